@@ -1,4 +1,4 @@
-"""Plans for goals: carried out by a simulator of their own, as cheap as any, and impossible only when nothing helps."""
+"""Plans for goals: valid in an independent simulation, optimal, and missing only where the goal is impossible."""
 
 from __future__ import annotations
 
@@ -35,75 +35,75 @@ State = tuple[tuple[str, Any], ...]
 Ground = tuple[dict[str, Any], dict[str, Any], float]
 
 
-def cheapest(steps: list[Ground], world: Mapping[str, Any], wants: Mapping[str, Any]) -> float | None:
-    """What it costs to get there, forwards over all worlds."""
+def optimal_cost(steps: list[Ground], world: Mapping[str, Any], desired: Mapping[str, Any]) -> float | None:
+    """The cost of reaching ``wants``, by forward search over all states; None: it is impossible."""
     start: State = tuple(sorted(world.items()))
     best, heap = {start: 0.0}, [(0.0, start)]
     while heap:
         cost, state = heapq.heappop(heap)
         if cost > best[state]:
             continue
-        here = dict(state)
-        if all(here.get(name) == value for name, value in wants.items()):
+        current = dict(state)
+        if all(current.get(name) == value for name, value in desired.items()):
             return cost
-        for needs, effects, price in steps:
-            if all(here.get(name) == value for name, value in needs.items()):
-                after = tuple(sorted({**here, **effects}.items()))
-                if cost + price < best.get(after, float("inf")) - 1e-12:
-                    best[after] = cost + price
-                    heapq.heappush(heap, (cost + price, after))
+        for needs, effects, step_cost in steps:
+            if all(current.get(name) == value for name, value in needs.items()):
+                after = tuple(sorted({**current, **effects}.items()))
+                if cost + step_cost < best.get(after, float("inf")) - 1e-12:
+                    best[after] = cost + step_cost
+                    heapq.heappush(heap, (cost + step_cost, after))
     return None
 
 
-def carried_out(plan: Plan, world: Mapping[str, Any]) -> dict[str, Any]:
-    """The world after a plan, whose every step has to be possible."""
-    here = dict(world)
+def apply_plan(plan: Plan, world: Mapping[str, Any]) -> dict[str, Any]:
+    """The world after a plan; fails if a step is not possible."""
+    current = dict(world)
     for step in plan.steps:
         for name, value in step.needs.items():
-            assert here.get(name) == value, f"{step.name} needs {name} = {value}"
-        here.update(step.effects)
-    return here
+            assert current.get(name) == value, f"{step.name} needs {name} = {value}"
+        current.update(step.effects)
+    return current
 
 
-def moving(count: int, places: int, seed: int) -> tuple[Carrying, dict[str, Any], Goal]:
-    """Things that want to be elsewhere."""
+def carrying_problem(count: int, places: int, seed: int) -> tuple[Carrying, dict[str, Any], Goal]:
+    """Objects at random places, and a goal that assigns each another place."""
     rng = np.random.default_rng(seed)
     xy = rng.uniform(0.0, 10.0, (places, 2))
     names = tuple(f"p{index}" for index in range(places))
-    things = tuple(f"t{index}" for index in range(count))
-    way = {(a, b): float(np.hypot(*(xy[int(a[1:])] - xy[int(b[1:])]))) for a in names for b in names}
-    carrying = Carrying(names, things, lambda a, b: way[a, b], handle=0.7)
-    begin, end = rng.permutation(places), rng.permutation(places)
+    objects = tuple(f"t{index}" for index in range(count))
+    distances = {(a, b): float(np.hypot(*(xy[int(a[1:])] - xy[int(b[1:])]))) for a in names for b in names}
+    carrying = Carrying(names, objects, lambda a, b: distances[a, b], handle=0.7)
+    start, end = rng.permutation(places), rng.permutation(places)
     world: dict[str, Any] = {"robot": "p0", "hand": NOTHING} | {f"on {name}": NOTHING for name in names}
-    world |= {f"on {names[begin[index]]}": thing for index, thing in enumerate(things)}
-    return carrying, world, Goal("tidy", {f"on {names[end[index]]}": thing for index, thing in enumerate(things)})
+    world |= {f"on {names[start[index]]}": item for index, item in enumerate(objects)}
+    return carrying, world, Goal("tidy", {f"on {names[end[index]]}": item for index, item in enumerate(objects)})
 
 
-def grounded(carrying: Carrying) -> list[Ground]:
-    """All that can be done, written out by hand."""
+def ground_actions(carrying: Carrying) -> list[Ground]:
+    """All ground actions of the carrying domain, written independently."""
     steps: list[Ground] = []
     for a, b in product(carrying.places, repeat=2):
         if a != b:
             steps.append(({"robot": a}, {"robot": b}, carrying.distance(a, b)))
-    for thing, place in product(carrying.things, carrying.places):
-        full, empty = {"hand": thing, f"on {place}": NOTHING}, {"hand": NOTHING, f"on {place}": thing}
+    for item, place in product(carrying.things, carrying.places):
+        full, empty = {"hand": item, f"on {place}": NOTHING}, {"hand": NOTHING, f"on {place}": item}
         steps += [({"robot": place, **full}, empty, 0.7), ({"robot": place, **empty}, full, 0.7)]
     return steps
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_things_are_moved_as_cheaply_as_can_be(seed: int) -> None:
-    carrying, world, goal = moving(3, 4, seed)
+def test_carrying_plans_are_optimal_by_forward_search(seed: int) -> None:
+    carrying, world, goal = carrying_problem(3, 4, seed)
     plan = make_plan(carrying.domain(), world, goal)
-    after = carried_out(plan, world)
+    after = apply_plan(plan, world)
     assert all(after[name] == value for name, value in goal.wants.items())
     assert plan.cost == pytest.approx(sum(step.cost for step in plan.steps))
-    assert plan.cost == pytest.approx(cheapest(grounded(carrying), world, goal.wants))
+    assert plan.cost == pytest.approx(optimal_cost(ground_actions(carrying), world, goal.wants))
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_plans_cost_the_same_without_the_bound(seed: int) -> None:
-    carrying, world, goal = moving(4, 6, seed)
+def test_plans_cost_the_same_without_the_lower_bound(seed: int) -> None:
+    carrying, world, goal = carrying_problem(4, 6, seed)
     domain = carrying.domain()
     plan, other = make_plan(domain, world, goal), make_plan(replace(domain, bound=None), world, goal)
     assert plan.cost == pytest.approx(other.cost)
@@ -111,29 +111,29 @@ def test_plans_cost_the_same_without_the_bound(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_the_bound_of_costs_is_one(seed: int) -> None:
-    carrying, world, goal = moving(3, 4, seed)
+def test_lower_bound_never_exceeds_the_optimal_cost(seed: int) -> None:
+    carrying, world, goal = carrying_problem(3, 4, seed)
     plan = make_plan(carrying.domain(), world, goal)
-    assert at_least(carrying, world, goal.wants) <= plan.cost + 1e-9
+    assert lower_bound(carrying, world, goal.wants) <= plan.cost + 1e-9
     left = plan.cost
-    for here, step in zip(plan.worlds(world), plan.steps, strict=False):
-        assert at_least(carrying, here, goal.wants) <= left + 1e-9
+    for current, step in zip(plan.worlds(world), plan.steps, strict=False):
+        assert lower_bound(carrying, current, goal.wants) <= left + 1e-9
         left -= step.cost
     for end in ({"robot": "p1"}, {"robot": "p2", "hand": "t0"}, {"robot": "p3", "on p1": "t1"}):
-        least = cheapest(grounded(carrying), world, end)
-        assert least is None or at_least(carrying, world, end) <= least + 1e-9
+        minimum = optimal_cost(ground_actions(carrying), world, end)
+        assert minimum is None or lower_bound(carrying, world, end) <= minimum + 1e-9
 
 
-def at_least(carrying: Carrying, world: Mapping[str, Any], wants: Mapping[str, Any]) -> float:
-    """What the bound of costs says."""
-    facts = list(wants.items())
+def lower_bound(carrying: Carrying, world: Mapping[str, Any], desired: Mapping[str, Any]) -> float:
+    """The lower bound of the cost."""
+    facts = list(desired.items())
     return least_cost(joined_ways(carrying, world, facts), np.arange(len(facts)))
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.integers(1, 6).flatmap(lambda n: st.tuples(st.just(n), st.integers(n, 8), st.integers(0, 10**6))))
-def test_an_assignment_is_as_cheap_as_scipys(drawn: tuple[int, int, int]) -> None:
-    rows, columns, seed = drawn
+def test_assignment_costs_as_much_as_scipys(sample: tuple[int, int, int]) -> None:
+    rows, columns, seed = sample
     costs = np.random.default_rng(seed).uniform(0.0, 9.0, (rows, columns))
     _, _, table, prices, matches = room(8)
     table[:rows, :columns] = costs
@@ -157,21 +157,21 @@ def as_domain(steps: list[Ground]) -> Domain:
 
 @settings(max_examples=200, deadline=None)
 @given(domains())
-def test_any_plan_is_the_cheapest_and_there_is_none_only_where_none_is(drawn: Any) -> None:
-    steps, world, wants = drawn
-    least = cheapest(steps, world, wants)
-    goal = Goal("wish", wants)
+def test_plans_are_optimal_and_missing_only_if_impossible(sample: Any) -> None:
+    steps, world, desired = sample
+    minimum = optimal_cost(steps, world, desired)
+    goal = Goal("wish", desired)
     try:
         plan = make_plan(as_domain(steps), world, goal)
     except Impossible as error:
-        assert least is None
+        assert minimum is None
         assert "because" in error.what
         for name, value in would_help(as_domain(steps), world, goal):
-            assert cheapest(steps, {**world, name: value}, wants) is not None
+            assert optimal_cost(steps, {**world, name: value}, desired) is not None
         return
-    assert plan.cost == pytest.approx(least)
-    after = carried_out(plan, world)
-    assert all(after[name] == value for name, value in wants.items())
+    assert plan.cost == pytest.approx(minimum)
+    after = apply_plan(plan, world)
+    assert all(after[name] == value for name, value in desired.items())
     assert len(why(plan)) == len(plan.steps)
     for step, served in zip(plan.steps, plan.serves, strict=True):
         assert served, f"{step.name} is for nothing"
@@ -180,37 +180,41 @@ def test_any_plan_is_the_cheapest_and_there_is_none_only_where_none_is(drawn: An
 
 @settings(max_examples=60, deadline=None)
 @given(domains())
-def test_whatever_single_change_helps_is_told(drawn: Any) -> None:
-    steps, world, wants = drawn
-    if cheapest(steps, world, wants) is not None:
+def test_would_help_lists_every_helpful_single_change(sample: Any) -> None:
+    steps, world, desired = sample
+    if optimal_cost(steps, world, desired) is not None:
         return
-    told = set(would_help(as_domain(steps), world, Goal("wish", wants)))
+    helpful = set(would_help(as_domain(steps), world, Goal("wish", desired)))
     for name, value in product("abcd", range(3)):
-        if name not in wants and world[name] != value and cheapest(steps, {**world, name: value}, wants) is not None:
-            assert (name, value) in told
+        if (
+            name not in desired
+            and world[name] != value
+            and optimal_cost(steps, {**world, name: value}, desired) is not None
+        ):
+            assert (name, value) in helpful
 
 
 HOUSE = Domain(
     (
         Action("move arm", {"arm": "$pose"}, cost=4.0),
         Action("drive", {"robot": "$to"}, {"robot": "$from", "arm": "folded"}, {"to": ("dock", "desk", "attic")},
-               cost=lambda b: _way(b["from"], b["to"])),
+               cost=lambda b: _driving_cost(b["from"], b["to"])),
         Action("look", {"seen $place": True}, {"robot": "$place", "arm": "view"}, {"place": ("desk",)}, cost=1.0),
     ),
 )  # fmt: skip
 
 
-def _way(a: str, b: str) -> float:
+def _driving_cost(a: str, b: str) -> float:
     if "attic" in (a, b):
         raise Impossible("there are only stairs")
     return 10.0
 
 
-HERE = {"robot": "dock", "arm": "up"}
+START = {"robot": "dock", "arm": "up"}
 
 
-def test_an_open_effect_is_whatever_is_wanted() -> None:
-    plan = make_plan(HOUSE, HERE, Goal("look", {"seen desk": True, "arm": "wave"}))
+def test_open_effect_takes_any_required_value() -> None:
+    plan = make_plan(HOUSE, START, Goal("look", {"seen desk": True, "arm": "wave"}))
     names = [step.name for step in plan.steps]
     assert names == [
         "move arm (pose folded)", "drive (to desk, from dock)", "move arm (pose view)", "look (place desk)",
@@ -219,18 +223,18 @@ def test_an_open_effect_is_whatever_is_wanted() -> None:
     assert why(plan)[1] == "2. drive (to desk, from dock), 10: robot = desk for look (place desk)"
 
 
-def test_what_is_impossible_says_why_and_what_would_help() -> None:
+def test_impossible_goal_is_explained_with_helpful_changes() -> None:
     goal = Goal("attic", {"robot": "attic"})
     with pytest.raises(Impossible, match="no action makes robot = attic.*there are only stairs"):
-        make_plan(HOUSE, HERE, goal)
+        make_plan(HOUSE, START, goal)
     only = Domain(HOUSE.actions[1:])
     goal = Goal("desk", {"robot": "desk"})
     with pytest.raises(Impossible, match="no action makes arm = folded, which is up, and drive .* needs it"):
-        make_plan(only, HERE, goal)
-    assert would_help(only, HERE, goal) == [("arm", "folded")]
+        make_plan(only, START, goal)
+    assert would_help(only, START, goal) == [("arm", "folded")]
 
 
-def test_what_another_way_would_cost() -> None:
+def test_without_gives_the_cost_of_alternative_plans() -> None:
     door = Domain(
         (
             Action("walk", {"robot": "desk"}, {"robot": "dock"}, cost=9.0),
@@ -245,7 +249,7 @@ def test_what_another_way_would_cost() -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "says"),
+    ("make", "error"),
     [
         (lambda: Domain((Action("a", {"x": 1}), Action("a", {"x": 2}))), "two actions are called"),
         (lambda: Domain((Action("a", {}),)), "brings nothing about"),
@@ -253,7 +257,8 @@ def test_what_another_way_would_cost() -> None:
         (lambda: Domain((Action("a", {"x": 1}, does="<Go to='$to'/>"),)), r"\$to stands for nothing"),
         (lambda: make_plan(Domain((Action("a", {"x": 1}, cost=0.0),)), {}, Goal("g", {"x": 1})), "costs 0"),
     ],
+    ids=["equal_names", "no_effect", "unknown_variable", "unbound_text", "zero_cost"],
 )
-def test_bad_domains_are_refused(make: Any, says: str) -> None:
-    with pytest.raises(InputError, match=says):
+def test_invalid_domains_are_refused(make: Any, error: str) -> None:
+    with pytest.raises(InputError, match=error):
         make()

@@ -1,4 +1,4 @@
-"""What Groot2 asks a running tree: the tree, its status, entries, changes; by word and by wire."""
+"""Requests of Groot2 to a running tree: its XML, status, entries, transitions and hooks; by call and over ZeroMQ."""
 
 import json
 import struct
@@ -10,12 +10,12 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.behavior.missions import MissionHarness
 
 from roboyard.behavior import Status, Tree, read_tree
 from roboyard.behavior.groot import Monitor, as_xml, packed, reached, request, statuses
 from roboyard.behavior.hooks import Hooks
 from roboyard.behavior.nodes import TreeMissionNode
-from roboyard.bus import Bus
 from roboyard.bus.inputs import Input
 from roboyard.errors import RoboyardError
 from roboyard.messages import message_type, msg, serialize
@@ -32,28 +32,28 @@ XML = """<root BTCPP_format="4" main_tree_to_execute="Main">
 MS = 1_000_000
 
 
-def hooked(uid: int, **more: Any) -> str:
-    """A hook in Groot2's words."""
+def hook_text(uid: int, **fields: Any) -> str:
+    """A hook as Groot2 sends it."""
     hook = {"enabled": True, "uid": uid, "mode": 0, "once": False, "desired_status": "SKIPPED", "position": 0}
-    return json.dumps(hook | more)
+    return json.dumps(hook | fields)
 
 
-def unlocked(uid: int, status: str = "SKIPPED", position: int = 0, *, remove: bool = False) -> str:
-    """A breakpoint's end in Groot2's words."""
+def unlock_text(uid: int, status: str = "SKIPPED", position: int = 0, *, remove: bool = False) -> str:
+    """The release of a breakpoint as Groot2 sends it."""
     return json.dumps({"uid": uid, "desired_status": status, "position": position, "remove_when_done": remove})
 
 
-class Watched:
-    """A tree with a monitor, ticked by hand."""
+class MonitoredTree:
+    """A tree with a monitor, ticked by the test."""
 
     def __init__(self) -> None:
         self.now_ns = 0
         self.tree: Tree = read_tree(XML)
-        self.told: list[int] = []
+        self.reached: list[int] = []
         self.waited = 0
-        self.hooks = Hooks(self.tree, self._wait, self.told.append)
+        self.hooks = Hooks(self.tree, self._wait, self.reached.append)
         self.monitor = Monitor(self.tree, lambda: self.now_ns, self.hooks, self.hooks.change)
-        self.meanwhile: list[tuple[str, str]] = []
+        self.changes: list[tuple[str, str]] = []
         self.tree.watch(self.monitor.note)
 
     def tick(self, ms: int) -> Status:
@@ -62,24 +62,24 @@ class Watched:
             return self.tree.tick_once(self.now_ns)
 
     def _wait(self) -> None:
-        """At a breakpoint: what Groot2 asks for meanwhile."""
+        """At a breakpoint: apply the next change that Groot2 sends."""
         self.waited += 1
-        self.hooks.change(*self.meanwhile.pop(0))
+        self.hooks.change(*self.changes.pop(0))
 
-    def ask(self, kind: str, *rest: str) -> bytes:
+    def request(self, kind: str, *rest: str) -> bytes:
         header, *body = self.monitor.answer(request(kind, 77, *rest))
         assert header[:6] == request(kind, 77)[0]
         assert len(header) == 22
         return body[0] if body else b""
 
 
-def test_the_tree_is_told_so_that_it_can_be_read_again() -> None:
-    told = as_xml(read_tree(XML))
-    again = read_tree(told.replace("_fullpath", "_f").replace("_uid", "_u"))
-    assert [(node.uid, node.type_name, node.name) for node in again.walk()] == [
+def test_tree_written_as_xml_is_read_back() -> None:
+    text = as_xml(read_tree(XML))
+    restored = read_tree(text.replace("_fullpath", "_f").replace("_uid", "_u"))
+    assert [(node.uid, node.type_name, node.name) for node in restored.walk()] == [
         (node.uid, node.type_name, node.name) for node in read_tree(XML).walk()
     ]
-    root = ElementTree.fromstring(told)
+    root = ElementTree.fromstring(text)
     assert {one.get("ID"): one.get("_fullpath") for one in root.findall("BehaviorTree")} == {
         "Main": "",
         "Inner": "deep",
@@ -88,27 +88,27 @@ def test_the_tree_is_told_so_that_it_can_be_read_again() -> None:
     assert [one.get("ID") for one in root.findall("TreeNodesModel/Action")] == ["Spin"]
 
 
-def test_status_is_as_the_nodes_have_it() -> None:
-    watched = Watched()
-    assert set(statuses(watched.ask("S")).values()) == {(Status.IDLE, False)}
-    watched.tick(0)
-    told = statuses(watched.ask("S"))
-    for uid, node in watched.tree.nodes.items():
-        status, was = told[uid]
-        assert (Status.IDLE if was else status) is node.status
-    assert told[1] == (Status.RUNNING, False)
-    watched.tick(600)
-    told = statuses(watched.ask("S"))
-    assert told[1] == (Status.SUCCESS, True)  # idle again, and was successful
+def test_status_reply_equals_the_nodes_status() -> None:
+    monitored = MonitoredTree()
+    assert set(statuses(monitored.request("S")).values()) == {(Status.IDLE, False)}
+    monitored.tick(0)
+    reported = statuses(monitored.request("S"))
+    for uid, node in monitored.tree.nodes.items():
+        status, was_reset = reported[uid]
+        assert (Status.IDLE if was_reset else status) is node.status
+    assert reported[1] == (Status.RUNNING, False)
+    monitored.tick(600)
+    reported = statuses(monitored.request("S"))
+    assert reported[1] == (Status.SUCCESS, True)  # idle again after its success
 
 
-def unpacked(data: bytes) -> Any:
-    """Enough of MessagePack to read what is sent."""
-    return _value(data, 0)[0]
+def unpack(data: bytes) -> Any:
+    """A MessagePack value, of the types that the monitor sends."""
+    return _unpack_at(data, 0)[0]
 
 
-def _value(data: bytes, at: int) -> tuple[Any, int]:
-    kind, rest = data[at], at + 1
+def _unpack_at(data: bytes, start: int) -> tuple[Any, int]:
+    kind, rest = data[start], start + 1
     if kind in (0xC0, 0xC2, 0xC3):
         return {0xC0: None, 0xC2: False, 0xC3: True}[kind], rest
     if kind in (0xD3, 0xCB):
@@ -119,7 +119,7 @@ def _value(data: bytes, at: int) -> tuple[Any, int]:
         return data[rest : rest + count].decode(), rest + count
     items = []
     for _ in range(count if kind == 0xDD else 2 * count):
-        item, rest = _value(data, rest)
+        item, rest = _unpack_at(data, rest)
         items.append(item)
     return (items, rest) if kind == 0xDD else (dict(zip(items[::2], items[1::2], strict=True)), rest)
 
@@ -132,31 +132,31 @@ PLAIN = st.recursive(
 
 
 @given(PLAIN)
-def test_what_is_packed_can_be_unpacked(value: Any) -> None:
-    assert unpacked(packed(value)) == value
+def test_messagepack_values_are_read_back(value: Any) -> None:
+    assert unpack(packed(value)) == value
 
 
-def test_entries_are_told_by_subtree() -> None:
-    watched = Watched()
-    watched.tick(0)
-    assert unpacked(watched.ask("B", "Main;deep;nobody")) == {"Main": {"n": 3.0, "word": "go"}, "deep": {}}
-    assert watched.monitor.answer(request("B", 1)) == [b"error", b"must be 2 parts message"]
+def test_blackboard_reply_groups_entries_by_subtree() -> None:
+    monitored = MonitoredTree()
+    monitored.tick(0)
+    assert unpack(monitored.request("B", "Main;deep;nobody")) == {"Main": {"n": 3.0, "word": "go"}, "deep": {}}
+    assert monitored.monitor.answer(request("B", 1)) == [b"error", b"must be 2 parts message"]
 
 
-def test_changes_are_recorded_from_when_it_is_asked_for() -> None:
-    watched = Watched()
-    watched.tick(0)
-    assert watched.ask("t") == b""
-    assert watched.ask("r", "start") == b"0"
-    watched.tick(600)
-    told = watched.ask("t")
-    first = int.from_bytes(told[:6], "little"), *struct.unpack("<HB", told[6:9])
-    assert len(told) % 9 == 0
+def test_transitions_are_recorded_between_start_and_stop() -> None:
+    monitored = MonitoredTree()
+    monitored.tick(0)
+    assert monitored.request("t") == b""
+    assert monitored.request("r", "start") == b"0"
+    monitored.tick(600)
+    changes = monitored.request("t")
+    first = int.from_bytes(changes[:6], "little"), *struct.unpack("<HB", changes[6:9])
+    assert len(changes) % 9 == 0
     assert first == (600_000, 6, Status.SUCCESS.value)
-    assert watched.ask("t") == b""
-    watched.ask("r", "stop")
-    watched.tick(700)
-    assert watched.ask("t") == b""
+    assert monitored.request("t") == b""
+    monitored.request("r", "stop")
+    monitored.tick(700)
+    assert monitored.request("t") == b""
 
 
 @pytest.mark.parametrize(
@@ -164,119 +164,119 @@ def test_changes_are_recorded_from_when_it_is_asked_for() -> None:
     [
         [], [b"abc"], [b"\x01T\0\0\0\0"], request("I", 1, "{}"), [bytes(6)], request("I", 1), request("I", 1, "["),
         request("I", 1, "7"), request("U", 1, '{"uid": 1, "position": 0}'), request("N", 1), request("r", 1),
-        request("R", 1, '{"uid": 1, "position": 0}'), request("I", 1, hooked(1, desired_status="WELL")),
-        request("I", 1, hooked(1, mode=7)),
+        request("R", 1, '{"uid": 1, "position": 0}'), request("I", 1, hook_text(1, desired_status="WELL")),
+        request("I", 1, hook_text(1, mode=7)),
     ],
 )  # fmt: skip
-def test_what_is_no_request_is_answered_with_an_error(parts: list[bytes]) -> None:
-    answer = Watched().monitor.answer(parts)
-    assert answer[0] == b"error"
-    assert len(answer) == 2
+def test_invalid_requests_are_answered_with_an_error(parts: list[bytes]) -> None:
+    reply = MonitoredTree().monitor.answer(parts)
+    assert reply[0] == b"error"
+    assert len(reply) == 2
 
 
 # Main: 1 Sequence, 2 Script, 3 SubTree, 4 ScriptCondition of Inner, 5 Spin, 6 Sleep
 
 
-def test_the_layout_of_requests_and_answers_is_the_headers() -> None:
-    watched = Watched()
+def test_request_and_reply_layout_follows_the_protocol_header() -> None:
+    monitored = MonitoredTree()
     # groot2_protocol.h: uint8 protocol, uint8 type, uint32 number, little endian; then char[16]
-    header, body = watched.monitor.answer([b"\x02S\x01\x02\x03\x04"])
+    header, body = monitored.monitor.answer([b"\x02S\x01\x02\x03\x04"])
     assert header[:6] == b"\x02S\x01\x02\x03\x04"
     assert len(header) == 22
     assert body == b"".join(bytes((uid, 0, 0)) for uid in (1, 2, 3, 5, 6, 4))  # uint16 number, uint8 status; by subtree
     assert reached(300, 5) == [b"\x02N\x05\0\0\0", b"300"]
-    assert watched.monitor.answer([b"\x02I\0\0\0\0", hooked(4, mode=1).encode()])[0][:6] == b"\x02I\0\0\0\0"
-    assert watched.ask("D") == (
+    assert monitored.monitor.answer([b"\x02I\0\0\0\0", hook_text(4, mode=1).encode()])[0][:6] == b"\x02I\0\0\0\0"
+    assert monitored.request("D") == (
         b'[{"desired_status":"SKIPPED","enabled":true,"mode":1,"once":false,"position":0,"uid":4}]'
     )
 
 
-def test_an_answer_takes_the_place_of_a_nodes_own() -> None:
-    watched = Watched()
-    watched.ask("I", f"[{hooked(6, mode=1, desired_status='SUCCESS')}]")
-    assert watched.tick(0) is Status.SUCCESS  # it does not sleep
-    watched.ask("I", hooked(4, mode=1, desired_status="FAILURE", position=1, once=True))
-    assert watched.tick(10) is Status.FAILURE
-    assert watched.told == [6, 4]
-    assert watched.tick(20) is Status.SUCCESS  # once
-    watched.ask("R", hooked(6))
-    assert watched.tick(30) is Status.RUNNING
-    assert watched.ask("D") == b"[]"
+def test_hook_status_replaces_the_nodes_status() -> None:
+    monitored = MonitoredTree()
+    monitored.request("I", f"[{hook_text(6, mode=1, desired_status='SUCCESS')}]")
+    assert monitored.tick(0) is Status.SUCCESS  # the Sleep node is skipped
+    monitored.request("I", hook_text(4, mode=1, desired_status="FAILURE", position=1, once=True))
+    assert monitored.tick(10) is Status.FAILURE
+    assert monitored.reached == [6, 4]
+    assert monitored.tick(20) is Status.SUCCESS  # once
+    monitored.request("R", hook_text(6))
+    assert monitored.tick(30) is Status.RUNNING
+    assert monitored.request("D") == b"[]"
 
 
-def test_after_a_tick_that_goes_on_an_answer_ends_it() -> None:
-    watched = Watched()
-    watched.ask("I", hooked(6, mode=1, desired_status="SUCCESS", position=1))
-    assert watched.tick(0) is Status.SUCCESS
-    watched.ask("X")
-    assert watched.tick(10) is Status.RUNNING
-    assert watched.told == [6]
+def test_hook_after_a_running_tick_ends_the_node() -> None:
+    monitored = MonitoredTree()
+    monitored.request("I", hook_text(6, mode=1, desired_status="SUCCESS", position=1))
+    assert monitored.tick(0) is Status.SUCCESS
+    monitored.request("X")
+    assert monitored.tick(10) is Status.RUNNING
+    assert monitored.reached == [6]
 
 
 @pytest.mark.parametrize(
     ("kind", "body", "ends"),
     [
-        ("U", unlocked(4), Status.RUNNING),
-        ("U", unlocked(4, "SUCCESS"), Status.RUNNING),
-        ("U", unlocked(4, "FAILURE"), Status.FAILURE),
-        ("R", unlocked(4), Status.RUNNING),
+        ("U", unlock_text(4), Status.RUNNING),
+        ("U", unlock_text(4, "SUCCESS"), Status.RUNNING),
+        ("U", unlock_text(4, "FAILURE"), Status.FAILURE),
+        ("R", unlock_text(4), Status.RUNNING),
         ("A", "", Status.RUNNING),
         ("X", "", Status.RUNNING),
-        ("I", hooked(4, mode=1, desired_status="FAILURE"), Status.FAILURE),
+        ("I", hook_text(4, mode=1, desired_status="FAILURE"), Status.FAILURE),
     ],
 )
-def test_a_breakpoint_is_left_by_every_way_out(kind: str, body: str, ends: Status) -> None:
-    watched = Watched()
-    watched.ask("I", hooked(4))
-    other = ("I", hooked(6, enabled=False))
-    watched.meanwhile = [other, (kind, body)]
-    assert watched.tick(0) is ends
-    assert watched.waited == 2  # another hook's news end nothing
-    assert watched.told == [4]
+def test_breakpoint_is_released_by_every_command(kind: str, body: str, ends: Status) -> None:
+    monitored = MonitoredTree()
+    monitored.request("I", hook_text(4))
+    other = ("I", hook_text(6, enabled=False))
+    monitored.changes = [other, (kind, body)]
+    assert monitored.tick(0) is ends
+    assert monitored.waited == 2  # a change of another hook does not end the wait
+    assert monitored.reached == [4]
 
 
-def test_a_breakpoint_that_is_unlocked_before_is_not_waited_at() -> None:
-    watched = Watched()
-    watched.ask("I", hooked(4))
-    watched.ask("U", unlocked(4, "FAILURE", remove=True))
-    assert watched.tick(0) is Status.FAILURE
-    assert watched.waited == 0
-    assert watched.ask("D") == b"[]"
+def test_breakpoint_unlocked_in_advance_does_not_wait() -> None:
+    monitored = MonitoredTree()
+    monitored.request("I", hook_text(4))
+    monitored.request("U", unlock_text(4, "FAILURE", remove=True))
+    assert monitored.tick(0) is Status.FAILURE
+    assert monitored.waited == 0
+    assert monitored.request("D") == b"[]"
 
 
-def test_hooks_do_not_stand_where_a_condition_answers() -> None:
-    watched = Watched()
-    watched.ask("I", hooked(5, mode=1, desired_status="FAILURE"))  # its _skipIf holds
-    assert watched.tick(0) is Status.RUNNING
-    assert watched.told == []
+def test_hook_is_ignored_where_a_precondition_decides() -> None:
+    monitored = MonitoredTree()
+    monitored.request("I", hook_text(5, mode=1, desired_status="FAILURE"))  # its _skipIf holds
+    assert monitored.tick(0) is Status.RUNNING
+    assert monitored.reached == []
 
 
-class Groot:
-    """What Groot2 does by wire, byte by byte."""
+class GrootClient:
+    """Requests and subscriptions of Groot2 over ZeroMQ, byte by byte."""
 
     def __init__(self, zmq: Any, port: int) -> None:
         self.context = zmq.Context()
-        self.asks, self.hears = self.context.socket(zmq.REQ), self.context.socket(zmq.SUB)
-        self.hears.subscribe(b"")
-        for number, socket in ((port, self.asks), (port + 1, self.hears)):
+        self.requests, self.updates = self.context.socket(zmq.REQ), self.context.socket(zmq.SUB)
+        self.updates.subscribe(b"")
+        for number, socket in ((port, self.requests), (port + 1, self.updates)):
             socket.setsockopt(zmq.RCVTIMEO, 10_000)
             socket.setsockopt(zmq.LINGER, 0)
             socket.connect(f"tcp://127.0.0.1:{number}")
 
-    def ask(self, kind: bytes, *rest: bytes) -> list[bytes]:
-        self.asks.send_multipart([b"\x02" + kind + b"\x05\0\0\0", *rest])
-        header, *body = self.asks.recv_multipart()
+    def request(self, kind: bytes, *rest: bytes) -> list[bytes]:
+        self.requests.send_multipart([b"\x02" + kind + b"\x05\0\0\0", *rest])
+        header, *body = self.requests.recv_multipart()
         assert header == b"error" or header[:6] == b"\x02" + kind + b"\x05\0\0\0"
         return list(body)
 
     def close(self) -> None:
-        self.asks.close()
-        self.hears.close()
+        self.requests.close()
+        self.updates.close()
         self.context.term()
 
 
 def free_port(zmq: Any) -> int:
-    """The first of two ports that nobody has."""
+    """The first of two neighboring ports that are free."""
     context = zmq.Context()
     with context.socket(zmq.REP) as probe, context.socket(zmq.REP) as second:
         port = int(probe.bind_to_random_port("tcp://127.0.0.1"))
@@ -285,88 +285,81 @@ def free_port(zmq: Any) -> int:
     return port
 
 
-def watched_mission(folder: Path, port: int) -> tuple[Bus, TreeMissionNode, list[str]]:
-    """A mission that Groot2 can watch, and what is put on its topic of inputs."""
-    (folder / "tree.xml").write_text(XML)
-    bus = Bus(seed=1)
-    mission = TreeMissionNode(file=str(folder / "tree.xml"), start=0.0, groot=port)
-    bus.add(mission, "mission")
-    told: list[str] = []
-    bus.subscribe("/mission/events", msg.String, "test", lambda message: told.append(message.data))
-    return bus, mission, told
+def monitored_mission(folder: Path, port: int) -> MissionHarness:
+    """A mission that Groot2 can monitor at a port."""
+    return MissionHarness(folder, XML, groot=port)
 
 
-def test_it_is_heard_by_wire(tmp_path: Path) -> None:
+def test_groot_server_answers_over_zmq(tmp_path: Path) -> None:
     zmq = pytest.importorskip("zmq")
     port = free_port(zmq)
-    bus, _, _ = watched_mission(tmp_path, port)
+    mission = monitored_mission(tmp_path, port)
     with pytest.raises(RoboyardError, match=f"port {port} cannot be had"):
-        bus.add(TreeMissionNode(file=str(tmp_path / "tree.xml"), groot=port), "other")
-    groot = Groot(zmq, port)
-    bus.executor.run_for(0.2)
-    assert groot.ask(b"T")[0].startswith(b"<root")
-    assert statuses(groot.ask(b"S")[0])[1] == (Status.RUNNING, False)
-    assert unpacked(groot.ask(b"B", b"Main")[0]) == {"Main": {"n": 3.0, "word": "go"}}
-    assert groot.ask(b"Q") == [b"Request not recognized"]
+        mission.add(TreeMissionNode(file=str(tmp_path / "tree.xml"), groot=port), "other")
+    groot = GrootClient(zmq, port)
+    mission.run_for(0.2)
+    assert groot.request(b"T")[0].startswith(b"<root")
+    assert statuses(groot.request(b"S")[0])[1] == (Status.RUNNING, False)
+    assert unpack(groot.request(b"B", b"Main")[0]) == {"Main": {"n": 3.0, "word": "go"}}
+    assert groot.request(b"Q") == [b"Request not recognized"]
     groot.close()
-    bus.close()
+    mission.close()
 
 
-def test_breakpoints_hold_a_run_and_are_repeated_with_its_inputs(tmp_path: Path) -> None:
+def test_breakpoints_hold_a_run_and_are_replayed_from_inputs(tmp_path: Path) -> None:
     zmq = pytest.importorskip("zmq")
     port = free_port(zmq)
-    bus, _, told = watched_mission(tmp_path, port)
-    groot = Groot(zmq, port)
-    seen: list[Any] = []
-    inputs: list[tuple[int, Input]] = []
+    mission = monitored_mission(tmp_path, port)
+    executor = mission.bus.executor
+    groot = GrootClient(zmq, port)
+    replies: list[Any] = []
+    recorded = mission.record("/inputs", message_type("roboyard_msgs/msg/Input"))
 
-    def keep(message: Any) -> None:
-        item = Input(message.kind, message.target, message.type, message.source, bytes(message.data))
-        inputs.append((bus.now_ns, item))
+    def send_requests() -> None:
+        replies.append(groot.request(b"I", hook_text(4).encode()))
+        replies.append(groot.request(b"I", hook_text(6, mode=1, desired_status="FAILURE", once=True).encode()))
+        replies.append(groot.request(b"R", unlock_text(3).encode()))
+        executor.paused = False
+        kind, uid = groot.updates.recv_multipart()
+        replies.append([kind[:2], uid])
+        replies.append(sorted(statuses(groot.request(b"S")[0]).items()))
+        replies.append(groot.request(b"U", unlock_text(4, "SUCCESS", remove=True).encode()))
+        replies.append(groot.request(b"D"))
 
-    bus.subscribe("/inputs", message_type("roboyard_msgs/msg/Input"), "test", keep)
-
-    def watch() -> None:
-        seen.append(groot.ask(b"I", hooked(4).encode()))
-        seen.append(groot.ask(b"I", hooked(6, mode=1, desired_status="FAILURE", once=True).encode()))
-        seen.append(groot.ask(b"R", unlocked(3).encode()))
-        bus.executor.paused = False
-        kind, uid = groot.hears.recv_multipart()
-        seen.append([kind[:2], uid])
-        seen.append(sorted(statuses(groot.ask(b"S")[0]).items()))
-        seen.append(groot.ask(b"U", unlocked(4, "SUCCESS", remove=True).encode()))
-        seen.append(groot.ask(b"D"))
-
-    bus.executor.paused = True
-    thread = Thread(target=watch)
+    executor.paused = True
+    thread = Thread(target=send_requests)
     thread.start()
-    bus.executor.run_for(0.55)
+    mission.run_for(0.55)
     thread.join()
-    assert seen[:4] == [[], [], [b"Node ID not found"], [b"\x02N", b"4"]]
-    assert dict(seen[4])[1] == (Status.RUNNING, False)  # held in the middle of the first tick
-    assert dict(seen[4])[2] == (Status.SUCCESS, False)
-    assert seen[5:] == [[], [b"[]"]]
-    assert "FAILURE" in told[-1]
+    assert replies[:4] == [[], [], [b"Node ID not found"], [b"\x02N", b"4"]]
+    assert dict(replies[4])[1] == (Status.RUNNING, False)  # held within the first tick
+    assert dict(replies[4])[2] == (Status.SUCCESS, False)
+    assert replies[5:] == [[], [b"[]"]]
+    events = mission.published("/mission/events").data
+    assert "FAILURE" in events[-1]
     groot.close()
-    bus.close()
+    mission.close()
 
-    again, _, repeated = watched_mission(tmp_path, port)
-    again.inputs.schedule(inputs)
-    again.executor.run_for(0.55)
-    again.close()
+    inputs = [
+        (one.time_ns, Input(message.kind, message.target, message.type, message.source, bytes(message.data)))
+        for one in recorded
+        for message in [one.message]
+    ]
+    replayed = monitored_mission(tmp_path, port)
+    replayed.bus.inputs.schedule(inputs)
+    replayed.run_for(0.55)
+    replayed.close()
     assert [item.source for _, item in inputs] == ["groot"] * 4
-    assert repeated == told
+    assert replayed.published("/mission/events").data == events
 
 
-def test_a_run_that_ends_at_a_breakpoint_ends(tmp_path: Path) -> None:
+def test_run_that_ends_at_a_breakpoint_does_not_hang(tmp_path: Path) -> None:
     zmq = pytest.importorskip("zmq")
-    bus, mission, _ = watched_mission(tmp_path, free_port(zmq))
-    said = {"kind": "I", "body": hooked(4)}
-    item = Input(
-        "publish", "/mission/hooks", "std_msgs/msg/String", "test", serialize(msg.String(data=json.dumps(said)))
-    )
-    bus.inputs.schedule([(0, item)])
-    bus.executor.run_for(0.3)  # nobody is there for whom time would stand still
+    mission = monitored_mission(tmp_path, free_port(zmq))
+    hook = json.dumps({"kind": "I", "body": hook_text(4)})
+    item = Input("publish", "/mission/hooks", "std_msgs/msg/String", "test", serialize(msg.String(data=hook)))
+    mission.bus.inputs.schedule([(0, item)])
+    mission.run_for(0.3)  # no client is connected, so the clock does not wait
     with pytest.raises(RoboyardError, match="held at a breakpoint"):
-        mission.save()
-    bus.close()
+        mission.mission.save()
+    mission.close()

@@ -1,4 +1,4 @@
-"""Goals in PDDL: another planner's plans are plans here, and what is written is read back with the same cost."""
+"""Goals in PDDL: plans of other planners are valid and equally short, and written files are read back."""
 
 import contextlib
 import logging
@@ -19,12 +19,12 @@ from roboyard.behavior.goals.solver import plan_by
 from roboyard.errors import InputError
 
 
-def drawn(seed: int, *, unit: bool) -> tuple[Domain, dict[str, Any], Goal]:
+def random_problem(seed: int, *, unit: bool) -> tuple[Domain, dict[str, Any], Goal]:
     """Some actions over four conditions with three values; whether the goal is possible is not known."""
     rng = np.random.default_rng(seed)
 
-    def some(most: int) -> dict[str, Any]:
-        return {f"c{k}": f"v{rng.integers(3)}" for k in rng.choice(4, rng.integers(1, most + 1), replace=False)}
+    def some(limit: int) -> dict[str, Any]:
+        return {f"c{k}": f"v{rng.integers(3)}" for k in rng.choice(4, rng.integers(1, limit + 1), replace=False)}
 
     actions = tuple(Action(f"do it {k}", some(2), some(2), cost=1.0 if unit else k + 1.0) for k in range(10))
     world = {f"c{k}": "v0" for k in range(4)}
@@ -32,26 +32,26 @@ def drawn(seed: int, *, unit: bool) -> tuple[Domain, dict[str, Any], Goal]:
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_what_is_written_is_read_back_with_the_same_cost(seed: int) -> None:
-    domain, world, goal = drawn(seed, unit=False)
+def test_written_pddl_is_read_back_with_the_same_plan_cost(seed: int) -> None:
+    domain, world, goal = random_problem(seed, unit=False)
     written = as_pddl(domain, world, goal)
-    other, there, wish = read_pddl(written.domain, written.problem)
+    other, other_world, other_goal = read_pddl(written.domain, written.problem)
     try:
         cost = make_plan(domain, world, goal).cost
     except Impossible:
         with pytest.raises(Impossible):
-            make_plan(other, there, wish)
+            make_plan(other, other_world, other_goal)
         return
-    assert make_plan(other, there, wish).cost == pytest.approx(cost)
+    assert make_plan(other, other_world, other_goal).cost == pytest.approx(cost)
 
 
-def test_another_planners_shortest_plans_are_as_long(tmp_path: Path) -> None:
+def test_pyperplans_shortest_plans_have_the_same_length(tmp_path: Path) -> None:
     planner = pytest.importorskip("pyperplan.planner")
     search = pytest.importorskip("pyperplan.search")
     logging.disable(logging.INFO)
     found = 0
     for seed in range(100):
-        domain, world, goal = drawn(seed, unit=True)
+        domain, world, goal = random_problem(seed, unit=True)
         written = as_pddl(domain, world, goal, costs=False)
         (tmp_path / "d.pddl").write_text(written.domain)
         (tmp_path / "p.pddl").write_text(written.problem)
@@ -61,13 +61,13 @@ def test_another_planners_shortest_plans_are_as_long(tmp_path: Path) -> None:
             continue
         if not plan.steps:
             continue
-        theirs = planner.search_plan(
+        operators = planner.search_plan(
             str(tmp_path / "d.pddl"), str(tmp_path / "p.pddl"), search.breadth_first_search, None
         )
-        assert len(theirs) == len(plan.steps)
+        assert len(operators) == len(plan.steps)
         steps = {step.name: step for step in Problem(domain, world, goal.wants).steps}
         now = dict(world)
-        for operator in theirs:
+        for operator in operators:
             step = steps[written.steps[operator.name.strip("()")]]
             assert all(now[name] == value for name, value in step.needs.items())
             now.update(step.effects)
@@ -77,19 +77,19 @@ def test_another_planners_shortest_plans_are_as_long(tmp_path: Path) -> None:
     assert found >= 8
 
 
-def carried(seed: int) -> tuple[Domain, dict[str, Any], Goal]:
-    """Two things change places with the help of a third one."""
+def swap_problem(seed: int) -> tuple[Domain, dict[str, Any], Goal]:
+    """Two objects that exchange their places by way of a third place."""
     xy = np.random.default_rng(seed).uniform(0.0, 10.0, (3, 2))
-    places, things = ("p0", "p1", "p2"), ("t0", "t1")
-    carrying = Carrying(places, things, lambda a, b: float(np.hypot(*(xy[int(a[1])] - xy[int(b[1])]))), handle=0.7)
+    places, objects = ("p0", "p1", "p2"), ("t0", "t1")
+    carrying = Carrying(places, objects, lambda a, b: float(np.hypot(*(xy[int(a[1])] - xy[int(b[1])]))), handle=0.7)
     world = {"robot": "p2", "hand": NOTHING, "on p0": "t0", "on p1": "t1", "on p2": NOTHING}
     return carrying.domain(), world, Goal("swap", {"on p0": "t1", "on p1": "t0"})
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_unified_plannings_cheapest_plans_cost_as_much(seed: int) -> None:
+def test_unified_plannings_optimal_plans_cost_the_same(seed: int) -> None:
     pytest.importorskip("unified_planning", reason="unified-planning is missing: pip install 'roboyard[planning]'")
-    domain, world, goal = carried(seed)
+    domain, world, goal = swap_problem(seed)
     plan = plan_by(domain, world, goal)
     assert plan.cost == pytest.approx(make_plan(domain, world, goal).cost, abs=1e-3 * len(plan.steps))
     assert goal.holds(plan.worlds(world)[-1])
@@ -97,7 +97,7 @@ def test_unified_plannings_cheapest_plans_cost_as_much(seed: int) -> None:
         plan_by(domain, world, Goal("both", {"on p0": "t0", "on p1": "t0"}))
 
 
-def test_without_unified_planning_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_unified_planning_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "unified_planning.environment", None)
     monkeypatch.setitem(sys.modules, "unified_planning", None)
     domain = Domain((Action("go", {"at": "b"}, {"at": "a"}),))
@@ -119,7 +119,7 @@ TRIP = """(define (problem trip) (:domain trips)
   (:goal (and {goal})) (:metric minimize (total-cost)))"""
 
 
-def test_variables_types_and_costs_are_read() -> None:
+def test_pddl_variables_types_and_costs_are_read() -> None:
     plan = make_plan(*read_pddl(GRIPPER, TRIP.format(goal="(at t z)")))
     assert plan.cost == 5.0
     assert [step.binding["b"] for step in plan.steps] == ["y", "z"]
@@ -128,24 +128,25 @@ def test_variables_types_and_costs_are_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("domain", "goal", "says"),
+    ("domain", "goal", "error"),
     [
         (GRIPPER + ")", "(at t z)", "the domain: a . too much"),
         (GRIPPER[:-1], "(at t z)", "no PDDL"),
         (GRIPPER.replace(":typing", ":fluents"), "(at t z)", ":fluents is not known .*:typing"),
         (GRIPPER, "(or (at t z) (at t y))", r"the goal: \(or .*\) is not known"),
     ],
+    ids=["closing_bracket", "missing_bracket", "requirement", "goal"],
 )
-def test_what_is_no_pddl_is_said(domain: str, goal: str, says: str) -> None:
-    with pytest.raises(InputError, match=says):
+def test_invalid_pddl_is_refused_with_the_cause(domain: str, goal: str, error: str) -> None:
+    with pytest.raises(InputError, match=error):
         read_pddl(domain, TRIP.format(goal=goal))
 
 
 @given(st.integers(0, 1), st.integers(0, 200), st.sampled_from(["", "(", ")", "x", "(x)", "-", "3", "not", "and"]))
-def test_whatever_is_wrong_in_a_file_is_said(which: int, place: int, instead: str) -> None:
+def test_mutated_pddl_raises_only_documented_errors(index: int, place: int, instead: str) -> None:
     texts = [GRIPPER, TRIP.format(goal="(at t z)")]
-    words = re.findall(r"[()]|[^\s()]+", re.sub(";.*", "", texts[which]))
+    words = re.findall(r"[()]|[^\s()]+", re.sub(";.*", "", texts[index]))
     words[place % len(words)] = instead
-    texts[which] = " ".join(words)
+    texts[index] = " ".join(words)
     with contextlib.suppress(InputError, Impossible):
         make_plan(*read_pddl(*texts))

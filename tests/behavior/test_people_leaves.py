@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.behavior.missions import MissionHarness, write_tree
+from tests.harness.bus import BusHarness
 
-from roboyard.behavior.nodes import TreeMissionNode
 from roboyard.behavior.nodes.tool_poses import leaning_pose
-from roboyard.bus import Bus, Node
 from roboyard.errors import ConfigError, InputError, RunError
 from roboyard.geometry import SE3
 from roboyard.messages import msg
@@ -21,85 +21,81 @@ from roboyard.messages.convert import pose_to_se2
 from roboyard.scenarios.run import Run
 
 
-def tree_file(folder: Path, body: str) -> Path:
-    file = folder / "tree.xml"
-    file.write_text(f'<root BTCPP_format="4"><BehaviorTree ID="Main">{body}</BehaviorTree></root>')
-    return file
-
-
-def counts(folder: Path, weights: str, seed: int, rounds: int = 400) -> list[int]:
+def draw_counts(folder: Path, weights: str, seed: int, rounds: int = 400) -> list[int]:
     body = f"""<Sequence><Script code="a := 0; b := 0; c := 0"/><Repeat num_cycles="{rounds}">
       <WeightedRandom weights="{weights}">
         <Script code="a += 1"/><Script code="b += 1"/><Script code="c += 1"/>
       </WeightedRandom></Repeat></Sequence>"""
-    bus = Bus(seed=seed)
-    mission = TreeMissionNode(file=str(tree_file(folder, body)), start=0.0, rate=1000.0)
-    bus.add(mission, "mission")
-    bus.executor.run_for(1.0)
-    return [int(mission._tree.blackboard.get(name)) for name in "abc"]
+    mission = MissionHarness(folder, body, seed=seed, rate=1000.0)
+    assert mission.run_to_end(1.0) == "SUCCESS"
+    return [int(mission.entry(name)) for name in "abc"]
 
 
-def test_children_are_drawn_by_weight_and_alike_for_the_same_seed(tmp_path: Path) -> None:
-    found = counts(tmp_path, "6;3;0", 3)
+def test_weighted_random_follows_weights_and_repeats_by_seed(tmp_path: Path) -> None:
+    found = draw_counts(tmp_path, "6;3;0", 3)
     assert sum(found) == 400
     assert found[2] == 0
     assert abs(found[0] - 400 * 6 / 9) < 4 * math.sqrt(400 * 6 / 9 * 3 / 9)
-    assert counts(tmp_path, "6;3;0", 3) == found
-    assert counts(tmp_path, "6;3;0", 4) != found
+    assert draw_counts(tmp_path, "6;3;0", 3) == found
+    assert draw_counts(tmp_path, "6;3;0", 4) != found
 
 
 @pytest.mark.parametrize("weights", ["1;1", "1;-1;1", "0;0;0", "1;nan;1"])
-def test_weights_that_make_no_sense_are_told(tmp_path: Path, weights: str) -> None:
+def test_invalid_weights_are_refused(tmp_path: Path, weights: str) -> None:
     with pytest.raises(RunError, match="weights"):
-        counts(tmp_path, weights, 1)
+        draw_counts(tmp_path, weights, 1)
 
 
-def anna_who(folder: Path, body: str, **said: Any) -> tuple[Run, list[str]]:
+def run_with_person(folder: Path, body: str, **options: Any) -> tuple[Run, BusHarness]:
+    """A run in the empty world with a person whom a tree directs."""
     run = Run("empty", record=False, seed=2)
-    run.add_person("anna", mission=str(tree_file(folder, body)), **said)
-    status: list[str] = []
-    run.bus.add(Node(), "test").subscribe("/anna/mission/status", msg.String, lambda m: status.append(m.data))
-    return run, status
+    run.add_person("anna", mission=str(write_tree(folder, body)), **options)
+    return run, BusHarness(bus=run.bus)
 
 
-def test_a_tree_leads_a_person(tmp_path: Path) -> None:
+def has_status(harness: BusHarness, status: str) -> bool:
+    """Whether this is what the person's mission published last."""
+    return harness.published("/anna/mission/status").data[-1:] == [status]
+
+
+def test_tree_moves_a_person_to_its_target(tmp_path: Path) -> None:
     body = """<Sequence>
       <ActorMovement target="1.5;0.5;-1"/><ActorAnimation animation_name="reach" place="1.7;0.1;1.1"/></Sequence>"""
-    run, status = anna_who(tmp_path, body, at=(0.0, 0.0, 0.0))
+    run, harness = run_with_person(tmp_path, body, at=(0.0, 0.0, 0.0))
     with run:
-        assert run.until(lambda: status[-1:] == ["SUCCESS"], timeout=30.0)
+        assert run.until(lambda: has_status(harness, "SUCCESS"), timeout=30.0)
         x, y, yaw = run.people["anna"].person.place
     assert (x, y, yaw) == pytest.approx((1.5, 0.5, -1.0), abs=0.01)
 
 
-@pytest.mark.parametrize(("leaf", "told"), [
+@pytest.mark.parametrize(("leaf", "reason"), [
     ('<ActorMovement target="1;2" animation_name="fly"/>', "fly"),
     ('<ActorAnimation animation_name="reach" place="9;9;9"/>', "reach"),
     ('<ActorMovement target="1;2" velocity="50"/>', "velocity"),
-])  # fmt: skip
-def test_what_a_person_refuses_fails_with_the_reason(tmp_path: Path, leaf: str, told: str) -> None:
-    run, status = anna_who(tmp_path, leaf)
+], ids=("unknown_animation", "out_of_reach", "too_fast"))  # fmt: skip
+def test_leaf_fails_if_the_person_rejects_the_request(tmp_path: Path, leaf: str, reason: str) -> None:
+    run, harness = run_with_person(tmp_path, leaf)
     with run:
-        assert run.until(lambda: status[-1:] == ["FAILURE"], timeout=5.0)
+        assert run.until(lambda: has_status(harness, "FAILURE"), timeout=5.0)
+    assert any(line.startswith("Actor") and reason in line for line in harness.log_lines)
 
 
 @pytest.mark.parametrize(("velocity", "pace", "expected"), [(0.7, 1.0, 0.7), (0.7, 1.3, 0.7), (0.0, 1.2, None)])
-def test_how_fast_they_walk(tmp_path: Path, velocity: float, pace: float, expected: float | None) -> None:
-    run, _ = anna_who(tmp_path, f'<ActorMovement target="8;0" velocity="{velocity}"/>', pace=pace)
+def test_person_walks_at_the_given_velocity_or_pace(
+    tmp_path: Path, velocity: float, pace: float, expected: float | None
+) -> None:
+    run, harness = run_with_person(tmp_path, f'<ActorMovement target="8;0" velocity="{velocity}"/>', pace=pace)
     with run:
-        places: list[tuple[float, float]] = []
-        run.bus.add(Node(), "looker").subscribe(
-            "/truth/anna/pose", msg.PoseStamped, lambda m: places.append((run.time, pose_to_se2(m.pose).x))
-        )
+        poses = harness.record("/truth/anna/pose", msg.PoseStamped)
         run.run_for(5.0)
         clip = run.people["anna"].person._walk_clip
-    there = np.array([place for place in places if 3.0 < place[0] < 4.5])
-    speed = float(np.polyfit(there[:, 0], there[:, 1], 1)[0])
+    steady = [(one.time_ns * 1e-9, pose_to_se2(one.message.pose).x) for one in poses if 3.0 < one.time_ns * 1e-9 < 4.5]
+    speed = float(np.polyfit(*np.transpose(steady), 1)[0])
     usual = clip.travel * 1.75 / clip.period
     assert speed == pytest.approx(pace * usual if expected is None else expected, rel=0.01)
 
 
-def test_a_mission_beside_errands_is_refused(tmp_path: Path) -> None:
+def test_mission_combined_with_other_plans_is_refused(tmp_path: Path) -> None:
     with Run("empty", record=False) as run:
         with pytest.raises(ConfigError, match="several of errands, stroll and mission"):
             run.add_person("anna", mission="tree.xml", stroll=((0.0, 0.0), (1.0, 0.0)))
@@ -112,10 +108,10 @@ angles = st.floats(-math.pi, math.pi)
 
 
 @given(places, angles, st.floats(0, 1.5), angles)
-def test_the_tool_leans_away_from_the_foot_across_what_lies_there(
-    place: tuple[float, float, float], yaw: float, tilt: float, turned: float
+def test_leaning_pose_tilts_the_tool_away_from_the_arm_base(
+    place: tuple[float, float, float], yaw: float, tilt: float, angle: float
 ) -> None:
-    now = SE3.from_xyz_rpy((0.0, 0.0, 0.0), (math.pi, 0.0, turned))
+    now = SE3.from_xyz_rpy((0.0, 0.0, 0.0), (math.pi, 0.0, angle))
     R = leaning_pose(place, yaw, tilt, [0.0, 0.0, 0.0], now).rotation_matrix()
     np.testing.assert_allclose(R.T @ R, np.eye(3), atol=1e-9)
     assert np.linalg.det(R) == pytest.approx(1.0)

@@ -1,4 +1,4 @@
-"""Goals pursued: failures, changes and better goals are met with new plans; a saved pursuit goes on the same."""
+"""Pursuit of goals: failures, changes and more useful goals cause new plans; a saved pursuit continues identically."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from tests.harness.bus import BusHarness
 
 from roboyard.behavior import Factory, StatefulAction, Status, input_port
 from roboyard.behavior.goals import Patience, Pursuit, Tasks, load_tasks
@@ -16,7 +17,7 @@ from roboyard.behavior.goals.file import SenseOf
 from roboyard.behavior.goals.pursuit import rehearsed
 from roboyard.behavior.nodes.goal_mission import GoalMissionNode
 from roboyard.behavior.nodes.senses import Senses
-from roboyard.bus import Bus, Node
+from roboyard.bus import Node
 from roboyard.errors import InputError
 from roboyard.messages import msg
 
@@ -30,23 +31,23 @@ actions:
     needs: {robot: $from}
     effects: {robot: $to}
     cost: {base: 1 s, way: [$from, $to], speed: 1 m/s}
-    does: <Do what="drive $to"/>
+    does: <Step what="drive $to"/>
   pick:
     choices: {place: places, thing: [cup]}
     needs: {robot: $place, on $place: $thing, hand: nothing}
     effects: {hand: $thing, on $place: nothing}
-    does: <Do what="pick $thing"/>
+    does: <Step what="pick $thing"/>
   put:
     choices: {place: places, thing: [cup]}
     needs: {robot: $place, on $place: nothing, hand: $thing}
     effects: {on $place: $thing, hand: nothing}
-    does: <Do what="put $thing"/>
+    does: <Step what="put $thing"/>
   carry by another:
     needs: {robot: dock, on shelf: cup}
     effects: {on desk: cup, on shelf: nothing}
     cost: 100
-    does: <Do what="call"/>
-  answer: {needs: {robot: dock}, effects: {bell: false}, does: <Do what="answer"/>}
+    does: <Step what="call"/>
+  answer: {needs: {robot: dock}, effects: {bell: false}, does: <Step what="answer"/>}
 goals:
   fetch: {wants: {on desk: cup}}
   answer: {wants: {bell: false}, usability: 5, when: {bell: true}}
@@ -55,25 +56,25 @@ goals:
 """
 
 
-class Do(StatefulAction):
-    """Takes two ticks; fails where somebody says so."""
+class Step(StatefulAction):
+    """An action of two ticks that logs its start, and fails as often as ``fails`` says."""
 
     ports: ClassVar = {"what": input_port(str)}
-    fields: ClassVar = ("left",)
+    fields: ClassVar = ("remaining",)
     log: ClassVar[list[str]] = []
     fails: ClassVar[dict[str, int]] = {}
 
     def setup(self) -> None:
-        self.left = 0
+        self.remaining = 0
 
     def on_start(self) -> Status:
         self.log.append(self.input("what"))
-        self.left = 2
+        self.remaining = 2
         return Status.RUNNING
 
     def on_running(self) -> Status:
-        self.left -= 1
-        if self.left:
+        self.remaining -= 1
+        if self.remaining:
             return Status.RUNNING
         what = self.input("what")
         if self.fails.get(what, 0) > 0:
@@ -89,173 +90,173 @@ class Do(StatefulAction):
 def tasks(tmp_path: Path) -> Tasks:
     file = tmp_path / "tasks.yaml"
     file.write_text(FILE)
-    Do.log.clear()
-    Do.fails.clear()
+    Step.log.clear()
+    Step.fails.clear()
     return load_tasks(file)
 
 
-def made(tasks: Tasks, *goals: str) -> Pursuit:
+def start_pursuit(tasks: Tasks, *goals: str) -> Pursuit:
     factory = Factory()
-    factory.register(Do)
+    factory.register(Step)
     assert len(rehearsed(tasks, goals, factory)) <= len(tasks.actions)
     return Pursuit(tasks, goals, factory, patience=Patience(rest_ns=200_000_000))
 
 
-def run(pursuit: Pursuit, ticks: int = 400, sensed: Any = lambda tick: {}, begin: int = 0) -> Status:
+def run_pursuit(pursuit: Pursuit, ticks: int = 400, sensed: Any = lambda tick: {}, start: int = 0) -> Status:
     status = Status.RUNNING
-    for tick in range(begin, ticks):
+    for tick in range(start, ticks):
         status = pursuit.tick(tick * 100_000_000, sensed(tick))
         if status is not Status.RUNNING:
             break
     return status
 
 
-def whats(pursuit: Pursuit) -> list[str]:
+def event_kinds(pursuit: Pursuit) -> list[str]:
     return [event.what for event in pursuit.events if event.what not in ("does", "did")]
 
 
-def test_a_goal_is_reached_by_its_plan(tasks: Tasks) -> None:
-    pursuit = made(tasks, "fetch", "home")
-    assert run(pursuit) is Status.SUCCESS
-    assert Do.log == ["drive shelf", "pick cup", "drive desk", "put cup", "drive dock"]
-    assert whats(pursuit) == ["plans", "reached"] * 2
+def test_pursuit_reaches_its_goals_by_plans(tasks: Tasks) -> None:
+    pursuit = start_pursuit(tasks, "fetch", "home")
+    assert run_pursuit(pursuit) is Status.SUCCESS
+    assert Step.log == ["drive shelf", "pick cup", "drive desk", "put cup", "drive dock"]
+    assert event_kinds(pursuit) == ["plans", "reached"] * 2
     assert pursuit.world["on desk"] == "cup"
 
 
-def test_what_fails_is_tried_again_then_another_way(tasks: Tasks) -> None:
-    Do.fails["pick cup"] = 1
-    pursuit = made(tasks, "fetch")
-    assert run(pursuit) is Status.SUCCESS
-    assert Do.log == ["drive shelf", "pick cup", "pick cup", "drive desk", "put cup"]
-    Do.log.clear()
-    Do.fails["pick cup"] = 100
-    pursuit = made(tasks, "fetch")
-    assert run(pursuit) is Status.SUCCESS
-    assert Do.log == ["drive shelf", "pick cup", "pick cup", "drive dock", "call"]
+def test_failed_step_is_retried_then_replaced(tasks: Tasks) -> None:
+    Step.fails["pick cup"] = 1
+    pursuit = start_pursuit(tasks, "fetch")
+    assert run_pursuit(pursuit) is Status.SUCCESS
+    assert Step.log == ["drive shelf", "pick cup", "pick cup", "drive desk", "put cup"]
+    Step.log.clear()
+    Step.fails["pick cup"] = 100
+    pursuit = start_pursuit(tasks, "fetch")
+    assert run_pursuit(pursuit) is Status.SUCCESS
+    assert Step.log == ["drive shelf", "pick cup", "pick cup", "drive dock", "call"]
     assert (
         next(event.why for event in pursuit.events if event.what == "fails")
-        == "pick (place shelf, thing cup): Do failed"
+        == "pick (place shelf, thing cup): Step failed"
     )
 
 
-def test_of_steps_that_failed_the_one_of_long_ago_is_tried_first(tasks: Tasks) -> None:
-    Do.fails.update({"pick cup": 4, "call": 2})
-    pursuit = made(tasks, "fetch")
-    assert run(pursuit) is Status.SUCCESS
+def test_least_recently_failed_step_is_tried_first(tasks: Tasks) -> None:
+    Step.fails.update({"pick cup": 4, "call": 2})
+    pursuit = start_pursuit(tasks, "fetch")
+    assert run_pursuit(pursuit) is Status.SUCCESS
     failed = [event.why.split(" ")[0] for event in pursuit.events if event.what == "fails"]
     assert failed == ["pick", "pick", "carry", "carry", "pick", "pick"]
-    assert Do.log[-1] == "call"  # though picking is cheaper
+    assert Step.log[-1] == "call"  # although picking is cheaper
 
 
-def test_failures_count_by_the_step(tasks: Tasks) -> None:
-    Do.fails.update(dict.fromkeys(("drive shelf", "pick cup", "drive desk", "put cup"), 5))
+def test_failures_are_counted_per_step(tasks: Tasks) -> None:
+    Step.fails.update(dict.fromkeys(("drive shelf", "pick cup", "drive desk", "put cup"), 5))
     factory = Factory()
-    factory.register(Do)
+    factory.register(Step)
     patience = Patience(tries=100, most=6, rest_ns=0)
     pursuit = Pursuit(tasks, ("fetch",), factory, patience=patience)
-    assert run(pursuit) is Status.SUCCESS
-    assert whats(pursuit).count("fails") == 20
-    Do.fails["pick cup"] = 6
+    assert run_pursuit(pursuit) is Status.SUCCESS
+    assert event_kinds(pursuit).count("fails") == 20
+    Step.fails["pick cup"] = 6
     pursuit = Pursuit(tasks, ("fetch",), factory, patience=patience)
-    assert run(pursuit) is Status.FAILURE
+    assert run_pursuit(pursuit) is Status.FAILURE
     assert "pick (place shelf, thing cup) failed 6 times" in pursuit.results[0]
 
 
-def test_what_never_works_is_given_up_with_the_cause(tasks: Tasks) -> None:
-    Do.fails.update({"pick cup": 100, "call": 100})
-    pursuit = made(tasks, "fetch", "home")
-    assert run(pursuit) is Status.FAILURE
+def test_goal_that_always_fails_is_abandoned_with_the_cause(tasks: Tasks) -> None:
+    Step.fails.update({"pick cup": 100, "call": 100})
+    pursuit = start_pursuit(tasks, "fetch", "home")
+    assert run_pursuit(pursuit) is Status.FAILURE
     assert "fetch is impossible, because" in pursuit.results[0]
     assert pursuit.results[1] == ""
 
 
-def test_what_cannot_be_is_said_and_the_next_task_begun(tasks: Tasks) -> None:
-    pursuit = made(tasks, "moon", "home")
-    assert run(pursuit) is Status.FAILURE
+def test_impossible_goal_is_reported_and_the_next_one_started(tasks: Tasks) -> None:
+    pursuit = start_pursuit(tasks, "moon", "home")
+    assert run_pursuit(pursuit) is Status.FAILURE
     assert "moon is impossible, because no action makes robot = moon" in pursuit.results[0]
     assert pursuit.results[1] == ""
 
 
-def test_a_goal_worth_more_comes_first_and_the_other_goes_on_after_it(tasks: Tasks) -> None:
-    pursuit = made(tasks, "fetch", "answer")
+def test_goal_of_higher_usability_preempts_and_the_other_resumes(tasks: Tasks) -> None:
+    pursuit = start_pursuit(tasks, "fetch", "answer")
 
     def sensed(tick: int) -> dict[str, Any]:
         return {"bell": True} if tick == 4 else {}
 
-    assert run(pursuit, sensed=sensed) is Status.SUCCESS
-    assert Do.log == [
+    assert run_pursuit(pursuit, sensed=sensed) is Status.SUCCESS
+    assert Step.log == [
         "drive shelf", "pick cup", "stop pick cup", "drive dock", "answer", "drive shelf", "pick cup", "drive desk",
         "put cup",
     ]  # fmt: skip
-    assert whats(pursuit)[:2] == ["plans", "leaves"]
+    assert event_kinds(pursuit)[:2] == ["plans", "leaves"]
 
 
-def test_a_change_that_breaks_the_plan_leads_to_another(tasks: Tasks) -> None:
+def test_change_that_invalidates_the_plan_causes_replanning(tasks: Tasks) -> None:
     def moved(tick: int) -> dict[str, Any]:
         return {"on shelf": "nothing", "on dock": "cup"} if tick == 2 else {}
 
-    pursuit = made(tasks, "fetch")
-    assert run(pursuit, sensed=moved) is Status.SUCCESS
-    assert whats(pursuit)[1] == "changes"
-    assert Do.log[:2] == ["drive shelf", "stop drive shelf"]
+    pursuit = start_pursuit(tasks, "fetch")
+    assert run_pursuit(pursuit, sensed=moved) is Status.SUCCESS
+    assert event_kinds(pursuit)[1] == "changes"
+    assert Step.log[:2] == ["drive shelf", "stop drive shelf"]
     assert pursuit.world["on dock"] == "nothing"
-    Do.log.clear()
-    pursuit = made(tasks, "fetch")
-    assert run(pursuit, sensed=lambda tick: {"on desk": "cup"} if tick == 2 else {}) is Status.SUCCESS
-    assert "put cup" not in Do.log
+    Step.log.clear()
+    pursuit = start_pursuit(tasks, "fetch")
+    assert run_pursuit(pursuit, sensed=lambda tick: {"on desk": "cup"} if tick == 2 else {}) is Status.SUCCESS
+    assert "put cup" not in Step.log
 
 
-def test_a_plan_that_the_same_change_overtakes_again_and_again_is_given_up(tasks: Tasks) -> None:
-    pursuit = made(tasks, "fetch")
-    assert run(pursuit, sensed=lambda tick: {"robot": "dock"} if tick % 4 == 3 else {}) is Status.FAILURE
+def test_goal_is_abandoned_if_one_change_recurs_too_often(tasks: Tasks) -> None:
+    pursuit = start_pursuit(tasks, "fetch")
+    assert run_pursuit(pursuit, sensed=lambda tick: {"robot": "dock"} if tick % 4 == 3 else {}) is Status.FAILURE
     assert "robot is dock, and shelf is needed, 6 times" in pursuit.results[0]
-    assert whats(pursuit).count("changes") == 6
+    assert event_kinds(pursuit).count("changes") == 6
 
 
-def test_of_places_near_to_each_other_the_believed_one_is_seen(tasks: Tasks) -> None:
+def test_nearby_places_are_resolved_to_the_believed_one(tasks: Tasks) -> None:
     tasks = replace(tasks, senses={"robot": SenseOf(near=0.3)})
     senses = Senses(SimpleNamespace(frame=str), tasks, None, "map", "base_link")  # type: ignore[arg-type]
     places = {"desk": (4.0, 0.0, 0.0), "point 1": (4.1, 0.0, 0.0)}
-    for x, believed, seen in (
+    for x, believed, expected in (
         (4.08, "dock", "point 1"), (4.08, "desk", "desk"), (4.02, "point 1", "point 1"), (4.35, "desk", "point 1"),
         (5.0, "desk", "elsewhere"),
     ):  # fmt: skip
-        assert senses((x, 0.0, 0.0), places, {"robot": believed}) == {"robot": seen}
+        assert senses((x, 0.0, 0.0), places, {"robot": believed}) == {"robot": expected}
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_random_failures_are_mended(tasks: Tasks, seed: int) -> None:
+def test_random_failures_are_recovered_from(tasks: Tasks, seed: int) -> None:
     rng = np.random.default_rng(seed)
     for what in ("drive desk", "drive shelf", "drive dock", "pick cup", "put cup"):
-        Do.fails[what] = int(rng.integers(0, 2))
-    pursuit = made(tasks, "fetch", "home")
-    assert run(pursuit) is Status.SUCCESS
+        Step.fails[what] = int(rng.integers(0, 2))
+    pursuit = start_pursuit(tasks, "fetch", "home")
+    assert run_pursuit(pursuit) is Status.SUCCESS
     assert pursuit.world["on desk"] == "cup"
     assert pursuit.world["robot"] == "dock"
 
 
-@pytest.mark.parametrize("at", [1, 3, 6, 9, 14, 17])
-def test_a_saved_pursuit_goes_on_in_the_same_way(tasks: Tasks, at: int) -> None:
-    Do.fails["pick cup"] = 2
-    straight = made(tasks, "fetch", "home")
-    assert run(straight) is Status.SUCCESS
-    log, events = list(Do.log), list(straight.events)
-    Do.log.clear()
-    Do.fails["pick cup"] = 2
-    first = made(tasks, "fetch", "home")
-    run(first, at)
+@pytest.mark.parametrize("saved_at", [1, 3, 6, 9, 14, 17])
+def test_saved_pursuit_continues_identically(tasks: Tasks, saved_at: int) -> None:
+    Step.fails["pick cup"] = 2
+    uninterrupted = start_pursuit(tasks, "fetch", "home")
+    assert run_pursuit(uninterrupted) is Status.SUCCESS
+    log, events = list(Step.log), list(uninterrupted.events)
+    Step.log.clear()
+    Step.fails["pick cup"] = 2
+    first = start_pursuit(tasks, "fetch", "home")
+    run_pursuit(first, saved_at)
     saved = first.save()
-    again = made(tasks, "fetch", "home")
-    again.load(saved)
-    assert run(again, begin=at) is Status.SUCCESS
-    assert Do.log == log
-    assert first.events + again.events == events
+    restored = start_pursuit(tasks, "fetch", "home")
+    restored.load(saved)
+    assert run_pursuit(restored, start=saved_at) is Status.SUCCESS
+    assert Step.log == log
+    assert first.events + restored.events == events
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "says"),
+    ("old", "new", "error"),
     [
-        ("<Do what=\"call\"/>", "<Do what='call'", "action carry by another, does: is no XML"),
+        ("<Step what=\"call\"/>", "<Step what='call'", "action carry by another, does: is no XML"),
         ("wants: {robot: moon}", "wants: {}", "goal moon: it wants nothing"),
         ("effects: {on desk: cup, on shelf: nothing}", "effects: {on $spot: cup}", r"not known what \$spot"),
         ("way: [$from, $to]", "way: [$from]", "from and to"),
@@ -264,26 +265,26 @@ def test_a_saved_pursuit_goes_on_in_the_same_way(tasks: Tasks, at: int) -> None:
         ("effects: {robot: $to}", "effect: {robot: $to}", "effect"),
     ],
 )  # fmt: skip
-def test_bad_files_are_refused(tmp_path: Path, old: str, new: str, says: str) -> None:
+def test_invalid_task_files_are_refused(tmp_path: Path, old: str, new: str, error: str) -> None:
     file = tmp_path / "tasks.yaml"
     assert old in FILE
     file.write_text(FILE.replace(old, new))
     factory = Factory()
-    factory.register(Do)
-    with pytest.raises(InputError, match=says):
+    factory.register(Step)
+    with pytest.raises(InputError, match=error):
         rehearsed(load_tasks(file), ["fetch", "answer"], factory)
 
 
-class Speaker(Node):
-    """Says something ten times a second."""
+class TextPublisher(Node):
+    """Publishes a text at 10 Hz."""
 
     def setup(self) -> None:
-        self.said = self.publisher("said", msg.String)
-        self.timer(rate=10.0, callback=lambda: self.said.publish(msg.String(data="well")))
+        self.texts = self.publisher("texts", msg.String)
+        self.timer(rate=10.0, callback=lambda: self.texts.publish(msg.String(data="well")))
 
 
-def test_a_mission_lets_go_of_what_its_plans_listened_to(tmp_path: Path) -> None:
-    words = '<LastMessage topic="said" type="std_msgs/msg/String" field="data"/>'
+def test_mission_drops_subscriptions_of_finished_plans(tmp_path: Path) -> None:
+    words = '<LastMessage topic="texts" type="std_msgs/msg/String" field="data"/>'
     file = tmp_path / "tasks.yaml"
     file.write_text(
         f"""
@@ -294,23 +295,18 @@ actions:
 goals: {{on: {{wants: {{lamp: bright}}, begins: {{lamp: dark}}}}, off: {{wants: {{lamp: dark}}}}}}
 """
     )
-    bus = Bus(seed=3)
-    speaker, mission = Speaker(), GoalMissionNode(file=str(file), goals=("on", "off", "on", "off"), start=0.5)
-    bus.add(speaker, "speaker")
-    bus.add(mission, "mission")
-    heard: list[str] = []
-    most = 0
-    bus.subscribe("/out", msg.String, "test", lambda message: heard.append(message.data))
+    source, mission = TextPublisher(), GoalMissionNode(file=str(file), goals=("on", "off", "on", "off"), start=0.5)
+    harness = BusHarness((source, "source"), (mission, "mission"), seed=3)
+    received = harness.record("/out", msg.String)
+    max_count = 0
     for _ in range(40):
-        bus.executor.run_for(0.1)
-        most = max(most, len(speaker.said.topic.subscriptions))
-    assert heard == ["bright", "dark", "bright", "dark"]
-    assert most == 1
-    assert not speaker.said.topic.subscriptions
-    add = bus.publisher("/mission/add", msg.String, "test")  # when all was over: one more, and one that there is not
-    for name in ("on", "nonsense"):
-        add.publish(msg.String(data=name))
-    for _ in range(15):
-        bus.executor.run_for(0.1)
-    assert heard[4:] == ["bright"]
-    bus.close()
+        harness.run_for(0.1)
+        max_count = max(max_count, len(source.texts.topic.subscriptions))
+    assert received.data == ["bright", "dark", "bright", "dark"]
+    assert max_count == 1
+    assert not source.texts.topic.subscriptions
+    for name in ("on", "nonsense"):  # after the end: one more goal, and an unknown one
+        harness.publish("/mission/add", msg.String(data=name))
+    harness.run_for(1.5)
+    assert received.data[4:] == ["bright"]
+    harness.close()

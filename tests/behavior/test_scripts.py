@@ -1,4 +1,4 @@
-"""Scripts: reckoning as C++ does it, names and entries, and what is wrong with a script."""
+"""Scripts: arithmetic as in C++, names and entries, and errors of invalid scripts."""
 
 import math
 import re
@@ -13,31 +13,31 @@ from roboyard.behavior.script import Environment, parse
 NAMES = {"RED": 1, "BLUE": 2}
 
 
-def run(text: str, **entries: object) -> object:
-    board = Blackboard()
+def evaluate(text: str, **entries: object) -> object:
+    blackboard = Blackboard()
     for name, value in entries.items():
-        board.set(name, value)
-    return parse(text).run(Environment(board, NAMES))
+        blackboard.set(name, value)
+    return parse(text).run(Environment(blackboard, NAMES))
 
 
 numbers = st.integers(-50, 50).map(str) | st.floats(0, 9, allow_subnormal=False).map(lambda x: f"{x:.3f}")
-terms = st.recursive(
+expressions = st.recursive(
     numbers.map(lambda n: f"({n})"),
     lambda inner: st.tuples(inner, st.sampled_from("+-*"), inner).map(lambda t: f"({t[0]} {t[1]} {t[2]})"),
     max_leaves=12,
 )
 
 
-@given(terms)
-def test_arithmetic_is_pythons(text: str) -> None:
-    assert run(text) == pytest.approx(float(eval(text)), abs=1e-9)
+@given(expressions)
+def test_arithmetic_equals_pythons(text: str) -> None:
+    assert evaluate(text) == pytest.approx(float(eval(text)), abs=1e-9)
 
 
 @given(st.lists(st.integers(-5, 5), min_size=2, max_size=5), st.data())
-def test_comparisons_chain_as_in_python(values: list[int], data: st.DataObject) -> None:
+def test_comparison_chains_equal_pythons(values: list[int], data: st.DataObject) -> None:
     signs = [data.draw(st.sampled_from(["<", ">", "<=", ">=", "==", "!="])) for _ in values[1:]]
     text = str(values[0]) + "".join(f" {s} ({v})" for s, v in zip(signs, values[1:], strict=True))
-    assert bool(run(text)) == bool(eval(text))
+    assert bool(evaluate(text)) == bool(eval(text))
 
 
 @pytest.mark.parametrize(
@@ -64,23 +64,23 @@ def test_comparisons_chain_as_in_python(values: list[int], data: st.DataObject) 
         ("65..1 == 65", None),
     ],
 )
-def test_values(text: str, value: object) -> None:
+def test_script_values_are_as_in_behaviortree_cpp(text: str, value: object) -> None:
     if value is None:
         with pytest.raises(ScriptError):
-            run(text, x=5)
+            evaluate(text, x=5)
     else:
-        assert run(text, x=5) == value
+        assert evaluate(text, x=5) == value
 
 
-def test_an_entry_stays_whole_if_it_began_as_a_whole_number() -> None:
-    assert run("n := 1; n := n + 1; n") == 2
-    assert type(run("n := 1; n := n + 1; n")) is int
+def test_integer_entries_stay_integers() -> None:
+    assert evaluate("n := 1; n := n + 1; n") == 2
+    assert type(evaluate("n := 1; n := n + 1; n")) is int
     with pytest.raises(ScriptError, match="can't be converted"):
-        run("n := 1; n := n / 2")
+        evaluate("n := 1; n := n / 2")
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "error"),
     [
         ("", "Empty Script"),
         ("1 +", "Expected operand at position 3"),
@@ -102,15 +102,15 @@ def test_an_entry_stays_whole_if_it_began_as_a_whole_number() -> None:
         ("(" * 2000 + "1" + ")" * 2000, "nested more than"),
     ],
 )
-def test_bad_scripts_say_why(text: str, says: str) -> None:
-    with pytest.raises(ScriptError, match=says):
-        run(text, x=5)
+def test_invalid_scripts_are_refused_with_the_cause(text: str, error: str) -> None:
+    with pytest.raises(ScriptError, match=error):
+        evaluate(text, x=5)
 
 
-def test_division_by_a_zero_that_stands_there_is_found_before_anything_is_run() -> None:
+def test_division_by_constant_zero_is_found_when_parsed() -> None:
     with pytest.raises(ScriptError, match="at position 10"):
         parse("x > 3 ? x / (1 - 1) : 1")
-    assert run("x > 3 ? x / (1 - x) : 1", x=5) == -1.25
+    assert evaluate("x > 3 ? x / (1 - x) : 1", x=5) == -1.25
 
 
 sums = st.recursive(
@@ -121,19 +121,19 @@ sums = st.recursive(
 
 
 @given(sums)
-def test_what_is_reckoned_when_it_is_read_is_what_it_would_be_later(text: str) -> None:
+def test_constant_folding_equals_evaluation_at_run_time(text: str) -> None:
     """The same with names in the place of the numbers."""
     later = re.sub(r"\d", lambda found: f"n{found[0]}", text)
     known = {f"n{digit}": digit for digit in range(10)}
     try:
-        value = run(text)
+        value = evaluate(text)
     except ScriptError as error:
         cause = error.what.splitlines()[-1].partition(" at position")[0]
         with pytest.raises(ScriptError, match=cause):
-            run(later, **known)
+            evaluate(later, **known)
     else:
-        assert run(later, **known) == value
+        assert evaluate(later, **known) == value
 
 
-def test_infinity_is_no_whole_number() -> None:
-    assert math.isinf(float(str(run("1e308 * 10"))))
+def test_overflowing_product_is_infinite() -> None:
+    assert math.isinf(float(str(evaluate("1e308 * 10"))))

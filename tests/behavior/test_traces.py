@@ -1,4 +1,4 @@
-"""Trees do what BehaviorTree.CPP 4.10 did, event for event; one that is saved and loaded goes on in the same way."""
+"""Trees repeat the events of BehaviorTree.CPP 4.10; a tree that was saved and loaded continues identically."""
 
 import json
 import pickle
@@ -18,13 +18,13 @@ def traces(external_data: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines]
 
 
-def test_every_event_is_as_in_the_traces(traces: list[dict[str, Any]]) -> None:
+def test_events_equal_behaviortree_cpp_traces(traces: list[dict[str, Any]]) -> None:
     differing = {item["id"]: difference(recorded(item), trace(item["xml"])) for item in traces}
     assert {name: what for name, what in differing.items() if what} == {}
     assert sum("error" in item for item in traces) >= 5
 
 
-def test_a_saved_tree_goes_on_as_if_nothing_had_happened(traces: list[dict[str, Any]]) -> None:
+def test_saved_tree_continues_identically(traces: list[dict[str, Any]]) -> None:
     for item in traces[::4]:
         events: list[str] = []
         try:
@@ -44,7 +44,7 @@ def test_a_saved_tree_goes_on_as_if_nothing_had_happened(traces: list[dict[str, 
         assert tree.save() == other.save()
 
 
-def test_differences_are_said() -> None:
+def test_trace_differences_are_described() -> None:
     a = Trace((("RUNNING", ("n1:start:R",)),))
     b = Trace((("RUNNING", ("n1:start:S",)),))
     assert difference(a, a) is None

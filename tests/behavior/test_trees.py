@@ -1,4 +1,4 @@
-"""Trees from XML: blackboards, time, nodes of one's own, versions, stand-ins, and what is wrong with a file."""
+"""Trees from XML: blackboards, time, custom nodes, versions, substitution, and errors of invalid files."""
 
 import pickle
 from collections.abc import Generator
@@ -38,52 +38,52 @@ def xml(body: str, *more: str, version: str = "4") -> str:
     return f'{root}<BehaviorTree ID="Main">{body}</BehaviorTree>{trees}</root>'
 
 
-def ran(body: str, *more: str, **entries: object) -> Blackboard:
+def blackboard_after_tick(body: str, *more: str, **entries: object) -> Blackboard:
     """The blackboard after one tick."""
-    board = Blackboard()
+    blackboard = Blackboard()
     for name, value in entries.items():
-        board.set(name, value)
-    read_tree(xml(body, *more), blackboard=board).tick_once()
-    return board
+        blackboard.set(name, value)
+    read_tree(xml(body, *more), blackboard=blackboard).tick_once()
+    return blackboard
 
 
 # -- blackboards ---------------------------------------------------------------------------------------------------
-def test_a_subtree_sees_only_what_it_is_given() -> None:
+def test_subtree_reads_only_remapped_entries() -> None:
     with pytest.raises(ExecutionError, match="Variable not found: x"):
-        ran('<SubTree ID="T1"/>', '<Script code="y := x"/>', x=1)
+        blackboard_after_tick('<SubTree ID="T1"/>', '<Script code="y := x"/>', x=1)
 
 
 def test_entries_are_remapped_into_and_out_of_subtrees() -> None:
-    board = ran(
+    blackboard = blackboard_after_tick(
         '<SubTree ID="T1" inside="{outside}" answer="{result}"/>', '<Script code="answer := inside * 2"/>', outside=4
     )
-    assert board.get("result") == 8.0
+    assert blackboard.get("result") == 8.0
 
 
 def test_autoremapped_subtrees_share_all_but_private_entries() -> None:
-    board = ran('<SubTree ID="T1" _autoremap="true"/>', '<Script code="a := 1; _b := 2"/>')
-    assert board.get("a") == 1
-    assert board.entry("_b") is None
+    blackboard = blackboard_after_tick('<SubTree ID="T1" _autoremap="true"/>', '<Script code="a := 1; _b := 2"/>')
+    assert blackboard.get("a") == 1
+    assert blackboard.entry("_b") is None
 
 
-def test_constants_reach_subtrees_as_numbers_where_they_are_numbers() -> None:
-    board = ran(
+def test_numeric_constants_reach_subtrees_as_numbers() -> None:
+    blackboard = blackboard_after_tick(
         '<SubTree ID="T1" n="4" w="4a" out="{out}"/>', '<Script code="out := w .. n + 1 - 1"/>'.replace(" + 1 - 1", "")
     )
-    assert board.get("out") == "4a4"
+    assert blackboard.get("out") == "4a4"
 
 
-def test_at_means_the_outermost_blackboard() -> None:
-    board = ran('<SubTree ID="T1"/>', '<SubTree ID="T2"/>', '<Script code="@far := 5"/>')
-    assert board.get("far") == 5
+def test_at_sign_addresses_the_root_blackboard() -> None:
+    blackboard = blackboard_after_tick('<SubTree ID="T1"/>', '<SubTree ID="T2"/>', '<Script code="@far := 5"/>')
+    assert blackboard.get("far") == 5
 
 
-def test_types_are_fixed_by_the_first_typed_port() -> None:
+def test_entry_type_is_fixed_by_the_first_typed_port() -> None:
     with pytest.raises(TreeError, match="initially created with type"):
         read_tree(xml('<Sequence><Sleep msec="{t}"/><Repeat num_cycles="{t}"><AlwaysSuccess/></Repeat></Sequence>'))
 
 
-def test_loops_take_each_value_in_turn() -> None:
+def test_loop_decorator_takes_each_value_in_turn() -> None:
     loop = '<LoopDouble queue="1;2;3.5" value="{v}"><Script code="s := s + v"/></LoopDouble>'
     tree = read_tree(xml(f'<Sequence><Script code="s := 0.5"/>{loop}</Sequence>'))
     statuses = [tree.tick_once() for _ in range(4)]
@@ -92,21 +92,21 @@ def test_loops_take_each_value_in_turn() -> None:
 
 
 # -- time ----------------------------------------------------------------------------------------------------------
-def test_waiting_is_by_the_time_of_the_ticks() -> None:
+def test_sleep_and_delay_use_tick_times() -> None:
     tree = read_tree(xml('<Sequence><Sleep msec="100"/><Delay delay_msec="50"><AlwaysSuccess/></Delay></Sequence>'))
-    at = [0, 99, 100, 149, 150]
-    assert [tree.tick_once(t * MS) for t in at] == [Status.RUNNING] * 4 + [Status.SUCCESS]
+    times = [0, 99, 100, 149, 150]
+    assert [tree.tick_once(t * MS) for t in times] == [Status.RUNNING] * 4 + [Status.SUCCESS]
     assert tree.next_ns is None
 
 
-def test_a_timeout_halts_its_child_between_ticks() -> None:
+def test_timeout_halts_its_child_between_ticks() -> None:
     tree = read_tree(xml('<Timeout msec="100"><Sleep name="nap" msec="1000"/></Timeout>'))
     assert [tree.tick_once(t * MS) for t in (0, 99, 100)] == [Status.RUNNING, Status.RUNNING, Status.FAILURE]
     assert tree.next_ns is None
     assert tree.find("nap")[0].status is Status.IDLE
 
 
-def test_what_waits_is_saved() -> None:
+def test_saved_tree_keeps_running_timers() -> None:
     text = xml('<Sequence><Sleep msec="100"/><Script code="x := 1"/></Sequence>')
     tree = read_tree(text)
     tree.tick_once(0)
@@ -118,19 +118,19 @@ def test_what_waits_is_saved() -> None:
         read_tree(xml("<AlwaysSuccess/>")).load(tree.save())
 
 
-# -- nodes of one's own --------------------------------------------------------------------------------------------
+# -- custom nodes ---------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Place:
     x: float
     y: float
 
 
-def place(text: str) -> Place:
+def parse_place(text: str) -> Place:
     x, y = text.split(";")
     return Place(float(x), float(y))
 
 
-converter(Place, place)
+converter(Place, parse_place)
 
 
 class Drive(GeneratorAction):
@@ -147,7 +147,7 @@ class Drive(GeneratorAction):
             self.blackboard.set("left", True)
 
 
-def own() -> Factory:
+def custom_factory() -> Factory:
     factory = Factory()
     factory.register(Drive)
     factory.register_condition(
@@ -157,8 +157,8 @@ def own() -> Factory:
     return factory
 
 
-def test_generators_are_actions_that_take_time() -> None:
-    tree = read_tree(xml('<Drive to="1;2" way="{w}"/>'), own())
+def test_generator_actions_run_over_several_ticks() -> None:
+    tree = read_tree(xml('<Drive to="1;2" way="{w}"/>'), custom_factory())
     assert [tree.tick_once() for _ in range(3)] == [Status.RUNNING, Status.RUNNING, Status.SUCCESS]
     assert tree.blackboard.get("w") == 3.0
     tree.tick_once()
@@ -170,21 +170,21 @@ def test_generators_are_actions_that_take_time() -> None:
     tree.save()
 
 
-def test_values_of_own_types_pass_through_the_blackboard() -> None:
-    tree = read_tree(xml('<Sequence><Drive to="{goal}"/></Sequence>'), own())
+def test_values_of_custom_types_pass_through_the_blackboard() -> None:
+    tree = read_tree(xml('<Sequence><Drive to="{goal}"/></Sequence>'), custom_factory())
     tree.blackboard.set("goal", Place(3.0, 4.0))
     assert tree.tick_once() is Status.RUNNING
     with pytest.raises(TreeError, match="no Place"):
-        read_tree(xml('<Drive to="here"/>'), own())
+        read_tree(xml('<Drive to="here"/>'), custom_factory())
 
 
-def test_functions_are_conditions_and_names_are_numbers() -> None:
-    tree = read_tree(xml('<Sequence><Script code="d := HOME - 6.5"/><Near d="{d}"/></Sequence>'), own())
+def test_registered_functions_and_enums_are_usable() -> None:
+    tree = read_tree(xml('<Sequence><Script code="d := HOME - 6.5"/><Near d="{d}"/></Sequence>'), custom_factory())
     assert tree.tick_once() is Status.SUCCESS
 
 
-def test_stand_ins_take_the_place_of_nodes() -> None:
-    factory = own()
+def test_substitution_rules_replace_nodes() -> None:
+    factory = custom_factory()
     rules = '{"TestNodeConfigs": {"T": {"return_status_script": "n > 1 ? SUCCESS : FAILURE", "async_delay": 20}},'
     factory.substitute_from_json(rules + '"SubstitutionRules": {"dri*": "T"}}')
     factory.substitute("Near", StandIn(post_script="n := n + 1"))
@@ -196,7 +196,7 @@ def test_stand_ins_take_the_place_of_nodes() -> None:
         factory.substitute_from_json("[]")
 
 
-def test_an_action_that_is_done_at_once_must_not_run() -> None:
+def test_synchronous_action_must_not_return_running() -> None:
     factory = Factory()
     factory.register_action("Lazy", lambda _: Status.RUNNING)
     with pytest.raises(ExecutionError, match="MUST never return RUNNING"):
@@ -207,7 +207,7 @@ def test_an_action_that_is_done_at_once_must_not_run() -> None:
 
 
 # -- versions ------------------------------------------------------------------------------------------------------
-def test_version_3_keeps_its_meaning() -> None:
+def test_version_3_trees_keep_their_semantics() -> None:
     body = '<Sequence><SetBlackboard output_key="here" value="3"/><SubTree ID="T1" there="here"/><T1/></Sequence>'
     check = (
         '<SequenceStar><BlackboardCheckInt value_A="{there}" value_B="3" return_on_mismatch="FAILURE"><AlwaysSuccess/>'
@@ -216,7 +216,7 @@ def test_version_3_keeps_its_meaning() -> None:
     assert tree.tick_exactly_once() is Status.SUCCESS
 
 
-def test_version_3_repeats_without_a_pause_and_version_4_with_one() -> None:
+def test_repeat_pauses_in_version_4_but_not_in_version_3() -> None:
     body = '<Repeat num_cycles="3"><AlwaysSuccess/></Repeat>'
     assert read_tree(xml(body, version="3")).tick_exactly_once() is Status.SUCCESS
     tree = read_tree(xml(body))
@@ -224,7 +224,7 @@ def test_version_3_repeats_without_a_pause_and_version_4_with_one() -> None:
     assert read_tree(xml(body)).tick_once() is Status.SUCCESS
 
 
-def test_version_3_shares_a_blackboard_where_that_is_said() -> None:
+def test_version_3_shares_a_blackboard_if_declared() -> None:
     text = xml(
         '<SubTree ID="T1" __shared_blackboard="true"/>', '<SetBlackboard output_key="k" value="v"/>', version="3"
     )
@@ -234,11 +234,11 @@ def test_version_3_shares_a_blackboard_where_that_is_said() -> None:
 
 
 # -- files ---------------------------------------------------------------------------------------------------------
-def test_others_files_load(external_data: Path) -> None:
+def test_files_of_other_projects_are_read(external_data: Path) -> None:
     refused = {}
     for file in sorted((external_data / "bt").rglob("*.xml")):
         try:
-            load_trees(file, mock=True)  # with our own leaves in the place of Nav2's
+            load_trees(file, mock=True)  # with Roboyard's leaves instead of Nav2's
             trees: list[Tree] = load_trees(file, Factory(), mock=True)
         except TreeError as error:
             refused[file.name] = str(error)
@@ -254,7 +254,7 @@ def test_others_files_load(external_data: Path) -> None:
     assert refused.keys() == {"corpus2.xml", "corpus3.xml", "corpus4.xml"}
 
 
-def test_files_include_others_once_round(tmp_path: Path) -> None:
+def test_included_files_are_read_and_cycles_refused(tmp_path: Path) -> None:
     (tmp_path / "a.xml").write_text(xml('<SubTree ID="B"/>').replace("<Beh", '<include path="b.xml"/><Beh', 1))
     (tmp_path / "b.xml").write_text(
         '<root BTCPP_format="4"><BehaviorTree ID="B"><AlwaysSuccess/></BehaviorTree></root>'
@@ -272,7 +272,7 @@ BOMB = '<!DOCTYPE r [<!ENTITY a "aa"><!ENTITY b "&a;&a;">]><root BTCPP_format="4
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "error"),
     [
         ("", "is empty"),
         ("<root", "not well-formed"),
@@ -304,28 +304,28 @@ BOMB = '<!DOCTYPE r [<!ENTITY a "aa"><!ENTITY b "&a;&a;">]><root BTCPP_format="4
         (xml("<Sequence>" * 119 + "<AlwaysSuccess/>" + "</Sequence>" * 119), "nested more than"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_place(text: str, says: str) -> None:
-    with pytest.raises(TreeError, match=says) as caught:
+def test_invalid_trees_are_refused_with_the_location(text: str, error: str) -> None:
+    with pytest.raises(TreeError, match=error) as caught:
         read_tree(text, Factory(), source="my.xml")
     assert str(caught.value).startswith("my.xml")
 
 
 @pytest.mark.parametrize(
-    ("body", "says"),
+    ("body", "error"),
     [
         ('<Script code="a := 0; b := 1 / a"/>', "Division by zero"),
         ('<AlwaysSuccess _while="x"/>', "(?s)_while: .*Variable not found: x"),
         ('<AlwaysSuccess _post="x = 1"/>', "(?s)_post: .*doesn't exist"),
     ],
 )
-def test_what_goes_wrong_in_a_tick_is_said_with_its_place(body: str, says: str) -> None:
+def test_errors_in_a_tick_name_the_location(body: str, error: str) -> None:
     tree = read_tree(xml(f"<Sequence>{body}</Sequence>"), source="my.xml")
-    with pytest.raises(ExecutionError, match=says) as caught:
+    with pytest.raises(ExecutionError, match=error) as caught:
         tree.tick_once()
     assert str(caught.value).startswith("my.xml:1")
 
 
-def test_what_a_node_cannot_do_without_may_be_left_to_the_tick() -> None:
+def test_missing_ports_are_found_in_the_tick_if_not_strict() -> None:
     body = "<Repeat><AlwaysSuccess/></Repeat>"
     tree = read_tree(xml(body), source="my.xml", strict=False)  # as BehaviorTree.CPP has it
     with pytest.raises(ExecutionError, match=r"my.xml:1: <Repeat>: Missing parameter \[num_cycles\]"):
@@ -333,33 +333,35 @@ def test_what_a_node_cannot_do_without_may_be_left_to_the_tick() -> None:
     read_tree(xml(f"<Sequence>{body}</Sequence>").replace("Repeat", "Foreign"), mock=True).tick_once()
 
 
-class Greets(Action):
-    """Says a word, twice if wanted, and a name if there is one."""
+class Greet(Action):
+    """Joins a word, an optional name and an end."""
 
     ports: ClassVar = {
         "word": input_port(str, doc="What to say"),
         "end": input_port(str, ""),
         "whom": input_port(str, optional=True),
     }
-    said: ClassVar[list[str]] = []
+    texts: ClassVar[list[str]] = []
 
     def tick(self) -> Status:
-        self.said.append(self.input("word") + (self.input("whom") if "whom" in self.inputs else "") + self.input("end"))
+        self.texts.append(
+            self.input("word") + (self.input("whom") if "whom" in self.inputs else "") + self.input("end")
+        )
         return Status.SUCCESS
 
 
-def test_ports_without_default_are_wanted_unless_they_are_optional() -> None:
+def test_ports_without_default_are_required_unless_optional() -> None:
     factory = Factory()
-    factory.register(Greets)
-    read_tree(xml('<Sequence><Greets word="a"/><Greets word="b" whom="c" end="!"/></Sequence>'), factory).tick_once()
-    assert Greets.said == ["a", "bc!"]
-    with pytest.raises(TreeError, match=r"my.xml:1: <Greets>, port word: the port .word. is missing: What to say"):
-        read_tree(xml('<Greets whom="c"/>'), factory, source="my.xml")
-    factory.substitute("Greets", StandIn())
-    assert read_tree(xml('<Greets whom="c"/>'), factory).tick_once() is Status.SUCCESS
+    factory.register(Greet)
+    read_tree(xml('<Sequence><Greet word="a"/><Greet word="b" whom="c" end="!"/></Sequence>'), factory).tick_once()
+    assert Greet.texts == ["a", "bc!"]
+    with pytest.raises(TreeError, match=r"my.xml:1: <Greet>, port word: the port .word. is missing: What to say"):
+        read_tree(xml('<Greet whom="c"/>'), factory, source="my.xml")
+    factory.substitute("Greet", StandIn())
+    assert read_tree(xml('<Greet whom="c"/>'), factory).tick_once() is Status.SUCCESS
 
 
-def test_types_may_be_registered_once() -> None:
+def test_types_and_enums_are_registered_only_once() -> None:
     class Work(Action):
         def tick(self: TreeNode) -> Status:
             return Status.SUCCESS
@@ -373,7 +375,7 @@ def test_types_may_be_registered_once() -> None:
 
 
 @pytest.mark.parametrize(("msec", "ends"), [(0, "SUCCESS"), (200, "FAILURE"), (400, "SUCCESS")])
-def test_a_timeout_of_0_is_none(msec: int, ends: str) -> None:
+def test_timeout_of_zero_never_expires(msec: int, ends: str) -> None:
     tree = read_tree(xml(f'<Timeout msec="{msec}"><Sleep msec="300"/></Timeout>'))
     for tick in range(40):
         status = tree.tick_once(tick * 10_000_000)
@@ -382,7 +384,7 @@ def test_a_timeout_of_0_is_none(msec: int, ends: str) -> None:
     assert status.name == ends
 
 
-def test_a_converter_holds_for_ports_that_were_declared_before_it() -> None:
+def test_converter_applies_to_ports_declared_before() -> None:
     class Door:
         def __init__(self, text: str) -> None:
             self.number = int(text)

@@ -1,4 +1,4 @@
-"""Lenses: what a pixel's ray meets is seen at that pixel."""
+"""Lenses: projection inverts the rays of pixels."""
 
 import math
 
@@ -10,35 +10,37 @@ from hypothesis import strategies as st
 from roboyard.geometry import Lens
 from roboyard.geometry.lens import LENS_MODELS
 
-small = st.floats(-0.15, 0.15)
-bent = st.tuples(small, st.floats(-0.03, 0.03), st.floats(-0.005, 0.005), st.floats(-0.005, 0.005), st.just(0.0))
+small_number = st.floats(-0.15, 0.15)
+distortions = st.tuples(
+    small_number, st.floats(-0.03, 0.03), st.floats(-0.005, 0.005), st.floats(-0.005, 0.005), st.just(0.0)
+)
 
 
-def pixels(lens: Lens) -> np.ndarray:
+def pixel_grid(lens: Lens) -> np.ndarray:
     u, v = np.meshgrid(np.linspace(0, lens.width - 1, 9), np.linspace(0, lens.height - 1, 7))
     return np.stack([u, v], axis=-1)
 
 
-@given(bent, st.floats(0.3, 1.4), st.floats(0.1, 50.0))
-def test_points_on_a_pixels_ray_are_seen_at_that_pixel(distortion, view, away):
+@given(distortions, st.floats(0.3, 1.4), st.floats(0.1, 50.0))
+def test_points_on_a_pixels_ray_project_to_that_pixel(distortion, view, distance):
     lens = Lens.of_view(640, 480, view, distortion=distortion)
     if lens.folds_at() is not None:
         return
-    seen = pixels(lens)
-    assert np.allclose(lens.project(away * lens.rays(seen)), seen, atol=1e-3)
+    pixels = pixel_grid(lens)
+    assert np.allclose(lens.project(distance * lens.rays(pixels)), pixels, atol=1e-3)
 
 
 @pytest.mark.parametrize("model", LENS_MODELS)
-def test_every_lens_has_the_field_of_view_it_was_made_for(model):
+def test_lens_has_its_given_field_of_view(model):
     lens = Lens.of_view(640, 480, 1.2, model)
     assert lens.horizontal_view == pytest.approx(1.2)
     left, right = lens.rays([[-0.5, lens.cy], [639.5, lens.cy]])
     assert math.acos(left @ right) == pytest.approx(1.2, abs=1e-6)
-    seen = pixels(lens)
-    assert np.allclose(lens.project(3.0 * lens.rays(seen)), seen, atol=1e-6)
+    pixels = pixel_grid(lens)
+    assert np.allclose(lens.project(3.0 * lens.rays(pixels)), pixels, atol=1e-6)
 
 
-def test_a_fisheye_sees_behind_itself_and_a_pinhole_does_not():
+def test_fisheye_projects_points_behind_it_unlike_a_pinhole():
     fisheye = Lens.of_view(400, 400, math.radians(220), "equidistant")
     behind = [1.0, 0.0, -0.2]
     assert np.isfinite(fisheye.project(behind)).all()
@@ -46,7 +48,7 @@ def test_a_fisheye_sees_behind_itself_and_a_pinhole_does_not():
     assert np.isnan(fisheye.rays([1e4, 0.0])).all()
 
 
-def test_distortion_as_opencv_defines_it():
+def test_distortion_follows_opencvs_definition():
     """x' = x (1 + k1 r² + k2 r⁴ + k3 r⁶) + 2 p1 x y + p2 (r² + 2 x²), worked out by hand for one point."""
     lens = Lens(640, 480, 500.0, 510.0, 310.0, 250.0, distortion=(-0.2, 0.05, 0.001, -0.002, 0.01))
     x, y = 0.3, -0.2
@@ -57,6 +59,6 @@ def test_distortion_as_opencv_defines_it():
     assert lens.project([x, y, 1.0]) == pytest.approx([u, v])
 
 
-def test_distortion_that_folds_the_picture_over_is_found():
+def test_distortion_that_folds_the_image_is_found():
     assert Lens.of_view(640, 480, 1.5, distortion=(-0.8, 0.0, 0.0, 0.0, 0.0)).folds_at() is not None
     assert Lens.of_view(640, 480, 1.0, distortion=(-0.1, 0.01, 0.0, 0.0, 0.0)).folds_at() is None

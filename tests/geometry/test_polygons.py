@@ -14,33 +14,33 @@ from roboyard.geometry import SE2, clipping, polygons, segments
 SEEDS = st.integers(0, 2**32 - 1)
 
 
-def star(seed, count=9):
-    """A polygon that does not cross itself, anticlockwise round the origin."""
+def random_star(seed, count=9):
+    """A polygon that does not cross itself, counterclockwise around the origin."""
     rng = np.random.default_rng(seed)
     angles = np.sort(rng.uniform(0.0, 2 * math.pi, count))
     assume(np.max(np.diff([*angles, angles[0] + 2 * math.pi])) < 3.0 and np.min(np.diff(angles)) > 1e-3)
     return rng.uniform(0.5, 2.0, (count, 1)) * np.stack([np.cos(angles), np.sin(angles)], axis=1)
 
 
-def hull(seed, count=12):
+def random_hull(seed, count=12):
     return polygons.convex_hull(np.random.default_rng(seed).normal(size=(count, 2)))
 
 
 @given(SEEDS, st.floats(-3.0, 3.0))
-def test_measures_do_not_depend_on_the_place(seed, theta):
-    polygon, motion = star(seed), SE2(3.0, -7.0, theta)
-    moved = motion @ polygon
+def test_polygon_measures_are_invariant_under_motion(seed, theta):
+    polygon, motion = random_star(seed), SE2(3.0, -7.0, theta)
+    transformed = motion @ polygon
     assert polygons.area(polygon) > 0.0
-    assert polygons.area(moved) == pytest.approx(polygons.area(polygon), rel=1e-9)
+    assert polygons.area(transformed) == pytest.approx(polygons.area(polygon), rel=1e-9)
     assert polygons.area(polygon[::-1]) == pytest.approx(-polygons.area(polygon))
-    assert polygons.perimeter(moved) == pytest.approx(polygons.perimeter(polygon))
-    np.testing.assert_allclose(polygons.centroid(moved), motion @ polygons.centroid(polygon), atol=1e-9)
+    assert polygons.perimeter(transformed) == pytest.approx(polygons.perimeter(polygon))
+    np.testing.assert_allclose(polygons.centroid(transformed), motion @ polygons.centroid(polygon), atol=1e-9)
     np.testing.assert_allclose(polygons.centroid(polygon[::-1]), polygons.centroid(polygon), atol=1e-12)
 
 
 @given(SEEDS)
-def test_area_by_counting_points(seed):
-    polygon = star(seed)
+def test_polygon_area_agrees_with_counted_points(seed):
+    polygon = random_star(seed)
     points = np.random.default_rng(seed).uniform(-2.0, 2.0, (4000, 2))
     inside = polygons.contains(polygon, points)
     assert 16.0 * inside.mean() == pytest.approx(polygons.area(polygon), abs=0.6)
@@ -48,21 +48,21 @@ def test_area_by_counting_points(seed):
 
 
 @given(SEEDS)
-def test_contains_agrees_with_the_fan_of_triangles(seed):
-    polygon = star(seed)
+def test_polygon_contains_agrees_with_a_triangle_fan(seed):
+    polygon = random_star(seed)
     points = np.random.default_rng(seed).uniform(-2.0, 2.0, (50, 2))
     fan = np.zeros(len(points), dtype=bool)
     for a, b in zip(polygon, np.roll(polygon, -1, axis=0), strict=True):
-        share = np.linalg.solve(np.stack([a, b], axis=1), points.T)
-        fan |= np.all(share >= 0.0, axis=0) & (share.sum(axis=0) < 1.0)
+        weights = np.linalg.solve(np.stack([a, b], axis=1), points.T)
+        fan |= np.all(weights >= 0.0, axis=0) & (weights.sum(axis=0) < 1.0)
     assert np.array_equal(polygons.contains(polygon, points), fan)
     assert np.array_equal(polygons.contains(polygon[::-1], points), fan)
     assert polygons.contains(polygon, points.reshape(5, 10, 2)).shape == (5, 10)
 
 
 @given(SEEDS)
-def test_distance(seed):
-    polygon = star(seed)
+def test_polygon_distance_agrees_with_dense_samples(seed):
+    polygon = random_star(seed)
     points = np.random.default_rng(seed).uniform(-4.0, 4.0, (30, 2))
     dense = np.concatenate([a + np.linspace(0, 1, 400)[:, None] * (b - a)
                             for a, b in zip(polygon, np.roll(polygon, -1, axis=0), strict=True)])  # fmt: skip
@@ -79,7 +79,7 @@ def test_distance(seed):
 
 
 @given(SEEDS, st.integers(1, 40))
-def test_hull_agrees_with_qhull(seed, count):
+def test_convex_hull_agrees_with_qhull(seed, count):
     points = np.round(8.0 * np.random.default_rng(seed).normal(size=(count, 2))) / 8.0  # many on one line, exactly
     corners = polygons.convex_hull(points)
     assert np.array_equal(polygons.convex_hull(corners), corners)
@@ -95,26 +95,26 @@ def test_hull_agrees_with_qhull(seed, count):
     assert np.all(polygons.distance(corners, points) < 1e-9)
 
 
-def test_hulls_without_area():
+def test_convex_hull_without_area_keeps_extreme_points():
     assert polygons.convex_hull([[1, 2]]).tolist() == [[1, 2]]
     assert polygons.convex_hull([[1, 2], [1, 2]]).tolist() == [[1, 2]]
     assert polygons.convex_hull([[0, 0], [2, 2], [1, 1]]).tolist() == [[0, 0], [2, 2]]
 
 
 @given(SEEDS)
-def test_simple_and_convex(seed):
-    polygon = star(seed)
+def test_simple_and_convex_polygons_are_recognized(seed):
+    polygon = random_star(seed)
     assert polygons.is_simple(polygon)
     assert polygons.is_simple(polygon[::-1])
-    assert polygons.is_convex(hull(seed))
-    corners = hull(seed)
+    assert polygons.is_convex(random_hull(seed))
+    corners = random_hull(seed)
     crossed = corners[[1, 0, *range(2, len(corners))]]
     if len(corners) > 3:
         assert not polygons.is_simple(crossed)
         assert not polygons.is_convex(crossed)
 
 
-def test_degenerate_borders():
+def test_degenerate_polygons_are_recognized():
     assert not polygons.is_simple([[0, 0], [1, 0], [1, 0], [1, 1]])  # a corner twice
     assert not polygons.is_simple([[0, 0], [2, 0], [1, 0], [1, 1]])  # folds back
     assert not polygons.is_simple([[0, 0], [2, 0], [2, 2], [1, 0], [0, 2]])  # touches itself
@@ -128,8 +128,8 @@ def test_degenerate_borders():
 
 
 @given(SEEDS)
-def test_clipping(seed):
-    subject, window = star(seed), hull(seed + 1)
+def test_clipped_polygon_equals_the_intersection(seed):
+    subject, window = random_star(seed), random_hull(seed + 1)
     part = clipping.clip(subject, window)
     points = np.random.default_rng(seed).uniform(-2.5, 2.5, (500, 2))
     both = polygons.contains(subject, points) & polygons.contains(window, points)
@@ -141,8 +141,8 @@ def test_clipping(seed):
 
 
 @given(SEEDS)
-def test_clipped_by_itself_and_by_its_surroundings(seed):
-    corners = hull(seed)
+def test_polygon_clipped_by_itself_or_around_is_unchanged(seed):
+    corners = random_hull(seed)
     assert polygons.area(clipping.clip(corners, corners)) == pytest.approx(polygons.area(corners))
     wide = polygons.rectangle(100.0, 100.0)
     np.testing.assert_allclose(clipping.clip(corners, wide), corners)
@@ -150,8 +150,8 @@ def test_clipped_by_itself_and_by_its_surroundings(seed):
 
 
 @given(SEEDS)
-def test_clipped_segments(seed):
-    window = hull(seed)
+def test_clipped_segment_equals_the_inside_part(seed):
+    window = random_hull(seed)
     a, b = np.random.default_rng(seed).uniform(-3.0, 3.0, (2, 2))
     samples = a + np.linspace(0.0, 1.0, 2001)[:, None] * (b - a)
     inside = polygons.contains(window, samples)
@@ -165,8 +165,8 @@ def test_clipped_segments(seed):
 
 
 @given(SEEDS, st.floats(0.01, 1.0))
-def test_growing_and_shrinking(seed, radius):
-    corners = hull(seed)
+def test_offset_and_inflation_follow_steiners_formula(seed, radius):
+    corners = random_hull(seed)
     area, around = polygons.area(corners), polygons.perimeter(corners)
     grown, round_ = clipping.offset(corners, radius), clipping.inflate(corners, radius)
     exact = area + around * radius + math.pi * radius**2  # Steiner's formula
@@ -181,14 +181,14 @@ def test_growing_and_shrinking(seed, radius):
     assert polygons.area(fine) == pytest.approx(exact, rel=1e-4)
 
 
-def test_shrinking_to_nothing():
+def test_offset_that_leaves_nothing_is_refused():
     assert polygons.area(clipping.offset(polygons.rectangle(2.0, 1.0), -0.25)) == pytest.approx(0.75)
     with pytest.raises(InputError, match="nothing is left"):
         clipping.offset(polygons.rectangle(2.0, 1.0), -0.6)
 
 
 @given(SEEDS)
-def test_crossing_segments(seed):
+def test_crossing_segments_have_an_intersection(seed):
     a, b, c, d = np.random.default_rng(seed).normal(size=(4, 5, 2))
     crossing = segments.crossing_matrix(a, b, c, d)
     for i in range(5):
@@ -201,13 +201,13 @@ def test_crossing_segments(seed):
     assert np.array_equal(segments.crossing_matrix(c, d, b, a), crossing.T)
 
 
-def test_touching_segments_cross():
+def test_touching_segments_count_as_crossing():
     along = segments.crossing_matrix([0, 0], [2, 0], [[1, 0], [3, 0], [2, 0]], [[5, 0], [4, 0], [2, 1]])
     assert along.tolist() == [[True, False, True]]
     assert segments.intersection([0, 0], [2, 0], [1, 0], [3, 0]) is None
 
 
-def test_regular_polygons_hold_their_circle():
+def test_regular_polygons_enclose_their_circle():
     for corners in (3, 4, 7, 16):
         polygon = polygons.regular(2.0, corners)
         assert polygons.border_distance(polygon, [0.0, 0.0]) == pytest.approx(2.0)
@@ -227,7 +227,11 @@ def test_regular_polygons_hold_their_circle():
         lambda: clipping.inflate(polygons.rectangle(1, 1), -0.1),
         lambda: clipping.clip(polygons.rectangle(1, 1), [[0, 0], [2, 0], [0.1, 0.1], [0, 2]]),
     ],
-)
-def test_what_is_no_polygon_is_refused(make):
+    ids=[
+        "two_corners", "spatial_corners", "spatial_point", "no_points", "no_width", "two_sides", "concave_offset",
+        "negative_inflation", "concave_window",
+    ],
+)  # fmt: skip
+def test_invalid_polygons_are_refused(make):
     with pytest.raises(InputError):
         make()

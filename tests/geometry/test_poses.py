@@ -31,7 +31,7 @@ def test_composition_is_associative(poses):
 
 
 @given(POSE)
-def test_identity_and_inverse(pose):
+def test_identity_and_inverse_obey_the_group_laws(pose):
     one = type(pose).identity()
     assert (one @ pose).almost_equal(pose, 1e-12)
     assert (pose @ one).almost_equal(pose, 1e-12)
@@ -49,7 +49,7 @@ def test_composition_agrees_with_matrices(poses):
 
 
 @given(TRIPLE, st.integers(0, 2**32 - 1))
-def test_composition_acts_on_points_one_after_the_other(poses, seed):
+def test_composition_acts_on_points_in_sequence(poses, seed):
     a, b, _ = poses
     points = np.random.default_rng(seed).normal(size=(4, 5, 2 if isinstance(a, SE2) else 3))
     np.testing.assert_allclose((a @ b) @ points, a @ (b @ points), atol=1e-9)
@@ -59,12 +59,12 @@ def test_composition_acts_on_points_one_after_the_other(poses, seed):
 
 
 @given(POSE)
-def test_exponential_of_the_logarithm(pose):
+def test_exponential_inverts_the_logarithm(pose):
     assert type(pose).exp(pose.log()).almost_equal(pose, 1e-7)
 
 
 @given(st.tuples(LENGTH, LENGTH, LENGTH), st.floats(0.0, math.pi - 1e-6), st.integers(0, 2**32 - 1))
-def test_logarithm_of_the_exponential(linear, angle, seed):
+def test_logarithm_inverts_the_exponential(linear, angle, seed):
     axis = np.random.default_rng(seed).normal(size=3)
     twist = np.concatenate([linear, angle * axis / np.linalg.norm(axis)])
     np.testing.assert_allclose(SE3.exp(twist).log(), twist, atol=1e-6)
@@ -85,29 +85,29 @@ def test_exponential_agrees_with_the_matrix_series(angle):
 
 
 @given(TRIPLE, st.integers(0, 2**32 - 1))
-def test_adjoint_carries_twists(poses, seed):
+def test_adjoint_transforms_twists(poses, seed):
     pose = poses[0]
     twist = 0.3 * np.random.default_rng(seed).normal(size=3 if isinstance(pose, SE2) else 6)
-    moved = pose @ type(pose).exp(twist) @ pose.inverse()
-    assert moved.almost_equal(type(pose).exp(pose.adjoint() @ twist), 1e-8)
+    transformed = pose @ type(pose).exp(twist) @ pose.inverse()
+    assert transformed.almost_equal(type(pose).exp(pose.adjoint() @ twist), 1e-8)
     a, b, _ = poses
     np.testing.assert_allclose((a @ b).adjoint(), a.adjoint() @ b.adjoint(), atol=1e-7)
 
 
 @given(TRIPLE, st.floats(0.0, 1.0))
-def test_interpolation(poses, s):
+def test_interpolation_is_uniform_between_the_ends(poses, s):
     a, b, _ = poses
     assert a.interpolate(b, 0.0) == a
     assert a.interpolate(b, 1.0).almost_equal(b, 1e-12)
-    middle = a.interpolate(b, s)
-    assert middle.distance(a) == pytest.approx(s * a.distance(b), abs=1e-9)
+    midpoint = a.interpolate(b, s)
+    assert midpoint.distance(a) == pytest.approx(s * a.distance(b), abs=1e-9)
     if isinstance(a, SE3) and a.angle_to(b) < 3.1:
-        assert a.angle_to(middle) == pytest.approx(s * a.angle_to(b), abs=1e-7)
-        assert middle.almost_equal(b.interpolate(a, 1.0 - s), 1e-7)
+        assert a.angle_to(midpoint) == pytest.approx(s * a.angle_to(b), abs=1e-7)
+        assert midpoint.almost_equal(b.interpolate(a, 1.0 - s), 1e-7)
 
 
 @given(POSE2)
-def test_the_plane_lies_in_space(pose):
+def test_planar_poses_embed_in_space(pose):
     assert SE2.from_se3(pose.to_se3(0.7)).almost_equal(pose, 1e-9)
     assert pose.to_se3(0.7).z == 0.7
     other = SE2(0.3, -0.2, 2.0)
@@ -115,14 +115,14 @@ def test_the_plane_lies_in_space(pose):
 
 
 @given(st.tuples(LENGTH, LENGTH, LENGTH), st.tuples(st.floats(-3.1, 3.1), st.floats(-1.5, 1.5), st.floats(-3.1, 3.1)))
-def test_roll_pitch_yaw_come_back(xyz, rpy):
+def test_roll_pitch_yaw_are_recovered(xyz, rpy):
     pose = SE3.from_xyz_rpy(xyz, rpy)
     np.testing.assert_allclose(pose.rpy, rpy, atol=1e-9)
     assert pose.yaw == pytest.approx(rpy[2], abs=1e-9)
     assert tuple(pose.xyz) == xyz
 
 
-def test_rpy_turns_about_fixed_axes():
+def test_rpy_rotates_about_fixed_axes():
     """As URDF defines it: R = Rz(yaw) Ry(pitch) Rx(roll)."""
     x, y, z = (SE3.from_xyz_rpy(rpy=rpy) for rpy in ((0.3, 0, 0), (0, 0.5, 0), (0, 0, 0.7)))
     assert (z @ y @ x).almost_equal(SE3.from_xyz_rpy(rpy=(0.3, 0.5, 0.7)), 1e-12)
@@ -130,14 +130,14 @@ def test_rpy_turns_about_fixed_axes():
 
 @pytest.mark.parametrize("pitch", [math.pi / 2, -math.pi / 2])
 @pytest.mark.parametrize("off", [0.0, 1e-13, 1e-9, 1e-7, 1e-4])
-def test_rpy_near_gimbal_lock(pitch, off):
+def test_rpy_is_recovered_near_gimbal_lock(pitch, off):
     pose = SE3.from_xyz_rpy(rpy=(0.4, pitch - math.copysign(off, pitch), 0.3))
     assert SE3.from_xyz_rpy(rpy=pose.rpy).almost_equal(pose, 1e-12)
     if off == 0.0:
         assert pose.rpy[2] == 0.0
 
 
-def test_long_chains_stay_rotations():
+def test_long_chains_of_poses_stay_rotations():
     step = SE3.from_xyz_rpy((0.001, 0.0, 0.0), (0.001, -0.002, 0.003))
     pose = SE3.identity()
     for _ in range(20_000):
@@ -146,7 +146,7 @@ def test_long_chains_stay_rotations():
 
 
 @given(POSE3)
-def test_one_quaternion_for_each_rotation(pose):
+def test_opposite_quaternions_are_the_same_rotation(pose):
     assert pose == SE3(-pose.rotation, pose.translation)
     assert pose == SE3(pose.rotation, pose.translation)
     assert hash(pose) == hash(SE3(pose.rotation, pose.translation))
@@ -161,7 +161,7 @@ def test_poses_survive_pickle_and_copy(pose):
         assert twin == pose
 
 
-def test_poses_do_not_change():
+def test_poses_are_immutable():
     pose = SE3()
     with pytest.raises(AttributeError, match="immutable"):
         pose.x = 1.0
@@ -196,13 +196,18 @@ def test_poses_do_not_change():
         lambda: SE2.from_matrix(np.eye(4)),
         lambda: SE2.from_matrix(np.diag([1, -1, 1])),
     ],
-)
-def test_what_is_no_pose_is_refused(make):
+    ids=[
+        "zero_rotation", "nan_rotation", "infinite_rotation", "nan_translation", "short_translation", "short_rotation",
+        "matrix_as_rotation", "planar_matrix", "reflection", "scaling", "nan_matrix", "planar_points", "nan_x",
+        "infinite_y", "spatial_point", "spatial_matrix", "planar_reflection",
+    ],
+)  # fmt: skip
+def test_invalid_poses_are_refused(make):
     with pytest.raises(InputError):
         make()
 
 
-def test_points_on_the_left_are_refused():
+def test_points_left_of_a_pose_are_refused():
     with pytest.raises(TypeError):
         np.zeros((4, 3)) @ SE3()
     with pytest.raises(TypeError):
@@ -210,7 +215,7 @@ def test_points_on_the_left_are_refused():
 
 
 @given(st.floats(-1e6, 1e6))
-def test_wrapping(angle):
+def test_wrapped_angle_is_equivalent_and_in_range(angle):
     wrapped = wrap_angle(angle)
     assert -math.pi < wrapped <= math.pi
     assert math.cos(wrapped) == pytest.approx(math.cos(angle), abs=1e-9)
@@ -219,7 +224,7 @@ def test_wrapping(angle):
     assert wrap_angle(np.array([[angle]]))[0, 0] == wrapped
 
 
-def test_wrapping_at_the_seam():
+def test_half_turn_wraps_to_plus_pi():
     assert wrap_angle(math.pi) == wrap_angle(-math.pi) == math.pi
     assert wrap_angle(np.array([math.pi, -math.pi])).tolist() == [math.pi, math.pi]
     assert angle_between(3.0, -3.0) == pytest.approx(2 * math.pi - 6.0)
@@ -227,8 +232,10 @@ def test_wrapping_at_the_seam():
 
 
 @pytest.mark.parametrize(
-    "wrong", [lambda: SE3() @ SE2(), lambda: SE2() @ SE3(), lambda: SE3() @ "x", lambda: SE2("a", 0, 0)]
+    "make",
+    [lambda: SE3() @ SE2(), lambda: SE2() @ SE3(), lambda: SE3() @ "x", lambda: SE2("a", 0, 0)],
+    ids=["se3_se2", "se2_se3", "text", "text_coordinate"],
 )
-def test_what_is_no_pose_and_no_point_is_an_input_error(wrong) -> None:
+def test_pose_products_with_other_types_are_input_errors(make) -> None:
     with pytest.raises(InputError):
-        wrong()
+        make()

@@ -1,4 +1,4 @@
-"""Uneven ground: heights are what boxes and triangles say, kinds are what they are called, seeds repeat."""
+"""Uneven terrain: heights agree with boxes and triangles, kinds have their defined shape, seeds repeat."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from roboyard.grids.terrain import Terrain
 from roboyard.grids.terrain_kinds import KINDS, make_terrain
 
 
-def made(kind: str, seed: int = 0, **settings: float) -> Terrain:
+def build_terrain(kind: str, seed: int = 0, **settings: float) -> Terrain:
     return make_terrain(kind, (2.0, 1.0), np.random.default_rng(seed), corner=(0.5, -0.5), **settings)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_same_seeds_make_the_same_ground_within_its_relief(kind: str) -> None:
-    one, other = made(kind, 3, relief=0.2), made(kind, 3, relief=0.2)
+def test_terrain_repeats_by_seed_and_stays_within_its_relief(kind: str) -> None:
+    one, other = build_terrain(kind, 3, relief=0.2), build_terrain(kind, 3, relief=0.2)
     assert (one.heights == other.heights).all()
     assert np.ptp(one.heights) <= (1.0 if kind == "stairs" else 0.2) + 1e-12
     assert one.size == pytest.approx((2.0, 1.0))
@@ -24,8 +24,8 @@ def test_same_seeds_make_the_same_ground_within_its_relief(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", [kind for kind, (_, smooth) in KINDS.items() if not smooth])
-def test_boxes_cover_what_is_not_level_once(kind: str) -> None:
-    ground = made(kind, 1, share=0.4)
+def test_terrain_boxes_cover_uneven_ground_once(kind: str) -> None:
+    ground = build_terrain(kind, 1, share=0.4)
     rng = np.random.default_rng(2)
     points = rng.uniform([0.5, -0.5], [2.5, 0.5], (400, 2))
     boxes = ground.boxes()
@@ -34,30 +34,30 @@ def test_boxes_cover_what_is_not_level_once(kind: str) -> None:
     np.testing.assert_allclose((inside * boxes[:, 4]).sum(axis=1), ground.height(points))
 
 
-def test_smooth_ground_goes_through_its_corners_and_has_no_steps() -> None:
-    ground = made("rough", 5)
+def test_smooth_terrain_is_continuous_through_its_corners() -> None:
+    ground = build_terrain("rough", 5)
     rows, columns = np.indices(ground.heights.shape)
     corners = np.stack([0.5 + 0.2 * columns, -0.5 + 0.2 * rows], axis=-1)
     np.testing.assert_allclose(ground.height(corners.clip([0.5, -0.5], [2.5, 0.5])), ground.heights, atol=1e-9)
-    way = np.linspace([0.5, -0.4], [2.5, 0.37], 5000)
-    assert np.abs(np.diff(ground.height(way))).max() < 1e-3
+    line = np.linspace([0.5, -0.4], [2.5, 0.37], 5000)
+    assert np.abs(np.diff(ground.height(line))).max() < 1e-3
 
 
-def test_stairs_go_up_by_the_relief_and_a_ditch_goes_down() -> None:
-    assert made("stairs", relief=0.15).heights[0].max() == pytest.approx(0.15 * 4)
-    assert set(np.diff(made("stairs", relief=0.15).heights[0][:5]).round(9)) == {0.15, 0.0}
-    assert set(made("ditch", relief=0.3).heights.ravel()) == {0.0, -0.3}
-    assert set(made("wall", relief=0.3).heights.ravel()) == {0.0, 0.3}
+def test_stairs_rise_and_ditches_fall_by_the_relief() -> None:
+    assert build_terrain("stairs", relief=0.15).heights[0].max() == pytest.approx(0.15 * 4)
+    assert set(np.diff(build_terrain("stairs", relief=0.15).heights[0][:5]).round(9)) == {0.15, 0.0}
+    assert set(build_terrain("ditch", relief=0.3).heights.ravel()) == {0.0, -0.3}
+    assert set(build_terrain("wall", relief=0.3).heights.ravel()) == {0.0, 0.3}
 
 
-def test_what_is_no_ground_is_refused() -> None:
+def test_invalid_terrain_is_refused() -> None:
     with pytest.raises(UnknownNameError, match="blocks"):
-        made("block")
+        build_terrain("block")
     with pytest.raises(InputError, match="share"):
-        made("stones", share=1.5)
+        build_terrain("stones", share=1.5)
     with pytest.raises(InputError, match="250000"):
         make_terrain("blocks", (1000.0, 1000.0), np.random.default_rng(0))
     with pytest.raises(InputError, match="heights"):
         Terrain(np.full((2, 2), np.nan), 0.1, (0.0, 0.0))
     with pytest.raises(InputError, match="boxes"):
-        made("rough").boxes()
+        build_terrain("rough").boxes()

@@ -154,7 +154,10 @@ class BusHarness:
 
     def _on_published(self, topic: Any, message: Any, source: str, time_ns: int) -> None:
         received = Received(time_ns, message, source)
-        self._traffic.setdefault(topic.name, Traffic()).append(received)
+        traffic = self._traffic.get(topic.name)
+        if traffic is None:
+            traffic = self._traffic[topic.name] = Traffic()
+        traffic.append(received)
         self._published.append((topic.name, received))
 
     # -- nodes -----------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from roboyard.grids import GridFrame, OccupancyGrid, cast_scans
 from roboyard.messages import msg
 from roboyard.messages.convert import grid_to_msg, odometry_to_msg, scan_to_msg
 
+IDENTITY = SE2()
 OUTLINE = ((0.2, 0.15), (-0.2, 0.15), (-0.2, -0.15), (0.2, -0.15))
 """Corners of the kinematic robot [m], unless a test gives others."""
 
@@ -96,11 +98,8 @@ class GridWorld:
 
     def collides(self, outline: ArrayLike, pose: SE2) -> bool:
         """Whether the border of an outline (n, 2) [m, base] at a pose touches a wall or leaves the grid."""
-        corners = np.asarray(outline, dtype=np.float64)
-        edges = np.roll(corners, -1, axis=0) - corners
-        steps = max(math.ceil(2.0 * np.linalg.norm(edges, axis=1).max() / self.resolution), 1)
-        fractions = np.arange(steps)[:, None, None] / steps
-        return not self.is_free(pose @ (corners + fractions * edges).reshape(-1, 2))
+        corners = tuple(map(tuple, np.asarray(outline, dtype=np.float64).tolist()))
+        return not self.is_free(pose @ _border_points(corners, 0.5 * self.resolution))
 
     def ranges(self, pose: SE2, angles: ArrayLike, range_max: float = 8.0) -> NDArray[np.float64]:
         """Distances [m] from a pose to the walls at angles from its heading; infinite beyond ``range_max``."""
@@ -127,10 +126,20 @@ class GridWorld:
         return grid_to_msg(grid.cells, self.resolution, self.frame.T_map_grid, frame, time_ns)
 
 
+@cache
+def _border_points(corners: tuple[tuple[float, float], ...], spacing: float) -> NDArray[np.float64]:
+    """Points (n, 2) on the edges of a polygon, at most ``spacing`` apart [m]."""
+    starts = np.array(corners)
+    edges = np.roll(starts, -1, axis=0) - starts
+    steps = max(math.ceil(np.linalg.norm(edges, axis=1).max() / spacing), 1)
+    fractions = np.arange(steps)[:, None, None] / steps
+    return (starts + fractions * edges).reshape(-1, 2)
+
+
 class KinematicRobot(Node):
     """A robot that drives exactly as commanded, and stands where it would touch a wall.
 
-    in: cmd_vel   out: odom, scan, map (latched), truth/odom, /tf
+    in: cmd_vel   out: odom, scan, map (latched), truth/odom (if it has a subscriber), /tf
 
     Args:
         world: What it drives in; None: nothing is in its way, and it publishes neither scans nor a map.
@@ -193,25 +202,28 @@ class KinematicRobot(Node):
 
     def _step(self) -> None:
         vx, vy, wz = self.twist
-        ahead = self.pose @ SE2.exp([vx / self._rate, vy / self._rate, wz / self._rate])
-        if self.world is not None and any(self.twist) and self.world.collides(self.outline, ahead):
-            self.collisions += 1
-        else:
-            self.pose = ahead
+        if any(self.twist):
+            ahead = self.pose @ SE2.exp([vx / self._rate, vy / self._rate, wz / self._rate])
+            if self.world is not None and self.world.collides(self.outline, ahead):
+                self.collisions += 1
+            else:
+                self.pose = ahead
         self.track.append((self.now, self.pose.x, self.pose.y, self.pose.theta))
         self.publish_pose()
 
     def publish_pose(self) -> None:
-        """Publish odometry, truth and transforms of the present pose."""
-        T_odom_base = self.T_map_odom.inverse() @ self.pose
+        """Publish odometry, transforms and, if it has a subscriber, the truth of the present pose."""
+        T_odom_base = self.pose if self.T_map_odom == IDENTITY else self.T_map_odom.inverse() @ self.pose
         speeds = ([self.twist[0], self.twist[1], 0.0], [0.0, 0.0, self.twist[2]])
         if self.publish_transforms:
             transforms = [(T_odom_base.to_se3(), "odom", "base_link")]
             if self.publish_map_frame:
                 transforms.insert(0, (self.T_map_odom.to_se3(), "map", "odom"))
             self.broadcast_all(transforms)
-        for publisher, pose, frame in ((self._odom, T_odom_base, "odom"), (self._truth, self.pose, "map")):
-            publisher.publish(odometry_to_msg(pose, *speeds, frame=frame, child="base_link", time_ns=self.now_ns))
+        now_ns = self.now_ns
+        self._odom.publish(odometry_to_msg(T_odom_base, *speeds, frame="odom", child="base_link", time_ns=now_ns))
+        if self._truth.topic.subscriptions:
+            self._truth.publish(odometry_to_msg(self.pose, *speeds, frame="map", child="base_link", time_ns=now_ns))
 
     def _publish_scan(self) -> None:
         if self.publish_scans and self.world is not None:

@@ -97,9 +97,11 @@ def test_robot_stops_at_a_wall_and_backs_out() -> None:
 def test_robot_publishes_truth_odometry_scan_and_transforms() -> None:
     robot = KinematicRobot(GridWorld.room(3.0, 2.0), SE2(1.0, 1.0, 0.5), T_map_odom=SE2(0.2, -0.1, 0.3))
     with BusHarness((robot, "robot")) as harness:
+        truths = harness.record("/truth/odom", msg.Odometry)  # the truth is published to subscribers only
         harness.send("/cmd_vel", twist(0.1, 0.2))
         harness.run_until(0.5)
-        truth = pose_to_se2(harness.last("/truth/odom").pose.pose)
+        assert len(truths) == len(harness.published("/odom")) == len(robot.track)
+        truth = pose_to_se2(truths.last.pose.pose)
         odometry = pose_to_se2(harness.last("/odom").pose.pose)
         assert truth.almost_equal(robot.pose, 1e-9)
         assert (robot.T_map_odom @ odometry).almost_equal(robot.pose, 1e-9)

@@ -1,4 +1,4 @@
-"""A room to be lost in, and a base that drives about in it."""
+"""A room, scans of it, and a base that drives in circles through it with imperfect odometry."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ DRIVE = DifferentialDrive(0.1, 0.35)
 ERRORS = OdometryErrors(radius=1.01, inequality=1.004, track=1.02, resolution=4096, slip=0.01)
 
 
-def room(place: SE2 = SE2(-1.0, -2.0, 0.0)) -> OccupancyGrid:
-    """8 × 6 m with a niche, a pillar and a cupboard, all walls at odd places; 5 cm cells."""
+def room(origin: SE2 = SE2(-1.0, -2.0, 0.0)) -> OccupancyGrid:
+    """A map of 8 × 6 m with a niche, a pillar and a cupboard; cells of 5 cm."""
     cells = np.zeros((120, 160), np.int8)
     cells[:3], cells[-3:], cells[:, :3], cells[:, -3:] = 100, 100, 100, 100
     cells[3:40, 100:104] = 100
@@ -28,24 +28,25 @@ def room(place: SE2 = SE2(-1.0, -2.0, 0.0)) -> OccupancyGrid:
     cells[100:117, 20:30] = 100
     cells[60:66, 130:157] = 100
     cells[30:34, 3:20] = 100
-    return OccupancyGrid(cells, GridFrame(0.05, cells.shape, place))
+    return OccupancyGrid(cells, GridFrame(0.05, cells.shape, origin))
 
 
-def scan_at(grid: OccupancyGrid, pose: SE2, time_ns: int = 0, odometry: SE2 | None = None, rng=None, **more) -> Scan:
+def scan_at(grid: OccupancyGrid, pose: SE2, time_ns: int = 0, odometry: SE2 | None = None, rng=None, **fields) -> Scan:
+    """What the laser of a base measures from a pose; ``fields`` replace those of the scan."""
     laser = pose @ MOUNT
     ranges = cast_scans(grid.cells >= 65, grid.frame, [laser.x, laser.y, laser.theta], ANGLES, 20.0)[0]
-    # the middle of a cell is where the map has the surface
+    # the map has the surface in the middle of a cell
     ranges = ranges + 0.5 * grid.frame.resolution
     if rng is not None:
         ranges = ranges + rng.normal(0.0, 0.01, len(ranges))
-    told = {"ranges": ranges.astype(np.float32), "angle_min": float(ANGLES[0]),
+    scan = {"ranges": ranges.astype(np.float32), "angle_min": float(ANGLES[0]),
             "angle_increment": float(ANGLES[1] - ANGLES[0]), "range_min": 0.1, "range_max": 20.0,
             "T_base_laser": MOUNT, "odometry": pose if odometry is None else odometry}  # fmt: skip
-    return Scan(time_ns, **(told | more))
+    return Scan(time_ns, **(scan | fields))
 
 
-def way(start: SE2, steps: int) -> Iterator[SE2]:
-    """Round and round on a circle, 5 cm a step."""
+def circle_poses(start: SE2, steps: int) -> Iterator[SE2]:
+    """Poses on a circle, 5 cm apart."""
     pose = start
     for _ in range(steps):
         yield pose
@@ -55,15 +56,15 @@ def way(start: SE2, steps: int) -> Iterator[SE2]:
 def drive(
     grid: OccupancyGrid, start: SE2, steps: int, seed: int, jump: SE2 | None = None
 ) -> Iterator[tuple[SE2, Scan]]:
-    """True poses with scans whose odometry lies; halfway the base may be carried off to ``jump``."""
+    """True poses with scans of imperfect odometry; halfway the base may be moved to ``jump``."""
     rng = np.random.default_rng(seed)
     wheels, odometry = FaultyWheels(DRIVE, ERRORS, rng), WheelOdometry(DRIVE)
-    poses = list(way(start, steps))
+    poses = list(circle_poses(start, steps))
     if jump is not None:
-        poses[steps // 2 :] = way(jump, steps - steps // 2)
+        poses[steps // 2 :] = circle_poses(jump, steps - steps // 2)
     for k, pose in enumerate(poses):
         if k and not (jump is not None and k == steps // 2):
-            length, _, turn = (poses[k - 1].inverse() @ pose).log().tolist()
-            wheels.move(length, turn)
+            length, _, rotation = (poses[k - 1].inverse() @ pose).log().tolist()
+            wheels.move(length, rotation)
         odometry.update(k * 100_000_000, *wheels.read(k * 100_000_000))
         yield pose, scan_at(grid, pose, k * 100_000_000, odometry.T_odom_base, rng)

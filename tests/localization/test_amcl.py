@@ -1,4 +1,4 @@
-"""Monte-Carlo localisation: its parts against independent methods, the whole against the truth."""
+"""Monte Carlo localization: its parts against independent methods, the whole against the truth."""
 
 from __future__ import annotations
 
@@ -28,54 +28,54 @@ START = SE2(3.0, 1.5, 0.4)
 SURE = np.diag([0.01, 0.01, 0.01])
 
 
-def row(pose: SE2) -> np.ndarray:
+def pose_row(pose: SE2) -> np.ndarray:
     return np.array([[pose.x, pose.y, pose.theta]])
 
 
 # -- motion ------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("model", ["diff", "diff-corrected", "omni", "omni-corrected"])
 @pytest.mark.parametrize("step", [SE2(0.3, 0.05, 0.2), SE2(0.2, -0.1, -0.3)])
-def test_samples_of_a_motion_have_the_density_that_is_said(model: str, step: SE2) -> None:
+def test_motion_samples_follow_the_models_density(model: str, step: SE2) -> None:
     """Histogram over cells in the plane of the way against the density summed over the turn."""
     config = AmclConfig(robot_model_type=model)
     samples = moved(np.zeros((40_000, 3)), step, config, np.random.default_rng(1))
     edges = [np.linspace(*np.quantile(samples[:, axis], [0.1, 0.9]), 4) for axis in range(3)]
     counts, _ = np.histogramdd(samples, bins=edges)
-    middles = np.stack(np.meshgrid(*[np.linspace(e[0], e[-1], 37)[:-1] + (e[-1] - e[0]) / 72 for e in edges],
+    centers = np.stack(np.meshgrid(*[np.linspace(e[0], e[-1], 37)[:-1] + (e[-1] - e[0]) / 72 for e in edges],
                                    indexing="ij"), axis=-1)  # fmt: skip
     volume = np.prod([(e[-1] - e[0]) / 36 for e in edges])
-    dense = density(middles.reshape(-1, 3), step, config).reshape(36, 36, 36) * volume
+    dense = density(centers.reshape(-1, 3), step, config).reshape(36, 36, 36) * volume
     expected = dense.reshape(3, 12, 3, 12, 3, 12).sum(axis=(1, 3, 5)) * len(samples)
     assert np.abs(counts - expected).max() < 6 * np.sqrt(expected.max())
 
 
-def test_without_noise_a_motion_is_exact() -> None:
-    still = dict.fromkeys(("alpha1", "alpha2", "alpha3", "alpha4", "alpha5"), 0.0)
+def test_motion_without_noise_is_exact() -> None:
+    no_noise = dict.fromkeys(("alpha1", "alpha2", "alpha3", "alpha4", "alpha5"), 0.0)
     start, step = SE2(1.0, 2.0, 0.5), SE2(0.3, 0.1, 0.4)
     for model in ("diff", "omni"):
-        end = moved(row(start), step, AmclConfig(robot_model_type=model, **still), np.random.default_rng(0))
+        end = moved(pose_row(start), step, AmclConfig(robot_model_type=model, **no_noise), np.random.default_rng(0))
         assert SE2(*end[0]).almost_equal(start @ step)
 
 
-def test_driving_backwards_is_not_taken_for_turning_about() -> None:
+def test_reversing_has_the_noise_of_driving_forward() -> None:
     back = moved(np.zeros((2000, 3)), SE2(-0.3, 0.0, 0.0), AmclConfig(), np.random.default_rng(0))
-    there = moved(np.zeros((2000, 3)), SE2(0.3, 0.0, 0.0), AmclConfig(), np.random.default_rng(0))
-    assert back.std(axis=0) == pytest.approx(there.std(axis=0), rel=0.15)
+    forward = moved(np.zeros((2000, 3)), SE2(0.3, 0.0, 0.0), AmclConfig(), np.random.default_rng(0))
+    assert back.std(axis=0) == pytest.approx(forward.std(axis=0), rel=0.15)
 
 
 # -- resampling --------------------------------------------------------------------------------------------------------
 @given(SEEDS, st.integers(1, 200))
 @settings(max_examples=40, deadline=None)
-def test_low_variance_draws_each_as_often_as_its_weight_says(seed: int, count: int) -> None:
+def test_low_variance_resampling_follows_the_weights(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
     weights = rng.random(30) ** 3
-    drawn = np.bincount(low_variance(weights, count, rng), minlength=30)
-    wanted = weights / weights.sum() * count
-    assert drawn.sum() == count
-    assert (np.abs(drawn - wanted) < 1 + 1e-9).all()
+    counts = np.bincount(low_variance(weights, count, rng), minlength=30)
+    expected = weights / weights.sum() * count
+    assert counts.sum() == count
+    assert (np.abs(counts - expected) < 1 + 1e-9).all()
 
 
-def test_the_kld_bound_is_the_quantile_it_stands_for() -> None:
+def test_kld_bound_equals_the_chi_square_quantile() -> None:
     """2 n ε is chi-square distributed with k - 1 degrees of freedom; 0.99 is the 83.9 % quantile of the normal one."""
     for count in (2, 10, 100, 1000):
         exact = stats.chi2.ppf(stats.norm.cdf(0.99), count - 1) / (2 * 0.05)
@@ -97,7 +97,7 @@ def test_spread_particles_need_more_samples() -> None:
 
 @given(st.lists(st.tuples(*[st.floats(-1e4, 1e4)] * 3), min_size=2, max_size=20))
 @settings(max_examples=40, deadline=None)
-def test_bins_have_keys_of_their_own_in_their_order(poses: list[tuple[float, float, float]]) -> None:
+def test_bin_keys_are_unique_and_ordered(poses: list[tuple[float, float, float]]) -> None:
     cells = bins(np.array(poses))
     rows, by_row = np.unique(cells, axis=0, return_inverse=True)
     numbers, by_key = np.unique(keys(cells), return_inverse=True)
@@ -105,12 +105,12 @@ def test_bins_have_keys_of_their_own_in_their_order(poses: list[tuple[float, flo
     assert (by_row.reshape(-1) == by_key).all()
 
 
-def test_effective_count() -> None:
+def test_effective_sample_size_of_extreme_weights() -> None:
     assert effective(np.full(10, 0.1)) == pytest.approx(10)
     assert effective(np.eye(10)[0]) == pytest.approx(1)
 
 
-def test_clusters_are_apart_and_headings_go_round() -> None:
+def test_clusters_are_separated_and_headings_wrap() -> None:
     rng = np.random.default_rng(0)
     one = np.column_stack([rng.normal(0, 0.1, (300, 2)), wrap_angle(rng.normal(math.pi, 0.05, 300))])
     two = np.column_stack([rng.normal(5, 0.1, (100, 2)), rng.normal(0, 0.05, 100)])
@@ -123,68 +123,70 @@ def test_clusters_are_apart_and_headings_go_round() -> None:
 # -- the map -----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("model", LASER_MODELS)
 @pytest.mark.parametrize("place", [SE2(-1.0, -2.0, 0.0), SE2(4.0, 1.0, 2.1)])
-def test_a_scan_is_likeliest_where_it_was_taken(model: str, place: SE2) -> None:
+def test_scan_is_most_likely_at_its_true_pose(model: str, place: SE2) -> None:
     grid = room(place)
     pose = place @ SE2(4.0, 3.5, 0.4)
     sensor = SensorModel(grid, AmclConfig(laser_model_type=model))
     rng = np.random.default_rng(0)
-    around = row(pose) + rng.uniform(-1, 1, (300, 3)) * [1.0, 1.0, 0.6]
-    around = around[np.linalg.norm((around - row(pose)) / [0.3, 0.3, 0.15], axis=1) > 1.0]
-    total, _ = sensor.log_weights(np.concatenate([row(pose), around]), sense(scan_at(grid, pose), sensor.config))
+    around = pose_row(pose) + rng.uniform(-1, 1, (300, 3)) * [1.0, 1.0, 0.6]
+    around = around[np.linalg.norm((around - pose_row(pose)) / [0.3, 0.3, 0.15], axis=1) > 1.0]
+    total, _ = sensor.log_weights(np.concatenate([pose_row(pose), around]), sense(scan_at(grid, pose), sensor.config))
     assert np.argmax(total) == 0
 
 
 @given(SEEDS)
 @settings(max_examples=20, deadline=None)
-def test_alignment_finds_back(seed: int) -> None:
+def test_alignment_recovers_the_true_pose(seed: int) -> None:
     rng = np.random.default_rng(seed)
     grid = room(SE2(*rng.uniform(-9, 9, 2), rng.uniform(-3, 3)))
     pose = grid.frame.T_map_grid @ SE2(4.0 + rng.uniform(-0.3, 0.3), 3.5, rng.uniform(-3, 3))
     sensor = SensorModel(grid, AmclConfig())
     points = sense(scan_at(grid, pose), sensor.config).points
-    started = row(pose) + rng.uniform(-1, 1, (1, 3)) * [0.15, 0.15, 0.08]
-    ended = align(sensor.field, started, points)
-    assert SE2(*ended.poses[0]).distance(pose) < 0.03
-    assert abs(wrap_angle(ended.poses[0, 2] - pose.theta)) < 0.015
-    assert ended.shares[0] > 0.9
+    started = pose_row(pose) + rng.uniform(-1, 1, (1, 3)) * [0.15, 0.15, 0.08]
+    aligned = align(sensor.field, started, points)
+    assert SE2(*aligned.poses[0]).distance(pose) < 0.03
+    assert abs(wrap_angle(aligned.poses[0, 2] - pose.theta)) < 0.015
+    assert aligned.shares[0] > 0.9
 
 
-def test_in_a_long_corridor_nothing_is_known_of_the_way_along_it() -> None:
+def test_alignment_in_a_corridor_keeps_the_longitudinal_prior() -> None:
     cells = np.zeros((60, 400), np.int8)
     cells[:3], cells[-3:] = 100, 100
     grid = OccupancyGrid(cells, GridFrame(0.05, cells.shape))
     sensor, pose = SensorModel(grid, AmclConfig()), SE2(10.0, 1.5, 0.1)
-    near = scan_at(grid, pose)
-    points = sense(near, sensor.config).points
+    scan = scan_at(grid, pose)
+    points = sense(scan, sensor.config).points
     points = points[np.abs(points[:, 0]) < 3.0]
-    ended = align(sensor.field, row(SE2(10.4, 1.55, 0.08)), points, prior=np.diag([100.0, 0.0, 0.0])[None])
-    assert ended.poses[0, 0] == pytest.approx(10.4, abs=0.01)
-    assert ended.poses[0, 1] == pytest.approx(1.5, abs=0.02)
-    covariance = np.linalg.inv(ended.information[0])
+    aligned = align(sensor.field, pose_row(SE2(10.4, 1.55, 0.08)), points, prior=np.diag([100.0, 0.0, 0.0])[None])
+    assert aligned.poses[0, 0] == pytest.approx(10.4, abs=0.01)
+    assert aligned.poses[0, 1] == pytest.approx(1.5, abs=0.02)
+    covariance = np.linalg.inv(aligned.information[0])
     assert covariance[0, 0] == pytest.approx(0.01, rel=0.05)
     assert covariance[1, 1] < 0.001
 
 
-def test_beams_through_walls_speak_against_a_pose() -> None:
+def test_beams_through_walls_lower_a_poses_merit() -> None:
     grid = room()
     sensor = SensorModel(grid, AmclConfig())
     sensed = sense(scan_at(grid, START), sensor.config)
-    here, beside = merits(sensor, np.concatenate([row(START), row(SE2(1.0, 0.5, 0.4))]), sensed)
-    assert here > 0.9
-    assert beside < 0.2
+    at_pose, elsewhere = merits(sensor, np.concatenate([pose_row(START), pose_row(SE2(1.0, 0.5, 0.4))]), sensed)
+    assert at_pose > 0.9
+    assert elsewhere < 0.2
     blocked = scan_at(grid, START)
     ranges = np.where(np.arange(121) < 40, 0.5, blocked.ranges)  # somebody stands there: no contradiction
-    seen = merits(sensor, row(START), sense(scan_at(grid, START, ranges=ranges.astype(np.float32)), sensor.config))
-    assert seen[0] == pytest.approx(2 / 3, abs=0.06)
+    merit = merits(
+        sensor, pose_row(START), sense(scan_at(grid, START, ranges=ranges.astype(np.float32)), sensor.config)
+    )
+    assert merit[0] == pytest.approx(2 / 3, abs=0.06)
 
 
-def test_what_goes_through_walls_costs_belief_and_what_is_short_next_to_none() -> None:
+def test_belief_falls_for_beams_through_walls_not_short_ones() -> None:
     assert belief(1.0, 0.0) == 1.0
     assert belief(0.5, 0.0) > 0.9
     assert belief(0.9, 0.1) < 0.85
 
 
-def test_a_search_finds_where_a_scan_was_taken() -> None:
+def test_global_search_finds_the_pose_of_a_scan() -> None:
     grid = room()
     sensor, space = SensorModel(grid, AmclConfig()), FreeSpace(grid)
     for pose in (START, SE2(0.5, 2.5, -2.0), SE2(5.5, 0.0, 1.5)):
@@ -193,7 +195,7 @@ def test_a_search_finds_where_a_scan_was_taken() -> None:
 
 
 # -- the whole ---------------------------------------------------------------------------------------------------------
-def run(seed: int = 0, steps: int = 80, jump: SE2 | None = None, anywhere: bool = False, **config: object):
+def run_amcl(seed: int = 0, steps: int = 80, jump: SE2 | None = None, anywhere: bool = False, **config: object):
     grid = room()
     tested = Amcl(AmclConfig(**config), np.random.default_rng(seed))
     tested.set_map(grid)
@@ -209,18 +211,18 @@ def run(seed: int = 0, steps: int = 80, jump: SE2 | None = None, anywhere: bool 
 
 
 @pytest.mark.parametrize("model", LASER_MODELS)
-def test_driving_it_knows_where_it_is(model: str) -> None:
-    errors, _, last = run(laser_model_type=model)
+def test_amcl_tracks_the_pose_while_driving(model: str) -> None:
+    errors, _, last = run_amcl(laser_model_type=model)
     assert np.median(errors[10:]) < 0.03
     assert last.explained > 0.9
 
 
-def test_from_nothing_and_when_carried_off() -> None:
-    assert run(seed=1, anywhere=True)[0][20:].max() < 0.1
-    assert run(seed=2, steps=160, jump=SE2(0.5, 2.3, -2.0))[0][-20:].max() < 0.1
+def test_amcl_localizes_globally_and_after_kidnapping() -> None:
+    assert run_amcl(seed=1, anywhere=True)[0][20:].max() < 0.1
+    assert run_amcl(seed=2, steps=160, jump=SE2(0.5, 2.3, -2.0))[0][-20:].max() < 0.1
 
 
-def test_people_about_the_robot_do_not_lead_it_astray() -> None:
+def test_amcl_is_not_misled_by_people_around_the_robot() -> None:
     """Two fifths of the beams end on something that goes along with the base."""
     grid, tested = room(), Amcl(rng=np.random.default_rng(0))
     tested.set_map(grid)
@@ -237,21 +239,21 @@ def test_people_about_the_robot_do_not_lead_it_astray() -> None:
     assert np.median(errors) < 0.04
 
 
-def test_beams_of_strangers_are_left_out_and_others_stay() -> None:
+def test_beams_of_unmapped_obstacles_are_dropped() -> None:
     grid = room()
     sensor, scan = SensorModel(grid, AmclConfig()), scan_at(grid, START)
     ranges = scan.ranges.copy()
     ranges[:30] = 0.3
     ranges[30:33] = np.inf
     sensed = sense(replace(scan, ranges=ranges), sensor.config)
-    kept = without_strangers(sensor, START, sensed, 0.5)
-    assert len(kept.ranges) == 91
-    assert len(kept.points) == 88
+    remaining = without_strangers(sensor, START, sensed, 0.5)
+    assert len(remaining.ranges) == 91
+    assert len(remaining.points) == 88
     everywhere = sense(replace(scan, ranges=np.full(121, 0.3, np.float32)), sensor.config)
     assert without_strangers(sensor, START, everywhere, 0.5) is everywhere
 
 
-def test_runs_are_bit_equal_and_go_on_alike_when_saved() -> None:
+def test_amcl_repeats_and_continues_bit_for_bit() -> None:
     grid = room()
     scans = [scan for _, scan in drive(grid, START, 30, 0)]
     ends = []
@@ -273,23 +275,23 @@ def test_runs_are_bit_equal_and_go_on_alike_when_saved() -> None:
         assert (weights == ends[0][1]).all()
 
 
-def test_standing_still_costs_nothing_and_drifts_nowhere() -> None:
+def test_stationary_robot_needs_no_update_and_does_not_drift() -> None:
     """Forced updates as of an hour of standing, once every half minute, with the laser's noise each time."""
     grid, rng = room(), np.random.default_rng(3)
     tested = Amcl(rng=np.random.default_rng(3))
     tested.set_map(grid)
     tested.start(START, SURE)
-    places = []
+    poses = []
     for k in range(120):
         scan = scan_at(grid, START, k, rng=rng)
         assert k == 0 or tested.process(scan) is None  # nothing moved: nothing to do
         tested.request_update()
-        places.append(tested.process(scan).T_map_base)
-    assert max(place.distance(places[5]) for place in places[5:]) < 0.02
-    assert max(place.distance(START) for place in places[5:]) < 0.02
+        poses.append(tested.process(scan).T_map_base)
+    assert max(pose.distance(poses[5]) for pose in poses[5:]) < 0.02
+    assert max(pose.distance(START) for pose in poses[5:]) < 0.02
 
 
-def test_lasers_take_turns() -> None:
+def test_each_laser_is_weighed_after_its_own_motion() -> None:
     """Each of two lasers is weighed when the base has moved since that laser's own last time."""
     grid = room()
     tested = Amcl()
@@ -305,7 +307,7 @@ def test_lasers_take_turns() -> None:
     assert found.T_map_base.distance(pose) < 0.05
 
 
-def test_ranges_that_say_nothing_are_left_out() -> None:
+def test_invalid_ranges_are_ignored() -> None:
     grid = room()
     tested = Amcl()
     tested.set_map(grid)
@@ -318,13 +320,13 @@ def test_ranges_that_say_nothing_are_left_out() -> None:
         tested.request_update()
         assert tested.process(scan_at(grid, START, ranges=nothing.astype(np.float32))) is None
     tested.request_update()  # and another number of beams
-    few = scan_at(grid, START)
+    sparse = scan_at(grid, START)
     assert tested.process(
-        scan_at(grid, START, ranges=few.ranges[::3], angle_increment=3 * few.angle_increment)
+        scan_at(grid, START, ranges=sparse.ranges[::3], angle_increment=3 * sparse.angle_increment)
     ).T_map_base.distance(START) < 0.03  # fmt: skip
 
 
-def test_what_is_missing_is_said() -> None:
+def test_missing_and_invalid_input_is_refused() -> None:
     tested, scan = Amcl(), scan_at(room(), START)
     with pytest.raises(InputError, match="no map"):
         tested.process(scan)

@@ -1,4 +1,4 @@
-"""Kalman filters: laws that any of them obeys, and robot_localization's ways with sources."""
+"""Kalman filters: laws that each of them obeys, and the treatment of sources as in robot_localization."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ def flags(*names: str) -> np.ndarray:
     return np.array([name in names for name in NAMES])
 
 
-def measured(time: float, covariance: float = 0.01, source: str = "test", threshold: float = math.inf, **values: float):
+def measurement(
+    time: float, covariance: float = 0.01, source: str = "test", threshold: float = math.inf, **values: float
+):
     full = np.zeros(15)
     for name, value in values.items():
         full[NAMES.index(name)] = value
@@ -52,7 +54,7 @@ def random_covariance(rng: np.random.Generator, size: int = 15, scale: float = 0
 # -- the model ---------------------------------------------------------------------------------------------------------
 @given(SEEDS)
 @settings(max_examples=15, deadline=None)
-def test_the_jacobian_is_the_slope(seed: int) -> None:
+def test_jacobian_equals_finite_differences(seed: int) -> None:
     rng = np.random.default_rng(seed)
     state = rng.uniform(-1, 1, 15)
     slopes = np.array([(moved(state + h, 0.1) - moved(state - h, 0.1)) / 2e-6 for h in 1e-6 * np.eye(15)]).T
@@ -61,7 +63,7 @@ def test_the_jacobian_is_the_slope(seed: int) -> None:
 
 @given(SEEDS)
 @settings(max_examples=15, deadline=None)
-def test_small_steps_of_the_model_are_a_rigid_motion(seed: int) -> None:
+def test_small_model_steps_follow_a_rigid_motion(seed: int) -> None:
     """A constant twist over a second in many steps is the exponential of the twist."""
     rng = np.random.default_rng(seed)
     state = np.zeros(15)
@@ -75,7 +77,7 @@ def test_small_steps_of_the_model_are_a_rigid_motion(seed: int) -> None:
     assert found.angle_to(truth) < 5e-3
 
 
-def test_straight_up_stays_finite() -> None:
+def test_model_stays_finite_at_gimbal_lock() -> None:
     state = np.zeros(15)
     state[4], state[9:12] = math.pi / 2, 0.1
     assert np.isfinite(moved(state, 0.1)).all()
@@ -84,15 +86,15 @@ def test_straight_up_stays_finite() -> None:
 
 # -- the filters -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("kind", [Ekf, Ukf])
-def test_on_a_linear_system_it_is_the_kalman_filter(kind: type) -> None:
+def test_filter_on_a_linear_system_is_the_kalman_filter(kind: type) -> None:
     """Along a line, with no rotation, the model is linear: position, velocity, acceleration."""
     rng = np.random.default_rng(1)
     P, Q = np.diag([0.5, 0.2, 0.1]), np.diag([0.01, 0.02, 0.03])
-    x, where = np.array([0.0, 1.0, 0.2]), [0, 6, 12]
+    x, indices = np.array([0.0, 1.0, 0.2]), [0, 6, 12]
     full, noise = 1e-12 * np.eye(15), np.zeros((15, 15))
-    full[np.ix_(where, where)], noise[np.ix_(where, where)] = P, Q
+    full[np.ix_(indices, indices)], noise[np.ix_(indices, indices)] = P, Q
     state = np.zeros(15)
-    state[where] = x
+    state[indices] = x
     tested = kind(state, full)
     for k in range(50):
         dt = 0.1
@@ -109,13 +111,13 @@ def test_on_a_linear_system_it_is_the_kalman_filter(kind: type) -> None:
         assert tested.correct(values, flags(name), 0.3 * np.eye(15))
         # the unscented filter adds and takes away numbers a million times as large
         tolerance = 1e-9 if kind is Ekf else 1e-5
-        assert np.allclose(tested.state[where], x, atol=tolerance)
-        assert np.allclose(tested.covariance[np.ix_(where, where)], P, atol=tolerance)
+        assert np.allclose(tested.state[indices], x, atol=tolerance)
+        assert np.allclose(tested.covariance[np.ix_(indices, indices)], P, atol=tolerance)
 
 
 @given(SEEDS)
 @settings(max_examples=40, deadline=None)
-def test_the_compiled_steps_are_those_of_the_book(seed: int) -> None:
+def test_compiled_ekf_steps_equal_the_textbook_equations(seed: int) -> None:
     rng = np.random.default_rng(seed)
     state, P, Q = rng.uniform(-2, 2, 15), random_covariance(rng), random_covariance(rng)
     state[4] = rng.uniform(-1.5, 1.5)
@@ -135,7 +137,7 @@ def test_the_compiled_steps_are_those_of_the_book(seed: int) -> None:
 
 @given(SEEDS)
 @settings(max_examples=15, deadline=None)
-def test_unscented_is_extended_where_the_model_is_nearly_linear(seed: int) -> None:
+def test_ukf_equals_ekf_where_the_model_is_nearly_linear(seed: int) -> None:
     rng = np.random.default_rng(seed)
     state, P = rng.uniform(-0.5, 0.5, 15), random_covariance(rng, scale=0.003)
     noise = random_covariance(rng, scale=0.01)
@@ -149,7 +151,7 @@ def test_unscented_is_extended_where_the_model_is_nearly_linear(seed: int) -> No
 
 @given(SEEDS, st.sampled_from([Ekf, Ukf]))
 @settings(max_examples=15, deadline=None)
-def test_covariances_stay_covariances_and_measuring_makes_surer(seed: int, kind: type) -> None:
+def test_covariances_stay_valid_and_measurements_reduce_them(seed: int, kind: type) -> None:
     rng = np.random.default_rng(seed)
     tested = kind(rng.uniform(-1, 1, 15), random_covariance(rng))
     for _ in range(5):
@@ -163,12 +165,12 @@ def test_covariances_stay_covariances_and_measuring_makes_surer(seed: int, kind:
 
 
 @pytest.mark.parametrize("kind", ["ekf", "ukf"])
-def test_errors_are_as_large_as_the_filter_says(kind: str) -> None:
+def test_filter_errors_match_its_covariance(kind: str) -> None:
     """NEES over 50 runs of a planar base whose truth obeys the model: within its 95 % bounds."""
     runs, dt = 50, 0.05
     noise = np.full(15, 0.0)
     noise[[6, 11]] = 0.05, 0.08
-    where = np.array([0, 1, 5, 6, 11])
+    indices = np.array([0, 1, 5, 6, 11])
     found = []
     for run in range(runs):
         rng = np.random.default_rng(run)
@@ -184,25 +186,27 @@ def test_errors_are_as_large_as_the_filter_says(kind: str) -> None:
         for k in range(1, 25):
             truth = moved(truth, dt)
             truth += rng.standard_normal(15) * np.sqrt(noise * dt)
-            said = {"vx": truth[6] + rng.normal(0, 0.05), "vyaw": truth[11] + rng.normal(0, 0.02)}
+            readings = {"vx": truth[6] + rng.normal(0, 0.05), "vyaw": truth[11] + rng.normal(0, 0.02)}
             if k % 10 == 0:
-                said["yaw"] = truth[5] + rng.normal(0, 0.05)
-            for name, value in said.items():
-                fusion.add(measured(k * dt, {"vx": 0.05, "vyaw": 0.02, "yaw": 0.05}[name] ** 2, name, **{name: value}))
+                readings["yaw"] = truth[5] + rng.normal(0, 0.05)
+            for name, value in readings.items():
+                fusion.add(
+                    measurement(k * dt, {"vx": 0.05, "vyaw": 0.02, "yaw": 0.05}[name] ** 2, name, **{name: value})
+                )
             fusion.advance(round(k * dt * 1e9))
         now = fusion.estimate
-        error = (now.state - truth)[where]
+        error = (now.state - truth)[indices]
         error[2] = math.remainder(error[2], math.tau)
-        found.append(error @ np.linalg.inv(now.covariance[np.ix_(where, where)]) @ error)
-    low, high = chi2.ppf([0.025, 0.975], runs * len(where)) / runs
+        found.append(error @ np.linalg.inv(now.covariance[np.ix_(indices, indices)]) @ error)
+    low, high = chi2.ppf([0.025, 0.975], runs * len(indices)) / runs
     assert low < np.mean(found) < high
 
 
-def test_gates_hold_back_what_is_too_far_off() -> None:
+def test_gates_reject_outliers() -> None:
     fusion = Fusion()
-    fusion.add(measured(0.0, x=0.0))
-    fusion.add(measured(0.1, x=100.0, threshold=3.0, source="wild"))
-    fusion.add(measured(0.2, x=0.1, threshold=3.0, source="tame"))
+    fusion.add(measurement(0.0, x=0.0))
+    fusion.add(measurement(0.1, x=100.0, threshold=3.0, source="wild"))
+    fusion.add(measurement(0.2, x=0.1, threshold=3.0, source="tame"))
     fusion.advance(SECOND // 4)
     assert fusion.counts["wild"] == {"taken": 0, "gated": 1, "late": 0}
     assert fusion.counts["tame"]["taken"] == 1
@@ -211,13 +215,13 @@ def test_gates_hold_back_what_is_too_far_off() -> None:
 
 @given(st.permutations(range(6)))
 @settings(max_examples=25, deadline=None)
-def test_late_measurements_come_to_the_same_as_punctual_ones(order: list[int]) -> None:
+def test_measurement_order_does_not_change_smoothed_estimates(order: list[int]) -> None:
     """With smooth_lagged_data the order of arrival does not matter, down to the last bit."""
-    items = [measured(1.0 + 0.1 * k, source=f"s{k}", vx=1.0 + 0.1 * k, vyaw=0.05 * k) for k in range(6)]
+    items = [measurement(1.0 + 0.1 * k, source=f"s{k}", vx=1.0 + 0.1 * k, vyaw=0.05 * k) for k in range(6)]
     ends = []
     for sequence in (range(6), order):
         fusion = Fusion(FusionConfig(smooth_lagged_data=True, history_length=10.0, two_d_mode=True))
-        fusion.add(measured(0.9, x=0.0, y=0.0, yaw=0.0))
+        fusion.add(measurement(0.9, x=0.0, y=0.0, yaw=0.0))
         fusion.advance(SECOND)
         for k in sequence:
             fusion.add(items[k])
@@ -230,41 +234,41 @@ def test_late_measurements_come_to_the_same_as_punctual_ones(order: list[int]) -
     assert counts_a == counts_b
 
 
-def test_a_saved_fusion_goes_on_alike() -> None:
+def test_saved_fusion_continues_identically() -> None:
     ends, saved = [], None
-    for again in (False, True):
+    for is_restored in (False, True):
         fusion = Fusion(FusionConfig(smooth_lagged_data=True))
         for k in range(20):
-            if again and k < 10:
+            if is_restored and k < 10:
                 continue
-            if again and k == 10:
+            if is_restored and k == 10:
                 fusion.load(saved)
-            if not again and k == 10:
+            if not is_restored and k == 10:
                 saved = fusion.save()
-            fusion.add(measured(0.1 * k, vx=1.0, vyaw=0.3))
+            fusion.add(measurement(0.1 * k, vx=1.0, vyaw=0.3))
             fusion.advance(k * SECOND // 10)
         ends.append(fusion.estimate)
     assert (ends[0].state == ends[1].state).all()
 
 
-def test_without_measurements_it_predicts_on() -> None:
+def test_fusion_predicts_without_measurements() -> None:
     fusion = Fusion(FusionConfig(sensor_timeout=0.5))
     assert fusion.estimate is None
     assert fusion.at(SECOND) is None
-    fusion.add(measured(0.0, 1e-6, vx=1.0))
+    fusion.add(measurement(0.0, 1e-6, vx=1.0))
     fusion.advance(SECOND // 4)
     assert fusion.estimate.time_ns == 0
     fusion.advance(2 * SECOND)
     assert fusion.estimate.state[0] == pytest.approx(2.0, abs=1e-3)
-    ahead = fusion.at(3 * SECOND)
-    assert ahead.state[0] == pytest.approx(3.0, abs=1e-3)
+    prediction = fusion.at(3 * SECOND)
+    assert prediction.state[0] == pytest.approx(3.0, abs=1e-3)
     assert fusion.estimate.time_ns == 2 * SECOND
 
 
-def test_commands_push_the_velocity() -> None:
+def test_commands_accelerate_within_limits() -> None:
     control = ControlConfig((True, *(False,) * 5), timeout=10.0, acceleration_limits=(0.5,) * 6)
     fusion = Fusion(FusionConfig(control=control, sensor_timeout=0.01))
-    fusion.add(measured(0.0, 1e-9, vx=0.0, ax=0.0))
+    fusion.add(measurement(0.0, 1e-9, vx=0.0, ax=0.0))
     fusion.advance(0)
     fusion.command(0, np.array([1.0, 0, 0, 0, 0, 0]))
     for k in range(1, 101):
@@ -298,7 +302,7 @@ def test_relative_poses_count_from_the_first() -> None:
     assert np.allclose(found.values[:6], [1.0, 0.2, 0.0, 0.0, 0.0, 0.1])
 
 
-def test_what_cannot_be_used_is_left_out() -> None:
+def test_unusable_measurements_are_ignored() -> None:
     one = source("vx", "vyaw")
     good = np.array([0.5, 0, 0, 0, 0, 0.1])
     assert one.twist(SECOND, good, np.eye(6)) is not None
@@ -314,15 +318,15 @@ def test_what_cannot_be_used_is_left_out() -> None:
     assert unknown.covariance[11, 11] > 0.0
 
 
-def test_gravity_is_taken_off_by_the_attitude() -> None:
+def test_gravity_is_removed_by_the_attitude() -> None:
     one = source("ax", "ay", "az", remove_gravitational_acceleration=True)
     roll, pitch = 0.2, -0.3
-    felt = rotation(np.array(roll), np.array(pitch), np.array(0.7)).T @ np.array([0.0, 0.0, 9.80665])
-    found = one.acceleration(0, felt, np.eye(3), (roll, pitch))
+    measured_acceleration = rotation(np.array(roll), np.array(pitch), np.array(0.7)).T @ np.array([0.0, 0.0, 9.80665])
+    found = one.acceleration(0, measured_acceleration, np.eye(3), (roll, pitch))
     assert np.allclose(found.values[12:], 0.0, atol=1e-12)
 
 
-def test_a_sensor_off_the_middle_moves_sideways() -> None:
+def test_twist_of_an_offset_sensor_is_moved_to_the_base() -> None:
     mount = SE3.from_xyz_rpy((1.0, 0.0, 0.0), (0.0, 0.0, math.pi / 2))
     values, _ = twist_at_base(mount, np.array([0.3, 0.0, 0.0, 0.0, 0.0, 0.3]), np.eye(6))
     assert np.allclose(values, [0.0, 0.0, 0.0, 0.0, 0.0, 0.3], atol=1e-12)
@@ -330,14 +334,14 @@ def test_a_sensor_off_the_middle_moves_sideways() -> None:
         twist_at_base(mount, np.zeros(3), np.eye(6))
 
 
-def test_the_bias_of_a_gyroscope_at_rest() -> None:
+def test_gyroscope_bias_is_estimated_at_rest() -> None:
     rng = np.random.default_rng(0)
-    rest, bias = RestBias(), np.array([1e-3, -2e-3, 3e-3])
+    estimator, bias = RestBias(), np.array([1e-3, -2e-3, 3e-3])
     for k in range(300):
-        rest.moves(k * 10_000_000, still=k < 200)
-        out = rest.reading(k * 10_000_000, bias + rng.normal(0, 1e-3, 3))
-    assert np.abs(rest.bias - bias).max() < 3e-4
-    assert np.sqrt(rest.variance).max() < 1.5e-4
+        estimator.moves(k * 10_000_000, still=k < 200)
+        out = estimator.reading(k * 10_000_000, bias + rng.normal(0, 1e-3, 3))
+    assert np.abs(estimator.bias - bias).max() < 3e-4
+    assert np.sqrt(estimator.variance).max() < 1.5e-4
     assert np.abs(out).max() < 5e-3
 
 
@@ -354,7 +358,11 @@ def test_the_bias_of_a_gyroscope_at_rest() -> None:
         (lambda: FusionConfig("kf"), "kf"),
         (lambda: ControlConfig((True,)), "used has 1"),
     ],
-)
-def test_wrong_settings_are_refused(make, text: str) -> None:
+    ids=[
+        "config_length", "two_modes", "threshold", "noise_length", "noise_sign", "initial_state", "timeout", "kind",
+        "control_length",
+    ],
+)  # fmt: skip
+def test_invalid_settings_are_refused(make, text: str) -> None:
     with pytest.raises(ConfigError, match=text):
         make()

@@ -1,4 +1,4 @@
-"""Wheels that lie: without errors they do not, and each error does what it is named after."""
+"""Simulated errors of wheel odometry: none without errors, and each error has its defined effect."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from roboyard.geometry import SE2
 from roboyard.localization import FaultyWheels, OdometryErrors, WheelOdometry, faulty_readings, fit_drive
 
 DRIVE = DifferentialDrive(0.1, 0.35, 1.7)
-WAY = [SE2.exp([0.02 * k, 0.0, 0.01 * k]) for k in range(200)]
+PATH = [SE2.exp([0.02 * k, 0.0, 0.01 * k]) for k in range(200)]
 
 
-def end(errors: OdometryErrors, seed: int = 0, way: list[SE2] = WAY) -> SE2:
+def final_pose(errors: OdometryErrors, seed: int = 0, path: list[SE2] = PATH) -> SE2:
     odometry = WheelOdometry(DRIVE)
-    timed = [(k * 20_000_000, pose) for k, pose in enumerate(way)]
+    timed = [(k * 20_000_000, pose) for k, pose in enumerate(path)]
     for reading in faulty_readings(timed, DRIVE, errors, np.random.default_rng(seed)):
         odometry.update(*reading)
     return odometry.T_odom_base
 
 
-def test_without_errors_odometry_tells_the_truth() -> None:
-    assert end(OdometryErrors()).almost_equal(WAY[-1], 1e-9)
-    assert end(OdometryErrors(rate=10.0)).almost_equal(WAY[195], 1e-9)  # readings at 0, 0.1, … 3.9 s
+def test_odometry_without_errors_equals_the_truth() -> None:
+    assert final_pose(OdometryErrors()).almost_equal(PATH[-1], 1e-9)
+    assert final_pose(OdometryErrors(rate=10.0)).almost_equal(PATH[195], 1e-9)  # readings at 0, 0.1, … 3.9 s
 
 
-def test_systematic_errors_are_those_that_a_fit_finds() -> None:
+def test_drive_fit_recovers_systematic_errors() -> None:
     errors = OdometryErrors(radius=1.02, inequality=1.01, track=0.97)
     rng = np.random.default_rng(0)
-    way, turn = rng.uniform(-1, 1, 20), rng.uniform(-2, 2, 20)
+    lengths, rotations = rng.uniform(-1, 1, 20), rng.uniform(-2, 2, 20)
     sides = []
-    for length, angle in zip(way, turn, strict=True):
+    for length, angle in zip(lengths, rotations, strict=True):
         wheels = FaultyWheels(DRIVE, errors, rng)
         wheels.move(length, angle)
         sides.append(wheels.read(0))
-    fit = fit_drive(DRIVE, *np.array(sides).T, way, turn)
+    fit = fit_drive(DRIVE, *np.array(sides).T, lengths, rotations)
     truth = errors.true_drive(DRIVE)
     radii = truth.wheel_radius * np.array([truth.left_radius_scale, truth.right_radius_scale])
     found = fit.wheel_radius.value * np.array([fit.left_radius_scale.value, fit.right_radius_scale.value])
@@ -46,35 +46,35 @@ def test_systematic_errors_are_those_that_a_fit_finds() -> None:
     assert fit.slip_factor.value * DRIVE.track == pytest.approx(truth.effective_track)
 
 
-def test_steps_are_never_wrong_by_more_than_one() -> None:
+def test_quantization_error_is_below_one_step() -> None:
     step = math.tau / 64
     wheels, exact = (FaultyWheels(DRIVE, OdometryErrors(resolution=n), np.random.default_rng(0)) for n in (64, 0))
     for k in range(100):
         for one in (wheels, exact):
             one.move(0.013, 0.004)
-        for told, true in zip(wheels.read(k), exact.read(k), strict=True):
-            assert 0.0 <= true - told + 1e-9 < step + 2e-9
+        for reading, true in zip(wheels.read(k), exact.read(k), strict=True):
+            assert 0.0 <= true - reading + 1e-9 < step + 2e-9
 
 
-def test_slip_grows_with_the_root_of_the_way_however_it_is_cut() -> None:
+def test_slip_grows_with_the_square_root_of_the_distance() -> None:
     straight = {n: [SE2(4.0 * k / n, 0.0, 0.0) for k in range(n + 1)] for n in (10, 100)}
     for poses in straight.values():
-        ends = [end(OdometryErrors(slip=0.01), seed, poses).x for seed in range(200)]
+        ends = [final_pose(OdometryErrors(slip=0.01), seed, poses).x for seed in range(200)]
         assert np.std(ends) == pytest.approx(0.01 * math.sqrt(4.0) / math.sqrt(2), rel=0.2)  # mean of two sides
 
 
-def test_miscounts_stay() -> None:
+def test_miscounts_are_whole_steps_and_persist() -> None:
     wheels = FaultyWheels(
         DRIVE, OdometryErrors(miscounts=1.0, miscount_steps=3, resolution=100), np.random.default_rng(1)
     )
-    told = np.array([wheels.read(k) for k in range(50)])
-    steps = np.diff(told, axis=0) / (math.tau / 100)
+    readings = np.array([wheels.read(k) for k in range(50)])
+    steps = np.diff(readings, axis=0) / (math.tau / 100)
     assert np.allclose(steps, np.round(steps), atol=1e-6)
     assert np.abs(steps).max() <= 4.0 + 1e-6  # three, and one more where a step ends between two readings
     assert (steps != 0).any(axis=1).mean() > 0.9
 
 
-def test_a_saved_one_goes_on_alike_and_wrong_settings_are_refused() -> None:
+def test_saved_wheels_continue_identically_and_check_settings() -> None:
     errors, rng = OdometryErrors(slip=0.1, miscounts=0.5), np.random.default_rng(0)
     one = FaultyWheels(DRIVE, errors, rng)
     one.move(1.0, 0.2)

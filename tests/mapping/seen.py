@@ -32,16 +32,17 @@ def seen(ground: Heights, T_map_optical: SE3, shape: tuple[int, int] = (90, 120)
     R, eye = T_map_optical.rotation_matrix(), np.array(T_map_optical.translation)
     ways = rays @ R.T
 
-    def above(t: Array) -> NDArray[np.bool_]:
-        at = eye + ways * t[:, None]
+    def above(t: Array, directions: Array = ways) -> NDArray[np.bool_]:
+        at = eye + directions * t[:, None]
         return at[:, 2] > ground(at[:, 0], at[:, 1])
 
     free, hit = np.full(len(rays), 0.05), np.full(len(rays), np.inf)
+    going = np.arange(len(rays))
     for step in np.arange(0.05, far, 0.01):
-        going = np.isinf(hit)
-        still = above(np.full(len(rays), step))
-        free[going & still] = step
-        hit[going & ~still] = step
+        still = above(np.full(len(going), step), ways[going])
+        hit[going[~still]] = step
+        going = going[still]
+        free[going] = step
     touched = np.isfinite(hit)
     hit[~touched] = free[~touched]
     for _ in range(16):

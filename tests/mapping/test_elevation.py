@@ -139,18 +139,19 @@ def test_removed_and_new_objects_update_the_elevation() -> None:
     map_, T = exact(), looking(0.0, 0.0, 0.35)
     x, y = middles(map_)
     on = (np.abs(x - 0.72) < 0.05) & (np.abs(y) < 0.05)
+    with_block, without = seen(block, T, FINE), seen(level, T, FINE)
     for _ in range(3):
-        map_.insert(seen(block, T, FINE), T)
+        map_.insert(with_block, T)
     np.testing.assert_allclose(map_.elevation[on], 0.08, atol=2e-3)
-    map_.insert(seen(level, T, FINE), T)
+    map_.insert(without, T)
     gone = map_.elevation[on]
     assert np.isnan(gone).any() or (np.abs(gone) < 2e-3).all()
     assert not (gone > 0.01).any()
-    map_.insert(seen(level, T, FINE), T)
+    map_.insert(without, T)
     np.testing.assert_allclose(map_.elevation[on], 0.0, atol=2e-3)
     for k in range(map_.config.patience):
         assert (map_.elevation[on] < 0.01).all(), k
-        map_.insert(seen(block, T, FINE), T)
+        map_.insert(with_block, T)
     np.testing.assert_allclose(map_.elevation[on], 0.08, atol=2e-3)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.harness.files import temporary_folder
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
@@ -31,16 +32,16 @@ def some_graph(seed: int, n: int = 12) -> PoseGraph:
 
 
 @given(seed=seeds)
-def test_g2o_roundtrip_keeps_the_graph(seed: int, tmp_path_factory) -> None:
+def test_g2o_roundtrip_keeps_the_graph(seed: int) -> None:
     graph = some_graph(seed)
-    folder = tmp_path_factory.mktemp("graph")
-    write_g2o(folder / "g", graph)
-    (folder / "g.gz").write_bytes(gzip.compress((folder / "g").read_bytes()))
-    for name in ("g", "g.gz"):
-        again = read_g2o(folder / name)
-        for field in ("times_ns", "poses", "pairs", "measurements", "loops"):
-            assert np.array_equal(getattr(again, field), getattr(graph, field)), field
-        assert np.allclose(again.information, graph.information, rtol=1e-9, atol=1e-9)
+    with temporary_folder() as folder:
+        write_g2o(folder / "g", graph)
+        (folder / "g.gz").write_bytes(gzip.compress((folder / "g").read_bytes()))
+        for file in ("g", "g.gz"):
+            again = read_g2o(folder / file)
+            for field in ("times_ns", "poses", "pairs", "measurements", "loops"):
+                assert np.array_equal(getattr(again, field), getattr(graph, field)), field
+            assert np.allclose(again.information, graph.information, rtol=1e-9, atol=1e-9)
 
 
 @given(seeds, st.tuples(st.floats(-5, 5), st.floats(-5, 5), st.floats(-3, 3)))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.harness.files import temporary_folder
 from tests.mapping.simulated import drive, log
 
 from roboyard.errors import InputError
@@ -110,19 +111,18 @@ def test_empty_graph_file_is_valid(tmp_path: Path) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(st.data())
-def test_damaged_graph_files_are_refused_or_read(
-    saved: Path, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
-) -> None:
+def test_damaged_graph_files_are_refused_or_read(saved: Path, data: st.DataObject) -> None:
     whole = bytearray(saved.read_bytes())
     for _ in range(data.draw(st.integers(1, 5))):
         whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
     cut = data.draw(st.one_of(st.just(len(whole)), st.integers(0, len(whole))))
-    path = tmp_path_factory.mktemp("damaged") / "x.npz"
-    path.write_bytes(whole[:cut])
-    try:
-        read_place(path)
-    except InputError as error:
-        assert str(path) in str(error)
+    with temporary_folder() as folder:
+        path = folder / "x.npz"
+        path.write_bytes(whole[:cut])
+        try:
+            read_place(path)
+        except InputError as error:
+            assert str(path) in str(error)
 
 
 def test_dangling_graph_indices_are_refused(saved: Path, tmp_path: Path) -> None:

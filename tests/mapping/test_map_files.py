@@ -11,6 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
+from tests.harness.files import temporary_folder
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
@@ -33,32 +34,34 @@ def same(one: OccupancyGrid, other: OccupancyGrid) -> bool:
 
 
 @given(seed=seeds, mode=st.sampled_from([MapMode.SCALE, MapMode.RAW]))
-def test_map_file_roundtrip_keeps_the_map(seed: int, mode: MapMode, tmp_path_factory) -> None:
+def test_map_file_roundtrip_keeps_the_map(seed: int, mode: MapMode) -> None:
     grid = some_grid(seed)
-    path = save_map(tmp_path_factory.mktemp("map") / "office", grid, mode)
-    assert path.name == "office.yaml"
-    assert same(load_map(path), grid)
+    with temporary_folder() as folder:
+        path = save_map(folder / "office", grid, mode)
+        assert path.name == "office.yaml"
+        assert same(load_map(path), grid)
 
 
 @given(seed=seeds, low=st.floats(0.001, 0.97), gap=st.floats(0.02, 0.9), form=st.sampled_from(["pgm", "png"]))
-def test_trinary_map_files_keep_the_classes(seed, low, gap, form, tmp_path_factory) -> None:
+def test_trinary_map_files_keep_the_classes(seed, low, gap, form) -> None:
     grid, high = some_grid(seed), min(low + gap + 1e-9, 0.999)
-    path = tmp_path_factory.mktemp("map") / "office.yaml"
-    save_map(path, grid, image_format=form, occupied_thresh=high, free_thresh=low)
-    classes = classified(grid, high, low)
-    assert same(load_map(path), classes)
-    save_map(path, classes, image_format=form, occupied_thresh=high, free_thresh=low)
-    assert same(load_map(path), classes)
+    with temporary_folder() as folder:
+        path = folder / "office.yaml"
+        save_map(path, grid, image_format=form, occupied_thresh=high, free_thresh=low)
+        classes = classified(grid, high, low)
+        assert same(load_map(path), classes)
+        save_map(path, classes, image_format=form, occupied_thresh=high, free_thresh=low)
+        assert same(load_map(path), classes)
 
 
 @given(seed=seeds, mode=st.sampled_from(list(MapMode)))
-def test_equal_maps_give_equal_bytes(seed: int, mode: MapMode, tmp_path_factory) -> None:
-    folder = tmp_path_factory.mktemp("map")
-    for name in "ab":
-        (folder / name).mkdir()
-        save_map(folder / name / "m", some_grid(seed), mode)
-    for file in (folder / "a").iterdir():
-        assert file.read_bytes() == (folder / "b" / file.name).read_bytes()
+def test_equal_maps_give_equal_bytes(seed: int, mode: MapMode) -> None:
+    with temporary_folder() as folder:
+        for name in "ab":
+            (folder / name).mkdir()
+            save_map(folder / name / "m", some_grid(seed), mode)
+        for file in (folder / "a").iterdir():
+            assert file.read_bytes() == (folder / "b" / file.name).read_bytes()
 
 
 def by_map_server(shade: float, opacity: float, negate: bool, mode: str, low: float, high: float) -> int:
@@ -82,28 +85,30 @@ def by_map_server(shade: float, opacity: float, negate: bool, mode: str, low: fl
     seed=seeds, negate=st.booleans(), mode=st.sampled_from(["trinary", "scale", "raw"]),
     form=st.sampled_from(["P5", "P2", "P5 16 bit", "L", "LA", "RGB", "RGBA"]),
 )  # fmt: skip
-def test_pixel_values_mean_what_map_server_defines(seed, negate, mode, form, tmp_path_factory) -> None:
+def test_pixel_values_mean_what_map_server_defines(seed, negate, mode, form) -> None:
     rng = np.random.default_rng(seed)
-    folder = tmp_path_factory.mktemp("map")
     shape = tuple(int(n) for n in rng.integers(1, 12, 2))
     white = 60_000 if "16" in form else 255
     shades = rng.integers(0, white + 1, shape)
     opacity = rng.choice([0, 128, 255], shape) if form.endswith("A") else np.full(shape, -255)
-    if form.startswith("P"):
-        name = "m.pgm"
-        head = f"{form[:2]} # a comment\n{shape[1]}\n# another\n{shape[0]} {white}\n".encode()
-        raw = shades.astype(">u2" if white > 255 else np.uint8).tobytes()
-        text = " ".join(map(str, shades.ravel())).encode()
-        (folder / name).write_bytes(head + (text if form == "P2" else raw))
-    else:
-        name = "m.png"
-        gray = shades.astype(np.uint8)
-        layers = [gray] * (3 if "RGB" in form else 1) + ([opacity.astype(np.uint8)] if form.endswith("A") else [])
-        Image.fromarray(np.dstack(layers).squeeze(2) if len(layers) == 1 else np.dstack(layers)).save(folder / name)
-    low, high = sorted(rng.uniform(0.05, 0.95, 2))
-    content = {"image": name, "resolution": 0.05, "origin": [1.0, -2.0, 0.5], "negate": int(negate), "mode": mode}
-    (folder / "m.yaml").write_text(yaml.dump({**content, "free_thresh": float(low), "occupied_thresh": float(high)}))
-    found = load_map(folder / "m.yaml")
+    with temporary_folder() as folder:
+        if form.startswith("P"):
+            name = "m.pgm"
+            head = f"{form[:2]} # a comment\n{shape[1]}\n# another\n{shape[0]} {white}\n".encode()
+            raw = shades.astype(">u2" if white > 255 else np.uint8).tobytes()
+            text = " ".join(map(str, shades.ravel())).encode()
+            (folder / name).write_bytes(head + (text if form == "P2" else raw))
+        else:
+            name = "m.png"
+            gray = shades.astype(np.uint8)
+            layers = [gray] * (3 if "RGB" in form else 1) + ([opacity.astype(np.uint8)] if form.endswith("A") else [])
+            Image.fromarray(np.dstack(layers).squeeze(2) if len(layers) == 1 else np.dstack(layers)).save(folder / name)
+        low, high = sorted(rng.uniform(0.05, 0.95, 2))
+        content = {"image": name, "resolution": 0.05, "origin": [1.0, -2.0, 0.5], "negate": int(negate), "mode": mode}
+        (folder / "m.yaml").write_text(
+            yaml.dump({**content, "free_thresh": float(low), "occupied_thresh": float(high)})
+        )
+        found = load_map(folder / "m.yaml")
     expected = [
         [by_map_server(s / white, o / 255, negate, mode, low, high) for s, o in zip(*rows, strict=True)]
         for rows in zip(shades[::-1], opacity[::-1], strict=True)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.harness.files import temporary_folder
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
@@ -86,25 +87,25 @@ def test_relations_count_within_the_time_tolerance() -> None:
 
 
 @given(seed=seeds)
-def test_relations_and_trajectories_survive_their_files(seed: int, tmp_path_factory) -> None:
+def test_relations_and_trajectories_survive_their_files(seed: int) -> None:
     rng = np.random.default_rng(seed)
     track = drive(rng)
     relations = some_relations(rng, track)
-    folder = tmp_path_factory.mktemp("files")
-    write_relations(folder / "r", relations)
-    (folder / "r.gz").write_bytes(gzip.compress((folder / "r").read_bytes()))
-    for path in (folder / "r", folder / "r.gz"):
-        again = read_relations(path)
-        assert np.array_equal(again.first_ns, relations.first_ns)
-        assert np.array_equal(again.second_ns, relations.second_ns)
-        assert np.allclose(again.motions, relations.motions, atol=1e-15)
-    write_tum(folder / "t", track)
-    back = read_tum(folder / "t")
-    assert np.array_equal(back.times_ns, track.times_ns)
-    assert np.array_equal(back.poses[:, :2], track.poses[:, :2])
-    assert np.allclose(back.poses[:, 2], track.poses[:, 2], atol=1e-14)
-    write_tum(folder / "again", back)
-    assert sorted(path.name for path in folder.iterdir()) == ["again", "r", "r.gz", "t"]
+    with temporary_folder() as folder:
+        write_relations(folder / "r", relations)
+        (folder / "r.gz").write_bytes(gzip.compress((folder / "r").read_bytes()))
+        for path in (folder / "r", folder / "r.gz"):
+            again = read_relations(path)
+            assert np.array_equal(again.first_ns, relations.first_ns)
+            assert np.array_equal(again.second_ns, relations.second_ns)
+            assert np.allclose(again.motions, relations.motions, atol=1e-15)
+        write_tum(folder / "t", track)
+        back = read_tum(folder / "t")
+        assert np.array_equal(back.times_ns, track.times_ns)
+        assert np.array_equal(back.poses[:, :2], track.poses[:, :2])
+        assert np.allclose(back.poses[:, 2], track.poses[:, 2], atol=1e-14)
+        write_tum(folder / "again", back)
+        assert sorted(path.name for path in folder.iterdir()) == ["again", "r", "r.gz", "t"]
 
 
 @given(st.integers(0, 9_000_000_000_000_000_000))

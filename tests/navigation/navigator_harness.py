@@ -104,6 +104,8 @@ class SensorRobot(KinematicRobot):
         self.timer(rate=5.0, callback=self._publish_clouds, start=True)
 
     def _publish_clouds(self) -> None:
+        if not (self._cloud.topic.subscriptions or self._range.topic.subscriptions):
+            return
         turns = np.linspace(-0.9, 0.9, 61)
         visible = GridWorld(self.world.walls | self.bar.walls, CELL)
         ranges = np.minimum(visible.ranges(self.pose, turns, 4.0), 4.0) + 1e-3

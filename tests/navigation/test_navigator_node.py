@@ -179,19 +179,21 @@ def test_missions_topic_goals_and_costmap_clearing() -> None:
         robot = harness.robot
         mission = MissionNode(goals=(3.0, 2.0, 0.0, 50.0, 0.0, 0.0, 3.0, 1.0, 0.0), start=1.0)
         harness.add(mission, "mission")
-        harness.run_until(60.0)
-        assert harness.published("/mission/reached").data == [1, 2]
+        reached = harness.published("/mission/reached")
+        harness.spin_until(lambda: len(reached) >= 2, timeout=59.0)
+        assert reached.data == [1, 2]
         rejected = [status for status in harness.statuses if status.state == "rejected"]
         assert len(rejected) == 1  # the one outside of the map is asked for once; waiting would not help
         assert math.dist(robot.pose.xy, (3.0, 1.0)) < 0.12
         harness.publish("/goal_pose", goal_pose(2.0, 2.0))
-        harness.run_until(80.0)
+        harness.run_for(1.0)
+        harness.spin_until(lambda: harness.last("/navigator/status").state == "succeeded", timeout=19.0)
         assert math.dist(robot.pose.xy, (2.0, 2.0)) < 0.12
         assert (harness.navigator._surroundings.near.costmap().cells == 254).any()
         robot.publish_scans = False
-        harness.run_until(80.2)
+        harness.run_for(0.2)
         harness.call("/clear_costmaps", srv.Empty)
-        harness.run_until(80.4)
+        harness.run_for(0.2)
         harness.navigator._surroundings.near.update()
         assert not (harness.navigator._surroundings.near.costmap().cells == 254).any()
 
@@ -208,7 +210,7 @@ def test_mission_waits_for_localization(name: str) -> None:
         assert set(causes) == {"pose_unknown"}
         assert {status.task for status in harness.statuses} == {name}
         robot.publish_transforms = True
-        harness.run_until(25.0)
+        harness.spin_until(lambda: len(harness.published("/mission/reached")) > 0, timeout=20.0)
         assert math.dist(robot.pose.xy, (3.0, 2.0)) < 0.12
 
 
@@ -218,7 +220,8 @@ def test_mission_without_goals_visits_places_of_the_map() -> None:
         harness.add(MissionNode(places=2), "mission")
         places = []
         harness.bus.subscribe("/mission/reached", msg.UInt32, "/test", lambda _: places.append(robot.pose.xy))
-        harness.run_until(60.0)
+        harness.spin_until(lambda: len(places) >= 2, timeout=59.0)
+        harness.run_for(2.0)
         assert len(places) == 2
         assert math.dist(*places) > 1.4
     with NavigatorHarness() as harness, pytest.raises(NodeError, match="places"):

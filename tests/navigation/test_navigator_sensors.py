@@ -51,9 +51,8 @@ def test_obstacle_of_one_sensor_is_marked_and_avoided(names, layers, avoids: boo
 
 
 def test_failure_names_the_sensor_of_the_blocking_obstacle() -> None:
-    with SensorHarness(
-        costmap_settings("obstacles", "depth", obstacles=LASER, depth=DEPTH) | {"denoise": 1}, sensor_timeout=1.0
-    ) as harness:
+    costmap = costmap_settings("obstacles", "depth", obstacles=LASER, depth=DEPTH) | {"denoise": 1}
+    with SensorHarness(costmap, settings={"recovery": {"rounds": 1}}, sensor_timeout=1.0) as harness:
         robot = harness.robot
         robot.bar.walls[:, 60:66] = True
         goal = harness.navigate(5.0, 3.0, timeout=200.0)

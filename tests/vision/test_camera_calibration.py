@@ -18,26 +18,28 @@ from roboyard.vision.intrinsics import calibrate_camera
 from roboyard.vision.synthetic.pictures import facing
 from roboyard.vision.synthetic.planes import plane_picture
 
-BENT = Lens(640, 480, 540.0, 535.0, 325.0, 236.0, "plumb_bob", (-0.12, 0.08, 0.001, -0.0008, 0.0))
+DISTORTED = Lens(640, 480, 540.0, 535.0, 325.0, 236.0, "plumb_bob", (-0.12, 0.08, 0.001, -0.0008, 0.0))
 PLAIN = Lens(320, 240, 270.0, 270.0, 159.5, 119.5)
-AWAY = SE3((0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 0.0))  # from z towards the camera and y up to z away and y down
+T_FLIP = SE3((0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 0.0))  # from z towards the camera and y up to z away and y down
 
 
 def board_pose(rng: np.random.Generator, board: Board, tilt: tuple[float, float]) -> SE3:
-    centre = np.array([rng.uniform(-0.08, 0.08), rng.uniform(-0.06, 0.06), rng.uniform(0.35, 0.6)])
-    n = -facing(centre, rng.uniform(*tilt), rng.uniform(0.0, 6.28)).rotation_matrix()[:, 2]
+    center = np.array([rng.uniform(-0.08, 0.08), rng.uniform(-0.06, 0.06), rng.uniform(0.35, 0.6)])
+    n = -facing(center, rng.uniform(*tilt), rng.uniform(0.0, 6.28)).rotation_matrix()[:, 2]
     x = np.cross([0.0, 1.0, 0.0], n)
     x /= np.linalg.norm(x)
     R = np.stack([x, np.cross(n, x), n], axis=1)
-    return SE3.from_rotation_matrix(R, centre - R @ board.corners.mean(axis=0))
+    return SE3.from_rotation_matrix(R, center - R @ board.corners.mean(axis=0))
 
 
 @lru_cache
-def views(text: str, count: int = 10, tilt: tuple[float, float] = (0.1, 0.7)) -> tuple[tuple[np.ndarray, SE3], ...]:
+def render_boards(
+    text: str, count: int = 10, tilt: tuple[float, float] = (0.1, 0.7)
+) -> tuple[tuple[np.ndarray, SE3], ...]:
     board, rng = Board.parse(text), np.random.default_rng(3)
-    print_, origin = board.picture(40)
+    drawing, origin = board.picture(40)
     poses = [board_pose(rng, board, tilt) for _ in range(count)]
-    return tuple((plane_picture(BENT, T, print_, origin, board.square / 40, rng), T) for T in poses)
+    return tuple((plane_picture(DISTORTED, T, drawing, origin, board.square / 40, rng), T) for T in poses)
 
 
 BOARDS = ("chessboard:9x6:25mm", "charuco:9x6:30mm:22mm:5x5_100")
@@ -45,17 +47,17 @@ BOARDS = ("chessboard:9x6:25mm", "charuco:9x6:30mm:22mm:5x5_100")
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", BOARDS)
-def test_intrinsics_are_recovered(text: str, tmp_path: Path) -> None:
-    result = calibrate_camera([image for image, _ in views(text)], Board.parse(text))
+def test_intrinsics_are_recovered_from_rendered_boards(text: str, tmp_path: Path) -> None:
+    result = calibrate_camera([image for image, _ in render_boards(text)], Board.parse(text))
     lens = result.lens
     assert result.error < 0.25
     assert len(result.used) >= 8
     for name, bound in (("fx", 5.0), ("fy", 5.0), ("cx", 5.0), ("cy", 5.0)):
-        assert abs(getattr(lens, name) - getattr(BENT, name)) < bound, name
+        assert abs(getattr(lens, name) - getattr(DISTORTED, name)) < bound, name
     # what counts of the distortion is where it puts pixels
     x, y = np.meshgrid(np.linspace(-0.4, 0.4, 9), np.linspace(-0.3, 0.3, 7))
     points = np.stack([x, y, np.ones_like(x)], axis=-1)
-    shift = lens.project(points) - BENT.project(points)
+    shift = lens.project(points) - DISTORTED.project(points)
     assert np.abs(shift - shift.mean(axis=(0, 1))).max() < 3.5
     path = tmp_path / "camera.yaml"
     path.write_text(camera_text(lens, "wrist"))
@@ -64,48 +66,48 @@ def test_intrinsics_are_recovered(text: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", BOARDS)
-def test_corners_are_where_they_are_drawn(text: str) -> None:
+def test_board_corners_are_found_where_drawn(text: str) -> None:
     board = Board.parse(text)
-    image, T = views(text, 2)[0]
+    image, T = render_boards(text, 2)[0]
     found = find_corners(image, board)
     assert found is not None
     places, pixels = found
     # a chessboard looks the same when it is turned round
-    ways = (pixels, pixels[::-1]) if board.kind == "chessboard" else (pixels,)
-    apart = min((np.linalg.norm(BENT.project(T @ places) - way, axis=1) for way in ways), key=np.median)
+    orders = (pixels, pixels[::-1]) if board.kind == "chessboard" else (pixels,)
+    distances = min((np.linalg.norm(DISTORTED.project(T @ places) - order, axis=1) for order in orders), key=np.median)
     assert len(places) > 0.7 * len(board.corners)
-    assert np.median(apart) < 0.15
+    assert np.median(distances) < 0.15
 
 
-def test_boards_that_are_none() -> None:
+def test_invalid_boards_and_pictures_are_refused() -> None:
     for text in ("board", "chessboard:9x6", "chessboard:2x2:25mm", "charuco:7x5:40mm", "charuco:7x5:40mm:50mm",
                  "charuco:7x5:40mm:30mm:9x9_1"):  # fmt: skip
         with pytest.raises(InputError, match=r"board|markers|family"):
             Board.parse(text)
     board = Board.parse(BOARDS[0])
-    grey = np.full((120, 160), 120, np.uint8)
+    gray = np.full((120, 160), 120, np.uint8)
     with pytest.raises(InputError, match="0 of 3 pictures"):
-        calibrate_camera([grey] * 3, board)
+        calibrate_camera([gray] * 3, board)
     with pytest.raises(InputError, match="one size"):
-        calibrate_camera([grey, grey[:100]], board)
+        calibrate_camera([gray, gray[:100]], board)
 
 
 @pytest.mark.slow
-def test_a_board_that_is_never_tilted_is_refused() -> None:
+def test_calibration_without_tilted_boards_is_refused() -> None:
     board, rng = Board.parse(BOARDS[0]), np.random.default_rng(5)
-    print_, origin = board.picture(40)
-    middle = board.corners.mean(axis=0)
+    drawing, origin = board.picture(40)
+    center = board.corners.mean(axis=0)
     images = []
     for z in (0.4, 0.45, 0.5, 0.55):
-        T = SE3((1.0, 0.0, 0.0, 0.0), np.array([0.0, 0.0, z]) - middle)
-        images.append(plane_picture(BENT, T, print_, origin, board.square / 40, rng))
+        T = SE3((1.0, 0.0, 0.0, 0.0), np.array([0.0, 0.0, z]) - center)
+        images.append(plane_picture(DISTORTED, T, drawing, origin, board.square / 40, rng))
     with pytest.raises(InputError, match="tilted"):
         calibrate_camera(images, board)
 
 
-def test_camera_files_that_are_none(tmp_path: Path) -> None:
+def test_invalid_camera_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "camera.yaml"
-    text = camera_text(BENT)
+    text = camera_text(DISTORTED)
     for old, new, message in (
         ("plumb_bob", "equidistant", "plumb_bob"),
         ("image_width: 640", "image_width: wide", "image_width"),
@@ -122,12 +124,12 @@ def test_camera_files_that_are_none(tmp_path: Path) -> None:
 
 # -- fiducials ---------------------------------------------------------------------------------------------------------
 def marker_view(family: str, number: int, T: SE3, lens: Lens, size: float) -> np.ndarray:
-    print_ = np.pad(marker_picture(family, number, 200), 50, constant_values=255)
-    return plane_picture(lens, T @ AWAY, print_, np.array([149.5, 149.5]), size / 200, np.random.default_rng(4))
+    drawing = np.pad(marker_picture(family, number, 200), 50, constant_values=255)
+    return plane_picture(lens, T @ T_FLIP, drawing, np.array([149.5, 149.5]), size / 200, np.random.default_rng(4))
 
 
 @pytest.mark.parametrize("family", ["4x4_50", "apriltag_36h11"])
-def test_fiducials_tell_who_and_where_they_are(family: str) -> None:
+def test_fiducial_identity_and_pose_are_recovered(family: str) -> None:
     size = 0.06
     for k, tilt in enumerate((0.25, 0.5, 0.8)):
         T = facing(np.array([0.04 * k - 0.04, 0.02, 0.35]), tilt, 1.0 + k, 0.4 * k)
@@ -146,7 +148,7 @@ def test_fiducials_tell_who_and_where_they_are(family: str) -> None:
         assert np.linalg.norm(found.other.translation - T.translation) < 0.05
 
 
-def test_ambiguity_grows_with_distance() -> None:
+def test_fiducial_ambiguity_grows_with_distance() -> None:
     ambiguity = []
     for z in (0.25, 1.0):
         T = facing(np.array([0.0, 0.0, z]), 0.4, 1.0)

@@ -25,16 +25,16 @@ from roboyard.vision.synthetic.pictures import facing
 LENS = Lens(320, 240, 265.0, 265.0, 159.5, 119.5)
 START = 10**9
 T_BASE_CAMERA = SE3.from_xyz_rpy((0.2, 0.0, 0.5), (math.pi, 0.0, 0.0))
-PLACES = [facing(np.array([x, 0.01, 0.3]), 0.0, 0.0) for x in (-0.026, 0.026)]
+POSES = [facing(np.array([x, 0.01, 0.3]), 0.0, 0.0) for x in (-0.026, 0.026)]
 
 
-def picture(seed: int = 1, noise: float = 1.5) -> np.ndarray:
+def render(seed: int = 1, noise: float = 1.5) -> np.ndarray:
     albedo = np.full((240, 320, 3), 0.35, np.float32)
-    for T in PLACES:
-        for share, colour in ((1.0, 0.85), (0.3, 0.04)):
-            patch = disc_patch(LENS, T, share * 0.01)
+    for T in POSES:
+        for fraction, color in ((1.0, 0.85), (0.3, 0.04)):
+            patch = disc_patch(LENS, T, fraction * 0.01)
             assert patch is not None
-            patch.paint(albedo, (colour,) * 3)
+            patch.paint(albedo, (color,) * 3)
     return expose(albedo, np.random.default_rng(seed), blur=0.5, noise=noise)
 
 
@@ -68,7 +68,7 @@ class DetectorHarness(BusHarness):
                 self.publish("/camera_info", camera_info_to_msg(320, 240, LENS.matrix, "camera", time_ns))
             if tf:
                 self.publish_transforms(*frames)
-            image = image_to_msg(picture(k), "camera", time_ns)
+            image = image_to_msg(render(k), "camera", time_ns)
             if encoding is not None:
                 image.encoding = encoding
             self.publish("/image", image)
@@ -92,7 +92,7 @@ def test_look_answers_in_the_requested_frame() -> None:
     assert result.looks == 5
     assert result.header.frame_id == "base"
     found = np.array([[p.x, p.y, p.z] for p in result.positions])
-    truth = np.array([T_BASE_CAMERA @ T.translation for T in PLACES])
+    truth = np.array([T_BASE_CAMERA @ T.translation for T in POSES])
     assert len(found) == 2
     for point in truth:
         assert np.linalg.norm(found - point, axis=1).min() < 1e-3
@@ -107,17 +107,17 @@ def test_calibrated_camera_mount_corrects_positions(tmp_path: Path) -> None:
     T_off = SE3.exp([0.002, -0.001, 0.002, *(math.radians(1.0) * np.array([0.6, 0.64, 0.48]))])  # 3 mm and 1 degree
     T_base_target = SE3.from_xyz_rpy((0.3, 0.1, 0.0), (0.0, 0.0, 0.3))
     arm = [SE3.exp([*rng.uniform(-0.3, 0.3, 3), *rng.uniform(-0.8, 0.8, 3)]) for _ in range(15)]
-    seen = [
+    observed = [
         (T @ T_flange_camera).inverse() @ T_base_target @ SE3.exp([*rng.normal(0, 2e-4, 3), *rng.normal(0, 1e-3, 3)])
         for T in arm
     ]
     file = tmp_path / "mount.yaml"
-    file.write_text(result_text(calibrate_hand_eye(arm, seen)))
+    file.write_text(result_text(calibrate_hand_eye(arm, observed)))
     frames = [
         (T_BASE_CAMERA @ T_flange_camera.inverse(), "base", "flange"),
         (T_flange_camera @ T_off, "flange", "camera"),
     ]
-    truth = np.array([T_BASE_CAMERA @ T.translation for T in PLACES])
+    truth = np.array([T_BASE_CAMERA @ T.translation for T in POSES])
 
     def errors(**parameters: str) -> np.ndarray:
         harness = DetectorHarness(**parameters)
@@ -239,16 +239,16 @@ def test_fiducials_are_published_with_pose_and_covariance(harness: BusHarness) -
 
 def test_named_fiducials_are_searched_only_when_subscribed(harness: BusHarness) -> None:
     harness.add(FiducialFinderNode(size=0.06, names=("tea", "screws")), "fiducials")
-    pictures = harness.bus.publisher("/image", msg.Image, "/test")
+    images = harness.bus.publisher("/image", msg.Image, "/test")
     harness.run_until(1.0)
-    assert not pictures.topic.subscriptions
+    assert not images.topic.subscriptions
     fiducials = harness.record("/fiducials", msg.vision_msgs.Detection3DArray)
     harness.run_for(0.1)
-    assert pictures.topic.subscriptions
+    assert images.topic.subscriptions
     sheet = np.full((240, 320), 255, np.uint8)
     sheet[20:100, 20:100] = marker_picture("apriltag_36h11", 1, 80)
     sheet[120:200, 120:200] = marker_picture("apriltag_36h11", 7, 80)
     harness.publish("/camera_info", camera_info_to_msg(320, 240, LENS.matrix, "camera", harness.now_ns))
-    pictures.publish(image_to_msg(sheet, "camera", harness.now_ns))
+    images.publish(image_to_msg(sheet, "camera", harness.now_ns))
     harness.run_for(0.1)
     assert sorted(one.id for one in fiducials.messages[0].detections) == ["7", "screws"]

@@ -1,4 +1,4 @@
-"""Where a camera sits on an arm: exact without noise, within its bounds with noise, refused where it cannot be told."""
+"""Camera mounts on arms: exact without noise, within bounds with noise, refused where they are not observable."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from roboyard.vision.hand_eye import SETUPS, HandEyeError, Setup, calibrate_hand
 from roboyard.vision.hand_eye_file import read_hand_eye, result_text, sightings_text
 
 
-def pose(rng: np.random.Generator, reach: float, turn: float) -> SE3:
+def random_pose(rng: np.random.Generator, reach: float, rotation: float) -> SE3:
     axis = rng.normal(size=3)
-    place = rng.uniform(-reach, reach, 3)
-    return SE3.exp([*place, *(axis / np.linalg.norm(axis) * rng.uniform(-turn, turn))])
+    position = rng.uniform(-reach, reach, 3)
+    return SE3.exp([*position, *(axis / np.linalg.norm(axis) * rng.uniform(-rotation, rotation))])
 
 
 def experiment(
-    seed: int, count: int, setup: Setup, far: float = 0.0, turned: float = 0.0
+    seed: int, count: int, setup: Setup, far: float = 0.0, rotation_noise: float = 0.0
 ) -> tuple[SE3, list[SE3], list[SE3]]:
     """True place of the camera, poses of the arm and of the target, with noise [m], [rad] on what the camera sees."""
     rng = np.random.default_rng(seed)
-    X, Z = pose(rng, 0.1, 2.0), pose(rng, 0.6, 2.0)
-    arm = [pose(rng, 0.3, 1.0) for _ in range(count)]
-    hand = arm if setup == "eye-in-hand" else [T.inverse() for T in arm]
-    seen = [(H @ X).inverse() @ Z for H in hand]
-    noisy = [B @ SE3.exp([*rng.normal(0.0, far, 3), *rng.normal(0.0, turned, 3)]) for B in seen]
+    X, Z = random_pose(rng, 0.1, 2.0), random_pose(rng, 0.6, 2.0)
+    arm = [random_pose(rng, 0.3, 1.0) for _ in range(count)]
+    mounts = arm if setup == "eye-in-hand" else [T.inverse() for T in arm]
+    observed = [(H @ X).inverse() @ Z for H in mounts]
+    noisy = [B @ SE3.exp([*rng.normal(0.0, far, 3), *rng.normal(0.0, rotation_noise, 3)]) for B in observed]
     return X, arm, noisy
 
 
 @pytest.mark.parametrize("setup", SETUPS)
-def test_exact_without_noise(setup: Setup) -> None:
+def test_hand_eye_is_exact_without_noise(setup: Setup) -> None:
     for seed in range(4):
-        X, arm, seen = experiment(seed, 6, setup)
-        result = calibrate_hand_eye(arm, seen, setup)
+        X, arm, observed = experiment(seed, 6, setup)
+        result = calibrate_hand_eye(arm, observed, setup)
         off = X.inverse() @ result.T_mount_camera
         assert np.linalg.norm(off.translation) < 1e-9
         assert off.angle < 1e-7
@@ -45,33 +45,33 @@ def test_exact_without_noise(setup: Setup) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("setup", SETUPS)
-def test_bounds_under_noise(setup: Setup) -> None:
+def test_hand_eye_errors_match_the_covariance(setup: Setup) -> None:
     inside = []
     for seed in range(12):
-        X, arm, seen = experiment(100 + seed, 12, setup, 0.001, 0.003)
-        result = calibrate_hand_eye(arm, seen, setup)
+        X, arm, observed = experiment(100 + seed, 12, setup, 0.001, 0.003)
+        result = calibrate_hand_eye(arm, observed, setup)
         off = X.inverse() @ result.T_mount_camera
         assert np.linalg.norm(off.translation) < 0.004
         assert off.angle < 0.008
-        error = np.array([*off.translation, *SE3_turn(off)])
+        error = np.array([*off.translation, *rotation_vector(off)])
         inside.append(float(error @ np.linalg.solve(result.covariance, error)))
     # chi squared with six degrees of freedom: the mean is 6, a covariance from 12 poses is a little small
     assert 2.0 < np.mean(inside) < 14.0
 
 
-def SE3_turn(T: SE3) -> np.ndarray:
+def rotation_vector(T: SE3) -> np.ndarray:
     w, *v = T.quaternion
     return 2.0 * np.array(v) / max(w, 1e-9)
 
 
 @pytest.mark.slow
-def test_more_poses_are_better() -> None:
+def test_hand_eye_error_falls_with_more_poses() -> None:
     errors = []
     for count in (5, 10, 40):
         off = []
         for seed in range(6):
-            X, arm, seen = experiment(200 + seed, count, "eye-in-hand", 0.001, 0.002)
-            off.append(np.linalg.norm((X.inverse() @ calibrate_hand_eye(arm, seen).T_mount_camera).translation))
+            X, arm, observed = experiment(200 + seed, count, "eye-in-hand", 0.001, 0.002)
+            off.append(np.linalg.norm((X.inverse() @ calibrate_hand_eye(arm, observed).T_mount_camera).translation))
         errors.append(float(np.median(off)))
     assert errors[0] > errors[1] > errors[2]
 
@@ -88,28 +88,28 @@ OPENCV = {
 }
 
 
-def test_beside_opencv() -> None:
+def test_hand_eye_agrees_with_opencv_methods() -> None:
     """Other methods on the same poses: they agree within what noise allows, and none is much nearer to the truth."""
-    X, arm, seen = experiment(11, 10, "eye-in-hand", 0.001, 0.002)
-    result = calibrate_hand_eye(arm, seen)
-    own = float(np.linalg.norm(result.T_mount_camera.translation - X.translation))
-    for place, row in OPENCV.values():
-        assert np.linalg.norm(result.T_mount_camera.translation - place) < 3.0 * result.position_sigma
+    X, arm, observed = experiment(11, 10, "eye-in-hand", 0.001, 0.002)
+    result = calibrate_hand_eye(arm, observed)
+    error = float(np.linalg.norm(result.T_mount_camera.translation - X.translation))
+    for position, row in OPENCV.values():
+        assert np.linalg.norm(result.T_mount_camera.translation - position) < 3.0 * result.position_sigma
         assert np.linalg.norm(result.T_mount_camera.rotation_matrix()[0] - row) < 5.0 * result.rotation_sigma
-        assert own < 1.2 * np.linalg.norm(np.array(place) - X.translation)
+        assert error < 1.2 * np.linalg.norm(np.array(position) - X.translation)
 
 
-def turning(axis: tuple[float, float, float], count: int = 6) -> list[SE3]:
+def rotations_about(axis: tuple[float, float, float], count: int = 6) -> list[SE3]:
     return [SE3.exp([0.1 * k, 0.02 * k * k, 0.0, *(0.3 * k * np.array(axis))]) for k in range(count)]
 
 
 def test_degenerate_motions_are_refused() -> None:
-    arm = turning((0.0, 0.0, 1.0))
+    arm = rotations_about((0.0, 0.0, 1.0))
     with pytest.raises(HandEyeError, match=r"same axis \(0\.00, 0\.00, 1\.00\).*second axis"):
         calibrate_hand_eye(arm, arm)
-    still = [SE3.exp([0.1 * k, 0.05 * k * k, 0.0, 0.0, 0.0, 0.0]) for k in range(6)]
+    translations = [SE3.exp([0.1 * k, 0.05 * k * k, 0.0, 0.0, 0.0, 0.0]) for k in range(6)]
     with pytest.raises(HandEyeError, match="turns by 0.0°"):
-        calibrate_hand_eye(still, still)
+        calibrate_hand_eye(translations, translations)
     with pytest.raises(HandEyeError, match="2 poses"):
         calibrate_hand_eye(arm[:2], arm[:2])
     with pytest.raises(InputError, match="one of each"):
@@ -118,15 +118,15 @@ def test_degenerate_motions_are_refused() -> None:
         calibrate_hand_eye(arm, arm, "eye-on-desk")  # type: ignore[arg-type]
 
 
-def test_files(tmp_path: Path) -> None:
-    _, arm, seen = experiment(5, 8, "eye-to-hand", 0.0005, 0.001)
+def test_hand_eye_files_are_read_back(tmp_path: Path) -> None:
+    _, arm, observed = experiment(5, 8, "eye-to-hand", 0.0005, 0.001)
     path = tmp_path / "poses.yaml"
-    path.write_text(sightings_text("eye-to-hand", arm, seen))
-    setup, arm_read, seen_read = read_hand_eye(path)
+    path.write_text(sightings_text("eye-to-hand", arm, observed))
+    setup, arm_read, observed_read = read_hand_eye(path)
     assert setup == "eye-to-hand"
-    for one, two in zip([*arm, *seen], [*arm_read, *seen_read], strict=True):
+    for one, two in zip([*arm, *observed], [*arm_read, *observed_read], strict=True):
         assert np.allclose(one.matrix(), two.matrix(), atol=1e-8)
-    assert "covariance" in result_text(calibrate_hand_eye(arm_read, seen_read, setup))
+    assert "covariance" in result_text(calibrate_hand_eye(arm_read, observed_read, setup))
     path.write_text("poses:\n  - arm: {xyz: [0, 0, 0]}\n    target: {xyz: [0, 0, 0], rpy: [0, 0, 0]}\n")
     with pytest.raises(ConfigError, match=r"poses\[0\].arm.*one rotation"):
         read_hand_eye(path)

@@ -1,4 +1,4 @@
-"""Things that move through looks: their lines are found again, whatever is seen beside."""
+"""Objects that move through a sequence of images: their linear motion is recovered in spite of outliers."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from roboyard.vision.discs.tracks import tracked
 RATE = 15.0
 
 
-def looks(starts, velocities, count, *, noise=0.0, seed=0):
-    """(count) lists of (n, 4) sightings in another order each time, the fourth number names the thing; and times."""
+def detections(starts, velocities, count, *, noise=0.0, seed=0):
+    """(count) arrays (n, 4) of positions in random order, the fourth number names the object; and times [s]."""
     rng = np.random.default_rng(seed)
     times = np.arange(count) / RATE - (count - 1) / RATE
     found = []
@@ -30,9 +30,9 @@ SPEEDS = st.floats(-0.14, 0.14)  # of both axes: nothing moves faster than 0.2 m
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(SPEEDS, SPEEDS), min_size=1, max_size=4), st.integers(3, 25))
-def test_lines_without_noise_are_found_exactly(speeds, count):
+def test_linear_motion_without_noise_is_tracked_exactly(speeds, count):
     starts = [(0.1 * k, 0.5 * k, 0.02) for k in range(len(speeds))]
-    rows, times = looks(starts, [(*speed, 0.0) for speed in speeds], count)
+    rows, times = detections(starts, [(*speed, 0.0) for speed in speeds], count)
     found = sorted(tracked(rows, times, least=3), key=lambda one: one.mean[3])
     assert len(found) == len(starts)
     for one, start, speed in zip(found, starts, speeds, strict=True):
@@ -41,12 +41,12 @@ def test_lines_without_noise_are_found_exactly(speeds, count):
         assert one.kept == count
 
 
-def test_speeds_are_as_good_as_least_squares_promises():
+def test_track_speed_errors_equal_least_squares_theory():
     """Over many draws the scatter of the speed is sigma / sqrt(sum of t²), and the mean is right."""
     count, sigma = 20, 1e-4
     found = []
     for seed in range(200):
-        rows, times = looks([(0.2, 0.1, 0.0)], [(-0.03, 0.0, 0.0)], count, noise=sigma, seed=seed)
+        rows, times = detections([(0.2, 0.1, 0.0)], [(-0.03, 0.0, 0.0)], count, noise=sigma, seed=seed)
         found.append(tracked(rows, times)[0].velocity)
     t = np.array(times) - np.mean(times)
     promised = sigma / np.sqrt(t @ t)
@@ -55,8 +55,8 @@ def test_speeds_are_as_good_as_least_squares_promises():
     assert np.abs(errors.mean(axis=0)).max() < 4.0 * promised / np.sqrt(200)
 
 
-def test_what_is_wrong_in_one_look_does_not_count():
-    rows, times = looks([(0.2, 0.1, 0.0), (0.3, 0.1, 0.0)], [(-0.03, 0.0, 0.0)] * 2, 12)
+def test_outliers_of_single_images_do_not_change_tracks():
+    rows, times = detections([(0.2, 0.1, 0.0), (0.3, 0.1, 0.0)], [(-0.03, 0.0, 0.0)] * 2, 12)
     rows[5] = rows[5] + (0.004, 0.0, 0.0, 0.0)
     rows[7] = rows[7][:1]
     rows[3] = np.vstack([rows[3], [0.25, 0.2, 0.0, 9.0]])
@@ -67,7 +67,7 @@ def test_what_is_wrong_in_one_look_does_not_count():
         assert one.kept in (10, 11)
 
 
-def test_nothing_is_found_in_nothing_and_bad_times_are_refused():
+def test_empty_images_give_no_tracks_and_bad_times_are_refused():
     assert tracked([np.zeros((0, 9)), np.zeros((0, 9))], [0.0, 0.1]) == []
     for times in ([0.0], [0.1, 0.0], [0.0, np.nan]):
         with pytest.raises(InputError, match="times"):

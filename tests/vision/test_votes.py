@@ -1,4 +1,4 @@
-"""Circles by votes, as the thesis's detector finds them: drawn ones are found where they are, of their colour only."""
+"""Circles by Hough votes, as the thesis's detector finds them: drawn circles are found with their polarity only."""
 
 import numpy as np
 import pytest
@@ -10,14 +10,14 @@ from roboyard.vision.discs.config import DiscConfig, Polarity
 from roboyard.vision.discs.votes import circles_by_votes
 
 
-def drawn(circles: list[tuple[float, float, float]], inside: float, outside: float) -> np.ndarray:
+def draw_circles(circles: list[tuple[float, float, float]], inside: float, outside: float) -> np.ndarray:
     """A grey picture (120, 160) with smooth edges."""
     rows, columns = np.indices((120, 160))
-    picture = np.full((120, 160), outside)
+    image = np.full((120, 160), outside)
     for x, y, radius in circles:
         cover = np.clip(radius + 0.5 - np.hypot(columns - x, rows - y), 0.0, 1.0)
-        picture = picture + cover * (inside - outside)
-    return np.rint(picture).astype(np.uint8)
+        image = image + cover * (inside - outside)
+    return np.rint(image).astype(np.uint8)
 
 
 @settings(max_examples=25, deadline=None)
@@ -25,50 +25,50 @@ def drawn(circles: list[tuple[float, float, float]], inside: float, outside: flo
     x=st.floats(25.0, 130.0), y=st.floats(25.0, 95.0), radius=st.floats(7.0, 17.0), white=st.booleans(),
     levels=st.tuples(st.floats(20.0, 110.0), st.floats(150.0, 250.0)),
 )  # fmt: skip
-def test_a_circle_is_found_where_it_is_and_of_its_polarity_only(
+def test_circle_is_found_with_its_polarity_only(
     x: float, y: float, radius: float, white: bool, levels: tuple[float, float]
 ) -> None:
     dark, light = levels
-    picture = drawn([(x, y, radius)], light if white else dark, dark if white else light)
+    image = draw_circles([(x, y, radius)], light if white else dark, dark if white else light)
     polarity: Polarity = "white" if white else "black"
-    (found,) = circles_by_votes(picture, DiscConfig(polarity=polarity))
+    (found,) = circles_by_votes(image, DiscConfig(polarity=polarity))
     assert np.hypot(found[0] - x, found[1] - y) < 0.5
     assert abs(found[2] - radius) <= 1.0
     other: Polarity = "black" if white else "white"
-    assert not len(circles_by_votes(picture, DiscConfig(polarity=other)))
+    assert not len(circles_by_votes(image, DiscConfig(polarity=other)))
 
 
 @pytest.mark.parametrize("radius", [6.5, 7.0, 17.5])
-def test_circles_near_either_end_of_the_range_are_found(radius: float) -> None:
+def test_circles_at_both_ends_of_the_radius_range_are_found(radius: float) -> None:
     for k in range(40):
         x, y = 25.0 + 1.57 * k, 90.0 - 1.31 * k
-        (found,) = circles_by_votes(drawn([(x, y, radius)], 20.0, 150.0), DiscConfig(polarity="black"))
+        (found,) = circles_by_votes(draw_circles([(x, y, radius)], 20.0, 150.0), DiscConfig(polarity="black"))
         assert np.hypot(found[0] - x, found[1] - y) < 0.5
 
 
-def test_turned_pictures_have_turned_circles() -> None:
-    picture = drawn([(40.0, 50.0, 9.0), (100.3, 70.6, 12.0)], 220.0, 90.0)
-    plain = circles_by_votes(picture, DiscConfig())
-    turned = circles_by_votes(np.ascontiguousarray(picture[::-1, ::-1]), DiscConfig())
-    assert len(plain) == len(turned) == 2
-    flipped = np.column_stack([159.0 - turned[:, 0], 119.0 - turned[:, 1], turned[:, 2]])
+def test_rotated_pictures_have_rotated_circles() -> None:
+    image = draw_circles([(40.0, 50.0, 9.0), (100.3, 70.6, 12.0)], 220.0, 90.0)
+    plain = circles_by_votes(image, DiscConfig())
+    rotated = circles_by_votes(np.ascontiguousarray(image[::-1, ::-1]), DiscConfig())
+    assert len(plain) == len(rotated) == 2
+    flipped = np.column_stack([159.0 - rotated[:, 0], 119.0 - rotated[:, 1], rotated[:, 2]])
     np.testing.assert_allclose(plain[np.argsort(plain[:, 0])], flipped[np.argsort(flipped[:, 0])], atol=0.2)
 
 
-def test_more_sensitive_finds_no_fewer_parts_of_circles() -> None:
-    picture = drawn([(60.0, 60.0, 11.0)], 220.0, 90.0)
-    picture[:58] = 90  # the upper half is hidden
-    counts = [len(circles_by_votes(picture, DiscConfig(sensitivity=one))) for one in (0.3, 0.5, 0.7)]
+def test_higher_sensitivity_finds_no_fewer_partial_circles() -> None:
+    image = draw_circles([(60.0, 60.0, 11.0)], 220.0, 90.0)
+    image[:58] = 90  # the upper half is hidden
+    counts = [len(circles_by_votes(image, DiscConfig(sensitivity=one))) for one in (0.3, 0.5, 0.7)]
     assert counts == sorted(counts)
     assert counts[0] == 0 < counts[-1]
 
 
 @pytest.mark.parametrize("level", [0, 255])
-def test_an_even_picture_has_none(level: int) -> None:
+def test_uniform_picture_has_no_circles(level: int) -> None:
     assert circles_by_votes(np.full((60, 80), level, dtype=np.uint8), DiscConfig()).shape == (0, 3)
 
 
-def test_the_camera_s_numbers_are_the_thesis_s() -> None:
+def test_thesis_camera_follows_the_thesis_formulas() -> None:
     camera = ThesisCamera()
     for u, v, z in ((320.0, 240.0, 564.0), (100.0, 90.0, 530.0), (600.0, 400.0, 519.0)):
         scale = z / 530.0  # formulas 7.1, 7.2, 7.5, 7.6 and 7.10 to 7.13

@@ -17,15 +17,15 @@ from roboyard.grids import GridFrame, LikelihoodField, OccupancyGrid, cast_scans
 SEEDS = st.integers(0, 2**32 - 1)
 
 
-def random_cells(seed: int, share: float = 0.1) -> np.ndarray:
+def random_cells(seed: int, density: float = 0.1) -> np.ndarray:
     rng = np.random.default_rng(seed)
-    return rng.random(rng.integers(1, 30, 2)) < share
+    return rng.random(rng.integers(1, 30, 2)) < density
 
 
 @given(SEEDS, st.sampled_from([0.002, 0.1, 0.7]))
 @settings(max_examples=25, deadline=None)
-def test_distances_are_those_of_brute_force(seed: int, share: float) -> None:
-    marked = random_cells(seed, share)
+def test_distances_equal_brute_force(seed: int, density: float) -> None:
+    marked = random_cells(seed, density)
     found = distance_to(marked, 0.05)
     if not marked.any():
         assert np.isinf(found).all()
@@ -35,19 +35,19 @@ def test_distances_are_those_of_brute_force(seed: int, share: float) -> None:
     assert np.allclose(found, brute, rtol=1e-6, atol=0.0)
 
 
-def test_distances_are_scipys_on_a_large_grid() -> None:
+def test_distances_equal_scipys_on_a_large_grid() -> None:
     marked = np.random.default_rng(3).random((301, 407)) < 0.001
     assert np.allclose(distance_to(marked), distance_transform_edt(~marked), rtol=1e-6)
 
 
-def test_a_limit_and_a_grid_without_marks() -> None:
+def test_distances_are_limited_and_bad_shapes_refused() -> None:
     assert distance_to(np.zeros((3, 4), bool), 0.1, limit=2.0).max() == 2.0
     assert distance_to(np.eye(9, dtype=bool), 1.0, limit=2.0).max() == 2.0
     with pytest.raises(InputError, match="shape"):
         distance_to(np.zeros(3, bool))
 
 
-def test_the_surface_of_a_block_is_its_rim() -> None:
+def test_surface_of_a_block_is_its_border() -> None:
     solid = np.zeros((8, 9), bool)
     solid[2:6, 2:7] = True
     rim = solid.copy()
@@ -58,13 +58,13 @@ def test_the_surface_of_a_block_is_its_rim() -> None:
 
 @given(SEEDS)
 @settings(max_examples=25, deadline=None)
-def test_rays_end_where_small_steps_meet_the_first_solid_cell(seed: int) -> None:
+def test_cast_scans_end_at_the_first_solid_cell(seed: int) -> None:
     rng = np.random.default_rng(seed)
     solid = random_cells(seed)
     frame = GridFrame(0.1, solid.shape, SE2(*rng.uniform(-3, 3, 2), rng.uniform(-3, 3)))
     start = frame.T_map_grid @ SE2(*(rng.random(2) * np.array(solid.shape)[::-1] * 0.1), rng.uniform(-3, 3))
     found = cast_scans(solid, frame, [start.x, start.y, start.theta], [0.0, 1.0], 2.0)[0]
-    for way, angle in zip(found, (0.0, 1.0), strict=True):
+    for length, angle in zip(found, (0.0, 1.0), strict=True):
         steps = np.arange(0.0, 2.0, 1e-4)
         points = start @ (steps[:, None] * [math.cos(angle), math.sin(angle)])
         cells = frame.cells(points)
@@ -73,13 +73,13 @@ def test_rays_end_where_small_steps_meet_the_first_solid_cell(seed: int) -> None
         left = np.flatnonzero(~inside)
         first = np.flatnonzero(hit)
         if len(first) and not (len(left) and left[0] < first[0]):
-            assert way <= steps[first[0]] + 2e-4  # a corner may be cut between two steps
-        if math.isfinite(way):
-            end = start @ ((way + 1e-6) * np.array([math.cos(angle), math.sin(angle)]))
+            assert length <= steps[first[0]] + 2e-4  # a corner may be cut between two steps
+        if math.isfinite(length):
+            end = start @ ((length + 1e-6) * np.array([math.cos(angle), math.sin(angle)]))
             assert solid[tuple(frame.cells(end))]
 
 
-def test_rays_out_of_the_grid_and_into_it() -> None:
+def test_cast_scans_leave_and_enter_the_grid() -> None:
     solid = np.zeros((5, 5), bool)
     solid[2, 4] = True
     frame = GridFrame(1.0, (5, 5))
@@ -91,7 +91,7 @@ def test_rays_out_of_the_grid_and_into_it() -> None:
 
 @given(SEEDS)
 @settings(max_examples=20, deadline=None)
-def test_sums_are_those_of_looking_up_each_point(seed: int) -> None:
+def test_likelihood_sums_equal_single_lookups(seed: int) -> None:
     rng = np.random.default_rng(seed)
     cells = np.where(random_cells(seed, 0.2), 100, 0).astype(np.int8)
     cells[0, 0] = 100
@@ -102,24 +102,24 @@ def test_sums_are_those_of_looking_up_each_point(seed: int) -> None:
     points = rng.uniform(-1, 1, (7, 2))
     sums = field.sums(table, poses, points)
     for pose, total in zip(poses, sums, strict=True):
-        places = field.frame.cells(SE2(*pose) @ points)
-        inside = field.frame.contains(places)
-        edge = (places == 0) | (places == np.array(field.frame.shape) - 1)
+        indices = field.frame.cells(SE2(*pose) @ points)
+        inside = field.frame.contains(indices)
+        edge = (indices == 0) | (indices == np.array(field.frame.shape) - 1)
         values = np.where(
-            inside & ~edge.any(axis=1), field.distances[tuple(np.where(inside[:, None], places, 0).T)] + 1.0, 1.5
+            inside & ~edge.any(axis=1), field.distances[tuple(np.where(inside[:, None], indices, 0).T)] + 1.0, 1.5
         )
         # single precision may put a point that lies on the border of two cells into the other
         assert abs(total - values.sum()) < 0.08
 
 
-def test_a_map_without_walls_is_refused() -> None:
+def test_likelihood_field_without_walls_is_refused() -> None:
     with pytest.raises(InputError, match="no occupied cell"):
         LikelihoodField.of(OccupancyGrid(np.zeros((4, 4), np.int8), GridFrame(0.1, (4, 4))))
 
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(1, 6), st.integers(0, 3))
-def test_how_thick_walls_are_where_nobody_has_looked_changes_nothing(thick: int, seed: int) -> None:
+def test_wall_thickness_in_unknown_space_changes_no_distance(thick: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     cells = np.full((40, 50), -1, np.int8)
     cells[8:30, 8:40] = 0
@@ -137,7 +137,7 @@ def test_how_thick_walls_are_where_nobody_has_looked_changes_nothing(thick: int,
     np.testing.assert_array_equal(distances(thick), distances(1))
 
 
-def test_what_stands_amid_the_unknown_is_still_a_surface() -> None:
+def test_wall_within_unknown_space_is_a_surface() -> None:
     cells = np.full((20, 20), -1, np.int8)
     cells[10, 4:9] = 100
     field = LikelihoodField.of(OccupancyGrid(cells, GridFrame(0.1, cells.shape)))

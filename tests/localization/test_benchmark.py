@@ -23,13 +23,13 @@ def benchmark() -> ModuleType:
     return module
 
 
-def test_the_filter_is_consistent_in_a_few_runs_too(benchmark: ModuleType) -> None:
+def test_benchmark_nees_lies_within_its_bounds(benchmark: ModuleType) -> None:
     figure = benchmark.nees("ekf", 8)
     low, high = (float(part.split()[1]) for part in figure["target"].split(","))
     assert low <= figure["value"] <= high
 
 
-def test_drives_keep_clear_and_the_truth_knows_where_it_looks_alike(benchmark: ModuleType) -> None:
+def test_benchmark_drives_keep_clearance_and_localize(benchmark: ModuleType) -> None:
     place, rng = benchmark.Place("arena"), np.random.default_rng(0)
     way = place.way(place.pose(rng), 10.0, rng)
     assert place.clearance(np.array([[pose.x, pose.y] for pose in way])).min() > 0.25

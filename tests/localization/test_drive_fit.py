@@ -14,21 +14,21 @@ from roboyard.localization import fit_drive
 NOMINAL = DifferentialDrive(0.1, 0.35)
 
 
-def moves(drive: DifferentialDrive, seed: int, count: int = 18, noise: tuple[float, float] = (0.0, 0.0)):
-    """Straights, turns on the spot and arcs, with noise of way and turn."""
+def random_moves(drive: DifferentialDrive, seed: int, count: int = 18, noise: tuple[float, float] = (0.0, 0.0)):
+    """Straights, turns on the spot and arcs, with noise of both."""
     random = np.random.default_rng(seed)
-    way, turn = random.uniform(-2.0, 2.0, count), random.uniform(-3.0, 3.0, count)
-    way[::3] = 0.0
-    turn[1::3] = 0.0
-    sides = np.array([drive.side_speeds(d, t) for d, t in zip(way, turn, strict=True)])
-    noisy = way + noise[0] * random.standard_normal(count), turn + noise[1] * random.standard_normal(count)
+    length, angle = random.uniform(-2.0, 2.0, count), random.uniform(-3.0, 3.0, count)
+    length[::3] = 0.0
+    angle[1::3] = 0.0
+    sides = np.array([drive.side_speeds(d, t) for d, t in zip(length, angle, strict=True)])
+    noisy = length + noise[0] * random.standard_normal(count), angle + noise[1] * random.standard_normal(count)
     return sides[:, 0], sides[:, 1], *noisy
 
 
 @given(st.floats(0.05, 0.2), st.floats(0.9, 1.1), st.floats(1.0, 2.5), st.integers(0, 100))
 def test_exact_moves_give_the_exact_drive(radius: float, left: float, k: float, seed: int) -> None:
     drive = DifferentialDrive(radius, 0.35, k, left, 2.0 - left)
-    fit = fit_drive(NOMINAL, *moves(drive, seed))
+    fit = fit_drive(NOMINAL, *random_moves(drive, seed))
     assert fit.wheel_radius.value == pytest.approx(radius)
     assert fit.left_radius_scale.value == pytest.approx(left)
     assert fit.right_radius_scale.value == pytest.approx(2.0 - left)
@@ -37,37 +37,37 @@ def test_exact_moves_give_the_exact_drive(radius: float, left: float, k: float, 
     assert fit.slip_factor.standard_error < 1e-6
 
 
-def test_it_agrees_with_scipys_least_squares() -> None:
+def test_drive_fit_agrees_with_scipys_least_squares() -> None:
     from scipy.optimize import least_squares
 
-    left, right, way, turn = moves(DifferentialDrive(0.104, 0.35, 1.7, 0.99, 1.01), 4, noise=(0.02, 0.05))
-    fit = fit_drive(NOMINAL, left, right, way, turn)
-    straight = np.abs(turn) < 0.1
-    share = 1.0 - 3.0 / (2 * way.size)
+    left, right, length, angle = random_moves(DifferentialDrive(0.104, 0.35, 1.7, 0.99, 1.01), 4, noise=(0.02, 0.05))
+    fit = fit_drive(NOMINAL, left, right, length, angle)
+    straight = np.abs(angle) < 0.1
+    fraction = 1.0 - 3.0 / (2 * length.size)
     spread = []
     for left_over in (fit.way_residuals, fit.turn_residuals):
-        kinds = [np.sqrt((left_over[where] ** 2).mean() / share) for where in (straight, ~straight)]
+        kinds = [np.sqrt((left_over[subset] ** 2).mean() / fraction) for subset in (straight, ~straight)]
         spread.append(np.where(straight, *kinds))
 
     def residuals(p: np.ndarray) -> np.ndarray:
         drive = DifferentialDrive(p[0], 0.35, p[1], 1.0 - p[2], 1.0 + p[2])
         steps = np.array([drive.travel(a, b) for a, b in zip(left, right, strict=True)])
-        return np.concatenate([(steps[:, 0] - way) / spread[0], (steps[:, 1] - turn) / spread[1]])
+        return np.concatenate([(steps[:, 0] - length) / spread[0], (steps[:, 1] - angle) / spread[1]])
 
     found = least_squares(residuals, [0.1, 1.5, 0.0], x_scale=[0.1, 1.0, 0.01], xtol=1e-14, ftol=1e-14, gtol=1e-14)
     errors = np.sqrt(np.diag(np.linalg.inv(found.jac.T @ found.jac)))
-    for value, error, mine in zip(
+    for value, error, estimate in zip(
         found.x, errors, (fit.wheel_radius, fit.slip_factor, fit.right_radius_scale), strict=True
     ):
-        assert mine.value - (mine is fit.right_radius_scale) == pytest.approx(value, rel=1e-3, abs=1e-4)
-        assert mine.standard_error == pytest.approx(error, rel=0.02)
+        assert estimate.value - (estimate is fit.right_radius_scale) == pytest.approx(value, rel=1e-3, abs=1e-4)
+        assert estimate.standard_error == pytest.approx(error, rel=0.02)
 
 
-def test_the_intervals_hold_the_truth_as_often_as_they_say() -> None:
+def test_confidence_intervals_cover_the_truth_as_claimed() -> None:
     drive = DifferentialDrive(0.104, 0.35, 1.7, 0.99, 1.01)
     hits = np.zeros(3)
     for seed in range(300):
-        fit = fit_drive(NOMINAL, *moves(drive, seed, count=48, noise=(0.02, 0.05)), confidence=0.9)
+        fit = fit_drive(NOMINAL, *random_moves(drive, seed, count=48, noise=(0.02, 0.05)), confidence=0.9)
         for k, (found, truth) in enumerate(
             ((fit.wheel_radius, 0.104), (fit.slip_factor, 1.7), (fit.left_radius_scale, 0.99))
         ):
@@ -76,32 +76,32 @@ def test_the_intervals_hold_the_truth_as_often_as_they_say() -> None:
     assert (hits / 300 <= 0.96).all()
 
 
-def test_straights_that_veer_without_slip_have_no_say_in_the_track() -> None:
+def test_straights_without_slip_do_not_bias_the_slip_factor() -> None:
     """They are told to a tenth of a millirad, turns to 0.05 rad: k is that of the turns, and its interval holds it."""
     turning, rolling = DifferentialDrive(0.1, 0.35, 1.7), DifferentialDrive(0.1, 0.35, 1.0)
     hits = 0
     for seed in range(60):
         random = np.random.default_rng(seed)
-        turns = moves(turning, seed, 30, (0.01, 0.05))
-        moved = np.abs(turns[3]) > 0.5
-        way, veer = random.uniform(1.0, 2.0, 12), random.uniform(-0.02, 0.02, 12)
-        sides = np.array([rolling.side_speeds(d, t) for d, t in zip(way, veer, strict=True)])
-        straights = sides[:, 0], sides[:, 1], way, veer + 1e-4 * random.standard_normal(12)
-        fit = fit_drive(NOMINAL, *(np.concatenate([a[moved], b]) for a, b in zip(turns, straights, strict=True)))
+        moves = random_moves(turning, seed, 30, (0.01, 0.05))
+        is_large = np.abs(moves[3]) > 0.5
+        length, veer = random.uniform(1.0, 2.0, 12), random.uniform(-0.02, 0.02, 12)
+        sides = np.array([rolling.side_speeds(d, t) for d, t in zip(length, veer, strict=True)])
+        straights = sides[:, 0], sides[:, 1], length, veer + 1e-4 * random.standard_normal(12)
+        fit = fit_drive(NOMINAL, *(np.concatenate([a[is_large], b]) for a, b in zip(moves, straights, strict=True)))
         assert fit.wheel_radius.value == pytest.approx(0.1, rel=1e-3)
         hits += fit.slip_factor.interval[0] <= 1.7 <= fit.slip_factor.interval[1]
     assert hits >= 52
 
 
-def test_moves_that_tell_nothing_are_refused() -> None:
-    left, right, way, turn = moves(NOMINAL, 1)
+def test_uninformative_moves_are_refused() -> None:
+    left, right, length, angle = random_moves(NOMINAL, 1)
     with pytest.raises(InputError, match="at least 3"):
-        fit_drive(NOMINAL, left[:2], right[:2], way[:2], turn[:2])
+        fit_drive(NOMINAL, left[:2], right[:2], length[:2], angle[:2])
     with pytest.raises(InputError, match="equally long"):
-        fit_drive(NOMINAL, left, right, way, turn[:-1])
+        fit_drive(NOMINAL, left, right, length, angle[:-1])
     with pytest.raises(InputError, match="finite"):
-        fit_drive(NOMINAL, left, right, way, turn * np.nan)
+        fit_drive(NOMINAL, left, right, length, angle * np.nan)
     with pytest.raises(InputError, match="straights"):
-        fit_drive(NOMINAL, left, right, way, np.zeros_like(turn))
+        fit_drive(NOMINAL, left, right, length, np.zeros_like(angle))
     with pytest.raises(InputError, match="confidence"):
-        fit_drive(NOMINAL, left, right, way, turn, confidence=1.0)
+        fit_drive(NOMINAL, left, right, length, angle, confidence=1.0)

@@ -1,4 +1,4 @@
-"""The worlds that come with Roboyard: readable by anyone, sound, and free where robots start and drive."""
+"""Roboyard's worlds: plain SDF without findings, stable, and free of obstacles where robots start and drive."""
 
 import math
 from importlib import resources
@@ -15,13 +15,13 @@ from roboyard.simulation.floor_plan import floor_plan
 NAMES = ("arena", "corridor", "empty")
 
 
-def path_of(name):
+def world_path(name):
     return resources.files("roboyard") / "worlds" / f"{name}.sdf"
 
 
 @pytest.fixture(scope="module")
 def worlds():
-    return {name: load_world(path_of(name)) for name in NAMES}
+    return {name: load_world(world_path(name)) for name in NAMES}
 
 
 def clearance(world, x, y, height=0.2):
@@ -34,15 +34,15 @@ def clearance(world, x, y, height=0.2):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_world_is_read_without_a_single_finding(worlds, name):
+def test_world_is_read_without_findings(worlds, name):
     assert worlds[name].findings == ()
     assert worlds[name].name == name
     assert worlds[name].lights
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_file_is_plain_sdf_that_names_nothing_outside_itself(name):
-    root = etree.parse(str(path_of(name))).getroot()
+def test_world_file_is_plain_self_contained_sdf(name):
+    root = etree.parse(str(world_path(name))).getroot()
     assert root.tag == "sdf"
     assert root.get("version") == "1.10"
     assert not root.findall(".//uri")
@@ -52,12 +52,12 @@ def test_the_file_is_plain_sdf_that_names_nothing_outside_itself(name):
             names = [child.get("name") for child in owner.findall(kind)]
             assert len(names) == len(set(names))
     for collision in root.iter("collision"):
-        # What is felt is also seen, in the same place.
+        # Every collision has a visual of the same name.
         assert collision.getparent().find(f"visual[@name='{collision.get('name')}']") is not None
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_everything_stands_where_it_was_put(worlds, name):
+def test_world_models_stay_at_their_poses(worlds, name):
     simulation = Simulation(worlds[name])
     before = np.array(simulation.data.qpos)
     simulation.step(1000)
@@ -65,12 +65,12 @@ def test_everything_stands_where_it_was_put(worlds, name):
 
 
 @pytest.mark.parametrize(("name", "radius"), [("arena", 0.9), ("corridor", 1.05)])
-def test_the_origin_is_free(worlds, name, radius):
+def test_world_origin_is_free(worlds, name, radius):
     for height in (0.05, 0.2, 0.6, 1.5):
         assert clearance(worlds[name], 0.0, 0.0, height) >= radius
 
 
-def test_the_arenas_course_is_free(worlds):
+def test_arena_course_is_free(worlds):
     angle = np.linspace(0, 2 * math.pi, 90)
     for side in (-3.0, 3.0):
         for height in (0.1, 0.2, 0.5):
@@ -78,17 +78,17 @@ def test_the_arenas_course_is_free(worlds):
     assert clearance(worlds["arena"], 4.0, 2.0) >= 0.6
 
 
-def test_the_arena_is_twelve_by_eight_metres_and_closed(worlds):
+def test_arena_is_twelve_by_eight_meters_and_closed(worlds):
     plan = floor_plan(worlds["arena"], height=0.5, resolution=0.05, margin=0.5)
     x0, x1, y0, y1 = plan.extent
     assert (x1 - x0 - 1, y1 - y0 - 1) == pytest.approx((12.3, 8.3), abs=0.1)
-    middle = plan.occupied.shape[0] // 2
-    inside = np.flatnonzero(~plan.occupied[middle])
+    center_row = plan.occupied.shape[0] // 2
+    inside = np.flatnonzero(~plan.occupied[center_row])
     inner = [c for c in inside if 10 + 5 < c < plan.occupied.shape[1] - 15]
     assert len(inner) * 0.05 > 9.0
 
 
-def test_the_corridor_is_2_2_m_wide_with_niches_and_a_door_to_the_lab(worlds):
+def test_corridor_has_its_width_niches_and_a_lab_door(worlds):
     plan = floor_plan(worlds["corridor"], height=0.2, resolution=0.05, bounds=(-4, 28, -2, 8))
     column = {x: plan.occupied[:, int((x + 4) / 0.05)] for x in (-1.0, 2.2, 0.6, 19.8)}
     wide = {x: (~c[:80]).nonzero()[0] for x, c in column.items()}
@@ -107,7 +107,7 @@ def test_the_corridor_is_2_2_m_wide_with_niches_and_a_door_to_the_lab(worlds):
     )
 
 
-def test_the_transport_box_can_be_pushed_and_leaves_a_way(worlds):
+def test_transport_box_can_be_pushed_and_leaves_a_passage(worlds):
     (placed,) = [m for m in worlds["corridor"].models if not m.model.static]
     assert placed.name == "transport_box"
     link = placed.model.links[0]
@@ -124,7 +124,7 @@ def test_the_transport_box_can_be_pushed_and_leaves_a_way(worlds):
     assert 1.2 <= free.sum() * 0.05 <= 1.5
 
 
-def test_the_lab_has_tables_that_a_level_laser_sees_as_legs_only(worlds):
+def test_lab_tables_appear_as_legs_to_a_level_laser(worlds):
     low = floor_plan(worlds["corridor"], height=0.2, resolution=0.02, bounds=(21.4, 23.8, 3.6, 4.8))
     top = floor_plan(worlds["corridor"], height=0.73, resolution=0.02, bounds=(21.4, 23.8, 3.6, 4.8))
     assert low.occupied.mean() < 0.03

@@ -8,32 +8,33 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.harness.bus import BusHarness, Traffic
 
-from roboyard.bus import Bus
+from roboyard.bus import Node
 from roboyard.control import AckermannDrive, MecanumDrive, PlanarTwist
 from roboyard.errors import ConfigError
 from roboyard.localization import PlanarOdometry, arc, screw
 from roboyard.localization.nodes import AckermannOdometryNode, MecanumOdometryNode, TruthOdometryNode
 from roboyard.messages import msg
-from roboyard.messages.time import stamp
+from roboyard.messages.convert import header
 
-WAY = st.floats(-2.0, 2.0)
+LENGTH = st.floats(-2.0, 2.0)
 
 
-@given(WAY, WAY, WAY)
-def test_half_a_way_twice_is_the_way(x: float, y: float, turn: float) -> None:
-    half, whole = screw(PlanarTwist(x / 2, y / 2, turn / 2)), screw(PlanarTwist(x, y, turn))
+@given(LENGTH, LENGTH, LENGTH)
+def test_two_half_displacements_equal_the_whole(x: float, y: float, rotation: float) -> None:
+    half, complete = screw(PlanarTwist(x / 2, y / 2, rotation / 2)), screw(PlanarTwist(x, y, rotation))
     twice = half @ half
-    assert (twice.x, twice.y) == pytest.approx((whole.x, whole.y), abs=1e-9)
+    assert (twice.x, twice.y) == pytest.approx((complete.x, complete.y), abs=1e-9)
 
 
-@given(WAY, WAY)
-def test_without_side_motion_it_is_the_arc(way: float, turn: float) -> None:
-    one, other = screw(PlanarTwist(way, 0.0, turn)), arc(way, turn)
+@given(LENGTH, LENGTH)
+def test_displacement_without_side_motion_is_an_arc(length: float, rotation: float) -> None:
+    one, other = screw(PlanarTwist(length, 0.0, rotation)), arc(length, rotation)
     assert (one.x, one.y) == pytest.approx((other.x, other.y), abs=1e-9)
 
 
-def test_covariance_agrees_with_sampling() -> None:
+def test_planar_covariance_agrees_with_sampling() -> None:
     random = np.random.default_rng(3)
     step, steps = PlanarTwist(0.02, 0.01, 0.01), 100
     odometry = PlanarOdometry()
@@ -51,34 +52,31 @@ def test_covariance_agrees_with_sampling() -> None:
     assert estimate.covariance == pytest.approx(np.cov([x, y, t]), abs=0.1 * np.max(np.cov([x, y, t])))
 
 
-def driven(node: object, names: list[str], rows: list[list[float]]) -> list[object]:
-    told: list[object] = []
-    with Bus() as bus:
-        bus.add(node, "odometry")
-        bus.tap(lambda topic, message, *_: told.append(message) if topic.name == "/odom" else None)
-        publisher = bus.publisher("/joint_states", msg.JointState, "/t")
+def run_odometry(node: Node, names: list[str], rows: list[list[float]]) -> Traffic:
+    """The odometry that a node publishes for joint states at 50 Hz."""
+    with BusHarness((node, "odometry")) as harness:
         for k, row in enumerate(rows):
-            bus.executor.run_until(k * 20_000_000)
-            publisher.publish(
-                msg.JointState(header=msg.Header(stamp=stamp(k * 20_000_000)), name=names, position=np.array(row))
-            )
-        bus.executor.run_for(0.02)
-    return told
+            time_ns = k * 20_000_000
+            harness.bus.executor.run_until(time_ns)
+            state = msg.JointState(header=header("", time_ns), name=names, position=np.array(row))
+            harness.publish("/joint_states", state)
+        harness.run_for(0.02)
+        return harness.published("/odom")
 
 
-def test_the_mecanum_node_finds_the_circle_that_it_drove() -> None:
+def test_mecanum_node_integrates_a_circle() -> None:
     drive = MecanumDrive(0.1, 0.5, 0.4)
     speeds = drive.wheel_speeds(PlanarTwist(0.3, 0.2, 0.5))
     names = ["a", "fl", "fr", "rl", "rr"]
     rows = [[7.0, *(speeds * k * 0.02)] for k in range(101)]
     node = MecanumOdometryNode(joints=("fl", "fr", "rl", "rr"), wheel_radius=0.1, wheelbase=0.5, track=0.4)
-    last = driven(node, names, rows)[-1]
+    last = run_odometry(node, names, rows).last
     truth = screw(PlanarTwist(0.6, 0.4, 1.0))
     assert (last.pose.pose.position.x, last.pose.pose.position.y) == pytest.approx((truth.x, truth.y))
     assert last.twist.twist.linear.y == pytest.approx(0.2)
 
 
-def test_the_ackermann_node_finds_the_circle_that_it_drove() -> None:
+def test_ackermann_node_integrates_a_circle() -> None:
     car = AckermannDrive(0.1, 0.6, 0.4, 0.3)
     left, right = car.steering(0.7)
     rims = car.wheel_speeds(0.5, 0.7)
@@ -91,30 +89,26 @@ def test_the_ackermann_node_finds_the_circle_that_it_drove() -> None:
         "left_steering_joints": ("sl",),
         "right_steering_joints": ("sr",),
     }
-    last = driven(AckermannOdometryNode(**geometry, **joints), names, rows)[-1]
+    last = run_odometry(AckermannOdometryNode(**geometry, **joints), names, rows).last
     truth = arc(1.0, 0.7)
     assert (last.pose.pose.position.x, last.pose.pose.position.y) == pytest.approx((truth.x, truth.y))
 
 
-def test_a_missing_joint_is_named() -> None:
+def test_missing_joint_is_named_in_the_error() -> None:
     with pytest.raises(Exception, match="has no joint 'rr'") as caught:
-        driven(MecanumOdometryNode(joints=("fl", "fr", "rl", "rr")), ["fl", "fr", "rl"], [[0.0, 0.0, 0.0]])
+        run_odometry(MecanumOdometryNode(joints=("fl", "fr", "rl", "rr")), ["fl", "fr", "rl"], [[0.0, 0.0, 0.0]])
     assert isinstance(caught.value.__cause__ or caught.value, ConfigError)
 
 
-def test_the_truth_is_told_from_its_own_start_and_marked() -> None:
-    told: list[object] = []
-    with Bus() as bus:
-        node = bus.add(TruthOdometryNode(truth_topic="/truth/robot/odom", odom_frame="odom"), "fake")
-        bus.tap(lambda topic, message, *_: told.append(message) if topic.name == "/odom" else None)
-        publisher = bus.publisher("/truth/robot/odom", msg.Odometry, "/t")
-        for k, (x, y) in enumerate([(2.0, 1.0), (2.0, 3.0)]):
-            bus.executor.run_until(k * 100_000_000)
-            turned = msg.Quaternion(z=math.sin(math.pi / 4), w=math.cos(math.pi / 4))
-            pose = msg.PoseWithCovariance(pose=msg.Pose(position=msg.Point(x=x, y=y), orientation=turned))
-            publisher.publish(msg.Odometry(header=msg.Header(stamp=stamp(bus.now_ns)), pose=pose))
-        bus.executor.run_for(0.01)
-        assert node.health.level == "warn"
-    at = told[-1].pose.pose
-    assert (at.position.x, at.position.y) == pytest.approx((2.0, 0.0))
-    assert at.orientation.w == pytest.approx(1.0)
+def test_truth_odometry_starts_at_the_origin_and_is_marked(harness: BusHarness) -> None:
+    node = harness.add(TruthOdometryNode(truth_topic="/truth/robot/odom", odom_frame="odom"), "truth_odometry")
+    for k, (x, y) in enumerate([(2.0, 1.0), (2.0, 3.0)]):
+        harness.run_until(0.1 * k)
+        orientation = msg.Quaternion(z=math.sin(math.pi / 4), w=math.cos(math.pi / 4))
+        pose = msg.PoseWithCovariance(pose=msg.Pose(position=msg.Point(x=x, y=y), orientation=orientation))
+        harness.publish("/truth/robot/odom", msg.Odometry(header=header("", harness.now_ns), pose=pose))
+    harness.run_for(0.01)
+    assert node.health.level == "warn"
+    last = harness.last("/odom").pose.pose
+    assert (last.position.x, last.position.y) == pytest.approx((2.0, 0.0))
+    assert last.orientation.w == pytest.approx(1.0)

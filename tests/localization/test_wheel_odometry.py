@@ -17,29 +17,29 @@ from roboyard.localization import OdometryNoise, WheelOdometry, arc, arc_jacobia
 DRIVE = DifferentialDrive(0.1, 0.35, slip_factor=1.4)
 SECOND = 1_000_000_000
 angles = st.floats(-20.0, 20.0)
-ways = st.floats(-2.0, 2.0)
-turns = st.floats(-3.0, 3.0)
+lengths = st.floats(-2.0, 2.0)
+rotations = st.floats(-3.0, 3.0)
 
 
-@given(ways, turns)
-def test_an_arc_is_the_exponential_of_its_twist(way: float, turn: float) -> None:
-    step, expected = arc(way, turn), SE2.exp((way, 0.0, turn))
+@given(lengths, rotations)
+def test_arc_equals_the_exponential_of_its_twist(length: float, rotation: float) -> None:
+    step, expected = arc(length, rotation), SE2.exp((length, 0.0, rotation))
     assert (step.x, step.y) == pytest.approx((expected.x, expected.y), abs=1e-12)
     assert math.remainder(step.theta - expected.theta, math.tau) == pytest.approx(0.0, abs=1e-12)
 
 
-@given(ways, turns)
-def test_the_jacobian_is_the_arcs_derivative(way: float, turn: float) -> None:
+@given(lengths, rotations)
+def test_arc_jacobian_equals_finite_differences(length: float, rotation: float) -> None:
     def parts(w: float, t: float) -> np.ndarray:
         step = arc(w, t)
         return np.array([step.x, step.y, t])
 
     h = 1e-6
     columns = [
-        (parts(way + h, turn) - parts(way - h, turn)) / (2 * h),
-        (parts(way, turn + h) - parts(way, turn - h)) / (2 * h),
+        (parts(length + h, rotation) - parts(length - h, rotation)) / (2 * h),
+        (parts(length, rotation + h) - parts(length, rotation - h)) / (2 * h),
     ]
-    np.testing.assert_allclose(arc_jacobian(way, turn), np.column_stack(columns), atol=1e-8)
+    np.testing.assert_allclose(arc_jacobian(length, rotation), np.column_stack(columns), atol=1e-8)
 
 
 def drive_arc(odometry: WheelOdometry, v: float, w: float, seconds: float, steps: int) -> SE2:
@@ -51,8 +51,8 @@ def drive_arc(odometry: WheelOdometry, v: float, w: float, seconds: float, steps
     return odometry.T_odom_base
 
 
-@given(ways, turns, st.integers(1, 50))
-def test_a_perfect_arc_is_integrated_exactly_at_any_rate(v: float, w: float, steps: int) -> None:
+@given(lengths, rotations, st.integers(1, 50))
+def test_exact_arc_is_integrated_exactly_at_any_rate(v: float, w: float, steps: int) -> None:
     end = drive_arc(WheelOdometry(DRIVE), v, w, 1.5, steps)
     if abs(w) < 1e-9:
         x, y = v * 1.5, 0.5 * v * w * 1.5**2
@@ -63,7 +63,7 @@ def test_a_perfect_arc_is_integrated_exactly_at_any_rate(v: float, w: float, ste
 
 
 @given(st.lists(st.tuples(angles, angles), min_size=1, max_size=20))
-def test_driving_back_the_same_way_returns(steps: list[tuple[float, float]]) -> None:
+def test_reversed_motion_returns_to_the_origin(steps: list[tuple[float, float]]) -> None:
     odometry = WheelOdometry(DRIVE)
     odometry.update(0, 0.0, 0.0)
     readings = [(0.0, 0.0), *steps]
@@ -74,17 +74,17 @@ def test_driving_back_the_same_way_returns(steps: list[tuple[float, float]]) -> 
     assert math.sin(0.5 * end.theta) == pytest.approx(0.0, abs=1e-9)
 
 
-@given(turns, st.floats(-0.4, 0.4))
-def test_turning_on_the_spot_leaves_the_axle_where_it_is(turn: float, axle_x: float) -> None:
+@given(rotations, st.floats(-0.4, 0.4))
+def test_turning_in_place_keeps_the_axle_fixed(rotation: float, axle_x: float) -> None:
     """The base's origin, not the axle, moves: a Scitos turns about an axle ahead of its middle."""
     odometry = WheelOdometry(DifferentialDrive(0.05, 0.31, axle_x=axle_x))
-    end = drive_arc(odometry, 0.0, turn, 1.0, 7)
+    end = drive_arc(odometry, 0.0, rotation, 1.0, 7)
     axle = end @ SE2(axle_x, 0.0, 0.0)
     assert (axle.x, axle.y) == pytest.approx((axle_x, 0.0), abs=1e-9)
 
 
 def test_radius_scales_correct_unequal_wheels() -> None:
-    """A drive whose left wheels are 2 % larger drives straight at equal way, and calibrated odometry knows it."""
+    """A drive whose left wheels are 2 % larger drives straight at equal length, and calibrated odometry knows it."""
     true = DifferentialDrive(0.1, 0.35, left_radius_scale=1.02)
     left, right = true.side_speeds(1.0, 0.0)
     naive, calibrated = WheelOdometry(DifferentialDrive(0.1, 0.35)), WheelOdometry(true)
@@ -97,7 +97,7 @@ def test_radius_scales_correct_unequal_wheels() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(-3, 3), st.floats(-3, 3)), min_size=1, max_size=30), st.floats(-0.3, 0.3))
-def test_the_covariance_stays_one_and_uncertainty_only_grows(steps: list[tuple[float, float]], axle_x: float) -> None:
+def test_covariance_stays_valid_and_uncertainty_grows(steps: list[tuple[float, float]], axle_x: float) -> None:
     odometry = WheelOdometry(DifferentialDrive(0.1, 0.35, axle_x=axle_x))
     odometry.update(0, 0.0, 0.0)
     heading_variance = 0.0
@@ -112,23 +112,23 @@ def test_the_covariance_stays_one_and_uncertainty_only_grows(steps: list[tuple[f
 
 
 @pytest.mark.parametrize("axle_x", [0.0, 0.2])
-def test_the_covariance_agrees_with_sampling(axle_x: float) -> None:
+def test_wheel_covariance_agrees_with_sampling(axle_x: float) -> None:
     """Independent: 4000 drives with noisy steps, scattered as the covariance says."""
     noise = OdometryNoise(way_per_way=1e-3, turn_per_way=1e-3, turn_per_turn=2e-3)
     drive = DifferentialDrive(0.1, 0.35, axle_x=axle_x)
     random = np.random.default_rng(3)
-    way, turn, steps, runs = 0.05, 0.04, 25, 4000
+    length, rotation, steps, runs = 0.05, 0.04, 25, 4000
     odometry = WheelOdometry(drive, noise)
-    left, right = drive.side_speeds(way, turn)
+    left, right = drive.side_speeds(length, rotation)
     for i in range(steps + 1):
         estimate = odometry.update(i * SECOND, left * i, right * i)
     assert estimate is not None
-    spread_way = math.sqrt(noise.way_per_way * way)
-    spread_turn = math.sqrt(noise.turn_per_way * way + noise.turn_per_turn * turn)
+    spread_length = math.sqrt(noise.way_per_way * length)
+    spread_rotation = math.sqrt(noise.turn_per_way * length + noise.turn_per_turn * rotation)
     x, y, heading = np.full(runs, 0.0), np.zeros(runs), np.zeros(runs)
     for _ in range(steps):
-        d = way + spread_way * random.standard_normal(runs)
-        t = turn + spread_turn * random.standard_normal(runs)
+        d = length + spread_length * random.standard_normal(runs)
+        t = rotation + spread_rotation * random.standard_normal(runs)
         # the axle runs the arc, then the base hangs behind it
         ax, ay = x + axle_x * np.cos(heading), y + axle_x * np.sin(heading)
         ax += d / t * (np.sin(heading + t) - np.sin(heading))
@@ -140,7 +140,7 @@ def test_the_covariance_agrees_with_sampling(axle_x: float) -> None:
     np.testing.assert_allclose(estimate.covariance / scale, sampled / scale, atol=0.08)
 
 
-def test_readings_that_cannot_be_are_left_out() -> None:
+def test_invalid_wheel_readings_are_ignored() -> None:
     odometry = WheelOdometry(DRIVE, max_wheel_speed=30.0)
     assert odometry.update(0, 5.0, 5.0) is None
     assert odometry.update(SECOND, 6.0, 6.0) is not None
@@ -152,7 +152,7 @@ def test_readings_that_cannot_be_are_left_out() -> None:
     assert odometry.T_odom_base.x == pytest.approx(0.2)
 
 
-def test_saved_state_goes_on_alike() -> None:
+def test_saved_wheel_odometry_continues_identically() -> None:
     one, other = WheelOdometry(DRIVE), WheelOdometry(DRIVE)
     drive_arc(one, 0.4, 0.3, 1.0, 5)
     other.load(one.save())
@@ -162,6 +162,6 @@ def test_saved_state_goes_on_alike() -> None:
     assert one.T_odom_base == other.T_odom_base
 
 
-def test_impossible_noise_is_refused() -> None:
+def test_invalid_noise_is_refused() -> None:
     with pytest.raises(ConfigError, match="way_per_way"):
         OdometryNoise(way_per_way=-1.0)
