@@ -28,6 +28,7 @@ from roboyard.description import (
 )
 from roboyard.description.inertia import of_shape
 from roboyard.description.sdf.tree import turned
+from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
 
 ARM_SDF = """<sdf version="1.9"><model name="arm">
@@ -328,6 +329,56 @@ def test_inertia_of_shapes_by_sampling(shape: object) -> None:
     assert mass == pytest.approx(volume, rel=0.01)
     assert height == pytest.approx(centre[2], abs=0.01)
     assert np.allclose(moments, expected, rtol=0.02)
+
+
+SIZED_SHAPES = {
+    "box": "<box><size>{0} 1 1</size></box>",
+    "sphere": "<sphere><radius>{0}</radius></sphere>",
+    "ellipsoid": "<ellipsoid><radii>1 {0} 1</radii></ellipsoid>",
+    "cylinder_radius": "<cylinder><radius>{0}</radius><length>1</length></cylinder>",
+    "cylinder_length": "<cylinder><radius>1</radius><length>{0}</length></cylinder>",
+    "capsule_radius": "<capsule><radius>{0}</radius><length>1</length></capsule>",
+    "capsule_length": "<capsule><radius>1</radius><length>{0}</length></capsule>",
+    "cone_radius": "<cone><radius>{0}</radius><length>1</length></cone>",
+    "cone_length": "<cone><radius>1</radius><length>{0}</length></cone>",
+}
+
+
+@pytest.mark.parametrize("repair", [False, True], ids=["as_written", "repaired"])
+@pytest.mark.parametrize("shape", SIZED_SHAPES)
+@pytest.mark.parametrize("size", ["1e30", "1e100", "1e155", "1e308", "inf", "-inf", "nan"])
+def test_automatic_inertia_of_impossible_sizes_is_refused(shape: str, size: str, repair: bool) -> None:
+    collision = f'<collision name="c"><geometry>{SIZED_SHAPES[shape].format(size)}</geometry></collision>'
+    text = model(f'\n<link name="a">\n<inertial auto="true"/>{collision}</link>', "1.11")
+    wanted = r"too large for floating-point numbers \(smaller|at most 1e\+15|is '-?(inf|nan)' \(a finite number"
+    with pytest.raises(DescriptionError, match=rf"^<text>:3: .*link 'a'.*({wanted})") as caught:
+        load_model(text, repair=repair)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("tag", ["mass", "density"])
+@pytest.mark.parametrize("value", ["1e30", "1e308", "inf", "nan", "-1", "0"])
+def test_automatic_inertia_of_impossible_masses_is_refused(tag: str, value: str) -> None:
+    collision = f'<collision name="c"><geometry>{SIZED_SHAPES["sphere"].format(1)}</geometry></collision>'
+    text = model(f'<link name="a"><inertial auto="true"><{tag}>{value}</{tag}></inertial>{collision}</link>', "1.11")
+    with pytest.raises(DescriptionError, match=r"too large for|at most 1e\+15|a finite number|a number above 0"):
+        load_model(text)
+
+
+def test_huge_shape_with_a_stated_inertia_loads() -> None:
+    """The check whether an inertia is plausible takes a ball where the shape is too large for numbers."""
+    shape = SIZED_SHAPES["sphere"].format("1e308")
+    inertial = '<inertial><mass value="1"/><inertia ixx="0.1" iyy="0.1" izz="0.1"/></inertial>'
+    collision = f'<collision name="c"><geometry>{shape}</geometry></collision>'
+    sdf_inertial = "<inertial><mass>1</mass><inertia><ixx>0.1</ixx><iyy>0.1</iyy><izz>0.1</izz></inertia></inertial>"
+    sphere = '<collision><geometry><sphere radius="1e308"/></geometry></collision>'
+    for text in (
+        model(f'<link name="a">{sdf_inertial}{collision}</link>'),
+        f'<robot name="r"><link name="a">{inertial}{sphere}</link></robot>',
+    ):
+        read = load_model(text, repair=True)
+        assert read.links[0].inertial is not None
+        assert read.links[0].inertial.mass == 1.0
 
 
 def test_automatic_inertia() -> None:

@@ -8,7 +8,7 @@ from functools import partial
 
 from roboyard.description import checks
 from roboyard.description.fields import boolean_of, number_of, pose
-from roboyard.description.inertia import of_collisions
+from roboyard.description.inertia import is_finite, of_collisions
 from roboyard.description.model import Collision, Inertial, Link, Plugin, Visual
 from roboyard.description.plausibility import sensible
 from roboyard.description.reading import Reading
@@ -16,6 +16,7 @@ from roboyard.description.remedies import with_shapes
 from roboyard.description.sdf.shapes import read_geometry, read_material, read_surface
 from roboyard.description.sensing import read_plugin, read_sensor
 from roboyard.description.sensors import Sensor
+from roboyard.description.values import fault
 from roboyard.description.xml import Node
 from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
@@ -150,6 +151,9 @@ def _automatic(reading: Reading, node: Node, link: str, collisions: list[tuple[C
     if found is None:
         reading.note(node, f"link '{link}': no inertia can be computed from its collisions; 1 kg, 1 kg m² taken")
         return Inertial(1.0, SE3.identity(), _UNIT)
+    if not is_finite(found):
+        what = f"link '{link}': mass or inertia of its collision shapes is too large for floating-point numbers"
+        raise fault(what, node, "smaller shapes or densities, nearer to the link's frame")
     mass, com, inertia = found
     scale = number_of(node, "mass", mass, low=0.0, above=True) / mass
     inertia = inertia * scale
