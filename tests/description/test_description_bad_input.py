@@ -206,7 +206,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("text", "parts"), CASES)
-def test_said_with_what_and_where(text: str, parts: list[str]) -> None:
+def test_faulty_descriptions_give_reason_and_location(text: str, parts: list[str]) -> None:
     with pytest.raises(DescriptionError) as caught:
         load_model(text)
     assert str(caught.value).startswith("<text>:")
@@ -235,7 +235,7 @@ WORLDS = {
 
 
 @pytest.mark.parametrize("name", WORLDS)
-def test_worlds(name: str) -> None:
+def test_faulty_worlds_give_reason_and_location(name: str) -> None:
     text, part = WORLDS[name]
     with pytest.raises(DescriptionError, match="<text>:1") as caught:
         load_world(text)
@@ -253,33 +253,33 @@ def refused(given: str | Path) -> str:
     return messages[0]
 
 
-def test_missing_file(tmp_path: Path) -> None:
+def test_missing_file_is_refused(tmp_path: Path) -> None:
     assert "no such file" in refused(tmp_path / "nothing.urdf")
 
 
-def test_folder(tmp_path: Path) -> None:
+def test_folder_is_refused(tmp_path: Path) -> None:
     assert "folder" in refused(tmp_path)
 
 
-def test_empty_file(tmp_path: Path) -> None:
+def test_empty_file_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "robot.urdf"
     file.write_text("")
     assert refused(file) == f"{file}: the file is empty (a URDF, xacro, SDF or MJCF document)"
 
 
-def test_unknown_extension(tmp_path: Path) -> None:
+def test_unknown_file_extension_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "robot.pdf"
     file.write_text(ARM)
     assert "unknown extension '.pdf'" in refused(file)
 
 
-def test_binary_file(tmp_path: Path) -> None:
+def test_binary_file_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "robot.urdf"
     file.write_bytes(b"\x7fELF\x02\x01\x00\x00" * 100)
     assert "binary" in refused(file)
 
 
-def test_other_content(tmp_path: Path) -> None:
+def test_file_with_other_content_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "robot.xml"
     file.write_text("<html>\n</html>")
     assert "the document is a <html>" in refused(file)
@@ -289,21 +289,21 @@ def test_other_content(tmp_path: Path) -> None:
     assert "not well-formed XML" in refused(file)
 
 
-def test_too_large(tmp_path: Path) -> None:
+def test_too_large_file_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "robot.urdf"
     with file.open("wb") as stream:
         stream.truncate(2**30)
     assert "1073741824 bytes" in refused(file)
 
 
-def test_not_a_regular_file(tmp_path: Path) -> None:
+def test_special_file_is_refused(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe.urdf"
     os.mkfifo(pipe)
     assert "not a regular file" in refused(pipe)
 
 
 @pytest.mark.parametrize("given", ["", "  \n", "a\x00b.urdf", "x" * 5000 + ".urdf", "no tag here"])
-def test_neither_text_nor_path(given: str) -> None:
+def test_argument_must_be_text_or_path(given: str) -> None:
     assert refused(given)
 
 
@@ -312,12 +312,12 @@ def test_search_folder_must_exist(tmp_path: Path) -> None:
         load_model(ARM, search=[tmp_path / "nowhere"])
 
 
-def test_arguments_for_a_plain_file() -> None:
+def test_arguments_of_a_plain_file_are_refused() -> None:
     with pytest.raises(DescriptionError, match="arguments are given"):
         load_model(ARM, arguments={"color": "red"})
 
 
-def test_rounding_is_straightened_and_said() -> None:
+def test_rounding_errors_are_corrected_with_a_finding() -> None:
     """A thin plate written with four digits: 0.1 + 0.2 < 0.30001."""
     read = load_model(body("1", 'ixx="0.1" iyy="0.2" izz="0.30001"'))
     inertial = read.links[0].inertial

@@ -40,7 +40,7 @@ PINHOLE = """<horizontal_fov>1.0</horizontal_fov><image><width>320</width><heigh
     [("camera", "camera"), ("depth", "depth_camera"), ("depth_camera", "depth_camera"), ("rgbd", "rgbd_camera"),
      ("rgbd_camera", "rgbd_camera"), ("wideanglecamera", "camera"), ("infrared", "camera")],
 )  # fmt: skip
-def test_every_word_for_a_camera(written, kind):
+def test_every_camera_type_name_is_read(written, kind):
     sensor, spec = camera(sdf(written, PINHOLE))
     assert sensor.kind == kind
     lens = spec.colour or spec.depth
@@ -50,7 +50,7 @@ def test_every_word_for_a_camera(written, kind):
     assert sensor.latency == pytest.approx(1 / 30)
 
 
-def test_lens_noise_format_frames_and_topics_are_read():
+def test_camera_lens_noise_format_frames_and_topics_are_read():
     sensor, spec = camera(sdf("rgbd_camera", PINHOLE + """
       <distortion><k1>-0.1</k1><k2>0.02</k2><p1>0.001</p1></distortion>
       <lens><intrinsics><fx>300</fx><fy>301</fy><cx>161</cx><cy>119</cy></intrinsics></lens>
@@ -84,13 +84,13 @@ def test_optical_frames_look_along_z():
     assert np.allclose(T[:, 0], [0, -1, 0])
 
 
-def test_a_pictures_own_topic_stays_its_own():
+def test_image_topic_of_its_own_is_kept():
     text = sdf("camera", PINHOLE).replace("<topic>head</topic>", "<topic>head/image_raw</topic>")
     sensor, spec = camera(text)
     assert camera_topics(sensor, spec) == {"image": "head/image_raw", "info": "head/camera_info"}
 
 
-def test_stereo_pairs_from_two_cameras_and_from_a_baseline():
+def test_stereo_pairs_come_from_two_cameras_or_a_baseline():
     eyes = f"""<camera name="left">{PINHOLE}</camera>
       <camera name="right"><pose>0 -0.12 0 0 0 0</pose>{PINHOLE}</camera>"""
     text = sdf("multicamera", "").replace("<camera></camera>", eyes)
@@ -103,7 +103,7 @@ def test_stereo_pairs_from_two_cameras_and_from_a_baseline():
         load_model(sdf("stereo_camera", PINHOLE))
 
 
-def test_gazebos_plugins_name_topics_frames_and_distortion():
+def test_gazebo_plugins_give_topics_frames_and_distortion():
     sensor, spec = camera(urdf(f"""<sensor name="kinect" type="depth"><update_rate>20</update_rate>
       <camera>{PINHOLE}</camera><plugin name="p" filename="libgazebo_ros_openni_kinect.so">
       <cameraName>camera</cameraName><imageTopicName>/camera/rgb/image_raw</imageTopicName>
@@ -123,7 +123,7 @@ def test_gazebos_plugins_name_topics_frames_and_distortion():
     assert (spec.depth_near, spec.depth_far, spec.colour.distortion[0]) == (0.4, 5.0, 0.01)
 
 
-def test_ros2s_plugin_and_its_remappings():
+def test_ros2_camera_plugin_applies_its_remappings():
     sensor, spec = camera(urdf(f"""<sensor name="s" type="camera"><camera>{PINHOLE}</camera>
       <plugin name="p" filename="libgazebo_ros_camera.so"><ros><namespace>/front</namespace>
       <remapping>~/camera_info:=/front/info</remapping></ros><camera_name>cam</camera_name>
@@ -146,7 +146,7 @@ SPECS = [
 
 
 @pytest.mark.parametrize(("kind", "text"), SPECS)
-def test_what_is_written_reads_back_the_same(kind, text):
+def test_written_cameras_are_read_back_unchanged(kind, text):
     model = load_model(sdf(kind, text))
     for again in (load_model(write_sdf(model).text), load_model(write_urdf(model).text)):
         one, other = model.sensors[0], again.sensors[0]
@@ -180,7 +180,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("text", "said"), WRONG)
-def test_what_cannot_be_is_refused_with_its_place(tmp_path, text, said):
+def test_invalid_cameras_are_refused_with_their_location(tmp_path, text, said):
     file = tmp_path / "m.sdf"
     file.write_text(sdf("rgbd_camera", text))
     with pytest.raises(DescriptionError, match=said) as error:
@@ -195,7 +195,7 @@ def test_what_cannot_be_is_refused_with_its_place(tmp_path, text, said):
         (PINHOLE + "<distortion><k1>-3</k1></distortion>", "folds the picture over"),
     ],
 )
-def test_what_gazebo_runs_is_kept_and_said(text, said):
+def test_cameras_only_gazebo_runs_are_kept_with_a_finding(text, said):
     model = load_model(sdf("camera", text))
     assert any(said in str(finding) for finding in model.findings)
     lens = model.sensors[0].spec.colour

@@ -32,7 +32,7 @@ def burger(folder: Path) -> Path:
 
 # -- the TurtleBot3 ----------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", ["model.sdf", "model-1_4.sdf"])
-def test_burger_from_sdf(folder: Path, name: str) -> None:
+def test_turtlebot_burger_is_read_from_sdf(folder: Path, name: str) -> None:
     model = load_model(burger(folder) / "turtlebot3_gazebo" / "models" / "turtlebot3_burger" / name)
     consistent(model)
     assert {link.name for link in model.links} >= {"base_footprint", "base_link", "wheel_left_link", "base_scan"}
@@ -48,7 +48,7 @@ def test_burger_from_sdf(folder: Path, name: str) -> None:
         assert np.allclose(np.abs(T_child_joint.xyz), (0, 0.08, 0.023))
 
 
-def test_burger_from_urdf(folder: Path) -> None:
+def test_turtlebot_burger_is_read_from_urdf(folder: Path) -> None:
     """Written with xacro, and expanded by ROS: the same robot."""
     urdf = burger(folder) / "turtlebot3_description" / "urdf"
     ours = load_model(urdf / "turtlebot3_burger.urdf")
@@ -63,7 +63,7 @@ def test_burger_from_urdf(folder: Path) -> None:
     assert named.roots[0].name == "tb3_base_footprint"
 
 
-def test_burgers_world(folder: Path) -> None:
+def test_turtlebot_world_is_read(folder: Path) -> None:
     path = folder / "turtlebot3_worlds_a" / "turtlebot3_gazebo" / "worlds" / "turtlebot3_world.world"
     world = load_world(path)
     assert [placed.name for placed in world.models] == ["ground_plane", "turtlebot3_world"]
@@ -139,7 +139,7 @@ def test_xacro_agrees_with_ros(folder: Path) -> None:
     assert not different
 
 
-def test_masses_and_links_of_the_reference(folder: Path) -> None:
+def test_masses_and_links_agree_with_the_reference(folder: Path) -> None:
     """Within 0.1 % of what Debian's libraries read; a link called "world" is the world, not a body."""
     reference = json.loads((folder / "urdf_reference.json").read_text())
     loaded, refused = 0, {}
@@ -209,7 +209,7 @@ def test_verdicts_agree_with_libsdformat(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_every_file_is_read_or_refused(folder: Path) -> None:
+def test_every_external_file_is_read_or_refused(folder: Path) -> None:
     """No traceback, and models that keep what every reader promises."""
     read = refused = 0
     for path in sorted(folder.rglob("*")):

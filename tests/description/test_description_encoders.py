@@ -40,7 +40,7 @@ def driver(counts: str, joints: tuple[str, ...] = ("left", "right")) -> str:
 
 
 @pytest.mark.parametrize("form", ["urdf", "sdf"])
-def test_joints_steps_and_noise(form: str) -> None:
+def test_encoder_joints_resolution_and_noise_are_read(form: str) -> None:
     noise = '<noise type="gaussian"><stddev>0.1</stddev><bias_mean>0.2</bias_mean></noise>'
     sensor = encoder(f"<joint>right</joint><joint> left </joint><resolution>4096</resolution>{noise}")
     if form == "urdf":
@@ -56,7 +56,7 @@ def test_joints_steps_and_noise(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["urdf", "sdf"])
-def test_in_a_joint_it_measures_that_joint(form: str) -> None:
+def test_encoder_in_a_joint_measures_that_joint(form: str) -> None:
     if form == "urdf":
         read = load_model(robot(BODIES + JOINTS + block("left", encoder("<resolution>12</resolution>"))))
     else:
@@ -68,7 +68,7 @@ def test_in_a_joint_it_measures_that_joint(form: str) -> None:
     assert (found.link, found.spec) == ("b", EncoderSpec(("left",), 12))
 
 
-def test_without_joints_it_measures_all_of_its_own_model() -> None:
+def test_encoder_without_joints_measures_its_whole_model() -> None:
     read = load_model(robot(BODIES + JOINTS + block("a", '<sensor name="e" type="encoder"/>')))
     assert read.sensors[0].spec == EncoderSpec()
     inner = (
@@ -79,7 +79,7 @@ def test_without_joints_it_measures_all_of_its_own_model() -> None:
     assert read.sensors[0].spec == EncoderSpec(("in::left",), 9)
 
 
-def test_names_follow_a_nested_model() -> None:
+def test_encoder_joint_names_follow_a_nested_model() -> None:
     inner = SDF_BODIES.replace('<link name="a"/>', f'<link name="a">{encoder("<joint>left</joint>")}</link>')
     joints = SDF_JOINT.format("left", "b", "") + SDF_JOINT.format("right", "c", "")
     read = load_model(model(f'<model name="in">{inner}{joints}</model>'))
@@ -96,7 +96,7 @@ def test_names_follow_a_nested_model() -> None:
         ("<noise><stddev>-1</stddev></noise>", "<stddev>"),
     ],
 )
-def test_what_cannot_be_is_refused(inside: str, said: str) -> None:
+def test_invalid_encoders_are_refused(inside: str, said: str) -> None:
     still = '<link name="d"/><joint name="still" type="fixed"><parent link="a"/><child link="d"/></joint>'
     with pytest.raises(DescriptionError) as caught:
         load_model(robot(BODIES + JOINTS + still + block("a", encoder(inside))))
@@ -104,14 +104,14 @@ def test_what_cannot_be_is_refused(inside: str, said: str) -> None:
     assert str(caught.value).startswith("<text>:")
 
 
-def test_drivers_counts() -> None:
+def test_driver_parameters_give_encoder_counts() -> None:
     read = load_model(robot(BODIES + JOINTS + driver("3436")))
     (found,) = read.sensors
     assert (found.name, found.link, found.spec) == ("base_encoders", "b", EncoderSpec(("left", "right"), 3436))
     assert read.findings == ()
 
 
-def test_a_stated_encoder_goes_before_the_drivers_counts() -> None:
+def test_stated_encoder_overrides_driver_counts() -> None:
     stated = block("a", encoder("<joint>left</joint><resolution>12</resolution>"))
     read = load_model(robot(BODIES + JOINTS + driver("3436") + stated))
     assert [sensor.spec for sensor in read.sensors] == [EncoderSpec(("left",), 12), EncoderSpec(("right",), 3436)]
@@ -120,12 +120,12 @@ def test_a_stated_encoder_goes_before_the_drivers_counts() -> None:
 
 
 @pytest.mark.parametrize("counts", ["0", "-5", "many", "1.5"])
-def test_drivers_counts_are_whole_numbers_above_zero(counts: str) -> None:
+def test_driver_counts_must_be_positive_integers(counts: str) -> None:
     with pytest.raises(DescriptionError, match="enc_counts_per_rev"):
         load_model(robot(BODIES + JOINTS + driver(counts)))
 
 
-def test_truth() -> None:
+def test_truth_sensors_are_read() -> None:
     sensor = '<sensor name="t" type="truth"><update_rate>20</update_rate><topic>where</topic></sensor>'
     read = load_model(robot(BODIES + JOINTS + block("b", sensor)))
     (found,) = read.sensors
@@ -135,7 +135,7 @@ def test_truth() -> None:
 
 
 @given(steps=st.integers(1, 1 << 20))
-def test_what_was_read_is_what_counts(steps: int) -> None:
+def test_encoder_counts_as_its_description_says(steps: int) -> None:
     """Through the simulation: the hardware's positions are whole steps, at most one behind the joint's."""
     text = encoder(f"<joint>left</joint><resolution>{steps}</resolution>")
     simulation = Simulation(World("nowhere"))

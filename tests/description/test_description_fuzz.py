@@ -142,7 +142,7 @@ def judge(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", [URDF, SDF, WORLD])
-def test_the_seeds_themselves_load(text: str) -> None:
+def test_fuzz_seeds_load(text: str) -> None:
     if text == WORLD:
         assert len(load_world(text).models) == 3
     else:
@@ -151,21 +151,21 @@ def test_the_seeds_themselves_load(text: str) -> None:
 
 @given(st.sampled_from([URDF, SDF, WORLD]), CHANGES)
 @settings(max_examples=300)
-def test_changed(text: str, changes: list[tuple[int, int, str]]) -> None:
+def test_changed_descriptions_load_or_are_refused(text: str, changes: list[tuple[int, int, str]]) -> None:
     judge(changed(text, changes))
 
 
 @pytest.mark.slow
 @given(st.sampled_from([URDF, SDF, WORLD]), CHANGES)
 @settings(max_examples=10_000)
-def test_changed_often(text: str, changes: list[tuple[int, int, str]]) -> None:
+def test_changed_descriptions_load_or_are_refused_often(text: str, changes: list[tuple[int, int, str]]) -> None:
     judge(changed(text, changes))
 
 
 @pytest.mark.slow
 @given(st.sampled_from([URDF, SDF, WORLD]), CHANGES)
 @settings(max_examples=2_000, deadline=None)
-def test_changed_and_simulated(text: str, changes: list[tuple[int, int, str]]) -> None:
+def test_changed_descriptions_simulate_or_are_refused(text: str, changes: list[tuple[int, int, str]]) -> None:
     """Whatever the readers let through, physics takes or refuses."""
     from roboyard.simulation import Simulation
 
@@ -185,7 +185,7 @@ def test_changed_and_simulated(text: str, changes: list[tuple[int, int, str]]) -
 @given(
     st.sampled_from([URDF, SDF, WORLD, ARM]), st.lists(st.tuples(st.integers(0, 5000), st.integers(0, 255)), max_size=4)
 )
-def test_changed_bytes(tmp_path_factory: pytest.TempPathFactory, text: str, changes: list[tuple[int, int]]) -> None:
+def test_changed_bytes_load_or_are_refused(tmp_path_factory: pytest.TempPathFactory, text: str, changes: list[tuple[int, int]]) -> None:
     data = bytearray(text.encode())
     for where, byte in changes:
         data[where % len(data)] = byte
@@ -203,7 +203,7 @@ def test_changed_bytes(tmp_path_factory: pytest.TempPathFactory, text: str, chan
 @example("~nobody")
 @example("\ufeff<robot/>")
 @example("<sdf version='1.9'/>")
-def test_any_text(text: str) -> None:
+def test_arbitrary_text_loads_or_is_refused(text: str) -> None:
     for load in (load_model, load_world):
         with suppress(DescriptionError):
             load(text)
@@ -211,7 +211,7 @@ def test_any_text(text: str) -> None:
 
 
 @pytest.mark.parametrize("backwards", [False, True])
-def test_long_chains(backwards: bool) -> None:
+def test_long_chains_load_without_recursion(backwards: bool) -> None:
     """Depth of a robot is not depth of the call stack."""
     order = list(range(2000))[:: -1 if backwards else 1]
     on = "".join(f'<link name="l{i + 1}"><pose relative_to="l{i}">1 0 0 0 0 0</pose></link>' for i in order)
@@ -229,7 +229,7 @@ def test_long_chains(backwards: bool) -> None:
     assert load_model(f'<robot name="r">{links}{joints}</robot>').link("l2000").T_model_link.x == 2000.0
 
 
-def test_nothing_costs_squared() -> None:
+def test_reading_cost_grows_linearly() -> None:
     """Many of the same: names, sensors, blocks, references into a large model."""
     many = 4000
     shapes = '<visual name="v"><geometry><sphere radius="1"/></geometry></visual>' * many
@@ -242,7 +242,7 @@ def test_nothing_costs_squared() -> None:
     assert len(load_world(world).models) == many + 1
 
 
-def test_joint_to_an_empty_model() -> None:
+def test_joint_to_an_empty_model_is_refused() -> None:
     joint = '<joint name="j" type="fixed"><parent>a</parent><child>n{}</child></joint>'
     for end in ("", "::__model__"):
         text = f'<model name="m"><link name="a"/><model name="n"><static>1</static></model>{joint.format(end)}</model>'

@@ -40,13 +40,13 @@ def launch(package: Path, text: str, name: str = "tiny.launch") -> Path:
 
 
 @pytest.mark.parametrize(("text", "name"), [(ROS1, "tiny.launch"), (ROS2, "tiny.launch.xml")])
-def test_it_is_what_the_xacro_file_is_with_its_arguments(package: Path, text: str, name: str) -> None:
+def test_launch_file_gives_its_xacro_file_with_arguments(package: Path, text: str, name: str) -> None:
     model = load_model(launch(package, text, name))
     assert model.links == load_model(package / "urdf" / "tiny.xacro", arguments={"mass": "5.0"}).links
     assert model.source == package / "urdf" / "tiny.xacro"
 
 
-def test_arguments_are_the_launch_files_or_else_the_xacro_files(package: Path) -> None:
+def test_launch_arguments_override_xacro_defaults(package: Path) -> None:
     path = launch(package, ROS1)
     seven = load_model(package / "urdf" / "tiny.xacro", arguments={"mass": "7"}).links
     assert load_model(path, arguments={"heavy": "7"}).links == seven
@@ -54,13 +54,13 @@ def test_arguments_are_the_launch_files_or_else_the_xacro_files(package: Path) -
     assert load_model(plain, arguments={"mass": "7"}).links == seven
 
 
-def test_a_file_as_it_stands(package: Path) -> None:
+def test_launch_file_with_a_plain_description_file(package: Path) -> None:
     (package / "urdf" / "tiny.urdf").write_text(XACRO.replace("$(arg mass)", "3"))
     text = '<launch><param name="/robot_description" textfile="$(dirname)/../urdf/tiny.urdf"/></launch>'
     assert load_model(launch(package, text)).links[0].inertial.mass == 3.0
 
 
-def test_programs_are_not_run(package: Path) -> None:
+def test_launch_file_programs_are_not_run(package: Path) -> None:
     with pytest.raises(DescriptionError, match=r"launch file in Python is a program.*the xacro or URDF file"):
         load_model(launch(package, "raise SystemExit", "tiny.launch.py"))
 
@@ -79,6 +79,6 @@ def test_programs_are_not_run(package: Path) -> None:
         (ROS1.replace("--inorder '", "--inorder "), "the command cannot be read"),
     ],
 )
-def test_what_is_wrong_is_told(package: Path, text: str, told: str) -> None:
+def test_faulty_launch_files_are_refused_with_a_reason(package: Path, text: str, told: str) -> None:
     with pytest.raises(DescriptionError, match=told):
         load_model(launch(package, text))

@@ -72,7 +72,7 @@ SMOOTH_BALL = surface(trimesh.creation.icosphere(subdivisions=5))
 # -- mass and inertia ------------------------------------------------------------------------------------------------
 @given(st.tuples(*[st.floats(0.1, 3.0)] * 3), poses, st.floats(0.1, 50.0))
 @some
-def test_a_box_has_its_closed_forms_wherever_it_is(size: tuple[float, float, float], T: SE3, mass: float) -> None:
+def test_box_mass_properties_agree_with_closed_forms(size: tuple[float, float, float], T: SE3, mass: float) -> None:
     x, y, z = size
     found = mass_properties(box(x, y, z).moved(T), mass=mass)
     own = np.diag([mass * (y * y + z * z), mass * (x * x + z * z), mass * (x * x + y * y)]) / 12.0
@@ -92,7 +92,7 @@ def test_a_box_has_its_closed_forms_wherever_it_is(size: tuple[float, float, flo
     ],
     ids=["sphere", "cylinder", "torus"],
 )
-def test_round_solids_come_near_theirs(made: Surface, volume: float, moments: tuple[float, ...]) -> None:
+def test_round_solid_mass_properties_approach_closed_forms(made: Surface, volume: float, moments: tuple[float, ...]) -> None:
     found = mass_properties(made, mass=1.0)
     assert found.volume == pytest.approx(volume, rel=0.003)
     np.testing.assert_allclose(found.inertia, np.diag(moments), atol=0.003)
@@ -101,7 +101,7 @@ def test_round_solids_come_near_theirs(made: Surface, volume: float, moments: tu
 
 @given(poses, st.tuples(numbers, numbers, numbers))
 @some
-def test_the_parallel_axis_theorem_holds(T: SE3, point: tuple[float, float, float]) -> None:
+def test_mesh_inertia_obeys_the_parallel_axis_theorem(T: SE3, point: tuple[float, float, float]) -> None:
     """Halves of a body together are the body; moving the body moves its inertia; about a point both ways agree."""
     whole = mass_properties(box(1, 1, 2).moved(T), density=3.0)
     halves = [mass_properties(box(1, 1, 1).moved(T @ SE3(translation=(0, 0, z))), density=3.0) for z in (-0.5, 0.5)]
@@ -115,14 +115,14 @@ def test_the_parallel_axis_theorem_holds(T: SE3, point: tuple[float, float, floa
     np.testing.assert_allclose(back.inertia, mass_properties(box(1, 1, 2), density=3.0).inertia, atol=1e-9)
 
 
-def test_it_agrees_with_trimesh() -> None:
+def test_mass_properties_agree_with_trimesh() -> None:
     mesh = trimesh.creation.annulus(0.3, 0.5, 1.0)
     mesh.density = 2.0
     found = mass_properties(surface(mesh), density=2.0)
     np.testing.assert_allclose(found.inertia, mesh.moment_inertia, rtol=1e-6, atol=1e-9)
 
 
-def test_what_has_no_mass_is_refused() -> None:
+def test_meshes_without_volume_are_refused() -> None:
     for options in ({}, {"mass": 1.0, "density": 1.0}, {"mass": -1.0}, {"mass": math.nan}, {"density": 0.0}):
         with pytest.raises(InputError, match="above zero"):
             mass_properties(BALL, **options)
@@ -131,7 +131,7 @@ def test_what_has_no_mass_is_refused() -> None:
 
 
 # -- open and crooked ------------------------------------------------------------------------------------------------
-def test_open_surfaces_are_refused_or_closed_and_both_is_said() -> None:
+def test_open_surfaces_are_refused_or_closed_with_a_finding() -> None:
     holed = Surface(SMOOTH_BALL.vertices, np.delete(SMOOTH_BALL.faces, [0, 100, 101], axis=0))
     with pytest.raises(DescriptionError, match="open: .* hole.*--repair"):
         closed_surface(holed, False, "ball.stl")
@@ -143,7 +143,7 @@ def test_open_surfaces_are_refused_or_closed_and_both_is_said() -> None:
 
 @given(st.sets(st.integers(0, len(BALL.faces) - 1), max_size=300))
 @some
-def test_turned_triangles_are_turned_back(crooked: set[int]) -> None:
+def test_flipped_triangles_are_repaired(crooked: set[int]) -> None:
     faces = BALL.faces.copy()
     faces[list(crooked)] = faces[list(crooked)][:, ::-1]
     mended, _ = closed_surface(Surface(BALL.vertices, faces), True, "ball")
@@ -151,7 +151,7 @@ def test_turned_triangles_are_turned_back(crooked: set[int]) -> None:
     assert mended.volume == pytest.approx(BALL.volume)
 
 
-def test_other_faults_are_mended_or_named() -> None:
+def test_other_mesh_faults_are_repaired_or_named() -> None:
     inside_out, done = closed_surface(Surface(BALL.vertices, BALL.faces[:, ::-1]), False, "ball")
     assert inside_out.volume == pytest.approx(BALL.volume)
     assert "inside out" in done[0]
@@ -174,7 +174,7 @@ def test_other_faults_are_mended_or_named() -> None:
 # -- split -----------------------------------------------------------------------------------------------------------
 @given(poses, st.lists(st.tuples(numbers, numbers, numbers, st.floats(-0.5, 0.5)), min_size=1, max_size=3))
 @some
-def test_cuts_are_closed_and_keep_volume_and_inertia(T: SE3, planes: list[tuple[float, float, float, float]]) -> None:
+def test_cut_meshes_are_closed_and_keep_volume_and_inertia(T: SE3, planes: list[tuple[float, float, float, float]]) -> None:
     whole = torus().moved(T)
     cuts = []
     for a, b, c, d in planes:
@@ -188,7 +188,7 @@ def test_cuts_are_closed_and_keep_volume_and_inertia(T: SE3, planes: list[tuple[
     np.testing.assert_allclose(together.inertia, mass_properties(whole, density=1.0).inertia, rtol=1e-5, atol=1e-6)
 
 
-def test_boxes_cut_out_what_is_in_them() -> None:
+def test_box_cut_selects_its_interior() -> None:
     inner, rest = by_boxes(box(2, 2, 2), [(np.array([0, 0, 0.0]), np.array([5, 5, 5.0]))])
     assert inner.volume == pytest.approx(1.0)
     assert rest.volume == pytest.approx(7.0)
@@ -196,14 +196,14 @@ def test_boxes_cut_out_what_is_in_them() -> None:
         by_planes(Surface(BALL.vertices, BALL.faces[1:]), [(np.eye(3)[0], 0.0)])
 
 
-def test_components_part_and_join_again() -> None:
+def test_components_split_and_join_again() -> None:
     parts = [box(), BALL.moved(SE3(translation=(5, 0, 0))), torus().moved(SE3(translation=(-5, 0, 0)))]
     found = by_components(joined(parts))
     assert [part.volume for part in found] == pytest.approx(sorted((part.volume for part in parts), reverse=True))
     assert len(joined(found).faces) == sum(len(part.faces) for part in parts)
 
 
-def test_a_cavity_stays_with_its_body() -> None:
+def test_cavity_stays_with_its_body() -> None:
     cavity = Surface(BALL.vertices * 0.2, BALL.faces[:, ::-1])
     hollow, other = by_components(joined([box(), cavity, box().moved(SE3(translation=(9, 0, 0)))]))
     assert sorted([hollow.volume, other.volume]) == pytest.approx([6.0 - 0.008 * BALL.volume, 6.0])
@@ -212,21 +212,21 @@ def test_a_cavity_stays_with_its_body() -> None:
 # -- distances and reduction -----------------------------------------------------------------------------------------
 @given(st.tuples(numbers, numbers, numbers))
 @settings(max_examples=50)
-def test_distances_are_those_of_a_box(point: tuple[float, float, float]) -> None:
+def test_mesh_distances_agree_with_a_box(point: tuple[float, float, float]) -> None:
     p, half = np.array(point), np.array([0.5, 1.0, 1.5])
     outside = np.linalg.norm(np.maximum(np.abs(p) - half, 0.0))
     truth = outside if outside > 0.0 else (half - np.abs(p)).min()
     assert Nearness(box()).distances(p[None])[0] == pytest.approx(truth, abs=1e-12)
 
 
-def test_hausdorff_is_a_distance() -> None:
+def test_hausdorff_distance_is_a_metric() -> None:
     larger = Surface(SMOOTH_BALL.vertices * 1.1, SMOOTH_BALL.faces)
     assert hausdorff(SMOOTH_BALL, SMOOTH_BALL, 100) == pytest.approx(0.0, abs=1e-12)
     assert hausdorff(SMOOTH_BALL, larger, 1000) == hausdorff(larger, SMOOTH_BALL, 1000)
     assert hausdorff(SMOOTH_BALL, larger, 1000) == pytest.approx(0.1, abs=1e-3)
 
 
-def test_reduction_keeps_to_its_number_and_its_error() -> None:
+def test_simplification_keeps_face_count_and_error_bound() -> None:
     whole = torus()
     errors = []
     for triangles in (150, 500, 1500):
@@ -251,7 +251,7 @@ def test_reduction_keeps_to_its_number_and_its_error() -> None:
 @pytest.mark.slow
 @given(poses)
 @settings(max_examples=3)
-def test_shapes_find_themselves_again(T: SE3) -> None:
+def test_fitted_shapes_recover_their_own_parameters(T: SE3) -> None:
     boxed, rolled, rounded = fit(box().moved(T)), fit(cylinder().moved(T)), fit(BALL.moved(T))
     assert isinstance(boxed.shape, Box)
     np.testing.assert_allclose(sorted(boxed.shape.size), [1.0, 2.0, 3.0], atol=1e-6)
@@ -265,7 +265,7 @@ def test_shapes_find_themselves_again(T: SE3) -> None:
 
 @given(st.integers(0, 10_000))
 @settings(max_examples=8)
-def test_every_shape_holds_its_surface_and_knows_how_far_it_is(seed: int) -> None:
+def test_fitted_shapes_enclose_the_mesh_and_give_their_error(seed: int) -> None:
     points = np.random.default_rng(seed).normal(size=(40, 3)) * [1.0, 0.5, 0.2]
     body = surface(trimesh.convex.convex_hull(points))
     for found in fits(body):
@@ -279,7 +279,7 @@ def test_every_shape_holds_its_surface_and_knows_how_far_it_is(seed: int) -> Non
 
 @given(st.integers(0, 10_000), st.integers(2, 3))
 @settings(max_examples=25)
-def test_the_smallest_ball_is_carried_by_its_points(seed: int, dimensions: int) -> None:
+def test_smallest_ball_touches_its_support_points(seed: int, dimensions: int) -> None:
     points = np.random.default_rng(seed).normal(size=(30, dimensions))
     centre, radius = smallest_ball(points)
     away = np.linalg.norm(points - centre, axis=1)
@@ -290,7 +290,7 @@ def test_the_smallest_ball_is_carried_by_its_points(seed: int, dimensions: int) 
         assert (carriers @ direction).min() <= 1e-9
 
 
-def test_hull_and_pieces_hold_the_body() -> None:
+def test_hull_and_decomposition_enclose_the_mesh() -> None:
     hull = as_hull(torus())
     assert hull.pieces[0].closed
     assert hull.outside <= 1e-9
@@ -301,7 +301,7 @@ def test_hull_and_pieces_hold_the_body() -> None:
 
 
 @pytest.mark.slow
-def test_decomposition_comes_nearer_than_the_hull_and_repeats() -> None:
+def test_decomposition_is_closer_than_the_hull_and_repeats() -> None:
     # An angle of two boxes, united: two pieces are enough.
     low, high = box(2.0, 1.0, 0.2), box(0.2, 1.0, 2.0).moved(SE3(translation=(-0.9, 0, 0.9)))
     angle = surface(
@@ -317,7 +317,7 @@ def test_decomposition_comes_nearer_than_the_hull_and_repeats() -> None:
     assert boxes.excess < 0.1
 
 
-def test_a_cover_takes_parts_one_by_one() -> None:
+def test_cover_takes_parts_one_by_one() -> None:
     pair = joined([box(), BALL.moved(SE3(translation=(5, 0, 0)))])
     two = cover(pair, ("box", "sphere"), 2)
     assert {type(shape) for shape, _ in two.shapes} == {Box, Sphere}
@@ -334,7 +334,7 @@ def test_a_cover_takes_parts_one_by_one() -> None:
 # -- place -----------------------------------------------------------------------------------------------------------
 @given(poses, st.sampled_from(["com", "base", "centre"]), st.tuples(numbers, numbers, numbers))
 @some
-def test_another_origin_is_an_isometry(T: SE3, at: str, rpy: tuple[float, float, float]) -> None:
+def test_changing_the_origin_is_an_isometry(T: SE3, at: str, rpy: tuple[float, float, float]) -> None:
     old = torus().moved(T)
     new = old.moved(T_new_old(old, at, rpy))
     assert new.volume == pytest.approx(old.volume)
@@ -345,7 +345,7 @@ def test_another_origin_is_an_isometry(T: SE3, at: str, rpy: tuple[float, float,
         np.testing.assert_allclose(mass_properties(new, mass=1.0).centre, 0.0, atol=1e-9)
 
 
-def test_base_stands_on_the_ground() -> None:
+def test_base_origin_lies_on_the_ground() -> None:
     old = box().moved(SE3(translation=(3, 2, 1)))
     low, high = old.moved(T_new_old(old, "base")).bounds
     np.testing.assert_allclose([low, high], [[-0.5, -1, 0], [0.5, 1, 3]], atol=1e-12)
@@ -357,7 +357,7 @@ def test_base_stands_on_the_ground() -> None:
 
 # -- files -----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("kind", ["stl", "obj", "ply", "off", "glb", "ascii"])
-def test_files_are_read_in_their_unit(tmp_path: Path, kind: str) -> None:
+def test_mesh_files_are_read_in_their_unit(tmp_path: Path, kind: str) -> None:
     file = tmp_path / f"ball.{'stl' if kind == 'ascii' else kind}"
     trimesh.Trimesh(BALL.vertices * 1000.0, BALL.faces).export(file, file_type="stl_ascii" if kind == "ascii" else kind)
     found = read_surface(file, "mm")
@@ -365,7 +365,7 @@ def test_files_are_read_in_their_unit(tmp_path: Path, kind: str) -> None:
     assert found.volume == pytest.approx(BALL.volume, rel=1e-4)
 
 
-def test_writing_and_reading_give_the_same(tmp_path: Path) -> None:
+def test_written_meshes_are_read_back_unchanged(tmp_path: Path) -> None:
     write_stl(tmp_path / "sub" / "torus.stl", torus())
     found = read_surface(tmp_path / "sub" / "torus.stl")
     assert len(found.faces) == len(torus().faces)
@@ -386,7 +386,7 @@ def test_writing_and_reading_give_the_same(tmp_path: Path) -> None:
         ("robot.urdf", b"<robot/>", "kind"),
     ],
 )
-def test_files_from_strangers_are_refused_with_a_reason(tmp_path: Path, name: str, content: bytes, words: str) -> None:
+def test_hostile_mesh_files_are_refused_with_a_reason(tmp_path: Path, name: str, content: bytes, words: str) -> None:
     file = tmp_path / name
     file.write_bytes(content)
     if name == "crowd.stl":
@@ -398,7 +398,7 @@ def test_files_from_strangers_are_refused_with_a_reason(tmp_path: Path, name: st
 
 @given(st.binary(max_size=300), st.sampled_from(["stl", "obj", "ply", "off", "glb"]))
 @settings(max_examples=60)
-def test_noise_is_refused_or_a_mesh(tmp_path_factory: pytest.TempPathFactory, noise: bytes, kind: str) -> None:
+def test_arbitrary_bytes_are_refused_or_a_mesh(tmp_path_factory: pytest.TempPathFactory, noise: bytes, kind: str) -> None:
     file = tmp_path_factory.mktemp("noise") / f"a.{kind}"
     file.write_bytes(noise)
     try:
@@ -408,7 +408,7 @@ def test_noise_is_refused_or_a_mesh(tmp_path_factory: pytest.TempPathFactory, no
 
 
 # -- robots ----------------------------------------------------------------------------------------------------------
-def test_parts_become_a_robot_of_the_same_mass_and_inertia(tmp_path: Path) -> None:
+def test_robot_of_parts_keeps_mass_and_inertia(tmp_path: Path) -> None:
     parts = {
         "body": box(0.4, 0.3, 0.1),
         "wheel": cylinder(0.1, 0.05).moved(SE3.from_xyz_rpy((0.1, 0.2, 0), (1.57, 0, 0))),
@@ -432,7 +432,7 @@ def test_parts_become_a_robot_of_the_same_mass_and_inertia(tmp_path: Path) -> No
     assert all(link.visuals[0].geometry.file.is_file() for link in model.links)
 
 
-def test_masses_and_joints_that_cannot_be_are_refused(tmp_path: Path) -> None:
+def test_invalid_masses_and_joints_are_refused(tmp_path: Path) -> None:
     volumes = {"a": 1.0, "b": 2.0}
     assert share_mass(volumes, 3.0, {}) == pytest.approx({"a": 1.0, "b": 2.0})
     for total, weighed in ((None, {}), (1.0, {"a": 2.0}), (3.0, {"a": -1.0}), (math.nan, {})):
@@ -452,7 +452,7 @@ def test_masses_and_joints_that_cannot_be_are_refused(tmp_path: Path) -> None:
         Attached("fixed", "w")
 
 
-def test_meshes_of_others(external_data: Path) -> None:
+def test_external_meshes_are_read(external_data: Path) -> None:
     """Closed, or refused with a reason; what is closed agrees with trimesh's own integrals."""
     folder = external_data / "descriptions"
     closed = 0
@@ -473,7 +473,7 @@ def test_meshes_of_others(external_data: Path) -> None:
 @pytest.mark.slow
 @settings(max_examples=6, deadline=None)
 @given(st.integers(0, 10**6), st.floats(0.2, 1.0))
-def test_a_crowded_hull_is_held_as_tightly_as_a_thin_one(seed: int, flat: float) -> None:
+def test_dense_hull_is_fitted_as_tightly_as_a_sparse_one(seed: int, flat: float) -> None:
     """A fine ellipsoid, turned anyhow: frames are judged by few of its corners, and still hold all of them."""
     random = np.random.default_rng(seed)
     ball = trimesh.creation.icosphere(subdivisions=5)
@@ -488,7 +488,7 @@ def test_a_crowded_hull_is_held_as_tightly_as_a_thin_one(seed: int, flat: float)
     assert 1.0 - 1e-2 <= box.volume / (4.0 * flat * flat) <= 1.15
 
 
-def test_triangles_that_lie_on_each_other_are_no_bug(tmp_path: Path) -> None:
+def test_coinciding_triangles_are_accepted(tmp_path: Path) -> None:
     path = tmp_path / "lots.obj"
     path.write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\n" + "f 1 2 3\n" * 1000)
     surface = read_surface(path)
@@ -497,7 +497,7 @@ def test_triangles_that_lie_on_each_other_are_no_bug(tmp_path: Path) -> None:
         closed_surface(without_gaps(surface), False, "lots.obj")
 
 
-def test_a_gltf_gets_what_lies_beside_it_and_nothing_else(tmp_path: Path) -> None:
+def test_gltf_reads_only_files_beside_it(tmp_path: Path) -> None:
     box = trimesh.creation.box((1.0, 2.0, 3.0))
     for name, data in trimesh.exchange.gltf.export_gltf(trimesh.Scene(box)).items():
         (tmp_path / name).write_bytes(data)

@@ -42,7 +42,7 @@ def agrees(model: Model, plain: mujoco.MjModel, names: dict[int, str] | None = N
 
 
 @pytest.mark.filterwarnings("ignore:compiler attribute")
-def test_every_file_of_others_weighs_and_stands_as_in_plain_mujoco(external_data: Path) -> None:
+def test_external_mjcf_files_agree_with_mujoco(external_data: Path) -> None:
     files = [
         file
         for file in sorted((external_data / "descriptions").rglob("*.xml"))
@@ -56,7 +56,7 @@ def test_every_file_of_others_weighs_and_stands_as_in_plain_mujoco(external_data
 
 
 @pytest.mark.parametrize("text", [CART, RICH.replace('<key name="home"', '<key name="else"')])
-def test_own_documents_agree_with_plain_mujoco(text: str) -> None:
+def test_own_mjcf_documents_agree_with_mujoco(text: str) -> None:
     agrees(load_model(text), mujoco.MjModel.from_xml_string(text))
 
 
@@ -81,7 +81,7 @@ def bodies(draw: st.DrawFn, depth: int = 0) -> str:
 
 @settings(max_examples=60)
 @given(st.lists(bodies(), min_size=1, max_size=3), st.sampled_from(["degree", "radian"]), st.booleans())
-def test_any_tree_agrees_with_plain_mujoco(found: list[str], angle: str, heavy: bool) -> None:
+def test_arbitrary_mjcf_trees_agree_with_mujoco(found: list[str], angle: str, heavy: bool) -> None:
     total = ' settotalmass="7"' if heavy else ""
     inside = "".join(found)
     text = f'<mujoco><compiler angle="{angle}" eulerseq="zxy"{total}/><worldbody>{inside}</worldbody></mujoco>'
@@ -91,7 +91,7 @@ def test_any_tree_agrees_with_plain_mujoco(found: list[str], angle: str, heavy: 
     agrees(load_model(text), plain)
 
 
-def test_mesh_shapes_stand_where_mujoco_puts_them(tmp_path: Path) -> None:
+def test_mjcf_meshes_have_the_poses_of_mujoco(tmp_path: Path) -> None:
     horn = trimesh.creation.cone(0.1, 0.3)
     horn.apply_translation((0.05, 0.02, 0.1))
     (tmp_path / "meshes").mkdir()
@@ -123,7 +123,7 @@ def test_mesh_shapes_stand_where_mujoco_puts_them(tmp_path: Path) -> None:
     assert fitted.radius == pytest.approx(float(plain.geom_size[2][0]))
 
 
-def test_files_are_found_by_their_last_part_where_the_compiler_says_so(tmp_path: Path) -> None:
+def test_strippath_finds_files_by_their_last_part(tmp_path: Path) -> None:
     (tmp_path / "assets").mkdir()
     trimesh.creation.box((1.0, 2.0, 3.0)).export(tmp_path / "assets" / "box.stl")
     text = """<mujoco><compiler meshdir="assets" strippath="{}"/><asset><mesh file="C:\\robots/box.stl"/></asset>
@@ -135,7 +135,7 @@ def test_files_are_found_by_their_last_part_where_the_compiler_says_so(tmp_path:
         assert (shape.file is not None) is found
 
 
-def test_joints_limits_motors_and_couplings() -> None:
+def test_mjcf_joints_limits_motors_and_couplings_are_read() -> None:
     model = load_model(RICH)
     shoulder, lift, slide = (model.joint(name).axes[0] for name in ("shoulder", "lift", "slide"))
     assert (shoulder.limits.lower, shoulder.limits.upper) == pytest.approx((-math.pi / 2, math.pi / 2))
@@ -161,13 +161,13 @@ def test_joints_limits_motors_and_couplings() -> None:
     assert model.link("base").T_model_link.z == pytest.approx(0.7)
 
 
-def test_a_motor_of_a_wheel_may_hold_a_speed() -> None:
+def test_velocity_actuator_drives_a_wheel() -> None:
     text = CART.replace("<velocity kv", "<motor gear").replace('<velocity joint="left"', '<motor joint="left"')
     wheel = next(one for one in load_model(text).interfaces if one.joint == "left")
     assert [mode for mode, _, _ in wheel.commands] == ["effort", "velocity"]
 
 
-def test_links_touch_as_in_mujoco() -> None:
+def test_link_contacts_agree_with_mujoco() -> None:
     """Whatever pair of bodies plain MuJoCo lets touch, the model lets touch, and no other."""
     spread = RICH.replace("<freejoint/>\n", '<freejoint/><geom size="3" pos="0 0 0" name="bubble" mass="0.1"/>\n')
     model, plain = load_model(spread), mujoco.MjModel.from_xml_string(spread)
@@ -187,7 +187,7 @@ def test_links_touch_as_in_mujoco() -> None:
         assert frozenset((one, other)) not in pairs
 
 
-def test_sensors_and_a_lidar_of_many_range_finders() -> None:
+def test_range_finders_form_a_lidar() -> None:
     cart = load_model(CART)
     kinds = {sensor.name: sensor.kind for sensor in cart.sensors}
     assert kinds == {"imu": "imu", "scan": "lidar", "encoders": "encoder"}
@@ -200,7 +200,7 @@ def test_sensors_and_a_lidar_of_many_range_finders() -> None:
 
 @settings(max_examples=30)
 @given(st.integers(2, 40), st.floats(-180.0, 180.0), st.floats(0.5, 8.0), places)
-def test_range_finders_that_fan_out_are_one_lidar(count: int, start: float, step: float, place: str) -> None:
+def test_fan_of_range_finders_is_one_lidar(count: int, start: float, step: float, place: str) -> None:
     fan = f'<replicate count="{count}" euler="0 0 {step!r}"><site name="s" zaxis="1 0 0"/></replicate>'
     text = f"""<mujoco><worldbody><body><geom size="1"/><frame pos="{place}" euler="0 0 {start!r}">{fan}</frame></body>
     </worldbody><sensor><rangefinder name="scan" site="s"/></sensor></mujoco>"""
@@ -216,7 +216,7 @@ def test_range_finders_that_fan_out_are_one_lidar(count: int, start: float, step
     assert np.abs(theirs[order] - rays).max() < 1e-6
 
 
-def test_a_world_has_scenery_models_and_lamps() -> None:
+def test_mjcf_world_has_scenery_models_and_lights() -> None:
     world = load_world(YARD)
     assert [(placed.name, placed.model.static) for placed in world.models] == [("scenery", True), ("crate", False)]
     assert world.models[1].T_world_model.almost_equal(SE3(translation=(3.0, 2.0, 0.3)))
@@ -226,7 +226,7 @@ def test_a_world_has_scenery_models_and_lamps() -> None:
     assert world.gravity == (0.0, 0.0, -9.81)
 
 
-def test_includes_are_taken_from_beside_the_file(tmp_path: Path) -> None:
+def test_mjcf_includes_are_read_beside_the_file(tmp_path: Path) -> None:
     (tmp_path / "parts").mkdir()
     (tmp_path / "parts" / "leg.xml").write_text('<mujoco><body name="leg"><joint/><geom size="0.1"/></body></mujoco>')
     (tmp_path / "parts" / "both.xml").write_text('<mujoco><include file="leg.xml"/></mujoco>')
@@ -235,7 +235,7 @@ def test_includes_are_taken_from_beside_the_file(tmp_path: Path) -> None:
     assert [link.name for link in load_model(file).links] == ["leg"]
 
 
-def test_what_is_left_out_is_said_and_takes_what_refers_to_it_along() -> None:
+def test_omitted_elements_are_findings_with_their_references() -> None:
     """Cameras that follow; flexible bodies with what holds them; shapes that plugins make, which keep their mass."""
     model = load_model("""<mujoco><worldbody>
       <body name="a"><freejoint/><geom type="sdf" mesh="m" mass="2" pos="0 0 1"/>
@@ -270,7 +270,7 @@ LEFT_OUT = [
 
 
 @pytest.mark.parametrize(("part", "says"), LEFT_OUT)
-def test_what_no_record_holds_is_said_with_its_line(part: str, says: str) -> None:
+def test_unsupported_mjcf_elements_are_findings_with_their_line(part: str, says: str) -> None:
     model = load_model(
         f"""<mujoco><worldbody>
         <body name="b"><joint name="k"/><geom size="0.1"/><site name="s"/></body>
@@ -285,7 +285,7 @@ def test_what_no_record_holds_is_said_with_its_line(part: str, says: str) -> Non
     assert [line for what, line in found.items() if "free joint" in what] == [5]
 
 
-def test_the_second_servo_of_a_joint_is_left_out() -> None:
+def test_second_servo_of_a_joint_is_omitted() -> None:
     text = """<mujoco><worldbody><body name="b"><joint name="k"/><geom size="0.1"/></body></worldbody><actuator>
       <position joint="k" kp="3"/>
       <position joint="k" kp="5" name="p"/></actuator></mujoco>"""
@@ -294,12 +294,12 @@ def test_the_second_servo_of_a_joint_is_left_out() -> None:
     assert [finding.line for finding in model.findings if "'p' is the second servo" in finding.what] == [3]
 
 
-def test_a_world_without_gravity() -> None:
+def test_mjcf_world_without_gravity_is_read() -> None:
     inside = '<worldbody><body name="b"><freejoint/><geom size="0.1"/></body></worldbody></mujoco>'
     assert load_world(f'<mujoco><option><flag gravity="disable"/></option>{inside}').gravity == (0.0, 0.0, 0.0)
 
 
-def test_a_body_that_hangs_on_the_world_hangs_where_it_stands() -> None:
+def test_body_fixed_to_the_world_stays_at_its_pose() -> None:
     """As a model of a world has its own frame, so has the point of the world that holds it."""
     text = """<mujoco><worldbody><body name="b" pos="1 2 3" euler="0 0 90"><freejoint/><geom size="0.1"/></body>
       </worldbody><equality><connect body1="b" anchor="0.1 0 0"/></equality></mujoco>"""
@@ -310,7 +310,7 @@ def test_a_body_that_hangs_on_the_world_hangs_where_it_stands() -> None:
 
 
 @pytest.mark.parametrize(("count", "last"), [(360, 6.28), (4, 6.0), (8, 2.0 * math.pi - 0.3)])
-def test_a_lidar_of_not_quite_a_full_turn_stays_one(count: int, last: float) -> None:
+def test_lidar_of_less_than_a_full_turn_is_kept(count: int, last: float) -> None:
     """Written as range finders and read again it has the same beams: its ends are nearer than its beams are."""
     step = last / (count - 1)
     beams = "".join(
@@ -326,7 +326,7 @@ def test_a_lidar_of_not_quite_a_full_turn_stays_one(count: int, last: float) -> 
     assert scan.spec.angle_max - scan.spec.angle_min == pytest.approx(last)
 
 
-def test_fixed_cameras_look_as_mujoco_draws_them() -> None:
+def test_fixed_cameras_agree_with_mujoco_images() -> None:
     """MuJoCo looks along −z with y up; ours along x with z up: the axes are the same three."""
     text = """<mujoco><worldbody><body name="b" pos="0 0 1"><freejoint/><geom size="0.1"/>
       <camera name="eye" fovy="50" resolution="320 240" pos="0.1 0.2 0.3" euler="20 -70 40"/>
@@ -354,7 +354,7 @@ def test_fixed_cameras_look_as_mujoco_draws_them() -> None:
 
 
 @pytest.mark.parametrize("size", ["0 48", "1000000 1000000", "-3 4"])
-def test_cameras_of_no_size_are_refused(size: str) -> None:
+def test_cameras_without_size_are_refused(size: str) -> None:
     with pytest.raises(DescriptionError, match="camera|resolution|pixels"):
         load_model(f"""<mujoco><worldbody><body name="b"><geom size="0.1"/>
           <camera resolution="{size}"/></body></worldbody></mujoco>""")

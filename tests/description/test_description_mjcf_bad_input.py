@@ -39,14 +39,14 @@ def body(inside: str, before: str = "") -> str:
         ("<mujoco><worldbody/>\n<actuator>\n<motor joint='k'/></actuator></mujoco>", 3, "k"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_line(text: str, line: int, says: str) -> None:
+def test_faulty_mjcf_is_refused_with_its_line(text: str, line: int, says: str) -> None:
     with pytest.raises(DescriptionError, match=re.escape(says)) as caught:
         load_model(text)
     assert caught.value.where == f"<text>:{line}"
     assert "\n" not in str(caught.value)
 
 
-def test_an_error_in_an_included_file_is_said_with_that_file(tmp_path: Path) -> None:
+def test_error_in_an_included_file_names_that_file(tmp_path: Path) -> None:
     (tmp_path / "leg.xml").write_text('<mujoco>\n<body name="leg">\n<geom size="-1"/></body></mujoco>')
     file = tmp_path / "robot.xml"
     file.write_text('<mujoco><worldbody><include file="leg.xml"/></worldbody></mujoco>')
@@ -55,14 +55,14 @@ def test_an_error_in_an_included_file_is_said_with_that_file(tmp_path: Path) -> 
     assert caught.value.where == f"{tmp_path / 'leg.xml'}:3"
 
 
-def test_files_that_include_each_other_are_refused(tmp_path: Path) -> None:
+def test_cyclic_includes_are_refused(tmp_path: Path) -> None:
     for one, other in (("a", "b"), ("b", "a")):
         (tmp_path / f"{one}.xml").write_text(f'<mujoco><worldbody/><include file="{other}.xml"/></mujoco>')
     with pytest.raises(DescriptionError, match="circle"):
         load_model(tmp_path / "a.xml")
 
 
-def test_nothing_outside_the_folders_is_read(tmp_path: Path) -> None:
+def test_files_outside_the_folders_are_not_read(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.mkdir()
     (secret / "leg.xml").write_text('<mujoco><body name="leg"><geom size="1"/></body></mujoco>')
@@ -101,13 +101,13 @@ def test_nothing_outside_the_folders_is_read(tmp_path: Path) -> None:
         body('<geom size="1"/>', '<sensor><user name="u" dim="2000000000"/></sensor>'),
     ],
 )
-def test_what_reaches_out_or_swells_is_left_behind_and_said(text: str) -> None:
+def test_plugins_and_huge_elements_are_omitted_with_a_finding(text: str) -> None:
     model = load_model(text)
     assert model.links[0].name == "b"
     assert model.findings
 
 
-def test_entities_are_refused() -> None:
+def test_xml_entities_are_refused() -> None:
     with pytest.raises(DescriptionError, match="entities"):
         load_model('<!DOCTYPE m [<!ENTITY a "b">]><mujoco model="&a;"><worldbody/></mujoco>')
 
@@ -118,7 +118,7 @@ WORDS = ("0", "-1", "1e9", "1e-9", "1e308", "nan", "", "x", "mesh", "hfield", "0
 @pytest.mark.slow
 @settings(max_examples=40)
 @given(st.sampled_from([CART, RICH, YARD]), st.integers(0, 2**32), st.integers(1, 4))
-def test_mangled_documents_end_in_a_model_or_an_error(text: str, seed: int, changes: int) -> None:
+def test_changed_mjcf_loads_or_is_refused(text: str, seed: int, changes: int) -> None:
     draw = random.Random(seed)
     for _ in range(changes):
         pattern = draw.choice((r'(?<==")[^"]*(?=")', r"<[a-z]+[^<>]*/>", r" [a-z]+(?==)"))

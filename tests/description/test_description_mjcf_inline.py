@@ -29,7 +29,7 @@ GRIPPER = """<mujoco model="gripper"><worldbody><body name="hand">
   ctrlrange="0 1" forcerange="-50 50"/></actuator></mujoco>"""
 
 
-def test_points_in_the_document_are_the_mesh() -> None:
+def test_inline_points_form_the_mesh() -> None:
     model = load_model(WEDGE)
     shape = model.links[0].collisions[0].geometry
     assert isinstance(shape, Mesh)
@@ -46,7 +46,7 @@ def test_points_in_the_document_are_the_mesh() -> None:
     assert model.mass == pytest.approx(plain.body_mass.sum(), rel=1e-9)
 
 
-def test_points_come_back_from_mjcf_and_go_into_files_for_others(tmp_path: Path) -> None:
+def test_inline_points_survive_mjcf_and_become_files_elsewhere(tmp_path: Path) -> None:
     model = load_model(WEDGE)
     again = load_model(write_mjcf(model).text)
     assert np.allclose(_corners(model), _corners(again), atol=2e-5)
@@ -69,7 +69,7 @@ def _corners(model: Model) -> np.ndarray:
     return np.unique(points.round(5) + 0.0, axis=0)
 
 
-def test_heights_in_the_document_are_the_terrain() -> None:
+def test_inline_heights_form_the_terrain() -> None:
     text = """<mujoco><asset><hfield name="hills" nrow="2" ncol="3" size="3 1 .5 .1" elevation="0 1 2  3 4 4"/></asset>
      <worldbody><geom type="hfield" hfield="hills"/></worldbody></mujoco>"""
     world = load_world(text)
@@ -85,7 +85,7 @@ def test_heights_in_the_document_are_the_terrain() -> None:
     assert again.inline == shape.inline
 
 
-def test_a_motor_on_a_tendon_of_coupled_joints_drives_the_leader() -> None:
+def test_tendon_motor_drives_the_driving_joint() -> None:
     """Force on the leader at any command and place equals MuJoCo's along the coupled motion."""
     model = load_model(GRIPPER)
     (wire,) = [one for one in model.interfaces if one.commands]
@@ -102,7 +102,7 @@ def test_a_motor_on_a_tendon_of_coupled_joints_drives_the_leader() -> None:
     assert wire.commands == (("position", 0.0, pytest.approx(0.04)),)
 
 
-def test_what_has_no_effect_is_said() -> None:
+def test_elements_without_effect_are_findings() -> None:
     text = GRIPPER.replace('name="split"', 'name="split" stiffness="10"').replace(
         "</mujoco>", '<keyframe><key name="open" qpos=".04 .04"/></keyframe></mujoco>'
     )
@@ -111,7 +111,7 @@ def test_what_has_no_effect_is_said() -> None:
     assert any("keyframe 'open'" in one for one in said)
 
 
-def test_a_point_of_mass_that_is_fixed_to_a_body_keeps_its_mass() -> None:
+def test_fixed_point_mass_is_kept() -> None:
     text = """<mujoco><worldbody><body name="a"><freejoint/><geom size=".1"/>
       <body name="knob" pos=".1 0 0"><inertial pos="0 0 0" mass="0.25" diaginertia="0 0 0"/></body></body>
       </worldbody></mujoco>"""
@@ -120,7 +120,7 @@ def test_a_point_of_mass_that_is_fixed_to_a_body_keeps_its_mass() -> None:
     assert any("point of 0.25 kg" in finding.what for finding in model.findings)
 
 
-def test_a_mesh_that_a_plugin_makes_is_a_placeholder() -> None:
+def test_mesh_of_a_plugin_is_a_placeholder() -> None:
     text = """<mujoco><extension><plugin plugin="mujoco.sdf.torus"/></extension>
       <asset><mesh name="torus"><plugin plugin="mujoco.sdf.torus"/></mesh></asset>
       <worldbody><body name="a"><freejoint/><geom size=".1"/><geom type="mesh" mesh="torus" mass="0.1"/></body>

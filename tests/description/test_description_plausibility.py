@@ -42,7 +42,7 @@ def warnings(found: Model) -> list[str]:
 
 @settings(max_examples=25)
 @given(st.lists(PLACED, min_size=1, max_size=4), st.floats(50.0, 8000.0))
-def test_what_shapes_have_is_sane(shapes: list[str], density: float) -> None:
+def test_inertia_of_shapes_is_plausible(shapes: list[str], density: float) -> None:
     """Of evenly filled shapes of any size and place, as dense as anything from cork to steel."""
     text = "".join(shapes)
     collisions = load_model(robot(f'<link name="l">{text}</link>')).links[0].collisions
@@ -56,7 +56,7 @@ def test_what_shapes_have_is_sane(shapes: list[str], density: float) -> None:
 
 @settings(max_examples=25)
 @given(st.lists(PLACED, min_size=1, max_size=3), st.floats(10.0, 8000.0), st.floats(1.01, 1e3))
-def test_mass_further_out_than_the_shapes_reach(shapes: list[str], density: float, beyond: float) -> None:
+def test_inertia_beyond_the_shapes_is_implausible(shapes: list[str], density: float, beyond: float) -> None:
     """Even all of it in the corners of the box around them would not do; mended, it does, and again it is sane."""
     text = "".join(shapes)
     collisions = load_model(robot(f'<link name="l">{text}</link>')).links[0].collisions
@@ -90,7 +90,7 @@ def test_mass_further_out_than_the_shapes_reach(shapes: list[str], density: floa
         ((1e-3, 1e-3, 1e-10), "wire"),
     ],
 )
-def test_each_format_says_it(inertia: tuple[float, float, float], what: str, tmp_path: Path) -> None:
+def test_implausible_inertia_is_a_finding_in_each_format(inertia: tuple[float, float, float], what: str, tmp_path: Path) -> None:
     """With the place of what is stated; what states nothing, or never moves, has nothing to be said about."""
     xx, yy, zz = inertia
     diagonal = np.diag(inertia)
@@ -107,7 +107,7 @@ def test_each_format_says_it(inertia: tuple[float, float, float], what: str, tmp
     assert not warnings(load_model(mjcf.format("")))
 
 
-def test_a_mesh_that_is_larger_than_the_touching_shape_counts(tmp_path: Path) -> None:
+def test_visual_mesh_larger_than_the_collision_counts(tmp_path: Path) -> None:
     """Robots' makers hide a speck in links that shall touch nothing; a mesh that is not there decides nothing."""
     speck = '<collision><geometry><sphere radius="0.001"/></geometry></collision>'
     look = '<visual><geometry><mesh filename="{}"/></geometry></visual>'

@@ -37,7 +37,7 @@ IMU = plugin(
 )
 
 
-def test_an_imu_with_its_noise_and_place() -> None:
+def test_plugin_imu_has_its_noise_and_pose() -> None:
     model = read(IMU)
     (one,) = model.sensors
     assert (one.name, one.kind, one.link, one.topic, one.update_rate) == ("one", "imu", "base", "imu/data", 40.0)
@@ -59,21 +59,21 @@ def test_an_imu_with_its_noise_and_place() -> None:
         ("imu", "imu", ImuSpec),
     ],
 )
-def test_kinds_stand_on_the_link_they_name_or_are_in(file: str, kind: str, spec: type, reference: str) -> None:
+def test_plugin_sensors_are_on_the_link_they_name(file: str, kind: str, spec: type, reference: str) -> None:
     body = "" if reference else "<bodyName>left</bodyName>"
     (one,) = read(plugin(file, body + "<gaussianNoise>1 1 1</gaussianNoise>"), reference).sensors
     assert (one.kind, one.link) == (kind, "left")
     assert isinstance(one.spec, spec)
 
 
-def test_a_force_sensor_by_its_joint() -> None:
+def test_plugin_force_sensor_is_on_its_joint() -> None:
     text = '<plugin name="ft" filename="libgazebo_ros_ft_sensor.so"><jointName>left_joint</jointName></plugin>'
     (one,) = read(text).sensors
     assert isinstance(one.spec, ForceTorqueSpec)
     assert (one.spec.joint, one.link) == ("left_joint", "left")
 
 
-def test_what_is_not_there_is_said_and_wrong_numbers_are_errors() -> None:
+def test_missing_plugin_links_are_findings_and_bad_numbers_errors() -> None:
     model = read(plugin("imu", "<bodyName>tail</bodyName>"))
     assert not model.sensors
     assert any("'tail'" in found.what for found in model.findings)
@@ -82,7 +82,7 @@ def test_what_is_not_there_is_said_and_wrong_numbers_are_errors() -> None:
         read(IMU.replace("0.1 0.2 0.3", "0.1 loud 0.3"))
 
 
-def test_mimic_plugins() -> None:
+def test_mimic_plugins_couple_joints() -> None:
     text = """<plugin name="m" filename="libroboticsgroup_gazebo_mimic_joint_plugin.so"><joint>{}</joint>
       <mimicJoint>right_joint</mimicJoint><multiplier>-2</multiplier><offset>0.1</offset></plugin>"""
     mimic = read(text.format("left_joint")).joint("right_joint").mimic

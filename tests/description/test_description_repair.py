@@ -69,7 +69,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_faults_of_urdf(fault: str) -> None:
+def test_urdf_faults_are_repaired(fault: str) -> None:
     text, what, done = FAULTS[fault]
     if fault not in ("massless", "mesh"):  # one can live with these: a finding, or a note of the engine
         with pytest.raises(DescriptionError) as refused:
@@ -85,7 +85,7 @@ def test_faults_of_urdf(fault: str) -> None:
     assert mending.fault.startswith("<text>:1: ")
 
 
-def test_a_sound_file_is_not_mended() -> None:
+def test_valid_file_is_not_repaired() -> None:
     text = robot(BASE + link(INERTIAL) + joint("l"))
     assert load_model(text, repair=True) == load_model(text)
 
@@ -97,7 +97,7 @@ def test_every_fault_is_listed() -> None:
     assert len(load_model(robot(text), repair=True).mendings) == 10
 
 
-def test_inertia_of_shapes() -> None:
+def test_repaired_inertia_is_that_of_the_shapes() -> None:
     """A link that says nothing of use gets what its shapes have, with its own mass."""
     shape = '<collision><origin xyz="1 0 0"/><geometry><box size="1 2 3"/></geometry></collision>'
     mended = load_model(robot(link(inertial(6, 0, 0, 0) + shape)), repair=True).links[0].inertial
@@ -106,7 +106,7 @@ def test_inertia_of_shapes() -> None:
     assert np.allclose(mended.inertia, (6.5, 5.0, 2.5, 0, 0, 0))  # m (b² + c²) / 12
 
 
-def test_no_mass_where_a_link_is_fixed_is_a_frame() -> None:
+def test_fixed_link_without_mass_becomes_a_frame() -> None:
     """As many files write their frames; but what moves needs mass."""
     nothing = link(inertial(0, 0, 0, 0))
     read = load_model(robot(BASE + nothing + joint("l", kind="fixed")))
@@ -118,7 +118,7 @@ def test_no_mass_where_a_link_is_fixed_is_a_frame() -> None:
     assert "moves but has no mass" in mending.what
 
 
-def test_a_massless_link_with_shapes_gets_their_mass() -> None:
+def test_massless_link_with_shapes_gets_their_mass() -> None:
     shape = '<collision><geometry><box size="0.1 0.2 0.3"/></geometry></collision>'
     mended = load_model(robot(BASE + link(shape) + joint("l")), repair=True)
     assert mended.joints[0].type == "continuous"
@@ -126,7 +126,7 @@ def test_a_massless_link_with_shapes_gets_their_mass() -> None:
     assert mended.mass == pytest.approx(1.0 + 6.0)
 
 
-def test_a_massless_cross_keeps_its_joints() -> None:
+def test_massless_cross_keeps_its_joints() -> None:
     text = BASE + link("", "cross") + link(INERTIAL, "tip") + joint("cross") + joint("tip", parent="cross")
     mended = load_model(robot(text), repair=True)
     assert [one.type for one in mended.joints] == ["continuous", "continuous"]
@@ -192,7 +192,7 @@ def test_all_faults_of_nested_and_included_models_are_found(
     assert lines_of(own) == [line for line, fault in enumerate(faults, 2) if fault != NESTED[3]]
 
 
-def test_what_hangs_on_a_model_that_is_not_there_is_left_out() -> None:
+def test_joints_to_a_missing_model_are_omitted() -> None:
     text = """<sdf version="1.9"><world name="w">
       <include><uri>model://nowhere</uri><name>n</name><placement_frame>x</placement_frame></include>
       <model name="b"><pose relative_to="n::hand">0 0 1 0 0 0</pose><link name="l"/></model>
@@ -227,7 +227,7 @@ def test_all_faults_of_an_mjcf_file_are_found(faults: list[str]) -> None:
         assert lines_of(found) == list(range(2, 4 + len(parts)))
 
 
-def test_sdf() -> None:
+def test_sdf_faults_are_repaired() -> None:
     wrong = "<inertial><mass>2</mass><inertia><ixx>0.1</ixx><iyy>0.1</iyy><izz>1</izz></inertia></inertial>"
     text = model(f'<link name="a">{wrong}</link>')
     with pytest.raises(DescriptionError, match="no body has"):
@@ -257,7 +257,7 @@ def test_sdf() -> None:
 
 
 @given(st.tuples(*[st.floats(-1.0, 1.0)] * 3), st.tuples(*[st.floats(1e-3, 10.0)] * 3))
-def test_straightened(rpy: tuple[float, float, float], values: tuple[float, float, float]) -> None:
+def test_repaired_moments_obey_the_triangle_inequality(rpy: tuple[float, float, float], values: tuple[float, float, float]) -> None:
     """A possible inertia stays; of any other the axes and the largest moment stay, and it becomes possible."""
     turn = SE3.from_xyz_rpy((0, 0, 0), rpy).rotation_matrix()
     given = turn @ np.diag(values) @ turn.T
@@ -276,7 +276,7 @@ def test_straightened(rpy: tuple[float, float, float], values: tuple[float, floa
 
 
 @given(st.tuples(*[st.floats(0.01, 2.0)] * 3), st.floats(0.01, 100.0), st.tuples(*[st.floats(-3.0, 3.0)] * 3))
-def test_equal_box(size: tuple[float, float, float], mass: float, rpy: tuple[float, float, float]) -> None:
+def test_equivalent_box_has_mass_and_inertia(size: tuple[float, float, float], mass: float, rpy: tuple[float, float, float]) -> None:
     """The box that an even box's inertia implies is that box, in some order of its edges."""
     at = SE3.from_xyz_rpy((0.1, 0.2, 0.3), rpy)
     box = f'<collision><origin xyz="0 0 0"/><geometry><box size="{" ".join(map(str, size))}"/></geometry></collision>'
@@ -290,13 +290,13 @@ def test_equal_box(size: tuple[float, float, float], mass: float, rpy: tuple[flo
     assert np.linalg.det(R) == pytest.approx(1.0)
 
 
-def test_a_ball_of_water() -> None:
+def test_inertia_without_shapes_is_that_of_a_water_ball() -> None:
     moments, whose = plausible(1000.0 * 4.0 / 3.0 * math.pi * 0.1**3, SE3.identity(), ())
     assert "0.2 m" in whose
     assert moments[0] == pytest.approx(0.4 * 4.18879 * 0.01, rel=1e-5)
 
 
-def test_robots_of_others(external_data: Path) -> None:
+def test_external_robots_are_repaired(external_data: Path) -> None:
     """Those refused for their inertia or loose ends load mended; what others load unmended is mended in nothing."""
     folder = external_data / "descriptions"
     if not folder.is_dir():
@@ -315,7 +315,7 @@ def test_robots_of_others(external_data: Path) -> None:
         assert mended.mass == pytest.approx(mass, rel=1e-3)
 
 
-def test_a_fan_of_beams_the_wrong_way_round_is_mended() -> None:
+def test_reversed_lidar_angles_are_repaired() -> None:
     text = """<sdf version="1.6"><model name="m"><link name="l"><sensor name="s" type="ray"><ray><scan><vertical>
       <samples>16</samples><min_angle>-0.1</min_angle><max_angle>-0.35</max_angle></vertical></scan></ray></sensor>
       </link></model></sdf>"""

@@ -40,7 +40,7 @@ def load(file: Path, uri: str, **options: object) -> Model:
     return load_model(file, **options)  # type: ignore[arg-type]
 
 
-def test_own_package_by_name_relative_and_absolute(tmp_path: Path) -> None:
+def test_own_package_files_are_found(tmp_path: Path) -> None:
     home = package(tmp_path / "folder", "arm_description")
     part = home / "meshes" / "part.stl"
     for uri in (
@@ -53,7 +53,7 @@ def test_own_package_by_name_relative_and_absolute(tmp_path: Path) -> None:
         assert mesh_of(load(home / "urdf" / "r.urdf", uri)).file == part, uri
 
 
-def test_package_beside_and_in_search_folders(tmp_path: Path) -> None:
+def test_packages_beside_and_in_search_folders_are_found(tmp_path: Path) -> None:
     home = package(tmp_path / "src" / "robot", "robot")
     beside = package(tmp_path / "src" / "gripper", "gripper")
     far = package(tmp_path / "elsewhere" / "deep" / "down" / "hand_files", "hand")
@@ -66,7 +66,7 @@ def test_package_beside_and_in_search_folders(tmp_path: Path) -> None:
     assert mesh_of(found).file == far / "meshes" / "part.stl"
 
 
-def test_environment(tmp_path: Path) -> None:
+def test_environment_variables_give_search_folders(tmp_path: Path) -> None:
     installed = package(tmp_path / "install" / "share" / "hand", "hand")
     table = database(tmp_path / "models", "table", "")
     for variables, uri, home in (
@@ -79,7 +79,7 @@ def test_environment(tmp_path: Path) -> None:
         assert Resources((), {}).resolve(uri).path is None
 
 
-def test_folder_left_out_as_build_rules_do(tmp_path: Path) -> None:
+def test_folders_omitted_in_uris_are_found(tmp_path: Path) -> None:
     """In the source a file may lie one folder deeper than where it is installed."""
     home = package(tmp_path / "robot", "robot")
     (home / "description" / "stl").mkdir(parents=True)
@@ -112,7 +112,7 @@ def test_folder_left_out_as_build_rules_do(tmp_path: Path) -> None:
         "",
     ],
 )
-def test_no_way_out(tmp_path: Path, uri: str) -> None:
+def test_files_outside_the_folders_are_refused(tmp_path: Path, uri: str) -> None:
     (tmp_path / "secret.stl").write_bytes(STL)
     home = package(tmp_path / "robot", "robot")
     (home / "urdf" / "link.stl").symlink_to(tmp_path / "secret.stl")
@@ -125,7 +125,7 @@ def test_no_way_out(tmp_path: Path, uri: str) -> None:
     assert found.problem
 
 
-def test_refusal_names_the_reason(tmp_path: Path) -> None:
+def test_resource_refusal_gives_its_reason(tmp_path: Path) -> None:
     (tmp_path / "secret.stl").write_bytes(STL)
     home = package(tmp_path / "robot", "robot")
     read = load(home / "urdf" / "r.urdf", "../../secret.stl")
@@ -147,7 +147,7 @@ def test_refusal_names_the_reason(tmp_path: Path) -> None:
         ("folder.stl", None, "no such file"),
     ],
 )
-def test_unreadable_meshes_are_said(tmp_path: Path, name: str, content: bytes | None, reason: str) -> None:
+def test_unreadable_meshes_are_findings(tmp_path: Path, name: str, content: bytes | None, reason: str) -> None:
     if content is None:
         (tmp_path / name).mkdir()
     else:
@@ -158,7 +158,7 @@ def test_unreadable_meshes_are_said(tmp_path: Path, name: str, content: bytes | 
     assert str(read.findings[0]).startswith(f"{tmp_path / 'r.urdf'}:1: mesh")
 
 
-def test_good_meshes(tmp_path: Path) -> None:
+def test_readable_meshes_give_no_finding(tmp_path: Path) -> None:
     (tmp_path / "a.stl").write_bytes(b"\x00" * 80 + b"\x01\x00\x00\x00" + b"\x00" * 50)
     (tmp_path / "b.STL").write_bytes(b"solid\n")
     (tmp_path / "c.dae").write_bytes(b"\xef\xbb\xbf<?xml?>")
@@ -179,7 +179,7 @@ def include(uri: str, more: str = "", attributes: str = "") -> str:
     return f"<include{attributes}><uri>{uri}</uri>{more}</include>"
 
 
-def test_models_up_the_tree(tmp_path: Path) -> None:
+def test_models_are_found_in_parent_folders(tmp_path: Path) -> None:
     """A world in ``worlds/`` finds ``models/`` beside that folder, by every way to write it."""
     database(tmp_path / "models", "table", TABLE)
     (tmp_path / "worlds").mkdir()
@@ -193,7 +193,7 @@ def test_models_up_the_tree(tmp_path: Path) -> None:
         assert not read.findings
 
 
-def test_include_lays_its_values_over(tmp_path: Path) -> None:
+def test_include_overrides_name_pose_and_static(tmp_path: Path) -> None:
     database(tmp_path, "table", TABLE)
     more = "<name>desk</name><pose>1 2 3 0 0 0</pose><static>true</static><plugin name='p' filename='q'/>"
     placed = load_world(world(include("model://table", more)), search=[tmp_path]).models[0]
@@ -202,7 +202,7 @@ def test_include_lays_its_values_over(tmp_path: Path) -> None:
     assert [plugin.name for plugin in placed.model.plugins] == ["p"]
 
 
-def test_placement_frame(tmp_path: Path) -> None:
+def test_placement_frame_places_the_model(tmp_path: Path) -> None:
     """The pose is that of the named frame: the model's origin lies below it."""
     database(tmp_path, "table", TABLE)
     for frame in ("f", "top"):
@@ -213,7 +213,7 @@ def test_placement_frame(tmp_path: Path) -> None:
         load_world(world(include("model://table", "<placement_frame>x</placement_frame>")), search=[tmp_path])
 
 
-def test_nested_include(tmp_path: Path) -> None:
+def test_nested_includes_are_read(tmp_path: Path) -> None:
     database(tmp_path, "table", TABLE)
     lidar = model('<link name="l"><sensor name="s" type="ray"><topic>scan</topic></sensor></link>')
     database(tmp_path, "lidar", lidar)
@@ -235,13 +235,13 @@ def test_nested_include(tmp_path: Path) -> None:
     assert {frame.name for frame in read.frames} == {"t::f", "t::__model__", "eye::__model__"}
 
 
-def test_urdf_included_in_a_world(tmp_path: Path) -> None:
+def test_urdf_can_be_included_in_a_world(tmp_path: Path) -> None:
     (tmp_path / "r.urdf").write_text(robot('<link name="a"/>', "rob"))
     placed = load_world(world(include("r.urdf", "<pose>1 0 0 0 0 0</pose>")), search=[tmp_path]).models[0]
     assert (placed.name, placed.T_world_model.x, [link.name for link in placed.model.links]) == ("rob", 1.0, ["a"])
 
 
-def test_merge(tmp_path: Path) -> None:
+def test_merged_include_joins_the_model(tmp_path: Path) -> None:
     """Merged parts lose no place: the same poses as nested, but under their own names."""
     inside = (
         '<link name="b"><pose>0 0 1 0 0 0</pose></link><link name="c"><pose relative_to="b">1 0 0 0 0 0</pose></link>'
@@ -261,7 +261,7 @@ def test_merge(tmp_path: Path) -> None:
     assert places["g"].T_link_frame.almost_equal(next(f for f in nested.frames if f.name == "m::g").T_link_frame, 1e-12)
 
 
-def test_circles_are_refused(tmp_path: Path) -> None:
+def test_cyclic_includes_are_refused(tmp_path: Path) -> None:
     database(tmp_path, "one", model('<link name="l"/>' + include("model://two")))
     database(tmp_path, "two", model('<link name="l"/>' + include("model://one")))
     with pytest.raises(DescriptionError, match="include each other in a circle"):
@@ -269,7 +269,7 @@ def test_circles_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_include_bomb_is_bounded(tmp_path: Path) -> None:
+def test_number_of_includes_is_bounded(tmp_path: Path) -> None:
     """Ten includes in each of nine files would be a thousand million models."""
     for i in range(9):
         inside = "".join(include(f"model://m{i + 1}", f"<name>n{k}</name>") for k in range(10))
@@ -291,7 +291,7 @@ def test_missing_include_is_a_marked_placeholder() -> None:
         assert "a placeholder stands for it" in read.findings[0].what
 
 
-def test_missing_part_of_a_model_rides_along() -> None:
+def test_missing_part_of_a_model_is_a_fixed_placeholder() -> None:
     joint = '<joint name="j" type="fixed"><parent>a</parent><child>arm::hand</child></joint>'
     read = load_model(model(f'<link name="a"/>{include("model://arm")}{joint}'))
     assert [link.name for link in read.links] == ["a", "arm::placeholder"]
@@ -310,14 +310,14 @@ def test_sun_and_ground_are_built_in(server: str) -> None:
     assert not read.findings
 
 
-def test_wrong_included_file_names_itself(tmp_path: Path) -> None:
+def test_faulty_included_file_is_named(tmp_path: Path) -> None:
     home = database(tmp_path, "bad", model('<link name="l">\n<inertial><mass>-1</mass></inertial></link>'))
     with pytest.raises(DescriptionError) as caught:
         load_world(world(include("model://bad")), search=[tmp_path])
     assert str(caught.value).startswith(f"{home / 'model.sdf'}:2: link 'l'")
 
 
-def test_packages_anywhere_in_the_workspace(tmp_path: Path) -> None:
+def test_packages_are_found_anywhere_in_the_workspace(tmp_path: Path) -> None:
     """An unbuilt workspace: the folders of several repositories under src, packages at any depth, none beyond."""
     home = package(tmp_path / "src" / "repo_a" / "robot_description", "robot_description")
     far = package(tmp_path / "src" / "repo_b" / "deep" / "grip_files", "gripper")
@@ -327,7 +327,7 @@ def test_packages_anywhere_in_the_workspace(tmp_path: Path) -> None:
     assert mesh_of(load(file, "package://secret/meshes/part.stl")).file is None
 
 
-def test_packages_installed_apart(tmp_path: Path) -> None:
+def test_packages_installed_separately_are_found(tmp_path: Path) -> None:
     """``install/a/share/a`` finds ``install/b/share/b``, as colcon lays them."""
     home = package(tmp_path / "install" / "robot" / "share" / "robot", "robot")
     other = package(tmp_path / "install" / "hand" / "share" / "hand", "hand")
@@ -335,7 +335,7 @@ def test_packages_installed_apart(tmp_path: Path) -> None:
     assert mesh_of(found).file == other / "meshes" / "part.stl"
 
 
-def test_a_name_too_long_for_a_file_is_not_found(tmp_path: Path) -> None:
+def test_too_long_file_name_is_not_found(tmp_path: Path) -> None:
     home = package(tmp_path / "src" / "robot", "robot")
     resources = Resources([tmp_path], {})
     assert resources.package("x" * 1000, home / "urdf" / "r.urdf") is None

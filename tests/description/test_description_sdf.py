@@ -44,7 +44,7 @@ INERTIAL = "<inertial><mass>1</mass><inertia><ixx>0.1</ixx><iyy>0.1</iyy><izz>0.
 
 @pytest.mark.parametrize("relative", [True, False])
 @given(q=st.tuples(*[st.floats(-math.pi, math.pi)] * 2))
-def test_same_robot_in_urdf_and_sdf(relative: bool, q: tuple[float, float]) -> None:
+def test_same_robot_is_read_from_urdf_and_sdf(relative: bool, q: tuple[float, float]) -> None:
     """Link poses written relative to the parent, or in the model's frame: kinematics and mass agree with URDF."""
     urdf = load_model(ARM)
     poses = {"base": "0 0 0 0 0 0", "upper": "0 0 0.5 0.1 0.2 0.3", "lower": "0.4 0 0 0 0 1.0"}
@@ -74,7 +74,7 @@ POSE = st.tuples(*[NUMBERS] * 6)
 
 
 @given(st.lists(POSE, min_size=1, max_size=6), st.randoms(use_true_random=False))
-def test_frames_in_any_order(poses: list[tuple[float, ...]], order: object) -> None:
+def test_frames_can_be_in_any_order(poses: list[tuple[float, ...]], order: object) -> None:
     """Frames hanging on each other, written in any order, against composing by hand."""
     T, parts, expected = SE3.identity(), ['<link name="l"/>'], {}
     for i, values in enumerate(poses):
@@ -94,7 +94,7 @@ def place(text: str, name: str) -> SE3:
     return load_model(text).link(name).T_model_link
 
 
-def test_pose_of_link_in_every_notation() -> None:
+def test_link_pose_is_read_in_every_notation() -> None:
     expected = SE3.from_xyz_rpy((1, 2, 3), (0.1, 0.2, 0.3))
     degrees = " ".join(str(math.degrees(a)) for a in (0.1, 0.2, 0.3))
     w, x, y, z = expected.quaternion
@@ -111,7 +111,7 @@ def test_pose_of_link_in_every_notation() -> None:
         assert place(model(f'{frame}<link name="l">{pose}</link>'), "l").almost_equal(expected, 1e-12)
 
 
-def test_joint_frame_and_axis() -> None:
+def test_joint_frame_and_axis_are_read() -> None:
     """The joint sits in its child by default; its axis is in its own frame, or in the one that is named."""
     links = '<link name="a"/><link name="b"><pose>1 0 0 0 0 0</pose></link>'
     for version, axis, expected in (
@@ -132,7 +132,7 @@ def test_joint_frame_and_axis() -> None:
         assert any("before SDF 1.5" in finding.what for finding in read.findings) == (version == "1.4")
 
 
-def test_joint_between_frames() -> None:
+def test_joint_between_frames_joins_their_links() -> None:
     """Ends may be frames: the links they ride on are joined; the joint's own frame is the child frame."""
     read = load_model(
         model("""<link name="a"/><link name="b"><pose>0 0 1 0 0 0</pose></link>
@@ -146,14 +146,14 @@ def test_joint_between_frames() -> None:
     assert np.allclose(joint.T_child_joint.xyz, (0, 0, 0.25))
 
 
-def test_default_inertial_is_libsdformats() -> None:
+def test_default_inertial_is_that_of_libsdformat() -> None:
     read = load_model(model('<link name="a"/>'))
     inertial = read.links[0].inertial
     assert inertial is not None
     assert (inertial.mass, inertial.inertia) == (1.0, (1.0, 1.0, 1.0, 0.0, 0.0, 0.0))
 
 
-def test_static_models_need_no_right_inertia() -> None:
+def test_static_models_need_no_valid_inertia() -> None:
     bad = '<link name="a"><inertial><mass>-1</mass></inertial></link>'
     read = load_model(model(f"<static>true</static>{bad}"))
     assert read.static
@@ -161,7 +161,7 @@ def test_static_models_need_no_right_inertia() -> None:
     assert any("mass -1" in finding.what for finding in read.findings)
 
 
-def test_shapes() -> None:
+def test_sdf_shapes_are_read() -> None:
     shapes = """<box><size>1 2 3</size></box>|<sphere><radius>2</radius></sphere>
         |<cylinder><radius>1</radius><length>2</length></cylinder>|<capsule><radius>1</radius><length>2</length></capsule>
         |<cone><radius>1</radius><length>2</length></cone>|<ellipsoid><radii>1 2 3</radii></ellipsoid>
@@ -185,7 +185,7 @@ def test_shapes() -> None:
     assert any("<teapot>" in finding.what for finding in read.findings)
 
 
-def test_surface_material_and_flags() -> None:
+def test_surface_material_and_flags_are_read() -> None:
     read = load_model(
         model("""<self_collide>true</self_collide><link name="a"><gravity>false</gravity>
         <collision name="c"><geometry><sphere/></geometry><surface><friction><ode><mu>0.5</mu><mu2>0.4</mu2>
@@ -207,7 +207,7 @@ def test_surface_material_and_flags() -> None:
     assert link.self_collide
 
 
-def test_joint_types() -> None:
+def test_sdf_joint_types_are_read() -> None:
     kinds = {"universal": 2, "revolute2": 2, "gearbox": 2, "screw": 1, "prismatic": 1, "ball": 0, "fixed": 0}
     axis = "<xyz>0 0 1</xyz><limit><lower>-1e16</lower><upper>1e16</upper><effort>-1</effort></limit>"
     for kind, count in kinds.items():
@@ -229,7 +229,7 @@ def test_joint_types() -> None:
             assert (read.gear_ratio, read.gear_reference) == (3.0, "a")
 
 
-def test_mimic() -> None:
+def test_sdf_mimic_is_read() -> None:
     joints = """<joint name="j" type="revolute"><parent>a</parent><child>b</child><axis><xyz>0 0 1</xyz></axis></joint>
       <joint name="k" type="revolute"><parent>a</parent><child>c</child><axis><xyz>0 0 1</xyz>
         <mimic joint="j"><multiplier>2</multiplier><offset>1</offset><reference>0.25</reference></mimic></axis>
@@ -259,7 +259,7 @@ def test_loop_is_closed_by_a_constraint() -> None:
     assert any("closes a loop" in finding.what for finding in read.findings)
 
 
-def test_second_parent_without_a_loop_is_turned_round() -> None:
+def test_second_parent_without_a_loop_reverses_the_joint() -> None:
     links = '<link name="a"/><link name="b"/><link name="c"><pose>1 0 0 0 0 0</pose></link>'
     read = load_model(model(links + fixed("ac", "a", "c") + fixed("bc", "b", "c")))
     consistent(read)
@@ -269,7 +269,7 @@ def test_second_parent_without_a_loop_is_turned_round() -> None:
 
 
 @given(st.floats(-3, 3), POSE, POSE)
-def test_turned_joint_means_the_same(q: float, a: tuple[float, ...], b: tuple[float, ...]) -> None:
+def test_reversed_joint_moves_equally(q: float, a: tuple[float, ...], b: tuple[float, ...]) -> None:
     """Pose of the child in the parent at any position: turned round it is the inverse."""
     joint = load_model(ARM).joint("shoulder")
 
@@ -285,7 +285,7 @@ def test_turned_joint_means_the_same(q: float, a: tuple[float, ...], b: tuple[fl
     assert again.axes == joint.axes
 
 
-def test_shared_names_of_old_files() -> None:
+def test_names_shared_in_old_files_mean_the_link() -> None:
     """Before 1.7 a link and a joint could share a name: the link is meant where the name is used."""
     text = '<link name="a"/><link name="b"/>' + fixed("b", "a", "b")
     read = load_model(model(text, "1.6"))
@@ -298,7 +298,7 @@ def test_shared_names_of_old_files() -> None:
 @pytest.mark.parametrize(
     "shape", [Box((1, 2, 3)), Sphere(1.5), Ellipsoid((1, 2, 0.5)), Cylinder(1, 3), Capsule(0.5, 2), Cone(1, 2)]
 )
-def test_inertia_of_shapes_by_sampling(shape: object) -> None:
+def test_inertia_of_shapes_agrees_with_sampling(shape: object) -> None:
     """Textbook formulas against a million points thrown into the shape."""
     rng = np.random.default_rng(7)
     box = np.array([1.5, 2.0, 2.0])
@@ -381,7 +381,7 @@ def test_huge_shape_with_a_stated_inertia_loads() -> None:
         assert read.links[0].inertial.mass == 1.0
 
 
-def test_automatic_inertia() -> None:
+def test_automatic_inertia_of_two_halves_is_that_of_the_whole() -> None:
     """Two halves of a box weigh and turn like the whole."""
     half = (
         '<collision name="{n}"><pose>0 0 {z} 0 0 0</pose><geometry><box><size>1 2 1</size></box></geometry></collision>'
@@ -398,7 +398,7 @@ def test_automatic_inertia() -> None:
 
 
 # -- sensors -----------------------------------------------------------------------------------------------------------
-def test_sensors() -> None:
+def test_sdf_sensors_are_read() -> None:
     read = load_model(
         model("""<link name="a">
         <sensor name="scan" type="ray"><pose>0 0 1 0 0 0</pose><update_rate>5</update_rate><topic>laser</topic><ray>
@@ -428,7 +428,7 @@ def test_sensors() -> None:
 
 
 # -- worlds ------------------------------------------------------------------------------------------------------------
-def test_world() -> None:
+def test_sdf_world_is_read() -> None:
     read = load_world(
         world("""<gravity>0 0 -1.62</gravity><physics name="p" type="ode"><max_step_size>0.004</max_step_size></physics>
         <scene><ambient>0.1 0.2 0.3 1</ambient><background>0 0 0 1</background><fog/></scene>
@@ -456,12 +456,12 @@ def test_world() -> None:
     assert any("<fog>" in one for one in said)
 
 
-def test_gravity_of_old_worlds() -> None:
+def test_gravity_of_old_worlds_is_read() -> None:
     assert load_world(world("<physics><gravity>1 2 3</gravity></physics>", "1.5")).gravity == (1.0, 2.0, 3.0)
     assert load_world(world("")).gravity == (0.0, 0.0, -9.8)
 
 
-def test_a_mere_frame_gets_no_mass_but_a_lone_link_does() -> None:
+def test_frame_link_gets_no_mass_but_a_lone_link_does() -> None:
     text = """<sdf version="1.10"><model name="m">
       <link name="foot"/>
       <link name="body"><inertial><mass>2</mass></inertial></link>
@@ -474,7 +474,7 @@ def test_a_mere_frame_gets_no_mass_but_a_lone_link_does() -> None:
     assert any("link 'foot' is a mere frame" in str(finding) for finding in model.findings)
 
 
-def test_what_is_wrong_with_a_lamp_keeps_no_world_from_being_read() -> None:
+def test_faulty_light_is_a_finding() -> None:
     """Gazebo draws such worlds; a lamp is only looks."""
     text = """<sdf version="1.9"><world name="w"><light name="l" type="spot"><intensity>-1</intensity>
       <attenuation><range>-3</range><constant>-2</constant><linear>0.5</linear></attenuation>

@@ -11,9 +11,9 @@ PAGE = Path(__file__).parents[2] / "docs" / "rooms" / "description.md"
 
 
 @pytest.mark.parametrize("context", CONTEXTS)
-def test_each_element_is_read_or_said(context: str) -> None:
+def test_each_sdf_element_is_read_or_a_finding(context: str) -> None:
     assert [path for path in CONTEXTS[context][1] if become(context, path) == "silent"] == []
 
 
-def test_the_page_has_the_table() -> None:
+def test_sdf_element_table_is_on_the_page() -> None:
     assert table() in PAGE.read_text("utf-8")

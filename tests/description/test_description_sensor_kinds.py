@@ -62,14 +62,14 @@ NOISE = "<noise type='gaussian'><mean>0</mean><stddev>0.5</stddev></noise>"
          EncoderSpec(("j",), 64, absolute=True)),
     ],
 )  # fmt: skip
-def test_every_kind_is_read(kind: str, body: str, spec: object) -> None:
+def test_every_sensor_kind_is_read(kind: str, body: str, spec: object) -> None:
     model = robot(f'<sensor name="s" type="{kind}"><update_rate>20</update_rate>{body}</sensor>')
     assert model.sensors[0].spec == spec
     assert model.sensors[0].kind in sensor_kinds()
     assert not [finding for finding in model.findings if "s" in finding.what.split("'")]
 
 
-def test_a_force_torque_sensor_stands_in_its_joint() -> None:
+def test_force_torque_sensor_is_in_its_joint() -> None:
     body = "<force_torque><frame>parent</frame><measure_direction>parent_to_child</measure_direction></force_torque>"
     model = robot("", f'<sensor name="ft" type="force_torque"><update_rate>10</update_rate>{body}</sensor>')
     assert model.sensors[0].spec == ForceTorqueSpec("j", "parent", "parent_to_child")
@@ -77,7 +77,7 @@ def test_a_force_torque_sensor_stands_in_its_joint() -> None:
         robot('<sensor name="ft" type="force_torque"/>')
 
 
-def test_latency_and_outages_belong_to_every_sensor() -> None:
+def test_every_sensor_has_latency_and_outages() -> None:
     more = "<latency>0.02</latency><outage><every>60</every><lasts>2</lasts></outage>"
     one = robot(f'<sensor name="s" type="gyroscope"><update_rate>20</update_rate>{more}</sensor>').sensors[0]
     assert (one.latency, one.outage) == (0.02, Outage(60.0, 2.0))
@@ -90,7 +90,7 @@ def test_latency_and_outages_belong_to_every_sensor() -> None:
     st.floats(0.0, 0.09),
 )  # fmt: skip
 @settings(max_examples=30)
-def test_a_sonar_comes_back_from_its_file(spec: SonarSpec, phase: float) -> None:
+def test_written_sonar_is_read_back_unchanged(spec: SonarSpec, phase: float) -> None:
     one = Sensor("s", "sonar", "a", SE3(), 10.0, "s", "a", spec, phase=phase)
     back = load_model(write_sdf(replace(robot(""), sensors=(one,))).text).sensors[0]
     assert back.phase == pytest.approx(phase, rel=1e-9)
@@ -99,7 +99,7 @@ def test_a_sonar_comes_back_from_its_file(spec: SonarSpec, phase: float) -> None
             assert getattr(back.spec, name) == pytest.approx(getattr(spec, name), rel=1e-9), name
 
 
-def test_a_sonar_that_sends_before_its_echo_is_back_is_told_of() -> None:
+def test_too_fast_sonar_rate_is_a_finding() -> None:
     def findings(rate: float) -> list[str]:
         model = robot(f'<sensor name="s" type="sonar"><update_rate>{rate}</update_rate></sensor>')
         return [one.what for one in model.findings if "phantoms" in one.what]
@@ -109,7 +109,7 @@ def test_a_sonar_that_sends_before_its_echo_is_back_is_told_of() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(PRESETS))
-def test_a_preset_gives_the_figures(name: str) -> None:
+def test_sensor_preset_gives_its_values(name: str) -> None:
     preset = PRESETS[name]
     one = robot(f'<sensor name="s" type="{preset.kind}"><preset>{name}</preset></sensor>').sensors[0]
     assert (one.spec, one.update_rate) == (preset.spec, preset.rate)
@@ -133,7 +133,7 @@ def test_a_preset_gives_the_figures(name: str) -> None:
         ('<sensor name="s" type="sonar"><sonar><cycles>0</cycles></sonar></sensor>', "cycles"),
     ],
 )
-def test_what_cannot_be_is_refused_with_its_place(sensor: str, says: str) -> None:
+def test_invalid_sensors_are_refused_with_their_location(sensor: str, says: str) -> None:
     with pytest.raises(DescriptionError, match=says) as caught:
         robot(sensor)
     assert "1" in str(caught.value.where)
@@ -141,7 +141,7 @@ def test_what_cannot_be_is_refused_with_its_place(sensor: str, says: str) -> Non
 
 @given(st.floats(-90, 90), st.floats(-180, 180), st.floats(-500, 9000), st.floats(0, 360))
 @settings(max_examples=30)
-def test_places_on_earth_are_read_in_degrees(latitude: float, longitude: float, height: float, heading: float) -> None:
+def test_geodetic_positions_are_read_in_degrees(latitude: float, longitude: float, height: float, heading: float) -> None:
     world = load_world(
         '<sdf version="1.11"><world name="w"><spherical_coordinates><surface_model>EARTH_WGS84</surface_model>'
         f"<latitude_deg>{latitude}</latitude_deg><longitude_deg>{longitude}</longitude_deg>"
@@ -167,7 +167,7 @@ def test_polished_metal_is_a_mirror() -> None:
     assert not visual(0.2, 0.05)
 
 
-def test_the_3d_preset_goes_round_once() -> None:
+def test_lidar_3d_preset_covers_one_turn() -> None:
     spec = PRESETS["lidar_3d_16"].spec
     assert isinstance(spec, LidarSpec)
     step = (spec.angle_max - spec.angle_min) / (spec.samples - 1)

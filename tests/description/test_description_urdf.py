@@ -24,7 +24,7 @@ from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
 
 
-def test_arm() -> None:
+def test_urdf_arm_is_read() -> None:
     arm = load_model(ARM)
     consistent(arm)
     assert arm.name == "arm"
@@ -42,7 +42,7 @@ def test_arm() -> None:
         arm.link("nobody")
 
 
-def test_name_is_replaced() -> None:
+def test_model_name_can_be_replaced() -> None:
     assert load_model(ARM, name="left").name == "left"
 
 
@@ -60,7 +60,7 @@ ORIGINS = st.lists(st.tuples(*[NUMBERS] * 6), min_size=1, max_size=6)
 
 
 @given(ORIGINS, st.randoms(use_true_random=False))
-def test_chains_compose(origins: list[tuple[float, ...]], order: object) -> None:
+def test_kinematic_chains_compose(origins: list[tuple[float, ...]], order: object) -> None:
     """A serial chain, its elements in any order in the file, against plain matrices."""
     parts = [f'<link name="l{i}"/>' for i in range(len(origins) + 1)]
     T, expected = np.eye(4), {"l0": np.eye(4)}
@@ -80,7 +80,7 @@ def test_chains_compose(origins: list[tuple[float, ...]], order: object) -> None
         assert np.allclose(link.T_model_link.matrix(), expected[link.name], atol=1e-9)
 
 
-def test_joint_details() -> None:
+def test_urdf_joint_details_are_read() -> None:
     model = load_model(
         robot(f"""<link name="a">{INERTIAL}</link><link name="b">{INERTIAL}</link><link name="c">{INERTIAL}</link>
         <joint name="slide" type="prismatic"><parent link="a"/><child link="b"/><axis xyz="0 0 -3"/>
@@ -98,7 +98,7 @@ def test_joint_details() -> None:
     assert (follow.mimic.joint, follow.mimic.multiplier, follow.mimic.offset) == ("slide", -2.0, 0.5)
 
 
-def test_shapes_and_materials() -> None:
+def test_urdf_shapes_and_materials_are_read() -> None:
     model = load_model(
         robot("""<material name="sky"><color rgba="0.1 0.2 0.3 0.5"/></material>
         <link name="a">
@@ -128,7 +128,7 @@ def test_shapes_and_materials() -> None:
     assert any("'gone' is not defined" in one for one in said)
 
 
-def test_gazebo_blocks() -> None:
+def test_gazebo_blocks_are_read() -> None:
     model = load_model(
         robot(f"""<link name="a">{INERTIAL}
           <collision><geometry><sphere radius="1"/></geometry></collision>
@@ -175,14 +175,14 @@ def test_gazebo_blocks() -> None:
     assert [one for one in said if "<frobnicate>" in one and one.startswith("<text>:")]
 
 
-def test_sensor_frame_must_be_where_it_claims() -> None:
+def test_sensor_frame_must_be_at_the_sensor() -> None:
     text = '<gazebo reference="a"><sensor name="s" type="imu"><pose>0 0 1 0 0 0</pose><frame_id>a</frame_id></sensor>'
     model = load_model(robot(f'<link name="a">{INERTIAL}</link>{text}</gazebo>'))
     assert model.sensors[0].frame == "s"
     assert any("claims the frame 'a'" in finding.what for finding in model.findings)
 
 
-def test_sensors_of_one_name_are_told_apart() -> None:
+def test_sensors_of_equal_name_get_unique_names() -> None:
     links = f'<link name="a">{INERTIAL}</link><link name="b">{INERTIAL}</link>'
     fixed = '<joint name="j" type="fixed"><parent link="a"/><child link="b"/></joint>'
     blocks = "".join(f'<gazebo reference="{one}"><sensor name="s" type="imu"/></gazebo>' for one in "ab")
@@ -191,7 +191,7 @@ def test_sensors_of_one_name_are_told_apart() -> None:
     assert len({sensor.topic for sensor in model.sensors}) == 2
 
 
-def test_control_interfaces() -> None:
+def test_ros2_control_interfaces_are_read() -> None:
     model = load_model(
         robot(f"""<link name="a">{INERTIAL}</link><link name="b">{INERTIAL}</link><link name="c">{INERTIAL}</link>
         <joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint>
@@ -215,7 +215,7 @@ def test_control_interfaces() -> None:
     assert any("'ghost'" in finding.what for finding in model.findings)
 
 
-def test_root_called_world_is_the_world() -> None:
+def test_root_named_world_is_the_world() -> None:
     model = load_model(
         robot(f"""<link name="world"/><link name="a">{INERTIAL}</link>
         <joint name="j" type="fixed"><parent link="world"/><child link="a"/><origin xyz="0 0 1"/></joint>""")
@@ -226,7 +226,7 @@ def test_root_called_world_is_the_world() -> None:
     assert model.roots == ()
 
 
-def test_missing_limits_are_said() -> None:
+def test_missing_limits_are_findings() -> None:
     model = load_model(ARM.replace('<limit lower="-1" upper="1" velocity="2" effort="30"/>', ""))
     assert model.joint("shoulder").axes[0].limits.upper == math.inf
     assert ["has no <limit>" in finding.what for finding in model.findings] == [True]
@@ -243,7 +243,7 @@ def test_missing_limits_are_said() -> None:
         ('lower="-1" upper="2"', "velocity", "1e200", 1e6),
     ],
 )
-def test_a_joint_starts_within_its_limits(limit: str, state: str, given: str, taken: float) -> None:
+def test_joint_starts_within_its_limits(limit: str, state: str, given: str, taken: float) -> None:
     text = robot(
         f"""<link name="a">{INERTIAL}</link><link name="b">{INERTIAL}</link>
         <joint name="j" type="revolute"><parent link="a"/><child link="b"/><limit effort="1" {limit}/></joint>
@@ -265,24 +265,24 @@ def sensed(rate: str = "10", topic: str = "scan", noise: str = "0") -> str:
 
 
 @pytest.mark.parametrize(("rate", "said"), [("1e-300", "0.001"), ("1e-9", "0.001"), ("-1", "at least 0")])
-def test_a_rate_that_never_comes_is_refused(rate: str, said: str) -> None:
+def test_too_low_sensor_rate_is_refused(rate: str, said: str) -> None:
     with pytest.raises(DescriptionError, match=said):
         load_model(sensed(rate=rate))
 
 
-def test_a_rate_beyond_the_physics_is_bounded_and_said() -> None:
+def test_sensor_rate_above_physics_is_bounded_with_a_finding() -> None:
     model = load_model(sensed(rate="1e300"))
     assert model.sensors[0].update_rate == 10_000.0
     assert any("10000 Hz taken" in finding.what for finding in model.findings)
 
 
-def test_noise_that_drowns_everything_is_refused() -> None:
+def test_excessive_sensor_noise_is_refused() -> None:
     with pytest.raises(DescriptionError, match="stddev.*1e\\+300"):
         load_model(sensed(noise="1e300"))
 
 
 @given(st.text(st.characters(codec="utf-8", exclude_characters="<>&", exclude_categories=("C",)), max_size=20))
-def test_any_topic_becomes_one_that_ros_allows(topic: str) -> None:
+def test_arbitrary_topics_become_valid_ros_topics(topic: str) -> None:
     found = topic_name(topic)
     assert re.fullmatch(r"[A-Za-z_]\w*(/[A-Za-z_]\w*)*", found, re.ASCII)
     assert topic_name(found) == found
@@ -290,7 +290,7 @@ def test_any_topic_becomes_one_that_ros_allows(topic: str) -> None:
     assert topic_name(model.sensors[0].topic) == model.sensors[0].topic
 
 
-def test_a_good_topic_stays_and_a_bad_one_is_said() -> None:
+def test_valid_topic_is_kept_and_invalid_one_a_finding() -> None:
     for topic in ("scan", "front/scan_2", "_x"):
         model = load_model(sensed(topic=topic))
         assert model.sensors[0].topic == topic
@@ -309,7 +309,7 @@ def test_a_good_topic_stays_and_a_bad_one_is_said() -> None:
         ('soft_lower_limit="-1" soft_upper_limit="1" k_position="5" k_velocity="0"', ""),
     ],
 )
-def test_soft_limits_without_effect_are_said(safety: str, said: str) -> None:
+def test_soft_limits_without_effect_are_findings(safety: str, said: str) -> None:
     text = f"""<robot name="r"><link name="a"/><link name="b"/><joint name="j" type="revolute"><parent link="a"/>
       <child link="b"/><limit lower="-2" upper="2" velocity="1" effort="1"/><calibration rising="0.1"/>
       <safety_controller {safety}/></joint></robot>"""
@@ -321,7 +321,7 @@ def test_soft_limits_without_effect_are_said(safety: str, said: str) -> None:
         load_model(text.replace("<safety_controller", '<safety_controller k_velocity="-1"').replace(safety, ""))
 
 
-def test_ranges_of_commands_the_wrong_way_round_are_refused_and_mended() -> None:
+def test_reversed_command_ranges_are_refused_or_repaired() -> None:
     text = """<robot name="r"><link name="a"/><link name="b"><inertial><mass value="1"/>
       <inertia ixx="1" iyy="1" izz="1"/></inertial></link>
       <joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint>

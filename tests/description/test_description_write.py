@@ -153,7 +153,7 @@ def models(draw: st.DrawFn) -> Model:
 @pytest.mark.parametrize("to", WRITERS)
 @settings(max_examples=20)
 @given(model=models())
-def test_any_model_comes_back(to: str, model: Model) -> None:
+def test_arbitrary_models_survive_writing_and_reading(to: str, model: Model) -> None:
     written = WRITERS[to](model)
     back = load_model(written.text)
     same(model, back, written.losses)
@@ -161,7 +161,7 @@ def test_any_model_comes_back(to: str, model: Model) -> None:
 
 @pytest.mark.parametrize("to", WRITERS)
 @pytest.mark.parametrize("source", [ARM, ROVER, CART], ids=["arm", "rover", "cart"])
-def test_own_robots_come_back(to: str, source: str | Path) -> None:
+def test_own_robots_survive_writing_and_reading(to: str, source: str | Path) -> None:
     model = load_model(source)
     written = WRITERS[to](model)
     back = load_model(written.text)
@@ -179,13 +179,13 @@ def test_own_robots_come_back(to: str, source: str | Path) -> None:
         }
 
 
-def test_a_robot_goes_round_through_all_formats() -> None:
+def test_robot_survives_conversion_through_all_formats() -> None:
     model = load_model(ARM)
     there = load_model(write_mjcf(load_model(write_sdf(model).text)).text)
     same(model, load_model(write_urdf(there).text), ("names of fixed joints",))
 
 
-def test_mjcf_comes_back_with_everything_it_had() -> None:
+def test_mjcf_survives_writing_and_reading() -> None:
     model = load_model(RICH)
     back = load_model(write_mjcf(model).text)
     same(model, back, ())
@@ -197,7 +197,7 @@ def test_mjcf_comes_back_with_everything_it_had() -> None:
 
 @pytest.mark.parametrize("to", ["sdf", "mjcf"])
 @pytest.mark.parametrize("source", [ARENA, YARD], ids=["arena", "yard"])
-def test_worlds_come_back(to: str, source: str | Path) -> None:
+def test_worlds_survive_writing_and_reading(to: str, source: str | Path) -> None:
     world = load_world(source)
     back: World = load_world(WRITERS[to](world).text)
     assert back.name == world.name
@@ -247,7 +247,7 @@ def after(model: Model, seconds: float) -> dict[str, np.ndarray]:
 @pytest.mark.parametrize("to", WRITERS)
 @settings(max_examples=4)
 @given(model=models())
-def test_converted_robots_swing_alike(to: str, model: Model) -> None:
+def test_converted_robots_swing_equally(to: str, model: Model) -> None:
     before, then = after(model, 0.3), after(load_model(WRITERS[to](model).text), 0.3)
     assert before.keys() == then.keys()
     for name, place in before.items():
@@ -256,7 +256,7 @@ def test_converted_robots_swing_alike(to: str, model: Model) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("to", WRITERS)
-def test_a_converted_rover_falls_and_comes_to_rest_alike(to: str) -> None:
+def test_converted_rover_falls_and_rests_equally(to: str) -> None:
     places = []
     for model in (load_model(ROVER), load_model(WRITERS[to](load_model(ROVER)).text)):
         model = replace(model, interfaces=())  # SDF has none, and held wheels press otherwise than free ones
@@ -269,7 +269,7 @@ def test_a_converted_rover_falls_and_comes_to_rest_alike(to: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["universal", "revolute2", "screw", "ball", "gearbox"])
-def test_urdf_has_joints_of_one_axis(kind: str) -> None:
+def test_urdf_refuses_joints_of_two_axes(kind: str) -> None:
     model = load_model(JOINTS.format(links=SDF_LINKS, type=kind))
     written = write_urdf(model)
     back = load_model(written.text)
@@ -292,7 +292,7 @@ def test_urdf_refuses_two_roots() -> None:
         write_urdf(Model("m", links))
 
 
-def test_losses_are_said() -> None:
+def test_conversion_losses_are_listed() -> None:
     plane = Collision("ground", Plane(), SE3.identity())
     model = Model("m", (Link("a", SE3.identity(), None, (plane,)),), static=True)
     assert any("plane" in loss for loss in write_urdf(model).losses)

@@ -22,7 +22,7 @@ WORLD = """<sdf version="1.11"><world name="w">
   <joint name="post" type="fixed"><parent>world</parent><child>a::l</child></joint></world></sdf>"""
 
 
-def test_a_world_comes_back() -> None:
+def test_written_world_is_read_back_unchanged() -> None:
     world = load_world(WORLD)
     written = write_sdf(world)
     again = load_world(written.text)
@@ -44,7 +44,7 @@ def test_a_world_comes_back() -> None:
     assert not written.losses
 
 
-def test_a_joint_into_a_nested_model_is_a_loss() -> None:
+def test_joint_into_a_nested_model_is_a_loss() -> None:
     nested = WORLD.replace(
         '<model name="a"><pose>0 0 1 0 0 0.3</pose><link name="l"/></model>',
         '<model name="a"><model name="n"><link name="l"/></model></model>',

@@ -74,7 +74,7 @@ def forbidden(text: str, **names: object) -> str:
         ("(1,\n 2)[1]", 2),
     ],
 )
-def test_expressions(text: str, expected: object) -> None:
+def test_xacro_expressions_have_their_values(text: str, expected: object) -> None:
     found = value(text, side="l", limits={"joint": {"upper": 1.5}})
     assert found == pytest.approx(expected) if isinstance(expected, float) else found == expected
 
@@ -113,7 +113,7 @@ def test_expressions(text: str, expected: object) -> None:
         "'%999999999d' % 1",
     ],
 )
-def test_forbidden(text: str) -> None:
+def test_forbidden_expressions_are_refused(text: str) -> None:
     if text == "math":
         return  # harmless: a namespace
     assert forbidden(text, limits={"a": 1})
@@ -158,7 +158,7 @@ def test_forbidden(text: str) -> None:
         "\x00",
     ],
 )
-def test_bounded_and_said(text: str) -> None:
+def test_excessive_expressions_are_refused(text: str) -> None:
     assert forbidden(text)
 
 
@@ -167,7 +167,7 @@ OPERATORS = st.sampled_from(["+", "-", "*", "/", "//", "%", "<", "<=", "==", "an
 
 
 @given(st.lists(st.tuples(NUMBERS, OPERATORS), max_size=8), NUMBERS)
-def test_arithmetic_is_pythons(parts: list[tuple[float, str]], last: float) -> None:
+def test_xacro_arithmetic_agrees_with_python(parts: list[tuple[float, str]], last: float) -> None:
     text = "".join(f"({number}) {operator} " for number, operator in parts) + f"({last})"
     try:
         expected = eval(text, {"__builtins__": {}})  # a string of numbers and operators, made here
@@ -178,7 +178,7 @@ def test_arithmetic_is_pythons(parts: list[tuple[float, str]], last: float) -> N
 
 
 @given(st.text("0123456789+-*/%()[]{}.,'\" abcxyzeinps=<>!:_\n", max_size=40))
-def test_any_text_is_a_value_or_an_error(text: str) -> None:
+def test_arbitrary_expression_is_a_value_or_an_error(text: str) -> None:
     try:
         evaluate(text, {"a": 1, "b": "x", "c": [1]}.__getitem__, Budget(20_000))
     except ExpressionError:
@@ -186,7 +186,7 @@ def test_any_text_is_a_value_or_an_error(text: str) -> None:
 
 
 # -- the language ------------------------------------------------------------------------------------------------------
-def test_properties() -> None:
+def test_properties_are_substituted() -> None:
     inside = """<xacro:property name="r" value="0.1"/><xacro:property name="d" value="${2 * r}"/>
       <x v="${r + d}"/><x v="at ${r} and ${d}"/><x v="$${r} $$(r)"/><x v="${'a' if d > r else 'b'}"/>
       <xacro:property name="late" value="${early}"/><xacro:property name="early" value="3"/><x v="${late}"/>
@@ -198,13 +198,13 @@ def test_properties() -> None:
     assert values(inside) == expected
 
 
-def test_eager_property() -> None:
+def test_eager_properties_are_evaluated_at_once() -> None:
     inside = """<xacro:property name="a" value="1"/><xacro:property name="b" value="${a}" lazy_eval="false"/>
       <xacro:property name="c" value="${a}"/><xacro:property name="a" value="2"/><x v="${b} ${c}"/>"""
     assert values(inside) == ["1 2"]
 
 
-def test_arguments_and_environment() -> None:
+def test_arguments_and_environment_are_substituted() -> None:
     inside = """<xacro:arg name="side" default="left"/><xacro:arg name="size"/>
       <x v="$(arg side) ${xacro.arg('size')}"/><x v="$(optenv NOPE 1 2 3)"/>
       <x v="$(env HOME_NAME)-$(optenv HOME_NAME x)"/>
@@ -213,7 +213,7 @@ def test_arguments_and_environment() -> None:
     assert "the argument 'size' is not declared and not given" in failure(inside)
 
 
-def test_conditions() -> None:
+def test_conditions_select_their_elements() -> None:
     inside = """<xacro:arg name="a" default="false"/><xacro:property name="n" value="0"/>
       <xacro:if value="$(arg a)"><x v="1"/></xacro:if><xacro:unless value="$(arg a)"><x v="2"/></xacro:unless>
       <xacro:if value="${n == 0}"><x v="3"/><xacro:if value="${n}"><x v="4"/></xacro:if></xacro:if>
@@ -226,7 +226,7 @@ def test_conditions() -> None:
     assert "neither true nor false" in failure('<xacro:if value="maybe"/>')
 
 
-def test_macros() -> None:
+def test_macros_are_expanded() -> None:
     inside = """<xacro:property name="outer" value="o"/>
       <xacro:macro name="m" params="a b:=2 c:='two words' d:=^ e:=^|5 f=${1+1}"><x v="${a} ${b} ${c} ${d} ${e} ${f}"/>
       </xacro:macro>
@@ -236,14 +236,14 @@ def test_macros() -> None:
     assert values(inside) == ["1 2 two words D 5 2", "o B two words D E 2", "x 2 two words D E 2"]
 
 
-def test_macro_scope() -> None:
+def test_macro_parameters_have_their_scope() -> None:
     inside = """<xacro:property name="p" value="out"/><xacro:macro name="m" params="">
       <xacro:property name="p" value="in"/><x v="${p}"/><xacro:property name="q" value="${p}" scope="parent"/>
       <xacro:property name="g" value="${p}" scope="global"/></xacro:macro><xacro:m/><x v="${p} ${q} ${g}"/>"""
     assert values(inside) == ["in", "out in in"]
 
 
-def test_blocks() -> None:
+def test_block_parameters_are_inserted() -> None:
     inside = """<xacro:macro name="m" params="*one **rest"><a><xacro:insert_block name="one"/></a>
       <b><xacro:insert_block name="rest"/></b></xacro:macro><xacro:property name="p" value="7"/>
       <xacro:m><x v="${p}"/><many><x v="2"/><x v="3"/></many></xacro:m>
@@ -254,18 +254,18 @@ def test_blocks() -> None:
     assert "without its block '**rest'" in failure(inside.replace("<many>", "<!--").replace("</many>", "-->"))
 
 
-def test_recursion_that_ends() -> None:
+def test_finite_macro_recursion_is_expanded() -> None:
     inside = """<xacro:macro name="count" params="n"><xacro:if value="${n > 0}"><x v="${n}"/><xacro:count n="${n - 1}"/>
       </xacro:if></xacro:macro><xacro:count n="40"/>"""
     assert values(inside) == [str(n) for n in range(40, 0, -1)]
 
 
-def test_elements_and_attributes_by_name() -> None:
+def test_element_and_attribute_tags_are_expanded() -> None:
     inside = """<xacro:element xacro:name="${'x'}" v="1"/><x><xacro:attribute name="${'v'}" value="${1 + 1}"/></x>"""
     assert values(inside) == ["1", "2"]
 
 
-def test_includes(tmp_path: Path) -> None:
+def test_xacro_includes_are_read(tmp_path: Path) -> None:
     (tmp_path / "package.xml").write_text("<package><name>bot</name></package>")
     (tmp_path / "sub").mkdir()
     start = '<robot xmlns:xacro="x">'
@@ -289,7 +289,7 @@ def test_includes(tmp_path: Path) -> None:
     assert [node.get("v") for node in xacro(loaded, main).children] == ["True b 3"]
 
 
-def test_place_of_an_error_in_a_macro() -> None:
+def test_error_in_a_macro_has_its_location() -> None:
     inside = '<xacro:macro name="m" params="">\n<x v="${1/0}"/></xacro:macro>\n<xacro:m/>'
     said = failure(inside)
     assert said.startswith("<text>:2: '${1/0}': division by zero")
@@ -336,12 +336,12 @@ def test_place_of_an_error_in_a_macro() -> None:
         ),
     ],
 )
-def test_refused(inside: str, said: str) -> None:
+def test_faulty_xacro_is_refused(inside: str, said: str) -> None:
     assert said in failure(inside)
     assert failure(inside).startswith("<text>:1:")
 
 
-def test_yaml_is_confined_and_bounded(tmp_path: Path) -> None:
+def test_yaml_loading_is_confined_and_bounded(tmp_path: Path) -> None:
     main = str(tmp_path / "main.xacro")
     bomb = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
         f"{chr(98 + i)}: &{chr(98 + i)} [{','.join([f'*{chr(97 + i)}'] * 9)}]\n" for i in range(9)
@@ -366,14 +366,14 @@ def test_yaml_is_confined_and_bounded(tmp_path: Path) -> None:
         xacro('<xacro:include filename="loop.xacro"/>', main)
 
 
-def test_macros_that_write_nothing_still_come_to_an_end() -> None:
+def test_endless_empty_macros_are_refused() -> None:
     ten = "".join(f'<xacro:macro name="m{i}" params="">{f"<xacro:m{i - 1}/>" * 10}</xacro:macro>' for i in range(1, 12))
     said = failure(f'<xacro:macro name="m0" params=""></xacro:macro>{ten}<xacro:m11/>')
     assert "walks over more than" in said
 
 
 # -- whole robots ------------------------------------------------------------------------------------------------------
-def test_robot_with_arguments(tmp_path: Path) -> None:
+def test_xacro_robot_takes_arguments(tmp_path: Path) -> None:
     text = robot(
         """<xacro:arg name="wheels" default="2"/><xacro:property name="n" value="$(arg wheels)"/>
         <xacro:macro name="wheel" params="i"><xacro:if value="${i > 0}"><link name="w${i}"><inertial>
@@ -394,7 +394,7 @@ def test_robot_with_arguments(tmp_path: Path) -> None:
     assert [str(finding) for finding in load_model(file).findings] == [f"{file}:6: <oops> in <robot> is not understood"]
 
 
-def test_parts_only() -> None:
+def test_xacro_file_of_macros_only_is_refused() -> None:
     with pytest.raises(DescriptionError, match="no robot, only parts"):
         load_model(robot('<xacro:macro name="m" params=""><link name="a"/></xacro:macro>'))
 
@@ -410,11 +410,11 @@ def test_parts_only() -> None:
         ("any(x > 2 for x in [1, 2, 3])", True),
     ],
 )
-def test_more_expressions(text: str, expected: object) -> None:
+def test_further_expressions_have_their_values(text: str, expected: object) -> None:
     assert value(text) == expected
 
 
-def test_root_may_use_an_argument_declared_below() -> None:
+def test_root_can_use_arguments_declared_below() -> None:
     """Universal Robots name their robots so; xacro itself wants the argument given."""
     text = """<robot xmlns:xacro="http://www.ros.org/wiki/xacro" name="$(arg name)">
       <xacro:arg name="name" default="arm"/><link name="a"/></robot>"""
@@ -424,13 +424,13 @@ def test_root_may_use_an_argument_declared_below() -> None:
         load_model(text.replace('<xacro:arg name="name" default="arm"/>', ""))
 
 
-def test_eval_knows_arguments_and_functions() -> None:
+def test_eval_substitution_has_arguments_and_functions() -> None:
     inside = """<xacro:arg name="n" default="3"/><xacro:arg name="kind" default="big"/>
       <x v="$(eval n * 2)"/><x v="$(eval arg('kind') == 'big' and (n + (1)) > 3)"/><x v="$(anon cam)"/>"""
     assert values(inside) == ["6", "True", "cam_anonymous"]
 
 
-def test_old_tags_without_prefix_are_taken_and_said() -> None:
+def test_tags_without_prefix_are_read_with_a_finding() -> None:
     text = """<robot xmlns:xacro="http://www.ros.org/wiki/xacro" name="r"><property name="h" value="0.25"/>
       <property name="" value="1"/>
       <macro name="leg" params="n"><link name="leg_${n}"><visual><geometry><sphere radius="${h}"/></geometry></visual>
@@ -440,13 +440,13 @@ def test_old_tags_without_prefix_are_taken_and_said() -> None:
     assert sum("present xacro wants the prefix" in found.what for found in model.findings) == 3
 
 
-def test_a_lone_quote_is_a_default() -> None:
+def test_single_quote_is_a_default() -> None:
     quotes = "'" * 3
     inside = f'<xacro:macro name="m" params="a:={quotes} b:=2"><x v="${{b}}"/></xacro:macro><xacro:m/>'
     assert values(inside) == ["2"]
 
 
-def test_brackets_without_end_are_no_hang(tmp_path: Path) -> None:
+def test_unclosed_brackets_end_in_an_error(tmp_path: Path) -> None:
     (tmp_path / "deep.yaml").write_text("[" * 100_000)
     (tmp_path / "r.xacro").write_text(
         """<robot xmlns:xacro="http://www.ros.org/wiki/xacro" name="r"><xacro:property name="p"

@@ -36,7 +36,7 @@ LAUGHS = "".join(f'<!ENTITY l{i} "{f"&l{i - 1};" * 10 if i else "lol"}">' for i 
         ("<!-- not closed", "unclosed token"),
     ],
 )
-def test_refused(text: str, said: str) -> None:
+def test_faulty_xml_is_refused(text: str, said: str) -> None:
     with pytest.raises(DescriptionError, match="<text>") as caught:
         parse(text)
     assert said in str(caught.value)
@@ -53,24 +53,24 @@ def test_refused(text: str, said: str) -> None:
         ("<a>salt & pepper<b/></a>", "'&' that starts no entity", 1),
     ],
 )
-def test_tolerated_and_said(text: str, said: str, line: int) -> None:
+def test_tolerated_xml_faults_are_findings(text: str, said: str, line: int) -> None:
     root, findings = parse(text, "f.sdf")
     assert root.child("b") is not None
     assert [(finding.what, finding.line, finding.file) for finding in findings] == [(said, line, "f.sdf")]
     assert str(findings[0]) == f"f.sdf:{line}: {said}"
 
 
-def test_whitespace_before_the_declaration_is_nothing() -> None:
+def test_whitespace_before_the_xml_declaration_is_ignored() -> None:
     assert parse("\n <?xml version='1.0'?><a/>")[1] == ()
 
 
-def test_text_of_every_kind() -> None:
+def test_xml_text_of_every_kind_is_read() -> None:
     root, findings = parse("<a>1 &lt; 2 &amp; &#65;<b/><![CDATA[ <&-- ]]></a>")
     assert root.text == "1 < 2 & A <&-- "
     assert findings == ()
 
 
-def test_encodings() -> None:
+def test_xml_encodings_are_read() -> None:
     for encoding in ("utf-8", "utf-8-sig", "utf-16", "iso-8859-1", "windows-1252"):
         name = "utf-16" if encoding == "utf-16" else encoding.removesuffix("-sig")
         data = f"<?xml version='1.0' encoding='{name}'?><a n='é'/>".encode(encoding)
@@ -111,7 +111,7 @@ def written(node: Node) -> str:
 
 
 @given(trees())
-def test_what_is_written_is_read(tree: Node) -> None:
+def test_written_xml_is_read_back_unchanged(tree: Node) -> None:
     text = written(tree)
     read = parse(text)[0]
     for a, b in zip(tree.walk(), read.walk(), strict=True):
@@ -120,7 +120,7 @@ def test_what_is_written_is_read(tree: Node) -> None:
         assert re.match(f"[^\n]*<{b.tag}", text.split("\n")[b.line - 1])  # its line holds its tag
 
 
-def test_cost_grows_with_length_only() -> None:
+def test_xml_reading_cost_grows_linearly() -> None:
     """Openings that never close must not be searched for again and again."""
     for piece in ("<!--", "<![CDATA[", "<?xml ", "&"):
         with pytest.raises(DescriptionError):

@@ -21,7 +21,7 @@ def measured(folder: Path) -> tuple[dict[str, float | None], Measured]:
     return {figure.name: figure.value for figure in found.figures}, found
 
 
-def test_a_folder(tmp_path: Path) -> None:
+def test_benchmark_counts_files_of_a_folder(tmp_path: Path) -> None:
     for name, text in {
         "good.urdf": GOOD,
         "wrong.urdf": WRONG,
@@ -48,7 +48,7 @@ def test_a_folder(tmp_path: Path) -> None:
     assert any(line.startswith("refused: wrong.urdf: link 'a' has an inertia") for line in found.details)
 
 
-def test_differences_are_found(tmp_path: Path) -> None:
+def test_benchmark_finds_differences(tmp_path: Path) -> None:
     """A reference that says otherwise is a missed figure and a line, not a success."""
     (tmp_path / "good.urdf").write_text(GOOD)
     wrong = {"good.urdf": {"rc": 0, "urdf_links": 3, "urdf_mass": 2.5, "links": 2, "joints": 2, "sensors": 1}}

@@ -35,14 +35,14 @@ def own_mass(sim: Simulation, name: str) -> float:
     return float(sum(sim.model.body_mass[body] for body in sim.placement(name).bodies))
 
 
-def test_masses_are_those_of_the_description() -> None:
+def test_compiled_masses_are_those_of_the_description() -> None:
     sim = Simulation(world(ground(), *room()))
     sim.add(rover(), "rover")
     assert own_mass(sim, "rover") == pytest.approx(rover().mass, rel=1e-12)
     assert sim.model.body_mass.sum() == pytest.approx(rover().mass, rel=1e-12)
 
 
-def test_inertia_in_any_frame_keeps_its_principal_values_and_axes() -> None:
+def test_inertia_in_any_frame_keeps_principal_moments_and_axes() -> None:
     turned = at(0.1, -0.2, 0.3, 0.4, -0.5, 0.6)
     inertia = (0.05, 0.06, 0.07, 0.004, -0.003, 0.002)
     model = Model("m", (Link("l", I, Inertial(2.0, turned, inertia)),))
@@ -73,7 +73,7 @@ def massless_chain(leaf_mass: float | None) -> Model:
     )
 
 
-def test_a_massless_link_between_joints_borrows_and_the_total_stays() -> None:
+def test_massless_link_between_joints_borrows_mass_from_neighbors() -> None:
     sim = Simulation(world())
     sim.add(massless_chain(0.5), "m")
     assert own_mass(sim, "m") == pytest.approx(1.5, rel=1e-12)
@@ -81,7 +81,7 @@ def test_a_massless_link_between_joints_borrows_and_the_total_stays() -> None:
     sim.step(100)
 
 
-def test_massless_links_at_the_end_are_held_and_it_is_said() -> None:
+def test_massless_end_links_are_fixed_with_a_finding() -> None:
     sim = Simulation(world())
     sim.add(massless_chain(None), "m")
     assert own_mass(sim, "m") == pytest.approx(1.0, rel=1e-12)
@@ -90,7 +90,7 @@ def test_massless_links_at_the_end_are_held_and_it_is_said() -> None:
     assert any("tip" in note for note in sim.notes)
 
 
-def test_links_keep_their_names_and_poses() -> None:
+def test_compiled_links_keep_names_and_poses() -> None:
     sim = Simulation(world(ground()))
     T = at(1, 2, 3, 0.1, 0.2, 0.3)
     sim.add(rover(), "rover", T)
@@ -101,7 +101,7 @@ def test_links_keep_their_names_and_poses() -> None:
     assert sim.truth("rover").T_world_base.almost_equal(T, 1e-9)
 
 
-def test_static_models_share_bodies_a_cell_but_keep_their_names() -> None:
+def test_static_models_share_bodies_per_cell_and_keep_names() -> None:
     boxes = [static_box(f"box{i}", (0.2, 0.2, 0.2), at(0.5 * i, 0, 0.1)) for i in range(40)]
     sim = Simulation(world(ground(), *boxes))
     assert sim.model.nbody < 15
@@ -109,7 +109,7 @@ def test_static_models_share_bodies_a_cell_but_keep_their_names() -> None:
     assert sim.truth("box7").T_world_base.x == pytest.approx(3.5)
 
 
-def test_shapes_seen_and_touched_are_in_their_groups() -> None:
+def test_visual_and_collision_geoms_are_in_their_groups() -> None:
     only_seen = Model("sign", (replace(static_box("s", (1, 1, 1), I).model.links[0], collisions=()),), static=True)
     sim = Simulation(world(static_box("wall", (1, 1, 1), I), Placed("sign", only_seen, I)))
     assert sim.model.ngeom == 2  # physics leaves out what is only drawn
@@ -120,14 +120,14 @@ def test_shapes_seen_and_touched_are_in_their_groups() -> None:
     assert model.geom("sign::link::visual v").conaffinity == 0
 
 
-def test_the_slippery_surface_decides() -> None:
+def test_contact_friction_is_that_of_the_slicker_surface() -> None:
     slippery, rough = (contact_of(Surface(friction=mu), 0.005) for mu in (0.1, 0.9))
     assert slippery.priority > rough.priority
     assert contact_of(Surface(friction=0.0), 0.005).dimensions == 1
     assert contact_of(Surface(friction=1e5), 0.005).friction[0] == MAX_FRICTION
 
 
-def test_links_of_one_model_do_not_collide_unless_asked() -> None:
+def test_links_of_one_model_collide_only_with_self_collide() -> None:
     def two(collide: bool) -> Model:
         shape = (Collision("c", Box((0.4, 0.4, 0.4)), I),)
         inertial = Inertial(1.0, I, box_inertia(1.0, (0.4, 0.4, 0.4)))
@@ -147,7 +147,7 @@ def test_links_of_one_model_do_not_collide_unless_asked() -> None:
         assert (sim.data.ncon > 0) is collide  # a and c; neighbours never
 
 
-def test_joint_types_give_their_degrees_of_freedom() -> None:
+def test_joint_types_have_their_degrees_of_freedom() -> None:
     expected = {
         "fixed": 0,
         "revolute": 1,
@@ -171,7 +171,7 @@ def test_joint_types_give_their_degrees_of_freedom() -> None:
         sim.step(5)
 
 
-def test_limits_and_mimics_hold() -> None:
+def test_joint_limits_and_mimics_hold() -> None:
     inertial = Inertial(1.0, at(x=0.2), (0.01, 0.01, 0.01, 0, 0, 0))
     links = (Link("a", at(x=0.1), inertial), Link("b", at(x=0.1, y=1.0), inertial))
     joints = (
@@ -193,14 +193,14 @@ def test_every_shape_compiles() -> None:
     assert sim.model.ngeom == len(shapes)
 
 
-def test_a_missing_mesh_becomes_a_marked_box_and_a_note() -> None:
+def test_missing_mesh_becomes_a_marked_box_with_a_finding() -> None:
     link = Link("l", I, collisions=(Collision("c", Mesh("model://lost/mesh.dae", None), I),))
     sim = Simulation(world(Placed("m", Model("m", (link,), static=True), I)))
     assert any("model://lost/mesh.dae" in note for note in sim.notes)
     assert sim.model.geom("m::l::c").type == int(mujoco.mjtGeom.mjGEOM_BOX)
 
 
-def test_rings_and_two_parents_are_refused() -> None:
+def test_cycles_and_second_parents_are_refused() -> None:
     links = (Link("a", I), Link("b", I))
     there = Joint("j1", "revolute", "a", "b", I, I)
     back = Joint("j2", "revolute", "b", "a", I, I)
@@ -210,7 +210,7 @@ def test_rings_and_two_parents_are_refused() -> None:
             Simulation(world()).add(Model("m", links, joints), "m")
 
 
-def test_gravity_can_be_off_for_a_link() -> None:
+def test_gravity_can_be_disabled_for_a_link() -> None:
     model = free_box()
     floating = replace(model, links=(replace(model.links[0], gravity=False),))
     sim = Simulation(world())
@@ -219,7 +219,7 @@ def test_gravity_can_be_off_for_a_link() -> None:
     assert sim.truth("crate").T_world_base.z == pytest.approx(1.0, abs=1e-9)
 
 
-def test_the_scene_is_posed_like_the_physics() -> None:
+def test_visual_scene_has_the_poses_of_the_physics() -> None:
     sim = Simulation(world(ground(), *room()))
     sim.add(rover(), "rover", at(1, 1, 0.5, 0.1, 0.2, 0.3))
     sim.step(50)

@@ -80,7 +80,7 @@ def apart(sim: Simulation, start: SE3) -> SE3:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_only_the_joint_s_own_directions_are_free(kind: str) -> None:
+def test_loop_joint_frees_only_its_own_directions(kind: str) -> None:
     sim = pair(kind)
     assert not sim.notes
     start = pose(sim, "a").inverse() @ pose(sim, "b")
@@ -98,7 +98,7 @@ def test_only_the_joint_s_own_directions_are_free(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_momentum_and_energy_are_kept(kind: str) -> None:
+def test_loop_joints_conserve_momentum_and_energy(kind: str) -> None:
     sim = pair(kind)
     rng = np.random.default_rng(2)
     for name in "ab":
@@ -122,7 +122,7 @@ def test_momentum_and_energy_are_kept(kind: str) -> None:
     assert energy_after == pytest.approx(energy_before, rel=0.01)
 
 
-def test_a_joint_to_the_world_has_its_limits_damping_and_friction() -> None:
+def test_world_joint_has_its_limits_damping_and_friction() -> None:
     inside = "<limit><lower>-0.1</lower><upper>0.2</upper></limit><dynamics><damping>4</damping></dynamics>"
     sim = pair("prismatic", inside, parent="world")
     start = pose(sim, "b")
@@ -138,7 +138,7 @@ def test_a_joint_to_the_world_has_its_limits_damping_and_friction() -> None:
     assert np.linalg.norm(pose(rough, "b").xyz - start.xyz) < 1e-3
 
 
-def test_a_gearbox_couples_the_joints_of_two_models() -> None:
+def test_gearbox_couples_joints_of_two_models() -> None:
     wheels = "".join(
         f'<model name="{name}"><pose>{x} 0 1 0 0 0</pose><link name="link">{INERTIAL.format(mass=1)}</link>'
         '<joint name="axle" type="revolute"><parent>world</parent><child>link</child>'
@@ -183,7 +183,7 @@ def crank(closing: str = "") -> Model:
     )
 
 
-def test_a_crank_drives_its_piston() -> None:
+def test_crank_drives_its_piston() -> None:
     """x = r cos(a) + sqrt(l² - r² sin²(a)), and the slide tells its position like any joint."""
     made = crank()
     assert [one.name for one in made.closures] == ["s"]
@@ -204,7 +204,7 @@ def test_a_crank_drives_its_piston() -> None:
     assert a > 5.5
 
 
-def test_a_motor_on_the_joint_that_closes_the_loop() -> None:
+def test_motor_on_a_loop_joint_drives_the_loop() -> None:
     sim = Simulation(world(gravity=0.0), timestep=0.001)
     sim.add(crank("<limit><lower>-0.15</lower><upper>0</upper></limit>"), "m", at())
     places = {one.name: one for one in sim.placement("m").joints}
@@ -221,7 +221,7 @@ def test_a_motor_on_the_joint_that_closes_the_loop() -> None:
 
 
 @pytest.mark.parametrize("start", [0.4, -1.1])
-def test_a_loop_is_closed_where_one_joint_starts_elsewhere(start: float) -> None:
+def test_loop_closes_from_an_offset_initial_position(start: float) -> None:
     """Only the crank's start is stated: rod, piston and slide go where the closed forms say, and nothing jerks."""
     made = replace(crank(), interfaces=(JointInterface("a", (("position", -3.0, 3.0),), (), (("position", start),)),))
     sim = Simulation(world(gravity=0.0), timestep=0.001)

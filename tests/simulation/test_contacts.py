@@ -10,7 +10,7 @@ from roboyard.hardware import JointCommand
 from roboyard.simulation import Simulation
 
 
-def test_standing_on_the_ground_is_no_episode() -> None:
+def test_standing_on_the_ground_is_no_contact_episode() -> None:
     floor = static_box("floor_tiles", (10, 10, 0.1), at(z=-0.05))
     for base in (ground(), floor):
         sim = Simulation(world(base))
@@ -20,7 +20,7 @@ def test_standing_on_the_ground_is_no_episode() -> None:
         assert sim.truth("rover").contacts
 
 
-def test_a_tap_of_a_few_steps_is_one_episode() -> None:
+def test_short_tap_is_one_contact_episode() -> None:
     sim = Simulation(world(gravity=0.0), timestep=0.001)
     sim.add(free_ball("ball", restitution=0.9), "ball")
     post = static_box("post", (0.2, 0.2, 0.2), at())
@@ -34,7 +34,7 @@ def test_a_tap_of_a_few_steps_is_one_episode() -> None:
     assert episode.start_ns * 1e-9 == pytest.approx(0.3 / 3.0, abs=0.004)
 
 
-def test_two_taps_far_apart_are_two_and_close_together_one() -> None:
+def test_taps_far_apart_are_two_episodes_and_close_ones_one() -> None:
     sim = Simulation(world(gravity=0.0))
     sim.add(free_ball("ball"), "ball")
     sim.add(static_box("post", (0.2, 0.2, 0.2), at()).model, "post", at(0.5))
@@ -56,7 +56,7 @@ def test_two_taps_far_apart_are_two_and_close_together_one() -> None:
     assert len(sim.contact_episodes("ball")) == 2
 
 
-def test_both_robots_of_a_collision_count_it() -> None:
+def test_collision_counts_for_both_robots() -> None:
     sim = Simulation(world(ground()))
     sim.add(rover("a"), "a", at(z=RIDE_HEIGHT))
     sim.add(rover("b"), "b", at(1.0, 0, RIDE_HEIGHT))
@@ -67,7 +67,7 @@ def test_both_robots_of_a_collision_count_it() -> None:
     assert {episode.other for episode in sim.contact_episodes("b")} == {"a"}
 
 
-def test_episodes_survive_models_coming_and_going() -> None:
+def test_contact_episodes_survive_added_and_removed_models() -> None:
     sim = Simulation(world(ground()))
     sim.add(static_box("table", (1, 1, 0.5), at()).model, "table", at(z=0.25))
     sim.add(free_box(), "crate", at(z=0.61))
@@ -83,7 +83,7 @@ def test_episodes_survive_models_coming_and_going() -> None:
     assert sim.contact_episodes("nothing" if False else None)
 
 
-def test_many_episodes_fit() -> None:
+def test_contact_table_holds_many_episodes() -> None:
     sim = Simulation(world(ground()))
     for i in range(12):
         sim.add(free_ball(f"ball{i}", restitution=0.8), f"ball{i}", at(0.05 * (i % 2), 0.0, 0.3 + 0.25 * i))
@@ -91,7 +91,7 @@ def test_many_episodes_fit() -> None:
     assert len(sim.contact_episodes()) > 20
 
 
-def test_a_contact_sensor_feels_the_weight() -> None:
+def test_contact_sensor_measures_the_weight() -> None:
     bumper = Sensor("bumper", "contact", "body", I, 50.0, "bumper", "body", ContactSpec(("box",)))
     sim = Simulation(world(ground()))
     sim.add(free_box(mass=5.0, sensors=(bumper,)), "crate", at(z=0.1))
@@ -105,7 +105,7 @@ def test_a_contact_sensor_feels_the_weight() -> None:
 
 
 @pytest.mark.parametrize("ask", [False, True])
-def test_an_arm_does_not_touch_the_base_that_it_stands_on(ask: bool) -> None:
+def test_arm_does_not_touch_its_own_base(ask: bool) -> None:
     """The base is fast to the world; its arm turns right through it, and so does one that asks for contact: neighbours
     at a joint never touch."""
     block, rod = Box((0.2, 0.2, 0.2)), Box((0.5, 0.04, 0.04))
@@ -122,7 +122,7 @@ def test_an_arm_does_not_touch_the_base_that_it_stands_on(ask: bool) -> None:
     assert sim.data.ncon == 0
 
 
-def test_the_shapes_that_touch_are_told_whatever_touched_first() -> None:
+def test_contact_reports_its_shapes_in_either_order() -> None:
     """A box that came against one part of something and lies on another afterwards is told of with that."""
     parts = Collision("floor", Box((2.0, 2.0, 0.1)), I), Collision("post", Box((0.02, 0.02, 0.3)), at(z=0.2))
     sim = Simulation(world())

@@ -53,7 +53,7 @@ def test_friction_is_the_optimum_within_its_limit(given_case: tuple[int, int]) -
 
 
 @given(CASES)
-def test_the_derivative_is_the_forces_own(given_case: tuple[int, int]) -> None:
+def test_friction_derivative_agrees_with_finite_differences(given_case: tuple[int, int]) -> None:
     residual, *rest = case(*given_case)
     zone, _, bend = force_of(residual, *rest)
     for i in range(len(residual)):
@@ -67,7 +67,7 @@ def test_the_derivative_is_the_forces_own(given_case: tuple[int, int]) -> None:
 
 
 @given(CASES)
-def test_without_a_normal_force_there_is_no_friction(given_case: tuple[int, int]) -> None:
+def test_friction_is_zero_without_normal_force(given_case: tuple[int, int]) -> None:
     residual, stiffness, friction, _ = case(*given_case)
     zone, force, _ = force_of(residual, stiffness, friction, 0.0)
     assert zone == APART
@@ -94,13 +94,13 @@ def drift(first: float, second: float, direction: tuple[float, float, float] | N
         (0.02, 0.02, None, (0.05, 0.1)),
     ],
 )
-def test_four_corners_yield_along_their_directions(
+def test_contact_corners_slip_along_their_directions(
     first: float, second: float, direction: tuple[float, float, float] | None, expected: tuple[float, float]
 ) -> None:
     np.testing.assert_allclose(drift(first, second, direction), expected, atol=1e-3)
 
 
-def test_a_rover_whose_wheels_slip_sideways_still_stands_and_repeats() -> None:
+def test_rover_with_wheel_slip_stands_and_repeats() -> None:
     """Gazebo's skid-steered examples: 0.035 along the axle.  It turns with less torque, rests as deep, and repeats."""
     surface = Surface(friction=1.0, direction1=(0.0, 0.0, 1.0), slip=(0.035, 0.0))
     ends = []

@@ -23,7 +23,7 @@ def build(spec: EncoderSpec, seed: int = 0) -> Simulation:
 
 
 @pytest.mark.parametrize("resolution", [12, 1000, 4096])
-def test_positions_are_whole_counts_just_passed(resolution: int) -> None:
+def test_encoder_positions_are_the_last_whole_counts(resolution: int) -> None:
     sim = build(EncoderSpec((), resolution))
     counted, true = sim.hardware("rover").read().position, sim.data.qpos[7:11]
     step = 2 * math.pi / resolution
@@ -31,7 +31,7 @@ def test_positions_are_whole_counts_just_passed(resolution: int) -> None:
     assert ((true - counted >= -1e-12) & (true - counted < step)).all()
 
 
-def test_only_named_joints_are_counted() -> None:
+def test_encoder_counts_only_named_joints() -> None:
     sim = build(EncoderSpec(("fl_joint",), 12))
     counted, true = sim.hardware("rover").read().position, sim.data.qpos[7:11]
     assert counted[0] != true[0]
@@ -40,7 +40,7 @@ def test_only_named_joints_are_counted() -> None:
         build(EncoderSpec(("lidar_joint",)))
 
 
-def test_velocity_noise_and_one_reading_an_instant() -> None:
+def test_encoder_velocity_noise_is_drawn_once_per_instant() -> None:
     sim = build(EncoderSpec((), 0, Noise(stddev=0.1)), seed=2)
     hardware, errors = sim.hardware("rover"), []
     for _ in range(500):

@@ -30,7 +30,7 @@ def driving(speed: float = 5.0) -> Simulation:
 
 
 @pytest.mark.parametrize(("mu", "yaw"), [(0.15, 0.3), (0.4, 0.0)])
-def test_a_box_on_a_slippery_patch_stops_after_v2_over_2_mu_g(mu: float, yaw: float) -> None:
+def test_box_on_friction_patch_stops_after_v2_over_2_mu_g(mu: float, yaw: float) -> None:
     sim = Simulation(world(ground()))
     sim.add(free_box(mu=0.8), "crate", at(z=0.1))
     sim.faults.begin("ice", GroundFault(Patch(1.0, 0.0, yaw, 20.0, 4.0, mu)))
@@ -42,7 +42,7 @@ def test_a_box_on_a_slippery_patch_stops_after_v2_over_2_mu_g(mu: float, yaw: fl
     assert sim.truth("crate").T_world_base.x - start == pytest.approx(4.0 / (2.0 * mu * G), rel=0.01)
 
 
-def test_a_patch_ends_where_it_ends() -> None:
+def test_friction_patch_acts_only_within_its_bounds() -> None:
     """On the patch it loses mu g t of its speed, behind it the ground holds: energy is lost as two parts of the way."""
     sim = Simulation(world(ground()))
     sim.add(free_box(mu=0.5, size=(0.1, 0.1, 0.1)), "crate", at(z=0.05))
@@ -57,7 +57,7 @@ def test_a_patch_ends_where_it_ends() -> None:
     assert sim.truth("crate").T_world_base.x == pytest.approx(way, abs=0.05)  # its two edges do not leave at once
 
 
-def test_a_patch_is_never_stickier_than_what_stands_on_it() -> None:
+def test_friction_patch_never_raises_friction() -> None:
     ways = []
     for friction in (None, 5.0):
         sim = Simulation(world(ground(mu=0.3)))
@@ -71,7 +71,7 @@ def test_a_patch_is_never_stickier_than_what_stands_on_it() -> None:
 
 
 @pytest.mark.parametrize("yaw", [0.0, 0.7])
-def test_what_lies_on_a_belt_reaches_its_speed_after_v_over_mu_g(yaw: float) -> None:
+def test_object_on_belt_reaches_its_speed_after_v_over_mu_g(yaw: float) -> None:
     mu, speed = 0.5, 1.0
     sim = Simulation(world(ground(), static_box("belt", (10.0, 1.0, 0.2), at(z=0.1, yaw=yaw), mu=mu)))
     sim.add(free_box(mu=0.6), "crate", at(z=0.3))
@@ -92,7 +92,7 @@ def test_what_lies_on_a_belt_reaches_its_speed_after_v_over_mu_g(yaw: float) -> 
     assert np.linalg.norm(sim.truth("crate").linear_velocity) < 1e-3
 
 
-def test_a_blocked_wheel_stands_where_it_was_and_turns_again() -> None:
+def test_blocked_wheel_holds_its_angle_until_the_fault_ends() -> None:
     sim = driving()
     before = sim.hardware("rover").read().position[0]
     sim.faults.begin("stone", JointFault("rover", sim.hardware("rover").joint_names[0], "blocked"))
@@ -108,7 +108,7 @@ def test_a_blocked_wheel_stands_where_it_was_and_turns_again() -> None:
     assert sim.hardware("rover").read().velocity[0] == pytest.approx(5.0, rel=0.05)
 
 
-def test_a_weak_motor_gives_its_share_of_the_effort() -> None:
+def test_weak_motor_gives_its_fraction_of_the_effort() -> None:
     sim = driving(0.0)
     joints = sim.hardware("rover").joint_names
     sim.faults.begin("weak", JointFault("rover", joints[1], "weak", 0.2))
@@ -119,7 +119,7 @@ def test_a_weak_motor_gives_its_share_of_the_effort() -> None:
     assert effort[1] == pytest.approx(2.0)
 
 
-def test_without_power_the_rover_rolls_out_and_says_nothing() -> None:
+def test_rover_without_power_rolls_out_and_publishes_nothing() -> None:
     sim = driving()
     sim.faults.begin("battery", PowerFault("rover"))
     speed = sim.truth("rover").linear_velocity[0]
@@ -135,7 +135,7 @@ def test_without_power_the_rover_rolls_out_and_says_nothing() -> None:
     assert sim.truth("rover").linear_velocity[0] == pytest.approx(0.5, rel=0.05)
 
 
-def test_a_stuck_sensor_repeats_itself_with_fresh_stamps() -> None:
+def test_stuck_sensor_repeats_values_with_new_stamps() -> None:
     sim = driving()
     unit = sim.sensors("rover")[0]
     held = unit.read()
@@ -146,7 +146,7 @@ def test_a_stuck_sensor_repeats_itself_with_fresh_stamps() -> None:
     assert np.array_equal(reading.linear_acceleration, held.linear_acceleration)
 
 
-def test_a_late_sensor_gives_what_was_true_then() -> None:
+def test_delayed_sensor_gives_values_of_its_stamp() -> None:
     sim = driving()
     unit = sim.sensors("rover")[0]
     sim.faults.begin("queue", SensorFault("rover", "imu", "delayed", 0.02))
@@ -161,7 +161,7 @@ def test_a_late_sensor_gives_what_was_true_then() -> None:
         sim.step(2)
 
 
-def test_noise_has_the_deviation_that_was_asked_for() -> None:
+def test_noise_fault_has_the_requested_deviation() -> None:
     sim = driving(0.0)
     unit = sim.sensors("rover")[0]
     sim.faults.begin("noise", SensorFault("rover", "imu", "noisy", 0.5))
@@ -205,7 +205,7 @@ def seen(sim: Simulation) -> list[bytes]:
     return found
 
 
-def test_a_state_in_the_midst_of_faults_goes_on_bit_by_bit() -> None:
+def test_state_saved_during_faults_continues_bit_for_bit() -> None:
     sim = driving()
     begin_all(sim)
     for _ in range(3):
@@ -219,7 +219,7 @@ def test_a_state_in_the_midst_of_faults_goes_on_bit_by_bit() -> None:
     assert again.faults.active.keys() == sim.faults.active.keys()
 
 
-def test_what_ends_leaves_no_trace_and_models_may_come_meanwhile() -> None:
+def test_ended_faults_leave_no_trace_when_models_are_added() -> None:
     sim = driving()
     sound = {name: getattr(sim.model, name).copy() for name in ("jnt_range", "jnt_limited", "actuator_forcerange")}
     floats = sim.servos.floats[:, 5].copy()
@@ -237,7 +237,7 @@ def test_what_ends_leaves_no_trace_and_models_may_come_meanwhile() -> None:
     sim.faults.end("never begun")
 
 
-def test_what_cannot_fail_is_refused_with_the_choices() -> None:
+def test_invalid_faults_are_refused_with_the_choices() -> None:
     sim = driving()
     for fault, error, text in (
         (SensorFault("rovre", "imu", "silent"), UnknownNameError, "rovre"),
@@ -260,7 +260,7 @@ DELAYS = (0.0137, 0.033, 0.25)
 
 
 @pytest.mark.parametrize("delay", DELAYS)
-def test_a_late_encoder_shows_what_it_showed_exactly_then(delay: float) -> None:
+def test_delayed_encoder_repeats_its_earlier_counts(delay: float) -> None:
     """Whatever the times are at which somebody looks: beside it, a twin that is looked at in every step."""
     sim, twin = driving(), driving()
     sim.faults.begin("queue", SensorFault("rover", sim.sensors("rover")[1].sensor.name, "delayed", delay))

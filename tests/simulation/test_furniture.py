@@ -35,7 +35,7 @@ def moving(name: str, start: float = 0.0) -> tuple[Bus, Simulation, FurnitureNod
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_files_are_read_without_a_finding_and_stand(name: str) -> None:
+def test_furniture_models_load_without_findings_and_rest(name: str) -> None:
     model = load_model(FOLDER / f"{name}.sdf")
     assert model.findings == ()
     assert furniture_of(model) is not None
@@ -47,7 +47,7 @@ def test_the_files_are_read_without_a_finding_and_stand(name: str) -> None:
     assert sim.notes == ()
 
 
-def test_a_parcel_on_the_conveyor_reaches_its_speed_and_falls_off_its_end() -> None:
+def test_parcel_reaches_belt_speed_and_falls_off_the_end() -> None:
     bus, sim, node = moving("conveyor", start=0.5)
     sim.add(free_box("parcel", (0.2, 0.2, 0.2), 1.0, mu=0.5), "parcel", at(-0.8, 0.0, 0.4))
     bus.executor.run_for(0.5)
@@ -64,7 +64,7 @@ def test_a_parcel_on_the_conveyor_reaches_its_speed_and_falls_off_its_end() -> N
 
 
 @pytest.mark.parametrize(("name", "seconds"), [("door", 1.5708 / 0.8), ("sliding_door", 1.0 / 0.6)])
-def test_a_door_opens_and_closes_as_fast_as_it_says(name: str, seconds: float) -> None:
+def test_sliding_door_opens_and_closes_at_its_speed(name: str, seconds: float) -> None:
     bus, _, node = moving(name)
     told: list[tuple[float, float]] = []
     bus.tap(lambda t, m, n, time_ns: told.append((time_ns * 1e-9, m.data)) if t.name == f"/{name}/state" else None)
@@ -87,7 +87,7 @@ def test_a_door_opens_and_closes_as_fast_as_it_says(name: str, seconds: float) -
     assert node.command == 0.0
 
 
-def test_the_swinging_leaf_is_where_its_hinge_says() -> None:
+def test_swing_door_leaf_moves_about_its_hinge() -> None:
     bus, sim, node = moving("door", start=1.0)
     sim.add(free_box("crate", (0.3, 0.3, 0.3), 2.0, mu=0.3), "crate", at(-0.3, -0.3, 0.15))  # behind: not in the way
     sim.add(free_box("other", (0.2, 0.2, 0.2), 1.0, mu=0.3), "other", at(0.3, 0.1, 0.1))  # where the leaf passes
@@ -97,7 +97,7 @@ def test_the_swinging_leaf_is_where_its_hinge_says() -> None:
     assert node.setpoint == pytest.approx(1.0)
 
 
-def test_a_door_that_is_held_does_not_open_and_opens_again() -> None:
+def test_locked_door_stays_closed_until_unlocked() -> None:
     from roboyard.simulation.faults import JointFault
 
     bus, sim, node = moving("door")
@@ -111,7 +111,7 @@ def test_a_door_that_is_held_does_not_open_and_opens_again() -> None:
 
 
 @pytest.mark.parametrize("radius", [0.25, 0.45])
-def test_what_lies_on_the_turntable_slides_off_when_omega2_r_is_mu_g(radius: float) -> None:
+def test_object_slides_off_turntable_at_omega2_r_equal_mu_g(radius: float) -> None:
     mu = 0.3
     sim = Simulation(world(ground()))
     sim.add(load_model(FOLDER / "turntable.sdf"), "table")
@@ -152,7 +152,7 @@ MODEL = """<sdf version="1.10"><model name="m"><static>true</static><link name="
         ("roboyard::Door", "<joint>hinge</joint>", "none is there"),
     ],
 )
-def test_plugins_that_say_what_cannot_be_are_refused(name: str, inside: str, message: str) -> None:
+def test_invalid_furniture_plugins_are_refused(name: str, inside: str, message: str) -> None:
     model = load_model(MODEL.format(name=name, inside=inside))
     with pytest.raises(DescriptionError) as caught:
         furniture_of(model)

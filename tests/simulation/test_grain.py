@@ -43,20 +43,20 @@ def slid(model: Model, floor: Placed, push: tuple[float, float], T: SE3 = at(z=0
     return sim.data.qvel[:2].copy()
 
 
-def test_a_box_glides_along_one_axis_and_is_braked_along_the_other() -> None:
+def test_box_slides_along_one_axis_and_brakes_along_the_other() -> None:
     crate = with_surface(free_box(), SKATE)
     assert slid(crate, ground(0.5), (1.0, 1.0)) == pytest.approx([1.0 - 0.5 * 9.8 * 0.1, 1.0], abs=0.015)  # a step late
 
 
 @pytest.mark.parametrize("yaw", [0.4, -1.3, 2.5])
-def test_the_direction_turns_with_the_body(yaw: float) -> None:
+def test_friction_direction_turns_with_the_body(yaw: float) -> None:
     crate = with_surface(free_box(), SKATE)
     turn = np.array([[math.cos(yaw), -math.sin(yaw)], [math.sin(yaw), math.cos(yaw)]])
     found = slid(crate, ground(), tuple(turn @ (1.2, 1.0)), at(z=0.1, yaw=yaw))
     np.testing.assert_allclose(turn.T @ found, slid(crate, ground(), (1.2, 1.0)), atol=1e-3)
 
 
-def test_it_is_the_collisions_own_unless_another_link_is_named() -> None:
+def test_friction_direction_is_in_the_collision_frame_by_default() -> None:
     cube = free_box(size=(0.2, 0.2, 0.2))
     quarter = at(yaw=math.pi / 2)
     own = slid(with_surface(cube, SKATE, quarter), ground(), (1.2, 1.2))
@@ -66,7 +66,7 @@ def test_it_is_the_collisions_own_unless_another_link_is_named() -> None:
     np.testing.assert_allclose(named, plain, atol=1e-3)
 
 
-def test_frames_and_prefixed_names_are_found_and_others_said() -> None:
+def test_friction_frames_are_found_and_unknown_ones_reported() -> None:
     frame = Frame("tilted", "body", at(yaw=math.pi / 2))
     for name, first, notes in (("tilted", 1, 0), ("robot_1/body", 0, 0), ("nothing", 0, 1)):
         crate = replace(with_surface(free_box(), replace(SKATE, direction1_in=name)), frames=(frame,))
@@ -78,7 +78,7 @@ def test_frames_and_prefixed_names_are_found_and_others_said() -> None:
         assert np.argmax(np.abs(sim.running.surfaces.grain[geom, 5:8])) == first
 
 
-def test_the_smaller_coefficient_holds_along_each_direction_and_the_slicker_surface_leads() -> None:
+def test_smaller_friction_holds_along_each_direction() -> None:
     """The plane's x is slick, the box's y: together both are; the plane, with less friction along its first, leads."""
     plane = ground()
     link = plane.model.links[0]
@@ -95,7 +95,7 @@ def test_the_smaller_coefficient_holds_along_each_direction_and_the_slicker_surf
     assert sorted(np.asarray(sim.data.contact.friction)[0, :2]) == pytest.approx([0.05, 0.2])
 
 
-def test_a_slippery_patch_lies_under_rollers_too() -> None:
+def test_friction_patch_acts_under_rollers_too() -> None:
     crate = with_surface(free_box(), replace(SKATE, friction2=0.4))
     sim = Simulation(world(ground()))
     sim.add(crate, "crate", at(z=0.1))
@@ -109,7 +109,7 @@ def test_a_slippery_patch_lies_under_rollers_too() -> None:
     assert sim.data.qvel[0] < 0.1
 
 
-def test_it_costs_nothing_without_and_repeats_to_the_bit_with() -> None:
+def test_anisotropic_friction_is_optional_and_repeats_exactly() -> None:
     sim = Simulation(world(ground()))
     sim.add(free_box(), "crate", at(z=0.1))
     assert sim.running.surfaces.grain.shape[0] == 0
@@ -117,14 +117,14 @@ def test_it_costs_nothing_without_and_repeats_to_the_bit_with() -> None:
     assert first == second
 
 
-def test_two_coefficients_without_a_direction_are_said() -> None:
+def test_second_coefficient_without_direction_is_a_finding() -> None:
     sim = Simulation(world(ground()))
     sim.add(with_surface(free_box(), Surface(friction=1.0, friction2=0.25)), "crate", at(z=0.1))
     assert any("<fdir1>" in note and "mean" in note for note in sim.notes)
     assert sim.data.contact.friction[0][:2].tolist() == [0.5, 0.5]
 
 
-def test_a_mecanum_cart_pushed_by_hand_rolls_along_no_wheels_grip() -> None:
+def test_mecanum_cart_rolls_along_its_rollers() -> None:
     """Wheels let go: friction along each wheel's grip spins it up, and the cart rolls on nearly freely."""
     sim = Simulation(world(ground()))
     sim.add(mecanum_cart(), "cart", at(z=0.1))
@@ -138,7 +138,7 @@ def test_a_mecanum_cart_pushed_by_hand_rolls_along_no_wheels_grip() -> None:
 
 
 @pytest.mark.parametrize("prefix", ["gz", "ignition"])
-def test_files_say_in_whose_frame_and_writers_keep_it(prefix: str) -> None:
+def test_friction_direction_frame_survives_writing(prefix: str) -> None:
     text = f"""<sdf version="1.9"><model name="m" xmlns:{prefix}="http://x"><link name="body"/><link name="wheel">
       <collision name="c"><geometry><sphere><radius>0.1</radius></sphere></geometry><surface><friction><ode><mu>1</mu>
       <mu2>0</mu2><fdir1 {prefix}:expressed_in="body">1 1 0</fdir1></ode></friction></surface></collision></link>

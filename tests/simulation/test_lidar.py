@@ -52,7 +52,7 @@ def room_distance(x: float, y: float, angle: NDArray[np.float64], half: float) -
 
 @given(st.floats(-2.5, 2.5), st.floats(-2.5, 2.5), st.floats(-math.pi, math.pi), st.sampled_from([1, 7, 360, 720]))
 @settings(max_examples=25)
-def test_a_room_is_measured_from_anywhere(x: float, y: float, yaw: float, samples: int) -> None:
+def test_lidar_measures_a_room_from_any_pose(x: float, y: float, yaw: float, samples: int) -> None:
     spec = LidarSpec(samples=samples, angle_min=-2.0, angle_max=2.2)
     sim = Simulation(world(*room(3.0)))
     sim.add(post(spec), "post", at(x, y, 0.5, yaw=yaw))
@@ -63,7 +63,7 @@ def test_a_room_is_measured_from_anywhere(x: float, y: float, yaw: float, sample
 
 
 @pytest.mark.parametrize("sweep", [(-math.pi, math.pi), (0.0, 6.28), (0.0, 2 * math.pi), (-0.5, 0.5), (2.0, 5.0)])
-def test_every_sweep_sees_what_the_engine_sees(sweep: tuple[float, float]) -> None:
+def test_lidar_ranges_agree_with_mujoco_rays(sweep: tuple[float, float]) -> None:
     rng = np.random.default_rng(3)
     shapes: list[Geometry] = [Box((0.4, 0.3, 0.5)), Cylinder(0.2, 0.6), Sphere(0.3), Capsule(0.15, 0.4)]
     shapes.append(Ellipsoid((0.3, 0.2, 0.4)))
@@ -98,7 +98,7 @@ def test_every_sweep_sees_what_the_engine_sees(sweep: tuple[float, float]) -> No
     assert np.isfinite(ours).sum() > 20
 
 
-def test_the_yawed_rover_measures_past_itself() -> None:
+def test_lidar_of_a_turned_rover_does_not_see_itself() -> None:
     sim = Simulation(world(*room(3.0)))
     sim.add(rover(sensors=(lidar(samples=90),)), "rover", at(0.5, -0.7, 0.3, yaw=0.8))
     angles = np.linspace(-math.pi / 2, math.pi / 2, 90) + 0.8
@@ -108,14 +108,14 @@ def test_the_yawed_rover_measures_past_itself() -> None:
     )  # the engine drops turns below 1e-7
 
 
-def test_too_far_is_inf_and_too_near_is_minus_inf() -> None:
+def test_range_beyond_limits_is_plus_or_minus_infinity() -> None:
     spec = LidarSpec(samples=3, angle_min=-0.5, angle_max=0.5, range_min=0.2, range_max=5.0)
     sim = Simulation(world(static_box("near", (0.1, 0.1, 1.0), at(0.15)), static_box("far", (0.1, 20, 1), at(9.0))))
     sim.add(post(spec), "post")
     np.testing.assert_array_equal(scan(sim)[0], [np.inf, -np.inf, np.inf])
 
 
-def test_noise_rounding_and_limits() -> None:
+def test_lidar_noise_and_resolution_stay_within_limits() -> None:
     noisy = LidarSpec(samples=2000, range_max=4.0, resolution=0.01, noise=Noise(stddev=0.02, mean=0.1))
     sim = Simulation(world(*room(3.0)), seed=4)
     sim.add(post(noisy), "post")
@@ -130,7 +130,7 @@ def test_noise_rounding_and_limits() -> None:
     assert ranges[seen].max() <= 4.0
 
 
-def test_it_sees_meshes_and_looks_of_links_without_collisions(tmp_path) -> None:
+def test_lidar_sees_meshes_and_visual_only_links(tmp_path) -> None:
     import trimesh
 
     file = tmp_path / "cube.stl"
@@ -144,7 +144,7 @@ def test_it_sees_meshes_and_looks_of_links_without_collisions(tmp_path) -> None:
     np.testing.assert_allclose(scan(sim)[0], [1.5, 2.5], atol=1e-6)
 
 
-def test_readings_are_frozen_and_repeat_within_an_instant() -> None:
+def test_lidar_readings_are_read_only_and_repeat_in_one_instant() -> None:
     sim = Simulation(world(*room()), seed=1)
     sim.add(rover(sensors=(lidar(noise=Noise(stddev=0.1)),)), "rover", at(z=0.2))
     first, second = scan(sim, "rover"), scan(sim, "rover")

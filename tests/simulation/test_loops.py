@@ -46,7 +46,7 @@ def turn(sim: Simulation, name: str, speed: float, steps: int = 1000) -> None:
 
 
 @pytest.mark.parametrize("pitch", [0.05, -0.02])
-def test_a_screw_moves_its_pitch_a_turn(pitch: float) -> None:
+def test_screw_joint_moves_its_pitch_per_turn(pitch: float) -> None:
     thread = f"<screw_thread_pitch>{pitch}</screw_thread_pitch>"
     sim = started(model(link("a") + link("b", z=0.2) + joint("w", "fixed", "world", "a")
                         + joint("s", "screw", "a", "b", "0 0 1", thread)))  # fmt: skip
@@ -56,7 +56,7 @@ def test_a_screw_moves_its_pitch_a_turn(pitch: float) -> None:
 
 
 @pytest.mark.parametrize("axis", ["0 0 1", "0 0 -1"])
-def test_a_screw_between_a_motor_and_a_lift(axis: str) -> None:
+def test_screw_joint_drives_a_lift(axis: str) -> None:
     """As in the PR2's torso: the tree holds the nut's slide and the spindle's hinge, the screw couples them."""
     thread = "<screw_thread_pitch>0.1</screw_thread_pitch>"
     sim = started(model(
@@ -102,7 +102,7 @@ def four_bar(last: str = "revolute") -> Model:
 
 
 @pytest.mark.parametrize("last", ["revolute", "ball", "universal"])
-def test_a_parallelogram_keeps_its_sides_parallel(last: str) -> None:
+def test_parallelogram_keeps_its_sides_parallel(last: str) -> None:
     made = four_bar(last)
     assert [one.name for one in made.closures] == ["c"]
     sim = Simulation(world(gravity=0.0), timestep=0.001)
@@ -113,7 +113,7 @@ def test_a_parallelogram_keeps_its_sides_parallel(last: str) -> None:
     assert position(sim, "b") == pytest.approx(-position(sim, "a"), abs=2e-3)
 
 
-def test_a_loop_keeps_its_energy() -> None:
+def test_closed_loop_conserves_energy() -> None:
     """A parallelogram that swings freely: kinetic and potential energy together stay, within the engine's error."""
     sim = started(four_bar(), gravity=-9.81)
     sim.data.qpos[:] = 0.0
@@ -136,7 +136,7 @@ def test_a_loop_keeps_its_energy() -> None:
     assert swing > 2.0, "it fell, and passed its lowest point"
 
 
-def test_a_loop_welded_shut_does_not_move() -> None:
+def test_welded_loop_does_not_move() -> None:
     made = model(
         link("a") + link("b", 0.3) + joint("w", "fixed", "world", "a") + joint("j", "revolute", "a", "b")
         + joint("k", "fixed", "a", "b")
@@ -147,7 +147,7 @@ def test_a_loop_welded_shut_does_not_move() -> None:
     assert abs(sum(float(sim.data.qpos[one.qpos]) for one in sim.placement("m").joints)) < 1e-2
 
 
-def test_what_cannot_be_held_is_said() -> None:
+def test_unsupported_loop_joints_are_findings() -> None:
     made = model(
         link("a") + link("b", 0.3) + link("c", 0.6) + joint("j", "revolute", "a", "b")
         + joint("k", "revolute", "b", "c") + joint("l", "gearbox", "a", "c")
@@ -157,7 +157,7 @@ def test_what_cannot_be_held_is_said() -> None:
     assert [note for note in sim.notes if note.startswith("m::l: a gearbox that does not join two joints")]
 
 
-def test_a_joint_in_a_gazebo_block() -> None:
+def test_joint_in_gazebo_block_closes_a_loop() -> None:
     inertial = '<inertial><mass value="1"/><inertia ixx="0.1" iyy="0.1" izz="0.1"/></inertial>'
     made = load_model(
         f'<robot name="r"><link name="a">{inertial}</link><link name="b">{inertial}</link>'

@@ -62,7 +62,7 @@ def write(folder: Path, *, picture: str = "quarters.png", unit: str = "1", clear
     return file
 
 
-def test_parts_have_their_materials_and_are_the_whole(tmp_path: Path) -> None:
+def test_mesh_parts_have_materials_and_make_up_the_whole(tmp_path: Path) -> None:
     file = write(tmp_path, unit="0.5")
     mesh = Mesh("thing.dae", file, (2.0, 2.0, 2.0))
     pictured, red = looks_of(mesh)
@@ -79,20 +79,20 @@ def test_parts_have_their_materials_and_are_the_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("said", "alpha"), [("1", 1.0), ("0.5", 0.5), ("0", 1.0)])
-def test_what_cannot_be_seen_is_an_exporters_mistake(tmp_path: Path, said: str, alpha: float) -> None:
+def test_invisible_mesh_material_is_ignored(tmp_path: Path, said: str, alpha: float) -> None:
     red = looks_of(Mesh("thing.dae", write(tmp_path, clear=said)))[1]
     assert red.material is not None
     assert red.material.rgba[3] == alpha
 
 
-def test_the_descriptions_own_word_comes_first() -> None:
+def test_material_of_the_description_overrides_the_mesh() -> None:
     own = Material("own", (1.0, 0.0, 0.0, 1.0))
     assert drawn_as(Material("said", (0.0, 1.0, 0.0, 1.0)), own).name == "said"
     assert drawn_as(Material(rgba=(0.7, 0.7, 0.7, 0.5), stated=False), own).rgba == (1.0, 0.0, 0.0, 0.5)
     assert drawn_as(Material(stated=False), None) == Material(stated=False)
 
 
-def test_pictures_are_looked_for_near_the_mesh_only(tmp_path: Path) -> None:
+def test_textures_are_found_only_beside_the_mesh(tmp_path: Path) -> None:
     home = tmp_path / "deep" / "model" / "meshes"
     home.mkdir(parents=True)
     mesh = home / "thing.dae"
@@ -107,7 +107,7 @@ def test_pictures_are_looked_for_near_the_mesh_only(tmp_path: Path) -> None:
         assert found.samefile(home.parent / "materials" / "textures" / "skin.png")
 
 
-def test_flat_parts_of_a_mesh_that_is_only_seen_are_drawn(tmp_path: Path) -> None:
+def test_flat_parts_of_visual_meshes_are_drawn(tmp_path: Path) -> None:
     """A body of which one part is flat: rays scan it as a whole, pictures show its parts."""
     file = write(tmp_path)
     text = file.read_text().replace("3 -1 0 3 1 0</float", "3 -1 2 3 1 2</float")  # the red part stands up
@@ -122,7 +122,7 @@ def test_flat_parts_of_a_mesh_that_is_only_seen_are_drawn(tmp_path: Path) -> Non
     simulation.close()
 
 
-def test_a_picture_lies_on_the_surface_the_right_way_up(tmp_path: Path) -> None:
+def test_texture_lies_upright_on_its_surface(tmp_path: Path) -> None:
     """Seen from above, u grows with x and v with y: the picture's top left is at −x, +y."""
     write(tmp_path)
     text = (

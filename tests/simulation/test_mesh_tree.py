@@ -36,7 +36,7 @@ def one_by_one(corners: Array, start: Array, way: Array, reach: float) -> float:
 
 @given(st.integers(1, 60), st.integers(0, 2**32 - 1), st.sampled_from([1.0, 3.0, 100.0]))
 @settings(max_examples=40, deadline=None)
-def test_the_nearest_triangle_is_found(count: int, seed: int, reach: float) -> None:
+def test_nearest_triangle_agrees_with_brute_force(count: int, seed: int, reach: float) -> None:
     rng = np.random.default_rng(seed)
     corners = rng.uniform(-2.0, 2.0, (count, 1, 3)) + rng.normal(0.0, 0.7, (count, 3, 3))
     tree = build(corners)
@@ -50,7 +50,7 @@ def test_the_nearest_triangle_is_found(count: int, seed: int, reach: float) -> N
         assert found == pytest.approx(one_by_one(corners, start, way, reach), abs=1e-9)
 
 
-def test_no_beam_slips_between_triangles() -> None:
+def test_no_beam_passes_between_triangles() -> None:
     """From inside of a closed mesh every beam meets something, also those that meet its edges and corners."""
     import trimesh
 
@@ -63,7 +63,7 @@ def test_no_beam_slips_between_triangles() -> None:
         assert 1.9 < ray(0, *tree, waiting, 0.0, 0.0, 0.0, *way, 10.0) < 2.0 + 1e-9
 
 
-def test_a_lidar_sees_the_mesh_and_not_the_pieces_that_touch(tmp_path) -> None:
+def test_lidar_sees_the_visual_mesh_not_its_collision_parts(tmp_path) -> None:
     """A bumpy ball: contacts have convex plates for its triangles, beams the triangles themselves."""
     import trimesh
 

@@ -57,7 +57,7 @@ def test_collada_applies_unit_and_nodes_but_not_the_up_axis(tmp_path: Path, face
 @pytest.mark.parametrize(
     ("name", "text"), [("a.dae", "<oops"), ("b.dae", "<COLLADA/>"), ("c.stl", "solid x"), ("d.obj", "")]
 )
-def test_broken_files_are_named(tmp_path: Path, name: str, text: str) -> None:
+def test_broken_mesh_files_are_named(tmp_path: Path, name: str, text: str) -> None:
     file = tmp_path / name
     file.write_text(text)
     with pytest.raises(DescriptionError, match="mesh") as caught:
@@ -80,7 +80,7 @@ BROKEN_DAE = {
 
 
 @pytest.mark.parametrize("name", BROKEN_DAE)
-def test_inconsistent_collada_is_an_error_that_names_the_file(tmp_path: Path, name: str) -> None:
+def test_inconsistent_collada_is_an_error_naming_the_file(tmp_path: Path, name: str) -> None:
     old, new = BROKEN_DAE[name]
     text = DAE.format(faces=TRIANGLES)
     assert old in text
@@ -91,7 +91,7 @@ def test_inconsistent_collada_is_an_error_that_names_the_file(tmp_path: Path, na
     assert "a.dae" in str(caught.value)
 
 
-def test_nodes_that_instance_each_other_without_end_are_refused(tmp_path: Path) -> None:
+def test_endlessly_nested_collada_instances_are_refused(tmp_path: Path) -> None:
     twice = "".join(
         f'<node id="n{i}"><instance_node url="#n{i - 1}"/><instance_node url="#n{i - 1}"/></node>' for i in range(1, 60)
     )
@@ -113,7 +113,7 @@ def stl(file: Path, corners: np.ndarray) -> Path:
     return file
 
 
-def test_a_crowd_of_triangles_is_refused_before_it_is_read(tmp_path: Path) -> None:
+def test_too_many_triangles_are_refused_before_reading(tmp_path: Path) -> None:
     file = stl(tmp_path / "crowd.stl", np.zeros((MAX_TRIANGLES + 1, 3, 3)))
     with pytest.raises(DescriptionError, match=f"{MAX_TRIANGLES + 1} triangles.*at most {MAX_TRIANGLES}"):
         load_surface(file, 0)
@@ -127,7 +127,7 @@ def test_a_crowd_of_triangles_is_refused_before_it_is_read(tmp_path: Path) -> No
         (1e7 * np.random.default_rng(0).random((4, 3, 3)), "too far"),
     ],
 )
-def test_what_has_no_area_or_no_end_is_a_marked_box_that_says_why(
+def test_degenerate_mesh_becomes_a_marked_box_with_a_finding(
     tmp_path: Path, corners: np.ndarray, words: str
 ) -> None:
     mesh = Mesh("a.stl", stl(tmp_path / "a.stl", corners))
@@ -137,7 +137,7 @@ def test_what_has_no_area_or_no_end_is_a_marked_box_that_says_why(
 
 
 @pytest.mark.parametrize("static", [True, False])
-def test_one_triangle_is_seen_and_touched(tmp_path: Path, static: bool) -> None:
+def test_single_triangle_is_visible_and_collides(tmp_path: Path, static: bool) -> None:
     mesh = Mesh("a.stl", stl(tmp_path / "a.stl", np.array([[[0, 0, 0], [1, 0, 0], [0, 1, 0]]], float)))
     shown = Link(
         "link", I, Inertial(1.0, I, (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)), (Collision("c", mesh, I),), (Visual("v", mesh, I),)
@@ -149,7 +149,7 @@ def test_one_triangle_is_seen_and_touched(tmp_path: Path, static: bool) -> None:
 
 
 @pytest.mark.slow
-def test_a_mesh_of_countless_crumbs_touches_in_lumps_and_it_is_said(tmp_path: Path) -> None:
+def test_mesh_of_many_parts_collides_coarsely_with_a_finding(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     crumbs = rng.random((MAX_PIECES + 10, 1, 3)) * 4.0 + rng.random((MAX_PIECES + 10, 3, 3)) * 0.01
     sim = Simulation(world(still(Mesh("a.stl", stl(tmp_path / "a.stl", crumbs)))))
@@ -181,7 +181,7 @@ def scanned_doorway(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_a_fine_building_has_doors_that_a_robot_drives_through(tmp_path: Path) -> None:
+def test_robot_drives_through_doors_of_a_detailed_building(tmp_path: Path) -> None:
     """Reduced, it touches within the distance that the note states; where its wall is, it stops the same robot."""
     file = scanned_doorway(tmp_path)
     house = Placed(
@@ -204,13 +204,13 @@ def test_a_fine_building_has_doors_that_a_robot_drives_through(tmp_path: Path) -
     assert ends[1] < 0.0
 
 
-def test_a_part_that_a_mesh_does_not_have_is_a_marked_box(tmp_path: Path) -> None:
+def test_unknown_submesh_becomes_a_marked_box(tmp_path: Path) -> None:
     sim = Simulation(world(still(Mesh("ring.stl", ring(tmp_path), submesh="left"))))
     assert "no part 'left'" in "; ".join(sim.notes)
 
 
 @pytest.mark.parametrize("content", [b"", b"\x89PNG\r\n\x1a\n", b"GIF89a", b"not a picture", b"huge"])
-def test_a_broken_or_endless_picture_is_a_marked_box_and_a_plain_colour(tmp_path: Path, content: bytes) -> None:
+def test_broken_or_huge_image_becomes_a_marked_box_or_plain_color(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "a.png"
     if content == b"huge":  # a header that claims 60000 × 60000 pixels
         head = b"IHDR" + struct.pack(">IIBBBBB", 60_000, 60_000, 8, 0, 0, 0, 0)
@@ -225,7 +225,7 @@ def test_a_broken_or_endless_picture_is_a_marked_box_and_a_plain_colour(tmp_path
 
 
 @pytest.mark.parametrize("suffix", [".stl", ".obj", ".ply", ".glb"])
-def test_formats_agree(tmp_path: Path, suffix: str) -> None:
+def test_mesh_formats_give_the_same_mesh(tmp_path: Path, suffix: str) -> None:
     import trimesh
 
     file = tmp_path / f"box{suffix}"
@@ -245,7 +245,7 @@ def ring(tmp_path: Path) -> Path:
     return file
 
 
-def test_a_wall_around_a_yard_is_hollow(tmp_path: Path) -> None:
+def test_wall_around_a_yard_is_hollow(tmp_path: Path) -> None:
     file = ring(tmp_path)
     spec = LidarSpec(samples=90, angle_min=-math.pi, angle_max=math.pi)
     sensor = Sensor("lidar", "lidar", "stand", I, 10.0, "scan", "stand", spec)
@@ -263,7 +263,7 @@ def test_a_wall_around_a_yard_is_hollow(tmp_path: Path) -> None:
     assert np.hypot(*sim.truth("ball").T_world_base.translation[:2]) < 2.0
 
 
-def test_convex_parts_stay_whole() -> None:
+def test_convex_parts_are_not_decomposed() -> None:
     import trimesh
 
     one, other = trimesh.creation.box((1, 1, 1)), trimesh.creation.icosphere(subdivisions=2)
@@ -274,7 +274,7 @@ def test_convex_parts_stay_whole() -> None:
     assert sorted(len(piece) for piece in pieces) == sorted([8, len(other.vertices)])
 
 
-def test_scale_and_mirror(tmp_path: Path) -> None:
+def test_mesh_scale_and_mirroring_are_applied(tmp_path: Path) -> None:
     import trimesh
 
     file = tmp_path / "wedge.stl"
@@ -288,7 +288,7 @@ def test_scale_and_mirror(tmp_path: Path) -> None:
         assert sorted(set(np.round(vertices[:, 0], 5))) == sorted([0.0, 2.0 * sign])
 
 
-def test_a_heightmap_is_as_high_as_it_is_white(tmp_path: Path) -> None:
+def test_heightmap_height_is_its_brightness(tmp_path: Path) -> None:
     from PIL import Image
 
     file = tmp_path / "hill.png"
@@ -304,7 +304,7 @@ def test_a_heightmap_is_as_high_as_it_is_white(tmp_path: Path) -> None:
     assert sim.contact_episodes() == ()  # terrain is ground
 
 
-def test_the_turtlebot_drives_in_its_own_world(external_data: Path) -> None:
+def test_turtlebot_drives_in_its_own_world(external_data: Path) -> None:
     from roboyard.description import load_model, load_world
     from roboyard.hardware import JointCommand
 

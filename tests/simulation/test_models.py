@@ -24,7 +24,7 @@ def joints_of(sim: Simulation, name: str) -> np.ndarray:
     return np.concatenate([sim.data.qpos[q : q + 11], sim.data.qvel[v : v + 10], sim.data.qacc_warmstart[v : v + 10]])
 
 
-def test_adding_keeps_the_others_state_to_the_last_bit() -> None:
+def test_adding_a_model_keeps_other_states_bit_for_bit() -> None:
     sim = Simulation(world(ground(), *room()))
     sim.add(rover(), "rover", at(z=RIDE_HEIGHT))
     go(sim, "rover", 2.0, 3.0)
@@ -39,7 +39,7 @@ def test_adding_keeps_the_others_state_to_the_last_bit() -> None:
 
 
 @pytest.mark.parametrize("remove", [False, True])
-def test_the_future_is_that_of_a_world_built_so_with_the_state_copied(remove: bool) -> None:
+def test_added_model_moves_as_in_a_world_built_with_it(remove: bool) -> None:
     def start() -> Simulation:
         sim = Simulation(world(ground(), *room()))
         if remove:
@@ -68,7 +68,7 @@ def test_the_future_is_that_of_a_world_built_so_with_the_state_copied(remove: bo
     np.testing.assert_allclose(joints_of(changed, "rover")[:11], joints_of(other, "rover")[:11], atol=2e-4)
 
 
-def test_several_robots_do_not_share_anything() -> None:
+def test_several_robots_share_no_state() -> None:
     def path(names: tuple[str, ...]) -> np.ndarray:
         sim = Simulation(world(ground()))
         for i, name in enumerate(names):
@@ -82,7 +82,7 @@ def test_several_robots_do_not_share_anything() -> None:
     np.testing.assert_allclose(path(("a",)), path(("a", "b")), atol=2e-4)
 
 
-def test_a_static_model_can_come_and_go_too() -> None:
+def test_static_model_can_be_added_and_removed() -> None:
     sim = Simulation(world(ground()))
     sim.add(rover(), "rover", at(z=RIDE_HEIGHT))
     wall = static_box("wall", (0.1, 2.0, 1.0), at())
@@ -94,7 +94,7 @@ def test_a_static_model_can_come_and_go_too() -> None:
     assert lidar.read().ranges[0, 360] == np.inf
 
 
-def test_names_are_unique_and_known() -> None:
+def test_model_names_are_unique_and_unknown_ones_refused() -> None:
     sim = Simulation(world(ground()))
     handle = sim.add(rover(), namespace="one")
     assert (handle.name, handle.namespace) == ("rover", "one")
@@ -120,7 +120,7 @@ def unfit(kind: str) -> Model:
 
 
 @pytest.mark.parametrize("kind", ["gain", "sensor", "place", "listener"])
-def test_what_is_refused_leaves_the_world_as_if_it_had_never_been_asked_for(kind: str) -> None:
+def test_refused_model_leaves_the_world_unchanged(kind: str) -> None:
     def run(disturbed: bool) -> tuple[bytes, ...]:
         sim = Simulation(world(ground(), *room()), seed=4)
         sim.add(rover(), "rover", at(z=RIDE_HEIGHT))
@@ -149,7 +149,7 @@ def test_what_is_refused_leaves_the_world_as_if_it_had_never_been_asked_for(kind
     assert run(disturbed=True) == run(disturbed=False)
 
 
-def test_listeners_hear_of_every_change() -> None:
+def test_listeners_are_called_at_every_change() -> None:
     sim = Simulation(world(ground()))
     heard: list[tuple[str, ...]] = []
     stop = sim.on_models_changed(lambda: heard.append(tuple(sim.models)))
@@ -160,7 +160,7 @@ def test_listeners_hear_of_every_change() -> None:
     assert heard == [("ground_plane", "crate"), ("ground_plane",)]
 
 
-def test_a_diverging_world_ends_with_an_error_that_says_when(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_diverging_world_is_an_error_with_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     sim = Simulation(world())
     sim.add(free_box(), "crate")
@@ -170,7 +170,7 @@ def test_a_diverging_world_ends_with_an_error_that_says_when(tmp_path: Path, mon
     assert not list(tmp_path.iterdir())
 
 
-def test_a_closed_simulation_says_so() -> None:
+def test_closed_simulation_is_an_error() -> None:
     sim = Simulation(world(ground()))
     sim.close()
     with pytest.raises(RunError, match="closed"):

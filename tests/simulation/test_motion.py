@@ -22,7 +22,7 @@ def test_free_fall_is_a_parabola() -> None:
     np.testing.assert_allclose(velocity, [0.0, 0.0, -G * t], atol=1e-9)
 
 
-def test_a_spinning_body_keeps_its_momentum() -> None:
+def test_spinning_body_conserves_angular_momentum() -> None:
     sim = Simulation(world(gravity=0.0))
     sim.add(free_box(size=(0.4, 0.3, 0.1)), "crate")
     sim.data.qvel[:] = [0.5, -0.2, 0.1, 1.0, 2.0, 3.0]
@@ -41,7 +41,7 @@ def test_a_spinning_body_keeps_its_momentum() -> None:
 
 
 @pytest.mark.parametrize(("mu", "speed"), [(0.3, 1.0), (0.5, 2.0), (0.9, 3.0)])
-def test_a_sliding_box_stops_after_v2_over_2_mu_g_without_hopping(mu: float, speed: float) -> None:
+def test_sliding_box_stops_after_v2_over_2_mu_g(mu: float, speed: float) -> None:
     sim = Simulation(world(ground(mu)))
     sim.add(free_box(mu=1.0), "crate", at(z=0.1))  # the smaller coefficient holds
     sim.step(200)
@@ -56,7 +56,7 @@ def test_a_sliding_box_stops_after_v2_over_2_mu_g_without_hopping(mu: float, spe
 
 
 @pytest.mark.parametrize("mu", [0.3, 0.6])
-def test_a_slope_holds_below_the_angle_of_friction_and_lets_go_above(mu: float) -> None:
+def test_slope_holds_a_box_up_to_the_friction_angle(mu: float) -> None:
     for factor, slides in ((0.95, False), (1.2, True)):
         slope = math.atan(mu * factor)
         T = at(pitch=slope)
@@ -76,7 +76,7 @@ def test_a_slope_holds_below_the_angle_of_friction_and_lets_go_above(mu: float) 
             assert abs(travelled) < 1e-4
 
 
-def test_a_ball_bounces_back_with_its_restitution() -> None:
+def test_ball_bounces_with_its_restitution() -> None:
     for e in (0.2, 0.5, 0.8):
         sim = Simulation(world(ground()), timestep=0.0005)
         sim.add(free_ball(restitution=e), "ball", at(z=1.1))
@@ -89,7 +89,7 @@ def test_a_ball_bounces_back_with_its_restitution() -> None:
         assert after / -impact == pytest.approx(e, abs=0.05), e
 
 
-def test_a_resting_box_neither_sinks_nor_creeps() -> None:
+def test_resting_box_neither_sinks_nor_slides() -> None:
     sim = Simulation(world(ground()))
     sim.add(free_box(), "crate", at(z=0.1))
     sim.step(500)
@@ -99,7 +99,7 @@ def test_a_resting_box_neither_sinks_nor_creeps() -> None:
     assert sim.truth("crate").T_world_base.distance(before) < 1e-6
 
 
-def test_the_rover_rests_on_its_wheels_and_its_root_is_free() -> None:
+def test_rover_rests_on_its_wheels_with_a_free_root() -> None:
     sim = Simulation(world(ground()))
     sim.add(rover(), "rover", at(z=RIDE_HEIGHT + 0.05))
     sim.step(1000)

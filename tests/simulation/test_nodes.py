@@ -69,7 +69,7 @@ def test_sensors_publish_at_their_rates_with_stamps_and_frames() -> None:
     assert imu.linear_acceleration.z == pytest.approx(9.8, abs=1e-3)
 
 
-def test_of_a_robot_that_is_bolted_down_the_truth_is_told_seldom() -> None:
+def test_truth_of_a_fixed_robot_is_published_seldom() -> None:
     yard = Yard()
     bolt = Joint("bolt", "fixed", "world", "base_footprint", SE3.identity(), SE3.identity())
     yard.sim.add(replace(rover("arm"), joints=(bolt, *rover("arm").joints)), "arm", at(z=RIDE_HEIGHT))
@@ -77,7 +77,7 @@ def test_of_a_robot_that_is_bolted_down_the_truth_is_told_seldom() -> None:
     assert len(yard.heard["/truth/arm/pose"]) == 11
 
 
-def test_physics_keeps_up_with_the_clock_between_events() -> None:
+def test_physics_follows_the_clock_between_events() -> None:
     yard = Yard()
     yard.sim.add(free_box(), "crate", at(z=1.0))
     yard.bus.executor.run_for(0.3)
@@ -86,7 +86,7 @@ def test_physics_keeps_up_with_the_clock_between_events() -> None:
     assert stamps == sorted(stamps)
 
 
-def test_two_robots_speak_under_their_namespaces() -> None:
+def test_two_robots_publish_in_their_namespaces() -> None:
     yard = Yard()
     yard.sim.add(rover("a"), "a", at(z=RIDE_HEIGHT))
     yard.sim.add(rover("b"), "b", at(y=1.0, z=RIDE_HEIGHT), namespace="/b")
@@ -112,7 +112,7 @@ def test_contacts_are_published_when_they_change() -> None:
     assert all("ground" not in state.collision2_name for message in messages for state in message.states)
 
 
-def test_the_same_seed_says_the_same_words() -> None:
+def test_equal_seeds_publish_equal_messages() -> None:
     def words() -> str:
         yard = Yard()
         yard.sim.add(rover(), "rover", at(z=RIDE_HEIGHT + 0.02))
@@ -122,7 +122,7 @@ def test_the_same_seed_says_the_same_words() -> None:
     assert words() == words()
 
 
-def test_spawn_list_look_and_delete() -> None:
+def test_models_can_be_spawned_listed_inspected_and_deleted() -> None:
     yard = Yard()
     response = yard.spawn(name="first", text=BOX)
     assert (response.result.result, response.entity_name) == (1, "first")
@@ -139,7 +139,7 @@ def test_spawn_list_look_and_delete() -> None:
     assert "first" not in yard.sim.models
 
 
-def test_spawn_from_a_file(tmp_path: Any) -> None:
+def test_model_can_be_spawned_from_a_file(tmp_path: Any) -> None:
     file = tmp_path / "a box.sdf"
     file.write_text(BOX)
     yard = Yard()
@@ -159,7 +159,7 @@ def test_spawn_from_a_file(tmp_path: Any) -> None:
         ({"uri": "/nowhere/box.sdf"}, 106, "box.sdf"),
     ],
 )
-def test_what_cannot_be_spawned_is_refused_with_the_reason(fields: dict[str, Any], code: int, words: str) -> None:
+def test_invalid_spawn_requests_are_refused_with_a_reason(fields: dict[str, Any], code: int, words: str) -> None:
     yard = Yard()
     result = yard.spawn(**fields).result
     assert result.result == code
@@ -167,14 +167,14 @@ def test_what_cannot_be_spawned_is_refused_with_the_reason(fields: dict[str, Any
     assert list(yard.sim.models) == [name for name in yard.sim.models if name != "box"]
 
 
-def test_deleting_the_unknown_names_the_known() -> None:
+def test_deleting_an_unknown_model_names_the_known_ones() -> None:
     yard = Yard()
     response = yard.call("/delete_entity", ry.srv.DeleteEntity, ry.srv.DeleteEntity.Request(entity="ghost"))
     assert response.result.result == 2
     assert "ground_plane" in response.result.error_message
 
 
-def test_a_robot_that_leaves_is_heard_no_more() -> None:
+def test_deleted_robot_publishes_nothing_more() -> None:
     yard = Yard()
     yard.sim.add(rover(), "rover", at(z=RIDE_HEIGHT))
     yard.bus.executor.run_for(0.2)
@@ -187,7 +187,7 @@ def test_a_robot_that_leaves_is_heard_no_more() -> None:
     assert len(yard.heard["/imu"]) > count
 
 
-def test_a_saved_node_goes_on_alike() -> None:
+def test_saved_simulation_node_continues_bit_for_bit() -> None:
     def words(yard: Yard) -> list[str]:
         yard.heard.clear()
         yard.bus.executor.run_for(0.5)
@@ -210,7 +210,7 @@ def test_a_saved_node_goes_on_alike() -> None:
 
 
 @pytest.mark.parametrize(("field", "value"), [("z", float("inf")), ("w", 0.0)])
-def test_an_impossible_pose_is_refused_and_the_run_goes_on(field: str, value: float) -> None:
+def test_impossible_pose_is_refused_and_the_run_continues(field: str, value: float) -> None:
     with ry.Bus() as bus:
         bus.add(SimulationNode(simulation=Simulation(world())), "simulation")
         request = ry.srv.SpawnEntity.Request(name="box")

@@ -65,7 +65,7 @@ def bench() -> Any:
     made.run.close()
 
 
-def test_what_is_held_is_held_up_while_somebody_stands_and_turns(bench: Bench) -> None:
+def test_held_object_stays_in_the_hand_while_turning(bench: Bench) -> None:
     assert bench.take().succeeded
     target = pose_to_msg(SE2(0.0, 0.0, 2.5))
     goal = bench.movement.send(action.ActorMovement.Goal(animation_name="carry", target=target))
@@ -80,7 +80,7 @@ def test_what_is_held_is_held_up_while_somebody_stands_and_turns(bench: Bench) -
     assert bench.run.people["anna"].person.animation == "idle"
 
 
-def test_a_part_is_taken_carried_and_left_where_it_was_to_be(bench: Bench) -> None:
+def test_object_is_taken_carried_and_placed_at_its_goal(bench: Bench) -> None:
     assert bench.take().succeeded
     assert bench.run.people["anna"].hands.things == {"right": "part"}
     assert bench.part.translation[2] > TABLE + 0.05
@@ -96,7 +96,7 @@ def test_a_part_is_taken_carried_and_left_where_it_was_to_be(bench: Bench) -> No
     assert math.atan2(x[1], x[0]) == pytest.approx(0.4 - math.pi, abs=0.02)  # turned as the person has turned
 
 
-def test_what_cannot_be_taken_or_left_is_told(bench: Bench) -> None:
+def test_impossible_hand_tasks_are_refused_with_a_reason(bench: Bench) -> None:
     far = bench.done(bench.show("pick_up", (0.45, -0.3, TABLE + 0.03), take="part"))
     assert not far.succeeded
     assert "from the right hand" in far.reason
@@ -112,7 +112,7 @@ def test_what_cannot_be_taken_or_left_is_told(bench: Bench) -> None:
     assert bench.run.people["anna"].hands.things == {}
 
 
-def test_somebody_who_holds_a_part_out_lets_go_when_it_is_pulled_at_and_else_keeps_it(bench: Bench) -> None:
+def test_hand_over_releases_only_when_the_object_is_pulled(bench: Bench) -> None:
     assert bench.take().succeeded
     bench.walk(0.0, 0.0, -math.pi / 2.0)
     out = (0.1, -0.6, 1.1)
@@ -134,7 +134,7 @@ def test_somebody_who_holds_a_part_out_lets_go_when_it_is_pulled_at_and_else_kee
     assert bench.run.people["anna"].hands.things == {}
 
 
-def test_a_hold_gives_in_to_more_than_its_strength_and_bears_less(bench: Bench) -> None:
+def test_grasp_constraint_yields_above_its_strength_only(bench: Bench) -> None:
     assert bench.take().succeeded
     bench.run.run_for(1.0)
     holds = bench.run.simulation.holds
@@ -153,7 +153,7 @@ def test_a_hold_gives_in_to_more_than_its_strength_and_bears_less(bench: Bench) 
     assert np.linalg.norm(holds.force("anna", "right_hand")) < 1.0  # it has come back
 
 
-def test_who_holds_goes_on_from_a_saved_state_bit_for_bit(bench: Bench) -> None:
+def test_saved_grasp_continues_bit_for_bit(bench: Bench) -> None:
     assert bench.take().succeeded
     simulation = bench.run.simulation
     saved = simulation.save()

@@ -84,7 +84,7 @@ def somebody(height: float = 1.75, place: tuple[float, float, float] = (0.0, 0.0
     st.sampled_from([0.3, 0.55, 0.8]),
 )
 @settings(max_examples=8, deadline=None, phases=NO_SHRINK)
-def test_people_walk_where_they_are_sent_without_sliding(
+def test_person_walks_to_the_goal_without_sliding_feet(
     x: float, y: float, yaw: float, height: float, stride: float
 ) -> None:
     watch = Watch(somebody(height, (0.3, -0.2, 1.0)))
@@ -109,7 +109,7 @@ def test_stride_is_locked_to_distance(clip: str) -> None:
     assert lifts in (4, 5)  # a round is 1.2 m
 
 
-def test_somebody_who_is_near_only_turns_and_any_direction_will_do() -> None:
+def test_person_near_the_goal_only_turns() -> None:
     person = somebody()
     watch = Watch(person)
     person.move("walk", 0.0, (0.05, 0.0), 2.0)
@@ -122,7 +122,7 @@ def test_somebody_who_is_near_only_turns_and_any_direction_will_do() -> None:
 
 # -- clips -------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", [name for name in clip_names() if name not in ("turn",)])
-def test_shown_clips_take_their_time_and_feet_keep_still(name: str) -> None:
+def test_played_clips_take_their_time_with_feet_at_rest(name: str) -> None:
     person = somebody()
     watch = Watch(person)
     if own_clip(name).travel:
@@ -142,7 +142,7 @@ def test_shown_clips_take_their_time_and_feet_keep_still(name: str) -> None:
     assert person.state is State.IDLE
 
 
-def test_fading_moves_nothing_by_a_jump() -> None:
+def test_clip_fading_is_continuous() -> None:
     person = somebody()
     watch = Watch(person)
     person.animate("pick_up", 1.0)
@@ -154,7 +154,7 @@ def test_fading_moves_nothing_by_a_jump() -> None:
 
 @given(st.floats(0.25, 0.75), st.floats(-0.5, 0.3), st.floats(0.15, 1.7), st.sampled_from(["left", "right"]))
 @settings(max_examples=25, deadline=None, phases=NO_SHRINK)
-def test_hands_reach_what_is_in_reach_and_else_it_is_refused(x: float, y: float, z: float, hand: str) -> None:
+def test_hands_reach_points_within_reach_only(x: float, y: float, z: float, hand: str) -> None:
     person = somebody(place=(1.0, 2.0, 0.7))
     watch = Watch(person)
     c, s = math.cos(0.7), math.sin(0.7)
@@ -174,7 +174,7 @@ def test_hands_reach_what_is_in_reach_and_else_it_is_refused(x: float, y: float,
     assert watch.slides() < 0.02
 
 
-def test_most_places_about_a_person_can_be_reached() -> None:
+def test_most_points_around_a_person_can_be_reached() -> None:
     person = somebody()
     Watch(person)
     reached = 0
@@ -186,7 +186,7 @@ def test_most_places_about_a_person_can_be_reached() -> None:
 
 
 # -- goals -------------------------------------------------------------------------------------------------------------
-def test_goals_that_make_no_sense_are_refused_with_a_cause() -> None:
+def test_invalid_person_goals_are_refused_with_a_cause() -> None:
     person = somebody()
     with pytest.raises(RefusedError, match="not set up") as caught:
         person.move("walk", 0.0, (1.0, 0.0), None)
@@ -211,7 +211,7 @@ def test_goals_that_make_no_sense_are_refused_with_a_cause() -> None:
         assert person.state is State.IDLE
 
 
-def test_who_is_busy_refuses_until_it_is_cancelled() -> None:
+def test_busy_person_refuses_goals_until_canceled() -> None:
     person = somebody()
     watch = Watch(person)
     person.move("walk", 0.0, (3.0, 0.0), None)
@@ -235,7 +235,7 @@ def walled(*walls: tuple[tuple[float, float, float], tuple[float, float]]) -> Wa
     return Ways(Simulation(world(*boxes)))
 
 
-def test_ways_into_what_stands_there_and_out_of_nowhere_are_refused() -> None:
+def test_paths_into_or_out_of_obstacles_are_refused() -> None:
     ways = walled(((0.2, 2.0, 2.0), (2.0, 0.0)))
     assert ways.blocked((0.0, 0.0), (1.5, 0.0)) == ""
     assert "(2." in ways.blocked((0.0, 0.0), (4.0, 0.0)) or "(1." in ways.blocked((0.0, 0.0), (4.0, 0.0))
@@ -256,14 +256,14 @@ def test_ways_into_what_stands_there_and_out_of_nowhere_are_refused() -> None:
 @pytest.mark.parametrize(
     ("low", "high", "stands"), [(0.68, 0.72, True), (1.2, 1.25, True), (0.02, 0.15, False), (1.9, 2.0, False)]
 )
-def test_what_is_thin_or_hangs_is_walked_round_as_far_as_a_body_meets_it(low: float, high: float, stands: bool) -> None:
+def test_thin_and_hanging_obstacles_block_at_body_height(low: float, high: float, stands: bool) -> None:
     """A table's top lies between the usual cuts."""
     top = static_box("top", (1.0, 1.5, high - low), SE3(translation=(2.0, 0.0, 0.5 * (low + high))))
     assert (Ways(Simulation(world(top))).blocked((0.0, 0.0), (4.0, 0.0)) != "") == stands
 
 
 @given(st.lists(st.tuples(st.floats(0.0, 2.5), st.floats(1e-4, 1.0)), max_size=8))
-def test_cuts_meet_everything_that_a_body_would(given: list[tuple[float, float]]) -> None:
+def test_walking_map_holds_all_obstacles_at_body_height(given: list[tuple[float, float]]) -> None:
     spans = np.array([(low, low + thick) for low, thick in given]).reshape(-1, 2)
     heights = cut_heights(spans)
     assert len(heights) <= len(spans) + 3
@@ -274,7 +274,7 @@ def test_cuts_meet_everything_that_a_body_would(given: list[tuple[float, float]]
 
 @given(st.integers(0, 10_000))
 @settings(max_examples=12, deadline=None, phases=NO_SHRINK)
-def test_people_walk_round_what_stands_there_and_keep_off_it(seed: int) -> None:
+def test_person_walks_around_obstacles_with_clearance(seed: int) -> None:
     rng = np.random.default_rng(seed)
     draw = rng.uniform
     walls = [((draw(0.2, 1.5), draw(0.2, 1.5), 2.0), (draw(-3.0, 3.0), draw(-3.0, 3.0))) for _ in range(7)]
@@ -299,7 +299,7 @@ def test_people_walk_round_what_stands_there_and_keep_off_it(seed: int) -> None:
     assert watch.slides() < 0.02
 
 
-def test_a_way_round_is_not_much_longer_than_it_must_be_and_straight_where_nothing_is() -> None:
+def test_detours_are_short_and_free_paths_straight() -> None:
     ways = walled(((0.2, 2.0, 2.0), (2.0, 0.0)))
     assert ways.route((0.0, 3.0), (4.0, 3.0)).points.tolist() == [[0.0, 3.0], [4.0, 3.0]]
     around = ways.route((0.0, 0.0), (4.0, 0.0))
@@ -310,7 +310,7 @@ def test_a_way_round_is_not_much_longer_than_it_must_be_and_straight_where_nothi
 
 
 @given(st.lists(st.tuples(st.floats(-3, 3), st.floats(-3, 3)), min_size=3, max_size=6, unique=True))
-def test_routes_are_slow_enough_for_their_bends(corners: list[tuple[float, float]]) -> None:
+def test_walking_speed_is_limited_in_bends(corners: list[tuple[float, float]]) -> None:
     array = np.array(corners)
     if np.linalg.norm(np.diff(array, axis=0), axis=1).min() < 0.3:
         return
@@ -327,7 +327,7 @@ def test_routes_are_slow_enough_for_their_bends(corners: list[tuple[float, float
 
 # -- state -------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("after", [0.3, 1.1, 2.5, 4.0])
-def test_somebody_who_was_saved_goes_on_bit_for_bit(after: float) -> None:
+def test_saved_person_continues_bit_for_bit(after: float) -> None:
     def begin() -> Watch:
         watch = Watch(somebody())
         watch.person.move("walk", 1.0, (1.0, 1.0), 3.0)
@@ -342,7 +342,7 @@ def test_somebody_who_was_saved_goes_on_bit_for_bit(after: float) -> None:
         assert a[1].tobytes() == b[1].tobytes()
 
 
-def test_a_reach_that_was_saved_goes_on_bit_for_bit() -> None:
+def test_saved_reach_continues_bit_for_bit() -> None:
     one = Watch(somebody())
     one.person.animate("pick_up", 1.3, np.array([0.5, -0.2, 0.2]))
     one.wait(0.8)

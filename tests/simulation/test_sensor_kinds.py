@@ -77,7 +77,7 @@ def read(sim: Simulation) -> Any:
 
 
 # -- three axes --------------------------------------------------------------------------------------------------------
-def test_accelerometer_and_gyroscope_feel_what_the_inertial_unit_feels() -> None:
+def test_accelerometer_and_gyroscope_agree_with_the_imu() -> None:
     T = at(0.1, 0.0, 0.02, 0.3, -0.2, 0.5)
     for kind, expected in (("accelerometer", T.inverse().rotation_matrix() @ [0, 0, 9.8]), ("gyroscope", np.zeros(3))):
         sim = crate(sensor(kind, VectorSpec(), T), ground(), T=at(z=0.1), gravity=-9.8)
@@ -87,7 +87,7 @@ def test_accelerometer_and_gyroscope_feel_what_the_inertial_unit_feels() -> None
 
 @given(st.floats(-3, 3), st.floats(-1.5, 1.5), st.floats(-3, 3))
 @settings(max_examples=20, deadline=None)
-def test_the_magnetic_field_turns_against_the_sensor(roll: float, pitch: float, yaw: float) -> None:
+def test_magnetometer_field_turns_against_the_sensor(roll: float, pitch: float, yaw: float) -> None:
     field = (2e-5, -3e-6, 4e-5)
     pose = at(roll=roll, pitch=pitch, yaw=yaw)
     measured = read(crate(sensor("magnetometer", VectorSpec()), T=pose, magnetic_field=field)).vector
@@ -95,7 +95,7 @@ def test_the_magnetic_field_turns_against_the_sensor(roll: float, pitch: float, 
 
 
 # -- height ------------------------------------------------------------------------------------------------------------
-def test_altimeter_and_barometer_fall_as_bodies_do() -> None:
+def test_altimeter_and_barometer_follow_a_free_fall() -> None:
     sim = crate(sensor("altimeter", AltimeterSpec()), T=at(z=100.0), gravity=-9.8)
     sim.step(500)
     reading = read(sim)
@@ -107,7 +107,7 @@ def test_altimeter_and_barometer_fall_as_bodies_do() -> None:
 
 
 @given(st.floats(0, 10_000))
-def test_pressure_is_in_hydrostatic_balance(altitude: float) -> None:
+def test_air_pressure_is_in_hydrostatic_balance(altitude: float) -> None:
     """dp/dz = -rho g with the ideal gas law."""
     slope = (air_pressure(altitude + 0.5) - air_pressure(altitude - 0.5)) / 1.0
     density = air_pressure(altitude) * 0.0289644 / (8.31447 * (288.15 - 0.0065 * altitude))
@@ -133,7 +133,7 @@ def _ecef(latitude: float, longitude: float, height: float) -> np.ndarray:
     st.lists(st.floats(-2000, 2000), min_size=3, max_size=3),
 )  # fmt: skip
 @settings(max_examples=60)
-def test_positions_come_back_through_earth_centred_coordinates(
+def test_geodetic_positions_survive_earth_centered_coordinates(
     latitude: float, longitude: float, elevation: float, offset: list[float]
 ) -> None:
     origin = Geodetic(latitude, longitude, elevation)
@@ -146,7 +146,7 @@ def test_positions_come_back_through_earth_centred_coordinates(
     assert way @ up == pytest.approx(offset[2], abs=1e-5)
 
 
-def test_satellites_are_seen_outdoors_only() -> None:
+def test_satellite_fix_needs_open_sky() -> None:
     one = sensor("navsat", SatelliteSpec())
     roof = static_box("roof", (20, 20, 0.2), at(z=4.0))
     wall = static_box("wall", (0.2, 40, 3), at(3.0, 0, 1.5))
@@ -157,7 +157,7 @@ def test_satellites_are_seen_outdoors_only() -> None:
     assert math.isnan(indoors.latitude)
 
 
-def test_going_east_changes_the_longitude_and_heading_turns_the_map() -> None:
+def test_satellite_longitude_and_heading_follow_the_world_axes() -> None:
     origin = Geodetic(math.radians(50), math.radians(8), 100.0)
     reading = read(crate(sensor("navsat", SatelliteSpec()), T=at(100.0, 0, 0), origin=origin))
     assert math.degrees(reading.latitude) == pytest.approx(50.0, abs=1e-6)
@@ -170,19 +170,19 @@ def test_going_east_changes_the_longitude_and_heading_turns_the_map() -> None:
 
 # -- sonar -------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("distance", [0.3, 1.0, 2.7, 4.5])
-def test_a_sonar_hears_the_nearest_point_of_a_wall(distance: float) -> None:
+def test_sonar_measures_the_nearest_point_of_a_wall(distance: float) -> None:
     one = sensor("sonar", SonarSpec(), at(0.21))
     wall = static_box("wall", (0.1, 6, 4), at(distance + 0.05 + 0.21))
     assert read(crate(one, wall)).range == pytest.approx(distance, rel=2e-3)
 
 
-def test_it_hears_what_stands_beside_its_axis_but_not_outside_of_the_cone() -> None:
+def test_sonar_detects_objects_within_its_cone_only() -> None:
     for angle, heard in ((0.0, True), (0.2, True), (0.45, False)):
         post = static_box("post", (0.2, 0.2, 2), at(2 * math.cos(angle), 2 * math.sin(angle), 0, yaw=angle))
         assert math.isfinite(read(crate(sensor("sonar", SonarSpec()), post)).range) is heard
 
 
-def test_a_tilted_wall_throws_the_pulse_away_and_its_edge_does_not() -> None:
+def test_tilted_wall_reflects_sonar_away_but_its_edge_does_not() -> None:
     def tilted(angle: float, size: float) -> float:
         wall = static_box("wall", (0.1, size, size), at(2.0, yaw=angle))
         return float(read(crate(sensor("sonar", SonarSpec(half_angle=0.2, grazing=0.5)), wall)).range)
@@ -192,7 +192,7 @@ def test_a_tilted_wall_throws_the_pulse_away_and_its_edge_does_not() -> None:
     assert math.isfinite(tilted(0.9, 0.5))
 
 
-def test_phantoms_and_missed_echoes_come_as_often_as_stated() -> None:
+def test_sonar_false_echoes_and_dropouts_have_their_rates() -> None:
     one = sensor("sonar", SonarSpec(phantom=0.2, dropout=0.3))
     sim = crate(one, static_box("wall", (0.1, 6, 4), at(3.05)), seed=4)
     found = []
@@ -217,7 +217,7 @@ def _beams(*angles: float) -> Sensor:
     return sensor("lidar", LidarSpec(samples=count, angle_min=low, angle_max=high, range_max=20.0), at(z=0.5))
 
 
-def test_a_mirror_shows_the_room_behind_itself() -> None:
+def test_lidar_sees_the_room_reflected_in_a_mirror() -> None:
     """By the law of reflection the beam's way is that to the mirror image of what it meets."""
     mirror = _panel("mirror", at(2.01, 0, 0.5), mirror=True)
     target = static_box("target", (0.1, 0.1, 2), at(0.5, 1.2, 0.5))
@@ -227,7 +227,7 @@ def test_a_mirror_shows_the_room_behind_itself() -> None:
     assert read(sim).ranges[0, 0] == pytest.approx(np.linalg.norm(image) - 0.053, abs=0.01)
 
 
-def test_a_pane_is_seen_squarely_only() -> None:
+def test_lidar_sees_glass_at_normal_incidence_only() -> None:
     pane, wall = _panel("pane", at(2.01, 0, 0.5), alpha=0.3), static_box("wall", (0.1, 20, 4), at(5.05, 0, 0))
     sim = crate(_beams(0.0, 0.3), pane, wall)
     straight, aslant = read(sim).ranges[0]
@@ -235,7 +235,7 @@ def test_a_pane_is_seen_squarely_only() -> None:
     assert aslant == pytest.approx(5.0 / math.cos(0.3), abs=1e-3)
 
 
-def test_beams_fail_as_often_as_stated() -> None:
+def test_lidar_dropouts_have_their_rate() -> None:
     spec = LidarSpec(samples=2000, angle_min=-0.5, angle_max=0.5, range_max=20.0, phantom=0.1, dropout=0.2)
     sim = crate(sensor("lidar", spec), static_box("wall", (0.1, 20, 4), at(5.05)), seed=3)
     ranges = read(sim).ranges[0]
@@ -259,7 +259,7 @@ def _arm(one: Sensor, mass: float = 2.0) -> Model:
 
 @pytest.mark.parametrize("frame", ["child", "parent", "sensor"])
 @pytest.mark.parametrize("direction", ["child_to_parent", "parent_to_child"])
-def test_a_force_torque_sensor_feels_the_weight_at_its_lever(frame: str, direction: str) -> None:
+def test_force_torque_sensor_measures_weight_and_lever(frame: str, direction: str) -> None:
     spec = ForceTorqueSpec("hinge", frame, direction)  # type: ignore[arg-type]
     T = at(0.1, 0.05, 0, yaw=0.4)
     one = replace(sensor("force_torque", spec, T), link="body")
@@ -275,7 +275,7 @@ def test_a_force_torque_sensor_feels_the_weight_at_its_lever(frame: str, directi
     np.testing.assert_allclose(turn @ reading.torque, [0, sign * 0.2 * 2.0 * 9.8, 0], atol=0.02)
 
 
-def test_an_absolute_encoder_shows_the_angle_within_a_turn_and_an_incremental_one_counts() -> None:
+def test_absolute_encoder_wraps_and_incremental_one_counts() -> None:
     for absolute in (False, True):
         one = replace(sensor("encoder", EncoderSpec(resolution=4096, absolute=absolute)), link="body")
         sim = Simulation(world(gravity=0.0))
@@ -295,7 +295,7 @@ def _spinner(one: Sensor) -> Model:
     return replace(model, joints=(model.joints[0], joint))
 
 
-def test_miscounts_add_up_to_a_random_walk() -> None:
+def test_encoder_miscounts_add_up_to_a_random_walk() -> None:
     """After n steps the spread is step · sqrt(n · p)."""
     step, p = math.tau / 1000, 0.05
     errors = []
@@ -332,7 +332,7 @@ def _heard(one: Sensor, seconds: float, seed: int = 0, faults: dict[str, Fault] 
     return found
 
 
-def test_a_late_sensor_publishes_later_what_it_measured_then() -> None:
+def test_sensor_latency_delays_publishing_not_the_stamp() -> None:
     found = _heard(sensor("gyroscope", VectorSpec(), latency=0.033), 1.0)
     assert len(found) >= 47
     assert {published - stamped for published, stamped in found} == {33_000_000}
@@ -340,7 +340,7 @@ def test_a_late_sensor_publishes_later_what_it_measured_then() -> None:
 
 @settings(max_examples=12, deadline=None)
 @given(st.lists(st.integers(1, 300_000_000), min_size=1, max_size=3), st.sampled_from((0.0, 0.033)))
-def test_faults_and_latency_add_up_to_the_nanosecond(delays: list[int], latency: float) -> None:
+def test_sensor_fault_delay_and_latency_add_up_exactly(delays: list[int], latency: float) -> None:
     """No matter how a delay and the sensor's period of 20 ms go together; silence on the way is silence."""
     late: dict[str, Fault] = {
         f"late{k}": SensorFault("crate", "gyroscope", "delayed", d * 1e-9) for k, d in enumerate(delays)
@@ -354,7 +354,7 @@ def test_faults_and_latency_add_up_to_the_nanosecond(delays: list[int], latency:
     assert _heard(one, 1.2, faults={**late, "silence": SensorFault("crate", "gyroscope", "silent")}) == []
 
 
-def test_outages_take_their_share_of_the_time() -> None:
+def test_sensor_outages_have_their_fraction_of_time() -> None:
     quiet = sensor("gyroscope", VectorSpec(), outage=Outage(every=2.0, lasts=1.0))
     share = [len(_heard(quiet, 60.0, seed)) / 3000 for seed in range(6)]
     assert np.mean(share) == pytest.approx(2 / 3, abs=0.08)
@@ -385,7 +385,7 @@ EXAMPLES = {
 
 
 @pytest.mark.parametrize("kind", sorted(BUILT_IN))
-def test_every_kind_keeps_the_contract(kind: str) -> None:
+def test_sensor_kinds_keep_the_contract(kind: str) -> None:
     one = replace(sensor(kind, EXAMPLES[kind]), outage=Outage(0.1, 0.1))
     assert len(check_sensor(one)) == 5
 
@@ -409,13 +409,13 @@ class _Wild(SimulatedSensor[Any]):
 @pytest.mark.parametrize(
     ("how", "says"), [("moves", "changes"), ("chance", "seed"), ("open", "written"), ("late", "time_ns")]
 )
-def test_what_breaks_the_contract_is_told(how: str, says: str) -> None:
+def test_sensor_contract_violations_are_reported(how: str, says: str) -> None:
     one = replace(sensor("wild", OtherSpec()), topic=how)
     with pytest.raises(SensorFaultError, match=says):
         check_sensor(one, _Wild)
 
 
-def test_what_is_on_its_way_is_saved_and_arrives_when_it_is_due() -> None:
+def test_delayed_samples_are_saved_and_arrive_when_due() -> None:
     def run(pause: bool) -> list[tuple[int, float]]:
         found: list[tuple[int, float]] = []
 

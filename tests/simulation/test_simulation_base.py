@@ -24,7 +24,7 @@ MODEL = Model("crate", (BOX,))
 ON_THE_FLOOR = SE3.from_xyz_rpy((0.0, 0.0, 0.1), (0.0, 0.0, 0.5))
 
 
-def test_a_planar_base_goes_where_it_is_told_though_it_grips_the_floor() -> None:
+def test_planar_base_follows_commands_despite_floor_friction() -> None:
     yard = Simulation(FLAT)
     yard.add(MODEL, T_world_model=ON_THE_FLOOR, base="planar")
     base = yard.base("crate")
@@ -43,7 +43,7 @@ def test_a_planar_base_goes_where_it_is_told_though_it_grips_the_floor() -> None
     assert yard.truth("crate").linear_velocity == pytest.approx(np.zeros(3), abs=1e-3), "friction stops it"
 
 
-def test_a_free_base_flies_against_gravity() -> None:
+def test_free_base_flies_against_gravity() -> None:
     yard = Simulation(FLAT)
     yard.add(MODEL, T_world_model=SE3.from_xyz_rpy((0.0, 0.0, 2.0), (0.0, 0.0, 0.0)), base="free")
     base = yard.base("crate")
@@ -56,7 +56,7 @@ def test_a_free_base_flies_against_gravity() -> None:
     assert truth.T_world_base.z == pytest.approx(2.3, abs=0.05)
 
 
-def test_saved_and_recompiled_it_goes_on_bit_by_bit() -> None:
+def test_saved_and_recompiled_base_continues_bit_for_bit() -> None:
     def yard() -> Simulation:
         made = Simulation(FLAT)
         made.add(MODEL, T_world_model=ON_THE_FLOOR, base="planar")
@@ -77,7 +77,7 @@ def test_saved_and_recompiled_it_goes_on_bit_by_bit() -> None:
     assert one.truth("crate").T_world_base.xyz == pytest.approx(other.truth("crate").T_world_base.xyz, abs=1e-9)
 
 
-def test_what_cannot_be_is_refused() -> None:
+def test_invalid_bases_and_commands_are_refused() -> None:
     yard = Simulation(FLAT)
     yard.add(MODEL, T_world_model=ON_THE_FLOOR, base="planar")
     base = yard.base("crate")
@@ -91,7 +91,7 @@ def test_what_cannot_be_is_refused() -> None:
     yard.step(10)
 
 
-def test_an_engine_that_has_other_fields_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mujoco_with_other_fields_is_an_error_with_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
     from roboyard.simulation import layout
 
     layout.layout.cache_clear()

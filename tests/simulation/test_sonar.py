@@ -55,7 +55,7 @@ def facing(distance: float, second: Sensor, *others: Placed, first: Sensor | Non
 # -- cross-talk --------------------------------------------------------------------------------------------------------
 @settings(max_examples=25, deadline=None)
 @given(st.floats(0.5, 3.5), st.integers(-20, 40))
-def test_a_pulse_from_the_other_side_comes_after_half_its_own_way(distance: float, steps: int) -> None:
+def test_pulse_of_a_facing_sonar_arrives_after_half_its_path(distance: float, steps: int) -> None:
     """Sent ``late`` after ours, it is taken for an echo from ``(D + c late)/2`` if nothing was heard before that."""
     late = steps * STEP
     phase = late % 0.05
@@ -67,7 +67,7 @@ def test_a_pulse_from_the_other_side_comes_after_half_its_own_way(distance: floa
 
 @settings(max_examples=15, deadline=None)
 @given(st.floats(1.5, 3.0), st.floats(0.42, 0.6), st.integers(2, 16))
-def test_a_neighbours_pulse_comes_back_from_the_wall_as_from_a_mirror(d: float, apart: float, steps: int) -> None:
+def test_neighbor_pulse_returns_from_the_wall_as_from_a_mirror(d: float, apart: float, steps: int) -> None:
     """The other sent earlier; the way from its image behind the wall is sqrt((2 d)² + b²)."""
     early = steps * STEP
     way = math.hypot(2 * d, apart)
@@ -82,7 +82,7 @@ def test_a_neighbours_pulse_comes_back_from_the_wall_as_from_a_mirror(d: float, 
     st.floats(0.3, 3.9), st.floats(-1.0, 1.0), st.floats(-0.6, 0.6), st.floats(0.0, 3.0),
     st.sampled_from(["turns", "frequency", "outage", "power", "behind"]),
 )  # fmt: skip
-def test_who_takes_turns_or_sings_otherwise_or_not_at_all_is_not_heard(
+def test_sonars_with_turns_or_other_codes_do_not_interfere(
     wall_at: float, y: float, yaw: float, x: float, how: str
 ) -> None:
     """Whatever stands where: the reading is the same to the last bit as if the other had no sonar."""
@@ -105,7 +105,7 @@ def test_who_takes_turns_or_sings_otherwise_or_not_at_all_is_not_heard(
     assert heard(crowd) == heard(alone)
 
 
-def test_what_stands_between_them_keeps_the_sound_off() -> None:
+def test_obstacle_between_sonars_blocks_cross_talk() -> None:
     screen = static_box("screen", (0.05, 4, 4), at())
     assert heard(facing(3.0, ear())) == pytest.approx(1.5, abs=0.01)
     assert heard(facing(3.0, ear(), screen)) == pytest.approx(1.5 - 0.025, abs=0.01)
@@ -115,7 +115,7 @@ def test_what_stands_between_them_keeps_the_sound_off() -> None:
 
 
 @pytest.mark.parametrize("phase", [0.0, 0.025])
-def test_a_ring_on_the_bus_hears_itself_unless_it_takes_turns(phase: float) -> None:
+def test_sonar_ring_interferes_unless_it_takes_turns(phase: float) -> None:
     """The messages of a run: two that look at each other measure half of the distance, or all of it."""
     sim = facing(3.0, ear(phase=phase))
     found: dict[str, list[float]] = {"/a/ear": [], "/b/ear": []}
@@ -134,7 +134,7 @@ def test_a_ring_on_the_bus_hears_itself_unless_it_takes_turns(phase: float) -> N
 # -- its own pulses ----------------------------------------------------------------------------------------------------
 @settings(max_examples=25, deadline=None)
 @given(st.floats(0.4, 4.9), st.sampled_from([40.0, 50.0, 80.0, 100.0]))
-def test_what_is_farther_than_a_period_of_sound_comes_with_the_next_pulse(distance: float, rate: float) -> None:
+def test_echo_beyond_one_period_arrives_with_the_next_pulse(distance: float, rate: float) -> None:
     """The unambiguous range is c/(2 f); what lies beyond is taken modulo that, but not before a second pulse."""
     spec = replace(PLAIN, range_max=5.0)
     wall = static_box("wall", (0.1, 12, 8), at(distance + 0.26))
@@ -154,7 +154,7 @@ def test_what_is_farther_than_a_period_of_sound_comes_with_the_next_pulse(distan
     st.lists(st.tuples(st.floats(0.1, 10.0), st.floats(1e-3, 3.0)), min_size=1, max_size=8),
     st.floats(0.01, 0.5), st.lists(st.floats(0.0, 4.0), min_size=2, max_size=2),
 )  # fmt: skip
-def test_energy_adds_up_until_it_is_enough(
+def test_echo_energy_accumulates_to_the_threshold(
     arrivals: list[tuple[float, float]], pulse: float, thresholds: list[float]
 ) -> None:
     ways, energies = np.array(arrivals).T
@@ -172,7 +172,7 @@ def test_energy_adds_up_until_it_is_enough(
 
 
 @pytest.mark.parametrize("distance", [0.5, 1.5, 3.0])
-def test_a_wall_is_late_by_the_part_of_the_pulse_that_it_takes(distance: float) -> None:
+def test_wall_echo_is_late_by_part_of_the_pulse(distance: float) -> None:
     """A wall at d returns (R/d)² of what one at the largest range R does, so that much less of the pulse is enough."""
     spec = SonarSpec(range_max=4.0, half_angle=0.01, frequency=49.4e3, cycles=16, threshold=0.3)
     length = SOUND * spec.cycles / spec.frequency
@@ -183,7 +183,7 @@ def test_a_wall_is_late_by_the_part_of_the_pulse_that_it_takes(distance: float) 
     assert heard(sim) - distance == pytest.approx(late, rel=0.02, abs=2e-4)
 
 
-def test_a_thin_post_is_heard_near_by_and_not_far_off() -> None:
+def test_thin_post_is_detected_at_short_range_only() -> None:
     """Its share of the cone shrinks with distance, a wall's does not."""
     spec = SonarSpec(range_max=6.0, half_angle=0.2, threshold=0.3)
 
@@ -203,7 +203,7 @@ def test_a_thin_post_is_heard_near_by_and_not_far_off() -> None:
 
 
 # -- state -------------------------------------------------------------------------------------------------------------
-def test_readings_go_on_alike_from_a_state() -> None:
+def test_sonar_readings_continue_from_a_saved_state() -> None:
     def ranges(sim: Simulation) -> list[float]:
         found = []
         for _ in range(30):

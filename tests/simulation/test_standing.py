@@ -33,7 +33,7 @@ def overhanging(reach: float) -> Model:
 
 
 @pytest.mark.parametrize(("reach", "falls"), [(0.0, False), (0.19, False), (0.21, True), (0.5, True)])
-def test_the_centre_of_mass_decides(reach: float, falls: bool) -> None:
+def test_stability_depends_on_the_center_of_mass(reach: float, falls: bool) -> None:
     """It stands as long as half of the reach is less than half of the foot."""
     found = stand(overhanging(reach), seconds=1.5, servos=True)
     assert found is not None
@@ -50,7 +50,7 @@ def test_the_centre_of_mass_decides(reach: float, falls: bool) -> None:
     assert locked.overhang == pytest.approx(found.overhang)
 
 
-def test_the_rover_rests() -> None:
+def test_rover_rests_on_level_ground() -> None:
     found = stand(rover())
     assert found is not None
     assert found.rests()
@@ -58,7 +58,7 @@ def test_the_rover_rests() -> None:
     assert found.overhang == 0.0
 
 
-def test_joints_that_take_no_positions_are_locked_where_they_start() -> None:
+def test_joints_without_position_mode_are_locked_at_start() -> None:
     """An arm that starts folded over the foot stands, and falls when it starts stretched."""
     foot, weight = block("foot", (0.2, 0.2, 0.1)), block("weight", (0.02, 0.02, 0.02))
     turn = Joint("turn", "revolute", "foot", "weight", at(z=0.2), at(x=-0.5), (Axis((0.0, 0.0, 1.0)),))
@@ -71,11 +71,11 @@ def test_joints_that_take_no_positions_are_locked_where_they_start() -> None:
         assert found.fell() == falls, angle
 
 
-def test_nothing_to_stand_on() -> None:
+def test_model_without_ground_contact_falls() -> None:
     assert stand(Model("ghost", (Link("l", I, Inertial(1.0, I, (1.0, 1.0, 1.0, 0.0, 0.0, 0.0))),))) is None
 
 
-def test_a_ball_stands_on_a_point() -> None:
+def test_ball_stands_on_a_point() -> None:
     ball = Link("ball", I, Inertial(1.0, I, (0.4, 0.4, 0.4, 0.0, 0.0, 0.0)), (Collision("c", Sphere(0.1), I),))
     found = stand(Model("ball", (ball,)))
     assert found is not None
@@ -120,7 +120,7 @@ def test_servos_hold_light_legs(foot: float) -> None:
     assert found.weak == ()
 
 
-def test_servos_that_are_too_weak_are_named() -> None:
+def test_too_weak_servos_are_named() -> None:
     found = stand(quadruped(3.0), servos=True)
     assert found is not None
     assert found.weak

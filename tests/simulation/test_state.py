@@ -59,11 +59,11 @@ def same(one: list[np.ndarray], other: list[np.ndarray]) -> None:
     np.testing.assert_array_equal(np.array(one), np.array(other))
 
 
-def test_the_same_seed_gives_the_same_bits() -> None:
+def test_equal_seeds_give_equal_bits() -> None:
     same(drive(build(3), 200), drive(build(3), 200))
 
 
-def test_another_seed_or_name_gives_other_noise() -> None:
+def test_other_seed_or_name_gives_other_noise() -> None:
     ranges = [next(iter(sim.sensors(name))).read().ranges for sim, name in ((build(3), "rover"), (build(4), "rover"))]
     renamed = build(3, "other")
     ranges.append(next(iter(renamed.sensors("other"))).read().ranges)
@@ -72,7 +72,7 @@ def test_another_seed_or_name_gives_other_noise() -> None:
             assert not np.array_equal(ranges[i], ranges[j])
 
 
-def test_loaded_it_continues_bit_for_bit_through_contact() -> None:
+def test_loaded_state_continues_bit_for_bit_through_contact() -> None:
     sim = build()
     drive(sim, 300)
     saved = json.loads(json.dumps(sim.save()))  # plain data
@@ -91,7 +91,7 @@ def drive_from(saved: dict, sim: Simulation) -> list[np.ndarray]:
     return drive(sim, 300)
 
 
-def test_a_reading_of_the_saved_instant_is_read_again_alike() -> None:
+def test_reading_at_the_saved_instant_repeats() -> None:
     sim = build()
     drive(sim, 41)
     reading = sim.sensors("rover")[0].read()
@@ -100,7 +100,7 @@ def test_a_reading_of_the_saved_instant_is_read_again_alike() -> None:
     np.testing.assert_array_equal(other.sensors("rover")[0].read().ranges, reading.ranges)
 
 
-def test_a_state_of_something_else_is_refused() -> None:
+def test_state_of_another_world_is_refused() -> None:
     saved = build().save()
     with pytest.raises(InputError, match="models"):
         Simulation(world(ground())).load(saved)
@@ -124,7 +124,7 @@ def test_a_state_of_something_else_is_refused() -> None:
         {"timestep_ns": None},
     ],
 )
-def test_a_state_that_cannot_be_read_changes_nothing(change: dict[str, Any]) -> None:
+def test_unreadable_state_changes_nothing(change: dict[str, Any]) -> None:
     def after(spoilt: bool) -> Any:
         sim = build()
         drive(sim, 50)
@@ -137,6 +137,6 @@ def test_a_state_that_cannot_be_read_changes_nothing(change: dict[str, Any]) -> 
 
 
 @pytest.mark.parametrize("saved", [None, 7, [], "state"])
-def test_what_is_no_state_is_refused(saved: Any) -> None:
+def test_invalid_states_are_refused(saved: Any) -> None:
     with pytest.raises(InputError, match="version"):
         build().load(saved)

@@ -16,7 +16,7 @@ CRATE = (
 
 @pytest.mark.slow
 @pytest.mark.parametrize("crates", [0, 40])  # so many that the engine's own solver works, in the one room it has
-def test_truth_is_told_between_steps_and_changes_nothing(crates: int) -> None:
+def test_truth_read_from_threads_changes_nothing(crates: int) -> None:
     def positions(*, asked: bool) -> list[bytes]:
         with ry.Run("arena", seed=3, record=False) as run:
             rover, over, seen = run.add("rover"), Event(), list[float]()

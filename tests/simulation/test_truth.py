@@ -22,7 +22,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "rooms" / "physical-truth.
 
 
 @pytest.mark.parametrize("name", PROOFS)
-def test_the_engine_keeps_to_its_bounds(name: str) -> None:
+def test_physics_agrees_with_closed_forms_within_bounds(name: str) -> None:
     for check in prove(names=[name])[name]:
         assert check.held, f"{check.law}: {check.measured} for {check.truth}, {check.error:.4%} over {check.bound:.4%}"
         # The page promises these bounds, in a line that begins with the law and its formula.
@@ -32,27 +32,27 @@ def test_the_engine_keeps_to_its_bounds(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["impact", "bouncing", "gyroscope", "free rotation"])
-def test_shorter_steps_come_closer(name: str) -> None:
+def test_shorter_time_steps_reduce_the_error(name: str) -> None:
     coarse, fine = (prove(settings, [name])[name] for settings in (DEFAULT, FINE))
     assert all(check.held for check in fine)
     assert sum(check.error for check in fine) < 0.6 * sum(check.error for check in coarse)
 
 
 @pytest.mark.parametrize("restitution", [0.0, 0.5, 1.0])
-def test_an_impact_hardly_depends_on_when_in_a_step_it_happens(restitution: float) -> None:
+def test_impact_hardly_depends_on_its_time_within_a_step(restitution: float) -> None:
     for settings, bound in ((DEFAULT, 0.04), (FINE, 0.01)):
         found = [bounce(settings, restitution, speed) for speed in np.linspace(1.0, 3.0, 7)]
         assert np.abs(np.array(found) - restitution).max() < bound + 1e-9
 
 
 @pytest.mark.parametrize("length", [0.1, 0.35, 0.7])
-def test_skidding_depends_on_the_wheelbase_as_four_points_say(length: float) -> None:
+def test_skid_turning_agrees_with_a_four_point_model(length: float) -> None:
     rate, torque = turn_on_the_spot(DEFAULT, 6.0, 0.5, length)
     assert rate == pytest.approx(skid_rate(6.0, length), rel=0.01)
     assert torque == pytest.approx(skid_torque(0.5, length), rel=0.01)
 
 
-def test_closed_forms_know_their_limits() -> None:
+def test_closed_forms_have_their_limit_cases() -> None:
     """Small swings are harmonic, a ball that cannot slip rolls, one that can does both at the border."""
     assert period(1e-4) == pytest.approx(2 * np.pi * np.sqrt((2.0 * 0.25 + 0.002) / (2.0 * 9.81 * 0.5)), rel=1e-6)
     assert swing(FINE, 0.01) == pytest.approx(period(0.01), rel=1e-4)
@@ -62,7 +62,7 @@ def test_closed_forms_know_their_limits() -> None:
     assert precession(FINE, 40.0)[0] == pytest.approx(steady(40.0), rel=0.005)
 
 
-def test_a_check_knows_its_error() -> None:
+def test_validation_check_gives_its_error() -> None:
     assert Check("a", "b", 2.0, 2.01, "m").error == pytest.approx(0.005)
     assert Check("a", "b", 2.0, 2.01, "m").held
     assert not Check("a", "b", 0.0, 0.5, "m", scale=10.0).held

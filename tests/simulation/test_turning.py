@@ -51,7 +51,7 @@ def swinging(model: Model, speeds: list[float], gravity: float, timestep: float 
 speeds = st.lists(st.floats(-6.0, 6.0), min_size=3, max_size=3)
 
 
-def test_chains_that_whip_keep_their_energy() -> None:
+def test_whipping_chains_conserve_energy() -> None:
     """Of the span between hanging and standing, for 3 s: a whip now and then is not followed, most are."""
     random, lost = np.random.default_rng(5), []
     for axes in ["xyx", "yyy", "zxy", "yxz"] * 8:
@@ -83,7 +83,7 @@ def _momentum(sim: Simulation) -> np.ndarray:
 
 @settings(max_examples=12, deadline=None)
 @given(speeds, speeds)
-def test_what_floats_keeps_its_momentum_and_its_energy(turn: list[float], joints: list[float]) -> None:
+def test_floating_bodies_conserve_momentum_and_energy(turn: list[float], joints: list[float]) -> None:
     sim = swinging(chain("xyz"), [*turn, *joints], 0.0)
     before, moved = energy(sim), _momentum(sim)
     fastest = float(np.max(np.abs(sim.data.qvel)))
@@ -94,7 +94,7 @@ def test_what_floats_keeps_its_momentum_and_its_energy(turn: list[float], joints
 
 @settings(max_examples=12, deadline=None)
 @given(st.lists(st.floats(0.01, 0.1), min_size=3, max_size=3), speeds)
-def test_a_single_body_that_tumbles_keeps_its_energy(sides: list[float], turn: list[float]) -> None:
+def test_tumbling_body_conserves_energy(sides: list[float], turn: list[float]) -> None:
     """Any box: the engine's own step loses energy on the stable side, ours none."""
     size = tuple(10.0 * side for side in sides)
     sim = Simulation(world(gravity=0.0))
@@ -107,7 +107,7 @@ def test_a_single_body_that_tumbles_keeps_its_energy(sides: list[float], turn: l
 
 
 @pytest.mark.parametrize("stiff", [False, True])
-def test_an_arm_with_servos_goes_where_a_hundredth_of_the_step_takes_it(stiff: bool) -> None:
+def test_servo_arm_agrees_with_a_hundredth_of_the_step(stiff: bool) -> None:
     """A fast arm in the air: no farther off than the engine's own step is, and the servos do not chatter."""
     limits = Limits(effort=400.0 if stiff else 15.0)
 
@@ -134,7 +134,7 @@ def acts(sim: Simulation) -> bool:
     return bool(free_to_turn(sim.data._address, sim.watch.layout, trees, sim.data.qvel, free))
 
 
-def test_it_acts_on_what_turns_and_is_not_held() -> None:
+def test_exact_rotation_acts_on_free_turning_bodies_only() -> None:
     sim = Simulation(world(ground()))
     sim.add(free_box(), "box", at(z=1.0))
     assert not acts(sim)  # it does not turn
@@ -151,7 +151,7 @@ def test_it_acts_on_what_turns_and_is_not_held() -> None:
     np.testing.assert_array_equal(trees[:, 1], [ALONE] * 3 + [ALONE | TURNS] * 3)
 
 
-def test_one_that_is_held_does_not_keep_another_from_turning() -> None:
+def test_held_body_does_not_disable_exact_rotation_of_others() -> None:
     sim = Simulation(world(ground()))
     sim.add(free_box(), "lies", at(z=0.1))
     sim.add(free_box(), "flies", at(3.0, z=50.0))
@@ -166,7 +166,7 @@ def test_one_that_is_held_does_not_keep_another_from_turning() -> None:
     assert abs(float(sim.data.qvel[2])) < 1e-3
 
 
-def test_it_goes_on_alike_from_a_state_and_beside_others() -> None:
+def test_exact_rotation_continues_from_a_saved_state() -> None:
     def run(*others: str) -> Simulation:
         sim = swinging(chain("xyz"), [1.0, 2.0, 3.0, 4.0, -2.0, 1.0], 0.0)
         for k, name in enumerate(others):
@@ -186,7 +186,7 @@ def test_it_goes_on_alike_from_a_state_and_beside_others() -> None:
     np.testing.assert_allclose(beside.data.qpos[: len(there)], there, atol=1e-9)
 
 
-def test_a_damped_body_is_left_to_the_engine() -> None:
+def test_damped_bodies_are_integrated_by_mujoco() -> None:
     sim = Simulation(world(gravity=0.0))
     sim.add(free_box(), "box", at())
     model = sim.model

@@ -31,7 +31,7 @@ def picture(material: Material) -> np.ndarray:
         return renderer.render(scene.data, look_at((2.0, 0.0, -1.0), (0.0, 0.0, 0.0)))[16, 16].astype(int)
 
 
-def test_the_more_it_gives_off_the_brighter_it_is() -> None:
+def test_stronger_emission_is_brighter() -> None:
     plain = Material("m", (1.0, 0.9, 0.8, 1.0))
     seen = [picture(replace(plain, emissive=(e, 0.9 * e, 0.8 * e))) for e in (0.0, 0.3, 1.0)]
     assert seen[0].sum() < seen[1].sum() < seen[2].sum()
@@ -39,7 +39,7 @@ def test_the_more_it_gives_off_the_brighter_it_is() -> None:
     assert seen[0].max() < 150
 
 
-def test_it_shows_in_the_colour_it_gives_off() -> None:
+def test_emission_shows_in_its_color() -> None:
     red = picture(Material("m", (0.1, 0.1, 0.1, 1.0), emissive=(1.0, 0.0, 0.0)))
     assert red[0] > 150
     assert red[1:].max() < 40
@@ -50,7 +50,7 @@ colours = st.tuples(unit, unit, unit)
 
 
 @given(rgb=colours, emissive=colours)
-def test_colours_stay_colours(rgb: Vec3, emissive: Vec3) -> None:
+def test_emission_keeps_colors_within_range(rgb: Vec3, emissive: Vec3) -> None:
     material = Material("m", (*rgb, 0.5), emissive=emissive)
     assert all(0.0 <= part <= 1.0 for part in seen_colour(material))
     assert seen_colour(material)[3] == 0.5

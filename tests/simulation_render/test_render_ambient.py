@@ -24,21 +24,21 @@ def of(shape: str, scene: RayScene, found: Openness) -> np.ndarray:
     return np.concatenate(spots) if spots else np.ones(1)
 
 
-def test_corners_are_darker_than_open_ground() -> None:
+def test_ambient_occlusion_darkens_corners() -> None:
     scene = RayScene(compiled(CORNER)[0])
     found = of("ground", scene, bake_openness(scene))
     assert found.max() == pytest.approx(1.0, abs=0.01)
     assert found.min() < 0.7
 
 
-def test_more_small_faces_than_spots_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_small_faces_than_samples_terminate(monkeypatch: pytest.MonkeyPatch) -> None:
     """Faces that have one cell each need their spots, whatever the spacing."""
     monkeypatch.setattr(ambient, "MOST_SPOTS", 20)
     scene = RayScene(compiled(CORNER)[0])
     assert of("ball", scene, bake_openness(scene)).min() < 0.9
 
 
-def test_shapes_of_too_many_faces_stay_open(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shapes_with_too_many_faces_have_no_occlusion(monkeypatch: pytest.MonkeyPatch) -> None:
     """The richest go first; the others are as dark as ever."""
     scene = RayScene(compiled(CORNER)[0])
     before = bake_openness(scene)

@@ -22,7 +22,7 @@ def seen_at(camera: Camera, point, width: float, height: float) -> tuple[float, 
 
 
 @given(coordinates, coordinates)
-def test_a_camera_has_its_target_in_the_middle_and_up_is_up(eye, target):
+def test_camera_centers_its_target_with_up_upwards(eye, target):
     if np.linalg.norm(target - eye) < 0.1:
         return
     camera = look_at(eye, target)
@@ -41,7 +41,7 @@ def test_a_camera_has_its_target_in_the_middle_and_up_is_up(eye, target):
     st.floats(0.05, 1.5),
     st.floats(0.5, 2.5),
 )
-def test_an_overview_holds_the_whole_box_and_wastes_nothing(low, size, azimuth, elevation, aspect):
+def test_overview_camera_fits_the_bounding_box(low, size, azimuth, elevation, aspect):
     camera = overview(low, low + size, aspect=aspect, azimuth=azimuth, elevation=elevation, margin=1.0)
     corners = [low + size * [i & 1, i >> 1 & 1, i >> 2] for i in range(8)]
     seen = np.array([seen_at(camera, corner, 400 * aspect, 400) for corner in corners])
@@ -50,7 +50,7 @@ def test_an_overview_holds_the_whole_box_and_wastes_nothing(low, size, azimuth, 
     assert reach.max() == pytest.approx(1.0, abs=0.01)  # rounding to whole pixels of height aside
 
 
-def test_the_view_from_the_top_has_east_right_and_north_up():
+def test_top_view_has_east_right_and_north_up():
     camera = top_view((-6, -4, 0), (6, 4, 1), aspect=1.5)
     middle, east, north = (seen_at(camera, p, 600, 400) for p in ((0, 0, 0), (1, 0, 0), (0, 1, 0)))
     assert east[0] > middle[0] + 10
@@ -59,13 +59,13 @@ def test_the_view_from_the_top_has_east_right_and_north_up():
     assert north[0] == pytest.approx(middle[0], abs=1e-6)
 
 
-def test_the_bounds_leave_endless_ground_out():
+def test_scene_bounds_exclude_infinite_ground():
     low, high = world_bounds(*compiled(BALL_OVER_PLANE))
     assert np.allclose(low, [1.5, -1, 0], atol=1e-6)
     assert np.allclose(high, [5.1, 1, 2], atol=1e-6)
 
 
-def test_the_following_camera_settles_behind_the_robot_without_a_jump():
+def test_chase_camera_settles_behind_the_robot_smoothly():
     chase, pose = ChaseCamera(distance=2.0, height=1.0, lead=0.3, lag=0.4), SE3.from_xyz_rpy((1, 2, 0.1), (0, 0, 0.5))
     eyes = [chase.update(SE3.identity(), 0.0).T_world_camera.translation]
     eyes += [chase.update(pose, 0.05 * k).T_world_camera.translation for k in range(1, 200)]
@@ -74,14 +74,14 @@ def test_the_following_camera_settles_behind_the_robot_without_a_jump():
     assert np.linalg.norm(np.diff(eyes, axis=0), axis=1).max() < 0.12 * np.linalg.norm(settled - eyes[0])
 
 
-def test_the_following_camera_turns_the_short_way_round():
+def test_chase_camera_turns_along_the_shorter_arc():
     chase = ChaseCamera(lag=0.3)
     chase.update(SE3.from_xyz_rpy((0, 0, 0), (0, 0, 3.1)), 0.0)
     camera = chase.update(SE3.from_xyz_rpy((0, 0, 0), (0, 0, -3.1)), 0.1)
     assert camera.T_world_camera.translation[0] > 2.0  # behind a robot that heads to -x
 
 
-def test_the_following_camera_stays_on_the_robots_side_of_a_wall():
+def test_chase_camera_stays_on_the_robot_side_of_walls():
     model, data = compiled(
         "<mujoco><worldbody><geom type='box' size='0.1 5 2' pos='-1 0 2'/>"
         "<body><freejoint/><geom size='0.2'/></body></worldbody></mujoco>"

@@ -31,7 +31,7 @@ def rays(rng, count):
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 40))
-def test_nearest_hits_are_those_found_by_hand_wherever_pieces_stand(seed, count):
+def test_embree_hits_agree_with_brute_force(seed, count):
     rng = np.random.default_rng(seed)
     pieces = [rng.uniform(-1, 1, (rng.integers(1, 6), 3, 3)) for _ in range(3)]
     poses = [SE3.from_xyz_rpy(rng.uniform(-1, 1, 3), rng.uniform(-3, 3, 3)) for _ in pieces]
@@ -52,7 +52,7 @@ def test_nearest_hits_are_those_found_by_hand_wherever_pieces_stand(seed, count)
     meshes.close()
 
 
-def test_blocked_means_something_nearer_than_the_reach():
+def test_embree_occlusion_means_a_hit_within_range():
     rng = np.random.default_rng(3)
     meshes = Meshes([rng.uniform(-1, 1, (30, 3, 3))])
     origins, directions = (a.astype(np.float32) for a in rays(rng, 500))
@@ -68,7 +68,7 @@ def test_blocked_means_something_nearer_than_the_reach():
 
 
 @pytest.mark.parametrize("count", [0, 1, 15, 16, 17, 33])
-def test_any_number_of_rays_and_an_empty_scene(count):
+def test_embree_takes_any_number_of_rays_and_empty_scenes(count):
     origins, directions = np.zeros((count, 3), np.float32), np.tile(np.float32([0, 0, 1]), (count, 1))
     wall = np.array([[[-9.0, -9, 2], [9, -9, 2], [0, 9, 2]]])
     assert np.allclose(Meshes([wall]).nearest(origins, directions)[1], 2.0)
@@ -77,7 +77,7 @@ def test_any_number_of_rays_and_an_empty_scene(count):
     assert (empty.nearest(origins, directions)[0] == -1).all()
 
 
-def test_closing_twice_is_fine():
+def test_embree_scene_can_be_closed_twice():
     meshes = Meshes([np.eye(3)[None]])
     meshes.close()
     meshes.close()

@@ -33,14 +33,14 @@ def answer(**environment: str) -> list[str]:
     return done.stdout.split()
 
 
-def test_opengl_can_be_forbidden():
+def test_opengl_can_be_disabled():
     assert answer(MUJOCO_GL="off") == ["rays", "off"]
 
 
 @pytest.mark.parametrize(
     "fault", ["raise ImportError('no GL here')", "raise AttributeError('NoneType')", "import os; os.abort()"]
 )
-def test_a_broken_opengl_leaves_the_process_whole(tmp_path, fault):
+def test_broken_opengl_does_not_end_the_process(tmp_path, fault):
     package = tmp_path / "OpenGL"
     package.mkdir()
     (package / "__init__.py").write_text(fault + "\n")
@@ -48,19 +48,19 @@ def test_a_broken_opengl_leaves_the_process_whole(tmp_path, fault):
 
 
 @pytest.mark.parametrize(("width", "height"), [(0, 10), (10, -1), (10, 100_000)])
-def test_a_size_that_is_no_picture_is_refused(width, height):
+def test_invalid_image_sizes_are_refused(width, height):
     model, _ = compiled(MOVING)
     with pytest.raises(ConfigError, match="pixels"):
         open_renderer(model, width, height, "rays")
 
 
-def test_an_unknown_renderer_is_refused_with_the_names_there_are():
+def test_unknown_renderer_is_refused_with_valid_names():
     model, _ = compiled(MOVING)
     with pytest.raises(ConfigError, match="rays"):
         open_renderer(model, 10, 10, "vulkan")  # type: ignore[arg-type]
 
 
-def test_rays_are_always_there():
+def test_ray_renderer_is_always_available():
     model, data = compiled(MOVING)
     with open_renderer(model, 32, 18, "rays") as renderer:
         assert renderer.backend == "rays"
@@ -73,7 +73,7 @@ def gl():
         pytest.skip("OpenGL does not work here: needs PyOpenGL and libegl1 or libosmesa6")
 
 
-def test_asking_for_opengl_where_there_is_none_says_what_to_install():
+def test_missing_opengl_is_an_error_with_what_to_install():
     if available_backend() == "gl":
         pytest.skip("OpenGL works here")
     model, _ = compiled(MOVING)
@@ -85,7 +85,7 @@ def test_asking_for_opengl_where_there_is_none_says_what_to_install():
 @pytest.mark.parametrize(
     ("eye", "target"), [((-1, -0.5, 1.2), (1.5, 0, 0.2)), ((1, 0, 5), (1, 0, 0)), ((-1, 3, 0.4), (0, 0, 0.3))]
 )
-def test_both_renderers_see_the_same(eye, target):
+def test_renderers_give_the_same_image(eye, target):
     model, data = compiled(MOVING)
     silhouettes, depths = [], []
     for backend in ("gl", "rays"):
@@ -106,7 +106,7 @@ def test_both_renderers_see_the_same(eye, target):
 
 
 @pytest.mark.usefixtures("gl")
-def test_shapes_without_lamps_have_the_depth_that_pictures_have_and_the_geom_that_rays_meet():
+def test_depth_and_geom_images_agree_with_rays():
     glass = '<geom name="pane" type="box" size="0.01 2 1" pos="0.6 0 0.5" rgba="0.6 0.8 0.9 0.3"/></worldbody>'
     model, data = compiled(MOVING.replace("</worldbody>", glass))
     camera = look_at((-1, -0.5, 1.2), (1.5, 0, 0.2), fov_y=0.9)
@@ -128,7 +128,7 @@ def test_shapes_without_lamps_have_the_depth_that_pictures_have_and_the_geom_tha
 
 @pytest.mark.usefixtures("gl")
 @pytest.mark.parametrize("sun", [0.3, 0.9, 2.5])
-def test_in_any_sun_opengl_tells_light_grey_from_white_and_darker_things_are_darker(sun):
+def test_opengl_keeps_the_order_of_brightness_in_any_sun(sun):
     lamp = (
         f"<light type='directional' dir='0.4 0.3 -0.85' diffuse='{sun} {sun} {sun}' ambient='0 0 0' specular='0 0 0'/>"
     )
@@ -145,7 +145,7 @@ def test_in_any_sun_opengl_tells_light_grey_from_white_and_darker_things_are_dar
 
 
 @pytest.mark.usefixtures("gl")
-def test_an_opengl_renderer_keeps_to_its_thread():
+def test_opengl_renderer_is_bound_to_its_thread():
     model, data = compiled(MOVING)
     renderer, caught = open_renderer(model, 32, 18, "gl"), []
 

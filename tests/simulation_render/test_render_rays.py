@@ -34,7 +34,7 @@ def directions_of(camera: Camera) -> np.ndarray:
     return optical @ camera.T_world_camera.rotation_matrix().T  # one metre along the optical axis each
 
 
-def test_depth_of_a_plane_is_the_formula():
+def test_ray_depth_of_a_plane_agrees_with_the_formula():
     model, data = compiled("<mujoco><worldbody><geom type='plane' size='0 0 1'/></worldbody></mujoco>")
     camera = look_at((0, 0, 2), (3, 0.5, 0))
     with RayRenderer(model, WIDTH, HEIGHT) as renderer:
@@ -46,7 +46,7 @@ def test_depth_of_a_plane_is_the_formula():
     assert (depth[down <= 0] == 0).all()
 
 
-def test_depth_agrees_with_the_engines_own_rays():
+def test_ray_depth_agrees_with_mujoco_rays():
     model, data = compiled(MOVING)
     data.qpos[:3] = 1.0, 0.1, 0.3
     data.qpos[7] = 0.7
@@ -66,7 +66,7 @@ def test_depth_agrees_with_the_engines_own_rays():
     assert wrong <= 4  # outlines of round things, which are polygons here
 
 
-def test_orthographic_depth_and_scale():
+def test_orthographic_image_has_its_depth_and_scale():
     model, data = compiled(BALL_OVER_PLANE)
     above = Camera(look_at((2, 0, 5), (2, 0, 0)).T_world_camera, span=2.0)
     with RayRenderer(model, 100, 100) as renderer:
@@ -76,7 +76,7 @@ def test_orthographic_depth_and_scale():
     assert ball.sum() * 0.02**2 == pytest.approx(math.pi * 0.25, rel=0.03)
 
 
-def test_things_have_their_colours_and_hidden_groups_none():
+def test_objects_have_their_colors_and_hidden_groups_none():
     model, data = compiled(BALL_OVER_PLANE)
     with RayRenderer(model, WIDTH, HEIGHT) as renderer:
         picture = renderer.render(data, look_at((0, 0, 0.5), (2, 0, 0.5))).astype(int)
@@ -87,7 +87,7 @@ def test_things_have_their_colours_and_hidden_groups_none():
         assert np.argmax(renderer.render(data, look_at((0, 0, 0.5), (2, 0, 0.5)))[45, 80]) == 1
 
 
-def test_a_shadow_is_darker_than_the_ground_beside_it():
+def test_shadow_is_darker_than_the_ground_beside_it():
     model, data = compiled(
         "<mujoco><worldbody><light type='directional' dir='1 0 -1'/><geom type='plane' size='0 0 1'/>"
         "<geom type='sphere' size='0.3' pos='0 0 1'/></worldbody></mujoco>"
@@ -112,7 +112,7 @@ def test_corners_are_darker_than_open_ground():
     assert foot < 0.95 * far
 
 
-def test_glass_shows_what_is_behind_it():
+def test_glass_shows_objects_behind_it():
     text = (
         "<mujoco><worldbody><geom name='wall' type='box' size='0.1 2 2' pos='4 0 0' rgba='1 0 0 1'/>"
         "<geom type='box' size='0.01 2 2' pos='2 0 0' rgba='0 0 1 {alpha}'/></worldbody></mujoco>"
@@ -130,7 +130,7 @@ def test_glass_shows_what_is_behind_it():
     assert seen[2][2] > 100
 
 
-def test_pictures_are_the_same_bytes_again_and_with_any_number_of_threads():
+def test_images_repeat_with_any_number_of_threads():
     model, data = compiled(MOVING)
     camera, pictures = look_at((-1, -0.5, 1.2), (1.5, 0, 0.2)), []
     for threads in (1, 2, 3, 1):
@@ -140,7 +140,7 @@ def test_pictures_are_the_same_bytes_again_and_with_any_number_of_threads():
     assert len({*pictures}) == 1
 
 
-def test_a_body_is_drawn_where_it_is_now():
+def test_body_is_drawn_at_its_present_pose():
     model, data = compiled(MOVING)
     camera = Camera(look_at((1, 0, 8), (1, 0, 0)).T_world_camera, span=4.0)
     with RayRenderer(model, 200, 200) as renderer:
@@ -154,7 +154,7 @@ def test_a_body_is_drawn_where_it_is_now():
             assert ((100 - rows[near]) / 50).mean() == pytest.approx(y, abs=0.1)
 
 
-def test_an_empty_world_is_sky_only():
+def test_empty_world_shows_only_sky():
     model, data = compiled("<mujoco/>")
     with RayRenderer(model, 64, 36) as renderer:
         picture, depth = renderer.rgbd(data, look_at((0, 0, 1), (1, 0, 1.5)))
@@ -163,7 +163,7 @@ def test_an_empty_world_is_sky_only():
     assert picture[0, 0, 0] < picture[-1, 0, 0]  # bluer overhead
 
 
-def test_the_light_at_a_point_does_not_depend_on_the_points_next_to_it():
+def test_light_at_a_point_is_independent_of_its_neighbors():
     # Points are shaded in blocks: whole ones, the rest of one, and single points must come out alike.
     random = np.random.default_rng(3)
     count = 2 * BLOCK + 17

@@ -34,14 +34,14 @@ def edges_are_shared_in_pairs(shape: tri.Triangles) -> bool:
 
 
 @given(sizes, sizes, sizes)
-def test_a_box_has_its_volume_and_area(x, y, z):
+def test_box_triangles_have_its_volume_and_area(x, y, z):
     shape = tri.box(np.array([x, y, z]))
     assert volume(shape) == pytest.approx(8 * x * y * z)
     assert area(shape) == pytest.approx(8 * (x * y + y * z + z * x))
 
 
 @given(sizes, sizes)
-def test_round_things_have_nearly_their_volume_and_never_more(radius, half):
+def test_round_shapes_have_nearly_their_volume_and_never_more(radius, half):
     cases = [
         (tri.cylinder(radius, half), 2 * math.pi * radius**2 * half),
         (tri.capsule(radius, half), 2 * math.pi * radius**2 * half + 4 / 3 * math.pi * radius**3),
@@ -55,7 +55,7 @@ def test_round_things_have_nearly_their_volume_and_never_more(radius, half):
     "shape",
     [tri.box(np.array([0.1, 0.2, 0.3])), tri.cylinder(0.3, 0.2), tri.capsule(0.1, 0.4), tri.ellipsoid(np.full(3, 0.5))],
 )
-def test_solids_are_closed_and_their_normals_look_out(shape):
+def test_solids_are_closed_with_outward_normals(shape):
     assert edges_are_shared_in_pairs(shape)
     c = shape.corners
     faces = np.cross(c[:, 1] - c[:, 0], c[:, 2] - c[:, 0])
@@ -70,7 +70,7 @@ def test_framed_ground_is_the_whole_rectangle(x, y):
     assert (whole.normals[..., 2] > 0.999).all()
 
 
-def test_every_kind_of_geom_has_triangles_where_the_engine_has_the_geom():
+def test_triangles_of_each_geom_lie_on_the_geom():
     model = mujoco.MjModel.from_xml_string("""
     <mujoco>
       <asset>

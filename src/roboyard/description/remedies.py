@@ -65,7 +65,9 @@ def plausible(mass: float, T_link_com: SE3, collisions: Sequence[Collision]) -> 
     `DENSITY`.
     """
     found = of_collisions([(one, 1.0) for one in collisions]) if collisions else None
-    if found is not None and is_finite(found) and math.isfinite(mass / found[0]):  # of shapes that fill some space at all
+    if (
+        found is not None and is_finite(found) and math.isfinite(mass / found[0])
+    ):  # of shapes that fill some space at all
         total, _, inertia = found
         R = T_link_com.rotation_matrix()
         return moments_of(R.T @ (inertia * (mass / total)) @ R), "of its collision shapes, evenly filled"

@@ -18,13 +18,13 @@ def akrobat() -> RealRobot:
     return RealRobot.find("akrobat")
 
 
-def test_the_akrobats_servos_are_those_of_its_joints(akrobat: RealRobot) -> None:
+def test_akrobat_servos_match_its_joints(akrobat: RealRobot) -> None:
     assert akrobat.legs is not None
     assert akrobat.servos.joints == akrobat.legs.joints
     assert akrobat.servos.ids == tuple(int(joint[1:]) for joint in akrobat.servos.joints)
     # the description's limits were made of the servos': neither takes more than a step from the other
-    said = np.array([one.limits for one in akrobat.settings.servos.values()])
-    ends = (said - akrobat.servos.zero[:, None]) * TICK
+    limits = np.array([one.limits for one in akrobat.settings.servos.values()])
+    ends = (limits - akrobat.servos.zero[:, None]) * TICK
     np.testing.assert_allclose(akrobat.servos.low, ends[:, 0], atol=1.1 * TICK)
     np.testing.assert_allclose(akrobat.servos.high, ends[:, 1], atol=1.1 * TICK)
     assert (akrobat.servos.speed == 1.0).all()
@@ -48,7 +48,7 @@ def test_the_akrobats_servos_are_those_of_its_joints(akrobat: RealRobot) -> None
         ("{servos: {m11: {id: 1}}, watch: {then: jump}}", "then.*hold"),
     ],
 )
-def test_bad_files_are_refused(tmp_path: Path, akrobat: RealRobot, text: str, wanted: str) -> None:
+def test_invalid_servo_files_are_refused(tmp_path: Path, akrobat: RealRobot, text: str, wanted: str) -> None:
     path = tmp_path / "servos.yaml"
     path.write_text(text)
     with pytest.raises(ConfigError, match=wanted) as caught:
@@ -56,13 +56,13 @@ def test_bad_files_are_refused(tmp_path: Path, akrobat: RealRobot, text: str, wa
     assert "servos.yaml" in str(caught.value)
 
 
-def test_every_joint_of_a_leg_needs_one(tmp_path: Path, akrobat: RealRobot) -> None:
+def test_servo_file_must_name_every_leg_joint(tmp_path: Path, akrobat: RealRobot) -> None:
     path = tmp_path / "servos.yaml"
     path.write_text("servos: {m11: {id: 1}}")
     with pytest.raises(ConfigError, match="no servo for joint m12"):
         load_servos(path, akrobat.model, ("m11", "m12"))
 
 
-def test_robots_without_servos_say_so() -> None:
+def test_robot_without_servos_is_an_error() -> None:
     with pytest.raises(InputError, match="names no servos"):
         RealRobot.find("rover")
