@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.simulation.builders import at, free_box, ground, rover, world
-from tests.simulation.test_grain import with_surface
+from tests.simulation.test_anisotropic_friction import with_surface
 
 from roboyard.description.model import Surface
 from roboyard.simulation import Simulation
