@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.description.samples import ARM, INERTIAL, model, robot, sdf, world
+from tests.harness.descriptions import ARM_URDF, INERTIAL, sdf, sdf_model, sdf_world, urdf
 
 from roboyard.description import load_model, load_world
 from roboyard.errors import DescriptionError
@@ -13,11 +13,11 @@ LINKS = f'<link name="a">{INERTIAL}</link><link name="b">{INERTIAL}</link>'
 
 
 def joint(inside: str, type_: str = "revolute", ends: str = '<parent link="a"/><child link="b"/>') -> str:
-    return robot(f'{LINKS}\n<joint name="j" type="{type_}">{ends}{inside}</joint>')
+    return urdf(f'{LINKS}\n<joint name="j" type="{type_}">{ends}{inside}</joint>')
 
 
 def body(mass: str, inertia: str = 'ixx="1" iyy="1" izz="1"') -> str:
-    return robot(f'<link name="a">\n<inertial><mass value="{mass}"/><inertia {inertia}/></inertial></link>')
+    return urdf(f'<link name="a">\n<inertial><mass value="{mass}"/><inertia {inertia}/></inertial></link>')
 
 
 URDF = {
@@ -27,16 +27,16 @@ URDF = {
     "mass is nan": (body("nan"), ["mass of link 'a'", "'nan'"]),
     "mass is infinite": (body("inf"), ["mass of link 'a'", "'inf'"]),
     "mass overflows": (body("1e999"), ["mass of link 'a'"]),
-    "no mass": (robot('<link name="a"><inertial><inertia ixx="1" iyy="1" izz="1"/></inertial></link>'), ["<mass"]),
-    "no inertia": (robot('<link name="a"><inertial><mass value="1"/></inertial></link>'), ["without <inertia>"]),
+    "no mass": (urdf('<link name="a"><inertial><inertia ixx="1" iyy="1" izz="1"/></inertial></link>'), ["<mass"]),
+    "no inertia": (urdf('<link name="a"><inertial><mass value="1"/></inertial></link>'), ["without <inertia>"]),
     "inertia endless": (body("1", 'ixx="1e308" iyy="1" izz="1"'), ["link 'a'", "at most 1e+15"]),
     "inertia negative": (body("1", 'ixx="-1" iyy="1" izz="1"'), ["link 'a'", "not positive definite", "-1"]),
     "inertia zero": (body("1", 'ixx="0" iyy="0" izz="0"'), ["link 'a'", "not positive definite"]),
     "inertia indefinite": (body("1", 'ixx="1" iyy="1" izz="1" ixy="3"'), ["not positive definite"]),
     "triangle": (body("1", 'ixx="1" iyy="1" izz="5"'), ["link 'a'", "no body has", "1, 1, 5", "sum of the others"]),
-    "two roots": (robot(LINKS), ["robot 'r' has 2 root links", "'a'", "'b'", "line 1"]),
+    "two roots": (urdf(LINKS), ["robot 'r' has 2 root links", "'a'", "'b'", "line 1"]),
     "cycle": (
-        robot(
+        urdf(
             LINKS + '<joint name="j" type="fixed"><parent link="a"/><child link="b"/></joint>'
             '<joint name="k" type="fixed"><parent link="b"/><child link="a"/></joint>'
         ),
@@ -44,7 +44,7 @@ URDF = {
     ),
     "self": (joint("", "fixed", '<parent link="a"/><child link="a"/>'), ["joint 'j'", "to itself"]),
     "two parents": (
-        robot(
+        urdf(
             LINKS + f'<link name="c">{INERTIAL}</link><joint name="j" type="fixed"><parent link="a"/><child link="c"/>'
             '</joint><joint name="k" type="fixed"><parent link="b"/><child link="c"/></joint>'
         ),
@@ -57,17 +57,17 @@ URDF = {
     ),
     "no child": (joint("", "fixed", '<parent link="a"/>'), ["joint 'j' names no child link"]),
     "duplicate link": (
-        robot(f'<link name="a"/>\n<link name="a">{INERTIAL}</link>'),
+        urdf(f'<link name="a"/>\n<link name="a">{INERTIAL}</link>'),
         ["link 'a' exists twice", ":2", ":1"],
     ),
     "duplicate joint": (
-        robot(
+        urdf(
             LINKS + '<joint name="j" type="fixed"><parent link="a"/><child link="b"/></joint>\n'
             '<joint name="j" type="fixed"><parent link="a"/><child link="b"/></joint>'
         ),
         ["joint 'j' exists twice", ":2"],
     ),
-    "unnamed link": (robot("<link/>"), ["a link has no name"]),
+    "unnamed link": (urdf("<link/>"), ["a link has no name"]),
     "joint type": (joint("", "hinge"), ["joint 'j' has type 'hinge'", "revolute"]),
     "zero axis": (joint('<axis xyz="0 0 0"/>'), ["axis of joint 'j'", "'0 0 0'", "vector with a length"]),
     "two numbers": (joint('<axis xyz="0 1"/>'), ["axis of joint 'j'", "3 numbers"]),
@@ -81,22 +81,22 @@ URDF = {
     "mimic nobody": (joint('<mimic joint="k"/>', "continuous"), ["joint 'j' mimics the unknown joint 'k'"]),
     "mimic itself": (joint('<mimic joint="j"/>', "continuous"), ["in a circle"]),
     "box size": (
-        robot('<link name="a"><collision><geometry><box size="1 0 1"/></geometry></collision></link>'),
+        urdf('<link name="a"><collision><geometry><box size="1 0 1"/></geometry></collision></link>'),
         ["size of box of link 'a'", "above 0"],
     ),
-    "no shape": (robot('<link name="a"><visual/></link>'), ["link 'a' has a <visual> without a shape", "cylinder"]),
+    "no shape": (urdf('<link name="a"><visual/></link>'), ["link 'a' has a <visual> without a shape", "cylinder"]),
     "odd shape": (
-        robot('<link name="a"><visual><geometry><torus/></geometry></visual></link>'),
+        urdf('<link name="a"><visual><geometry><torus/></geometry></visual></link>'),
         ["without a shape", "<torus>"],
     ),
     "mesh scale": (
-        robot('<link name="a"><visual><geometry><mesh filename="x.stl" scale="1 0 1"/></geometry></visual></link>'),
+        urdf('<link name="a"><visual><geometry><mesh filename="x.stl" scale="1 0 1"/></geometry></visual></link>'),
         ["scale of mesh of link 'a'"],
     ),
-    "no link": (robot(""), ["no link"]),
+    "no link": (urdf(""), ["no link"]),
     "no name": ('<robot><link name="a"/></robot>', ["no name"]),
     "world without link": (
-        robot('<link name="a"/><joint name="j" type="fixed"><parent link="world"/><child link="a"/></joint>'),
+        urdf('<link name="a"/><joint name="j" type="fixed"><parent link="world"/><child link="a"/></joint>'),
         ["unknown parent link 'world'"],
     ),
 }
@@ -106,33 +106,42 @@ PAIR = '<link name="a"/><link name="b"/>'
 
 
 def hinge(inside: str, parent: str = "a", child: str = "b") -> str:
-    return model(
+    return sdf_model(
         f'{PAIR}\n<joint name="j" type="revolute"><parent>{parent}</parent><child>{child}</child>{inside}</joint>'
     )
 
 
 SDF = {
-    "mass": (model('<link name="a">\n<inertial><mass>-1</mass></inertial></link>'), ["link 'a'", "mass -1 kg", ":2"]),
+    "mass": (
+        sdf_model('<link name="a">\n<inertial><mass>-1</mass></inertial></link>'),
+        ["link 'a'", "mass -1 kg", ":2"],
+    ),
     "inertia": (
-        model('<link name="a"><inertial><inertia><izz>9</izz></inertia></inertial></link>'),
+        sdf_model('<link name="a"><inertial><inertia><izz>9</izz></inertia></inertial></link>'),
         ["link 'a'", "no body has"],
     ),
-    "pose words": (model('<link name="a"><pose>0 0 here 0 0 0</pose></link>'), ["<pose>", "'here'"]),
-    "pose count": (model('<link name="a">\n<pose>0 0 0</pose></link>'), ["<pose>", "6 numbers", ":2"]),
+    "pose words": (sdf_model('<link name="a"><pose>0 0 here 0 0 0</pose></link>'), ["<pose>", "'here'"]),
+    "pose count": (sdf_model('<link name="a">\n<pose>0 0 0</pose></link>'), ["<pose>", "6 numbers", ":2"]),
     "quaternion": (
-        model('<link name="a"><pose rotation_format="quat_xyzw">0 0 0 0 0 0 0</pose></link>'),
+        sdf_model('<link name="a"><pose rotation_format="quat_xyzw">0 0 0 0 0 0 0</pose></link>'),
         ["quaternion with a length"],
     ),
-    "rotation format": (model('<link name="a"><pose rotation_format="axis">0 0 0 0 0 0</pose></link>'), ["euler_rpy"]),
-    "duplicate link": (model('<link name="a"/>\n<link name="a"/>'), ["link 'a' in model 'm' exists twice", ":2", ":1"]),
-    "same name": (model('<link name="a"/><frame name="a"/>'), ["the name 'a' in model 'm' exists twice"]),
+    "rotation format": (
+        sdf_model('<link name="a"><pose rotation_format="axis">0 0 0 0 0 0</pose></link>'),
+        ["euler_rpy"],
+    ),
+    "duplicate link": (
+        sdf_model('<link name="a"/>\n<link name="a"/>'),
+        ["link 'a' in model 'm' exists twice", ":2", ":1"],
+    ),
+    "same name": (sdf_model('<link name="a"/><frame name="a"/>'), ["the name 'a' in model 'm' exists twice"]),
     "duplicate collision": (
-        model(f'<link name="a"><collision name="c">{BOX}</collision><collision name="c">{BOX}</collision></link>'),
+        sdf_model(f'<link name="a"><collision name="c">{BOX}</collision><collision name="c">{BOX}</collision></link>'),
         ["collision 'c' in link 'a' exists twice"],
     ),
-    "reserved": (model('<link name="world"/>'), ["'world'", "reserved"]),
-    "reserved underscores": (model('<link name="__a__"/>'), ["'__a__'", "reserved"]),
-    "no link": (model('<frame name="f"/>'), ["model 'm' has no link"]),
+    "reserved": (sdf_model('<link name="world"/>'), ["'world'", "reserved"]),
+    "reserved underscores": (sdf_model('<link name="__a__"/>'), ["'__a__'", "reserved"]),
+    "no link": (sdf_model('<frame name="f"/>'), ["model 'm' has no link"]),
     "unknown parent": (hinge("", parent="x"), ["parent of joint 'j' names 'x'", "names: __model__, a, b, j"]),
     "unknown child": (hinge("", child="x"), ["child of joint 'j' names 'x'"]),
     "child world": (hinge("", child="world"), ["joint 'j' has the world as its child"]),
@@ -144,56 +153,59 @@ SDF = {
         ["joint 'j'", "lower limit 1 above"],
     ),
     "expressed in": (hinge('<axis><xyz expressed_in="x">0 0 1</xyz></axis>'), ["expressed_in of joint 'j' names 'x'"]),
-    "no child": (model(f'{PAIR}<joint name="j" type="fixed"><parent>a</parent></joint>'), ["joint 'j' names no child"]),
+    "no child": (
+        sdf_model(f'{PAIR}<joint name="j" type="fixed"><parent>a</parent></joint>'),
+        ["joint 'j' names no child"],
+    ),
     "joint type": (
-        model(f'{PAIR}<joint name="j" type="slidey"><parent>a</parent><child>b</child></joint>'),
+        sdf_model(f'{PAIR}<joint name="j" type="slidey"><parent>a</parent><child>b</child></joint>'),
         ["joint 'j' has type 'slidey'", "prismatic"],
     ),
-    "relative to": (model('<link name="a"><pose relative_to="x"/></link>'), ["relative_to of link 'a' names 'x'"]),
+    "relative to": (sdf_model('<link name="a"><pose relative_to="x"/></link>'), ["relative_to of link 'a' names 'x'"]),
     "pose circle": (
-        model('<link name="a"><pose relative_to="b"/></link><link name="b"><pose relative_to="a"/></link>'),
+        sdf_model('<link name="a"><pose relative_to="b"/></link><link name="b"><pose relative_to="a"/></link>'),
         ["circle: a → b → a"],
     ),
     "attached circle": (
-        model('<link name="a"/><frame name="f" attached_to="g"/><frame name="g" attached_to="f"/>'),
+        sdf_model('<link name="a"/><frame name="f" attached_to="g"/><frame name="g" attached_to="f"/>'),
         ["circle"],
     ),
-    "canonical": (model('<link name="a"/>', attributes=' canonical_link="x"'), ["canonical_link 'x'"]),
+    "canonical": (sdf_model('<link name="a"/>', attributes=' canonical_link="x"'), ["canonical_link 'x'"]),
     "no version": ('<sdf><model name="m"><link name="a"/></model></sdf>', ["no version"]),
-    "odd version": (sdf('<model name="m"><link name="a"/></model>', "new"), ["version 'new'"]),
+    "odd version": (sdf('<model name="m"><link name="a"/></model>', version="new"), ["version 'new'"]),
     "sphere": (
-        model(
+        sdf_model(
             '<link name="a"><visual name="v"><geometry><sphere><radius>-1</radius></sphere></geometry></visual></link>'
         ),
         ["radius of sphere of visual 'v' of link 'a'", "above 0"],
     ),
     "sensor rate": (
-        model('<link name="a"><sensor name="s" type="imu"><update_rate>-1</update_rate></sensor></link>'),
+        sdf_model('<link name="a"><sensor name="s" type="imu"><update_rate>-1</update_rate></sensor></link>'),
         ["<update_rate>", "at least 0"],
     ),
     "lidar ranges": (
-        model(
+        sdf_model(
             '<link name="a"><sensor name="s" type="ray">'
             "<ray><range><min>2</min><max>1</max></range></ray></sensor></link>"
         ),
         ["lidar 's' sees from 2 m to 1 m"],
     ),
     "lidar angles": (
-        model(
+        sdf_model(
             '<link name="a"><sensor name="s" type="ray"><ray><scan><horizontal>'
             "<samples>9</samples><min_angle>1</min_angle><max_angle>0</max_angle></horizontal></scan></ray></sensor></link>"
         ),
         ["lidar 's' has 9 samples from 1 to 0 rad"],
     ),
     "lidar bomb": (
-        model(
+        sdf_model(
             '<link name="a"><sensor name="s" type="ray"><ray><scan>'
             "<horizontal><samples>900000000</samples></horizontal></scan></ray></sensor></link>"
         ),
         ["lidar 's' has 900000000"],
     ),
-    "no sensor type": (model('<link name="a"><sensor name="s"/></link>'), ["sensor 's' has no type"]),
-    "a world": (world(""), ["describes a world", "load it as a world"]),
+    "no sensor type": (sdf_model('<link name="a"><sensor name="s"/></link>'), ["sensor 's' has no type"]),
+    "a world": (sdf_world(""), ["describes a world", "load it as a world"]),
     "nothing": (sdf(""), ["no model"]),
 }
 
@@ -215,22 +227,22 @@ def test_faulty_descriptions_give_reason_and_location(text: str, parts: list[str
 
 
 WORLDS = {
-    "robot": (ARM, "describes a robot, not a world"),
-    "model": (model('<link name="a"/>'), "describes a model, not a world"),
+    "robot": (ARM_URDF, "describes a robot, not a world"),
+    "model": (sdf_model('<link name="a"/>'), "describes a model, not a world"),
     "no name": (sdf("<world/>"), "the world has no name"),
     "bad model": (
-        world('<model name="m"><link name="l"><inertial><mass>0</mass></inertial></link></model>'),
+        sdf_world('<model name="m"><link name="l"><inertial><mass>0</mass></inertial></link></model>'),
         "link 'l' has mass 0 kg",
     ),
-    "same name": (world('<frame name="m"/><model name="m"><link name="l"/></model>'), "exists twice"),
-    "two models": (world('<model name="m"><link name="l"/></model>' * 2), "model 'm' in world 'w' exists twice"),
+    "same name": (sdf_world('<frame name="m"/><model name="m"><link name="l"/></model>'), "exists twice"),
+    "two models": (sdf_world('<model name="m"><link name="l"/></model>' * 2), "model 'm' in world 'w' exists twice"),
     "relative to": (
-        world('<model name="m"><pose relative_to="x"/><link name="l"/></model>'),
+        sdf_world('<model name="m"><pose relative_to="x"/><link name="l"/></model>'),
         "relative_to of model 'm' names 'x'",
     ),
-    "step": (world("<physics><max_step_size>0</max_step_size></physics>"), "<max_step_size> is '0'"),
-    "gravity": (world("<gravity>0 0</gravity>"), "<gravity> is '0 0'"),
-    "no uri": (world("<include/>"), "no <uri>"),
+    "step": (sdf_world("<physics><max_step_size>0</max_step_size></physics>"), "<max_step_size> is '0'"),
+    "gravity": (sdf_world("<gravity>0 0</gravity>"), "<gravity> is '0 0'"),
+    "no uri": (sdf_world("<include/>"), "no <uri>"),
 }
 
 
@@ -269,7 +281,7 @@ def test_empty_file_is_refused(tmp_path: Path) -> None:
 
 def test_unknown_file_extension_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "robot.pdf"
-    file.write_text(ARM)
+    file.write_text(ARM_URDF)
     assert "unknown extension '.pdf'" in refused(file)
 
 
@@ -309,12 +321,12 @@ def test_argument_must_be_text_or_path(given: str) -> None:
 
 def test_search_folder_must_exist(tmp_path: Path) -> None:
     with pytest.raises(DescriptionError, match="search folder"):
-        load_model(ARM, search=[tmp_path / "nowhere"])
+        load_model(ARM_URDF, search=[tmp_path / "nowhere"])
 
 
 def test_arguments_of_a_plain_file_are_refused() -> None:
     with pytest.raises(DescriptionError, match="arguments are given"):
-        load_model(ARM, arguments={"color": "red"})
+        load_model(ARM_URDF, arguments={"color": "red"})
 
 
 def test_rounding_errors_are_corrected_with_a_finding() -> None:

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from tests.description.samples import INERTIAL, robot, sdf
+from tests.harness.descriptions import INERTIAL, sdf, urdf
 
 from roboyard.cli.figures import Measured, measure
 
@@ -11,8 +11,8 @@ FILE = Path(__file__).resolve().parents[2] / "benchmarks" / "descriptions.py"
 SHAPE = '<collision><geometry><box size="0.4 0.4 0.2"/></geometry></collision>'
 WHEEL = '<collision><geometry><sphere radius="0.1"/></geometry></collision>'
 JOINT = '<joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint>'
-GOOD = robot(f'<link name="a">{INERTIAL}{SHAPE}</link><link name="b">{INERTIAL}{WHEEL}</link>{JOINT}')
-WRONG = robot(f'<link name="a">{INERTIAL}</link>').replace('izz="0.1"', 'izz="0.9"')
+GOOD = urdf(f'<link name="a">{INERTIAL}{SHAPE}</link><link name="b">{INERTIAL}{WHEEL}</link>{JOINT}')
+WRONG = urdf(f'<link name="a">{INERTIAL}</link>').replace('izz="0.1"', 'izz="0.9"')
 
 
 def measured(folder: Path) -> tuple[dict[str, float | None], Measured]:

@@ -1,7 +1,7 @@
 """Surfaces that shine by themselves: from every way to write them to the record."""
 
 import pytest
-from tests.description.samples import INERTIAL, model, robot
+from tests.harness.descriptions import INERTIAL, sdf_model, urdf
 
 from roboyard.description import load_model
 from roboyard.description.model import Material
@@ -11,12 +11,12 @@ SHAPE = "<geometry><sphere><radius>1</radius></sphere></geometry>"
 
 def sdf_material(inside: str) -> Material:
     text = f'<link name="a"><visual name="v">{SHAPE}<material>{inside}</material></visual></link>'
-    return load_model(model(text)).links[0].visuals[0].material
+    return load_model(sdf_model(text)).links[0].visuals[0].material
 
 
 def gazebo_material(inside: str) -> Material:
     link = f'<link name="a">{INERTIAL}<visual><geometry><sphere radius="1"/></geometry></visual></link>'
-    return load_model(robot(f'{link}<gazebo reference="a">{inside}</gazebo>')).links[0].visuals[0].material
+    return load_model(urdf(f'{link}<gazebo reference="a">{inside}</gazebo>')).links[0].visuals[0].material
 
 
 def test_materials_have_no_emission_by_default() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.description.samples import consistent
+from tests.harness.descriptions import check_model
 
 from roboyard.description import LidarSpec, Model, World, load_model, load_world
 from roboyard.description.reading import Reading
@@ -34,7 +34,7 @@ def burger(folder: Path) -> Path:
 @pytest.mark.parametrize("name", ["model.sdf", "model-1_4.sdf"])
 def test_turtlebot_burger_is_read_from_sdf(folder: Path, name: str) -> None:
     model = load_model(burger(folder) / "turtlebot3_gazebo" / "models" / "turtlebot3_burger" / name)
-    consistent(model)
+    check_model(model)
     assert {link.name for link in model.links} >= {"base_footprint", "base_link", "wheel_left_link", "base_scan"}
     assert [root.name for root in model.roots] == ["base_footprint"]
     assert {joint.name: joint.type for joint in model.joints}["caster_back_joint"] == "ball"
@@ -53,7 +53,7 @@ def test_turtlebot_burger_is_read_from_urdf(folder: Path) -> None:
     urdf = burger(folder) / "turtlebot3_description" / "urdf"
     ours = load_model(urdf / "turtlebot3_burger.urdf")
     theirs = load_model(urdf / "turtlebot3_burger.expanded.urdf")
-    consistent(ours)
+    check_model(ours)
     assert ours.mass == pytest.approx(theirs.mass) == pytest.approx(1.00173292)
     assert [link.name for link in ours.links] == [link.name for link in theirs.links]
     for a, b in zip(ours.links, theirs.links, strict=True):
@@ -151,7 +151,7 @@ def test_masses_and_links_agree_with_the_reference(folder: Path) -> None:
             refused[path.name] = error.what
             continue
         loaded += 1
-        consistent(model)
+        check_model(model)
         if expected.get("urdf_mass") is not None:
             assert model.mass == pytest.approx(expected["urdf_mass"], rel=1e-3), path
             worlds = any(joint.parent == "world" for joint in model.joints)
@@ -223,6 +223,6 @@ def test_every_external_file_is_read_or_refused(folder: Path) -> None:
             continue
         read += 1
         for model in [placed.model for placed in found.models] if isinstance(found, World) else [found]:
-            consistent(model, atol=1e-6)
+            check_model(model, atol=1e-6)
     assert read > 500
     assert refused < 250  # most are files of macros for others to include

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tests.description.samples import ARM, INERTIAL, consistent
+from tests.harness.descriptions import ARM_URDF, INERTIAL, check_model
 
 from roboyard.description import load_model, load_world
 from roboyard.errors import DescriptionError, RoboyardError
@@ -133,12 +133,12 @@ def judge(text: str) -> None:
     for repair in (False, True):
         with suppress(DescriptionError):
             model = load_model(text, repair=repair)
-            consistent(model, atol=1e-3)  # far away, digits are few
+            check_model(model, atol=1e-3)  # far away, digits are few
             assert len(model.findings) < 6000
             assert repair or not model.mendings
         with suppress(DescriptionError):
             for placed in load_world(text, repair=repair).models:
-                consistent(placed.model, atol=1e-3)
+                check_model(placed.model, atol=1e-3)
 
 
 @pytest.mark.parametrize("text", [URDF, SDF, WORLD])
@@ -146,7 +146,7 @@ def test_fuzz_seeds_load(text: str) -> None:
     if text == WORLD:
         assert len(load_world(text).models) == 3
     else:
-        consistent(load_model(text))
+        check_model(load_model(text))
 
 
 @given(st.sampled_from([URDF, SDF, WORLD]), CHANGES)
@@ -183,9 +183,12 @@ def test_changed_descriptions_simulate_or_are_refused(text: str, changes: list[t
 
 
 @given(
-    st.sampled_from([URDF, SDF, WORLD, ARM]), st.lists(st.tuples(st.integers(0, 5000), st.integers(0, 255)), max_size=4)
+    st.sampled_from([URDF, SDF, WORLD, ARM_URDF]),
+    st.lists(st.tuples(st.integers(0, 5000), st.integers(0, 255)), max_size=4),
 )
-def test_changed_bytes_load_or_are_refused(tmp_path_factory: pytest.TempPathFactory, text: str, changes: list[tuple[int, int]]) -> None:
+def test_changed_bytes_load_or_are_refused(
+    tmp_path_factory: pytest.TempPathFactory, text: str, changes: list[tuple[int, int]]
+) -> None:
     data = bytearray(text.encode())
     for where, byte in changes:
         data[where % len(data)] = byte
@@ -235,7 +238,7 @@ def test_reading_cost_grows_linearly() -> None:
     shapes = '<visual name="v"><geometry><sphere radius="1"/></geometry></visual>' * many
     blocks = '<gazebo reference="a"><mu1>1</mu1><material>Gazebo/Red</material></gazebo>' * many
     sensors = '<gazebo reference="a">' + '<sensor name="s" type="imu"/>' * many + "</gazebo>"
-    consistent(load_model(f'<robot name="r"><link name="a">{shapes}</link>{blocks}{sensors}</robot>'))
+    check_model(load_model(f'<robot name="r"><link name="a">{shapes}</link>{blocks}{sensors}</robot>'))
     links = "".join(f'<link name="l{i}"/>' for i in range(many))
     models = "".join(f'<model name="m{i}"><pose relative_to="big::l{i}"/><link name="l"/></model>' for i in range(many))
     world = f'<sdf version="1.9"><world name="w"><model name="big">{links}</model>{models}</world></sdf>'

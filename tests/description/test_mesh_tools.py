@@ -92,7 +92,9 @@ def test_box_mass_properties_agree_with_closed_forms(size: tuple[float, float, f
     ],
     ids=["sphere", "cylinder", "torus"],
 )
-def test_round_solid_mass_properties_approach_closed_forms(made: Surface, volume: float, moments: tuple[float, ...]) -> None:
+def test_round_solid_mass_properties_approach_closed_forms(
+    made: Surface, volume: float, moments: tuple[float, ...]
+) -> None:
     found = mass_properties(made, mass=1.0)
     assert found.volume == pytest.approx(volume, rel=0.003)
     np.testing.assert_allclose(found.inertia, np.diag(moments), atol=0.003)
@@ -174,7 +176,9 @@ def test_other_mesh_faults_are_repaired_or_named() -> None:
 # -- split -----------------------------------------------------------------------------------------------------------
 @given(poses, st.lists(st.tuples(numbers, numbers, numbers, st.floats(-0.5, 0.5)), min_size=1, max_size=3))
 @some
-def test_cut_meshes_are_closed_and_keep_volume_and_inertia(T: SE3, planes: list[tuple[float, float, float, float]]) -> None:
+def test_cut_meshes_are_closed_and_keep_volume_and_inertia(
+    T: SE3, planes: list[tuple[float, float, float, float]]
+) -> None:
     whole = torus().moved(T)
     cuts = []
     for a, b, c, d in planes:
@@ -398,7 +402,9 @@ def test_hostile_mesh_files_are_refused_with_a_reason(tmp_path: Path, name: str,
 
 @given(st.binary(max_size=300), st.sampled_from(["stl", "obj", "ply", "off", "glb"]))
 @settings(max_examples=60)
-def test_arbitrary_bytes_are_refused_or_a_mesh(tmp_path_factory: pytest.TempPathFactory, noise: bytes, kind: str) -> None:
+def test_arbitrary_bytes_are_refused_or_a_mesh(
+    tmp_path_factory: pytest.TempPathFactory, noise: bytes, kind: str
+) -> None:
     file = tmp_path_factory.mktemp("noise") / f"a.{kind}"
     file.write_bytes(noise)
     try:

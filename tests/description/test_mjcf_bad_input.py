@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.description.mjcf_samples import CART, RICH, YARD
-from tests.description.samples import consistent
+from tests.harness.descriptions import check_model
 
 from roboyard.description import Mesh, load_model, load_world
 from roboyard.errors import DescriptionError
@@ -127,7 +127,7 @@ def test_changed_mjcf_loads_or_is_refused(text: str, seed: int, changes: int) ->
         word = draw.choice((*WORDS, other)) if pattern[0] == "(" else other
         text = text[: one.start()] + word + text[one.end() :]
     with suppress(DescriptionError):
-        consistent(load_model(text))
+        check_model(load_model(text))
     with suppress(DescriptionError):
         for placed in load_world(text).models:
-            consistent(placed.model)
+            check_model(placed.model)

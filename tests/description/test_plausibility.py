@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.description.samples import model, robot
+from tests.harness.descriptions import sdf_model, urdf
 
 from roboyard.description import Model, load_model
 from roboyard.description.inertia import of_collisions
@@ -27,17 +27,17 @@ PLACED = st.tuples(SHAPES, ANGLES, ANGLES, st.floats(-1.0, 1.0)).map(
 BOX = '<collision><geometry><box size="0.14 0.14 0.14"/></geometry></collision>'
 
 
-def urdf(mass: float, inertia: np.ndarray, shapes: str, com: tuple[float, ...] = (0.0, 0.0, 0.0)) -> str:
+def inertial_urdf(mass: float, inertia: np.ndarray, shapes: str, com: tuple[float, ...] = (0.0, 0.0, 0.0)) -> str:
     keys = {"ixx": (0, 0), "iyy": (1, 1), "izz": (2, 2), "ixy": (0, 1), "ixz": (0, 2), "iyz": (1, 2)}
-    said = " ".join(f'{key}="{float(inertia[at])!r}"' for key, at in keys.items())
+    moments = " ".join(f'{key}="{float(inertia[index])!r}"' for key, index in keys.items())
     place = f'<origin xyz="{com[0]!r} {com[1]!r} {com[2]!r}"/>'
-    return robot(
-        f'<link name="l">\n<inertial>{place}<mass value="{mass!r}"/><inertia {said}/></inertial>{shapes}</link>'
+    return urdf(
+        f'<link name="l">\n<inertial>{place}<mass value="{mass!r}"/><inertia {moments}/></inertial>{shapes}</link>'
     )
 
 
-def warnings(found: Model) -> list[str]:
-    return [str(one) for one in found.findings if "absurd" in one.what]
+def implausibilities(model: Model) -> list[str]:
+    return [str(one) for one in model.findings if "absurd" in one.what]
 
 
 @settings(max_examples=25)
@@ -45,12 +45,12 @@ def warnings(found: Model) -> list[str]:
 def test_inertia_of_shapes_is_plausible(shapes: list[str], density: float) -> None:
     """Of evenly filled shapes of any size and place, as dense as anything from cork to steel."""
     text = "".join(shapes)
-    collisions = load_model(robot(f'<link name="l">{text}</link>')).links[0].collisions
+    collisions = load_model(urdf(f'<link name="l">{text}</link>')).links[0].collisions
     made = of_collisions([(one, density) for one in collisions])
     assert made is not None
     mass, com, inertia = made
-    found = load_model(urdf(mass, inertia, text, tuple(float(value) for value in com)), repair=True)
-    assert not warnings(found)
+    found = load_model(inertial_urdf(mass, inertia, text, tuple(float(value) for value in com)), repair=True)
+    assert not implausibilities(found)
     assert not found.mendings
 
 
@@ -59,7 +59,7 @@ def test_inertia_of_shapes_is_plausible(shapes: list[str], density: float) -> No
 def test_inertia_beyond_the_shapes_is_implausible(shapes: list[str], density: float, beyond: float) -> None:
     """Even all of it in the corners of the box around them would not do; mended, it does, and again it is sane."""
     text = "".join(shapes)
-    collisions = load_model(robot(f'<link name="l">{text}</link>')).links[0].collisions
+    collisions = load_model(urdf(f'<link name="l">{text}</link>')).links[0].collisions
     made = of_collisions([(one, 1.0) for one in collisions])
     assert made is not None
     mass = made[0] * density
@@ -68,8 +68,8 @@ def test_inertia_beyond_the_shapes_is_implausible(shapes: list[str], density: fl
         ball = np.linalg.norm(one.T_link_geom.xyz) + 4.0 * math.sqrt(3.0)
         reach = max(reach, math.sqrt(3.0) * float(ball))
     inertia = np.eye(3) * 2.0 / 3.0 * mass * (2.0 * beyond * reach) ** 2
-    text = urdf(mass, inertia, text)
-    (said,) = warnings(load_model(text))
+    text = inertial_urdf(mass, inertia, text)
+    (said,) = implausibilities(load_model(text))
     assert said.startswith("<text>:2: link 'l'")
     mended = load_model(text, repair=True)
     (mending,) = mended.mendings
@@ -79,7 +79,7 @@ def test_inertia_beyond_the_shapes_is_implausible(shapes: list[str], density: fl
     assert inertial is not None
     assert inertial.mass == mass
     assert np.allclose(matrix_of(inertial.inertia), made[2] * mass / made[0], rtol=1e-9)
-    assert not warnings(load_model(urdf(mass, matrix_of(inertial.inertia), "".join(shapes))))
+    assert not implausibilities(load_model(inertial_urdf(mass, matrix_of(inertial.inertia), "".join(shapes))))
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,9 @@ def test_inertia_beyond_the_shapes_is_implausible(shapes: list[str], density: fl
         ((1e-3, 1e-3, 1e-10), "wire"),
     ],
 )
-def test_implausible_inertia_is_a_finding_in_each_format(inertia: tuple[float, float, float], what: str, tmp_path: Path) -> None:
+def test_implausible_inertia_is_a_finding_in_each_format(
+    inertia: tuple[float, float, float], what: str, tmp_path: Path
+) -> None:
     """With the place of what is stated; what states nothing, or never moves, has nothing to be said about."""
     xx, yy, zz = inertia
     diagonal = np.diag(inertia)
@@ -98,13 +100,17 @@ def test_implausible_inertia_is_a_finding_in_each_format(inertia: tuple[float, f
     <collision name="c"><geometry><box><size>0.14 0.14 0.14</size></box></geometry></collision>"""
     mjcf = f"""<mujoco><worldbody><body name="l">{{}}<inertial pos="0 0 0" mass="0.8" diaginertia="{xx} {yy} {zz}"/>
     <geom type="box" size="0.07 0.07 0.07"/></body></worldbody></mujoco>"""
-    for text in (urdf(0.8, diagonal, BOX), model(f'<link name="l">{sdf}</link>'), mjcf.format("<freejoint/>")):
-        (said,) = warnings(load_model(text))
+    for text in (
+        inertial_urdf(0.8, diagonal, BOX),
+        sdf_model(f'<link name="l">{sdf}</link>'),
+        mjcf.format("<freejoint/>"),
+    ):
+        (said,) = implausibilities(load_model(text))
         assert what in said
         mended = load_model(text, repair=True)
         assert np.allclose(mended.links[0].inertial.inertia, [0.8 * 0.14**2 / 6] * 3 + [0] * 3)  # type: ignore[union-attr]
-    assert not warnings(load_model(model(f'<static>1</static><link name="l">{sdf}</link>')))
-    assert not warnings(load_model(mjcf.format("")))
+    assert not implausibilities(load_model(sdf_model(f'<static>1</static><link name="l">{sdf}</link>')))
+    assert not implausibilities(load_model(mjcf.format("")))
 
 
 def test_visual_mesh_larger_than_the_collision_counts(tmp_path: Path) -> None:
@@ -115,5 +121,5 @@ def test_visual_mesh_larger_than_the_collision_counts(tmp_path: Path) -> None:
     far = np.eye(3) * 0.05
     for name, mesh, expected in (("with", "big.obj", 0), ("gone", "no.obj", 0), ("alone", "", 1)):
         file = tmp_path / f"{name}.urdf"
-        file.write_text(urdf(0.8, far, speck + (look.format(mesh) if mesh else "")))
-        assert len(warnings(load_model(file))) == expected, name
+        file.write_text(inertial_urdf(0.8, far, speck + (look.format(mesh) if mesh else "")))
+        assert len(implausibilities(load_model(file))) == expected, name

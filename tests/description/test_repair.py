@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.description.samples import INERTIAL, consistent, model, robot
+from tests.harness.descriptions import INERTIAL, check_model, sdf_model, urdf
 
 from roboyard.description import Box, LidarSpec, Model, load_model, load_world, survey_model, survey_world
 from roboyard.description.remedies import equal_box, matrix_of, plausible, straightened
@@ -73,11 +73,11 @@ def test_urdf_faults_are_repaired(fault: str) -> None:
     text, what, done = FAULTS[fault]
     if fault not in ("massless", "mesh"):  # one can live with these: a finding, or a note of the engine
         with pytest.raises(DescriptionError) as refused:
-            load_model(robot(text))
+            load_model(urdf(text))
         assert what in refused.value.what
         assert refused.value.where
-    mended = load_model(robot(text), repair=True)
-    consistent(mended)
+    mended = load_model(urdf(text), repair=True)
+    check_model(mended)
     (mending,) = mended.mendings
     assert what in mending.what
     assert done in mending.done
@@ -86,7 +86,7 @@ def test_urdf_faults_are_repaired(fault: str) -> None:
 
 
 def test_valid_file_is_not_repaired() -> None:
-    text = robot(BASE + link(INERTIAL) + joint("l"))
+    text = urdf(BASE + link(INERTIAL) + joint("l"))
     assert load_model(text, repair=True) == load_model(text)
 
 
@@ -94,13 +94,13 @@ def test_every_fault_is_listed() -> None:
     text = BASE + "".join(
         link(inertial(1, 0.01, 0.01, 0.1), f"l{i}") + joint(f"l{i}", '<axis xyz="0 0 0"/>') for i in range(5)
     )
-    assert len(load_model(robot(text), repair=True).mendings) == 10
+    assert len(load_model(urdf(text), repair=True).mendings) == 10
 
 
 def test_repaired_inertia_is_that_of_the_shapes() -> None:
     """A link that says nothing of use gets what its shapes have, with its own mass."""
     shape = '<collision><origin xyz="1 0 0"/><geometry><box size="1 2 3"/></geometry></collision>'
-    mended = load_model(robot(link(inertial(6, 0, 0, 0) + shape)), repair=True).links[0].inertial
+    mended = load_model(urdf(link(inertial(6, 0, 0, 0) + shape)), repair=True).links[0].inertial
     assert mended is not None
     assert mended.mass == 6.0
     assert np.allclose(mended.inertia, (6.5, 5.0, 2.5, 0, 0, 0))  # m (b² + c²) / 12
@@ -109,18 +109,18 @@ def test_repaired_inertia_is_that_of_the_shapes() -> None:
 def test_fixed_link_without_mass_becomes_a_frame() -> None:
     """As many files write their frames; but what moves needs mass."""
     nothing = link(inertial(0, 0, 0, 0))
-    read = load_model(robot(BASE + nothing + joint("l", kind="fixed")))
+    read = load_model(urdf(BASE + nothing + joint("l", kind="fixed")))
     assert read.link("l").inertial is None
     assert any("link 'l' has mass 0 kg: a mere frame" in finding.what for finding in read.findings)
     with pytest.raises(DescriptionError, match="link 'l' has mass 0 kg"):
-        load_model(robot(BASE + nothing + joint("l")))
-    (mending,) = load_model(robot(BASE + nothing + joint("l")), repair=True).mendings
+        load_model(urdf(BASE + nothing + joint("l")))
+    (mending,) = load_model(urdf(BASE + nothing + joint("l")), repair=True).mendings
     assert "moves but has no mass" in mending.what
 
 
 def test_massless_link_with_shapes_gets_their_mass() -> None:
     shape = '<collision><geometry><box size="0.1 0.2 0.3"/></geometry></collision>'
-    mended = load_model(robot(BASE + link(shape) + joint("l")), repair=True)
+    mended = load_model(urdf(BASE + link(shape) + joint("l")), repair=True)
     assert mended.joints[0].type == "continuous"
     assert mended.link("l").inertial is not None
     assert mended.mass == pytest.approx(1.0 + 6.0)
@@ -128,7 +128,7 @@ def test_massless_link_with_shapes_gets_their_mass() -> None:
 
 def test_massless_cross_keeps_its_joints() -> None:
     text = BASE + link("", "cross") + link(INERTIAL, "tip") + joint("cross") + joint("tip", parent="cross")
-    mended = load_model(robot(text), repair=True)
+    mended = load_model(urdf(text), repair=True)
     assert [one.type for one in mended.joints] == ["continuous", "continuous"]
     assert mended.mass == 2.0
     assert "lends" in mended.mendings[0].done
@@ -148,11 +148,11 @@ def test_all_faults_of_an_sdf_model_are_found(faults: list[str]) -> None:
     lines = ['<link name="a"/><link name="b"/>', *parts]
     if parts[0].startswith("<link"):
         lines.append('<joint name="j" type="ball"><parent>a</parent><child>p0</child></joint>')
-    found, mendings = survey_model(model("\n".join(lines)))
+    found, mendings = survey_model(sdf_model("\n".join(lines)))
     assert not mendings
     assert lines_of(found) == list(range(2, 2 + len(parts)))
     with pytest.raises(DescriptionError):
-        load_model(model("\n".join(lines)))
+        load_model(sdf_model("\n".join(lines)))
 
 
 def lines_of(faults: Sequence[DescriptionError]) -> list[int]:
@@ -229,26 +229,26 @@ def test_all_faults_of_an_mjcf_file_are_found(faults: list[str]) -> None:
 
 def test_sdf_faults_are_repaired() -> None:
     wrong = "<inertial><mass>2</mass><inertia><ixx>0.1</ixx><iyy>0.1</iyy><izz>1</izz></inertia></inertial>"
-    text = model(f'<link name="a">{wrong}</link>')
+    text = sdf_model(f'<link name="a">{wrong}</link>')
     with pytest.raises(DescriptionError, match="no body has"):
         load_model(text)
     mended = load_model(text, repair=True)
-    consistent(mended)
+    check_model(mended)
     assert len(mended.mendings) == 1
-    still = load_model(model(f'<static>1</static><link name="a">{wrong}</link>'), repair=True)
+    still = load_model(sdf_model(f'<static>1</static><link name="a">{wrong}</link>'), repair=True)
     assert not still.mendings, "of no matter, the model is static"
     inside = text.removeprefix('<sdf version="1.9">').removesuffix("</sdf>")
     assert len(load_world(f'<sdf version="1.9"><world name="w">{inside}</world></sdf>', repair=True).mendings) == 1
     shape = "<geometry><mesh><uri>no.stl</uri><scale>2</scale></mesh></geometry>"
-    scaled = load_model(model(f'<link name="a"><visual name="v">{shape}</visual></link>'), repair=True)
+    scaled = load_model(sdf_model(f'<link name="a"><visual name="v">{shape}</visual></link>'), repair=True)
     assert scaled.links[0].visuals[0].geometry.scale == (2.0, 2.0, 2.0)  # type: ignore[union-attr]
     assert len(scaled.mendings) == 1
     same = '<model name="n"><link name="l"/></model>'
-    named = load_model(model('<link name="a"/>' + 3 * same), repair=True)
+    named = load_model(sdf_model('<link name="a"/>' + 3 * same), repair=True)
     assert [one.name for one in named.links] == ["a", "n::l", "n_1::l", "n_2::l"]
     world = load_world(f'<sdf version="1.9"><world name="w">{2 * same}</world></sdf>', repair=True)
     assert [one.name for one in world.models] == ["n", "n_1"]
-    twice = model(
+    twice = sdf_model(
         '<link name="a"/><link name="b"/><joint name="j" type="fixed"><parent>a</parent><child>a</child></joint>'
     )
     with pytest.raises(DescriptionError, match="to itself"):
@@ -257,7 +257,9 @@ def test_sdf_faults_are_repaired() -> None:
 
 
 @given(st.tuples(*[st.floats(-1.0, 1.0)] * 3), st.tuples(*[st.floats(1e-3, 10.0)] * 3))
-def test_repaired_moments_obey_the_triangle_inequality(rpy: tuple[float, float, float], values: tuple[float, float, float]) -> None:
+def test_repaired_moments_obey_the_triangle_inequality(
+    rpy: tuple[float, float, float], values: tuple[float, float, float]
+) -> None:
     """A possible inertia stays; of any other the axes and the largest moment stay, and it becomes possible."""
     turn = SE3.from_xyz_rpy((0, 0, 0), rpy).rotation_matrix()
     given = turn @ np.diag(values) @ turn.T
@@ -276,11 +278,13 @@ def test_repaired_moments_obey_the_triangle_inequality(rpy: tuple[float, float, 
 
 
 @given(st.tuples(*[st.floats(0.01, 2.0)] * 3), st.floats(0.01, 100.0), st.tuples(*[st.floats(-3.0, 3.0)] * 3))
-def test_equivalent_box_has_mass_and_inertia(size: tuple[float, float, float], mass: float, rpy: tuple[float, float, float]) -> None:
+def test_equivalent_box_has_mass_and_inertia(
+    size: tuple[float, float, float], mass: float, rpy: tuple[float, float, float]
+) -> None:
     """The box that an even box's inertia implies is that box, in some order of its edges."""
     at = SE3.from_xyz_rpy((0.1, 0.2, 0.3), rpy)
     box = f'<collision><origin xyz="0 0 0"/><geometry><box size="{" ".join(map(str, size))}"/></geometry></collision>'
-    plain = load_model(robot(link(inertial(mass, 0, 0, 0) + box)), repair=True).links[0].inertial
+    plain = load_model(urdf(link(inertial(mass, 0, 0, 0) + box)), repair=True).links[0].inertial
     assert plain is not None
     found = equal_box(type(plain)(mass, at, plain.inertia))
     assert found is not None
@@ -310,7 +314,7 @@ def test_external_robots_are_repaired(external_data: Path) -> None:
         with pytest.raises(DescriptionError, match="link '.*' has an inertia"):
             load_model(path, search=[folder])
         mended: Model = load_model(path, search=[folder], repair=True)
-        consistent(mended)
+        check_model(mended)
         assert mended.mendings
         assert mended.mass == pytest.approx(mass, rel=1e-3)
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.description.samples import model, robot, world
+from tests.harness.descriptions import sdf_model, sdf_world, urdf
 
 from roboyard.description import Mesh, Model, Resources, load_model, load_world
 from roboyard.errors import DescriptionError
@@ -36,7 +36,7 @@ def mesh_of(loaded: Model) -> Mesh:
 
 
 def load(file: Path, uri: str, **options: object) -> Model:
-    file.write_text(robot(LINK.format(uri)))
+    file.write_text(urdf(LINK.format(uri)))
     return load_model(file, **options)  # type: ignore[arg-type]
 
 
@@ -170,7 +170,7 @@ def test_readable_meshes_give_no_finding(tmp_path: Path) -> None:
 
 
 # -- includes ----------------------------------------------------------------------------------------------------------
-TABLE = model(
+TABLE = sdf_model(
     '<pose>0 0 9 0 0 0</pose><link name="top"><pose>0 0 1 0 0 0</pose></link><frame name="f" attached_to="top"/>'
 )
 
@@ -185,7 +185,7 @@ def test_models_are_found_in_parent_folders(tmp_path: Path) -> None:
     (tmp_path / "worlds").mkdir()
     file = tmp_path / "worlds" / "w.world"
     for uri in ("model://table", "table", "../models/table", "../models/table/model.sdf", "model://table/model.sdf"):
-        file.write_text(world(include(uri)))
+        file.write_text(sdf_world(include(uri)))
         read = load_world(file)
         assert [placed.name for placed in read.models] == ["m"], uri
         assert read.models[0].T_world_model.xyz[2] == 9.0
@@ -196,7 +196,7 @@ def test_models_are_found_in_parent_folders(tmp_path: Path) -> None:
 def test_include_overrides_name_pose_and_static(tmp_path: Path) -> None:
     database(tmp_path, "table", TABLE)
     more = "<name>desk</name><pose>1 2 3 0 0 0</pose><static>true</static><plugin name='p' filename='q'/>"
-    placed = load_world(world(include("model://table", more)), search=[tmp_path]).models[0]
+    placed = load_world(sdf_world(include("model://table", more)), search=[tmp_path]).models[0]
     assert (placed.name, placed.model.name, placed.model.static) == ("desk", "desk", True)
     assert placed.T_world_model.xyz.tolist() == [1.0, 2.0, 3.0]
     assert [plugin.name for plugin in placed.model.plugins] == ["p"]
@@ -207,18 +207,18 @@ def test_placement_frame_places_the_model(tmp_path: Path) -> None:
     database(tmp_path, "table", TABLE)
     for frame in ("f", "top"):
         more = f"<pose>0 0 5 0 0 0</pose><placement_frame>{frame}</placement_frame>"
-        placed = load_world(world(include("model://table", more)), search=[tmp_path]).models[0]
+        placed = load_world(sdf_world(include("model://table", more)), search=[tmp_path]).models[0]
         assert placed.T_world_model.xyz.tolist() == [0.0, 0.0, 4.0]
     with pytest.raises(DescriptionError, match="placement_frame 'x' is not in model 'm'"):
-        load_world(world(include("model://table", "<placement_frame>x</placement_frame>")), search=[tmp_path])
+        load_world(sdf_world(include("model://table", "<placement_frame>x</placement_frame>")), search=[tmp_path])
 
 
 def test_nested_includes_are_read(tmp_path: Path) -> None:
     database(tmp_path, "table", TABLE)
-    lidar = model('<link name="l"><sensor name="s" type="ray"><topic>scan</topic></sensor></link>')
+    lidar = sdf_model('<link name="l"><sensor name="s" type="ray"><topic>scan</topic></sensor></link>')
     database(tmp_path, "lidar", lidar)
     read = load_model(
-        model(
+        sdf_model(
             include("model://table", "<name>t</name><pose>1 0 0 0 0 0</pose>")
             + include("model://lidar", '<name>eye</name><pose relative_to="t::f">0 0 0.5 0 0 0</pose>')
             + '<joint name="j" type="fixed"><parent>t::f</parent><child>eye::l</child></joint>'
@@ -236,8 +236,8 @@ def test_nested_includes_are_read(tmp_path: Path) -> None:
 
 
 def test_urdf_can_be_included_in_a_world(tmp_path: Path) -> None:
-    (tmp_path / "r.urdf").write_text(robot('<link name="a"/>', "rob"))
-    placed = load_world(world(include("r.urdf", "<pose>1 0 0 0 0 0</pose>")), search=[tmp_path]).models[0]
+    (tmp_path / "r.urdf").write_text(urdf('<link name="a"/>', name="rob"))
+    placed = load_world(sdf_world(include("r.urdf", "<pose>1 0 0 0 0 0</pose>")), search=[tmp_path]).models[0]
     assert (placed.name, placed.T_world_model.x, [link.name for link in placed.model.links]) == ("rob", 1.0, ["a"])
 
 
@@ -248,11 +248,13 @@ def test_merged_include_joins_the_model(tmp_path: Path) -> None:
         '<frame name="g"><pose>0 0 3 0 0 0</pose></frame>'
         '<joint name="k" type="fixed"><parent>b</parent><child>c</child></joint>'
     )
-    database(tmp_path, "part", model(inside))
+    database(tmp_path, "part", sdf_model(inside))
     more = "<pose>1 2 3 0 0 1</pose>"
     joint = '<link name="a"/><joint name="j" type="fixed"><parent>a</parent><child>{}</child></joint>'
-    merged = load_model(model(include("model://part", more, ' merge="true"') + joint.format("b")), search=[tmp_path])
-    nested = load_model(model(include("model://part", more) + joint.format("m::b")), search=[tmp_path])
+    merged = load_model(
+        sdf_model(include("model://part", more, ' merge="true"') + joint.format("b")), search=[tmp_path]
+    )
+    nested = load_model(sdf_model(include("model://part", more) + joint.format("m::b")), search=[tmp_path])
     assert {link.name for link in merged.links} == {"a", "b", "c"}
     for link in merged.links:
         other = nested.link(link.name if link.name == "a" else f"m::{link.name}")
@@ -262,8 +264,8 @@ def test_merged_include_joins_the_model(tmp_path: Path) -> None:
 
 
 def test_cyclic_includes_are_refused(tmp_path: Path) -> None:
-    database(tmp_path, "one", model('<link name="l"/>' + include("model://two")))
-    database(tmp_path, "two", model('<link name="l"/>' + include("model://one")))
+    database(tmp_path, "one", sdf_model('<link name="l"/>' + include("model://two")))
+    database(tmp_path, "two", sdf_model('<link name="l"/>' + include("model://one")))
     with pytest.raises(DescriptionError, match="include each other in a circle"):
         load_model(tmp_path / "one" / "model.sdf", search=[tmp_path])
 
@@ -273,15 +275,15 @@ def test_number_of_includes_is_bounded(tmp_path: Path) -> None:
     """Ten includes in each of nine files would be a thousand million models."""
     for i in range(9):
         inside = "".join(include(f"model://m{i + 1}", f"<name>n{k}</name>") for k in range(10))
-        database(tmp_path, f"m{i}", model('<link name="l"/>' + inside))
-    database(tmp_path, "m9", model('<link name="l"/>'))
+        database(tmp_path, f"m{i}", sdf_model('<link name="l"/>' + inside))
+    database(tmp_path, "m9", sdf_model('<link name="l"/>'))
     with pytest.raises(DescriptionError, match="includes too much"):
         load_model(tmp_path / "m0" / "model.sdf", search=[tmp_path])
 
 
 def test_missing_include_is_a_marked_placeholder() -> None:
     for uri in ("model://nowhere", "https://fuel.gazebosim.org/1.0/OpenRobotics/models/Drill", "nothing.sdf"):
-        read = load_world(world(include(uri, "<pose>1 0 0 0 0 0</pose>")))
+        read = load_world(sdf_world(include(uri, "<pose>1 0 0 0 0 0</pose>")))
         (placed,) = read.models
         (link,) = placed.model.links
         assert link.name == link.visuals[0].material.name == "placeholder"
@@ -293,7 +295,7 @@ def test_missing_include_is_a_marked_placeholder() -> None:
 
 def test_missing_part_of_a_model_is_a_fixed_placeholder() -> None:
     joint = '<joint name="j" type="fixed"><parent>a</parent><child>arm::hand</child></joint>'
-    read = load_model(model(f'<link name="a"/>{include("model://arm")}{joint}'))
+    read = load_model(sdf_model(f'<link name="a"/>{include("model://arm")}{joint}'))
     assert [link.name for link in read.links] == ["a", "arm::placeholder"]
     assert [(one.type, one.parent, one.child) for one in read.joints] == [("fixed", "a", "arm::placeholder")]
     assert read.mass == 1.0
@@ -303,7 +305,7 @@ def test_missing_part_of_a_model_is_a_fixed_placeholder() -> None:
 @pytest.mark.parametrize("server", ["https://fuel.gazebosim.org/1.0/OpenRobotics/models/", "model://"])
 def test_sun_and_ground_are_built_in(server: str) -> None:
     space = " " if server.startswith("http") else "_"
-    read = load_world(world(include(f"{server}Sun") + include(f"{server}Ground{space}Plane".lower())))
+    read = load_world(sdf_world(include(f"{server}Sun") + include(f"{server}Ground{space}Plane".lower())))
     assert [light.type for light in read.lights] == ["directional"]
     assert [placed.name for placed in read.models] == ["ground_plane"]
     assert read.models[0].model.static
@@ -311,9 +313,9 @@ def test_sun_and_ground_are_built_in(server: str) -> None:
 
 
 def test_faulty_included_file_is_named(tmp_path: Path) -> None:
-    home = database(tmp_path, "bad", model('<link name="l">\n<inertial><mass>-1</mass></inertial></link>'))
+    home = database(tmp_path, "bad", sdf_model('<link name="l">\n<inertial><mass>-1</mass></inertial></link>'))
     with pytest.raises(DescriptionError) as caught:
-        load_world(world(include("model://bad")), search=[tmp_path])
+        load_world(sdf_world(include("model://bad")), search=[tmp_path])
     assert str(caught.value).startswith(f"{home / 'model.sdf'}:2: link 'l'")
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.description.samples import ARM, consistent, model, posed, world
+from tests.harness.descriptions import ARM_URDF, check_model, compute_link_poses, sdf_model, sdf_world
 
 from roboyard.description import (
     Box,
@@ -46,7 +46,7 @@ INERTIAL = "<inertial><mass>1</mass><inertia><ixx>0.1</ixx><iyy>0.1</iyy><izz>0.
 @given(q=st.tuples(*[st.floats(-math.pi, math.pi)] * 2))
 def test_same_robot_is_read_from_urdf_and_sdf(relative: bool, q: tuple[float, float]) -> None:
     """Link poses written relative to the parent, or in the model's frame: kinematics and mass agree with URDF."""
-    urdf = load_model(ARM)
+    urdf = load_model(ARM_URDF)
     poses = {"base": "0 0 0 0 0 0", "upper": "0 0 0.5 0.1 0.2 0.3", "lower": "0.4 0 0 0 0 1.0"}
     links = ""
     for name, above in (("base", ""), ("upper", "base"), ("lower", "upper")):
@@ -58,10 +58,10 @@ def test_same_robot_is_read_from_urdf_and_sdf(relative: bool, q: tuple[float, fl
             attribute = ' rotation_format="quat_xyzw"'
         links += f'<link name="{name}"><pose{attribute}>{text}</pose>{INERTIAL}</link>'
     sdf = load_model(ARM_SDF.format(links=links))
-    consistent(sdf)
+    check_model(sdf)
     assert sdf.mass == urdf.mass
     positions = {"shoulder": q[0], "elbow": q[1]}
-    a, b = posed(urdf, positions), posed(sdf, positions)
+    a, b = compute_link_poses(urdf, positions), compute_link_poses(sdf, positions)
     for link in urdf.links:
         assert a[link.name].almost_equal(b[link.name], 1e-9)
     for joint in urdf.joints:
@@ -84,7 +84,7 @@ def test_frames_can_be_in_any_order(poses: list[tuple[float, ...]], order: objec
         T = T @ SE3.from_xyz_rpy(values[:3], values[3:])
         expected[f"f{i}"] = T
     order.shuffle(parts)  # type: ignore[attr-defined]
-    read = load_model(model("".join(parts)))
+    read = load_model(sdf_model("".join(parts)))
     assert {frame.name: frame.link for frame in read.frames} == dict.fromkeys(expected, "l")
     for frame in read.frames:
         assert frame.T_link_frame.almost_equal(expected[frame.name], 1e-9)
@@ -108,7 +108,7 @@ def test_link_pose_is_read_in_every_notation() -> None:
     ):
         frame = '<frame name="f"><pose relative_to="g">0 0 -1 0 0 0</pose></frame>'
         frame += '<frame name="g"><pose>1 2 3 0.1 0.2 0.3</pose></frame>'
-        assert place(model(f'{frame}<link name="l">{pose}</link>'), "l").almost_equal(expected, 1e-12)
+        assert place(sdf_model(f'{frame}<link name="l">{pose}</link>'), "l").almost_equal(expected, 1e-12)
 
 
 def test_joint_frame_and_axis_are_read() -> None:
@@ -124,8 +124,8 @@ def test_joint_frame_and_axis_are_read() -> None:
     ):
         joint = f"""<joint name="j" type="revolute"><pose>0 0 0.5 {math.pi / 2} 0 0</pose>
             <parent>a</parent><child>b</child><axis>{axis}</axis></joint>"""
-        read = load_model(model(links + joint, version))
-        consistent(read)
+        read = load_model(sdf_model(links + joint, version=version))
+        check_model(read)
         assert np.allclose(read.joints[0].axes[0].xyz, expected, atol=1e-12), version
         assert np.allclose(read.joints[0].T_child_joint.xyz, (0, 0, 0.5))
         assert np.allclose(read.joints[0].T_parent_child.xyz, (1, 0, 0))
@@ -135,19 +135,19 @@ def test_joint_frame_and_axis_are_read() -> None:
 def test_joint_between_frames_joins_their_links() -> None:
     """Ends may be frames: the links they ride on are joined; the joint's own frame is the child frame."""
     read = load_model(
-        model("""<link name="a"/><link name="b"><pose>0 0 1 0 0 0</pose></link>
+        sdf_model("""<link name="a"/><link name="b"><pose>0 0 1 0 0 0</pose></link>
         <frame name="on_a" attached_to="a"/><frame name="on_b" attached_to="b"><pose>0 0 0.25 0 0 0</pose></frame>
         <joint name="j" type="revolute"><parent>on_a</parent><child>on_b</child>
           <axis><xyz>1 0 0</xyz></axis></joint>""")
     )
-    consistent(read)
+    check_model(read)
     (joint,) = read.joints
     assert (joint.parent, joint.child) == ("a", "b")
     assert np.allclose(joint.T_child_joint.xyz, (0, 0, 0.25))
 
 
 def test_default_inertial_is_that_of_libsdformat() -> None:
-    read = load_model(model('<link name="a"/>'))
+    read = load_model(sdf_model('<link name="a"/>'))
     inertial = read.links[0].inertial
     assert inertial is not None
     assert (inertial.mass, inertial.inertia) == (1.0, (1.0, 1.0, 1.0, 0.0, 0.0, 0.0))
@@ -155,7 +155,7 @@ def test_default_inertial_is_that_of_libsdformat() -> None:
 
 def test_static_models_need_no_valid_inertia() -> None:
     bad = '<link name="a"><inertial><mass>-1</mass></inertial></link>'
-    read = load_model(model(f"<static>true</static>{bad}"))
+    read = load_model(sdf_model(f"<static>true</static>{bad}"))
     assert read.static
     assert read.links[0].inertial is None
     assert any("mass -1" in finding.what for finding in read.findings)
@@ -170,7 +170,7 @@ def test_sdf_shapes_are_read() -> None:
     visuals = "".join(
         f'<visual name="v{i}"><geometry>{one}</geometry></visual>' for i, one in enumerate(shapes.split("|"))
     )
-    read = load_model(model(f'<link name="a">{visuals}</link>'))
+    read = load_model(sdf_model(f'<link name="a">{visuals}</link>'))
     found = [visual.geometry for visual in read.links[0].visuals]
     assert found == [
         Box((1, 2, 3)),
@@ -187,7 +187,7 @@ def test_sdf_shapes_are_read() -> None:
 
 def test_surface_material_and_flags_are_read() -> None:
     read = load_model(
-        model("""<self_collide>true</self_collide><link name="a"><gravity>false</gravity>
+        sdf_model("""<self_collide>true</self_collide><link name="a"><gravity>false</gravity>
         <collision name="c"><geometry><sphere/></geometry><surface><friction><ode><mu>0.5</mu><mu2>0.4</mu2>
           <fdir1>0 2 0</fdir1><slip1>0.1</slip1></ode><torsional><coefficient>0.7</coefficient></torsional></friction>
           <bounce><restitution_coefficient>0.6</restitution_coefficient></bounce>
@@ -216,7 +216,7 @@ def test_sdf_joint_types_are_read() -> None:
             <spring_reference>4</spring_reference></dynamics></axis><axis2><xyz>0 1 0</xyz></axis2>
             <thread_pitch>-10</thread_pitch><gearbox_ratio>3</gearbox_ratio>
             <gearbox_reference_body>a</gearbox_reference_body></joint>"""
-        read = load_model(model(f'<link name="a"/><link name="b"/>{joint}')).joints[0]
+        read = load_model(sdf_model(f'<link name="a"/><link name="b"/>{joint}')).joints[0]
         assert read.type == kind
         assert len(read.axes) == count
         if count:
@@ -234,7 +234,7 @@ def test_sdf_mimic_is_read() -> None:
       <joint name="k" type="revolute"><parent>a</parent><child>c</child><axis><xyz>0 0 1</xyz>
         <mimic joint="j"><multiplier>2</multiplier><offset>1</offset><reference>0.25</reference></mimic></axis>
       </joint>"""
-    read = load_model(model(f'<link name="a"/><link name="b"/><link name="c"/>{joints}', "1.11"))
+    read = load_model(sdf_model(f'<link name="a"/><link name="b"/><link name="c"/>{joints}', version="1.11"))
     mimic = read.joint("k").mimic
     assert mimic is not None
     assert (mimic.joint, mimic.multiplier, mimic.offset) == ("j", 2.0, 0.5)  # 2 (q - 0.25) + 1
@@ -252,8 +252,8 @@ def test_loop_is_closed_by_a_constraint() -> None:
     names = "abcd"
     links = "".join(f'<link name="{one}"/>' for one in names)
     ring = "".join(fixed(f"{x}{y}", x, y) for x, y in pairwise([*names, "a"]))
-    read = load_model(model(links + ring))
-    consistent(read)
+    read = load_model(sdf_model(links + ring))
+    check_model(read)
     assert [joint.name for joint in read.joints] == ["ab", "bc", "cd"]
     assert [joint.name for joint in read.closures] == ["da"]
     assert any("closes a loop" in finding.what for finding in read.findings)
@@ -261,8 +261,8 @@ def test_loop_is_closed_by_a_constraint() -> None:
 
 def test_second_parent_without_a_loop_reverses_the_joint() -> None:
     links = '<link name="a"/><link name="b"/><link name="c"><pose>1 0 0 0 0 0</pose></link>'
-    read = load_model(model(links + fixed("ac", "a", "c") + fixed("bc", "b", "c")))
-    consistent(read)
+    read = load_model(sdf_model(links + fixed("ac", "a", "c") + fixed("bc", "b", "c")))
+    check_model(read)
     assert (read.joint("bc").parent, read.joint("bc").child) == ("c", "b")
     assert read.joint("bc").axes[0].xyz == (0.0, 0.0, -1.0)
     assert not read.closures
@@ -271,7 +271,7 @@ def test_second_parent_without_a_loop_reverses_the_joint() -> None:
 @given(st.floats(-3, 3), POSE, POSE)
 def test_reversed_joint_moves_equally(q: float, a: tuple[float, ...], b: tuple[float, ...]) -> None:
     """Pose of the child in the parent at any position: turned round it is the inverse."""
-    joint = load_model(ARM).joint("shoulder")
+    joint = load_model(ARM_URDF).joint("shoulder")
 
     def pose(of: object) -> SE3:
         about = SE3.exp(np.r_[0.0, 0.0, 0.0, q * np.array(of.axes[0].xyz)])  # type: ignore[attr-defined]
@@ -288,8 +288,8 @@ def test_reversed_joint_moves_equally(q: float, a: tuple[float, ...], b: tuple[f
 def test_names_shared_in_old_files_mean_the_link() -> None:
     """Before 1.7 a link and a joint could share a name: the link is meant where the name is used."""
     text = '<link name="a"/><link name="b"/>' + fixed("b", "a", "b")
-    read = load_model(model(text, "1.6"))
-    consistent(read)
+    read = load_model(sdf_model(text, version="1.6"))
+    check_model(read)
     assert [joint.name for joint in read.joints] == ["b"]
     assert any("shares its name" in finding.what for finding in read.findings)
 
@@ -349,7 +349,7 @@ SIZED_SHAPES = {
 @pytest.mark.parametrize("size", ["1e30", "1e100", "1e155", "1e308", "inf", "-inf", "nan"])
 def test_automatic_inertia_of_impossible_sizes_is_refused(shape: str, size: str, repair: bool) -> None:
     collision = f'<collision name="c"><geometry>{SIZED_SHAPES[shape].format(size)}</geometry></collision>'
-    text = model(f'\n<link name="a">\n<inertial auto="true"/>{collision}</link>', "1.11")
+    text = sdf_model(f'\n<link name="a">\n<inertial auto="true"/>{collision}</link>', version="1.11")
     wanted = r"too large for floating-point numbers \(smaller|at most 1e\+15|is '-?(inf|nan)' \(a finite number"
     with pytest.raises(DescriptionError, match=rf"^<text>:3: .*link 'a'.*({wanted})") as caught:
         load_model(text, repair=repair)
@@ -360,7 +360,9 @@ def test_automatic_inertia_of_impossible_sizes_is_refused(shape: str, size: str,
 @pytest.mark.parametrize("value", ["1e30", "1e308", "inf", "nan", "-1", "0"])
 def test_automatic_inertia_of_impossible_masses_is_refused(tag: str, value: str) -> None:
     collision = f'<collision name="c"><geometry>{SIZED_SHAPES["sphere"].format(1)}</geometry></collision>'
-    text = model(f'<link name="a"><inertial auto="true"><{tag}>{value}</{tag}></inertial>{collision}</link>', "1.11")
+    text = sdf_model(
+        f'<link name="a"><inertial auto="true"><{tag}>{value}</{tag}></inertial>{collision}</link>', version="1.11"
+    )
     with pytest.raises(DescriptionError, match=r"too large for|at most 1e\+15|a finite number|a number above 0"):
         load_model(text)
 
@@ -373,7 +375,7 @@ def test_huge_shape_with_a_stated_inertia_loads() -> None:
     sdf_inertial = "<inertial><mass>1</mass><inertia><ixx>0.1</ixx><iyy>0.1</iyy><izz>0.1</izz></inertia></inertial>"
     sphere = '<collision><geometry><sphere radius="1e308"/></geometry></collision>'
     for text in (
-        model(f'<link name="a">{sdf_inertial}{collision}</link>'),
+        sdf_model(f'<link name="a">{sdf_inertial}{collision}</link>'),
         f'<robot name="r"><link name="a">{inertial}{sphere}</link></robot>',
     ):
         read = load_model(text, repair=True)
@@ -389,7 +391,7 @@ def test_automatic_inertia_of_two_halves_is_that_of_the_whole() -> None:
     whole = '<collision name="w"><geometry><box><size>1 2 2</size></box></geometry></collision>'
     auto = '<link name="a"><inertial auto="true"><density>10</density></inertial>{}</link>'
     two = half.format(n="u", z=0.5) + half.format(n="d", z=-0.5)
-    a, b = (load_model(model(auto.format(one), "1.11")).links[0].inertial for one in (two, whole))
+    a, b = (load_model(sdf_model(auto.format(one), version="1.11")).links[0].inertial for one in (two, whole))
     assert a is not None
     assert b is not None
     assert a.mass == b.mass == pytest.approx(40.0)
@@ -400,7 +402,7 @@ def test_automatic_inertia_of_two_halves_is_that_of_the_whole() -> None:
 # -- sensors -----------------------------------------------------------------------------------------------------------
 def test_sdf_sensors_are_read() -> None:
     read = load_model(
-        model("""<link name="a">
+        sdf_model("""<link name="a">
         <sensor name="scan" type="ray"><pose>0 0 1 0 0 0</pose><update_rate>5</update_rate><topic>laser</topic><ray>
           <scan><horizontal><samples>100</samples><resolution>2</resolution><min_angle>-2</min_angle>
           <max_angle>2</max_angle></horizontal><vertical><samples>4</samples><min_angle>-0.1</min_angle>
@@ -410,7 +412,7 @@ def test_sdf_sensors_are_read() -> None:
         <sensor name="touch" type="contact"><contact><collision>c</collision></contact></sensor>
         <sensor name="eye" type="thermal"><camera><image><width>64</width></image></camera></sensor></link>""")
     )
-    consistent(read)
+    check_model(read)
     scan, imu, touch, eye = read.sensors
     assert isinstance(scan.spec, LidarSpec)
     assert (scan.spec.samples, scan.spec.vertical_samples, scan.spec.range_max) == (200, 4, math.inf)
@@ -430,7 +432,8 @@ def test_sdf_sensors_are_read() -> None:
 # -- worlds ------------------------------------------------------------------------------------------------------------
 def test_sdf_world_is_read() -> None:
     read = load_world(
-        world("""<gravity>0 0 -1.62</gravity><physics name="p" type="ode"><max_step_size>0.004</max_step_size></physics>
+        sdf_world("""<gravity>0 0 -1.62</gravity>
+        <physics name="p" type="ode"><max_step_size>0.004</max_step_size></physics>
         <scene><ambient>0.1 0.2 0.3 1</ambient><background>0 0 0 1</background><fog/></scene>
         <light name="sun" type="directional"><pose>0 0 5 0 0 0</pose><direction>0 0 -1</direction></light>
         <frame name="hall"><pose>10 0 0 0 0 1.5707963267948966</pose></frame>
@@ -457,8 +460,12 @@ def test_sdf_world_is_read() -> None:
 
 
 def test_gravity_of_old_worlds_is_read() -> None:
-    assert load_world(world("<physics><gravity>1 2 3</gravity></physics>", "1.5")).gravity == (1.0, 2.0, 3.0)
-    assert load_world(world("")).gravity == (0.0, 0.0, -9.8)
+    assert load_world(sdf_world("<physics><gravity>1 2 3</gravity></physics>", version="1.5")).gravity == (
+        1.0,
+        2.0,
+        3.0,
+    )
+    assert load_world(sdf_world("")).gravity == (0.0, 0.0, -9.8)
 
 
 def test_frame_link_gets_no_mass_but_a_lone_link_does() -> None:

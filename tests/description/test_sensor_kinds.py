@@ -141,7 +141,9 @@ def test_invalid_sensors_are_refused_with_their_location(sensor: str, says: str)
 
 @given(st.floats(-90, 90), st.floats(-180, 180), st.floats(-500, 9000), st.floats(0, 360))
 @settings(max_examples=30)
-def test_geodetic_positions_are_read_in_degrees(latitude: float, longitude: float, height: float, heading: float) -> None:
+def test_geodetic_positions_are_read_in_degrees(
+    latitude: float, longitude: float, height: float, heading: float
+) -> None:
     world = load_world(
         '<sdf version="1.11"><world name="w"><spherical_coordinates><surface_model>EARTH_WGS84</surface_model>'
         f"<latitude_deg>{latitude}</latitude_deg><longitude_deg>{longitude}</longitude_deg>"

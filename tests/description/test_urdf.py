@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.description.samples import ARM, INERTIAL, consistent, robot
+from tests.harness.descriptions import ARM_URDF, INERTIAL, check_model, urdf
 
 from roboyard.description import (
     Box,
@@ -25,8 +25,8 @@ from roboyard.geometry import SE3
 
 
 def test_urdf_arm_is_read() -> None:
-    arm = load_model(ARM)
-    consistent(arm)
+    arm = load_model(ARM_URDF)
+    check_model(arm)
     assert arm.name == "arm"
     assert arm.mass == pytest.approx(3.0)
     assert [link.name for link in arm.roots] == ["base"]
@@ -43,7 +43,7 @@ def test_urdf_arm_is_read() -> None:
 
 
 def test_model_name_can_be_replaced() -> None:
-    assert load_model(ARM, name="left").name == "left"
+    assert load_model(ARM_URDF, name="left").name == "left"
 
 
 def rotation(roll: float, pitch: float, yaw: float) -> np.ndarray:
@@ -74,15 +74,15 @@ def test_kinematic_chains_compose(origins: list[tuple[float, ...]], order: objec
         T = T @ step
         expected[f"l{i + 1}"] = T
     order.shuffle(parts)  # type: ignore[attr-defined]
-    model = load_model(robot("".join(parts)))
-    consistent(model)
+    model = load_model(urdf("".join(parts)))
+    check_model(model)
     for link in model.links:
         assert np.allclose(link.T_model_link.matrix(), expected[link.name], atol=1e-9)
 
 
 def test_urdf_joint_details_are_read() -> None:
     model = load_model(
-        robot(f"""<link name="a">{INERTIAL}</link><link name="b">{INERTIAL}</link><link name="c">{INERTIAL}</link>
+        urdf(f"""<link name="a">{INERTIAL}</link><link name="b">{INERTIAL}</link><link name="c">{INERTIAL}</link>
         <joint name="slide" type="prismatic"><parent link="a"/><child link="b"/><axis xyz="0 0 -3"/>
           <limit lower="-0.1" upper="0.2" effort="5" velocity="1"/><dynamics damping="0.3" friction="0.4"/>
           <safety_controller soft_lower_limit="-0.05" soft_upper_limit="0.1" k_position="20" k_velocity="3"/></joint>
@@ -100,7 +100,7 @@ def test_urdf_joint_details_are_read() -> None:
 
 def test_urdf_shapes_and_materials_are_read() -> None:
     model = load_model(
-        robot("""<material name="sky"><color rgba="0.1 0.2 0.3 0.5"/></material>
+        urdf("""<material name="sky"><color rgba="0.1 0.2 0.3 0.5"/></material>
         <link name="a">
           <collision name="c"><origin xyz="1 2 3"/><geometry><box size="1 2 3"/></geometry></collision>
           <collision><geometry><cylinder radius="1" length="2"/></geometry></collision>
@@ -130,7 +130,7 @@ def test_urdf_shapes_and_materials_are_read() -> None:
 
 def test_gazebo_blocks_are_read() -> None:
     model = load_model(
-        robot(f"""<link name="a">{INERTIAL}
+        urdf(f"""<link name="a">{INERTIAL}
           <collision><geometry><sphere radius="1"/></geometry></collision>
           <visual><geometry><sphere radius="1"/></geometry></visual></link>
         <link name="b">{INERTIAL}</link>
@@ -148,7 +148,7 @@ def test_gazebo_blocks_are_read() -> None:
         <gazebo reference="nobody"><mu1>1</mu1></gazebo>
         <gazebo reference="a"><frobnicate>1</frobnicate></gazebo>""")
     )
-    consistent(model)
+    check_model(model)
     a = model.link("a")
     surface = a.collisions[0].surface
     assert (surface.friction, surface.friction2, surface.direction1) == (0.3, 0.2, (1.0, 0.0, 0.0))
@@ -177,7 +177,7 @@ def test_gazebo_blocks_are_read() -> None:
 
 def test_sensor_frame_must_be_at_the_sensor() -> None:
     text = '<gazebo reference="a"><sensor name="s" type="imu"><pose>0 0 1 0 0 0</pose><frame_id>a</frame_id></sensor>'
-    model = load_model(robot(f'<link name="a">{INERTIAL}</link>{text}</gazebo>'))
+    model = load_model(urdf(f'<link name="a">{INERTIAL}</link>{text}</gazebo>'))
     assert model.sensors[0].frame == "s"
     assert any("claims the frame 'a'" in finding.what for finding in model.findings)
 
@@ -186,14 +186,14 @@ def test_sensors_of_equal_name_get_unique_names() -> None:
     links = f'<link name="a">{INERTIAL}</link><link name="b">{INERTIAL}</link>'
     fixed = '<joint name="j" type="fixed"><parent link="a"/><child link="b"/></joint>'
     blocks = "".join(f'<gazebo reference="{one}"><sensor name="s" type="imu"/></gazebo>' for one in "ab")
-    model = load_model(robot(links + fixed + blocks))
+    model = load_model(urdf(links + fixed + blocks))
     assert [sensor.name for sensor in model.sensors] == ["s", "b_s"]
     assert len({sensor.topic for sensor in model.sensors}) == 2
 
 
 def test_ros2_control_interfaces_are_read() -> None:
     model = load_model(
-        robot(f"""<link name="a">{INERTIAL}</link><link name="b">{INERTIAL}</link><link name="c">{INERTIAL}</link>
+        urdf(f"""<link name="a">{INERTIAL}</link><link name="b">{INERTIAL}</link><link name="c">{INERTIAL}</link>
         <joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint>
         <joint name="k" type="continuous"><parent link="a"/><child link="c"/></joint>
         <ros2_control name="sys" type="system"><hardware><plugin>some/System</plugin></hardware>
@@ -217,17 +217,17 @@ def test_ros2_control_interfaces_are_read() -> None:
 
 def test_root_named_world_is_the_world() -> None:
     model = load_model(
-        robot(f"""<link name="world"/><link name="a">{INERTIAL}</link>
+        urdf(f"""<link name="world"/><link name="a">{INERTIAL}</link>
         <joint name="j" type="fixed"><parent link="world"/><child link="a"/><origin xyz="0 0 1"/></joint>""")
     )
-    consistent(model)
+    check_model(model)
     assert [link.name for link in model.links] == ["a"]
     assert model.joints[0].parent == "world"
     assert model.roots == ()
 
 
 def test_missing_limits_are_findings() -> None:
-    model = load_model(ARM.replace('<limit lower="-1" upper="1" velocity="2" effort="30"/>', ""))
+    model = load_model(ARM_URDF.replace('<limit lower="-1" upper="1" velocity="2" effort="30"/>', ""))
     assert model.joint("shoulder").axes[0].limits.upper == math.inf
     assert ["has no <limit>" in finding.what for finding in model.findings] == [True]
 
@@ -244,7 +244,7 @@ def test_missing_limits_are_findings() -> None:
     ],
 )
 def test_joint_starts_within_its_limits(limit: str, state: str, given: str, taken: float) -> None:
-    text = robot(
+    text = urdf(
         f"""<link name="a">{INERTIAL}</link><link name="b">{INERTIAL}</link>
         <joint name="j" type="revolute"><parent link="a"/><child link="b"/><limit effort="1" {limit}/></joint>
         <ros2_control name="c" type="system"><joint name="j"><state_interface name="{state}">
@@ -257,7 +257,7 @@ def test_joint_starts_within_its_limits(limit: str, state: str, given: str, take
 
 
 def sensed(rate: str = "10", topic: str = "scan", noise: str = "0") -> str:
-    return robot(
+    return urdf(
         f"""<link name="a"/><gazebo reference="a"><sensor name="s" type="imu"><update_rate>{rate}</update_rate>
         <topic>{topic}</topic><imu><angular_velocity><x><noise type="gaussian"><stddev>{noise}</stddev></noise></x>
         </angular_velocity></imu></sensor></gazebo>"""

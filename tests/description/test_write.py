@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.description.mjcf_samples import CART, RICH, YARD
-from tests.description.samples import ARM, INERTIAL
+from tests.harness.descriptions import ARM_URDF, INERTIAL
 
 import roboyard
 from roboyard.description import (
@@ -160,7 +160,7 @@ def test_arbitrary_models_survive_writing_and_reading(to: str, model: Model) -> 
 
 
 @pytest.mark.parametrize("to", WRITERS)
-@pytest.mark.parametrize("source", [ARM, ROVER, CART], ids=["arm", "rover", "cart"])
+@pytest.mark.parametrize("source", [ARM_URDF, ROVER, CART], ids=["arm", "rover", "cart"])
 def test_own_robots_survive_writing_and_reading(to: str, source: str | Path) -> None:
     model = load_model(source)
     written = WRITERS[to](model)
@@ -180,7 +180,7 @@ def test_own_robots_survive_writing_and_reading(to: str, source: str | Path) -> 
 
 
 def test_robot_survives_conversion_through_all_formats() -> None:
-    model = load_model(ARM)
+    model = load_model(ARM_URDF)
     there = load_model(write_mjcf(load_model(write_sdf(model).text)).text)
     same(model, load_model(write_urdf(there).text), ("names of fixed joints",))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.description.samples import robot
+from tests.harness.descriptions import urdf
 
 from roboyard.description import load_model
 from roboyard.description.reading import Reading
@@ -374,7 +374,7 @@ def test_endless_empty_macros_are_refused() -> None:
 
 # -- whole robots ------------------------------------------------------------------------------------------------------
 def test_xacro_robot_takes_arguments(tmp_path: Path) -> None:
-    text = robot(
+    text = urdf(
         """<xacro:arg name="wheels" default="2"/><xacro:property name="n" value="$(arg wheels)"/>
         <xacro:macro name="wheel" params="i"><xacro:if value="${i > 0}"><link name="w${i}"><inertial>
           <mass value="${0.5 * i}"/><inertia ixx="${2/5*i}" iyy="1" izz="1"/></inertial></link>
@@ -396,7 +396,7 @@ def test_xacro_robot_takes_arguments(tmp_path: Path) -> None:
 
 def test_xacro_file_of_macros_only_is_refused() -> None:
     with pytest.raises(DescriptionError, match="no robot, only parts"):
-        load_model(robot('<xacro:macro name="m" params=""><link name="a"/></xacro:macro>'))
+        load_model(urdf('<xacro:macro name="m" params=""><link name="a"/></xacro:macro>'))
 
 
 # -- as people write it ------------------------------------------------------------------------------------------------

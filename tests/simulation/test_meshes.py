@@ -127,9 +127,7 @@ def test_too_many_triangles_are_refused_before_reading(tmp_path: Path) -> None:
         (1e7 * np.random.default_rng(0).random((4, 3, 3)), "too far"),
     ],
 )
-def test_degenerate_mesh_becomes_a_marked_box_with_a_finding(
-    tmp_path: Path, corners: np.ndarray, words: str
-) -> None:
+def test_degenerate_mesh_becomes_a_marked_box_with_a_finding(tmp_path: Path, corners: np.ndarray, words: str) -> None:
     mesh = Mesh("a.stl", stl(tmp_path / "a.stl", corners))
     sim = Simulation(world(still(mesh)))
     sim.scene()

@@ -40,9 +40,7 @@ def share_within(errors: np.ndarray, accuracy: float) -> float:
         ("lidar_3d_16", 15.0, 120.0, 0.050),
     ],
 )
-def test_lidar_presets_have_the_survey_accuracy_and_rate(
-    name: str, rate: float, far: float, accuracy: float
-) -> None:
+def test_lidar_presets_have_the_survey_accuracy_and_rate(name: str, rate: float, far: float, accuracy: float) -> None:
     preset = PRESETS[name]
     spec = preset.spec
     assert isinstance(spec, LidarSpec)
@@ -116,9 +114,7 @@ def test_polaroid_6500_preset_has_its_pulse_and_threshold() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "least", "most"), [("gps_good", 3.0, 5.0), ("gps_poor", 5.0, 50.0)])
-def test_satellite_preset_errs_by_meters_and_fails_indoors(
-    name: str, least: float, most: float
-) -> None:
+def test_satellite_preset_errs_by_meters_and_fails_indoors(name: str, least: float, most: float) -> None:
     """95 of 100 positions are within the survey's figure; the drifting bias needs many receivers, not much time."""
     spec = PRESETS[name].spec
     assert isinstance(spec, SatelliteSpec)
