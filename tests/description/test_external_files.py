@@ -98,7 +98,7 @@ def sources(folder: Path) -> list[tuple[Path, Path]]:
     return pairs
 
 
-def same(a: Node, b: Node) -> list[str]:
+def differences(a: Node, b: Node) -> list[str]:
     """Where two documents differ; numbers by value, packages by their last folders."""
     if a.tag != b.tag:
         return [f"{a.where}: <{a.tag}> is not <{b.tag}>"]
@@ -113,7 +113,7 @@ def same(a: Node, b: Node) -> list[str]:
     if len(a.children) != len(b.children):
         return [*found, f"{a.where}: {len(a.children)} elements are not {len(b.children)}"]
     for x, y in zip(a.children, b.children, strict=True):
-        found += same(x, y)
+        found += differences(x, y)
     return found
 
 
@@ -135,7 +135,7 @@ def test_xacro_agrees_with_ros(folder: Path) -> None:
         root, _ = parse(source.read_bytes(), str(source))
         ours = expand(Reading(Resources([folder])), root, XACRO.get(key, {}), {})
         theirs, _ = parse(expanded.read_bytes(), str(expanded))
-        different += same(ours, theirs)[:3]
+        different += differences(ours, theirs)[:3]
     assert not different
 
 

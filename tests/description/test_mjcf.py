@@ -23,7 +23,7 @@ def _no_log_file() -> Iterator[None]:
         yield
 
 
-def agrees(model: Model, plain: mujoco.MjModel, names: dict[int, str] | None = None) -> None:
+def check_agreement(model: Model, plain: mujoco.MjModel, names: dict[int, str] | None = None) -> None:
     """Masses, inertia and poses (in the world, which is the model's frame) equal those of plain MuJoCo."""
     data = mujoco.MjData(plain)
     mujoco.mj_kinematics(plain, data)
@@ -50,14 +50,14 @@ def test_external_mjcf_files_agree_with_mujoco(external_data: Path) -> None:
     ]
     assert len(files) >= 15
     for file in files:
-        agrees(load_model(file), mujoco.MjModel.from_xml_path(str(file)))
+        check_agreement(load_model(file), mujoco.MjModel.from_xml_path(str(file)))
         world = load_world(file)
         assert sum(placed.model.mass for placed in world.models) == pytest.approx(load_model(file).mass, rel=1e-12)
 
 
 @pytest.mark.parametrize("text", [CART, RICH.replace('<key name="home"', '<key name="else"')])
 def test_own_mjcf_documents_agree_with_mujoco(text: str) -> None:
-    agrees(load_model(text), mujoco.MjModel.from_xml_string(text))
+    check_agreement(load_model(text), mujoco.MjModel.from_xml_string(text))
 
 
 numbers = st.floats(-1.0, 1.0, allow_subnormal=False).map(lambda value: round(value, 6))
@@ -88,7 +88,7 @@ def test_arbitrary_mjcf_trees_agree_with_mujoco(found: list[str], angle: str, he
     spec = mujoco.MjSpec.from_string(text)
     with pytest.warns() if heavy else pytest.MonkeyPatch.context():
         plain = spec.compile()
-    agrees(load_model(text), plain)
+    check_agreement(load_model(text), plain)
 
 
 def test_mjcf_meshes_have_the_poses_of_mujoco(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_mjcf_meshes_have_the_poses_of_mujoco(tmp_path: Path) -> None:
     file = tmp_path / "horn.xml"
     file.write_text(text)
     model, plain = load_model(file), mujoco.MjModel.from_xml_path(str(file))
-    agrees(model, plain)
+    check_agreement(model, plain)
     for geom, collision in enumerate(model.link("a").collisions[:2]):
         assert isinstance(collision.geometry, Mesh)
         assert collision.geometry.file is not None

@@ -48,7 +48,7 @@ def tensor(inertial: Inertial) -> np.ndarray:
     return np.asarray(R @ np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]]) @ R.T)
 
 
-def same_shape(one: Geometry, other: Geometry) -> None:
+def check_same_shape(one: Geometry, other: Geometry) -> None:
     """Equal up to rounding; a plane's normal may have become part of its pose."""
     assert type(one) is type(other)
     for name in ("size", "radius", "length", "radii"):
@@ -56,7 +56,7 @@ def same_shape(one: Geometry, other: Geometry) -> None:
             assert getattr(one, name) == pytest.approx(getattr(other, name), rel=1e-9)
 
 
-def same(one: Model, other: Model, losses: Sequence[str] = ()) -> None:
+def check_same(one: Model, other: Model, losses: Sequence[str] = ()) -> None:
     """The laws of converting: links, joints, masses, inertia, poses, limits, shapes; up to the stated losses."""
     surfaces = not any("one surface" in loss for loss in losses)
     fixed_names = not any("names of fixed joints" in loss for loss in losses)
@@ -77,7 +77,7 @@ def same(one: Model, other: Model, losses: Sequence[str] = ()) -> None:
             assert np.allclose(tensor(link.inertial), tensor(back.inertial), rtol=1e-8, atol=1e-12)
         assert len(link.collisions) == len(back.collisions)
         for mine, theirs in zip(link.collisions, back.collisions, strict=True):
-            same_shape(mine.geometry, theirs.geometry)
+            check_same_shape(mine.geometry, theirs.geometry)
             assert not surfaces or mine.surface.friction == pytest.approx(theirs.surface.friction, abs=1e-9)
             if not isinstance(mine.geometry, Plane):
                 assert mine.T_link_geom.almost_equal(theirs.T_link_geom, 1e-7)
@@ -156,7 +156,7 @@ def models(draw: st.DrawFn) -> Model:
 def test_arbitrary_models_survive_writing_and_reading(to: str, model: Model) -> None:
     written = WRITERS[to](model)
     back = load_model(written.text)
-    same(model, back, written.losses)
+    check_same(model, back, written.losses)
 
 
 @pytest.mark.parametrize("to", WRITERS)
@@ -165,7 +165,7 @@ def test_own_robots_survive_writing_and_reading(to: str, source: str | Path) -> 
     model = load_model(source)
     written = WRITERS[to](model)
     back = load_model(written.text)
-    same(model, back, written.losses)
+    check_same(model, back, written.losses)
     kinds = sorted(sensor.kind for sensor in back.sensors)
     assert kinds == sorted(sensor.kind for sensor in model.sensors)
     if to == "mjcf":  # topics are what nodes ask for
@@ -182,13 +182,13 @@ def test_own_robots_survive_writing_and_reading(to: str, source: str | Path) -> 
 def test_robot_survives_conversion_through_all_formats() -> None:
     model = load_model(ARM_URDF)
     there = load_model(write_mjcf(load_model(write_sdf(model).text)).text)
-    same(model, load_model(write_urdf(there).text), ("names of fixed joints",))
+    check_same(model, load_model(write_urdf(there).text), ("names of fixed joints",))
 
 
 def test_mjcf_survives_writing_and_reading() -> None:
     model = load_model(RICH)
     back = load_model(write_mjcf(model).text)
-    same(model, back, ())
+    check_same(model, back, ())
     assert back.excludes == model.excludes
     assert [joint.axes for joint in back.joints] == [joint.axes for joint in model.joints]
     assert [(loop.name, loop.type) for loop in back.closures] == [(loop.name, loop.type) for loop in model.closures]
@@ -210,7 +210,7 @@ def test_worlds_survive_writing_and_reading(to: str, source: str | Path) -> None
             there = theirs.T_world_model @ theirs.model.link(link.name).T_model_link
             assert there.almost_equal(mine.T_world_model @ link.T_model_link, 1e-7)
             for one, other in zip(link.collisions, theirs.model.link(link.name).collisions, strict=True):
-                same_shape(one.geometry, other.geometry)
+                check_same_shape(one.geometry, other.geometry)
 
 
 JOINTS = """<sdf version="1.9"><model name="m">{links}

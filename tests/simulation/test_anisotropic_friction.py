@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.simulation.builders import I, at, free_box, ground, world
+from tests.harness.models import IDENTITY, free_box, ground_plane, make_pose, make_world
 
 from roboyard.description import load_model
 from roboyard.description.model import Collision, Frame, Model, Placed, Surface
@@ -22,7 +22,7 @@ from roboyard.simulation.surface_tables import Patch
 SKATE = Surface(friction=1.0, friction2=0.0, direction1=(1.0, 0.0, 0.0))  # grips along its x, glides along its y
 
 
-def with_surface(model: Model, surface: Surface, T: SE3 = I) -> Model:
+def with_surface(model: Model, surface: Surface, T: SE3 = IDENTITY) -> Model:
     """The model, its shapes with another surface, turned by T."""
     links = tuple(
         replace(
@@ -33,9 +33,9 @@ def with_surface(model: Model, surface: Surface, T: SE3 = I) -> Model:
     return replace(model, links=links)
 
 
-def slid(model: Model, floor: Placed, push: tuple[float, float], T: SE3 = at(z=0.1)) -> np.ndarray:
+def slid(model: Model, floor: Placed, push: tuple[float, float], T: SE3 = make_pose(z=0.1)) -> np.ndarray:
     """Velocity [m/s] of a box 0.1 s after it was pushed."""
-    sim = Simulation(world(floor))
+    sim = Simulation(make_world(floor))
     sim.add(model, "crate", T)
     sim.step(100)
     sim.data.qvel[:2] = push
@@ -45,33 +45,35 @@ def slid(model: Model, floor: Placed, push: tuple[float, float], T: SE3 = at(z=0
 
 def test_box_slides_along_one_axis_and_brakes_along_the_other() -> None:
     crate = with_surface(free_box(), SKATE)
-    assert slid(crate, ground(0.5), (1.0, 1.0)) == pytest.approx([1.0 - 0.5 * 9.8 * 0.1, 1.0], abs=0.015)  # a step late
+    assert slid(crate, ground_plane(0.5), (1.0, 1.0)) == pytest.approx(
+        [1.0 - 0.5 * 9.8 * 0.1, 1.0], abs=0.015
+    )  # a step late
 
 
 @pytest.mark.parametrize("yaw", [0.4, -1.3, 2.5])
 def test_friction_direction_turns_with_the_body(yaw: float) -> None:
     crate = with_surface(free_box(), SKATE)
     turn = np.array([[math.cos(yaw), -math.sin(yaw)], [math.sin(yaw), math.cos(yaw)]])
-    found = slid(crate, ground(), tuple(turn @ (1.2, 1.0)), at(z=0.1, yaw=yaw))
-    np.testing.assert_allclose(turn.T @ found, slid(crate, ground(), (1.2, 1.0)), atol=1e-3)
+    found = slid(crate, ground_plane(), tuple(turn @ (1.2, 1.0)), make_pose(z=0.1, yaw=yaw))
+    np.testing.assert_allclose(turn.T @ found, slid(crate, ground_plane(), (1.2, 1.0)), atol=1e-3)
 
 
 def test_friction_direction_is_in_the_collision_frame_by_default() -> None:
     cube = free_box(size=(0.2, 0.2, 0.2))
-    quarter = at(yaw=math.pi / 2)
-    own = slid(with_surface(cube, SKATE, quarter), ground(), (1.2, 1.2))
-    named = slid(with_surface(cube, replace(SKATE, direction1_in="body"), quarter), ground(), (1.2, 1.2))
-    plain = slid(with_surface(cube, SKATE), ground(), (1.2, 1.2))
+    quarter = make_pose(yaw=math.pi / 2)
+    own = slid(with_surface(cube, SKATE, quarter), ground_plane(), (1.2, 1.2))
+    named = slid(with_surface(cube, replace(SKATE, direction1_in="body"), quarter), ground_plane(), (1.2, 1.2))
+    plain = slid(with_surface(cube, SKATE), ground_plane(), (1.2, 1.2))
     np.testing.assert_allclose(own, plain[::-1], atol=1e-3)
     np.testing.assert_allclose(named, plain, atol=1e-3)
 
 
 def test_friction_frames_are_found_and_unknown_ones_reported() -> None:
-    frame = Frame("tilted", "body", at(yaw=math.pi / 2))
+    frame = Frame("tilted", "body", make_pose(yaw=math.pi / 2))
     for name, first, notes in (("tilted", 1, 0), ("robot_1/body", 0, 0), ("nothing", 0, 1)):
         crate = replace(with_surface(free_box(), replace(SKATE, direction1_in=name)), frames=(frame,))
-        sim = Simulation(world(ground()))
-        sim.add(crate, "crate", at(z=0.1))
+        sim = Simulation(make_world(ground_plane()))
+        sim.add(crate, "crate", make_pose(z=0.1))
         assert len(sim.notes) == notes
         assert all("'nothing'" in note and "'body'" in note for note in sim.notes)
         geom = sim.watch.geoms[-1]
@@ -80,7 +82,7 @@ def test_friction_frames_are_found_and_unknown_ones_reported() -> None:
 
 def test_smaller_friction_holds_along_each_direction() -> None:
     """The plane's x is slick, the box's y: together both are; the plane, with less friction along its first, leads."""
-    plane = ground()
+    plane = ground_plane()
     link = plane.model.links[0]
     surface = Surface(friction=0.1, friction2=0.8, direction1=(1.0, 0.0, 0.0))
     collisions = tuple(replace(one, surface=surface) for one in link.collisions)
@@ -89,16 +91,18 @@ def test_smaller_friction_holds_along_each_direction() -> None:
     for push, lost in (((1.0, 0.0), (0.1, 0.0)), ((0.0, 1.0), (0.0, 0.2))):
         expected = np.array(push) - np.array(lost) * 9.8 * 0.1
         np.testing.assert_allclose(slid(crate, plane, push), expected, atol=0.01)
-    sim = Simulation(world(plane))
-    sim.add(with_surface(free_box(), replace(crate.links[0].collisions[0].surface, friction=0.05)), "c", at(z=0.1))
+    sim = Simulation(make_world(plane))
+    sim.add(
+        with_surface(free_box(), replace(crate.links[0].collisions[0].surface, friction=0.05)), "c", make_pose(z=0.1)
+    )
     sim.step(50)
     assert sorted(np.asarray(sim.data.contact.friction)[0, :2]) == pytest.approx([0.05, 0.2])
 
 
 def test_friction_patch_acts_under_rollers_too() -> None:
     crate = with_surface(free_box(), replace(SKATE, friction2=0.4))
-    sim = Simulation(world(ground()))
-    sim.add(crate, "crate", at(z=0.1))
+    sim = Simulation(make_world(ground_plane()))
+    sim.add(crate, "crate", make_pose(z=0.1))
     sim.faults.begin("ice", GroundFault(Patch(0.0, 0.0, 0.0, 9.0, 9.0, 0.1)))
     sim.step(100)
     sim.data.qvel[:2] = 1.0, 0.0
@@ -110,24 +114,24 @@ def test_friction_patch_acts_under_rollers_too() -> None:
 
 
 def test_anisotropic_friction_is_optional_and_repeats_exactly() -> None:
-    sim = Simulation(world(ground()))
-    sim.add(free_box(), "crate", at(z=0.1))
+    sim = Simulation(make_world(ground_plane()))
+    sim.add(free_box(), "crate", make_pose(z=0.1))
     assert sim.running.surfaces.grain.shape[0] == 0
     first, second = (drive(PhysicsSettings(), (0.3, 0.2, 0.4)) for _ in range(2))
     assert first == second
 
 
 def test_second_coefficient_without_direction_is_a_finding() -> None:
-    sim = Simulation(world(ground()))
-    sim.add(with_surface(free_box(), Surface(friction=1.0, friction2=0.25)), "crate", at(z=0.1))
+    sim = Simulation(make_world(ground_plane()))
+    sim.add(with_surface(free_box(), Surface(friction=1.0, friction2=0.25)), "crate", make_pose(z=0.1))
     assert any("<fdir1>" in note and "mean" in note for note in sim.notes)
     assert sim.data.contact.friction[0][:2].tolist() == [0.5, 0.5]
 
 
 def test_mecanum_cart_rolls_along_its_rollers() -> None:
     """Wheels let go: friction along each wheel's grip spins it up, and the cart rolls on nearly freely."""
-    sim = Simulation(world(ground()))
-    sim.add(mecanum_cart(), "cart", at(z=0.1))
+    sim = Simulation(make_world(ground_plane()))
+    sim.add(mecanum_cart(), "cart", make_pose(z=0.1))
     sim.step(100)
     sim.data.qvel[0] = 0.5
     sim.step(500)

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from PIL import Image
+from tests.simulation.camera_scenes import LENS, RENDERERS, ball, ball_depth, camera, simulate_camera, wall
 
 from roboyard.description.cameras import DepthNoise, Exposure
 from roboyard.description.noise import Noise
@@ -18,8 +19,6 @@ from roboyard.simulation.nodes.camera_messages import png
 from roboyard.simulation.sensors.cameras.light import infrared_of, luminance
 from roboyard.simulation.sensors.cameras.stereo import projection, reprojection
 from roboyard.simulation.sensors.check import check_sensor
-
-from .cameras import LENS, RENDERERS, ball, ball_depth, camera, look, wall
 
 BENT = replace(LENS, distortion=(-0.25, 0.06, 0.002, -0.001, 0.0))
 LENSES = {
@@ -34,7 +33,7 @@ LENSES = {
 @pytest.mark.parametrize("name", LENSES)
 def test_depth_of_wall_and_ball_agrees_with_geometry(renderer, name):
     lens = LENSES[name]
-    sim, eye = look(wall(3.0), ball(2.0, 0.4), renderer=renderer, sensor=camera(colour=lens, depth=lens))
+    sim, eye = simulate_camera(wall(3.0), ball(2.0, 0.4), renderer=renderer, sensor=camera(colour=lens, depth=lens))
     depth = eye.read().depth
     sim.close()
     true = np.fmin(ball_depth(lens, 2.0, 0.4), 3.0)
@@ -46,7 +45,7 @@ def test_depth_of_wall_and_ball_agrees_with_geometry(renderer, name):
 
 @pytest.mark.parametrize("renderer", RENDERERS)
 def test_colors_are_at_their_pixels(renderer):
-    sim, eye = look(wall(3.0, rgba=(0, 0, 1, 1)), ball(2.0, 0.3, 0.5, rgba=(1, 0, 0, 1)), renderer=renderer)
+    sim, eye = simulate_camera(wall(3.0, rgba=(0, 0, 1, 1)), ball(2.0, 0.3, 0.5, rgba=(1, 0, 0, 1)), renderer=renderer)
     seen = eye.read().colour.astype(int)
     sim.close()
     red = seen[..., 0] > seen[..., 2] + 20
@@ -57,13 +56,13 @@ def test_colors_are_at_their_pixels(renderer):
 
 @pytest.mark.parametrize("renderer", RENDERERS)
 def test_camera_does_not_see_its_own_housing(renderer):
-    sim, eye = look(wall(3.0), renderer=renderer, housing=True, sensor=camera(near=0.01))
+    sim, eye = simulate_camera(wall(3.0), renderer=renderer, housing=True, sensor=camera(near=0.01))
     assert np.allclose(eye.read().depth, 3.0, atol=1e-3)
     sim.close()
 
 
 def test_depth_out_of_range_is_infinite_as_in_rep_118():
-    sim, eye = look(wall(3.0), ball(0.25, 0.05), sensor=camera(depth_far=2.0))
+    sim, eye = simulate_camera(wall(3.0), ball(0.25, 0.05), sensor=camera(depth_far=2.0))
     depth = eye.read().depth
     sim.close()
     assert depth[60, 80] == -np.inf
@@ -75,7 +74,7 @@ def test_equal_seeds_give_equal_images_despite_other_readers(renderer):
     noisy = camera(noise=Noise(stddev=0.02), depth_noise=DepthNoise("khoshelham", baseline=0.075))
     found = []
     for looks in (0, 3):
-        sim, eye = look(wall(3.0), ball(2.0, 0.4), renderer=renderer, sensor=noisy, seed=4)
+        sim, eye = simulate_camera(wall(3.0), ball(2.0, 0.4), renderer=renderer, sensor=noisy, seed=4)
         for _ in range(looks):
             sim.step(2)
             eye.read()
@@ -84,7 +83,7 @@ def test_equal_seeds_give_equal_images_despite_other_readers(renderer):
         found.append((reading.colour.tobytes(), reading.depth.tobytes()))
         sim.close()
     assert found[0] == found[1]
-    sim, eye = look(wall(3.0), ball(2.0, 0.4), renderer=renderer, sensor=noisy, seed=5)
+    sim, eye = simulate_camera(wall(3.0), ball(2.0, 0.4), renderer=renderer, sensor=noisy, seed=5)
     sim.step(10)
     assert eye.read().depth.tobytes() != found[0][1]
     sim.close()
@@ -106,7 +105,7 @@ def test_registered_depth_hides_points_occluded_from_color():
     """A post before a wall, the depth camera to the left: beside the post the wall is unknown, in front it is right."""
     lens, T = Lens.of_view(320, 240, 1.0), SE3(translation=(-0.1, 0.0, 0.0))
     apart = camera(colour=lens, depth=lens, T_colour_depth=T)
-    sim, eye = look(wall(3.0), ball(1.0, 0.2), sensor=apart)
+    sim, eye = simulate_camera(wall(3.0), ball(1.0, 0.2), sensor=apart)
     depth = eye.read().depth
     sim.close()
     seen = registered_depth(depth, lens, lens, T)
@@ -129,7 +128,7 @@ def test_registration_onto_the_same_camera_is_identity():
 
 @pytest.mark.parametrize("lens", [LENS, BENT])
 def test_point_cloud_lies_on_the_objects(lens):
-    sim, eye = look(wall(3.0), ball(2.0, 0.4), sensor=camera(colour=lens, depth=lens))
+    sim, eye = simulate_camera(wall(3.0), ball(2.0, 0.4), sensor=camera(colour=lens, depth=lens))
     reading = eye.read()
     sim.close()
     cloud = organised_cloud(reading.depth, slopes(lens), reading.colour)
@@ -161,7 +160,7 @@ def test_stereo_matrices_q_and_p_agree_with_projection():
 def test_stereo_cameras_see_points_a_disparity_apart():
     lens, baseline = Lens.of_view(320, 240, 1.0), 0.2
     sensor = camera("stereo_camera", colour=lens, depth=lens, baseline=baseline)
-    sim, eye = look(wall(4.0, rgba=(0, 0, 1, 1)), ball(2.0, 0.3, rgba=(1, 0, 0, 1)), sensor=sensor)
+    sim, eye = simulate_camera(wall(4.0, rgba=(0, 0, 1, 1)), ball(2.0, 0.3, rgba=(1, 0, 0, 1)), sensor=sensor)
     reading = eye.read()
     sim.close()
     columns = [np.nonzero(p[..., 0].astype(int) > p[..., 2].astype(int) + 20)[1].mean() for p in
@@ -171,17 +170,17 @@ def test_stereo_cameras_see_points_a_disparity_apart():
 
 
 def test_vignetting_and_shot_noise_follow_their_laws():
-    plain = look(wall(2.0))
+    plain = simulate_camera(wall(2.0))
     before = plain[1].read().colour
     plain[0].close()
-    sim, eye = look(wall(2.0), sensor=camera(exposure=Exposure(vignetting=0.5)))
+    sim, eye = simulate_camera(wall(2.0), sensor=camera(exposure=Exposure(vignetting=0.5)))
     after = eye.read().colour
     sim.close()
     assert luminance(after)[0, 0] / luminance(before)[0, 0] == pytest.approx(0.5, abs=0.05)
     assert after[60, 80, 1] == pytest.approx(before[60, 80, 1], abs=1)
     spread = []
     for gain in (0.2, 0.8):
-        sim, eye = look(wall(2.0), sensor=camera(exposure=Exposure(gain=gain, full_well=2000.0)))
+        sim, eye = simulate_camera(wall(2.0), sensor=camera(exposure=Exposure(gain=gain, full_well=2000.0)))
         light = luminance(eye.read().colour)[50:70, 70:90]
         sim.close()
         spread.append(light.std())
@@ -191,7 +190,7 @@ def test_vignetting_and_shot_noise_follow_their_laws():
 def test_automatic_exposure_gives_all_scenes_one_mean():
     means = []
     for grey in (0.5, 1.0):
-        sim, eye = look(wall(2.0, rgba=(grey, grey, grey, 1)), sensor=camera(exposure=Exposure(auto=True)))
+        sim, eye = simulate_camera(wall(2.0, rgba=(grey, grey, grey, 1)), sensor=camera(exposure=Exposure(auto=True)))
         means.append(luminance(eye.read().colour).mean())
         sim.close()
     assert means[0] == pytest.approx(means[1], rel=0.1)

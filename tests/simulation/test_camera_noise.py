@@ -4,13 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.simulation.camera_scenes import LENS, RENDERERS, camera, simulate_camera, wall
 
 from roboyard.description.cameras import DepthNoise
 from roboyard.description.noise import Noise
 from roboyard.geometry import Lens
 from roboyard.simulation.sensors.cameras.depth_noise import measured_depth, sigma
-
-from .cameras import LENS, RENDERERS, camera, look, wall
 
 MODELS = {
     "khoshelham": DepthNoise("khoshelham", baseline=0.075),
@@ -99,7 +98,7 @@ def test_dark_wall_is_lost_at_shorter_range(renderer):
     lost = []
     for grey in (0.9, 0.05):
         noise = DepthNoise("khoshelham", baseline=0.075)
-        sim, eye = look(
+        sim, eye = simulate_camera(
             wall(4.0, rgba=(grey, grey, grey, 1)), sensor=camera(depth_noise=noise, depth_far=5.0), renderer=renderer
         )
         lost.append(np.isnan(eye.read().depth).mean())

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.simulation.builders import I, at, world
+from tests.harness.models import IDENTITY, make_pose, make_world
 
 from roboyard.description.model import (
     Axis,
@@ -32,17 +32,17 @@ def flywheel(
     ranges: tuple[float, float] = (-math.inf, math.inf),
 ) -> Model:
     """A wheel of 0.1 kg m² about a vertical axis at the world, limited to ±2."""
-    link = Link("wheel", at(z=1.0), Inertial(1.0, I, (0.06, 0.06, 0.1, 0, 0, 0)))
+    link = Link("wheel", make_pose(z=1.0), Inertial(1.0, IDENTITY, (0.06, 0.06, 0.1, 0, 0, 0)))
     ends = (-math.inf, math.inf) if kind == "continuous" else (-2.0, 2.0)
     axis = Axis((0, 0, 1), Limits(*ends, velocity=speed, effort=30.0))
-    joint = Joint("hinge", kind, "world", "wheel", at(z=1.0), I, (axis,), safety=safety)
+    joint = Joint("hinge", kind, "world", "wheel", make_pose(z=1.0), IDENTITY, (axis,), safety=safety)
     interface = JointInterface("hinge", tuple((mode, *ranges) for mode in MODES))
     return Model("flywheel", (link,), (joint,), interfaces=(interface,))
 
 
 def course(model: Model, mode: str, value: float, steps: int = 1500, start: float = 0.0) -> np.ndarray:
     """Position, speed and effort after each step of a constant command."""
-    sim = Simulation(world())
+    sim = Simulation(make_world())
     sim.add(replace(model, interfaces=tuple(replace(i, initial=(("position", start),)) for i in model.interfaces)), "m")
     hardware = sim.hardware("m")
     rows = []
@@ -105,11 +105,11 @@ def test_commands_are_clamped_to_the_interface_range() -> None:
 def test_massless_joint_drives_heavier_mimic_joints() -> None:
     """Car-like robots have such virtual wheels: commands to it move the wheels that follow."""
     wheel = flywheel()
-    virtual = Link("virtual", at(z=2.0))
-    leader = Joint("lead", "continuous", "world", "virtual", at(z=2.0), I, (Axis((0, 0, 1)),))
+    virtual = Link("virtual", make_pose(z=2.0))
+    leader = Joint("lead", "continuous", "world", "virtual", make_pose(z=2.0), IDENTITY, (Axis((0, 0, 1)),))
     follower = replace(wheel.joints[0], type="continuous", axes=(Axis((0, 0, 1)),), mimic=Mimic("lead", 2.0, 0.0))
     takes = (JointInterface("lead", (("velocity", -math.inf, math.inf),)),)
-    sim = Simulation(world())
+    sim = Simulation(make_world())
     sim.add(replace(wheel, links=(virtual, *wheel.links), joints=(leader, follower), interfaces=takes), "m")
     hardware = sim.hardware("m")
     assert hardware.joint_names == ("lead", "hinge")
@@ -121,9 +121,9 @@ def test_massless_joint_drives_heavier_mimic_joints() -> None:
 
 def test_mimic_of_a_fixed_joint_stays_at_its_offset() -> None:
     wheel = flywheel()
-    fixed = Joint("lead", "fixed", "world", "virtual", at(z=2.0), I)
+    fixed = Joint("lead", "fixed", "world", "virtual", make_pose(z=2.0), IDENTITY)
     follower = replace(wheel.joints[0], mimic=Mimic("lead", 2.0, 0.3))
-    sim = Simulation(world())
-    sim.add(replace(wheel, links=(Link("virtual", at(z=2.0)), *wheel.links), joints=(fixed, follower)), "m")
+    sim = Simulation(make_world())
+    sim.add(replace(wheel, links=(Link("virtual", make_pose(z=2.0)), *wheel.links), joints=(fixed, follower)), "m")
     sim.step(500)
     assert sim.hardware("m").read().position[-1] == pytest.approx(0.3, abs=1e-3)

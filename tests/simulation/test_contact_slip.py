@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.simulation.builders import at, free_box, ground, rover, world
+from tests.harness.models import free_box, ground_plane, make_pose, make_world, rover_model
 from tests.simulation.test_anisotropic_friction import with_surface
 
 from roboyard.description.model import Surface
@@ -77,8 +77,8 @@ def test_friction_is_zero_without_normal_force(given_case: tuple[int, int]) -> N
 def drift(first: float, second: float, direction: tuple[float, float, float] | None) -> np.ndarray:
     """Velocity [m/s] of a box of 5 kg that 10 N push along x and 20 N along y, on a floor that holds it."""
     surface = Surface(friction=1.0, direction1=direction, slip=(first, second))
-    sim = Simulation(world(ground()))
-    sim.add(with_surface(free_box(), surface), "crate", at(z=0.1))
+    sim = Simulation(make_world(ground_plane()))
+    sim.add(with_surface(free_box(), surface), "crate", make_pose(z=0.1))
     sim.step(200)
     sim.data.qfrc_applied[:2] = 10.0, 20.0
     sim.step(500)
@@ -105,8 +105,8 @@ def test_rover_with_wheel_slip_stands_and_repeats() -> None:
     surface = Surface(friction=1.0, direction1=(0.0, 0.0, 1.0), slip=(0.035, 0.0))
     ends = []
     for _ in range(2):
-        sim = Simulation(world(ground()))
-        sim.add(with_surface(rover(sensors=()), surface), "rover", at(z=0.1313))
+        sim = Simulation(make_world(ground_plane()))
+        sim.add(with_surface(rover_model(sensors=()), surface), "rover", make_pose(z=0.1313))
         sim.step(1000)
         assert max(0.0, -float(np.min(sim.data.contact.dist))) < 1e-3
         sim.data.qvel[5] = 1.0

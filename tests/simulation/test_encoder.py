@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from tests.simulation.builders import RIDE_HEIGHT, I, at, ground, rover, world
+from tests.harness.models import IDENTITY, RIDE_HEIGHT, ground_plane, make_pose, make_world, rover_model
 
 from roboyard.description.sensors import EncoderSpec, Noise, Sensor
 from roboyard.errors import DescriptionError
@@ -13,9 +13,9 @@ from roboyard.simulation import Simulation
 
 
 def build(spec: EncoderSpec, seed: int = 0) -> Simulation:
-    sensor = Sensor("encoders", "encoder", "base_link", I, 50.0, "joint_states", "base_link", spec)
-    sim = Simulation(world(ground()), seed=seed)
-    sim.add(rover(sensors=(sensor,)), "rover", at(z=RIDE_HEIGHT))
+    sensor = Sensor("encoders", "encoder", "base_link", IDENTITY, 50.0, "joint_states", "base_link", spec)
+    sim = Simulation(make_world(ground_plane()), seed=seed)
+    sim.add(rover_model(sensors=(sensor,)), "rover", make_pose(z=RIDE_HEIGHT))
     hardware = sim.hardware("rover")
     hardware.write(JointCommand("velocity", hardware.joint_names, np.full(4, 3.0)))
     sim.step(200)

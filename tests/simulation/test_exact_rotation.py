@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.simulation.builders import I, at, box_inertia, free_box, ground, world
+from tests.harness.models import IDENTITY, box_inertia, free_box, ground_plane, make_pose, make_world
 
 from roboyard.description.model import Axis, Inertial, Joint, Limits, Link, Model
 from roboyard.hardware import JointCommand
@@ -22,15 +22,15 @@ AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 def chain(axes: str, root: str = "", mass: float = 1.0, limits: Limits = Limits()) -> Model:  # noqa: B008
     """Rods 0.4 m long, one on the other, turning about the axes named; the first hangs on ``root``, or floats."""
     size = (0.05, 0.03, 0.4)
-    inertial = Inertial(mass, at(z=-0.2), box_inertia(mass, size))
+    inertial = Inertial(mass, make_pose(z=-0.2), box_inertia(mass, size))
     links, joints = [], []
     if not root:
-        links.append(Link("hub", I, Inertial(2.0 * mass, I, box_inertia(2.0 * mass, (0.2, 0.25, 0.3)))))
+        links.append(Link("hub", IDENTITY, Inertial(2.0 * mass, IDENTITY, box_inertia(2.0 * mass, (0.2, 0.25, 0.3)))))
     for k, axis in enumerate(axes):
         parent = f"rod{k - 1}" if k else (root or "hub")
-        links.append(Link(f"rod{k}", at(z=-0.4 * k), inertial))
-        place = at(z=-0.4 if k else 0.0)
-        joints.append(Joint(f"j{k}", "continuous", parent, f"rod{k}", place, I, (Axis(AXES[axis], limits),)))
+        links.append(Link(f"rod{k}", make_pose(z=-0.4 * k), inertial))
+        place = make_pose(z=-0.4 if k else 0.0)
+        joints.append(Joint(f"j{k}", "continuous", parent, f"rod{k}", place, IDENTITY, (Axis(AXES[axis], limits),)))
     return Model("chain", tuple(links), tuple(joints))
 
 
@@ -41,8 +41,8 @@ def energy(sim: Simulation) -> float:
 
 
 def swinging(model: Model, speeds: list[float], gravity: float, timestep: float = 0.002) -> Simulation:
-    sim = Simulation(world(gravity=gravity), timestep=timestep)
-    sim.add(model, "chain", at(z=5.0))
+    sim = Simulation(make_world(gravity=gravity), timestep=timestep)
+    sim.add(model, "chain", make_pose(z=5.0))
     sim.data.qvel[-len(speeds) :] = speeds
     sim.step(1)
     return sim
@@ -97,8 +97,8 @@ def test_floating_bodies_conserve_momentum_and_energy(turn: list[float], joints:
 def test_tumbling_body_conserves_energy(sides: list[float], turn: list[float]) -> None:
     """Any box: the engine's own step loses energy on the stable side, ours none."""
     size = tuple(10.0 * side for side in sides)
-    sim = Simulation(world(gravity=0.0))
-    sim.add(free_box(size=size), "box", at())
+    sim = Simulation(make_world(gravity=0.0))
+    sim.add(free_box(size=size), "box", make_pose())
     sim.data.qvel[3:6] = turn
     sim.step(1)
     before = energy(sim)
@@ -135,8 +135,8 @@ def acts(sim: Simulation) -> bool:
 
 
 def test_exact_rotation_acts_on_free_turning_bodies_only() -> None:
-    sim = Simulation(world(ground()))
-    sim.add(free_box(), "box", at(z=1.0))
+    sim = Simulation(make_world(ground_plane()))
+    sim.add(free_box(), "box", make_pose(z=1.0))
     assert not acts(sim)  # it does not turn
     sim.data.qvel[3:6] = 0.0, 2.0, 0.0
     sim.step(1)
@@ -152,9 +152,9 @@ def test_exact_rotation_acts_on_free_turning_bodies_only() -> None:
 
 
 def test_held_body_does_not_disable_exact_rotation_of_others() -> None:
-    sim = Simulation(world(ground()))
-    sim.add(free_box(), "lies", at(z=0.1))
-    sim.add(free_box(), "flies", at(3.0, z=50.0))
+    sim = Simulation(make_world(ground_plane()))
+    sim.add(free_box(), "lies", make_pose(z=0.1))
+    sim.add(free_box(), "flies", make_pose(3.0, z=50.0))
     sim.data.qvel[9:12] = 1.0, 5.0, 2.0
     sim.step(200)
     assert acts(sim)
@@ -170,7 +170,7 @@ def test_exact_rotation_continues_from_a_saved_state() -> None:
     def run(*others: str) -> Simulation:
         sim = swinging(chain("xyz"), [1.0, 2.0, 3.0, 4.0, -2.0, 1.0], 0.0)
         for k, name in enumerate(others):
-            sim.add(free_box(), name, at(10.0 + 3.0 * k))
+            sim.add(free_box(), name, make_pose(10.0 + 3.0 * k))
         return sim
 
     sim = run()
@@ -187,8 +187,8 @@ def test_exact_rotation_continues_from_a_saved_state() -> None:
 
 
 def test_damped_bodies_are_integrated_by_mujoco() -> None:
-    sim = Simulation(world(gravity=0.0))
-    sim.add(free_box(), "box", at())
+    sim = Simulation(make_world(gravity=0.0))
+    sim.add(free_box(), "box", make_pose())
     model = sim.model
     model.dof_damping[3:6] = 0.01
     assert not (turning_trees(model)[:, 1] & TURNS).any()

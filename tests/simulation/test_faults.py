@@ -7,7 +7,16 @@ import pickle
 
 import numpy as np
 import pytest
-from tests.simulation.builders import I, at, free_box, ground, imu, rover, static_box, world
+from tests.harness.models import (
+    IDENTITY,
+    free_box,
+    ground_plane,
+    imu_sensor,
+    make_pose,
+    make_world,
+    rover_model,
+    static_box,
+)
 
 from roboyard.description.sensors import EncoderSpec, Sensor
 from roboyard.errors import InputError, UnknownNameError
@@ -17,12 +26,12 @@ from roboyard.simulation.faults import Fault, GroundFault, JointFault, PowerFaul
 from roboyard.simulation.surface_tables import Patch
 
 G = 9.8
-ENCODER = Sensor("encoder", "encoder", "base_link", I, 50.0, "joint_states", "base_link", EncoderSpec())
+ENCODER = Sensor("encoder", "encoder", "base_link", IDENTITY, 50.0, "joint_states", "base_link", EncoderSpec())
 
 
 def driving(speed: float = 5.0) -> Simulation:
-    sim = Simulation(world(ground()), seed=3)
-    sim.add(rover(sensors=(imu(), ENCODER)), "rover", at(z=0.132))
+    sim = Simulation(make_world(ground_plane()), seed=3)
+    sim.add(rover_model(sensors=(imu_sensor(), ENCODER)), "rover", make_pose(z=0.132))
     hardware = sim.hardware("rover")
     hardware.write(JointCommand("velocity", hardware.joint_names, np.full(4, speed)))
     sim.step(500)
@@ -31,8 +40,8 @@ def driving(speed: float = 5.0) -> Simulation:
 
 @pytest.mark.parametrize(("mu", "yaw"), [(0.15, 0.3), (0.4, 0.0)])
 def test_box_on_friction_patch_stops_after_v2_over_2_mu_g(mu: float, yaw: float) -> None:
-    sim = Simulation(world(ground()))
-    sim.add(free_box(mu=0.8), "crate", at(z=0.1))
+    sim = Simulation(make_world(ground_plane()))
+    sim.add(free_box(mu=0.8), "crate", make_pose(z=0.1))
     sim.faults.begin("ice", GroundFault(Patch(1.0, 0.0, yaw, 20.0, 4.0, mu)))
     sim.step(100)
     start = sim.truth("crate").T_world_base.x
@@ -44,8 +53,8 @@ def test_box_on_friction_patch_stops_after_v2_over_2_mu_g(mu: float, yaw: float)
 
 def test_friction_patch_acts_only_within_its_bounds() -> None:
     """On the patch it loses mu g t of its speed, behind it the ground holds: energy is lost as two parts of the way."""
-    sim = Simulation(world(ground()))
-    sim.add(free_box(mu=0.5, size=(0.1, 0.1, 0.1)), "crate", at(z=0.05))
+    sim = Simulation(make_world(ground_plane()))
+    sim.add(free_box(mu=0.5, size=(0.1, 0.1, 0.1)), "crate", make_pose(z=0.05))
     sim.faults.begin("ice", GroundFault(Patch(0.5, 0.0, 0.0, 1.0, 1.0, 0.05)))
     sim.step(50)
     start = sim.truth("crate").T_world_base.x
@@ -60,8 +69,8 @@ def test_friction_patch_acts_only_within_its_bounds() -> None:
 def test_friction_patch_never_raises_friction() -> None:
     ways = []
     for friction in (None, 5.0):
-        sim = Simulation(world(ground(mu=0.3)))
-        sim.add(free_box(mu=0.3), "crate", at(z=0.1))
+        sim = Simulation(make_world(ground_plane(mu=0.3)))
+        sim.add(free_box(mu=0.3), "crate", make_pose(z=0.1))
         if friction is not None:
             sim.faults.begin("carpet", GroundFault(Patch(0.0, 0.0, 0.0, 20.0, 20.0, friction)))
         sim.data.qvel[0] = 1.0
@@ -73,8 +82,8 @@ def test_friction_patch_never_raises_friction() -> None:
 @pytest.mark.parametrize("yaw", [0.0, 0.7])
 def test_object_on_belt_reaches_its_speed_after_v_over_mu_g(yaw: float) -> None:
     mu, speed = 0.5, 1.0
-    sim = Simulation(world(ground(), static_box("belt", (10.0, 1.0, 0.2), at(z=0.1, yaw=yaw), mu=mu)))
-    sim.add(free_box(mu=0.6), "crate", at(z=0.3))
+    sim = Simulation(make_world(ground_plane(), static_box("belt", (10.0, 1.0, 0.2), make_pose(z=0.1, yaw=yaw), mu=mu)))
+    sim.add(free_box(mu=0.6), "crate", make_pose(z=0.3))
     sim.step(100)
     sim.move_surface("belt", "link", (speed, 0.0, 0.0))
     along = np.array([math.cos(yaw), math.sin(yaw), 0.0])
@@ -195,7 +204,7 @@ def begin_all(sim: Simulation) -> None:
         sim.faults.begin(name, fault)
 
 
-def seen(sim: Simulation) -> list[bytes]:
+def observe(sim: Simulation) -> list[bytes]:
     found = []
     for _ in range(40):
         sim.step(5)
@@ -212,10 +221,10 @@ def test_state_saved_during_faults_continues_bit_for_bit() -> None:
         sim.step(5)
         sim.faults.sensed(sim.sensors("rover")[0])
     saved = pickle.loads(pickle.dumps(sim.save()))
-    first = seen(sim)
+    first = observe(sim)
     again = driving(-2.0)  # anything else
     again.load(saved)
-    assert seen(again) == first
+    assert observe(again) == first
     assert again.faults.active.keys() == sim.faults.active.keys()
 
 
@@ -224,7 +233,7 @@ def test_ended_faults_leave_no_trace_when_models_are_added() -> None:
     sound = {name: getattr(sim.model, name).copy() for name in ("jnt_range", "jnt_limited", "actuator_forcerange")}
     floats = sim.servos.floats[:, 5].copy()
     begin_all(sim)
-    sim.add(free_box(), "crate", at(3.0, 3.0, 0.2))  # compiled anew: the faults stay
+    sim.add(free_box(), "crate", make_pose(3.0, 3.0, 0.2))  # compiled anew: the faults stay
     assert sim.model.jnt_limited.sum() == sound["jnt_limited"].sum() + 1
     assert len(sim.running.surfaces.patches) == 1
     sim.remove("crate")

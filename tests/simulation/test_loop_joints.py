@@ -7,7 +7,7 @@ import mujoco
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.simulation.builders import at, world
+from tests.harness.models import make_pose, make_world
 
 from roboyard.description import Model, load_model, load_world
 from roboyard.description.model import JointInterface
@@ -187,7 +187,7 @@ def test_crank_drives_its_piston() -> None:
     """x = r cos(a) + sqrt(l² - r² sin²(a)), and the slide tells its position like any joint."""
     made = crank()
     assert [one.name for one in made.closures] == ["s"]
-    sim = Simulation(world(gravity=0.0), timestep=0.001)
+    sim = Simulation(make_world(gravity=0.0), timestep=0.001)
     sim.add(made, "m")
     assert not sim.notes
     places = {one.name: one for one in sim.placement("m").joints}
@@ -205,8 +205,8 @@ def test_crank_drives_its_piston() -> None:
 
 
 def test_motor_on_a_loop_joint_drives_the_loop() -> None:
-    sim = Simulation(world(gravity=0.0), timestep=0.001)
-    sim.add(crank("<limit><lower>-0.15</lower><upper>0</upper></limit>"), "m", at())
+    sim = Simulation(make_world(gravity=0.0), timestep=0.001)
+    sim.add(crank("<limit><lower>-0.15</lower><upper>0</upper></limit>"), "m", make_pose())
     places = {one.name: one for one in sim.placement("m").joints}
     sim.data.qpos[places["a"].qpos] = 0.0
     sim.hardware("m").write(JointCommand("effort", ("a",), np.array([0.05])))
@@ -224,7 +224,7 @@ def test_motor_on_a_loop_joint_drives_the_loop() -> None:
 def test_loop_closes_from_an_offset_initial_position(start: float) -> None:
     """Only the crank's start is stated: rod, piston and slide go where the closed forms say, and nothing jerks."""
     made = replace(crank(), interfaces=(JointInterface("a", (("position", -3.0, 3.0),), (), (("position", start),)),))
-    sim = Simulation(world(gravity=0.0), timestep=0.001)
+    sim = Simulation(make_world(gravity=0.0), timestep=0.001)
     sim.add(made, "m")
     x = 0.1 * math.cos(start) + math.sqrt(0.09 - (0.1 * math.sin(start)) ** 2)
     np.testing.assert_allclose(pose(sim, "m", "piston").xyz, (x, 0.0, 0.0), atol=1e-6)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from tests.simulation.builders import world
+from tests.harness.models import make_world
 
 from roboyard.description import Model, load_model
 from roboyard.hardware import JointCommand
@@ -29,7 +29,7 @@ def model(inside: str) -> Model:
 
 
 def started(made: Model, gravity: float = 0.0) -> Simulation:
-    sim = Simulation(world(gravity=gravity), timestep=0.001)
+    sim = Simulation(make_world(gravity=gravity), timestep=0.001)
     sim.add(made, "m")
     assert not sim.notes
     return sim
@@ -105,7 +105,7 @@ def four_bar(last: str = "revolute") -> Model:
 def test_parallelogram_keeps_its_sides_parallel(last: str) -> None:
     made = four_bar(last)
     assert [one.name for one in made.closures] == ["c"]
-    sim = Simulation(world(gravity=0.0), timestep=0.001)
+    sim = Simulation(make_world(gravity=0.0), timestep=0.001)
     sim.add(made, "m")
     turn(sim, "a", 0.8)
     assert position(sim, "a") == pytest.approx(0.8, rel=0.05)
@@ -141,7 +141,7 @@ def test_welded_loop_does_not_move() -> None:
         link("a") + link("b", 0.3) + joint("w", "fixed", "world", "a") + joint("j", "revolute", "a", "b")
         + joint("k", "fixed", "a", "b")
     )  # fmt: skip
-    sim = Simulation(world(gravity=-9.81))
+    sim = Simulation(make_world(gravity=-9.81))
     sim.add(made, "m")
     sim.step(500)
     assert abs(sum(float(sim.data.qpos[one.qpos]) for one in sim.placement("m").joints)) < 1e-2
@@ -152,7 +152,7 @@ def test_unsupported_loop_joints_are_findings() -> None:
         link("a") + link("b", 0.3) + link("c", 0.6) + joint("j", "revolute", "a", "b")
         + joint("k", "revolute", "b", "c") + joint("l", "gearbox", "a", "c")
     )  # fmt: skip
-    sim = Simulation(world())
+    sim = Simulation(make_world())
     sim.add(made, "m")
     assert [note for note in sim.notes if note.startswith("m::l: a gearbox that does not join two joints")]
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tests.simulation.builders import I, at, world
+from tests.harness.models import IDENTITY, make_pose, make_world
 
 from roboyard.description.model import Collision, Link, Mesh, Model, Placed
 from roboyard.description.sensors import LidarSpec, Sensor
@@ -71,12 +71,12 @@ def test_lidar_sees_the_visual_mesh_not_its_collision_parts(tmp_path) -> None:
     ball.vertices *= 1.0 + 0.1 * np.sin(9.0 * ball.vertices[:, :1]) * np.cos(7.0 * ball.vertices[:, 1:2])
     file = tmp_path / "ball.stl"
     ball.export(file)
-    link = Link("link", I, collisions=(Collision("c", Mesh(file.name, file), I),))
+    link = Link("link", IDENTITY, collisions=(Collision("c", Mesh(file.name, file), IDENTITY),))
     spec = LidarSpec(samples=31, angle_min=-0.35, angle_max=0.35, vertical_samples=3, vertical_angle_min=-0.2,
                      vertical_angle_max=0.2, range_max=10.0)  # fmt: skip
-    stand = Model("post", (Link("stand", I),), sensors=(Sensor("l", "lidar", "stand", I, 10.0, "s", "stand", spec),),
-                  static=True)  # fmt: skip
-    sim = Simulation(world(Placed("ball", Model("ball", (link,), static=True), at(3.0))))
+    sensor = Sensor("l", "lidar", "stand", IDENTITY, 10.0, "s", "stand", spec)
+    stand = Model("post", (Link("stand", IDENTITY),), sensors=(sensor,), static=True)
+    sim = Simulation(make_world(Placed("ball", Model("ball", (link,), static=True), make_pose(3.0))))
     sim.add(stand, "post")
     lidar = sim.sensors("post")[0]
     assert isinstance(lidar, Lidar)

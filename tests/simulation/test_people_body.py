@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.simulation.builders import lidar
+from tests.harness.models import lidar_sensor
 
 from roboyard.description.model import Capsule, Link, Model, Placed, World
 from roboyard.description.sensors import Sensor
@@ -229,7 +229,14 @@ def test_links_that_cannot_be_kinematic_are_refused() -> None:
 # -- being seen --------------------------------------------------------------------------------------------------------
 def test_lidar_measures_the_capsules_of_a_body() -> None:
     sensor = Sensor(
-        "lidar", "lidar", "stand", SE3(translation=(0.0, 0.0, 1.26)), 10.0, "scan", "stand", lidar(samples=90).spec
+        "lidar",
+        "lidar",
+        "stand",
+        SE3(translation=(0.0, 0.0, 1.26)),
+        10.0,
+        "scan",
+        "stand",
+        lidar_sensor(samples=90).spec,
     )
     stand = Placed(
         "stand", Model("stand", (Link("stand", SE3.identity()),), sensors=(sensor,), static=True), SE3.identity()

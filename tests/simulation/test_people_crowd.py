@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tests.simulation.builders import static_box, world
+from tests.harness.models import make_world, static_box
 
 from roboyard.geometry import SE3
 from roboyard.simulation import Simulation
@@ -84,7 +84,7 @@ def test_crowd_model_is_invariant_to_rotation_and_position(angle: float, x: floa
 
 
 def test_nearest_obstacles_agree_with_brute_force() -> None:
-    ways = Ways(Simulation(world(static_box("wall", (0.2, 6.0, 2.0), SE3(translation=(2.0, 0.0, 1.0))))))
+    ways = Ways(Simulation(make_world(static_box("wall", (0.2, 6.0, 2.0), SE3(translation=(2.0, 0.0, 1.0))))))
     there = ways.nearest((1.2, 0.3))
     assert there == pytest.approx((1.9, 0.3), abs=0.08)
     assert ways.nearest((-4.0, 0.0)) is None

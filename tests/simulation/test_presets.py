@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.simulation.builders import at, free_box, static_box, world
+from tests.harness.models import free_box, make_pose, make_world, static_box
 
 from roboyard.description.presets import PRESETS
 from roboyard.description.sensors import EncoderSpec, LidarSpec, SatelliteSpec, Sensor, SonarSpec, VectorSpec
@@ -17,13 +17,13 @@ from roboyard.simulation.sensors.check import check_sensor
 
 def mounted(name: str) -> Sensor:
     preset = PRESETS[name]
-    return Sensor("s", preset.kind, "body", at(0.21), preset.rate, "s", "body", preset.spec)
+    return Sensor("s", preset.kind, "body", make_pose(0.21), preset.rate, "s", "body", preset.spec)
 
 
 def crate(name: str, distance: float, seed: int) -> Simulation:
-    wall = static_box("wall", (0.1, 60.0, 40.0), at(distance + 0.05 + 0.21))
-    sim = Simulation(world(wall, gravity=0.0), seed=seed)
-    sim.add(free_box(sensors=(mounted(name),)), "crate", at())
+    wall = static_box("wall", (0.1, 60.0, 40.0), make_pose(distance + 0.05 + 0.21))
+    sim = Simulation(make_world(wall, gravity=0.0), seed=seed)
+    sim.add(free_box(sensors=(mounted(name),)), "crate", make_pose())
     return sim
 
 
@@ -105,9 +105,9 @@ def test_polaroid_6500_preset_has_its_pulse_and_threshold() -> None:
     assert spec.range_min > 0.5 * length  # while it sends it cannot listen
     quiet = replace(mounted("polaroid_6500"), spec=replace(spec, dropout=0.0, noise=replace(spec.noise, stddev=0.0)))
     for distance in (0.5, 5.0, 10.0):
-        wall = static_box("wall", (0.1, 60.0, 40.0), at(distance + 0.26))
-        sim = Simulation(world(wall, gravity=0.0))
-        sim.add(free_box(sensors=(quiet,)), "crate", at())
+        wall = static_box("wall", (0.1, 60.0, 40.0), make_pose(distance + 0.26))
+        sim = Simulation(make_world(wall, gravity=0.0))
+        sim.add(free_box(sensors=(quiet,)), "crate", make_pose())
         late = sim.sensors("crate")[0].read().range - distance
         assert 0.0 <= late <= 0.5 * length
 
@@ -120,16 +120,16 @@ def test_satellite_preset_errs_by_meters_and_fails_indoors(name: str, least: flo
     assert isinstance(spec, SatelliteSpec)
     off = []
     for seed in range(150):
-        sim = Simulation(world(gravity=0.0), seed=seed)
-        sim.add(free_box(sensors=(mounted(name),)), "crate", at())
+        sim = Simulation(make_world(gravity=0.0), seed=seed)
+        sim.add(free_box(sensors=(mounted(name),)), "crate", make_pose())
         reading = sim.sensors("crate")[0].read()
         off.append(math.hypot(reading.latitude, reading.longitude) * 6.371e6)
     far = float(np.quantile(off, 0.95))
     assert far * 1.1 >= least
     assert far <= most * 1.1
-    roof = static_box("roof", (60.0, 60.0, 0.2), at(z=4.0))
-    sim = Simulation(world(roof, gravity=0.0))
-    sim.add(free_box(sensors=(mounted(name),)), "crate", at())
+    roof = static_box("roof", (60.0, 60.0, 0.2), make_pose(z=4.0))
+    sim = Simulation(make_world(roof, gravity=0.0))
+    sim.add(free_box(sensors=(mounted(name),)), "crate", make_pose())
     assert not sim.sensors("crate")[0].read().fix
 
 
@@ -140,8 +140,8 @@ def test_inertial_presets_need_calibration(name: str) -> None:
     assert isinstance(spec, VectorSpec)
     raw, calibrated = [], []
     for seed in range(25):
-        sim = Simulation(world(gravity=0.0), seed=seed)
-        sim.add(free_box(sensors=(mounted(name),)), "crate", at())
+        sim = Simulation(make_world(gravity=0.0), seed=seed)
+        sim.add(free_box(sensors=(mounted(name),)), "crate", make_pose())
         halves = []
         for _ in range(2):
             seen = []
@@ -173,4 +173,6 @@ def test_encoder_presets_count_lines_or_give_the_angle() -> None:
 )
 def test_presets_keep_the_sensor_contract(name: str) -> None:
     preset = PRESETS[name]
-    assert len(check_sensor(Sensor(name, preset.kind, "body", at(), preset.rate, name, "body", preset.spec))) == 5
+    assert (
+        len(check_sensor(Sensor(name, preset.kind, "body", make_pose(), preset.rate, name, "body", preset.spec))) == 5
+    )

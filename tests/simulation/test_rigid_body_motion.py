@@ -4,7 +4,16 @@ import math
 
 import numpy as np
 import pytest
-from tests.simulation.builders import RIDE_HEIGHT, at, free_ball, free_box, ground, rover, static_box, world
+from tests.harness.models import (
+    RIDE_HEIGHT,
+    free_ball,
+    free_box,
+    ground_plane,
+    make_pose,
+    make_world,
+    rover_model,
+    static_box,
+)
 
 from roboyard.simulation import Simulation
 
@@ -12,8 +21,8 @@ G = 9.8
 
 
 def test_free_fall_is_a_parabola() -> None:
-    sim = Simulation(world())
-    sim.add(free_box(), "crate", at(z=10.0, roll=0.3, yaw=1.0))
+    sim = Simulation(make_world())
+    sim.add(free_box(), "crate", make_pose(z=10.0, roll=0.3, yaw=1.0))
     sim.step(500)
     t = sim.time_ns * 1e-9
     # The semi-implicit step is exact in velocity and off by g t dt / 2 in position.
@@ -23,7 +32,7 @@ def test_free_fall_is_a_parabola() -> None:
 
 
 def test_spinning_body_conserves_angular_momentum() -> None:
-    sim = Simulation(world(gravity=0.0))
+    sim = Simulation(make_world(gravity=0.0))
     sim.add(free_box(size=(0.4, 0.3, 0.1)), "crate")
     sim.data.qvel[:] = [0.5, -0.2, 0.1, 1.0, 2.0, 3.0]
     inertia = np.diag(sim.model.body_inertia[sim.placement("crate").bodies[0]])
@@ -42,8 +51,8 @@ def test_spinning_body_conserves_angular_momentum() -> None:
 
 @pytest.mark.parametrize(("mu", "speed"), [(0.3, 1.0), (0.5, 2.0), (0.9, 3.0)])
 def test_sliding_box_stops_after_v2_over_2_mu_g(mu: float, speed: float) -> None:
-    sim = Simulation(world(ground(mu)))
-    sim.add(free_box(mu=1.0), "crate", at(z=0.1))  # the smaller coefficient holds
+    sim = Simulation(make_world(ground_plane(mu)))
+    sim.add(free_box(mu=1.0), "crate", make_pose(z=0.1))  # the smaller coefficient holds
     sim.step(200)
     sim.data.qvel[0] = speed
     start, highest = sim.truth("crate").T_world_base.x, 0.0
@@ -59,10 +68,10 @@ def test_sliding_box_stops_after_v2_over_2_mu_g(mu: float, speed: float) -> None
 def test_slope_holds_a_box_up_to_the_friction_angle(mu: float) -> None:
     for factor, slides in ((0.95, False), (1.2, True)):
         slope = math.atan(mu * factor)
-        T = at(pitch=slope)
-        ramp = static_box("ramp", (20.0, 4.0, 0.2), T @ at(z=-0.1), mu)
-        sim = Simulation(world(ramp))
-        sim.add(free_box(mu=2.0), "crate", T @ at(z=0.1))
+        T = make_pose(pitch=slope)
+        ramp = static_box("ramp", (20.0, 4.0, 0.2), T @ make_pose(z=-0.1), mu)
+        sim = Simulation(make_world(ramp))
+        sim.add(free_box(mu=2.0), "crate", T @ make_pose(z=0.1))
         sim.step(250)
         x0, t0 = (T.inverse() @ sim.truth("crate").T_world_base).x, sim.time_ns
         v0 = sim.truth("crate").linear_velocity[0]
@@ -78,8 +87,8 @@ def test_slope_holds_a_box_up_to_the_friction_angle(mu: float) -> None:
 
 def test_ball_bounces_with_its_restitution() -> None:
     for e in (0.2, 0.5, 0.8):
-        sim = Simulation(world(ground()), timestep=0.0005)
-        sim.add(free_ball(restitution=e), "ball", at(z=1.1))
+        sim = Simulation(make_world(ground_plane()), timestep=0.0005)
+        sim.add(free_ball(restitution=e), "ball", make_pose(z=1.1))
         speeds = []
         while sim.time_ns < 1_000_000_000:
             sim.step()
@@ -90,8 +99,8 @@ def test_ball_bounces_with_its_restitution() -> None:
 
 
 def test_resting_box_neither_sinks_nor_slides() -> None:
-    sim = Simulation(world(ground()))
-    sim.add(free_box(), "crate", at(z=0.1))
+    sim = Simulation(make_world(ground_plane()))
+    sim.add(free_box(), "crate", make_pose(z=0.1))
     sim.step(500)
     before = sim.truth("crate").T_world_base
     assert before.z == pytest.approx(0.1, abs=1e-4)
@@ -100,8 +109,8 @@ def test_resting_box_neither_sinks_nor_slides() -> None:
 
 
 def test_rover_rests_on_its_wheels_with_a_free_root() -> None:
-    sim = Simulation(world(ground()))
-    sim.add(rover(), "rover", at(z=RIDE_HEIGHT + 0.05))
+    sim = Simulation(make_world(ground_plane()))
+    sim.add(rover_model(), "rover", make_pose(z=RIDE_HEIGHT + 0.05))
     sim.step(1000)
     truth = sim.truth("rover")
     assert truth.T_world_base.z == pytest.approx(RIDE_HEIGHT, abs=2e-4)

@@ -5,7 +5,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.simulation.builders import RIDE_HEIGHT, I, at, free_box, ground, imu, lidar, room, rover, world
+from tests.harness.models import (
+    IDENTITY,
+    RIDE_HEIGHT,
+    free_box,
+    ground_plane,
+    imu_sensor,
+    lidar_sensor,
+    make_pose,
+    make_world,
+    room_walls,
+    rover_model,
+)
 
 from roboyard.description.sensors import EncoderSpec, Noise, Sensor
 from roboyard.errors import InputError
@@ -17,11 +28,15 @@ DRIFTING = Noise(stddev=0.02, bias_stddev=0.1, dynamic_bias_stddev=0.1, dynamic_
 
 def build(seed: int = 0, name: str = "rover") -> Simulation:
     encoder = Sensor(
-        "enc", "encoder", "base_link", I, 50.0, "j", "base_link", EncoderSpec((), 1000, Noise(stddev=0.05))
+        "enc", "encoder", "base_link", IDENTITY, 50.0, "j", "base_link", EncoderSpec((), 1000, Noise(stddev=0.05))
     )
-    sim = Simulation(world(ground(), *room()), seed=seed)
-    sim.add(rover(sensors=(lidar(noise=Noise(stddev=0.03)), imu(DRIFTING), encoder)), name, at(z=RIDE_HEIGHT))
-    sim.add(free_box(), "crate", at(1.0, 0.1, 0.1))
+    sim = Simulation(make_world(ground_plane(), *room_walls()), seed=seed)
+    sim.add(
+        rover_model(sensors=(lidar_sensor(noise=Noise(stddev=0.03)), imu_sensor(DRIFTING), encoder)),
+        name,
+        make_pose(z=RIDE_HEIGHT),
+    )
+    sim.add(free_box(), "crate", make_pose(1.0, 0.1, 0.1))
     return sim
 
 
@@ -55,12 +70,12 @@ def drive(sim: Simulation, steps: int, name: str = "rover") -> list[np.ndarray]:
     return log
 
 
-def same(one: list[np.ndarray], other: list[np.ndarray]) -> None:
+def assert_equal_logs(one: list[np.ndarray], other: list[np.ndarray]) -> None:
     np.testing.assert_array_equal(np.array(one), np.array(other))
 
 
 def test_equal_seeds_give_equal_bits() -> None:
-    same(drive(build(3), 200), drive(build(3), 200))
+    assert_equal_logs(drive(build(3), 200), drive(build(3), 200))
 
 
 def test_other_seed_or_name_gives_other_noise() -> None:
@@ -78,10 +93,10 @@ def test_loaded_state_continues_bit_for_bit_through_contact() -> None:
     saved = json.loads(json.dumps(sim.save()))  # plain data
     expected, episodes = drive(sim, 300), sim.contact_episodes()
     assert episodes
-    same(drive_from(saved, build()), expected)
+    assert_equal_logs(drive_from(saved, build()), expected)
     used = build()
     drive(used, 77)
-    same(drive_from(saved, used), expected)
+    assert_equal_logs(drive_from(saved, used), expected)
     assert used.contact_episodes() == episodes
     assert used.save() == sim.save()
 
@@ -103,7 +118,7 @@ def test_reading_at_the_saved_instant_repeats() -> None:
 def test_state_of_another_world_is_refused() -> None:
     saved = build().save()
     with pytest.raises(InputError, match="models"):
-        Simulation(world(ground())).load(saved)
+        Simulation(make_world(ground_plane())).load(saved)
     with pytest.raises(InputError, match="step"):
         build().load({**saved, "timestep_ns": 1})
     with pytest.raises(InputError, match="version"):
@@ -133,7 +148,7 @@ def test_unreadable_state_changes_nothing(change: dict[str, Any]) -> None:
                 sim.load({**sim.save(), **change})
         return drive(sim, 50)
 
-    same(after(True), after(False))
+    assert_equal_logs(after(True), after(False))
 
 
 @pytest.mark.parametrize("saved", [None, 7, [], "state"])

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.simulation.builders import I, at, box_inertia, free_box, ground, static_box, world
+from tests.harness.bus import check_snapshot_continues
+from tests.harness.models import IDENTITY, box_inertia, free_box, ground_plane, make_pose, make_world, static_box
+from tests.harness.simulations import SimulationHarness
 
-import roboyard as ry
 from roboyard.description.cameras import CameraSpec, DepthNoise
 from roboyard.description.model import (
     Axis,
@@ -49,7 +50,6 @@ from roboyard.geometry import SE3, Lens
 from roboyard.hardware import JointCommand
 from roboyard.simulation import Simulation
 from roboyard.simulation.faults import Fault, SensorFault
-from roboyard.simulation.nodes import SimulationNode
 from roboyard.simulation.sensors.base import SimulatedSensor
 from roboyard.simulation.sensors.check import SensorFaultError, check_sensor
 from roboyard.simulation.sensors.height import air_pressure
@@ -59,15 +59,14 @@ from roboyard.simulation.sensors.satellite import to_geodetic
 NOISE = Noise(stddev=0.01, dynamic_bias_stddev=0.02, dynamic_bias_correlation_time=5.0)
 
 
-def sensor(kind: str, spec: Any, T: SE3 = I, **more: Any) -> Sensor:
+def sensor(kind: str, spec: Any, T: SE3 = IDENTITY, **more: Any) -> Sensor:
     return Sensor(kind, kind, "body", T, 50.0, kind, "body", spec, **more)
 
 
-def crate(one: Sensor, *others: Placed, T: SE3 = I, seed: int = 0, **options: Any) -> Simulation:
+def simulate_crate(one: Sensor, *others: Placed, T: SE3 = IDENTITY, seed: int = 0, **options: Any) -> Simulation:
     """A crate that carries the sensor, hanging in the air unless there is gravity."""
     gravity = options.pop("gravity", 0.0)
-    made = replace(world(*others, gravity=gravity), **options)
-    sim = Simulation(made, seed=seed)
+    sim = Simulation(replace(make_world(*others, gravity=gravity), **options), seed=seed)
     sim.add(free_box(sensors=(one,)), "crate", T)
     return sim
 
@@ -78,9 +77,9 @@ def read(sim: Simulation) -> Any:
 
 # -- three axes --------------------------------------------------------------------------------------------------------
 def test_accelerometer_and_gyroscope_agree_with_the_imu() -> None:
-    T = at(0.1, 0.0, 0.02, 0.3, -0.2, 0.5)
+    T = make_pose(0.1, 0.0, 0.02, 0.3, -0.2, 0.5)
     for kind, expected in (("accelerometer", T.inverse().rotation_matrix() @ [0, 0, 9.8]), ("gyroscope", np.zeros(3))):
-        sim = crate(sensor(kind, VectorSpec(), T), ground(), T=at(z=0.1), gravity=-9.8)
+        sim = simulate_crate(sensor(kind, VectorSpec(), T), ground_plane(), T=make_pose(z=0.1), gravity=-9.8)
         sim.step(500)
         np.testing.assert_allclose(read(sim).vector, expected, atol=1e-3)
 
@@ -89,20 +88,20 @@ def test_accelerometer_and_gyroscope_agree_with_the_imu() -> None:
 @settings(max_examples=20, deadline=None)
 def test_magnetometer_field_turns_against_the_sensor(roll: float, pitch: float, yaw: float) -> None:
     field = (2e-5, -3e-6, 4e-5)
-    pose = at(roll=roll, pitch=pitch, yaw=yaw)
-    measured = read(crate(sensor("magnetometer", VectorSpec()), T=pose, magnetic_field=field)).vector
+    pose = make_pose(roll=roll, pitch=pitch, yaw=yaw)
+    measured = read(simulate_crate(sensor("magnetometer", VectorSpec()), T=pose, magnetic_field=field)).vector
     np.testing.assert_allclose(pose.rotation_matrix() @ measured, field, atol=1e-15)
 
 
 # -- height ------------------------------------------------------------------------------------------------------------
 def test_altimeter_and_barometer_follow_a_free_fall() -> None:
-    sim = crate(sensor("altimeter", AltimeterSpec()), T=at(z=100.0), gravity=-9.8)
+    sim = simulate_crate(sensor("altimeter", AltimeterSpec()), T=make_pose(z=100.0), gravity=-9.8)
     sim.step(500)
     reading = read(sim)
     assert reading.height == pytest.approx(-0.5 * 9.8, rel=3e-3)
     assert reading.climb == pytest.approx(-9.8, rel=1e-6)
     assert reading.reference == pytest.approx(100.0)
-    sim = crate(sensor("air_pressure", PressureSpec(reference_altitude=500.0)), T=at(z=100.0))
+    sim = simulate_crate(sensor("air_pressure", PressureSpec(reference_altitude=500.0)), T=make_pose(z=100.0))
     assert read(sim).pressure == pytest.approx(air_pressure(600.0))
 
 
@@ -148,22 +147,22 @@ def test_geodetic_positions_survive_earth_centered_coordinates(
 
 def test_satellite_fix_needs_open_sky() -> None:
     one = sensor("navsat", SatelliteSpec())
-    roof = static_box("roof", (20, 20, 0.2), at(z=4.0))
-    wall = static_box("wall", (0.2, 40, 3), at(3.0, 0, 1.5))
-    assert read(crate(one)).fix
-    assert read(crate(one, wall)).fix
-    indoors = read(crate(one, roof))
+    roof = static_box("roof", (20, 20, 0.2), make_pose(z=4.0))
+    wall = static_box("wall", (0.2, 40, 3), make_pose(3.0, 0, 1.5))
+    assert read(simulate_crate(one)).fix
+    assert read(simulate_crate(one, wall)).fix
+    indoors = read(simulate_crate(one, roof))
     assert not indoors.fix
     assert math.isnan(indoors.latitude)
 
 
 def test_satellite_longitude_and_heading_follow_the_world_axes() -> None:
     origin = Geodetic(math.radians(50), math.radians(8), 100.0)
-    reading = read(crate(sensor("navsat", SatelliteSpec()), T=at(100.0, 0, 0), origin=origin))
+    reading = read(simulate_crate(sensor("navsat", SatelliteSpec()), T=make_pose(100.0, 0, 0), origin=origin))
     assert math.degrees(reading.latitude) == pytest.approx(50.0, abs=1e-6)
     assert math.degrees(reading.longitude) > 8.001
     turned = replace(origin, heading=math.pi / 2)
-    reading = read(crate(sensor("navsat", SatelliteSpec()), T=at(100.0, 0, 0), origin=turned))
+    reading = read(simulate_crate(sensor("navsat", SatelliteSpec()), T=make_pose(100.0, 0, 0), origin=turned))
     assert math.degrees(reading.longitude) == pytest.approx(8.0, abs=1e-6)
     assert math.degrees(reading.latitude) > 50.0008
 
@@ -171,21 +170,21 @@ def test_satellite_longitude_and_heading_follow_the_world_axes() -> None:
 # -- sonar -------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("distance", [0.3, 1.0, 2.7, 4.5])
 def test_sonar_measures_the_nearest_point_of_a_wall(distance: float) -> None:
-    one = sensor("sonar", SonarSpec(), at(0.21))
-    wall = static_box("wall", (0.1, 6, 4), at(distance + 0.05 + 0.21))
-    assert read(crate(one, wall)).range == pytest.approx(distance, rel=2e-3)
+    one = sensor("sonar", SonarSpec(), make_pose(0.21))
+    wall = static_box("wall", (0.1, 6, 4), make_pose(distance + 0.05 + 0.21))
+    assert read(simulate_crate(one, wall)).range == pytest.approx(distance, rel=2e-3)
 
 
 def test_sonar_detects_objects_within_its_cone_only() -> None:
     for angle, heard in ((0.0, True), (0.2, True), (0.45, False)):
-        post = static_box("post", (0.2, 0.2, 2), at(2 * math.cos(angle), 2 * math.sin(angle), 0, yaw=angle))
-        assert math.isfinite(read(crate(sensor("sonar", SonarSpec()), post)).range) is heard
+        post = static_box("post", (0.2, 0.2, 2), make_pose(2 * math.cos(angle), 2 * math.sin(angle), 0, yaw=angle))
+        assert math.isfinite(read(simulate_crate(sensor("sonar", SonarSpec()), post)).range) is heard
 
 
 def test_tilted_wall_reflects_sonar_away_but_its_edge_does_not() -> None:
     def tilted(angle: float, size: float) -> float:
-        wall = static_box("wall", (0.1, size, size), at(2.0, yaw=angle))
-        return float(read(crate(sensor("sonar", SonarSpec(half_angle=0.2, grazing=0.5)), wall)).range)
+        wall = static_box("wall", (0.1, size, size), make_pose(2.0, yaw=angle))
+        return float(read(simulate_crate(sensor("sonar", SonarSpec(half_angle=0.2, grazing=0.5)), wall)).range)
 
     assert tilted(0.3, 20.0) < 2.1
     assert math.isinf(tilted(0.9, 20.0))
@@ -194,7 +193,7 @@ def test_tilted_wall_reflects_sonar_away_but_its_edge_does_not() -> None:
 
 def test_sonar_false_echoes_and_dropouts_have_their_rates() -> None:
     one = sensor("sonar", SonarSpec(phantom=0.2, dropout=0.3))
-    sim = crate(one, static_box("wall", (0.1, 6, 4), at(3.05)), seed=4)
+    sim = simulate_crate(one, static_box("wall", (0.1, 6, 4), make_pose(3.05)), seed=4)
     found = []
     for _ in range(600):
         sim.step()
@@ -208,28 +207,33 @@ def test_sonar_false_echoes_and_dropouts_have_their_rates() -> None:
 def _panel(name: str, T: SE3, *, mirror: bool = False, alpha: float = 1.0) -> Placed:
     shape = Box((0.02, 4.0, 4.0))
     looks = Material(rgba=(1, 1, 1, alpha), mirror=mirror)
-    link = Link("link", I, collisions=(Collision("c", shape, I),), visuals=(Visual("v", shape, I, looks),))
+    link = Link(
+        "link", IDENTITY, collisions=(Collision("c", shape, IDENTITY),), visuals=(Visual("v", shape, IDENTITY, looks),)
+    )
     return Placed(name, Model(name, (link,), static=True), T)
 
 
 def _beams(*angles: float) -> Sensor:
     low, high, count = angles[0], angles[-1], len(angles)
-    return sensor("lidar", LidarSpec(samples=count, angle_min=low, angle_max=high, range_max=20.0), at(z=0.5))
+    return sensor("lidar", LidarSpec(samples=count, angle_min=low, angle_max=high, range_max=20.0), make_pose(z=0.5))
 
 
 def test_lidar_sees_the_room_reflected_in_a_mirror() -> None:
     """By the law of reflection the beam's way is that to the mirror image of what it meets."""
-    mirror = _panel("mirror", at(2.01, 0, 0.5), mirror=True)
-    target = static_box("target", (0.1, 0.1, 2), at(0.5, 1.2, 0.5))
+    mirror = _panel("mirror", make_pose(2.01, 0, 0.5), mirror=True)
+    target = static_box("target", (0.1, 0.1, 2), make_pose(0.5, 1.2, 0.5))
     image = np.array([2 * 2.0 - 0.5, 1.2])
     angle = math.atan2(image[1], image[0])
-    sim = crate(_beams(angle, angle + 1e-3), mirror, target)
+    sim = simulate_crate(_beams(angle, angle + 1e-3), mirror, target)
     assert read(sim).ranges[0, 0] == pytest.approx(np.linalg.norm(image) - 0.053, abs=0.01)
 
 
 def test_lidar_sees_glass_at_normal_incidence_only() -> None:
-    pane, wall = _panel("pane", at(2.01, 0, 0.5), alpha=0.3), static_box("wall", (0.1, 20, 4), at(5.05, 0, 0))
-    sim = crate(_beams(0.0, 0.3), pane, wall)
+    pane, wall = (
+        _panel("pane", make_pose(2.01, 0, 0.5), alpha=0.3),
+        static_box("wall", (0.1, 20, 4), make_pose(5.05, 0, 0)),
+    )
+    sim = simulate_crate(_beams(0.0, 0.3), pane, wall)
     straight, aslant = read(sim).ranges[0]
     assert straight == pytest.approx(2.0, abs=1e-6)
     assert aslant == pytest.approx(5.0 / math.cos(0.3), abs=1e-3)
@@ -237,7 +241,7 @@ def test_lidar_sees_glass_at_normal_incidence_only() -> None:
 
 def test_lidar_dropouts_have_their_rate() -> None:
     spec = LidarSpec(samples=2000, angle_min=-0.5, angle_max=0.5, range_max=20.0, phantom=0.1, dropout=0.2)
-    sim = crate(sensor("lidar", spec), static_box("wall", (0.1, 20, 4), at(5.05)), seed=3)
+    sim = simulate_crate(sensor("lidar", spec), static_box("wall", (0.1, 20, 4), make_pose(5.05)), seed=3)
     ranges = read(sim).ranges[0]
     assert np.mean(np.isinf(ranges)) == pytest.approx(0.2 * 0.9, abs=0.03)
     assert np.mean(ranges < 4.9) == pytest.approx(0.1, abs=0.03)
@@ -248,12 +252,22 @@ def _arm(one: Sensor, mass: float = 2.0) -> Model:
     rod = Box((0.4, 0.04, 0.04))
     links = (
         Link(
-            "base", I, Inertial(5.0, I, box_inertia(5.0, (0.2, 0.2, 0.2))), (Collision("c", Box((0.2, 0.2, 0.2)), I),)
+            "base",
+            IDENTITY,
+            Inertial(5.0, IDENTITY, box_inertia(5.0, (0.2, 0.2, 0.2))),
+            (Collision("c", Box((0.2, 0.2, 0.2)), IDENTITY),),
         ),
-        Link("body", at(0.1), Inertial(mass, at(0.2), box_inertia(mass, rod.size)), (Collision("c", rod, at(0.25)),)),
+        Link(
+            "body",
+            make_pose(0.1),
+            Inertial(mass, make_pose(0.2), box_inertia(mass, rod.size)),
+            (Collision("c", rod, make_pose(0.25)),),
+        ),
     )
-    joint = Joint("hinge", "revolute", "base", "body", at(0.1), I, (Axis((0, 1, 0), Limits(-3, 3, 50, 500)),))
-    anchor = Joint("anchor", "fixed", "world", "base", I, I)
+    joint = Joint(
+        "hinge", "revolute", "base", "body", make_pose(0.1), IDENTITY, (Axis((0, 1, 0), Limits(-3, 3, 50, 500)),)
+    )
+    anchor = Joint("anchor", "fixed", "world", "base", IDENTITY, IDENTITY)
     return Model("arm", links, (anchor, joint), (one,))
 
 
@@ -261,10 +275,10 @@ def _arm(one: Sensor, mass: float = 2.0) -> Model:
 @pytest.mark.parametrize("direction", ["child_to_parent", "parent_to_child"])
 def test_force_torque_sensor_measures_weight_and_lever(frame: str, direction: str) -> None:
     spec = ForceTorqueSpec("hinge", frame, direction)  # type: ignore[arg-type]
-    T = at(0.1, 0.05, 0, yaw=0.4)
+    T = make_pose(0.1, 0.05, 0, yaw=0.4)
     one = replace(sensor("force_torque", spec, T), link="body")
-    sim = Simulation(world(gravity=-9.8))
-    sim.add(_arm(one), "arm", at(z=1.0))
+    sim = Simulation(make_world(gravity=-9.8))
+    sim.add(_arm(one), "arm", make_pose(z=1.0))
     sim.hardware("arm").write(JointCommand("position", ("hinge",), np.array([0.0])))
     sim.step(3000)
     reading = sim.sensors("arm")[0].read()
@@ -278,8 +292,8 @@ def test_force_torque_sensor_measures_weight_and_lever(frame: str, direction: st
 def test_absolute_encoder_wraps_and_incremental_one_counts() -> None:
     for absolute in (False, True):
         one = replace(sensor("encoder", EncoderSpec(resolution=4096, absolute=absolute)), link="body")
-        sim = Simulation(world(gravity=0.0))
-        sim.add(_spinner(one), "arm", at(z=1.0))
+        sim = Simulation(make_world(gravity=0.0))
+        sim.add(_spinner(one), "arm", make_pose(z=1.0))
         sim.data.qvel[-1] = 4.0
         sim.step(2000)
         angle, shown = float(sim.data.qpos[-1]), float(sim.sensors("arm")[0].read().position[0])
@@ -301,8 +315,8 @@ def test_encoder_miscounts_add_up_to_a_random_walk() -> None:
     errors = []
     for seed in range(60):
         one = replace(sensor("encoder", EncoderSpec(resolution=1000, miscount=p)), link="body")
-        sim = Simulation(world(gravity=0.0), seed=seed)
-        sim.add(_spinner(one), "arm", at(z=1.0))
+        sim = Simulation(make_world(gravity=0.0), seed=seed)
+        sim.add(_spinner(one), "arm", make_pose(z=1.0))
         sim.data.qvel[-1] = 20.0
         for _ in range(40):
             sim.step(25)
@@ -314,26 +328,23 @@ def test_encoder_miscounts_add_up_to_a_random_walk() -> None:
 
 
 # -- latency, outage ---------------------------------------------------------------------------------------------------
-def _heard(one: Sensor, seconds: float, seed: int = 0, faults: dict[str, Fault] | None = None) -> list[tuple[int, int]]:
+def message_times(
+    one: Sensor, seconds: float, seed: int = 0, faults: dict[str, Fault] | None = None
+) -> list[tuple[int, int]]:
     """(published, stamped) [ns] of the sensor's messages."""
-    sim = crate(one, seed=seed)
+    sim = simulate_crate(one, seed=seed)
     for name, fault in (faults or {}).items():
         sim.faults.begin(name, fault)
-    found = []
-    with ry.Bus() as bus:
-        bus.tap(
-            lambda topic, message, node, now: (
-                topic.name == "/gyroscope"
-                and found.append((now, message.header.stamp.sec * 10**9 + message.header.stamp.nanosec))
-            )
-        )
-        bus.add(SimulationNode(simulation=sim), "simulation")
-        bus.executor.run_for(seconds)
-    return found
+    with SimulationHarness(sim) as harness:
+        harness.run_for(seconds)
+        return [
+            (item.time_ns, item.message.header.stamp.sec * 10**9 + item.message.header.stamp.nanosec)
+            for item in harness.published("/gyroscope")
+        ]
 
 
 def test_sensor_latency_delays_publishing_not_the_stamp() -> None:
-    found = _heard(sensor("gyroscope", VectorSpec(), latency=0.033), 1.0)
+    found = message_times(sensor("gyroscope", VectorSpec(), latency=0.033), 1.0)
     assert len(found) >= 47
     assert {published - stamped for published, stamped in found} == {33_000_000}
 
@@ -346,19 +357,19 @@ def test_sensor_fault_delay_and_latency_add_up_exactly(delays: list[int], latenc
         f"late{k}": SensorFault("crate", "gyroscope", "delayed", d * 1e-9) for k, d in enumerate(delays)
     }
     one = sensor("gyroscope", VectorSpec(), latency=latency)
-    found = _heard(one, 1.2, faults=late)
+    found = message_times(one, 1.2, faults=late)
     assert {published - stamped for published, stamped in found} == {sum(delays) + round(latency * 1e9)}
     assert len(found) == pytest.approx((1.2e9 - sum(delays) - latency * 1e9) / 20e6, abs=2)
     noisy: dict[str, Fault] = {"noise": SensorFault("crate", "gyroscope", "noisy", 0.1)}
-    assert _heard(one, 1.2, faults={**late, **noisy}) == found
-    assert _heard(one, 1.2, faults={**late, "silence": SensorFault("crate", "gyroscope", "silent")}) == []
+    assert message_times(one, 1.2, faults={**late, **noisy}) == found
+    assert message_times(one, 1.2, faults={**late, "silence": SensorFault("crate", "gyroscope", "silent")}) == []
 
 
 def test_sensor_outages_have_their_fraction_of_time() -> None:
     quiet = sensor("gyroscope", VectorSpec(), outage=Outage(every=2.0, lasts=1.0))
-    share = [len(_heard(quiet, 60.0, seed)) / 3000 for seed in range(6)]
+    share = [len(message_times(quiet, 60.0, seed)) / 3000 for seed in range(6)]
     assert np.mean(share) == pytest.approx(2 / 3, abs=0.08)
-    assert len(_heard(sensor("gyroscope", VectorSpec()), 2.0)) == 100
+    assert len(message_times(sensor("gyroscope", VectorSpec()), 2.0)) == 100
 
 
 # -- the contract ------------------------------------------------------------------------------------------------------
@@ -390,7 +401,7 @@ def test_sensor_kinds_keep_the_contract(kind: str) -> None:
     assert len(check_sensor(one)) == 5
 
 
-class _Wild(SimulatedSensor[Any]):
+class ViolatingSensor(SimulatedSensor[Any]):
     """Breaks the contract in a way that its description chooses."""
 
     kind = "wild"
@@ -407,39 +418,22 @@ class _Wild(SimulatedSensor[Any]):
 
 
 @pytest.mark.parametrize(
-    ("how", "says"), [("moves", "changes"), ("chance", "seed"), ("open", "written"), ("late", "time_ns")]
+    ("violation", "message"),
+    [("moves", "changes"), ("chance", "seed"), ("open", "written"), ("late", "time_ns")],
 )
-def test_sensor_contract_violations_are_reported(how: str, says: str) -> None:
-    one = replace(sensor("wild", OtherSpec()), topic=how)
-    with pytest.raises(SensorFaultError, match=says):
-        check_sensor(one, _Wild)
+def test_sensor_contract_violations_are_reported(violation: str, message: str) -> None:
+    one = replace(sensor("wild", OtherSpec()), topic=violation)
+    with pytest.raises(SensorFaultError, match=message):
+        check_sensor(one, ViolatingSensor)
 
 
 def test_delayed_samples_are_saved_and_arrive_when_due() -> None:
-    def run(pause: bool) -> list[tuple[int, float]]:
-        found: list[tuple[int, float]] = []
+    one = sensor("gyroscope", VectorSpec((NOISE,) * 3), latency=0.033, outage=Outage(0.2, 0.1))
 
-        def begin() -> ry.Bus:
-            one = sensor("gyroscope", VectorSpec((NOISE,) * 3), latency=0.033, outage=Outage(0.2, 0.1))
-            bus = ry.Bus(seed=1)
-            bus.add(SimulationNode(simulation=crate(one, seed=1)), "simulation")
-            bus.tap(
-                lambda topic, message, node, now: (
-                    topic.name == "/gyroscope" and found.append((now, message.angular_velocity.x))
-                )
-            )
-            return bus
+    def make() -> SimulationHarness:
+        return SimulationHarness(simulate_crate(one, seed=1), seed=1)
 
-        bus = begin()
-        bus.executor.run_for(0.31)
-        if pause:
-            state = bus.save()
-            bus.close()
-            bus = begin()
-            bus.load(state)
-        bus.executor.run_for(0.7)
-        bus.close()
-        return found
-
-    assert run(False) == run(True)
-    assert len(run(False)) > 20
+    check_snapshot_continues(make, [0.31], 1.01)
+    with make() as harness:
+        harness.run_for(1.01)
+        assert len(harness.published("/gyroscope")) > 20

@@ -10,15 +10,14 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tests.simulation.builders import at, free_box, static_box, world
+from tests.harness.models import free_box, make_pose, make_world, static_box
+from tests.harness.simulations import SimulationHarness
 
-import roboyard as ry
 from roboyard.description.model import Placed
 from roboyard.description.sensors import Outage, Sensor, SonarSpec
 from roboyard.geometry import SE3
 from roboyard.simulation import Simulation
 from roboyard.simulation.faults import PowerFault
-from roboyard.simulation.nodes import SimulationNode
 from roboyard.simulation.sensors.sound import detected
 
 SOUND = 343.0
@@ -27,11 +26,11 @@ STEP = 5e-4
 PLAIN = SonarSpec(range_max=4.0)
 
 
-def ear(spec: SonarSpec = PLAIN, *, rate: float = 20.0, **more: Any) -> Sensor:
-    return Sensor("ear", "sonar", "body", at(0.21), rate, "ear", "body", spec, **more)
+def sonar(spec: SonarSpec = PLAIN, *, rate: float = 20.0, **more: Any) -> Sensor:
+    return Sensor("ear", "sonar", "body", make_pose(0.21), rate, "ear", "body", spec, **more)
 
 
-def heard(sim: Simulation, name: str = "a") -> float:
+def range_of(sim: Simulation, name: str = "a") -> float:
     return float(sim.sensors(name)[0].read().range)
 
 
@@ -39,7 +38,7 @@ def pair(
     first: Sensor, second: Sensor, T_a: SE3, T_b: SE3, *others: Placed, seconds: float = 0.2, seed: int = 0
 ) -> Simulation:
     """Two crates that hang in the air, each with a sonar, at a time at which the first one sends."""
-    sim = Simulation(world(*others, gravity=0.0), timestep=STEP, seed=seed)
+    sim = Simulation(make_world(*others, gravity=0.0), timestep=STEP, seed=seed)
     for name, one, T in (("a", first, T_a), ("b", second, T_b)):
         sim.add(free_box(sensors=(one,)), name, T)
     sim.advance_to(round(seconds * 1e9))
@@ -49,7 +48,7 @@ def pair(
 def facing(distance: float, second: Sensor, *others: Placed, first: Sensor | None = None) -> Simulation:
     """Sonars `distance` apart that look at each other."""
     half = distance / 2 + 0.21
-    return pair(first or ear(), second, at(-half), at(half, yaw=math.pi), *others)
+    return pair(first or sonar(), second, make_pose(-half), make_pose(half, yaw=math.pi), *others)
 
 
 # -- cross-talk --------------------------------------------------------------------------------------------------------
@@ -62,7 +61,7 @@ def test_pulse_of_a_facing_sonar_arrives_after_half_its_path(distance: float, st
     believed = 0.5 * (distance + SOUND * late)
     assume(believed > PLAIN.range_min + 1e-3)
     expected = min(distance + 0.01, believed)  # the other's crate begins 1 cm behind its sonar
-    assert heard(facing(distance, ear(phase=phase))) == pytest.approx(expected, abs=0.01)
+    assert range_of(facing(distance, sonar(phase=phase))) == pytest.approx(expected, abs=0.01)
 
 
 @settings(max_examples=15, deadline=None)
@@ -72,9 +71,9 @@ def test_neighbor_pulse_returns_from_the_wall_as_from_a_mirror(d: float, apart: 
     early = steps * STEP
     way = math.hypot(2 * d, apart)
     assume(way - SOUND * early > 2 * PLAIN.range_min + 0.05)
-    wall = static_box("wall", (0.1, 12, 8), at(d + 0.05 + 0.21))
-    sim = pair(ear(), ear(phase=0.05 - early), at(), at(y=apart), wall)
-    assert heard(sim) == pytest.approx(0.5 * (way - SOUND * early), rel=0.03)
+    wall = static_box("wall", (0.1, 12, 8), make_pose(d + 0.05 + 0.21))
+    sim = pair(sonar(), sonar(phase=0.05 - early), make_pose(), make_pose(y=apart), wall)
+    assert range_of(sim) == pytest.approx(0.5 * (way - SOUND * early), rel=0.03)
 
 
 @settings(max_examples=15, deadline=None)
@@ -86,47 +85,49 @@ def test_sonars_with_turns_or_other_codes_do_not_interfere(
     wall_at: float, y: float, yaw: float, x: float, how: str
 ) -> None:
     """Whatever stands where: the reading is the same to the last bit as if the other had no sonar."""
-    wall = static_box("wall", (0.1, 12, 8), at(wall_at + 0.26))
+    wall = static_box("wall", (0.1, 12, 8), make_pose(wall_at + 0.26))
     other = {
-        "turns": ear(phase=0.025),  # sound of 4 m takes 23 ms there and back
-        "frequency": ear(replace(PLAIN, frequency=PLAIN.frequency * 1.2)),
-        "outage": ear(outage=Outage(every=1e-9, lasts=1e6)),
-        "power": ear(),
-        "behind": ear(),
+        "turns": sonar(phase=0.025),  # sound of 4 m takes 23 ms there and back
+        "frequency": sonar(replace(PLAIN, frequency=PLAIN.frequency * 1.2)),
+        "outage": sonar(outage=Outage(every=1e-9, lasts=1e6)),
+        "power": sonar(),
+        "behind": sonar(),
     }[how]
-    place = at(-x - 1.0, y, yaw=math.pi + yaw) if how == "behind" else at(x, y + math.copysign(0.6, y), yaw=yaw)
-    crowd = pair(ear(), other, at(), place, wall)
+    place = (
+        make_pose(-x - 1.0, y, yaw=math.pi + yaw)
+        if how == "behind"
+        else make_pose(x, y + math.copysign(0.6, y), yaw=yaw)
+    )
+    crowd = pair(sonar(), other, make_pose(), place, wall)
     if how == "power":
         crowd.faults.begin("flat", PowerFault("b"))
-    alone = Simulation(world(wall, gravity=0.0), timestep=STEP)
-    alone.add(free_box(sensors=(ear(),)), "a", at())
+    alone = Simulation(make_world(wall, gravity=0.0), timestep=STEP)
+    alone.add(free_box(sensors=(sonar(),)), "a", make_pose())
     alone.add(free_box(), "b", place)
     alone.advance_to(200_000_000)
-    assert heard(crowd) == heard(alone)
+    assert range_of(crowd) == range_of(alone)
 
 
 def test_obstacle_between_sonars_blocks_cross_talk() -> None:
-    screen = static_box("screen", (0.05, 4, 4), at())
-    assert heard(facing(3.0, ear())) == pytest.approx(1.5, abs=0.01)
-    assert heard(facing(3.0, ear(), screen)) == pytest.approx(1.5 - 0.025, abs=0.01)
-    quick = ear(phase=0.05 - 0.002)  # 2 ms earlier: from 1.16 m, if it came
-    assert heard(facing(3.0, quick)) == pytest.approx(1.5 - 0.5 * SOUND * 0.002, abs=0.01)
-    assert heard(facing(3.0, quick, screen)) == pytest.approx(1.5 - 0.025, abs=0.01)
+    screen = static_box("screen", (0.05, 4, 4), make_pose())
+    assert range_of(facing(3.0, sonar())) == pytest.approx(1.5, abs=0.01)
+    assert range_of(facing(3.0, sonar(), screen)) == pytest.approx(1.5 - 0.025, abs=0.01)
+    quick = sonar(phase=0.05 - 0.002)  # 2 ms earlier: from 1.16 m, if it came
+    assert range_of(facing(3.0, quick)) == pytest.approx(1.5 - 0.5 * SOUND * 0.002, abs=0.01)
+    assert range_of(facing(3.0, quick, screen)) == pytest.approx(1.5 - 0.025, abs=0.01)
 
 
 @pytest.mark.parametrize("phase", [0.0, 0.025])
 def test_sonar_ring_interferes_unless_it_takes_turns(phase: float) -> None:
     """The messages of a run: two that look at each other measure half of the distance, or all of it."""
-    sim = facing(3.0, ear(phase=phase))
-    found: dict[str, list[float]] = {"/a/ear": [], "/b/ear": []}
-    with ry.Bus() as bus:
-        fresh = Simulation(sim.world, timestep=STEP)
-        for name, one, T in (("a", ear(), at(-1.71)), ("b", ear(phase=phase), at(1.71, yaw=math.pi))):
-            fresh.add(free_box(sensors=(one,)), name, T, namespace=name)
-        bus.tap(lambda topic, message, node, now: topic.name in found and found[topic.name].append(message.range))
-        bus.add(SimulationNode(simulation=fresh), "simulation")
-        bus.executor.run_for(1.01)
-    for ranges in found.values():
+    sim = facing(3.0, sonar(phase=phase))
+    fresh = Simulation(sim.world, timestep=STEP)
+    for name, one, T in (("a", sonar(), make_pose(-1.71)), ("b", sonar(phase=phase), make_pose(1.71, yaw=math.pi))):
+        fresh.add(free_box(sensors=(one,)), name, T, namespace=name)
+    with SimulationHarness(fresh) as harness:
+        harness.run_for(1.01)
+        found = [[message.range for message in harness.published(f"/{name}/ear").messages] for name in ("a", "b")]
+    for ranges in found:
         assert len(ranges) == pytest.approx(20, abs=1)
         np.testing.assert_allclose(ranges, 3.0 if phase else 1.5, atol=0.01)
 
@@ -137,15 +138,15 @@ def test_sonar_ring_interferes_unless_it_takes_turns(phase: float) -> None:
 def test_echo_beyond_one_period_arrives_with_the_next_pulse(distance: float, rate: float) -> None:
     """The unambiguous range is c/(2 f); what lies beyond is taken modulo that, but not before a second pulse."""
     spec = replace(PLAIN, range_max=5.0)
-    wall = static_box("wall", (0.1, 12, 8), at(distance + 0.26))
-    sim = Simulation(world(wall, gravity=0.0), timestep=STEP)
-    sim.add(free_box(sensors=(ear(spec, rate=rate),)), "a", at())
-    assert heard(sim) == pytest.approx(distance, rel=2e-3)
+    wall = static_box("wall", (0.1, 12, 8), make_pose(distance + 0.26))
+    sim = Simulation(make_world(wall, gravity=0.0), timestep=STEP)
+    sim.add(free_box(sensors=(sonar(spec, rate=rate),)), "a", make_pose())
+    assert range_of(sim) == pytest.approx(distance, rel=2e-3)
     sim.advance_to(500_000_000)
     clear = 0.5 * SOUND / rate
     expected = distance % clear
     assume(min(expected, clear - expected) > spec.range_min + 0.01)
-    assert heard(sim) == pytest.approx(expected, abs=0.01)
+    assert range_of(sim) == pytest.approx(expected, abs=0.01)
 
 
 # -- threshold ---------------------------------------------------------------------------------------------------------
@@ -176,11 +177,11 @@ def test_wall_echo_is_late_by_part_of_the_pulse(distance: float) -> None:
     """A wall at d returns (R/d)² of what one at the largest range R does, so that much less of the pulse is enough."""
     spec = SonarSpec(range_max=4.0, half_angle=0.01, frequency=49.4e3, cycles=16, threshold=0.3)
     length = SOUND * spec.cycles / spec.frequency
-    wall = static_box("wall", (0.1, 12, 8), at(distance + 0.26))
-    sim = Simulation(world(wall, gravity=0.0))
-    sim.add(free_box(sensors=(ear(spec),)), "a", at())
+    wall = static_box("wall", (0.1, 12, 8), make_pose(distance + 0.26))
+    sim = Simulation(make_world(wall, gravity=0.0))
+    sim.add(free_box(sensors=(sonar(spec),)), "a", make_pose())
     late = 0.5 * length * spec.threshold * (distance / spec.range_max) ** 2
-    assert heard(sim) - distance == pytest.approx(late, rel=0.02, abs=2e-4)
+    assert range_of(sim) - distance == pytest.approx(late, rel=0.02, abs=2e-4)
 
 
 def test_thin_post_is_detected_at_short_range_only() -> None:
@@ -188,18 +189,18 @@ def test_thin_post_is_detected_at_short_range_only() -> None:
     spec = SonarSpec(range_max=6.0, half_angle=0.2, threshold=0.3)
 
     def post(distance: float, width: float) -> float:
-        thing = static_box("post", (0.02, width, 0.1), at(distance + 0.22))
-        sim = Simulation(world(thing, gravity=0.0))
-        sim.add(free_box(sensors=(ear(spec),)), "a", at())
-        return heard(sim)
+        thing = static_box("post", (0.02, width, 0.1), make_pose(distance + 0.22))
+        sim = Simulation(make_world(thing, gravity=0.0))
+        sim.add(free_box(sensors=(sonar(spec),)), "a", make_pose())
+        return range_of(sim)
 
     assert post(1.0, 0.1) == pytest.approx(1.0, abs=0.1)
     assert math.isinf(post(4.0, 0.1))
     assert math.isfinite(post(4.0, 4.0)) is False  # 0.1 m high all the same
-    wall = static_box("wall", (0.1, 12, 8), at(5.5 + 0.26))
-    sim = Simulation(world(wall, gravity=0.0))
-    sim.add(free_box(sensors=(ear(spec),)), "a", at())
-    assert heard(sim) == pytest.approx(5.5, abs=0.1)
+    wall = static_box("wall", (0.1, 12, 8), make_pose(5.5 + 0.26))
+    sim = Simulation(make_world(wall, gravity=0.0))
+    sim.add(free_box(sensors=(sonar(spec),)), "a", make_pose())
+    assert range_of(sim) == pytest.approx(5.5, abs=0.1)
 
 
 # -- state -------------------------------------------------------------------------------------------------------------
@@ -208,11 +209,11 @@ def test_sonar_readings_continue_from_a_saved_state() -> None:
         found = []
         for _ in range(30):
             sim.step(10)
-            found += [heard(sim, "a"), heard(sim, "b")]
+            found += [range_of(sim, "a"), range_of(sim, "b")]
         return found
 
-    sim = facing(2.0, ear(rate=70.0), first=ear(replace(PLAIN, dropout=0.1)))
-    heard(sim)
+    sim = facing(2.0, sonar(rate=70.0), first=sonar(replace(PLAIN, dropout=0.1)))
+    range_of(sim)
     saved = sim.save()
     there = ranges(sim)
     assert len({round(one, 3) for one in there}) > 3  # at other rates the other's pulse wanders through

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from tests.simulation.builders import I, at, box_inertia, rover
+from tests.harness.models import IDENTITY, box_inertia, make_pose, rover_model
 
 from roboyard.description.model import (
     Axis,
@@ -21,14 +21,14 @@ from roboyard.simulation.standing import stand
 
 
 def block(name: str, size: tuple[float, float, float], mass: float = 1.0, x: float = 0.0, z: float = 0.0) -> Link:
-    shape = Collision(f"{name}_shape", Box(size), I)
-    return Link(name, at(x=x, z=z), Inertial(mass, I, box_inertia(mass, size)), (shape,))
+    shape = Collision(f"{name}_shape", Box(size), IDENTITY)
+    return Link(name, make_pose(x=x, z=z), Inertial(mass, IDENTITY, box_inertia(mass, size)), (shape,))
 
 
 def overhanging(reach: float) -> Model:
     """A foot of 0.2 m and 1 kg with a weight of 1 kg at ``reach`` beside its middle: its centre is at half of that."""
     foot, weight = block("foot", (0.2, 0.2, 0.1)), block("weight", (0.02, 0.02, 0.02), x=reach, z=0.2)
-    boom = Joint("boom", "revolute", "foot", "weight", at(x=reach, z=0.2), I, (Axis((0.0, 1.0, 0.0)),))
+    boom = Joint("boom", "revolute", "foot", "weight", make_pose(x=reach, z=0.2), IDENTITY, (Axis((0.0, 1.0, 0.0)),))
     return Model("crane", (foot, weight), (boom,))
 
 
@@ -51,7 +51,7 @@ def test_stability_depends_on_the_center_of_mass(reach: float, falls: bool) -> N
 
 
 def test_rover_rests_on_level_ground() -> None:
-    found = stand(rover())
+    found = stand(rover_model())
     assert found is not None
     assert found.rests()
     assert found.depth < 0.001
@@ -61,8 +61,8 @@ def test_rover_rests_on_level_ground() -> None:
 def test_joints_without_position_mode_are_locked_at_start() -> None:
     """An arm that starts folded over the foot stands, and falls when it starts stretched."""
     foot, weight = block("foot", (0.2, 0.2, 0.1)), block("weight", (0.02, 0.02, 0.02))
-    turn = Joint("turn", "revolute", "foot", "weight", at(z=0.2), at(x=-0.5), (Axis((0.0, 0.0, 1.0)),))
-    foot = Link("foot", at(), foot.inertial, foot.collisions)
+    turn = Joint("turn", "revolute", "foot", "weight", make_pose(z=0.2), make_pose(x=-0.5), (Axis((0.0, 0.0, 1.0)),))
+    foot = Link("foot", make_pose(), foot.inertial, foot.collisions)
     for angle, falls in ((0.0, False), (math.pi, True)):
         interface = JointInterface("turn", (("effort", -1.0, 1.0),), ("position",), (("position", angle),))
         found = stand(Model("m", (foot, weight), (turn,), interfaces=(interface,)), seconds=1.5, servos=True)
@@ -72,11 +72,18 @@ def test_joints_without_position_mode_are_locked_at_start() -> None:
 
 
 def test_model_without_ground_contact_falls() -> None:
-    assert stand(Model("ghost", (Link("l", I, Inertial(1.0, I, (1.0, 1.0, 1.0, 0.0, 0.0, 0.0))),))) is None
+    assert (
+        stand(Model("ghost", (Link("l", IDENTITY, Inertial(1.0, IDENTITY, (1.0, 1.0, 1.0, 0.0, 0.0, 0.0))),))) is None
+    )
 
 
 def test_ball_stands_on_a_point() -> None:
-    ball = Link("ball", I, Inertial(1.0, I, (0.4, 0.4, 0.4, 0.0, 0.0, 0.0)), (Collision("c", Sphere(0.1), I),))
+    ball = Link(
+        "ball",
+        IDENTITY,
+        Inertial(1.0, IDENTITY, (0.4, 0.4, 0.4, 0.0, 0.0, 0.0)),
+        (Collision("c", Sphere(0.1), IDENTITY),),
+    )
     found = stand(Model("ball", (ball,)))
     assert found is not None
     assert found.overhang == pytest.approx(0.0, abs=1e-9)
@@ -90,16 +97,21 @@ def quadruped(effort: float, foot: float = 0.05) -> Model:
     for x in (-0.2, 0.2):
         for y in (-0.15, 0.15):
             name = f"{'fl' if x > 0 else 'hl'}{'l' if y > 0 else 'r'}"
-            thigh = Link(f"{name}_thigh", at(x, y, 1.0), Inertial(0.3, at(z=-0.1), (1e-3, 1e-3, 1e-4, 0, 0, 0)))
-            ball = Collision(f"{name}_foot", Sphere(0.02), at(z=-0.25))
+            thigh = Link(
+                f"{name}_thigh", make_pose(x, y, 1.0), Inertial(0.3, make_pose(z=-0.1), (1e-3, 1e-3, 1e-4, 0, 0, 0))
+            )
+            ball = Collision(f"{name}_foot", Sphere(0.02), make_pose(z=-0.25))
             shank = Link(
-                f"{name}_shank", at(x, y, 0.75), Inertial(foot, at(z=-0.12), (1e-4,) * 3 + (0.0,) * 3), (ball,)
+                f"{name}_shank",
+                make_pose(x, y, 0.75),
+                Inertial(foot, make_pose(z=-0.12), (1e-4,) * 3 + (0.0,) * 3),
+                (ball,),
             )
             axis = Axis((0.0, 1.0, 0.0), Limits(effort=effort))
             knee = Axis((0.0, 1.0, 0.0), Limits(-2.5, -0.9, effort=effort))
             joints += [
-                Joint(f"{name}_hip", "revolute", "body", thigh.name, at(x, y), I, (axis,)),
-                Joint(f"{name}_knee", "revolute", thigh.name, shank.name, at(z=-0.25), I, (knee,)),
+                Joint(f"{name}_hip", "revolute", "body", thigh.name, make_pose(x, y), IDENTITY, (axis,)),
+                Joint(f"{name}_knee", "revolute", thigh.name, shank.name, make_pose(z=-0.25), IDENTITY, (knee,)),
             ]
             links += [thigh, shank]
     starts = tuple(

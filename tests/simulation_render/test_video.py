@@ -134,10 +134,10 @@ def test_missing_video_folder_is_named(tmp_path):
 
 
 def test_missing_ffmpeg_is_an_error_with_what_to_install(tmp_path, monkeypatch):
-    def gone():
+    def is_gone():
         raise RuntimeError("No ffmpeg exe could be found")
 
-    monkeypatch.setattr(imageio_ffmpeg, "get_ffmpeg_exe", gone)
+    monkeypatch.setattr(imageio_ffmpeg, "get_ffmpeg_exe", is_gone)
     with pytest.raises(ConfigError, match="imageio-ffmpeg"):
         Mp4Writer(tmp_path / "i.mp4", 64, 48, 5)
 
