@@ -141,7 +141,7 @@ def judge(text: str) -> None:
                 check_model(placed.model, atol=1e-3)
 
 
-@pytest.mark.parametrize("text", [URDF, SDF, WORLD])
+@pytest.mark.parametrize("text", [URDF, SDF, WORLD], ids=["urdf", "sdf", "world"])
 def test_fuzz_seeds_load(text: str) -> None:
     if text == WORLD:
         assert len(load_world(text).models) == 3

@@ -296,7 +296,8 @@ def test_names_shared_in_old_files_mean_the_link() -> None:
 
 # -- inertia from shapes -----------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    "shape", [Box((1, 2, 3)), Sphere(1.5), Ellipsoid((1, 2, 0.5)), Cylinder(1, 3), Capsule(0.5, 2), Cone(1, 2)]
+    "shape", [Box((1, 2, 3)), Sphere(1.5), Ellipsoid((1, 2, 0.5)), Cylinder(1, 3), Capsule(0.5, 2), Cone(1, 2)],
+    ids=lambda shape: type(shape).__name__.lower(),
 )
 def test_inertia_of_shapes_agrees_with_sampling(shape: object) -> None:
     """Textbook formulas against a million points thrown into the shape."""

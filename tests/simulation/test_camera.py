@@ -126,7 +126,7 @@ def test_registration_onto_the_same_camera_is_identity():
         assert np.allclose(registered_depth(depth, lens, lens, SE3.identity()), 2.0)
 
 
-@pytest.mark.parametrize("lens", [LENS, BENT])
+@pytest.mark.parametrize("lens", [LENS, BENT], ids=["straight", "distorted"])
 def test_point_cloud_lies_on_the_objects(lens):
     sim, eye = simulate_camera(wall(3.0), ball(2.0, 0.4), sensor=camera(colour=lens, depth=lens))
     reading = eye.read()

@@ -78,9 +78,9 @@ def test_mesh_parts_have_materials_and_make_up_the_whole(tmp_path: Path) -> None
     assert np.allclose(np.unique(corners.round(6), axis=0), np.unique(vertices.round(6), axis=0))
 
 
-@pytest.mark.parametrize(("said", "alpha"), [("1", 1.0), ("0.5", 0.5), ("0", 1.0)])
-def test_invisible_mesh_material_is_ignored(tmp_path: Path, said: str, alpha: float) -> None:
-    red = looks_of(Mesh("thing.dae", write(tmp_path, clear=said)))[1]
+@pytest.mark.parametrize(("opacity", "alpha"), [("1", 1.0), ("0.5", 0.5), ("0", 1.0)])
+def test_fully_transparent_mesh_material_becomes_opaque(tmp_path: Path, opacity: str, alpha: float) -> None:
+    red = looks_of(Mesh("thing.dae", write(tmp_path, clear=opacity)))[1]
     assert red.material is not None
     assert red.material.rgba[3] == alpha
 

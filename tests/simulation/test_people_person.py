@@ -263,7 +263,7 @@ def test_thin_and_hanging_obstacles_block_at_body_height(low: float, high: float
 
 
 @given(st.lists(st.tuples(st.floats(0.0, 2.5), st.floats(1e-4, 1.0)), max_size=8))
-def test_walking_map_holds_all_obstacles_at_body_height(given: list[tuple[float, float]]) -> None:
+def test_cut_heights_meet_all_obstacles_at_body_height(given: list[tuple[float, float]]) -> None:
     spans = np.array([(low, low + thick) for low, thick in given]).reshape(-1, 2)
     heights = cut_heights(spans)
     assert len(heights) <= len(spans) + 3

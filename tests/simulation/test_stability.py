@@ -71,7 +71,7 @@ def test_joints_without_position_mode_are_locked_at_start() -> None:
         assert found.fell() == falls, angle
 
 
-def test_model_without_ground_contact_falls() -> None:
+def test_model_without_collisions_has_no_stability() -> None:
     assert (
         stand(Model("ghost", (Link("l", IDENTITY, Inertial(1.0, IDENTITY, (1.0, 1.0, 1.0, 0.0, 0.0, 0.0))),))) is None
     )

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.simulation_render.scenes import compiled
+from tests.simulation_render.scenes import compile_scene
 
 from roboyard.simulation.render import ambient
 from roboyard.simulation.render.ambient import Openness, bake_openness
@@ -25,7 +25,7 @@ def of(shape: str, scene: RayScene, found: Openness) -> np.ndarray:
 
 
 def test_ambient_occlusion_darkens_corners() -> None:
-    scene = RayScene(compiled(CORNER)[0])
+    scene = RayScene(compile_scene(CORNER)[0])
     found = of("ground", scene, bake_openness(scene))
     assert found.max() == pytest.approx(1.0, abs=0.01)
     assert found.min() < 0.7
@@ -34,13 +34,13 @@ def test_ambient_occlusion_darkens_corners() -> None:
 def test_more_small_faces_than_samples_terminate(monkeypatch: pytest.MonkeyPatch) -> None:
     """Faces that have one cell each need their spots, whatever the spacing."""
     monkeypatch.setattr(ambient, "MOST_SPOTS", 20)
-    scene = RayScene(compiled(CORNER)[0])
+    scene = RayScene(compile_scene(CORNER)[0])
     assert of("ball", scene, bake_openness(scene)).min() < 0.9
 
 
 def test_shapes_with_too_many_faces_have_no_occlusion(monkeypatch: pytest.MonkeyPatch) -> None:
     """The richest go first; the others are as dark as ever."""
-    scene = RayScene(compiled(CORNER)[0])
+    scene = RayScene(compile_scene(CORNER)[0])
     before = bake_openness(scene)
     monkeypatch.setattr(ambient, "MOST_TRIANGLES", 30)
     after = bake_openness(scene)

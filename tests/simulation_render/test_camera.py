@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from roboyard.geometry import SE3
 from roboyard.simulation.render import Camera, ChaseCamera, look_at, overview, sight_through, top_view, world_bounds
 
-from .scenes import BALL_OVER_PLANE, compiled
+from .scenes import BALL_OVER_PLANE, compile_scene
 
 coordinates = st.tuples(*[st.floats(-20, 20)] * 3).map(np.array)
 
@@ -60,7 +60,7 @@ def test_top_view_has_east_right_and_north_up():
 
 
 def test_scene_bounds_exclude_infinite_ground():
-    low, high = world_bounds(*compiled(BALL_OVER_PLANE))
+    low, high = world_bounds(*compile_scene(BALL_OVER_PLANE))
     assert np.allclose(low, [1.5, -1, 0], atol=1e-6)
     assert np.allclose(high, [5.1, 1, 2], atol=1e-6)
 
@@ -82,7 +82,7 @@ def test_chase_camera_turns_along_the_shorter_arc():
 
 
 def test_chase_camera_stays_on_the_robot_side_of_walls():
-    model, data = compiled(
+    model, data = compile_scene(
         "<mujoco><worldbody><geom type='box' size='0.1 5 2' pos='-1 0 2'/>"
         "<body><freejoint/><geom size='0.2'/></body></worldbody></mujoco>"
     )

@@ -22,7 +22,7 @@ from roboyard.simulation.render.shading import (
     shadow_rays,
 )
 
-from .scenes import BALL_OVER_PLANE, MOVING, compiled
+from .scenes import BALL_OVER_PLANE, MOVING, compile_scene
 
 WIDTH, HEIGHT = 160, 90
 
@@ -35,7 +35,7 @@ def directions_of(camera: Camera) -> np.ndarray:
 
 
 def test_ray_depth_of_a_plane_agrees_with_the_formula():
-    model, data = compiled("<mujoco><worldbody><geom type='plane' size='0 0 1'/></worldbody></mujoco>")
+    model, data = compile_scene("<mujoco><worldbody><geom type='plane' size='0 0 1'/></worldbody></mujoco>")
     camera = look_at((0, 0, 2), (3, 0.5, 0))
     with RayRenderer(model, WIDTH, HEIGHT) as renderer:
         _, depth = renderer.rgbd(data, camera)
@@ -47,7 +47,7 @@ def test_ray_depth_of_a_plane_agrees_with_the_formula():
 
 
 def test_ray_depth_agrees_with_mujoco_rays():
-    model, data = compiled(MOVING)
+    model, data = compile_scene(MOVING)
     data.qpos[:3] = 1.0, 0.1, 0.3
     data.qpos[7] = 0.7
     mujoco.mj_forward(model, data)
@@ -67,7 +67,7 @@ def test_ray_depth_agrees_with_mujoco_rays():
 
 
 def test_orthographic_image_has_its_depth_and_scale():
-    model, data = compiled(BALL_OVER_PLANE)
+    model, data = compile_scene(BALL_OVER_PLANE)
     above = Camera(look_at((2, 0, 5), (2, 0, 0)).T_world_camera, span=2.0)
     with RayRenderer(model, 100, 100) as renderer:
         picture, depth = renderer.rgbd(data, above)
@@ -77,7 +77,7 @@ def test_orthographic_image_has_its_depth_and_scale():
 
 
 def test_objects_have_their_colors_and_hidden_groups_none():
-    model, data = compiled(BALL_OVER_PLANE)
+    model, data = compile_scene(BALL_OVER_PLANE)
     with RayRenderer(model, WIDTH, HEIGHT) as renderer:
         picture = renderer.render(data, look_at((0, 0, 0.5), (2, 0, 0.5))).astype(int)
         assert picture[45, 80, 0] > 2 * picture[45, 80, 1]  # the ball
@@ -88,7 +88,7 @@ def test_objects_have_their_colors_and_hidden_groups_none():
 
 
 def test_shadow_is_darker_than_the_ground_beside_it():
-    model, data = compiled(
+    model, data = compile_scene(
         "<mujoco><worldbody><light type='directional' dir='1 0 -1'/><geom type='plane' size='0 0 1'/>"
         "<geom type='sphere' size='0.3' pos='0 0 1'/></worldbody></mujoco>"
     )
@@ -101,7 +101,7 @@ def test_shadow_is_darker_than_the_ground_beside_it():
 
 
 def test_corners_are_darker_than_open_ground():
-    model, data = compiled(
+    model, data = compile_scene(
         "<mujoco><worldbody><light type='directional' dir='0 0 -1' castshadow='false'/>"
         "<geom type='plane' size='5 5 1'/><geom type='box' size='2 0.1 1' pos='0 0.1 1'/></worldbody></mujoco>"
     )
@@ -119,7 +119,7 @@ def test_glass_shows_objects_behind_it():
     )
     seen = []
     for alpha in (0.0, 0.5, 1.0):
-        model, data = compiled(text.format(alpha=alpha))
+        model, data = compile_scene(text.format(alpha=alpha))
         with RayRenderer(model, 32, 18) as renderer:
             seen.append(renderer.render(data, look_at((0, 0, 0), (1, 0, 0)))[9, 16].astype(int))
     assert seen[0][0] > 100
@@ -131,7 +131,7 @@ def test_glass_shows_objects_behind_it():
 
 
 def test_images_repeat_with_any_number_of_threads():
-    model, data = compiled(MOVING)
+    model, data = compile_scene(MOVING)
     camera, pictures = look_at((-1, -0.5, 1.2), (1.5, 0, 0.2)), []
     for threads in (1, 2, 3, 1):
         with RayRenderer(model, WIDTH, HEIGHT, threads=threads) as renderer:
@@ -141,7 +141,7 @@ def test_images_repeat_with_any_number_of_threads():
 
 
 def test_body_is_drawn_at_its_present_pose():
-    model, data = compiled(MOVING)
+    model, data = compile_scene(MOVING)
     camera = Camera(look_at((1, 0, 8), (1, 0, 0)).T_world_camera, span=4.0)
     with RayRenderer(model, 200, 200) as renderer:
         for x, y in ((0.3, 0.2), (1.4, -0.1)):
@@ -155,7 +155,7 @@ def test_body_is_drawn_at_its_present_pose():
 
 
 def test_empty_world_shows_only_sky():
-    model, data = compiled("<mujoco/>")
+    model, data = compile_scene("<mujoco/>")
     with RayRenderer(model, 64, 36) as renderer:
         picture, depth = renderer.rgbd(data, look_at((0, 0, 1), (1, 0, 1.5)))
     assert (depth == 0).all()

@@ -14,7 +14,7 @@ from roboyard.geometry import Lens
 from roboyard.simulation.render import available_backend, look_at, open_renderer
 from roboyard.simulation.render.plain_rays import PlainRayRenderer
 
-from .scenes import MOVING, compiled
+from .scenes import MOVING, compile_scene
 
 ASK = """
 import os
@@ -38,7 +38,9 @@ def test_opengl_can_be_disabled():
 
 
 @pytest.mark.parametrize(
-    "fault", ["raise ImportError('no GL here')", "raise AttributeError('NoneType')", "import os; os.abort()"]
+    "fault",
+    ["raise ImportError('no GL here')", "raise AttributeError('NoneType')", "import os; os.abort()"],
+    ids=["missing", "broken", "aborting"],
 )
 def test_broken_opengl_does_not_end_the_process(tmp_path, fault):
     package = tmp_path / "OpenGL"
@@ -49,19 +51,19 @@ def test_broken_opengl_does_not_end_the_process(tmp_path, fault):
 
 @pytest.mark.parametrize(("width", "height"), [(0, 10), (10, -1), (10, 100_000)])
 def test_invalid_image_sizes_are_refused(width, height):
-    model, _ = compiled(MOVING)
+    model, _ = compile_scene(MOVING)
     with pytest.raises(ConfigError, match="pixels"):
         open_renderer(model, width, height, "rays")
 
 
 def test_unknown_renderer_is_refused_with_valid_names():
-    model, _ = compiled(MOVING)
+    model, _ = compile_scene(MOVING)
     with pytest.raises(ConfigError, match="rays"):
         open_renderer(model, 10, 10, "vulkan")  # type: ignore[arg-type]
 
 
 def test_ray_renderer_is_always_available():
-    model, data = compiled(MOVING)
+    model, data = compile_scene(MOVING)
     with open_renderer(model, 32, 18, "rays") as renderer:
         assert renderer.backend == "rays"
         assert renderer.render(data, look_at((-1, 0, 1), (1, 0, 0))).shape == (18, 32, 3)
@@ -76,17 +78,19 @@ def gl():
 def test_missing_opengl_is_an_error_with_what_to_install():
     if available_backend() == "gl":
         pytest.skip("OpenGL works here")
-    model, _ = compiled(MOVING)
+    model, _ = compile_scene(MOVING)
     with pytest.raises(ConfigError, match="libegl1"):
         open_renderer(model, 10, 10, "gl")
 
 
 @pytest.mark.usefixtures("gl")
 @pytest.mark.parametrize(
-    ("eye", "target"), [((-1, -0.5, 1.2), (1.5, 0, 0.2)), ((1, 0, 5), (1, 0, 0)), ((-1, 3, 0.4), (0, 0, 0.3))]
+    ("eye", "target"),
+    [((-1, -0.5, 1.2), (1.5, 0, 0.2)), ((1, 0, 5), (1, 0, 0)), ((-1, 3, 0.4), (0, 0, 0.3))],
+    ids=["oblique", "from_above", "from_the_side"],
 )
 def test_renderers_give_the_same_image(eye, target):
-    model, data = compiled(MOVING)
+    model, data = compile_scene(MOVING)
     silhouettes, depths = [], []
     for backend in ("gl", "rays"):
         with open_renderer(model, 320, 180, backend) as renderer:
@@ -108,7 +112,7 @@ def test_renderers_give_the_same_image(eye, target):
 @pytest.mark.usefixtures("gl")
 def test_depth_and_geom_images_agree_with_rays():
     glass = '<geom name="pane" type="box" size="0.01 2 1" pos="0.6 0 0.5" rgba="0.6 0.8 0.9 0.3"/></worldbody>'
-    model, data = compiled(MOVING.replace("</worldbody>", glass))
+    model, data = compile_scene(MOVING.replace("</worldbody>", glass))
     camera = look_at((-1, -0.5, 1.2), (1.5, 0, 0.2), fov_y=0.9)
     with open_renderer(model, 320, 180, "gl") as renderer:
         colour, depth = renderer.rgbd(data, camera)
@@ -137,7 +141,7 @@ def test_opengl_keeps_the_order_of_brightness_in_any_sun(sun):
         f"<geom type='box' size='0.5 0.5 0.1' pos='{i} 0 0' rgba='{v} {v} {v} 1'/>"
         for i, v in enumerate((0.8, 0.6, 0.3))
     )
-    model, data = compiled(f"<mujoco>{head}<worldbody>{lamp}{tiles}</worldbody></mujoco>")
+    model, data = compile_scene(f"<mujoco>{head}<worldbody>{lamp}{tiles}</worldbody></mujoco>")
     with open_renderer(model, 90, 30, "gl") as renderer:
         seen = renderer.render(data, look_at((1, 0, 4), (1, 0, 0), up=(0, 1, 0)))[15, [36, 45, 54], 0]
     assert 255 > seen[0] > seen[1] > seen[2] > 40
@@ -146,7 +150,7 @@ def test_opengl_keeps_the_order_of_brightness_in_any_sun(sun):
 
 @pytest.mark.usefixtures("gl")
 def test_opengl_renderer_is_bound_to_its_thread():
-    model, data = compiled(MOVING)
+    model, data = compile_scene(MOVING)
     renderer, caught = open_renderer(model, 32, 18, "gl"), []
 
     def elsewhere():

@@ -54,6 +54,7 @@ def test_round_shapes_have_nearly_their_volume_and_never_more(radius, half):
 @pytest.mark.parametrize(
     "shape",
     [tri.box(np.array([0.1, 0.2, 0.3])), tri.cylinder(0.3, 0.2), tri.capsule(0.1, 0.4), tri.ellipsoid(np.full(3, 0.5))],
+    ids=["box", "cylinder", "capsule", "ellipsoid"],
 )
 def test_solids_are_closed_with_outward_normals(shape):
     assert edges_are_shared_in_pairs(shape)

@@ -147,7 +147,7 @@ def test_unwritable_video_file_is_an_error_with_its_name(tmp_path):
     writer = Mp4Writer(tmp_path / "folder.mp4", 64, 48, 5)
 
     def fill():
-        for _ in range(200):
+        for _ in range(6000):
             writer.add(np.zeros((48, 64, 3), np.uint8))
             time.sleep(0.01)
 
@@ -182,7 +182,7 @@ def test_interrupted_video_can_be_played(tmp_path, end):
         process.stdout.readline()
         os.killpg(process.pid, end)  # as a terminal does with Ctrl-C: the whole group
         process.wait()
-    for _ in range(100):  # ffmpeg completes the file by itself
+    for _ in range(1200):  # ffmpeg completes the file by itself
         try:
             frames = film_of(path, 64, 48)
             break
