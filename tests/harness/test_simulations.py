@@ -15,7 +15,8 @@ from roboyard.description.sensors import EncoderSpec, Noise, Sensor
 from roboyard.geometry import SE3
 from roboyard.hardware import JointCommand
 from roboyard.simulation import Simulation
-from roboyard.simulation.faults import JointFault, SensorFault
+from roboyard.simulation.faults import GroundFault, JointFault, PowerFault, SensorFault
+from roboyard.simulation.surface_tables import Patch
 
 
 def noisy_rover() -> Simulation:
@@ -34,8 +35,8 @@ def trajectory(simulation: Simulation) -> list[bytes]:
     """Everything that can be read of a drive into the crate, as bytes."""
     hardware, rows = simulation.hardware("rover"), []
     hardware.write(JointCommand("velocity", hardware.joint_names, np.array([6.0, 4.0, 6.0, 4.0])))
-    for _ in range(60):
-        simulation.step(5)
+    for _ in range(40):
+        simulation.step(7)
         readings = hardware.read()
         rows += [simulation.data.qpos.tobytes(), simulation.data.qvel.tobytes(), readings.effort.tobytes()]
         rows += [readings.position.tobytes(), readings.velocity.tobytes()]
@@ -52,7 +53,11 @@ def disturb(simulation: Simulation, kind: str, steps: int) -> None:
         hardware.write(JointCommand("velocity", hardware.joint_names[:2], np.array([5.0, -5.0])))
     elif kind == "faults":
         simulation.faults.begin("wheel", JointFault("rover", hardware.joint_names[0], "blocked"))
+        simulation.faults.begin("weak", JointFault("rover", hardware.joint_names[1], "weak", 0.3))
         simulation.faults.begin("late", SensorFault("rover", "imu", "delayed", 0.05))
+        simulation.faults.begin("ice", GroundFault(Patch(0.0, 0.0, 0.0, 2.0, 2.0, 0.1)))
+    elif kind == "power":
+        simulation.faults.begin("battery", PowerFault("rover"))
     elif kind == "throw":
         simulation.data.qvel[:] = 0.3
     for _ in range(steps):
@@ -63,10 +68,10 @@ def disturb(simulation: Simulation, kind: str, steps: int) -> None:
 
 @pytest.mark.parametrize("make", [rover_in_room, noisy_rover])
 @given(
-    kinds=st.lists(st.sampled_from(["drive", "turn", "faults", "throw", "rest"]), max_size=2, unique=True),
+    kinds=st.lists(st.sampled_from(["drive", "turn", "faults", "power", "throw", "rest"]), max_size=2, unique=True),
     steps=st.integers(1, 30),
 )
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=6, deadline=None)
 def test_shared_simulation_moves_as_a_fresh_one(make: Callable[[], Simulation], kinds: list[str], steps: int) -> None:
     simulation = shared_simulation(make)
     for kind in kinds:

@@ -17,6 +17,7 @@ from tests.harness.models import (
     rover_model,
     static_box,
 )
+from tests.harness.simulations import shared_simulation
 
 from roboyard.description.sensors import EncoderSpec, Sensor
 from roboyard.errors import InputError, UnknownNameError
@@ -29,13 +30,19 @@ G = 9.8
 ENCODER = Sensor("encoder", "encoder", "base_link", IDENTITY, 50.0, "joint_states", "base_link", EncoderSpec())
 
 
-def driving(speed: float = 5.0) -> Simulation:
+def driving_rover(speed: float = 5.0) -> Simulation:
+    """A rover a second after its wheels were commanded [rad/s]."""
     sim = Simulation(make_world(ground_plane()), seed=3)
     sim.add(rover_model(sensors=(imu_sensor(), ENCODER)), "rover", make_pose(z=0.132))
     hardware = sim.hardware("rover")
     hardware.write(JointCommand("velocity", hardware.joint_names, np.full(4, speed)))
     sim.step(500)
     return sim
+
+
+def standing_rover() -> Simulation:
+    """The same with wheels that are held."""
+    return driving_rover(0.0)
 
 
 @pytest.mark.parametrize(("mu", "yaw"), [(0.15, 0.3), (0.4, 0.0)])
@@ -102,7 +109,7 @@ def test_object_on_belt_reaches_its_speed_after_v_over_mu_g(yaw: float) -> None:
 
 
 def test_blocked_wheel_holds_its_angle_until_the_fault_ends() -> None:
-    sim = driving()
+    sim = shared_simulation(driving_rover)
     before = sim.hardware("rover").read().position[0]
     sim.faults.begin("stone", JointFault("rover", sim.hardware("rover").joint_names[0], "blocked"))
     sim.step(25)
@@ -118,7 +125,7 @@ def test_blocked_wheel_holds_its_angle_until_the_fault_ends() -> None:
 
 
 def test_weak_motor_gives_its_fraction_of_the_effort() -> None:
-    sim = driving(0.0)
+    sim = shared_simulation(standing_rover)
     joints = sim.hardware("rover").joint_names
     sim.faults.begin("weak", JointFault("rover", joints[1], "weak", 0.2))
     sim.hardware("rover").write(JointCommand("velocity", joints, np.full(4, 1000.0)))
@@ -129,7 +136,7 @@ def test_weak_motor_gives_its_fraction_of_the_effort() -> None:
 
 
 def test_rover_without_power_rolls_out_and_publishes_nothing() -> None:
-    sim = driving()
+    sim = shared_simulation(driving_rover)
     sim.faults.begin("battery", PowerFault("rover"))
     speed = sim.truth("rover").linear_velocity[0]
     sim.step(50)
@@ -145,7 +152,7 @@ def test_rover_without_power_rolls_out_and_publishes_nothing() -> None:
 
 
 def test_stuck_sensor_repeats_values_with_new_stamps() -> None:
-    sim = driving()
+    sim = shared_simulation(driving_rover)
     unit = sim.sensors("rover")[0]
     held = unit.read()
     sim.faults.begin("ice", SensorFault("rover", "imu", "stuck"))
@@ -156,7 +163,7 @@ def test_stuck_sensor_repeats_values_with_new_stamps() -> None:
 
 
 def test_delayed_sensor_gives_values_of_its_stamp() -> None:
-    sim = driving()
+    sim = shared_simulation(driving_rover)
     unit = sim.sensors("rover")[0]
     sim.faults.begin("queue", SensorFault("rover", "imu", "delayed", 0.02))
     past = {}
@@ -171,7 +178,7 @@ def test_delayed_sensor_gives_values_of_its_stamp() -> None:
 
 
 def test_noise_fault_has_the_requested_deviation() -> None:
-    sim = driving(0.0)
+    sim = shared_simulation(standing_rover)
     unit = sim.sensors("rover")[0]
     sim.faults.begin("noise", SensorFault("rover", "imu", "noisy", 0.5))
     errors = []
@@ -215,21 +222,21 @@ def observe(sim: Simulation) -> list[bytes]:
 
 
 def test_state_saved_during_faults_continues_bit_for_bit() -> None:
-    sim = driving()
+    sim = shared_simulation(driving_rover)
     begin_all(sim)
     for _ in range(3):
         sim.step(5)
         sim.faults.sensed(sim.sensors("rover")[0])
     saved = pickle.loads(pickle.dumps(sim.save()))
     first = observe(sim)
-    again = driving(-2.0)  # anything else
+    again = driving_rover(-2.0)  # anything else
     again.load(saved)
     assert observe(again) == first
     assert again.faults.active.keys() == sim.faults.active.keys()
 
 
 def test_ended_faults_leave_no_trace_when_models_are_added() -> None:
-    sim = driving()
+    sim = driving_rover()
     sound = {name: getattr(sim.model, name).copy() for name in ("jnt_range", "jnt_limited", "actuator_forcerange")}
     floats = sim.servos.floats[:, 5].copy()
     begin_all(sim)
@@ -247,7 +254,7 @@ def test_ended_faults_leave_no_trace_when_models_are_added() -> None:
 
 
 def test_invalid_faults_are_refused_with_the_choices() -> None:
-    sim = driving()
+    sim = shared_simulation(driving_rover)
     for fault, error, text in (
         (SensorFault("rovre", "imu", "silent"), UnknownNameError, "rovre"),
         (SensorFault("rover", "nose", "silent"), UnknownNameError, "no sensor 'nose'"),
@@ -271,15 +278,15 @@ DELAYS = (0.0137, 0.033, 0.25)
 @pytest.mark.parametrize("delay", DELAYS)
 def test_delayed_encoder_repeats_its_earlier_counts(delay: float) -> None:
     """Whatever the times are at which somebody looks: beside it, a twin that is looked at in every step."""
-    sim, twin = driving(), driving()
+    sim, twin = shared_simulation(driving_rover), driving_rover()
     sim.faults.begin("queue", SensorFault("rover", sim.sensors("rover")[1].sensor.name, "delayed", delay))
     step = sim.timestep_ns
-    told = {}
+    earlier = {}
     for _ in range(300):
-        told[twin.time_ns] = twin.hardware("rover").read().position
+        earlier[twin.time_ns] = twin.hardware("rover").read().position
         twin.step(1)
     for steps in (11, 7, 140, 3, 60):
         sim.step(steps)
         then = (sim.time_ns - round(delay * 1e9)) // step * step
-        if then in told:
-            assert np.array_equal(sim.hardware("rover").read().position, told[then])
+        if then in earlier:
+            assert np.array_equal(sim.hardware("rover").read().position, earlier[then])

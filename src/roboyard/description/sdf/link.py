@@ -152,8 +152,11 @@ def _automatic(reading: Reading, node: Node, link: str, collisions: list[tuple[C
         reading.note(node, f"link '{link}': no inertia can be computed from its collisions; 1 kg, 1 kg m² taken")
         return Inertial(1.0, SE3.identity(), _UNIT)
     if not is_finite(found):
-        what = f"link '{link}': mass or inertia of its collision shapes is too large for floating-point numbers"
-        raise fault(what, node, "smaller shapes or densities, nearer to the link's frame")
+        raise fault(
+            f"link '{link}': mass or inertia of its collision shapes is too large for floating-point numbers",
+            node,
+            "smaller shapes or densities, nearer to the link's frame",
+        )
     mass, com, inertia = found
     scale = number_of(node, "mass", mass, low=0.0, above=True) / mass
     inertia = inertia * scale
