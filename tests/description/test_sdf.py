@@ -296,7 +296,8 @@ def test_names_shared_in_old_files_mean_the_link() -> None:
 
 # -- inertia from shapes -----------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    "shape", [Box((1, 2, 3)), Sphere(1.5), Ellipsoid((1, 2, 0.5)), Cylinder(1, 3), Capsule(0.5, 2), Cone(1, 2)],
+    "shape",
+    [Box((1, 2, 3)), Sphere(1.5), Ellipsoid((1, 2, 0.5)), Cylinder(1, 3), Capsule(0.5, 2), Cone(1, 2)],
     ids=lambda shape: type(shape).__name__.lower(),
 )
 def test_inertia_of_shapes_agrees_with_sampling(shape: object) -> None:
@@ -365,6 +366,16 @@ def test_automatic_inertia_of_impossible_masses_is_refused(tag: str, value: str)
         f'<link name="a"><inertial auto="true"><{tag}>{value}</{tag}></inertial>{collision}</link>', version="1.11"
     )
     with pytest.raises(DescriptionError, match=r"too large for|at most 1e\+15|a finite number|a number above 0"):
+        load_model(text)
+
+
+@pytest.mark.filterwarnings("error")
+def test_automatic_inertia_of_too_small_shapes_is_refused() -> None:
+    collision = f'<collision name="c"><geometry>{SIZED_SHAPES["box"].format("1e-320")}</geometry></collision>'
+    text = sdf_model(
+        f'<link name="a"><inertial auto="true"><mass>1</mass></inertial>{collision}</link>', version="1.11"
+    )
+    with pytest.raises(DescriptionError, match=r"link 'a': its .* too small for a mass of 1 kg \(larger shapes\)$"):
         load_model(text)
 
 

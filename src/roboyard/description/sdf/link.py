@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -158,7 +159,12 @@ def _automatic(reading: Reading, node: Node, link: str, collisions: list[tuple[C
             "smaller shapes or densities, nearer to the link's frame",
         )
     mass, com, inertia = found
-    scale = number_of(node, "mass", mass, low=0.0, above=True) / mass
+    total = number_of(node, "mass", mass, low=0.0, above=True)
+    scale = total / mass
+    if not math.isfinite(scale):
+        raise fault(
+            f"link '{link}': its collision shapes are too small for a mass of {total:g} kg", node, "larger shapes"
+        )
     inertia = inertia * scale
     moments = (inertia[0, 0], inertia[1, 1], inertia[2, 2], inertia[0, 1], inertia[0, 2], inertia[1, 2])
     ixx, iyy, izz, ixy, ixz, iyz = (float(value) for value in moments)
