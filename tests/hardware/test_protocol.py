@@ -31,7 +31,7 @@ def read(data: bytes) -> list[Packet | None]:
 
 
 @given(packets=st.lists(PACKETS, max_size=5), cuts=st.lists(st.integers(0, 1300), max_size=6))
-def test_packets_read_back_however_they_come(packets: list[Packet], cuts: list[int]) -> None:
+def test_packets_are_read_back_however_they_are_cut(packets: list[Packet], cuts: list[int]) -> None:
     data = b"".join(map(encode, packets))
     reader, found = PacketReader(), []
     ends = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
@@ -42,14 +42,14 @@ def test_packets_read_back_however_they_come(packets: list[Packet], cuts: list[i
 
 
 @given(noise=st.binary(max_size=40).filter(lambda data: b"\xff" not in data), packet=PACKETS)
-def test_noise_before_a_packet_is_left_out(noise: bytes, packet: Packet) -> None:
+def test_noise_before_a_packet_is_dropped(noise: bytes, packet: Packet) -> None:
     reader = PacketReader()
     assert list(reader.feed(noise + encode(packet))) == [packet]
     assert reader.lost == len(noise)
 
 
 @given(data=st.binary(max_size=400))
-def test_any_bytes_end_and_what_follows_silence_is_read(data: bytes) -> None:
+def test_reader_recovers_from_arbitrary_bytes_after_silence(data: bytes) -> None:
     reader = PacketReader()
     list(reader.feed(data))
     reader.forget()
@@ -57,7 +57,7 @@ def test_any_bytes_end_and_what_follows_silence_is_read(data: bytes) -> None:
 
 
 @given(packet=PACKETS, place=st.integers(2, 255), flip=st.integers(1, 255))
-def test_one_wrong_byte_never_gives_the_packet(packet: Packet, place: int, flip: int) -> None:
+def test_packet_with_one_wrong_byte_is_never_accepted(packet: Packet, place: int, flip: int) -> None:
     data = bytearray(encode(packet))
     place = min(place, len(data) - 1)
     data[place] ^= flip
@@ -79,7 +79,7 @@ class Wire:
 
 
 @given(servo=st.integers(0, 253), address=st.integers(0, 49), data=st.binary(min_size=1, max_size=20))
-def test_packets_are_the_makers(servo: int, address: int, data: bytes) -> None:
+def test_packets_equal_those_of_dynamixel_sdk(servo: int, address: int, data: bytes) -> None:
     port, wire, sdk = PortHandler("none"), Wire(), Protocol1PacketHandler()
     port.ser = wire
     sdk.writeTxOnly(port, servo, address, len(data), list(data))
@@ -94,7 +94,7 @@ def test_packets_are_the_makers(servo: int, address: int, data: bytes) -> None:
     assert read(wire.sent)[0] == Packet(BROADCAST, SYNC_WRITE, bytes([address, len(data), *flat]))
 
 
-def test_what_is_no_packet_is_refused() -> None:
+def test_invalid_packets_are_refused() -> None:
     for packet in (Packet(255, PING), Packet(1, 256), Packet(1, WRITE, bytes(251))):
         with pytest.raises(InputError, match="ids 0 to 254, at most 250"):
             encode(packet)

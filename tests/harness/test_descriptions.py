@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from tests.harness.descriptions import UrdfJoint, mjcf, sdf_model, sdf_world, urdf_chain
+from tests.harness.descriptions import (
+    ARM_URDF,
+    UrdfJoint,
+    check_model,
+    compute_link_poses,
+    mjcf,
+    sdf_model,
+    sdf_world,
+    urdf_chain,
+)
 
 from roboyard.description import load_model, load_world
+from roboyard.geometry import SE3
 
 
 def test_urdf_chain_reads_back() -> None:
@@ -31,3 +43,28 @@ def test_sdf_and_mjcf_documents_read_back() -> None:
     assert world.name == "yard"
     model = load_model(mjcf('<body name="a"><geom type="sphere" size="0.1"/></body>', name="ball"))
     assert "a" in {link.name for link in model.links}
+
+
+def test_link_poses_of_the_sample_arm_are_those_done_by_hand() -> None:
+    model = load_model(ARM_URDF)
+    elbow = SE3.from_xyz_rpy((0.0, 0.0, 0.5), (0.1, 0.2, 0.3)) @ SE3.exp([0.0, 0.0, 0.0, 0.0, 0.7, 0.0])
+    lower = elbow @ SE3.from_xyz_rpy((0.4, 0.0, 0.0), (0.0, 0.0, 1.0)) @ SE3.exp([0.0, 0.0, 0.0, 0.0, 0.0, -0.4])
+    poses = compute_link_poses(model, {"shoulder": 0.7, "elbow": -0.4})
+    assert poses["lower"].almost_equal(lower, 1e-12)
+
+
+def test_check_model_finds_what_readers_must_not_give() -> None:
+    model = load_model(ARM_URDF)
+    check_model(model)
+    base, upper, lower = model.links
+    moved = replace(upper, T_model_link=upper.T_model_link @ SE3.from_xyz_rpy((0.0, 0.0, 1e-6), (0.0, 0.0, 0.0)))
+    assert lower.inertial is not None
+    impossible = replace(lower, inertial=replace(lower.inertial, inertia=(1.0, 1.0, 2.1, 0.0, 0.0, 0.0)))
+    for broken in (
+        replace(model, links=(base, moved, lower)),
+        replace(model, links=(base, upper, impossible)),
+        replace(model, links=(base, upper, lower, lower)),
+        replace(model, joints=(*model.joints, model.joints[0])),
+    ):
+        with pytest.raises(AssertionError):
+            check_model(broken)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.harness.bus import BusHarness, twist
-from tests.simulation.builders import static_box
+from tests.harness.models import static_box
 
 import roboyard as ry
 from roboyard.control import STANDSTILL, PlanarTwist

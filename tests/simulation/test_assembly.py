@@ -5,7 +5,17 @@ from dataclasses import replace
 import mujoco
 import numpy as np
 import pytest
-from tests.simulation.builders import I, at, box_inertia, free_box, ground, room, rover, static_box, world
+from tests.harness.models import (
+    IDENTITY,
+    box_inertia,
+    free_box,
+    ground_plane,
+    make_pose,
+    make_world,
+    room_walls,
+    rover_model,
+    static_box,
+)
 
 from roboyard.description.model import (
     Axis,
@@ -35,18 +45,18 @@ def own_mass(sim: Simulation, name: str) -> float:
     return float(sum(sim.model.body_mass[body] for body in sim.placement(name).bodies))
 
 
-def test_masses_are_those_of_the_description() -> None:
-    sim = Simulation(world(ground(), *room()))
-    sim.add(rover(), "rover")
-    assert own_mass(sim, "rover") == pytest.approx(rover().mass, rel=1e-12)
-    assert sim.model.body_mass.sum() == pytest.approx(rover().mass, rel=1e-12)
+def test_compiled_masses_are_those_of_the_description() -> None:
+    sim = Simulation(make_world(ground_plane(), *room_walls()))
+    sim.add(rover_model(), "rover")
+    assert own_mass(sim, "rover") == pytest.approx(rover_model().mass, rel=1e-12)
+    assert sim.model.body_mass.sum() == pytest.approx(rover_model().mass, rel=1e-12)
 
 
-def test_inertia_in_any_frame_keeps_its_principal_values_and_axes() -> None:
-    turned = at(0.1, -0.2, 0.3, 0.4, -0.5, 0.6)
+def test_inertia_in_any_frame_keeps_principal_moments_and_axes() -> None:
+    turned = make_pose(0.1, -0.2, 0.3, 0.4, -0.5, 0.6)
     inertia = (0.05, 0.06, 0.07, 0.004, -0.003, 0.002)
-    model = Model("m", (Link("l", I, Inertial(2.0, turned, inertia)),))
-    sim = Simulation(world())
+    model = Model("m", (Link("l", IDENTITY, Inertial(2.0, turned, inertia)),))
+    sim = Simulation(make_world())
     sim.add(model, "m")
     body = sim.placement("m").bodies[0]
     ixx, iyy, izz, ixy, ixz, iyz = inertia
@@ -58,31 +68,31 @@ def test_inertia_in_any_frame_keeps_its_principal_values_and_axes() -> None:
 
 
 def massless_chain(leaf_mass: float | None) -> Model:
-    inertial = Inertial(leaf_mass, I, box_inertia(leaf_mass, (0.1, 0.1, 0.1))) if leaf_mass else None
+    inertial = Inertial(leaf_mass, IDENTITY, box_inertia(leaf_mass, (0.1, 0.1, 0.1))) if leaf_mass else None
     return Model(
         "m",
         (
-            Link("base", I, Inertial(1.0, I, box_inertia(1.0, (0.2, 0.2, 0.2)))),
-            Link("cross", at(x=0.2)),
-            Link("tip", at(x=0.2), inertial),
+            Link("base", IDENTITY, Inertial(1.0, IDENTITY, box_inertia(1.0, (0.2, 0.2, 0.2)))),
+            Link("cross", make_pose(x=0.2)),
+            Link("tip", make_pose(x=0.2), inertial),
         ),
         (
-            Joint("one", "revolute", "base", "cross", at(x=0.2), I, (Axis((0, 1, 0)),)),
-            Joint("two", "revolute", "cross", "tip", I, I, (Axis((0, 0, 1)),)),
+            Joint("one", "revolute", "base", "cross", make_pose(x=0.2), IDENTITY, (Axis((0, 1, 0)),)),
+            Joint("two", "revolute", "cross", "tip", IDENTITY, IDENTITY, (Axis((0, 0, 1)),)),
         ),
     )
 
 
-def test_a_massless_link_between_joints_borrows_and_the_total_stays() -> None:
-    sim = Simulation(world())
+def test_massless_link_between_joints_borrows_mass_from_neighbors() -> None:
+    sim = Simulation(make_world())
     sim.add(massless_chain(0.5), "m")
     assert own_mass(sim, "m") == pytest.approx(1.5, rel=1e-12)
     assert sim.hardware("m").joint_names == ("one", "two")
     sim.step(100)
 
 
-def test_massless_links_at_the_end_are_held_and_it_is_said() -> None:
-    sim = Simulation(world())
+def test_massless_end_links_are_fixed_with_a_finding() -> None:
+    sim = Simulation(make_world())
     sim.add(massless_chain(None), "m")
     assert own_mass(sim, "m") == pytest.approx(1.0, rel=1e-12)
     assert sim.hardware("m").joint_names == ()
@@ -90,28 +100,30 @@ def test_massless_links_at_the_end_are_held_and_it_is_said() -> None:
     assert any("tip" in note for note in sim.notes)
 
 
-def test_links_keep_their_names_and_poses() -> None:
-    sim = Simulation(world(ground()))
-    T = at(1, 2, 3, 0.1, 0.2, 0.3)
-    sim.add(rover(), "rover", T)
-    for link in rover().links:
+def test_compiled_links_keep_names_and_poses() -> None:
+    sim = Simulation(make_world(ground_plane()))
+    T = make_pose(1, 2, 3, 0.1, 0.2, 0.3)
+    sim.add(rover_model(), "rover", T)
+    for link in rover_model().links:
         body = sim.model.body(f"rover::{link.name}").id
         expected = T @ link.T_model_link
         np.testing.assert_allclose(sim.data.xpos[body], expected.translation, atol=1e-9)
     assert sim.truth("rover").T_world_base.almost_equal(T, 1e-9)
 
 
-def test_static_models_share_bodies_a_cell_but_keep_their_names() -> None:
-    boxes = [static_box(f"box{i}", (0.2, 0.2, 0.2), at(0.5 * i, 0, 0.1)) for i in range(40)]
-    sim = Simulation(world(ground(), *boxes))
+def test_static_models_share_bodies_per_cell_and_keep_names() -> None:
+    boxes = [static_box(f"box{i}", (0.2, 0.2, 0.2), make_pose(0.5 * i, 0, 0.1)) for i in range(40)]
+    sim = Simulation(make_world(ground_plane(), *boxes))
     assert sim.model.nbody < 15
     assert sim.watch.geom_name(sim.model.geom("box7::link::box").id) == "box7::link::box"
     assert sim.truth("box7").T_world_base.x == pytest.approx(3.5)
 
 
-def test_shapes_seen_and_touched_are_in_their_groups() -> None:
-    only_seen = Model("sign", (replace(static_box("s", (1, 1, 1), I).model.links[0], collisions=()),), static=True)
-    sim = Simulation(world(static_box("wall", (1, 1, 1), I), Placed("sign", only_seen, I)))
+def test_visual_and_collision_geoms_are_in_their_groups() -> None:
+    only_seen = Model(
+        "sign", (replace(static_box("s", (1, 1, 1), IDENTITY).model.links[0], collisions=()),), static=True
+    )
+    sim = Simulation(make_world(static_box("wall", (1, 1, 1), IDENTITY), Placed("sign", only_seen, IDENTITY)))
     assert sim.model.ngeom == 2  # physics leaves out what is only drawn
     model = sim.scene().model
     assert model.geom("wall::link::box").group == COLLISION
@@ -120,34 +132,34 @@ def test_shapes_seen_and_touched_are_in_their_groups() -> None:
     assert model.geom("sign::link::visual v").conaffinity == 0
 
 
-def test_the_slippery_surface_decides() -> None:
+def test_contact_friction_is_that_of_the_slicker_surface() -> None:
     slippery, rough = (contact_of(Surface(friction=mu), 0.005) for mu in (0.1, 0.9))
     assert slippery.priority > rough.priority
     assert contact_of(Surface(friction=0.0), 0.005).dimensions == 1
     assert contact_of(Surface(friction=1e5), 0.005).friction[0] == MAX_FRICTION
 
 
-def test_links_of_one_model_do_not_collide_unless_asked() -> None:
+def test_links_of_one_model_collide_only_with_self_collide() -> None:
     def two(collide: bool) -> Model:
-        shape = (Collision("c", Box((0.4, 0.4, 0.4)), I),)
-        inertial = Inertial(1.0, I, box_inertia(1.0, (0.4, 0.4, 0.4)))
+        shape = (Collision("c", Box((0.4, 0.4, 0.4)), IDENTITY),)
+        inertial = Inertial(1.0, IDENTITY, box_inertia(1.0, (0.4, 0.4, 0.4)))
         links = tuple(
             Link(name, T, inertial, shape, self_collide=collide)
-            for name, T in (("a", I), ("b", at(x=0.1)), ("c", at(x=0.2)))
+            for name, T in (("a", IDENTITY), ("b", make_pose(x=0.1)), ("c", make_pose(x=0.2)))
         )
         joints = (
-            Joint("ab", "revolute", "a", "b", at(x=0.1), I, (Axis((0, 0, 1)),)),
-            Joint("bc", "revolute", "b", "c", at(x=0.1), I, (Axis((0, 0, 1)),)),
+            Joint("ab", "revolute", "a", "b", make_pose(x=0.1), IDENTITY, (Axis((0, 0, 1)),)),
+            Joint("bc", "revolute", "b", "c", make_pose(x=0.1), IDENTITY, (Axis((0, 0, 1)),)),
         )
         return Model("m", links, joints)
 
     for collide in (False, True):
-        sim = Simulation(world(gravity=0.0))
+        sim = Simulation(make_world(gravity=0.0))
         sim.add(two(collide), "m")
         assert (sim.data.ncon > 0) is collide  # a and c; neighbours never
 
 
-def test_joint_types_give_their_degrees_of_freedom() -> None:
+def test_joint_types_have_their_degrees_of_freedom() -> None:
     expected = {
         "fixed": 0,
         "revolute": 1,
@@ -160,26 +172,35 @@ def test_joint_types_give_their_degrees_of_freedom() -> None:
         "screw": 2,
         "floating": 6,
     }
-    inertial = Inertial(1.0, I, (0.1, 0.1, 0.1, 0, 0, 0))
+    inertial = Inertial(1.0, IDENTITY, (0.1, 0.1, 0.1, 0, 0, 0))
     for kind, freedom in expected.items():
         axes = (Axis((0, 0, 1)), Axis((0, 1, 0)))[: 2 if kind in ("universal", "revolute2") else 1]
-        links = (Link("a", I, inertial), Link("b", at(x=0.3), inertial))
-        joint = Joint("j", kind, "a", "b", at(x=0.3), I, axes, thread_pitch=0.1)  # type: ignore[arg-type]
-        sim = Simulation(world())
+        links = (Link("a", IDENTITY, inertial), Link("b", make_pose(x=0.3), inertial))
+        joint = Joint("j", kind, "a", "b", make_pose(x=0.3), IDENTITY, axes, thread_pitch=0.1)  # type: ignore[arg-type]
+        sim = Simulation(make_world())
         sim.add(Model("m", links, (joint,)), "m")
         assert sim.model.nv == 6 + freedom, kind
         sim.step(5)
 
 
-def test_limits_and_mimics_hold() -> None:
-    inertial = Inertial(1.0, at(x=0.2), (0.01, 0.01, 0.01, 0, 0, 0))
-    links = (Link("a", at(x=0.1), inertial), Link("b", at(x=0.1, y=1.0), inertial))
+def test_joint_limits_and_mimics_hold() -> None:
+    inertial = Inertial(1.0, make_pose(x=0.2), (0.01, 0.01, 0.01, 0, 0, 0))
+    links = (Link("a", make_pose(x=0.1), inertial), Link("b", make_pose(x=0.1, y=1.0), inertial))
     joints = (
-        Joint("leader", "revolute", "world", "a", I, I, (Axis((0, 1, 0), Limits(-0.5, 0.5)),)),
-        Joint("follower", "revolute", "world", "b", at(y=1.0), I, (Axis((0, 1, 0)),), Mimic("leader", -1.0, 0.1)),
+        Joint("leader", "revolute", "world", "a", IDENTITY, IDENTITY, (Axis((0, 1, 0), Limits(-0.5, 0.5)),)),
+        Joint(
+            "follower",
+            "revolute",
+            "world",
+            "b",
+            make_pose(y=1.0),
+            IDENTITY,
+            (Axis((0, 1, 0)),),
+            Mimic("leader", -1.0, 0.1),
+        ),
     )
-    sim = Simulation(world())
-    sim.add(Model("m", links, joints), "m", at(z=1.0))
+    sim = Simulation(make_world())
+    sim.add(Model("m", links, joints), "m", make_pose(z=1.0))
     sim.step(2000)
     leader, follower = sim.hardware("m").read().position
     assert abs(leader) < 0.52
@@ -188,44 +209,48 @@ def test_limits_and_mimics_hold() -> None:
 
 def test_every_shape_compiles() -> None:
     shapes = (Box((1, 2, 3)), Cylinder(0.1, 0.2), Cone(0.2, 0.5), Ellipsoid((0.1, 0.2, 0.3)), Plane((0, 1, 1)))
-    link = Link("l", I, collisions=tuple(Collision(str(i), shape, at(x=3.0 * i)) for i, shape in enumerate(shapes)))
-    sim = Simulation(world(Placed("m", Model("m", (link,), static=True), I)))
+    link = Link(
+        "l",
+        IDENTITY,
+        collisions=tuple(Collision(str(i), shape, make_pose(x=3.0 * i)) for i, shape in enumerate(shapes)),
+    )
+    sim = Simulation(make_world(Placed("m", Model("m", (link,), static=True), IDENTITY)))
     assert sim.model.ngeom == len(shapes)
 
 
-def test_a_missing_mesh_becomes_a_marked_box_and_a_note() -> None:
-    link = Link("l", I, collisions=(Collision("c", Mesh("model://lost/mesh.dae", None), I),))
-    sim = Simulation(world(Placed("m", Model("m", (link,), static=True), I)))
+def test_missing_mesh_becomes_a_marked_box_with_a_finding() -> None:
+    link = Link("l", IDENTITY, collisions=(Collision("c", Mesh("model://lost/mesh.dae", None), IDENTITY),))
+    sim = Simulation(make_world(Placed("m", Model("m", (link,), static=True), IDENTITY)))
     assert any("model://lost/mesh.dae" in note for note in sim.notes)
     assert sim.model.geom("m::l::c").type == int(mujoco.mjtGeom.mjGEOM_BOX)
 
 
-def test_rings_and_two_parents_are_refused() -> None:
-    links = (Link("a", I), Link("b", I))
-    there = Joint("j1", "revolute", "a", "b", I, I)
-    back = Joint("j2", "revolute", "b", "a", I, I)
-    again = Joint("j3", "revolute", "world", "b", I, I)
+def test_cycles_and_second_parents_are_refused() -> None:
+    links = (Link("a", IDENTITY), Link("b", IDENTITY))
+    there = Joint("j1", "revolute", "a", "b", IDENTITY, IDENTITY)
+    back = Joint("j2", "revolute", "b", "a", IDENTITY, IDENTITY)
+    again = Joint("j3", "revolute", "world", "b", IDENTITY, IDENTITY)
     for joints, word in (((there, back), "ring"), ((there, again), "two joints")):
         with pytest.raises(DescriptionError, match=word):
-            Simulation(world()).add(Model("m", links, joints), "m")
+            Simulation(make_world()).add(Model("m", links, joints), "m")
 
 
-def test_gravity_can_be_off_for_a_link() -> None:
+def test_gravity_can_be_disabled_for_a_link() -> None:
     model = free_box()
     floating = replace(model, links=(replace(model.links[0], gravity=False),))
-    sim = Simulation(world())
-    sim.add(floating, "crate", at(z=1.0))
+    sim = Simulation(make_world())
+    sim.add(floating, "crate", make_pose(z=1.0))
     sim.step(200)
     assert sim.truth("crate").T_world_base.z == pytest.approx(1.0, abs=1e-9)
 
 
-def test_the_scene_is_posed_like_the_physics() -> None:
-    sim = Simulation(world(ground(), *room()))
-    sim.add(rover(), "rover", at(1, 1, 0.5, 0.1, 0.2, 0.3))
+def test_visual_scene_has_the_poses_of_the_physics() -> None:
+    sim = Simulation(make_world(ground_plane(), *room_walls()))
+    sim.add(rover_model(), "rover", make_pose(1, 1, 0.5, 0.1, 0.2, 0.3))
     sim.step(50)
     scene = sim.scene()
     assert scene.model.nbody != sim.model.nbody  # bodies that hold only looks
-    for link in rover().links:
+    for link in rover_model().links:
         body = scene.model.body(f"rover::{link.name}").id
         there = sim.placement("rover").links[link.name].body
         np.testing.assert_array_equal(scene.data.xpos[body], sim.data.xpos[there])

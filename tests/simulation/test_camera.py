@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from PIL import Image
+from tests.simulation.camera_scenes import LENS, RENDERERS, ball, ball_depth, camera, simulate_camera, wall
 
 from roboyard.description.cameras import DepthNoise, Exposure
 from roboyard.description.noise import Noise
@@ -18,8 +19,6 @@ from roboyard.simulation.nodes.camera_messages import png
 from roboyard.simulation.sensors.cameras.light import infrared_of, luminance
 from roboyard.simulation.sensors.cameras.stereo import projection, reprojection
 from roboyard.simulation.sensors.check import check_sensor
-
-from .cameras import LENS, RENDERERS, ball, ball_depth, camera, look, wall
 
 BENT = replace(LENS, distortion=(-0.25, 0.06, 0.002, -0.001, 0.0))
 LENSES = {
@@ -32,9 +31,9 @@ LENSES = {
 
 @pytest.mark.parametrize("renderer", RENDERERS)
 @pytest.mark.parametrize("name", LENSES)
-def test_depth_of_a_wall_and_a_ball_is_what_geometry_says(renderer, name):
+def test_depth_of_wall_and_ball_agrees_with_geometry(renderer, name):
     lens = LENSES[name]
-    sim, eye = look(wall(3.0), ball(2.0, 0.4), renderer=renderer, sensor=camera(colour=lens, depth=lens))
+    sim, eye = simulate_camera(wall(3.0), ball(2.0, 0.4), renderer=renderer, sensor=camera(colour=lens, depth=lens))
     depth = eye.read().depth
     sim.close()
     true = np.fmin(ball_depth(lens, 2.0, 0.4), 3.0)
@@ -45,8 +44,8 @@ def test_depth_of_a_wall_and_a_ball_is_what_geometry_says(renderer, name):
 
 
 @pytest.mark.parametrize("renderer", RENDERERS)
-def test_colours_are_where_they_should_be(renderer):
-    sim, eye = look(wall(3.0, rgba=(0, 0, 1, 1)), ball(2.0, 0.3, 0.5, rgba=(1, 0, 0, 1)), renderer=renderer)
+def test_colors_are_at_their_pixels(renderer):
+    sim, eye = simulate_camera(wall(3.0, rgba=(0, 0, 1, 1)), ball(2.0, 0.3, 0.5, rgba=(1, 0, 0, 1)), renderer=renderer)
     seen = eye.read().colour.astype(int)
     sim.close()
     red = seen[..., 0] > seen[..., 2] + 20
@@ -56,14 +55,14 @@ def test_colours_are_where_they_should_be(renderer):
 
 
 @pytest.mark.parametrize("renderer", RENDERERS)
-def test_a_camera_sees_out_of_its_housing(renderer):
-    sim, eye = look(wall(3.0), renderer=renderer, housing=True, sensor=camera(near=0.01))
+def test_camera_does_not_see_its_own_housing(renderer):
+    sim, eye = simulate_camera(wall(3.0), renderer=renderer, housing=True, sensor=camera(near=0.01))
     assert np.allclose(eye.read().depth, 3.0, atol=1e-3)
     sim.close()
 
 
-def test_out_of_range_is_infinite_as_rep_118_wants():
-    sim, eye = look(wall(3.0), ball(0.25, 0.05), sensor=camera(depth_far=2.0))
+def test_depth_out_of_range_is_infinite_as_in_rep_118():
+    sim, eye = simulate_camera(wall(3.0), ball(0.25, 0.05), sensor=camera(depth_far=2.0))
     depth = eye.read().depth
     sim.close()
     assert depth[60, 80] == -np.inf
@@ -71,11 +70,11 @@ def test_out_of_range_is_infinite_as_rep_118_wants():
 
 
 @pytest.mark.parametrize("renderer", RENDERERS)
-def test_the_same_seed_gives_the_same_pictures_whoever_else_looked(renderer):
+def test_equal_seeds_give_equal_images_despite_other_readers(renderer):
     noisy = camera(noise=Noise(stddev=0.02), depth_noise=DepthNoise("khoshelham", baseline=0.075))
     found = []
     for looks in (0, 3):
-        sim, eye = look(wall(3.0), ball(2.0, 0.4), renderer=renderer, sensor=noisy, seed=4)
+        sim, eye = simulate_camera(wall(3.0), ball(2.0, 0.4), renderer=renderer, sensor=noisy, seed=4)
         for _ in range(looks):
             sim.step(2)
             eye.read()
@@ -84,7 +83,7 @@ def test_the_same_seed_gives_the_same_pictures_whoever_else_looked(renderer):
         found.append((reading.colour.tobytes(), reading.depth.tobytes()))
         sim.close()
     assert found[0] == found[1]
-    sim, eye = look(wall(3.0), ball(2.0, 0.4), renderer=renderer, sensor=noisy, seed=5)
+    sim, eye = simulate_camera(wall(3.0), ball(2.0, 0.4), renderer=renderer, sensor=noisy, seed=5)
     sim.step(10)
     assert eye.read().depth.tobytes() != found[0][1]
     sim.close()
@@ -92,7 +91,7 @@ def test_the_same_seed_gives_the_same_pictures_whoever_else_looked(renderer):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["camera", "depth_camera", "rgbd_camera", "stereo_camera"])
-def test_every_kind_keeps_the_contract_of_sensors(kind):
+def test_camera_kinds_keep_the_sensor_contract(kind):
     small = Lens.of_view(16, 12, 1.0)
     spec = {"depth": small, "baseline": 0.1, "depth_noise": DepthNoise("stereo", disparity=0.2)}
     spec = spec if kind == "stereo_camera" else {"depth": small}
@@ -102,11 +101,11 @@ def test_every_kind_keeps_the_contract_of_sensors(kind):
     assert len(check_sensor(sensor)) == 5
 
 
-def test_registered_depth_hides_what_the_colour_camera_cannot_see():
+def test_registered_depth_hides_points_occluded_from_color():
     """A post before a wall, the depth camera to the left: beside the post the wall is unknown, in front it is right."""
     lens, T = Lens.of_view(320, 240, 1.0), SE3(translation=(-0.1, 0.0, 0.0))
     apart = camera(colour=lens, depth=lens, T_colour_depth=T)
-    sim, eye = look(wall(3.0), ball(1.0, 0.2), sensor=apart)
+    sim, eye = simulate_camera(wall(3.0), ball(1.0, 0.2), sensor=apart)
     depth = eye.read().depth
     sim.close()
     seen = registered_depth(depth, lens, lens, T)
@@ -121,15 +120,15 @@ def test_registered_depth_hides_what_the_colour_camera_cannot_see():
     assert np.nanmax(seen[np.isfinite(core)]) < 1.1
 
 
-def test_registration_onto_the_same_camera_changes_nothing():
+def test_registration_onto_the_same_camera_is_identity():
     depth = np.full((120, 160), 2.0, np.float32)
     for lens in (LENS, BENT):
         assert np.allclose(registered_depth(depth, lens, lens, SE3.identity()), 2.0)
 
 
-@pytest.mark.parametrize("lens", [LENS, BENT])
-def test_the_cloud_lies_where_the_things_are(lens):
-    sim, eye = look(wall(3.0), ball(2.0, 0.4), sensor=camera(colour=lens, depth=lens))
+@pytest.mark.parametrize("lens", [LENS, BENT], ids=["straight", "distorted"])
+def test_point_cloud_lies_on_the_objects(lens):
+    sim, eye = simulate_camera(wall(3.0), ball(2.0, 0.4), sensor=camera(colour=lens, depth=lens))
     reading = eye.read()
     sim.close()
     cloud = organised_cloud(reading.depth, slopes(lens), reading.colour)
@@ -143,7 +142,7 @@ def test_the_cloud_lies_where_the_things_are(lens):
     assert np.allclose(seen, np.stack([columns, rows], axis=1), atol=1e-2)
 
 
-def test_q_takes_pixels_and_disparities_back_to_points_and_p_projects_them():
+def test_stereo_matrices_q_and_p_agree_with_projection():
     lens, baseline = Lens(640, 480, 500.0, 480.0, 310.0, 245.0), 0.12
     rng = np.random.default_rng(1)
     points = np.column_stack([rng.uniform(-1, 1, (50, 2)), rng.uniform(1, 9, 50)])
@@ -158,10 +157,10 @@ def test_q_takes_pixels_and_disparities_back_to_points_and_p_projects_them():
     assert np.allclose(back[:, :3] / back[:, 3:], points)
 
 
-def test_both_eyes_see_points_a_disparity_apart():
+def test_stereo_cameras_see_points_a_disparity_apart():
     lens, baseline = Lens.of_view(320, 240, 1.0), 0.2
     sensor = camera("stereo_camera", colour=lens, depth=lens, baseline=baseline)
-    sim, eye = look(wall(4.0, rgba=(0, 0, 1, 1)), ball(2.0, 0.3, rgba=(1, 0, 0, 1)), sensor=sensor)
+    sim, eye = simulate_camera(wall(4.0, rgba=(0, 0, 1, 1)), ball(2.0, 0.3, rgba=(1, 0, 0, 1)), sensor=sensor)
     reading = eye.read()
     sim.close()
     columns = [np.nonzero(p[..., 0].astype(int) > p[..., 2].astype(int) + 20)[1].mean() for p in
@@ -170,28 +169,28 @@ def test_both_eyes_see_points_a_disparity_apart():
     assert reading.disparity[120, 160] == pytest.approx(lens.fx * baseline / 1.7, abs=0.1)
 
 
-def test_vignetting_darkens_corners_and_shot_noise_grows_with_light():
-    plain = look(wall(2.0))
+def test_vignetting_and_shot_noise_follow_their_laws():
+    plain = simulate_camera(wall(2.0))
     before = plain[1].read().colour
     plain[0].close()
-    sim, eye = look(wall(2.0), sensor=camera(exposure=Exposure(vignetting=0.5)))
+    sim, eye = simulate_camera(wall(2.0), sensor=camera(exposure=Exposure(vignetting=0.5)))
     after = eye.read().colour
     sim.close()
     assert luminance(after)[0, 0] / luminance(before)[0, 0] == pytest.approx(0.5, abs=0.05)
     assert after[60, 80, 1] == pytest.approx(before[60, 80, 1], abs=1)
     spread = []
     for gain in (0.2, 0.8):
-        sim, eye = look(wall(2.0), sensor=camera(exposure=Exposure(gain=gain, full_well=2000.0)))
+        sim, eye = simulate_camera(wall(2.0), sensor=camera(exposure=Exposure(gain=gain, full_well=2000.0)))
         light = luminance(eye.read().colour)[50:70, 70:90]
         sim.close()
         spread.append(light.std())
     assert spread[1] / spread[0] == pytest.approx(2.0, rel=0.25)
 
 
-def test_automatic_exposure_brings_light_and_dark_scenes_to_the_same_mean():
+def test_automatic_exposure_gives_all_scenes_one_mean():
     means = []
     for grey in (0.5, 1.0):
-        sim, eye = look(wall(2.0, rgba=(grey, grey, grey, 1)), sensor=camera(exposure=Exposure(auto=True)))
+        sim, eye = simulate_camera(wall(2.0, rgba=(grey, grey, grey, 1)), sensor=camera(exposure=Exposure(auto=True)))
         means.append(luminance(eye.read().colour).mean())
         sim.close()
     assert means[0] == pytest.approx(means[1], rel=0.1)
@@ -207,6 +206,6 @@ def test_infrared_fades_with_the_square_of_distance():
 @given(
     st.tuples(st.integers(1, 9), st.integers(1, 9)).flatmap(lambda shape: arrays(np.uint16, shape)),
 )
-def test_depth_pictures_are_png_that_others_read(picture):
+def test_depth_images_are_readable_png_files(picture):
     with Image.open(io.BytesIO(png(picture).tobytes())) as found:
         assert np.array_equal(np.asarray(found), picture)

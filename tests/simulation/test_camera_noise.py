@@ -4,13 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.simulation.camera_scenes import LENS, RENDERERS, camera, simulate_camera, wall
 
 from roboyard.description.cameras import DepthNoise
 from roboyard.description.noise import Noise
 from roboyard.geometry import Lens
 from roboyard.simulation.sensors.cameras.depth_noise import measured_depth, sigma
-
-from .cameras import LENS, RENDERERS, camera, look, wall
 
 MODELS = {
     "khoshelham": DepthNoise("khoshelham", baseline=0.075),
@@ -31,7 +30,7 @@ def flat(noise, z, size=LENS, **more):
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("away", [0.8, 1.5, 2.5, 3.5, 5.0])
-def test_the_spread_is_the_published_one_within_ten_per_cent(model, away):
+def test_depth_noise_agrees_with_publications_to_ten_percent(model, away):
     noise = MODELS[model]
     # A wall that is hardly slanted, or whole steps of disparity would favour some distances.
     size = Lens.of_view(320, 240, 1.0)
@@ -42,7 +41,7 @@ def test_the_spread_is_the_published_one_within_ten_per_cent(model, away):
 
 
 @pytest.mark.parametrize("model", ["khoshelham", "handa"])
-def test_measured_depths_are_those_of_whole_steps(model):
+def test_depths_are_those_of_whole_disparity_steps(model):
     found = flat(MODELS[model], 3.0)
     step = 2.85e-3 if model == "khoshelham" else 1 / 351.3
     steps = 1.0 / (found[np.isfinite(found)].astype(float) * step)
@@ -50,7 +49,7 @@ def test_measured_depths_are_those_of_whole_steps(model):
 
 
 @pytest.mark.parametrize("side", [0.075, -0.075])
-def test_a_post_throws_a_shadow_as_wide_as_the_baseline_says(side):
+def test_depth_shadow_of_a_post_has_the_width_of_the_baseline(side):
     lens = Lens.of_view(320, 240, 1.0)
     depth = np.full((240, 320), 3.0, np.float32)
     depth[:, 140:180] = 1.0
@@ -63,7 +62,7 @@ def test_a_post_throws_a_shadow_as_wide_as_the_baseline_says(side):
     assert not (lost[182:] if side > 0 else lost[:138]).any()
 
 
-def test_nothing_comes_back_from_mirrors_and_little_from_dark_and_slanting_surfaces():
+def test_mirrors_give_no_depth_and_dark_slanted_surfaces_little():
     noise, shape = DepthNoise("khoshelham"), (120, 160)
     assert np.isnan(flat(noise, 2.0, returned=np.full(shape, -1.0, np.float32))).all()
     pictures = [np.full(shape, share, np.float32) for share in (0.8, 0.05, 0.02)]
@@ -79,7 +78,7 @@ def test_nothing_comes_back_from_mirrors_and_little_from_dark_and_slanting_surfa
     assert lost[rows > 0.05][0] > 0.9
 
 
-def test_windows_across_an_edge_lose_pixels_and_a_stereo_pair_is_blind_in_the_dark():
+def test_edges_lose_pixels_and_stereo_sees_nothing_in_the_dark():
     depth = np.full((120, 160), 3.0, np.float32)
     depth[:, 80:] = 1.0
     found = measured_depth(depth, LENS, MODELS["nguyen"], np.random.default_rng(2), near=0.3, far=8.0)
@@ -88,18 +87,18 @@ def test_windows_across_an_edge_lose_pixels_and_a_stereo_pair_is_blind_in_the_da
     assert np.isnan(flat(MODELS["stereo"], 2.0, luminance=np.zeros((120, 160), np.float32))).all()
 
 
-def test_a_pattern_gives_nothing_out_of_range():
+def test_projected_pattern_gives_no_depth_out_of_range():
     assert np.isnan(flat(MODELS["khoshelham"], 0.2)).all()
     assert np.isnan(flat(MODELS["khoshelham"], 9.0)).all()
     assert np.isposinf(flat(MODELS["stereo"], 30.0)).mean() > 0.9
 
 
 @pytest.mark.parametrize("renderer", RENDERERS)
-def test_a_dark_wall_is_lost_sooner_by_either_renderer(renderer):
+def test_dark_wall_is_lost_at_shorter_range(renderer):
     lost = []
     for grey in (0.9, 0.05):
         noise = DepthNoise("khoshelham", baseline=0.075)
-        sim, eye = look(
+        sim, eye = simulate_camera(
             wall(4.0, rgba=(grey, grey, grey, 1)), sensor=camera(depth_noise=noise, depth_far=5.0), renderer=renderer
         )
         lost.append(np.isnan(eye.read().depth).mean())
@@ -109,7 +108,7 @@ def test_a_dark_wall_is_lost_sooner_by_either_renderer(renderer):
 
 
 @pytest.mark.parametrize("model", ["khoshelham", "nguyen"])
-def test_too_near_a_pattern_is_measured_with_a_spread_that_grows(model):
+def test_depth_noise_grows_below_minimum_pattern_range(model):
     noise = replace(MODELS[model], baseline=0.0, close=0.6)
     for away in (0.42, 0.5, 0.58):
         true = np.repeat(away * (1.0 + 0.02 * np.linspace(-1.0, 1.0, 320))[None], 240, 0).astype(np.float32)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.simulation.builders import I, at, world
+from tests.harness.models import IDENTITY, make_pose, make_world
 
 from roboyard.description.model import (
     Axis,
@@ -32,17 +32,17 @@ def flywheel(
     ranges: tuple[float, float] = (-math.inf, math.inf),
 ) -> Model:
     """A wheel of 0.1 kg m² about a vertical axis at the world, limited to ±2."""
-    link = Link("wheel", at(z=1.0), Inertial(1.0, I, (0.06, 0.06, 0.1, 0, 0, 0)))
+    link = Link("wheel", make_pose(z=1.0), Inertial(1.0, IDENTITY, (0.06, 0.06, 0.1, 0, 0, 0)))
     ends = (-math.inf, math.inf) if kind == "continuous" else (-2.0, 2.0)
     axis = Axis((0, 0, 1), Limits(*ends, velocity=speed, effort=30.0))
-    joint = Joint("hinge", kind, "world", "wheel", at(z=1.0), I, (axis,), safety=safety)
+    joint = Joint("hinge", kind, "world", "wheel", make_pose(z=1.0), IDENTITY, (axis,), safety=safety)
     interface = JointInterface("hinge", tuple((mode, *ranges) for mode in MODES))
     return Model("flywheel", (link,), (joint,), interfaces=(interface,))
 
 
 def course(model: Model, mode: str, value: float, steps: int = 1500, start: float = 0.0) -> np.ndarray:
     """Position, speed and effort after each step of a constant command."""
-    sim = Simulation(world())
+    sim = Simulation(make_world())
     sim.add(replace(model, interfaces=tuple(replace(i, initial=(("position", start),)) for i in model.interfaces)), "m")
     hardware = sim.hardware("m")
     rows = []
@@ -57,7 +57,7 @@ def course(model: Model, mode: str, value: float, steps: int = 1500, start: floa
 SOFT = Safety(-1.0, 1.0, k_position=5.0, k_velocity=8.0)
 
 
-def test_a_commanded_speed_falls_towards_the_soft_limit() -> None:
+def test_commanded_speed_falls_towards_the_soft_limit() -> None:
     """v <= k (soft - q): the joint nears its soft limit exponentially, at the speed's limit before."""
     rows = course(flywheel(SOFT), "velocity", 9.0)
     assert rows[:, 0].max() == pytest.approx(1.0, abs=0.01)
@@ -68,7 +68,7 @@ def test_a_commanded_speed_falls_towards_the_soft_limit() -> None:
     assert course(flywheel(), "velocity", 9.0)[:, 0].max() > 1.9  # it is the safety controller that does it
 
 
-def test_a_position_set_point_stops_at_the_soft_limit_and_comes_back_into_it() -> None:
+def test_position_set_point_is_clamped_to_the_soft_limit() -> None:
     rows = course(flywheel(SOFT), "position", 1.9)
     assert rows[-1, 0] == pytest.approx(1.0, abs=0.01)
     assert np.abs(rows[:, 1]).max() < 4.4
@@ -76,7 +76,7 @@ def test_a_position_set_point_stops_at_the_soft_limit_and_comes_back_into_it() -
     assert back[-1, 0] == pytest.approx(1.0, abs=0.01)
 
 
-def test_an_effort_is_bounded_by_what_the_speed_leaves() -> None:
+def test_effort_is_bounded_by_the_remaining_speed() -> None:
     """e <= k (v_max - v): a constant effort ends at the speed's limit, and the joint before its hard limit."""
     wheel = flywheel(Safety(k_velocity=8.0), "continuous")
     rows = course(wheel, "effort", 1.0)
@@ -88,12 +88,12 @@ def test_an_effort_is_bounded_by_what_the_speed_leaves() -> None:
 
 
 @pytest.mark.parametrize("safety", [Safety(0.0, 0.0, 5.0, 0.0), Safety(-1.0, 1.0, 0.0, 0.0)])
-def test_without_gain_or_range_nothing_is_held_back(safety: Safety) -> None:
+def test_commands_without_gain_or_range_are_unbounded(safety: Safety) -> None:
     for mode, value in (("velocity", 3.0), ("position", 1.5), ("effort", 1.0)):
         assert np.array_equal(course(flywheel(safety), mode, value, 300), course(flywheel(), mode, value, 300))
 
 
-def test_commands_are_held_within_what_the_interface_takes() -> None:
+def test_commands_are_clamped_to_the_interface_range() -> None:
     """Its range counts where it is the narrower one, and not where it lies beside the joint's."""
     assert course(flywheel(ranges=(-0.5, 0.7)), "velocity", 3.0, 200)[-1, 1] == pytest.approx(0.7, abs=0.01)
     assert course(flywheel(ranges=(-0.5, 0.7)), "position", -2.0)[-1, 0] == pytest.approx(-0.5, abs=0.01)
@@ -102,14 +102,14 @@ def test_commands_are_held_within_what_the_interface_takes() -> None:
     assert course(flywheel(ranges=(5.0, 9.0)), "position", 1.5)[-1, 0] == pytest.approx(1.5, abs=0.01)
 
 
-def test_a_massless_joint_that_heavier_ones_mimic_leads_them() -> None:
+def test_massless_joint_drives_heavier_mimic_joints() -> None:
     """Car-like robots have such virtual wheels: commands to it move the wheels that follow."""
     wheel = flywheel()
-    virtual = Link("virtual", at(z=2.0))
-    leader = Joint("lead", "continuous", "world", "virtual", at(z=2.0), I, (Axis((0, 0, 1)),))
+    virtual = Link("virtual", make_pose(z=2.0))
+    leader = Joint("lead", "continuous", "world", "virtual", make_pose(z=2.0), IDENTITY, (Axis((0, 0, 1)),))
     follower = replace(wheel.joints[0], type="continuous", axes=(Axis((0, 0, 1)),), mimic=Mimic("lead", 2.0, 0.0))
     takes = (JointInterface("lead", (("velocity", -math.inf, math.inf),)),)
-    sim = Simulation(world())
+    sim = Simulation(make_world())
     sim.add(replace(wheel, links=(virtual, *wheel.links), joints=(leader, follower), interfaces=takes), "m")
     hardware = sim.hardware("m")
     assert hardware.joint_names == ("lead", "hinge")
@@ -119,11 +119,11 @@ def test_a_massless_joint_that_heavier_ones_mimic_leads_them() -> None:
     assert sim.model.body_mass.sum() == pytest.approx(1.0)
 
 
-def test_who_mimics_a_joint_that_cannot_move_stays_at_its_offset() -> None:
+def test_mimic_of_a_fixed_joint_stays_at_its_offset() -> None:
     wheel = flywheel()
-    fixed = Joint("lead", "fixed", "world", "virtual", at(z=2.0), I)
+    fixed = Joint("lead", "fixed", "world", "virtual", make_pose(z=2.0), IDENTITY)
     follower = replace(wheel.joints[0], mimic=Mimic("lead", 2.0, 0.3))
-    sim = Simulation(world())
-    sim.add(replace(wheel, links=(Link("virtual", at(z=2.0)), *wheel.links), joints=(fixed, follower)), "m")
+    sim = Simulation(make_world())
+    sim.add(replace(wheel, links=(Link("virtual", make_pose(z=2.0)), *wheel.links), joints=(fixed, follower)), "m")
     sim.step(500)
     assert sim.hardware("m").read().position[-1] == pytest.approx(0.3, abs=1e-3)

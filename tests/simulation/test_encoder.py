@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from tests.simulation.builders import RIDE_HEIGHT, I, at, ground, rover, world
+from tests.harness.models import IDENTITY, RIDE_HEIGHT, ground_plane, make_pose, make_world, rover_model
 
 from roboyard.description.sensors import EncoderSpec, Noise, Sensor
 from roboyard.errors import DescriptionError
@@ -13,9 +13,9 @@ from roboyard.simulation import Simulation
 
 
 def build(spec: EncoderSpec, seed: int = 0) -> Simulation:
-    sensor = Sensor("encoders", "encoder", "base_link", I, 50.0, "joint_states", "base_link", spec)
-    sim = Simulation(world(ground()), seed=seed)
-    sim.add(rover(sensors=(sensor,)), "rover", at(z=RIDE_HEIGHT))
+    sensor = Sensor("encoders", "encoder", "base_link", IDENTITY, 50.0, "joint_states", "base_link", spec)
+    sim = Simulation(make_world(ground_plane()), seed=seed)
+    sim.add(rover_model(sensors=(sensor,)), "rover", make_pose(z=RIDE_HEIGHT))
     hardware = sim.hardware("rover")
     hardware.write(JointCommand("velocity", hardware.joint_names, np.full(4, 3.0)))
     sim.step(200)
@@ -23,7 +23,7 @@ def build(spec: EncoderSpec, seed: int = 0) -> Simulation:
 
 
 @pytest.mark.parametrize("resolution", [12, 1000, 4096])
-def test_positions_are_whole_counts_just_passed(resolution: int) -> None:
+def test_encoder_positions_are_the_last_whole_counts(resolution: int) -> None:
     sim = build(EncoderSpec((), resolution))
     counted, true = sim.hardware("rover").read().position, sim.data.qpos[7:11]
     step = 2 * math.pi / resolution
@@ -31,7 +31,7 @@ def test_positions_are_whole_counts_just_passed(resolution: int) -> None:
     assert ((true - counted >= -1e-12) & (true - counted < step)).all()
 
 
-def test_only_named_joints_are_counted() -> None:
+def test_encoder_counts_only_named_joints() -> None:
     sim = build(EncoderSpec(("fl_joint",), 12))
     counted, true = sim.hardware("rover").read().position, sim.data.qpos[7:11]
     assert counted[0] != true[0]
@@ -40,7 +40,7 @@ def test_only_named_joints_are_counted() -> None:
         build(EncoderSpec(("lidar_joint",)))
 
 
-def test_velocity_noise_and_one_reading_an_instant() -> None:
+def test_encoder_velocity_noise_is_drawn_once_per_instant() -> None:
     sim = build(EncoderSpec((), 0, Noise(stddev=0.1)), seed=2)
     hardware, errors = sim.hardware("rover"), []
     for _ in range(500):

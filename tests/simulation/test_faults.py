@@ -7,7 +7,17 @@ import pickle
 
 import numpy as np
 import pytest
-from tests.simulation.builders import I, at, free_box, ground, imu, rover, static_box, world
+from tests.harness.models import (
+    IDENTITY,
+    free_box,
+    ground_plane,
+    imu_sensor,
+    make_pose,
+    make_world,
+    rover_model,
+    static_box,
+)
+from tests.harness.simulations import shared_simulation
 
 from roboyard.description.sensors import EncoderSpec, Sensor
 from roboyard.errors import InputError, UnknownNameError
@@ -17,22 +27,28 @@ from roboyard.simulation.faults import Fault, GroundFault, JointFault, PowerFaul
 from roboyard.simulation.surface_tables import Patch
 
 G = 9.8
-ENCODER = Sensor("encoder", "encoder", "base_link", I, 50.0, "joint_states", "base_link", EncoderSpec())
+ENCODER = Sensor("encoder", "encoder", "base_link", IDENTITY, 50.0, "joint_states", "base_link", EncoderSpec())
 
 
-def driving(speed: float = 5.0) -> Simulation:
-    sim = Simulation(world(ground()), seed=3)
-    sim.add(rover(sensors=(imu(), ENCODER)), "rover", at(z=0.132))
+def driving_rover(speed: float = 5.0) -> Simulation:
+    """A rover a second after its wheels were commanded [rad/s]."""
+    sim = Simulation(make_world(ground_plane()), seed=3)
+    sim.add(rover_model(sensors=(imu_sensor(), ENCODER)), "rover", make_pose(z=0.132))
     hardware = sim.hardware("rover")
     hardware.write(JointCommand("velocity", hardware.joint_names, np.full(4, speed)))
     sim.step(500)
     return sim
 
 
+def standing_rover() -> Simulation:
+    """The same with wheels that are held."""
+    return driving_rover(0.0)
+
+
 @pytest.mark.parametrize(("mu", "yaw"), [(0.15, 0.3), (0.4, 0.0)])
-def test_a_box_on_a_slippery_patch_stops_after_v2_over_2_mu_g(mu: float, yaw: float) -> None:
-    sim = Simulation(world(ground()))
-    sim.add(free_box(mu=0.8), "crate", at(z=0.1))
+def test_box_on_friction_patch_stops_after_v2_over_2_mu_g(mu: float, yaw: float) -> None:
+    sim = Simulation(make_world(ground_plane()))
+    sim.add(free_box(mu=0.8), "crate", make_pose(z=0.1))
     sim.faults.begin("ice", GroundFault(Patch(1.0, 0.0, yaw, 20.0, 4.0, mu)))
     sim.step(100)
     start = sim.truth("crate").T_world_base.x
@@ -42,10 +58,10 @@ def test_a_box_on_a_slippery_patch_stops_after_v2_over_2_mu_g(mu: float, yaw: fl
     assert sim.truth("crate").T_world_base.x - start == pytest.approx(4.0 / (2.0 * mu * G), rel=0.01)
 
 
-def test_a_patch_ends_where_it_ends() -> None:
+def test_friction_patch_acts_only_within_its_bounds() -> None:
     """On the patch it loses mu g t of its speed, behind it the ground holds: energy is lost as two parts of the way."""
-    sim = Simulation(world(ground()))
-    sim.add(free_box(mu=0.5, size=(0.1, 0.1, 0.1)), "crate", at(z=0.05))
+    sim = Simulation(make_world(ground_plane()))
+    sim.add(free_box(mu=0.5, size=(0.1, 0.1, 0.1)), "crate", make_pose(z=0.05))
     sim.faults.begin("ice", GroundFault(Patch(0.5, 0.0, 0.0, 1.0, 1.0, 0.05)))
     sim.step(50)
     start = sim.truth("crate").T_world_base.x
@@ -57,11 +73,11 @@ def test_a_patch_ends_where_it_ends() -> None:
     assert sim.truth("crate").T_world_base.x == pytest.approx(way, abs=0.05)  # its two edges do not leave at once
 
 
-def test_a_patch_is_never_stickier_than_what_stands_on_it() -> None:
+def test_friction_patch_never_raises_friction() -> None:
     ways = []
     for friction in (None, 5.0):
-        sim = Simulation(world(ground(mu=0.3)))
-        sim.add(free_box(mu=0.3), "crate", at(z=0.1))
+        sim = Simulation(make_world(ground_plane(mu=0.3)))
+        sim.add(free_box(mu=0.3), "crate", make_pose(z=0.1))
         if friction is not None:
             sim.faults.begin("carpet", GroundFault(Patch(0.0, 0.0, 0.0, 20.0, 20.0, friction)))
         sim.data.qvel[0] = 1.0
@@ -71,10 +87,10 @@ def test_a_patch_is_never_stickier_than_what_stands_on_it() -> None:
 
 
 @pytest.mark.parametrize("yaw", [0.0, 0.7])
-def test_what_lies_on_a_belt_reaches_its_speed_after_v_over_mu_g(yaw: float) -> None:
+def test_object_on_belt_reaches_its_speed_after_v_over_mu_g(yaw: float) -> None:
     mu, speed = 0.5, 1.0
-    sim = Simulation(world(ground(), static_box("belt", (10.0, 1.0, 0.2), at(z=0.1, yaw=yaw), mu=mu)))
-    sim.add(free_box(mu=0.6), "crate", at(z=0.3))
+    sim = Simulation(make_world(ground_plane(), static_box("belt", (10.0, 1.0, 0.2), make_pose(z=0.1, yaw=yaw), mu=mu)))
+    sim.add(free_box(mu=0.6), "crate", make_pose(z=0.3))
     sim.step(100)
     sim.move_surface("belt", "link", (speed, 0.0, 0.0))
     along = np.array([math.cos(yaw), math.sin(yaw), 0.0])
@@ -92,8 +108,8 @@ def test_what_lies_on_a_belt_reaches_its_speed_after_v_over_mu_g(yaw: float) -> 
     assert np.linalg.norm(sim.truth("crate").linear_velocity) < 1e-3
 
 
-def test_a_blocked_wheel_stands_where_it_was_and_turns_again() -> None:
-    sim = driving()
+def test_blocked_wheel_holds_its_angle_until_the_fault_ends() -> None:
+    sim = shared_simulation(driving_rover)
     before = sim.hardware("rover").read().position[0]
     sim.faults.begin("stone", JointFault("rover", sim.hardware("rover").joint_names[0], "blocked"))
     sim.step(25)
@@ -108,8 +124,8 @@ def test_a_blocked_wheel_stands_where_it_was_and_turns_again() -> None:
     assert sim.hardware("rover").read().velocity[0] == pytest.approx(5.0, rel=0.05)
 
 
-def test_a_weak_motor_gives_its_share_of_the_effort() -> None:
-    sim = driving(0.0)
+def test_weak_motor_gives_its_fraction_of_the_effort() -> None:
+    sim = shared_simulation(standing_rover)
     joints = sim.hardware("rover").joint_names
     sim.faults.begin("weak", JointFault("rover", joints[1], "weak", 0.2))
     sim.hardware("rover").write(JointCommand("velocity", joints, np.full(4, 1000.0)))
@@ -119,8 +135,8 @@ def test_a_weak_motor_gives_its_share_of_the_effort() -> None:
     assert effort[1] == pytest.approx(2.0)
 
 
-def test_without_power_the_rover_rolls_out_and_says_nothing() -> None:
-    sim = driving()
+def test_rover_without_power_rolls_out_and_publishes_nothing() -> None:
+    sim = shared_simulation(driving_rover)
     sim.faults.begin("battery", PowerFault("rover"))
     speed = sim.truth("rover").linear_velocity[0]
     sim.step(50)
@@ -135,8 +151,8 @@ def test_without_power_the_rover_rolls_out_and_says_nothing() -> None:
     assert sim.truth("rover").linear_velocity[0] == pytest.approx(0.5, rel=0.05)
 
 
-def test_a_stuck_sensor_repeats_itself_with_fresh_stamps() -> None:
-    sim = driving()
+def test_stuck_sensor_repeats_values_with_new_stamps() -> None:
+    sim = shared_simulation(driving_rover)
     unit = sim.sensors("rover")[0]
     held = unit.read()
     sim.faults.begin("ice", SensorFault("rover", "imu", "stuck"))
@@ -146,8 +162,8 @@ def test_a_stuck_sensor_repeats_itself_with_fresh_stamps() -> None:
     assert np.array_equal(reading.linear_acceleration, held.linear_acceleration)
 
 
-def test_a_late_sensor_gives_what_was_true_then() -> None:
-    sim = driving()
+def test_delayed_sensor_gives_values_of_its_stamp() -> None:
+    sim = shared_simulation(driving_rover)
     unit = sim.sensors("rover")[0]
     sim.faults.begin("queue", SensorFault("rover", "imu", "delayed", 0.02))
     past = {}
@@ -161,8 +177,8 @@ def test_a_late_sensor_gives_what_was_true_then() -> None:
         sim.step(2)
 
 
-def test_noise_has_the_deviation_that_was_asked_for() -> None:
-    sim = driving(0.0)
+def test_noise_fault_has_the_requested_deviation() -> None:
+    sim = shared_simulation(standing_rover)
     unit = sim.sensors("rover")[0]
     sim.faults.begin("noise", SensorFault("rover", "imu", "noisy", 0.5))
     errors = []
@@ -195,7 +211,7 @@ def begin_all(sim: Simulation) -> None:
         sim.faults.begin(name, fault)
 
 
-def seen(sim: Simulation) -> list[bytes]:
+def observe(sim: Simulation) -> list[bytes]:
     found = []
     for _ in range(40):
         sim.step(5)
@@ -205,26 +221,26 @@ def seen(sim: Simulation) -> list[bytes]:
     return found
 
 
-def test_a_state_in_the_midst_of_faults_goes_on_bit_by_bit() -> None:
-    sim = driving()
+def test_state_saved_during_faults_continues_bit_for_bit() -> None:
+    sim = shared_simulation(driving_rover)
     begin_all(sim)
     for _ in range(3):
         sim.step(5)
         sim.faults.sensed(sim.sensors("rover")[0])
     saved = pickle.loads(pickle.dumps(sim.save()))
-    first = seen(sim)
-    again = driving(-2.0)  # anything else
+    first = observe(sim)
+    again = driving_rover(-2.0)  # anything else
     again.load(saved)
-    assert seen(again) == first
+    assert observe(again) == first
     assert again.faults.active.keys() == sim.faults.active.keys()
 
 
-def test_what_ends_leaves_no_trace_and_models_may_come_meanwhile() -> None:
-    sim = driving()
+def test_ended_faults_leave_no_trace_when_models_are_added() -> None:
+    sim = driving_rover()
     sound = {name: getattr(sim.model, name).copy() for name in ("jnt_range", "jnt_limited", "actuator_forcerange")}
     floats = sim.servos.floats[:, 5].copy()
     begin_all(sim)
-    sim.add(free_box(), "crate", at(3.0, 3.0, 0.2))  # compiled anew: the faults stay
+    sim.add(free_box(), "crate", make_pose(3.0, 3.0, 0.2))  # compiled anew: the faults stay
     assert sim.model.jnt_limited.sum() == sound["jnt_limited"].sum() + 1
     assert len(sim.running.surfaces.patches) == 1
     sim.remove("crate")
@@ -237,8 +253,8 @@ def test_what_ends_leaves_no_trace_and_models_may_come_meanwhile() -> None:
     sim.faults.end("never begun")
 
 
-def test_what_cannot_fail_is_refused_with_the_choices() -> None:
-    sim = driving()
+def test_invalid_faults_are_refused_with_the_choices() -> None:
+    sim = shared_simulation(driving_rover)
     for fault, error, text in (
         (SensorFault("rovre", "imu", "silent"), UnknownNameError, "rovre"),
         (SensorFault("rover", "nose", "silent"), UnknownNameError, "no sensor 'nose'"),
@@ -260,17 +276,17 @@ DELAYS = (0.0137, 0.033, 0.25)
 
 
 @pytest.mark.parametrize("delay", DELAYS)
-def test_a_late_encoder_shows_what_it_showed_exactly_then(delay: float) -> None:
+def test_delayed_encoder_repeats_its_earlier_counts(delay: float) -> None:
     """Whatever the times are at which somebody looks: beside it, a twin that is looked at in every step."""
-    sim, twin = driving(), driving()
+    sim, twin = shared_simulation(driving_rover), driving_rover()
     sim.faults.begin("queue", SensorFault("rover", sim.sensors("rover")[1].sensor.name, "delayed", delay))
     step = sim.timestep_ns
-    told = {}
+    earlier = {}
     for _ in range(300):
-        told[twin.time_ns] = twin.hardware("rover").read().position
+        earlier[twin.time_ns] = twin.hardware("rover").read().position
         twin.step(1)
     for steps in (11, 7, 140, 3, 60):
         sim.step(steps)
         then = (sim.time_ns - round(delay * 1e9)) // step * step
-        if then in told:
-            assert np.array_equal(sim.hardware("rover").read().position, told[then])
+        if then in earlier:
+            assert np.array_equal(sim.hardware("rover").read().position, earlier[then])

@@ -8,38 +8,39 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.simulation.builders import at, free_box, ground, world
+from tests.harness.models import free_box, ground_plane, make_pose, make_world
+from tests.harness.simulations import SimulationHarness
 
-from roboyard.bus import Bus
 from roboyard.description import load_model
 from roboyard.errors import DescriptionError
 from roboyard.hardware import JointCommand
 from roboyard.messages import msg, service_type
 from roboyard.simulation import Simulation
 from roboyard.simulation.furniture import furniture_of
-from roboyard.simulation.nodes import FurnitureNode, SimulationNode
+from roboyard.simulation.nodes import FurnitureNode
 
 FOLDER = Path(str(resources.files("roboyard") / "worlds" / "furniture"))
 NAMES = sorted(path.stem for path in FOLDER.glob("*.sdf"))
 G = 9.8
 
 
-def moving(name: str, start: float = 0.0) -> tuple[Bus, Simulation, FurnitureNode]:
-    sim = Simulation(world(ground()))
-    model = load_model(FOLDER / f"{name}.sdf")
-    sim.add(model, name, robot=False)
-    bus = Bus()
-    bus.add(SimulationNode(simulation=sim), "simulation")
-    node = FurnitureNode(simulation=sim, furniture=furniture_of(model), model=name, start=start)
-    return bus, sim, bus.add(node, name)
+class FurnitureHarness(SimulationHarness):
+    """A piece of furniture alone on the ground, and its node."""
+
+    def __init__(self, name: str, start: float = 0.0) -> None:
+        super().__init__(Simulation(make_world(ground_plane())))
+        model = load_model(FOLDER / f"{name}.sdf")
+        self.simulation.add(model, name, robot=False)
+        node = FurnitureNode(simulation=self.simulation, furniture=furniture_of(model), model=name, start=start)
+        self.furniture = self.bus.add(node, name)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_files_are_read_without_a_finding_and_stand(name: str) -> None:
+def test_furniture_models_load_without_findings_and_rest(name: str) -> None:
     model = load_model(FOLDER / f"{name}.sdf")
     assert model.findings == ()
     assert furniture_of(model) is not None
-    sim = Simulation(world(ground()))
+    sim = Simulation(make_world(ground_plane()))
     sim.add(model, name)
     before = sim.truth(name).T_world_base
     sim.step(500)
@@ -47,76 +48,80 @@ def test_the_files_are_read_without_a_finding_and_stand(name: str) -> None:
     assert sim.notes == ()
 
 
-def test_a_parcel_on_the_conveyor_reaches_its_speed_and_falls_off_its_end() -> None:
-    bus, sim, node = moving("conveyor", start=0.5)
-    sim.add(free_box("parcel", (0.2, 0.2, 0.2), 1.0, mu=0.5), "parcel", at(-0.8, 0.0, 0.4))
-    bus.executor.run_for(0.5)
-    assert sim.truth("parcel").linear_velocity[0] == pytest.approx(0.5, rel=0.01)
-    bus.executor.run_for(1.0)
-    assert sim.truth("parcel").T_world_base.x == pytest.approx(-0.8 + 0.5 * 1.5, abs=0.06)  # less what it slipped
-    node.move(0.0)
-    bus.executor.run_for(1.0)
-    assert np.abs(sim.truth("parcel").linear_velocity).max() < 1e-3
-    node.move(1.0)
-    bus.executor.run_for(3.0)
-    assert sim.truth("parcel").T_world_base.x > 1.0
-    assert sim.truth("parcel").T_world_base.z < 0.25
+def test_parcel_reaches_belt_speed_and_falls_off_the_end() -> None:
+    with FurnitureHarness("conveyor", start=0.5) as harness:
+        sim, node = harness.simulation, harness.furniture
+        sim.add(free_box("parcel", (0.2, 0.2, 0.2), 1.0, mu=0.5), "parcel", make_pose(-0.8, 0.0, 0.4))
+        harness.run_for(0.5)
+        assert sim.truth("parcel").linear_velocity[0] == pytest.approx(0.5, rel=0.01)
+        harness.run_for(1.0)
+        assert sim.truth("parcel").T_world_base.x == pytest.approx(-0.8 + 0.5 * 1.5, abs=0.06)  # less what it slipped
+        node.move(0.0)
+        harness.run_for(1.0)
+        assert np.abs(sim.truth("parcel").linear_velocity).max() < 1e-3
+        node.move(1.0)
+        harness.run_for(3.0)
+        assert sim.truth("parcel").T_world_base.x > 1.0
+        assert sim.truth("parcel").T_world_base.z < 0.25
 
 
 @pytest.mark.parametrize(("name", "seconds"), [("door", 1.5708 / 0.8), ("sliding_door", 1.0 / 0.6)])
-def test_a_door_opens_and_closes_as_fast_as_it_says(name: str, seconds: float) -> None:
-    bus, _, node = moving(name)
-    told: list[tuple[float, float]] = []
-    bus.tap(lambda t, m, n, time_ns: told.append((time_ns * 1e-9, m.data)) if t.name == f"/{name}/state" else None)
-    bus.executor.run_for(0.5)
-    kind = service_type("std_srvs/srv/SetBool")
-    answer = bus.service_client(f"/{name}/on", kind, "/me").call(kind.Request(data=True))
-    bus.executor.run_for(0.5 * seconds)
-    assert told[-1][1] == pytest.approx((told[-1][0] - 0.5) / seconds, abs=0.05)
-    bus.executor.run_for(0.5 * seconds + 1.0)
-    assert answer.result.success
-    assert told[-1][1] == pytest.approx(1.0, abs=0.01)
-    publisher = bus.publisher(f"/{name}/command", msg.Float64, "/me")
-    publisher.publish(msg.Float64(data=0.25))
-    bus.executor.run_for(seconds + 1.0)
-    assert told[-1][1] == pytest.approx(0.25, abs=0.01)
-    for value in (math.nan, -5.0):  # neither a number, nor farther closed than closed
-        publisher.publish(msg.Float64(data=value))
-        bus.executor.run_for(1.5 * seconds)
-        assert told[-1][1] == pytest.approx(0.0, abs=0.01)
-    assert node.command == 0.0
+def test_doors_open_and_close_at_their_speed(name: str, seconds: float) -> None:
+    with FurnitureHarness(name) as harness:
+        state = harness.record(f"/{name}/state", msg.Float64)
+        harness.run_for(0.5)
+        answer = harness.start_call(f"/{name}/on", service_type("std_srvs/srv/SetBool"), data=True)
+        harness.run_for(0.5 * seconds)
+        assert state.data[-1] == pytest.approx((state.times[-1] - 0.5) / seconds, abs=0.05)
+        harness.run_for(0.5 * seconds + 1.0)
+        assert answer.result.success
+        assert state.data[-1] == pytest.approx(1.0, abs=0.01)
+        harness.publish(f"/{name}/command", msg.Float64(data=0.25))
+        harness.run_for(seconds + 1.0)
+        assert state.data[-1] == pytest.approx(0.25, abs=0.01)
+        for value in (math.nan, -5.0):  # neither a number, nor farther closed than closed
+            harness.publish(f"/{name}/command", msg.Float64(data=value))
+            harness.run_for(1.5 * seconds)
+            assert state.data[-1] == pytest.approx(0.0, abs=0.01)
+        assert harness.furniture.command == 0.0
 
 
-def test_the_swinging_leaf_is_where_its_hinge_says() -> None:
-    bus, sim, node = moving("door", start=1.0)
-    sim.add(free_box("crate", (0.3, 0.3, 0.3), 2.0, mu=0.3), "crate", at(-0.3, -0.3, 0.15))  # behind: not in the way
-    sim.add(free_box("other", (0.2, 0.2, 0.2), 1.0, mu=0.3), "other", at(0.3, 0.1, 0.1))  # where the leaf passes
-    bus.executor.run_for(4.0)
-    assert sim.truth("crate").T_world_base.distance(at(-0.3, -0.3, 0.15)) < 0.01
-    assert sim.truth("other").T_world_base.distance(at(0.3, 0.1, 0.1)) > 0.05
-    assert node.setpoint == pytest.approx(1.0)
+def test_swing_door_leaf_moves_about_its_hinge() -> None:
+    with FurnitureHarness("door", start=1.0) as harness:
+        sim, node = harness.simulation, harness.furniture
+        sim.add(
+            free_box("crate", (0.3, 0.3, 0.3), 2.0, mu=0.3), "crate", make_pose(-0.3, -0.3, 0.15)
+        )  # behind: not in the way
+        sim.add(
+            free_box("other", (0.2, 0.2, 0.2), 1.0, mu=0.3), "other", make_pose(0.3, 0.1, 0.1)
+        )  # where the leaf passes
+        harness.run_for(4.0)
+        assert sim.truth("crate").T_world_base.distance(make_pose(-0.3, -0.3, 0.15)) < 0.01
+        assert sim.truth("other").T_world_base.distance(make_pose(0.3, 0.1, 0.1)) > 0.05
+        assert node.setpoint == pytest.approx(1.0)
 
 
-def test_a_door_that_is_held_does_not_open_and_opens_again() -> None:
+def test_locked_door_stays_closed_until_unlocked() -> None:
     from roboyard.simulation.faults import JointFault
 
-    bus, sim, node = moving("door")
-    sim.faults.begin("lock", JointFault("door", "hinge", "blocked"))
-    node.move(1.0)
-    bus.executor.run_for(3.0)
-    assert abs(sim.hardware("door").read().position[0]) < 0.01
-    sim.faults.end("lock")
-    bus.executor.run_for(2.0)
-    assert sim.hardware("door").read().position[0] == pytest.approx(1.5708, abs=0.05)
+    with FurnitureHarness("door") as harness:
+        sim, node = harness.simulation, harness.furniture
+        sim.faults.begin("lock", JointFault("door", "hinge", "blocked"))
+        node.move(1.0)
+        harness.run_for(3.0)
+        assert abs(sim.hardware("door").read().position[0]) < 0.01
+        sim.faults.end("lock")
+        harness.run_for(2.0)
+        assert sim.hardware("door").read().position[0] == pytest.approx(1.5708, abs=0.05)
 
 
 @pytest.mark.parametrize("radius", [0.25, 0.45])
-def test_what_lies_on_the_turntable_slides_off_when_omega2_r_is_mu_g(radius: float) -> None:
+def test_object_slides_off_turntable_at_omega2_r_equal_mu_g(radius: float) -> None:
     mu = 0.3
-    sim = Simulation(world(ground()))
+    sim = Simulation(make_world(ground_plane()))
     sim.add(load_model(FOLDER / "turntable.sdf"), "table")
     size = (0.04, 0.04, 0.02)
-    sim.add(free_box("coin", size, 0.2, mu=mu), "coin", at(radius, 0.0, 0.111))
+    sim.add(free_box("coin", size, 0.2, mu=mu), "coin", make_pose(radius, 0.0, 0.111))
     table = sim.hardware("table")
     rate, step = 0.0, 0.002
     start = None
@@ -152,7 +157,7 @@ MODEL = """<sdf version="1.10"><model name="m"><static>true</static><link name="
         ("roboyard::Door", "<joint>hinge</joint>", "none is there"),
     ],
 )
-def test_plugins_that_say_what_cannot_be_are_refused(name: str, inside: str, message: str) -> None:
+def test_invalid_furniture_plugins_are_refused(name: str, inside: str, message: str) -> None:
     model = load_model(MODEL.format(name=name, inside=inside))
     with pytest.raises(DescriptionError) as caught:
         furniture_of(model)

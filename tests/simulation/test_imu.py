@@ -2,7 +2,16 @@
 
 import numpy as np
 import pytest
-from tests.simulation.builders import QUIET, I, at, free_box, ground, imu, rover, world
+from tests.harness.models import (
+    IDENTITY,
+    NO_NOISE,
+    free_box,
+    ground_plane,
+    imu_sensor,
+    make_pose,
+    make_world,
+    rover_model,
+)
 
 from roboyard.description.sensors import ImuSpec, Noise, Sensor
 from roboyard.geometry import SE3
@@ -10,7 +19,7 @@ from roboyard.simulation import Simulation
 from roboyard.simulation.sensors import ImuReading
 
 
-def unit(T: SE3 = I, noise: Noise = QUIET) -> Sensor:
+def unit(T: SE3 = IDENTITY, noise: Noise = NO_NOISE) -> Sensor:
     return Sensor("imu", "imu", "body", T, 100.0, "imu", "body", ImuSpec((noise,) * 3, (noise,) * 3))
 
 
@@ -20,10 +29,10 @@ def read(sim: Simulation, name: str = "crate") -> ImuReading:
     return reading
 
 
-def test_at_rest_it_feels_gravity_upwards_in_its_own_frame() -> None:
-    T = at(0.1, 0.05, 0.02, 0.3, -0.4, 0.5)
-    sim = Simulation(world(ground()))
-    sim.add(free_box(sensors=(unit(T),)), "crate", at(z=0.1))
+def test_imu_at_rest_measures_gravity_in_its_own_frame() -> None:
+    T = make_pose(0.1, 0.05, 0.02, 0.3, -0.4, 0.5)
+    sim = Simulation(make_world(ground_plane()))
+    sim.add(free_box(sensors=(unit(T),)), "crate", make_pose(z=0.1))
     sim.step(500)
     reading = read(sim)
     np.testing.assert_allclose(T.rotation_matrix() @ reading.linear_acceleration, [0, 0, 9.8], atol=1e-3)
@@ -32,16 +41,16 @@ def test_at_rest_it_feels_gravity_upwards_in_its_own_frame() -> None:
     assert SE3(reading.orientation).almost_equal(SE3(T.rotation), 1e-5)
 
 
-def test_in_free_fall_it_feels_nothing() -> None:
-    sim = Simulation(world())
-    sim.add(free_box(sensors=(unit(),)), "crate", at(z=5.0))
+def test_imu_in_free_fall_measures_no_acceleration() -> None:
+    sim = Simulation(make_world())
+    sim.add(free_box(sensors=(unit(),)), "crate", make_pose(z=5.0))
     sim.step(100)
     np.testing.assert_allclose(read(sim).linear_acceleration, 0.0, atol=1e-9)
 
 
-def test_turning_it_feels_the_centripetal_acceleration_of_its_place() -> None:
-    sim = Simulation(world(gravity=0.0))
-    sim.add(free_box(sensors=(unit(at(0.2)),)), "crate")
+def test_rotating_imu_measures_centripetal_acceleration() -> None:
+    sim = Simulation(make_world(gravity=0.0))
+    sim.add(free_box(sensors=(unit(make_pose(0.2)),)), "crate")
     sim.data.qvel[5] = 3.0
     sim.step(100)
     reading = read(sim)
@@ -49,10 +58,10 @@ def test_turning_it_feels_the_centripetal_acceleration_of_its_place() -> None:
     np.testing.assert_allclose(reading.linear_acceleration, [-9.0 * 0.2, 0.0, 0.0], atol=1e-4)
 
 
-def test_it_belongs_to_the_moment_it_is_stamped_with() -> None:
+def test_imu_sample_belongs_to_its_stamp() -> None:
     """The reading at an instant integrates to the velocity change of the step that follows it."""
-    sim = Simulation(world(ground()))
-    sim.add(rover(sensors=(imu(),)), "rover", at(z=0.13125))
+    sim = Simulation(make_world(ground_plane()))
+    sim.add(rover_model(sensors=(imu_sensor(),)), "rover", make_pose(z=0.13125))
     sim.step(200)
     for wheel in range(4):
         sim.data.qfrc_applied[6 + wheel] = 0.3
@@ -66,10 +75,10 @@ def test_it_belongs_to_the_moment_it_is_stamped_with() -> None:
     assert change > 0.5
 
 
-def test_looking_changes_nothing() -> None:
+def test_reading_the_imu_changes_nothing() -> None:
     def run(look: bool) -> np.ndarray:
-        sim = Simulation(world(ground()))
-        sim.add(rover(sensors=(imu(),)), "rover", at(z=0.2, roll=0.1))
+        sim = Simulation(make_world(ground_plane()))
+        sim.add(rover_model(sensors=(imu_sensor(),)), "rover", make_pose(z=0.2, roll=0.1))
         for _ in range(300):
             sim.step()
             if look:
@@ -81,9 +90,9 @@ def test_looking_changes_nothing() -> None:
     np.testing.assert_array_equal(run(True), run(False))
 
 
-def test_noise_has_its_statistics() -> None:
+def test_imu_noise_has_its_statistics() -> None:
     noise = Noise(mean=0.5, stddev=0.2)
-    sim = Simulation(world(gravity=0.0), seed=2)
+    sim = Simulation(make_world(gravity=0.0), seed=2)
     sim.add(free_box(sensors=(unit(noise=noise),)), "crate")
     samples = []
     for _ in range(2000):
@@ -95,9 +104,9 @@ def test_noise_has_its_statistics() -> None:
     assert abs(np.corrcoef(values[:, 0], values[:, 1])[0, 1]) < 0.08
 
 
-def test_a_drifting_bias_keeps_its_spread_and_its_memory() -> None:
+def test_imu_bias_drift_keeps_deviation_and_correlation_time() -> None:
     noise = Noise(dynamic_bias_stddev=1.0, dynamic_bias_correlation_time=0.05)
-    sim = Simulation(world(gravity=0.0), seed=5)
+    sim = Simulation(make_world(gravity=0.0), seed=5)
     sim.add(free_box(sensors=(unit(noise=noise),)), "crate")
     samples = []
     for _ in range(4000):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tests.simulation.builders import I, at, world
+from tests.harness.models import IDENTITY, make_pose, make_world
 
 from roboyard.description.model import Collision, Link, Mesh, Model, Placed
 from roboyard.description.sensors import LidarSpec, Sensor
@@ -36,7 +36,7 @@ def one_by_one(corners: Array, start: Array, way: Array, reach: float) -> float:
 
 @given(st.integers(1, 60), st.integers(0, 2**32 - 1), st.sampled_from([1.0, 3.0, 100.0]))
 @settings(max_examples=40, deadline=None)
-def test_the_nearest_triangle_is_found(count: int, seed: int, reach: float) -> None:
+def test_nearest_triangle_agrees_with_brute_force(count: int, seed: int, reach: float) -> None:
     rng = np.random.default_rng(seed)
     corners = rng.uniform(-2.0, 2.0, (count, 1, 3)) + rng.normal(0.0, 0.7, (count, 3, 3))
     tree = build(corners)
@@ -50,7 +50,7 @@ def test_the_nearest_triangle_is_found(count: int, seed: int, reach: float) -> N
         assert found == pytest.approx(one_by_one(corners, start, way, reach), abs=1e-9)
 
 
-def test_no_beam_slips_between_triangles() -> None:
+def test_no_beam_passes_between_triangles() -> None:
     """From inside of a closed mesh every beam meets something, also those that meet its edges and corners."""
     import trimesh
 
@@ -63,7 +63,7 @@ def test_no_beam_slips_between_triangles() -> None:
         assert 1.9 < ray(0, *tree, waiting, 0.0, 0.0, 0.0, *way, 10.0) < 2.0 + 1e-9
 
 
-def test_a_lidar_sees_the_mesh_and_not_the_pieces_that_touch(tmp_path) -> None:
+def test_lidar_sees_the_visual_mesh_not_its_collision_parts(tmp_path) -> None:
     """A bumpy ball: contacts have convex plates for its triangles, beams the triangles themselves."""
     import trimesh
 
@@ -71,12 +71,12 @@ def test_a_lidar_sees_the_mesh_and_not_the_pieces_that_touch(tmp_path) -> None:
     ball.vertices *= 1.0 + 0.1 * np.sin(9.0 * ball.vertices[:, :1]) * np.cos(7.0 * ball.vertices[:, 1:2])
     file = tmp_path / "ball.stl"
     ball.export(file)
-    link = Link("link", I, collisions=(Collision("c", Mesh(file.name, file), I),))
+    link = Link("link", IDENTITY, collisions=(Collision("c", Mesh(file.name, file), IDENTITY),))
     spec = LidarSpec(samples=31, angle_min=-0.35, angle_max=0.35, vertical_samples=3, vertical_angle_min=-0.2,
                      vertical_angle_max=0.2, range_max=10.0)  # fmt: skip
-    stand = Model("post", (Link("stand", I),), sensors=(Sensor("l", "lidar", "stand", I, 10.0, "s", "stand", spec),),
-                  static=True)  # fmt: skip
-    sim = Simulation(world(Placed("ball", Model("ball", (link,), static=True), at(3.0))))
+    sensor = Sensor("l", "lidar", "stand", IDENTITY, 10.0, "s", "stand", spec)
+    stand = Model("post", (Link("stand", IDENTITY),), sensors=(sensor,), static=True)
+    sim = Simulation(make_world(Placed("ball", Model("ball", (link,), static=True), make_pose(3.0))))
     sim.add(stand, "post")
     lidar = sim.sensors("post")[0]
     assert isinstance(lidar, Lidar)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.simulation.builders import RIDE_HEIGHT, I, at, free_ball, ground, rover, world
+from tests.harness.models import IDENTITY, RIDE_HEIGHT, free_ball, ground_plane, make_pose, make_world, rover_model
 
 from roboyard.description.model import Box, Collision, Heightmap, Inertial, Link, Material, Mesh, Model, Placed, Visual
 from roboyard.description.sensors import LidarSpec, Sensor
@@ -40,7 +40,9 @@ POLYLIST = (
 
 def still(geometry: Mesh | Heightmap) -> Placed:
     return Placed(
-        "thing", Model("thing", (Link("link", I, collisions=(Collision("c", geometry, I),)),), static=True), I
+        "thing",
+        Model("thing", (Link("link", IDENTITY, collisions=(Collision("c", geometry, IDENTITY),)),), static=True),
+        IDENTITY,
     )
 
 
@@ -57,7 +59,7 @@ def test_collada_applies_unit_and_nodes_but_not_the_up_axis(tmp_path: Path, face
 @pytest.mark.parametrize(
     ("name", "text"), [("a.dae", "<oops"), ("b.dae", "<COLLADA/>"), ("c.stl", "solid x"), ("d.obj", "")]
 )
-def test_broken_files_are_named(tmp_path: Path, name: str, text: str) -> None:
+def test_broken_mesh_files_are_named(tmp_path: Path, name: str, text: str) -> None:
     file = tmp_path / name
     file.write_text(text)
     with pytest.raises(DescriptionError, match="mesh") as caught:
@@ -80,7 +82,7 @@ BROKEN_DAE = {
 
 
 @pytest.mark.parametrize("name", BROKEN_DAE)
-def test_inconsistent_collada_is_an_error_that_names_the_file(tmp_path: Path, name: str) -> None:
+def test_inconsistent_collada_is_an_error_naming_the_file(tmp_path: Path, name: str) -> None:
     old, new = BROKEN_DAE[name]
     text = DAE.format(faces=TRIANGLES)
     assert old in text
@@ -91,7 +93,7 @@ def test_inconsistent_collada_is_an_error_that_names_the_file(tmp_path: Path, na
     assert "a.dae" in str(caught.value)
 
 
-def test_nodes_that_instance_each_other_without_end_are_refused(tmp_path: Path) -> None:
+def test_endlessly_nested_collada_instances_are_refused(tmp_path: Path) -> None:
     twice = "".join(
         f'<node id="n{i}"><instance_node url="#n{i - 1}"/><instance_node url="#n{i - 1}"/></node>' for i in range(1, 60)
     )
@@ -113,7 +115,7 @@ def stl(file: Path, corners: np.ndarray) -> Path:
     return file
 
 
-def test_a_crowd_of_triangles_is_refused_before_it_is_read(tmp_path: Path) -> None:
+def test_too_many_triangles_are_refused_before_reading(tmp_path: Path) -> None:
     file = stl(tmp_path / "crowd.stl", np.zeros((MAX_TRIANGLES + 1, 3, 3)))
     with pytest.raises(DescriptionError, match=f"{MAX_TRIANGLES + 1} triangles.*at most {MAX_TRIANGLES}"):
         load_surface(file, 0)
@@ -127,32 +129,34 @@ def test_a_crowd_of_triangles_is_refused_before_it_is_read(tmp_path: Path) -> No
         (1e7 * np.random.default_rng(0).random((4, 3, 3)), "too far"),
     ],
 )
-def test_what_has_no_area_or_no_end_is_a_marked_box_that_says_why(
-    tmp_path: Path, corners: np.ndarray, words: str
-) -> None:
+def test_degenerate_mesh_becomes_a_marked_box_with_a_finding(tmp_path: Path, corners: np.ndarray, words: str) -> None:
     mesh = Mesh("a.stl", stl(tmp_path / "a.stl", corners))
-    sim = Simulation(world(still(mesh)))
+    sim = Simulation(make_world(still(mesh)))
     sim.scene()
     assert re.search(rf"{words}.*marked box", "; ".join(sim.notes))
 
 
 @pytest.mark.parametrize("static", [True, False])
-def test_one_triangle_is_seen_and_touched(tmp_path: Path, static: bool) -> None:
+def test_single_triangle_is_visible_and_collides(tmp_path: Path, static: bool) -> None:
     mesh = Mesh("a.stl", stl(tmp_path / "a.stl", np.array([[[0, 0, 0], [1, 0, 0], [0, 1, 0]]], float)))
     shown = Link(
-        "link", I, Inertial(1.0, I, (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)), (Collision("c", mesh, I),), (Visual("v", mesh, I),)
+        "link",
+        IDENTITY,
+        Inertial(1.0, IDENTITY, (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)),
+        (Collision("c", mesh, IDENTITY),),
+        (Visual("v", mesh, IDENTITY),),
     )
-    sim = Simulation(world(Placed("thing", Model("thing", (shown,), static=static), I)))
+    sim = Simulation(make_world(Placed("thing", Model("thing", (shown,), static=static), IDENTITY)))
     sim.scene()
     assert sim.notes == ()
     assert sim.model.ngeom == 1
 
 
 @pytest.mark.slow
-def test_a_mesh_of_countless_crumbs_touches_in_lumps_and_it_is_said(tmp_path: Path) -> None:
+def test_mesh_of_many_parts_collides_coarsely_with_a_finding(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     crumbs = rng.random((MAX_PIECES + 10, 1, 3)) * 4.0 + rng.random((MAX_PIECES + 10, 3, 3)) * 0.01
-    sim = Simulation(world(still(Mesh("a.stl", stl(tmp_path / "a.stl", crumbs)))))
+    sim = Simulation(make_world(still(Mesh("a.stl", stl(tmp_path / "a.stl", crumbs)))))
     stated = re.search(r"(\d+) lumps, hollows narrower than ([0-9.]+) m", "; ".join(sim.notes))
     assert stated is not None
     lumps = sim.model.geom_group == TOUCH_ONLY
@@ -181,20 +185,22 @@ def scanned_doorway(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_a_fine_building_has_doors_that_a_robot_drives_through(tmp_path: Path) -> None:
+def test_robot_drives_through_doors_of_a_detailed_building(tmp_path: Path) -> None:
     """Reduced, it touches within the distance that the note states; where its wall is, it stops the same robot."""
     file = scanned_doorway(tmp_path)
     house = Placed(
-        "house", Model("house", (Link("l", I, collisions=(Collision("c", Mesh("d", file), I),)),), static=True), I
+        "house",
+        Model("house", (Link("l", IDENTITY, collisions=(Collision("c", Mesh("d", file), IDENTITY),)),), static=True),
+        IDENTITY,
     )
     ends = []
     for y in (0.0, 1.2):
-        sim = Simulation(world(ground(), house))
+        sim = Simulation(make_world(ground_plane(), house))
         stated = re.search(r"reduced to (\d+) triangles it touches within ([0-9.]+) mm", "; ".join(sim.notes))
         assert stated is not None
         assert int(stated[1]) <= MAX_PIECES
         assert 0.0 < float(stated[2]) < 20.0
-        sim.add(rover(sensors=()), "rover", at(x=-1.2, y=y, z=RIDE_HEIGHT))
+        sim.add(rover_model(sensors=()), "rover", make_pose(x=-1.2, y=y, z=RIDE_HEIGHT))
         hardware = sim.hardware("rover")
         hardware.write(JointCommand("velocity", hardware.joint_names, np.full(4, 10.0)))
         sim.step(1250)
@@ -204,28 +210,30 @@ def test_a_fine_building_has_doors_that_a_robot_drives_through(tmp_path: Path) -
     assert ends[1] < 0.0
 
 
-def test_a_part_that_a_mesh_does_not_have_is_a_marked_box(tmp_path: Path) -> None:
-    sim = Simulation(world(still(Mesh("ring.stl", ring(tmp_path), submesh="left"))))
+def test_unknown_submesh_becomes_a_marked_box(tmp_path: Path) -> None:
+    sim = Simulation(make_world(still(Mesh("ring.stl", ring(tmp_path), submesh="left"))))
     assert "no part 'left'" in "; ".join(sim.notes)
 
 
 @pytest.mark.parametrize("content", [b"", b"\x89PNG\r\n\x1a\n", b"GIF89a", b"not a picture", b"huge"])
-def test_a_broken_or_endless_picture_is_a_marked_box_and_a_plain_colour(tmp_path: Path, content: bytes) -> None:
+def test_broken_or_huge_image_becomes_a_marked_box_or_plain_color(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "a.png"
     if content == b"huge":  # a header that claims 60000 × 60000 pixels
         head = b"IHDR" + struct.pack(">IIBBBBB", 60_000, 60_000, 8, 0, 0, 0, 0)
         content = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + head + struct.pack(">I", zlib.crc32(head))
     file.write_bytes(content)
-    sim = Simulation(world(still(Heightmap("a.png", file, (1.0, 1.0, 1.0)))))
+    sim = Simulation(make_world(still(Heightmap("a.png", file, (1.0, 1.0, 1.0)))))
     assert "marked box" in "; ".join(sim.notes)
-    look = Visual("v", Box((1.0, 1.0, 1.0)), I, Material("m", (0.2, 0.4, 0.6, 1.0), texture=file))
-    sim = Simulation(world(Placed("thing", Model("thing", (Link("link", I, visuals=(look,)),), static=True), I)))
+    look = Visual("v", Box((1.0, 1.0, 1.0)), IDENTITY, Material("m", (0.2, 0.4, 0.6, 1.0), texture=file))
+    sim = Simulation(
+        make_world(Placed("thing", Model("thing", (Link("link", IDENTITY, visuals=(look,)),), static=True), IDENTITY))
+    )
     assert sim.scene().model.ntex == 1  # the sky alone
     assert "plain colour" in "; ".join(sim.scene().assembled.notes)
 
 
 @pytest.mark.parametrize("suffix", [".stl", ".obj", ".ply", ".glb"])
-def test_formats_agree(tmp_path: Path, suffix: str) -> None:
+def test_mesh_formats_give_the_same_mesh(tmp_path: Path, suffix: str) -> None:
     import trimesh
 
     file = tmp_path / f"box{suffix}"
@@ -245,16 +253,16 @@ def ring(tmp_path: Path) -> Path:
     return file
 
 
-def test_a_wall_around_a_yard_is_hollow(tmp_path: Path) -> None:
+def test_wall_around_a_yard_is_hollow(tmp_path: Path) -> None:
     file = ring(tmp_path)
     spec = LidarSpec(samples=90, angle_min=-math.pi, angle_max=math.pi)
-    sensor = Sensor("lidar", "lidar", "stand", I, 10.0, "scan", "stand", spec)
-    sim = Simulation(world(ground(), still(Mesh(file.name, file))))
-    sim.add(Model("post", (Link("stand", I),), sensors=(sensor,), static=True), "post", at(z=0.2))
+    sensor = Sensor("lidar", "lidar", "stand", IDENTITY, 10.0, "scan", "stand", spec)
+    sim = Simulation(make_world(ground_plane(), still(Mesh(file.name, file))))
+    sim.add(Model("post", (Link("stand", IDENTITY),), sensors=(sensor,), static=True), "post", make_pose(z=0.2))
     ranges = sim.sensors("post")[0].read().ranges
     inner = 2.0 * math.cos(math.pi / 32)
     assert ((ranges > inner - 1e-6) & (ranges < 2.0 + 1e-6)).all()
-    sim.add(free_ball(), "ball", at(z=0.1))
+    sim.add(free_ball(), "ball", make_pose(z=0.1))
     sim.step(300)
     assert sim.contact_episodes("ball") == ()
     sim.data.qvel[0] = 2.0
@@ -263,7 +271,7 @@ def test_a_wall_around_a_yard_is_hollow(tmp_path: Path) -> None:
     assert np.hypot(*sim.truth("ball").T_world_base.translation[:2]) < 2.0
 
 
-def test_convex_parts_stay_whole() -> None:
+def test_convex_parts_are_not_decomposed() -> None:
     import trimesh
 
     one, other = trimesh.creation.box((1, 1, 1)), trimesh.creation.icosphere(subdivisions=2)
@@ -274,7 +282,7 @@ def test_convex_parts_stay_whole() -> None:
     assert sorted(len(piece) for piece in pieces) == sorted([8, len(other.vertices)])
 
 
-def test_scale_and_mirror(tmp_path: Path) -> None:
+def test_mesh_scale_and_mirroring_are_applied(tmp_path: Path) -> None:
     import trimesh
 
     file = tmp_path / "wedge.stl"
@@ -282,29 +290,29 @@ def test_scale_and_mirror(tmp_path: Path) -> None:
     box.apply_translation((0.5, 0.0, 0.0))
     box.export(file)
     for sign in (1.0, -1.0):
-        sim = Simulation(world(still(Mesh(file.name, file, scale=(2.0 * sign, 1.0, 1.0)))))
+        sim = Simulation(make_world(still(Mesh(file.name, file, scale=(2.0 * sign, 1.0, 1.0)))))
         geom = sim.model.geom("thing::link::c").id
         vertices = sim.model.mesh_vert @ sim.data.geom_xmat[geom].reshape(3, 3).T + sim.data.geom_xpos[geom]
         assert sorted(set(np.round(vertices[:, 0], 5))) == sorted([0.0, 2.0 * sign])
 
 
-def test_a_heightmap_is_as_high_as_it_is_white(tmp_path: Path) -> None:
+def test_heightmap_height_is_its_brightness(tmp_path: Path) -> None:
     from PIL import Image
 
     file = tmp_path / "hill.png"
     grey = np.zeros((65, 65), np.uint8)
     grey[:, 33:] = 255
     Image.fromarray(grey).save(file)
-    sim = Simulation(world(still(Heightmap(file.name, file, (10.0, 10.0, 1.0)))))
+    sim = Simulation(make_world(still(Heightmap(file.name, file, (10.0, 10.0, 1.0)))))
     for x, height in ((-3.0, 0.0), (3.0, 1.0)):
-        sim.add(free_ball(), f"ball{height:.0f}", at(x, 0, height + 0.1))
+        sim.add(free_ball(), f"ball{height:.0f}", make_pose(x, 0, height + 0.1))
     sim.step(300)
     assert sim.truth("ball0").T_world_base.z == pytest.approx(0.1, abs=0.01)
     assert sim.truth("ball1").T_world_base.z == pytest.approx(1.1, abs=0.01)
     assert sim.contact_episodes() == ()  # terrain is ground
 
 
-def test_the_turtlebot_drives_in_its_own_world(external_data: Path) -> None:
+def test_turtlebot_drives_in_its_own_world(external_data: Path) -> None:
     from roboyard.description import load_model, load_world
     from roboyard.hardware import JointCommand
 
@@ -316,7 +324,7 @@ def test_the_turtlebot_drives_in_its_own_world(external_data: Path) -> None:
     place = load_world(folder / "turtlebot3_worlds_a/turtlebot3_gazebo/worlds/turtlebot3_world.world", search=search)
     burger = load_model(search[1] / "turtlebot3_burger" / "model.sdf", search=search)
     sim = Simulation(place)
-    sim.add(burger, "burger", at(-2.0, -0.5, 0.01))
+    sim.add(burger, "burger", make_pose(-2.0, -0.5, 0.01))
     assert sum(sim.model.body_mass[body] for body in sim.placement("burger").bodies) == pytest.approx(burger.mass)
     wheels = sim.hardware("burger")
     names = tuple(name for name in wheels.joint_names if "wheel" in name)

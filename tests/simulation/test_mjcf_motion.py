@@ -169,7 +169,7 @@ MODELS = {
     ("name", "driven"),
     [(name, way) for name in MODELS for way in (False, True) if "<actuator>" in MODELS[name] or not way],
 )
-def test_it_moves_as_in_plain_mujoco(name: str, driven: bool) -> None:
+def test_mjcf_model_moves_as_in_mujoco(name: str, driven: bool) -> None:
     """Within a thousandth of the way: that is what is left of a step of first order in both."""
     pair = Pair(MODELS[name])
     if driven:
@@ -180,7 +180,7 @@ def test_it_moves_as_in_plain_mujoco(name: str, driven: bool) -> None:
     assert np.abs(theirs - ours).max() < 1e-3 * way
 
 
-def test_what_is_welded_as_it_is_not_drawn_is_closed_from_the_start() -> None:
+def test_welded_loop_with_offset_is_closed_from_the_start() -> None:
     """The weld of the file counts, not how the bodies stand in it; plain MuJoCo would pull them there with a jerk."""
     weld = '<equality><weld body1="b" body2="hanging" relpose="0.3 0 0.01 0.9998 0 0 0.02"/></equality>'
     sim = Simulation(World("nowhere"))
@@ -192,7 +192,7 @@ def test_what_is_welded_as_it_is_not_drawn_is_closed_from_the_start() -> None:
         sim.step(250)
 
 
-def test_joints_of_models_of_others_move_as_in_plain_mujoco(external_data: Path) -> None:
+def test_menagerie_joints_move_as_in_mujoco(external_data: Path) -> None:
     """Gymnasium's robots, let go and driven: within 3 thousandths of the way in half a second."""
     files = sorted((external_data / "descriptions" / "mjcf_gymnasium").rglob("*.xml"))
     if not files:
@@ -207,7 +207,7 @@ def test_joints_of_models_of_others_move_as_in_plain_mujoco(external_data: Path)
             assert np.abs(theirs - ours).max() < 1e-7 + 3e-3 * np.ptp(theirs, axis=0).max(), (file.name, driven)
 
 
-def test_limits_are_harder_than_mujocos_own() -> None:
+def test_joint_limits_are_stiffer_than_in_mujoco() -> None:
     """What is left of the difference where a file says nothing of its limits: joints go less far over them here."""
     pair = Pair(MODELS["limited"], softness=None)
     theirs, ours = pair.run(1.0)

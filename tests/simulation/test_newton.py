@@ -49,7 +49,7 @@ def started(condim: int, friction: float, impratio: float, seed: int) -> tuple[m
 
 @pytest.mark.parametrize("condim", [1, 3, 4, 6])
 @pytest.mark.parametrize("seed", range(12))
-def test_it_finds_the_engines_minimum(condim: int, seed: int) -> None:
+def test_newton_finds_the_minimum_of_mujoco(condim: int, seed: int) -> None:
     rng = np.random.default_rng(100 + seed)
     model, data = started(condim, float(rng.uniform(0.2, 1.2)), float(rng.choice([1.0, 10.0])), seed)
     address = model._address, data._address, LAYOUT
@@ -72,7 +72,7 @@ def test_it_finds_the_engines_minimum(condim: int, seed: int) -> None:
 
 @pytest.mark.parametrize("condim", [1, 3, 4, 6])
 @pytest.mark.parametrize("seed", range(12))
-def test_it_finds_the_minimum_where_contacts_of_moving_bodies_are_hard(condim: int, seed: int) -> None:
+def test_newton_finds_the_minimum_with_hard_moving_contacts(condim: int, seed: int) -> None:
     model, data = started(condim, 0.8, 10.0, seed)
     address = model._address, data._address, LAYOUT
     evaluate(*address)
@@ -91,7 +91,7 @@ def test_it_finds_the_minimum_where_contacts_of_moving_bodies_are_hard(condim: i
     np.testing.assert_allclose(inertia @ change, data.qfrc_constraint, atol=1e-4)
 
 
-def test_the_scene_holds_every_kind_of_constraint() -> None:
+def test_newton_scene_holds_every_kind_of_constraint() -> None:
     seen: set[int] = set()
     for condim in (1, 3):
         for seed in range(12):
@@ -104,7 +104,7 @@ def test_the_scene_holds_every_kind_of_constraint() -> None:
     }  # fmt: skip
 
 
-def test_looking_ahead_leaves_no_trace() -> None:
+def test_newton_trial_steps_leave_no_trace() -> None:
     model, data = started(3, 0.7, 10.0, 3)
     evaluate(model._address, data._address, LAYOUT)
     before = data.qacc_warmstart.copy()
@@ -113,7 +113,7 @@ def test_looking_ahead_leaves_no_trace() -> None:
     assert not np.array_equal(data.qacc, before)
 
 
-def test_what_is_too_large_is_left_to_the_engine() -> None:
+def test_large_problems_are_solved_by_mujoco() -> None:
     balls = "".join(
         f'<body pos="{0.3 * k} 0 0.099"><freejoint/><geom size=".1"/></body>' for k in range(LARGEST // 6 + 1)
     )

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.simulation.builders import lidar
+from tests.harness.models import lidar_sensor
 
 from roboyard.description.model import Capsule, Link, Model, Placed, World
 from roboyard.description.sensors import Sensor
@@ -42,13 +42,13 @@ def lead_by(sim: Simulation, way: tuple[float, float, float], seconds: float) ->
 
 
 # -- size and weight ---------------------------------------------------------------------------------------------------
-def test_the_parts_weigh_as_much_as_the_body() -> None:
+def test_body_parts_weigh_as_much_as_the_body() -> None:
     assert sum(a.SHARES[segment(part)] for part in PARTS) == pytest.approx(1.0)
     assert BODY.model.mass == pytest.approx(MEAN.mass)
 
 
 @given(st.floats(0.9, 2.4), st.floats(14.0, 40.0))
-def test_people_are_as_tall_as_they_are_and_stand_on_the_ground(height: float, index: float) -> None:
+def test_body_has_its_height_and_stands_on_the_ground(height: float, index: float) -> None:
     body = make_body(Physique.of_height(height, index * height**2))
     tops, bottoms = [], []
     for link in body.model.links:
@@ -63,13 +63,13 @@ def test_people_are_as_tall_as_they_are_and_stand_on_the_ground(height: float, i
 
 
 @given(st.floats(1e-4, 0.1), st.floats(0.05, 0.6))
-def test_capsules_hold_the_volume_they_are_made_for(volume: float, length: float) -> None:
+def test_body_capsules_have_their_volume(volume: float, length: float) -> None:
     radius = capsule_radius(volume, length)
     assert math.pi * radius**2 * length + 4.0 / 3.0 * math.pi * radius**3 == pytest.approx(volume, rel=1e-6)
     assert capsule_length(volume, radius) == pytest.approx(length, rel=1e-4)
 
 
-def test_percentiles_rise_and_half_of_all_are_below_the_middle_one() -> None:
+def test_height_percentiles_rise_and_the_median_halves_people() -> None:
     for sex in a.STATURES:
         heights = [Physique.of_percentile(p, sex).height for p in (1, 5, 50, 95, 99)]
         assert heights == sorted(heights)
@@ -77,12 +77,12 @@ def test_percentiles_rise_and_half_of_all_are_below_the_middle_one() -> None:
 
 
 @pytest.mark.parametrize("height", [0.0, -1.0, 0.5, 3.0, math.nan, math.inf])
-def test_nobody_is_that_tall(height: float) -> None:
+def test_impossible_body_heights_are_refused(height: float) -> None:
     with pytest.raises(ConfigError, match="person"):
         Physique.of_height(height)
 
 
-def test_nobody_is_that_light_and_no_percentile_is_a_hundred() -> None:
+def test_impossible_weights_and_percentiles_are_refused() -> None:
     with pytest.raises(ConfigError, match="from .* kg"):
         Physique.of_height(1.8, 5.0)
     with pytest.raises(ConfigError, match="percentile"):
@@ -107,7 +107,7 @@ def test_bones_keep_their_lengths_in_every_pose() -> None:
     assert np.allclose(hand.xyz, places[INDEX["left_hand"]])
 
 
-def test_at_rest_left_mirrors_right() -> None:
+def test_rest_pose_is_symmetric() -> None:
     places, _ = Skeleton.of(MEAN).forward(Skeleton.of(MEAN).offsets[0], REST)
     for part in PARTS:
         if part.startswith("left_"):
@@ -115,7 +115,7 @@ def test_at_rest_left_mirrors_right() -> None:
             assert np.allclose(places[INDEX[part]], other * [1.0, -1.0, 1.0])
 
 
-def test_skins_are_closed_and_as_wide_as_what_touches() -> None:
+def test_skin_meshes_are_closed_and_as_wide_as_capsules() -> None:
     for part in PARTS:
         mesh = skin(segment(part), MEAN.height)
         assert mesh.inline is not None
@@ -138,20 +138,20 @@ def test_skins_are_closed_and_as_wide_as_what_touches() -> None:
 # -- touching ----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("front", [True, False])
 @pytest.mark.parametrize("part", PARTS)
-def test_impacts_have_the_force_of_two_bodies_and_a_spring(part: str, front: bool) -> None:
+def test_impact_force_is_that_of_two_masses_and_a_spring(part: str, front: bool) -> None:
     for mass in (2.0, 10.0):
         impact = strike(BODY, part, front=front, mass=mass, speed=0.5, timestep=0.001)
         assert impact.error < 0.05, (impact, mass)
 
 
-def test_softer_regions_are_struck_with_less_force() -> None:
+def test_softer_body_regions_have_smaller_impact_forces() -> None:
     def force(part: str, front: bool) -> float:
         return strike(BODY, part, front=front, mass=5.0, speed=0.5, timestep=0.001).measured
 
     assert force("head", False) > force("head", True) > force("chest", True) > force("abdomen", True)
 
 
-def test_momentum_of_an_impact_goes_into_the_part_that_yields_and_comes_back() -> None:
+def test_impact_momentum_goes_into_the_yielding_part_and_back() -> None:
     sim = with_person()
     top = BODY.model.link("head").T_model_link.xyz
     sim.add(ball(mass=2.0), "ball", SE3(translation=(top[0] + 0.3, 0.0, top[2] + 0.08)))
@@ -166,7 +166,7 @@ def test_momentum_of_an_impact_goes_into_the_part_that_yields_and_comes_back() -
     assert np.linalg.norm(sim.data.mocap_pos[row] - np.asarray(top)) < 0.2 * furthest
 
 
-def test_two_contacts_of_one_body_press_no_harder_than_one() -> None:
+def test_two_contacts_of_one_body_share_their_force() -> None:
     """A box that lies flat on a forearm touches it in two points."""
     forces = []
     for model, reach in ((ball(mass=2.0), 0.1), (crate(size=(0.1, 0.2, 0.2)), 0.1)):
@@ -183,7 +183,7 @@ def test_two_contacts_of_one_body_press_no_harder_than_one() -> None:
 
 
 # -- leading -----------------------------------------------------------------------------------------------------------
-def test_links_go_straight_to_where_they_are_led_and_stay() -> None:
+def test_kinematic_links_move_straight_to_their_targets() -> None:
     sim = with_person()
     start = sim.data.mocap_pos.copy()
     lead_by(sim, (1.0, 0.0, 0.0), 0.5)
@@ -194,7 +194,7 @@ def test_links_go_straight_to_where_they_are_led_and_stay() -> None:
     assert np.allclose(sim.truth("anna").pose.xyz, start[0] + [1.0, 0.0, 0.0])
 
 
-def test_others_coming_and_saved_states_change_nothing() -> None:
+def test_kinematic_links_survive_added_models_and_saved_states() -> None:
     runs = []
     for detour in ("none", "add", "save"):
         sim = with_person()
@@ -213,7 +213,7 @@ def test_others_coming_and_saved_states_change_nothing() -> None:
     assert np.frombuffer(runs[0][1])[0] > 0.5  # it was pushed
 
 
-def test_what_cannot_be_led_is_refused() -> None:
+def test_links_that_cannot_be_kinematic_are_refused() -> None:
     sim = with_person()
     sim.add(ball(), "ball", SE3(translation=(3.0, 0.0, 0.0)))
     with pytest.raises(UnknownNameError, match="anna"):
@@ -227,9 +227,16 @@ def test_what_cannot_be_led_is_refused() -> None:
 
 
 # -- being seen --------------------------------------------------------------------------------------------------------
-def test_a_lidar_scans_the_capsules_where_they_are() -> None:
+def test_lidar_measures_the_capsules_of_a_body() -> None:
     sensor = Sensor(
-        "lidar", "lidar", "stand", SE3(translation=(0.0, 0.0, 1.26)), 10.0, "scan", "stand", lidar(samples=90).spec
+        "lidar",
+        "lidar",
+        "stand",
+        SE3(translation=(0.0, 0.0, 1.26)),
+        10.0,
+        "scan",
+        "stand",
+        lidar_sensor(samples=90).spec,
     )
     stand = Placed(
         "stand", Model("stand", (Link("stand", SE3.identity()),), sensors=(sensor,), static=True), SE3.identity()
@@ -244,7 +251,7 @@ def test_a_lidar_scans_the_capsules_where_they_are() -> None:
     assert 5 < np.isfinite(scan.ranges).sum() < 30
 
 
-def test_renderers_see_the_skin_where_the_body_is() -> None:
+def test_renderers_show_the_skin_at_the_body_pose() -> None:
     sim = with_person()
     lead_by(sim, (0.0, 1.0, 0.0), 0.01)
     sim.step(20)
@@ -258,7 +265,7 @@ def test_renderers_see_the_skin_where_the_body_is() -> None:
     assert np.abs(middle - edge).max() > 30
 
 
-def test_forces_are_the_same_in_crowded_worlds_that_the_engine_solves() -> None:
+def test_contact_forces_agree_in_worlds_solved_by_mujoco() -> None:
     """Beyond 59 degrees of freedom the engine's own solver is at work."""
 
     def force(others: int) -> float:

@@ -35,7 +35,7 @@ def places(clip: Clip, phase: float) -> Array:
 
 # -- our own -----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", clip_names())
-def test_own_clips_stand_on_the_ground_move_smoothly_and_close(name: str) -> None:
+def test_own_clips_stand_on_the_ground_and_move_smoothly(name: str) -> None:
     clip = own_clip(name)
     points = soles(clip.root, clip.turns)
     assert points[..., 2].min() == pytest.approx(0.0, abs=0.004)
@@ -50,14 +50,14 @@ def test_own_clips_stand_on_the_ground_move_smoothly_and_close(name: str) -> Non
     assert clip.about
 
 
-def test_the_library_has_what_the_cell_needs() -> None:
+def test_clip_library_has_the_clips_of_the_cell() -> None:
     wanted = {"idle", "walk", "turn", "reach", "pick_up", "put_down", "hand_over", "wave", "inspect", "sit", "carry"}
     assert wanted | {"carry_idle", "carry_turn"} <= set(clip_names())
 
 
 @given(st.floats(0.3, 0.85), st.floats(0.8, 1.5))
 @settings(max_examples=10, deadline=None)
-def test_feet_that_stand_do_not_slide_while_walking(stride: float, period: float) -> None:
+def test_standing_feet_do_not_slide_while_walking(stride: float, period: float) -> None:
     clip = walk_clip(stride, period)
     assert max(steps_of(clip)) < 1e-6
     assert (clip.rests != LIFTED).any(axis=1).all()  # one foot is always down
@@ -68,11 +68,11 @@ def test_feet_that_stand_do_not_slide_while_walking(stride: float, period: float
 
 @given(st.floats(0.2, 1.2))
 @settings(max_examples=6, deadline=None)
-def test_feet_that_stand_do_not_slide_while_turning(angle: float) -> None:
+def test_standing_feet_do_not_slide_while_turning(angle: float) -> None:
     assert max(steps_of(turn_clip(angle))) < 1e-6
 
 
-def test_left_and_right_do_the_same_half_a_round_later() -> None:
+def test_left_and_right_limbs_move_half_a_cycle_apart() -> None:
     clip = walk_clip()
     half = clip.frames // 2
     later = np.roll(clip.turns, -half, axis=0)
@@ -85,7 +85,7 @@ def test_left_and_right_do_the_same_half_a_round_later() -> None:
 # -- two bones ---------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("limb", [LEFT_ARM, RIGHT_ARM, LEFT_LEG, RIGHT_LEG])
 @given(st.floats(0.0, 2.0 * math.pi), st.floats(-1.2, 1.2), st.floats(0.1, 1.6))
-def test_limbs_end_where_they_are_sent_or_as_near_as_they_reach(
+def test_limb_ik_reaches_targets_or_their_nearest_points(
     limb: int, azimuth: float, elevation: float, far: float
 ) -> None:
     before, turns = UNIT.forward(*own_clip("idle").at(0.3))
@@ -107,7 +107,7 @@ def test_limbs_end_where_they_are_sent_or_as_near_as_they_reach(
 
 # -- files -------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("names", [CMU, MIXAMO, BLENDER], ids=["cmu", "mixamo", "blender"])
-def test_what_is_written_as_bvh_moves_alike_when_it_is_read(names: dict[str, str], tmp_path: Path) -> None:
+def test_bvh_clip_survives_writing_and_reading(names: dict[str, str], tmp_path: Path) -> None:
     for clip in (walk_clip(), own_clip("pick_up")):
         path = tmp_path / f"{clip.name}.bvh"
         path.write_text(bvh(clip, names))
@@ -120,7 +120,7 @@ def test_what_is_written_as_bvh_moves_alike_when_it_is_read(names: dict[str, str
             assert np.abs(shift).max() < 0.03, (clip.name, phase)  # the trunk bends in one piece
 
 
-def test_collada_and_bvh_of_one_motion_make_one_clip(tmp_path: Path) -> None:
+def test_collada_and_bvh_give_the_same_clip(tmp_path: Path) -> None:
     clip = walk_clip()
     (tmp_path / "a.bvh").write_text(bvh(clip))
     (tmp_path / "a.dae").write_text(collada(clip))
@@ -130,7 +130,7 @@ def test_collada_and_bvh_of_one_motion_make_one_clip(tmp_path: Path) -> None:
         assert np.abs(places(one, phase) - places(other, phase))[:14].max() < 0.02
 
 
-def test_read_motion_stands_without_sliding(tmp_path: Path) -> None:
+def test_feet_of_read_clips_do_not_slide(tmp_path: Path) -> None:
     (tmp_path / "walk.bvh").write_text(bvh(walk_clip()))
     clip = read_clip(tmp_path / "walk.bvh")
     assert clip.loop
@@ -164,7 +164,7 @@ LAST = BVH.rstrip().splitlines()[-1]
         (broken(BVH, "OFFSET", "OFFSET inf"), "finite"),
     ],
 )
-def test_broken_bvh_is_refused_with_its_place(text: str, says: str, tmp_path: Path) -> None:
+def test_broken_bvh_is_refused_with_its_location(text: str, says: str, tmp_path: Path) -> None:
     path = tmp_path / "broken.bvh"
     path.write_text(text)
     with pytest.raises(DescriptionError, match=says) as caught:
@@ -172,7 +172,7 @@ def test_broken_bvh_is_refused_with_its_place(text: str, says: str, tmp_path: Pa
     assert "broken.bvh" in str(caught.value)
 
 
-def test_limbs_that_hang_on_others_are_refused(tmp_path: Path) -> None:
+def test_skeletons_with_misplaced_limbs_are_refused(tmp_path: Path) -> None:
     names = {**CMU, "left_shank": "RightLeg", "right_shank": "LeftLeg"}
     path = tmp_path / "crossed.bvh"
     path.write_text(bvh(own_clip("reach"), names))
@@ -198,7 +198,7 @@ DAE = collada(own_clip("reach"))
         (DAE[: len(DAE) // 2], "."),
     ],
 )
-def test_broken_collada_is_refused_with_its_place(text: str, says: str, tmp_path: Path) -> None:
+def test_broken_collada_is_refused_with_its_location(text: str, says: str, tmp_path: Path) -> None:
     path = tmp_path / "broken.dae"
     path.write_text(text)
     with pytest.raises(DescriptionError, match=says) as caught:
@@ -208,7 +208,7 @@ def test_broken_collada_is_refused_with_its_place(text: str, says: str, tmp_path
 
 @given(data=st.data())
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_files_that_are_cut_or_mixed_up_never_crash_the_reader(data: st.DataObject, tmp_path: Path) -> None:
+def test_corrupted_clip_files_end_in_an_error_or_a_clip(data: st.DataObject, tmp_path: Path) -> None:
     kind = data.draw(st.sampled_from(["bvh", "dae"]))
     text = BVH if kind == "bvh" else DAE
     at, size = data.draw(st.integers(0, len(text))), data.draw(st.integers(0, 4000))
@@ -224,7 +224,7 @@ def test_files_that_are_cut_or_mixed_up_never_crash_the_reader(data: st.DataObje
         assert np.isfinite(clip.turns).all()
 
 
-def test_joints_may_have_names_of_their_own(tmp_path: Path) -> None:
+def test_joint_names_of_clips_can_be_mapped(tmp_path: Path) -> None:
     names = {part: f"bone{k}" for k, part in enumerate(PARTS)}
     path = tmp_path / "own.bvh"
     path.write_text(bvh(own_clip("reach"), names))
@@ -240,7 +240,7 @@ def test_joints_may_have_names_of_their_own(tmp_path: Path) -> None:
         retarget(motion, "own", names=needed, part=(9.0, 10.0))
 
 
-def test_a_part_of_a_motion_is_taken(tmp_path: Path) -> None:
+def test_clip_can_be_cut_from_a_motion(tmp_path: Path) -> None:
     path = tmp_path / "long.dae"
     path.write_text(collada(own_clip("inspect")))
     clip = retarget(read_collada_motion(path), "part", part=(1.0, 2.5), loop=False)
@@ -261,7 +261,7 @@ def test_a_part_of_a_motion_is_taken(tmp_path: Path) -> None:
         ("period: .nan\nkeys: [{at: 0.0}, {at: 1.0}]", "period"),
     ],
 )
-def test_broken_key_poses_are_refused_with_their_place(text: str, says: str, tmp_path: Path) -> None:
+def test_broken_key_poses_are_refused_with_their_location(text: str, says: str, tmp_path: Path) -> None:
     path = tmp_path / "broken.yaml"
     path.write_text(text)
     with pytest.raises(ConfigError, match=says) as caught:
@@ -269,7 +269,7 @@ def test_broken_key_poses_are_refused_with_their_place(text: str, says: str, tmp
     assert "broken.yaml" in str(caught.value)
 
 
-def test_a_clip_on_a_base_keeps_its_legs() -> None:
+def test_clip_on_a_base_clip_keeps_its_legs() -> None:
     carry, walk = own_clip("carry"), own_clip("walk")
     legs = [INDEX[part] for part in PARTS if part.endswith(("thigh", "shank", "foot"))]
     assert np.array_equal(carry.turns[:, legs], walk.turns[:, legs])
@@ -277,7 +277,7 @@ def test_a_clip_on_a_base_keeps_its_legs() -> None:
     assert not np.allclose(carry.turns[:, INDEX["left_forearm"]], walk.turns[:, INDEX["left_forearm"]])
 
 
-def test_clips_that_are_not_there_are_refused(tmp_path: Path) -> None:
+def test_missing_clips_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="walk"):
         find_clip("fly")
     with pytest.raises(InputError, match="there is no file"):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tests.simulation.builders import static_box, world
+from tests.harness.models import make_world, static_box
 
 from roboyard.geometry import SE3
 from roboyard.simulation import Simulation
@@ -46,13 +46,13 @@ def ring(n: int) -> Array:
 
 
 @pytest.mark.parametrize("n", [2, 3, 6, 10])
-def test_people_who_cross_in_the_middle_all_arrive_without_touching(n: int) -> None:
+def test_crossing_people_arrive_without_contact(n: int) -> None:
     ends, nearest = walked(ring(n), -ring(n))
     assert np.abs(ends + ring(n)).max() < 0.1
     assert nearest > 0.45
 
 
-def test_somebody_alone_walks_straight_at_their_speed_and_stops() -> None:
+def test_single_person_walks_straight_at_speed_and_stops() -> None:
     start, goal = np.array([[0.0, 0.0]]), np.array([[6.0, 8.0]])
     half, _ = walked(start, goal, seconds=4.0)
     assert half[0, 1] / half[0, 0] == pytest.approx(8.0 / 6.0)
@@ -63,7 +63,7 @@ def test_somebody_alone_walks_straight_at_their_speed_and_stops() -> None:
 
 @given(st.floats(-0.3, 0.3))
 @settings(max_examples=15, deadline=None)
-def test_a_post_in_the_way_is_passed(aside: float) -> None:
+def test_crowd_model_passes_a_post(aside: float) -> None:
     ends, nearest = walked(np.array([[0.0, 0.0]]), np.array([[6.0, 0.0]]), np.array([[3.0, aside, 0.2]]), 20.0)
     assert ends[0] == pytest.approx((6.0, 0.0), abs=0.1)
     assert nearest > 0.2
@@ -71,7 +71,7 @@ def test_a_post_in_the_way_is_passed(aside: float) -> None:
 
 @given(st.floats(-math.pi, math.pi), st.floats(-5.0, 5.0), st.floats(-5.0, 5.0))
 @settings(max_examples=20, deadline=None)
-def test_the_model_knows_no_direction_and_no_place(angle: float, x: float, y: float) -> None:
+def test_crowd_model_is_invariant_to_rotation_and_position(angle: float, x: float, y: float) -> None:
     rng = np.random.default_rng(4)
     places, velocities, goals = rng.normal(size=(3, 5, 2))
     others = np.array([[0.3, 0.4, 0.2]])
@@ -83,14 +83,14 @@ def test_the_model_knows_no_direction_and_no_place(angle: float, x: float, y: fl
     assert np.allclose(one @ R.T, other, atol=1e-9)
 
 
-def test_what_stands_nearest_is_found() -> None:
-    ways = Ways(Simulation(world(static_box("wall", (0.2, 6.0, 2.0), SE3(translation=(2.0, 0.0, 1.0))))))
+def test_nearest_obstacles_agree_with_brute_force() -> None:
+    ways = Ways(Simulation(make_world(static_box("wall", (0.2, 6.0, 2.0), SE3(translation=(2.0, 0.0, 1.0))))))
     there = ways.nearest((1.2, 0.3))
     assert there == pytest.approx((1.9, 0.3), abs=0.08)
     assert ways.nearest((-4.0, 0.0)) is None
 
 
-def test_who_is_steered_walks_faces_where_they_go_and_is_busy() -> None:
+def test_steered_person_faces_the_walking_direction() -> None:
     person = Person(Skeleton.of(Physique.of_height(1.7)), (0.0, 0.0, 0.0), find_clip)
     person.step(0.02)
     person.steer((0.0, 1.0))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import ArrayLike
+from tests.harness.bus import BusHarness, Goal
 
-from roboyard.bus import GoalFuture, Node
 from roboyard.description import Box, load_model
 from roboyard.description.model import Collision, Link, Model
 from roboyard.geometry import SE2, SE3
@@ -16,13 +18,15 @@ from roboyard.messages import action, msg
 from roboyard.messages.convert import pose_to_msg
 from roboyard.scenarios.catalog import find_thing
 from roboyard.scenarios.run import Run
+from roboyard.simulation import Simulation
+from roboyard.simulation.people.hands import Hands
 from roboyard.simulation.proof.bodies import ball
 
 TABLE = 0.75
 
 
-class Bench:
-    """Anna at a table on which a part lies; somebody asks her for things."""
+class PersonAtTable(BusHarness):
+    """Anna at a table on which a part lies, in a run; the test asks her for motions."""
 
     def __init__(self) -> None:
         self.run = Run("empty", seed=1, record=False)
@@ -32,130 +36,147 @@ class Bench:
         part = load_model(find_thing("workpiece", None))
         self.run.add_object(part, "part", (0.45, 0.1, TABLE + 0.0201, 0.0, 0.0, 0.4))
         self.run.add_person("anna", at=(0.0, 0.0, 0.0), height=1.7)
-        node = self.run.bus.add(Node(), "asker")
-        self.animation = node.action_client("/anna/animation", action.ActorAnimation)
-        self.movement = node.action_client("/anna/movement", action.ActorMovement)
-        self.run.run_for(0.2)
+        super().__init__(bus=self.run.bus)
+        self.run_for(0.2)
 
-    def show(self, clip: str, place: Any = None, **said: Any) -> GoalFuture:
-        reach = {} if place is None else {"reach": True, "place": msg.Point(*map(float, place))}
-        return self.animation.send(action.ActorAnimation.Goal(animation_name=clip, **reach, **said))
+    @property
+    def simulation(self) -> Simulation:
+        """Of the run."""
+        return self.run.simulation
 
-    def done(self, goal: GoalFuture) -> GoalFuture:
-        assert self.run.until(goal.done, timeout=40.0)
-        return goal
-
-    def walk(self, x: float, y: float, yaw: float) -> None:
-        target = pose_to_msg(SE2(x, y, yaw))
-        goal = self.done(self.movement.send(action.ActorMovement.Goal(animation_name="carry", target=target)))
-        assert goal.succeeded, goal.reason
+    @property
+    def hands(self) -> Hands:
+        """Anna's."""
+        return self.run.people["anna"].hands
 
     @property
     def part(self) -> SE3:
-        return self.run.simulation.truth("part").T_world_base
+        """The part's pose in the world."""
+        return self.simulation.truth("part").T_world_base
 
-    def take(self) -> GoalFuture:
-        return self.done(self.show("pick_up", self.part.translation + np.array([0.0, 0.0, 0.01]), take="part"))
+    def start_clip(self, clip: str, position: ArrayLike | None = None, **fields: Any) -> Goal:
+        """Send a clip, with a hand's target in the world [m] where one is given."""
+        if position is not None:
+            fields |= {"reach": True, "place": msg.Point(*np.asarray(position, float).tolist())}
+        return self.start_goal("/anna/animation", action.ActorAnimation, animation_name=clip, **fields)
+
+    def play_clip(self, clip: str, position: ArrayLike | None = None, **fields: Any) -> Goal:
+        """The same, and wait for its end."""
+        return self.wait_for(self.start_clip(clip, position, **fields), timeout=40.0)
+
+    def start_walk(self, x: float, y: float, yaw: float) -> Goal:
+        """Send Anna somewhere with what she carries [m, rad]."""
+        target = pose_to_msg(SE2(x, y, yaw))
+        return self.start_goal("/anna/movement", action.ActorMovement, animation_name="carry", target=target)
+
+    def walk(self, x: float, y: float, yaw: float) -> None:
+        """The same, and wait until she is there."""
+        goal = self.wait_for(self.start_walk(x, y, yaw), timeout=40.0)
+        assert goal.succeeded, goal.reason
+
+    def take_part(self) -> None:
+        """Let Anna take the part."""
+        goal = self.play_clip("pick_up", self.part.translation + np.array([0.0, 0.0, 0.01]), take="part")
+        assert goal.succeeded, goal.reason
 
 
 @pytest.fixture
-def bench() -> Any:
-    made = Bench()
-    yield made
-    made.run.close()
+def person() -> Iterator[PersonAtTable]:
+    """Anna, about to be asked."""
+    person = PersonAtTable()
+    yield person
+    person.run.close()
 
 
-def test_what_is_held_is_held_up_while_somebody_stands_and_turns(bench: Bench) -> None:
-    assert bench.take().succeeded
-    target = pose_to_msg(SE2(0.0, 0.0, 2.5))
-    goal = bench.movement.send(action.ActorMovement.Goal(animation_name="carry", target=target))
+def test_held_object_stays_in_the_hand_while_turning(person: PersonAtTable) -> None:
+    person.take_part()
+    goal = person.start_walk(0.0, 0.0, 2.5)
     heights = []
-    while not goal.done() or bench.run.time < 12.0:
-        bench.run.run_for(0.1)
-        heights.append(bench.part.z)
+    while not goal.done() or person.now < 12.0:
+        person.run_for(0.1)
+        heights.append(person.part.z)
     assert goal.succeeded
     assert min(heights[10:]) > 0.95  # m: higher than the table they stand at
-    bench.run.people["anna"].hands.let_go("right")
-    bench.run.run_for(1.0)
-    assert bench.run.people["anna"].person.animation == "idle"
+    person.hands.let_go("right")
+    person.run_for(1.0)
+    assert person.run.people["anna"].person.animation == "idle"
 
 
-def test_a_part_is_taken_carried_and_left_where_it_was_to_be(bench: Bench) -> None:
-    assert bench.take().succeeded
-    assert bench.run.people["anna"].hands.things == {"right": "part"}
-    assert bench.part.translation[2] > TABLE + 0.05
-    bench.walk(0.0, 0.0, math.pi)
-    assert abs(bench.part.rotation_matrix()[2, 2] - 1.0) < 1e-3  # carried level
-    there = (-0.42, 0.05, TABLE + 0.021)
-    goal = bench.done(bench.show("put_down", there, leave=True))
+def test_object_is_taken_carried_and_placed_at_its_goal(person: PersonAtTable) -> None:
+    person.take_part()
+    assert person.hands.things == {"right": "part"}
+    assert person.part.translation[2] > TABLE + 0.05
+    person.walk(0.0, 0.0, math.pi)
+    assert abs(person.part.rotation_matrix()[2, 2] - 1.0) < 1e-3  # carried level
+    target = (-0.42, 0.05, TABLE + 0.021)
+    goal = person.play_clip("put_down", target, leave=True)
     assert goal.succeeded, goal.reason
-    bench.run.run_for(0.5)
-    assert bench.run.people["anna"].hands.things == {}
-    np.testing.assert_allclose(bench.part.translation, there, atol=0.012)
-    x = bench.part.rotation_matrix()[:, 0]
+    person.run_for(0.5)
+    assert person.hands.things == {}
+    np.testing.assert_allclose(person.part.translation, target, atol=0.012)
+    x = person.part.rotation_matrix()[:, 0]
     assert math.atan2(x[1], x[0]) == pytest.approx(0.4 - math.pi, abs=0.02)  # turned as the person has turned
 
 
-def test_what_cannot_be_taken_or_left_is_told(bench: Bench) -> None:
-    far = bench.done(bench.show("pick_up", (0.45, -0.3, TABLE + 0.03), take="part"))
+def test_impossible_hand_tasks_are_refused_with_a_reason(person: PersonAtTable) -> None:
+    far = person.play_clip("pick_up", (0.45, -0.3, TABLE + 0.03), take="part")
     assert not far.succeeded
     assert "from the right hand" in far.reason
-    nothing = bench.done(bench.show("put_down", (0.45, 0.1, TABLE + 0.03), leave=True))
+    nothing = person.play_clip("put_down", (0.45, 0.1, TABLE + 0.03), leave=True)
     assert "holds nothing" in str(nothing.error)
-    unknown = bench.done(bench.show("pick_up", (0.45, 0.1, TABLE + 0.03), take="thing"))
+    unknown = person.play_clip("pick_up", (0.45, 0.1, TABLE + 0.03), take="thing")
     assert "thing" in str(unknown.error)
-    np.testing.assert_allclose(bench.part.translation, (0.45, 0.1, TABLE + 0.02), atol=2e-3)  # nobody pushed it
-    both = bench.done(bench.show("pick_up", (0.45, 0.1, TABLE + 0.03), take="part", leave=True))
+    np.testing.assert_allclose(person.part.translation, (0.45, 0.1, TABLE + 0.02), atol=2e-3)  # nobody pushed it
+    both = person.play_clip("pick_up", (0.45, 0.1, TABLE + 0.03), take="part", leave=True)
     assert "at once" in str(both.error)
-    waving = bench.done(bench.show("wave", take="part"))
+    waving = person.play_clip("wave", take="part")
     assert not waving.succeeded
-    assert bench.run.people["anna"].hands.things == {}
+    assert person.hands.things == {}
 
 
-def test_somebody_who_holds_a_part_out_lets_go_when_it_is_pulled_at_and_else_keeps_it(bench: Bench) -> None:
-    assert bench.take().succeeded
-    bench.walk(0.0, 0.0, -math.pi / 2.0)
+def test_hand_over_releases_only_when_the_object_is_pulled(person: PersonAtTable) -> None:
+    person.take_part()
+    person.walk(0.0, 0.0, -math.pi / 2.0)
     out = (0.1, -0.6, 1.1)
-    kept = bench.done(bench.show("hand_over", out, leave=True, patience=1.0))
+    kept = person.play_clip("hand_over", out, leave=True, patience=1.0)
     assert "nobody took it" in kept.reason
-    assert bench.run.people["anna"].hands.things == {"right": "part"}
-    goal = bench.show("hand_over", out, leave=True, patience=20.0)
-    bench.run.run_for(5.0)
+    assert person.hands.things == {"right": "part"}
+    goal = person.start_clip("hand_over", out, leave=True, patience=20.0)
+    person.run_for(5.0)
     assert not goal.done()
-    np.testing.assert_allclose(bench.part.translation, out, atol=0.01)  # held out, still
-    model = bench.run.simulation.model
-    first = int(model.body_dofadr[bench.run.simulation.placement("part").links["body"].body])
+    np.testing.assert_allclose(person.part.translation, out, atol=0.01)  # held out, still
+    model = person.simulation.model
+    first = int(model.body_dofadr[person.simulation.placement("part").links["body"].body])
     for _ in range(10):  # a pull
-        bench.run.simulation.data.qvel[first + 1] -= 0.5
-        bench.run.simulation.instant.moved()
-        bench.run.run_for(0.01)
-    bench.done(goal)
+        person.simulation.data.qvel[first + 1] -= 0.5
+        person.simulation.instant.moved()
+        person.run_for(0.01)
+    person.wait_for(goal, timeout=40.0)
     assert goal.succeeded, goal.reason
-    assert bench.run.people["anna"].hands.things == {}
+    assert person.hands.things == {}
 
 
-def test_a_hold_gives_in_to_more_than_its_strength_and_bears_less(bench: Bench) -> None:
-    assert bench.take().succeeded
-    bench.run.run_for(1.0)
-    holds = bench.run.simulation.holds
-    still = np.linalg.norm(holds.force("anna", "right_hand"))
-    assert still < 1.0  # its weight is borne besides
-    model = bench.run.simulation.model
-    first = int(model.body_dofadr[bench.run.simulation.placement("part").links["body"].body])
-    bench.run.simulation.data.qvel[first] = 3.0
-    bench.run.simulation.instant.moved()
+def test_grasp_constraint_yields_above_its_strength_only(person: PersonAtTable) -> None:
+    person.take_part()
+    person.run_for(1.0)
+    holds = person.simulation.holds
+    assert np.linalg.norm(holds.force("anna", "right_hand")) < 1.0  # its weight is borne besides
+    model = person.simulation.model
+    first = int(model.body_dofadr[person.simulation.placement("part").links["body"].body])
+    person.simulation.data.qvel[first] = 3.0
+    person.simulation.instant.moved()
     peak = 0.0
     for _ in range(100):
-        bench.run.simulation.step(1)
+        person.simulation.step(1)
         peak = max(peak, float(np.linalg.norm(holds.force("anna", "right_hand"))))
     assert peak == pytest.approx(60.0, abs=1e-6)
-    bench.run.simulation.step(500)
+    person.simulation.step(500)
     assert np.linalg.norm(holds.force("anna", "right_hand")) < 1.0  # it has come back
 
 
-def test_who_holds_goes_on_from_a_saved_state_bit_for_bit(bench: Bench) -> None:
-    assert bench.take().succeeded
-    simulation = bench.run.simulation
+def test_saved_grasp_continues_bit_for_bit(person: PersonAtTable) -> None:
+    person.take_part()
+    simulation = person.simulation
     saved = simulation.save()
     simulation.step(200)
     first = np.array(simulation.data.qpos)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tests.simulation.builders import static_box, world
+from tests.harness.models import make_world, static_box
 
 from roboyard.geometry import SE3, quaternions, wrap_angle
 from roboyard.simulation import Simulation
@@ -27,7 +27,7 @@ NO_SHRINK = (Phase.explicit, Phase.reuse, Phase.generate)
 SKELETON = Skeleton.of(Physique.of_height(1.75))
 
 
-class Watch:
+class RecordedSteps:
     """Steps a person, and keeps what its feet and parts did."""
 
     def __init__(self, person: Person) -> None:
@@ -71,7 +71,7 @@ class Watch:
         return worst
 
 
-def somebody(height: float = 1.75, place: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> Person:
+def make_person(height: float = 1.75, place: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> Person:
     return Person(Skeleton.of(Physique.of_height(height)), place, find_clip)
 
 
@@ -84,10 +84,10 @@ def somebody(height: float = 1.75, place: tuple[float, float, float] = (0.0, 0.0
     st.sampled_from([0.3, 0.55, 0.8]),
 )
 @settings(max_examples=8, deadline=None, phases=NO_SHRINK)
-def test_people_walk_where_they_are_sent_without_sliding(
+def test_person_walks_to_the_goal_without_sliding_feet(
     x: float, y: float, yaw: float, height: float, stride: float
 ) -> None:
-    watch = Watch(somebody(height, (0.3, -0.2, 1.0)))
+    watch = RecordedSteps(make_person(height, (0.3, -0.2, 1.0)))
     watch.person.move("walk", stride * height, (x, y), yaw)
     watch.until_done()
     assert np.allclose(watch.person.place[:2], (x, y), atol=2e-3) or math.hypot(x - 0.3, y + 0.2) < 0.1
@@ -101,17 +101,17 @@ def test_people_walk_where_they_are_sent_without_sliding(
 
 @pytest.mark.parametrize("clip", ["walk", "carry"])
 def test_stride_is_locked_to_distance(clip: str) -> None:
-    person = somebody()
-    watch = Watch(person)
+    person = make_person()
+    watch = RecordedSteps(person)
     person.move(clip, 1.2, (4.8, 0.0), None)
     watch.until_done()
     lifts = sum(a[0] >= 0 > b[0] for a, b in zip(watch.rests, watch.rests[1:], strict=False))
     assert lifts in (4, 5)  # a round is 1.2 m
 
 
-def test_somebody_who_is_near_only_turns_and_any_direction_will_do() -> None:
-    person = somebody()
-    watch = Watch(person)
+def test_person_near_the_goal_only_turns() -> None:
+    person = make_person()
+    watch = RecordedSteps(person)
     person.move("walk", 0.0, (0.05, 0.0), 2.0)
     watch.until_done()
     assert person.place == pytest.approx((0.0, 0.0, 2.0))
@@ -122,9 +122,9 @@ def test_somebody_who_is_near_only_turns_and_any_direction_will_do() -> None:
 
 # -- clips -------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", [name for name in clip_names() if name not in ("turn",)])
-def test_shown_clips_take_their_time_and_feet_keep_still(name: str) -> None:
-    person = somebody()
-    watch = Watch(person)
+def test_played_clips_take_their_time_with_feet_at_rest(name: str) -> None:
+    person = make_person()
+    watch = RecordedSteps(person)
     if own_clip(name).travel:
         return
     person.animate(name, 2.0)
@@ -142,9 +142,9 @@ def test_shown_clips_take_their_time_and_feet_keep_still(name: str) -> None:
     assert person.state is State.IDLE
 
 
-def test_fading_moves_nothing_by_a_jump() -> None:
-    person = somebody()
-    watch = Watch(person)
+def test_clip_fading_is_continuous() -> None:
+    person = make_person()
+    watch = RecordedSteps(person)
     person.animate("pick_up", 1.0)
     watch.wait(1.7)
     person.cancel()
@@ -154,9 +154,9 @@ def test_fading_moves_nothing_by_a_jump() -> None:
 
 @given(st.floats(0.25, 0.75), st.floats(-0.5, 0.3), st.floats(0.15, 1.7), st.sampled_from(["left", "right"]))
 @settings(max_examples=25, deadline=None, phases=NO_SHRINK)
-def test_hands_reach_what_is_in_reach_and_else_it_is_refused(x: float, y: float, z: float, hand: str) -> None:
-    person = somebody(place=(1.0, 2.0, 0.7))
-    watch = Watch(person)
+def test_hands_reach_points_within_reach_only(x: float, y: float, z: float, hand: str) -> None:
+    person = make_person(place=(1.0, 2.0, 0.7))
+    watch = RecordedSteps(person)
     c, s = math.cos(0.7), math.sin(0.7)
     target = np.array([1.0 + c * x - s * y, 2.0 + s * x + c * y, z])
     try:
@@ -174,9 +174,9 @@ def test_hands_reach_what_is_in_reach_and_else_it_is_refused(x: float, y: float,
     assert watch.slides() < 0.02
 
 
-def test_most_places_about_a_person_can_be_reached() -> None:
-    person = somebody()
-    Watch(person)
+def test_most_points_around_a_person_can_be_reached() -> None:
+    person = make_person()
+    RecordedSteps(person)
     reached = 0
     grid = [(x, y, z) for x in (0.3, 0.45, 0.6) for y in (-0.4, -0.2, 0.0) for z in (0.2, 0.6, 1.0, 1.4)]
     for place in grid:
@@ -186,12 +186,12 @@ def test_most_places_about_a_person_can_be_reached() -> None:
 
 
 # -- goals -------------------------------------------------------------------------------------------------------------
-def test_goals_that_make_no_sense_are_refused_with_a_cause() -> None:
-    person = somebody()
+def test_invalid_person_goals_are_refused_with_a_cause() -> None:
+    person = make_person()
     with pytest.raises(RefusedError, match="not set up") as caught:
         person.move("walk", 0.0, (1.0, 0.0), None)
     assert caught.value.cause == "busy"
-    Watch(person)
+    RecordedSteps(person)
     for call, cause, says in (
         (lambda: person.move("fly", 0.0, (1.0, 0.0), None), "unknown", "no clip 'fly'"),
         (lambda: person.move("wave", 0.0, (1.0, 0.0), None), "invalid", "goes nowhere"),
@@ -211,9 +211,9 @@ def test_goals_that_make_no_sense_are_refused_with_a_cause() -> None:
         assert person.state is State.IDLE
 
 
-def test_who_is_busy_refuses_until_it_is_cancelled() -> None:
-    person = somebody()
-    watch = Watch(person)
+def test_busy_person_refuses_goals_until_canceled() -> None:
+    person = make_person()
+    watch = RecordedSteps(person)
     person.move("walk", 0.0, (3.0, 0.0), None)
     watch.wait(1.0)
     for call in (lambda: person.animate("wave", 1.0), lambda: person.move("walk", 0.0, (0.0, 0.0), None)):
@@ -229,26 +229,26 @@ def test_who_is_busy_refuses_until_it_is_cancelled() -> None:
     person.animate("wave", 1.0)
 
 
-def walled(*walls: tuple[tuple[float, float, float], tuple[float, float]]) -> Ways:
+def walking_map(*walls: tuple[tuple[float, float, float], tuple[float, float]]) -> Ways:
     """The ways between boxes: sizes and where they stand."""
     boxes = [static_box(f"wall{k}", size, SE3(translation=(*at, 0.5 * size[2]))) for k, (size, at) in enumerate(walls)]
-    return Ways(Simulation(world(*boxes)))
+    return Ways(Simulation(make_world(*boxes)))
 
 
-def test_ways_into_what_stands_there_and_out_of_nowhere_are_refused() -> None:
-    ways = walled(((0.2, 2.0, 2.0), (2.0, 0.0)))
+def test_paths_into_or_out_of_obstacles_are_refused() -> None:
+    ways = walking_map(((0.2, 2.0, 2.0), (2.0, 0.0)))
     assert ways.blocked((0.0, 0.0), (1.5, 0.0)) == ""
     assert "(2." in ways.blocked((0.0, 0.0), (4.0, 0.0)) or "(1." in ways.blocked((0.0, 0.0), (4.0, 0.0))
     assert ways.blocked((0.0, 0.0), (2.0, 0.5)) != ""
     assert ways.blocked((0.0, 3.0), (4.0, 3.0)) == ""
     person = Person(SKELETON, (0.0, 0.0, 0.0), find_clip, ways.route)
-    Watch(person)
+    RecordedSteps(person)
     with pytest.raises(RefusedError, match="something stands at") as caught:
         person.move("walk", 0.0, (2.0, 0.5), None)
     assert caught.value.cause == "unreachable"
     room = [((0.2, 2.2, 2.0), (x, 0.0)) for x in (-1.0, 1.0)] + [((2.2, 0.2, 2.0), (0.0, y)) for y in (-1.0, 1.0)]
-    person = Person(SKELETON, (0.0, 0.0, 0.0), find_clip, walled(*room).route)
-    Watch(person)
+    person = Person(SKELETON, (0.0, 0.0, 0.0), find_clip, walking_map(*room).route)
+    RecordedSteps(person)
     with pytest.raises(RefusedError, match="no way leads round"):
         person.move("walk", 0.0, (3.0, 0.0), None)
 
@@ -256,14 +256,14 @@ def test_ways_into_what_stands_there_and_out_of_nowhere_are_refused() -> None:
 @pytest.mark.parametrize(
     ("low", "high", "stands"), [(0.68, 0.72, True), (1.2, 1.25, True), (0.02, 0.15, False), (1.9, 2.0, False)]
 )
-def test_what_is_thin_or_hangs_is_walked_round_as_far_as_a_body_meets_it(low: float, high: float, stands: bool) -> None:
+def test_thin_and_hanging_obstacles_block_at_body_height(low: float, high: float, stands: bool) -> None:
     """A table's top lies between the usual cuts."""
     top = static_box("top", (1.0, 1.5, high - low), SE3(translation=(2.0, 0.0, 0.5 * (low + high))))
-    assert (Ways(Simulation(world(top))).blocked((0.0, 0.0), (4.0, 0.0)) != "") == stands
+    assert (Ways(Simulation(make_world(top))).blocked((0.0, 0.0), (4.0, 0.0)) != "") == stands
 
 
 @given(st.lists(st.tuples(st.floats(0.0, 2.5), st.floats(1e-4, 1.0)), max_size=8))
-def test_cuts_meet_everything_that_a_body_would(given: list[tuple[float, float]]) -> None:
+def test_cut_heights_meet_all_obstacles_at_body_height(given: list[tuple[float, float]]) -> None:
     spans = np.array([(low, low + thick) for low, thick in given]).reshape(-1, 2)
     heights = cut_heights(spans)
     assert len(heights) <= len(spans) + 3
@@ -274,12 +274,12 @@ def test_cuts_meet_everything_that_a_body_would(given: list[tuple[float, float]]
 
 @given(st.integers(0, 10_000))
 @settings(max_examples=12, deadline=None, phases=NO_SHRINK)
-def test_people_walk_round_what_stands_there_and_keep_off_it(seed: int) -> None:
+def test_person_walks_around_obstacles_with_clearance(seed: int) -> None:
     rng = np.random.default_rng(seed)
     draw = rng.uniform
     walls = [((draw(0.2, 1.5), draw(0.2, 1.5), 2.0), (draw(-3.0, 3.0), draw(-3.0, 3.0))) for _ in range(7)]
-    ways, target = walled(*walls), (draw(-4.0, 4.0), draw(-4.0, 4.0))
-    watch = Watch(Person(SKELETON, (-5.0, 0.0, 0.0), find_clip, ways.route))
+    ways, target = walking_map(*walls), (draw(-4.0, 4.0), draw(-4.0, 4.0))
+    watch = RecordedSteps(Person(SKELETON, (-5.0, 0.0, 0.0), find_clip, ways.route))
     try:
         watch.person.move("walk", 0.0, target, 1.0)
     except RefusedError:
@@ -299,8 +299,8 @@ def test_people_walk_round_what_stands_there_and_keep_off_it(seed: int) -> None:
     assert watch.slides() < 0.02
 
 
-def test_a_way_round_is_not_much_longer_than_it_must_be_and_straight_where_nothing_is() -> None:
-    ways = walled(((0.2, 2.0, 2.0), (2.0, 0.0)))
+def test_detours_are_short_and_free_paths_straight() -> None:
+    ways = walking_map(((0.2, 2.0, 2.0), (2.0, 0.0)))
     assert ways.route((0.0, 3.0), (4.0, 3.0)).points.tolist() == [[0.0, 3.0], [4.0, 3.0]]
     around = ways.route((0.0, 0.0), (4.0, 0.0))
     least = 2.0 * math.hypot(1.9 - ROOM, 1.0 + ROOM)
@@ -310,7 +310,7 @@ def test_a_way_round_is_not_much_longer_than_it_must_be_and_straight_where_nothi
 
 
 @given(st.lists(st.tuples(st.floats(-3, 3), st.floats(-3, 3)), min_size=3, max_size=6, unique=True))
-def test_routes_are_slow_enough_for_their_bends(corners: list[tuple[float, float]]) -> None:
+def test_walking_speed_is_limited_in_bends(corners: list[tuple[float, float]]) -> None:
     array = np.array(corners)
     if np.linalg.norm(np.diff(array, axis=0), axis=1).min() < 0.3:
         return
@@ -327,14 +327,14 @@ def test_routes_are_slow_enough_for_their_bends(corners: list[tuple[float, float
 
 # -- state -------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("after", [0.3, 1.1, 2.5, 4.0])
-def test_somebody_who_was_saved_goes_on_bit_for_bit(after: float) -> None:
-    def begin() -> Watch:
-        watch = Watch(somebody())
+def test_saved_person_continues_bit_for_bit(after: float) -> None:
+    def begin() -> RecordedSteps:
+        watch = RecordedSteps(make_person())
         watch.person.move("walk", 1.0, (1.0, 1.0), 3.0)
         watch.wait(after)
         return watch
 
-    one, other = begin(), Watch(somebody(place=(5.0, 5.0, 0.0)))
+    one, other = begin(), RecordedSteps(make_person(place=(5.0, 5.0, 0.0)))
     other.person.load(one.person.save())
     for _ in range(200):
         a, b = one.person.step(DT), other.person.step(DT)
@@ -342,11 +342,11 @@ def test_somebody_who_was_saved_goes_on_bit_for_bit(after: float) -> None:
         assert a[1].tobytes() == b[1].tobytes()
 
 
-def test_a_reach_that_was_saved_goes_on_bit_for_bit() -> None:
-    one = Watch(somebody())
+def test_saved_reach_continues_bit_for_bit() -> None:
+    one = RecordedSteps(make_person())
     one.person.animate("pick_up", 1.3, np.array([0.5, -0.2, 0.2]))
     one.wait(0.8)
-    other = Watch(somebody())
+    other = RecordedSteps(make_person())
     other.person.load(one.person.save())
     for _ in range(200):
         assert one.person.step(DT)[0].tobytes() == other.person.step(DT)[0].tobytes()

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.simulation.builders import at, free_box, static_box, world
+from tests.harness.models import free_box, make_pose, make_world, static_box
 
 from roboyard.description.presets import PRESETS
 from roboyard.description.sensors import EncoderSpec, LidarSpec, SatelliteSpec, Sensor, SonarSpec, VectorSpec
@@ -17,13 +17,13 @@ from roboyard.simulation.sensors.check import check_sensor
 
 def mounted(name: str) -> Sensor:
     preset = PRESETS[name]
-    return Sensor("s", preset.kind, "body", at(0.21), preset.rate, "s", "body", preset.spec)
+    return Sensor("s", preset.kind, "body", make_pose(0.21), preset.rate, "s", "body", preset.spec)
 
 
 def crate(name: str, distance: float, seed: int) -> Simulation:
-    wall = static_box("wall", (0.1, 60.0, 40.0), at(distance + 0.05 + 0.21))
-    sim = Simulation(world(wall, gravity=0.0), seed=seed)
-    sim.add(free_box(sensors=(mounted(name),)), "crate", at())
+    wall = static_box("wall", (0.1, 60.0, 40.0), make_pose(distance + 0.05 + 0.21))
+    sim = Simulation(make_world(wall, gravity=0.0), seed=seed)
+    sim.add(free_box(sensors=(mounted(name),)), "crate", make_pose())
     return sim
 
 
@@ -40,9 +40,7 @@ def share_within(errors: np.ndarray, accuracy: float) -> float:
         ("lidar_3d_16", 15.0, 120.0, 0.050),
     ],
 )
-def test_lidars_are_as_good_and_as_quick_as_the_survey_says(
-    name: str, rate: float, far: float, accuracy: float
-) -> None:
+def test_lidar_presets_have_the_survey_accuracy_and_rate(name: str, rate: float, far: float, accuracy: float) -> None:
     preset = PRESETS[name]
     spec = preset.spec
     assert isinstance(spec, LidarSpec)
@@ -62,7 +60,7 @@ def test_lidars_are_as_good_and_as_quick_as_the_survey_says(
     assert share_within(np.array(errors), accuracy) == pytest.approx(0.95, abs=0.04)
 
 
-def test_angular_steps_are_those_of_the_survey() -> None:
+def test_lidar_presets_have_the_survey_angular_steps() -> None:
     def step(name: str) -> float:
         spec = PRESETS[name].spec
         assert isinstance(spec, LidarSpec)
@@ -77,7 +75,7 @@ def test_angular_steps_are_those_of_the_survey() -> None:
 
 
 @pytest.mark.parametrize("name", ["sonar_ring", "sonar_5m"])
-def test_sonars_reach_1_to_5_m_within_20_cm_and_no_faster_than_sound(name: str) -> None:
+def test_sonar_presets_have_the_survey_range_and_accuracy(name: str) -> None:
     preset = PRESETS[name]
     spec = preset.spec
     assert isinstance(spec, SonarSpec)
@@ -94,11 +92,11 @@ def test_sonars_reach_1_to_5_m_within_20_cm_and_no_faster_than_sound(name: str) 
     assert share_within(ranges[~missed] - 1.2, 0.2) == pytest.approx(0.95, abs=0.03)
 
 
-def test_the_rings_sonar_makes_100_readings_a_second() -> None:
+def test_ring_sonar_preset_makes_100_readings_per_second() -> None:
     assert PRESETS["sonar_ring"].rate == 100.0
 
 
-def test_the_polaroid_6500_sends_16_cycles_at_49_4_khz_and_has_a_threshold() -> None:
+def test_polaroid_6500_preset_has_its_pulse_and_threshold() -> None:
     spec = PRESETS["polaroid_6500"].spec
     assert isinstance(spec, SonarSpec)
     assert (spec.cycles, spec.frequency) == (16, 49.4e3)
@@ -107,45 +105,43 @@ def test_the_polaroid_6500_sends_16_cycles_at_49_4_khz_and_has_a_threshold() -> 
     assert spec.range_min > 0.5 * length  # while it sends it cannot listen
     quiet = replace(mounted("polaroid_6500"), spec=replace(spec, dropout=0.0, noise=replace(spec.noise, stddev=0.0)))
     for distance in (0.5, 5.0, 10.0):
-        wall = static_box("wall", (0.1, 60.0, 40.0), at(distance + 0.26))
-        sim = Simulation(world(wall, gravity=0.0))
-        sim.add(free_box(sensors=(quiet,)), "crate", at())
+        wall = static_box("wall", (0.1, 60.0, 40.0), make_pose(distance + 0.26))
+        sim = Simulation(make_world(wall, gravity=0.0))
+        sim.add(free_box(sensors=(quiet,)), "crate", make_pose())
         late = sim.sensors("crate")[0].read().range - distance
         assert 0.0 <= late <= 0.5 * length
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "least", "most"), [("gps_good", 3.0, 5.0), ("gps_poor", 5.0, 50.0)])
-def test_satellite_positions_are_off_by_metres_outdoors_and_absent_indoors(
-    name: str, least: float, most: float
-) -> None:
+def test_satellite_preset_errs_by_meters_and_fails_indoors(name: str, least: float, most: float) -> None:
     """95 of 100 positions are within the survey's figure; the drifting bias needs many receivers, not much time."""
     spec = PRESETS[name].spec
     assert isinstance(spec, SatelliteSpec)
     off = []
     for seed in range(150):
-        sim = Simulation(world(gravity=0.0), seed=seed)
-        sim.add(free_box(sensors=(mounted(name),)), "crate", at())
+        sim = Simulation(make_world(gravity=0.0), seed=seed)
+        sim.add(free_box(sensors=(mounted(name),)), "crate", make_pose())
         reading = sim.sensors("crate")[0].read()
         off.append(math.hypot(reading.latitude, reading.longitude) * 6.371e6)
     far = float(np.quantile(off, 0.95))
     assert far * 1.1 >= least
     assert far <= most * 1.1
-    roof = static_box("roof", (60.0, 60.0, 0.2), at(z=4.0))
-    sim = Simulation(world(roof, gravity=0.0))
-    sim.add(free_box(sensors=(mounted(name),)), "crate", at())
+    roof = static_box("roof", (60.0, 60.0, 0.2), make_pose(z=4.0))
+    sim = Simulation(make_world(roof, gravity=0.0))
+    sim.add(free_box(sensors=(mounted(name),)), "crate", make_pose())
     assert not sim.sensors("crate")[0].read().fix
 
 
 @pytest.mark.parametrize("name", ["gyroscope_mems", "accelerometer_mems"])
-def test_gyroscope_and_accelerometer_need_calibration(name: str) -> None:
+def test_inertial_presets_need_calibration(name: str) -> None:
     """Averaging does not take the error of rest away, subtracting what was seen at rest does."""
     spec = PRESETS[name].spec
     assert isinstance(spec, VectorSpec)
     raw, calibrated = [], []
     for seed in range(25):
-        sim = Simulation(world(gravity=0.0), seed=seed)
-        sim.add(free_box(sensors=(mounted(name),)), "crate", at())
+        sim = Simulation(make_world(gravity=0.0), seed=seed)
+        sim.add(free_box(sensors=(mounted(name),)), "crate", make_pose())
         halves = []
         for _ in range(2):
             seen = []
@@ -160,7 +156,7 @@ def test_gyroscope_and_accelerometer_need_calibration(name: str) -> None:
     assert np.std(calibrated) < 0.3 * np.std(raw)
 
 
-def test_encoders_count_lines_or_show_the_angle() -> None:
+def test_encoder_presets_count_lines_or_give_the_angle() -> None:
     counting, showing = PRESETS["encoder_500"].spec, PRESETS["encoder_absolute_12bit"].spec
     assert isinstance(counting, EncoderSpec)
     assert isinstance(showing, EncoderSpec)
@@ -175,6 +171,8 @@ def test_encoders_count_lines_or_show_the_angle() -> None:
         for name in sorted(PRESETS)
     ],
 )
-def test_every_preset_keeps_the_contract(name: str) -> None:
+def test_presets_keep_the_sensor_contract(name: str) -> None:
     preset = PRESETS[name]
-    assert len(check_sensor(Sensor(name, preset.kind, "body", at(), preset.rate, name, "body", preset.spec))) == 5
+    assert (
+        len(check_sensor(Sensor(name, preset.kind, "body", make_pose(), preset.rate, name, "body", preset.spec))) == 5
+    )

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial import ConvexHull
-from tests.simulation.builders import I, world
+from tests.harness.models import IDENTITY, make_world
 
 from roboyard.description.model import Collision, Link, Mesh, Model, Placed, Polyline
 from roboyard.errors import DescriptionError
@@ -36,7 +36,7 @@ def inside(point: np.ndarray, outlines: list[list[tuple[float, float]]]) -> bool
     return crossed % 2 == 1
 
 
-def filled(point: np.ndarray, prisms: list[np.ndarray]) -> int:
+def count_containing(point: np.ndarray, prisms: list[np.ndarray]) -> int:
     count = 0
     for one in prisms:
         faces = ConvexHull(one[one[:, 2] == 0.0][:, :2]).equations
@@ -44,7 +44,7 @@ def filled(point: np.ndarray, prisms: list[np.ndarray]) -> int:
     return count
 
 
-def test_known_areas() -> None:
+def test_prisms_have_known_areas() -> None:
     assert volume(convex_prisms([L], 2.0)) == pytest.approx(8.0)
     assert len(convex_prisms([L], 2.0)) == 2
     assert len(convex_prisms([[(0, 0), (2, 0), (2, 2), (0, 2)]], 1.0)) == 1, "a convex one stays whole"
@@ -53,7 +53,7 @@ def test_known_areas() -> None:
 
 
 @given(st.lists(outline, min_size=1, max_size=3), st.lists(st.tuples(*[st.floats(-8.1, 8.1)] * 2), max_size=20))
-def test_inside_is_what_an_odd_number_of_outlines_holds(
+def test_prisms_fill_the_even_odd_interior(
     outlines: list[list[tuple[float, float]]], points: list[tuple[float, float]]
 ) -> None:
     """Also of outlines that cross themselves and each other, and no place is filled twice."""
@@ -64,7 +64,7 @@ def test_inside_is_what_an_odd_number_of_outlines_holds(
     for x, y in points:
         point = np.array([x + 1e-3 * math.pi, y + 1e-3 * math.e])  # hardly ever on an edge
         if min(distance(point, one) for one in outlines) > 1e-6:
-            assert filled(point, prisms) == int(inside(point, outlines))
+            assert count_containing(point, prisms) == int(inside(point, outlines))
 
 
 def distance(point: np.ndarray, one: list[tuple[float, float]]) -> float:
@@ -76,13 +76,13 @@ def distance(point: np.ndarray, one: list[tuple[float, float]]) -> float:
     return least
 
 
-def test_a_star_has_a_hollow_middle() -> None:
+def test_prism_of_a_star_has_a_hollow_center() -> None:
     prisms = convex_prisms([STAR], 1.0)
-    assert filled(np.zeros(2), prisms) == 0
-    assert filled(np.array([0.0, 0.7]), prisms) == 1
+    assert count_containing(np.zeros(2), prisms) == 0
+    assert count_containing(np.array([0.0, 0.7]), prisms) == 1
 
 
-def test_too_much_and_too_little() -> None:
+def test_too_many_and_too_few_outline_points_are_refused() -> None:
     circle = [(math.cos(i), math.sin(i)) for i in range(MAX_CORNERS + 10)]
     with pytest.raises(DescriptionError, match="corners"):
         convex_prisms([circle], 1.0)
@@ -90,15 +90,15 @@ def test_too_much_and_too_little() -> None:
         convex_prisms([[(0, 0), (1, 1), (2, 2)]], 1.0)
 
 
-def test_a_ball_falls_into_the_hollow_of_a_prism() -> None:
+def test_ball_falls_into_the_hollow_of_a_prism() -> None:
     """What was the convex hull before, and would have held it up."""
-    from tests.simulation.builders import at, free_ball
+    from tests.harness.models import free_ball, make_pose
 
     shape = Polyline((tuple(L),), 1.0)
-    wall = Model("wall", (Link("l", I, collisions=(Collision("c", shape, I),)),), static=True)
-    sim = Simulation(world(Placed("wall", wall, I)))
-    sim.add(free_ball(radius=0.2), "in", at(x=1.5, y=2.0, z=1.5))
-    sim.add(free_ball(radius=0.2), "on", at(x=0.5, y=2.0, z=1.5))
+    wall = Model("wall", (Link("l", IDENTITY, collisions=(Collision("c", shape, IDENTITY),)),), static=True)
+    sim = Simulation(make_world(Placed("wall", wall, IDENTITY)))
+    sim.add(free_ball(radius=0.2), "in", make_pose(x=1.5, y=2.0, z=1.5))
+    sim.add(free_ball(radius=0.2), "on", make_pose(x=0.5, y=2.0, z=1.5))
     sim.step(400)
     assert sim.truth("in").T_world_base.z < 0.0
     assert sim.truth("on").T_world_base.z == pytest.approx(1.2, abs=0.01)
@@ -124,7 +124,7 @@ DAE = """<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema"><library_
 
 
 @pytest.mark.parametrize("name", ["a.obj", "a.dae"])
-def test_parts(tmp_path: Path, name: str) -> None:
+def test_submeshes_are_selected_by_name(tmp_path: Path, name: str) -> None:
     file = tmp_path / name
     file.write_text(DAE if name.endswith("dae") else box_obj("left", -5.0, 0) + box_obj("right", 5.0, 8))
     whole, _ = surface_of(Mesh(name, file))

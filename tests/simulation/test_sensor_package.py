@@ -57,7 +57,7 @@ def roboyard(folder: Path, *arguments: str, site: str = "site") -> subprocess.Co
 
 
 @pytest.mark.slow
-def test_the_pages_commands_run(there: Path) -> None:
+def test_commands_of_the_sensor_page_run(there: Path) -> None:
     """And the recording has what it measured: at its rate, late by its latency, silent while it fails."""
     commands = [words for block in PAGE for words in commands_of(Block(block.kind, block.body, 0, None, ""))]
     assert [words[0] for words in commands] == ["check", "check", "run", "topic", "topic"]
@@ -82,7 +82,7 @@ def test_the_pages_commands_run(there: Path) -> None:
     assert np.std(measured - warm) == pytest.approx(0.2, rel=0.35)
 
 
-def test_urdf_carries_it_too_and_it_is_listed(there: Path) -> None:
+def test_package_sensor_is_listed_and_works_from_urdf(there: Path) -> None:
     (there / "kite.urdf").write_text(
         '<robot name="kite"><link name="spar"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" '
         'ixz="0" iyz="0"/></inertial></link><gazebo reference="spar"><sensor name="tip" type="thermometer">'
@@ -101,7 +101,7 @@ def test_urdf_carries_it_too_and_it_is_listed(there: Path) -> None:
     ("text", "says"),
     [("import nothing_of_this_name", "cannot be loaded"), ("class Thermometer:\n    pass\n", "is no sensor")],
 )
-def test_a_broken_package_is_named_in_one_line(there: Path, tmp_path: Path, text: str, says: str) -> None:
+def test_broken_sensor_package_is_named_in_one_line(there: Path, tmp_path: Path, text: str, says: str) -> None:
     install(there / "thermometer", tmp_path / "site")
     (tmp_path / "site" / "thermometer.py").write_text(text)
     shutil.copy(there / "balloon.sdf", tmp_path)
@@ -114,7 +114,7 @@ def test_a_broken_package_is_named_in_one_line(there: Path, tmp_path: Path, text
 
 
 @pytest.mark.slow
-def test_a_value_that_cannot_be_is_refused(there: Path) -> None:
+def test_invalid_value_of_a_package_sensor_is_refused(there: Path) -> None:
     text = (there / "balloon.sdf").read_text().replace("<lag>2</lag>", "<lag>soon</lag>")
     (there / "wrong.sdf").write_text(text)
     done = roboyard(there, "check", "robot", "wrong.sdf")

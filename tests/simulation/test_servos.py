@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.simulation.builders import RIDE_HEIGHT, I, at, ground, rover, world
+from tests.harness.models import IDENTITY, RIDE_HEIGHT, ground_plane, make_pose, make_world, rover_model
 
 from roboyard.description.model import Axis, Dynamics, Inertial, Joint, JointInterface, Limits, Link, Mimic, Model
 from roboyard.errors import DescriptionError, InputError, UnknownNameError
@@ -25,9 +25,9 @@ def arm(
     upper: float = math.inf,
 ) -> Model:
     """A rod on a hinge at the world, horizontal at zero: 1 kg at 0.5 m."""
-    link = Link("rod", at(z=1.0), Inertial(1.0, at(0.5), (0.001, 0.02, 0.02, 0, 0, 0)))
+    link = Link("rod", make_pose(z=1.0), Inertial(1.0, make_pose(0.5), (0.001, 0.02, 0.02, 0, 0, 0)))
     axis = Axis((0, 1, 0), Limits(lower, upper, effort=effort), dynamics)
-    joint = Joint("hinge", "revolute", "world", "rod", at(z=1.0), I, (axis,))
+    joint = Joint("hinge", "revolute", "world", "rod", make_pose(z=1.0), IDENTITY, (axis,))
     interface = JointInterface("hinge", tuple((mode, -9.0, 9.0) for mode in commands), (), (), 1.0, parameters)
     return Model("arm", (link,), (joint,), interfaces=(interface,))
 
@@ -41,8 +41,8 @@ def drive(sim: Simulation, speed: float, name: str = "rover") -> None:
     hardware.write(JointCommand("velocity", hardware.joint_names, np.full(4, speed)))
 
 
-def test_a_position_servo_settles_against_gravity() -> None:
-    sim = Simulation(world())
+def test_position_servo_settles_against_gravity() -> None:
+    sim = Simulation(make_world())
     sim.add(arm(), "arm")
     command(sim, "position", -0.7)
     sim.step(2500)
@@ -52,18 +52,18 @@ def test_a_position_servo_settles_against_gravity() -> None:
     assert reading.effort[0] == pytest.approx(-9.8 * 0.5 * math.cos(0.7), rel=0.01)
 
 
-def test_a_velocity_servo_reaches_its_speed_and_the_rover_drives_it() -> None:
-    sim = Simulation(world(ground()))
-    sim.add(rover(), "rover", at(z=RIDE_HEIGHT))
+def test_velocity_servo_reaches_its_speed_on_the_rover() -> None:
+    sim = Simulation(make_world(ground_plane()))
+    sim.add(rover_model(), "rover", make_pose(z=RIDE_HEIGHT))
     drive(sim, 5.0)
     sim.step(750)
     np.testing.assert_allclose(sim.hardware("rover").read().velocity, 5.0, atol=0.01)
     assert sim.truth("rover").linear_velocity[0] == pytest.approx(0.5, rel=0.005)
 
 
-def test_effort_never_exceeds_its_limit() -> None:
-    sim = Simulation(world(ground()))
-    sim.add(rover(effort=0.2), "rover", at(z=RIDE_HEIGHT))
+def test_servo_effort_never_exceeds_its_limit() -> None:
+    sim = Simulation(make_world(ground_plane()))
+    sim.add(rover_model(effort=0.2), "rover", make_pose(z=RIDE_HEIGHT))
     sim.step(100)
     drive(sim, 20.0)
     for _ in range(300):
@@ -74,8 +74,8 @@ def test_effort_never_exceeds_its_limit() -> None:
     assert sim.truth("rover").linear_velocity[0] == pytest.approx(acceleration * 0.6, rel=0.02)
 
 
-def test_a_blocked_servo_does_not_wind_up() -> None:
-    sim = Simulation(world())
+def test_blocked_servo_does_not_wind_up() -> None:
+    sim = Simulation(make_world())
     sim.add(arm(effort=3.0), "arm")  # too weak to lift the rod
     command(sim, "position", -0.5)
     sim.step(5000)
@@ -86,8 +86,8 @@ def test_a_blocked_servo_does_not_wind_up() -> None:
     assert sim.hardware("arm").read().position[0] == pytest.approx(1.9, abs=0.01)
 
 
-def test_effort_mode_is_newton_s_law() -> None:
-    sim = Simulation(world(gravity=0.0))
+def test_effort_mode_obeys_newtons_law() -> None:
+    sim = Simulation(make_world(gravity=0.0))
     sim.add(arm(), "arm")
     command(sim, "effort", 0.5)
     sim.step(100)
@@ -95,26 +95,26 @@ def test_effort_mode_is_newton_s_law() -> None:
     assert sim.hardware("arm").read().velocity[0] == pytest.approx(0.5 / inertia * 0.2, rel=1e-6)
 
 
-def test_set_points_stay_within_the_joint_s_limits() -> None:
-    sim = Simulation(world(gravity=0.0))
+def test_set_points_stay_within_joint_limits() -> None:
+    sim = Simulation(make_world(gravity=0.0))
     sim.add(arm(lower=-0.3, upper=0.3), "arm")
     command(sim, "position", 2.0)
     sim.step(1500)
     assert sim.hardware("arm").read().position[0] == pytest.approx(0.3, abs=1e-3)
 
 
-def test_gains_and_ramps_come_from_ros2_control_parameters() -> None:
-    sim = Simulation(world(gravity=0.0))
+def test_servo_gains_and_ramps_come_from_ros2_control_parameters() -> None:
+    sim = Simulation(make_world(gravity=0.0))
     sim.add(arm(parameters=(("vel_ramp", "2.0"), ("vel_ki", "0"), ("pos_kp", "1.0"), ("pos_ki", "0"))), "arm")
     command(sim, "velocity", 5.0)
     sim.step(500)
     assert sim.hardware("arm").read().velocity[0] == pytest.approx(2.0, rel=0.02)
     with pytest.raises(DescriptionError, match="vel_kp"):
-        Simulation(world()).add(arm(parameters=(("vel_kp", "much"),)), "arm")
+        Simulation(make_world()).add(arm(parameters=(("vel_kp", "much"),)), "arm")
 
 
 def test_uncommanded_joints_are_passive() -> None:
-    sim = Simulation(world())
+    sim = Simulation(make_world())
     sim.add(arm(), "arm")
     period_free = []
     for _ in range(1500):
@@ -123,8 +123,8 @@ def test_uncommanded_joints_are_passive() -> None:
     assert max(period_free) > 2.5  # it swings like a pendulum
 
 
-def test_the_hardware_is_the_contract_and_refuses_what_it_cannot_do() -> None:
-    sim = Simulation(world())
+def test_simulated_hardware_keeps_the_hardware_contract() -> None:
+    sim = Simulation(make_world())
     sim.add(arm(commands=("velocity",)), "arm")
     hardware = sim.hardware("arm")
     assert isinstance(hardware, Hardware)
@@ -142,15 +142,15 @@ def test_the_hardware_is_the_contract_and_refuses_what_it_cannot_do() -> None:
         sim.hardware("leg")
 
 
-def test_a_model_without_interfaces_takes_every_mode() -> None:
-    sim = Simulation(world())
+def test_model_without_interfaces_takes_every_mode() -> None:
+    sim = Simulation(make_world())
     sim.add(replace(arm(), interfaces=()), "arm")
     assert sim.hardware("arm").command_modes("hinge") == ("position", "velocity", "effort")
 
 
-def test_a_saturated_wheel_in_the_air_does_not_chatter() -> None:
-    sim = Simulation(world(gravity=0.0))
-    sim.add(rover(), "rover", at(z=1.0))
+def test_saturated_wheel_in_the_air_does_not_chatter() -> None:
+    sim = Simulation(make_world(gravity=0.0))
+    sim.add(rover_model(), "rover", make_pose(z=1.0))
     drive(sim, 20.0)
     sim.step(300)
     speeds = []
@@ -162,16 +162,18 @@ def test_a_saturated_wheel_in_the_air_does_not_chatter() -> None:
 
 def leg(effort: float, base: float = 20.0, own: float = 0.005) -> Model:
     """A free body with a light shank on a hinge."""
-    body = Link("body", at(z=1.0), Inertial(base, I, (0.5, 0.5, 0.5, 0, 0, 0)))
-    shank = Link("shank", at(x=0.3, z=1.0), Inertial(0.2, I, (own, own, own, 0, 0, 0)))
-    knee = Joint("hinge", "revolute", "body", "shank", at(0.3), I, (Axis((0, 1, 0), Limits(effort=effort)),))
+    body = Link("body", make_pose(z=1.0), Inertial(base, IDENTITY, (0.5, 0.5, 0.5, 0, 0, 0)))
+    shank = Link("shank", make_pose(x=0.3, z=1.0), Inertial(0.2, IDENTITY, (own, own, own, 0, 0, 0)))
+    knee = Joint(
+        "hinge", "revolute", "body", "shank", make_pose(0.3), IDENTITY, (Axis((0, 1, 0), Limits(effort=effort)),)
+    )
     return Model("leg", (body, shank), (knee,))
 
 
 @pytest.mark.parametrize("target", [0.5, 0.02, -0.3])
-def test_a_strong_servo_does_not_throw_a_light_shank_to_and_fro(target: float) -> None:
+def test_strong_servo_does_not_oscillate_a_light_shank(target: float) -> None:
     """33 N m could turn it by 13 rad/s in one step; it goes one way, and settles, and never gives more."""
-    sim = Simulation(world(gravity=0.0))
+    sim = Simulation(make_world(gravity=0.0))
     sim.add(leg(33.0), "arm")
     command(sim, "position", target)
     speeds, efforts = [], []
@@ -187,9 +189,9 @@ def test_a_strong_servo_does_not_throw_a_light_shank_to_and_fro(target: float) -
 
 
 @pytest.mark.parametrize("speed", [0.3, 0.5, 1.0])
-def test_the_drive_of_a_folded_arm_stops_without_chatter(speed: float) -> None:
+def test_drive_of_a_folded_arm_stops_without_chatter(speed: float) -> None:
     """Stretched its first joint carries 2.7 kg m², folded 0.1: there its damping alone asks for many times 75 N m."""
-    sim = Simulation(world())
+    sim = Simulation(make_world())
     sim.add(load_robot(find("robot", "iisy")).load_model(), "arm")
     hardware, folded = sim.hardware("arm"), np.array([0.0, -0.5 * math.pi, 2.4, 0.0, 1.2, 0.0])
     hardware.write(JointCommand("position", tuple(f"joint_{k}" for k in range(1, 7)), folded))
@@ -208,49 +210,49 @@ def test_the_drive_of_a_folded_arm_stops_without_chatter(speed: float) -> None:
     assert max(map(abs, speeds[200:])) < 5e-3
 
 
-def test_a_servo_is_made_for_what_stands_on_it() -> None:
+def test_servo_gains_scale_with_the_carried_load() -> None:
     """A shank that stands turns its robot: the servo's effort is reached at its give, whatever the shank weighs."""
     stiffness = []
     for own in (1e-4, 5e-3):
-        sim = Simulation(world(gravity=0.0))
+        sim = Simulation(make_world(gravity=0.0))
         sim.add(leg(33.0, own=own), "arm")
         stiffness.append(sim.servos.servos[("arm", "hinge")].gains["position"].p)
     assert stiffness == pytest.approx([33.0 / GIVE] * 2)
     # Without a limit: the weight at the lever of the mass it carries, or the bandwidth on that mass, whichever is less.
-    sim = Simulation(world())
+    sim = Simulation(make_world())
     sim.add(leg(math.inf), "arm")
     carried = 0.5 + 20.0 * 0.3**2
     least = min(carried * POSITION_BANDWIDTH**2, 9.81 * math.sqrt(20.0 * carried) / GIVE)
     assert sim.servos.servos[("arm", "hinge")].gains["position"].p == pytest.approx(least)
 
 
-def test_a_joint_on_what_stands_fast_carries_only_its_own_link() -> None:
-    sim = Simulation(world())
+def test_joint_on_a_fixed_base_carries_only_its_own_link() -> None:
+    sim = Simulation(make_world())
     sim.add(arm(), "arm")
     own = 0.02 + 0.25
     assert sim.servos.servos[("arm", "hinge")].gains["position"].p == pytest.approx(own * POSITION_BANDWIDTH**2)
 
 
-def test_a_joint_whose_limits_leave_out_zero_starts_within_them() -> None:
-    sim = Simulation(world(gravity=0.0))
+def test_joint_starts_within_limits_that_exclude_zero() -> None:
+    sim = Simulation(make_world(gravity=0.0))
     sim.add(arm(lower=0.4, upper=1.0), "arm")
     assert sim.hardware("arm").read().position[0] == 0.4
     sim.step(200)
     assert sim.hardware("arm").read().position[0] == pytest.approx(0.4, abs=1e-3)
 
 
-def test_followers_start_where_their_leaders_put_them() -> None:
+def test_mimic_joints_start_at_their_driving_joints() -> None:
     """Along a chain: c follows b, which follows a."""
-    turning = Inertial(1.0, I, (0.01, 0.01, 0.01, 0, 0, 0))
-    links = tuple(Link(name, at(), turning) for name in "abc")
+    turning = Inertial(1.0, IDENTITY, (0.01, 0.01, 0.01, 0, 0, 0))
+    links = tuple(Link(name, make_pose(), turning) for name in "abc")
     axes = (Axis((0.0, 0.0, 1.0)),)
     joints = (
-        Joint("c", "revolute", "world", "c", I, I, axes, Mimic("b", -1.0, 0.1)),
-        Joint("b", "revolute", "world", "b", I, I, axes, Mimic("a", 2.0, 0.05)),
-        Joint("a", "revolute", "world", "a", I, I, axes),
+        Joint("c", "revolute", "world", "c", IDENTITY, IDENTITY, axes, Mimic("b", -1.0, 0.1)),
+        Joint("b", "revolute", "world", "b", IDENTITY, IDENTITY, axes, Mimic("a", 2.0, 0.05)),
+        Joint("a", "revolute", "world", "a", IDENTITY, IDENTITY, axes),
     )
     start = JointInterface("a", (("position", -1.0, 1.0),), (), (("position", 0.3),))
-    sim = Simulation(world(gravity=0.0))
+    sim = Simulation(make_world(gravity=0.0))
     sim.add(Model("m", links, joints, interfaces=(start,)), "arm")
     places = {one.name: one for one in sim.placement("arm").joints}
     command(sim, "position", -0.2, joint="a")
@@ -263,9 +265,9 @@ def test_followers_start_where_their_leaders_put_them() -> None:
 
 
 @pytest.mark.parametrize(("mode", "value", "gain"), [("position", 500.0, "pos_kp"), ("velocity", 500.0, "vel_kp")])
-def test_a_motor_with_a_no_load_speed_has_less_effort_the_faster_it_turns(mode: str, value: float, gain: str) -> None:
+def test_motor_effort_falls_towards_the_no_load_speed(mode: str, value: float, gain: str) -> None:
     parameters = ((gain, "5"), (gain.replace("kp", "ki"), "0"), ("pos_kd", "0"), ("no_load_speed", "6"))
-    sim = Simulation(world(gravity=0.0))
+    sim = Simulation(make_world(gravity=0.0))
     sim.add(arm(effort=0.6, parameters=parameters), "arm")
     command(sim, mode, min(value, 9.0))
     eased = 5.0 * 0.002 if mode == "velocity" else 0.0  # what the servo adds
@@ -280,8 +282,8 @@ def test_a_motor_with_a_no_load_speed_has_less_effort_the_faster_it_turns(mode: 
 
 
 @pytest.mark.parametrize("said", ["fast", "0", "-2", "inf"])
-def test_no_load_speeds_that_are_none_are_refused(said: str) -> None:
+def test_invalid_no_load_speeds_are_refused(said: str) -> None:
     with pytest.raises(DescriptionError, match="no_load_speed"):
-        Simulation(world()).add(arm(parameters=(("no_load_speed", said),)), "arm")
+        Simulation(make_world()).add(arm(parameters=(("no_load_speed", said),)), "arm")
     with pytest.raises(DescriptionError, match="effort"):
-        Simulation(world()).add(arm(effort=0.0, parameters=(("no_load_speed", "3"),)), "arm")
+        Simulation(make_world()).add(arm(effort=0.0, parameters=(("no_load_speed", "3"),)), "arm")

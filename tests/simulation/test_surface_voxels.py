@@ -26,7 +26,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 @settings(max_examples=30, deadline=None)
 @given(SEEDS)
-def test_voxels_of_a_triangle_are_those_its_points_are_in(seed: int) -> None:
+def test_triangle_voxels_hold_all_its_points(seed: int) -> None:
     rng = np.random.default_rng(seed)
     triangle = rng.uniform(-2.0, 10.0, (1, 3, 3))
     larger, smaller = np.zeros((8, 8, 8), np.bool_), np.zeros((8, 8, 8), np.bool_)
@@ -45,7 +45,7 @@ def test_voxels_of_a_triangle_are_those_its_points_are_in(seed: int) -> None:
     assert not (inner & ~hit).any()
 
 
-def test_what_counts_is_what_the_map_knows() -> None:
+def test_map_agreement_counts_known_voxels_only() -> None:
     state = np.array([OCCUPIED, OCCUPIED, OCCUPIED, FREE, FREE, FREE, UNKNOWN, UNKNOWN], np.uint8).reshape(8, 1, 1)
     touched = np.array([1, 1, 0, 1, 1, 0, 1, 0], np.bool_).reshape(8, 1, 1)
     crossed = np.array([1, 0, 0, 1, 0, 0, 1, 0], np.bool_).reshape(8, 1, 1)
@@ -88,7 +88,7 @@ def corridor() -> Iterator[Corridor]:
     ("resolution", "noise", "shift", "least"),
     [(0.05, 0.0, 0.0, 0.95), (0.1, 0.0, 0.0, 0.95), (0.05, 0.0, 0.02, 0.9), (0.05, 0.0019, 0.02, 0.6)],
 )
-def test_an_octree_of_exact_pictures_agrees_with_the_world(
+def test_octree_of_exact_images_agrees_with_the_world(
     corridor: Corridor, resolution: float, noise: float, shift: float, least: float
 ) -> None:
     random = np.random.default_rng(0)
@@ -114,7 +114,7 @@ def test_an_octree_of_exact_pictures_agrees_with_the_world(
     assert wrong.iou < 0.5  # a map laid 0.3 m beside does not agree
 
 
-def test_models_can_be_left_out_and_nonsense_is_refused(corridor: Corridor) -> None:
+def test_voxels_can_omit_models_and_refuse_invalid_input(corridor: Corridor) -> None:
     low, shape = np.array([1.0, -1.5, -0.1]), (20, 30, 10)
     every = surface_voxels(corridor.model, corridor.data, low, shape, 0.1, tolerance=0.002)
     assert every[0].any()

@@ -28,14 +28,14 @@ def started(inside: str) -> Simulation:
 
 
 @pytest.mark.parametrize("parent", ["world", "wall::l", "wall"])
-def test_a_joint_holds_a_model_to_the_world(parent: str) -> None:
+def test_world_joint_holds_a_model_to_the_world(parent: str) -> None:
     sim = started(box("wall", 0.0, 2.0, static=True) + box("held", 0.5, 2.0) + joint("fixed", parent, "held::l"))
     assert sim.world.joints[0].child == "held::l"
     sim.step(500)
     assert np.allclose(sim.truth("held").T_world_base.xyz, (0.5, 0.0, 2.0), atol=2e-3)
 
 
-def test_a_hinge_between_two_models_keeps_its_length_and_plane() -> None:
+def test_hinge_between_models_keeps_length_and_plane() -> None:
     sim = started(
         box("wall", 0.0, 2.0, static=True) + box("swing", 0.5, 2.0) + joint("revolute", "wall", "swing::l", "-0.5 0 0")
     )
@@ -49,14 +49,14 @@ def test_a_hinge_between_two_models_keeps_its_length_and_plane() -> None:
     assert lowest < 1.55
 
 
-def test_a_joint_goes_with_its_model() -> None:
+def test_world_joint_is_removed_with_its_model() -> None:
     sim = started(box("a", 0.0, 5.0) + box("b", 0.5, 5.0) + joint("fixed", "a", "b"))
     assert sim.model.neq == 1
     sim.remove("a")
     assert sim.model.neq == 0
 
 
-def test_actors_are_marked_figures_that_touch() -> None:
+def test_actors_are_marked_bodies_that_collide() -> None:
     trajectory = (
         '<script><trajectory id="0" type="walk"><waypoint><time>0</time><pose>2 -2 1.0 0 0 1.5</pose></waypoint>'
         "<waypoint><time>2</time><pose>5 -2 1.0 0 0 1.5</pose></waypoint></trajectory></script>"

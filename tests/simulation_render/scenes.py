@@ -34,7 +34,8 @@ MOVING = """
 </mujoco>"""
 
 
-def compiled(text: str) -> tuple[mujoco.MjModel, mujoco.MjData]:
+def compile_scene(text: str) -> tuple[mujoco.MjModel, mujoco.MjData]:
+    """The model of an MJCF document, and its data after one forward pass."""
     model = mujoco.MjModel.from_xml_string(text)
     data = mujoco.MjData(model)
     mujoco.mj_forward(model, data)

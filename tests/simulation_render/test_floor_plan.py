@@ -45,7 +45,7 @@ def middles(plan: FloorPlan) -> tuple[np.ndarray, np.ndarray]:
     st.floats(0.3, 2.0),
     st.floats(0.02, 0.08),
 )
-def test_cells_of_a_box_are_those_whose_middle_is_inside_and_at_most_its_border(x, y, yaw, a, b, resolution):
+def test_floor_plan_of_a_box_has_the_cells_inside_it(x, y, yaw, a, b, resolution):
     plan = floor_plan(world_of(BOX.format(x=x, y=y, yaw=yaw, a=a, b=b)), resolution=resolution)
     px, py = middles(plan)
     u = np.abs(math.cos(yaw) * (px - x) + math.sin(yaw) * (py - y)) - a / 2
@@ -56,7 +56,7 @@ def test_cells_of_a_box_are_those_whose_middle_is_inside_and_at_most_its_border(
     assert not plan.occupied[outside].any()
 
 
-def test_a_box_on_the_cells_borders_fills_exactly_its_cells():
+def test_box_on_cell_borders_fills_exactly_its_cells():
     box = BOX.format(x=1, y=0.5, yaw=0, a=1, b=0.5)
     plan = floor_plan(world_of(box), resolution=0.05, bounds=(0, 2, 0, 1))
     expected = np.zeros((20, 40), bool)
@@ -65,7 +65,7 @@ def test_a_box_on_the_cells_borders_fills_exactly_its_cells():
     assert plan.extent == pytest.approx((0, 2, 0, 1))
 
 
-def test_a_ball_is_a_circle_of_the_height_it_is_cut_at():
+def test_ball_section_is_a_circle_of_its_height():
     for height in (0.2, 0.5, 0.8):
         plan = floor_plan(world_of(BALL), height=height, resolution=0.005)
         radius = math.sqrt(0.25 - (height - 0.5) ** 2)
@@ -73,28 +73,28 @@ def test_a_ball_is_a_circle_of_the_height_it_is_cut_at():
     assert not floor_plan(world_of(BALL), height=1.2).occupied.any()
 
 
-def test_a_wall_thinner_than_a_cell_is_still_closed():
+def test_wall_thinner_than_a_cell_stays_closed():
     plan = floor_plan(world_of(BOX.format(x=0.01, y=0, yaw=0.4, a=0.004, b=2)), resolution=0.05)
     rows = plan.occupied.any(1)
     assert rows[np.flatnonzero(rows)[0] : np.flatnonzero(rows)[-1]].all()
     assert plan.occupied.sum() > 35
 
 
-def test_overlapping_solids_are_one():
+def test_overlapping_solids_form_one_area():
     boxes = (BOX.format(x=0, y=0, yaw=0, a=1, b=1), BOX.format(x=0.3, y=0.2, yaw=0.5, a=1, b=1).replace("'c'", "'d'"))
     both = floor_plan(world_of(*boxes), bounds=(-2, 2, -2, 2))
     each = [floor_plan(world_of(box), bounds=(-2, 2, -2, 2)) for box in boxes]
     assert (both.occupied == (each[0].occupied | each[1].occupied)).all()
 
 
-def test_what_can_move_counts_only_if_asked_for():
+def test_movable_models_count_only_on_request():
     world = world_of(BOX.format(x=0, y=0, yaw=0, a=1, b=1), static=False)
     assert not floor_plan(world).occupied.any()
     assert floor_plan(world, moving=True).occupied.any()
     assert not floor_plan(world, moving=True, without=("thing",)).occupied.any()
 
 
-def test_a_compiled_model_is_cut_in_the_state_it_is_in():
+def test_floor_plan_shows_the_present_state():
     model = mujoco.MjModel.from_xml_string(
         "<mujoco><worldbody><body name='b'><freejoint/><geom name='b::g' type='box' size='.2 .2 .5' group='3'/></body>"
         "</worldbody></mujoco>"
@@ -109,6 +109,6 @@ def test_a_compiled_model_is_cut_in_the_state_it_is_in():
 
 
 @pytest.mark.parametrize("resolution", [0.0, -1.0, float("nan"), 1e-6])
-def test_an_impossible_resolution_is_refused(resolution):
+def test_impossible_floor_plan_resolutions_are_refused(resolution):
     with pytest.raises(ConfigError):
         floor_plan(world_of(BOX.format(x=0, y=0, yaw=0, a=1, b=1)), resolution=resolution)

@@ -52,9 +52,10 @@ def inertial(
         if mass == 0.0:
             return None
         mass = -mass
-    if mass > _HEAVIEST or max(map(abs, moments)) > _HEAVIEST:
+    largest = max(map(abs, moments), key=lambda moment: math.inf if math.isnan(moment) else moment)
+    if not (mass <= _HEAVIEST and largest <= _HEAVIEST):  # NaN is above the bound too
         raise fault(
-            f"link '{link}' has a mass of {mass:g} kg and moments up to {max(map(abs, moments)):g} kg m²",
+            f"link '{link}' has a mass of {mass:g} kg and moments up to {largest:g} kg m²",
             node,
             f"at most {_HEAVIEST:g}",
         )

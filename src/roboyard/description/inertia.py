@@ -16,14 +16,15 @@ Array = NDArray[np.float64]
 def of_shape(shape: Geometry, density: float) -> tuple[float, float, tuple[float, float, float]] | None:
     """Mass [kg], height of the centre of mass above the shape's frame [m], and principal moments [kg m²].
 
-    Textbook formulas of homogeneous bodies; None for meshes, planes, terrain and prisms.
+    Textbook formulas of homogeneous bodies; None for meshes, planes, terrain and prisms.  Results that are too large
+    for floating-point numbers are infinite or NaN.
     """
     match shape:
         case Box((x, y, z)):
             m = density * x * y * z
             return m, 0.0, (m * (y * y + z * z) / 12, m * (x * x + z * z) / 12, m * (x * x + y * y) / 12)
         case Sphere(r):
-            m = density * 4 / 3 * math.pi * r**3
+            m = density * 4 / 3 * math.pi * _cube(r)
             return m, 0.0, (0.4 * m * r * r,) * 3
         case Ellipsoid((a, b, c)):
             m = density * 4 / 3 * math.pi * a * b * c
@@ -33,7 +34,7 @@ def of_shape(shape: Geometry, density: float) -> tuple[float, float, tuple[float
             side = m * (3 * r * r + h * h) / 12
             return m, 0.0, (side, side, m * r * r / 2)
         case Capsule(r, h):
-            tube, ball = density * math.pi * r * r * h, density * 4 / 3 * math.pi * r**3
+            tube, ball = density * math.pi * r * r * h, density * 4 / 3 * math.pi * _cube(r)
             side = tube * (r * r / 4 + h * h / 12) + ball * (0.4 * r * r + h * h / 4 + 3 * h * r / 8)
             return tube + ball, 0.0, (side, side, tube * r * r / 2 + 0.4 * ball * r * r)
         case Cone(r, h):
@@ -43,12 +44,22 @@ def of_shape(shape: Geometry, density: float) -> tuple[float, float, tuple[float
     return None
 
 
+def _cube(length: float) -> float:
+    """``length**3``, infinite where Python raises OverflowError."""
+    try:
+        return length**3
+    except OverflowError:
+        return math.inf
+
+
 @np.errstate(over="ignore", invalid="ignore")
 def of_collisions(
     parts: Sequence[tuple[Collision, float]],
 ) -> tuple[float, Array, Array] | None:
-    """Mass, centre of mass (3,) and inertia (3, 3) about it, in link axes; None if a shape has no formula,
-    or is so large that there are no numbers for it.
+    """Mass [kg], center of mass (3,) [m] and inertia (3, 3) about it [kg m²], in link axes.
+
+    Values that are too large for floating-point numbers are infinite or NaN (``is_finite``); None if a shape has no
+    formula, or the shapes have no volume.
 
     Args:
         parts: Collisions with their densities [kg/m³].
@@ -63,11 +74,17 @@ def of_collisions(
         centre = collision.T_link_geom @ np.array([0.0, 0.0, height])
         bodies.append((mass, centre, R @ np.diag(moments) @ R.T))
     total = sum(mass for mass, _, _ in bodies)
-    if not 0.0 < total < math.inf:
+    if total == 0.0:
         return None
     com = sum((mass * centre for mass, centre, _ in bodies), np.zeros(3)) / total
     inertia = np.zeros((3, 3))
     for mass, centre, about in bodies:
         arm = centre - com
         inertia += about + mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
-    return (total, com, inertia) if np.isfinite(inertia).all() else None
+    return total, com, inertia
+
+
+def is_finite(found: tuple[float, Array, Array]) -> bool:
+    """Whether mass, center of mass and inertia are numbers that can be computed with."""
+    mass, com, inertia = found
+    return math.isfinite(mass) and bool(np.isfinite(com).all() and np.isfinite(inertia).all())

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.description.inertia import of_collisions
+from roboyard.description.inertia import is_finite, of_collisions
 from roboyard.description.model import Box, Collision, Inertial, Link, Mesh
 from roboyard.description.reading import Reading
 from roboyard.description.xml import Node
@@ -61,10 +61,13 @@ def rounded(moments: Moments) -> Moments:
 def plausible(mass: float, T_link_com: SE3, collisions: Sequence[Collision]) -> tuple[Moments, str]:
     """Moments in the centre-of-mass frame that a body of ``mass`` may have, and what they are those of.
 
-    Of the link's collision shapes, evenly filled; without such, of a ball of `DENSITY`.
+    Of the link's collision shapes, evenly filled; without such, or where those are too large for numbers, of a ball of
+    `DENSITY`.
     """
     found = of_collisions([(one, 1.0) for one in collisions]) if collisions else None
-    if found is not None and math.isfinite(mass / found[0]):  # of shapes that fill some space at all
+    if (
+        found is not None and is_finite(found) and math.isfinite(mass / found[0])
+    ):  # of shapes that fill some space at all
         total, _, inertia = found
         R = T_link_com.rotation_matrix()
         return moments_of(R.T @ (inertia * (mass / total)) @ R), "of its collision shapes, evenly filled"
@@ -74,9 +77,9 @@ def plausible(mass: float, T_link_com: SE3, collisions: Sequence[Collision]) -> 
 
 
 def filled(collisions: Sequence[Collision]) -> Inertial | None:
-    """Mass and inertia of shapes filled with `DENSITY`; None where there are none, or one is a mesh."""
+    """Mass and inertia of shapes filled with `DENSITY`; None where there are none, one is a mesh, or too large."""
     found = of_collisions([(one, DENSITY) for one in collisions]) if collisions else None
-    if found is None:
+    if found is None or not is_finite(found):
         return None
     mass, com, inertia = found
     return Inertial(mass, SE3((1.0, 0.0, 0.0, 0.0), com), moments_of(inertia))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
 from roboyard.description import checks
 from roboyard.description.fields import boolean_of, number_of, pose
-from roboyard.description.inertia import of_collisions
+from roboyard.description.inertia import is_finite, of_collisions
 from roboyard.description.model import Collision, Inertial, Link, Plugin, Visual
 from roboyard.description.plausibility import sensible
 from roboyard.description.reading import Reading
@@ -16,6 +17,7 @@ from roboyard.description.remedies import with_shapes
 from roboyard.description.sdf.shapes import read_geometry, read_material, read_surface
 from roboyard.description.sensing import read_plugin, read_sensor
 from roboyard.description.sensors import Sensor
+from roboyard.description.values import fault
 from roboyard.description.xml import Node
 from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
@@ -150,8 +152,19 @@ def _automatic(reading: Reading, node: Node, link: str, collisions: list[tuple[C
     if found is None:
         reading.note(node, f"link '{link}': no inertia can be computed from its collisions; 1 kg, 1 kg m² taken")
         return Inertial(1.0, SE3.identity(), _UNIT)
+    if not is_finite(found):
+        raise fault(
+            f"link '{link}': mass or inertia of its collision shapes is too large for floating-point numbers",
+            node,
+            "smaller shapes or densities, nearer to the link's frame",
+        )
     mass, com, inertia = found
-    scale = number_of(node, "mass", mass, low=0.0, above=True) / mass
+    total = number_of(node, "mass", mass, low=0.0, above=True)
+    scale = total / mass
+    if not math.isfinite(scale):
+        raise fault(
+            f"link '{link}': its collision shapes are too small for a mass of {total:g} kg", node, "larger shapes"
+        )
     inertia = inertia * scale
     moments = (inertia[0, 0], inertia[1, 1], inertia[2, 2], inertia[0, 1], inertia[0, 2], inertia[1, 2])
     ixx, iyy, izz, ixy, ixz, iyz = (float(value) for value in moments)

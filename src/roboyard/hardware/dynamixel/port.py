@@ -56,6 +56,7 @@ class ServoPort:
         path: E.g. /dev/ttyUSB0.
         baud: Bits a second.
         patience: How long an answer is waited for [s].
+        clock: Gives the time by which that is judged [s]; the wall's unless given.
 
     Attributes:
         patience: As given; may be changed.
@@ -65,14 +66,15 @@ class ServoPort:
         InputError: dynamixel-sdk is not installed, or the port cannot be opened.
     """
 
-    def __init__(self, path: str, baud: int, patience: float) -> None:
+    def __init__(self, path: str, baud: int, patience: float, clock: Callable[[], float] = wall_seconds) -> None:
         self.path, self.patience, self.statistics = path, patience, BusStatistics()
+        self._clock = clock
         self._errors: tuple[type[Exception], ...]
         sdk, self._errors = _libraries()
         self._handler = sdk.Protocol1PacketHandler()
         self._port = sdk.PortHandler(path)
         self._port.baudrate = baud
-        self._port.getCurrentTime = lambda: wall_seconds() * 1e3  # its own follows a clock that people set
+        self._port.getCurrentTime = lambda: clock() * 1e3  # its own follows a clock that people set
         self._port.setPacketTimeout = lambda _: self._port.setPacketTimeoutMillis(self.patience * 1e3)
         try:
             self._port.openPort()
@@ -132,9 +134,9 @@ class ServoPort:
     def _asked(self, call: Callable[[], Any]) -> Any:
         """Do something that is answered, and keep count."""
         count = self.statistics
-        begun = wall_seconds()
+        begun = self._clock()
         found = self._called(call)
-        took = wall_seconds() - begun
+        took = self._clock() - begun
         outcome = found[-2] if len(found) == 3 else found[0]
         count.sent += 1
         if outcome == 0:

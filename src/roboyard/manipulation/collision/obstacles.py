@@ -78,6 +78,13 @@ class Attached:
     def __post_init__(self) -> None:
         if not 0.0 <= self.mass < 1e6:
             raise InputError(f"a mass of {self.mass} kg", where=f"attached {self.name}", valid="0 or more")
+        found = of_shape(self.geometry, 1.0)
+        if found is not None and not np.isfinite((found[0], *found[2])).all():
+            raise InputError(
+                f"the volume or inertia of {self.geometry} is too large for floating-point numbers",
+                where=f"attached {self.name}",
+                valid="smaller sizes [m]",
+            )
 
     def load(self) -> Load:
         """What it is to the joints that move it."""

@@ -1,0 +1,338 @@
+"""Whatever is wrong: one DescriptionError that says what, where, and what would be right."""
+
+import os
+from pathlib import Path
+
+import pytest
+from tests.harness.descriptions import ARM_URDF, INERTIAL, sdf, sdf_model, sdf_world, urdf
+
+from roboyard.description import load_model, load_world
+from roboyard.errors import DescriptionError
+
+LINKS = f'<link name="a">{INERTIAL}</link><link name="b">{INERTIAL}</link>'
+
+
+def joint(inside: str, type_: str = "revolute", ends: str = '<parent link="a"/><child link="b"/>') -> str:
+    return urdf(f'{LINKS}\n<joint name="j" type="{type_}">{ends}{inside}</joint>')
+
+
+def body(mass: str, inertia: str = 'ixx="1" iyy="1" izz="1"') -> str:
+    return urdf(f'<link name="a">\n<inertial><mass value="{mass}"/><inertia {inertia}/></inertial></link>')
+
+
+URDF = {
+    "negative mass": (body("-2"), ["link 'a'", "mass -2 kg", ":2", "above 0"]),
+    "zero mass": (body("0"), ["link 'a'", "mass 0 kg"]),
+    "mass is text": (body("heavy"), ["mass of link 'a'", "'heavy'", ":2", "finite number"]),
+    "mass is nan": (body("nan"), ["mass of link 'a'", "'nan'"]),
+    "mass is infinite": (body("inf"), ["mass of link 'a'", "'inf'"]),
+    "mass overflows": (body("1e999"), ["mass of link 'a'"]),
+    "no mass": (urdf('<link name="a"><inertial><inertia ixx="1" iyy="1" izz="1"/></inertial></link>'), ["<mass"]),
+    "no inertia": (urdf('<link name="a"><inertial><mass value="1"/></inertial></link>'), ["without <inertia>"]),
+    "inertia endless": (body("1", 'ixx="1e308" iyy="1" izz="1"'), ["link 'a'", "at most 1e+15"]),
+    "inertia negative": (body("1", 'ixx="-1" iyy="1" izz="1"'), ["link 'a'", "not positive definite", "-1"]),
+    "inertia zero": (body("1", 'ixx="0" iyy="0" izz="0"'), ["link 'a'", "not positive definite"]),
+    "inertia indefinite": (body("1", 'ixx="1" iyy="1" izz="1" ixy="3"'), ["not positive definite"]),
+    "triangle": (body("1", 'ixx="1" iyy="1" izz="5"'), ["link 'a'", "no body has", "1, 1, 5", "sum of the others"]),
+    "two roots": (urdf(LINKS), ["robot 'r' has 2 root links", "'a'", "'b'", "line 1"]),
+    "cycle": (
+        urdf(
+            LINKS + '<joint name="j" type="fixed"><parent link="a"/><child link="b"/></joint>'
+            '<joint name="k" type="fixed"><parent link="b"/><child link="a"/></joint>'
+        ),
+        ["part of a cycle", "b → a → b"],
+    ),
+    "self": (joint("", "fixed", '<parent link="a"/><child link="a"/>'), ["joint 'j'", "to itself"]),
+    "two parents": (
+        urdf(
+            LINKS + f'<link name="c">{INERTIAL}</link><joint name="j" type="fixed"><parent link="a"/><child link="c"/>'
+            '</joint><joint name="k" type="fixed"><parent link="b"/><child link="c"/></joint>'
+        ),
+        ["link 'c' is the child of joint 'k' and of joint 'j'", "one parent a link"],
+    ),
+    "unknown parent": (joint("", "fixed", '<parent link="x"/><child link="b"/>'), ["unknown parent link 'x'", ":2"]),
+    "unknown child": (
+        joint("", "fixed", '<parent link="a"/><child link="bb"/>'),
+        ["unknown child link 'bb'", "links: b"],
+    ),
+    "no child": (joint("", "fixed", '<parent link="a"/>'), ["joint 'j' names no child link"]),
+    "duplicate link": (
+        urdf(f'<link name="a"/>\n<link name="a">{INERTIAL}</link>'),
+        ["link 'a' exists twice", ":2", ":1"],
+    ),
+    "duplicate joint": (
+        urdf(
+            LINKS + '<joint name="j" type="fixed"><parent link="a"/><child link="b"/></joint>\n'
+            '<joint name="j" type="fixed"><parent link="a"/><child link="b"/></joint>'
+        ),
+        ["joint 'j' exists twice", ":2"],
+    ),
+    "unnamed link": (urdf("<link/>"), ["a link has no name"]),
+    "joint type": (joint("", "hinge"), ["joint 'j' has type 'hinge'", "revolute"]),
+    "zero axis": (joint('<axis xyz="0 0 0"/>'), ["axis of joint 'j'", "'0 0 0'", "vector with a length"]),
+    "two numbers": (joint('<axis xyz="0 1"/>'), ["axis of joint 'j'", "3 numbers"]),
+    "limits": (
+        joint('<limit lower="2" upper="1" effort="1" velocity="1"/>'),
+        ["joint 'j'", "lower limit 2 above", "≤"],
+    ),
+    "negative effort": (joint('<limit lower="0" upper="1" effort="-1" velocity="1"/>'), ["effort limit -1"]),
+    "origin": (joint('<origin xyz="0 0 up"/>'), ["joint 'j'", "'up'"]),
+    "far away": (joint('<origin xyz="1e300 0 0"/>'), ["coordinates below"]),
+    "mimic nobody": (joint('<mimic joint="k"/>', "continuous"), ["joint 'j' mimics the unknown joint 'k'"]),
+    "mimic itself": (joint('<mimic joint="j"/>', "continuous"), ["in a circle"]),
+    "box size": (
+        urdf('<link name="a"><collision><geometry><box size="1 0 1"/></geometry></collision></link>'),
+        ["size of box of link 'a'", "above 0"],
+    ),
+    "no shape": (urdf('<link name="a"><visual/></link>'), ["link 'a' has a <visual> without a shape", "cylinder"]),
+    "odd shape": (
+        urdf('<link name="a"><visual><geometry><torus/></geometry></visual></link>'),
+        ["without a shape", "<torus>"],
+    ),
+    "mesh scale": (
+        urdf('<link name="a"><visual><geometry><mesh filename="x.stl" scale="1 0 1"/></geometry></visual></link>'),
+        ["scale of mesh of link 'a'"],
+    ),
+    "no link": (urdf(""), ["no link"]),
+    "no name": ('<robot><link name="a"/></robot>', ["no name"]),
+    "world without link": (
+        urdf('<link name="a"/><joint name="j" type="fixed"><parent link="world"/><child link="a"/></joint>'),
+        ["unknown parent link 'world'"],
+    ),
+}
+
+BOX = "<geometry><box><size>1 1 1</size></box></geometry>"
+PAIR = '<link name="a"/><link name="b"/>'
+
+
+def hinge(inside: str, parent: str = "a", child: str = "b") -> str:
+    return sdf_model(
+        f'{PAIR}\n<joint name="j" type="revolute"><parent>{parent}</parent><child>{child}</child>{inside}</joint>'
+    )
+
+
+SDF = {
+    "mass": (
+        sdf_model('<link name="a">\n<inertial><mass>-1</mass></inertial></link>'),
+        ["link 'a'", "mass -1 kg", ":2"],
+    ),
+    "inertia": (
+        sdf_model('<link name="a"><inertial><inertia><izz>9</izz></inertia></inertial></link>'),
+        ["link 'a'", "no body has"],
+    ),
+    "pose words": (sdf_model('<link name="a"><pose>0 0 here 0 0 0</pose></link>'), ["<pose>", "'here'"]),
+    "pose count": (sdf_model('<link name="a">\n<pose>0 0 0</pose></link>'), ["<pose>", "6 numbers", ":2"]),
+    "quaternion": (
+        sdf_model('<link name="a"><pose rotation_format="quat_xyzw">0 0 0 0 0 0 0</pose></link>'),
+        ["quaternion with a length"],
+    ),
+    "rotation format": (
+        sdf_model('<link name="a"><pose rotation_format="axis">0 0 0 0 0 0</pose></link>'),
+        ["euler_rpy"],
+    ),
+    "duplicate link": (
+        sdf_model('<link name="a"/>\n<link name="a"/>'),
+        ["link 'a' in model 'm' exists twice", ":2", ":1"],
+    ),
+    "same name": (sdf_model('<link name="a"/><frame name="a"/>'), ["the name 'a' in model 'm' exists twice"]),
+    "duplicate collision": (
+        sdf_model(f'<link name="a"><collision name="c">{BOX}</collision><collision name="c">{BOX}</collision></link>'),
+        ["collision 'c' in link 'a' exists twice"],
+    ),
+    "reserved": (sdf_model('<link name="world"/>'), ["'world'", "reserved"]),
+    "reserved underscores": (sdf_model('<link name="__a__"/>'), ["'__a__'", "reserved"]),
+    "no link": (sdf_model('<frame name="f"/>'), ["model 'm' has no link"]),
+    "unknown parent": (hinge("", parent="x"), ["parent of joint 'j' names 'x'", "names: __model__, a, b, j"]),
+    "unknown child": (hinge("", child="x"), ["child of joint 'j' names 'x'"]),
+    "child world": (hinge("", child="world"), ["joint 'j' has the world as its child"]),
+    "self": (hinge("", child="a"), ["joins link 'a' to itself"]),
+    "named itself": (hinge("", parent="j"), ["joint 'j' names itself as its parent"]),
+    "zero axis": (hinge("<axis><xyz>0 0 0</xyz></axis>"), ["axis of joint 'j'", "vector with a length"]),
+    "limits": (
+        hinge("<axis><limit><lower>1</lower><upper>0</upper></limit></axis>"),
+        ["joint 'j'", "lower limit 1 above"],
+    ),
+    "expressed in": (hinge('<axis><xyz expressed_in="x">0 0 1</xyz></axis>'), ["expressed_in of joint 'j' names 'x'"]),
+    "no child": (
+        sdf_model(f'{PAIR}<joint name="j" type="fixed"><parent>a</parent></joint>'),
+        ["joint 'j' names no child"],
+    ),
+    "joint type": (
+        sdf_model(f'{PAIR}<joint name="j" type="slidey"><parent>a</parent><child>b</child></joint>'),
+        ["joint 'j' has type 'slidey'", "prismatic"],
+    ),
+    "relative to": (sdf_model('<link name="a"><pose relative_to="x"/></link>'), ["relative_to of link 'a' names 'x'"]),
+    "pose circle": (
+        sdf_model('<link name="a"><pose relative_to="b"/></link><link name="b"><pose relative_to="a"/></link>'),
+        ["circle: a → b → a"],
+    ),
+    "attached circle": (
+        sdf_model('<link name="a"/><frame name="f" attached_to="g"/><frame name="g" attached_to="f"/>'),
+        ["circle"],
+    ),
+    "canonical": (sdf_model('<link name="a"/>', attributes=' canonical_link="x"'), ["canonical_link 'x'"]),
+    "no version": ('<sdf><model name="m"><link name="a"/></model></sdf>', ["no version"]),
+    "odd version": (sdf('<model name="m"><link name="a"/></model>', version="new"), ["version 'new'"]),
+    "sphere": (
+        sdf_model(
+            '<link name="a"><visual name="v"><geometry><sphere><radius>-1</radius></sphere></geometry></visual></link>'
+        ),
+        ["radius of sphere of visual 'v' of link 'a'", "above 0"],
+    ),
+    "sensor rate": (
+        sdf_model('<link name="a"><sensor name="s" type="imu"><update_rate>-1</update_rate></sensor></link>'),
+        ["<update_rate>", "at least 0"],
+    ),
+    "lidar ranges": (
+        sdf_model(
+            '<link name="a"><sensor name="s" type="ray">'
+            "<ray><range><min>2</min><max>1</max></range></ray></sensor></link>"
+        ),
+        ["lidar 's' sees from 2 m to 1 m"],
+    ),
+    "lidar angles": (
+        sdf_model(
+            '<link name="a"><sensor name="s" type="ray"><ray><scan><horizontal>'
+            "<samples>9</samples><min_angle>1</min_angle><max_angle>0</max_angle></horizontal></scan></ray></sensor></link>"
+        ),
+        ["lidar 's' has 9 samples from 1 to 0 rad"],
+    ),
+    "lidar bomb": (
+        sdf_model(
+            '<link name="a"><sensor name="s" type="ray"><ray><scan>'
+            "<horizontal><samples>900000000</samples></horizontal></scan></ray></sensor></link>"
+        ),
+        ["lidar 's' has 900000000"],
+    ),
+    "no sensor type": (sdf_model('<link name="a"><sensor name="s"/></link>'), ["sensor 's' has no type"]),
+    "a world": (sdf_world(""), ["describes a world", "load it as a world"]),
+    "nothing": (sdf(""), ["no model"]),
+}
+
+
+CASES = [
+    pytest.param(text, parts, id=f"{kind} {name}")
+    for kind, cases in (("urdf", URDF), ("sdf", SDF))
+    for name, (text, parts) in cases.items()
+]
+
+
+@pytest.mark.parametrize(("text", "parts"), CASES)
+def test_faulty_descriptions_give_reason_and_location(text: str, parts: list[str]) -> None:
+    with pytest.raises(DescriptionError) as caught:
+        load_model(text)
+    assert str(caught.value).startswith("<text>:")
+    for part in parts:
+        assert part in str(caught.value)
+
+
+WORLDS = {
+    "robot": (ARM_URDF, "describes a robot, not a world"),
+    "model": (sdf_model('<link name="a"/>'), "describes a model, not a world"),
+    "no name": (sdf("<world/>"), "the world has no name"),
+    "bad model": (
+        sdf_world('<model name="m"><link name="l"><inertial><mass>0</mass></inertial></link></model>'),
+        "link 'l' has mass 0 kg",
+    ),
+    "same name": (sdf_world('<frame name="m"/><model name="m"><link name="l"/></model>'), "exists twice"),
+    "two models": (sdf_world('<model name="m"><link name="l"/></model>' * 2), "model 'm' in world 'w' exists twice"),
+    "relative to": (
+        sdf_world('<model name="m"><pose relative_to="x"/><link name="l"/></model>'),
+        "relative_to of model 'm' names 'x'",
+    ),
+    "step": (sdf_world("<physics><max_step_size>0</max_step_size></physics>"), "<max_step_size> is '0'"),
+    "gravity": (sdf_world("<gravity>0 0</gravity>"), "<gravity> is '0 0'"),
+    "no uri": (sdf_world("<include/>"), "no <uri>"),
+}
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_faulty_worlds_give_reason_and_location(name: str) -> None:
+    text, part = WORLDS[name]
+    with pytest.raises(DescriptionError, match="<text>:1") as caught:
+        load_world(text)
+    assert part in str(caught.value)
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+def refused(given: str | Path) -> str:
+    messages = []
+    for load in (load_model, load_world):
+        with pytest.raises(DescriptionError) as caught:
+            load(given)
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+    return messages[0]
+
+
+def test_missing_file_is_refused(tmp_path: Path) -> None:
+    assert "no such file" in refused(tmp_path / "nothing.urdf")
+
+
+def test_folder_is_refused(tmp_path: Path) -> None:
+    assert "folder" in refused(tmp_path)
+
+
+def test_empty_file_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "robot.urdf"
+    file.write_text("")
+    assert refused(file) == f"{file}: the file is empty (a URDF, xacro, SDF or MJCF document)"
+
+
+def test_unknown_file_extension_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "robot.pdf"
+    file.write_text(ARM_URDF)
+    assert "unknown extension '.pdf'" in refused(file)
+
+
+def test_binary_file_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "robot.urdf"
+    file.write_bytes(b"\x7fELF\x02\x01\x00\x00" * 100)
+    assert "binary" in refused(file)
+
+
+def test_file_with_other_content_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "robot.xml"
+    file.write_text("<html>\n</html>")
+    assert "the document is a <html>" in refused(file)
+    file.write_text("<mujoco><worldbody><body><freejoint/></body></worldbody></mujoco>")
+    assert "mass" in refused(file)
+    file.write_text("just words")
+    assert "not well-formed XML" in refused(file)
+
+
+def test_too_large_file_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "robot.urdf"
+    with file.open("wb") as stream:
+        stream.truncate(2**30)
+    assert "1073741824 bytes" in refused(file)
+
+
+def test_special_file_is_refused(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.urdf"
+    os.mkfifo(pipe)
+    assert "not a regular file" in refused(pipe)
+
+
+@pytest.mark.parametrize("given", ["", "  \n", "a\x00b.urdf", "x" * 5000 + ".urdf", "no tag here"])
+def test_argument_must_be_text_or_path(given: str) -> None:
+    assert refused(given)
+
+
+def test_search_folder_must_exist(tmp_path: Path) -> None:
+    with pytest.raises(DescriptionError, match="search folder"):
+        load_model(ARM_URDF, search=[tmp_path / "nowhere"])
+
+
+def test_arguments_of_a_plain_file_are_refused() -> None:
+    with pytest.raises(DescriptionError, match="arguments are given"):
+        load_model(ARM_URDF, arguments={"color": "red"})
+
+
+def test_rounding_errors_are_corrected_with_a_finding() -> None:
+    """A thin plate written with four digits: 0.1 + 0.2 < 0.30001."""
+    read = load_model(body("1", 'ixx="0.1" iyy="0.2" izz="0.30001"'))
+    inertial = read.links[0].inertial
+    assert inertial is not None
+    assert sorted(inertial.inertia[:3]) == pytest.approx([0.1, 0.2, 0.3])
+    assert ["rounding" in finding.what for finding in read.findings] == [True]

@@ -1,0 +1,228 @@
+"""Robots and worlds by others: what they say is what is read; the rest is refused for the reason that is in it."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.harness.descriptions import check_model
+
+from roboyard.description import LidarSpec, Model, World, load_model, load_world
+from roboyard.description.reading import Reading
+from roboyard.description.resources import Resources
+from roboyard.description.xacro import expand
+from roboyard.description.xml import Node, parse
+from roboyard.errors import DescriptionError
+
+FILES = (".urdf", ".xacro", ".sdf", ".world")
+
+
+@pytest.fixture(scope="module")
+def folder(external_data: Path) -> Path:
+    """Folders of robots and worlds."""
+    found = external_data / "descriptions"
+    if not found.is_dir():
+        pytest.skip("ROBOYARD_DATA has no folder 'descriptions'")
+    return found
+
+
+def burger(folder: Path) -> Path:
+    return folder / "turtlebot3_burger"
+
+
+# -- the TurtleBot3 ----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", ["model.sdf", "model-1_4.sdf"])
+def test_turtlebot_burger_is_read_from_sdf(folder: Path, name: str) -> None:
+    model = load_model(burger(folder) / "turtlebot3_gazebo" / "models" / "turtlebot3_burger" / name)
+    check_model(model)
+    assert {link.name for link in model.links} >= {"base_footprint", "base_link", "wheel_left_link", "base_scan"}
+    assert [root.name for root in model.roots] == ["base_footprint"]
+    assert {joint.name: joint.type for joint in model.joints}["caster_back_joint"] == "ball"
+    lidar = next(sensor for sensor in model.sensors if sensor.kind == "lidar")
+    assert isinstance(lidar.spec, LidarSpec)
+    assert (lidar.spec.samples, lidar.spec.range_max, lidar.topic, lidar.update_rate) == (360, 3.5, "scan", 5.0)
+    assert any(sensor.kind == "imu" and sensor.update_rate == 200.0 for sensor in model.sensors)
+    assert any("diff" in plugin.filename for plugin in model.plugins)
+    for joint in ("wheel_left_joint", "wheel_right_joint"):
+        T_child_joint = model.joint(joint).T_child_joint
+        assert np.allclose(np.abs(T_child_joint.xyz), (0, 0.08, 0.023))
+
+
+def test_turtlebot_burger_is_read_from_urdf(folder: Path) -> None:
+    """Written with xacro, and expanded by ROS: the same robot."""
+    urdf = burger(folder) / "turtlebot3_description" / "urdf"
+    ours = load_model(urdf / "turtlebot3_burger.urdf")
+    theirs = load_model(urdf / "turtlebot3_burger.expanded.urdf")
+    check_model(ours)
+    assert ours.mass == pytest.approx(theirs.mass) == pytest.approx(1.00173292)
+    assert [link.name for link in ours.links] == [link.name for link in theirs.links]
+    for a, b in zip(ours.links, theirs.links, strict=True):
+        assert a.T_model_link.almost_equal(b.T_model_link, 1e-12)
+        assert a.inertial is None or a.inertial.inertia == b.inertial.inertia  # type: ignore[union-attr]
+    named = load_model(urdf / "turtlebot3_burger.urdf", arguments={"namespace": "tb3_"})
+    assert named.roots[0].name == "tb3_base_footprint"
+
+
+def test_turtlebot_world_is_read(folder: Path) -> None:
+    path = folder / "turtlebot3_worlds_a" / "turtlebot3_gazebo" / "worlds" / "turtlebot3_world.world"
+    world = load_world(path)
+    assert [placed.name for placed in world.models] == ["ground_plane", "turtlebot3_world"]
+    assert all(placed.model.static for placed in world.models)
+    assert [light.name for light in world.lights] == ["sun"]
+    assert world.physics.max_step_size == 0.001
+    (link,) = world.models[1].model.links
+    assert len(link.collisions) == 15
+    assert sum(type(one.geometry).__name__ == "Cylinder" for one in link.collisions) == 9
+    assert not any("placeholder" in finding.what for finding in world.findings)
+
+
+# -- against others' tools ---------------------------------------------------------------------------------------------
+XACRO = {
+    "a1/a1_description/xacro/robot": {"DEBUG": "false"},
+    "franka/franka_description/robots/fr3/fr3": {"hand": "true"},
+    "franka/franka_description/robots/panda/panda": {"hand": "true", "gazebo": "true"},
+    "ur5e/ur_description/urdf/ur": {"name": "ur", "ur_type": "ur5e"},
+    "ur5e/ur_description/urdf/ur_mocked": {"name": "ur", "ur_type": "ur5e"},
+}
+
+
+def sources(folder: Path) -> list[tuple[Path, Path]]:
+    """Documents with what ROS's xacro made of them."""
+    pairs = []
+    for expanded in sorted(folder.rglob("*.expanded.urdf")):
+        stem = expanded.name.removesuffix(".expanded.urdf")
+        for name in (f"{stem}.urdf.xacro", f"{stem}.xacro", f"{stem}.urdf"):
+            if (expanded.parent / name).is_file():
+                pairs.append((expanded.parent / name, expanded))
+                break
+    return pairs
+
+
+def differences(a: Node, b: Node) -> list[str]:
+    """Where two documents differ; numbers by value, packages by their last folders."""
+    if a.tag != b.tag:
+        return [f"{a.where}: <{a.tag}> is not <{b.tag}>"]
+    found: list[str] = []
+    found += [
+        f"{a.where}: {key} {a.get(key)!r} is not {b.get(key)!r}"
+        for key in sorted({*a.attributes, *b.attributes})
+        if not key.startswith("xmlns") and not alike(a.get(key), b.get(key))
+    ]
+    if not alike(a.text, b.text):
+        found.append(f"{a.where}: {a.text!r} is not {b.text!r}")
+    if len(a.children) != len(b.children):
+        return [*found, f"{a.where}: {len(a.children)} elements are not {len(b.children)}"]
+    for x, y in zip(a.children, b.children, strict=True):
+        found += differences(x, y)
+    return found
+
+
+def alike(a: str, b: str) -> bool:
+    if a.split() == b.split():
+        return True
+    try:
+        return np.allclose([float(one) for one in a.split()], [float(one) for one in b.split()], atol=1e-12)
+    except ValueError:
+        return a.split("/")[-2:] == b.split("/")[-2:]  # where a package lies differs
+
+
+def test_xacro_agrees_with_ros(folder: Path) -> None:
+    pairs = sources(folder)
+    assert len(pairs) > 25
+    different = []
+    for source, expanded in pairs:
+        key = str(source.relative_to(folder)).removesuffix(".xacro").removesuffix(".urdf")
+        root, _ = parse(source.read_bytes(), str(source))
+        ours = expand(Reading(Resources([folder])), root, XACRO.get(key, {}), {})
+        theirs, _ = parse(expanded.read_bytes(), str(expanded))
+        different += differences(ours, theirs)[:3]
+    assert not different
+
+
+def test_masses_and_links_agree_with_the_reference(folder: Path) -> None:
+    """Within 0.1 % of what Debian's libraries read; a link called "world" is the world, not a body."""
+    reference = json.loads((folder / "urdf_reference.json").read_text())
+    loaded, refused = 0, {}
+    for key, expected in reference.items():
+        path = folder / key.removeprefix("dev/")
+        try:
+            model = load_model(path, search=[folder])
+        except DescriptionError as error:
+            refused[path.name] = error.what
+            continue
+        loaded += 1
+        check_model(model)
+        if expected.get("urdf_mass") is not None:
+            assert model.mass == pytest.approx(expected["urdf_mass"], rel=1e-3), path
+            worlds = any(joint.parent == "world" for joint in model.joints)
+            assert len(model.links) + worlds == expected["urdf_links"], path
+    assert loaded >= 55
+    reasons = ("inertia", "unknown parent link", "no link", "no robot", "no macro")
+    assert not {name: why for name, why in refused.items() if not any(one in why for one in reasons)}
+
+
+# libsdformat's check and ours differ where its test leaves the file itself right, or says more than the file.
+EXPLAINED = {
+    "sdf/material_normal_map_missing.sdf": "normal maps have no effect here",
+    "sdf/joint_axis_invalid_expressed_in.sdf": "a wrong expressed_in is refused here",
+    "sdf/root_multiple_models.sdf": "the first is read, the rest named, as Gazebo does",
+    "sdf/includes_missing_model.sdf": "a placeholder",
+    "sdf/resolve_uris.sdf": "a placeholder",
+    "sdf/world_include_with_interface_api.sdf": "a placeholder",
+    "sdf/model_include_with_interface_api.sdf": "a placeholder",
+    "sdf/merge_include_with_interface_api_reposture.sdf": "a placeholder",
+    "sdf/model_link_joint_same_name.sdf": "SDF before 1.7 may share names; named",
+    "sdf/world_model_frame_same_name_1_6.sdf": "SDF before 1.7 may share names; named",
+    "sdf/world_joint_invalid_child_world.sdf": "joints in worlds are read here, and this one is wrong",
+    "sdf/world_joint_invalid_resolved_parent_same_as_child.sdf": "joints in worlds are read here; it is wrong",
+    "sdf/world_sibling_same_names.sdf": "SDF before 1.7 may share names; a lamp's name is nobody's",
+    "sdf/model_invalid_top_level_frame.sdf": "an element without effect here is named",
+    "sdf/joint_nested_parent_child.sdf": "M1::__model__ may be named as SDF 1.8 says",
+    "integration/merge_include_model.sdf": "__model__ may be a joint's parent as SDF 1.9 says",
+    "integration/fixed_joint_reduction_joint_frame_extension.urdf": "links joined at fixed joints keep their names",
+    "integration/include_invalid_custom_model.sdf": "<experimental:params> is not understood, and named",
+}
+
+
+def load_any(path: Path, search: Path) -> Model | World:
+    try:
+        return load_model(path, search=[search])
+    except DescriptionError as error:
+        if error.valid != "load it as a world":
+            raise
+        return load_world(path, search=[search])
+
+
+def test_verdicts_agree_with_libsdformat(folder: Path) -> None:
+    home = folder / "sdformat_tests"
+    oracle = json.loads((home / "oracle_libsdformat12.json").read_text())
+    differing = []
+    for name, verdict in oracle.items():
+        try:
+            load_any(home / name, home)
+            ours = "ok"
+        except DescriptionError:
+            ours = "error"
+        if ours != verdict["libsdformat12_check"]:
+            differing.append(name)
+    assert sorted(differing) == sorted(EXPLAINED)
+
+
+@pytest.mark.slow
+def test_every_external_file_is_read_or_refused(folder: Path) -> None:
+    """No traceback, and models that keep what every reader promises."""
+    read = refused = 0
+    for path in sorted(folder.rglob("*")):
+        if path.suffix not in FILES:
+            continue
+        try:
+            found = load_any(path, folder / path.relative_to(folder).parts[0])
+        except DescriptionError as error:
+            refused += 1
+            assert error.where
+            continue
+        read += 1
+        for model in [placed.model for placed in found.models] if isinstance(found, World) else [found]:
+            check_model(model, atol=1e-6)
+    assert read > 500
+    assert refused < 250  # most are files of macros for others to include

@@ -1,0 +1,130 @@
+"""MJCF whose meshes and terrain stand in the document, and motors that pull on tendons: as MuJoCo itself has them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import pytest
+
+from roboyard.cli.conversion import convert
+from roboyard.description import load_model, load_world
+from roboyard.description.model import Heightmap, Mesh, Model
+from roboyard.description.write import write_mjcf, write_sdf, write_urdf
+from roboyard.simulation.assembly.meshes import surface_of
+
+WEDGE = """<mujoco model="wedge"><asset>
+ <mesh name="wedge" vertex="0 0 0  .3 0 0  0 .2 0  0 0 .1  .3 .2 0" scale="1 2 1"/></asset>
+ <worldbody><body name="wedge" pos="0 0 1"><freejoint/><geom name="g" type="mesh" mesh="wedge" pos=".1 0 0"
+  euler="10 20 30" density="500"/></body></worldbody></mujoco>"""
+
+GRIPPER = """<mujoco model="gripper"><worldbody><body name="hand">
+ <body name="left"><joint name="left" type="slide" axis="0 1 0" range="0 .04"/><geom size=".02" mass=".1"/></body>
+ <body name="right"><joint name="right" type="slide" axis="0 -1 0" range="0 .04"/><geom size=".02" mass=".1"/></body>
+ </body></worldbody>
+ <tendon><fixed name="split"><joint joint="left" coef=".5"/><joint joint="right" coef=".5"/></fixed></tendon>
+ <equality><joint joint1="right" joint2="left"/></equality>
+ <actuator><general name="grip" tendon="split" biastype="affine" gainprm="4" biasprm="0 -100 -10"
+  ctrlrange="0 1" forcerange="-50 50"/></actuator></mujoco>"""
+
+
+def test_inline_points_form_the_mesh() -> None:
+    model = load_model(WEDGE)
+    shape = model.links[0].collisions[0].geometry
+    assert isinstance(shape, Mesh)
+    assert not model.findings
+    plain = mujoco.MjModel.from_xml_string(WEDGE)
+    data = mujoco.MjData(plain)
+    mujoco.mj_forward(plain, data)
+    vertices, faces = surface_of(shape)
+    T = model.links[0].collisions[0].T_link_geom
+    ours = vertices @ T.rotation_matrix().T + T.translation
+    theirs = plain.mesh_vert @ data.geom_xmat[0].reshape(3, 3).T + data.geom_xpos[0] - data.xpos[1]
+    assert np.allclose(ours, theirs, atol=1e-6)
+    assert len(faces) == plain.nmeshface
+    assert model.mass == pytest.approx(plain.body_mass.sum(), rel=1e-9)
+
+
+def test_inline_points_survive_mjcf_and_become_files_elsewhere(tmp_path: Path) -> None:
+    model = load_model(WEDGE)
+    again = load_model(write_mjcf(model).text)
+    assert np.allclose(_corners(model), _corners(again), atol=2e-5)
+    for written in (write_sdf(model), write_urdf(model)):
+        assert any("is written as its box" in loss for loss in written.losses)
+    (tmp_path / "wedge.xml").write_text(WEDGE)
+    for to in ("sdf", "urdf"):
+        done = convert(str(tmp_path / "wedge.xml"), to, tmp_path / f"wedge.{to}", "robot")  # type: ignore[arg-type]
+        assert not [loss for loss in done.losses if "box" in loss]
+        other = load_model(done.out)
+        assert np.allclose(_corners(other), _corners(model), atol=2e-5)
+
+
+def _corners(model: Model) -> np.ndarray:
+    """Corners of the model's collision mesh in its link, in an order that does not depend on the file's."""
+    collision = model.links[-1].collisions[0]
+    assert isinstance(collision.geometry, Mesh)
+    T = collision.T_link_geom
+    points = surface_of(collision.geometry)[0] @ T.rotation_matrix().T + T.translation
+    return np.unique(points.round(5) + 0.0, axis=0)
+
+
+def test_inline_heights_form_the_terrain() -> None:
+    text = """<mujoco><asset><hfield name="hills" nrow="2" ncol="3" size="3 1 .5 .1" elevation="0 1 2  3 4 4"/></asset>
+     <worldbody><geom type="hfield" hfield="hills"/></worldbody></mujoco>"""
+    world = load_world(text)
+    shape = world.models[0].model.links[0].collisions[0].geometry
+    assert isinstance(shape, Heightmap)
+    assert shape.inline is not None
+    assert shape.size == (6.0, 2.0, 0.5)
+    heights = np.frombuffer(shape.inline.values, np.float32).reshape(-1, shape.inline.columns)
+    plain = mujoco.MjModel.from_xml_string(text)
+    assert np.array_equal(heights.ravel(), plain.hfield_data)
+    again = load_world(write_mjcf(world).text).models[0].model.links[0].collisions[0].geometry
+    assert isinstance(again, Heightmap)
+    assert again.inline == shape.inline
+
+
+def test_tendon_motor_drives_the_driving_joint() -> None:
+    """Force on the leader at any command and place equals MuJoCo's along the coupled motion."""
+    model = load_model(GRIPPER)
+    (wire,) = [one for one in model.interfaces if one.commands]
+    gains = dict(wire.parameters)
+    kp, kd = float(gains["pos_kp"]), float(gains["pos_kd"])
+    plain = mujoco.MjModel.from_xml_string(GRIPPER)
+    data = mujoco.MjData(plain)
+    for control, place, speed in ((0.3, 0.01, 0.0), (0.9, 0.02, 0.1), (0.1, 0.03, -0.2)):
+        data.ctrl[0], data.qpos[:], data.qvel[:] = control, place, speed
+        mujoco.mj_forward(plain, data)
+        aim = control * 4.0 / 100.0  # the length at which the servo is content
+        assert kp * (aim - place) - kd * speed == pytest.approx(float(data.qfrc_actuator.sum()), rel=1e-9)
+    assert wire.joint == "left"
+    assert wire.commands == (("position", 0.0, pytest.approx(0.04)),)
+
+
+def test_elements_without_effect_are_findings() -> None:
+    text = GRIPPER.replace('name="split"', 'name="split" stiffness="10"').replace(
+        "</mujoco>", '<keyframe><key name="open" qpos=".04 .04"/></keyframe></mujoco>'
+    )
+    said = [finding.what for finding in load_model(text).findings]
+    assert any("'split'" in one and "tendons" in one for one in said)
+    assert any("keyframe 'open'" in one for one in said)
+
+
+def test_fixed_point_mass_is_kept() -> None:
+    text = """<mujoco><worldbody><body name="a"><freejoint/><geom size=".1"/>
+      <body name="knob" pos=".1 0 0"><inertial pos="0 0 0" mass="0.25" diaginertia="0 0 0"/></body></body>
+      </worldbody></mujoco>"""
+    model = load_model(text)
+    assert model.mass == pytest.approx(mujoco.MjModel.from_xml_string(text).body_mass.sum(), rel=1e-12)
+    assert any("point of 0.25 kg" in finding.what for finding in model.findings)
+
+
+def test_mesh_of_a_plugin_is_a_placeholder() -> None:
+    text = """<mujoco><extension><plugin plugin="mujoco.sdf.torus"/></extension>
+      <asset><mesh name="torus"><plugin plugin="mujoco.sdf.torus"/></mesh></asset>
+      <worldbody><body name="a"><freejoint/><geom size=".1"/><geom type="mesh" mesh="torus" mass="0.1"/></body>
+      </worldbody></mujoco>"""
+    model = load_model(text)
+    assert any("'torus' has no points" in finding.what for finding in model.findings)
+    assert len(model.links[0].collisions) == 2

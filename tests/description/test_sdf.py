@@ -1,0 +1,507 @@
+"""SDF models: poses and frames against the rules of each version, and the same robot in URDF."""
+
+import math
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.harness.descriptions import ARM_URDF, check_model, compute_link_poses, sdf_model, sdf_world
+
+from roboyard.description import (
+    Box,
+    Capsule,
+    Cone,
+    ContactSpec,
+    Cylinder,
+    Ellipsoid,
+    ImuSpec,
+    LidarSpec,
+    OtherSpec,
+    Plane,
+    Polyline,
+    Sphere,
+    load_model,
+    load_world,
+)
+from roboyard.description.inertia import of_shape
+from roboyard.description.sdf.tree import turned
+from roboyard.errors import DescriptionError
+from roboyard.geometry import SE3
+
+ARM_SDF = """<sdf version="1.9"><model name="arm">
+  {links}
+  <joint name="shoulder" type="revolute"><parent>base</parent><child>upper</child>
+    <axis><xyz>0 1 0</xyz>
+      <limit><lower>-1</lower><upper>1</upper><velocity>2</velocity><effort>30</effort></limit></axis>
+  </joint>
+  <joint name="elbow" type="continuous"><parent>upper</parent><child>lower</child><axis><xyz>0 0 2</xyz></axis></joint>
+</model></sdf>"""
+INERTIAL = "<inertial><mass>1</mass><inertia><ixx>0.1</ixx><iyy>0.1</iyy><izz>0.1</izz></inertia></inertial>"
+
+
+@pytest.mark.parametrize("relative", [True, False])
+@given(q=st.tuples(*[st.floats(-math.pi, math.pi)] * 2))
+def test_same_robot_is_read_from_urdf_and_sdf(relative: bool, q: tuple[float, float]) -> None:
+    """Link poses written relative to the parent, or in the model's frame: kinematics and mass agree with URDF."""
+    urdf = load_model(ARM_URDF)
+    poses = {"base": "0 0 0 0 0 0", "upper": "0 0 0.5 0.1 0.2 0.3", "lower": "0.4 0 0 0 0 1.0"}
+    links = ""
+    for name, above in (("base", ""), ("upper", "base"), ("lower", "upper")):
+        text, attribute = poses[name], f' relative_to="{above}"' if above else ""
+        if not relative:
+            T = urdf.link(name).T_model_link
+            w, x, y, z = T.quaternion
+            text = " ".join(map(repr, (*map(float, T.xyz), x, y, z, w)))
+            attribute = ' rotation_format="quat_xyzw"'
+        links += f'<link name="{name}"><pose{attribute}>{text}</pose>{INERTIAL}</link>'
+    sdf = load_model(ARM_SDF.format(links=links))
+    check_model(sdf)
+    assert sdf.mass == urdf.mass
+    positions = {"shoulder": q[0], "elbow": q[1]}
+    a, b = compute_link_poses(urdf, positions), compute_link_poses(sdf, positions)
+    for link in urdf.links:
+        assert a[link.name].almost_equal(b[link.name], 1e-9)
+    for joint in urdf.joints:
+        assert sdf.joint(joint.name).axes[0].limits == joint.axes[0].limits
+        assert sdf.joint(joint.name).type == joint.type
+
+
+NUMBERS = st.floats(-2.0, 2.0).map(lambda value: round(value, 3))
+POSE = st.tuples(*[NUMBERS] * 6)
+
+
+@given(st.lists(POSE, min_size=1, max_size=6), st.randoms(use_true_random=False))
+def test_frames_can_be_in_any_order(poses: list[tuple[float, ...]], order: object) -> None:
+    """Frames hanging on each other, written in any order, against composing by hand."""
+    T, parts, expected = SE3.identity(), ['<link name="l"/>'], {}
+    for i, values in enumerate(poses):
+        text = " ".join(map(str, values))
+        on = f' relative_to="f{i - 1}"' if i else ""
+        parts.append(f'<frame name="f{i}"><pose{on}>{text}</pose></frame>')
+        T = T @ SE3.from_xyz_rpy(values[:3], values[3:])
+        expected[f"f{i}"] = T
+    order.shuffle(parts)  # type: ignore[attr-defined]
+    read = load_model(sdf_model("".join(parts)))
+    assert {frame.name: frame.link for frame in read.frames} == dict.fromkeys(expected, "l")
+    for frame in read.frames:
+        assert frame.T_link_frame.almost_equal(expected[frame.name], 1e-9)
+
+
+def place(text: str, name: str) -> SE3:
+    return load_model(text).link(name).T_model_link
+
+
+def test_link_pose_is_read_in_every_notation() -> None:
+    expected = SE3.from_xyz_rpy((1, 2, 3), (0.1, 0.2, 0.3))
+    degrees = " ".join(str(math.degrees(a)) for a in (0.1, 0.2, 0.3))
+    w, x, y, z = expected.quaternion
+    for pose in (
+        "<pose>1 2 3 0.1 0.2 0.3</pose>",
+        f'<pose degrees="true">1 2 3 {degrees}</pose>',
+        f'<pose rotation_format="quat_xyzw">1 2 3 {x} {y} {z} {w}</pose>',
+        f'<pose rotation_format="quat_xyzw">1 2 3 {2 * x} {2 * y} {2 * z} {2 * w}</pose>',
+        '<pose relative_to="f">0 0 1 0 0 0</pose><!-- f lies 1 below -->',
+        '<pose frame="f">0 0 1 0 0 0</pose>',
+    ):
+        frame = '<frame name="f"><pose relative_to="g">0 0 -1 0 0 0</pose></frame>'
+        frame += '<frame name="g"><pose>1 2 3 0.1 0.2 0.3</pose></frame>'
+        assert place(sdf_model(f'{frame}<link name="l">{pose}</link>'), "l").almost_equal(expected, 1e-12)
+
+
+def test_joint_frame_and_axis_are_read() -> None:
+    """The joint sits in its child by default; its axis is in its own frame, or in the one that is named."""
+    links = '<link name="a"/><link name="b"><pose>1 0 0 0 0 0</pose></link>'
+    for version, axis, expected in (
+        ("1.4", "<xyz>0 0 1</xyz>", (0, 1, 0)),  # in the model frame
+        ("1.5", "<xyz>0 0 1</xyz>", (0, 0, 1)),
+        ("1.6", "<xyz>0 0 1</xyz><use_parent_model_frame>1</use_parent_model_frame>", (0, 1, 0)),
+        ("1.7", '<xyz expressed_in="__model__">0 0 1</xyz>', (0, 1, 0)),
+        ("1.9", '<xyz expressed_in="b">0 0 3</xyz>', (0, 1, 0)),
+        ("1.9", '<xyz expressed_in="j">0 0 1</xyz>', (0, 0, 1)),
+    ):
+        joint = f"""<joint name="j" type="revolute"><pose>0 0 0.5 {math.pi / 2} 0 0</pose>
+            <parent>a</parent><child>b</child><axis>{axis}</axis></joint>"""
+        read = load_model(sdf_model(links + joint, version=version))
+        check_model(read)
+        assert np.allclose(read.joints[0].axes[0].xyz, expected, atol=1e-12), version
+        assert np.allclose(read.joints[0].T_child_joint.xyz, (0, 0, 0.5))
+        assert np.allclose(read.joints[0].T_parent_child.xyz, (1, 0, 0))
+        assert any("before SDF 1.5" in finding.what for finding in read.findings) == (version == "1.4")
+
+
+def test_joint_between_frames_joins_their_links() -> None:
+    """Ends may be frames: the links they ride on are joined; the joint's own frame is the child frame."""
+    read = load_model(
+        sdf_model("""<link name="a"/><link name="b"><pose>0 0 1 0 0 0</pose></link>
+        <frame name="on_a" attached_to="a"/><frame name="on_b" attached_to="b"><pose>0 0 0.25 0 0 0</pose></frame>
+        <joint name="j" type="revolute"><parent>on_a</parent><child>on_b</child>
+          <axis><xyz>1 0 0</xyz></axis></joint>""")
+    )
+    check_model(read)
+    (joint,) = read.joints
+    assert (joint.parent, joint.child) == ("a", "b")
+    assert np.allclose(joint.T_child_joint.xyz, (0, 0, 0.25))
+
+
+def test_default_inertial_is_that_of_libsdformat() -> None:
+    read = load_model(sdf_model('<link name="a"/>'))
+    inertial = read.links[0].inertial
+    assert inertial is not None
+    assert (inertial.mass, inertial.inertia) == (1.0, (1.0, 1.0, 1.0, 0.0, 0.0, 0.0))
+
+
+def test_static_models_need_no_valid_inertia() -> None:
+    bad = '<link name="a"><inertial><mass>-1</mass></inertial></link>'
+    read = load_model(sdf_model(f"<static>true</static>{bad}"))
+    assert read.static
+    assert read.links[0].inertial is None
+    assert any("mass -1" in finding.what for finding in read.findings)
+
+
+def test_sdf_shapes_are_read() -> None:
+    shapes = """<box><size>1 2 3</size></box>|<sphere><radius>2</radius></sphere>
+        |<cylinder><radius>1</radius><length>2</length></cylinder>|<capsule><radius>1</radius><length>2</length></capsule>
+        |<cone><radius>1</radius><length>2</length></cone>|<ellipsoid><radii>1 2 3</radii></ellipsoid>
+        |<plane><normal>0 0 5</normal><size>3 4</size></plane>
+        |<polyline><point>0 0</point><point>1 0</point><point>0 1</point><height>2</height></polyline>|<teapot/>"""
+    visuals = "".join(
+        f'<visual name="v{i}"><geometry>{one}</geometry></visual>' for i, one in enumerate(shapes.split("|"))
+    )
+    read = load_model(sdf_model(f'<link name="a">{visuals}</link>'))
+    found = [visual.geometry for visual in read.links[0].visuals]
+    assert found == [
+        Box((1, 2, 3)),
+        Sphere(2),
+        Cylinder(1, 2),
+        Capsule(1, 2),
+        Cone(1, 2),
+        Ellipsoid((1, 2, 3)),
+        Plane((0, 0, 1), (3, 4)),
+        Polyline((((0, 0), (1, 0), (0, 1)),), 2),
+    ]
+    assert any("<teapot>" in finding.what for finding in read.findings)
+
+
+def test_surface_material_and_flags_are_read() -> None:
+    read = load_model(
+        sdf_model("""<self_collide>true</self_collide><link name="a"><gravity>false</gravity>
+        <collision name="c"><geometry><sphere/></geometry><surface><friction><ode><mu>0.5</mu><mu2>0.4</mu2>
+          <fdir1>0 2 0</fdir1><slip1>0.1</slip1></ode><torsional><coefficient>0.7</coefficient></torsional></friction>
+          <bounce><restitution_coefficient>0.6</restitution_coefficient></bounce>
+          <contact><collide_bitmask>0x00</collide_bitmask><ode><kp>1e6</kp><kd>100</kd></ode></contact></surface></collision>
+        <visual name="v"><transparency>0.25</transparency><geometry><sphere/></geometry>
+          <material><ambient>1 0 0 1</ambient><diffuse>0 1 0 1</diffuse></material></visual>
+        <visual name="w"><geometry><sphere/></geometry><material><script><name>Gazebo/Blue</name></script></material>
+        </visual></link>""")
+    )
+    link = read.links[0]
+    surface = link.collisions[0].surface
+    assert (surface.friction, surface.friction2, surface.direction1) == (0.5, 0.4, (0.0, 1.0, 0.0))
+    assert (surface.torsional, surface.restitution, surface.collide) == (0.7, 0.6, False)
+    assert (surface.stiffness, surface.damping, surface.slip) == (1e6, 100.0, (0.1, 0.0))
+    assert [visual.material.rgba for visual in link.visuals] == [(0, 1, 0, 0.75), (0, 0, 1, 1)]
+    assert not link.gravity
+    assert link.self_collide
+
+
+def test_sdf_joint_types_are_read() -> None:
+    kinds = {"universal": 2, "revolute2": 2, "gearbox": 2, "screw": 1, "prismatic": 1, "ball": 0, "fixed": 0}
+    axis = "<xyz>0 0 1</xyz><limit><lower>-1e16</lower><upper>1e16</upper><effort>-1</effort></limit>"
+    for kind, count in kinds.items():
+        joint = f"""<joint name="j" type="{kind}"><parent>a</parent><child>b</child><axis>{axis}
+            <dynamics><damping>1</damping><friction>2</friction><spring_stiffness>3</spring_stiffness>
+            <spring_reference>4</spring_reference></dynamics></axis><axis2><xyz>0 1 0</xyz></axis2>
+            <thread_pitch>-10</thread_pitch><gearbox_ratio>3</gearbox_ratio>
+            <gearbox_reference_body>a</gearbox_reference_body></joint>"""
+        read = load_model(sdf_model(f'<link name="a"/><link name="b"/>{joint}')).joints[0]
+        assert read.type == kind
+        assert len(read.axes) == count
+        if count:
+            assert read.axes[0].limits.lower == -math.inf
+            assert read.axes[0].limits.effort == math.inf
+            assert (read.axes[0].dynamics.stiffness, read.axes[0].dynamics.reference) == (3.0, 4.0)
+        if kind == "screw":
+            assert read.thread_pitch == pytest.approx(2 * math.pi / 10)  # right-handed: the old sign is turned
+        if kind == "gearbox":
+            assert (read.gear_ratio, read.gear_reference) == (3.0, "a")
+
+
+def test_sdf_mimic_is_read() -> None:
+    joints = """<joint name="j" type="revolute"><parent>a</parent><child>b</child><axis><xyz>0 0 1</xyz></axis></joint>
+      <joint name="k" type="revolute"><parent>a</parent><child>c</child><axis><xyz>0 0 1</xyz>
+        <mimic joint="j"><multiplier>2</multiplier><offset>1</offset><reference>0.25</reference></mimic></axis>
+      </joint>"""
+    read = load_model(sdf_model(f'<link name="a"/><link name="b"/><link name="c"/>{joints}', version="1.11"))
+    mimic = read.joint("k").mimic
+    assert mimic is not None
+    assert (mimic.joint, mimic.multiplier, mimic.offset) == ("j", 2.0, 0.5)  # 2 (q - 0.25) + 1
+
+
+# -- graphs that are no trees ------------------------------------------------------------------------------------------
+def fixed(name: str, parent: str, child: str) -> str:
+    return (
+        f'<joint name="{name}" type="revolute"><parent>{parent}</parent><child>{child}</child>'
+        "<axis><xyz>0 0 1</xyz></axis></joint>"
+    )
+
+
+def test_loop_is_closed_by_a_constraint() -> None:
+    names = "abcd"
+    links = "".join(f'<link name="{one}"/>' for one in names)
+    ring = "".join(fixed(f"{x}{y}", x, y) for x, y in pairwise([*names, "a"]))
+    read = load_model(sdf_model(links + ring))
+    check_model(read)
+    assert [joint.name for joint in read.joints] == ["ab", "bc", "cd"]
+    assert [joint.name for joint in read.closures] == ["da"]
+    assert any("closes a loop" in finding.what for finding in read.findings)
+
+
+def test_second_parent_without_a_loop_reverses_the_joint() -> None:
+    links = '<link name="a"/><link name="b"/><link name="c"><pose>1 0 0 0 0 0</pose></link>'
+    read = load_model(sdf_model(links + fixed("ac", "a", "c") + fixed("bc", "b", "c")))
+    check_model(read)
+    assert (read.joint("bc").parent, read.joint("bc").child) == ("c", "b")
+    assert read.joint("bc").axes[0].xyz == (0.0, 0.0, -1.0)
+    assert not read.closures
+
+
+@given(st.floats(-3, 3), POSE, POSE)
+def test_reversed_joint_moves_equally(q: float, a: tuple[float, ...], b: tuple[float, ...]) -> None:
+    """Pose of the child in the parent at any position: turned round it is the inverse."""
+    joint = load_model(ARM_URDF).joint("shoulder")
+
+    def pose(of: object) -> SE3:
+        about = SE3.exp(np.r_[0.0, 0.0, 0.0, q * np.array(of.axes[0].xyz)])  # type: ignore[attr-defined]
+        return of.T_parent_child @ of.T_child_joint @ about @ of.T_child_joint.inverse()  # type: ignore[attr-defined]
+
+    T_a, T_b = SE3.from_xyz_rpy(a[:3], a[3:]), SE3.from_xyz_rpy(b[:3], b[3:])
+    joint = replace(joint, T_parent_child=T_a, T_child_joint=T_b)
+    assert pose(turned(joint)).almost_equal(pose(joint).inverse(), 1e-9)
+    again = turned(turned(joint))
+    assert again.T_child_joint.almost_equal(joint.T_child_joint, 1e-9)
+    assert again.axes == joint.axes
+
+
+def test_names_shared_in_old_files_mean_the_link() -> None:
+    """Before 1.7 a link and a joint could share a name: the link is meant where the name is used."""
+    text = '<link name="a"/><link name="b"/>' + fixed("b", "a", "b")
+    read = load_model(sdf_model(text, version="1.6"))
+    check_model(read)
+    assert [joint.name for joint in read.joints] == ["b"]
+    assert any("shares its name" in finding.what for finding in read.findings)
+
+
+# -- inertia from shapes -----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "shape",
+    [Box((1, 2, 3)), Sphere(1.5), Ellipsoid((1, 2, 0.5)), Cylinder(1, 3), Capsule(0.5, 2), Cone(1, 2)],
+    ids=lambda shape: type(shape).__name__.lower(),
+)
+def test_inertia_of_shapes_agrees_with_sampling(shape: object) -> None:
+    """Textbook formulas against a million points thrown into the shape."""
+    rng = np.random.default_rng(7)
+    box = np.array([1.5, 2.0, 2.0])
+    points = rng.uniform(-box, box, (1_000_000, 3))
+    x, y, z = points.T
+    r2 = x * x + y * y
+    match shape:
+        case Box(size):
+            inside = np.all(np.abs(points) <= np.array(size) / 2, axis=1)
+        case Sphere(r):
+            inside = r2 + z * z <= r * r
+        case Ellipsoid(radii):
+            inside = ((points / radii) ** 2).sum(axis=1) <= 1
+        case Cylinder(r, h):
+            inside = (r2 <= r * r) & (np.abs(z) <= h / 2)
+        case Capsule(r, h):
+            inside = r2 + np.maximum(np.abs(z) - h / 2, 0) ** 2 <= r * r
+        case Cone(r, h):
+            inside = (np.abs(z) <= h / 2) & (np.sqrt(r2) <= r * (0.5 - z / h))
+    volume = inside.mean() * np.prod(2 * box)
+    p = points[inside]
+    centre = p.mean(axis=0)
+    d2 = (p - centre) ** 2
+    moments = volume * np.array([(d2[:, 1] + d2[:, 2]).mean(), (d2[:, 0] + d2[:, 2]).mean(), d2[:, :2].sum(1).mean()])
+    found = of_shape(shape, 1.0)  # type: ignore[arg-type]
+    assert found is not None
+    mass, height, expected = found
+    assert mass == pytest.approx(volume, rel=0.01)
+    assert height == pytest.approx(centre[2], abs=0.01)
+    assert np.allclose(moments, expected, rtol=0.02)
+
+
+SIZED_SHAPES = {
+    "box": "<box><size>{0} 1 1</size></box>",
+    "sphere": "<sphere><radius>{0}</radius></sphere>",
+    "ellipsoid": "<ellipsoid><radii>1 {0} 1</radii></ellipsoid>",
+    "cylinder_radius": "<cylinder><radius>{0}</radius><length>1</length></cylinder>",
+    "cylinder_length": "<cylinder><radius>1</radius><length>{0}</length></cylinder>",
+    "capsule_radius": "<capsule><radius>{0}</radius><length>1</length></capsule>",
+    "capsule_length": "<capsule><radius>1</radius><length>{0}</length></capsule>",
+    "cone_radius": "<cone><radius>{0}</radius><length>1</length></cone>",
+    "cone_length": "<cone><radius>1</radius><length>{0}</length></cone>",
+}
+
+
+@pytest.mark.parametrize("repair", [False, True], ids=["as_written", "repaired"])
+@pytest.mark.parametrize("shape", SIZED_SHAPES)
+@pytest.mark.parametrize("size", ["1e30", "1e100", "1e155", "1e308", "inf", "-inf", "nan"])
+def test_automatic_inertia_of_impossible_sizes_is_refused(shape: str, size: str, repair: bool) -> None:
+    collision = f'<collision name="c"><geometry>{SIZED_SHAPES[shape].format(size)}</geometry></collision>'
+    text = sdf_model(f'\n<link name="a">\n<inertial auto="true"/>{collision}</link>', version="1.11")
+    wanted = r"too large for floating-point numbers \(smaller|at most 1e\+15|is '-?(inf|nan)' \(a finite number"
+    with pytest.raises(DescriptionError, match=rf"^<text>:3: .*link 'a'.*({wanted})") as caught:
+        load_model(text, repair=repair)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("tag", ["mass", "density"])
+@pytest.mark.parametrize("value", ["1e30", "1e308", "inf", "nan", "-1", "0"])
+def test_automatic_inertia_of_impossible_masses_is_refused(tag: str, value: str) -> None:
+    collision = f'<collision name="c"><geometry>{SIZED_SHAPES["sphere"].format(1)}</geometry></collision>'
+    text = sdf_model(
+        f'<link name="a"><inertial auto="true"><{tag}>{value}</{tag}></inertial>{collision}</link>', version="1.11"
+    )
+    with pytest.raises(DescriptionError, match=r"too large for|at most 1e\+15|a finite number|a number above 0"):
+        load_model(text)
+
+
+@pytest.mark.filterwarnings("error")
+def test_automatic_inertia_of_too_small_shapes_is_refused() -> None:
+    collision = f'<collision name="c"><geometry>{SIZED_SHAPES["box"].format("1e-320")}</geometry></collision>'
+    text = sdf_model(
+        f'<link name="a"><inertial auto="true"><mass>1</mass></inertial>{collision}</link>', version="1.11"
+    )
+    with pytest.raises(DescriptionError, match=r"link 'a': its .* too small for a mass of 1 kg \(larger shapes\)$"):
+        load_model(text)
+
+
+def test_huge_shape_with_a_stated_inertia_loads() -> None:
+    """The check whether an inertia is plausible takes a ball where the shape is too large for numbers."""
+    shape = SIZED_SHAPES["sphere"].format("1e308")
+    inertial = '<inertial><mass value="1"/><inertia ixx="0.1" iyy="0.1" izz="0.1"/></inertial>'
+    collision = f'<collision name="c"><geometry>{shape}</geometry></collision>'
+    sdf_inertial = "<inertial><mass>1</mass><inertia><ixx>0.1</ixx><iyy>0.1</iyy><izz>0.1</izz></inertia></inertial>"
+    sphere = '<collision><geometry><sphere radius="1e308"/></geometry></collision>'
+    for text in (
+        sdf_model(f'<link name="a">{sdf_inertial}{collision}</link>'),
+        f'<robot name="r"><link name="a">{inertial}{sphere}</link></robot>',
+    ):
+        read = load_model(text, repair=True)
+        assert read.links[0].inertial is not None
+        assert read.links[0].inertial.mass == 1.0
+
+
+def test_automatic_inertia_of_two_halves_is_that_of_the_whole() -> None:
+    """Two halves of a box weigh and turn like the whole."""
+    half = (
+        '<collision name="{n}"><pose>0 0 {z} 0 0 0</pose><geometry><box><size>1 2 1</size></box></geometry></collision>'
+    )
+    whole = '<collision name="w"><geometry><box><size>1 2 2</size></box></geometry></collision>'
+    auto = '<link name="a"><inertial auto="true"><density>10</density></inertial>{}</link>'
+    two = half.format(n="u", z=0.5) + half.format(n="d", z=-0.5)
+    a, b = (load_model(sdf_model(auto.format(one), version="1.11")).links[0].inertial for one in (two, whole))
+    assert a is not None
+    assert b is not None
+    assert a.mass == b.mass == pytest.approx(40.0)
+    assert np.allclose(a.inertia, b.inertia)
+    assert np.allclose(b.inertia[:3], [40 * 8 / 12, 40 * 5 / 12, 40 * 5 / 12])
+
+
+# -- sensors -----------------------------------------------------------------------------------------------------------
+def test_sdf_sensors_are_read() -> None:
+    read = load_model(
+        sdf_model("""<link name="a">
+        <sensor name="scan" type="ray"><pose>0 0 1 0 0 0</pose><update_rate>5</update_rate><topic>laser</topic><ray>
+          <scan><horizontal><samples>100</samples><resolution>2</resolution><min_angle>-2</min_angle>
+          <max_angle>2</max_angle></horizontal><vertical><samples>4</samples><min_angle>-0.1</min_angle>
+          <max_angle>0.1</max_angle></vertical></scan><range><min>0.1</min><max>inf</max></range></ray></sensor>
+        <sensor name="imu" type="imu"><imu><noise><type>gaussian</type><rate><stddev>0.1</stddev></rate>
+          <accel><mean>0.2</mean></accel></noise></imu></sensor>
+        <sensor name="touch" type="contact"><contact><collision>c</collision></contact></sensor>
+        <sensor name="eye" type="thermal"><camera><image><width>64</width></image></camera></sensor></link>""")
+    )
+    check_model(read)
+    scan, imu, touch, eye = read.sensors
+    assert isinstance(scan.spec, LidarSpec)
+    assert (scan.spec.samples, scan.spec.vertical_samples, scan.spec.range_max) == (200, 4, math.inf)
+    assert (scan.topic, scan.frame) == ("laser", "scan")
+    assert isinstance(imu.spec, ImuSpec)
+    assert imu.spec.angular_velocity[1].stddev == 0.1
+    assert imu.spec.linear_acceleration[2].mean == 0.2
+    assert (imu.update_rate, imu.frame) == (100.0, "a")
+    assert touch.spec == ContactSpec(("c",))
+    assert isinstance(eye.spec, OtherSpec)
+    assert ("camera/image/width", "64") in eye.spec.parameters
+    said = [finding.what for finding in read.findings]
+    assert sum("no update rate" in one for one in said) == 3
+    assert any("'thermal'" in one for one in said)
+
+
+# -- worlds ------------------------------------------------------------------------------------------------------------
+def test_sdf_world_is_read() -> None:
+    read = load_world(
+        sdf_world("""<gravity>0 0 -1.62</gravity>
+        <physics name="p" type="ode"><max_step_size>0.004</max_step_size></physics>
+        <scene><ambient>0.1 0.2 0.3 1</ambient><background>0 0 0 1</background><fog/></scene>
+        <light name="sun" type="directional"><pose>0 0 5 0 0 0</pose><direction>0 0 -1</direction></light>
+        <frame name="hall"><pose>10 0 0 0 0 1.5707963267948966</pose></frame>
+        <model name="table"><pose relative_to="hall">1 0 0 0 0 0</pose><static>1</static><link name="top"/></model>
+        <model name="cup"><pose relative_to="table::top">0 0 0.8 0 0 0</pose><link name="body"/></model>
+        <plugin name="gz::sim::systems::Physics" filename="gz-sim-physics-system"/><actor name="walker"/><mystery/>""")
+    )
+    assert read.gravity == (0.0, 0.0, -1.62)
+    assert read.physics.max_step_size == 0.004
+    assert read.ambient == (0.1, 0.2, 0.3, 1.0)
+    assert [light.name for light in read.lights] == ["sun"]
+    assert np.allclose(read.lights[0].T_world_light.xyz, (0, 0, 5))
+    table, cup, walker = read.models
+    assert table.model.static
+    assert walker.model.links[0].name == "figure"
+    assert np.allclose(table.T_world_model.xyz, (10, 1, 0))
+    assert np.allclose(cup.T_world_model.xyz, (10, 1, 0.8))
+    assert [plugin.name for plugin in read.plugins] == ["gz::sim::systems::Physics"]
+    said = [finding.what for finding in read.findings]
+    assert walker.model.acting is not None
+    assert any("actor 'walker'" in one and "no effect" in one for one in said)
+    assert any("<mystery>" in one and "not understood" in one for one in said)
+    assert any("<fog>" in one for one in said)
+
+
+def test_gravity_of_old_worlds_is_read() -> None:
+    assert load_world(sdf_world("<physics><gravity>1 2 3</gravity></physics>", version="1.5")).gravity == (
+        1.0,
+        2.0,
+        3.0,
+    )
+    assert load_world(sdf_world("")).gravity == (0.0, 0.0, -9.8)
+
+
+def test_frame_link_gets_no_mass_but_a_lone_link_does() -> None:
+    text = """<sdf version="1.10"><model name="m">
+      <link name="foot"/>
+      <link name="body"><inertial><mass>2</mass></inertial></link>
+      <link name="loose"/>
+      <joint name="j" type="fixed"><parent>foot</parent><child>body</child></joint>
+      </model></sdf>"""
+    model = load_model(text)
+    masses = {link.name: link.inertial.mass if link.inertial else None for link in model.links}
+    assert masses == {"foot": None, "body": 2.0, "loose": 1.0}
+    assert any("link 'foot' is a mere frame" in str(finding) for finding in model.findings)
+
+
+def test_faulty_light_is_a_finding() -> None:
+    """Gazebo draws such worlds; a lamp is only looks."""
+    text = """<sdf version="1.9"><world name="w"><light name="l" type="spot"><intensity>-1</intensity>
+      <attenuation><range>-3</range><constant>-2</constant><linear>0.5</linear></attenuation>
+      <spot><outer_angle>-1</outer_angle><falloff>-1</falloff></spot></light></world></sdf>"""
+    world = load_world(text)
+    (lamp,) = world.lights
+    assert (lamp.attenuation, lamp.falloff) == ((0.0, 0.5, 0.0), 0.0)
+    assert lamp.reach > 0.0
+    assert lamp.cone > 0.0
+    found = " ".join(str(finding) for finding in world.findings)
+    assert all(f"<{tag}> of a light is -" in found for tag in ("intensity", "range", "constant", "falloff"))

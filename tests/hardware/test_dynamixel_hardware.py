@@ -1,0 +1,299 @@
+"""Joints on servos: set-points arrive, nothing lurches, and whatever fails ends in a stop and one error."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from threading import Semaphore
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.harness.servos import PERIOD, EmulatedServos, emulated_servos, position_command, servo_map
+
+from roboyard.errors import InputError, UnknownNameError
+from roboyard.hardware import Hardware, JointCommand
+from roboyard.hardware.dynamixel.approach import Approach
+from roboyard.hardware.dynamixel.checking import check_servos, strangers
+from roboyard.hardware.dynamixel.control_table import (
+    CCW_LIMIT,
+    CW_SLOPE,
+    GOAL_POSITION,
+    MODEL,
+    MOVING_SPEED,
+    TICK,
+    TORQUE_ENABLE,
+)
+from roboyard.hardware.dynamixel.emulation.bus import Injection, Trouble
+from roboyard.hardware.dynamixel.errors import ServoFaultError
+from roboyard.hardware.dynamixel.hardware import DynamixelHardware
+from roboyard.hardware.dynamixel.loop import ServoLoop
+from roboyard.hardware.dynamixel.port import ServoPort
+from roboyard.hardware.dynamixel.settings import Watch
+
+ANGLES = st.lists(st.floats(-2.0, 2.0), min_size=3, max_size=3)
+
+
+# -- where it goes -----------------------------------------------------------------------------------------------------
+def test_commanded_positions_are_reached_within_a_tick() -> None:
+    with emulated_servos(3) as servos:
+        assert isinstance(servos.hardware, Hardware)
+        rng = np.random.default_rng(2)
+        for _ in range(4):
+            wanted = rng.uniform(-1.5, 1.5, 3)
+            servos.hardware.write(position_command(*wanted))
+            servos.run(9.0 if servos.clock.now == 0.0 else 3.5)
+            found = servos.hardware.read()
+            # half a step of the goal, one of the margin, half of the reading
+            np.testing.assert_allclose(found.position, wanted, atol=2.01 * TICK)
+            np.testing.assert_allclose(found.position, servos.angles, atol=0.51 * TICK)
+            assert found.time_ns == round(servos.clock.now * 1e9)
+        assert servos.port.statistics.answered == servos.port.statistics.sent
+
+
+@given(q=ANGLES)
+def test_ticks_and_angles_are_inverse(q: list[float]) -> None:
+    servos = servo_map(3)
+    np.testing.assert_allclose(servos.angles(servos.ticks(q)), q, atol=0.5001 * TICK)
+
+
+@given(start=ANGLES, goals=st.lists(ANGLES, min_size=1, max_size=4), share=st.floats(0.1, 1.0))
+@settings(max_examples=60, deadline=None)
+def test_approach_limits_speed_of_first_and_later_commands(
+    start: list[float], goals: list[list[float]], share: float
+) -> None:
+    approach = Approach(np.array(start), np.full(3, 1.0), share)
+    at = approach.at
+    first = np.array(goals[0])
+    while not approach.arrived:
+        now = approach.advance(PERIOD, first)
+        assert (np.abs(now - at) <= share * PERIOD * (1 + 1e-6)).all()
+        at = now
+    np.testing.assert_allclose(approach.advance(PERIOD, first), first, atol=1e-9)
+    for goal in goals[1:]:
+        for _ in range(250):
+            at, now = approach.at, approach.advance(PERIOD, np.array(goal))
+            assert (np.abs(now - at) <= PERIOD * (1 + 1e-9)).all()
+        np.testing.assert_allclose(now, goal, atol=1e-9)
+
+
+def test_start_holds_joints_and_first_motion_is_slow() -> None:
+    with emulated_servos(3, ticks=[300.0, 600.0, 512.0], start=False) as servos:
+        for servo in servos.emulated:
+            servo.put(GOAL_POSITION, 900)  # what somebody wanted yesterday
+        before = servos.angles
+        servos.hardware.start()
+        servos.settle()
+        np.testing.assert_allclose(servos.angles, before, atol=TICK)
+        assert servos.torque_enabled == [1, 1, 1]
+        servos.run(0.5)  # nobody says anything: nothing moves
+        np.testing.assert_allclose(servos.angles, before, atol=TICK)
+        servos.hardware.write(position_command(1.0, 1.0, -1.0))
+        at, fastest = servos.angles, 0.0
+        for _ in range(400):
+            servos.run(PERIOD)
+            fastest = max(fastest, float(np.abs(servos.angles - at).max()) / PERIOD)
+            at = servos.angles
+        assert fastest < 0.5 + 2 * TICK / PERIOD
+        np.testing.assert_allclose(at, [1.0, 1.0, -1.0], atol=2 * TICK)
+
+
+def test_commands_beyond_limits_are_clipped_and_counted() -> None:
+    with emulated_servos(3) as servos:
+        servos.hardware.write(position_command(5.0, joints="b"))
+        servos.run(8.0)
+        np.testing.assert_allclose(servos.angles, [0.0, 2.0, 0.0], atol=2 * TICK)
+        assert servos.hardware.clipped == 1
+
+
+def test_unsupported_commands_are_refused() -> None:
+    with emulated_servos(3) as servos:
+        assert servos.hardware.command_modes("a") == ("position",)
+        for command in (
+            JointCommand("velocity", ("a",), np.zeros(1)),
+            JointCommand("position", ("z",), np.zeros(1)),
+        ):
+            with pytest.raises(UnknownNameError):
+                servos.hardware.write(command)
+        for bad in (position_command(math.nan, 0.0, 0.0), JointCommand("position", ("a", "b"), np.zeros(1))):
+            with pytest.raises(InputError, match="finite number"):
+                servos.hardware.write(bad)
+        with pytest.raises(InputError, match="positions alone"):
+            servos.hardware.write(JointCommand("position", ("a",), np.zeros(1), np.ones(1)))
+
+
+# -- what goes wrong at the start --------------------------------------------------------------------------------------
+def test_start_names_missing_and_foreign_servos_before_motion() -> None:
+    with emulated_servos(3, [Injection(0.0, "mute", 2)], start=False, patience=0.05) as servos:
+        with pytest.raises(ServoFaultError, match=r"no answer from servo 2 \(joint b\)"):
+            servos.hardware.start()
+        assert servos.torque_enabled == [0, 0, 0]
+        found = check_servos(servos.port, servos.hardware.servos, Watch())
+        assert [one.problems for one in found] == [(), ("does not answer",), ()]
+    with (
+        emulated_servos(3, [Injection(0.0, "mute")], start=False, patience=0.05) as servos,
+        pytest.raises(ServoFaultError, match="no servo answers at 1000000 baud"),
+    ):
+        servos.hardware.start()
+    with emulated_servos(3, start=False) as servos:
+        servos.emulated[1].put(MODEL, 29)
+        with pytest.raises(ServoFaultError, match=r"servo 2 \(joint b\): model 29 is no RX-64"):
+            servos.hardware.start()
+        assert servos.torque_enabled == [0, 0, 0]
+    with emulated_servos(3, [Injection(0.0, "sag", 3)], start=False) as servos:
+        with pytest.raises(ServoFaultError, match=r"servo 3 \(joint c\): 9.5 V: 12.0 V is the least"):
+            servos.hardware.start()
+        assert servos.torque_enabled == [0, 0, 0]
+    with emulated_servos(3, ticks=[900.0], start=False) as servos:
+        servos.emulated[0].put(CCW_LIMIT, 800)
+        with pytest.raises(ServoFaultError, match=r"servo 1 \(joint a\): its goal is beyond its angle limits"):
+            servos.hardware.start()
+        servos.emulated[0].put(CCW_LIMIT, 1023)
+
+
+def test_servo_with_another_id_is_found() -> None:
+    with emulated_servos(3, [Injection(0.0, "renumber", 2)], start=False, patience=0.004) as servos:
+        assert strangers(servos.port, servos.hardware.servos) == [102]
+
+
+# -- what goes wrong later ---------------------------------------------------------------------------------------------
+def start_motion(servos: EmulatedServos) -> None:
+    """Command a motion, and let two seconds of it pass."""
+    servos.hardware.write(position_command(1.5, -1.5, 1.5))
+    servos.run(2.0)
+
+
+@pytest.mark.parametrize(
+    ("trouble", "message", "most"),
+    [
+        ("mute", "does not answer: 3 requests in a row", 0.2),
+        ("renumber", "does not answer: 3 requests in a row", 0.2),
+        ("damage", "11 damaged packets within a second", 0.4),
+        ("lose", "11 damaged packets within a second", 0.4),
+        ("heat", "it is overheating", 0.1),
+        ("sag", "9.5 V: 12.0 V is the least", 0.3),
+        ("overload", "it is overloaded", 0.1),
+    ],
+)
+def test_fault_stops_all_servos_and_names_the_faulty_one(trouble: Trouble, message: str, most: float) -> None:
+    with emulated_servos(3, [Injection(2.5, trouble, 2)], patience=0.1) as servos:
+        start_motion(servos)
+        assert servos.hardware.fault is None
+        assert servos.run_until_fault(3.0) <= 0.5 + most
+        with pytest.raises(ServoFaultError, match=message) as caught:
+            servos.hardware.read()
+        assert (caught.value.servo, caught.value.joint) == (2, "b")
+        assert "servo 2 (joint b)" in str(caught.value)
+        assert "all servos hold their positions" in str(caught.value)
+        with pytest.raises(ServoFaultError):
+            servos.hardware.write(position_command(0.0, 0.0, 0.0))
+        well = [0, 2]
+        stopped = servos.angles[well]
+        servos.settle()
+        np.testing.assert_allclose(servos.angles[well], stopped, atol=0.5 * 0.06 + TICK)  # what it coasts
+        assert [servos.torque_enabled[k] for k in well] == [1, 1]
+        rest = servos.angles
+        servos.run(1.0)  # nothing goes on
+        np.testing.assert_allclose(servos.angles, rest, atol=1e-12)
+
+
+def test_fault_releases_torque_where_settings_say_so() -> None:
+    with emulated_servos(3, [Injection(2.5, "heat", 1)], watch=Watch(then="release")) as servos:
+        start_motion(servos)
+        servos.run_until_fault(3.0)
+        with pytest.raises(ServoFaultError, match="all servos were let go"):
+            servos.hardware.check()
+        servos.settle()
+        assert servos.torque_enabled == [0, 0, 0]
+
+
+def test_unplugged_cable_leaves_servos_at_their_goals() -> None:
+    with emulated_servos(3, [Injection(2.5, "unplug")], terminal=True) as servos:
+        start_motion(servos)
+        assert servos.run_until_fault(3.0) <= 0.6
+        with pytest.raises(ServoFaultError, match="the port is gone.*the servos stay at the goals"):
+            servos.hardware.check()
+        for servo, at in zip(servos.emulated, servos.hardware.servos.ticks(servos.angles), strict=True):
+            assert abs(servo.get(GOAL_POSITION) - at) <= 0.5 * 0.1 / TICK
+
+
+def test_few_lost_answers_do_not_stop_motion() -> None:
+    with emulated_servos(3, [Injection(1.0, "mute", 2)], watch=Watch(silent=30), patience=0.002) as servos:
+        servos.hardware.write(position_command(0.5, 0.5, 0.5))
+        servos.run(1.3)
+        assert servos.hardware.fault is None
+        assert servos.port.statistics.silent > 5
+        assert servos.hardware.read().position[0] > 0.1
+
+
+def test_release_and_check_move_nothing() -> None:
+    with emulated_servos(3, ticks=[400.0, 512.0, 620.0]) as servos:
+        servos.emulated[2].temperature = 78.0
+        before = servos.angles
+        servos.settle()
+        found = check_servos(servos.port, servos.hardware.servos, Watch())
+        assert [one.angle for one in found] == pytest.approx(before.tolist(), abs=TICK)
+        assert [bool(one.problems) for one in found] == [False, False, True]
+        assert "78 °C: 75 °C is the limit" in found[2].problems
+        servos.hardware.release()
+        servos.settle()
+        assert servos.torque_enabled == [0, 0, 0]
+        np.testing.assert_allclose(servos.angles, before, atol=TICK)
+
+
+def test_start_writes_settings_to_servos() -> None:
+    with emulated_servos(3) as servos:
+        servos.settle()
+        assert [servo.get(CW_SLOPE) for servo in servos.emulated] == [16, 16, 16]
+        servos.hardware.write(position_command(0.1, 0.1, 0.1))
+        servos.run(0.1)
+        servos.settle()
+        assert all(servo.get(MOVING_SPEED) == 86 for servo in servos.emulated)  # 1 rad/s
+        assert all(servo.get(TORQUE_ENABLE) for servo in servos.emulated)
+
+
+def test_second_program_cannot_open_the_port() -> None:
+    with (
+        emulated_servos(1, terminal=True) as servos,
+        pytest.raises(InputError, match="another program has it"),
+    ):
+        ServoPort(servos.port.path, 1_000_000, 0.05)
+
+
+def count_cycles(monkeypatch: pytest.MonkeyPatch, hardware: DynamixelHardware) -> Semaphore:
+    """A semaphore that each call of ``cycle`` releases once, whatever comes of it."""
+    done, cycle = Semaphore(0), hardware.cycle
+
+    def counted_cycle(time: float) -> None:
+        try:
+            cycle(time)
+        finally:
+            done.release()
+
+    monkeypatch.setattr(hardware, "cycle", counted_cycle)
+    return done
+
+
+def test_servo_loop_ends_in_hold_and_keeps_its_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    with emulated_servos(3) as servos:
+        cycles = count_cycles(monkeypatch, servos.hardware)
+        with ServoLoop(servos.hardware) as loop:
+            servos.hardware.write(position_command(0.5, 0.5, 0.5))
+            assert all(cycles.acquire(timeout=60.0) for _ in range(5))
+        assert loop.cycles >= 5
+        assert not servos.hardware.fault
+        monkeypatch.setattr(servos.hardware, "_turn", lambda: 1 / 0)
+        with ServoLoop(servos.hardware):
+            assert cycles.acquire(timeout=60.0)
+        with pytest.raises(ServoFaultError, match="ZeroDivisionError"):
+            servos.hardware.check()
+
+
+def test_reversed_servos_follow_their_joints() -> None:
+    reversed_map = replace(servo_map(3), direction=np.array([-1, -1, -1]), zero=np.array([500, 512, 530]))
+    with emulated_servos(3, servos=reversed_map) as servos:
+        servos.hardware.write(position_command(0.5, 0.5, -0.5))
+        servos.run(5.0)
+        np.testing.assert_allclose(servos.angles, [0.5, 0.5, -0.5], atol=2 * TICK)
+        assert servos.emulated[0].position == pytest.approx(500 - 0.5 / TICK, abs=2.0)
