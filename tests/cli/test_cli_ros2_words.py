@@ -12,6 +12,7 @@ import typer
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.cli.conftest import Command, Live
+from tests.full_disk import full_disk
 
 import roboyard as ry
 from roboyard.cli.lookup import new_name
@@ -131,6 +132,28 @@ def test_a_live_recording_holds_what_passed(command: Command, live: Live) -> Non
     command("bag", "record", "/co*", "-x", "/twist", "-o", "some.mcap", "-d", "0.3")
     with open_recording("some.mcap") as recording:
         assert list(recording.topics) == ["/count"]
+
+
+def test_bag_record_keeps_the_old_file_until_messages_come(command: Command, live: Live) -> None:
+    file = Path("new.mcap")
+    file.write_bytes(b"the old content")
+    with full_disk(100):
+        done = command("bag", "record", "-o", file, "--overwrite")
+    assert done.code == 1
+    assert "new.mcap: cannot be written" in done.error
+    assert "the old file is unchanged" in done.error
+    assert file.read_bytes() == b"the old content"
+    assert command("bag", "record", "-o", file, "--overwrite", "-d", "0.3").code == 0
+    recorded = file.read_bytes()
+    assert len(recorded) > 1000
+    live.bus.executor.stop()
+    live.thread.join()
+    Timer(0.5, live.server.close).start()
+    done = command("bag", "record", "/silent", "-o", file, "--overwrite", "--json")
+    assert (done.code, done.json["messages"]) == (0, 0)
+    assert done.json["warnings"][-1] == "no message came, and new.mcap is unchanged"
+    assert file.read_bytes() == recorded
+    assert list(Path().iterdir()) == [file]
 
 
 def test_a_live_recording_ends_with_the_run(command: Command, live: Live) -> None:
