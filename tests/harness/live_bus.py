@@ -56,6 +56,8 @@ class LiveBus:
             self.bus.executor.run_until(END_NS)
         except BaseException as error:  # noqa: BLE001 - `stop` raises it in the test's thread
             self._error = error
+        finally:
+            self.server.close()
 
     def in_run(self, question: Callable[[], T], timeout: float = 30.0) -> T:
         """Call ``question()`` in the run's thread, between two instants, and return its answer.
@@ -111,14 +113,33 @@ class LiveBus:
         if not reached.wait(timeout):
             raise TimeoutError(f"the run did not come to {seconds} s within {timeout} s") from self._error
 
+    def is_subscribed(self, topic: str) -> bool:
+        """Whether another process takes the messages of an absolute topic; for `wait_until` and `end_after`."""
+        return bool(self.server._by_topic.get(topic))
+
+    def end(self) -> None:
+        """End the run as if it were over: nobody can reach it any more, and the bus can still be looked at."""
+        self.bus.executor.stop()
+        self.thread.join()
+
+    def end_after(self, condition: Callable[[], object], seconds: float = 0.0) -> None:
+        """Let the run end by itself, ``seconds`` of its time after ``condition()`` holds; returns at once."""
+
+        def look() -> None:
+            now_ns = self.bus.now_ns
+            if condition():
+                self.bus.executor.at(now_ns + round(seconds * 1e9), self.bus.executor.stop)
+            else:
+                self.bus.executor.at(now_ns + 10_000_000, look)
+
+        self.in_run(look)
+
     def stop(self) -> None:
         """End the run and close everything; a second call does nothing. Raises the error that ended the run, if any."""
         if self._stopped:
             return
         self._stopped = True
-        self.bus.executor.stop()
-        self.thread.join()
-        self.server.close()
+        self.end()
         self.bus.close()
         if self._error is not None:
             raise self._error
