@@ -148,10 +148,9 @@ def test_ending_at_once_never_waits_for_work_whatever_its_workers_are_at(delay: 
         pool.submit(function, *arguments) for _ in range(6) for function, arguments in ((die, ()), (time.sleep, (60,)))
     ]
     time.sleep(delay)
-    start = time.monotonic()
     pool.close(now=True)
-    assert time.monotonic() - start < 30.0
     assert all(future.done() for future in futures)
+    assert all(future.cancelled() or future.exception() is not None for future in futures), "a call was waited for"
 
 
 SCRIPT = """

@@ -13,6 +13,7 @@ import termios
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -156,6 +157,16 @@ class Terminal:
         """Wait until the process stands still after SIGSTOP."""
         _, status = os.waitpid(self.process.pid, os.WUNTRACED)
         assert os.WIFSTOPPED(status), status
+
+    def wait_until_pending(self, number: int) -> None:
+        """Wait until a signal is on its way to the process that stands still."""
+        status = Path(f"/proc/{self.process.pid}/status")
+
+        def pending() -> int:
+            masks = dict(line.split(":", 1) for line in status.read_text().splitlines())
+            return int(masks["ShdPnd"], 16) >> (number - 1) & 1
+
+        poll(pending, expected=f"signal {number} for the process")
 
     def wait(self) -> int:
         """Read until the process ends; returns its exit code."""

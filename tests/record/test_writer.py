@@ -133,13 +133,19 @@ def test_replaced_file_stays_when_the_disk_is_full(tmp_path: Path, items: list[A
 def test_replaced_file_stays_after_an_error_before_the_first_message(tmp_path: Path) -> None:
     path = tmp_path / "r.mcap"
     path.write_bytes(b"the old content")
-    with pytest.raises(KeyboardInterrupt), McapWriter(path, overwrite=True) as writer:
-        writer.channel("/words", "std_msgs/msg/String", "/n")
-        raise KeyboardInterrupt
+
+    def record_interrupted(*texts: str) -> None:
+        with McapWriter(path, overwrite=True) as writer:
+            channel = writer.channel("/words", "std_msgs/msg/String", "/n")
+            for text in texts:
+                writer.write(channel, 0, serialize(ry.msg.String(data=text)))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        record_interrupted()
     assert path.read_bytes() == b"the old content"
-    with pytest.raises(KeyboardInterrupt), McapWriter(path, overwrite=True) as writer:
-        writer.write(writer.channel("/words", "std_msgs/msg/String", "/n"), 0, serialize(ry.msg.String(data="x")))
-        raise KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt):
+        record_interrupted("x")
     with open_recording(path) as recording:
         assert (recording.complete, recording.count) == (True, 1)
     assert list(tmp_path.iterdir()) == [path]

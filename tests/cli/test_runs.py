@@ -1,20 +1,18 @@
 """Runs from the command line: to the end, stopped, killed, repeated, in batches, and on a full disk."""
 
 import json
-import resource
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import PROGRAM, Command
+from tests.cli.conftest import Command
+from tests.full_disk import full_disk
+from tests.harness.live_bus import PROGRAM
+from tests.harness.live_run import LiveRun, poll
 
-from roboyard.bus.socket import connect, live_runs
-from roboyard.errors import RunError
+from roboyard.bus.socket import live_runs
 from roboyard.record import open_recording
 
 NODE = '''
@@ -38,29 +36,6 @@ class Failing(Double):
     def on_odometry(self, message: object) -> None:
         raise ZeroDivisionError("on purpose")
 '''
-
-
-@contextmanager
-def start(*words: object) -> "Iterator[subprocess.Popen[str]]":
-    """The command as a process of its own, killed if it outlives the block."""
-    arguments = [str(PROGRAM), *map(str, words)]
-    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(arguments, text=True, **pipes) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def wait_until_live(seconds: float = 0.0) -> None:
-    """Until a run can be reached and that much simulated time has passed."""
-    for _ in range(1200):
-        if live_runs():
-            with suppress(RunError), connect() as connection:  # it cannot answer while kernels are compiled
-                if connection.graph()["time_ns"] >= seconds * 1e9:
-                    return
-        time.sleep(0.05)
-    raise AssertionError("no run became live")
 
 
 def test_a_run_that_holds_its_criteria(command: Command, scenario: Path) -> None:
@@ -144,13 +119,11 @@ def test_lists(command: Command) -> None:
 
 @pytest.mark.slow
 def test_inputs_are_repeated(command: Command, scenario: Path) -> None:
-    with start(
-        "run", scenario, "--duration", "1.5", "--rate", "1", "--out", "first", "--no-video", "--json"
-    ) as process:
-        wait_until_live(0.2)
+    with LiveRun("run", scenario, "--duration", "1.5", "--rate", "1", "--out", "first", "--no-video", "--json") as run:
+        run.wait_for_time(0.2)
         assert command("topic", "pub", "hello", "String", "{data: hi}", "--once").code == 0
-        out, _ = process.communicate(timeout=120)
-    assert process.returncode == 0, out
+        done = run.wait()
+    assert done.code == 0, done
     words = ("--duration", "1.5", "--inputs", "first", "--out", "second", "--no-video")
     assert command("run", scenario, *words).code == 0
     first, second = (command("topic", "echo", "hello", "-f", name, "--json").out for name in ("first", "second"))
@@ -161,14 +134,14 @@ def test_inputs_are_repeated(command: Command, scenario: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_a_run_in_order(command: Command, scenario: Path, number: int, code: int) -> None:
-    with start("run", scenario, "--duration", "60", "--rate", "1", "--out", "out", "--no-video") as process:
-        wait_until_live(0.2)
-        process.send_signal(number)
-        out, err = process.communicate(timeout=120)
-    assert process.returncode == code
-    assert out.startswith("interrupted: short, seed 0; criteria are not judged\n")
-    assert "Traceback" not in out + err
-    assert "ending in order" in err
+    with LiveRun("run", scenario, "--duration", "60", "--rate", "1", "--out", "out", "--no-video") as run:
+        run.wait_for_time(0.2)
+        run.send_signal(number)
+        done = run.wait()
+    assert done.code == code
+    assert done.out.startswith("interrupted: short, seed 0; criteria are not judged\n")
+    assert "Traceback" not in done.out + done.err
+    assert "ending in order" in done.err
     assert command("bag", "info", "out", "--json").json["complete"]
     assert json.loads(Path("out/metrics.json").read_text())["state"] == "interrupted"
     assert Path("out/report.html").is_file()
@@ -177,37 +150,36 @@ def test_a_signal_ends_a_run_in_order(command: Command, scenario: Path, number: 
 
 @pytest.mark.slow
 def test_stop_from_another_terminal(command: Command, scenario: Path) -> None:
-    with start("run", scenario, "--duration", "60", "--paused", "--out", "out", "--json") as process:
-        wait_until_live()
+    with LiveRun("run", scenario, "--duration", "60", "--paused", "--out", "out", "--json") as run:
+        run.wait_for_time()
         before = command("step", "--json").json["time"]
         assert command("step", "5", "--json").json["time"] > before
         assert command("step", "--by", "0.25", "--json").json["state"] == "paused"
         assert command("stop").code == 0
-        out, _ = process.communicate(timeout=120)
-    assert process.returncode == 1
-    last = json.loads(out.splitlines()[-1])
-    assert last["state"] == "interrupted"
-    assert 0.25 < last["sim_seconds"] < 1.0
+        done = run.wait()
+    assert done.code == 1
+    assert done.json["state"] == "interrupted"
+    assert 0.25 < done.json["sim_seconds"] < 1.0
 
 
 @pytest.mark.slow
 def test_a_reset_begins_the_run_anew_in_a_folder_beside_it(command: Command, scenario: Path) -> None:
-    with start("run", scenario, "--rate", "1", "--out", "out", "--no-video", "--duration", "2") as process:
-        wait_until_live(0.2)
+    with LiveRun("run", scenario, "--rate", "1", "--out", "out", "--no-video", "--duration", "2") as run:
+        run.wait_for_time(0.2)
         assert command("service", "call", "/reset_simulation").code == 0
-        out, err = process.communicate(timeout=120)
-    assert process.returncode == 0, err
+        done = run.wait()
+    assert done.code == 0, done.err
     ends = [json.loads(Path(folder, "metrics.json").read_text())["state"] for folder in ("out", "out-2")]
     assert ends == ["interrupted", "done"]
-    assert out.count("seed 0") == 2
+    assert done.out.count("seed 0") == 2
     assert command("bag", "info", "out", "--json").json["complete"]
 
 
 def test_a_killed_run_can_be_read_and_mended(command: Command, scenario: Path) -> None:
-    with start("run", scenario, "--duration", "60", "--rate", "4", "--out", "out") as process:
-        wait_until_live(2.5)
-        process.kill()
-    assert process.returncode == -signal.SIGKILL
+    with LiveRun("run", scenario, "--duration", "60", "--rate", "4", "--out", "out") as run:
+        run.wait_for_time(2.5)
+        run.send_signal(signal.SIGKILL)
+        assert run.wait().code == -signal.SIGKILL
     found = command("bag", "info", "out")
     assert found.code == 0
     assert "complete  no: its end is missing (roboyard bag recover out mends it)" in found.out
@@ -221,17 +193,16 @@ def test_a_killed_run_can_be_read_and_mended(command: Command, scenario: Path) -
 
 
 @pytest.mark.slow
-def test_a_full_disk(shell: Command, command: Command, scenario: Path) -> None:
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
-
-    done = shell("run", scenario, "--duration", "5", "--out", "out", "--no-video", preexec_fn=limit)
+def test_a_full_disk(command: Command, scenario: Path) -> None:
+    with full_disk(60_000):
+        done = command("run", scenario, "--duration", "5", "--out", "out", "--no-video")
     assert done.code == 1
     assert "cannot be written" in done.out + done.err
     assert "Traceback" not in done.out + done.err
     assert command("bag", "info", "out", "--json").json["messages"] > 0
     command("run", scenario, "--out", "other", "--no-video")
-    done = shell("bag", "recover", "other", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (999, 999)))
+    with full_disk(999):
+        done = command("bag", "recover", "other")
     assert done.code == 1
     assert "cannot be written" in done.error
 
@@ -241,11 +212,11 @@ def test_a_full_or_closed_output(recording: Path) -> None:
         done = subprocess.run([str(PROGRAM), "list"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert done.stderr.startswith("error: the disk is full")
-    with start("topic", "echo", "count", "-f", recording, "--full-length") as process:
-        assert process.stdout is not None
-        process.stdout.close()
-        _, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (141, "")
+    with LiveRun("topic", "echo", "count", "-f", recording, "--full-length") as run:
+        assert run.process.stdout is not None
+        run.process.stdout.close()
+        done = run.wait()
+    assert (done.code, done.err) == (141, "")
 
 
 # -- replay and batch --------------------------------------------------------------------------------------------------
@@ -290,20 +261,18 @@ def test_odometry_on_a_replay_is_that_of_the_run(command: Command, scenario: Pat
 
 
 def test_a_loop_goes_on_until_it_is_ended(recording: Path) -> None:
-    with start("replay", recording, "--rate", "0", "--loop", "--duration", "0.5", "--json") as process:
-        wait_until_live()
-        time.sleep(1.0)
-        process.send_signal(signal.SIGTERM)
-        out, _ = process.communicate(timeout=60)
-    assert process.returncode == 143
-    found = json.loads(out.splitlines()[-1])
-    assert found["passes"] > 2
-    assert found["duration"] > 0.5 * found["passes"]
+    with LiveRun("replay", recording, "--rate", "0", "--loop", "--duration", "0.5", "--json") as run:
+        run.wait_for_time(2.0)  # three passes of half a second, and more
+        run.send_signal(signal.SIGTERM)
+        done = run.wait()
+    assert done.code == 143
+    assert done.json["passes"] > 2
+    assert done.json["duration"] > 0.5 * done.json["passes"]
 
 
 def test_a_replay_is_a_live_run(command: Command, recording: Path) -> None:
-    with start("replay", recording, "--paused", "--start", "0.5", "--duration", "1") as process:
-        wait_until_live()
+    with LiveRun("replay", recording, "--paused", "--start", "0.5", "--duration", "1") as run:
+        run.wait_for_time()
         assert command("list", "runs", "--json").json["runs"][0]["name"] == "replay-yard"
         assert command("topic", "info", "count", "--json").json["topic"]["count"] == 1, "that of the first instant"
         assert command("step", "--by", "0.2", "--json").json["time"] == pytest.approx(0.7)
@@ -312,9 +281,9 @@ def test_a_replay_is_a_live_run(command: Command, recording: Path) -> None:
         assert command("topic", "echo", "map", "--once").out.startswith("{data: the map}")
         command("rate", "0")
         command("resume")
-        out, _ = process.communicate(timeout=60)
-    assert process.returncode == 0
-    assert "1.000 s" in out
+        done = run.wait()
+    assert done.code == 0
+    assert "1.000 s" in done.out
 
 
 @pytest.mark.slow
@@ -353,7 +322,7 @@ def test_a_batch_varies_compares_and_tells_others(command: Command, scenario: Pa
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "expected"),
     [
         (["--vary", "duration=gauss:0,1"], "no distribution 'gauss'"),
         (["--vary", "nonsense=1,2"], "nonsense"),
@@ -365,14 +334,14 @@ def test_a_batch_varies_compares_and_tells_others(command: Command, scenario: Pa
         (["--junit", "nowhere/j.xml"], "no folder nowhere"),
     ],
 )
-def test_a_batch_that_cannot_begin(command: Command, scenario: Path, words: list[str], said: str) -> None:
+def test_a_batch_that_cannot_begin(command: Command, scenario: Path, words: list[str], expected: str) -> None:
     done = command("batch", scenario, "--runs", "2", *words)
-    assert (done.code, said in done.error) == (2, True), done
+    assert (done.code, expected in done.error) == (2, True), done
     assert not Path("runs").exists()
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "expected"),
     [
         (["all", "--vary", "duration=1,2"], "--vary with several scenarios"),
         (["rover-drive", "crowd", "--set", "duration=1"], "--set with several scenarios"),
@@ -381,9 +350,9 @@ def test_a_batch_that_cannot_begin(command: Command, scenario: Path, words: list
         (["crowd", "rover-drive", "crowd"], "'crowd' is named twice"),
     ],
 )
-def test_several_scenarios_that_cannot_begin(command: Command, words: list[str], said: str) -> None:
+def test_several_scenarios_that_cannot_begin(command: Command, words: list[str], expected: str) -> None:
     done = command("batch", *words, "--runs", "1")
-    assert (done.code, said in done.error) == (2, True), done
+    assert (done.code, expected in done.error) == (2, True), done
     assert not Path("runs").exists()
 
 
@@ -404,14 +373,13 @@ def test_several_scenarios(command: Command, forked_workers: None) -> None:
 def test_a_batch_stopped_while_a_film_is_drawn_keeps_that_run(command: Command, scenario: Path) -> None:
     words = ("batch", scenario, "--workers", "1", "--runs", "2", "--out", "out")
     words += ("--set", "duration=60", "--set", "criteria={far: path_length > 900}")
-    with start(*words) as process:
-        while not Path("out/seed-000000/video.mp4").exists():
-            assert process.poll() is None
-            time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=120)
-    assert process.returncode == 130
-    assert "stopped after 1 of 2 runs; the same command with --out out goes on" in said
+    with LiveRun(*words) as run:
+        poll(lambda: Path("out/seed-000000/video.mp4").exists() or run.process.poll() is not None, timeout=300.0)
+        assert run.process.poll() is None
+        run.send_signal(signal.SIGINT)
+        done = run.wait()
+    assert done.code == 130
+    assert "stopped after 1 of 2 runs; the same command with --out out goes on" in done.err
     (line,) = Path("out/results.jsonl").read_text().splitlines()
     assert (json.loads(line)["seed"], json.loads(line)["state"]) == (0, "done")
     assert Path("out/seed-000000/report.html").is_file()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Command
-from tests.cli.test_cli_runs import start, wait_until_live
+from tests.harness.live_run import LiveRun
 
 
 def test_a_run_is_saved_and_goes_on(command: Command, scenario: Path) -> None:
@@ -19,11 +19,11 @@ def test_a_run_is_saved_and_goes_on(command: Command, scenario: Path) -> None:
 @pytest.mark.slow
 def test_a_live_run_is_saved(command: Command, scenario: Path) -> None:
     words = ("run", scenario, "--duration", "1.5", "--no-video", "--out")
-    with start(*words, "first", "--rate", "1") as process:
-        wait_until_live(0.2)
+    with LiveRun(*words, "first", "--rate", "1") as run:
+        run.wait_for_time(0.2)
         path = command("save", "--json").json["state"]
-        out, _ = process.communicate(timeout=120)
-    assert process.returncode == 0, out
+        done = run.wait()
+    assert done.code == 0, done
     assert Path(path).parent == Path("first").resolve()
     assert command(*words, "second", "--from-state", path).code == 0
     assert Path("second/recording.mcap").read_bytes() == Path("first/recording.mcap").read_bytes()

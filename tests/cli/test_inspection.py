@@ -1,17 +1,18 @@
-"""The looking verbs answer alike on a live run and on a recording of it."""
+"""Verbs that only look answer alike on a live run and on a recording of it."""
 
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Command, Live
+from tests.cli.conftest import Command, SampleRobot
+from tests.harness.live_bus import LiveBus
 
 
 @pytest.fixture(params=["live", "file"])
-def where(request: pytest.FixtureRequest, recording: Path) -> tuple[str, ...]:
+def where(request: pytest.FixtureRequest, recording: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
     """The words that lead to the robot's messages."""
     if request.param == "file":
         return ("--file", str(recording))
-    request.getfixturevalue("live")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(request.getfixturevalue("shared_runtime_folder")))
     return ()
 
 
@@ -118,17 +119,14 @@ def test_convert_writes_the_same_messages(command: Command, recording: Path) -> 
     assert command("bag", "convert", recording, "copy.mcap", "--overwrite").code == 0
 
 
-def test_which_run_is_meant(command: Command, live: Live) -> None:
-    other = Live("garden")
-    try:
+def test_which_run_is_meant(command: Command, live: LiveBus) -> None:
+    with LiveBus((SampleRobot(), "robot"), name="garden"):
         done = command("topic", "list")
         assert done.code == 2
         assert "several runs are live" in done.error
         assert command("topic", "list", "--run", "garden").code == 0
         assert command("topic", "list", "--run", "grden").code == 2
         assert {run["name"] for run in command("list", "runs", "--json").json["runs"]} == {"yard", "garden"}
-    finally:
-        other.stop()
 
 
 def test_nothing_live(command: Command, recording: Path) -> None:

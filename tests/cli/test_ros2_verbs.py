@@ -4,15 +4,15 @@ import csv
 import io
 import json
 from pathlib import Path
-from threading import Timer
 from typing import Any
 
 import pytest
 import typer
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.cli.conftest import Command, Live
+from tests.cli.conftest import Command
 from tests.full_disk import full_disk
+from tests.harness.live_bus import LiveBus
 
 import roboyard as ry
 from roboyard.cli.lookup import new_name
@@ -24,7 +24,7 @@ from roboyard.record import open_recording
 
 
 @pytest.mark.slow
-def test_types_are_found_both_ways(command: Command, live: Live) -> None:
+def test_types_are_found_both_ways(command: Command, live: LiveBus) -> None:
     """``find`` of the ``type`` of anything gives it back."""
     for topic in ("count", "/map"):
         kind = command("topic", "type", topic).out.strip()
@@ -42,7 +42,7 @@ def test_types_are_found_both_ways(command: Command, live: Live) -> None:
     assert "no action nope" in command("action", "info", "nope").error
 
 
-def test_dumped_parameters_load_to_what_they_were(command: Command, live: Live) -> None:
+def test_dumped_parameters_load_to_what_they_were(command: Command, live: LiveBus) -> None:
     Path("before.yaml").write_text(command("param", "dump", "robot").out)
     assert command("param", "load", "robot", "before.yaml", "--json").json["changed"] == {}
     command("param", "set", "robot", "speed", "0.25")
@@ -53,7 +53,7 @@ def test_dumped_parameters_load_to_what_they_were(command: Command, live: Live) 
     assert command("param", "dump", "robot").out == Path("before.yaml").read_text()
 
 
-def test_parameter_files_that_are_wrong(command: Command, live: Live) -> None:
+def test_parameter_files_that_are_wrong(command: Command, live: LiveBus) -> None:
     for text, expected in (
         ("a: 1\n", "says nothing about node /robot"),
         ("/**: {ros__parameters: {nope: 1}}\n", "no parameter nope"),
@@ -112,7 +112,7 @@ def test_ages_are_publication_less_stamp(command: Command, recording: Path) -> N
     assert "has no header" in command("topic", "delay", "count", "-f", recording).error
 
 
-def test_a_live_recording_holds_what_passed(command: Command, live: Live) -> None:
+def test_a_live_recording_holds_what_passed(command: Command, live: LiveBus) -> None:
     done = command("bag", "record", "-o", "new.mcap", "-d", "1", "--json")
     assert done.code == 0
     with open_recording("new.mcap") as recording:
@@ -134,7 +134,7 @@ def test_a_live_recording_holds_what_passed(command: Command, live: Live) -> Non
         assert list(recording.topics) == ["/count"]
 
 
-def test_bag_record_keeps_the_old_file_until_messages_come(command: Command, live: Live) -> None:
+def test_bag_record_keeps_the_old_file_until_messages_come(command: Command, live: LiveBus) -> None:
     file = Path("new.mcap")
     file.write_bytes(b"the old content")
     with full_disk(100):
@@ -146,9 +146,7 @@ def test_bag_record_keeps_the_old_file_until_messages_come(command: Command, liv
     assert command("bag", "record", "-o", file, "--overwrite", "-d", "0.3").code == 0
     recorded = file.read_bytes()
     assert len(recorded) > 1000
-    live.bus.executor.stop()
-    live.thread.join()
-    Timer(0.5, live.server.close).start()
+    live.end_after(lambda: live.is_connected, 0.5)
     done = command("bag", "record", "/silent", "-o", file, "--overwrite", "--json")
     assert (done.code, done.json["messages"]) == (0, 0)
     assert done.json["warnings"][-1] == "no message came, and new.mcap is unchanged"
@@ -156,9 +154,8 @@ def test_bag_record_keeps_the_old_file_until_messages_come(command: Command, liv
     assert list(Path().iterdir()) == [file]
 
 
-def test_a_live_recording_ends_with_the_run(command: Command, live: Live) -> None:
-    Timer(1.0, live.bus.executor.stop).start()
-    Timer(1.5, live.server.close).start()
+def test_a_live_recording_ends_with_the_run(command: Command, live: LiveBus) -> None:
+    live.end_after(lambda: live.is_subscribed("/count"), 1.0)
     assert command("bag", "record", "-o", "new.mcap", "--overwrite").code == 0
     with open_recording("new.mcap") as recording:
         assert recording.complete

@@ -1,24 +1,24 @@
-"""The talking verbs: publish, call, send goals, set parameters, steer the clock."""
+"""Verbs that change a live run: publish, call, send goals, set parameters, control the clock."""
 
 import signal
-import subprocess
-import time
 
-from tests.cli.conftest import PROGRAM, Command, Live
+from tests.cli.conftest import Command, SampleRobot
+from tests.harness.live_bus import LiveBus
+from tests.harness.live_run import LiveRun
 
 from roboyard.bus.socket import connect
 
 
-def test_publish_once_and_often(command: Command, live: Live) -> None:
+def test_publish_once_and_often(command: Command, live: LiveBus, robot: SampleRobot) -> None:
     done = command("topic", "pub", "cmd", "String", "{data: go}", "--once", "--as", "operator")
     assert done.code == 0
     assert done.err == "published 1 message on /cmd\n"
-    assert live.robot.heard == [("go", "operator")]
+    assert robot.commands == [("go", "operator")]
     assert command("topic", "pub", "/cmd", "{data: again}", "-t", "5", "-r", "100", "--json").json["published"] == 5
-    assert len(live.robot.heard) == 6
+    assert len(robot.commands) == 6
 
 
-def test_publish_refuses_what_does_not_fit(command: Command, live: Live) -> None:
+def test_publish_refuses_what_does_not_fit(command: Command, live: LiveBus, robot: SampleRobot) -> None:
     cases = {
         ("cmd", "Twist"): "topic /cmd carries std_msgs/msg/String, not geometry_msgs/msg/Twist",
         ("new",): "topic /new is new and has no type",
@@ -34,10 +34,10 @@ def test_publish_refuses_what_does_not_fit(command: Command, live: Live) -> None
         done = command("topic", "pub", *words)
         assert done.code == 2, words
         assert expected in done.error
-    assert live.robot.heard == []
+    assert robot.commands == []
 
 
-def test_services(command: Command, live: Live) -> None:
+def test_services(command: Command, live: LiveBus) -> None:
     assert command("service", "list", "--json").json["services"] == {"/greet": "std_srvs/srv/SetBool"}
     assert "/robot/set_parameters" in command("service", "list", "--all").out
     assert command("service", "call", "greet", "{data: true}").out == "{success: true, message: hello}\n"
@@ -49,7 +49,7 @@ def test_services(command: Command, live: Live) -> None:
     assert "no service great (near to it: /greet" in command("service", "call", "great").error
 
 
-def test_goals(command: Command, live: Live) -> None:
+def test_goals(command: Command, live: LiveBus) -> None:
     assert command("action", "list", "--json").json["actions"] == {"/fibonacci": "example_interfaces/action/Fibonacci"}
     done = command("action", "send_goal", "fibonacci", "Fibonacci", "{order: 5}", "--feedback")
     assert done.code == 0
@@ -60,7 +60,7 @@ def test_goals(command: Command, live: Live) -> None:
     }
 
 
-def test_goals_that_fail(command: Command, live: Live) -> None:
+def test_goals_that_fail(command: Command, live: LiveBus) -> None:
     done = command("action", "send_goal", "fibonacci", "{order: 21}")
     assert done.code == 1
     assert "the goal was rejected: that is too much" in done.error
@@ -74,16 +74,13 @@ def test_goals_that_fail(command: Command, live: Live) -> None:
     assert command("action", "send_goal", "fibonaci", "{order: 1}").code == 2
 
 
-def test_interrupting_cancels_the_goal(live: Live) -> None:
+def test_interrupting_cancels_the_goal(live: LiveBus) -> None:
     live.bus.executor.pacer.factor = 1.0
-    words = [str(PROGRAM), "action", "send_goal", "fibonacci", "{order: 20}", "--feedback"]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(words, text=True, **pipes) as process:
-        assert process.stdout is not None
-        process.stdout.readline()  # it is under way
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (130, "")
+    with LiveRun("action", "send_goal", "fibonacci", "{order: 20}", "--feedback") as run:
+        run.read_line()  # it is under way
+        run.send_signal(signal.SIGINT)
+        done = run.wait()
+    assert (done.code, done.err) == (130, "")
     live.bus.executor.pacer.factor = 20.0
     with connect() as connection:
         connection.subscribe("/fibonacci/_action/status")
@@ -93,7 +90,7 @@ def test_interrupting_cancels_the_goal(live: Live) -> None:
         )
 
 
-def test_parameters(command: Command, live: Live) -> None:
+def test_parameters(command: Command, live: LiveBus, robot: SampleRobot) -> None:
     listed = command("param", "list", "--json").json["parameters"]["/robot"]
     assert listed == {"speed": 1.0, "mode": "slow", "steps": 3, "gains": [1.0, 2.0], "label": "a"}
     assert "/robot  speed      1.0" in command("param", "list").out
@@ -101,14 +98,14 @@ def test_parameters(command: Command, live: Live) -> None:
     assert command("param", "set", "robot", "speed", "2").out == "/robot speed: 2.0\n"
     assert command("param", "set", "/robot", "gains", "[3, 4.5, 5]", "--json").json["value"] == [3.0, 4.5, 5.0]
     assert command("param", "set", "robot", "mode", "quick").code == 0
-    assert (live.robot.speed, live.robot.gains, live.robot.mode) == (2.0, (3.0, 4.5, 5.0), "quick")
+    assert (robot.speed, robot.gains, robot.mode) == (2.0, (3.0, 4.5, 5.0), "quick")
     assert command("param", "dump", "robot").out.startswith("/robot:\n  ros__parameters:")
     assert "float in [0, 2] m/s" in command("param", "describe", "robot", "speed").out
     described = command("param", "describe", "robot", "--json").json["parameters"]
     assert {entry["name"]: entry["read_only"] for entry in described}["label"]
 
 
-def test_parameters_that_are_refused(command: Command, live: Live) -> None:
+def test_parameters_that_are_refused(command: Command, live: LiveBus, robot: SampleRobot) -> None:
     for name, value, expected in (
         ("speed", "3", "3.0 is out of range (float in [0, 2] m/s)"),
         ("speed", "-3", "-3.0 is out of range"),
@@ -121,13 +118,14 @@ def test_parameters_that_are_refused(command: Command, live: Live) -> None:
         done = command("param", "set", "robot", name, value)
         assert done.code == 2, name
         assert expected in done.error
-    assert live.robot.speed == 1.0
+    assert robot.speed == 1.0
 
 
-def test_the_clock_is_steered(command: Command, live: Live) -> None:
+def test_the_clock_is_steered(command: Command, live: LiveBus) -> None:
     assert command("pause", "--json").json["state"] == "paused"
     before = live.bus.now_ns
-    time.sleep(0.1)
+    live.thread.join(0.1)  # forty instants at the rate of before
+    assert live.thread.is_alive()
     assert live.bus.now_ns == before
     assert command("step", "--json").json["time"] * 1e9 > before
     now = command("step", "--by", "0.5", "--json").json
@@ -146,13 +144,8 @@ def test_the_clock_is_steered(command: Command, live: Live) -> None:
     assert not live.thread.is_alive()
 
 
-def test_listening_ends_with_the_run(live: Live) -> None:
-    with subprocess.Popen([str(PROGRAM), "topic", "hz", "count"], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        live.bus.executor.stop()
-        live.thread.join()
-        live.server.close()
-        out, _ = process.communicate(timeout=60)
-    assert process.returncode == 0
-    assert "average rate: 10.000 Hz" in out
+def test_listening_ends_with_the_run(command: Command, live: LiveBus) -> None:
+    live.end_after(lambda: live.is_subscribed("/count"), 5.0)
+    done = command("topic", "hz", "count")
+    assert done.code == 0
+    assert "average rate: 10.000 Hz" in done.out
