@@ -37,7 +37,7 @@ def talk(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("kind", ["rosbag1", "rosbag2", "rosbag2-mcap"])
-def test_bags_hold_what_was_recorded(talk: Path, tmp_path: Path, kind: BagKind) -> None:
+def test_bags_hold_the_recorded_messages(talk: Path, tmp_path: Path, kind: BagKind) -> None:
     out = tmp_path / ("a.bag" if kind == "rosbag1" else "a")
     done = export(talk, out, kind)
     assert not done.warnings
@@ -53,7 +53,7 @@ def test_bags_hold_what_was_recorded(talk: Path, tmp_path: Path, kind: BagKind) 
             assert second.topics["/scan"].publishers == ("/talker",)
 
 
-def test_what_is_there_is_kept_unless_told_otherwise(talk: Path, tmp_path: Path) -> None:
+def test_existing_files_are_replaced_only_on_request(talk: Path, tmp_path: Path) -> None:
     export(talk, tmp_path / "a", "rosbag2")
     with pytest.raises(RecordingError, match="exists already"):
         export(talk, tmp_path / "a", "rosbag2")
@@ -70,7 +70,7 @@ def test_what_is_there_is_kept_unless_told_otherwise(talk: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize("kind", ["rosbag1", "rosbag2", "rosbag2-mcap"])
-def test_a_bag_that_cannot_be_written_leaves_the_one_before(
+def test_failed_export_keeps_the_old_bag(
     talk: Path, tmp_path: Path, kind: BagKind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / ("a.bag" if kind == "rosbag1" else "a")

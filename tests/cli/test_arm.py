@@ -26,7 +26,7 @@ def told(*words: str) -> tuple[int, dict[str, Any]]:
     return result.exit_code, json.loads(result.stdout.strip().splitlines()[-1])
 
 
-def test_joints_for_a_pose_put_the_tool_there() -> None:
+def test_ik_solutions_put_the_tool_at_the_pose() -> None:
     groups = find_groups("iisy")
     chain = groups.chain("arm")
     T = chain.forward(groups.group("arm").pose("home"))
@@ -38,7 +38,7 @@ def test_joints_for_a_pose_put_the_tool_there() -> None:
         np.testing.assert_allclose(reached[:3, 3], T[:3, 3], atol=1e-6)
 
 
-def test_a_wish_that_cannot_be_met_has_exit_code_1_and_the_nearest() -> None:
+def test_ik_goal_out_of_reach_has_exit_code_1_and_nearest_pose() -> None:
     code, found = told("ik", "youbot_arm", "--position", "0.25 0.1 0.2", "--axis", "1 -1 0")
     assert (code, found["solutions"], found["cause"]) == (1, [], "orientation")
     assert found["nearest"]["angle"] > 0.1
@@ -48,7 +48,7 @@ def test_a_wish_that_cannot_be_met_has_exit_code_1_and_the_nearest() -> None:
     assert "µm" in shown.stdout
 
 
-def test_reach_is_as_far_as_the_links_are_long(tmp_path: Path) -> None:
+def test_reach_equals_length_of_links(tmp_path: Path) -> None:
     picture = tmp_path / "reach.png"
     code, found = told("reach", "scitos_arm", "--samples", "20000", "--out", str(picture))
     assert code == 0
@@ -58,7 +58,7 @@ def test_reach_is_as_far_as_the_links_are_long(tmp_path: Path) -> None:
     assert again["volume"] == found["volume"]
 
 
-def test_what_is_set_up_reads_back_and_its_pose_is_safe(tmp_path: Path) -> None:
+def test_setup_file_reads_back_with_safe_pose(tmp_path: Path) -> None:
     out, picture = tmp_path / "arm.yaml", tmp_path / "arm.png"
     code, found = told("setup", "youbot_arm", "--states", "2000", "--out", str(out), "--picture", str(picture))
     assert code == 0
@@ -73,7 +73,7 @@ def test_what_is_set_up_reads_back_and_its_pose_is_safe(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["scitos_arm", "iisy", "youbot"])
-def test_groups_that_are_written_are_read_as_the_same(tmp_path: Path, name: str) -> None:
+def test_groups_written_and_read_are_equal(tmp_path: Path, name: str) -> None:
     groups = find_groups(name)
     path = tmp_path / "groups.yaml"
     path.write_text(groups_text(groups, "again"))
@@ -90,7 +90,7 @@ def test_groups_that_are_written_are_read_as_the_same(tmp_path: Path, name: str)
 
 
 @pytest.mark.parametrize("verb", ["ik", "reach", "setup"])
-def test_any_description_will_do(external_data: Path, verb: str) -> None:
+def test_arm_verbs_take_any_description(external_data: Path, verb: str) -> None:
     path = external_data / "descriptions/franka/franka_description/robots/panda/panda.expanded.urdf"
     more = {"ik": ["--position", "0.4 0.1 0.4", "--axis", "0 0 -1"], "reach": ["--samples", "2000"],
             "setup": ["--states", "100"]}[verb]  # fmt: skip
@@ -117,6 +117,6 @@ def test_any_description_will_do(external_data: Path, verb: str) -> None:
         (["setup", "iisy", "--out", "x.txt"], InputError, "--out"),
     ],
 )
-def test_what_cannot_be_used_is_refused(words: list[str], kind: type[Exception], said: str) -> None:
+def test_arm_verbs_refuse_bad_input(words: list[str], kind: type[Exception], said: str) -> None:
     with pytest.raises(kind, match=said):
         told(*words)

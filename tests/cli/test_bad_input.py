@@ -54,7 +54,7 @@ SCENARIOS = {
 
 @pytest.mark.parametrize("name", ROBOTS)
 @pytest.mark.parametrize("verb", ["check", "run"])
-def test_robots(command: Command, name: str, verb: str) -> None:
+def test_bad_robots_are_one_error(command: Command, name: str, verb: str) -> None:
     text, expected = ROBOTS[name]
     Path(name).write_text(text)
     words = ["check", "robot", name] if verb == "check" else ["run", "rover-drive", "--robot", name, "--out", "out"]
@@ -67,7 +67,7 @@ def test_robots(command: Command, name: str, verb: str) -> None:
 
 
 @pytest.mark.parametrize("text", SCENARIOS)
-def test_scenarios(command: Command, text: str) -> None:
+def test_bad_scenarios_are_one_error(command: Command, text: str) -> None:
     Path("s.yaml").write_text(text)
     for words in (["check", "scenario", "s.yaml"], ["run", "s.yaml", "--out", "out"]):
         done = command(*words)
@@ -99,7 +99,7 @@ def test_scenarios(command: Command, text: str) -> None:
     ids=" ".join,
 )
 @pytest.mark.parametrize("kind", ["missing", "folder", "empty", "binary"])
-def test_files(command: Command, words: list[str], kind: str) -> None:
+def test_bad_files_are_one_error(command: Command, words: list[str], kind: str) -> None:
     # with a suffix that each of them takes, so that the content is what counts
     suffix = ".sdf" if "robot" in words[-2] or "world" in words[-2] else ".yaml"
     path = Path(f"file{suffix}")
@@ -114,7 +114,7 @@ def test_files(command: Command, words: list[str], kind: str) -> None:
 
 
 @pytest.mark.parametrize("words", [["run"], ["bag", "info"], ["check", "robot"]], ids=" ".join)
-def test_files_that_may_not_be_read(command: Command, words: list[str]) -> None:
+def test_unreadable_files_are_one_error(command: Command, words: list[str]) -> None:
     path = Path("file.sdf")
     path.write_text("")
     assert command(*words, path).code == 2  # everything that is needed is imported now
@@ -134,7 +134,7 @@ def test_files_that_may_not_be_read(command: Command, words: list[str]) -> None:
     assert "Permission denied" in done.error
 
 
-def test_settings(command: Command, scenario: Path) -> None:
+def test_bad_settings_are_one_error(command: Command, scenario: Path) -> None:
     for setting, expected in (
         ("duration", "is no assignment"),
         ("duratin=3", "did you mean 'duration'"),
@@ -148,7 +148,7 @@ def test_settings(command: Command, scenario: Path) -> None:
         assert expected in done.error, setting
 
 
-def test_folders_are_never_overwritten(command: Command, scenario: Path) -> None:
+def test_run_never_overwrites_folders(command: Command, scenario: Path) -> None:
     Path("full").mkdir()
     Path("full/file").write_text("mine")
     Path("file").write_text("mine")
@@ -157,14 +157,14 @@ def test_folders_are_never_overwritten(command: Command, scenario: Path) -> None
     assert Path("full/file").read_text() == "mine"
 
 
-def test_errors_in_json(command: Command) -> None:
+def test_errors_are_objects_in_json(command: Command) -> None:
     done = command("run", "nothing", "--json")
     assert (done.code, done.json["exit_code"]) == (2, 2)
     assert "no scenario 'nothing'" in done.json["error"]
     assert len(done.out.splitlines()) == 1
 
 
-def test_replaying_what_is_not_there(command: Command, recording: Path) -> None:
+def test_replay_of_missing_things_is_one_error(command: Command, recording: Path) -> None:
     for words, expected in (
         (["-t", "/nothing"], "no topic /nothing"),
         (["--start", "5"], "--start 5 is behind the end"),

@@ -50,7 +50,7 @@ def tree(body: str) -> str:
         ("", r"bad\.xml: .*empty"),
     ],
 )
-def test_a_bad_tree_is_refused_with_its_place(command: Command, text: str, says: str) -> None:
+def test_bad_tree_is_refused_with_file_and_line(command: Command, text: str, says: str) -> None:
     Path("bad.xml").write_text(text)
     for verb in ("check", "show"):
         done = command(verb, "tree", "bad.xml")
@@ -58,7 +58,7 @@ def test_a_bad_tree_is_refused_with_its_place(command: Command, text: str, says:
         assert re.search(says, done.error), done.error
 
 
-def test_a_good_tree_is_told_and_drawn(command: Command) -> None:
+def test_good_tree_is_described_and_drawn(command: Command) -> None:
     Path("good.xml").write_text(tree('<NavigateToPose goal="{there}"/><Foreign of="nobody"/>'))
     assert command("check", "tree", "good.xml").code == 2
     done = command("check", "tree", "good.xml", "--mock", "--json")
@@ -89,7 +89,7 @@ def recorded(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_recorded_tree_is_shown_as_it_stood(command: Command, recorded: Path) -> None:
+def test_recorded_tree_is_shown_with_its_state_at_a_time(command: Command, recorded: Path) -> None:
     lines = command("show", "tree", "-f", recorded, "--at", "1.0").out.splitlines()
     assert lines[0].endswith("Sequence  [RUNNING]")
     assert lines[1].endswith("code=a := 1  [SUCCESS]")
@@ -103,7 +103,7 @@ def test_a_recorded_tree_is_shown_as_it_stood(command: Command, recorded: Path) 
     assert times == ["# 0.000 s", "# 0.500 s", "# 2.500 s"]
 
 
-def test_a_live_tree_is_shown_as_it_stands(command: Command, tmp_path: Path) -> None:
+def test_live_tree_is_shown_with_its_present_state(command: Command, tmp_path: Path) -> None:
     with ry.Bus() as bus:
         bus.add(mission(tmp_path), "mission")
         server = SocketServer(bus, "yard")
@@ -123,6 +123,6 @@ def test_a_live_tree_is_shown_as_it_stands(command: Command, tmp_path: Path) -> 
     assert "msec=2000  [RUNNING]" in done.out
 
 
-def test_what_has_no_tree_is_said(command: Command, recording: Path) -> None:
+def test_sources_without_tree_are_refused(command: Command, recording: Path) -> None:
     assert "there is no tree" in command("show", "tree", "-f", recording).error
     assert "or a recording" in command("show", "tree", "x.xml", "-f", recording).error

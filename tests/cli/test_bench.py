@@ -9,7 +9,7 @@ from roboyard.cli.bench_table import show
 from roboyard.cli.figures import Figure
 
 
-def test_benchmarks(command: Command) -> None:
+def test_benchmarks_run_and_report(command: Command) -> None:
     Path("benchmarks").mkdir()
     Path("benchmarks/good.py").write_text(
         "def run(nightly): return {'figures': [{'name': 'x', 'value': 2 + nightly, 'unit': 's', 'target': '>= 3'}]}"
@@ -43,7 +43,7 @@ def test_benchmarks(command: Command) -> None:
     assert "no benchmark 'goood'" in done.error
 
 
-def test_what_needs_a_missing_package_is_skipped_alone(command: Command) -> None:
+def test_benchmark_without_its_package_is_skipped_alone(command: Command) -> None:
     """The figures that remain are those of a file without the parts and the peers that are missing."""
     Path("benchmarks").mkdir()
     whole = (
@@ -67,7 +67,7 @@ def test_what_needs_a_missing_package_is_skipped_alone(command: Command) -> None
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120])
-def test_figures_fit_the_terminal_with_their_peers(
+def test_figures_and_references_fit_the_terminal(
     columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
@@ -80,7 +80,7 @@ def test_figures_fit_the_terminal_with_their_peers(
         assert text in words
 
 
-def test_a_folder_to_look_at(command: Command) -> None:
+def test_profile_writes_a_folder(command: Command) -> None:
     """`--dir` reaches the parts that take a folder; the lines that explain figures are shown and in the JSON."""
     Path("benchmarks").mkdir()
     Path("files").mkdir()

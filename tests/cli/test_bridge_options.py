@@ -16,7 +16,7 @@ def run(*words: str) -> CliResult:
 
 
 @pytest.mark.slow
-def test_what_crossed_is_told_and_the_pace_kept(tmp_path: Path) -> None:
+def test_bridged_run_reports_traffic_and_keeps_real_time(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     done = run("--foxglove", "--bridge-port", str(port), "--json", "--out", str(tmp_path / "run"))
@@ -26,7 +26,7 @@ def test_what_crossed_is_told_and_the_pace_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_taken_port_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_run_with_taken_port_leaves_no_folder(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         done = run("--rosbridge", "--bridge-port", str(port), "--out", str(tmp_path / "run"))
@@ -37,17 +37,17 @@ def test_a_taken_port_leaves_nothing_behind(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wanted", [{}, {"foxglove": True, "rosbridge": True}, {"ros1": True}])
-def test_one_port_is_for_one_server(wanted: dict[str, bool]) -> None:
+def test_bridge_port_with_two_servers_is_refused(wanted: dict[str, bool]) -> None:
     with pytest.raises(InputError, match=r"--bridge-port 9000"):
         Bridging.of(wanted, (), "127.0.0.1", 9000, ())
 
 
-def test_waiting_is_for_those_left_out() -> None:
+def test_patience_without_omitted_node_is_refused() -> None:
     with pytest.raises(InputError, match=r"--external-wait 5 waits for nobody \(.*--external NODE"):
         Bridging.of({"ros2": True}, (), "127.0.0.1", None, (), 5.0)
 
 
-def test_a_node_is_left_out_and_another_takes_its_place() -> None:
+def test_external_node_replaces_an_omitted_one() -> None:
     with Run("arena", record=False) as run:
         rover = run.add("rover")
         leave_out(run, "arbiter")

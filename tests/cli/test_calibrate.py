@@ -9,7 +9,7 @@ from tests.cli.conftest import Command
 from tests.scenarios.test_calibration import CART
 
 
-def test_it_calibrates_and_keeps_the_result_beside_the_robots_file(command: Command) -> None:
+def test_calibrate_writes_result_beside_the_robot_file(command: Command) -> None:
     Path("cart.urdf").write_text(CART)
     done = command("calibrate", "drive", "./cart.urdf", "--turns", "4", "--seed", "3", "--out", "found", "--json")
     assert done.code == 0, done.err

@@ -18,7 +18,7 @@ WORLD = """<sdf version="1.9"><world name="w"><model name="m"><link name="l">
 <inertial><mass>-2</mass></inertial></link></model></world></sdf>"""
 
 
-def test_faults(command: Command) -> None:
+def test_check_lists_faults_of_a_robot(command: Command) -> None:
     Path("r.urdf").write_text(ROBOT.format(0.01))
     done = command("check", "robot", "r.urdf")
     assert done.code == 2
@@ -37,7 +37,7 @@ def test_faults(command: Command) -> None:
     assert "smaller moments raised to 0.05 and 0.05" in mended.json["mendings"][0]
 
 
-def test_what_one_can_live_with(command: Command) -> None:
+def test_check_accepts_harmless_faults(command: Command) -> None:
     """An absurd inertia is a warning, no fault: with --repair it is mended, and what is mended needs no warning."""
     Path("r.urdf").write_text(ROBOT.format(50).replace('izz="0.1"', 'izz="50"'))
     found = command("check", "robot", "r.urdf", "--json")
@@ -52,7 +52,7 @@ def test_what_one_can_live_with(command: Command) -> None:
     assert not any("absurd" in one for one in mended["findings"])
 
 
-def test_what_holds_joints_back_is_told(command: Command) -> None:
+def test_check_warns_of_joints_that_cannot_move(command: Command) -> None:
     """Safety controllers, followers, interfaces' ranges, and joints that close loops."""
     more = f"""<safety_controller soft_lower_limit="-0.5" soft_upper_limit="1.5" k_position="20" k_velocity="3"/>
     </joint><link name="tip">{INERTIAL}</link><joint name="t" type="revolute"><parent link="arm"/><child link="tip"/>
@@ -76,7 +76,7 @@ def test_what_holds_joints_back_is_told(command: Command) -> None:
         assert text in " ".join(told.split()), text
 
 
-def test_what_is_told(command: Command) -> None:
+def test_check_reports_properties_of_a_robot(command: Command) -> None:
     Path("r.urdf").write_text(ROBOT.format(0.1))
     found = command("check", "robot", "r.urdf", "--json", "--picture", "r.png").json
     assert found["tree"] == ["base 1 kg", "  arm 1 kg, revolute by j"]
@@ -91,7 +91,7 @@ def test_what_is_told(command: Command) -> None:
         assert word in done.error
 
 
-def test_worlds(command: Command) -> None:
+def test_check_reports_properties_of_worlds(command: Command) -> None:
     Path("w.sdf").write_text(WORLD)
     done = command("check", "world", "w.sdf")
     assert done.code == 2
@@ -99,7 +99,7 @@ def test_worlds(command: Command) -> None:
     assert command("check", "world", "w.sdf", "--repair", "--json").json["mendings"][0].endswith("2 kg taken")
 
 
-def test_what_one_can_live_with_is_a_warning(command: Command) -> None:
+def test_harmless_faults_are_warnings(command: Command) -> None:
     """A robot that runs as it is, is right: with massless links between its joints, or without a mesh."""
     inertial = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
     mesh = '<collision><geometry><mesh filename="package://no/such.stl"/></geometry></collision>'
@@ -114,7 +114,7 @@ def test_what_one_can_live_with_is_a_warning(command: Command) -> None:
     assert [("such.stl" in one, "'b' moves but has no mass" in one) for one in mended] == [(True, False), (False, True)]
 
 
-def test_what_stands_for_missing_models_is_seen_from_afar(command: Command) -> None:
+def test_placeholders_of_missing_models_are_visible(command: Command) -> None:
     """Half a metre each, half a kilometre apart: some pixels of their magenta, and the world itself as it was."""
     one = "<include><uri>model://nowhere</uri><name>n{0}</name><pose>{1} 0 0 0 0 0</pose></include>"
     inside = "".join(one.format(k, 500 * k) for k in range(3))
@@ -125,7 +125,7 @@ def test_what_stands_for_missing_models_is_seen_from_afar(command: Command) -> N
     assert 60 < magenta.sum() < 600
 
 
-def test_all_faults_of_a_world(command: Command) -> None:
+def test_check_lists_all_faults_of_a_world(command: Command) -> None:
     """As of a robot, with those of the models in it."""
     Path("w.sdf").write_text(WORLD.replace("</model>", '<link name="m"><pose>1 2</pose></link></model>'))
     done = command("check", "world", "w.sdf", "--json")
@@ -134,7 +134,7 @@ def test_all_faults_of_a_world(command: Command) -> None:
     assert "<pose> is '1 2'" in done.json["error"]
 
 
-def test_a_mended_file(command: Command) -> None:
+def test_fixed_file_is_accepted(command: Command) -> None:
     """What is mended can be written, and what is written is right."""
     Path("r.urdf").write_text(ROBOT.format(0.01))
     for words in (
@@ -150,7 +150,7 @@ def test_a_mended_file(command: Command) -> None:
     assert command("check", "robot", "m.urdf").code == 0
 
 
-def test_all_faults_beside_one_that_cannot_be_mended(command: Command) -> None:
+def test_check_lists_all_faults_beside_a_fatal_one(command: Command) -> None:
     """Each with file and line, and whether --repair mends it; what only follows of another is not said."""
     text = ROBOT.format(0.01).replace('<axis xyz="0 0 1"/>', '<axis xyz="0 zero 1"/>')
     text = text.replace("</robot>", '\n<gazebo reference="arm"><mu1>slippery</mu1></gazebo></robot>')
@@ -166,7 +166,7 @@ def test_all_faults_beside_one_that_cannot_be_mended(command: Command) -> None:
     assert "2 faults cannot be mended, 2 can" in done.err
 
 
-def test_xacro_arguments(command: Command) -> None:
+def test_check_passes_arguments_to_xacro(command: Command) -> None:
     Path("r.xacro").write_text(
         '<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro"><link name="${1}_$(arg which)"/></robot>'
     )

@@ -35,7 +35,7 @@ def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *a
     return int(ended.value.code or 0), out, err
 
 
-def test_a_sensor_of_ones_own_is_tried(capsys, monkeypatch, tmp_path: Path) -> None:
+def test_custom_sensor_is_tried(capsys, monkeypatch, tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(GOOD)
     code, out, _ = call(capsys, monkeypatch, "check", "sensor", f"{file}:Good", "--json")
@@ -50,7 +50,7 @@ def test_a_sensor_of_ones_own_is_tried(capsys, monkeypatch, tmp_path: Path) -> N
         assert err.count("\n") == 1
 
 
-def test_presets_are_listed(capsys, monkeypatch) -> None:
+def test_sensor_presets_are_listed(capsys, monkeypatch) -> None:
     code, out, _ = call(capsys, monkeypatch, "list", "sensors")
     assert code == 0
     assert "sick_lms200" in out

@@ -9,7 +9,7 @@ from tests.simulation.clip_files import bvh
 from roboyard.simulation.people.gait import walk_clip
 
 
-def test_a_clip_of_our_own_and_one_of_a_file_are_checked(command: Command) -> None:
+def test_own_clip_and_file_are_checked(command: Command) -> None:
     own = command("check", "clip", "walk", "--json").json
     assert (own["loop"], own["hand"]) == (True, None)
     assert own["travel"] == pytest.approx(0.72 * 1.75)
@@ -21,7 +21,7 @@ def test_a_clip_of_our_own_and_one_of_a_file_are_checked(command: Command) -> No
 
 
 @pytest.mark.slow
-def test_a_clip_is_drawn_and_moves(command: Command) -> None:
+def test_clip_is_drawn_in_motion(command: Command) -> None:
     assert command("show", "clip", "wave", "--out", "wave.png").code == 0
     assert Path("wave.png").read_bytes()[:4] == b"\x89PNG"
     Path("nod.yaml").write_text("period: 0.2 s\nkeys: [{at: 0.0}, {at: 1.0, pose: {head: [0, 30, 0]}}]")
@@ -39,7 +39,7 @@ def test_a_clip_is_drawn_and_moves(command: Command) -> None:
         (("show", "clip", "wave", "--height", "0"), "from 0.8 to 2.5 m"),
     ],
 )
-def test_what_makes_no_sense_is_refused(command: Command, arguments: tuple[str, ...], wanted: str) -> None:
+def test_clip_verb_refuses_bad_input(command: Command, arguments: tuple[str, ...], wanted: str) -> None:
     done = command(*arguments)
     assert done.code == 2
     assert wanted in done.error

@@ -12,7 +12,7 @@ from roboyard.description import Mesh, load_model, load_world
 
 
 @pytest.mark.parametrize(("to", "suffix"), [("urdf", "urdf"), ("sdf", "sdf"), ("mjcf", "xml")])
-def test_the_rover_in_every_format(command: Command, to: str, suffix: str) -> None:
+def test_rover_is_converted_to_every_format(command: Command, to: str, suffix: str) -> None:
     done = command("convert", "rover", "--to", to, "--json")
     assert done.code == 0
     assert done.json["mass"] == pytest.approx(done.json["mass_written"], rel=1e-9)
@@ -22,13 +22,13 @@ def test_the_rover_in_every_format(command: Command, to: str, suffix: str) -> No
         assert float(plain.body_mass.sum()) == pytest.approx(done.json["mass"], rel=1e-9)
 
 
-def test_a_world(command: Command) -> None:
+def test_world_is_converted(command: Command) -> None:
     Path("yard.xml").write_text(YARD)
     assert command("convert", "yard.xml", "--to", "sdf").code == 0
     assert [placed.name for placed in load_world("yard.sdf").models] == ["scenery", "crate"]
 
 
-def test_it_never_overwrites(command: Command) -> None:
+def test_convert_never_overwrites(command: Command) -> None:
     Path("cart.xml").write_text(CART)
     assert command("convert", "cart.xml", "--to", "urdf").code == 0
     before = Path("cart.urdf").read_text()
@@ -38,13 +38,13 @@ def test_it_never_overwrites(command: Command) -> None:
     assert Path("cart.urdf").read_text() == before
 
 
-def test_what_is_lost_is_said(command: Command) -> None:
+def test_convert_names_lost_properties(command: Command) -> None:
     Path("cart.xml").write_text(CART)
     done = command("convert", "cart.xml", "--to", "sdf")
     assert "lost: which joints take what commands" in done.err
 
 
-def test_meshes_from_elsewhere_lie_beside_the_file(command: Command, tmp_path: Path) -> None:
+def test_external_meshes_are_copied_beside_the_file(command: Command, tmp_path: Path) -> None:
     home = tmp_path / "robot"
     home.mkdir()
     trimesh.creation.box((1.0, 2.0, 3.0)).export(home / "box.glb")
@@ -83,7 +83,7 @@ def test_meshes_from_elsewhere_lie_beside_the_file(command: Command, tmp_path: P
         ("", ("--to", "urdf"), "empty"),
     ],
 )
-def test_bad_input_is_one_line(command: Command, text: str, words: tuple[str, ...], says: str) -> None:
+def test_bad_input_is_one_error(command: Command, text: str, words: tuple[str, ...], says: str) -> None:
     Path("bad.xml").write_text(text)
     done = command("convert", "bad.xml", *words)
     assert done.code == 2

@@ -28,7 +28,7 @@ def findings(command: Command) -> dict[str, dict[str, object]]:
     return {item["what"]: item for item in command("doctor", "--json").json["findings"]}
 
 
-def test_everything_a_user_needs_is_looked_at(command: Command) -> None:
+def test_doctor_checks_everything_a_user_needs(command: Command) -> None:
     found = findings(command)
     assert {"python", "packages", "lock", "extras", "cores", "kernels", "pictures", "video", "disk"} <= set(found)
     assert found["python"]["good"] is True
@@ -39,7 +39,9 @@ def test_everything_a_user_needs_is_looked_at(command: Command) -> None:
     assert all(item["advice"] for item in found.values() if item["good"] is False)
 
 
-def test_a_lock_that_differs_is_named(command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_versions_that_differ_from_the_lock_are_named(
+    command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """Agrees exactly when every package that is installed and in the lock has the version there."""
     from roboyard.scenarios.provenance import closure
 
@@ -69,7 +71,7 @@ def test_kernels_are_counted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     assert (finding.good, finding.text.split()[0]) == (True, "2")
 
 
-def test_one_look_that_fails_does_not_end_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_check_does_not_end_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken() -> Finding:
         raise OSError("broken")
 
@@ -178,7 +180,7 @@ def read_only(patch: Patch, folder: Path) -> None:
          "rmw_cyclonedds_cpp"),
     ],
 )  # fmt: skip
-def test_a_problem_comes_with_what_to_do(
+def test_problems_come_with_advice(
     look: Callable[[], Finding], problem: Callable[[Patch, Path], None], good: bool | None, text: str, advice: str,
     monkeypatch: Patch, tmp_path: Path,
 ) -> None:  # fmt: skip
@@ -192,12 +194,12 @@ def test_a_problem_comes_with_what_to_do(
     assert re.search(advice, found.advice)
 
 
-def test_every_extra_says_what_it_is_for() -> None:
+def test_every_extra_has_a_purpose() -> None:
     names = health_extras.distribution("roboyard").metadata.get_all("Provides-Extra")
     assert set(names) <= set(health_extras.PURPOSES)
 
 
-def test_ports_of_bridges_that_are_taken_are_told(monkeypatch: Patch) -> None:
+def test_taken_bridge_ports_are_reported(monkeypatch: Patch) -> None:
     from roboyard.bridges.foxglove import bridge as foxglove
     from roboyard.bridges.rosbridge import bridge as rosbridge
 
@@ -227,7 +229,7 @@ def master() -> Iterator[str]:
         thread.join()
 
 
-def test_a_master_that_answers_is_found(master: str, monkeypatch: Patch) -> None:
+def test_running_ros1_master_is_found(master: str, monkeypatch: Patch) -> None:
     monkeypatch.setenv("ROS_MASTER_URI", master)
     assert health_network.ros1().good is True
     with socket.socket() as free:
@@ -260,7 +262,7 @@ def test_machines_of_a_cluster_are_compared() -> None:
     assert found["weak"].advice
 
 
-def test_a_ray_of_another_version_is_named(monkeypatch: Patch) -> None:
+def test_ray_of_another_version_is_named(monkeypatch: Patch) -> None:
     def init(**_: object) -> None:
         raise RuntimeError("Version mismatch: The cluster was started with:\n    Ray: 2.40.0\n    Python: 3.10.1")
 
@@ -272,7 +274,7 @@ def test_a_ray_of_another_version_is_named(monkeypatch: Patch) -> None:
             RayPool(f"127.0.0.1:{head.getsockname()[1]}")
 
 
-def test_a_cluster_that_is_none_is_one_error(command: Command) -> None:
+def test_missing_cluster_is_one_error(command: Command) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         done = command("doctor", "--cluster", f"127.0.0.1:{free.getsockname()[1]}")
@@ -281,7 +283,7 @@ def test_a_cluster_that_is_none_is_one_error(command: Command) -> None:
 
 
 @pytest.mark.slow
-def test_a_real_ray_is_as_this_machine_is(command: Command) -> None:
+def test_local_ray_equals_this_machine(command: Command) -> None:
     pytest.importorskip("ray")
     found = command("doctor", "--cluster", "local", "--json").json["findings"]
     assert "as here" in found[-1]["text"]

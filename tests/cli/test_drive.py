@@ -18,12 +18,12 @@ def test_servos_are_checked(command: Command) -> None:
     assert "it is overheating" in done.out
 
 
-def test_servos_are_let_go(command: Command) -> None:
+def test_servos_are_released(command: Command) -> None:
     assert command("drive", "akrobat", "--emulate", "--release").out == "let go: 18 servos\n"
 
 
 @pytest.mark.slow
-def test_a_robot_is_driven_until_a_servo_fails(command: Command) -> None:
+def test_drive_ends_when_a_servo_fails(command: Command) -> None:
     done = command("drive", "akrobat", "--emulate", "--duration", "20", "--fault", "1.2:overload:42", "--json")
     assert done.code == 1
     assert "servo 42 (joint m42): it is overloaded (all servos hold their positions)" in done.json["error"]
@@ -46,7 +46,7 @@ def test_a_robot_is_driven_until_a_servo_fails(command: Command) -> None:
         (("nobody", "--emulate"), "no robot 'nobody'"),
     ],
 )
-def test_what_makes_no_sense_is_refused(command: Command, arguments: tuple[str, ...], wanted: str) -> None:
+def test_drive_refuses_bad_input(command: Command, arguments: tuple[str, ...], wanted: str) -> None:
     import re
 
     done = command("drive", *arguments)
@@ -55,7 +55,7 @@ def test_what_makes_no_sense_is_refused(command: Command, arguments: tuple[str, 
     assert "\n" not in done.error
 
 
-def test_folders_are_never_overwritten_and_not_left_behind(command: Command) -> None:
+def test_drive_never_overwrites_folders_or_leaves_empty_ones(command: Command) -> None:
     Path("full").mkdir()
     Path("full/x").write_text("x")
     assert "not empty" in command("drive", "akrobat", "--emulate", "--out", "full").error

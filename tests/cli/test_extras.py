@@ -63,7 +63,7 @@ def notched(tmp_path: Path) -> Path:
         ("ray", "batch", ("batch", "rover-drive", "--runs", "1", "--cluster", "local", "--out", "made")),
     ],
 )
-def test_a_command_names_the_extra_that_it_needs(
+def test_command_names_its_missing_extra(
     module: str, extra: str, words: tuple[str, ...], command: Command, notched: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     block(monkeypatch, module)
@@ -75,14 +75,14 @@ def test_a_command_names_the_extra_that_it_needs(
     assert not Path("made").exists()
 
 
-def test_the_bridge_to_ros_2_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ros2_bridge_names_its_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     block(monkeypatch, "cyclonedds")
     forget(monkeypatch, "roboyard.bridges.ros2")
     with pytest.raises(MissingExtraError, match=r"ROS 2 needs the extra 'ros2'.*roboyard\[ros2\]"):
         import_extra("roboyard.bridges.ros2.bridge", "none", "never shown")
 
 
-def test_a_cyclonedds_without_what_the_bridge_calls_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_incompatible_cyclonedds_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     layer = pytest.importorskip("cyclonedds._clayer", reason="cyclonedds is not installed")
     monkeypatch.delattr(layer, "ddspy_write")
     forget(monkeypatch, "roboyard.bridges.ros2")
@@ -91,13 +91,13 @@ def test_a_cyclonedds_without_what_the_bridge_calls_is_named(monkeypatch: pytest
         import_extra("roboyard.bridges.ros2.bridge", "none", "never shown")
 
 
-def test_groot_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_groot_names_its_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     block(monkeypatch, "zmq")
     with pytest.raises(MissingExtraError, match=r"Groot2 needs the extra 'groot'"):
         GrootServer(None, 1, print)  # type: ignore[arg-type]
 
 
-def test_a_machine_with_its_own_ffmpeg_needs_no_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_installed_ffmpeg_replaces_the_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     block(monkeypatch, "imageio_ffmpeg")
     monkeypatch.delenv("IMAGEIO_FFMPEG_EXE", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -111,12 +111,12 @@ def test_a_machine_with_its_own_ffmpeg_needs_no_extra(monkeypatch: pytest.Monkey
     assert find_ffmpeg() == "/opt/ffmpeg"
 
 
-def test_the_error_crosses_processes_whole() -> None:
+def test_missing_extra_error_is_pickled_whole() -> None:
     error = MissingExtraError("a thing", "mesh", where="here", otherwise="another way")
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
 
 
-def test_every_extra_that_the_code_names_exists() -> None:
+def test_every_extra_named_in_the_code_exists() -> None:
     texts = [file.read_text("utf-8") for file in SOURCE.rglob("*.py")]
     named = {name for text in texts for name in CALL.findall(text)}
     assert {"video", "mesh", "ros2", "batch", "gym", "hardware", "groot", "planning"} <= named
@@ -124,5 +124,5 @@ def test_every_extra_that_the_code_names_exists() -> None:
     assert named <= known
 
 
-def test_what_is_installed_is_imported() -> None:
+def test_installed_extra_is_imported() -> None:
     assert import_extra("json", "mesh", "never shown") is json

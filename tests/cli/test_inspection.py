@@ -26,7 +26,7 @@ def test_topics_are_listed(command: Command, where: tuple[str, ...]) -> None:
     assert topics["/map"]["publishers"] == ["/robot"]
 
 
-def test_topic_info(command: Command, where: tuple[str, ...]) -> None:
+def test_topic_info_describes_a_topic(command: Command, where: tuple[str, ...]) -> None:
     assert "published by  /robot" in command("topic", "info", "count", *where).out
     assert command("topic", "info", "/count", *where, "--json").json["topic"]["type"] == "std_msgs/msg/Int32"
     done = command("topic", "info", "cuont", *where)
@@ -45,7 +45,7 @@ def test_echo_prints_yaml(command: Command, where: tuple[str, ...]) -> None:
     assert "fields: linear, angular" in done.error
 
 
-def test_echo_in_json_is_an_object_a_line(command: Command, where: tuple[str, ...]) -> None:
+def test_echo_in_json_prints_one_object_per_line(command: Command, where: tuple[str, ...]) -> None:
     done = command("topic", "echo", "count", "-n", "3", "--json", *where)
     assert len(done.out.splitlines()) == 3
     assert done.json["message"]["data"] == round(done.json["time"] * 10)
@@ -62,7 +62,7 @@ def test_hz_and_bw_measure_simulated_time(command: Command, where: tuple[str, ..
     assert "too few messages" in command("topic", "hz", "map", "-n", "1", *where).out
 
 
-def test_nodes(command: Command, where: tuple[str, ...]) -> None:
+def test_nodes_are_listed_and_described(command: Command, where: tuple[str, ...]) -> None:
     assert "/robot" in command("node", "list", *where).out
     found = command("node", "info", "robot", *where, "--json").json["node"]
     assert {"/count", "/map", "/twist"} <= set(found["publishes"])
@@ -72,7 +72,7 @@ def test_nodes(command: Command, where: tuple[str, ...]) -> None:
     assert "no node robbot (near to it: /robot" in done.error
 
 
-def test_tree_of_frames(command: Command, where: tuple[str, ...]) -> None:
+def test_tf_tree_shows_frames(command: Command, where: tuple[str, ...]) -> None:
     lines = command("tf", "tree", *where).out.splitlines()
     assert lines[0] == "odom"
     assert lines[1].startswith("└─ base  (moving, 10")
@@ -81,7 +81,7 @@ def test_tree_of_frames(command: Command, where: tuple[str, ...]) -> None:
     assert frames["laser"]["parent"] == "base"
 
 
-def test_pose_of_a_frame(command: Command, where: tuple[str, ...]) -> None:
+def test_tf_echo_gives_pose_of_a_frame(command: Command, where: tuple[str, ...]) -> None:
     done = command("tf", "echo", "odom", "laser", "--once", *where)
     assert done.code == 0
     assert "0.0000  0.5000 m" in done.out
@@ -91,7 +91,7 @@ def test_pose_of_a_frame(command: Command, where: tuple[str, ...]) -> None:
     assert pose["rotation"] == {"x": 0.0, "y": 0.0, "z": 0.0, "w": 1.0}
 
 
-def test_pose_at_a_moment_of_a_recording(command: Command, recording: Path) -> None:
+def test_tf_echo_gives_pose_at_a_time_of_a_recording(command: Command, recording: Path) -> None:
     pose = command("tf", "echo", "odom", "base", "--file", recording, "--time", "1.25", "--json").json
     assert pose["translation"]["x"] == pytest.approx(12.5)
     done = command("tf", "echo", "odom", "base", "--file", recording, "--time", "9")
@@ -102,7 +102,7 @@ def test_pose_at_a_moment_of_a_recording(command: Command, recording: Path) -> N
     assert "frame 'nowhere' is unknown (known: base, laser, odom)" in done.error
 
 
-def test_bag_info(command: Command, recording: Path) -> None:
+def test_bag_info_describes_a_recording(command: Command, recording: Path) -> None:
     done = command("bag", "info", recording)
     assert "complete  yes" in done.out
     assert "run  yard" in done.out
@@ -119,7 +119,7 @@ def test_convert_writes_the_same_messages(command: Command, recording: Path) -> 
     assert command("bag", "convert", recording, "copy.mcap", "--overwrite").code == 0
 
 
-def test_which_run_is_meant(command: Command, live: LiveBus) -> None:
+def test_run_is_chosen_by_name_among_several(command: Command, live: LiveBus) -> None:
     with LiveBus((SampleRobot(), "robot"), name="garden"):
         done = command("topic", "list")
         assert done.code == 2
@@ -129,7 +129,7 @@ def test_which_run_is_meant(command: Command, live: LiveBus) -> None:
         assert {run["name"] for run in command("list", "runs", "--json").json["runs"]} == {"yard", "garden"}
 
 
-def test_nothing_live(command: Command, recording: Path) -> None:
+def test_verbs_without_live_run_are_refused(command: Command, recording: Path) -> None:
     done = command("topic", "list")
     assert done.code == 2
     assert "no run is live (start one with 'roboyard run', or name a recording)" in done.error

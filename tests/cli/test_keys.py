@@ -9,7 +9,7 @@ from tests.harness.live_run import live_time_ns, run_in_terminal, wait_for_live_
 
 
 @pytest.mark.slow
-def test_pause_step_go_on_end(scenario: Path) -> None:
+def test_keys_pause_step_resume_and_end_a_run(scenario: Path) -> None:
     with run_in_terminal("run", scenario, "--duration", "600", "--paused", "--rate", "1", "--no-video") as terminal:
         terminal.wait_for(r"short: 0\.000 of 600 s  paused  \[space\] go on  \[s\] step  \[q\] end")
         begin = live_time_ns() * 1e-9
@@ -32,7 +32,7 @@ def test_pause_step_go_on_end(scenario: Path) -> None:
         assert "interrupted: short" in terminal.text
 
 
-def test_ctrl_c_ends_in_order_and_twice_aborts(scenario: Path, command: Command) -> None:
+def test_ctrl_c_ends_the_run_and_twice_aborts(scenario: Path, command: Command) -> None:
     with run_in_terminal("run", scenario, "--duration", "600", "--rate", "1", "--out", "out", "--no-video") as terminal:
         wait_for_live_time(0.1)
         terminal.press("\x03")
@@ -54,7 +54,7 @@ def test_ctrl_c_ends_in_order_and_twice_aborts(scenario: Path, command: Command)
 
 
 @pytest.mark.slow
-def test_warnings_of_nodes_stand_above_the_line(scenario: Path) -> None:
+def test_warnings_of_nodes_are_shown_above_the_progress_line(scenario: Path) -> None:
     Path("mine.py").write_text(
         "import roboyard as ry\n"
         "class Warner(ry.Node):\n"
@@ -67,7 +67,7 @@ def test_warnings_of_nodes_stand_above_the_line(scenario: Path) -> None:
         assert "0.050 s  warn  /warner: mind [the] gap" in terminal.text
 
 
-def test_a_replay_obeys_keys_too(recording: Path) -> None:
+def test_replay_obeys_keys(recording: Path) -> None:
     with run_in_terminal("replay", recording, "--paused") as terminal:
         terminal.wait_for(r"replay-yard: 0\.000 of 2 s  paused")
         terminal.press("s")
@@ -79,6 +79,6 @@ def test_a_replay_obeys_keys_too(recording: Path) -> None:
         assert "replay-yard: " in terminal.text
 
 
-def test_nothing_is_drawn_on_a_plain_terminal(scenario: Path, command: Command) -> None:
+def test_output_without_terminal_has_no_control_codes(scenario: Path, command: Command) -> None:
     done = command("run", scenario, "--no-video")
     assert "\x1b" not in done.out + done.err

@@ -9,7 +9,7 @@ from tests.harness.live_run import LiveRun
 from roboyard.bus.socket import connect
 
 
-def test_publish_once_and_often(command: Command, live: LiveBus, robot: SampleRobot) -> None:
+def test_topic_pub_publishes_once_or_at_a_rate(command: Command, live: LiveBus, robot: SampleRobot) -> None:
     done = command("topic", "pub", "cmd", "String", "{data: go}", "--once", "--as", "operator")
     assert done.code == 0
     assert done.err == "published 1 message on /cmd\n"
@@ -18,7 +18,7 @@ def test_publish_once_and_often(command: Command, live: LiveBus, robot: SampleRo
     assert len(robot.commands) == 6
 
 
-def test_publish_refuses_what_does_not_fit(command: Command, live: LiveBus, robot: SampleRobot) -> None:
+def test_topic_pub_refuses_wrong_types_and_values(command: Command, live: LiveBus, robot: SampleRobot) -> None:
     cases = {
         ("cmd", "Twist"): "topic /cmd carries std_msgs/msg/String, not geometry_msgs/msg/Twist",
         ("new",): "topic /new is new and has no type",
@@ -37,7 +37,7 @@ def test_publish_refuses_what_does_not_fit(command: Command, live: LiveBus, robo
     assert robot.commands == []
 
 
-def test_services(command: Command, live: LiveBus) -> None:
+def test_services_are_listed_and_called(command: Command, live: LiveBus) -> None:
     assert command("service", "list", "--json").json["services"] == {"/greet": "std_srvs/srv/SetBool"}
     assert "/robot/set_parameters" in command("service", "list", "--all").out
     assert command("service", "call", "greet", "{data: true}").out == "{success: true, message: hello}\n"
@@ -49,7 +49,7 @@ def test_services(command: Command, live: LiveBus) -> None:
     assert "no service great (near to it: /greet" in command("service", "call", "great").error
 
 
-def test_goals(command: Command, live: LiveBus) -> None:
+def test_action_send_goal_reports_feedback_and_result(command: Command, live: LiveBus) -> None:
     assert command("action", "list", "--json").json["actions"] == {"/fibonacci": "example_interfaces/action/Fibonacci"}
     done = command("action", "send_goal", "fibonacci", "Fibonacci", "{order: 5}", "--feedback")
     assert done.code == 0
@@ -60,7 +60,7 @@ def test_goals(command: Command, live: LiveBus) -> None:
     }
 
 
-def test_goals_that_fail(command: Command, live: LiveBus) -> None:
+def test_failed_goals_have_exit_code_and_reason(command: Command, live: LiveBus) -> None:
     done = command("action", "send_goal", "fibonacci", "{order: 21}")
     assert done.code == 1
     assert "the goal was rejected: that is too much" in done.error
@@ -74,7 +74,7 @@ def test_goals_that_fail(command: Command, live: LiveBus) -> None:
     assert command("action", "send_goal", "fibonaci", "{order: 1}").code == 2
 
 
-def test_interrupting_cancels_the_goal(live: LiveBus) -> None:
+def test_ctrl_c_cancels_the_goal(live: LiveBus) -> None:
     live.bus.executor.pacer.factor = 1.0
     with LiveRun("action", "send_goal", "fibonacci", "{order: 20}", "--feedback") as run:
         run.read_line()  # it is under way
@@ -90,7 +90,7 @@ def test_interrupting_cancels_the_goal(live: LiveBus) -> None:
         )
 
 
-def test_parameters(command: Command, live: LiveBus, robot: SampleRobot) -> None:
+def test_parameters_are_listed_read_and_set(command: Command, live: LiveBus, robot: SampleRobot) -> None:
     listed = command("param", "list", "--json").json["parameters"]["/robot"]
     assert listed == {"speed": 1.0, "mode": "slow", "steps": 3, "gains": [1.0, 2.0], "label": "a"}
     assert "/robot  speed      1.0" in command("param", "list").out
@@ -105,7 +105,7 @@ def test_parameters(command: Command, live: LiveBus, robot: SampleRobot) -> None
     assert {entry["name"]: entry["read_only"] for entry in described}["label"]
 
 
-def test_parameters_that_are_refused(command: Command, live: LiveBus, robot: SampleRobot) -> None:
+def test_bad_parameter_values_are_refused(command: Command, live: LiveBus, robot: SampleRobot) -> None:
     for name, value, expected in (
         ("speed", "3", "3.0 is out of range (float in [0, 2] m/s)"),
         ("speed", "-3", "-3.0 is out of range"),
@@ -121,7 +121,7 @@ def test_parameters_that_are_refused(command: Command, live: LiveBus, robot: Sam
     assert robot.speed == 1.0
 
 
-def test_the_clock_is_steered(command: Command, live: LiveBus) -> None:
+def test_clock_is_paused_stepped_and_resumed(command: Command, live: LiveBus) -> None:
     assert command("pause", "--json").json["state"] == "paused"
     before = live.bus.now_ns
     live.thread.join(0.1)  # forty instants at the rate of before
@@ -144,7 +144,7 @@ def test_the_clock_is_steered(command: Command, live: LiveBus) -> None:
     assert not live.thread.is_alive()
 
 
-def test_listening_ends_with_the_run(command: Command, live: LiveBus) -> None:
+def test_topic_hz_ends_with_the_run(command: Command, live: LiveBus) -> None:
     live.end_after(lambda: live.is_subscribed("/count"), 5.0)
     done = command("topic", "hz", "count")
     assert done.code == 0

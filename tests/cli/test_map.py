@@ -47,7 +47,7 @@ def write_true_relations(path: Path, n: int = 60) -> None:
 
 
 @pytest.mark.slow
-def test_a_log_becomes_a_folder_of_what_others_read(command: Command) -> None:
+def test_log_becomes_a_folder_in_standard_formats(command: Command) -> None:
     write_log(Path("hall.log"))
     write_true_relations(Path("hall.relations"))
     options = ("--algorithm", "rbpf", "--relations", "hall.relations", "--out", "made", "--resolution", "0.1")
@@ -78,7 +78,7 @@ def hear_ctrl_c() -> None:
 
 
 @pytest.mark.slow
-def test_ctrl_c_leaves_what_was_mapped_so_far(tmp_path: Path) -> None:
+def test_ctrl_c_keeps_the_map_so_far(tmp_path: Path) -> None:
     write_log(Path("hall.log"), 400)
     code = "from roboyard.cli.main import main; main()"
     options = ["map", "hall.log", "--algorithm", "rbpf", "--out", "made"]
@@ -129,7 +129,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(command: Command, arguments: l
 
 
 @pytest.mark.slow
-def test_the_same_place_is_gone_on_with_or_only_found_in(command: Command) -> None:
+def test_known_map_is_extended_or_only_localized_in(command: Command) -> None:
     write_log(Path("hall.log"))
     write_true_relations(Path("hall.relations"))
     first = command("map", "hall.log", "--relations", "hall.relations", "--out", "first", "--json").json
@@ -143,7 +143,7 @@ def test_the_same_place_is_gone_on_with_or_only_found_in(command: Command) -> No
     assert "place" not in found.json["files"]
 
 
-def test_a_log_of_one_scan_and_one_that_is_not_of_the_place(command: Command) -> None:
+def test_log_of_one_scan_or_of_another_place_is_handled(command: Command) -> None:
     write_log(Path("hall.log"))
     Path("one.log").write_text(Path("hall.log").read_text().partition("\n")[0] + "\n")
     one = command("map", "one.log", "--out", "one", "--json").json
@@ -169,7 +169,7 @@ def test_a_log_of_one_scan_and_one_that_is_not_of_the_place(command: Command) ->
         (["--algorithm", "rbpf", "--continue", "hall.log"], "rbpf has no mapped places"),
     ],
 )
-def test_places_that_are_none(command: Command, arguments: list[str], message: str) -> None:
+def test_bad_places_are_refused(command: Command, arguments: list[str], message: str) -> None:
     write_log(Path("hall.log"), 3)
     done = command("map", "hall.log", *arguments)
     assert done.code == 2

@@ -27,7 +27,7 @@ def cart() -> Path:
     return file
 
 
-def test_split_parts_what_hangs_together_or_is_cut(command: Command, cart: Path) -> None:
+def test_split_separates_parts_or_cuts(command: Command, cart: Path) -> None:
     done = command("mesh", "split", cart, "--unit", "mm", "--names", "body", "--json")
     parts = done.json["parts"]
     assert [part["part"] for part in parts] == ["body", "part_1", "part_2"]
@@ -42,7 +42,7 @@ def test_split_parts_what_hangs_together_or_is_cut(command: Command, cart: Path)
 
 
 @pytest.mark.slow
-def test_reduce_says_how_far_the_surface_moved(command: Command) -> None:
+def test_reduce_prints_distance_of_the_surfaces(command: Command) -> None:
     trimesh.creation.icosphere(subdivisions=3).export("ball.stl")
     done = command("mesh", "reduce", "ball.stl", "--triangles", 200, "--json").json
     assert done["before"] == 1280
@@ -52,7 +52,7 @@ def test_reduce_says_how_far_the_surface_moved(command: Command) -> None:
     assert "mm" in command("mesh", "reduce", "ball.stl", "--triangles", 200).out
 
 
-def test_origin_and_inertia(command: Command, cart: Path) -> None:
+def test_origin_and_inertia_are_computed(command: Command, cart: Path) -> None:
     command("mesh", "split", cart, "--unit", "mm", "--names", "body")
     done = command("mesh", "origin", "cart_parts/part_1.stl", "--rotate", "90,0,0", "--out", "wheel.stl", "--json").json
     assert done["T_old_new"]["xyz"] == pytest.approx([0.1, -0.18, 0.0], abs=1e-6)
@@ -67,7 +67,7 @@ def test_origin_and_inertia(command: Command, cart: Path) -> None:
     assert command("mesh", "origin", "wheel.stl", "--at", "0,0,-0.1", "--json").json["low"][2] == pytest.approx(0.08)
 
 
-def test_collision_prints_shapes_and_how_well_they_fit(command: Command, cart: Path) -> None:
+def test_collision_prints_shapes_and_their_fit(command: Command, cart: Path) -> None:
     done = command("mesh", "collision", cart, "--unit", "mm", "--max", 3, "--json").json
     assert [shape["kind"] for shape in done["shapes"]] == ["box", "cylinder", "cylinder"]
     assert done["outside"] < 1e-6
@@ -82,7 +82,7 @@ def test_collision_prints_shapes_and_how_well_they_fit(command: Command, cart: P
 
 
 @pytest.mark.slow
-def test_a_whole_robot_becomes_links(command: Command, cart: Path) -> None:
+def test_robot_mesh_becomes_links(command: Command, cart: Path) -> None:
     words = ["--unit", "mm", "--mass", 4, "--mass", "left=0.5", "--names", "body,right,left", "--triangles", 100]
     joints = ["--joint", "left=continuous,y", "--joint", "right=continuous,y"]
     done = command("mesh", "robot", cart, *words, *joints, "--json")
@@ -124,7 +124,7 @@ def test_a_whole_robot_becomes_links(command: Command, cart: Path) -> None:
         (["robot", "cart.stl", "--mass", "1", "--joint", "part_9=fixed"], "no link 'part_9'"),
     ],
 )
-def test_what_cannot_be_is_refused_in_one_line(command: Command, cart: Path, words: list[str], said: str) -> None:
+def test_mesh_verbs_refuse_bad_input_in_one_line(command: Command, cart: Path, words: list[str], said: str) -> None:
     ball = trimesh.creation.icosphere(subdivisions=1)
     trimesh.Trimesh(ball.vertices, ball.faces[3:]).export("open.stl")
     Path("noise.stl").write_bytes(b"solid noise\nfacet\nvertex 1 2\n" + bytes(range(200)))
@@ -133,7 +133,7 @@ def test_what_cannot_be_is_refused_in_one_line(command: Command, cart: Path, wor
     assert any(part in done.error for part in said.split("|")), done.error
 
 
-def test_what_is_mended_is_said(command: Command) -> None:
+def test_repairs_are_reported(command: Command) -> None:
     ball = trimesh.creation.icosphere(subdivisions=3)
     trimesh.Trimesh(ball.vertices, ball.faces[3:]).export("open.stl")
     done = command("mesh", "inertia", "open.stl", "--mass", 1, "--repair")

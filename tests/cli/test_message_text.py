@@ -19,7 +19,7 @@ texts = st.text(st.characters(blacklist_categories=("Cs", "Cc")), max_size=20)
 
 
 @given(st.lists(reals, min_size=6, max_size=6), texts)
-def test_what_is_printed_can_be_typed(numbers: list[float], frame: str) -> None:
+def test_printed_messages_are_read_back(numbers: list[float], frame: str) -> None:
     message = ry.msg.TwistStamped()
     message.header.frame_id = frame
     message.twist.linear = ry.msg.Vector3(*numbers[:3])
@@ -28,14 +28,14 @@ def test_what_is_printed_can_be_typed(numbers: list[float], frame: str) -> None:
 
 
 @given(st.lists(st.floats(width=32, allow_nan=False), max_size=300))
-def test_arrays_survive_when_they_are_written_out(values: list[float]) -> None:
+def test_full_arrays_are_read_back(values: list[float]) -> None:
     scan = ry.msg.LaserScan(ranges=np.array(values, dtype=np.float32), range_max=0.1)
     again = fill(ry.msg.LaserScan, parse(to_text(scan, full=True)))
     assert serialize(again) == serialize(scan)
 
 
 @given(st.lists(st.tuples(texts, reals), max_size=5))
-def test_lists_of_messages(pairs: list[tuple[str, float]]) -> None:
+def test_lists_of_messages_are_read_back(pairs: list[tuple[str, float]]) -> None:
     transforms = []
     for name, x in pairs:
         item = ry.msg.TransformStamped(child_frame_id=name)
@@ -45,7 +45,7 @@ def test_lists_of_messages(pairs: list[tuple[str, float]]) -> None:
     assert fill(type(message), parse(to_text(message))) == message
 
 
-def test_floats_have_the_digits_that_they_have() -> None:
+def test_floats_have_their_own_digits() -> None:
     text = to_text(ry.msg.LaserScan(range_max=np.float32(0.1), ranges=np.array([0.3, np.inf], dtype=np.float32)))
     assert "range_max: 0.1\n" in text
     assert "ranges: [0.3, .inf]" in text
@@ -69,11 +69,11 @@ def test_long_arrays_are_shortened() -> None:
         ([1, 2], "[1, 2]"),
     ],
 )
-def test_single_values(value: Any, text: str) -> None:
+def test_single_values_are_written_as_yaml(value: Any, text: str) -> None:
     assert to_text(value) == text
 
 
-def test_parts() -> None:
+def test_parts_of_messages_are_found_by_path() -> None:
     message = ry.msg.Odometry()
     message.pose.pose.position.x = 2.0
     assert part_of(message, "pose.pose.position.x") == 2.0
@@ -84,7 +84,7 @@ def test_parts() -> None:
             part_of(message, wrong)
 
 
-def test_a_message_without_fields() -> None:
+def test_message_without_fields_is_empty_text() -> None:
     assert to_text(ry.srv.Trigger.Request()) == "{}"
     assert to_plain(ry.srv.Trigger.Request()) == {}
     assert fill(ry.srv.Trigger.Request, {}) == ry.srv.Trigger.Request()
@@ -103,7 +103,7 @@ def test_a_message_without_fields() -> None:
         ("Odometry", "{pose: {covariance: [1, 2]}}", "2 elements"),
     ],
 )
-def test_what_does_not_fit_is_named(kind: str, text: str, expected: str) -> None:
+def test_wrong_fields_are_named(kind: str, text: str, expected: str) -> None:
     with pytest.raises(MessageError) as caught:
         fill(message_type(kind), parse(text))
     assert expected in str(caught.value)

@@ -18,14 +18,14 @@ def written(name: str, foot: int, to: tuple[float, float, float]) -> str:
     return name
 
 
-def test_a_movement_is_checked(command: Command) -> None:
+def test_movement_is_checked(command: Command) -> None:
     found = command("check", "movement", written("wave.xml", 0, (0.02, 0.0, 0.05)), "--json").json
     assert (found["robot"], found["feet"], found["steps"]) == ("akrobat", 6, 3)
     assert found["duration"] == pytest.approx(0.02 * sum(found["ticks"]))
     assert found["slowed"] == 2
 
 
-def test_a_movement_is_shown_and_drawn(command: Command) -> None:
+def test_movement_is_shown_and_drawn(command: Command) -> None:
     file = written("wave.xml", 0, (0.02, 0.0, 0.05))
     done = command("show", "movement", file, "--out", "wave.png", "--robot", "lauron", "--between", "spline")
     assert done.code == 0
@@ -41,7 +41,7 @@ def test_a_movement_is_shown_and_drawn(command: Command) -> None:
         (("--between", "jump"), "cosine or spline"),
     ],
 )
-def test_what_makes_no_sense_is_refused(command: Command, arguments: tuple[str, str], wanted: str) -> None:
+def test_movement_verbs_refuse_bad_input(command: Command, arguments: tuple[str, str], wanted: str) -> None:
     file = written("wave.xml", 0, (0.0, 0.0, 0.03))
     for verb in ("check", "show"):
         done = command(verb, "movement", file, *arguments)
@@ -49,13 +49,13 @@ def test_what_makes_no_sense_is_refused(command: Command, arguments: tuple[str, 
         assert wanted in done.error
 
 
-def test_a_picture_is_a_picture(command: Command) -> None:
+def test_picture_of_unknown_format_is_refused(command: Command) -> None:
     done = command("show", "movement", written("wave.xml", 0, (0.0, 0.0, 0.03)), "--out", "wave.doc")
     assert done.code == 2
     assert ".png or .svg" in done.error
 
 
-def test_what_a_robot_cannot_do_is_said_with_step_and_leg(command: Command) -> None:
+def test_impossible_movement_names_step_and_leg(command: Command) -> None:
     done = command("check", "movement", written("high.xml", 3, (0.0, 0.0, 1.0)))
     assert done.code == 1
     assert "step 1" in done.error

@@ -38,9 +38,7 @@ def _words(pose: SE2) -> str:
 # -- ways --------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("origin", [SE2.identity(), SE2(-7.0, 3.0, 0.0), TURNED])
 @pytest.mark.parametrize("planner", ["wave", "navfn", "astar", "dijkstra"])
-def test_a_way_leads_from_start_to_goal_through_free_cells_wherever_the_map_lies(
-    command: Command, planner: str, origin: SE2
-) -> None:
+def test_path_crosses_free_cells_wherever_the_map_lies(command: Command, planner: str, origin: SE2) -> None:
     start, goal = origin @ SE2(1.0, 1.0, 0.3), origin @ SE2(5.0, 1.0, -1.0)
     file = _saved(_room(), origin)
     done = command("plan", "path", file, "--from", _words(start), "--to", _words(goal), "--planner", planner, "--json")
@@ -57,7 +55,7 @@ def test_a_way_leads_from_start_to_goal_through_free_cells_wherever_the_map_lies
 
 
 @pytest.mark.parametrize("suffix", [".png", ".svg"])
-def test_the_way_is_told_and_drawn(command: Command, suffix: str) -> None:
+def test_path_is_printed_and_drawn(command: Command, suffix: str) -> None:
     picture = Path(f"way{suffix}")
     done = command(
         "plan", "path", _saved(_room(), TURNED), "--from", "1.2,3.4", "--to", "4.6,6.1", "--picture", picture
@@ -72,7 +70,7 @@ def test_the_way_is_told_and_drawn(command: Command, suffix: str) -> None:
         assert min(shades.shades.shape[:2]) > 200
 
 
-def test_a_start_in_costs_leads_out_of_them(command: Command) -> None:
+def test_path_leads_out_of_costs_at_the_start(command: Command) -> None:
     file = _saved(_room())
     near = command("plan", "path", file, "--from", "3.4,1", "--to", "5,1", "--json").json
     assert near["cost"] > 1.05 * near["length"]
@@ -80,7 +78,7 @@ def test_a_start_in_costs_leads_out_of_them(command: Command) -> None:
     assert plain["cost"] == pytest.approx(plain["length"], rel=1e-6)
 
 
-def test_unknown_ground_is_entered_only_if_told(command: Command) -> None:
+def test_unknown_cells_are_entered_only_on_request(command: Command) -> None:
     words = ["plan", "path", _saved(_room()), "--from", "5.5,3.3", "--to", "4.5,3.3"]
     done = command(*words)
     assert done.code == 2
@@ -91,7 +89,7 @@ def test_unknown_ground_is_entered_only_if_told(command: Command) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", [(1, 1), (1, 50), (50, 1), (3, 400), (40, 60)])
 @pytest.mark.parametrize("planner", ["wave", "navfn", "astar"])
-def test_maps_of_any_shape(command: Command, shape: tuple[int, int], planner: str) -> None:
+def test_maps_of_any_shape_are_planned_on(command: Command, shape: tuple[int, int], planner: str) -> None:
     height, width = (CELL * count for count in shape)
     start, goal = f"{0.25 * width},{0.25 * height}", f"{0.75 * width},{0.75 * height}"
     words = ["--from", start, "--to", goal, "--planner", planner]
@@ -108,7 +106,7 @@ def test_maps_of_any_shape(command: Command, shape: tuple[int, int], planner: st
 
 
 @pytest.mark.parametrize("planner", ["wave", "navfn", "astar", "dijkstra"])
-def test_a_goal_at_the_start_is_a_way_of_no_length(command: Command, planner: str) -> None:
+def test_goal_at_the_start_is_a_path_of_no_length(command: Command, planner: str) -> None:
     done = command("plan", "path", _saved(_room()), "--from", "1,1", "--to", "1,1,2", "--planner", planner, "--json")
     assert done.code == 0, done
     assert done.json["length"] == done.json["cost"] == 0.0
@@ -116,7 +114,7 @@ def test_a_goal_at_the_start_is_a_way_of_no_length(command: Command, planner: st
 
 
 # -- no way ------------------------------------------------------------------------------------------------------------
-def test_where_no_way_leads_it_says_why_and_draws_it(command: Command) -> None:
+def test_missing_path_is_explained_and_drawn(command: Command) -> None:
     cells = _room()
     cells[28:, 30] = 100
     words = ["plan", "path", _saved(cells), "--from", "1,1", "--to", "5,1"]
@@ -166,7 +164,7 @@ def test_where_no_way_leads_it_says_why_and_draws_it(command: Command) -> None:
     ],
 )
 @pytest.mark.filterwarnings("error")
-def test_what_cannot_be_used_is_said_in_a_line(command: Command, words: list[str], said: tuple[str, ...]) -> None:
+def test_plan_verb_refuses_bad_input_in_one_line(command: Command, words: list[str], said: tuple[str, ...]) -> None:
     done = command("plan", "path", _saved(_room()), *_defaults(words), *words)
     assert done.code == 2, done
     for part in said:
@@ -178,7 +176,7 @@ def _defaults(words: list[str]) -> list[str]:
     return [w for option, pose in (("--from", "1,1"), ("--to", "5,1")) if option not in words for w in (option, pose)]
 
 
-def test_of_a_turned_map_it_is_said_where_it_lies(command: Command) -> None:
+def test_goal_outside_a_turned_map_names_its_extent(command: Command) -> None:
     file = _saved(_room(), TURNED)
     done = command("plan", "path", file, "--from", "1.2,3.4", "--to", "0,0")
     assert done.code == 2
@@ -197,7 +195,7 @@ def test_of_a_turned_map_it_is_said_where_it_lies(command: Command) -> None:
         (lambda: Path("room.yaml").write_text("image: room.pgm\n"), "resolution"),
     ],
 )
-def test_a_map_that_cannot_be_read_is_said_in_a_line(command: Command, change, said: str) -> None:
+def test_unreadable_map_is_one_error(command: Command, change, said: str) -> None:
     file = _saved(_room())
     change()
     done = command("plan", "path", file, "--from", "1,1", "--to", "5,1")

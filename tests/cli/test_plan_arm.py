@@ -23,7 +23,7 @@ def told(*words: str) -> tuple[int, dict[str, object]]:
 
 
 @pytest.mark.slow
-def test_a_motion_is_planned_written_and_drawn(tmp_path: Path) -> None:
+def test_arm_motion_is_planned_written_and_drawn(tmp_path: Path) -> None:
     file, picture = tmp_path / "motion.json", tmp_path / "motion.png"
     code, found = told(
         "scitos_arm", "--to", "joints 0.5 0 0.5 0 0", "--from", "folded", "--world", "arena", "--at", "0 0 0.05 0",
@@ -39,7 +39,7 @@ def test_a_motion_is_planned_written_and_drawn(tmp_path: Path) -> None:
     assert Image.open(picture).getcolors(10) is None
 
 
-def test_why_there_is_no_motion_is_said() -> None:
+def test_missing_arm_motion_is_explained() -> None:
     code, found = told("scitos_arm", "--to", "aim 3 0 0.5 1 0 0")
     assert (code, found["cause"]) == (1, "goal_unreachable")
     code, found = told("scitos_arm", "--to", "joints 0 0 9 0 0")
@@ -62,6 +62,6 @@ def test_why_there_is_no_motion_is_said() -> None:
         (["scitos_arm", "--to", "upright", "--picture", "x.txt"], InputError, "picture"),
     ],
 )
-def test_what_cannot_be_used_is_refused(words: list[str], kind: type[Exception], said: str) -> None:
+def test_plan_arm_refuses_bad_input(words: list[str], kind: type[Exception], said: str) -> None:
     with pytest.raises(kind, match=said):
         told(*words)

@@ -38,7 +38,7 @@ def walled(height: float, first: int = 70, last: int = 75) -> np.ndarray:
 
 
 # -- plans -------------------------------------------------------------------------------------------------------------
-def test_a_plan_in_its_file_is_the_plan_that_was_told(command: Command) -> None:
+def test_plan_in_its_file_is_the_printed_plan(command: Command) -> None:
     told = command("plan", "steps", "flat", "--to", "0.4,0", "--budget", "3000", "--out", "a.json", "--json")
     assert told.code == 0
     seen = command("check", "plan", "a.json", "--json")
@@ -47,14 +47,14 @@ def test_a_plan_in_its_file_is_the_plan_that_was_told(command: Command) -> None:
     assert (seen.json["margin"], seen.json["rate"]) == (told.json["margin"], told.json["rate"])
 
 
-def test_who_is_there_stays(command: Command) -> None:
+def test_goal_at_the_start_needs_no_step(command: Command) -> None:
     done = command("plan", "steps", "flat", "--to", "0,0", "--budget", "100", "--out", "here.yaml", "--json")
     assert done.code == 0
     assert done.json["plan"]["steps"] == 0
     assert command("check", "plan", "here.yaml").code == 0
 
 
-def test_holes_and_what_is_not_finite_are_walked_round(command: Command) -> None:
+def test_holes_and_infinite_heights_are_avoided(command: Command) -> None:
     heights = level()
     heights[40:60, 60:64] = np.nan
     heights[0, 0], heights[99, 149] = np.inf, -np.inf
@@ -63,13 +63,13 @@ def test_holes_and_what_is_not_finite_are_walked_round(command: Command) -> None
 
 
 @pytest.mark.parametrize("mode", ["L", "RGB", "1", "I;16"])
-def test_pictures_are_ground_too(command: Command, mode: str) -> None:
+def test_pictures_are_height_maps(command: Command, mode: str) -> None:
     Image.new(mode, (150, 100)).save("a.png")
     assert command("plan", "steps", "a.png", *AT, "--to", "0.4,0", "--budget", "3000").code == 0
 
 
 @pytest.mark.slow
-def test_a_plan_is_shown_drawn_moved_and_played(command: Command) -> None:
+def test_step_plan_is_shown_drawn_animated_and_played(command: Command) -> None:
     told = command("plan", "steps", "flat", "--to", "0.15,0.05", "--budget", "3000", "--out", "a.json", "--json").json
     done = command(
         "show", "plan", "a.json", "--picture", "a.png", "--animation", "a.gif", "--movement", "a.xml", "--json"
@@ -86,13 +86,13 @@ def test_a_plan_is_shown_drawn_moved_and_played(command: Command) -> None:
     assert command("show", "plan", "a.json").out.count("\n") > told["plan"]["steps"]
 
 
-def test_a_film_in_a_page(command: Command) -> None:
+def test_animation_is_embedded_in_a_page(command: Command) -> None:
     assert command("plan", "steps", "flat", "--to", "0.05,0", "--budget", "2600", "--animation", "a.html").code == 0
     assert "data:video/mp4;base64," in Path("a.html").read_text()
 
 
 @pytest.mark.slow
-def test_a_plan_on_a_leg_less_says_so(command: Command) -> None:
+def test_plan_with_a_failed_leg_reports_it(command: Command) -> None:
     words = ("plan", "steps", "flat", "--to", "0.3,0", "--budget", "30000", "--failed-leg", "rm", "--leg-loss", "0.5")
     told = command(*words, "--energy", "0.5", "--out", "a.json", "--picture", "a.png", "--json")
     assert told.code == 0, told
@@ -121,7 +121,7 @@ def test_search_ends_after_the_seconds_it_has(command: Command, monkeypatch: pyt
 
 
 @pytest.mark.slow
-def test_ctrl_c_leaves_the_best_so_far_in_a_complete_file(command: Command) -> None:
+def test_ctrl_c_writes_the_best_plan_so_far(command: Command) -> None:
     command("plan", "steps", "flat", "--to", "0.4,0", "--budget", "100")
     words = ["plan", "steps", "flat", "--to", "0.4,0", "--budget", "100000000", "--out", "a.json", "--picture", "a.png"]
     with LiveRun(*words) as run:
@@ -136,7 +136,7 @@ def test_ctrl_c_leaves_the_best_so_far_in_a_complete_file(command: Command) -> N
 
 
 # -- what is refused, or cannot be planned -----------------------------------------------------------------------------
-def test_a_wall_is_named_by_its_cells(command: Command) -> None:
+def test_blocking_wall_is_named_by_its_cells(command: Command) -> None:
     words = ("plan", "steps", saved("wall.npy", walled(0.6)), *AT, "--to", "1.6,0", "--budget", "2000")
     done = command(*words, "--json")
     assert (done.code, done.json["plan"]) == (1, None)
@@ -169,7 +169,7 @@ def test_a_wall_is_named_by_its_cells(command: Command) -> None:
         (level(), ("--to", "0.4,0", "--size", "1,1"), ("--size", "a kind")),
     ],
 )
-def test_ground_start_and_goal_that_cannot_be_used(
+def test_bad_ground_start_or_goal_is_refused(
     command: Command, heights: Any, words: tuple[str, ...], parts: tuple[str, ...]
 ) -> None:
     done = command("plan", "steps", saved("a.npy", heights), *AT, *words, "--budget", "2000")
@@ -191,7 +191,7 @@ def widened(png: bytes) -> bytes:
     return png[:12] + head + zlib.crc32(head).to_bytes(4, "big") + png[33:]
 
 
-def test_files_that_are_no_ground(command: Command) -> None:
+def test_bad_height_files_are_refused(command: Command) -> None:
     np.save("whole.npy", level())
     Image.fromarray(np.random.default_rng(0).integers(0, 60, (100, 150), np.uint8)).save("whole.png")
     Image.new("L", (1, 1)).save("huge.png")
@@ -213,7 +213,7 @@ def test_files_that_are_no_ground(command: Command) -> None:
         assert ".npy" in done.error or "points" in done.error
 
 
-def test_any_bytes_are_read_or_refused() -> None:
+def test_corrupted_height_files_are_read_or_refused() -> None:
     rng = np.random.default_rng(3)
     Image.fromarray(rng.integers(0, 60, (40, 40), np.uint8)).save("whole.png")
     np.save("whole.npy", level()[:40, :40])
@@ -261,7 +261,7 @@ def test_any_bytes_are_read_or_refused() -> None:
         (("--picture", "nowhere/a.png"), ("nowhere/a.png", "a folder that exists")),
     ],
 )
-def test_options_that_make_no_sense(command: Command, words: tuple[str, ...], parts: tuple[str, ...]) -> None:
+def test_bad_options_are_refused(command: Command, words: tuple[str, ...], parts: tuple[str, ...]) -> None:
     goal = () if "--to" in words else ("--to", "0.4,0")
     budget = () if "--budget" in words else ("--budget", "2000")
     done = command("plan", "steps", "flat", *goal, *budget, *words)
@@ -270,13 +270,13 @@ def test_options_that_make_no_sense(command: Command, words: tuple[str, ...], pa
         assert part in done.error
 
 
-def test_ground_of_no_kind_is_refused_with_the_kinds(command: Command) -> None:
+def test_unknown_terrain_kind_is_refused_with_the_kinds(command: Command) -> None:
     done = command("plan", "steps", "stonse", "--to", "0.4,0")
     assert done.code == 2
     assert "stones" in done.error
 
 
-def test_files_of_plans_that_are_none(command: Command) -> None:
+def test_bad_plan_files_are_refused(command: Command) -> None:
     assert command("plan", "steps", "flat", "--to", "0.4,0", "--budget", "3000", "--out", "a.json").code == 0
     whole = json.loads(Path("a.json").read_text())
     for change, part in [

@@ -34,7 +34,7 @@ def file() -> str:
     return "tasks.yaml"
 
 
-def test_a_plan_its_reasons_and_its_tree(command: Command, file: str) -> None:
+def test_task_plan_has_reasons_and_a_tree(command: Command, file: str) -> None:
     done = command("plan", "tasks", file, "--why", "--out", "plan.xml", "--json")
     assert done.code == 0, done
     assert done.json["cost"] == pytest.approx(12.0)
@@ -46,7 +46,7 @@ def test_a_plan_its_reasons_and_its_tree(command: Command, file: str) -> None:
     assert "fold" not in shown.out.replace("folded", "")
 
 
-def test_what_is_impossible_is_said_and_what_would_help(command: Command, file: str) -> None:
+def test_impossible_goal_names_reason_and_remedy(command: Command, file: str) -> None:
     done = command("plan", "tasks", file, "--goal", "moon")
     assert done.code == 1
     assert "moon is impossible, because no action makes robot = moon" in done.err
@@ -56,7 +56,7 @@ def test_what_is_impossible_is_said_and_what_would_help(command: Command, file: 
     assert done.json["would_help"] == ["arm = folded"]
 
 
-def test_a_file_is_checked(command: Command, file: str) -> None:
+def test_task_file_is_checked(command: Command, file: str) -> None:
     done = command("check", "tasks", file)
     assert done.code == 0, done
     assert "it is right" in done.out
@@ -73,7 +73,7 @@ def test_a_file_is_checked(command: Command, file: str) -> None:
         ("arm: folded}\n    effects", "arm: [folded]}\n    effects", "the value"),
     ],
 )
-def test_wrong_files_are_one_clear_error(command: Command, file: str, old: str, new: str, says: str) -> None:
+def test_bad_task_files_are_one_error(command: Command, file: str, old: str, new: str, says: str) -> None:
     assert old in FILE
     Path(file).write_text(FILE.replace(old, new))
     done = command("check", "tasks", file)
@@ -85,18 +85,18 @@ def test_wrong_files_are_one_clear_error(command: Command, file: str, old: str, 
 @pytest.mark.parametrize(
     "words", [("--set", "arm"), ("--goal", "sun"), ("--set", "arm=[1]"), ("--out", "no/where.xml")]
 )
-def test_wrong_words_are_refused(command: Command, file: str, words: tuple[str, str]) -> None:
+def test_bad_task_options_are_refused(command: Command, file: str, words: tuple[str, str]) -> None:
     assert command("plan", "tasks", file, *words).code == 2
 
 
-def test_a_goal_is_written_for_other_planners(command: Command, file: str) -> None:
+def test_goal_is_exported_as_pddl(command: Command, file: str) -> None:
     assert command("plan", "tasks", file, "--pddl", "out").code == 0
     domain, world, goal = read_pddl(Path("out/domain.pddl").read_text(), Path("out/problem.pddl").read_text())
     assert make_plan(domain, world, goal).cost == pytest.approx(12.0)
     assert "cannot be written" in command("plan", "tasks", file, "--pddl", f"{file}/out").error
 
 
-def test_pddl_goes_out_and_comes_in_with_the_same_cost(command: Command, file: str) -> None:
+def test_pddl_roundtrip_keeps_the_cost(command: Command, file: str) -> None:
     out = command("plan", "tasks", file, "--pddl", "out", "--json")
     back = command("plan", "tasks", "out/domain.pddl", "out/problem.pddl", "--json")
     assert back.code == 0, back
@@ -104,7 +104,7 @@ def test_pddl_goes_out_and_comes_in_with_the_same_cost(command: Command, file: s
     assert len(back.json["plan"]) == len(out.json["plan"])
 
 
-def test_pddl_that_cannot_be_used_is_one_clear_error(command: Command, file: str) -> None:
+def test_bad_pddl_is_one_error(command: Command, file: str) -> None:
     command("plan", "tasks", file, "--pddl", "out")
     for words, says in (
         (("out/domain.pddl",), "a domain without a problem"),

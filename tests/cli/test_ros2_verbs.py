@@ -24,7 +24,7 @@ from roboyard.record import open_recording
 
 
 @pytest.mark.slow
-def test_types_are_found_both_ways(command: Command, live: LiveBus) -> None:
+def test_topics_and_types_are_found_from_each_other(command: Command, live: LiveBus) -> None:
     """``find`` of the ``type`` of anything gives it back."""
     for topic in ("count", "/map"):
         kind = command("topic", "type", topic).out.strip()
@@ -42,7 +42,7 @@ def test_types_are_found_both_ways(command: Command, live: LiveBus) -> None:
     assert "no action nope" in command("action", "info", "nope").error
 
 
-def test_dumped_parameters_load_to_what_they_were(command: Command, live: LiveBus) -> None:
+def test_param_load_restores_dumped_values(command: Command, live: LiveBus) -> None:
     Path("before.yaml").write_text(command("param", "dump", "robot").out)
     assert command("param", "load", "robot", "before.yaml", "--json").json["changed"] == {}
     command("param", "set", "robot", "speed", "0.25")
@@ -53,7 +53,7 @@ def test_dumped_parameters_load_to_what_they_were(command: Command, live: LiveBu
     assert command("param", "dump", "robot").out == Path("before.yaml").read_text()
 
 
-def test_parameter_files_that_are_wrong(command: Command, live: LiveBus) -> None:
+def test_bad_parameter_files_are_refused(command: Command, live: LiveBus) -> None:
     for text, expected in (
         ("a: 1\n", "says nothing about node /robot"),
         ("/**: {ros__parameters: {nope: 1}}\n", "no parameter nope"),
@@ -68,7 +68,7 @@ def test_parameter_files_that_are_wrong(command: Command, live: LiveBus) -> None
     assert command("param", "load", "robot", "none.yaml").code == 2
 
 
-def test_a_table_holds_what_the_messages_hold(command: Command, recording: Path) -> None:
+def test_csv_holds_the_values_of_the_messages(command: Command, recording: Path) -> None:
     out = command("topic", "echo", "twist", "-f", recording, "--csv").out
     head, *rows = csv.reader(io.StringIO(out))
     with open_recording(recording) as opened:
@@ -96,14 +96,14 @@ def test_flat_values_are_those_of_the_message(values: list[float], name: str) ->
     assert len(flat(message)) == 2 + 2 + 2 * 36 + 7 + 6
 
 
-def test_arrays_are_only_counted_when_asked(command: Command, recording: Path) -> None:
+def test_no_arr_counts_arrays(command: Command, recording: Path) -> None:
     out = command("interface", "show", "LaserScan", "--json").json
     assert out["type"] == "sensor_msgs/msg/LaserScan"
     assert "speed" not in out
     assert command("topic", "echo", "map", "--no-arr", "-f", recording, "--once").out.startswith("{data: the map}")
 
 
-def test_ages_are_publication_less_stamp(command: Command, recording: Path) -> None:
+def test_topic_delay_is_publication_less_stamp(command: Command, recording: Path) -> None:
     found = command("topic", "delay", "twist", "-f", recording, "--json").json
     with open_recording(recording) as opened:
         times = [item.time_ns * 1e-9 for item in opened.messages(["/twist"])]  # their stamps are 0
@@ -112,7 +112,7 @@ def test_ages_are_publication_less_stamp(command: Command, recording: Path) -> N
     assert "has no header" in command("topic", "delay", "count", "-f", recording).error
 
 
-def test_a_live_recording_holds_what_passed(command: Command, live: LiveBus) -> None:
+def test_bag_record_holds_every_message(command: Command, live: LiveBus) -> None:
     done = command("bag", "record", "-o", "new.mcap", "-d", "1", "--json")
     assert done.code == 0
     with open_recording("new.mcap") as recording:
@@ -154,7 +154,7 @@ def test_bag_record_keeps_the_old_file_until_messages_come(command: Command, liv
     assert list(Path().iterdir()) == [file]
 
 
-def test_a_live_recording_ends_with_the_run(command: Command, live: LiveBus) -> None:
+def test_bag_record_ends_with_the_run(command: Command, live: LiveBus) -> None:
     live.end_after(lambda: live.is_subscribed("/count"), 1.0)
     assert command("bag", "record", "-o", "new.mcap", "--overwrite").code == 0
     with open_recording("new.mcap") as recording:
@@ -163,7 +163,7 @@ def test_a_live_recording_ends_with_the_run(command: Command, live: LiveBus) -> 
 
 
 @pytest.mark.parametrize("name", ["Twist", "std_msgs/msg/Empty", "SetBool", "Fibonacci", "sensor_msgs/LaserScan"])
-def test_types_are_shown(command: Command, name: str) -> None:
+def test_interface_show_prints_definitions(command: Command, name: str) -> None:
     found = command("interface", "show", name, "--json").json
     assert found["type"].rpartition("/")[2] == name.rpartition("/")[2]
     text = command("interface", "show", name).out
@@ -171,7 +171,7 @@ def test_types_are_shown(command: Command, name: str) -> None:
 
 
 @pytest.mark.slow
-def test_every_type_that_is_listed_can_be_shown(command: Command) -> None:
+def test_every_listed_type_can_be_shown(command: Command) -> None:
     found = command("interface", "list", "--json").json
     assert found["messages"] == names()
     for name in [*found["messages"][::9], *found["services"][::5], *found["actions"]]:
@@ -181,19 +181,19 @@ def test_every_type_that_is_listed_can_be_shown(command: Command) -> None:
 
 
 @given(st.from_regex(r"/?[a-z_][a-z0-9_]*(/[A-Za-z_]\w*)*", fullmatch=True).filter(str.isascii))
-def test_names_that_ros_allows(name: str) -> None:
+def test_valid_ros_names_are_accepted(name: str) -> None:
     assert new_name(name) == "/" + name.removeprefix("/")
 
 
 @pytest.mark.parametrize("name", ["", "/", "a b", "a//b", "1a", "a/1b", "a/", "ä", "a\n"])
-def test_names_that_ros_refuses(name: str, command: Command, recording: Path) -> None:
+def test_invalid_ros_names_are_refused(name: str, command: Command, recording: Path) -> None:
     with pytest.raises(InputError):
         new_name(name)
     assert command("replay", recording, "--rate", "0", "--remap", f"count:={name}").code == 2
 
 
 @pytest.mark.slow
-def test_every_page_of_help_can_be_read(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_help_page_fits_80_columns(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     """On 80 columns no verb's line in the lists is cut, no line is longer, and every option says what it does."""
     monkeypatch.setenv("COLUMNS", "80")
 
@@ -210,7 +210,7 @@ def test_every_page_of_help_can_be_read(command: Command, monkeypatch: pytest.Mo
     visit(typer.main.get_command(app), [])
 
 
-def test_json_is_the_last_line_of_every_verb_that_has_it(command: Command, recording: Path) -> None:
+def test_json_is_the_last_line_of_every_verb(command: Command, recording: Path) -> None:
     for words in (
         ("bag", "info", recording),
         ("topic", "list", "-f", recording),
@@ -228,7 +228,7 @@ def test_json_is_the_last_line_of_every_verb_that_has_it(command: Command, recor
         assert ("error" in done.json) == (done.code != 0)
 
 
-def test_what_recordings_cannot_answer_is_said(command: Command, recording: Path) -> None:
+def test_live_verbs_refuse_recordings(command: Command, recording: Path) -> None:
     for words in (("service", "list"), ("action", "list"), ("param", "list"), ("pause",)):
         done = command(*words, "--file", recording)
         assert done.code == 2

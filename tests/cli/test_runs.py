@@ -38,7 +38,7 @@ class Failing(Double):
 '''
 
 
-def test_a_run_that_holds_its_criteria(command: Command, scenario: Path) -> None:
+def test_held_criteria_have_exit_code_0(command: Command, scenario: Path) -> None:
     done = command("run", scenario, "--seed", "3", "--out", "out")
     assert done.code == 0, done
     assert done.out.startswith("criteria held: short, seed 3\n  ✓ moves: path_length > 0.001  (path_length = 0.")
@@ -47,7 +47,7 @@ def test_a_run_that_holds_its_criteria(command: Command, scenario: Path) -> None
     assert json.loads(Path("out/metrics.json").read_text())["seed"] == 3
 
 
-def test_a_run_that_does_not(command: Command, scenario: Path) -> None:
+def test_failed_criteria_have_exit_code_1(command: Command, scenario: Path) -> None:
     done = command("run", scenario, "--set", "criteria.far=path_length > 100", "--no-video", "--quiet")
     assert done.code == 1
     assert done.out.startswith("criteria not held: short")
@@ -67,7 +67,7 @@ def test_json_is_one_object_at_the_end(command: Command, scenario: Path) -> None
     assert done.json["folder"] == "runs/short-001"
 
 
-def test_a_failing_node(command: Command, scenario: Path) -> None:
+def test_run_with_failing_node_has_exit_code_1(command: Command, scenario: Path) -> None:
     Path("mine.py").write_text(NODE)
     file = Path("failing.yaml")
     file.write_text(scenario.read_text() + "nodes: {mine: {use: 'mine.py:Failing', robot: rover}}\n")
@@ -80,14 +80,14 @@ def test_a_failing_node(command: Command, scenario: Path) -> None:
     assert command("bag", "info", "out", "--json").json["complete"]
 
 
-def test_a_run_as_it_was_runs_again_to_the_same_bytes(command: Command, scenario: Path) -> None:
+def test_run_of_its_saved_scenario_repeats_the_messages(command: Command, scenario: Path) -> None:
     assert command("run", scenario, "--seed", "5", "--out", "first", "--no-video").code == 0
     assert command("run", "first/scenario.yaml", "--out", "second", "--no-video").code == 0
     first, second = (command("topic", "echo", "odom", "-f", name, "--json").out for name in ("first", "second"))
     assert first == second
 
 
-def test_report_again(command: Command, scenario: Path) -> None:
+def test_report_is_written_again(command: Command, scenario: Path) -> None:
     command("run", scenario, "--out", "out", "--no-video")
     Path("out/report.html").unlink()
     done = command("report", "out")
@@ -96,7 +96,7 @@ def test_report_again(command: Command, scenario: Path) -> None:
     assert command("report", "out", "--json").json["success"]
 
 
-def test_check_tells_what_a_scenario_holds(command: Command, scenario: Path) -> None:
+def test_check_describes_scenario_robot_and_world(command: Command, scenario: Path) -> None:
     done = command("check", "scenario", scenario)
     assert done.code == 0
     assert done.out.endswith("it is right\n")
@@ -107,7 +107,7 @@ def test_check_tells_what_a_scenario_holds(command: Command, scenario: Path) -> 
     assert command("check", "world", "empty", "--json").json["ok"]
 
 
-def test_lists(command: Command) -> None:
+def test_list_names_robots_worlds_scenarios_and_nodes(command: Command) -> None:
     found = command("list", "--json").json
     assert "rover" in {robot["name"] for robot in found["robots"]}
     assert {"arena", "corridor"} <= {world["name"] for world in found["worlds"]}
@@ -118,7 +118,7 @@ def test_lists(command: Command) -> None:
 
 
 @pytest.mark.slow
-def test_inputs_are_repeated(command: Command, scenario: Path) -> None:
+def test_recorded_inputs_are_repeated(command: Command, scenario: Path) -> None:
     with LiveRun("run", scenario, "--duration", "1.5", "--rate", "1", "--out", "first", "--no-video", "--json") as run:
         run.wait_for_time(0.2)
         assert command("topic", "pub", "hello", "String", "{data: hi}", "--once").code == 0
@@ -133,7 +133,7 @@ def test_inputs_are_repeated(command: Command, scenario: Path) -> None:
 # -- the end comes early -----------------------------------------------------------------------------------------------
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_ends_a_run_in_order(command: Command, scenario: Path, number: int, code: int) -> None:
+def test_signal_ends_a_run_with_complete_files(command: Command, scenario: Path, number: int, code: int) -> None:
     with LiveRun("run", scenario, "--duration", "60", "--rate", "1", "--out", "out", "--no-video") as run:
         run.wait_for_time(0.2)
         run.send_signal(number)
@@ -149,7 +149,7 @@ def test_a_signal_ends_a_run_in_order(command: Command, scenario: Path, number: 
 
 
 @pytest.mark.slow
-def test_stop_from_another_terminal(command: Command, scenario: Path) -> None:
+def test_stop_ends_a_paused_run(command: Command, scenario: Path) -> None:
     with LiveRun("run", scenario, "--duration", "60", "--paused", "--out", "out", "--json") as run:
         run.wait_for_time()
         before = command("step", "--json").json["time"]
@@ -163,7 +163,7 @@ def test_stop_from_another_terminal(command: Command, scenario: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_reset_begins_the_run_anew_in_a_folder_beside_it(command: Command, scenario: Path) -> None:
+def test_reset_restarts_the_run_in_a_second_folder(command: Command, scenario: Path) -> None:
     with LiveRun("run", scenario, "--rate", "1", "--out", "out", "--no-video", "--duration", "2") as run:
         run.wait_for_time(0.2)
         assert command("service", "call", "/reset_simulation").code == 0
@@ -175,7 +175,7 @@ def test_a_reset_begins_the_run_anew_in_a_folder_beside_it(command: Command, sce
     assert command("bag", "info", "out", "--json").json["complete"]
 
 
-def test_a_killed_run_can_be_read_and_mended(command: Command, scenario: Path) -> None:
+def test_killed_run_is_read_and_recovered(command: Command, scenario: Path) -> None:
     with LiveRun("run", scenario, "--duration", "60", "--rate", "4", "--out", "out") as run:
         run.wait_for_time(2.5)
         run.send_signal(signal.SIGKILL)
@@ -193,7 +193,7 @@ def test_a_killed_run_can_be_read_and_mended(command: Command, scenario: Path) -
 
 
 @pytest.mark.slow
-def test_a_full_disk(command: Command, scenario: Path) -> None:
+def test_full_disk_ends_a_run_with_one_error(command: Command, scenario: Path) -> None:
     with full_disk(60_000):
         done = command("run", scenario, "--duration", "5", "--out", "out", "--no-video")
     assert done.code == 1
@@ -207,7 +207,7 @@ def test_a_full_disk(command: Command, scenario: Path) -> None:
     assert "cannot be written" in done.error
 
 
-def test_a_full_or_closed_output(recording: Path) -> None:
+def test_full_or_closed_output_is_one_error(recording: Path) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run([str(PROGRAM), "list"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
@@ -220,7 +220,7 @@ def test_a_full_or_closed_output(recording: Path) -> None:
 
 
 # -- replay and batch --------------------------------------------------------------------------------------------------
-def test_replay_with_a_node_of_the_users(command: Command, scenario: Path) -> None:
+def test_replay_runs_a_custom_node(command: Command, scenario: Path) -> None:
     command("run", scenario, "--out", "out", "--no-video")
     Path("mine.py").write_text(NODE)
     words = ("--rate", "0", "--node", "mine.py:Double", "--param", "double.gain=3", "--out", "new.mcap")
@@ -236,7 +236,7 @@ def test_replay_with_a_node_of_the_users(command: Command, scenario: Path) -> No
     assert [item["time"] for item in doubled] == [item["time"] for item in odometry]
 
 
-def test_odometry_on_a_replay_is_that_of_the_run(command: Command, scenario: Path) -> None:
+def test_odometry_on_a_replay_equals_the_recorded_one(command: Command, scenario: Path) -> None:
     """Byte for byte, from the recorded joints, at any pace and beside the recorded one under another name."""
 
     def odometry(file: Path | str, publisher: str = "/odometry", topic: str = "/odom") -> list[tuple[int, bytes]]:
@@ -260,7 +260,7 @@ def test_odometry_on_a_replay_is_that_of_the_run(command: Command, scenario: Pat
     assert len(odometry("wide.mcap")) == len(expected), "a given parameter goes before the robot's"
 
 
-def test_a_loop_goes_on_until_it_is_ended(recording: Path) -> None:
+def test_replay_loop_goes_on_until_sigterm(recording: Path) -> None:
     with LiveRun("replay", recording, "--rate", "0", "--loop", "--duration", "0.5", "--json") as run:
         run.wait_for_time(2.0)  # three passes of half a second, and more
         run.send_signal(signal.SIGTERM)
@@ -270,7 +270,7 @@ def test_a_loop_goes_on_until_it_is_ended(recording: Path) -> None:
     assert done.json["duration"] > 0.5 * done.json["passes"]
 
 
-def test_a_replay_is_a_live_run(command: Command, recording: Path) -> None:
+def test_replay_is_a_live_run(command: Command, recording: Path) -> None:
     with LiveRun("replay", recording, "--paused", "--start", "0.5", "--duration", "1") as run:
         run.wait_for_time()
         assert command("list", "runs", "--json").json["runs"][0]["name"] == "replay-yard"
@@ -287,7 +287,7 @@ def test_a_replay_is_a_live_run(command: Command, recording: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_batch_goes_on_where_it_was(command: Command, scenario: Path, forked_workers: None) -> None:
+def test_batch_resumes_in_its_folder(command: Command, scenario: Path, forked_workers: None) -> None:
     words = ("batch", scenario, "--workers", "1", "--out", "out", "--set", "duration=0.2", "--set", "criteria={}")
     done = command(*words, "--runs", "2")
     assert done.code == 0, done
@@ -299,7 +299,7 @@ def test_a_batch_goes_on_where_it_was(command: Command, scenario: Path, forked_w
 
 
 @pytest.mark.slow
-def test_a_batch_with_failures(command: Command, scenario: Path, forked_workers: None) -> None:
+def test_batch_with_failures_has_exit_code_1(command: Command, scenario: Path, forked_workers: None) -> None:
     words = ("--workers", "1", "--runs", "2", "--set", "duration=0.2", "--set", "criteria={far: path_length > 9}")
     done = command("batch", scenario, *words)
     assert done.code == 1
@@ -308,7 +308,7 @@ def test_a_batch_with_failures(command: Command, scenario: Path, forked_workers:
     assert Path("runs/short-batch-001/seed-000001/report.html").is_file()
 
 
-def test_a_batch_varies_compares_and_tells_others(command: Command, scenario: Path, forked_workers: None) -> None:
+def test_batch_varies_compares_and_exports(command: Command, scenario: Path, forked_workers: None) -> None:
     words = ("batch", scenario, "--workers", "1", "--set", "criteria={}", "--keep", "none")
     varied = ("--vary", "duration=range:0.1,0.3,2", "--design", "grid", "--runs", "1")
     done = command(*words, *varied, "--out", "first", "--export", "t.csv", "--junit", "j.xml", "--json")
@@ -334,7 +334,7 @@ def test_a_batch_varies_compares_and_tells_others(command: Command, scenario: Pa
         (["--junit", "nowhere/j.xml"], "no folder nowhere"),
     ],
 )
-def test_a_batch_that_cannot_begin(command: Command, scenario: Path, words: list[str], expected: str) -> None:
+def test_bad_batch_options_are_refused(command: Command, scenario: Path, words: list[str], expected: str) -> None:
     done = command("batch", scenario, "--runs", "2", *words)
     assert (done.code, expected in done.error) == (2, True), done
     assert not Path("runs").exists()
@@ -350,14 +350,14 @@ def test_a_batch_that_cannot_begin(command: Command, scenario: Path, words: list
         (["crowd", "rover-drive", "crowd"], "'crowd' is named twice"),
     ],
 )
-def test_several_scenarios_that_cannot_begin(command: Command, words: list[str], expected: str) -> None:
+def test_bad_scenario_lists_are_refused(command: Command, words: list[str], expected: str) -> None:
     done = command("batch", *words, "--runs", "1")
     assert (done.code, expected in done.error) == (2, True), done
     assert not Path("runs").exists()
 
 
 @pytest.mark.slow
-def test_several_scenarios(command: Command, forked_workers: None) -> None:
+def test_batch_runs_several_scenarios(command: Command, forked_workers: None) -> None:
     done = command(
         "batch", "rover-drive", "corridor-free", "-n", "1", "--smoke", "--no-video", "--seed", "7", "--json", "-q"
     )
@@ -370,7 +370,7 @@ def test_several_scenarios(command: Command, forked_workers: None) -> None:
 
 
 @pytest.mark.slow
-def test_a_batch_stopped_while_a_film_is_drawn_keeps_that_run(command: Command, scenario: Path) -> None:
+def test_batch_stopped_while_drawing_a_video_keeps_the_run(command: Command, scenario: Path) -> None:
     words = ("batch", scenario, "--workers", "1", "--runs", "2", "--out", "out")
     words += ("--set", "duration=60", "--set", "criteria={far: path_length > 900}")
     with LiveRun(*words) as run:
@@ -386,7 +386,7 @@ def test_a_batch_stopped_while_a_film_is_drawn_keeps_that_run(command: Command, 
     assert "0 of 1 succeeded" in Path("out/report.html").read_text()
 
 
-def test_nothing_heavy_for_help() -> None:
+def test_help_imports_nothing_heavy() -> None:
     words = [sys.executable, "-X", "importtime", "-c", "from roboyard.cli.main import run; run(['topic', '--help'])"]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     imported = {line.rpartition("|")[2].strip().partition(".")[0] for line in done.stderr.splitlines()}
@@ -394,7 +394,7 @@ def test_nothing_heavy_for_help() -> None:
     assert not imported & {"numpy", "rich", "yaml", "mujoco", "numba", "rosbags", "asyncio"}
 
 
-def test_the_module_is_the_command() -> None:
+def test_module_and_command_are_equal() -> None:
     words = ([str(PROGRAM)], [sys.executable, "-m", "roboyard"])
     first, second = (subprocess.run([*one, "--version"], capture_output=True, text=True, check=True) for one in words)
     assert first.stdout == second.stdout != ""

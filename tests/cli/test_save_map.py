@@ -48,7 +48,7 @@ def told(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("mode", ["trinary", "scale", "raw"])
-def test_the_last_map_of_a_recording_comes_back(command: Command, told: Path, tmp_path: Path, mode: str) -> None:
+def test_last_map_of_a_recording_is_saved(command: Command, told: Path, tmp_path: Path, mode: str) -> None:
     done = command("topic", "save_map", str(tmp_path / "hall"), "--file", str(told), "--mode", mode)
     assert done.code == 0
     assert done.out.endswith("hall.yaml: 6 x 4 cells of 0.1 m, /map at 2.000 s\n")
@@ -57,7 +57,7 @@ def test_the_last_map_of_a_recording_comes_back(command: Command, told: Path, tm
     assert kept.frame.T_map_grid.distance(FRAME.T_map_grid) < 1e-9
 
 
-def test_what_is_no_map_is_told(command: Command, told: Path, tmp_path: Path) -> None:
+def test_topics_without_map_are_refused(command: Command, told: Path, tmp_path: Path) -> None:
     words = ("topic", "save_map", str(tmp_path / "hall"), "--file", str(told))
     done = command(*words, "--topic", "words")
     assert done.code == 2

@@ -7,7 +7,7 @@ from tests.cli.conftest import Command
 from tests.harness.live_run import LiveRun
 
 
-def test_a_run_is_saved_and_goes_on(command: Command, scenario: Path) -> None:
+def test_saved_run_resumes_to_the_same_bytes(command: Command, scenario: Path) -> None:
     words = ("run", scenario, "--no-video", "--out")
     assert command(*words, "first", "--save-state", "0.25:a.state", "--save-state", "400 ms:b.state").code == 0
     for name in "ab":
@@ -17,7 +17,7 @@ def test_a_run_is_saved_and_goes_on(command: Command, scenario: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_live_run_is_saved(command: Command, scenario: Path) -> None:
+def test_live_run_is_saved_and_resumed(command: Command, scenario: Path) -> None:
     words = ("run", scenario, "--duration", "1.5", "--no-video", "--out")
     with LiveRun(*words, "first", "--rate", "1") as run:
         run.wait_for_time(0.2)
@@ -44,7 +44,9 @@ def test_a_live_run_is_saved(command: Command, scenario: Path) -> None:
         (("--from-state", "/dev/null"), "/dev/null"),
     ],
 )
-def test_bad_words(command: Command, scenario: Path, options: tuple[str, ...], message: str) -> None:
+def test_bad_state_options_are_refused(
+    command: Command, scenario: Path, options: tuple[str, ...], message: str
+) -> None:
     done = command("run", scenario, "--out", "out", *options)
     assert done.code == 2, done
     assert message in done.error
@@ -72,7 +74,7 @@ WHEEL = """<link name="{0}_wheel"><pose>0 {1} 0.06 -1.5707963 0 0</pose>
 
 
 @pytest.mark.slow
-def test_a_robot_of_others_goes_on_as_it_would_have(command: Command, scenario: Path) -> None:
+def test_custom_robot_resumes_to_the_same_bytes(command: Command, scenario: Path) -> None:
     """A description alone, brought up by what it says, while it drives and its IMU is noisy."""
     wheels = WHEEL.format("left", 0.15) + WHEEL.format("right", -0.15)
     Path("theirs.sdf").write_text(OTHERS.format(wheels=wheels))

@@ -21,7 +21,7 @@ def _room(name: str, *, color: bool = True) -> str:
 
 
 @pytest.mark.parametrize(("name", "color"), [("a.ot", True), ("b.ot", False), ("c.bt", False)])
-def test_facts_are_told_and_the_map_is_drawn(command: Command, name: str, color: bool) -> None:
+def test_octree_is_described_and_drawn(command: Command, name: str, color: bool) -> None:
     file = _room(name, color=color)
     found = command("show", "octree", file, "--json").json
     assert (found["kind"], found["binary"]) == ("ColorOcTree" if color else "OcTree", name == "c.bt")
@@ -39,7 +39,7 @@ def test_facts_are_told_and_the_map_is_drawn(command: Command, name: str, color:
     assert command("show", "octree", file, "--out", "map.svg").code == 0
 
 
-def test_an_empty_map_is_a_map(command: Command) -> None:
+def test_empty_octree_is_shown(command: Command) -> None:
     write_octree("empty.bt", OctreeMap())
     found = command("show", "octree", "empty.bt", "--out", "empty.png", "--json")
     assert found.code == 0, found
@@ -47,7 +47,7 @@ def test_an_empty_map_is_a_map(command: Command) -> None:
     assert Path("empty.png").is_file()
 
 
-def test_what_is_none_is_said_in_one_line(command: Command) -> None:
+def test_bad_octree_files_are_one_error(command: Command) -> None:
     file = Path(_room("a.ot"))
     Path("torn.ot").write_bytes(file.read_bytes()[:-5])
     Path("text.bt").write_text("hello\n")

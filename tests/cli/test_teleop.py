@@ -57,7 +57,7 @@ def live(private_runtime_folder: None, robot: DrivenRobot) -> Iterator[LiveBus]:
         yield live
 
 
-def test_keys_drive_while_they_are_held_and_the_terminal_is_left_sane(live: LiveBus, robot: DrivenRobot) -> None:
+def test_held_keys_drive_and_the_terminal_is_restored(live: LiveBus, robot: DrivenRobot) -> None:
     with run_in_terminal("teleop", "--speed", "0.7") as terminal:
         terminal.wait_for("driving /cmd_vel of run 'yard'")
         assert live.bus.executor.pacer.factor == 1.0
@@ -81,7 +81,7 @@ def test_keys_drive_while_they_are_held_and_the_terminal_is_left_sane(live: Live
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_terminal_that_is_closed_stops_the_robot(live: LiveBus, robot: DrivenRobot, number: int) -> None:
+def test_closed_terminal_stops_the_robot(live: LiveBus, robot: DrivenRobot, number: int) -> None:
     with run_in_terminal("teleop", "--rate", "0") as terminal:
         terminal.wait_for("driving")
         terminal.press("w")
@@ -91,7 +91,7 @@ def test_a_terminal_that_is_closed_stops_the_robot(live: LiveBus, robot: DrivenR
     poll(lambda: robot.twists[-1][:2] == (0.0, 0.0))
 
 
-def test_keys_step_a_joint_from_where_a_trajectory_has_left_it(live: LiveBus, robot: DrivenRobot) -> None:
+def test_jog_keys_start_where_a_trajectory_ended(live: LiveBus, robot: DrivenRobot) -> None:
     """The bus is a live run's, so that nothing but the joint's own history is looked at."""
     bus = live.bus
     arm = FakeHardware(["turn"], lambda: bus.now_ns, modes=["position"])
@@ -122,7 +122,7 @@ def test_keys_step_a_joint_from_where_a_trajectory_has_left_it(live: LiveBus, ro
         assert terminal.wait() == 0
 
 
-def test_a_run_that_ends_ends_it(live: LiveBus) -> None:
+def test_teleop_ends_with_the_run(live: LiveBus) -> None:
     with run_in_terminal("teleop") as terminal:
         terminal.wait_for("driving")
         live.end()
@@ -158,7 +158,7 @@ def test_gamepad_drives_with_deadman_and_is_silent_while_unplugged(live: LiveBus
     assert "Traceback" not in done.out + done.err
 
 
-def test_what_is_wrong_is_said_in_one_line(live: LiveBus, command: Command) -> None:
+def test_bad_teleop_options_are_one_error(live: LiveBus, command: Command) -> None:
     cases = {
         ("teleop", "--robot", "nobody"): "nobody",
         ("teleop", "gamepad", "--map", "nope"): "ps3",
@@ -178,13 +178,13 @@ def test_what_is_wrong_is_said_in_one_line(live: LiveBus, command: Command) -> N
     assert "no terminal" in done.error
 
 
-def test_without_a_live_run(command: Command) -> None:
+def test_teleop_without_live_run_is_refused(command: Command) -> None:
     done = command("teleop")
     assert done.code == 2
     assert "no run is live" in done.error
 
 
-def test_which_robot_is_meant() -> None:
+def test_teleop_finds_the_robot_to_drive() -> None:
     def graph(*names: str, kind: str = "geometry_msgs/msg/Twist", truth: tuple[str, ...] = ()) -> dict[str, Any]:
         found = [{"name": name, "type": kind, "subscribers": ["/arbiter"]} for name in names]
         return {

@@ -24,7 +24,7 @@ class Colour(Enum):
     RED = "red"
 
 
-def test_json_takes_everything() -> None:
+def test_json_accepts_every_value() -> None:
     data = {
         "a": np.float32(0.5),
         "b": np.array([1, 2]),
@@ -45,7 +45,7 @@ def test_json_takes_everything() -> None:
     assert found["1"] == {"None": True}
 
 
-def test_tables_line_up(capsys: pytest.CaptureFixture[str]) -> None:
+def test_table_columns_are_aligned(capsys: pytest.CaptureFixture[str]) -> None:
     terminal.table(("name", "n"), [("a", 5), ("long name", 1234), ("x", None)], right=("n",))
     assert capsys.readouterr().out == "NAME          N\na             5\nlong name  1234\nx             -\n"
     terminal.table(("name", "n"), [])
@@ -54,7 +54,7 @@ def test_tables_line_up(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "NAME  N\n"
 
 
-def test_colours_only_where_they_are_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_colors_are_used_on_terminals_only(monkeypatch: pytest.MonkeyPatch) -> None:
     class Screen(io.StringIO):
         def isatty(self) -> bool:
             return True
@@ -92,12 +92,16 @@ def caused(error: Exception, number: int) -> Exception:
         (MemoryError(), 1, "error: the memory is full (fewer workers, or a smaller world)\n"),
     ],
 )
-def test_failures(error: BaseException, code: int, text: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_errors_have_their_exit_codes_and_one_line(
+    error: BaseException, code: int, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert failures.report(error, as_json=False) == code
     assert capsys.readouterr() == ("", text)
 
 
-def test_a_bug_says_so_without_a_traceback(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unexpected_error_is_reported_as_a_bug(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert failures.report(ZeroDivisionError("division by zero"), as_json=True) == 70
     out, err = capsys.readouterr()
     assert "this is a bug in Roboyard: ZeroDivisionError: division by zero" in err
@@ -108,7 +112,7 @@ def test_a_bug_says_so_without_a_traceback(capsys: pytest.CaptureFixture[str], m
     assert "ZeroDivisionError: division by zero" in capsys.readouterr().err
 
 
-def test_wrong_usage(command: Command) -> None:
+def test_wrong_usage_is_one_error(command: Command) -> None:
     for words, expected in (
         (["topic", "ecco"], "Did you mean 'echo'? (see roboyard topic --help)"),
         (["run"], "Missing argument 'SCENARIO'"),
@@ -126,7 +130,7 @@ def test_wrong_usage(command: Command) -> None:
     assert "Missing argument" in done.json["error"]
 
 
-def test_help_and_version(command: Command) -> None:
+def test_help_and_version_are_printed(command: Command) -> None:
     done = command("--help")
     assert done.code == 0
     for heading in ("Run and judge:", "Steer a live run:", "Recordings:"):
@@ -138,7 +142,7 @@ def test_help_and_version(command: Command) -> None:
     assert "Usage: roboyard" in bare.err
 
 
-def test_rates_of_few_messages() -> None:
+def test_rates_of_few_messages_are_none() -> None:
     assert rate_of("/a", []).rate is None
     assert rate_of("/a", [(0, 1)]).rate is None
     assert rate_of("/a", [(5, 1), (5, 1)]).rate is None
@@ -149,7 +153,7 @@ def test_rates_of_few_messages() -> None:
     assert bandwidth_of("/a", [(0, 10), (10**9, 30)]).per_second == pytest.approx(30.0)
 
 
-def test_targets_of_figures() -> None:
+def test_figures_are_compared_with_their_targets() -> None:
     assert Figure("a", 5.0, target=">= 5").held
     assert Figure("a", 5.0, target="< 5").held is False
     assert Figure("a", 5.0, target="ratio >= 6", ratio=7.0).held
@@ -159,7 +163,7 @@ def test_targets_of_figures() -> None:
     assert Figure("a", 5.0, target="as fast as navfn").held is None
 
 
-def test_the_same_finding_at_many_lines_is_one() -> None:
+def test_repeated_findings_are_merged() -> None:
     found = [
         "a.sdf:1: <x> does nothing",
         "a.sdf:7: <x> does nothing",
@@ -174,7 +178,7 @@ def test_the_same_finding_at_many_lines_is_one() -> None:
     ]
 
 
-def test_types_before_values() -> None:
+def test_type_is_read_before_values() -> None:
     assert type_and_values(["Twist", "{}"]) == ("Twist", {})
     assert type_and_values(["geometry_msgs/msg/Twist"]) == ("geometry_msgs/msg/Twist", {})
     assert type_and_values(["{a: 1}"]) == (None, {"a": 1})
@@ -182,9 +186,7 @@ def test_types_before_values() -> None:
 
 
 @pytest.mark.parametrize("columns", [30, 50, 80])
-def test_on_a_narrow_terminal_the_last_column_goes_on_below_itself(
-    columns: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_last_column_wraps_on_narrow_terminals(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Read column by column, the words are all there, in their order."""
 
     class Screen(io.StringIO):
@@ -208,7 +210,7 @@ def test_on_a_narrow_terminal_the_last_column_goes_on_below_itself(
         assert " ".join(line[len("names") :].strip() for line in lines[start:]).split() == words
 
 
-def test_where_nothing_can_be_redrawn_progress_is_reported_now_and_then(
+def test_progress_without_terminal_is_a_line_every_10_s(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 100.0

@@ -51,7 +51,7 @@ class RunningBus:
 
     def _run(self) -> None:
         try:
-            self.bus.executor.run_until(END_NS)
+            self.bus.executor.run_until(self.bus.now_ns + END_NS)
         except BaseException as error:  # noqa: BLE001 - `stop` raises it in the test's thread
             self._error = error
         finally:

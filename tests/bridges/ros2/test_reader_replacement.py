@@ -66,7 +66,9 @@ class Gateway:
 
 
 @given(st.data(), st.integers(0, 12), st.integers(0, 12), st.integers(1, 12), st.integers(0, 6))
-def test_in_order_once_and_all(data: st.DataObject, before: int, both: int, after: int, lag: int) -> None:
+def test_replaced_reader_gives_every_message_once_in_order(
+    data: st.DataObject, before: int, both: int, after: int, lag: int
+) -> None:
     """The old one hears 0 to before + both, the new one all from ``before`` on, but ``lag`` messages late."""
     participant, gateway = Participant(), Gateway()
     made: Any = (participant, gateway)

@@ -8,7 +8,7 @@ from threading import Event, Thread
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.bridges.web.conftest import Wheels
+from tests.bridges.sample_robot import BridgedRobot
 
 import roboyard as ry
 from roboyard.bridges.gateway import BACKLOG, BACKLOG_BYTES, Gateway
@@ -41,7 +41,7 @@ def taken_at(bus: ry.Bus) -> Counter[int]:
 
 @settings(max_examples=40)
 @given(st.sampled_from([0.0005, 0.002, 0.02, 0.1]), st.lists(st.integers(0, 400), min_size=3, max_size=12))
-def test_what_is_taken_in_any_stretch_of_time_is_bounded(period: float, bursts: list[int]) -> None:
+def test_inputs_taken_in_any_interval_are_bounded(period: float, bursts: list[int]) -> None:
     """A bucket: an instant's worth, and so much a simulated second, however fine the instants are."""
     bus = ry.Bus()
     gateway, counts, sent = Gateway(bus, "bridge"), taken_at(bus), 0
@@ -66,7 +66,7 @@ def test_what_is_taken_in_any_stretch_of_time_is_bounded(period: float, bursts: 
 
 @settings(max_examples=20)
 @given(st.integers(1, 4), st.integers(1, 4))
-def test_nobody_is_dropped_for_anothers_flood(floods: int, calm: int) -> None:
+def test_flood_of_one_source_drops_no_other(floods: int, calm: int) -> None:
     bus = ry.Bus()
     bus.add(Clock(), "clock")
     gateway, heard = Gateway(bus, "bridge"), []
@@ -84,7 +84,7 @@ def test_nobody_is_dropped_for_anothers_flood(floods: int, calm: int) -> None:
     bus.close()
 
 
-def test_what_is_large_is_bounded_by_its_bytes() -> None:
+def test_large_inputs_are_bounded_by_their_bytes() -> None:
     bus = ry.Bus()
     gateway = Gateway(bus, "bridge")
     data = serialize(ry.msg.String(data="x" * 4_000_000))
@@ -98,10 +98,10 @@ def test_what_is_large_is_bounded_by_its_bytes() -> None:
 
 
 @pytest.mark.parametrize("period", [0.001, 0.02])
-def test_the_clock_goes_on_under_a_flood_without_end(period: float) -> None:
+def test_clock_goes_on_under_an_endless_flood(period: float) -> None:
     """The run gets to its end, as far as without it, and takes no more than the bound."""
     bus = ry.Bus()
-    wheels, gateway, ended = bus.add(Wheels(), "wheels"), Gateway(bus, "bridge"), Event()
+    robot, gateway, ended = bus.add(BridgedRobot(), "wheels"), Gateway(bus, "bridge"), Event()
     clock = bus.add(Clock(period=period), "clock")
     counts, most = taken_at(bus), [0]
 
@@ -120,5 +120,5 @@ def test_the_clock_goes_on_under_a_flood_without_end(period: float) -> None:
     assert clock.ticks == round(1.0 / period)
     assert sum(counts.values()) <= INSTANT_LIMIT + RATE_LIMIT
     assert most[0] <= BACKLOG
-    assert len(wheels.heard) == gateway.counts["received"] - bus.inputs.waiting
+    assert len(robot.commands) == gateway.counts["received"] - bus.inputs.waiting
     bus.close()

@@ -10,7 +10,7 @@ from roboyard.view import View
 from roboyard.view.legs import Support, plan_drawing, support_drawing
 
 
-def test_somebody_walks_where_it_was_clicked(stage: Stage) -> None:
+def test_person_walks_to_the_clicked_point(stage: Stage) -> None:
     stage.run.add_person("anna", at=(2.0, 1.0, 0.0))
     client = stage.start(rate=0.0).client().control()
     answer = client.ask("walk", person="anna", clip="walk", at=[2.0, -1.0])
@@ -30,16 +30,16 @@ def test_somebody_walks_where_it_was_clicked(stage: Stage) -> None:
     assert client.ask("task", node="/drive", goal="tea")["op"] == "refused"
 
 
-def test_a_hexapod_stands_on_feet_that_are_where_its_feet_are() -> None:
+def test_drawn_feet_are_at_the_feet_of_the_hexapod() -> None:
     with Run("empty", record=False) as run:
         run.add("akrobat")
         stage = Stage(run, View(0), Control())
         try:
             client = stage.start(rate=1.0).client()
-            client.say("want", topic="/gait/state", on=True)
-            drawn = client.until("draw", topic="/gait/state")
+            client.send("want", topic="/gait/state", on=True)
+            drawn = client.wait_for("draw", topic="/gait/state")
             while len(drawn["parts"][1]) < 6 * 12:
-                drawn = client.until("draw", topic="/gait/state")
+                drawn = client.wait_for("draw", topic="/gait/state")
         finally:
             stage.close()
         feet = np.frombuffer(drawn["parts"][1], np.float32).reshape(-1, 3)
@@ -49,7 +49,7 @@ def test_a_hexapod_stands_on_feet_that_are_where_its_feet_are() -> None:
         assert np.ptp(feet[:, 2]) < 0.08
 
 
-def test_the_polygon_goes_round_the_feet_that_are_down() -> None:
+def test_support_polygon_encloses_stance_feet() -> None:
     angles = np.array([2.0, 0.1, 4.0, 1.0, 5.5, 3.0])
     feet = np.column_stack([np.cos(angles), np.sin(angles), np.zeros(6)])
     drawing = support_drawing(Support(feet, (True, True, True, False, True, True)))
@@ -62,7 +62,7 @@ def test_the_polygon_goes_round_the_feet_that_are_down() -> None:
     assert support_drawing(msg.GaitState()).head["shape"] == "none"
 
 
-def test_plans_of_steps_tell_where_feet_are_set_down() -> None:
+def test_step_plan_drawing_shows_footholds() -> None:
     swing = msg.StepSwing(leg=3)
     swing.target.x, swing.target.z = 0.5, 0.1
     plan = msg.StepPlan(track=[msg.Point(0.0, 0.0, 0.1), msg.Point(1.0, 0.0, 0.1)], swings=[swing])
