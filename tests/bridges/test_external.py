@@ -35,16 +35,16 @@ Respond = Callable[[Any], tuple[bytes, str]]
 
 def answer_outside(bus: ry.Bus, respond: Respond, delay: float = 0.0) -> list[Any]:
     """Answer each call from outside, ``delay`` simulated seconds after it was made; returns the calls."""
-    asked: list[Any] = []
+    requests: list[Any] = []
 
     def hear(topic: Any, message: Any, node: str, time_ns: int) -> None:
         if topic.name == ASKED:
-            asked.append(message)
+            requests.append(message)
             found = answer(int(message.number), "/robot", *respond(message))
             bus.executor.at(time_ns + round(delay * 1e9), lambda: bus.inputs.push(found), priority=98)
 
     bus.tap(hear)
-    return asked
+    return requests
 
 
 def ding(message: Any) -> tuple[bytes, str]:
@@ -94,12 +94,12 @@ def test_missing_response_names_service_and_node() -> None:
 def test_goal_not_accepted_in_time_is_canceled() -> None:
     """Somebody may take it up yet, and would go on with what nobody waits for."""
     bus, caller, _ = bus_without_server(1.0)
-    asked: list[Any] = []
-    bus.tap(lambda topic, message, node, time_ns: asked.append(message) if topic.name == ASKED else None)
+    requests: list[Any] = []
+    bus.tap(lambda topic, message, node, time_ns: requests.append(message) if topic.name == ASKED else None)
     goal = caller.send(5)
     bus.executor.run_for(3.0)
     assert isinstance(goal.error, ExternalError)
-    sent, cancelled = asked
+    sent, cancelled = requests
     assert (sent.service, cancelled.service) == ("/count/_action/send_goal", "/count/_action/cancel_goal")
     request = deserialize(bytes(cancelled.request), f"{cancelled.type}_Request")
     assert bytes(request.goal_info.goal_id.uuid) == goal.id
@@ -128,11 +128,11 @@ def test_goal_results_have_no_deadline() -> None:
         result = ry.action.Fibonacci.Result(sequence=[0, 1])
         return serialize(ry.action.Fibonacci.GetResult.Response(status=4, result=result)), ""
 
-    asked = answer_outside(bus, respond, 0.9)
+    requests = answer_outside(bus, respond, 0.9)
     bus.executor.run_for(0.1)
     goal = caller.send(2)
     bus.executor.run_for(1.0)
-    untils = {message.service.rsplit("/", 1)[1]: message.until.sec for message in asked}
+    untils = {message.service.rsplit("/", 1)[1]: message.until.sec for message in requests}
     assert untils == {"send_goal": 1, "get_result": 0}  # which has no end
     bus.executor.run_for(1.0)
     assert goal.succeeded

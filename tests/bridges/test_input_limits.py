@@ -69,8 +69,8 @@ def test_inputs_taken_in_any_interval_are_bounded(period: float, bursts: list[in
 def test_flood_of_one_source_drops_no_other(floods: int, calm: int) -> None:
     bus = ry.Bus()
     bus.add(Clock(), "clock")
-    gateway, heard = Gateway(bus, "bridge"), []
-    bus.tap(lambda topic, message, node, at_ns: heard.append((node, at_ns)) if topic.name == "/said" else None)
+    gateway, received = Gateway(bus, "bridge"), []
+    bus.tap(lambda topic, message, node, at_ns: received.append((node, at_ns)) if topic.name == "/said" else None)
     data = serialize(ry.msg.String(data="x"))
     for _ in range(calm):
         for source in range(floods):
@@ -79,7 +79,7 @@ def test_flood_of_one_source_drops_no_other(floods: int, calm: int) -> None:
         assert gateway.publish("/said", STRING, "/calm", data)
         began_ns = bus.now_ns
         bus.executor.run_for(0.2)
-        (late_ns,) = [at_ns - began_ns for node, at_ns in heard if node == "/calm" and at_ns >= began_ns]
+        (late_ns,) = [at_ns - began_ns for node, at_ns in received if node == "/calm" and at_ns >= began_ns]
         assert late_ns * 1e-9 <= floods * BACKLOG / RATE_LIMIT + 0.001  # behind what the others may have waiting
     bus.close()
 

@@ -19,7 +19,7 @@ from roboyard.manipulation.groups.writing import groups_text
 from roboyard.scenarios.robot_groups import find_groups
 
 
-def told(*words: str) -> tuple[int, dict[str, Any]]:
+def run_arm(*words: str) -> tuple[int, dict[str, Any]]:
     result = CliRunner().invoke(app, ["arm", *words, "--json"])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
@@ -30,7 +30,9 @@ def test_ik_solutions_put_the_tool_at_the_pose() -> None:
     groups = find_groups("iisy")
     chain = groups.chain("arm")
     T = chain.forward(groups.group("arm").pose("home"))
-    code, found = told("ik", "iisy", "--to", f"{T[0, 3]} {T[1, 3]} {T[2, 3]} 3.141592653589793 0 0", "--near", "home")
+    code, found = run_arm(
+        "ik", "iisy", "--to", f"{T[0, 3]} {T[1, 3]} {T[2, 3]} 3.141592653589793 0 0", "--near", "home"
+    )
     assert code == 0
     assert found["method"] == "spherical wrist"
     for q in found["solutions"]:
@@ -39,7 +41,7 @@ def test_ik_solutions_put_the_tool_at_the_pose() -> None:
 
 
 def test_ik_goal_out_of_reach_has_exit_code_1_and_nearest_pose() -> None:
-    code, found = told("ik", "youbot_arm", "--position", "0.25 0.1 0.2", "--axis", "1 -1 0")
+    code, found = run_arm("ik", "youbot_arm", "--position", "0.25 0.1 0.2", "--axis", "1 -1 0")
     assert (code, found["solutions"], found["cause"]) == (1, [], "orientation")
     assert found["nearest"]["angle"] > 0.1
     assert CliRunner().invoke(app, ["arm", "ik", "youbot_arm", "--position", "2 0 0", "--axis", "1 0 0"]).exit_code == 1
@@ -50,17 +52,17 @@ def test_ik_goal_out_of_reach_has_exit_code_1_and_nearest_pose() -> None:
 
 def test_reach_equals_length_of_links(tmp_path: Path) -> None:
     picture = tmp_path / "reach.png"
-    code, found = told("reach", "scitos_arm", "--samples", "20000", "--out", str(picture))
+    code, found = run_arm("reach", "scitos_arm", "--samples", "20000", "--out", str(picture))
     assert code == 0
     assert 1.19 < found["farthest"] <= 1.219 + 1e-9
     assert Image.open(picture).getcolors(50) is None
-    again = told("reach", "scitos_arm", "--samples", "20000")[1]
+    again = run_arm("reach", "scitos_arm", "--samples", "20000")[1]
     assert again["volume"] == found["volume"]
 
 
 def test_setup_file_reads_back_with_safe_pose(tmp_path: Path) -> None:
     out, picture = tmp_path / "arm.yaml", tmp_path / "arm.png"
-    code, found = told("setup", "youbot_arm", "--states", "2000", "--out", str(out), "--picture", str(picture))
+    code, found = run_arm("setup", "youbot_arm", "--states", "2000", "--out", str(out), "--picture", str(picture))
     assert code == 0
     assert found["groups"]["arm"]["tip"] == "gripper_tip"
     assert found["groups"]["arm"]["clearance"] > 0.01
@@ -94,13 +96,13 @@ def test_arm_verbs_take_any_description(external_data: Path, verb: str) -> None:
     path = external_data / "descriptions/franka/franka_description/robots/panda/panda.expanded.urdf"
     more = {"ik": ["--position", "0.4 0.1 0.4", "--axis", "0 0 -1"], "reach": ["--samples", "2000"],
             "setup": ["--states", "100"]}[verb]  # fmt: skip
-    code, found = told(verb, str(path), *more)
+    code, found = run_arm(verb, str(path), *more)
     assert code == 0
     assert found["robot"] == "panda"
 
 
 @pytest.mark.parametrize(
-    ("words", "kind", "said"),
+    ("words", "kind", "expected"),
     [
         (["ik", "nobody", "--to", "0 0 0 0 0 0"], UnknownNameError, "nobody"),
         (["ik", "iisy"], InputError, "no goal"),
@@ -117,6 +119,6 @@ def test_arm_verbs_take_any_description(external_data: Path, verb: str) -> None:
         (["setup", "iisy", "--out", "x.txt"], InputError, "--out"),
     ],
 )
-def test_arm_verbs_refuse_bad_input(words: list[str], kind: type[Exception], said: str) -> None:
-    with pytest.raises(kind, match=said):
-        told(*words)
+def test_arm_verbs_refuse_bad_input(words: list[str], kind: type[Exception], expected: str) -> None:
+    with pytest.raises(kind, match=expected):
+        run_arm(*words)

@@ -96,9 +96,9 @@ def test_recorded_tree_is_shown_with_its_state_at_a_time(command: Command, recor
     assert lines[2].endswith("msec=2000  [RUNNING]")
     assert lines[3].endswith("AlwaysFailure")
     assert "[" not in command("show", "tree", "-f", recorded, "--at", "0.2").out
-    told = command("show", "tree", "-f", recorded, "--json").json
-    assert [node["last"] for node in told["nodes"]] == ["FAILURE", "SUCCESS", "SUCCESS", "FAILURE"]
-    assert {node["status"] for node in told["nodes"]} == {"IDLE"}
+    result = command("show", "tree", "-f", recorded, "--json").json
+    assert [node["last"] for node in result["nodes"]] == ["FAILURE", "SUCCESS", "SUCCESS", "FAILURE"]
+    assert {node["status"] for node in result["nodes"]} == {"IDLE"}
     times = [line for line in command("show", "tree", "-f", recorded, "--changes").out.splitlines() if line[:1] == "#"]
     assert times == ["# 0.000 s", "# 0.500 s", "# 2.500 s"]
 

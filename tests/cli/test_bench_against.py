@@ -140,7 +140,7 @@ def test_a_side_that_cannot_be_measured_is_reported(command: Command, log: Path)
 def test_bad_input_is_reported(command: Command, log: Path) -> None:
     put("quick", [figure("a", 1.0, "ms")])
     commit("first")
-    for words, said in (
+    for words, reason in (
         (["quick", "--against", "nowhere"], "no revision 'nowhere'"),
         (["quick", "--against", "--exec=x"], "--exec=x"),
         (["quikc", "--against", "first"], "no benchmark 'quikc'"),
@@ -149,7 +149,7 @@ def test_bad_input_is_reported(command: Command, log: Path) -> None:
     ):
         done = command("bench", *words)
         assert done.code == 2, words
-        assert said in done.error
+        assert reason in done.error
     git("mv", "src", "other")
     commit("empty")
     done = command("bench", "quick", "--against", "empty")

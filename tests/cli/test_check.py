@@ -70,10 +70,10 @@ def test_check_warns_of_joints_that_cannot_move(command: Command) -> None:
     assert t["mimics"] == {"joint": "j", "multiplier": -2.0, "offset": 0.1}
     assert (loop["name"], loop["closes_loop"], found["joints"]) == ("loop", True, ["j", "t"])
     assert any("state interface 'postion' is not understood" in one for one in found["findings"])
-    told = command("check", "robot", "r.urdf").out
+    result = command("check", "robot", "r.urdf").out
     for text in ("safety -0.5 … 1.5 rad, k_position 20, k_velocity 3", "velocity commands -0.7 … ∞",
                  "follows -2 × j +0.1", "closes a loop from base to tip"):  # fmt: skip
-        assert text in " ".join(told.split()), text
+        assert text in " ".join(result.split()), text
 
 
 def test_check_reports_properties_of_a_robot(command: Command) -> None:

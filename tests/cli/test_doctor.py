@@ -75,15 +75,15 @@ def test_failed_check_does_not_end_the_others(monkeypatch: pytest.MonkeyPatch) -
     def broken() -> Finding:
         raise OSError("broken")
 
-    def told() -> Finding:
+    def failing() -> Finding:
         raise RunError("no folder", where="there", valid="another one")
 
     monkeypatch.setattr(health, "_video", broken)
-    monkeypatch.setattr(health, "_disk", told)
+    monkeypatch.setattr(health, "_disk", failing)
     found = {item.what: item for item in health.examine()}
     assert (found["broken"].good, found["broken"].text) == (False, "broken")
     assert "force-reinstall" in found["broken"].advice
-    assert (found["told"].text, found["told"].advice) == ("there: no folder", "another one")
+    assert (found["failing"].text, found["failing"].advice) == ("there: no folder", "another one")
     assert len(found) > 8
 
 

@@ -73,10 +73,10 @@ def test_collision_prints_shapes_and_their_fit(command: Command, cart: Path) -> 
     assert done["outside"] < 1e-6
     assert abs(done["excess"]) < 0.01
     for dialect, tag in (("urdf", "cylinder"), ("sdf", "capsule")):
-        made = command("mesh", "collision", cart, "--shapes", "capsule", "--format", dialect)
-        element = ElementTree.fromstring(f"<link>{made.out}</link>")
+        output = command("mesh", "collision", cart, "--shapes", "capsule", "--format", dialect)
+        element = ElementTree.fromstring(f"<link>{output.out}</link>")
         assert element.findall(f"collision/geometry/{tag}")
-        assert "sticks out" in made.err
+        assert "sticks out" in output.err
     hull = command("mesh", "collision", cart, "--shapes", "hull", "--json").json
     assert read_surface(Path(hull["text"][0].split('"')[5])).closed
 
@@ -97,7 +97,7 @@ def test_robot_mesh_becomes_links(command: Command, cart: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "expected"),
     [
         (["inertia", "none.stl", "--mass", "1"], "no such file"),
         (["inertia", "cart.stl"], "mass or a density"),
@@ -124,13 +124,13 @@ def test_robot_mesh_becomes_links(command: Command, cart: Path) -> None:
         (["robot", "cart.stl", "--mass", "1", "--joint", "part_9=fixed"], "no link 'part_9'"),
     ],
 )
-def test_mesh_verbs_refuse_bad_input_in_one_line(command: Command, cart: Path, words: list[str], said: str) -> None:
+def test_mesh_verbs_refuse_bad_input_in_one_line(command: Command, cart: Path, words: list[str], expected: str) -> None:
     ball = trimesh.creation.icosphere(subdivisions=1)
     trimesh.Trimesh(ball.vertices, ball.faces[3:]).export("open.stl")
     Path("noise.stl").write_bytes(b"solid noise\nfacet\nvertex 1 2\n" + bytes(range(200)))
     done = command("mesh", *words)
     assert done.code == 2
-    assert any(part in done.error for part in said.split("|")), done.error
+    assert any(part in done.error for part in expected.split("|")), done.error
 
 
 def test_repairs_are_reported(command: Command) -> None:

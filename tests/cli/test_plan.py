@@ -123,17 +123,17 @@ def test_missing_path_is_explained_and_drawn(command: Command) -> None:
     assert "no way" in done.err
     assert "layer 'static'" in done.err
     assert "what is in the way" in Path("shut.svg").read_text()
-    told = command(*words, "--json")
-    assert told.code == 1
-    assert told.json["path"] is None
-    (x, _) = told.json["explanation"]["place"]
+    result = command(*words, "--json")
+    assert result.code == 1
+    assert result.json["path"] is None
+    (x, _) = result.json["explanation"]["place"]
     assert x == pytest.approx(3.05)
-    assert json.dumps(told.json["explanation"]["obstacles"])
+    assert json.dumps(result.json["explanation"]["obstacles"])
 
 
 # -- what cannot be used -----------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "expected"),
     [
         (["--to", "50,1"], ("the goal (50.00, 1.00)", "outside of the map", "(0.00, 0.00) to (6.00, 4.00)")),
         (["--from", "-1,1"], ("the start (-1.00, 1.00)", "outside of the map")),
@@ -164,10 +164,10 @@ def test_missing_path_is_explained_and_drawn(command: Command) -> None:
     ],
 )
 @pytest.mark.filterwarnings("error")
-def test_plan_verb_refuses_bad_input_in_one_line(command: Command, words: list[str], said: tuple[str, ...]) -> None:
+def test_plan_verb_refuses_bad_input_in_one_line(command: Command, words: list[str], expected: tuple[str, ...]) -> None:
     done = command("plan", "path", _saved(_room()), *_defaults(words), *words)
     assert done.code == 2, done
-    for part in said:
+    for part in expected:
         assert part in done.error
     assert len(done.error) < 300
 
@@ -186,7 +186,7 @@ def test_goal_outside_a_turned_map_names_its_extent(command: Command) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "expected"),
     [
         (lambda: Path("room.pgm").unlink(), "room.pgm does not exist"),
         (lambda: Path("room.pgm").write_bytes(b"P5\n10 10\n255\nabc"), "room.pgm"),
@@ -195,9 +195,9 @@ def test_goal_outside_a_turned_map_names_its_extent(command: Command) -> None:
         (lambda: Path("room.yaml").write_text("image: room.pgm\n"), "resolution"),
     ],
 )
-def test_unreadable_map_is_one_error(command: Command, change, said: str) -> None:
+def test_unreadable_map_is_one_error(command: Command, change, expected: str) -> None:
     file = _saved(_room())
     change()
     done = command("plan", "path", file, "--from", "1,1", "--to", "5,1")
     assert done.code == 2, done
-    assert said in done.error
+    assert expected in done.error

@@ -15,7 +15,7 @@ from roboyard.errors import InputError, UnknownNameError
 runner = CliRunner()
 
 
-def told(*words: str) -> tuple[int, dict[str, object]]:
+def run_plan_arm(*words: str) -> tuple[int, dict[str, object]]:
     result = runner.invoke(app, ["arm", *words, "--json"])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
@@ -25,7 +25,7 @@ def told(*words: str) -> tuple[int, dict[str, object]]:
 @pytest.mark.slow
 def test_arm_motion_is_planned_written_and_drawn(tmp_path: Path) -> None:
     file, picture = tmp_path / "motion.json", tmp_path / "motion.png"
-    code, found = told(
+    code, found = run_plan_arm(
         "scitos_arm", "--to", "joints 0.5 0 0.5 0 0", "--from", "folded", "--world", "arena", "--at", "0 0 0.05 0",
         "--out", str(file), "--picture", str(picture),
     )  # fmt: skip
@@ -40,14 +40,14 @@ def test_arm_motion_is_planned_written_and_drawn(tmp_path: Path) -> None:
 
 
 def test_missing_arm_motion_is_explained() -> None:
-    code, found = told("scitos_arm", "--to", "aim 3 0 0.5 1 0 0")
+    code, found = run_plan_arm("scitos_arm", "--to", "aim 3 0 0.5 1 0 0")
     assert (code, found["cause"]) == (1, "goal_unreachable")
-    code, found = told("scitos_arm", "--to", "joints 0 0 9 0 0")
+    code, found = run_plan_arm("scitos_arm", "--to", "joints 0 0 9 0 0")
     assert (code, found["cause"]) == (1, "goal_outside_limits")
 
 
 @pytest.mark.parametrize(
-    ("words", "kind", "said"),
+    ("words", "kind", "expected"),
     [
         (["nobody", "--to", "upright"], UnknownNameError, "nobody"),
         (["scitos_arm", "--to", "uprigt"], UnknownNameError, "did you mean 'upright'"),
@@ -62,6 +62,6 @@ def test_missing_arm_motion_is_explained() -> None:
         (["scitos_arm", "--to", "upright", "--picture", "x.txt"], InputError, "picture"),
     ],
 )
-def test_plan_arm_refuses_bad_input(words: list[str], kind: type[Exception], said: str) -> None:
-    with pytest.raises(kind, match=said):
-        told(*words)
+def test_plan_arm_refuses_bad_input(words: list[str], kind: type[Exception], expected: str) -> None:
+    with pytest.raises(kind, match=expected):
+        run_plan_arm(*words)

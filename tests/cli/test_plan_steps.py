@@ -39,12 +39,12 @@ def walled(height: float, first: int = 70, last: int = 75) -> np.ndarray:
 
 # -- plans -------------------------------------------------------------------------------------------------------------
 def test_plan_in_its_file_is_the_printed_plan(command: Command) -> None:
-    told = command("plan", "steps", "flat", "--to", "0.4,0", "--budget", "3000", "--out", "a.json", "--json")
-    assert told.code == 0
+    result = command("plan", "steps", "flat", "--to", "0.4,0", "--budget", "3000", "--out", "a.json", "--json")
+    assert result.code == 0
     seen = command("check", "plan", "a.json", "--json")
     assert seen.code == 0
-    assert seen.json["duration"] == told.json["plan"]["duration"]
-    assert (seen.json["margin"], seen.json["rate"]) == (told.json["margin"], told.json["rate"])
+    assert seen.json["duration"] == result.json["plan"]["duration"]
+    assert (seen.json["margin"], seen.json["rate"]) == (result.json["margin"], result.json["rate"])
 
 
 def test_goal_at_the_start_needs_no_step(command: Command) -> None:
@@ -70,20 +70,20 @@ def test_pictures_are_height_maps(command: Command, mode: str) -> None:
 
 @pytest.mark.slow
 def test_step_plan_is_shown_drawn_animated_and_played(command: Command) -> None:
-    told = command("plan", "steps", "flat", "--to", "0.15,0.05", "--budget", "3000", "--out", "a.json", "--json").json
+    result = command("plan", "steps", "flat", "--to", "0.15,0.05", "--budget", "3000", "--out", "a.json", "--json").json
     done = command(
         "show", "plan", "a.json", "--picture", "a.png", "--animation", "a.gif", "--movement", "a.xml", "--json"
     )
     assert done.code == 0, done
     assert [done.json[name] for name in ("picture", "animation", "movement")] == ["a.png", "a.gif", "a.xml"]
-    assert (done.json["duration"], len(done.json["steps"])) == (told["plan"]["duration"], told["plan"]["steps"])
-    with Image.open("a.gif") as film:
-        lasts = sum(film.seek(k) or film.info["duration"] for k in range(film.n_frames))
+    assert (done.json["duration"], len(done.json["steps"])) == (result["plan"]["duration"], result["plan"]["steps"])
+    with Image.open("a.gif") as gif:
+        lasts = sum(gif.seek(k) or gif.info["duration"] for k in range(gif.n_frames))
         assert lasts == pytest.approx(1e3 * done.json["duration"], rel=0.1)
     played = command("check", "movement", "a.xml", "--json").json
     assert (played["ok"], played["slowed"]) == (True, 0)
     assert played["duration"] == pytest.approx(done.json["duration"], abs=0.02)
-    assert command("show", "plan", "a.json").out.count("\n") > told["plan"]["steps"]
+    assert command("show", "plan", "a.json").out.count("\n") > result["plan"]["steps"]
 
 
 def test_animation_is_embedded_in_a_page(command: Command) -> None:
@@ -94,19 +94,19 @@ def test_animation_is_embedded_in_a_page(command: Command) -> None:
 @pytest.mark.slow
 def test_plan_with_a_failed_leg_reports_it(command: Command) -> None:
     words = ("plan", "steps", "flat", "--to", "0.3,0", "--budget", "30000", "--failed-leg", "rm", "--leg-loss", "0.5")
-    told = command(*words, "--energy", "0.5", "--out", "a.json", "--picture", "a.png", "--json")
-    assert told.code == 0, told
-    assert told.json["work"] > 0.0
-    assert 0.0 <= told.json["stands_on_one_less"] < 1.0
+    result = command(*words, "--energy", "0.5", "--out", "a.json", "--picture", "a.png", "--json")
+    assert result.code == 0, result
+    assert result.json["work"] > 0.0
+    assert 0.0 <= result.json["stands_on_one_less"] < 1.0
     assert command("check", "plan", "a.json").code == 0
     assert "rm" not in {one["leg"] for one in command("show", "plan", "a.json", "--json").json["steps"]}
     lame = Path("a.json").read_text()
     Path("b.json").write_text(lame.replace('"failed_leg": "rm"', '"failed_leg": "rn"'))
     Path("c.json").write_text(lame.replace('"failed_leg": "rm",', ""))
-    for file, said in (("b.json", "lf, rf, lm, rm, lr, rr"), ("c.json", "feet")):
+    for file, expected in (("b.json", "lf, rf, lm, rm, lr, rr"), ("c.json", "feet")):
         refused = command("check", "plan", file)
         assert refused.code == 2
-        assert said in refused.err
+        assert expected in refused.err
 
 
 # -- the end of a search -----------------------------------------------------------------------------------------------

@@ -129,7 +129,7 @@ def test_bag_record_holds_every_message(command: Command, live: LiveBus) -> None
         )
         assert recording.topics["/tf_static"].count == 1
     assert "exists already" in command("bag", "record", "-o", "new.mcap").error
-    command("bag", "record", "/co*", "-x", "/twist", "-o", "some.mcap", "-d", "0.3")
+    command("bag", "record", "/co*", "/twist", "-x", "/twist", "-o", "some.mcap", "-d", "0.3")
     with open_recording("some.mcap") as recording:
         assert list(recording.topics) == ["/count"]
 

@@ -1,4 +1,4 @@
-"""Maps that are told on topics, kept as files of ROS's map_server."""
+"""Maps that are published on topics, saved as files of ROS's map_server."""
 
 from pathlib import Path
 
@@ -23,9 +23,9 @@ class Mapper(ry.Node):
         self.maps = self.publisher("map", ry.msg.OccupancyGrid, latched=True)
         self.publisher("silent", ry.msg.OccupancyGrid)
         self.words = self.publisher("words", ry.msg.String)
-        self.timer(0.5, self.tell)
+        self.timer(0.5, self.publish_map)
 
-    def tell(self) -> None:
+    def publish_map(self) -> None:
         self.words.publish(ry.msg.String(data="x"))
         self.maps.publish(map_to_msg(grid(round(self.now / 0.5)), "map", self.now_ns))
 
@@ -38,7 +38,7 @@ def grid(step: int) -> OccupancyGrid:
 
 
 @pytest.fixture
-def told(tmp_path: Path) -> Path:
+def map_recording(tmp_path: Path) -> Path:
     path = tmp_path / "told.mcap"
     with ry.Bus() as bus:
         bus.add(Mapper(), "mapper")
@@ -48,8 +48,8 @@ def told(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("mode", ["trinary", "scale", "raw"])
-def test_last_map_of_a_recording_is_saved(command: Command, told: Path, tmp_path: Path, mode: str) -> None:
-    done = command("topic", "save_map", str(tmp_path / "hall"), "--file", str(told), "--mode", mode)
+def test_last_map_of_a_recording_is_saved(command: Command, map_recording: Path, tmp_path: Path, mode: str) -> None:
+    done = command("topic", "save_map", str(tmp_path / "hall"), "--file", str(map_recording), "--mode", mode)
     assert done.code == 0
     assert done.out.endswith("hall.yaml: 6 x 4 cells of 0.1 m, /map at 2.000 s\n")
     kept = load_map(tmp_path / "hall.yaml")
@@ -57,8 +57,8 @@ def test_last_map_of_a_recording_is_saved(command: Command, told: Path, tmp_path
     assert kept.frame.T_map_grid.distance(FRAME.T_map_grid) < 1e-9
 
 
-def test_topics_without_map_are_refused(command: Command, told: Path, tmp_path: Path) -> None:
-    words = ("topic", "save_map", str(tmp_path / "hall"), "--file", str(told))
+def test_topics_without_map_are_refused(command: Command, map_recording: Path, tmp_path: Path) -> None:
+    words = ("topic", "save_map", str(tmp_path / "hall"), "--file", str(map_recording))
     done = command(*words, "--topic", "words")
     assert done.code == 2
     assert "/words carries std_msgs/msg/String (maps: /map" in done.error

@@ -92,13 +92,13 @@ class RunningBus:
         """
         held = Event()
 
-        def look() -> None:
+        def check() -> None:
             if condition():
                 held.set()
             elif not held.is_set():
-                self.bus.executor.at(self.bus.now_ns + 10_000_000, look)
+                self.bus.executor.at(self.bus.now_ns + 10_000_000, check)
 
-        self.in_run(look, timeout)
+        self.in_run(check, timeout)
         if not held.wait(timeout):
             self.in_run(held.set)  # looks no more
             raise TimeoutError(f"the condition did not hold within {timeout} s") from self._error
@@ -123,14 +123,14 @@ class RunningBus:
     def end_after(self, condition: Callable[[], object], seconds: float = 0.0) -> None:
         """Let the run end by itself, ``seconds`` of its time after ``condition()`` holds; returns at once."""
 
-        def look() -> None:
+        def check() -> None:
             now_ns = self.bus.now_ns
             if condition():
                 self.bus.executor.at(now_ns + round(seconds * 1e9), self.bus.executor.stop)
             else:
-                self.bus.executor.at(now_ns + 10_000_000, look)
+                self.bus.executor.at(now_ns + 10_000_000, check)
 
-        self.in_run(look)
+        self.in_run(check)
 
     def stop(self) -> None:
         """End the run and close everything; a second call does nothing. Raises the error that ended the run, if any."""

@@ -41,9 +41,9 @@ while rospy.get_rostime().is_zero():  # rospy's time is zero until /clock has co
     time.sleep(0.01)
 client = actionlib.SimpleActionClient("/count", TestAction)
 print("server", client.wait_for_server(rospy.Duration(20)))
-told = []
-client.send_goal(TestGoal(goal=3), feedback_cb=lambda feedback: told.append(feedback.feedback))
-print("first", client.wait_for_result(rospy.Duration(20)), client.get_state(), client.get_result().result, told)
+feedbacks = []
+client.send_goal(TestGoal(goal=3), feedback_cb=lambda feedback: feedbacks.append(feedback.feedback))
+print("first", client.wait_for_result(rospy.Duration(20)), client.get_state(), client.get_result().result, feedbacks)
 client.send_goal(TestGoal(goal=100000))
 rospy.sleep(1)
 client.cancel_goal()
@@ -159,9 +159,9 @@ class Graph:
 
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Graph]:
-    made = Graph(tmp_path_factory.mktemp("ros1"))
-    yield made
-    made.close()
+    graph_of_module = Graph(tmp_path_factory.mktemp("ros1"))
+    yield graph_of_module
+    graph_of_module.close()
 
 
 class Ros1Run(RunningBus):
@@ -269,8 +269,8 @@ def test_joint_states_of_a_foreign_robot_become_odometry(tmp_path: Path) -> None
                 base = graph.start(
                     "rostopic", "pub", "-s", "-r", "10", "/joint_states", "sensor_msgs/JointState", joints
                 )
-                said = graph.run("rostopic", "echo", "-n", "1", "/odom/pose/pose/position")
-                assert "x: 0.0" in said
+                text = graph.run("rostopic", "echo", "-n", "1", "/odom/pose/pose/position")
+                assert "x: 0.0" in text
                 sent = float(graph.run("rostopic", "echo", "-n", "1", "/odom/header/stamp/secs").split()[0])
                 assert started <= sent <= time.time()
                 graph.stop(base)
@@ -379,11 +379,11 @@ def test_actionlib_client_gets_feedback_results_and_cancel(graph: Graph, rover: 
     live.in_run(lambda: live.bus.add(Bell(), "bell"))
     script = tmp_path / "asker.py"
     script.write_text(ASKER)
-    said = graph.run("/usr/bin/python3", str(script), seconds=90.0)
-    assert "server True" in said, (live.log_lines, live.bridge.counts, graph.run("rosnode", "info", "/bell"))
-    assert "first True 3 3 [1, 2, 3]" in said
-    assert "second True 2 as you wish" in said
-    assert "third True 5 only upwards" in said
+    text = graph.run("/usr/bin/python3", str(script), seconds=90.0)
+    assert "server True" in text, (live.log_lines, live.bridge.counts, graph.run("rosnode", "info", "/bell"))
+    assert "first True 3 3 [1, 2, 3]" in text
+    assert "second True 2 as you wish" in text
+    assert "third True 5 only upwards" in text
 
 
 def test_nodes_call_services_and_actions_of_rospy(tmp_path: Path) -> None:
@@ -402,7 +402,7 @@ def test_nodes_call_services_and_actions_of_rospy(tmp_path: Path) -> None:
 
     script = tmp_path / "server.py"
     script.write_text(SERVER)
-    told: list[int] = []
+    feedbacks: list[int] = []
     with closing(Graph(tmp_path)) as graph, ry.Bus(seed=1) as bus:  # of its own, since there is but one /clock
         bus.executor.pacer.factor = 1.0
         stand_in_server, caller = bus.add(AcceptingServer(), "stand_in_server"), bus.add(Caller(), "caller")
@@ -416,9 +416,9 @@ def test_nodes_call_services_and_actions_of_rospy(tmp_path: Path) -> None:
 
             assert run(gong.done), graph.output_of(server)
             assert (gong.result.success, gong.result.message) == (True, "foreign gong")
-            goal = caller.tally.send(kind.Goal(goal=3), lambda feedback: told.append(int(feedback.feedback)))
+            goal = caller.tally.send(kind.Goal(goal=3), lambda feedback: feedbacks.append(int(feedback.feedback)))
             assert run(goal.done), graph.output_of(server)
-            assert (goal.succeeded, goal.result.result, told) == (True, 3, [1, 2, 3])
+            assert (goal.succeeded, goal.result.result, feedbacks) == (True, 3, [1, 2, 3])
             endless = caller.tally.send(kind.Goal(goal=100_000))
             assert run(lambda: endless.accepted is not None)
             endless.cancel()

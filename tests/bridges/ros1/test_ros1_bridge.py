@@ -209,19 +209,19 @@ def test_web_page_is_not_allowed_to_call_a_node(scene: Scene) -> None:
         sock = scene.connect()
         sock.sendall(b"POST / HTTP/1.0\r\n%bContent-Length: %d\r\n\r\n%b" % (headers, len(body), body))
         sock.setblocking(False)
-        heard = bytearray()
+        received = bytearray()
         ended = False
 
         def whole() -> bool:
             nonlocal ended
             with suppress(BlockingIOError):
                 data = sock.recv(4096)
-                heard.extend(data)
+                received.extend(data)
                 ended = not data
             return ended
 
         scene.spin_until(whole)
-        return bytes(heard)
+        return bytes(received)
 
     assert answer(b"").startswith(b"HTTP/1.1 200")
     assert answer(b"Origin: https://evil.example\r\n") == b""
@@ -259,14 +259,16 @@ def test_goal_waits_until_all_topics_of_the_server_are_connected(master: SmallMa
         feedback = _Publisher(scene, "/foreign", "/tally/feedback", parts.feedback)
         result = _Publisher(scene, "/foreign", "/tally/result", parts.result)
         ears = {}
-        for topic, heard in (("goal", parts.goal), ("cancel", ros1_type("actionlib_msgs/msg/GoalID"))):
+        for topic, received in (("goal", parts.goal), ("cancel", ros1_type("actionlib_msgs/msg/GoalID"))):
             scene.spin_until(lambda topic=topic: f"/tally/{topic}" in scene.master.publishers)
             ears[topic] = scene.connect(*scene.master.publishers[f"/tally/{topic}"])
-            ears[topic].sendall(header(callerid="/foreign", topic=f"/tally/{topic}", type=heard.name, md5sum=heard.md5))
-            assert heard.name.encode() in read(ears[topic], scene)
+            ears[topic].sendall(
+                header(callerid="/foreign", topic=f"/tally/{topic}", type=received.name, md5sum=received.md5)
+            )
+            assert received.name.encode() in read(ears[topic], scene)
         alive = struct.pack("<IIIII", 0, 0, 0, 0, 0)
 
-        def asked(seconds: float) -> bool:
+        def is_goal_sent(seconds: float) -> bool:
             status.send(alive)
 
             def come() -> bool:
@@ -277,11 +279,11 @@ def test_goal_waits_until_all_topics_of_the_server_are_connected(master: SmallMa
 
             return scene.bus.executor.run_until(scene.now_ns + round(seconds * 1e9), come)
 
-        assert not asked(0.7)
+        assert not is_goal_sent(0.7)
         feedback.await_connection()
-        assert not asked(0.7)
+        assert not is_goal_sent(0.7)
         result.await_connection()
-        assert asked(5.0)
+        assert is_goal_sent(5.0)
         assert goal.accepted is None
 
 
@@ -371,9 +373,9 @@ class _Publisher:
         self._scene.spin_until(come, expected="the bridge's connection")
         self._sock = found[0]
         self._scene.open.append(self._sock)
-        said = read(self._sock, self._scene)
-        assert f"topic={self._topic}".encode() in said
-        assert f"md5sum={self._kind.md5}".encode() in said
+        reply = read(self._sock, self._scene)
+        assert f"topic={self._topic}".encode() in reply
+        assert f"md5sum={self._kind.md5}".encode() in reply
         self._sock.setblocking(True)
         self._sock.sendall(header(callerid=self._name, type=self._kind.name, md5sum=self._kind.md5, latching="0"))
         return self

@@ -43,10 +43,10 @@ class Reader:
 class Participant:
     def __init__(self) -> None:
         self.readers: list[Reader] = []
-        self.came: Callable[[Any], None] = lambda _: None
+        self.on_samples: Callable[[Any], None] = lambda _: None
 
-    def reader(self, topic: str, kind: str, quality: Quality, came: Callable[[Any], None], about: str) -> Reader:
-        self.came = came
+    def reader(self, topic: str, kind: str, quality: Quality, on_samples: Callable[[Any], None], about: str) -> Reader:
+        self.on_samples = on_samples
         self.readers.append(Reader(quality))
         return self.readers[-1]
 
@@ -56,13 +56,13 @@ class Participant:
 
 class Gateway:
     def __init__(self) -> None:
-        self.heard: list[int] = []
+        self.received: list[int] = []
 
     def flooded_by(self, source: str) -> bool:
         return False
 
     def publish(self, name: str, kind: str, source: str, data: bytes, *, latched: bool) -> None:
-        self.heard.append(deserialize(data, kind).data)
+        self.received.append(deserialize(data, kind).data)
 
 
 @given(st.data(), st.integers(0, 12), st.integers(0, 12), st.integers(1, 12), st.integers(0, 6))
@@ -71,14 +71,14 @@ def test_replaced_reader_gives_every_message_once_in_order(
 ) -> None:
     """The old one hears 0 to before + both, the new one all from ``before`` on, but ``lag`` messages late."""
     participant, gateway = Participant(), Gateway()
-    made: Any = (participant, gateway)
-    read = Read("/n", KIND, *made, lambda guid: "/peer")
+    parts: Any = (participant, gateway)
+    read = Read("/n", KIND, *parts, lambda guid: "/peer")
     (old,) = participant.readers
     offered = [Endpoint(GUID, b"peer", names.topic("/n"), names.dds_type(KIND), reliable=True, latched=False)]
     for number in range(before):
         old.bring(number)
         if data.draw(st.booleans()):
-            participant.came(old)
+            participant.on_samples(old)
     assert read.update(offered)
     new = participant.readers[-1]
     late: list[int] = []
@@ -86,7 +86,7 @@ def test_replaced_reader_gives_every_message_once_in_order(
         if number < before + both:
             old.bring(number)
         elif number == before + both:
-            participant.came(old)
+            participant.on_samples(old)
             read.update(offered)
             assert participant.readers == [new]
         late.append(number)
@@ -94,8 +94,8 @@ def test_replaced_reader_gives_every_message_once_in_order(
             new.bring(late.pop(0))
         for reader in data.draw(st.permutations(participant.readers)):
             if data.draw(st.booleans()):
-                participant.came(reader)
+                participant.on_samples(reader)
     for number in late:
         new.bring(number)
-    participant.came(new)
-    assert gateway.heard == list(range(before + both + after))
+    participant.on_samples(new)
+    assert gateway.received == list(range(before + both + after))

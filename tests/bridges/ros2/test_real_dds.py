@@ -29,11 +29,13 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("fastdds") / "peer"
+    executable = tmp_path_factory.mktemp("fastdds") / "peer"
     subprocess.run(
-        ["g++", "-O1", "-std=c++17", "-o", str(made), str(SOURCE), "-lfastrtps", "-lfastcdr"], check=True, timeout=200
+        ["g++", "-O1", "-std=c++17", "-o", str(executable), str(SOURCE), "-lfastrtps", "-lfastcdr"],
+        check=True,
+        timeout=200,
     )
-    return made
+    return executable
 
 
 @pytest.fixture(scope="module")

@@ -36,16 +36,16 @@ class Client:
         self.socket.send(json.dumps(fields))
 
     def wait_for(self, op: str) -> dict[str, Any]:
-        return self.until(lambda said: isinstance(said, str) and json.loads(said)["op"] == op, json.loads)
+        return self.until(lambda message: isinstance(message, str) and json.loads(message)["op"] == op, json.loads)
 
     def wait_for_bytes(self, opcode: int) -> bytes:
-        return self.until(lambda said: isinstance(said, bytes) and said[0] == opcode, lambda said: said)
+        return self.until(lambda message: isinstance(message, bytes) and message[0] == opcode, lambda message: message)
 
     def until(self, wanted: Callable[[Any], bool], as_: Callable[[Any], Any]) -> Any:
         while True:
-            said = self.socket.recv(timeout=10.0)
-            if wanted(said):
-                return as_(said)
+            message = self.socket.recv(timeout=10.0)
+            if wanted(message):
+                return as_(message)
 
 
 @contextmanager
@@ -72,14 +72,14 @@ def test_server_advertises_channels_and_services(live: WebRun, protocol: str) ->
 def test_subscriber_gets_messages_and_latched_ones_at_once(live: WebRun) -> None:
     with connect_client(live.foxglove) as client:
         client.send(op="subscribe", subscriptions=[{"id": 7, "channelId": client.channels["/plan"]["id"]}])
-        said = client.wait_for_bytes(1)
-        assert struct.unpack_from("<I", said, 1) == (7,)
-        assert deserialize(said[13:], "std_msgs/msg/String").data == "straight on"
+        message = client.wait_for_bytes(1)
+        assert struct.unpack_from("<I", message, 1) == (7,)
+        assert deserialize(message[13:], "std_msgs/msg/String").data == "straight on"
         client.send(op="unsubscribe", subscriptionIds=[7])
         client.send(op="subscribe", subscriptions=[{"id": 8, "channelId": client.channels["/speed"]["id"]}])
         first, second = client.wait_for_bytes(1), client.wait_for_bytes(1)
-        times = [struct.unpack_from("<Q", said, 5)[0] for said in (first, second)]
-        values = [deserialize(said[13:], "std_msgs/msg/Float64").data for said in (first, second)]
+        times = [struct.unpack_from("<Q", message, 5)[0] for message in (first, second)]
+        values = [deserialize(message[13:], "std_msgs/msg/Float64").data for message in (first, second)]
         assert times[1] - times[0] == 20_000_000
         assert values == [pytest.approx(time * 1e-9) for time in times]
         assert struct.unpack_from("<Q", client.wait_for_bytes(2), 1)[0] > 0  # the time
@@ -102,9 +102,9 @@ def test_services_answer_or_fail_with_a_reason(live: WebRun) -> None:
     with connect_client(live.foxglove) as client:
         number = client.services["/ring"]["id"]
         client.socket.send(struct.pack("<BIII", 2, number, 11, 3) + b"cdr" + request)
-        said = client.wait_for_bytes(3)
-        assert struct.unpack_from("<III", said, 1) == (number, 11, 3)
-        assert deserialize(said[16:], "std_srvs/srv/SetBool_Response").message == "ding"
+        message = client.wait_for_bytes(3)
+        assert struct.unpack_from("<III", message, 1) == (number, 11, 3)
+        assert deserialize(message[16:], "std_srvs/srv/SetBool_Response").message == "ding"
         client.socket.send(struct.pack("<BIII", 2, 9999, 12, 3) + b"cdr" + request)
         assert client.wait_for("serviceCallFailure")["callId"] == 12
         client.socket.send(struct.pack("<BIII", 2, number, 13, 3) + b"cdr" + b"\0\1\0\0")
@@ -133,9 +133,9 @@ def test_graph_and_assets_are_served(live: WebRun) -> None:
         client.send(op="fetchAsset", uri=uri, requestId=5)
         assert client.wait_for_bytes(4) == struct.pack("<BIBI", 4, 5, 0, 0) + b"solid wheel"
         client.send(op="fetchAsset", uri="file:///etc/passwd", requestId=6)
-        said = client.wait_for_bytes(4)
-        assert struct.unpack_from("<IB", said, 1) == (6, 1)
-        assert b"root:" not in said
+        message = client.wait_for_bytes(4)
+        assert struct.unpack_from("<IB", message, 1) == (6, 1)
+        assert b"root:" not in message
         client.send(op="subscribe", subscriptions=[{"id": 1, "channelId": client.channels["/robot_description"]["id"]}])
         assert deserialize(client.wait_for_bytes(1)[13:], "std_msgs/msg/String").data == "<robot name='w'/>"
 

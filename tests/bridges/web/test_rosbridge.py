@@ -30,9 +30,9 @@ class Client:
 
     def wait_for(self, op: str) -> dict[str, Any]:
         while True:
-            said: dict[str, Any] = json.loads(self.socket.recv(timeout=10.0))
-            if said["op"] == op:
-                return said
+            reply: dict[str, Any] = json.loads(self.socket.recv(timeout=10.0))
+            if reply["op"] == op:
+                return reply
 
     def call(self, service: str, **arguments: Any) -> Any:
         self.send(op="call_service", id="c", service=service, args=arguments)
