@@ -97,6 +97,7 @@ def test_heartbeats_end_with_the_page(stage: Stage) -> None:
         {"op": "set_parameter", "node": "/drive", "name": "wheel_radius", "value": {"a": 1}},
         {"op": "plot", "topic": "/odom"}, {"op": "seek", "time": 1},
     ],
+    ids=lambda wrong: wrong["op"],
 )  # fmt: skip
 def test_impossible_requests_are_refused_with_a_reason(stage: Stage, wrong: dict[str, Any]) -> None:
     client = stage.start(rate=1.0).client().control()

@@ -190,7 +190,12 @@ def test_flooding_publisher_does_not_delay_the_run(scene: Scene) -> None:
         b"",
         b"\x10",
     ],
-)
+    ids=[
+        "get request", "huge request", "request without document", "foreign origin", "many headers", "huge length",
+        "no field", "huge field", "unknown topic", "wrong topic type", "wrong service type", "huge call", "long call",
+        "nothing", "half a length",
+    ],
+)  # fmt: skip
 def test_malformed_connections_do_no_harm(scene: Scene, data: bytes) -> None:
     sock = scene.connect()
     sock.sendall(data)
