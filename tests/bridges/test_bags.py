@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.harness.bus import BusHarness
 
 import roboyard as ry
 from roboyard.bridges import bags
@@ -16,32 +17,25 @@ from roboyard.messages import serialize
 from roboyard.record import Recorder, open_recording
 
 
-class Talker(ry.Node):
-    def setup(self) -> None:
-        self.words = self.publisher("words", ry.msg.String, latched=True)
-        self.scans = self.publisher("scan", ry.msg.LaserScan)
-        self.words.publish(ry.msg.String(data="hello"))
-        self.timer(0.1, self.talk)
-
-    def talk(self) -> None:
-        self.scans.publish(ry.msg.LaserScan(header=ry.msg.Header(frame_id="laser"), ranges=[self.now, 2.0]))
-
-
 @pytest.fixture
-def talk(tmp_path: Path) -> Path:
-    path = tmp_path / "talk.mcap"
-    with ry.Bus() as bus, Recorder(bus, path):
-        bus.add(Talker(), "talker")
-        bus.executor.run_for(1.0)
+def recording_file(tmp_path: Path) -> Path:
+    """A latched word, and ten scans of one second."""
+    path = tmp_path / "words.mcap"
+    with BusHarness() as harness, Recorder(harness.bus, path):
+        harness.publish("/words", ry.msg.String(data="hello"), source="/talker", latched=True)
+        for number in range(1, 11):
+            harness.run_until(0.1 * number)
+            scan = ry.msg.LaserScan(header=ry.msg.Header(frame_id="laser"), ranges=[0.1 * number, 2.0])
+            harness.publish("/scan", scan, source="/talker")
     return path
 
 
 @pytest.mark.parametrize("kind", ["rosbag1", "rosbag2", "rosbag2-mcap"])
-def test_bags_hold_what_was_recorded(talk: Path, tmp_path: Path, kind: BagKind) -> None:
+def test_bags_hold_the_recorded_messages(recording_file: Path, tmp_path: Path, kind: BagKind) -> None:
     out = tmp_path / ("a.bag" if kind == "rosbag1" else "a")
-    done = export(talk, out, kind)
+    done = export(recording_file, out, kind)
     assert not done.warnings
-    with open_recording(talk) as first, open_recording(out) as second:
+    with open_recording(recording_file) as first, open_recording(out) as second:
         assert {name: topic.count for name, topic in second.topics.items()} == {
             name: topic.count for name, topic in first.topics.items()
         }
@@ -53,16 +47,16 @@ def test_bags_hold_what_was_recorded(talk: Path, tmp_path: Path, kind: BagKind) 
             assert second.topics["/scan"].publishers == ("/talker",)
 
 
-def test_what_is_there_is_kept_unless_told_otherwise(talk: Path, tmp_path: Path) -> None:
-    export(talk, tmp_path / "a", "rosbag2")
+def test_existing_files_are_replaced_only_on_request(recording_file: Path, tmp_path: Path) -> None:
+    export(recording_file, tmp_path / "a", "rosbag2")
     with pytest.raises(RecordingError, match="exists already"):
-        export(talk, tmp_path / "a", "rosbag2")
-    export(talk, tmp_path / "a", "rosbag2-mcap", overwrite=True)
+        export(recording_file, tmp_path / "a", "rosbag2")
+    export(recording_file, tmp_path / "a", "rosbag2-mcap", overwrite=True)
     assert (tmp_path / "a" / "a.mcap").is_file()
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter.txt").write_text("dear")
     with pytest.raises(RecordingError, match="exists already"):
-        export(talk, tmp_path / "mine", "rosbag2", overwrite=True)
+        export(recording_file, tmp_path / "mine", "rosbag2", overwrite=True)
     with pytest.raises(RecordingError, match="is the recording itself"):
         export(tmp_path / "a", tmp_path / "a", "rosbag2", overwrite=True)
     assert (tmp_path / "a" / "a.mcap").is_file()
@@ -70,11 +64,11 @@ def test_what_is_there_is_kept_unless_told_otherwise(talk: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize("kind", ["rosbag1", "rosbag2", "rosbag2-mcap"])
-def test_a_bag_that_cannot_be_written_leaves_the_one_before(
-    talk: Path, tmp_path: Path, kind: BagKind, monkeypatch: pytest.MonkeyPatch
+def test_failed_export_keeps_the_old_bag(
+    recording_file: Path, tmp_path: Path, kind: BagKind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / ("a.bag" if kind == "rosbag1" else "a")
-    export(talk, out, kind)
+    export(recording_file, out, kind)
     (out if out.is_file() else out / "metadata.yaml").write_bytes(b"the old content")
     files = [out] if out.is_file() else sorted(out.iterdir())
     before = [file.read_bytes() for file in files]
@@ -86,6 +80,6 @@ def test_a_bag_that_cannot_be_written_leaves_the_one_before(
 
     monkeypatch.setattr(bags, "_copy", fill_the_disk)
     with pytest.raises(RecordingError, match=rf"{out}: cannot be written: No space left"):
-        export(talk, out, kind, overwrite=True)
+        export(recording_file, out, kind, overwrite=True)
     assert [file.read_bytes() for file in files] == before
-    assert sorted(tmp_path.iterdir()) == sorted([out, talk])
+    assert sorted(tmp_path.iterdir()) == sorted([out, recording_file])

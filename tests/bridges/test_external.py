@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.bridges.web.conftest import Wheels
+from tests.bridges.sample_robot import BridgedRobot, CallingNode
 
 import roboyard as ry
 from roboyard.bridges.external import NODE, External, ExternalError, answer, stand_in
@@ -22,34 +22,10 @@ from roboyard.record import Recorder, inputs_of, open_recording
 RING = "std_srvs/srv/SetBool"
 
 
-class Caller(ry.Node):
-    """Calls a service and an action again and again, and keeps what came of it."""
-
-    def setup(self) -> None:
-        self.came: list[str] = []
-        self.heard = self.publisher("came", ry.msg.String)
-        self.ring = self.service_client("ring", ry.srv.SetBool)
-        self.count = self.action_client("count", ry.action.Fibonacci)
-
-    def call(self, *, data: bool = True) -> Any:
-        future = self.ring.call(ry.srv.SetBool.Request(data=data))
-        future.then(lambda done: self.keep(str(done.error or done.result.message)))
-        return future
-
-    def send(self, order: int) -> Any:
-        goal = self.count.send(ry.action.Fibonacci.Goal(order=order), lambda f: self.keep(str(f.sequence.tolist())))
-        goal.then(lambda done: self.keep(str(done.error or done.result.sequence.tolist())))
-        return goal
-
-    def keep(self, text: str) -> None:
-        self.came.append(text)
-        self.heard.publish(ry.msg.String(data=text))
-
-
-def left_out(patience: float = 2.0) -> tuple[ry.Bus, Caller, External]:
+def bus_without_server(patience: float = 2.0) -> tuple[ry.Bus, CallingNode, External]:
     bus = ry.Bus(seed=1)
-    wheels, caller = bus.add(Wheels(), "wheels"), bus.add(Caller(), "caller")
-    external = stand_in(bus, wheels, patience)
+    robot, caller = bus.add(BridgedRobot(), "wheels"), bus.add(CallingNode(), "caller")
+    external = stand_in(bus, robot, patience)
     assert external is not None
     return bus, caller, external
 
@@ -57,18 +33,18 @@ def left_out(patience: float = 2.0) -> tuple[ry.Bus, Caller, External]:
 Respond = Callable[[Any], tuple[bytes, str]]
 
 
-def foreign(bus: ry.Bus, respond: Respond, delay: float = 0.0) -> list[Any]:
-    """Somebody outside who answers each call ``delay`` simulated seconds after it was made."""
-    asked: list[Any] = []
+def answer_outside(bus: ry.Bus, respond: Respond, delay: float = 0.0) -> list[Any]:
+    """Answer each call from outside, ``delay`` simulated seconds after it was made; returns the calls."""
+    requests: list[Any] = []
 
     def hear(topic: Any, message: Any, node: str, time_ns: int) -> None:
         if topic.name == ASKED:
-            asked.append(message)
+            requests.append(message)
             found = answer(int(message.number), "/robot", *respond(message))
             bus.executor.at(time_ns + round(delay * 1e9), lambda: bus.inputs.push(found), priority=98)
 
     bus.tap(hear)
-    return asked
+    return requests
 
 
 def ding(message: Any) -> tuple[bytes, str]:
@@ -78,7 +54,7 @@ def ding(message: Any) -> tuple[bytes, str]:
 
 @given(st.lists(st.floats(0.0, 3.5), min_size=1, max_size=6), st.floats(0.2, 3.0))
 def test_each_call_is_answered_once_or_fails_in_time(delays: list[float], patience: float) -> None:
-    bus, caller, _ = left_out(patience)
+    bus, caller, _ = bus_without_server(patience)
     waits = iter(delays)
 
     def hear(topic: Any, message: Any, node: str, time_ns: int) -> None:
@@ -101,12 +77,12 @@ def test_each_call_is_answered_once_or_fails_in_time(delays: list[float], patien
             assert isinstance(future.error, ExternalError)
             assert took == pytest.approx(patience, abs=1e-6)
         bus.executor.run_for(8.0)
-    assert len(caller.came) == len(delays)
+    assert len(caller.outcomes) == len(delays)
     bus.close()
 
 
-def test_who_does_not_answer_is_named() -> None:
-    bus, caller, _ = left_out(1.5)
+def test_missing_response_names_service_and_node() -> None:
+    bus, caller, _ = bus_without_server(1.5)
     future = caller.call()
     bus.executor.run_for(2.0)
     text = str(future.error)
@@ -115,15 +91,15 @@ def test_who_does_not_answer_is_named() -> None:
     bus.close()
 
 
-def test_a_goal_that_nobody_took_up_in_time_is_cancelled() -> None:
+def test_goal_not_accepted_in_time_is_canceled() -> None:
     """Somebody may take it up yet, and would go on with what nobody waits for."""
-    bus, caller, _ = left_out(1.0)
-    asked: list[Any] = []
-    bus.tap(lambda topic, message, node, time_ns: asked.append(message) if topic.name == ASKED else None)
+    bus, caller, _ = bus_without_server(1.0)
+    requests: list[Any] = []
+    bus.tap(lambda topic, message, node, time_ns: requests.append(message) if topic.name == ASKED else None)
     goal = caller.send(5)
     bus.executor.run_for(3.0)
     assert isinstance(goal.error, ExternalError)
-    sent, cancelled = asked
+    sent, cancelled = requests
     assert (sent.service, cancelled.service) == ("/count/_action/send_goal", "/count/_action/cancel_goal")
     request = deserialize(bytes(cancelled.request), f"{cancelled.type}_Request")
     assert bytes(request.goal_info.goal_id.uuid) == goal.id
@@ -131,20 +107,20 @@ def test_a_goal_that_nobody_took_up_in_time_is_cancelled() -> None:
 
 
 @pytest.mark.parametrize(
-    ("response", "error", "told"),
+    ("response", "error", "expected"),
     [(b"", "gone fishing", "gone fishing"), (b"\0\1\0\0\1\2", "", "std_srvs/srv/SetBool_Response")],
 )
-def test_errors_and_nonsense_fail_the_call_and_nothing_else(response: bytes, error: str, told: str) -> None:
-    bus, caller, _ = left_out()
-    foreign(bus, lambda message: (response, error))
+def test_errors_and_malformed_responses_fail_only_the_call(response: bytes, error: str, expected: str) -> None:
+    bus, caller, _ = bus_without_server()
+    answer_outside(bus, lambda message: (response, error))
     future = caller.call()
     bus.executor.run_for(0.1)
-    assert told in str(future.error)
+    assert expected in str(future.error)
     bus.close()
 
 
-def test_results_of_goals_may_take_their_time() -> None:
-    bus, caller, _ = left_out(1.0)
+def test_goal_results_have_no_deadline() -> None:
+    bus, caller, _ = bus_without_server(1.0)
 
     def respond(message: Any) -> tuple[bytes, str]:
         if message.service.endswith("send_goal"):
@@ -152,11 +128,11 @@ def test_results_of_goals_may_take_their_time() -> None:
         result = ry.action.Fibonacci.Result(sequence=[0, 1])
         return serialize(ry.action.Fibonacci.GetResult.Response(status=4, result=result)), ""
 
-    asked = foreign(bus, respond, 0.9)
+    requests = answer_outside(bus, respond, 0.9)
     bus.executor.run_for(0.1)
     goal = caller.send(2)
     bus.executor.run_for(1.0)
-    untils = {message.service.rsplit("/", 1)[1]: message.until.sec for message in asked}
+    untils = {message.service.rsplit("/", 1)[1]: message.until.sec for message in requests}
     assert untils == {"send_goal": 1, "get_result": 0}  # which has no end
     bus.executor.run_for(1.0)
     assert goal.succeeded
@@ -164,21 +140,21 @@ def test_results_of_goals_may_take_their_time() -> None:
     bus.close()
 
 
-def test_a_run_is_repeated_without_anybody_outside(tmp_path: Path) -> None:
+def test_run_is_repeated_from_recorded_responses(tmp_path: Path) -> None:
     def recorded(path: Path, *, live: bool) -> bytes:
-        bus, caller, _ = left_out()
+        bus, caller, _ = bus_without_server()
         output = io.BytesIO()
         output.close = lambda: None  # type: ignore[method-assign]
         recorder = Recorder(bus, output)
         if live:
-            foreign(bus, ding, 0.137)
+            answer_outside(bus, ding, 0.137)
         else:
             with open_recording(path) as recording:
                 bus.inputs.schedule(inputs_of(recording))
         for time in (0.0, 0.5, 0.55):
             bus.executor.at(round(time * 1e9), caller.call)
         bus.executor.run_until(2_000_000_000)
-        assert len(caller.came) == 3
+        assert len(caller.outcomes) == 3
         recorder.close()
         bus.close()
         return output.getvalue()
@@ -189,8 +165,8 @@ def test_a_run_is_repeated_without_anybody_outside(tmp_path: Path) -> None:
     assert recorded(path, live=False) == first
 
 
-def test_bridges_show_the_rest_but_none_of_this() -> None:
-    bus, _, _ = left_out()
+def test_bridges_hide_external_services() -> None:
+    bus, _, _ = bus_without_server()
     seen = Gateway(bus, "bridge").look()
     assert seen.asked == {"/ring": RING}
     assert seen.asked_actions == {"/count": "example_interfaces/action/Fibonacci"}
@@ -201,7 +177,7 @@ def test_bridges_show_the_rest_but_none_of_this() -> None:
     bus.close()
 
 
-def test_who_serves_nothing_needs_nobody() -> None:
+def test_node_without_services_needs_no_substitute() -> None:
     bus = ry.Bus()
     assert stand_in(bus, bus.add(ry.Node(), "idle")) is None
     assert NODE not in bus.nodes

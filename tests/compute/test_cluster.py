@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -81,9 +83,17 @@ def test_ray_pool_refuses_bad_addresses(address: str) -> None:
         RayPool(address)
 
 
-def test_ray_pool_without_a_listening_cluster_is_refused() -> None:
+def test_ray_pool_without_a_listening_cluster_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray itself would try again for minutes."""
+    attempts: list[object] = []
+
+    def init(**options: object) -> None:
+        attempts.append(options)
+
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
+        monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(init=init))  # type: ignore[arg-type]
         with pytest.raises(InputError, match=f"nobody answers at 127.0.0.1:{port}"):
             RayPool(f"127.0.0.1:{port}")
+    assert attempts == []

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from roboyard.bus import Bus, Node
 from roboyard.bus.socket import SocketServer
@@ -22,40 +22,43 @@ PROGRAM = Path(sys.executable).with_name("roboyard")
 END_NS = 10**16
 
 
-class LiveBus:
-    """A bus that runs in a thread, paced, and reachable by other processes under a name.
+class RunningBus:
+    """A bus that runs in a thread of its own, paced, once it is started.
 
     Args:
-        nodes: (node, name) pairs that join before it runs.
-        name: Of the run.
+        bus: The bus; it is closed by `stop`.
         factor: Simulated seconds per second; 0: as fast as it goes.
-        warm_up: Simulated time that passes before anybody can reach it [s].
 
     Attributes:
         bus: The bus; while it runs, only `in_run` may touch it.
-        server: Its socket.
+        log_lines: The texts of its log.
+        thread: In which it runs.
     """
 
-    def __init__(
-        self, *nodes: tuple[Node, str], name: str = "yard", factor: float = 20.0, warm_up: float = 0.0
-    ) -> None:
-        self.bus = Bus()
-        for node, node_name in nodes:
-            self.bus.add(node, node_name)
-        if warm_up:
-            self.bus.executor.run_for(warm_up)
-        self.server = SocketServer(self.bus, name)
+    def __init__(self, bus: Bus, *, factor: float = 1.0) -> None:
+        self.bus = bus
         self.bus.executor.pacer.factor = factor
+        self.log_lines: list[str] = []
+        self.bus.log_sinks.append(lambda record: self.log_lines.append(record.text))
         self._stopped = False
         self._error: BaseException | None = None
-        self.thread = Thread(target=self._run, name=f"live bus {name}")
+        self.thread = Thread(target=self._run, name="running bus")
+
+    def start(self) -> Self:
+        """Begin to run."""
         self.thread.start()
+        return self
 
     def _run(self) -> None:
         try:
-            self.bus.executor.run_until(END_NS)
+            self.bus.executor.run_until(self.bus.now_ns + END_NS)
         except BaseException as error:  # noqa: BLE001 - `stop` raises it in the test's thread
             self._error = error
+        finally:
+            self.on_end()
+
+    def on_end(self) -> None:
+        """What happens in the run's thread when the run ends."""
 
     def in_run(self, question: Callable[[], T], timeout: float = 30.0) -> T:
         """Call ``question()`` in the run's thread, between two instants, and return its answer.
@@ -89,13 +92,13 @@ class LiveBus:
         """
         held = Event()
 
-        def look() -> None:
+        def check() -> None:
             if condition():
                 held.set()
             elif not held.is_set():
-                self.bus.executor.at(self.bus.now_ns + 10_000_000, look)
+                self.bus.executor.at(self.bus.now_ns + 10_000_000, check)
 
-        self.in_run(look, timeout)
+        self.in_run(check, timeout)
         if not held.wait(timeout):
             self.in_run(held.set)  # looks no more
             raise TimeoutError(f"the condition did not hold within {timeout} s") from self._error
@@ -111,25 +114,80 @@ class LiveBus:
         if not reached.wait(timeout):
             raise TimeoutError(f"the run did not come to {seconds} s within {timeout} s") from self._error
 
+    def end(self) -> None:
+        """End the run as if it were over: nobody can reach it any more, and the bus can still be looked at."""
+        self.bus.executor.stop()
+        if self.thread.ident is not None:
+            self.thread.join()
+
+    def end_after(self, condition: Callable[[], object], seconds: float = 0.0) -> None:
+        """Let the run end by itself, ``seconds`` of its time after ``condition()`` holds; returns at once."""
+
+        def check() -> None:
+            now_ns = self.bus.now_ns
+            if condition():
+                self.bus.executor.at(now_ns + round(seconds * 1e9), self.bus.executor.stop)
+            else:
+                self.bus.executor.at(now_ns + 10_000_000, check)
+
+        self.in_run(check)
+
     def stop(self) -> None:
         """End the run and close everything; a second call does nothing. Raises the error that ended the run, if any."""
         if self._stopped:
             return
         self._stopped = True
-        self.bus.executor.stop()
-        self.thread.join()
-        self.server.close()
+        self.end()
         self.bus.close()
         if self._error is not None:
             raise self._error
 
-    def __enter__(self) -> LiveBus:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+
+
+class LiveBus(RunningBus):
+    """A bus that runs in a thread and is reachable by other processes under a name.
+
+    Args:
+        nodes: (node, name) pairs that join before it runs.
+        name: Of the run.
+        factor: Simulated seconds per second; 0: as fast as it goes.
+        warm_up: Simulated time that passes before anybody can reach it [s].
+
+    Attributes:
+        server: Its socket, which is closed when the run ends.
+    """
+
+    def __init__(
+        self, *nodes: tuple[Node, str], name: str = "yard", factor: float = 20.0, warm_up: float = 0.0
+    ) -> None:
+        super().__init__(Bus(), factor=0.0)
+        for node, node_name in nodes:
+            self.bus.add(node, node_name)
+        if warm_up:
+            self.bus.executor.run_for(warm_up)
+        self.server = SocketServer(self.bus, name)
+        self.bus.executor.pacer.factor = factor
+        self.start()
+
+    def on_end(self) -> None:
+        """Close the socket."""
+        self.server.close()
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether another process is connected; for `wait_until` and `end_after`."""
+        return bool(self.server._clients)
+
+    def is_subscribed(self, topic: str) -> bool:
+        """Whether another process takes the messages of an absolute topic; for `wait_until` and `end_after`."""
+        return bool(self.server._by_topic.get(topic))
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,19 @@ def test_live_bus_is_reachable_until_it_stops() -> None:
     live.stop()
 
 
+def test_live_bus_ends_after_a_condition() -> None:
+    with LiveBus((Counter(), "counter")) as live:
+        live.end_after(lambda: live.is_subscribed("/count"), 0.5)
+        with connect() as connection:
+            connection.subscribe("/count")
+            counts = [received.message.data for received in connection.messages()]
+            assert connection.ended
+        assert len(counts) in (5, 6)
+        live.thread.join()
+        assert live_runs() == []
+        assert live.bus.nodes["/counter"].count == counts[-1]
+
+
 def test_in_run_raises_what_the_question_raises() -> None:
     with LiveBus((Counter(), "counter")) as live:
         with pytest.raises(ZeroDivisionError):

@@ -21,7 +21,7 @@ def tool() -> ModuleType:
     return acceptance
 
 
-def test_rates_seeds_and_reasons_are_told(tool: ModuleType) -> None:
+def test_page_names_rates_seeds_and_reasons(tool: ModuleType) -> None:
     failures = [{"seed": seed, "reason": reason, "folder": ""} for seed, reason in ((8, "a | b"), (9, "c"), (10, "c"))]
     numbers = {"smoke": {"maximum": 0.0}, "real_time_factor": {"median": 7.84}}
     good = {"runs": 4, "successes": 4, "success_low": 0.51, "success_high": 1.0, "failures": [], "metrics": numbers}
@@ -45,7 +45,7 @@ def test_rates_seeds_and_reasons_are_told(tool: ModuleType) -> None:
     assert "$ roboyard batch good bad --runs 5 --seed 7\n" in tool.page(suite, {"good": 7, "bad": 7}, MACHINE, "abc")
 
 
-def test_short_variants_are_told_from_whole_scenarios(tool: ModuleType) -> None:
+def test_short_variants_differ_from_whole_scenarios(tool: ModuleType) -> None:
     one = {"runs": 2, "successes": 2, "success_low": 0.34, "success_high": 1.0, "failures": []}
     suite = {
         "scenarios": {"a": one | {"metrics": {"smoke": {"maximum": 1.0}}}},
@@ -58,6 +58,6 @@ def test_short_variants_are_told_from_whole_scenarios(tool: ModuleType) -> None:
     assert "Only the first seconds of each scenario" in page
 
 
-def test_the_first_seed_is_that_of_the_results(tool: ModuleType, tmp_path: Path) -> None:
+def test_first_seed_equals_that_of_the_results(tool: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "results.jsonl").write_text('{"seed": 12}\n{"seed": 11}\n')
     assert tool.first_seed(tmp_path) == 11

@@ -49,13 +49,13 @@ def sections(page: str) -> dict[str, str]:
     return {"": parts[0], **{name: part.strip() for name, part in zip(parts[1::2], parts[2::2], strict=True)}}
 
 
-def test_the_page_is_the_one_that_was_made(tool: ModuleType) -> None:
+def test_page_equals_the_generated_one(tool: ModuleType) -> None:
     made = tool.page(ROOT / "docs" / "benchmarks", NAMES, ROOT / "benchmarks")
     assert (ROOT / "docs" / "benchmarks.md").read_text("utf-8") == made, "`python tools/bench.py --page` makes it"
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_benchmark_says_what_it_is_and_what_to_run(name: str) -> None:
+def test_each_benchmark_has_description_and_command(name: str) -> None:
     tree = ast.parse((ROOT / "benchmarks" / f"{name.replace('-', '_')}.py").read_text("utf-8"))
     made = [node for node in tree.body if isinstance(node, ast.Assign)]
     names = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
@@ -64,7 +64,7 @@ def test_each_benchmark_says_what_it_is_and_what_to_run(name: str) -> None:
     assert names & {"run", "PARTS"}
 
 
-def test_another_measurement_changes_its_own_section_only(tool: ModuleType, tmp_path: Path) -> None:
+def test_new_measurement_changes_only_its_section(tool: ModuleType, tmp_path: Path) -> None:
     for name in ("bus", "ik"):
         write(tmp_path, name, result([figure(2.0)]))
     before = sections(tool.page(tmp_path, NAMES, ROOT / "benchmarks"))
@@ -79,7 +79,7 @@ def test_another_measurement_changes_its_own_section_only(tool: ModuleType, tmp_
 
 
 @given(st.lists(st.tuples(st.floats(0.1, 1e6), st.floats(0.1, 1e6)), min_size=1, max_size=5))
-def test_medians_and_what_they_lie_between(tool: ModuleType, pairs: list[tuple[float, float]]) -> None:
+def test_medians_have_their_range(tool: ModuleType, pairs: list[tuple[float, float]]) -> None:
     runs = [
         [figure(ours, name=f"it, at {ours}", peer="P", peer_value=theirs, target="<= 100")] for ours, theirs in pairs
     ]
@@ -99,14 +99,14 @@ def test_medians_and_what_they_lie_between(tool: ModuleType, pairs: list[tuple[f
      *((unit, None, 0.25) for unit in ("deliveries/s", "Hz")),
      *((unit, None, None) for unit in ("m/s", "rad/s", "mm", "")), ("mm", 3.0, 3.0), ("µs", 9.0, 9.0)],
 )  # fmt: skip
-def test_a_ratio_is_the_benchmarks_or_how_many_times_as_fast(
+def test_ratio_is_of_the_benchmark_or_a_speedup(
     tool: ModuleType, unit: str, given: float | None, ratio: float | None
 ) -> None:
     assert tool.ratio(figure(2.0, unit=unit, peer="P", peer_value=8.0, ratio=given)) == ratio
     assert tool.ratio(figure(2.0, unit=unit, peer="P", missing="no P")) is None
 
 
-def test_what_is_amiss_is_said(tool: ModuleType, tmp_path: Path) -> None:
+def test_bad_results_are_reported(tool: ModuleType, tmp_path: Path) -> None:
     """Targets that were missed in one run, peers and parts that were not there, and how many lines are not shown."""
     figures = [
         figure(5.0, name="slow|er", target="<= 4"),
@@ -134,7 +134,7 @@ def test_machines_are_described_once(tool: ModuleType, tmp_path: Path) -> None:
     assert "64 cores" in found["Machine (plan)"]
 
 
-def test_no_path_of_the_machine_is_told(tool: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_names_no_path_of_the_machine(tool: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "tools"))
     import bench
 

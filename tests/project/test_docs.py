@@ -128,11 +128,11 @@ def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pa
     "page",
     [pytest.param(p, id=str(p.relative_to(ROOT)), marks=[pytest.mark.slow] if is_slow(p) else []) for p in PAGES],
 )
-def test_page(page: Path, empty_folder: Path, forked_workers: None) -> None:
+def test_page_examples_run(page: Path, empty_folder: Path, forked_workers: None) -> None:
     run_page(page.read_text("utf-8"), str(page.relative_to(ROOT)))
 
 
-def test_only_console_blocks_may_be_left_out() -> None:
+def test_only_console_blocks_are_skipped() -> None:
     for page in PAGES:
         for block in blocks_of(page.read_text("utf-8")):
             left_out = block.note.startswith("no-run")
@@ -164,7 +164,7 @@ $ roboyard no-such-verb
 """
 
 
-def test_the_runner_runs(empty_folder: Path) -> None:
+def test_runner_executes_blocks(empty_folder: Path) -> None:
     run_page(PAGE, "page")
     with pytest.raises(AssertionError, match="page:10"):
         run_page(PAGE.replace("```text\nx: 1", "```text\nx: 2"), "page")

@@ -26,13 +26,13 @@ def installed(package: Path, folder: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join((str(package / "src"), str(folder)))}
 
 
-def test_there_are_some() -> None:
+def test_examples_exist() -> None:
     assert PACKAGES
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
-def test_its_own_tests_pass(package: Path, tmp_path: Path) -> None:
+def test_tests_of_an_example_pass(package: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", str(package / "pyproject.toml")]
     done = subprocess.run(
         [*command, str(package / "tests")], env=installed(package, tmp_path), cwd=tmp_path, text=True,

@@ -35,7 +35,7 @@ def names(*extras: str) -> set[str]:
     return {canonicalize_name(line.partition("==")[0]) for line in INSTALL.locked(TEXT, extras)}
 
 
-def test_every_line_of_the_lock_names_who_needs_it() -> None:
+def test_every_line_of_the_lock_names_its_dependents() -> None:
     lines = [line for line in TEXT.splitlines() if not line.startswith("#")]
     assert len(INSTALL.locked(TEXT, EXTRAS)) == len(lines)
     known = {"base", "build", *EXTRAS}
@@ -44,7 +44,7 @@ def test_every_line_of_the_lock_names_who_needs_it() -> None:
 
 
 @pytest.mark.parametrize("extra", [None, *EXTRAS])
-def test_what_is_declared_is_installed_with_its_extra(extra: str | None) -> None:
+def test_declared_requirements_are_installed_with_their_extra(extra: str | None) -> None:
     declared = [Requirement(text) for text in (PROJECT["project"]["dependencies"] if extra is None else EXTRAS[extra])]
     found = names(*(() if extra is None else (extra,)))
     for requirement in declared:
@@ -55,21 +55,21 @@ def test_what_is_declared_is_installed_with_its_extra(extra: str | None) -> None
             assert canonicalize_name(requirement.name) in found, requirement
 
 
-def test_the_base_install_leaves_out_what_only_extras_need() -> None:
+def test_base_install_leaves_out_packages_of_extras() -> None:
     base = names()
     assert {"hatchling", "editables", "numpy", "coal"} <= base
     assert not {"imageio-ffmpeg", "coacd", "manifold3d", "ray", "cyclonedds", "ruff", "mkdocs"} & base
     assert names("video") - base == {"imageio-ffmpeg"}
 
 
-def test_the_parts_hold_every_requirement_once() -> None:
+def test_parts_hold_every_requirement_once() -> None:
     wanted = INSTALL.locked(TEXT, ("test", "docs"))
     parts = INSTALL.deal(wanted, 2)
     assert sorted(one for part in parts for one in part) == sorted(wanted)
     assert abs(len(parts[0]) - len(parts[1])) <= 1
 
 
-def test_the_closure_follows_extras_and_markers() -> None:
+def test_closure_follows_extras_and_markers() -> None:
     found = {
         "robot": {"requires_dist": ["arm>=1", "wheel[rim]", "gone; python_version < '3'", "film; extra == 'video'"]},
         "arm": {"requires_dist": ["bolt", "paint; extra == 'shine'"]},
@@ -82,7 +82,7 @@ def test_the_closure_follows_extras_and_markers() -> None:
     assert needs == base | {"film": ["video"], "codec": ["video"], "maker": ["build"], "glue": ["build"]}
 
 
-def test_a_pip_that_fails_ends_the_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_failed_pip_ends_the_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     program = tmp_path / "pip.py"
     program.write_text("import sys; sys.exit('part-1' in sys.argv[-1])")
     monkeypatch.setattr(INSTALL, "PIP", [sys.executable, str(program)])
@@ -90,7 +90,7 @@ def test_a_pip_that_fails_ends_the_install(monkeypatch: pytest.MonkeyPatch, tmp_
     assert INSTALL.main(["video"]) == 1
 
 
-def test_imports_in_functions_are_found_and_those_of_the_package_are_not() -> None:
+def test_imports_in_functions_are_found_without_own_ones() -> None:
     tree = ast.parse(
         "import os\nfrom roboyard.bus import Bus\nfrom . import near\ndef f():\n from a.b import c\n import d"
     )
@@ -98,7 +98,7 @@ def test_imports_in_functions_are_found_and_those_of_the_package_are_not() -> No
 
 
 @pytest.mark.parametrize("switched_off", [True, False])
-def test_bytecode_is_kept_where_python_would_not(switched_off: bool, tmp_path: Path) -> None:
+def test_bytecode_is_kept_where_python_writes_none(switched_off: bool, tmp_path: Path) -> None:
     source, others = tmp_path / "source", tmp_path / "others"
     for folder in (source, others):
         folder.mkdir()

@@ -56,7 +56,7 @@ def skeleton(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("newroom/__init__.py", "geometry", False),
     ],
 )
-def test_contracts_catch(skeleton: Path, module: str, imported: str, allowed: bool) -> None:
+def test_contracts_find_forbidden_imports(skeleton: Path, module: str, imported: str, allowed: bool) -> None:
     path = skeleton / "roboyard" / module
     old = path.read_text() if path.exists() else None
     target = skeleton / "roboyard" / imported.replace(".", "/")
@@ -73,7 +73,7 @@ def test_contracts_catch(skeleton: Path, module: str, imported: str, allowed: bo
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def test_algorithms_do_not_lean_on_nodes() -> None:
+def test_algorithms_do_not_import_nodes() -> None:
     graph = grimp.build_graph("roboyard", include_external_packages=False)
     for room in ("control", "simulation", "safety", "localization"):
         for module in graph.modules:

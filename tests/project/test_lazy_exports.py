@@ -34,18 +34,18 @@ def exports_of(path: Path) -> tuple[dict[str, str], dict[str, str], list[str]]:
     return checked, given, listed
 
 
-def test_there_are_such_packages() -> None:
+def test_lazy_packages_are_found() -> None:
     assert len(LAZY) > 50
 
 
 @pytest.mark.parametrize("path", LAZY, ids=package_of)
-def test_the_three_agree(path: Path) -> None:
+def test_all_and_lazy_table_and_type_imports_agree(path: Path) -> None:
     checked, given, listed = exports_of(path)
     assert checked == given
     assert set(given) == set(listed)
 
 
 @pytest.mark.parametrize("path", LAZY, ids=package_of)
-def test_every_name_is_there(path: Path) -> None:
+def test_every_lazy_name_can_be_imported(path: Path) -> None:
     package = importlib.import_module(package_of(path))
     assert [name for name in package.__all__ if not hasattr(package, name)] == []

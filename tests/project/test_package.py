@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
 
-def test_the_version_is_one() -> None:
+def test_version_is_the_same_everywhere() -> None:
     assert roboyard.__version__ == PROJECT["version"]
 
 
@@ -38,7 +38,7 @@ def test_every_requirement_is_locked_within_its_bounds() -> None:
         assert requirement.specifier.contains(version), f"{text} against {version} in requirements.lock: make lock"
 
 
-def test_the_metadata_gives_ranges() -> None:
+def test_metadata_gives_ranges() -> None:
     """Whoever installs Roboyard beside other packages can resolve both; exact versions are the lock file's."""
     for text in (
         *PROJECT["dependencies"],
@@ -47,7 +47,7 @@ def test_the_metadata_gives_ranges() -> None:
         assert not any(part.operator in ("==", "===") for part in Requirement(text).specifier), text
 
 
-def test_the_versions_that_a_large_neighbor_needs_are_within_range() -> None:
+def test_versions_of_lerobot_are_within_range() -> None:
     """lerobot 0.4 and mujoco 4.0.0 were resolved together with Roboyard, and the tests of the rooms run with these."""
     needed = {"opencv-python-headless": "4.12.0.88", "numpy": "2.2.6", "mujoco-core": "4.0.0", "packaging": "25.0"}
     ranges = {requirement.name: requirement.specifier for requirement in map(Requirement, PROJECT["dependencies"])}
@@ -56,7 +56,7 @@ def test_the_versions_that_a_large_neighbor_needs_are_within_range() -> None:
 
 
 @pytest.mark.slow
-def test_a_wheel_holds_every_file_of_the_package(tmp_path: Path) -> None:
+def test_wheel_holds_every_file_of_the_package(tmp_path: Path) -> None:
     tracked = subprocess.run(["git", "ls-files", "src"], cwd=ROOT, capture_output=True, text=True, check=False)
     if tracked.returncode:
         pytest.skip("not a git clone")

@@ -44,15 +44,15 @@ def modules(*arguments: str) -> set[str]:
     return set(done.stderr.split())
 
 
-def test_the_measure_sees_heavy_imports() -> None:
+def test_measure_finds_heavy_imports() -> None:
     assert "numpy" in imported("-c", "import numpy")
 
 
-def test_importing_the_package_is_cheap() -> None:
+def test_package_imports_nothing_heavy() -> None:
     assert not imported("-c", "import roboyard") & HEAVY
 
 
-def test_help_is_cheap() -> None:
+def test_help_imports_nothing_heavy() -> None:
     if importlib.util.find_spec("roboyard.cli.main") is None:
         pytest.skip("the command is not there yet")
     found = imported("-c", "import sys; sys.argv = ['roboyard', '--help']; from roboyard.cli.main import main; main()")
@@ -60,7 +60,7 @@ def test_help_is_cheap() -> None:
 
 
 @pytest.mark.parametrize("kind", ["", "robots", "worlds", "furniture", "scenarios", "nodes", "sensors", "runs"])
-def test_a_list_assembles_no_world_and_imports_no_node(kind: str) -> None:
+def test_list_assembles_no_world_and_imports_no_node(kind: str) -> None:
     found = modules("-m", "roboyard", "list", *filter(None, [kind]))
     assert not {name.partition(".")[0] for name in found} & COMPILED
     assert not [name for name in found if name.startswith(("roboyard.simulation.", "roboyard.scenarios.assemble"))]
@@ -78,16 +78,16 @@ def test_a_list_assembles_no_world_and_imports_no_node(kind: str) -> None:
         (["check", "world", "empty"], {"numpy", "mujoco", "numba", "scipy"}),
     ],
 )
-def test_a_command_imports_only_what_it_uses(verb: list[str], allowed: set[str]) -> None:
+def test_command_imports_only_its_packages(verb: list[str], allowed: set[str]) -> None:
     assert imported("-m", "roboyard", *verb) & (COMPILED | {"numpy", "rosbags", "jinja2"}) <= allowed | {"rosbags"}
 
 
-def test_a_command_imports_no_other_command() -> None:
+def test_command_imports_no_other_command() -> None:
     found = {name for name in modules("-m", "roboyard", "list", "robots") if name.startswith("roboyard.cli.verbs.")}
     assert found == {"roboyard.cli.verbs.listing"}
 
 
-def test_a_run_of_a_rover_imports_nothing_of_other_robots() -> None:
+def test_rover_run_imports_nothing_of_other_robots() -> None:
     """Nodes, planners and reports are imported for who uses them: arms, legs and cameras are no concern of a rover."""
     code = (
         "from roboyard.scenarios import load_spec; from roboyard.scenarios.assemble import assemble;"

@@ -55,6 +55,6 @@ def test_files_are_written_through_the_atomic_write() -> None:
     "code",
     ["path.write_text(text)", "path.write_bytes(data)", "open(path, 'w')", "path.open('wb')", "path.open(mode='a')"],
 )
-def test_a_write_in_place_is_found(code: str) -> None:
+def test_write_in_place_is_found(code: str) -> None:
     assert writes_in_place(ast.parse(code))
     assert not writes_in_place(ast.parse("write_atomic(path, text); path.open('rb'); open(path)"))

@@ -14,6 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from tests.full_disk import full_disk
+from tests.record.samples import write_items
 
 import roboyard as ry
 from roboyard.errors import MessageError, RecordingError, RoboyardError
@@ -96,6 +98,57 @@ def test_writer_does_not_overwrite_unasked(recording_file: Path) -> None:
     assert recording_file.read_bytes() == before
     McapWriter(recording_file, overwrite=True).close()
     assert recording_file.stat().st_size < len(before)
+
+
+def test_replaced_file_stays_until_the_first_chunk(tmp_path: Path, items: list[Any]) -> None:
+    fresh, path = tmp_path / "fresh.mcap", tmp_path / "r.mcap"
+    write_items(fresh, items)
+    path.write_bytes(b"the old content")
+    path.chmod(0o640)
+    with McapWriter(path, {"seed": "7", "scenario": "test"}, overwrite=True) as writer:
+        for time_ns, topic, publisher, message in items:
+            channel = writer.channel(topic, type_name(type(message)), publisher, latched=topic == "/tf_static")
+            writer.write(channel, time_ns, serialize(message))
+            if time_ns < 10**9:
+                assert path.read_bytes() == b"the old content"
+            else:
+                with open_recording(path) as recording:  # readable from the first chunk on, as after a kill
+                    assert recording.count == sum(item[0] < time_ns // 10**9 * 10**9 for item in items)
+                    assert not recording.complete
+    assert path.read_bytes() == fresh.read_bytes()
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["fresh.mcap", "r.mcap"]
+
+
+@pytest.mark.parametrize("size", [20, 700], ids=["in the header", "in the first chunk"])
+def test_replaced_file_stays_when_the_disk_is_full(tmp_path: Path, items: list[Any], size: int) -> None:
+    path = tmp_path / "r.mcap"
+    path.write_bytes(b"the old content")
+    with full_disk(size), pytest.raises(RecordingError, match=r"r\.mcap: cannot be written.*old file is unchanged"):
+        write_items(path, items, overwrite=True)
+    assert path.read_bytes() == b"the old content"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_replaced_file_stays_after_an_error_before_the_first_message(tmp_path: Path) -> None:
+    path = tmp_path / "r.mcap"
+    path.write_bytes(b"the old content")
+
+    def record_interrupted(*texts: str) -> None:
+        with McapWriter(path, overwrite=True) as writer:
+            channel = writer.channel("/words", "std_msgs/msg/String", "/n")
+            for text in texts:
+                writer.write(channel, 0, serialize(ry.msg.String(data=text)))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        record_interrupted()
+    assert path.read_bytes() == b"the old content"
+    with pytest.raises(KeyboardInterrupt):
+        record_interrupted("x")
+    with open_recording(path) as recording:
+        assert (recording.complete, recording.count) == (True, 1)
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_missing_folder_is_one_error(tmp_path: Path) -> None:

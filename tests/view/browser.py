@@ -20,18 +20,18 @@ def browser() -> Iterator[Any]:
     if not CHROMIUM.is_file():
         pytest.skip(f"needs {CHROMIUM}")
     with sync_api.sync_playwright() as playwright:
-        made = playwright.chromium.launch(executable_path=str(CHROMIUM), args=SOFTWARE)
+        chromium = playwright.chromium.launch(executable_path=str(CHROMIUM), args=SOFTWARE)
         try:
-            yield made
+            yield chromium
         finally:
-            made.close()
+            chromium.close()
 
 
 class Page:
     """An open page of a view, and what it has complained about."""
 
-    def __init__(self, made: Any, url: str, *, width: int = 1280, height: int = 800, theme: str = "light") -> None:
-        self.page = made.new_page(viewport={"width": width, "height": height}, color_scheme=theme)
+    def __init__(self, chromium: Any, url: str, *, width: int = 1280, height: int = 800, theme: str = "light") -> None:
+        self.page = chromium.new_page(viewport={"width": width, "height": height}, color_scheme=theme)
         self.complaints: list[str] = []
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("console", lambda line: line.type == "error" and self.complaints.append(line.text))

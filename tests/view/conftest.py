@@ -16,7 +16,7 @@ from roboyard.view.wire import unpacked
 
 
 class Client:
-    """Speaks like a page."""
+    """A client that speaks as a page does."""
 
     def __init__(self, view: View, **more: Any) -> None:
         address, _, token = view.url.partition("#")
@@ -25,23 +25,23 @@ class Client:
         opening = connect(f"{self.base}?token={token}", max_size=None, **more)
         self.socket: ClientConnection = self._stack.enter_context(opening)
         self.holder: int | None = None
-        self.number = self.until("welcome")["viewer"]
+        self.number = self.wait_for("welcome")["viewer"]
 
     def next(self, timeout: float = 10.0) -> dict[str, Any]:
         data = self.socket.recv(timeout=timeout)
         if isinstance(data, str):
-            said = json.loads(data)
-            self.holder = said.get("holder", self.holder) if said["op"] == "control" else self.holder
-            return said
+            message = json.loads(data)
+            self.holder = message.get("holder", self.holder) if message["op"] == "control" else self.holder
+            return message
         head, parts = unpacked(data)
         return {**head, "parts": parts}
 
-    def until(self, op: str, **values: Any) -> dict[str, Any]:
+    def wait_for(self, op: str, **values: Any) -> dict[str, Any]:
         """The next message of a kind."""
         for _ in range(3000):
-            said = self.next()
-            if said["op"] == op and all(said.get(key) == value for key, value in values.items()):
-                return said
+            message = self.next()
+            if message["op"] == op and all(message.get(key) == value for key, value in values.items()):
+                return message
         raise AssertionError(f"no {op} came")
 
     def control(self) -> "Client":
@@ -50,16 +50,16 @@ class Client:
             self.next()
         return self
 
-    def say(self, op: str, **values: Any) -> None:
+    def send(self, op: str, **values: Any) -> None:
         self.socket.send(json.dumps({"op": op, **values}))
 
     def ask(self, op: str, **values: Any) -> dict[str, Any]:
-        """Say it, and give what it came to."""
-        self.say(op, id=77, **values)
+        """Send a request and wait for its answer."""
+        self.send(op, id=77, **values)
         for _ in range(3000):
-            said = self.next()
-            if said.get("id") == 77:
-                return said
+            message = self.next()
+            if message.get("id") == 77:
+                return message
         raise AssertionError(f"{op} was not answered")
 
     def close(self) -> None:
@@ -74,7 +74,7 @@ class Stage:
     def __init__(self, run: Run, view: View, control: Control) -> None:
         self.run, self.view, self.control = run, view, control
         self._clients: list[Client] = []
-        self._thread = Thread(target=self._go, daemon=True)
+        self._thread = Thread(target=self._run, daemon=True)
 
     def start(self, rate: float = 0.0) -> "Stage":
         self.control.bind(self.run.bus)
@@ -83,7 +83,7 @@ class Stage:
         self._thread.start()
         return self
 
-    def _go(self) -> None:
+    def _run(self) -> None:
         from roboyard.scenarios.clock import let_run
 
         let_run(self.run, 600.0, self.control)
@@ -107,8 +107,8 @@ def stage() -> Iterator[Stage]:
     """The rover in the arena, not yet on its way."""
     with Run("arena", record=False) as run:
         run.add("rover")
-        made = Stage(run, View(0), Control())
+        stage = Stage(run, View(0), Control())
         try:
-            yield made
+            yield stage
         finally:
-            made.close()
+            stage.close()

@@ -19,7 +19,7 @@ from roboyard.view.server import CLIENT_LIMIT
 
 
 @given(st.text())
-def test_no_other_token_is_taken(token: str) -> None:
+def test_only_the_token_is_accepted(token: str) -> None:
     access = Access("right")
     refused = access.refusal("127.0.0.1:8711", "http://127.0.0.1:8711", token)
     assert bool(refused) == (token != "right")
@@ -37,31 +37,31 @@ def test_no_other_token_is_taken(token: str) -> None:
         "file://",
     ],
 )
-def test_another_origin_is_refused(origin: str) -> None:
+def test_other_origin_is_refused(origin: str) -> None:
     assert Access("t").refusal("127.0.0.1:8711", origin, "t")
 
 
 @pytest.mark.parametrize(
     "host", [None, "", "evil.example", "evil.example:8711", "127.0.0.1.evil.example", "10.0.0.1:1"]
 )
-def test_a_name_that_is_not_of_this_machine_is_refused(host: str | None) -> None:
+def test_foreign_host_name_is_refused(host: str | None) -> None:
     access = Access("t")
     assert access.refusal_of_page(host)
     assert access.refusal(host, f"http://{host}", "t")
 
 
-def test_tokens_differ() -> None:
+def test_tokens_are_different() -> None:
     assert len({Access().token for _ in range(50)}) == 50
 
 
 @pytest.mark.parametrize(
     "path", ["/../server.py", "/page/../../server.py", "/.hidden.js", "/three/x/y.js", "/README.md", "/a"]
 )
-def test_nothing_but_the_page_is_served(path: str) -> None:
+def test_files_outside_the_page_are_not_served(path: str) -> None:
     assert page_file(path) is None
 
 
-def test_the_page_may_not_be_framed_and_loads_nothing_from_elsewhere(stage: Stage) -> None:
+def test_page_headers_forbid_frames_and_external_content(stage: Stage) -> None:
     with urllib.request.urlopen(stage.view.url.partition("#")[0]) as answer:
         assert answer.headers["X-Frame-Options"] == "DENY"
         policy = answer.headers["Content-Security-Policy"]
@@ -69,7 +69,7 @@ def test_the_page_may_not_be_framed_and_loads_nothing_from_elsewhere(stage: Stag
     assert "default-src 'none'" in policy
 
 
-def test_pages_of_others_and_guesses_get_no_socket(stage: Stage) -> None:
+def test_foreign_pages_and_guessed_tokens_get_no_socket(stage: Stage) -> None:
     address, _, token = stage.start().view.url.partition("#")
     base = address.replace("http", "ws") + "socket"
     for url, origin in ((f"{base}?token={token}", "http://evil.example"), (f"{base}?token=guess", None), (base, None)):
@@ -79,7 +79,7 @@ def test_pages_of_others_and_guesses_get_no_socket(stage: Stage) -> None:
     request = urllib.request.Request(address, headers={"Host": "evil.example"})
     with pytest.raises(urllib.error.HTTPError, match="403"):
         urllib.request.urlopen(request)
-    assert stage.client(origin=address.rstrip("/")).until("poses")
+    assert stage.client(origin=address.rstrip("/")).wait_for("poses")
 
 
 @pytest.mark.parametrize(
@@ -90,35 +90,35 @@ def test_pages_of_others_and_guesses_get_no_socket(stage: Stage) -> None:
         '{"op": "want", "topic": "\\u0000", "on": true}', "[" * 5000, '{"op": "seek", "time": 3}', b"\x00\x01",
     ],
 )  # fmt: skip
-def test_what_no_page_would_say_is_refused_and_nothing_else_happens(stage: Stage, message: str | bytes) -> None:
+def test_malformed_requests_are_refused_and_do_no_harm(stage: Stage, message: str | bytes) -> None:
     client = stage.start().client()
     client.control()
     client.socket.send(message)
-    assert client.until("refused")["what"]
-    before = client.until("poses")["t"]
-    assert client.until("poses")["t"] >= before
+    assert client.wait_for("refused")["what"]
+    before = client.wait_for("poses")["t"]
+    assert client.wait_for("poses")["t"] >= before
 
 
-def test_a_message_that_is_too_long_ends_the_connection_only(stage: Stage) -> None:
+def test_too_long_message_ends_only_the_connection(stage: Stage) -> None:
     client = stage.start().client()
     client.socket.send("x" * 100_000)
     with pytest.raises(ConnectionClosed):
-        client.until("never")
-    assert stage.client().until("poses")
+        client.wait_for("never")
+    assert stage.client().wait_for("poses")
 
 
-def test_a_flood_is_throttled_and_the_run_goes_on(stage: Stage) -> None:
+def test_flood_of_requests_is_throttled_and_the_run_goes_on(stage: Stage) -> None:
     client, other = stage.start(rate=1.0).client(), stage.client()
     client.control()
-    start = other.until("poses")["t"]
+    start = other.wait_for("poses")["t"]
     for _ in range(3000):
-        client.say("rate", rate=1.0)
-    assert "too many" in client.until("refused")["what"]
-    assert other.until("poses")["t"] > start
+        client.send("rate", rate=1.0)
+    assert "too many" in client.wait_for("refused")["what"]
+    assert other.wait_for("poses")["t"] > start
     assert stage.run.bus.inputs.dropped == 0
 
 
-def test_there_are_no_more_viewers_than_the_limit(stage: Stage) -> None:
+def test_number_of_viewers_is_limited(stage: Stage) -> None:
     for _ in range(CLIENT_LIMIT):
         stage.client()
     with pytest.raises(InvalidStatus) as refused:
@@ -126,15 +126,15 @@ def test_there_are_no_more_viewers_than_the_limit(stage: Stage) -> None:
     assert refused.value.response.status_code == 503
 
 
-def test_half_a_request_does_not_hold_up_others(stage: Stage) -> None:
+def test_unfinished_request_does_not_delay_others(stage: Stage) -> None:
     with socket.create_connection(("127.0.0.1", stage.view.server.port)) as idle:
         idle.sendall(b"GET /socket HTTP/1.1\r\n")
-        assert stage.start().client().until("poses")
+        assert stage.start().client().wait_for("poses")
 
 
 # -- control -----------------------------------------------------------------------------------------------------------
 @given(st.lists(st.tuples(st.sampled_from(["came", "left", "take", "give", "keep"]), st.integers(1, 4)), max_size=40))
-def test_at_most_one_who_is_there_steers(events: list[tuple[str, int]]) -> None:
+def test_at_most_one_connected_viewer_has_control(events: list[tuple[str, int]]) -> None:
     holder, there = Holder(), set[int]()
     for what, viewer in events:
         if what == "came":
@@ -157,21 +157,21 @@ def test_control_is_handed_over(stage: Stage) -> None:
     first, second = stage.start().client(), stage.client()
     first.control()
     assert second.ask("pause")["op"] == "refused"
-    second.say("take")
-    assert first.until("control", asking=[second.number])["holder"] == first.number
-    first.say("give")
+    second.send("take")
+    assert first.wait_for("control", asking=[second.number])["holder"] == first.number
+    first.send("give")
     second.control()
     assert second.ask("pause")["op"] == "done"
     second.close()
-    first.until("control", viewers=[first.number])
-    first.say("take")
+    first.wait_for("control", viewers=[first.number])
+    first.send("take")
     first.control()
 
 
-def test_nobody_steers_what_is_for_looking_only(stage: Stage) -> None:
+def test_read_only_view_refuses_control(stage: Stage) -> None:
     stage.view.server.holder.read_only = True
     client = stage.start().client()
     for op in ("pause", "take", "end", "reset"):
-        client.say(op)
-        assert "looking only" in client.until("refused")["what"]
+        client.send(op)
+        assert "looking only" in client.wait_for("refused")["what"]
     assert not stage.control.stopping

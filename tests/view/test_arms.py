@@ -19,24 +19,24 @@ def arm() -> Iterator[Stage]:
         run.add(
             "iisy", "arm", at=(-0.54, 0.0, 0.0), nodes=["joint_states", "robot_state", "arm", "gripper", "move_group"]
         )
-        made = Stage(run, View(0), Control())
+        stage = Stage(run, View(0), Control())
         try:
-            yield made
+            yield stage
         finally:
-            made.close()
+            stage.close()
 
 
-def tool(client: Client) -> list[float]:
+def tool_pose(client: Client) -> list[float]:
     """Pose of the tool in the world, once the arm is known."""
     client.control()
-    while "arm" not in (told := client.until("abilities")["arms"]):
+    while "arm" not in (arms := client.wait_for("abilities")["arms"]):
         pass
-    return list(told["arm"]["at"])
+    return list(arms["arm"]["at"])
 
 
-def test_poses_are_tried_planned_and_followed(arm: Stage) -> None:
+def test_arm_pose_is_checked_planned_and_executed(arm: Stage) -> None:
     client = arm.start(rate=0.0).client()
-    start = tool(client)
+    start = tool_pose(client)
     assert client.ask("ik", robot="arm", pose=start)["state"] == "reachable"
     far = [start[0] + 5.0, *start[1:]]
     assert client.ask("ik", robot="arm", pose=far)["state"] == "unreachable"
@@ -44,11 +44,11 @@ def test_poses_are_tried_planned_and_followed(arm: Stage) -> None:
     assert "nothing is planned" in client.ask("execute", robot="arm")["what"]
 
     goal = [start[0], start[1] + 0.12, start[2] + 0.1, *start[3:]]
-    client.say("plan", id=77, robot="arm", pose=goal)
+    client.send("plan", id=77, robot="arm", pose=goal)
     seen: dict[str, dict[str, Any]] = {}
     while not {"done", "ghost"} <= set(seen):
-        said = client.next()
-        seen[said["op"]] = said
+        message = client.next()
+        seen[message["op"]] = message
     answer, ghost = seen["done"], seen["ghost"]
     assert answer["duration"] > 0.1
     rows = np.frombuffer(ghost["parts"][0], np.float32).reshape(len(ghost["times"]), len(ghost["bodies"]), 7)
@@ -58,31 +58,31 @@ def test_poses_are_tried_planned_and_followed(arm: Stage) -> None:
 
     assert client.ask("execute", robot="arm")["op"] == "done"
     for _ in range(400):
-        if np.allclose(tool(client)[:3], goal[:3], atol=2e-3):
+        if np.allclose(tool_pose(client)[:3], goal[:3], atol=2e-3):
             break
-    there = tool(client)
+    there = tool_pose(client)
     assert there[:3] == pytest.approx(goal[:3], abs=2e-3)
 
-    end = client.until("poses")
+    end = client.wait_for("poses")
     now = np.frombuffer(end["parts"][0], np.float32).reshape(-1, 7)[ghost["bodies"]]
     assert np.abs(now[:, :3] - rows[-1, :, :3]).max() < 5e-3, "the ghost's end is where the arm came to"
 
 
 @pytest.mark.slow
-def test_a_motion_is_stopped(arm: Stage) -> None:
+def test_arm_motion_is_stopped(arm: Stage) -> None:
     client = arm.start(rate=1.0).client()
-    tool(client)
-    goal = tool(client)
+    tool_pose(client)
+    goal = tool_pose(client)
     goal[1] += 0.25
     assert client.ask("plan", robot="arm", pose=goal, speed=0.05)["op"] == "done"
     assert client.ask("execute", robot="arm")["op"] == "done"
-    before = tool(client)
-    while np.allclose(tool(client)[:3], before[:3], atol=2e-3):
+    before = tool_pose(client)
+    while np.allclose(tool_pose(client)[:3], before[:3], atol=2e-3):
         pass
     assert client.ask("halt", robot="arm")["op"] == "done"
-    tool(client)
-    stood = tool(client)
-    assert np.allclose(tool(client)[:3], stood[:3], atol=1e-3)
+    tool_pose(client)
+    stood = tool_pose(client)
+    assert np.allclose(tool_pose(client)[:3], stood[:3], atol=1e-3)
     assert not np.allclose(stood[:3], goal[:3], atol=2e-2)
 
 
@@ -95,19 +95,19 @@ def test_a_motion_is_stopped(arm: Stage) -> None:
         ("plan", {"robot": "arm", "named": "home", "speed": 7}),
     ],
 )  # fmt: skip
-def test_what_no_arm_can_do_is_refused(arm: Stage, op: str, values: dict[str, object]) -> None:
+def test_impossible_arm_requests_are_refused(arm: Stage, op: str, values: dict[str, object]) -> None:
     client = arm.start(rate=0.0).client()
-    tool(client)
+    tool_pose(client)
     answer = client.ask(op, **values)
     assert answer["op"] == "refused"
     assert answer["what"]
 
 
 @pytest.mark.slow
-def test_an_arms_goal_is_planned_and_executed_in_the_page(arm: Stage) -> None:
-    with browser() as made:
+def test_page_plans_and_executes_an_arm_goal(arm: Stage) -> None:
+    with browser() as chromium:
         arm.start(rate=1.0)
-        shown = Page(made, arm.view.url).ready()
+        shown = Page(chromium, arm.view.url).ready()
         shown.wait("Object.keys(roboyard.arm.arms).length", 40)
         shown.page.click("[data-panel=arm]")
         shown.page.click("#arm-grab")

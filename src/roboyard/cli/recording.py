@@ -48,16 +48,19 @@ def record(
         topics: Names or patterns; empty for all, also those that come later.
         exclude: Names or patterns to leave out.
         seconds: How long [simulated s]; None for no end.
-        overwrite: Replace an existing file.
+        overwrite: Replace an existing file as soon as there is a message; where none comes it stays.
 
     Raises:
         RecordingError: the file exists or cannot be written.
     """
-    with McapWriter(out, overwrite=overwrite) as writer, _interruptible():
+    with _interruptible(), McapWriter(out, overwrite=overwrite) as writer:
         made = _LiveRecording(source, writer, topics, exclude)
         with suppress(KeyboardInterrupt):  # the usual way to end a recording
             made.run(None if seconds is None else round(seconds * 1e9))
         made.finish()
+        if not made.taken.messages and writer.replaces:
+            writer.discard()
+            made.taken.warnings.append(f"no message came, and {out} is unchanged")
     return made.taken
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from roboyard.config.atomic_file import atomic_path, write_atomic
+    from roboyard.config.atomic_file import Replacement, atomic_path, write_atomic
     from roboyard.config.fields import Limits, field
     from roboyard.config.load import check, convert_value, load, loads
     from roboyard.config.override import override
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Limits",
     "Node",
+    "Replacement",
     "UnitError",
     "atomic_path",
     "check",
@@ -39,7 +40,7 @@ __all__ = [
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
-    "atomic_file": ("atomic_path", "write_atomic"),
+    "atomic_file": ("Replacement", "atomic_path", "write_atomic"),
     "fields": ("Limits", "field"),
     "load": ("check", "convert_value", "load", "loads"),
     "override": ("override",),

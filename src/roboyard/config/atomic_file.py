@@ -41,29 +41,68 @@ def atomic_path(path: Path | str, *, has_target_suffix: bool = False) -> Iterato
     Raises:
         OSError: The disk is full, or the file or its folder cannot be written; it names ``path``.
     """
-    target = Path(os.path.realpath(path))
     try:
-        mode = target.stat().st_mode if target.exists() else None
-        if mode is not None and not stat.S_ISREG(mode):
-            yield target
-            return
-        if mode is not None and not os.access(target, os.W_OK):
-            raise PermissionError(13, "Permission denied", str(path))
-        temporary = _create_temporary(target, target.suffix if has_target_suffix else "")
+        replacement = Replacement(path, has_target_suffix=has_target_suffix)
         try:
-            yield temporary
-            _flush(temporary)
-            if mode is not None:
-                temporary.chmod(stat.S_IMODE(mode))
-            temporary.replace(target)
+            yield replacement.path
+            replacement.commit()
         except BaseException:
-            temporary.unlink(missing_ok=True)
+            replacement.discard()
             raise
     except OSError as error:
         error.filename, error.filename2 = str(path), None
         raise
-    with suppress(OSError):  # not every file system can flush a folder; the file itself is complete
-        _flush(target.parent)
+
+
+class Replacement:
+    """A temporary file that takes the place of another file when its owner calls `commit`; see `atomic_path`.
+
+    The owner may hold the temporary file open during `commit` and write to it afterwards.
+
+    Args:
+        path: The file to replace, or to make.
+        has_target_suffix: Whether the temporary file ends as ``path`` does.
+
+    Attributes:
+        path: Where to write: the temporary file, or ``path`` itself where that is no regular file.
+        pending: Whether `commit` or `discard` still has to decide.
+
+    Raises:
+        OSError: The file may not be written, or its folder takes no new file.
+    """
+
+    def __init__(self, path: Path | str, *, has_target_suffix: bool = False) -> None:
+        self._target = target = Path(os.path.realpath(path))
+        self._mode = target.stat().st_mode if target.exists() else None
+        self.pending = self._mode is None or stat.S_ISREG(self._mode)
+        self.path = target
+        if not self.pending:
+            return
+        if self._mode is not None and not os.access(target, os.W_OK):
+            raise PermissionError(13, "Permission denied", str(path))
+        self.path = _create_temporary(target, target.suffix if has_target_suffix else "")
+
+    def commit(self) -> None:
+        """Flush the temporary file to the disk and let it replace the old one; a second call does nothing.
+
+        Raises:
+            OSError: The disk is full, or the folder cannot be written.
+        """
+        if not self.pending:
+            return
+        _flush(self.path)
+        if self._mode is not None:
+            self.path.chmod(stat.S_IMODE(self._mode))
+        self.path.replace(self._target)
+        self.path, self.pending = self._target, False
+        with suppress(OSError):  # not every file system can flush a folder; the file itself is complete
+            _flush(self._target.parent)
+
+    def discard(self) -> None:
+        """Remove the temporary file; what was committed stays."""
+        if self.pending:
+            self.path.unlink(missing_ok=True)
+            self.pending = False
 
 
 def _create_temporary(target: Path, suffix: str) -> Path:

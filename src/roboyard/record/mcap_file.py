@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol
 
+from roboyard.config import Replacement
 from roboyard.errors import RecordingError
 from roboyard.record import mcap_format as mcap
 
@@ -35,7 +36,7 @@ class McapFile:
         output: Path of a file that does not exist yet, or an open raw binary file at its start.
         metadata: Records to put at the start.
         profile: Says which conventions the channels follow.
-        overwrite: Replace an existing file.
+        overwrite: Replace an existing file, which stays until the first chunk of this one is written.
 
     Attributes:
         name: The path, for messages.
@@ -62,14 +63,23 @@ class McapFile:
         self._counts: dict[int, int] = {}
         self._chunks: list[mcap.ChunkIndex] = []
         self._metadata: list[bytes] = []
-        self._path = Path(output) if isinstance(output, str | Path) else None
-        self._output: Output = _create(Path(output), overwrite) if isinstance(output, str | Path) else output
+        self._path: Path | None = None
+        self._replacement: Replacement | None = None
+        if isinstance(output, str | Path):
+            self._path, self._replacement, self._output = _create(Path(output), overwrite)
+        else:
+            self._output = output
         header = mcap.MAGIC + mcap.record(mcap.HEADER, mcap.text(profile), mcap.text("roboyard"))
         for item in metadata:
             encoded = item.encode()
             self._metadata.append(mcap.metadata_index(len(header), len(encoded), item.name))
             header += encoded
         self._append(header)
+
+    @property
+    def replaces(self) -> bool:
+        """Whether an older file is still there, which this one replaces with its first chunk or when it is closed."""
+        return self._replacement is not None and self._replacement.pending
 
     @property
     def messages(self) -> int:
@@ -137,6 +147,7 @@ class McapFile:
         self._chunks.append(entry)
         for channel_id, index in messages.items():
             self._counts[channel_id] += len(index) // 2
+        self._replace()
 
     def save(self) -> dict[str, Any]:
         """All that was written so far and what the index needs, as plain data.
@@ -174,6 +185,8 @@ class McapFile:
         self._chunks = []  # until it is written: a full disk must not leave an index of what is not there
         self._append(saved["written"])
         self._chunks = [mcap.ChunkIndex(**chunk) for chunk in saved["chunks"]]
+        if self._chunks:
+            self._replace()
 
     def close(self) -> None:
         """Write the index and close the file; harmless when already closed.
@@ -183,17 +196,34 @@ class McapFile:
         """
         if self.is_open:
             self._append(self._summary())
+            self._replace()
             self.is_open = False
             self._output.close()
+
+    def _replace(self) -> None:
+        """Take the place of the older file, if there is one; raises RecordingError, and that file is as it was."""
+        if self._replacement is None or not self._replacement.pending:
+            return
+        try:
+            self._replacement.commit()
+        except OSError as error:
+            self.remove()
+            raise RecordingError(
+                f"cannot be replaced: {error.strerror or error}", where=self.name, valid="it is unchanged"
+            ) from error
+        self._path = self._replacement.path
 
     def _append(self, data: bytes) -> None:
         try:
             _write_all(self._output, data)
         except OSError as error:
+            replaces = self.replaces
             self._give_up()
             kept = f"what was recorded until {self._chunks[-1].end_ns / 1e9:.3f} s" if self._chunks else "nothing"
             raise RecordingError(
-                f"cannot be written: {error.strerror or error}", where=self.name, valid=f"{kept} is kept"
+                f"cannot be written: {error.strerror or error}",
+                where=self.name,
+                valid="the old file is unchanged" if replaces else f"{kept} is kept",
             ) from error
         self.size += len(data)
 
@@ -215,11 +245,16 @@ class McapFile:
             self.remove()
 
     def remove(self) -> None:
-        """Close and remove the file, in which nothing is; harmless where it is no file of a folder."""
+        """Close and remove the file, in which nothing is; harmless where it is no file of a folder.
+
+        An older file that it would have replaced stays.
+        """
         self.is_open = False
         with suppress(OSError):
             self._output.close()
-            if self._path is not None:
+            if self.replaces and self._replacement is not None:
+                self._replacement.discard()
+            elif self._path is not None:
                 self._path.unlink()
 
     def _summary(self) -> bytes:
@@ -245,9 +280,17 @@ class McapFile:
         return end + mcap.summary(self.size + len(end), groups)
 
 
-def _create(path: Path, overwrite: bool) -> Output:
+def _create(path: Path, overwrite: bool) -> tuple[Path, Replacement | None, Output]:
+    """Open a new file: its path, and what replaces an older file that holds something."""
     try:
-        return path.open("wb" if overwrite else "xb", buffering=0)
+        if not (overwrite and path.is_file() and path.stat().st_size):
+            return path, None, path.open("wb" if overwrite else "xb", buffering=0)
+        replacement = Replacement(path, has_target_suffix=True)
+        try:
+            return replacement.path, replacement, replacement.path.open("wb", buffering=0)
+        except OSError:
+            replacement.discard()
+            raise
     except FileExistsError as error:
         raise RecordingError("exists already", where=str(path), valid="choose a new name or remove it") from error
     except OSError as error:

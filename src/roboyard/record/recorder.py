@@ -34,7 +34,7 @@ class Recorder:
         exclude_types: Message types to leave out.
         metadata: About the run: versions, seed, …; no wall times, no paths.
         chunk_seconds: The most a killed process loses [s].
-        overwrite: Replace an existing file.
+        overwrite: Replace an existing file, which stays until the first chunk of this one is written.
 
     Attributes:
         count: Messages recorded.

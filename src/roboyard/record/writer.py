@@ -53,7 +53,7 @@ class McapWriter:
         output: Path of a file that does not exist yet, or an open raw binary file.
         metadata: About the run (versions, seed, …); stored sorted by key. Put no wall times and no paths in it.
         chunk_seconds: Length of a chunk [s].
-        overwrite: Replace an existing file.
+        overwrite: Replace an existing file, which stays until the first chunk of this one is written.
 
     Raises:
         RecordingError: the file exists or cannot be created or written.
@@ -79,6 +79,11 @@ class McapWriter:
         self._schema_ids: dict[tuple[str, str], int] = {}
         self._chunk = bytearray()
         self._start_ns, self._end_ns = _NEVER, 0
+
+    @property
+    def replaces(self) -> bool:
+        """Whether an older file is still there, which this one replaces with its first chunk or when it is closed."""
+        return self._file.replaces
 
     def channel(
         self, topic: str, type_name: str, publisher: str = "", *, latched: bool = False, definition: str | None = None
@@ -215,7 +220,7 @@ class McapWriter:
         self._start_ns, self._end_ns = saved["span"]
 
     def discard(self) -> None:
-        """Remove the file, with all that was written."""
+        """Remove the file, with all that was written; an older file that is still there stays."""
         self._file.remove()
 
     def __enter__(self) -> McapWriter:
@@ -224,4 +229,7 @@ class McapWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.flush()
+        if error is not None and self.replaces:  # nothing was written that is worth the older file
+            self.discard()
         self.close()

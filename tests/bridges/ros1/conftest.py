@@ -98,9 +98,9 @@ class SmallMaster:
 
 @pytest.fixture
 def master() -> Iterator[SmallMaster]:
-    made = SmallMaster()
-    yield made
-    made.close()
+    server = SmallMaster()
+    yield server
+    server.close()
 
 
 def frame(data: bytes) -> bytes:

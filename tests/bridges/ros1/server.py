@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from threading import Thread
 
-from tests.bridges.web.conftest import Wheels
+from tests.bridges.sample_robot import BridgedRobot
 
 import roboyard as ry
 from roboyard.bridges import Attached, Ros1Bridge
@@ -14,7 +14,7 @@ from roboyard.bridges import Attached, Ros1Bridge
 def main(master: str) -> None:
     """Serve /ring and /count."""
     bus = ry.Bus(seed=2)
-    bus.add(Wheels(), "robot")
+    bus.add(BridgedRobot(), "robot")
     bus.executor.pacer.factor = 1.0
     with Attached(Ros1Bridge(master, topics=["/none"]), bus):
         thread = Thread(target=lambda: bus.executor.run_until(10**12))

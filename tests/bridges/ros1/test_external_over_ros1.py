@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.bridges.ros1.conftest import SmallMaster
-from tests.bridges.test_external import Caller
-from tests.bridges.web.conftest import Wheels
+from tests.bridges.sample_robot import BridgedRobot, CallingNode
+from tests.harness.bus import BusHarness
 
 import roboyard as ry
 from roboyard.bridges import Attached, Ros1Bridge
@@ -20,16 +20,16 @@ from roboyard.bridges.external import stand_in
 ROOT = Path(__file__).resolve().parents[3]
 
 
-class Scene:
+class Ros1Caller(BusHarness):
+    """A node that calls what another process serves."""
+
     def __init__(self, uri: str) -> None:
+        super().__init__(seed=1)
         self.uri = uri
-        self.bus = ry.Bus(seed=1)
-        wheels = self.bus.add(Wheels(), "wheels")
-        self.caller = self.bus.add(Caller(), "caller")
-        stand_in(self.bus, wheels, 100.0)
+        robot = self.add(BridgedRobot(), "wheels")
+        self.caller = self.add(CallingNode(), "caller")
+        stand_in(self.bus, robot, 100.0)
         self.bus.executor.pacer.factor = 1.0
-        self.sources: list[str] = []
-        self.bus.tap(lambda topic, message, *_: self.sources.append(message.source) if topic.name == "/inputs" else 0)
         self.bridge = Ros1Bridge(uri)
         self.processes: list[subprocess.Popen[str]] = []
 
@@ -38,63 +38,64 @@ class Scene:
         self.processes.append(subprocess.Popen(words, stdin=subprocess.PIPE, text=True, cwd=ROOT))
         return self.processes[-1]
 
-    def run(self, until: Callable[[], bool], seconds: float = 60.0) -> bool:
-        return self.bus.executor.run_until(self.bus.now_ns + round(seconds * 1e9), until)
+    @property
+    def sources(self) -> list[str]:
+        """Who sent the inputs so far."""
+        return [message.source for message in self.published("/inputs").messages]
 
     def close(self) -> None:
         for process in self.processes:
             process.communicate()
-        self.bus.close()
+        super().close()
 
 
 @pytest.fixture
-def scene(master: SmallMaster) -> Iterator[Scene]:
-    made = Scene(master.uri)
-    with Attached(made.bridge, made.bus):
-        yield made
-    made.close()
+def scene(master: SmallMaster) -> Iterator[Ros1Caller]:
+    with Ros1Caller(master.uri) as scene, Attached(scene.bridge, scene.bus):
+        yield scene
 
 
-def test_a_call_waits_for_its_server_and_is_answered(scene: Scene) -> None:
+def test_call_waits_for_its_server_and_is_answered(scene: Ros1Caller) -> None:
     first = scene.caller.call()
-    assert not scene.run(first.done, 1.0)  # nobody is there yet
+    scene.run_for(1.0)  # nobody is there yet
+    assert not first.done()
     scene.serve()
-    assert scene.run(first.done)
+    scene.wait_for(first)
     second = scene.caller.call(data=False)
-    assert scene.run(second.done)
-    assert scene.caller.came == ["ding"] * 2
+    scene.wait_for(second)
+    assert scene.caller.outcomes == ["ding"] * 2
     assert [future.result.success for future in (first, second)] == [True, False]
     assert scene.sources == ["/robot"] * 2
 
 
-def test_goals_with_feedback_results_reasons_and_cancel(scene: Scene) -> None:
+def test_goals_have_feedback_results_reasons_and_cancel(scene: Ros1Caller) -> None:
     scene.serve()
     goal = scene.caller.send(3)
-    assert scene.run(goal.done)
+    scene.wait_for(goal)
     assert goal.succeeded
-    assert scene.caller.came == ["[1]", "[2]", "[3]", "[0, 1, 2]"]
+    assert scene.caller.outcomes == ["[1]", "[2]", "[3]", "[0, 1, 2]"]
     assert "/robot" in scene.sources
     endless = scene.caller.send(1_000_000)
-    assert scene.run(lambda: len(scene.caller.came) > 6)
+    scene.spin_until(lambda: len(scene.caller.outcomes) > 6)
     endless.cancel()
-    assert scene.run(endless.done)
+    scene.wait_for(endless)
     assert (int(endless.status), endless.reason) == (5, "as you wish")
     refused = scene.caller.send(-1)
-    assert scene.run(refused.done)
+    scene.wait_for(refused)
     assert "only upwards" in str(refused.error)
 
 
 @pytest.mark.slow
-def test_a_server_that_goes_fails_what_it_was_asked(scene: Scene) -> None:
+def test_lost_server_fails_its_goals(scene: Ros1Caller) -> None:
     process = scene.serve()
     goal = scene.caller.send(1_000_000)
-    assert scene.run(lambda: bool(scene.caller.came))
+    scene.spin_until(lambda: bool(scene.caller.outcomes))
     process.kill()
-    assert scene.run(goal.done)
+    scene.wait_for(goal)
     assert "who served it has gone" in str(goal.error)
 
 
-def test_another_type_is_refused(master: SmallMaster, scene: Scene) -> None:
+def test_service_of_another_type_is_refused(master: SmallMaster, scene: Ros1Caller) -> None:
     other = ry.Bus(seed=3)
 
     class Other(ry.Node):
@@ -104,7 +105,7 @@ def test_another_type_is_refused(master: SmallMaster, scene: Scene) -> None:
     other.add(Other(), "other")
     with Attached(Ros1Bridge(master.uri), other):
         future: Any = scene.caller.call()
-        assert scene.run(future.done)
+        scene.wait_for(future)
     assert "std_srvs/SetBool" in str(future.error)
     assert scene.bridge.counts["malformed"] == 1
     other.close()

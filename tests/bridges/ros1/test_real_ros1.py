@@ -11,12 +11,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import cv2
 import numpy as np
 import pytest
+from tests.harness.live_bus import RunningBus
+from tests.harness.live_run import poll
 
 import roboyard as ry
 from roboyard.bridges import Attached, Ros1Bridge, describe
@@ -40,9 +41,9 @@ while rospy.get_rostime().is_zero():  # rospy's time is zero until /clock has co
     time.sleep(0.01)
 client = actionlib.SimpleActionClient("/count", TestAction)
 print("server", client.wait_for_server(rospy.Duration(20)))
-told = []
-client.send_goal(TestGoal(goal=3), feedback_cb=lambda feedback: told.append(feedback.feedback))
-print("first", client.wait_for_result(rospy.Duration(20)), client.get_state(), client.get_result().result, told)
+feedbacks = []
+client.send_goal(TestGoal(goal=3), feedback_cb=lambda feedback: feedbacks.append(feedback.feedback))
+print("first", client.wait_for_result(rospy.Duration(20)), client.get_state(), client.get_result().result, feedbacks)
 client.send_goal(TestGoal(goal=100000))
 rospy.sleep(1)
 client.cancel_goal()
@@ -112,11 +113,13 @@ class Graph:
 
     def start_master(self) -> None:
         self.master = self.start("rosmaster", "--core", "-p", str(self.port))
-        for _ in range(200):
+
+        def listens() -> bool:
             with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1.0):
-                return
-            time.sleep(0.1)
-        pytest.fail("rosmaster does not start")
+                return True
+            return False
+
+        poll(listens, expected="the start of rosmaster")
 
     def start(self, *words: str) -> subprocess.Popen[bytes]:
         output = (self.folder / f"{Path(words[0]).name}-{len(self.processes)}.txt").open("wb")
@@ -128,11 +131,11 @@ class Graph:
         self.processes.append(process)
         return process
 
-    def said(self, process: subprocess.Popen[bytes]) -> str:
+    def output_of(self, process: subprocess.Popen[bytes]) -> str:
         number = self.processes.index(process)
         return next(self.folder.glob(f"*-{number}.txt")).read_text(errors="replace")
 
-    def tell(self, *words: str, seconds: float = 40.0) -> str:
+    def run(self, *words: str, seconds: float = 40.0) -> str:
         """Output of a program of ROS."""
         done = subprocess.run(
             words, env=self.environment, cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True,
@@ -156,100 +159,87 @@ class Graph:
 
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Graph]:
-    made = Graph(tmp_path_factory.mktemp("ros1"))
-    yield made
-    made.close()
+    graph_of_module = Graph(tmp_path_factory.mktemp("ros1"))
+    yield graph_of_module
+    graph_of_module.close()
 
 
-class Live:
-    """A run that goes on in real time on a thread of its own, shown to ROS 1."""
+class Ros1Run(RunningBus):
+    """A run in real time, shown to ROS 1."""
 
     def __init__(self, bus: ry.Bus, uri: str, robot: Any) -> None:
-        self.bus = bus
-        self.lines: list[str] = []
-        bus.log_sinks.append(lambda record: self.lines.append(record.text))
-        bus.executor.pacer.factor = 1.0
+        super().__init__(bus)
         self.bridge = Ros1Bridge(uri, descriptions=describe([(robot.namespace, robot.model)]))
         self._attached = Attached(self.bridge, bus)
-        self._thread = Thread(target=lambda: bus.executor.run_until(10**12))
-        self._thread.start()
-
-    def wait(self, until: Callable[[], bool], seconds: float = 20.0) -> bool:
-        end = time.monotonic() + seconds
-        while not until() and time.monotonic() < end:
-            time.sleep(0.05)
-        return until()
+        self.start()
 
     def close(self) -> None:
-        self.bus.executor.stop()
-        self._thread.join()
+        """End the run; the bus is closed by its owner."""
+        self.end()
         self._attached.__exit__(None, None, None)
 
 
 @pytest.fixture(scope="module")
-def rover(graph: Graph) -> Iterator[tuple[Live, Any]]:
+def rover(graph: Graph) -> Iterator[tuple[Ros1Run, Any]]:
     with Run("arena", seed=7, record=False) as run:
         robot = run.add("rover")
-        live = Live(run.bus, graph.uri, robot)
+        live = Ros1Run(run.bus, graph.uri, robot)
         yield live, robot
         live.close()
 
 
-def test_everything_is_listed(graph: Graph, rover: Any) -> None:
-    nodes = graph.tell("rosnode", "list").split()
+def test_ros_tools_list_nodes_topics_and_services(graph: Graph, rover: Any) -> None:
+    nodes = graph.run("rosnode", "list").split()
     assert {"/arbiter", "/drive", "/odometry", "/simulation", "/roboyard"} <= set(nodes)
-    topics = graph.tell("rostopic", "list").split()
+    topics = graph.run("rostopic", "list").split()
     assert {"/scan", "/odom", "/tf", "/clock", "/cmd_vel", "/truth/rover/odom"} <= set(topics)
-    assert "/arbiter/stop" in graph.tell("rosservice", "list").split()
-    info = graph.tell("rosnode", "info", "/arbiter")
+    assert "/arbiter/stop" in graph.run("rosservice", "list").split()
+    info = graph.run("rosnode", "info", "/arbiter")
     assert "/cmd_vel_out [geometry_msgs/Twist]" in info
     assert "Pid:" in info
-    assert "sensor_msgs/LaserScan" in graph.tell("rostopic", "type", "/scan")
+    assert "sensor_msgs/LaserScan" in graph.run("rostopic", "type", "/scan")
 
 
-def test_rates_and_values(graph: Graph, rover: Any) -> None:
-    scan = graph.tell("rostopic", "echo", "-n", "1", "/scan")
+def test_rostopic_echo_and_hz_agree_with_the_run(graph: Graph, rover: Any) -> None:
+    scan = graph.run("rostopic", "echo", "-n", "1", "/scan")
     assert "frame_id: " in scan
     assert len(scan.split("ranges: [")[1].split("]")[0].split(",")) == 720
     hz = graph.start("rostopic", "hz", "/scan")
-    live = rover[0]
-    assert live.wait(lambda: "average rate" in graph.said(hz))
+    poll(lambda: "average rate" in graph.output_of(hz))
     graph.stop(hz)
-    rate = float(graph.said(hz).split("average rate:")[1].split()[0])
+    rate = float(graph.output_of(hz).split("average rate:")[1].split()[0])
     assert rate == pytest.approx(10.0, abs=1.0)
-    clock = graph.tell("rostopic", "echo", "-n", "2", "/clock")
+    clock = graph.run("rostopic", "echo", "-n", "2", "/clock")
     assert clock.count("nsecs:") == 2
 
 
-def test_bandwidth_and_frames(graph: Graph, rover: Any) -> None:
-    live, robot = rover
+def test_rostopic_bw_and_tf_echo_agree_with_the_run(graph: Graph, rover: Any) -> None:
+    _, robot = rover
     bandwidth = graph.start("rostopic", "bw", "/scan")
     frames = graph.start("/usr/lib/tf/tf_echo", "odom", "base_link")
-    assert live.wait(lambda: "average:" in graph.said(bandwidth) and "Translation" in graph.said(frames))
-    time.sleep(1.0)
+    poll(lambda: graph.output_of(bandwidth).count("average:") > 1 and "Translation" in graph.output_of(frames))
     graph.stop(bandwidth)
     graph.stop(frames)
-    mean = float(graph.said(bandwidth).split("mean:")[1].split("KB")[0])
+    mean = float(graph.output_of(bandwidth).split("mean:")[1].split("KB")[0])
     assert mean == pytest.approx(720 * 4 / 1000, rel=0.1)
-    x = float(graph.said(frames).split("Translation: [")[1].split(",")[0])
+    x = float(graph.output_of(frames).split("Translation: [")[1].split(",")[0])
     assert x == pytest.approx(robot.truth.pose.translation[0], abs=0.2)
 
 
 @pytest.mark.skipif(not all(map(shutil.which, ("rviz", "Xvfb", "import"))), reason="RViz, Xvfb or import is missing")
 def test_rviz_draws_robot_scan_and_frames(graph: Graph, rover: Any, tmp_path: Path) -> None:
-    live, _ = rover
     picture = Path(os.environ.get("ROBOYARD_PICTURES", tmp_path)) / "rviz.png"
     config = tmp_path / "view.rviz"
     config.write_text(RVIZ)
     number = os.getpid() % 10_000 + 100
     screen = graph.start("Xvfb", f":{number}", "-screen", "0", "1000x700x24", "-nolisten", "tcp")
     more = {"DISPLAY": f":{number}", "LIBGL_ALWAYS_SOFTWARE": "1", "HOME": str(tmp_path)}
-    assert live.wait(lambda: Path(f"/tmp/.X11-unix/X{number}").exists())
+    poll(lambda: Path(f"/tmp/.X11-unix/X{number}").exists())
     before, graph.environment = graph.environment, graph.environment | more
     seen: dict[str, int] = {}
 
     def drawn() -> bool:
-        graph.tell("import", "-window", "root", str(picture))
+        graph.run("import", "-window", "root", str(picture))
         pixels = cv2.imread(str(picture))
         if pixels is None:
             return False
@@ -260,74 +250,73 @@ def test_rviz_draws_robot_scan_and_frames(graph: Graph, rover: Any, tmp_path: Pa
 
     viewer = graph.start("rviz", "-d", str(config))
     try:
-        assert live.wait(drawn, 60.0), (seen, graph.said(viewer))
+        poll(drawn, expected=f"the picture {seen}")
     finally:
         graph.environment = before
         graph.stop(viewer, signal.SIGKILL)
         graph.stop(screen)
 
 
-def test_joints_of_a_foreign_robot_become_odometry(tmp_path: Path) -> None:
+def test_joint_states_of_a_foreign_robot_become_odometry(tmp_path: Path) -> None:
     """Our nodes on the wall's clock, without any simulation."""
     with closing(Graph(tmp_path)) as graph, ry.Bus(start_ns=time.time_ns()) as bus:
-        bus.executor.pacer.factor = 1.0
+        started = int(time.time())
         bus.add(OdometryNode(wheel_radius=0.1, track=0.4), "odometry")
         with Attached(Ros1Bridge(graph.uri, simulated=False), bus):
-            thread = Thread(target=lambda: bus.executor.run_for(120.0))
-            thread.start()
+            live = RunningBus(bus).start()
             joints = "{header: auto, name: [left_wheel_joint, right_wheel_joint], position: [0.0, 0.0]}"
             try:
                 base = graph.start(
                     "rostopic", "pub", "-s", "-r", "10", "/joint_states", "sensor_msgs/JointState", joints
                 )
-                said = graph.tell("rostopic", "echo", "-n", "1", "/odom/pose/pose/position")
-                assert "x: 0.0" in said
-                sent = float(graph.tell("rostopic", "echo", "-n", "1", "/odom/header/stamp/secs").split()[0])
-                assert sent == pytest.approx(time.time(), abs=10.0)
+                text = graph.run("rostopic", "echo", "-n", "1", "/odom/pose/pose/position")
+                assert "x: 0.0" in text
+                sent = float(graph.run("rostopic", "echo", "-n", "1", "/odom/header/stamp/secs").split()[0])
+                assert started <= sent <= time.time()
                 graph.stop(base)
             finally:
-                bus.executor.stop()
-                thread.join()
+                live.end()
 
 
-def test_a_foreign_publisher_drives_through_arbitration(graph: Graph, rover: Any) -> None:
+def test_foreign_publisher_drives_through_arbitration(graph: Graph, rover: Any) -> None:
     live, robot = rover
     start = robot.truth.pose.translation[0]
     driver = graph.start("rostopic", "pub", "-r", "10", "/cmd_vel", "geometry_msgs/Twist", "{linear: {x: 0.4}}")
-    assert live.wait(lambda: robot.truth.pose.translation[0] > start + 0.3)
-    owner = graph.tell("rostopic", "echo", "-n", "1", "/arbiter/owner")
+    poll(lambda: robot.truth.pose.translation[0] > start + 0.3)
+    owner = graph.run("rostopic", "echo", "-n", "1", "/arbiter/owner")
     assert "rostopic" in owner
-    assert "True" in graph.tell("rosservice", "call", "/arbiter/stop", "true")
-    time.sleep(1.5)
+    assert "True" in graph.run("rosservice", "call", "/arbiter/stop", "true")
+    now = live.bus.now_ns * 1e-9
+    live.wait_for_time(now + 1.5)
     stopped = robot.truth.pose.translation[0]
-    time.sleep(1.0)
+    live.wait_for_time(now + 2.5)
     assert robot.truth.pose.translation[0] == pytest.approx(stopped, abs=0.05)
-    graph.tell("rosservice", "call", "/arbiter/stop", "false")
+    graph.run("rosservice", "call", "/arbiter/stop", "false")
     graph.stop(driver)
 
 
-def test_another_type_is_refused_and_told_once(graph: Graph, rover: Any) -> None:
+def test_topic_of_another_type_is_refused_and_logged_once(graph: Graph, rover: Any) -> None:
     live, _ = rover
     wrong = graph.start("rostopic", "pub", "-r", "5", "/cmd_vel", "std_msgs/String", "no twist")
-    assert live.wait(lambda: live.bridge.counts["malformed"] >= 2)
+    poll(lambda: live.bridge.counts["malformed"] >= 2)
     graph.stop(wrong)
-    assert len([line for line in live.lines if "topic types do not match" in line]) == 1
+    assert len([line for line in live.log_lines if "topic types do not match" in line]) == 1
 
 
-def test_parameters_both_ways(graph: Graph, rover: Any) -> None:
+def test_parameters_are_set_from_both_sides(graph: Graph, rover: Any) -> None:
     live, _ = rover
     node = live.bus.nodes["/drive"]
-    graph.tell("rosparam", "set", "/drive/speed", "1")
-    assert live.wait(lambda: node.parameters()["speed"] == 1.0)
-    graph.tell("rosparam", "set", "/drive/speed", "-3.0")  # out of range
-    assert live.wait(lambda: graph.tell("rosparam", "get", "/drive/speed").strip() == "1.0")
-    rate = graph.tell("rosparam", "get", "/odometry/rate")
-    graph.tell("rosparam", "set", "/odometry/rate", "12.5")  # can only be given at start
-    assert live.wait(lambda: graph.tell("rosparam", "get", "/odometry/rate") == rate)
-    assert graph.tell("rosparam", "get", "/use_sim_time").strip() == "true"
+    graph.run("rosparam", "set", "/drive/speed", "1")
+    poll(lambda: node.parameters()["speed"] == 1.0)
+    graph.run("rosparam", "set", "/drive/speed", "-3.0")  # out of range
+    poll(lambda: graph.run("rosparam", "get", "/drive/speed").strip() == "1.0")
+    rate = graph.run("rosparam", "get", "/odometry/rate")
+    graph.run("rosparam", "set", "/odometry/rate", "12.5")  # can only be given at start
+    poll(lambda: graph.run("rosparam", "get", "/odometry/rate") == rate)
+    assert graph.run("rosparam", "get", "/use_sim_time").strip() == "true"
 
 
-def test_rosbag_records_what_we_read_again(graph: Graph, rover: Any) -> None:
+def test_rosbag_recording_is_read(graph: Graph, rover: Any) -> None:
     _live, _ = rover
     bag = graph.folder / "kept.bag"
     recorder = graph.start("rosbag", "record", "-O", str(bag), "/scan", "/odom", "/tf", "/rosout", "--duration", "4")
@@ -341,7 +330,7 @@ def test_rosbag_records_what_we_read_again(graph: Graph, rover: Any) -> None:
         assert scans[0].header.frame_id
 
 
-def test_a_recording_played_by_rosbag_reaches_our_nodes(graph: Graph, rover: Any) -> None:
+def test_recording_played_by_rosbag_reaches_nodes(graph: Graph, rover: Any) -> None:
     live, _ = rover
     heard: list[str] = []
 
@@ -349,18 +338,18 @@ def test_a_recording_played_by_rosbag_reaches_our_nodes(graph: Graph, rover: Any
         def setup(self) -> None:
             self.subscribe("/said", ry.msg.String, lambda message: heard.append(message.data))
 
-    live.bus.inputs.query(lambda: live.bus.add(Ear(), "ear") and None)
+    live.in_run(lambda: live.bus.add(Ear(), "ear"))
     speaker = graph.start("rostopic", "pub", "-r", "20", "/said", "std_msgs/String", "from a bag")
     bag = graph.folder / "said.bag"
     graph.start("rosbag", "record", "-O", str(bag), "/said", "--duration", "3").wait(60.0)
     graph.stop(speaker)
     heard.clear()
     player = graph.start("rosbag", "play", str(bag))
-    assert live.wait(lambda: "from a bag" in heard)
+    poll(lambda: "from a bag" in heard)
     graph.stop(player)
 
 
-def test_actionlib(graph: Graph, rover: Any, tmp_path: Path) -> None:
+def test_actionlib_client_gets_feedback_results_and_cancel(graph: Graph, rover: Any, tmp_path: Path) -> None:
     register("int32 goal\n---\nint32 result\n---\nint32 feedback\n", "actionlib/action/Test")
     kind = action_type("actionlib/action/Test")
 
@@ -387,21 +376,21 @@ def test_actionlib(graph: Graph, rover: Any, tmp_path: Path) -> None:
                     goal.succeed(kind.Result(result=self.reached))
 
     live, _ = rover
-    live.bus.inputs.query(lambda: live.bus.add(Bell(), "bell") and None)
+    live.in_run(lambda: live.bus.add(Bell(), "bell"))
     script = tmp_path / "asker.py"
     script.write_text(ASKER)
-    said = graph.tell("/usr/bin/python3", str(script), seconds=90.0)
-    assert "server True" in said, (live.lines, live.bridge.counts, graph.tell("rosnode", "info", "/bell"))
-    assert "first True 3 3 [1, 2, 3]" in said
-    assert "second True 2 as you wish" in said
-    assert "third True 5 only upwards" in said
+    text = graph.run("/usr/bin/python3", str(script), seconds=90.0)
+    assert "server True" in text, (live.log_lines, live.bridge.counts, graph.run("rosnode", "info", "/bell"))
+    assert "first True 3 3 [1, 2, 3]" in text
+    assert "second True 2 as you wish" in text
+    assert "third True 5 only upwards" in text
 
 
-def test_our_nodes_call_services_and_actions_of_rospy(tmp_path: Path) -> None:
+def test_nodes_call_services_and_actions_of_rospy(tmp_path: Path) -> None:
     register("int32 goal\n---\nint32 result\n---\nint32 feedback\n", "actionlib/action/Test")
     kind = action_type("actionlib/action/Test")
 
-    class Servant(ry.Node):
+    class AcceptingServer(ry.Node):
         def setup(self) -> None:
             self.service("gong", ry.srv.SetBool, lambda request: ry.srv.SetBool.Response())
             self.action_server("tally", kind, lambda goal: goal.accept())
@@ -413,11 +402,11 @@ def test_our_nodes_call_services_and_actions_of_rospy(tmp_path: Path) -> None:
 
     script = tmp_path / "server.py"
     script.write_text(SERVER)
-    told: list[int] = []
+    feedbacks: list[int] = []
     with closing(Graph(tmp_path)) as graph, ry.Bus(seed=1) as bus:  # of its own, since there is but one /clock
         bus.executor.pacer.factor = 1.0
-        servant, caller = bus.add(Servant(), "servant"), bus.add(Caller(), "caller")
-        stand_in(bus, servant, 40.0)
+        stand_in_server, caller = bus.add(AcceptingServer(), "stand_in_server"), bus.add(Caller(), "caller")
+        stand_in(bus, stand_in_server, 40.0)
         with Attached(Ros1Bridge(graph.uri), bus):
             gong = caller.gong.call(ry.srv.SetBool.Request(data=True))
             server = graph.start("/usr/bin/python3", str(script))
@@ -425,11 +414,11 @@ def test_our_nodes_call_services_and_actions_of_rospy(tmp_path: Path) -> None:
             def run(until: Callable[[], bool]) -> bool:
                 return bus.executor.run_until(bus.now_ns + 40 * 10**9, until)
 
-            assert run(gong.done), graph.said(server)
+            assert run(gong.done), graph.output_of(server)
             assert (gong.result.success, gong.result.message) == (True, "foreign gong")
-            goal = caller.tally.send(kind.Goal(goal=3), lambda feedback: told.append(int(feedback.feedback)))
-            assert run(goal.done), graph.said(server)
-            assert (goal.succeeded, goal.result.result, told) == (True, 3, [1, 2, 3])
+            goal = caller.tally.send(kind.Goal(goal=3), lambda feedback: feedbacks.append(int(feedback.feedback)))
+            assert run(goal.done), graph.output_of(server)
+            assert (goal.succeeded, goal.result.result, feedbacks) == (True, 3, [1, 2, 3])
             endless = caller.tally.send(kind.Goal(goal=100_000))
             assert run(lambda: endless.accepted is not None)
             endless.cancel()
@@ -441,11 +430,11 @@ def test_our_nodes_call_services_and_actions_of_rospy(tmp_path: Path) -> None:
             graph.stop(server)
 
 
-def test_a_master_that_starts_again_knows_everything_again(graph: Graph, rover: Any) -> None:
+def test_restarted_master_gets_all_registrations(graph: Graph, rover: Any) -> None:
     live, _ = rover
     graph.stop(graph.master)
-    assert live.wait(lambda: live.bridge.counts["master lost"] > 0)
+    poll(lambda: live.bridge.counts["master lost"] > 0)
     graph.start_master()
-    assert live.wait(lambda: "/scan" in graph.tell("rostopic", "list").split())
-    assert live.wait(lambda: graph.tell("rosparam", "get", "/use_sim_time").strip() == "true")
-    assert "ranges" in graph.tell("rostopic", "echo", "-n", "1", "/scan")
+    poll(lambda: "/scan" in graph.run("rostopic", "list").split())
+    poll(lambda: graph.run("rosparam", "get", "/use_sim_time").strip() == "true")
+    assert "ranges" in graph.run("rostopic", "echo", "-n", "1", "/scan")

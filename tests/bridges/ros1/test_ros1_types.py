@@ -46,22 +46,22 @@ ACTIONS = {  # goal, result, feedback
 
 
 @pytest.mark.parametrize(("name", "md5"), MESSAGES.items())
-def test_sums_are_those_of_ros(name: str, md5: str) -> None:
+def test_md5_sums_of_messages_equal_ros(name: str, md5: str) -> None:
     assert ros1_type(name).md5 == md5
 
 
 @pytest.mark.parametrize(("name", "md5"), SERVICES.items())
-def test_sums_of_services_are_those_of_ros(name: str, md5: str) -> None:
+def test_md5_sums_of_services_equal_ros(name: str, md5: str) -> None:
     assert ros1_service(service_type(name)).md5 == md5
 
 
 @pytest.mark.parametrize(("name", "md5"), ACTIONS.items())
-def test_sums_of_actions_are_those_of_ros(name: str, md5: tuple[str, str, str]) -> None:
+def test_md5_sums_of_actions_equal_ros(name: str, md5: tuple[str, str, str]) -> None:
     found = ros1_action(action_type(name))
     assert (found.goal.md5, found.result.md5, found.feedback.md5) == md5
 
 
-def test_every_type_of_ours_goes_there_and_back() -> None:
+def test_every_message_roundtrips() -> None:
     one_way = {"rcl_interfaces/msg/Log"}
     for name in names():
         kind, message = ros1_type(name), message_type(name)()
@@ -70,14 +70,14 @@ def test_every_type_of_ours_goes_there_and_back() -> None:
             assert deserialize(kind.decode(data), name) == message, name
 
 
-def test_every_service_and_action_has_its_types() -> None:
+def test_every_service_and_action_has_ros1_types() -> None:
     for name in names("srv"):
         assert len(ros1_service(service_type(name)).md5) == 32
     for name in names("action"):
         assert ros1_action(action_type(name)).goal.name.endswith("ActionGoal")
 
 
-def test_values_arrive() -> None:
+def test_values_are_encoded_and_decoded() -> None:
     scan = ry.msg.LaserScan(angle_min=-1.5, ranges=[1.0, 2.5], intensities=[])
     scan.header.stamp, scan.header.frame_id = stamp(12_345_678_901), "laser"
     kind = ros1_type("sensor_msgs/msg/LaserScan")
@@ -86,7 +86,7 @@ def test_values_arrive() -> None:
     assert deserialize(kind.decode(data), "sensor_msgs/msg/LaserScan") == scan
 
 
-def test_what_only_ros2_has_is_left_out_there_and_zero_here() -> None:
+def test_fields_of_ros2_only_are_omitted_and_read_as_zero() -> None:
     message = message_type("sensor_msgs/msg/Range")(range=2.0, variance=0.5)
     kind = ros1_type("sensor_msgs/msg/Range")
     back = deserialize(kind.decode(kind.encode(message)), "sensor_msgs/msg/Range")
@@ -94,13 +94,13 @@ def test_what_only_ros2_has_is_left_out_there_and_zero_here() -> None:
 
 
 @given(st.binary(max_size=300), st.sampled_from(sorted(set(MESSAGES) - {"rcl_interfaces/msg/Log"})))
-def test_no_bytes_do_harm(data: bytes, name: str) -> None:
+def test_arbitrary_bytes_raise_only_message_errors(data: bytes, name: str) -> None:
     with suppress(MessageError):
         deserialize(ros1_type(name).decode(data), name)
 
 
 @pytest.mark.parametrize("name", ["sensor_msgs/msg/LaserScan", "tf2_msgs/msg/TFMessage", "std_msgs/msg/String"])
-def test_a_huge_claimed_length_is_refused(name: str) -> None:
+def test_huge_claimed_length_is_refused(name: str) -> None:
     data = bytearray(ros1_type(name).encode(message_type(name)()))
     data[-4:] = b"\xff\xff\xff\x7f"
     with pytest.raises(MessageError):

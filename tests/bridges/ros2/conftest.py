@@ -11,6 +11,7 @@ from threading import Thread
 from typing import Any
 
 import pytest
+from tests.harness.live_run import poll
 
 from roboyard.bridges.ros2 import names
 from roboyard.messages import serialize
@@ -19,40 +20,58 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 class Peer:
+    """A participant in a process of its own, which reads and writes as it is asked to.
+
+    Attributes:
+        received: The messages that came, by topic.
+    """
+
     def __init__(self, domain: int, size: int = 16) -> None:
         words = [sys.executable, str(Path(__file__).with_name("peer.py")), str(domain), str(size)]
         self._process = subprocess.Popen(
             words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT, bufsize=1
         )
-        self.heard: dict[str, list[bytes]] = {}
-        self._lists: Queue[Any] = Queue()
+        self.received: dict[str, list[bytes]] = {}
+        self._answers: Queue[Any] = Queue()
         self._thread = Thread(target=self._listen, daemon=True)
         self._thread.start()
 
     def _listen(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            said = json.loads(line)
-            if "writers" in said:
-                self._lists.put(said["writers"])
+            report = json.loads(line)
+            if "answer" in report:
+                self._answers.put(report["answer"])
             else:
-                self.heard.setdefault(said["topic"], []).append(bytes.fromhex(said["data"]))
+                self.received.setdefault(report["topic"], []).append(bytes.fromhex(report["data"]))
 
-    def say(self, **said: Any) -> None:
+    def send(self, **order: Any) -> None:
+        """Let the peer do something."""
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(said) + "\n")
+        self._process.stdin.write(json.dumps(order) + "\n")
         self._process.stdin.flush()
+
+    def ask(self, **order: Any) -> Any:
+        """Let the peer answer something."""
+        self.send(**order)
+        try:
+            return self._answers.get(timeout=10.0)
+        except Empty:
+            pytest.fail("the peer does not answer")
+
+    def read(self, topic: str, type_: str, **options: Any) -> None:
+        """Read a topic of DDS from now on, once its writer is found."""
+        self.received.setdefault(topic, [])
+        self.send(op="read", topic=topic, type=type_, **options)
+        poll(lambda: self.ask(op="matched", topic=topic), expected=f"a writer of {topic}")
 
     def publish(self, topic: str, message: Any, **more: Any) -> None:
         data = serialize(message)
-        self.say(op="write", topic=topic, type=names.dds_type(message.__msgtype__), data=data.hex(), **more)
+        self.send(op="write", topic=topic, type=names.dds_type(message.__msgtype__), data=data.hex(), **more)
 
     def writers(self) -> list[list[Any]]:
-        self.say(op="writers")
-        try:
-            found: list[list[Any]] = self._lists.get(timeout=10.0)
-        except Empty:
-            pytest.fail("the peer does not answer")
+        """Topic, type, and whether it is latched, of each foreign writer."""
+        found: list[list[Any]] = self.ask(op="writers")
         return found
 
     def close(self) -> None:

@@ -13,48 +13,50 @@ from roboyard.bridges.ros2.discovery import NodeEnds
 
 
 def main(domain: int, size: int) -> None:
-    """Do as told, and tell what comes."""
+    """Carry out each line, and print what arrives."""
     participant = Participant(domain, local=True)
-    kept: list[object] = []
+    readers: dict[str, Reader] = {}
     writers = {}
     node = NodeEnds()
 
-    telling = Lock()  # the thread that hears tells too
+    printing = Lock()  # the thread that reads samples prints too
 
-    def tell(**said: object) -> None:
-        with telling:
-            print(json.dumps(said), flush=True)
+    def report(**fields: object) -> None:
+        with printing:
+            print(json.dumps(fields), flush=True)
 
     def read(topic: str, kind: str, quality: Quality) -> None:
-        def came(reader: Reader) -> None:
+        def on_samples(reader: Reader) -> None:
             for sample in reader.take():
-                tell(topic=topic, data=sample.data.hex())
+                report(topic=topic, data=sample.data.hex())
 
-        kept.append(participant.reader(topic, kind, quality, came))
+        readers[topic] = participant.reader(topic, kind, quality, on_samples)
 
     read(discovery.TOPIC, discovery.TYPE, Quality(latched=True, depth=1))
     graph = participant.writer(discovery.TOPIC, discovery.TYPE, Quality(latched=True, depth=1))
     for line in sys.stdin:
-        said = json.loads(line)
-        if said["op"] == "read":
-            read(said["topic"], said["type"], Quality(latched=said.get("latched", False)))
-        elif said["op"] == "writers":
+        order = json.loads(line)
+        if order["op"] == "read":
+            read(order["topic"], order["type"], Quality(latched=order.get("latched", False)))
+        elif order["op"] == "writers":
             found = [[item.topic, item.type, item.latched] for item in participant.foreign_writers()]
-            tell(writers=found)
+            report(answer=found)
+        elif order["op"] == "matched":
+            report(answer=readers[order["topic"]].matched)
         else:
-            topic = said["topic"]
+            topic = order["topic"]
             if topic not in writers:
-                quality = Quality(reliable=said.get("reliable", True), latched=said.get("latched", False))
-                writers[topic] = participant.writer(topic, said["type"], quality)
+                quality = Quality(reliable=order.get("reliable", True), latched=order.get("latched", False))
+                writers[topic] = participant.writer(topic, order["type"], quality)
                 node.writers.append(writers[topic].guid)
-                graph.write(discovery.encode(participant.guid, {said.get("node", "/teleop"): node}, size))
-                for _ in range(round(said.get("patience", 5.0) / 0.05)):
+                graph.write(discovery.encode(participant.guid, {order.get("node", "/teleop"): node}, size))
+                for _ in range(round(order.get("patience", 5.0) / 0.05)):
                     if writers[topic].matched:
                         break
                     time.sleep(0.05)
-                time.sleep(said.get("pause", 0.3))
-            data, end = bytes.fromhex(said["data"]), time.monotonic() + said.get("seconds", 0.0)
-            for _ in range(said.get("times", 1)):
+                time.sleep(order.get("pause", 0.3))
+            data, end = bytes.fromhex(order["data"]), time.monotonic() + order.get("seconds", 0.0)
+            for _ in range(order.get("times", 1)):
                 writers[topic].write(data)
             while time.monotonic() < end:  # as fast as it goes
                 for _ in range(100):

@@ -17,13 +17,13 @@ NODES = st.dictionaries(
 
 
 @given(st.binary(min_size=16, max_size=16), NODES, st.sampled_from([discovery.NEW, discovery.OLD]))
-def test_there_and_back(participant: bytes, nodes: dict[str, NodeEnds], size: int) -> None:
+def test_graph_message_roundtrips(participant: bytes, nodes: dict[str, NodeEnds], size: int) -> None:
     found, told, octets = discovery.decode(discovery.encode(participant, nodes, size))
     assert (found, told) == (participant, nodes)
     assert octets == size or not nodes
 
 
-def test_bytes_are_those_of_jazzy() -> None:
+def test_encoded_graph_equals_jazzy() -> None:
     guid = bytes(range(16))
     expected = (
         b"\0\1\0\0"
@@ -40,7 +40,7 @@ def test_bytes_are_those_of_jazzy() -> None:
 
 
 @given(st.binary(max_size=200))
-def test_no_bytes_do_harm(data: bytes) -> None:
+def test_arbitrary_bytes_raise_only_message_errors(data: bytes) -> None:
     with suppress(MessageError):
         discovery.decode(b"\0\1\0\0" + data)
 
@@ -53,11 +53,11 @@ def test_no_bytes_do_harm(data: bytes) -> None:
         ("nav2_msgs/action/Wait_SendGoal_Request", "nav2_msgs::action::dds_::Wait_SendGoal_Request_"),
     ],
 )
-def test_names_of_types(name: str, dds: str) -> None:
+def test_type_names_follow_ros2(name: str, dds: str) -> None:
     assert names.dds_type(name) == dds
 
 
-def test_names_of_topics() -> None:
+def test_topic_names_follow_ros2() -> None:
     assert names.topic("/scan") == "rt/scan"
     assert names.request("/ring") == "rq/ringRequest"
     assert names.reply("/a/_action/send_goal") == "rr/a/_action/send_goalReply"

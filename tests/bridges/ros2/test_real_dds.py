@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.bridges.ros2.test_ros2_bridge import Live
+from tests.bridges.ros2.test_ros2_bridge import Ros2Run
+from tests.harness.live_run import poll
 
 import roboyard as ry
 from roboyard.bridges.ros2 import names
@@ -28,26 +29,27 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("fastdds") / "peer"
+    executable = tmp_path_factory.mktemp("fastdds") / "peer"
     subprocess.run(
-        ["g++", "-O1", "-std=c++17", "-o", str(made), str(SOURCE), "-lfastrtps", "-lfastcdr"], check=True, timeout=200
+        ["g++", "-O1", "-std=c++17", "-o", str(executable), str(SOURCE), "-lfastrtps", "-lfastcdr"],
+        check=True,
+        timeout=200,
     )
-    return made
+    return executable
 
 
 @pytest.fixture(scope="module")
-def live() -> Iterator[Live]:
-    made = Live(20 + os.getpid() % 60)
-    yield made
-    made.close()
+def live() -> Iterator[Ros2Run]:
+    with Ros2Run(20 + os.getpid() % 60) as live:
+        yield live
 
 
-def start(program: Path, live: Live, *words: str) -> subprocess.Popen[str]:
+def start(program: Path, live: Ros2Run, *words: str) -> subprocess.Popen[str]:
     command = [str(program), str(live.domain), *words]
     return subprocess.Popen(command, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
 
 
-def test_fast_dds_reads_what_we_write(program: Path, live: Live) -> None:
+def test_fast_dds_reads_messages_of_the_bridge(program: Path, live: Ros2Run) -> None:
     kind = "sensor_msgs/msg/LaserScan"
     with start(program, live, "read", names.topic("/scan"), names.dds_type(kind)) as process:
         output, _ = process.communicate(timeout=60)
@@ -56,12 +58,12 @@ def test_fast_dds_reads_what_we_write(program: Path, live: Live) -> None:
     assert all(list(scan.ranges) == [1.0, float("inf"), 2.5] for scan in scans)
 
 
-def test_we_read_what_fast_dds_writes(program: Path, live: Live) -> None:
+def test_bridge_reads_messages_of_fast_dds(program: Path, live: Ros2Run) -> None:
     twist = ry.msg.Twist(linear=ry.msg.Vector3(x=0.9))
     words = ["write", names.topic("/cmd_vel"), names.dds_type("geometry_msgs/msg/Twist"), serialize(twist).hex()]
     with start(program, live, *words) as process:
-        assert live.wait(lambda: bool(live.wheels.heard), 30.0)
+        poll(lambda: live.robot.commands)
         process.kill()
-    source, speed = live.wheels.heard[0]
+    source, speed = live.robot.commands[0]
     assert speed == 0.9
     assert source.startswith("/dds_")

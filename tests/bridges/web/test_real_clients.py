@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.bridges.web.conftest import Live
+from tests.bridges.web.conftest import WebRun
 
 PEERS = Path(__file__).with_name("peers")
 MODULES = Path(os.environ.get("ROBOYARD_PEERS", Path.home() / ".cache" / "roboyard-peers"))
@@ -24,7 +24,7 @@ pytestmark = [
 ]
 
 
-def told(script: str, url: str, folder: Path) -> dict[str, Any]:
+def run_client(script: str, url: str, folder: Path) -> dict[str, Any]:
     """What a client saw, by what it is."""
     shutil.copy(PEERS / script, folder / script)
     (folder / "node_modules").symlink_to(MODULES / "node_modules")
@@ -37,8 +37,8 @@ def told(script: str, url: str, folder: Path) -> dict[str, Any]:
     return {item["what"]: item["value"] for item in found}
 
 
-def test_foxglove(live: Live, tmp_path: Path) -> None:
-    found = told("foxglove.mjs", live.foxglove.where, tmp_path)
+def test_foxglove_client_uses_every_feature(live: WebRun, tmp_path: Path) -> None:
+    found = run_client("foxglove.mjs", live.foxglove.where, tmp_path)
     assert "error" not in found
     assert "clientPublish" in found["capabilities"]
     assert found["schema"] == "std_msgs/msg/Float64"
@@ -46,11 +46,11 @@ def test_foxglove(live: Live, tmp_path: Path) -> None:
     assert found["time"] > 0
     assert found["parameters"] == [{"name": "/wheels.gain", "value": 1.0, "type": "float64"}]
     assert "ding" in found["ring"]
-    assert [speed for _, speed in live.wheels.heard] == [0.5]
+    assert [speed for _, speed in live.robot.commands] == [0.5]
 
 
-def test_roslib(live: Live, tmp_path: Path) -> None:
-    found = told("roslib.mjs", live.rosbridge.where, tmp_path)
+def test_roslib_client_uses_every_feature(live: WebRun, tmp_path: Path) -> None:
+    found = run_client("roslib.mjs", live.rosbridge.where, tmp_path)
     assert "error" not in found
     assert {"/scan", "/speed", "/cmd_vel"} <= set(found["topics"])
     assert "/wheels" in found["nodes"]
@@ -59,4 +59,4 @@ def test_roslib(live: Live, tmp_path: Path) -> None:
     assert (found["gain"], found["gain after"]) == (1.0, 4.0)
     assert found["result"]["sequence"] == [0, 1, 2]
     assert len(found["feedback"]) == 3
-    assert [speed for _, speed in live.wheels.heard] == [0.7]
+    assert [speed for _, speed in live.robot.commands] == [0.7]

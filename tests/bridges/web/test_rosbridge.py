@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.bridges.web.conftest import Live
+from tests.bridges.web.conftest import WebRun
+from tests.harness.live_run import poll
 from websockets.sync.client import ClientConnection, connect
 
 import roboyard as ry
@@ -19,93 +20,97 @@ from roboyard.messages import message_type, names, stamp
 
 
 class Client:
+    """A client that speaks the protocol by hand."""
+
     def __init__(self, socket: ClientConnection) -> None:
         self.socket = socket
 
-    def say(self, **said: Any) -> None:
-        self.socket.send(json.dumps(said))
+    def send(self, **fields: Any) -> None:
+        self.socket.send(json.dumps(fields))
 
-    def next(self, op: str) -> dict[str, Any]:
+    def wait_for(self, op: str) -> dict[str, Any]:
         while True:
-            said: dict[str, Any] = json.loads(self.socket.recv(timeout=10.0))
-            if said["op"] == op:
-                return said
+            reply: dict[str, Any] = json.loads(self.socket.recv(timeout=10.0))
+            if reply["op"] == op:
+                return reply
 
     def call(self, service: str, **arguments: Any) -> Any:
-        self.say(op="call_service", id="c", service=service, args=arguments)
-        return self.next("service_response")
+        self.send(op="call_service", id="c", service=service, args=arguments)
+        return self.wait_for("service_response")
 
 
 @contextmanager
-def client(live: Live) -> Iterator[Client]:
+def connect_client(live: WebRun) -> Iterator[Client]:
     with connect(live.rosbridge.where, compression=None) as socket:
         yield Client(socket)
 
 
-def test_messages_arrive(live: Live) -> None:
-    with client(live) as me:
-        me.say(op="subscribe", topic="/plan", type="std_msgs/String")
-        assert me.next("publish") == {"op": "publish", "topic": "/plan", "msg": {"data": "straight on"}}
-        me.say(op="unsubscribe", topic="/plan")
-        me.say(op="subscribe", topic="/scan", type="sensor_msgs/LaserScan")
-        assert me.next("publish")["msg"]["ranges"] == [1.0, None, 2.5]
+def test_subscriber_gets_messages(live: WebRun) -> None:
+    with connect_client(live) as client:
+        client.send(op="subscribe", topic="/plan", type="std_msgs/String")
+        assert client.wait_for("publish") == {"op": "publish", "topic": "/plan", "msg": {"data": "straight on"}}
+        client.send(op="unsubscribe", topic="/plan")
+        client.send(op="subscribe", topic="/scan", type="sensor_msgs/LaserScan")
+        assert client.wait_for("publish")["msg"]["ranges"] == [1.0, None, 2.5]
 
 
-def test_throttled_messages_keep_their_distance(live: Live) -> None:
-    with client(live) as me:
-        me.say(op="subscribe", topic="/speed", throttle_rate=200)
-        first, second = (me.next("publish")["msg"]["data"] for _ in range(2))
+def test_throttled_messages_keep_their_interval(live: WebRun) -> None:
+    with connect_client(live) as client:
+        client.send(op="subscribe", topic="/speed", throttle_rate=200)
+        first, second = (client.wait_for("publish")["msg"]["data"] for _ in range(2))
         assert second - first >= 0.2 - 1e-9
 
 
-def test_clients_publish(live: Live) -> None:
-    with client(live) as me:
-        me.say(op="advertise", topic="/cmd_vel", type="geometry_msgs/Twist")
-        me.say(op="publish", topic="/cmd_vel", msg={"linear": {"x": 0.6, "y": 0, "z": 0}})
-        assert live.wait(lambda: bool(live.wheels.heard))
-        assert live.wheels.heard[0] == ("/rosbridge_client1", 0.6)
+def test_client_publishes_on_the_bus(live: WebRun) -> None:
+    with connect_client(live) as client:
+        client.send(op="advertise", topic="/cmd_vel", type="geometry_msgs/Twist")
+        client.send(op="publish", topic="/cmd_vel", msg={"linear": {"x": 0.6, "y": 0, "z": 0}})
+        poll(lambda: bool(live.robot.commands))
+        assert live.robot.commands[0] == ("/rosbridge_client1", 0.6)
 
 
-def test_services(live: Live) -> None:
-    with client(live) as me:
-        assert me.call("/ring", data=True)["values"] == {"success": True, "message": "ding"}
-        missing = me.call("/no_such")
+def test_services_answer_or_fail_with_a_reason(live: WebRun) -> None:
+    with connect_client(live) as client:
+        assert client.call("/ring", data=True)["values"] == {"success": True, "message": "ding"}
+        missing = client.call("/no_such")
         assert missing["result"] is False
         assert "/no_such" in missing["values"]
-        me.say(op="call_service", id="d", service="/ring", args=[False])
-        assert me.next("service_response")["values"]["success"] is False
+        client.send(op="call_service", id="d", service="/ring", args=[False])
+        assert client.wait_for("service_response")["values"]["success"] is False
 
 
-def test_actions(live: Live) -> None:
-    with client(live) as me:
-        me.say(op="send_action_goal", id="g", action="/count", action_type="x", args={"order": 3}, feedback=True)
-        assert me.next("action_feedback")["values"] == {"sequence": [1]}
-        done = me.next("action_result")
+def test_actions_have_feedback_results_and_cancel(live: WebRun) -> None:
+    with connect_client(live) as client:
+        client.send(op="send_action_goal", id="g", action="/count", action_type="x", args={"order": 3}, feedback=True)
+        assert client.wait_for("action_feedback")["values"] == {"sequence": [1]}
+        done = client.wait_for("action_result")
         assert (done["result"], done["status"], done["values"]) == (True, 4, {"sequence": [0, 1, 2]})
-        me.say(op="send_action_goal", id="h", action="/count", action_type="x", args={"order": 10_000}, feedback=True)
-        me.next("action_feedback")
-        me.say(op="cancel_action_goal", id="h", action="/count")
-        assert me.next("action_result")["status"] == 5
-        me.say(op="send_action_goal", id="i", action="/count", action_type="x", args={"order": -1})
-        assert "rejected" in me.next("action_result")["values"]
+        client.send(
+            op="send_action_goal", id="h", action="/count", action_type="x", args={"order": 10_000}, feedback=True
+        )
+        client.wait_for("action_feedback")
+        client.send(op="cancel_action_goal", id="h", action="/count")
+        assert client.wait_for("action_result")["status"] == 5
+        client.send(op="send_action_goal", id="i", action="/count", action_type="x", args={"order": -1})
+        assert "rejected" in client.wait_for("action_result")["values"]
 
 
-def test_rosapi(live: Live) -> None:
-    with client(live) as me:
-        topics = me.call("/rosapi/topics")["values"]
+def test_rosapi_describes_and_sets(live: WebRun) -> None:
+    with connect_client(live) as client:
+        topics = client.call("/rosapi/topics")["values"]
         assert dict(zip(topics["topics"], topics["types"], strict=True))["/scan"] == "sensor_msgs/msg/LaserScan"
-        assert "/ring" in me.call("/rosapi/services")["values"]["services"]
-        assert "/wheels" in me.call("/rosapi/nodes")["values"]["nodes"]
-        assert me.call("/rosapi/action_servers")["values"] == {"action_servers": ["/count"]}
-        assert me.call("/rosapi/get_param", name="/wheels:gain")["values"]["value"] == "1.0"
-        assert me.call("/rosapi/set_param", name="/wheels:gain", value="2")["result"] is True
-        assert live.wheels.gain == 2.0
-        refused = me.call("/rosapi/set_param", name="/wheels:gain", value="99")
+        assert "/ring" in client.call("/rosapi/services")["values"]["services"]
+        assert "/wheels" in client.call("/rosapi/nodes")["values"]["nodes"]
+        assert client.call("/rosapi/action_servers")["values"] == {"action_servers": ["/count"]}
+        assert client.call("/rosapi/get_param", name="/wheels:gain")["values"]["value"] == "1.0"
+        assert client.call("/rosapi/set_param", name="/wheels:gain", value="2")["result"] is True
+        assert live.robot.gain == 2.0
+        refused = client.call("/rosapi/set_param", name="/wheels:gain", value="99")
         assert refused["result"] is False
         assert "out of range" in refused["values"]
-        details = me.call("/rosapi/message_details", type="geometry_msgs/Twist")["values"]["typedefs"]
+        details = client.call("/rosapi/message_details", type="geometry_msgs/Twist")["values"]["typedefs"]
         assert details[0]["fieldnames"] == ["linear", "angular"]
-        assert "<robot" in me.call("/rosapi/get_param", name="/robot_description")["values"]["value"]
+        assert "<robot" in client.call("/rosapi/get_param", name="/robot_description")["values"]["value"]
 
 
 NONSENSE = [
@@ -115,25 +120,43 @@ NONSENSE = [
     '{"op": "cancel_action_goal", "id": "x"}', '{"op": "advertise_service", "service": "/x"}',
     b"\xff\xfe", "[" * 100_000,
 ]  # fmt: skip
+NONSENSE_IDS = [
+    "nothing",
+    "half an object",
+    "a list",
+    "null",
+    "a number",
+    "number as op",
+    "publish without topic",
+    "unknown topic",
+    "number as vector",
+    "topic of the bus itself",
+    "unknown field",
+    "unknown type",
+    "unknown goal",
+    "offered service",
+    "bytes",
+    "deep nesting",
+]
 
 
-@pytest.mark.parametrize("said", NONSENSE, ids=range(len(NONSENSE)))
-def test_nonsense_is_answered_and_does_no_harm(live: Live, said: str | bytes) -> None:
-    with client(live) as me:
-        me.socket.send(said)
-        assert me.next("status")["level"] == "error"
-        assert me.call("/ring", data=True)["result"] is True
+@pytest.mark.parametrize("data", NONSENSE, ids=NONSENSE_IDS)
+def test_malformed_requests_are_answered_and_do_no_harm(live: WebRun, data: str | bytes) -> None:
+    with connect_client(live) as client:
+        client.socket.send(data)
+        assert client.wait_for("status")["level"] == "error"
+        assert client.call("/ring", data=True)["result"] is True
     assert live.rosbridge.counts["malformed"] == 1
 
 
-def test_every_message_goes_to_json_and_back() -> None:
+def test_every_message_roundtrips_through_json() -> None:
     for name in names():
         message = message_type(name)()
         assert from_json(name, json.loads(json.dumps(to_json(message)))) == message, name
 
 
 @given(st.binary(max_size=40), st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), max_size=9))
-def test_values_survive_json(octets: bytes, ranges: list[float]) -> None:
+def test_values_roundtrip_through_json(octets: bytes, ranges: list[float]) -> None:
     import numpy as np
 
     image = ry.msg.Image(data=np.frombuffer(octets, dtype=np.uint8))

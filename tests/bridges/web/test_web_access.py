@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.bridges.web.conftest import Live
+from tests.bridges.web.conftest import WebRun
+from tests.harness.live_run import poll
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
@@ -48,7 +49,7 @@ def connected(where: str, protocol: str | None, headers: dict[str, str]) -> Clie
 
 
 @pytest.mark.parametrize("origin", EXTERNAL)
-def test_a_page_of_another_origin_is_refused(origin: str) -> None:
+def test_page_of_another_origin_is_refused(origin: str) -> None:
     assert WebAccess("127.0.0.1").refusal([origin], LOCAL)
     assert WebAccess("0.0.0.0").refusal([origin], ["robot.example:8765"])
     assert WebAccess("localhost", ["http://robot.example:8080"]).refusal([origin], LOCAL)
@@ -62,7 +63,7 @@ def test_known_web_applications_and_programs_may_connect(origin: str) -> None:
 
 
 @given(st.text(max_size=40))
-def test_no_origin_is_allowed_but_those_on_the_list(origin: str) -> None:
+def test_only_listed_origins_are_allowed(origin: str) -> None:
     access = WebAccess("127.0.0.1", ["http://localhost:8080"])
     allowed = origin in (*KNOWN_ORIGINS, "http://localhost:8080")
     assert bool(access.refusal([origin], LOCAL)) != allowed
@@ -73,7 +74,7 @@ def test_no_origin_is_allowed_but_those_on_the_list(origin: str) -> None:
     st.from_regex(r"[a-z][a-z0-9-]{0,10}(\.[a-z]{2,5})?", fullmatch=True),
     st.one_of(st.none(), st.integers(1024, 65535)),
 )
-def test_what_a_refusal_advises_lets_the_page_connect(scheme: str, host: str, port: int | None) -> None:
+def test_advice_of_a_refusal_lets_the_page_connect(scheme: str, host: str, port: int | None) -> None:
     origin = f"{scheme}://{host}" + (f":{port}" if port else "")
     refusal = WebAccess("127.0.0.1").refusal([origin], LOCAL)
     assert origin in refusal
@@ -101,7 +102,7 @@ def test_what_a_refusal_advises_lets_the_page_connect(scheme: str, host: str, po
         ("http://[::1", "no valid host"),
     ],
 )
-def test_what_cannot_be_allowed_is_one_clear_error(origin: str, fault: str) -> None:
+def test_bad_allowed_origin_is_one_error(origin: str, fault: str) -> None:
     with pytest.raises(InputError, match=rf"--allow-origin: .*{fault}.*\(scheme://host"):
         check_origin(origin)
     for bridge in (FoxgloveBridge, RosbridgeBridge):
@@ -111,7 +112,7 @@ def test_what_cannot_be_allowed_is_one_clear_error(origin: str, fault: str) -> N
         Bridging.of({"foxglove": True}, (), "127.0.0.1", None, (), allow_origins=[origin])
 
 
-def test_origins_are_allowed_to_servers_of_web_pages_only() -> None:
+def test_allow_origin_without_web_bridge_is_refused() -> None:
     with pytest.raises(InputError, match=r"--allow-origin http://a:1 .*--rosbridge"):
         Bridging.of({"ros2": True}, (), "127.0.0.1", None, (), allow_origins=["http://a:1"])
     bridging = Bridging.of({"rosbridge": True}, (), "127.0.0.1", None, (), allow_origins=["http://a:1"])
@@ -121,7 +122,7 @@ def test_origins_are_allowed_to_servers_of_web_pages_only() -> None:
 @pytest.mark.parametrize(
     "host", ["evil.example", "evil.example:8765", "127.0.0.1.evil.example", "10.0.0.1:8765", "", "[::1"]
 )
-def test_an_external_host_name_that_leads_here_is_refused(host: str) -> None:
+def test_external_host_name_of_this_machine_is_refused(host: str) -> None:
     for bound in ("127.0.0.1", "localhost", "::1", "127.0.0.2"):
         assert "--bridge-host" in WebAccess(bound).refusal([], [host])
         assert WebAccess(bound).refusal([], [])
@@ -132,12 +133,12 @@ def test_an_external_host_name_that_leads_here_is_refused(host: str) -> None:
 @pytest.mark.parametrize(
     "host", ["127.0.0.1:9000", "localhost", "localhost:1", "LOCALHOST:1", "[::1]:8765", "127.1.2.3:1"]
 )
-def test_any_port_of_this_machine_may_lead_here(host: str) -> None:
+def test_any_local_port_is_accepted(host: str) -> None:
     assert WebAccess("127.0.0.1").refusal([], [host]) == ""  # through a tunnel of ssh
 
 
 @pytest.mark.parametrize("bridge", ["foxglove", "rosbridge"])
-def test_a_refused_page_gets_403_and_the_log_names_its_origin_once(live: Live, bridge: str) -> None:
+def test_refused_page_gets_403_and_is_logged_once(live: WebRun, bridge: str) -> None:
     server = getattr(live, bridge)
     protocol = "foxglove.sdk.v1" if bridge == "foxglove" else None
     for origin in (*EXTERNAL, "http://sandbox.example:3000", "http://sandbox.example:3000"):
@@ -145,15 +146,15 @@ def test_a_refused_page_gets_403_and_the_log_names_its_origin_once(live: Live, b
             connected(server.where, protocol, {"Origin": origin})
         assert refused.value.response.status_code == 403
     wanted = "'http://sandbox.example:3000' wanted to connect and was refused (if you trust it: --allow-origin http"
-    assert live.wait(lambda: any(wanted in line for line in live.lines))
-    assert len([line for line in live.lines if wanted in line]) == 1
-    assert any("origin 'null'" in line for line in live.lines)
+    poll(lambda: any(wanted in line for line in live.log_lines))
+    assert len([line for line in live.log_lines if wanted in line]) == 1
+    assert any("origin 'null'" in line for line in live.log_lines)
     assert server.counts["refused"] == len(EXTERNAL) + 2
-    assert not live.wheels.heard
+    assert not live.robot.commands
 
 
 @pytest.mark.parametrize("bridge", ["foxglove", "rosbridge"])
-def test_a_rebound_name_gets_403(live: Live, bridge: str) -> None:
+def test_rebound_host_name_gets_403(live: WebRun, bridge: str) -> None:
     where = getattr(live, bridge).where
     port = int(where.rsplit(":", 1)[1])
     with socket.create_connection(("127.0.0.1", port)) as raw:
@@ -166,7 +167,7 @@ def test_a_rebound_name_gets_403(live: Live, bridge: str) -> None:
 
 @pytest.mark.parametrize("kind", [FoxgloveBridge, RosbridgeBridge])
 @pytest.mark.parametrize("origin", ["http://localhost:8080", "file://", "app://."])
-def test_the_user_may_allow_a_page(kind: Any, origin: str) -> None:
+def test_allowed_page_is_accepted(kind: Any, origin: str) -> None:
     protocol = "foxglove.sdk.v1" if kind is FoxgloveBridge else None
     with ry.Bus() as bus:
         bridge = kind(port=0, allow_origins=[origin])

@@ -1,0 +1,124 @@
+"""`roboyard arm`: joints for poses, reach, and what is found out about a robot."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+from roboyard.cli.verbs import app
+from roboyard.errors import InputError, UnknownNameError
+from roboyard.manipulation import load_groups
+from roboyard.manipulation.collision.sampling import found_pairs
+from roboyard.manipulation.groups.writing import groups_text
+from roboyard.scenarios.robot_groups import find_groups
+
+
+def run_arm(*words: str) -> tuple[int, dict[str, Any]]:
+    result = CliRunner().invoke(app, ["arm", *words, "--json"])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, json.loads(result.stdout.strip().splitlines()[-1])
+
+
+def test_ik_solutions_put_the_tool_at_the_pose() -> None:
+    groups = find_groups("iisy")
+    chain = groups.chain("arm")
+    T = chain.forward(groups.group("arm").pose("home"))
+    code, found = run_arm(
+        "ik", "iisy", "--to", f"{T[0, 3]} {T[1, 3]} {T[2, 3]} 3.141592653589793 0 0", "--near", "home"
+    )
+    assert code == 0
+    assert found["method"] == "spherical wrist"
+    for q in found["solutions"]:
+        reached = chain.forward(q)
+        np.testing.assert_allclose(reached[:3, 3], T[:3, 3], atol=1e-6)
+
+
+def test_ik_goal_out_of_reach_has_exit_code_1_and_nearest_pose() -> None:
+    code, found = run_arm("ik", "youbot_arm", "--position", "0.25 0.1 0.2", "--axis", "1 -1 0")
+    assert (code, found["solutions"], found["cause"]) == (1, [], "orientation")
+    assert found["nearest"]["angle"] > 0.1
+    assert CliRunner().invoke(app, ["arm", "ik", "youbot_arm", "--position", "2 0 0", "--axis", "1 0 0"]).exit_code == 1
+    shown = CliRunner().invoke(app, ["arm", "ik", "youbot_arm", "--position", "0.25 0 0.05", "--axis", "0 0 -1"])
+    assert shown.exit_code == 0
+    assert "µm" in shown.stdout
+
+
+def test_reach_equals_length_of_links(tmp_path: Path) -> None:
+    picture = tmp_path / "reach.png"
+    code, found = run_arm("reach", "scitos_arm", "--samples", "20000", "--out", str(picture))
+    assert code == 0
+    assert 1.19 < found["farthest"] <= 1.219 + 1e-9
+    assert Image.open(picture).getcolors(50) is None
+    again = run_arm("reach", "scitos_arm", "--samples", "20000")[1]
+    assert again["volume"] == found["volume"]
+
+
+def test_setup_file_reads_back_with_safe_pose(tmp_path: Path) -> None:
+    out, picture = tmp_path / "arm.yaml", tmp_path / "arm.png"
+    code, found = run_arm("setup", "youbot_arm", "--states", "2000", "--out", str(out), "--picture", str(picture))
+    assert code == 0
+    assert found["groups"]["arm"]["tip"] == "gripper_tip"
+    assert found["groups"]["arm"]["clearance"] > 0.01
+    assert all(gains["pos_kp"] > 0.0 for gains in found["gains"].values())
+    model = find_groups("youbot_arm").model
+    groups = load_groups(out, model)
+    assert set(groups.group("arm").poses) >= {"safe"}
+    assert groups.allowed == found_pairs(groups, np.random.default_rng(0), 2000)
+    assert Image.open(picture).getcolors(50) is None
+
+
+@pytest.mark.parametrize("name", ["scitos_arm", "iisy", "youbot"])
+def test_groups_written_and_read_are_equal(tmp_path: Path, name: str) -> None:
+    groups = find_groups(name)
+    path = tmp_path / "groups.yaml"
+    path.write_text(groups_text(groups, "again"))
+    again = load_groups(path, groups.model)
+    assert again.allowed == groups.allowed
+    assert again.grippers == groups.grippers
+    assert again.acceleration == groups.acceleration
+    for one, other in zip(groups.groups.values(), again.groups.values(), strict=True):
+        assert (one.joints, one.base, one.tip, one.axis, one.gripper) == (
+            other.joints, other.base, other.tip, other.axis, other.gripper
+        )  # fmt: skip
+        assert dict(one.poses) == dict(other.poses)
+        assert one.tools.keys() == other.tools.keys()
+
+
+@pytest.mark.parametrize("verb", ["ik", "reach", "setup"])
+def test_arm_verbs_take_any_description(external_data: Path, verb: str) -> None:
+    path = external_data / "descriptions/franka/franka_description/robots/panda/panda.expanded.urdf"
+    more = {"ik": ["--position", "0.4 0.1 0.4", "--axis", "0 0 -1"], "reach": ["--samples", "2000"],
+            "setup": ["--states", "100"]}[verb]  # fmt: skip
+    code, found = run_arm(verb, str(path), *more)
+    assert code == 0
+    assert found["robot"] == "panda"
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "expected"),
+    [
+        (["ik", "nobody", "--to", "0 0 0 0 0 0"], UnknownNameError, "nobody"),
+        (["ik", "iisy"], InputError, "no goal"),
+        (["ik", "iisy", "--to", "0 0 0"], InputError, "--to"),
+        (["ik", "iisy", "--to", "0 0 nan 0 0 0"], InputError, "--to"),
+        (["ik", "iisy", "--position", "0 0 0"], InputError, "no goal"),
+        (["ik", "iisy", "--position", "0 0 0", "--axis", "0 0 0"], InputError, "is no direction"),
+        (["ik", "iisy", "--to", "0 0 1 0 0 0", "--group", "leg"], UnknownNameError, "no group 'leg'"),
+        (["ik", "iisy", "--to", "0 0 1 0 0 0", "--tool", "pen"], UnknownNameError, "no tool 'pen'"),
+        (["ik", "iisy", "--to", "0 0 1 0 0 0", "--near", "hme"], UnknownNameError, "did you mean 'home'"),
+        (["ik", "iisy", "--to", "0 0 1 0 0 0", "--near", "1 2"], InputError, "--near"),
+        (["reach", "iisy", "--out", "x.txt"], InputError, "--out"),
+        (["setup", "rover"], InputError, "no chain"),
+        (["setup", "iisy", "--out", "x.txt"], InputError, "--out"),
+    ],
+)
+def test_arm_verbs_refuse_bad_input(words: list[str], kind: type[Exception], expected: str) -> None:
+    with pytest.raises(kind, match=expected):
+        run_arm(*words)

@@ -1,0 +1,180 @@
+"""Whatever is wrong with what the user gives: exit code 2, and one line that says what, where, and what is right."""
+
+import os
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Command
+
+LINK = '<link name="{0}"><inertial><mass value="{1}"/><inertia ixx="1" iyy="1" izz="1"/></inertial></link>'
+BOMB = (
+    '<?xml version="1.0"?><!DOCTYPE robot [<!ENTITY a "aaaaaaaaaa">'
+    + "".join(f'<!ENTITY {b} "{f"&{a};" * 10}">' for a, b in zip("abcdefgh", "bcdefghi", strict=True))
+    + ']><robot name="&i;"/>'
+)
+OUTSIDE = '<!DOCTYPE robot [<!ENTITY x SYSTEM "file:///etc/hostname">]><robot name="r"><link name="&x;"/></robot>'
+ROBOTS = {
+    "empty.urdf": ("", ("empty",)),
+    "bomb.urdf": (BOMB, ("entit",)),
+    "outside.urdf": (OUTSIDE, ("entit",)),
+    "broken.urdf": ("<robot name='r'><link", ("broken.urdf",)),
+    "nothing.urdf": ("<robot name='r'/>", ("link",)),
+    "negative.urdf": (f"<robot name='r'>{LINK.format('a', -1)}</robot>", ("mass", "negative.urdf")),
+    "twins.urdf": (f"<robot name='r'>{LINK.format('a', 1)}{LINK.format('a', 1)}</robot>", ("'a'", "twins.urdf")),
+    "roots.urdf": (f"<robot name='r'>{LINK.format('a', 1)}{LINK.format('b', 1)}</robot>", ("root",)),
+    "robot.txt": ("hello", ("robot.txt",)),
+}
+GOOD = "world: empty\nduration: 0.1 s\nrobots: {rover: {model: rover}}\n"
+SCENARIOS = {
+    "": ("is empty", "s.yaml"),
+    "- a\n": ("is no scenario", "s.yaml"),
+    "world: [": ("is not valid YAML", "s.yaml"),
+    GOOD + "duraton: 3\n": ("unknown key 'duraton'", "s.yaml:4", "did you mean 'duration'"),
+    GOOD.replace("0.1 s", "3 kg"): ("'3 kg' is a mass", "s.yaml:2", "duration"),
+    GOOD.replace("0.1 s", "fast"): ("fast", "s.yaml:2"),
+    GOOD.replace("0.1 s", "-1"): ("-1", "s.yaml:2"),
+    GOOD.replace("empty", "nowhere"): ("no world 'nowhere'", "arena"),
+    GOOD.replace("model: rover", "model: rovr"): ("no robot 'rovr'", "rover"),
+    GOOD + "criteria: {a: path_lenth > 1}\n": ("path_lenth", "criteria.a"),
+    GOOD + "criteria: {a: __import__('os')}\n": ("criteria.a",),
+    GOOD + "operator: nowhere.yaml\n": ("nowhere.yaml",),
+    GOOD + "operator: [{dance: 3}]\n": ("dance",),
+    GOOD + "nodes: {a: {use: 'nowhere.py:A'}}\n": ("nowhere.py",),
+    GOOD + "nodes: {a: {use: odometri}}\n": ("odometri", "odometry"),
+    GOOD + "nodes: {robot_state: {use: robot_state, robot: rover}}\n": ("/robot_state",),
+    GOOD.replace("rover}}", "rover, parameters: {drive: {speeed: 1}}}}"): ("speeed",),
+    GOOD.replace("rover}}", "rover, parameters: {drive: {speed: 1 kg}}}}"): ("1 kg", "speed"),
+    GOOD + "nodes: {navigator: {use: navigator, robot: rover, parameters: {settings: {planner: {use: no_way}}}}}\n": (
+        "no planner 'no_way'",
+        "astar",
+        "node /navigator",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+@pytest.mark.parametrize("verb", ["check", "run"])
+def test_bad_robots_are_one_error(command: Command, name: str, verb: str) -> None:
+    text, expected = ROBOTS[name]
+    Path(name).write_text(text)
+    words = ["check", "robot", name] if verb == "check" else ["run", "rover-drive", "--robot", name, "--out", "out"]
+    done = command(*words)
+    assert done.code == 2, done
+    for part in expected:
+        assert part in done.error
+    assert len(done.error) < 400
+    assert not Path("out").exists() or not list(Path("out").iterdir()), "nothing is left behind"
+
+
+@pytest.mark.parametrize("text", SCENARIOS)
+def test_bad_scenarios_are_one_error(command: Command, text: str) -> None:
+    Path("s.yaml").write_text(text)
+    for words in (["check", "scenario", "s.yaml"], ["run", "s.yaml", "--out", "out"]):
+        done = command(*words)
+        assert done.code == 2, done
+        for part in SCENARIOS[text]:
+            assert part in done.error
+    assert not Path("out").exists() or not list(Path("out").iterdir()), "nothing is left behind"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", "{}"],
+        ["run", "rover-drive", "--robot", "{}"],
+        ["run", "rover-drive", "--world", "{}"],
+        ["run", "rover-drive", "--inputs", "{}"],
+        ["check", "world", "{}"],
+        ["check", "robot", "{}"],
+        ["check", "scenario", "{}"],
+        ["batch", "{}", "--runs", "2"],
+        ["bag", "info", "{}"],
+        ["bag", "recover", "{}"],
+        ["bag", "convert", "{}", "new.mcap"],
+        ["topic", "list", "--file", "{}"],
+        ["tf", "tree", "--file", "{}"],
+        ["replay", "{}"],
+        ["report", "{}"],
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("kind", ["missing", "folder", "empty", "binary"])
+def test_bad_files_are_one_error(command: Command, words: list[str], kind: str) -> None:
+    # with a suffix that each of them takes, so that the content is what counts
+    suffix = ".sdf" if "robot" in words[-2] or "world" in words[-2] else ".yaml"
+    path = Path(f"file{suffix}")
+    if kind == "folder":
+        path.mkdir()
+    elif kind != "missing":
+        path.write_bytes(b"" if kind == "empty" else bytes(range(256)) * 4)
+    done = command(*[word.format(path) for word in words])
+    assert done.code == 2, done
+    assert "file" in done.error
+    assert not Path("new.mcap").exists()
+
+
+@pytest.mark.parametrize("words", [["run"], ["bag", "info"], ["check", "robot"]], ids=" ".join)
+def test_unreadable_files_are_one_error(command: Command, words: list[str]) -> None:
+    path = Path("file.sdf")
+    path.write_text("")
+    assert command(*words, path).code == 2  # everything that is needed is imported now
+    path.chmod(0)
+    user = os.geteuid()
+    if user == 0:  # root may read everything
+        Path().absolute().chmod(0o755)
+        os.seteuid(65534)
+    try:
+        if os.access(path, os.R_OK, effective_ids=True):
+            pytest.skip("every user may read everything here")
+        done = command(*words, path.name)
+    finally:
+        os.seteuid(user)
+    assert done.code == 2, done
+    assert "file.sdf" in done.error
+    assert "Permission denied" in done.error
+
+
+def test_bad_settings_are_one_error(command: Command, scenario: Path) -> None:
+    for setting, expected in (
+        ("duration", "is no assignment"),
+        ("duratin=3", "did you mean 'duration'"),
+        ("duration=3 kg", "'3 kg' is a mass"),
+        ("robots.rover.at=[1,2]", "robots.rover.at"),
+        ("robots.rover.at=[1,2", "is not valid YAML"),
+        ("duration.x=1", "cannot be set inside"),
+    ):
+        done = command("run", scenario, "--set", setting)
+        assert done.code == 2, setting
+        assert expected in done.error, setting
+
+
+def test_run_never_overwrites_folders(command: Command, scenario: Path) -> None:
+    Path("full").mkdir()
+    Path("full/file").write_text("mine")
+    Path("file").write_text("mine")
+    assert "full is not empty" in command("run", scenario, "--out", "full").error
+    assert "file is no folder" in command("run", scenario, "--out", "file").error
+    assert Path("full/file").read_text() == "mine"
+
+
+def test_errors_are_objects_in_json(command: Command) -> None:
+    done = command("run", "nothing", "--json")
+    assert (done.code, done.json["exit_code"]) == (2, 2)
+    assert "no scenario 'nothing'" in done.json["error"]
+    assert len(done.out.splitlines()) == 1
+
+
+def test_replay_of_missing_things_is_one_error(command: Command, recording: Path) -> None:
+    for words, expected in (
+        (["-t", "/nothing"], "no topic /nothing"),
+        (["--start", "5"], "--start 5 is behind the end"),
+        (["--node", "odometri"], "odometri"),
+        (["--node", "drive"], "hardware"),
+        (["--param", "x"], "is no parameter"),
+        (["--param", "odometry.rate=1"], "names no node"),
+        (["--node", "odometry", "--param", "odometry.rat=1"], "no parameter 'rat'"),
+        (["--out", str(recording)], "exists already"),
+    ):
+        done = command("replay", recording, "--rate", "0", *words)
+        assert done.code == 2, words
+        assert expected in done.error, words

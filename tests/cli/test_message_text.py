@@ -1,0 +1,109 @@
+"""Messages as people type and read them."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import roboyard as ry
+from roboyard.cli.message_text import MANY, part_of, to_plain, to_text
+from roboyard.cli.values import parse
+from roboyard.errors import InputError, MessageError
+from roboyard.messages import message_type, serialize
+from roboyard.messages.filling import fill
+
+reals = st.floats(allow_nan=False, width=64)
+texts = st.text(st.characters(blacklist_categories=("Cs", "Cc")), max_size=20)
+
+
+@given(st.lists(reals, min_size=6, max_size=6), texts)
+def test_printed_messages_are_read_back(numbers: list[float], frame: str) -> None:
+    message = ry.msg.TwistStamped()
+    message.header.frame_id = frame
+    message.twist.linear = ry.msg.Vector3(*numbers[:3])
+    message.twist.angular = ry.msg.Vector3(*numbers[3:])
+    assert fill(ry.msg.TwistStamped, parse(to_text(message))) == message
+
+
+@given(st.lists(st.floats(width=32, allow_nan=False), max_size=300))
+def test_full_arrays_are_read_back(values: list[float]) -> None:
+    scan = ry.msg.LaserScan(ranges=np.array(values, dtype=np.float32), range_max=0.1)
+    again = fill(ry.msg.LaserScan, parse(to_text(scan, full=True)))
+    assert serialize(again) == serialize(scan)
+
+
+@given(st.lists(st.tuples(texts, reals), max_size=5))
+def test_lists_of_messages_are_read_back(pairs: list[tuple[str, float]]) -> None:
+    transforms = []
+    for name, x in pairs:
+        item = ry.msg.TransformStamped(child_frame_id=name)
+        item.transform.translation.x = x
+        transforms.append(item)
+    message = message_type("tf2_msgs/msg/TFMessage")(transforms=transforms)
+    assert fill(type(message), parse(to_text(message))) == message
+
+
+def test_floats_have_their_own_digits() -> None:
+    text = to_text(ry.msg.LaserScan(range_max=np.float32(0.1), ranges=np.array([0.3, np.inf], dtype=np.float32)))
+    assert "range_max: 0.1\n" in text
+    assert "ranges: [0.3, .inf]" in text
+
+
+def test_long_arrays_are_shortened() -> None:
+    scan = ry.msg.LaserScan(ranges=np.ones(MANY + 1, dtype=np.float32))
+    assert to_text(scan).count("1.0") == MANY
+    assert "…" in to_text(scan)
+    assert "…" not in to_text(scan, full=True)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1.5, "1.5"),
+        (float("nan"), ".nan"),
+        (float("-inf"), "-.inf"),
+        (True, "true"),
+        ("a b", "a b"),
+        ([1, 2], "[1, 2]"),
+    ],
+)
+def test_single_values_are_written_as_yaml(value: Any, text: str) -> None:
+    assert to_text(value) == text
+
+
+def test_parts_of_messages_are_found_by_path() -> None:
+    message = ry.msg.Odometry()
+    message.pose.pose.position.x = 2.0
+    assert part_of(message, "pose.pose.position.x") == 2.0
+    assert part_of(message, "pose.covariance.35") == 0.0
+    assert part_of(message, "") is message
+    for wrong in ("pose.covariance.36", "pose.x", "pose.pose.position.x.y", "."):
+        with pytest.raises(InputError, match="no part"):
+            part_of(message, wrong)
+
+
+def test_message_without_fields_is_empty_text() -> None:
+    assert to_text(ry.srv.Trigger.Request()) == "{}"
+    assert to_plain(ry.srv.Trigger.Request()) == {}
+    assert fill(ry.srv.Trigger.Request, {}) == ry.srv.Trigger.Request()
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "expected"),
+    [
+        ("Twist", "{linear: {x: fast}}", "Twist.linear.x: str 'fast' where a float64 belongs"),
+        ("Twist", "{linear: 3}", "Twist.linear: 3 where a geometry_msgs/msg/Vector3 belongs (fields: x, y, z)"),
+        ("Twist", "[1, 2]", "where a geometry_msgs/msg/Twist belongs"),
+        ("UInt8", "{data: 256}", "int 256 where a uint8 belongs"),
+        ("JointState", "{position: [a]}", "JointState.position"),
+        ("JointState", "{name: joint}", "'joint' where a list belongs"),
+        ("JointState", "{name: [1]}", "JointState.name[0]: int 1 where a string belongs"),
+        ("Odometry", "{pose: {covariance: [1, 2]}}", "2 elements"),
+    ],
+)
+def test_wrong_fields_are_named(kind: str, text: str, expected: str) -> None:
+    with pytest.raises(MessageError) as caught:
+        fill(message_type(kind), parse(text))
+    assert expected in str(caught.value)

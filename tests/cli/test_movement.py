@@ -1,0 +1,62 @@
+"""`roboyard check movement` and `roboyard show movement`: what a robot's feet would do, or why they cannot."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.cli.conftest import Command
+
+from roboyard.walking.movement import Movement
+from roboyard.walking.movement_file import movement_text
+
+
+def written(name: str, foot: int, to: tuple[float, float, float]) -> str:
+    """A movement of one foot and back."""
+    steps = np.zeros((6, 3, 3))
+    steps[foot, 1] = to
+    Path(name).write_text(movement_text(Movement(steps)))
+    return name
+
+
+def test_movement_is_checked(command: Command) -> None:
+    found = command("check", "movement", written("wave.xml", 0, (0.02, 0.0, 0.05)), "--json").json
+    assert (found["robot"], found["feet"], found["steps"]) == ("akrobat", 6, 3)
+    assert found["duration"] == pytest.approx(0.02 * sum(found["ticks"]))
+    assert found["slowed"] == 2
+
+
+def test_movement_is_shown_and_drawn(command: Command) -> None:
+    file = written("wave.xml", 0, (0.02, 0.0, 0.05))
+    done = command("show", "movement", file, "--out", "wave.png", "--robot", "lauron", "--between", "spline")
+    assert done.code == 0
+    assert "0 … 50" in done.out
+    assert Path("wave.png").read_bytes()[:4] == b"\x89PNG"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [
+        (("--robot", "rover"), "has no legs"),
+        (("--robot", "nobody"), "no robot 'nobody'"),
+        (("--between", "jump"), "cosine or spline"),
+    ],
+)
+def test_movement_verbs_refuse_bad_input(command: Command, arguments: tuple[str, str], wanted: str) -> None:
+    file = written("wave.xml", 0, (0.0, 0.0, 0.03))
+    for verb in ("check", "show"):
+        done = command(verb, "movement", file, *arguments)
+        assert done.code == 2
+        assert wanted in done.error
+
+
+def test_picture_of_unknown_format_is_refused(command: Command) -> None:
+    done = command("show", "movement", written("wave.xml", 0, (0.0, 0.0, 0.03)), "--out", "wave.doc")
+    assert done.code == 2
+    assert ".png or .svg" in done.error
+
+
+def test_impossible_movement_names_step_and_leg(command: Command) -> None:
+    done = command("check", "movement", written("high.xml", 3, (0.0, 0.0, 1.0)))
+    assert done.code == 1
+    assert "step 1" in done.error
+    assert "leg rm of akrobat" in done.error

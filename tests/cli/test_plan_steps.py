@@ -1,0 +1,300 @@
+"""`roboyard plan steps` and `check plan`: plans in files, searches that end early, and what cannot be planned on."""
+
+import itertools
+import json
+import signal
+import zlib
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from tests.cli.conftest import Command
+from tests.harness.live_run import LiveRun
+
+from roboyard.cli import watched_search
+from roboyard.errors import InputError
+from roboyard.scenarios.steps_file import read_heights
+
+AT = ("--at", "-0.8,-1")
+
+
+def level() -> np.ndarray:
+    """2 m by 3 m at 0, in cells of 2 cm."""
+    return np.zeros((100, 150))
+
+
+def saved(name: str, heights: Any) -> str:
+    np.save(name, heights)
+    return name
+
+
+def walled(height: float, first: int = 70, last: int = 75) -> np.ndarray:
+    heights = level()
+    heights[:, first:last] = height
+    return heights
+
+
+# -- plans -------------------------------------------------------------------------------------------------------------
+def test_plan_in_its_file_is_the_printed_plan(command: Command) -> None:
+    result = command("plan", "steps", "flat", "--to", "0.4,0", "--budget", "3000", "--out", "a.json", "--json")
+    assert result.code == 0
+    seen = command("check", "plan", "a.json", "--json")
+    assert seen.code == 0
+    assert seen.json["duration"] == result.json["plan"]["duration"]
+    assert (seen.json["margin"], seen.json["rate"]) == (result.json["margin"], result.json["rate"])
+
+
+def test_goal_at_the_start_needs_no_step(command: Command) -> None:
+    done = command("plan", "steps", "flat", "--to", "0,0", "--budget", "100", "--out", "here.yaml", "--json")
+    assert done.code == 0
+    assert done.json["plan"]["steps"] == 0
+    assert command("check", "plan", "here.yaml").code == 0
+
+
+def test_holes_and_infinite_heights_are_avoided(command: Command) -> None:
+    heights = level()
+    heights[40:60, 60:64] = np.nan
+    heights[0, 0], heights[99, 149] = np.inf, -np.inf
+    done = command("plan", "steps", saved("a.npy", heights), *AT, "--to", "0.6,0", "--budget", "3000", "--json")
+    assert (done.code, done.json["faults"]) == (0, [])
+
+
+@pytest.mark.parametrize("mode", ["L", "RGB", "1", "I;16"])
+def test_pictures_are_height_maps(command: Command, mode: str) -> None:
+    Image.new(mode, (150, 100)).save("a.png")
+    assert command("plan", "steps", "a.png", *AT, "--to", "0.4,0", "--budget", "3000").code == 0
+
+
+@pytest.mark.slow
+def test_step_plan_is_shown_drawn_animated_and_played(command: Command) -> None:
+    result = command("plan", "steps", "flat", "--to", "0.15,0.05", "--budget", "3000", "--out", "a.json", "--json").json
+    done = command(
+        "show", "plan", "a.json", "--picture", "a.png", "--animation", "a.gif", "--movement", "a.xml", "--json"
+    )
+    assert done.code == 0, done
+    assert [done.json[name] for name in ("picture", "animation", "movement")] == ["a.png", "a.gif", "a.xml"]
+    assert (done.json["duration"], len(done.json["steps"])) == (result["plan"]["duration"], result["plan"]["steps"])
+    with Image.open("a.gif") as gif:
+        lasts = sum(gif.seek(k) or gif.info["duration"] for k in range(gif.n_frames))
+        assert lasts == pytest.approx(1e3 * done.json["duration"], rel=0.1)
+    played = command("check", "movement", "a.xml", "--json").json
+    assert (played["ok"], played["slowed"]) == (True, 0)
+    assert played["duration"] == pytest.approx(done.json["duration"], abs=0.02)
+    assert command("show", "plan", "a.json").out.count("\n") > result["plan"]["steps"]
+
+
+def test_animation_is_embedded_in_a_page(command: Command) -> None:
+    assert command("plan", "steps", "flat", "--to", "0.05,0", "--budget", "2600", "--animation", "a.html").code == 0
+    assert "data:video/mp4;base64," in Path("a.html").read_text()
+
+
+@pytest.mark.slow
+def test_plan_with_a_failed_leg_reports_it(command: Command) -> None:
+    words = ("plan", "steps", "flat", "--to", "0.3,0", "--budget", "30000", "--failed-leg", "rm", "--leg-loss", "0.5")
+    result = command(*words, "--energy", "0.5", "--out", "a.json", "--picture", "a.png", "--json")
+    assert result.code == 0, result
+    assert result.json["work"] > 0.0
+    assert 0.0 <= result.json["stands_on_one_less"] < 1.0
+    assert command("check", "plan", "a.json").code == 0
+    assert "rm" not in {one["leg"] for one in command("show", "plan", "a.json", "--json").json["steps"]}
+    lame = Path("a.json").read_text()
+    Path("b.json").write_text(lame.replace('"failed_leg": "rm"', '"failed_leg": "rn"'))
+    Path("c.json").write_text(lame.replace('"failed_leg": "rm",', ""))
+    for file, expected in (("b.json", "lf, rf, lm, rm, lr, rr"), ("c.json", "feet")):
+        refused = command("check", "plan", file)
+        assert refused.code == 2
+        assert expected in refused.err
+
+
+# -- the end of a search -----------------------------------------------------------------------------------------------
+def test_search_ends_after_the_seconds_it_has(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock on which 20 ms pass each time that it is read."""
+    readings = itertools.count()
+    monkeypatch.setattr(watched_search, "wall_seconds", lambda: 0.02 * next(readings))
+    done = command("plan", "steps", "flat", "--to", "0.4,0", "--seconds", "0.5", "--out", "a.json", "--json")
+    assert 0.5 <= 0.02 * next(readings) < 1.0
+    assert (done.code, done.json["ended"]) == (0, "by --seconds")
+    assert command("check", "plan", "a.json").code == 0
+
+
+@pytest.mark.slow
+def test_ctrl_c_writes_the_best_plan_so_far(command: Command) -> None:
+    command("plan", "steps", "flat", "--to", "0.4,0", "--budget", "100")
+    words = ["plan", "steps", "flat", "--to", "0.4,0", "--budget", "100000000", "--out", "a.json", "--picture", "a.png"]
+    with LiveRun(*words) as run:
+        assert "best" in run.read_line("stderr")
+        run.send_signal(signal.SIGINT)
+        done = run.wait()
+    assert done.code == 130
+    assert "ended by Ctrl-C" in done.out
+    assert "Traceback" not in done.out + done.err
+    assert command("check", "plan", "a.json").code == 0
+    assert Path("a.png").read_bytes()[:4] == b"\x89PNG"
+
+
+# -- what is refused, or cannot be planned -----------------------------------------------------------------------------
+def test_blocking_wall_is_named_by_its_cells(command: Command) -> None:
+    words = ("plan", "steps", saved("wall.npy", walled(0.6)), *AT, "--to", "1.6,0", "--budget", "2000")
+    done = command(*words, "--json")
+    assert (done.code, done.json["plan"]) == (1, None)
+    assert done.json["cells"]
+    assert all(45 <= column < 75 for _, column in done.json["cells"])
+    assert str(tuple(done.json["cells"][0])) in command(*words).err
+
+
+@pytest.mark.parametrize(
+    ("heights", "words", "parts"),
+    [
+        (walled(0.6), ("--to", "0.65,0"), ("goal", "cell (50, 72)", "0.60 m")),
+        (walled(0.6, 40, 44), ("--to", "1,0"), ("start", "no room for the body", "cell (50, 40)", "0.60 m")),
+        (walled(np.nan, 30, 55), ("--to", "1,0"), ("start", "no ground near", "cell (62, 40)")),
+        (walled(np.nan, 95, 150), ("--to", "1.6,0"), ("goal", "(50, 120)", "hole")),
+        (level(), ("--to", "9,0"), ("goal", "outside of the map", "x -0.80 to 2.20")),
+        (level(), ("--to", "1,0", "--from", "5,5"), ("start", "outside of the map")),
+        (walled(1e9), ("--to", "0.4,0"), ("1e+09 m high", "10000")),
+        (level() * np.nan, ("--to", "0.4,0"), ("nothing but holes",)),
+        (np.zeros((2, 2)), ("--to", "0.4,0"), ("(2, 2)", "4 x 4")),
+        (np.zeros((0, 5)), ("--to", "0.4,0"), ("(0, 5)", "4 x 4")),
+        (np.zeros((3000, 3000), np.int8), ("--to", "0.4,0"), ("a.npy", "(3000, 3000)", "4000000")),
+        (np.zeros(5), ("--to", "0.4,0"), ("a.npy", "(5,)", "rows x columns")),
+        (np.float64(1.0), ("--to", "0.4,0"), ("a.npy", "shape ()")),
+        (level() + 1j, ("--to", "0.4,0"), ("a.npy", "complex128", "numbers")),
+        (level() > 0.0, ("--to", "0.4,0"), ("a.npy", "bool", "numbers")),
+        (np.array([["a", "b"]]), ("--to", "0.4,0"), ("a.npy", "<U1", "numbers")),
+        (np.array([[{}]], dtype=object), ("--to", "0.4,0"), ("a.npy", "objects")),
+        (level(), ("--to", "0.4,0", "--share", "0.1"), ("--share", "a kind")),
+        (level(), ("--to", "0.4,0", "--size", "1,1"), ("--size", "a kind")),
+    ],
+)
+def test_bad_ground_start_or_goal_is_refused(
+    command: Command, heights: Any, words: tuple[str, ...], parts: tuple[str, ...]
+) -> None:
+    done = command("plan", "steps", saved("a.npy", heights), *AT, *words, "--budget", "2000")
+    assert done.code == 2, done
+    for part in parts:
+        assert part in done.error
+    assert len(done.error) < 300
+
+
+def claiming() -> bytes:
+    """A .npy that says it holds 8 TB."""
+    head = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000, 1000000), }".ljust(117) + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head
+
+
+def widened(png: bytes) -> bytes:
+    """A picture that says it has 400 million points."""
+    head = b"IHDR" + 2 * (20_000).to_bytes(4, "big") + png[24:29]
+    return png[:12] + head + zlib.crc32(head).to_bytes(4, "big") + png[33:]
+
+
+def test_bad_height_files_are_refused(command: Command) -> None:
+    np.save("whole.npy", level())
+    Image.fromarray(np.random.default_rng(0).integers(0, 60, (100, 150), np.uint8)).save("whole.png")
+    Image.new("L", (1, 1)).save("huge.png")
+    Path("huge.png").write_bytes(widened(Path("huge.png").read_bytes()))
+    Image.new("F", (150, 100)).save("fractions.tiff")
+    np.savez("more.npz", heights=level())
+    Path("folder.npy").mkdir()
+    texts = {
+        "empty.npy": b"", "junk.npy": b"hello", "cut.npy": Path("whole.npy").read_bytes()[:3000],
+        "zip.npy": Path("more.npz").read_bytes(), "claims.npy": claiming(), "empty.png": b"", "junk.png": b"hello",
+        "cut.png": Path("whole.png").read_bytes()[:800], "words.txt": b"hello", "plan.eps": b"%!PS-Adobe\n/x 1 def\n",
+    }  # fmt: skip
+    for name, text in texts.items():
+        Path(name).write_bytes(text)
+    for name in [*texts, "huge.png", "fractions.tiff", "more.npz", "folder.npy", "nowhere.npy", "nowhere.jpg"]:
+        done = command("plan", "steps", name, *AT, "--to", "0.4,0")
+        assert done.code == 2, (name, done)
+        assert name in done.error
+        assert ".npy" in done.error or "points" in done.error
+
+
+def test_corrupted_height_files_are_read_or_refused() -> None:
+    rng = np.random.default_rng(3)
+    Image.fromarray(rng.integers(0, 60, (40, 40), np.uint8)).save("whole.png")
+    np.save("whole.npy", level()[:40, :40])
+    for name in ("whole.png", "whole.npy"):
+        whole = np.frombuffer(Path(name).read_bytes(), np.uint8)
+        for _ in range(100):
+            spoilt = whole.copy()
+            spoilt[rng.integers(0, min(len(whole), 140), 4)] = rng.integers(0, 256, 4)
+            file = Path("a").with_suffix(Path(name).suffix)
+            file.write_bytes(spoilt.tobytes())
+            with suppress(InputError):
+                assert read_heights(file, 0.3).ndim == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "parts"),
+    [
+        *(
+            ((("--to", text)), ("--to", "2 numbers"))
+            for text in ("1", "1,2,3", "a,b", "nan,0", "inf,0", "", ",", "1;2")
+        ),
+        *(((("--from", text)), ("--from", "2 or 3")) for text in ("1", "1,2,3,4", "a,b", "nan,0", "0,0,nan")),
+        (("--at", "a"), ("--at", "2 numbers")),
+        (("--size", "1e6,1"), ("--size", "below 10000")),
+        (("--size", "0,0"), ("(0.0, 0.0)", "positive")),
+        (("--cell", "0"), ("cell", "0.01")),
+        (("--cell", "nan"), ("cell", "finite")),
+        (("--budget", "0"), ("--budget", "1")),
+        (("--budget", "-5"), ("--budget", "1")),
+        (("--budget", "1.5"), ("--budget", "integer")),
+        (("--budget", "9" * 30), ("--budget", "less than or equal")),
+        *(((("--seconds", text)), ("--seconds", "more than 0")) for text in ("0", "-1", "nan", "inf", "1e9")),
+        (("--seconds", "soon"), ("--seconds", "number")),
+        (("--seed", "-1"), ("--seed", "0")),
+        (("--workers", "0"), ("--workers", "1")),
+        (("--planner", "spliting"), ("spliting", "did you mean", "random-sampling")),
+        (("--robot", "nobody"), ("no robot 'nobody'", "akrobat")),
+        (("--robot", "rover"), ("has no legs",)),
+        (("--to", "500,0"), ("goal 500.0 m away", "or less")),
+        (("--out", "a.txt"), ("--out a.txt", ".yaml")),
+        (("--out", "nowhere/a.yaml"), ("nowhere/a.yaml", "a folder that exists")),
+        (("--picture", "a.doc"), ("--picture a.doc", ".png")),
+        (("--animation", "a.png"), ("--animation a.png", ".gif")),
+        (("--movement", "a.json"), ("--movement a.json", ".xml")),
+        (("--picture", "nowhere/a.png"), ("nowhere/a.png", "a folder that exists")),
+    ],
+)
+def test_bad_options_are_refused(command: Command, words: tuple[str, ...], parts: tuple[str, ...]) -> None:
+    goal = () if "--to" in words else ("--to", "0.4,0")
+    budget = () if "--budget" in words else ("--budget", "2000")
+    done = command("plan", "steps", "flat", *goal, *budget, *words)
+    assert done.code == 2, done
+    for part in parts:
+        assert part in done.error
+
+
+def test_unknown_terrain_kind_is_refused_with_the_kinds(command: Command) -> None:
+    done = command("plan", "steps", "stonse", "--to", "0.4,0")
+    assert done.code == 2
+    assert "stones" in done.error
+
+
+def test_bad_plan_files_are_refused(command: Command) -> None:
+    assert command("plan", "steps", "flat", "--to", "0.4,0", "--budget", "3000", "--out", "a.json").code == 0
+    whole = json.loads(Path("a.json").read_text())
+    for change, part in [
+        ({"format": "roboyard steps 9"}, "format"),
+        ({"robot": "nobody"}, "no robot 'nobody'"),
+        ({"robot": "rover"}, "has no legs"),
+        ({"track": []}, "track"),
+        ({"track": [[0.0, 0.0, 0.0, float("nan")]]}, "track"),
+        ({"track": [*whole["track"], whole["track"][0]]}, "track"),
+        ({"terrain": None}, "no ground"),
+        ({"feet": {}}, "swings[0]"),
+        ({"feet": whole["feet"] | {"tail": [0, 0, 0]}}, "tail"),
+        ({"swings": [whole["swings"][0] | {"leg": "tail"}]}, "swings[0]"),
+        ({"swings": [whole["swings"][0] | {"lands": 1e6}]}, "swings[0]"),
+        ({"swings": [whole["swings"][0] | {"source": [0, 0]}]}, "swings"),
+        ({"goal": ["a", 0]}, "goal"),
+    ]:
+        Path("b.json").write_text(json.dumps(whole | change))
+        done = command("check", "plan", "b.json")
+        assert done.code == 2, (change, done)
+        assert part in done.error

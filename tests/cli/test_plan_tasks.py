@@ -1,0 +1,118 @@
+"""`roboyard plan tasks` and `check tasks` as somebody types them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Command
+
+from roboyard.behavior import read_tree
+from roboyard.behavior.goals import make_plan
+from roboyard.behavior.goals.pddl import read_pddl
+
+FILE = """
+places: {dock: [0, 0, 0], desk: [3, 4, 0]}
+world: {robot: dock, arm: up}
+actions:
+  fold: {effects: {arm: folded}, cost: 2, does: <MoveArm pose="folded"/>}
+  drive:
+    choices: {to: places, from: places}
+    needs: {robot: $from, arm: folded}
+    effects: {robot: $to}
+    cost: {way: [$from, $to], speed: 0.5 m/s}
+    does: <NavigateToPose goal="$to_pose"/>
+goals:
+  desk: {wants: {robot: desk}}
+  moon: {wants: {robot: moon}, usability: 0.5}
+"""
+
+
+@pytest.fixture
+def file() -> str:
+    Path("tasks.yaml").write_text(FILE)
+    return "tasks.yaml"
+
+
+def test_task_plan_has_reasons_and_a_tree(command: Command, file: str) -> None:
+    done = command("plan", "tasks", file, "--why", "--out", "plan.xml", "--json")
+    assert done.code == 0, done
+    assert done.json["cost"] == pytest.approx(12.0)
+    assert [step["step"] for step in done.json["plan"]] == ["fold", "drive (to desk, from dock)"]
+    assert "arm = folded for drive" in done.json["why"][0]
+    assert len(read_tree(Path("plan.xml").read_text()).nodes) > 4
+    shown = command("plan", "tasks", file, "--set", "arm=folded")
+    assert "1. drive (to desk, from dock), 10" in shown.out
+    assert "fold" not in shown.out.replace("folded", "")
+
+
+def test_impossible_goal_names_reason_and_remedy(command: Command, file: str) -> None:
+    done = command("plan", "tasks", file, "--goal", "moon")
+    assert done.code == 1
+    assert "moon is impossible, because no action makes robot = moon" in done.err
+    assert "no single other value" in done.err
+    done = command("plan", "tasks", file, "--without", "fold", "--json")
+    assert done.code == 1
+    assert done.json["would_help"] == ["arm = folded"]
+
+
+def test_task_file_is_checked(command: Command, file: str) -> None:
+    done = command("check", "tasks", file)
+    assert done.code == 0, done
+    assert "it is right" in done.out
+    assert "impossible" in done.out
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("wants: {robot: desk}", "want: {robot: desk}", "tasks.yaml:13"),
+        ("$to_pose", "$elsewhere_pose", "is no place's"),
+        ('<NavigateToPose goal="$to_pose"/>', "<Fly/>", "Node not recognized: Fly"),
+        ("speed: 0.5 m/s", "speed: 0", "speed"),
+        ("arm: folded}\n    effects", "arm: [folded]}\n    effects", "the value"),
+    ],
+)
+def test_bad_task_files_are_one_error(command: Command, file: str, old: str, new: str, says: str) -> None:
+    assert old in FILE
+    Path(file).write_text(FILE.replace(old, new))
+    done = command("check", "tasks", file)
+    assert done.code == 2
+    assert says in done.err
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize(
+    "words", [("--set", "arm"), ("--goal", "sun"), ("--set", "arm=[1]"), ("--out", "no/where.xml")]
+)
+def test_bad_task_options_are_refused(command: Command, file: str, words: tuple[str, str]) -> None:
+    assert command("plan", "tasks", file, *words).code == 2
+
+
+def test_goal_is_exported_as_pddl(command: Command, file: str) -> None:
+    assert command("plan", "tasks", file, "--pddl", "out").code == 0
+    domain, world, goal = read_pddl(Path("out/domain.pddl").read_text(), Path("out/problem.pddl").read_text())
+    assert make_plan(domain, world, goal).cost == pytest.approx(12.0)
+    assert "cannot be written" in command("plan", "tasks", file, "--pddl", f"{file}/out").error
+
+
+def test_pddl_roundtrip_keeps_the_cost(command: Command, file: str) -> None:
+    out = command("plan", "tasks", file, "--pddl", "out", "--json")
+    back = command("plan", "tasks", "out/domain.pddl", "out/problem.pddl", "--json")
+    assert back.code == 0, back
+    assert back.json["cost"] == pytest.approx(out.json["cost"])
+    assert len(back.json["plan"]) == len(out.json["plan"])
+
+
+def test_bad_pddl_is_one_error(command: Command, file: str) -> None:
+    command("plan", "tasks", file, "--pddl", "out")
+    for words, says in (
+        (("out/domain.pddl",), "a domain without a problem"),
+        (("out/domain.pddl", "nowhere.pddl"), "nowhere.pddl: cannot be read"),
+        (("out/domain.pddl", "out/domain.pddl"), "there is no goal"),
+        (("out/domain.pddl", "out/problem.pddl", "--goal", "desk"), "the problem's own goal"),
+        ((file, "--solver", "fast-downward-opt", "--without", "fold"), "one of them"),
+    ):
+        done = command("plan", "tasks", *words)
+        assert done.code == 2, done
+        assert says in done.err
