@@ -380,3 +380,48 @@ def test_numba_without_needed_internals_is_named(monkeypatch: pytest.MonkeyPatch
     monkeypatch.delattr("numba.core.compiler.CompileResult")
     with pytest.raises(RunError, match=r"numba 0.* lacks .*_load_index, compiler.CompileResult._rebuild.*'numba>="):
         _find_internals()
+
+
+READ_WITHOUT_COMPILER = """
+    import sys
+    import numpy as np
+    from roboyard.compute import kernel
+
+    @kernel
+    def total(values):
+        return values.sum() + np.array([0.5, 1.5]).max() + len({1, 2})
+
+    @kernel
+    def total_of_halves(values):
+        return total(0.5 * values)
+
+    @kernel
+    def project(values):
+        return np.dot(values, np.ones(4))
+
+    values = np.arange(4.0)
+    result = total(values)
+    print(result, [module for module in ("scipy.linalg", "numba.np.npyimpl") if module in sys.modules])
+    print(total_of_halves(values), project(values))  # compiled after other code was read
+    print(sum(total.stats.cache_hits.values()))
+"""
+
+
+@pytest.mark.slow
+def test_reading_code_imports_neither_scipy_nor_what_compiling_needs(tmp_path: Path) -> None:
+    def run(script: str, folder: Path) -> list[str]:
+        path = tmp_path / "script.py"
+        path.write_text(textwrap.dedent(script))
+        done = subprocess.run(
+            [sys.executable, str(path)], env=os.environ | {"NUMBA_CACHE_DIR": str(folder)},
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        return done.stdout.splitlines()
+
+    assert run(READ_WITHOUT_COMPILER, tmp_path / "cache")[1:] == ["6.5 6.0", "0"]
+    first, second, hits = run(READ_WITHOUT_COMPILER, tmp_path / "cache")
+    assert first == "9.5 []"
+    assert second == "6.5 6.0"
+    assert int(hits) >= 1
+    changed = READ_WITHOUT_COMPILER.replace("0.5 * values", "1.5 * values").replace("np.ones(4)", "values")
+    assert run(changed, tmp_path / "cache")[:2] == ["9.5 []", "12.5 14.0"]

@@ -13,7 +13,8 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
@@ -21,6 +22,8 @@ import numba
 import numba.core.caching
 import numba.core.compiler
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.runtime import rtsys
+from numba.np import linalg
 from numpy.typing import NDArray
 
 from roboyard.compute.kernel_folders import is_locked, kernel_folder, lock_folder
@@ -191,6 +194,23 @@ def _warn_once(reason: str) -> None:
     )
 
 
+@lru_cache(maxsize=1)
+def _prepare_loading(target: Any) -> None:
+    """Set up what cached code calls of numba, which is far less than `refresh` sets up for compiling.
+
+    Compiling calls `refresh` by itself.  These are all modules of numba that hand symbols to LLVM, besides those that
+    ``import numba`` imports.
+    """
+    rtsys.initialize(target)
+    import_module("numba.cpython.hashing")
+    # Cached code refers to this module, which imports scipy.linalg only to find out whether it can be imported.
+    check, linalg.ensure_blas = linalg.ensure_blas, lambda: None
+    try:
+        import_module("numba.np.arraymath")
+    finally:
+        linalg.ensure_blas = check
+
+
 class _KernelCache:
     """What a dispatcher of numba asks for code and gives code to; no trouble with files reaches a kernel's caller."""
 
@@ -226,10 +246,10 @@ class _KernelCache:
 
     def load_overload(self, signature: Any, target: Any) -> Any:
         """The code for argument types, or None."""
-        target.refresh()
         if self._files is None:
             return None
         try:
+            _prepare_loading(target)
             data = self._files.load(_index_key(signature, target.codegen()))
             if data is None:
                 return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -36,12 +37,18 @@ class Optimiser:
     """
 
     def __init__(self, config: OptimiseConfig | None = None) -> None:
+        self.config = config or OptimiseConfig()
+
+    @cached_property
+    def _gtsam(self) -> Any:
+        """The library, imported at the first edge: many nodes that map are made and never run."""
         import gtsam
 
-        self._gtsam: Any = gtsam
-        self.config = config or OptimiseConfig()
-        self._factors: Any = gtsam.NonlinearFactorGraph()
-        self._anchored = False
+        return gtsam
+
+    @cached_property
+    def _factors(self) -> Any:
+        return self._gtsam.NonlinearFactorGraph()
 
     def add(
         self, first: int, second: int, measured: SE2, information: NDArray[np.float64], loop: bool, far: bool = False

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from roboyard.description.model import Collision, Joint, Link, Model, Placed, Plane, World
 from roboyard.geometry import SE3
+from roboyard.geometry.polygons import convex_hull
 from roboyard.hardware import JointCommand
 from roboyard.simulation.assembly import JointPlace
 from roboyard.simulation.engine import Simulation
@@ -23,6 +24,8 @@ FEET = 0.01
 """Shapes this close above the lowest point count as what the robot stands on [m]."""
 GAVE_WAY = 0.01
 """Error at which a joint counts as not held [rad or m]."""
+_EQUAL = 1e-9
+"""Points that are nearer to each other are one, and lines that are so narrow have no inside [m]."""
 _RIM = 24  # points taken of a round edge
 _K = mujoco.mjtGeom
 Points = NDArray[np.float64]
@@ -217,19 +220,22 @@ def _margin(sim: Simulation, feet: Points) -> tuple[float, float]:
 
     Negative outside.
     """
-    from scipy.spatial import ConvexHull, QhullError
-
     bodies = list(sim.placement("robot").bodies)
     masses = sim.model.body_mass[bodies]
     if masses.sum() <= 0.0:
         return 0.0, 0.0
     centre = (masses[:, None] * sim.data.xipos[bodies]).sum(axis=0) / masses.sum()
     standing = feet[feet[:, 2] <= feet[:, 2].min() + FEET][:, :2]
-    try:
-        faces = ConvexHull(standing).equations
-    except (QhullError, ValueError):  # a point or a line
+    corners = convex_hull(standing)
+    sides = np.roll(corners, -1, axis=0) - corners
+    lengths = np.hypot(sides[:, 0], sides[:, 1])
+    far = lengths > _EQUAL  # what is shorter has no direction
+    corners, sides, lengths = corners[far], sides[far], lengths[far]
+    inward = np.c_[-sides[:, 1], sides[:, 0]] / lengths[:, None]
+    widths = [float((inward @ corner - (inward * corners).sum(axis=1)).max()) for corner in corners]
+    if len(corners) < 3 or max(widths) < _EQUAL:  # a point or a line
         return -float(_to_segment(centre[:2], standing)), float(centre[2])
-    return -float((faces[:, :2] @ centre[:2] + faces[:, 2]).max()), float(centre[2])
+    return float((inward @ centre[:2] - (inward * corners).sum(axis=1)).min()), float(centre[2])
 
 
 def _to_segment(point: Points, points: Points) -> float:
