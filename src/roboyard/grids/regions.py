@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 
-def label_regions(cells: ArrayLike) -> NDArray[np.int32]:
-    """Number the regions of true cells that share sides (not only corners).
+def label_regions(cells: ArrayLike, *, corners: bool = False) -> NDArray[np.int32]:
+    """Number the regions of true cells that share sides.
 
     The numbers are those of `scipy.ndimage.label`, whose import takes longer than to number the cells of a floor.  The
     cells of a row that lie side by side make a run; runs of neighboring rows that share columns are joined by
@@ -15,6 +15,7 @@ def label_regions(cells: ArrayLike) -> NDArray[np.int32]:
 
     Args:
         cells: (rows, columns), true where a cell counts.
+        corners: Whether cells that share only a corner belong together, too.
 
     Returns:
         (rows, columns): 0 where a cell does not count, else the number of its region; regions are numbered from 1 in
@@ -35,9 +36,9 @@ def label_regions(cells: ArrayLike) -> NDArray[np.int32]:
         return run
 
     # Runs of the row above that a run touches lie side by side: those that end behind its begin and begin before its
-    # end, all shifted by one row.
-    above_first = np.searchsorted(ends, begins - (columns + 1), side="right").tolist()
-    above_last = np.searchsorted(begins, ends - (columns + 1), side="left").tolist()
+    # end, all shifted by one row; with corners also those that end at its begin or begin at its end.
+    above_first = np.searchsorted(ends, begins - (columns + 1), side="left" if corners else "right").tolist()
+    above_last = np.searchsorted(begins, ends - (columns + 1), side="right" if corners else "left").tolist()
     for run, (first, last) in enumerate(zip(above_first, above_last, strict=True)):
         for other in range(first, last):
             one, two = find_root(run), find_root(other)

@@ -18,13 +18,19 @@ class ServiceType:
 
     Attributes:
         name: ``package/srv/Name``.
-        Request: Message class.
-        Response: Message class.
     """
 
     name: str
-    Request: type[Any] = field(repr=False)
-    Response: type[Any] = field(repr=False)
+
+    @property
+    def Request(self) -> type[Any]:
+        """Message class; made when first asked for, since most services of a node are never called."""
+        return message_class(f"{self.name}_Request")
+
+    @property
+    def Response(self) -> type[Any]:
+        """Message class; made when first asked for."""
+        return message_class(f"{self.name}_Response")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +99,7 @@ def service_type(name: str) -> ServiceType:
     found = _services.get(name)
     if found is None:
         full = _interface(name, "srv")
-        found = _services.get(full) or _service(full)
+        found = _services.get(full) or ServiceType(full)
         _services[name] = _services[full] = found
     return found
 
@@ -112,8 +118,8 @@ def action_type(name: str) -> ActionType:
             message_class(f"{full}_Goal"),
             message_class(f"{full}_Result"),
             message_class(f"{full}_Feedback"),
-            _service(f"{full}_SendGoal"),
-            _service(f"{full}_GetResult"),
+            ServiceType(f"{full}_SendGoal"),
+            ServiceType(f"{full}_GetResult"),
             message_class(f"{full}_FeedbackMessage"),
         )
         _actions[name] = _actions[full] = found
@@ -164,7 +170,3 @@ def _interface(name: str, kind: str) -> str:
     if not library().has_interface(full):
         raise MessageError(f"unknown type '{full}'", valid=near(full, library().interfaces(kind)))
     return full
-
-
-def _service(full: str) -> ServiceType:
-    return ServiceType(full, message_class(f"{full}_Request"), message_class(f"{full}_Response"))
