@@ -29,6 +29,11 @@ PLAIN = "import typer, pydantic"
 """What every command needs: it reads its options."""
 HEAVY = "import typer, pydantic, numba, mujoco, scipy.linalg, scipy.ndimage"
 """What physics, kernels and planners need."""
+PLAN_STEPS = (
+    "plan", "steps", "stones", "--share", "0.12", "--cell", "0.06", "--relief", "0.3", "--at", "0.34,-0.6",
+    "--size", "0.4,1.2", "--to", "0.3,0", "--budget", "2000",
+)  # fmt: skip
+"""A search so short that the time is that of the command."""
 FIRST_STEPS = """
 import os, sys
 from roboyard.cli.display import Display
@@ -51,16 +56,23 @@ def verbs(folder: Path) -> list[tuple[str, str, float]]:
         (f"check movement {library / 'movements' / 'greeting.xml'} --robot akrobat", HEAVY, 1.0),
         ("check world arena", HEAVY, 1.0),
         ("check robot rover", HEAVY, 1.0),
+        ("check robot akrobat", HEAVY, 1.0),
         ("check scenario rover-homecoming", HEAVY, 1.0),
+        ("check scenario cell-collaboration", HEAVY, 1.0),
+        (f"check plan {folder / 'steps.json'}", HEAVY, 1.0),
         (f"plan path {folder / 'walls.yaml'} --from 0.5,4 --to 9.5,1 --robot rover", HEAVY, 1.0),
+        ("plan arm scitos_arm --to ahead", HEAVY, 1.0),
+        (f"plan tasks {library / 'missions' / 'scitos_tasks.yaml'}", PLAIN, 1.0),
+        (" ".join(PLAN_STEPS), HEAVY, 1.0),
     ]
 
 
 def make_files(folder: Path) -> None:
-    """A map with two walls, and a short run's folder."""
+    """A map with two walls, a plan of steps, and a short run's folder."""
     cells = np.full((100, 200), FREE, dtype=np.int8)
     cells[30:, 60] = cells[:70, 140] = OCCUPIED
     save_map(folder / "walls.yaml", OccupancyGrid(cells, GridFrame(0.05, cells.shape)))
+    measured(["-m", "roboyard", *PLAN_STEPS, "--out", str(folder / "steps.json")], folder)
     measured(["-m", "roboyard", "run", "rover-drive", "--smoke", "--quiet", "--out", str(folder / "run")], folder)
 
 
