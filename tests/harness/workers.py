@@ -1,12 +1,18 @@
-"""Worker processes that start in a fraction of a second."""
+"""Pools of workers for tests: processes that start in a fraction of a second, and none at all."""
 
 from __future__ import annotations
 
 import multiprocessing
+from collections.abc import Callable, Collection
+from concurrent.futures import Future
 from functools import cache
 from typing import Any
 
 import pytest
+
+from roboyard.compute import Pool
+from roboyard.errors import RunError
+from roboyard.scenarios.batch_worker import Job, Result
 
 
 @cache
@@ -24,3 +30,52 @@ def forked_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     The copies have the environment variables of the first use.
     """
     monkeypatch.setattr("roboyard.compute.worker._spawn", _fork_server())
+
+
+class InlinePool(Pool):
+    """Runs the jobs of a batch in this process, at once.
+
+    Args:
+        answer: Gives the result of a job instead of running it.
+        dying_seeds: Jobs with these seeds fail as if their worker process had died.
+        stops_after: Number of jobs after which the user presses Ctrl-C.
+        workers: Number of workers that it claims to have.
+
+    Attributes:
+        jobs: The jobs so far.
+    """
+
+    def __init__(
+        self,
+        answer: Callable[[Job], Result] | None = None,
+        *,
+        dying_seeds: Collection[int] = (),
+        stops_after: int | None = None,
+        workers: int = 1,
+    ) -> None:
+        self.jobs: list[Job] = []
+        self.workers = workers
+        self._answer, self._dying_seeds, self._stops_after = answer, dying_seeds, stops_after
+
+    @property
+    def seeds(self) -> list[int]:
+        """Seeds of the jobs so far."""
+        return [job.seed for job in self.jobs]
+
+    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Run a job, and return its result or error as a future that is done."""
+        if self._stops_after is not None and len(self.jobs) >= self._stops_after:
+            raise KeyboardInterrupt
+        (job,) = args
+        self.jobs.append(job)
+        future: Future[Any] = Future()
+        if job.seed in self._dying_seeds:
+            future.set_exception(RunError("a worker process ended with exit code -9"))
+        elif self._answer is not None:
+            future.set_result(self._answer(job))
+        else:
+            future.set_result(function(job, **kwargs))
+        return future
+
+    def close(self, *, now: bool = False) -> None:
+        """Do nothing: every job has ended."""

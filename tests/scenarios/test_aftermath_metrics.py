@@ -6,171 +6,168 @@ import math
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.harness.collectors import CollectorFeed
 
 from roboyard.geometry import SE3
 from roboyard.messages import msg
-from roboyard.messages.convert import tf_message
 from roboyard.scenarios.metrics.aftermath import Aftermath
 
-EVENTS, THINGS, MARKS, LOG, TRUTH, CONTACTS = (
-    "/skills/events", "/truth/things", "/truth/marks", "/rosout", "/truth/arm/odom", "/truth/arm/contacts",
-)  # fmt: skip
+EVENTS, LOG, TRUTH, CONTACTS = "/skills/events", "/rosout", "/truth/arm/odom", "/truth/arm/contacts"
 STANDING, LYING = (0.0, 0.0, 0.0), (0.5 * math.pi, 0.0, 0.0)
 
 
-class Told:
-    """An `Aftermath` that hears a run."""
+class SkillFeed(CollectorFeed[Aftermath]):
+    """Events of skills, faults, and the truth about things beside an arm."""
 
     def __init__(self) -> None:
-        self.aftermath, self.time = Aftermath("", "/truth/arm/odom", "/truth/arm/contacts"), 0.0
-        self.takes = self.aftermath.handlers()
+        super().__init__(Aftermath("", TRUTH, CONTACTS))
         self.poses: dict[str, SE3] = {}
-        self._say(MARKS, tf_message([(SE3.from_xyz_rpy((0.2, -0.1, 0.0)), "world", "place")], 0))
+        self.send_marks({"place": (0.2, -0.1, 0.0)})
 
-    def _say(self, topic: str, message: object) -> None:
-        self.takes[topic](message, round(self.time * 1e9))
+    def send_event(self, skill: str, kind: str, **fields: object) -> None:
+        """Let a skill publish an event."""
+        self.send(EVENTS, msg.SkillEvent(skill=skill, event=kind, number=1, **fields))
 
-    def event(self, skill: str, kind: str, **more: object) -> None:
-        self._say(EVENTS, msg.SkillEvent(skill=skill, event=kind, number=1, **more))
-
-    def at(self, name: str, x: float, y: float, z: float = 0.0, rpy: tuple[float, float, float] = STANDING) -> None:
+    def place(
+        self, name: str, x: float, y: float, z: float = 0.0, rpy: tuple[float, float, float] = STANDING
+    ) -> None:
+        """Put a thing somewhere."""
         self.poses[name] = SE3.from_xyz_rpy((x, y, z), rpy)
-        self._say(THINGS, tf_message([(pose, "world", key) for key, pose in self.poses.items()], 0))
+        self.send_things(self.poses)
 
     def fault(self) -> None:
-        self._say(LOG, msg.Log(name="/faults", msg="something happened"))
+        """Let a fault happen."""
+        self.send(LOG, msg.Log(name="/faults", msg="something happened"))
 
     def touch(self, name: str) -> None:
+        """Let a finger touch a thing."""
         state = msg.ContactState(collision1_name="arm::finger::sleeve", collision2_name=f"{name}::body::body")
-        self._say(CONTACTS, msg.ContactsState(states=[state]))
-
-    def __getitem__(self, name: str) -> object:
-        return self.aftermath.result()[name]
+        self.send(CONTACTS, msg.ContactsState(states=[state]))
 
 
-def begun() -> Told:
-    told = Told()
-    told.at("one", 0.1, 0.2)
-    told.event("loop", "begins")
-    return told
+def started_feed() -> SkillFeed:
+    """A loop of skills has begun, and one thing stands there."""
+    feed = SkillFeed()
+    feed.place("one", 0.1, 0.2)
+    feed.send_event("loop", "begins")
+    return feed
 
 
-def test_without_skills_nothing_is_said():
-    told = Told()
-    told.at("one", 0.1, 0.2)
-    assert set(told.aftermath.result().values()) == {None}
+def test_aftermath_without_skills_is_not_measured() -> None:
+    feed = SkillFeed()
+    feed.place("one", 0.1, 0.2)
+    assert set(feed.result().values()) == {None}
 
 
 @given(st.floats(-0.05, 0.05), st.floats(-0.05, 0.05))
-def test_a_thing_is_safe_where_it_was_or_on_a_place_and_astray_elsewhere(dx, dy):
-    told = begun()
-    told.at("one", 0.3, 0.3, 0.1)
-    assert told["things_held"] == 1
-    told.at("one", 0.1 + dx, 0.2 + dy)
+def test_things_are_safe_at_their_start_or_on_a_place(dx: float, dy: float) -> None:
+    feed = started_feed()
+    feed.place("one", 0.3, 0.3, 0.1)
+    assert feed["things_held"] == 1
+    feed.place("one", 0.1 + dx, 0.2 + dy)
     off = math.hypot(dx, dy)
-    assert abs(off - 0.015) < 1e-6 or told["things_safe"] == (off < 0.015)
-    assert told["things_safe"] + told["things_astray"] == 1
-    told.at("one", 0.3, 0.3, 0.1)
-    told.at("one", 0.2 + dx, -0.1 + dy)
-    assert abs(off - 0.01) < 1e-6 or told["things_placed"] == (off < 0.01)
+    assert abs(off - 0.015) < 1e-6 or feed["things_safe"] == (off < 0.015)
+    assert feed["things_safe"] + feed["things_astray"] == 1
+    feed.place("one", 0.3, 0.3, 0.1)
+    feed.place("one", 0.2 + dx, -0.1 + dy)
+    assert abs(off - 0.01) < 1e-6 or feed["things_placed"] == (off < 0.01)
 
 
-def test_what_others_carry_along_the_floor_is_at_home_there():
-    told = begun()
-    told.at("one", 0.3, 0.3)
-    assert told["things_safe"] == 1
+def test_thing_moved_along_the_floor_is_safe_there() -> None:
+    feed = started_feed()
+    feed.place("one", 0.3, 0.3)
+    assert feed["things_safe"] == 1
 
 
-def test_who_has_laid_a_thing_down_is_told_apart():
-    told = begun()
-    told.time = 5.0
-    told.fault()
-    told.time = 5.2
-    told.at("one", 0.1, 0.2, 0.01, LYING)
-    assert (told["things_lying"], told["things_fallen"]) == (1, 0)
-    told.at("two", 0.3, 0.3)
-    told.time = 9.0
-    told.at("two", 0.3, 0.3, 0.01, LYING)
-    assert (told["things_lying"], told["things_fallen"]) == (2, 1)
+def test_things_laid_down_by_faults_have_not_fallen() -> None:
+    feed = started_feed()
+    feed.time = 5.0
+    feed.fault()
+    feed.time = 5.2
+    feed.place("one", 0.1, 0.2, 0.01, LYING)
+    assert (feed["things_lying"], feed["things_fallen"]) == (1, 0)
+    feed.place("two", 0.3, 0.3)
+    feed.time = 9.0
+    feed.place("two", 0.3, 0.3, 0.01, LYING)
+    assert (feed["things_lying"], feed["things_fallen"]) == (2, 1)
 
 
-def test_what_is_gripped_lying_and_laid_elsewhere_has_not_fallen_again():
-    told = begun()
-    told.fault()
-    told.at("one", 0.1, 0.2, 0.01, LYING)
-    told.time = 5.0
-    told.at("one", 0.1, 0.2, 0.1, LYING)
-    told.time = 9.0
-    told.at("one", 0.3, 0.3, 0.01, LYING)
-    assert (told["things_lying"], told["things_fallen"]) == (1, 0)
-    told.at("one", 0.3, 0.3)
-    told.at("one", 0.3, 0.3)
-    told.time = 12.0
-    told.at("one", 0.3, 0.3, 0.01, LYING)
-    assert told["things_fallen"] == 1
+def test_thing_gripped_lying_and_laid_elsewhere_has_not_fallen() -> None:
+    feed = started_feed()
+    feed.fault()
+    feed.place("one", 0.1, 0.2, 0.01, LYING)
+    feed.time = 5.0
+    feed.place("one", 0.1, 0.2, 0.1, LYING)
+    feed.time = 9.0
+    feed.place("one", 0.3, 0.3, 0.01, LYING)
+    assert (feed["things_lying"], feed["things_fallen"]) == (1, 0)
+    feed.place("one", 0.3, 0.3)
+    feed.place("one", 0.3, 0.3)
+    feed.time = 12.0
+    feed.place("one", 0.3, 0.3, 0.01, LYING)
+    assert feed["things_fallen"] == 1
 
 
-def test_a_place_that_is_wiped_out_still_counts():
-    told = begun()
-    told.at("one", 0.3, 0.3, 0.1)
-    told._say(MARKS, tf_message([], 0))
-    told.at("one", 0.2, -0.1)
-    assert (told["things_placed"], told["things_astray"]) == (1, 0)
+def test_erased_place_still_counts() -> None:
+    feed = started_feed()
+    feed.place("one", 0.3, 0.3, 0.1)
+    feed.send_marks({})
+    feed.place("one", 0.2, -0.1)
+    assert (feed["things_placed"], feed["things_astray"]) == (1, 0)
 
 
-def test_touches_of_what_lies_are_counted_but_not_those_of_the_fault():
-    told = begun()
-    told.fault()
-    told.at("one", 0.1, 0.2, 0.01, LYING)
+def test_touches_of_lying_things_count_except_those_of_the_fault() -> None:
+    feed = started_feed()
+    feed.fault()
+    feed.place("one", 0.1, 0.2, 0.01, LYING)
     for time in (0.5, 3.0, 3.1, 8.0):
-        told.time = time
-        told.touch("one")
-    assert told["lying_touched"] == 2
+        feed.time = time
+        feed.touch("one")
+    assert feed["lying_touched"] == 2
 
 
-def test_a_thing_in_a_bay_of_a_robot_that_stands_elsewhere_is_safe():
-    told = begun()
+def test_thing_in_a_bay_of_a_moved_robot_is_safe() -> None:
+    feed = started_feed()
     pose = msg.Odometry(child_frame_id="arm/base")
     pose.pose.pose.position.x = 1.0
-    told.takes[TRUTH](pose, 0)
-    told.event("release", "phase", bay=2, located=True, position=msg.Point(x=-0.1, y=0.0, z=0.1))
-    told.at("one", 0.9, 0.0, 0.1)
-    assert (told["things_safe"], told["things_held"]) == (1, 0)
+    feed.send(TRUTH, pose)
+    feed.send_event("release", "phase", bay=2, located=True, position=msg.Point(x=-0.1, y=0.0, z=0.1))
+    feed.place("one", 0.9, 0.0, 0.1)
+    assert (feed["things_safe"], feed["things_held"]) == (1, 0)
 
 
-def test_silence_counts_while_skills_are_under_way_and_the_end_is_told():
-    told = begun()
-    told.time = 7.0
-    told.event("loop", "phase", phase="picked_up")
-    told.fault()
-    told.time = 9.0
-    told.event("pick", "recovers", of=1, cause="lost")
-    told.time = 12.0
-    told.event("pick", "ends", of=1, done=True)
-    assert (told["quiet_seconds"], told["recover_seconds"], told["at_rest"]) == (7.0, 5.0, False)
-    told.event("loop", "ends", cause="no_depth")
-    told.time = 100.0
-    told.aftermath.finish(round(told.time * 1e9))
-    assert (told["quiet_seconds"], told["at_rest"], told["ended_by"]) == (7.0, True, "no_depth")
-    assert told["causes"] == "lost, no_depth"
+def test_silence_counts_while_skills_run_and_ends_are_named() -> None:
+    feed = started_feed()
+    feed.time = 7.0
+    feed.send_event("loop", "phase", phase="picked_up")
+    feed.fault()
+    feed.time = 9.0
+    feed.send_event("pick", "recovers", of=1, cause="lost")
+    feed.time = 12.0
+    feed.send_event("pick", "ends", of=1, done=True)
+    assert (feed["quiet_seconds"], feed["recover_seconds"], feed["at_rest"]) == (7.0, 5.0, False)
+    feed.send_event("loop", "ends", cause="no_depth")
+    feed.finish(100.0)
+    assert (feed["quiet_seconds"], feed["at_rest"], feed["ended_by"]) == (7.0, True, "no_depth")
+    assert feed["causes"] == "lost, no_depth"
 
 
-def test_a_loop_that_rests_again_and_again_is_at_rest_unless_something_was_done_between():
-    told = begun()
+def test_repeatedly_resting_loop_is_at_rest_unless_it_worked() -> None:
+    feed = started_feed()
     for at_rest in (False, False, True):
-        assert not told["at_rest"]
-        told.event("loop", "phase", phase="resting")
-        assert told["at_rest"] == at_rest
-    assert told["ended_by"] == "rests"
-    told.event("loop", "phase", phase="ready")
-    told.event("pick", "ends", of=1, done=True)
-    told.event("loop", "phase", phase="resting")
-    assert not told["at_rest"]
+        assert not feed["at_rest"]
+        feed.send_event("loop", "phase", phase="resting")
+        assert feed["at_rest"] == at_rest
+    assert feed["ended_by"] == "rests"
+    feed.send_event("loop", "phase", phase="ready")
+    feed.send_event("pick", "ends", of=1, done=True)
+    feed.send_event("loop", "phase", phase="resting")
+    assert not feed["at_rest"]
 
 
-def test_saved_it_goes_on_alike():
-    told, other = begun(), Told()
-    told.fault()
-    told.at("one", 0.1, 0.2, 0.01, LYING)
-    other.aftermath.load(told.aftermath.save())
-    assert other.aftermath.result() == told.aftermath.result()
+def test_aftermath_is_saved_and_restored() -> None:
+    feed, other = started_feed(), SkillFeed()
+    feed.fault()
+    feed.place("one", 0.1, 0.2, 0.01, LYING)
+    other.collector.load(feed.collector.save())
+    assert other.result() == feed.result()
