@@ -86,9 +86,7 @@ class FreshProcesses:
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
             )  # fmt: skip
 
-    def start(
-        self, scenario: str | Path, folder: Path, *, smoke: bool = False, from_state: Path | None = None
-    ) -> None:
+    def start(self, scenario: str | Path, folder: Path, *, smoke: bool = False, from_state: Path | None = None) -> None:
         """Let one run a scenario into a new folder; `wait` before the next one."""
         assert self._process.stdin is not None
         job = {

@@ -28,9 +28,7 @@ class SkillFeed(CollectorFeed[Aftermath]):
         """Let a skill publish an event."""
         self.send(EVENTS, msg.SkillEvent(skill=skill, event=kind, number=1, **fields))
 
-    def place(
-        self, name: str, x: float, y: float, z: float = 0.0, rpy: tuple[float, float, float] = STANDING
-    ) -> None:
+    def place(self, name: str, x: float, y: float, z: float = 0.0, rpy: tuple[float, float, float] = STANDING) -> None:
         """Put a thing somewhere."""
         self.poses[name] = SE3.from_xyz_rpy((x, y, z), rpy)
         self.send_things(self.poses)

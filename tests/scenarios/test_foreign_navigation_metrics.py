@@ -1,4 +1,4 @@
-"""Drives of a navigator that was left out count as those of ours do."""
+"""Drives of a foreign navigator count as those of the package's navigator do."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ SECOND = 1_000_000_000
 
 @dataclass(frozen=True)
 class Goal:
+    """A goal, how it ends and how long it takes [s]."""
+
     task: str
     x: float
     y: float
@@ -40,119 +42,130 @@ goals = st.builds(
 )  # fmt: skip
 
 
-class Listener:
-    """A collector, and who speaks to it."""
+class NavigationFeed:
+    """A collector of drives, and what a navigator of this package or a foreign one publishes.
+
+    Not a `CollectorFeed`: the collector is replaced when its state is loaded, and foreign calls need their clock.
+    """
 
     def __init__(self, namespace: str = "") -> None:
         self.namespace = namespace
-        self.drives = self.made()
+        self.drives = self.make_collector()
         self.now_ns = 0
 
-    def made(self) -> Drives:
+    def make_collector(self) -> Drives:
+        """A collector that knows nothing yet."""
         return Drives("/truth/rover/odom", "/navigator/status", None, (), self.namespace)
 
-    def hear(self, topic: str, message: Any) -> None:
+    def send(self, topic: str, message: Any) -> None:
+        """Let the collector take a message now."""
         self.drives.handlers()[topic](message, self.now_ns)
 
-    def stand(self, pose: SE2) -> None:
-        found = ry.msg.Odometry()
-        found.pose.pose = pose_stamped(pose, "world", self.now_ns).pose
-        self.hear("/truth/rover/odom", found)
+    def place(self, pose: SE2) -> None:
+        """The rover is truly there."""
+        odometry = ry.msg.Odometry()
+        odometry.pose.pose = pose_stamped(pose, "world", self.now_ns).pose
+        self.send("/truth/rover/odom", odometry)
 
-    def ours(self, goal: Goal, state: str, seconds: float = 0.0) -> None:
+    def send_status(self, goal: Goal, state: str, seconds: float = 0.0) -> None:
+        """The navigator of this package publishes the state of a goal."""
         pose = pose_stamped(SE2(goal.x, goal.y, goal.yaw), "map", self.now_ns).pose
         kind = message_type("roboyard_msgs/msg/NavigationStatus")
-        self.hear("/navigator/status", kind(task=goal.task, state=state, goal=pose, seconds=seconds))
+        self.send("/navigator/status", kind(task=goal.task, state=state, goal=pose, seconds=seconds))
 
-    def asked(self, goal: Goal, part: str, number: int, request: Any, until: int = 0) -> None:
+    def send_call(self, goal: Goal, part: str, number: int, request: Any, until: int = 0) -> None:
+        """A service of a foreign navigator's action is called."""
         service = f"{self.namespace}/{goal.task}/_action/{part}"
         data = np.frombuffer(serialize(request), np.uint8)
         kind = getattr(ACTIONS[goal.task], "SendGoal" if part == "send_goal" else "GetResult")
         call = message_type("roboyard_msgs/msg/ForeignCall")
-        self.hear(ASKED, call(service=service, type=kind.name, number=number, request=data, until=stamp(until)))
+        self.send(ASKED, call(service=service, type=kind.name, number=number, request=data, until=stamp(until)))
 
-    def answered(self, number: int, response: bytes, error: str = "") -> None:
+    def send_answer(self, number: int, response: bytes, error: str = "") -> None:
+        """The foreign navigator answers a call."""
         kind = message_type("roboyard_msgs/msg/ForeignAnswer")
-        self.hear(ANSWERED, kind(number=number, response=np.frombuffer(response, np.uint8), error=error))
+        self.send(ANSWERED, kind(number=number, response=np.frombuffer(response, np.uint8), error=error))
 
 
-def drive_ours(listener: Listener, goal: Goal) -> None:
+def drive_own(feed: NavigationFeed, goal: Goal) -> None:
+    """What the navigator of this package publishes about a goal."""
     if goal.end == "rejected":
-        listener.ours(goal, "rejected")
+        feed.send_status(goal, "rejected")
         return
-    listener.ours(goal, "begins")
-    listener.now_ns += goal.seconds * SECOND
-    listener.stand(SE2(goal.x + 0.3, goal.y - 0.4, goal.yaw + 0.1))
-    listener.ours(goal, goal.end if goal.end in ENDS else "aborted", float(goal.seconds))
+    feed.send_status(goal, "begins")
+    feed.now_ns += goal.seconds * SECOND
+    feed.place(SE2(goal.x + 0.3, goal.y - 0.4, goal.yaw + 0.1))
+    feed.send_status(goal, goal.end if goal.end in ENDS else "aborted", float(goal.seconds))
 
 
-def drive_foreign(listener: Listener, goal: Goal, number: int, until: int = 0) -> None:
+def drive_foreign(feed: NavigationFeed, goal: Goal, number: int, until: int = 0) -> None:
+    """The calls that a foreign navigator takes for a goal."""
     action = ACTIONS[goal.task]
-    stamped = pose_stamped(SE2(goal.x, goal.y, goal.yaw), "map", listener.now_ns)
+    stamped = pose_stamped(SE2(goal.x, goal.y, goal.yaw), "map", feed.now_ns)
     body = action.Goal(target_pose=stamped) if goal.task == "move_base" else action.Goal(pose=stamped)
     uuid = np.full(16, number % 251, np.uint8)
     send = action.SendGoal.Request(goal=body)
     send.goal_id.uuid = uuid
-    listener.asked(goal, "send_goal", number, send, until)
+    feed.send_call(goal, "send_goal", number, send, until)
     accepted = goal.end != "rejected"
-    listener.answered(number, serialize(action.SendGoal.Response(accepted=accepted)))
+    feed.send_answer(number, serialize(action.SendGoal.Response(accepted=accepted)))
     if not accepted:
         return
     wanted = action.GetResult.Request()
     wanted.goal_id.uuid = uuid
-    listener.asked(goal, "get_result", number + 1, wanted)
-    listener.now_ns += goal.seconds * SECOND
-    listener.stand(SE2(goal.x + 0.3, goal.y - 0.4, goal.yaw + 0.1))
+    feed.send_call(goal, "get_result", number + 1, wanted)
+    feed.now_ns += goal.seconds * SECOND
+    feed.place(SE2(goal.x + 0.3, goal.y - 0.4, goal.yaw + 0.1))
     if goal.end == "malformed":
-        listener.answered(number + 1, b"\x00\x01")
+        feed.send_answer(number + 1, b"\x00\x01")
     elif goal.end == "gone":
-        listener.answered(number + 1, b"", "who served it has gone")
+        feed.send_answer(number + 1, b"", "who served it has gone")
     else:
-        listener.answered(number + 1, serialize(action.GetResult.Response(status=ENDS[goal.end])))
+        feed.send_answer(number + 1, serialize(action.GetResult.Response(status=ENDS[goal.end])))
 
 
 @given(st.lists(goals, max_size=5), st.sampled_from(["", "/anna"]), st.integers(0, 5))
-def test_a_foreign_navigator_is_judged_as_ours(tasks: list[Goal], namespace: str, saved: int) -> None:
-    ours, foreign = Listener(), Listener(namespace)
-    for listener in (ours, foreign):
-        listener.stand(SE2.identity())
+def test_foreign_navigator_is_judged_as_the_own_one(tasks: list[Goal], namespace: str, saved: int) -> None:
+    own, foreign = NavigationFeed(), NavigationFeed(namespace)
+    for feed in (own, foreign):
+        feed.place(SE2.identity())
     for index, goal in enumerate(tasks):
-        drive_ours(ours, goal)
+        drive_own(own, goal)
         drive_foreign(foreign, goal, 2 * index)
         if index == saved:  # the run goes on elsewhere
-            state, foreign.drives = foreign.drives.save(), foreign.made()
+            state, foreign.drives = foreign.drives.save(), foreign.make_collector()
             foreign.drives.load(state)
-    mine, others = ours.drives.result(), foreign.drives.result()
-    assert mine.pop("cause") in ("", "preempted", None)
-    others.pop("cause")
-    assert others == pytest.approx(mine)
+    expected, found = own.drives.result(), foreign.drives.result()
+    assert expected.pop("cause") in ("", "preempted", None)
+    found.pop("cause")
+    assert found == pytest.approx(expected)
     ended = [goal for goal in tasks if goal.end != "rejected"]
     if ended:
-        assert others["final_error"] == pytest.approx(0.5)
-        assert others["time"] == pytest.approx(sum(goal.seconds for goal in ended))
+        assert found["final_error"] == pytest.approx(0.5)
+        assert found["time"] == pytest.approx(sum(goal.seconds for goal in ended))
     if tasks:
-        assert others["goals_reached"] == sum(goal.end == "succeeded" for goal in tasks)
+        assert found["goals_reached"] == sum(goal.end == "succeeded" for goal in tasks)
 
 
 @pytest.mark.parametrize(("end", "cause"), [
     ("rejected", "refused"), ("aborted", "aborted"), ("malformed", "unanswered"), ("gone", "unanswered"),
 ])  # fmt: skip
-def test_why_it_failed(end: str, cause: str) -> None:
-    listener = Listener()
-    listener.stand(SE2.identity())
-    drive_foreign(listener, Goal("move_base", 1.0, 2.0, math.pi / 2, end, 3), 7)
-    found = listener.drives.result()
+def test_cause_of_a_failed_foreign_drive(end: str, cause: str) -> None:
+    feed = NavigationFeed()
+    feed.place(SE2.identity())
+    drive_foreign(feed, Goal("move_base", 1.0, 2.0, math.pi / 2, end, 3), 7)
+    found = feed.drives.result()
     assert (found["goals"], found["goals_failed"], found["cause"]) == (1, 1, cause)
 
 
-def test_what_nobody_asked_is_no_drive() -> None:
-    listener = Listener()
-    listener.now_ns = 5 * SECOND
-    drive_foreign(listener, Goal("navigate_to_pose", 0.0, 0.0, 0.0, "succeeded", 1), 9, until=5 * SECOND)  # too late
-    listener.answered(3, b"whatever")
-    drive_foreign(listener, Goal("navigate_to_pose", 0.0, 0.0, 0.0, "succeeded", 1), 1)
-    elsewhere = Listener("/other")
+def test_late_or_unasked_answers_are_no_drives() -> None:
+    feed = NavigationFeed()
+    feed.now_ns = 5 * SECOND
+    drive_foreign(feed, Goal("navigate_to_pose", 0.0, 0.0, 0.0, "succeeded", 1), 9, until=5 * SECOND)  # too late
+    feed.send_answer(3, b"whatever")
+    drive_foreign(feed, Goal("navigate_to_pose", 0.0, 0.0, 0.0, "succeeded", 1), 1)
+    elsewhere = NavigationFeed("/other")
     elsewhere.namespace = ""  # calls for a robot without a namespace are not those of /other
     drive_foreign(elsewhere, Goal("navigate_to_pose", 0.0, 0.0, 0.0, "succeeded", 1), 1)
-    assert listener.drives.result()["goals"] == 1
+    assert feed.drives.result()["goals"] == 1
     assert elsewhere.drives.result()["goals"] is None

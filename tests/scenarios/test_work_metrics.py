@@ -2,71 +2,58 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.harness.collectors import CollectorFeed
 
-from roboyard.geometry import SE3
 from roboyard.messages import msg
-from roboyard.messages.convert import tf_message
 from roboyard.scenarios.metrics.working import PAUSE, Working, common, joined, lasting
-from roboyard.scenarios.thing_truth import MOVING
-
-S = 1_000_000_000
 
 
-class Shift:
-    """A robot, and Anna."""
+class WorkFeed(CollectorFeed[Working]):
+    """A robot that works beside Anna."""
 
     def __init__(self) -> None:
-        self.metric = Working("")
-        self.hear = {**self.metric.handlers(), **self.metric.meet_person("anna")}
+        super().__init__(Working(""), people=["anna"])
 
-    def work(
-        self, time: float, state: str, *, thing: str = "", at: tuple[float, ...] = (), task: str = "cycle"
+    def send_work(
+        self, at: float, state: str, *, thing: str = "", place: tuple[float, ...] = (), task: str = "cycle"
     ) -> None:
-        place = [msg.Point(*at)] if at else []
-        event = msg.WorkEvent(actor="arm", task=task, state=state, thing=thing, place=place)
-        self.hear["/work"](event, round(time * S))
+        """Let the robot report its work."""
+        places = [msg.Point(*place)] if place else []
+        self.send("/work", msg.WorkEvent(actor="arm", task=task, state=state, thing=thing, place=places), at)
 
-    def things(self, time: float, **at: tuple[float, float, float]) -> None:
-        message = tf_message(((SE3.from_xyz_rpy(place), "world", name) for name, place in at.items()), 0)
-        self.hear[MOVING](message, round(time * S))
-
-    def moves(self, start: float, end: float, speed: float = 0.5) -> None:
+    def move_joints(self, start: float, end: float, speed: float = 0.5) -> None:
+        """Let a joint of the robot move between two times."""
         for time in np.arange(start, end + 1e-9, 0.02):
-            message = msg.JointState(velocity=np.array([0.0, speed]))
-            self.hear["/joint_states"](message, round(float(time) * S))
+            self.send("/joint_states", msg.JointState(velocity=np.array([0.0, speed])), float(time))
 
-    def anna(self, time: float, state: str) -> None:
-        self.hear["/anna/state"](msg.PersonState(name="anna", state=state), round(time * S))
-
-    def result(self, end: float) -> dict[str, Any]:
-        self.metric.finish(round(end * S))
-        return dict(self.metric.result())
+    def send_person(self, at: float, state: str) -> None:
+        """Publish what Anna does."""
+        self.send("/anna/state", msg.PersonState(name="anna", state=state), at)
 
 
 @pytest.mark.parametrize(
-    ("state", "truly", "good", "wrong"),
+    ("state", "true_place", "good", "wrong"),
     [
         ("done", (1.0, 0.0, 0.7), True, 0),
         ("done", (1.02, 0.0, 0.7), True, 0),
         ("done", (1.0, 0.0, 0.0), False, 1),  # it fell down
         ("failed", (1.0, 0.0, 0.7), False, 0),
     ],
+    ids=["exact", "2-cm-off", "fallen", "failed"],
 )
-def test_a_cycle_counts_if_its_part_is_truly_there(
-    state: str, truly: tuple[float, float, float], good: bool, wrong: int
+def test_cycle_counts_if_its_part_is_truly_there(
+    state: str, true_place: tuple[float, float, float], good: bool, wrong: int
 ) -> None:
-    shift = Shift()
-    shift.work(2.0, "begun")
-    shift.things(9.9, part=truly)
-    shift.work(10.0, state, thing="part", at=(1.0, 0.0, 0.7))
-    shift.things(11.0, part=(0.0, 0.0, 0.7))  # taken away later: that counts no more
-    found = shift.result(36.0)
+    feed = WorkFeed()
+    feed.send_work(2.0, "begun")
+    feed.send_things({"part": true_place}, at=9.9)
+    feed.send_work(10.0, state, thing="part", place=(1.0, 0.0, 0.7))
+    feed.send_things({"part": (0.0, 0.0, 0.7)}, at=11.0)  # taken away later: that counts no more
+    found = feed.finish(36.0)
     assert (found["cycles"], found["work_wrong"], found["work_ended"]) == (int(good), wrong, 1)
     assert found["work_done"] == float(good)
     if good:
@@ -74,35 +61,32 @@ def test_a_cycle_counts_if_its_part_is_truly_there(
         assert found["throughput"] == pytest.approx(100.0)
 
 
-def test_what_is_under_way_at_the_end_is_neither_done_nor_failed() -> None:
-    shift = Shift()
-    shift.work(1.0, "begun", task="errand")
-    shift.work(2.0, "done", task="errand")
-    shift.work(3.0, "begun")
-    found = shift.result(5.0)
+def test_unfinished_work_is_neither_done_nor_failed() -> None:
+    feed = WorkFeed()
+    feed.send_work(1.0, "begun", task="errand")
+    feed.send_work(2.0, "done", task="errand")
+    feed.send_work(3.0, "begun")
+    found = feed.finish(5.0)
     assert (found["work_ended"], found["work_done"], found["cycles"]) == (1, 1.0, 0)
 
 
-def test_who_moved_when() -> None:
-    shift = Shift()
-    shift.work(0.0, "begun")
-    shift.moves(1.0, 4.0)
-    shift.moves(4.0 + 0.8 * PAUSE, 6.0)  # so short a rest is none
-    shift.moves(8.0, 10.0, speed=0.001)  # that is noise
-    shift.anna(0.0, "idle")
-    shift.anna(5.0, "movement")
-    shift.anna(5.4, "movement")
-    shift.anna(5.8, "movement")
-    shift.anna(6.2, "movement")
-    shift.anna(6.6, "movement")
-    shift.anna(7.0, "idle")
-    found = shift.result(10.0)
+def test_idle_shares_follow_motion_of_robot_and_person() -> None:
+    feed = WorkFeed()
+    feed.send_work(0.0, "begun")
+    feed.move_joints(1.0, 4.0)
+    feed.move_joints(4.0 + 0.8 * PAUSE, 6.0)  # so short a rest is none
+    feed.move_joints(8.0, 10.0, speed=0.001)  # that is noise
+    feed.send_person(0.0, "idle")
+    for time in (5.0, 5.4, 5.8, 6.2, 6.6):
+        feed.send_person(time, "movement")
+    feed.send_person(7.0, "idle")
+    found = feed.finish(10.0)
     assert found["robot_idle"] == pytest.approx(0.5, abs=0.01)
     assert found["human_idle"] == pytest.approx(0.8, abs=1e-6)
     assert found["concurrent_activity"] == pytest.approx(0.1, abs=0.01)
 
 
-def test_nobody_works() -> None:
+def test_run_without_work_has_no_work_metrics() -> None:
     assert set(Working("").result().values()) == {None}
 
 
