@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from multiprocessing.connection import Connection
+
 import pytest
-from tests.harness.workers import InlinePool
+from tests.harness.workers import InlinePool, end_of_process, forked_process
 
 from roboyard.errors import RunError
 from roboyard.scenarios.batch_worker import Job, Result
@@ -23,6 +27,7 @@ def test_inline_pool_runs_jobs_at_once() -> None:
     assert future.done()
     assert future.result() == _failed(_job(3))
     assert pool.seeds == [3]
+    assert pool.functions == [_failed]
 
 
 def test_inline_pool_answers_dies_and_is_interrupted() -> None:
@@ -33,3 +38,23 @@ def test_inline_pool_answers_dies_and_is_interrupted() -> None:
     with pytest.raises(KeyboardInterrupt):
         pool.submit(print, _job(5))
     assert pool.seeds == [3, 4]
+
+
+def _answer_once(factor: int, connection: Connection) -> None:
+    connection.send(("roboyard.scenarios" in sys.modules, os.getpid()))
+    connection.send(factor * connection.recv())
+    connection.recv()
+
+
+def test_forked_process_has_the_package_and_is_killed() -> None:
+    with forked_process(_answer_once, 3) as (process, connection):
+        imported, pid = connection.recv()
+        assert (imported, pid) == (True, process.pid)
+        connection.send(7)
+        assert connection.recv() == 21
+        with end_of_process(pid) as wait:
+            with pytest.raises(AssertionError, match="did not end"):
+                wait(0.0)
+            process.kill()
+            wait()
+    assert process.exitcode == -9

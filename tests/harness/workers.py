@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Callable, Collection
+import os
+import select
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from functools import cache
+from multiprocessing.connection import Connection
 from typing import Any
 
 import pytest
@@ -43,6 +47,7 @@ class InlinePool(Pool):
 
     Attributes:
         jobs: The jobs so far.
+        functions: The functions that the caller wanted to run for them.
     """
 
     def __init__(
@@ -54,6 +59,7 @@ class InlinePool(Pool):
         workers: int = 1,
     ) -> None:
         self.jobs: list[Job] = []
+        self.functions: list[Callable[..., Any]] = []
         self.workers = workers
         self._answer, self._dying_seeds, self._stops_after = answer, dying_seeds, stops_after
 
@@ -68,6 +74,7 @@ class InlinePool(Pool):
             raise KeyboardInterrupt
         (job,) = args
         self.jobs.append(job)
+        self.functions.append(function)
         future: Future[Any] = Future()
         if job.seed in self._dying_seeds:
             future.set_exception(RunError("a worker process ended with exit code -9"))
@@ -79,3 +86,41 @@ class InlinePool(Pool):
 
     def close(self, *, now: bool = False) -> None:
         """Do nothing: every job has ended."""
+
+
+@contextmanager
+def forked_process(function: Callable[..., object], *args: object) -> Iterator[tuple[Any, Connection]]:
+    """Call a function in a process that is a copy of one which has imported the package and done nothing.
+
+    Args:
+        function: Of a module that can be imported; it gets the other end of the connection as its last argument.
+        args: Its other arguments, which can be pickled.
+
+    Yields:
+        The process, as of `multiprocessing`, and this end of the connection.  The process is killed in the end.
+    """
+    here, there = _fork_server().Pipe()
+    process = _fork_server().Process(target=function, args=(*args, there))
+    process.start()
+    there.close()
+    try:
+        yield process, here
+    finally:
+        process.kill()
+        process.join()
+        here.close()
+
+
+@contextmanager
+def end_of_process(pid: int) -> Iterator[Callable[[], None]]:
+    """Gives a function that waits until a process that runs now has ended; it need not be a child of this one."""
+    descriptor = os.pidfd_open(pid)
+    try:
+
+        def wait(timeout: float = 60.0) -> None:
+            ready, _, _ = select.select([descriptor], [], [], timeout)
+            assert ready, f"process {pid} did not end within {timeout} s"
+
+        yield wait
+    finally:
+        os.close(descriptor)

@@ -10,6 +10,7 @@ from threading import Thread
 from typing import Any
 
 import pytest
+from tests.harness.scenarios import ScenarioBuilder
 
 from roboyard.scenarios import run_batch
 
@@ -44,15 +45,6 @@ class Mark(ry.Node):
             os.kill(os.getpid(), signal.SIGKILL)
 '''
 
-SCENARIO = """\
-world: empty
-robots: {rover: {model: rover}}
-nodes: {mark: {use: "mark.py:Mark", parameters: {marks: MARKS, dies: never}}}
-operator: [{drive: {v: 0.5, for: 10}}]
-duration: 0.6
-criteria: {drives: path_length > 0.01}
-"""
-
 
 class Nodes:
     """A head without processors, and two nodes with one each."""
@@ -77,9 +69,9 @@ def nodes() -> Iterator[Nodes]:
 def scenario(tmp_path: Path) -> str:
     (tmp_path / "marks").mkdir()
     (tmp_path / "mark.py").write_text(NODE)
-    path = tmp_path / "short.yaml"
-    path.write_text(SCENARIO.replace("MARKS", str(tmp_path / "marks")))
-    return str(path)
+    mark = {"use": "mark.py:Mark", "parameters": {"marks": str(tmp_path / "marks"), "dies": "never"}}
+    builder = ScenarioBuilder(duration=0.6).drive(0.5, duration=10.0).criterion("drives", "path_length > 0.01")
+    return str(builder.set(nodes={"mark": mark}).write(tmp_path))
 
 
 def left(folder: Path) -> dict[str, bytes]:

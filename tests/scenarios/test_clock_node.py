@@ -2,70 +2,67 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.harness.bus import BusHarness
 
-import roboyard as ry
-from roboyard.bus import Future
+from roboyard.messages import msg, srv
 from roboyard.scenarios.clock_node import ClockNode
 from roboyard.scenarios.control import Control
 
 
-class Hand(ry.Node):
-    """Calls them."""
-
-    def ask(self, service: str, kind: Any, **fields: Any) -> Future:
-        return self.service_client(service, kind).call(kind.Request(**fields))
-
-
 @pytest.fixture
 def control() -> Control:
+    """Of the run."""
     return Control()
 
 
 @pytest.fixture
-def hand(control: Control) -> Any:
-    with ry.Bus() as bus:
-        control.bind(bus)
-        bus.add(ClockNode(control=control), "clock")
-        yield bus.add(Hand(), "hand")
+def harness(control: Control) -> Iterator[BusHarness]:
+    """The bus of a run whose clock can be controlled."""
+    with BusHarness() as harness:
+        control.bind(harness.bus)
+        harness.add(ClockNode(control=control), "clock")
+        yield harness
 
 
-def answer(hand: Hand, service: str, kind: Any, **fields: Any) -> Any:
-    future = hand.ask(service, kind, **fields)
-    hand.bus.executor.run_until(hand.now_ns)
-    return future.result
+def call(harness: BusHarness, service: str, type_: Any, **fields: Any) -> Any:
+    """Call a service that answers at once, also while the clock stands."""
+    return harness.call(service, type_, timeout=0.0, **fields)
 
 
-def state(value: int) -> Any:
-    return ry.msg.simulation_interfaces.SimulationState(state=value)
+def set_state(harness: BusHarness, state: int) -> Any:
+    """Ask the simulation for a state; returns the result."""
+    value = msg.simulation_interfaces.SimulationState(state=state)
+    return call(harness, "/set_simulation_state", srv.SetSimulationState, state=value).result
 
 
-def test_pause_resume_and_state(hand: Hand) -> None:
-    assert answer(hand, "/get_simulation_state", ry.srv.GetSimulationState).state.state == 1
-    assert answer(hand, "/set_simulation_state", ry.srv.SetSimulationState, state=state(2)).result.result == 1
-    assert hand.bus.executor.paused
-    assert answer(hand, "/get_simulation_state", ry.srv.GetSimulationState).state.state == 2
-    assert answer(hand, "/set_simulation_state", ry.srv.SetSimulationState, state=state(1)).result.result == 1
-    assert not hand.bus.executor.paused
+def test_clock_pauses_resumes_and_reports_its_state(harness: BusHarness) -> None:
+    assert call(harness, "/get_simulation_state", srv.GetSimulationState).state.state == 1
+    assert set_state(harness, 2).result == 1
+    assert harness.bus.executor.paused
+    assert call(harness, "/get_simulation_state", srv.GetSimulationState).state.state == 2
+    assert set_state(harness, 1).result == 1
+    assert not harness.bus.executor.paused
 
 
-def test_an_unknown_state_is_refused(hand: Hand) -> None:
-    result = answer(hand, "/set_simulation_state", ry.srv.SetSimulationState, state=state(9)).result
+def test_unknown_simulation_state_is_refused(harness: BusHarness) -> None:
+    result = set_state(harness, 9)
     assert result.result == 0
     assert "no state 9" in result.error_message
 
 
-def test_steps_are_for_paused_runs(hand: Hand, control: Control) -> None:
-    assert answer(hand, "/step_simulation", ry.srv.StepSimulation, steps=3).result.result == 3
+def test_steps_are_for_paused_runs(harness: BusHarness, control: Control) -> None:
+    assert call(harness, "/step_simulation", srv.StepSimulation, steps=3).result.result == 3
     assert control.next_step() is None
     control.pause()
-    assert answer(hand, "/step_simulation", ry.srv.StepSimulation, steps=2).result.result == 1
+    assert call(harness, "/step_simulation", srv.StepSimulation, steps=2).result.result == 1
     assert [control.next_step() for _ in range(3)] == [0.0, 0.0, None]
 
 
-def test_reset_ends_the_run_and_says_so(hand: Hand, control: Control) -> None:
-    assert answer(hand, "/reset_simulation", ry.srv.ResetSimulation).result.result == 1
+def test_reset_ends_the_run_for_a_restart(harness: BusHarness, control: Control) -> None:
+    assert call(harness, "/reset_simulation", srv.ResetSimulation).result.result == 1
     assert control.stopping
     assert control.resetting

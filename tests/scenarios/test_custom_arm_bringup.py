@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.harness.bus import BusHarness
 
 import roboyard as ry
-from roboyard.bus import Node
 from roboyard.cli.arm_setup import set_up
 from roboyard.description import load_model
 from roboyard.errors import ConfigError
@@ -46,14 +46,6 @@ def urdf() -> str:
     return text + "</robot>"
 
 
-class Asker(Node):
-    """Sends a trajectory and keeps the errors that it is told."""
-
-    def setup(self) -> None:
-        self.arm = self.action_client("arm/follow_joint_trajectory", action.FollowJointTrajectory)
-        self.errors: list[float] = []
-
-
 @pytest.fixture
 def own(tmp_path: Path) -> Path:
     path = tmp_path / "own.urdf"
@@ -65,33 +57,34 @@ def own(tmp_path: Path) -> Path:
     return path
 
 
-def test_it_follows_at_full_speed_with_the_gains_that_were_set_up(own: Path) -> None:
+def test_custom_arm_follows_at_full_speed_with_its_gains(own: Path) -> None:
     with ry.Run("empty", seed=1, record=False) as run:
         arm = run.add(str(own))
         assert {"joint_states", "robot_state", "arm", "move_group"} <= set(arm.nodes)
         parameters = next(dict(one.parameters) for one in arm.model.interfaces if one.joint == "j1")
         assert float(parameters["pos_kp"]) == arm.groups.gains["j1"]["pos_kp"]
-        asker = Asker()
-        arm.add_node(asker, "asker")
-        run.run_for(0.2)
+        harness = BusHarness(bus=run.bus)
+        harness.run_for(0.2)
         at = arm.groups.group().pose("safe")
         found = dict(zip(arm.hardware.joint_names, arm.hardware.read().position, strict=True))
         assert [found[f"j{k}"] for k in range(5)] == pytest.approx(at, abs=0.01), "it begins where its file says"
-        for goal in ([1.5, 0.9, 0.8, 1.0, 1.0], [-1.0, -0.8, 1.4, -1.0, -1.0]):
-            found = plan(PlanningScene.of(arm.groups), at, JointGoal(goal))
-            message = trajectory_message(found.trajectory, "foot")
-            future = asker.arm.send(
-                action.FollowJointTrajectory.Goal(trajectory=message),
-                feedback=lambda one: asker.errors.append(float(np.abs(one.error.positions).max())),
+        errors: list[float] = []
+        for target in ([1.5, 0.9, 0.8, 1.0, 1.0], [-1.0, -0.8, 1.4, -1.0, -1.0]):
+            found = plan(PlanningScene.of(arm.groups), at, JointGoal(target))
+            goal = harness.send_goal(
+                "/arm/follow_joint_trajectory",
+                action.FollowJointTrajectory,
+                timeout=30.0,
+                trajectory=trajectory_message(found.trajectory, "foot"),
             )
-            run.until(future.done, timeout=30.0)
-            assert future.succeeded, future.reason
+            assert goal.succeeded, goal.reason
+            errors += [float(np.abs(item.error.positions).max()) for item in goal.feedback]
             at = found.goal
-        assert len(asker.errors) > 20
-        assert max(asker.errors) <= 0.01
+        assert len(errors) > 20
+        assert max(errors) <= 0.01
 
 
-def test_a_file_of_groups_is_found_whatever_dots_the_descriptions_name_has(own: Path) -> None:
+def test_groups_are_found_beside_dotted_description_names(own: Path) -> None:
     dotted = own.rename(own.with_name("own.v2.urdf"))
     assert groups_beside(dotted) == own.with_name("own.groups.yaml")
     nearer = own.with_name("own.v2.groups.yaml")
@@ -99,14 +92,14 @@ def test_a_file_of_groups_is_found_whatever_dots_the_descriptions_name_has(own: 
     assert groups_beside(dotted) == nearer
 
 
-def test_a_start_that_is_no_pose_is_refused(own: Path) -> None:
+def test_unknown_start_pose_is_refused(own: Path) -> None:
     path = own.with_name("own.groups.yaml")
     path.write_text(path.read_text().replace("start: safe", "start: save"))
     with pytest.raises(ConfigError, match="no pose 'save'"):
         load_groups(path, load_model(own))
 
 
-def test_what_is_fixed_stands_though_its_description_has_no_world(own: Path) -> None:
+def test_fixed_robot_stands_without_a_world_link(own: Path) -> None:
     text = own.read_text().replace('<link name="world"/>', "").replace('<joint name="f"', '<joint name="gone"')
     start, rest = text.split('<joint name="gone"', 1)
     free = own.with_name("free.urdf")
@@ -118,7 +111,7 @@ def test_what_is_fixed_stands_though_its_description_has_no_world(own: Path) -> 
             assert (abs(arm.truth.pose.xyz[2] - 0.5) < 1e-6) == fixed
 
 
-def test_gains_that_are_none_are_refused_with_their_place(own: Path) -> None:
+def test_invalid_gains_are_refused_with_their_place(own: Path) -> None:
     path = own.with_name("own.groups.yaml")
     text = path.read_text()
     for wrong, said in (("j0: {kp: 3}", "kp is 3"), ("j0: {pos_kp: -1}", "pos_kp is -1"), ("j9: {}", "no joint 'j9'")):

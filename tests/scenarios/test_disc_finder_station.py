@@ -8,8 +8,8 @@ import sys
 
 import numpy as np
 import pytest
+from tests.harness.bus import BusHarness
 
-from roboyard.bus import Node
 from roboyard.geometry import SE3
 from roboyard.messages import action
 from roboyard.scenarios.assemble import assemble
@@ -33,27 +33,19 @@ duration: 5
 """
 
 
-class Asker(Node):
-    """Asks for discs."""
-
-    def setup(self) -> None:
-        self.look = self.action_client("look", action.LookForDiscs)
-
-
-def seen(spec: Spec, pose: str, polarity: str, mode: str) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+def look_for_discs(spec: Spec, pose: str, polarity: str, mode: str) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """What a look from a pose of the arm finds (n, 3), and where things and bays truly are, in the world [m]."""
     joints = find_groups("youbot_arm").group("arm").pose(pose)
     entry = spec.scenario.robots["arm"]
     entry.arguments["arm_pose"] = " ".join(str(value) for value in joints)
     with assemble(spec, record=False) as run:
-        asker = run.bus.add(Asker(), "asker")
-        run.run_for(0.2)
-        goal = action.LookForDiscs.Goal(polarity=polarity, mode=mode, looks=5, frame_id="arm_link_0", sensitivity=0.85)
-        future = asker.look.send(goal)
-        run.until(future.done, timeout=4.0)
+        harness = BusHarness(bus=run.bus)
+        harness.run_for(0.2)
+        wanted = {"polarity": polarity, "mode": mode, "looks": 5, "frame_id": "arm_link_0", "sensitivity": 0.85}
+        goal = harness.send_goal("/look", action.LookForDiscs, timeout=4.0, **wanted)
         places = run.simulation.placement("arm").links
         T = link_pose(run.simulation.data, places["arm_link_0"])
-        found = [T @ np.array([p.x, p.y, p.z]) for p in future.result.positions]
+        found = [T @ np.array([p.x, p.y, p.z]) for p in goal.result.positions]
         truth = {name: np.asarray(run.simulation.truth(name).T_world_base.translation) for name in run.things}
         return np.array(found).reshape(-1, 3), truth
 
@@ -66,19 +58,19 @@ def station(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
-def test_things_and_places_are_seen_where_they_are(station, seed):
+def test_things_and_places_are_found_where_they_are(station, seed):
     for pose, polarity, mode, name, height in (
         ("view_left", "white", "single", "thing", 0.045),
         ("view_right", "black", "pair", "place", 0.0009),
     ):
-        found, truth = seen(station(seed), pose, polarity, mode)
+        found, truth = look_for_discs(station(seed), pose, polarity, mode)
         wanted = [place + np.array([0.0, 0.0, height]) for key, place in truth.items() if key.startswith(name)]
         for place in wanted:
             assert np.linalg.norm(found - place, axis=1).min() < 1e-3, (pose, seed)
 
 
-def test_empty_bays_are_black_discs(station):
-    found, _ = seen(station(3), "load_check", "black", "single")
+def test_empty_bays_are_found_as_black_discs(station):
+    found, _ = look_for_discs(station(3), "load_check", "black", "single")
     with assemble(station(3), record=False) as run:
         places = run.simulation.placement("arm").links
         bays = [link_pose(run.simulation.data, places[f"bay_{k}"]).translation for k in (1, 2, 3)]
@@ -87,8 +79,8 @@ def test_empty_bays_are_black_discs(station):
 
 
 @pytest.mark.slow
-def test_without_opengl_they_are_seen_as_well():
-    here = f"{__file__}::test_things_and_places_are_seen_where_they_are"
+def test_things_and_places_are_found_without_opengl():
+    here = f"{__file__}::test_things_and_places_are_found_where_they_are"
     command = [sys.executable, "-m", "pytest", "-q", "-m", "slow", "-p", "no:cacheprovider", here]
     done = subprocess.run(
         command, env={**os.environ, "MUJOCO_GL": "disabled"}, capture_output=True, text=True, timeout=600
@@ -97,7 +89,7 @@ def test_without_opengl_they_are_seen_as_well():
 
 
 @pytest.mark.parametrize("speed", [0.05, 0.1])
-def test_a_cylinder_that_lies_rolls_as_far_as_its_lever_lets_it(speed: float, tmp_path) -> None:
+def test_lying_cylinder_rolls_as_far_as_its_rolling_friction(speed: float, tmp_path) -> None:
     radius, lever, gravity = 0.01, 0.0005, 9.81
     path = tmp_path / "rolls.yaml"
     path.write_text("""

@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import pytest
+from tests.harness.bus import BusHarness, Goal
 
 import roboyard as ry
 from roboyard.geometry import SE2, wrap_angle
 from roboyard.messages import action
 
 
-class Asker(ry.Node):
-    """Asks for docks."""
-
-    def setup(self) -> None:
-        self.dock = self.action_client("dock_robot", action.DockRobot)
-        self.undock = self.action_client("undock_robot", action.UndockRobot)
-
-
-def _docked(dock: SE2, *, localized_by: str, backward: bool, seed: int) -> tuple[SE2, SE2, Any, Any]:
+def dock_and_leave(dock: SE2, *, localized_by: str, backward: bool, seed: int) -> tuple[SE2, SE2, Goal, Goal]:
     """The true pose at the dock and after leaving it, in the dock; and both goals."""
     with ry.Run("arena", seed=seed) as run:
         rover = run.add("rover", at=(0.0, 0.0, 0.0))
@@ -37,16 +29,14 @@ def _docked(dock: SE2, *, localized_by: str, backward: bool, seed: int) -> tuple
                 "docking": {"tolerance": 0.02, "backward": backward},
             },
         )  # fmt: skip
-        asker = rover.add_node(Asker(), "asker")
-        run.run_for(2.0)
-        goal = asker.dock.send(action.DockRobot.Goal(use_dock_id=True, dock_id="charger", navigate_to_staging_pose=True,
-                                                     max_staging_time=60.0))  # fmt: skip
-        run.until(goal.done, timeout=90.0)
-        run.run_for(0.5)
+        harness = BusHarness(bus=run.bus)
+        harness.run_for(2.0)
+        wanted = {"use_dock_id": True, "dock_id": "charger", "navigate_to_staging_pose": True, "max_staging_time": 60.0}
+        goal = harness.send_goal("/dock_robot", action.DockRobot, timeout=90.0, **wanted)
+        harness.run_for(0.5)
         there = dock.inverse() @ SE2.from_se3(rover.truth.pose)
-        leave = asker.undock.send(action.UndockRobot.Goal(max_undocking_time=30.0))
-        run.until(leave.done, timeout=40.0)
-        run.run_for(0.5)
+        leave = harness.send_goal("/undock_robot", action.UndockRobot, timeout=40.0, max_undocking_time=30.0)
+        harness.run_for(0.5)
         return there, dock.inverse() @ SE2.from_se3(rover.truth.pose), goal, leave
 
 
@@ -59,9 +49,10 @@ def _docked(dock: SE2, *, localized_by: str, backward: bool, seed: int) -> tuple
         # what localisation is off, the dock is missed by: nobody sees it
         (SE2(2.0, -1.0, -0.9), False, "amcl", 0.10, 0.12),
     ],
+    ids=["forward", "backward", "amcl"],
 )
-def test_the_rover_docks_and_leaves_again(dock, backward, localized_by, within, turned) -> None:
-    there, away, goal, leave = _docked(dock, localized_by=localized_by, backward=backward, seed=3)
+def test_rover_docks_and_returns_to_the_staging_pose(dock, backward, localized_by, within, turned) -> None:
+    there, away, goal, leave = dock_and_leave(dock, localized_by=localized_by, backward=backward, seed=3)
     assert goal.succeeded, goal.reason
     assert math.hypot(there.x, there.y) < within
     assert abs(wrap_angle(there.theta)) < turned

@@ -3,35 +3,23 @@
 from pathlib import Path
 
 import numpy as np
+from tests.harness.bus import BusHarness
 
-from roboyard.bus import Node
 from roboyard.messages import action, msg
 from roboyard.record import open_recording
 from roboyard.scenarios import Run
 from roboyard.scenarios.report.arms import read_reached
 
 
-class Asker(Node):
-    """Sends the arm to a named pose."""
-
-    def setup(self) -> None:
-        self.arm = self.action_client("move_action", action.MoveGroup)
-
-    def go(self, pose: str):
-        goal = action.MoveGroup.Goal()
-        goal.request.goal_constraints = [msg.moveit_msgs.Constraints(name=pose)]
-        return self.arm.send(goal)
-
-
-def test_goals_and_joints_of_an_arm_are_drawn(tmp_path: Path) -> None:
+def test_report_shows_goals_and_joints_of_an_arm(tmp_path: Path) -> None:
     with Run("empty", seed=1) as run:
         arm = run.add("youbot_arm", nodes=["joint_states", "robot_state", "arm", "move_group"])
-        asker = arm.add_node(Asker(), "asker")
-        run.run_for(0.2)
+        harness = BusHarness(bus=run.bus)
+        harness.run_for(0.2)
         for pose in ("view", "upright"):
-            done = asker.go(pose)
-            run.until(done.done, timeout=30.0)
-            assert done.succeeded
+            goal = action.MoveGroup.Goal()
+            goal.request.goal_constraints = [msg.moveit_msgs.Constraints(name=pose)]
+            assert harness.send_goal("/move_action", action.MoveGroup, goal, timeout=30.0).succeeded
         folder = run.report(tmp_path / "out").parent
     text = (folder / "report.html").read_text()
     assert "The arm" in text

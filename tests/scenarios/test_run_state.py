@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 import pickle
-import subprocess
-import sys
 from collections import deque
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +12,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.harness.processes import FreshProcesses
+from tests.harness.scenarios import recording_digest
 
 from roboyard.errors import InputError, RunError
 from roboyard.messages import msg
@@ -47,17 +46,6 @@ criteria: {moves: path_length > 0.01}
 """
 MOMENTS = (0.5, 0.7771, 1.1)
 
-_CHILD = """
-import sys
-from roboyard.scenarios import load_spec, run_scenario
-outcome = run_scenario(load_spec(sys.argv[1]), out=sys.argv[2], from_state=sys.argv[3], report=False, serve=False)
-assert outcome.success, outcome.reason
-"""
-
-
-def digest(folder: Path) -> str:
-    return hashlib.sha256((folder / "recording.mcap").read_bytes()).hexdigest()
-
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -74,20 +62,24 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_saving_leaves_no_trace(saved: Path) -> None:
-    assert digest(saved / "saving") == digest(saved / "whole")
+    assert recording_digest(saved / "saving") == recording_digest(saved / "whole")
+
+
+@pytest.fixture(scope="module")
+def fresh_processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FreshProcesses]:
+    """Copies of one interpreter, which has imported everything and run nothing."""
+    processes = FreshProcesses(tmp_path_factory.mktemp("home"), hash_seed=5)
+    yield processes
+    processes.close()
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_a_fresh_process_goes_on_to_the_same_bytes(saved: Path, moment: float, tmp_path: Path) -> None:
-    environment = {**os.environ, "PYTHONHASHSEED": "5"}
-    environment.setdefault("XDG_CACHE_HOME", str(Path("~/.cache").expanduser()))
-    arguments = [saved / "mine.yaml", tmp_path / "out", saved / f"{moment}.state"]
-    done = subprocess.run(
-        [sys.executable, "-c", _CHILD, *map(str, arguments)], cwd=tmp_path, env=environment, capture_output=True,
-        text=True, check=False, timeout=240,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert digest(tmp_path / "out") == digest(saved / "whole")
+def test_fresh_process_continues_to_the_same_bytes(
+    saved: Path, moment: float, fresh_processes: FreshProcesses, tmp_path: Path
+) -> None:
+    run = fresh_processes.run(saved / "mine.yaml", tmp_path / "out", from_state=saved / f"{moment}.state")
+    assert (run.state, run.reason) == ("done", "")
+    assert recording_digest(tmp_path / "out") == recording_digest(saved / "whole")
 
 
 def test_metrics_and_events_are_those_of_the_whole_run(saved: Path, tmp_path: Path) -> None:
@@ -172,13 +164,15 @@ def test_a_node_that_cannot_be_saved_is_named(tmp_path: Path) -> None:
 
 
 WORKS = """\
-import time
+from threading import Event
 
 from roboyard import Node, msg
 
+released = Event()
+
 
 def work(number):
-    time.sleep(0.01)
+    assert released.wait(60.0)
     return 2 * number
 
 
@@ -192,7 +186,9 @@ class Works(Node):
 
     def begin(self):
         self.count += 1
+        released.clear()
         self.offload(work, self.count, latency=0.31, then=self.found)
+        self.after(0.2, released.set)
 
     def found(self, future):
         self.out.publish(msg.Float64(data=float(future.result)))

@@ -1,59 +1,52 @@
 """Ways of one scenario side by side: the same seeds for each, pooled shares, one page."""
 
 import json
-from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.harness.scenarios import ScenarioBuilder
+from tests.harness.workers import InlinePool
 
-from roboyard.compute import Pool
 from roboyard.errors import ConfigError, InputError
 from roboyard.scenarios import compare_scenario, load_spec, run_batch
 from roboyard.scenarios.batch import summarise
-from roboyard.scenarios.batch_worker import Result
+from roboyard.scenarios.batch_worker import Job, Result
 from roboyard.scenarios.compare import Comparison
 from roboyard.scenarios.report.comparison import comparison_page
 
-SCENARIO = """\
-world: empty
-robots: {rover: {model: rover}}
-operator: [{drive: {v: 0.5, for: 10}}]
-duration: 0.4
-compared: [cycles]
-criteria: {drives: path_length > 0.05}
-"""
+
+def drive_on_paper(job: Job) -> Result:
+    """The rover drives as far as the scenario's duration lets it, without being simulated."""
+    spec = load_spec(job.scenario, overrides=job.overrides, smoke=job.smoke)
+    length = 0.5 * spec.scenario.duration - 0.07 + 0.001 * job.seed
+    return Result(job.seed, "done", length > 0.05, metrics={"path_length": length, "seed": job.seed})
 
 
-class Here(Pool):
-    """Drives as far as the scenario's duration lets it, on paper."""
-
-    workers = 1
-
-    def submit(self, function: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-        job = args[0]
-        spec = load_spec(job.scenario, overrides=job.overrides, smoke=job.smoke)
-        length = 0.5 * spec.scenario.duration - 0.07 + 0.001 * job.seed
-        future: Future[Any] = Future()
-        future.set_result(Result(job.seed, "done", length > 0.05, metrics={"path_length": length, "seed": job.seed}))
-        return future
-
-    def close(self, *, now: bool = False) -> None:
-        pass
+def paper_pool() -> InlinePool:
+    """A pool that simulates nothing."""
+    return InlinePool(drive_on_paper)
 
 
 @pytest.fixture
 def scenario(tmp_path: Path) -> str:
-    path = tmp_path / "short.yaml"
-    path.write_text(SCENARIO)
-    return str(path)
+    """The file of a rover's short drive."""
+    builder = ScenarioBuilder(duration=0.4).drive(0.5, duration=10.0).criterion("drives", "path_length > 0.05")
+    return str(builder.set(compared=["cycles"]).write(tmp_path))
 
 
 def test_each_way_is_the_batch_that_it_would_be_alone(scenario: str, tmp_path: Path) -> None:
     vary = ["duration=0.2,0.6"]
-    found = compare_scenario(scenario, vary, 2, seed=3, out=tmp_path / "both", keep="none", pool=Here())
+    found = compare_scenario(scenario, vary, 2, seed=3, out=tmp_path / "both", keep="none", pool=paper_pool())
     assert list(found.batches) == ["duration=0.2", "duration=0.6"]
-    alone = run_batch(scenario, 2, seed=3, out=tmp_path / "one", overrides=["duration=0.6"], keep="none", pool=Here())
+    alone = run_batch(
+        scenario,
+        2,
+        seed=3,
+        out=tmp_path / "one",
+        overrides=["duration=0.6"],
+        keep="none",
+        pool=paper_pool(),
+    )
     both = [r.metrics["path_length"] for r in found.batches["duration=0.6"].results]
     assert both == [r.metrics["path_length"] for r in alone.results]
     success = found.shares()["success"]
@@ -65,25 +58,32 @@ def test_each_way_is_the_batch_that_it_would_be_alone(scenario: str, tmp_path: P
     assert "duration=0.2" in page
     assert "34.2% to 100.0%" in page  # Wilson's interval of 2 of 2
     assert "<svg" in page
-    again = compare_scenario(scenario, vary, 2, seed=3, out=tmp_path / "both", keep="none", pool=Here())
+    again = compare_scenario(scenario, vary, 2, seed=3, out=tmp_path / "both", keep="none", pool=paper_pool())
     assert all(batch.resumed == 2 for batch in again.batches.values())
 
 
 def test_what_criteria_of_any_way_ask_for_is_set_side_by_side(scenario: str, tmp_path: Path) -> None:
     vary = ["criteria.drives=path_length > 0,final_x > -9"]
-    found = compare_scenario(scenario, vary, 1, base=tmp_path, keep="none", pool=Here())
+    found = compare_scenario(scenario, vary, 1, base=tmp_path, keep="none", pool=paper_pool())
     assert found.asked == ("cycles", "path_length", "final_x")
     page = (found.folder / "comparison.html").read_text()
     assert (
         page.index("Side by side") < page.index("<code>path_length</code>") < page.index("All else that was measured")
     )
     with pytest.raises(ConfigError, match=r"cycle.*compared|compared.*cycle"):
-        compare_scenario(scenario, ["duration=0.1,0.2"], 1, overrides=["compared=[cycle]"], base=tmp_path, pool=Here())
+        compare_scenario(
+            scenario,
+            ["duration=0.1,0.2"],
+            1,
+            overrides=["compared=[cycle]"],
+            base=tmp_path,
+            pool=paper_pool(),
+        )
 
 
 def test_several_keys_give_every_combination(scenario: str, tmp_path: Path) -> None:
     vary = ["duration=0.1,0.2", "robots.rover.at=[0, 0, 0],[1, 0, 0]"]
-    found = compare_scenario(scenario, vary, 1, base=tmp_path, keep="none", pool=Here())
+    found = compare_scenario(scenario, vary, 1, base=tmp_path, keep="none", pool=paper_pool())
     assert len(found.batches) == 4
     assert "duration=0.2, robots.rover.at=[1, 0, 0]" in found.batches
 
@@ -107,5 +107,5 @@ def test_shares_are_pooled_over_runs() -> None:
 @pytest.mark.parametrize("vary", [["duration=0.2"], ["duration"], ["duration="], ["=1,2"], ["duration=1,1"]])
 def test_what_varies_nothing_is_refused(scenario: str, tmp_path: Path, vary: list[str]) -> None:
     with pytest.raises(InputError, match="--vary"):
-        compare_scenario(scenario, vary, 1, out=tmp_path / "none", pool=Here())
+        compare_scenario(scenario, vary, 1, out=tmp_path / "none", pool=paper_pool())
     assert not (tmp_path / "none").exists()

@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.harness.workers import InlinePool
 
 from roboyard.cli.figures import benchmarks, measure
 from roboyard.scenarios import load_spec, run_scenario
-from roboyard.scenarios.batch_worker import Result, run_job
+from roboyard.scenarios.batch_worker import Job, Result, run_job
 
 GOOD: dict[str, Any] = {
     "arm.at_rest": True, "arm.quiet_seconds": 3.0, "arm.collisions": 0, "arm.things_fallen": 0, "arm.things_lying": 0,
@@ -21,30 +22,17 @@ GOOD: dict[str, Any] = {
 
 def measured(monkeypatch, name: str, **found: Any) -> dict[str, float]:
     """Figures of a benchmark where every run ends with these metrics."""
-    pool = pytest.importorskip("roboyard.compute")
 
-    class Here:
-        workers = 1
+    def end(job: Job) -> Result:
+        assert load_spec(job.scenario, overrides=job.overrides).scenario.things["thing"].count >= 1
+        return Result(job.seed, "done", True, metrics=found)
 
-        def __init__(self, *_: object, **__: object) -> None: ...
-
-        def __enter__(self) -> Here:
-            return self
-
-        def __exit__(self, *_: object) -> None: ...
-
-        def submit(self, work, job):
-            assert work is run_job
-            assert load_spec(job.scenario, overrides=job.overrides).scenario.things["thing"].count >= 1
-            from concurrent.futures import Future
-
-            future: Future[Result] = Future()
-            future.set_result(Result(job.seed, "done", True, metrics=found))
-            return future
-
-    monkeypatch.setattr(pool, "ProcessPool", Here)
+    pool = InlinePool(end)
+    monkeypatch.setattr("roboyard.compute.ProcessPool", lambda *_, **__: pool)
     (path,) = benchmarks([name]).values()
-    return {figure.name: figure.value for figure in measure(path, nightly=False, runs=1).figures}
+    figures = {figure.name: figure.value for figure in measure(path, nightly=False, runs=1).figures}
+    assert set(pool.functions) == {run_job}
+    return figures
 
 
 def judged(monkeypatch, **changes: Any) -> dict[str, float]:
