@@ -238,7 +238,8 @@ def test_summary_leaves_out_what_was_not_measured() -> None:
 
 
 @pytest.mark.slow
-def test_processes_give_the_same(scenario: str, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("forked_workers")
+def test_worker_processes_give_the_same_recordings(scenario: str, tmp_path: Path) -> None:
     here = run_batch(scenario, 3, base=tmp_path, pool=InlinePool(), keep="all")
     there = run_batch(scenario, 3, base=tmp_path, workers=2, keep="all")
     for a, b in zip(here.results, there.results, strict=True):
@@ -267,7 +268,8 @@ class Deadly(ry.Node):
 
 
 @pytest.mark.slow
-def test_a_process_that_is_killed_in_mid_run_loses_its_run_alone(scenario: str, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("forked_workers")
+def test_killed_worker_process_loses_only_its_run(scenario: str, tmp_path: Path) -> None:
     (tmp_path / "deadly.py").write_text(DEADLY)
     short_drive().set(nodes={"deadly": {"use": "deadly.py:Deadly"}}).write(tmp_path)
     vary = ["nodes.deadly.parameters.dies=false,true"]

@@ -1,19 +1,21 @@
 """Cameras in runs: topics, latency, what is recorded, counts of what never came, states, and the same bytes again."""
 
-import hashlib
 import io
 import json
 import os
 import pickle
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
+from tests.harness.bus import BusHarness, Traffic
+from tests.harness.scenarios import recording_digest
 
 import roboyard as ry
-from roboyard.messages import serialize
 from roboyard.messages.convert import cloud_to_arrays, image_to_array
 from roboyard.record import open_recording
 from roboyard.scenarios import Run
@@ -35,47 +37,53 @@ OUTPUTS = {
 }  # fmt: skip
 
 
-class Listener(ry.Node):
-    def setup(self):
-        self.heard = {}
-        for topic, kind in OUTPUTS.items():
-            self.subscribe(topic, kind, lambda message, topic=topic: self.take(topic, message))
+class CameraRun:
+    """A robot that is a camera hangs in the arena.
 
-    def take(self, topic, message):
-        self.heard.setdefault(topic, []).append((self.now_ns, message))
+    Args:
+        folder: For its description.
+        more: Elements of its sensor.
+        subscribed: Whether a node subscribes to every output.
+        options: Of the run.
+
+    Attributes:
+        run: The run, to be closed by the test.
+        harness: Its bus.
+        received: What came on each output.
+    """
+
+    def __init__(self, folder: Path, more: str = "", *, subscribed: bool = True, **options: Any) -> None:
+        file = folder / "seer.sdf"
+        file.write_text(SEER.format(more=more))
+        self.run = Run("arena", seed=5, **{"record": False, **options})
+        self.run.add(file, at=(0, 0, 0.3, 0, 0, 0.4), nodes="none")
+        self.harness = BusHarness(bus=self.run.bus)
+        self.received: dict[str, Traffic] = {}
+        if subscribed:
+            self.received = {topic: self.harness.record(topic, kind) for topic, kind in OUTPUTS.items()}
 
 
-def start(tmp_path, more="", listen=True, **options):
-    file = tmp_path / "seer.sdf"
-    file.write_text(SEER.format(more=more))
-    run = Run("arena", seed=5, **{"record": False, **options})
-    run.add(file, at=(0, 0, 0.3, 0, 0, 0.4), nodes="none")
-    listener = run.add_node(Listener(), "listener") if listen else None
-    return run, listener
-
-
-def test_every_output_comes_at_its_rate_after_its_latency_with_its_frame(tmp_path):
-    run, listener = start(tmp_path)
-    with run:
+def test_outputs_have_rate_latency_and_frame(tmp_path: Path) -> None:
+    camera = CameraRun(tmp_path)
+    with camera.run as run:
         run.run_for(0.65)
-    heard = listener.heard
-    assert set(heard) == set(OUTPUTS)
-    for topic, messages in heard.items():
-        assert len(messages) == 6
-        for now_ns, message in messages:
-            stamp = message.header.stamp
-            assert now_ns - (stamp.sec * 10**9 + stamp.nanosec) == 40_000_000
-        frame = messages[0][1].header.frame_id
+    for topic, traffic in camera.received.items():
+        assert len(traffic) == 6
+        for item in traffic:
+            stamp = item.message.header.stamp
+            assert item.time_ns - (stamp.sec * 10**9 + stamp.nanosec) == 40_000_000
+        frame = traffic[0].message.header.frame_id
         apart = topic.startswith(("/head/depth/", "/head/ir/"))
         assert frame == ("eye_depth_optical_frame" if apart else "eye_optical_frame")
-    image = heard["/head/image"][0][1]
+    first = {topic: traffic[0].message for topic, traffic in camera.received.items()}
+    image = first["/head/image"]
     assert (image.encoding, image.width, image.height) == ("rgb8", 64, 48)
-    depth, registered = (heard[topic][0][1] for topic in ("/head/depth/image", "/head/depth_registered/image"))
+    depth, registered = (first[topic] for topic in ("/head/depth/image", "/head/depth_registered/image"))
     assert depth.encoding == registered.encoding == "32FC1"
-    info = heard["/head/camera_info"][0][1]
+    info = first["/head/camera_info"]
     assert info.distortion_model == "plumb_bob"
     assert info.k[0] == pytest.approx(64 / 2 / np.tan(0.5))
-    cloud = heard["/head/points"][0][1]
+    cloud = first["/head/points"]
     assert (cloud.width, cloud.height, [f.name for f in cloud.fields]) == (64, 48, ["x", "y", "z", "rgb"])
     # Points are what the registered depth and camera_info say.
     z = image_to_array(registered)
@@ -86,25 +94,25 @@ def test_every_output_comes_at_its_rate_after_its_latency_with_its_frame(tmp_pat
     u = np.arange(64)[None, :].repeat(48, 0)
     assert np.allclose(points["x"].reshape(48, 64)[known], ((u - info.k[2]) / info.k[0] * z)[known], atol=1e-5)
     # Without colours, they are what the depth camera's own picture says.
-    bare = heard["/head/depth/points"][0][1]
+    bare = first["/head/depth/points"]
     assert [f.name for f in bare.fields] == ["x", "y", "z"]
     own = image_to_array(depth)
     known = np.isfinite(own)
     assert np.array_equal(cloud_to_arrays(bare)["z"].reshape(48, 64)[known], own[known])
 
 
-def test_nobody_looks_nothing_is_drawn(tmp_path):
-    run, _ = start(tmp_path, listen=False)
-    with run:
+def test_nothing_is_rendered_without_subscribers(tmp_path: Path) -> None:
+    camera = CameraRun(tmp_path, subscribed=False)
+    with camera.run as run:
         run.run_for(0.5)
         assert run.simulation.looks._studio is None
         assert run.bus.topics["/head/camera_info"].count == 4
         assert run.bus.topics["/head/image"].count == 0
 
 
-def test_recordings_hold_compressed_pictures_at_the_rate_asked_for_and_no_raw_ones(tmp_path):
-    run, listener = start(tmp_path, record=True, out=tmp_path / "run", cameras=2.0)
-    with run:
+def test_recording_holds_compressed_images_at_its_rate(tmp_path: Path) -> None:
+    camera = CameraRun(tmp_path, record=True, out=tmp_path / "run", cameras=2.0)
+    with camera.run as run:
         run.run_for(1.1)
         report = run.report()
     with open_recording(report.parent / "recording.mcap") as recording:
@@ -114,11 +122,11 @@ def test_recordings_hold_compressed_pictures_at_the_rate_asked_for_and_no_raw_on
     assert not topics & {"/head/image", "/head/depth/image", "/head/points"}
     kept = {topic: [m for t, m in messages if t == topic] for topic in topics}
     assert len(kept["/head/image/compressed"]) == 2
-    live = {m.header.stamp.nanosec: m for _, m in listener.heard["/head/image"]}
+    live = {m.header.stamp.nanosec: m for m in camera.received["/head/image"].messages}
     first = kept["/head/image/compressed"][0]
     picture = np.asarray(Image.open(io.BytesIO(bytes(first.data))))
     assert np.abs(picture.astype(int) - image_to_array(live[first.header.stamp.nanosec])).mean() < 12
-    depths = {m.header.stamp.nanosec: m for _, m in listener.heard["/head/depth/image"]}
+    depths = {m.header.stamp.nanosec: m for m in camera.received["/head/depth/image"].messages}
     first = kept["/head/depth/image/compressed"][0]
     millimetres = np.asarray(Image.open(io.BytesIO(bytes(first.data))))
     true = image_to_array(depths[first.header.stamp.nanosec])
@@ -127,16 +135,16 @@ def test_recordings_hold_compressed_pictures_at_the_rate_asked_for_and_no_raw_on
     assert json.loads((tmp_path / "run/metrics.json").read_text())["provenance"]["renderer"] == available_backend()
 
 
-def test_batches_record_no_pictures(tmp_path):
-    run, _ = start(tmp_path, listen=False, record=True, out=tmp_path / "run", cameras=0.0)
-    with run:
+def test_batches_record_no_images(tmp_path: Path) -> None:
+    camera = CameraRun(tmp_path, subscribed=False, record=True, out=tmp_path / "run", cameras=0.0)
+    with camera.run as run:
         run.run_for(0.5)
         assert not any(topic.endswith("/compressed") for topic in run.bus.topics)
 
 
-def test_no_picture_goes_missing_without_a_count(tmp_path):
-    run, listener = start(tmp_path, more="<outage><every>0.5</every><lasts>0.3</lasts></outage>")
-    with run:
+def test_missing_images_are_counted(tmp_path: Path) -> None:
+    camera = CameraRun(tmp_path, more="<outage><every>0.5</every><lasts>0.3</lasts></outage>")
+    with camera.run as run:
         run.run_for(1.0)
         run.simulation.faults.begin("blind", SensorFault("seer", "eye", "silent"))
         run.run_for(1.0)
@@ -144,55 +152,47 @@ def test_no_picture_goes_missing_without_a_count(tmp_path):
         run.run_for(0.92)
         frames = run.simulation_node.frames()["seer"]["eye"]
     assert frames.due == 29
-    assert frames.delivered == len(listener.heard["/head/image"])
+    assert frames.delivered == len(camera.received["/head/image"])
     assert frames.outage > 0
     assert frames.fault > 3
     assert frames.due == frames.delivered + frames.missed + frames.under_way
     assert frames.under_way <= 1
 
 
-def test_noise_faults_reach_pictures_clouds_and_all(tmp_path):
-    run, listener = start(tmp_path)
-    with run:
+def test_noise_fault_reaches_depth_images(tmp_path: Path) -> None:
+    camera = CameraRun(tmp_path)
+    with camera.run as run:
         run.run_for(0.3)
         run.simulation.faults.begin("noise", SensorFault("seer", "eye", "noisy", 0.5))
         run.run_for(0.3)
-    before, after = (image_to_array(listener.heard["/head/depth/image"][k][1]) for k in (0, -1))
+    before, after = (image_to_array(camera.received["/head/depth/image"][k].message) for k in (0, -1))
     both = np.isfinite(before) & np.isfinite(after)
     assert np.std((after - before)[both]) > 0.3
 
 
-def messages_of(run):
-    seen = []
-    run.bus.tap(lambda topic, message, node, time_ns: seen.append((time_ns, topic.name, serialize(message))))
-    return seen
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("moment_ns", [210_000_000, 500_000_000])
-def test_a_run_with_a_picture_under_way_goes_on_from_a_saved_state(tmp_path, moment_ns):
-    run, _ = start(tmp_path)
-    whole = messages_of(run)
-    with run:
-        run.bus.executor.run_until(800_000_000)
-    first, _ = start(tmp_path)
-    with first:
-        first.bus.executor.run_until(moment_ns)
-        saved = pickle.loads(pickle.dumps(first.bus.save()))
-    second, _ = start(tmp_path)
-    seen = messages_of(second)
-    with second:
-        seen.clear()
-        second.bus.load(saved)
-        second.bus.executor.run_until(800_000_000)
-        assert second.simulation_node.frames()["seer"]["eye"].due == 8
-    assert seen == [item for item in whole if item[0] > moment_ns]
+@pytest.mark.parametrize("moment_ns", [210_000_000, 500_000_000], ids=["picture-under-way", "between-pictures"])
+def test_run_with_an_image_under_way_goes_on_from_a_state(tmp_path: Path, moment_ns: int) -> None:
+    whole = CameraRun(tmp_path)
+    with whole.run:
+        whole.harness.run_until(0.8)
+    first = CameraRun(tmp_path)
+    with first.run:
+        first.harness.run_until(moment_ns * 1e-9)
+        saved = pickle.loads(pickle.dumps(first.run.bus.save()))
+    second = CameraRun(tmp_path)
+    with second.run:
+        second.run.bus.load(saved)
+        second.harness.run_until(0.8)
+        assert second.run.simulation_node.frames()["seer"]["eye"].due == 8
+    expected = whole.harness.wire(after_ns=moment_ns)
+    assert expected
+    assert second.harness.wire(after_ns=moment_ns) == expected
 
 
 _CHILD = """
 import sys
 from roboyard.scenarios import Run
-from roboyard.scenarios.depth_looks import look_again
 with Run("corridor", seed=3, out=sys.argv[2], cameras=5.0) as run:
     run.add(sys.argv[1], at=(2, 0, 0.5, 0, 0, 0.2), nodes="none")
     run.run_for(0.6)
@@ -200,8 +200,8 @@ with Run("corridor", seed=3, out=sys.argv[2], cameras=5.0) as run:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("gl", ["", "disabled"])
-def test_recordings_are_byte_identical(tmp_path, gl):
+@pytest.mark.parametrize("gl", ["", "disabled"], ids=["opengl", "rays"])
+def test_recordings_with_images_are_byte_identical(tmp_path: Path, gl: str) -> None:
     file = tmp_path / "seer.sdf"
     file.write_text(SEER.format(more=""))
     found = []
@@ -211,13 +211,13 @@ def test_recordings_are_byte_identical(tmp_path, gl):
             [sys.executable, "-c", _CHILD, str(file), str(tmp_path / f"run{seed}")], check=True, env=environment,
             capture_output=True, timeout=240,
         )  # fmt: skip
-        found.append(hashlib.sha256((tmp_path / f"run{seed}/recording.mcap").read_bytes()).hexdigest())
+        found.append(recording_digest(tmp_path / f"run{seed}"))
     assert found[0] == found[1]
 
 
-def test_depth_is_judged_against_exact_rays_where_somebody_looked(tmp_path):
-    run, _ = start(tmp_path)
-    with run:
+def test_depth_error_is_measured_only_with_subscribers(tmp_path: Path) -> None:
+    camera = CameraRun(tmp_path)
+    with camera.run as run:
         run.run_for(0.5)
         run.finish()
         found = run.evaluation.by_robot()["seer"]
@@ -228,8 +228,8 @@ def test_depth_is_judged_against_exact_rays_where_somebody_looked(tmp_path):
     assert 0.2 * spread < found["depth_error"] < 3.0 * spread
     assert found["depth_error_ideal"] < 1e-4
     assert 0.3 < found["depth_coverage"] <= 1.0
-    run, _ = start(tmp_path, listen=False)
-    with run:
+    camera = CameraRun(tmp_path, subscribed=False)
+    with camera.run as run:
         run.run_for(0.3)
         run.finish()
         assert run.evaluation.by_robot()["seer"]["depth_error"] is None
