@@ -46,14 +46,14 @@ def drive(env: RoverNavigation, seed: int, steps: int = 300) -> dict[str, Any]:
     return info
 
 
-def test_a_plain_policy_finds_its_way_in_the_arena() -> None:
+def test_simple_policy_reaches_goals_in_the_arena() -> None:
     env = RoverNavigation()
     ends = [drive(env, seed) for seed in range(4)]
     env.close()
     assert sum(one["success"] for one in ends) >= 3, ends
 
 
-def test_rewards_of_a_way_are_what_it_came_nearer() -> None:
+def test_navigation_reward_is_the_progress() -> None:
     env = RoverNavigation(world="empty", radius=0.3)
     _, info = env.reset(seed=0, options={"start": (0.0, 0.0, 0.0), "goal": (2.0, 0.0)})
     assert info["distance"] == pytest.approx(2.0, abs=1e-3)
@@ -67,7 +67,7 @@ def test_rewards_of_a_way_are_what_it_came_nearer() -> None:
     assert total == pytest.approx(info["distance"] - now["distance"] - 0.01 * steps + 10.0)
 
 
-def test_a_column_ends_the_drive() -> None:
+def test_collision_with_a_column_ends_the_episode() -> None:
     env = RoverNavigation(draw=lambda rng: (SE2.identity(), (4.0, 3.0)))
     env.reset(seed=0, options={"start": (0.0, 0.0, math.pi / 2), "goal": (4.0, 3.0)})
     for _ in range(50):
@@ -82,7 +82,7 @@ def test_a_column_ends_the_drive() -> None:
         env.reset(seed=0, options={"start": (0.0, 2.5, 0.0)})
 
 
-def test_the_goal_is_where_odometry_has_it_not_where_it_truly_is() -> None:
+def test_observed_goal_is_relative_to_odometry() -> None:
     env = RoverNavigation(world="empty")
     env.reset(seed=1, options={"start": (1.0, -2.0, 0.7), "goal": (3.0, 1.0)})
     for _ in range(40):
@@ -93,7 +93,7 @@ def test_the_goal_is_where_odometry_has_it_not_where_it_truly_is() -> None:
     assert 1e-4 < off < 0.5
 
 
-def test_places_are_free_and_apart() -> None:
+def test_drawn_places_are_free_and_apart() -> None:
     floor = floor_of(load_world(catalog.find("world", "corridor")))
     draw = FreePlaces(floor, 0.5, (3.0, 8.0))
     x, y = floor.centres
@@ -110,7 +110,7 @@ def test_places_are_free_and_apart() -> None:
             FreePlaces(floor, room, apart)(rng)
 
 
-def test_places_are_in_the_yard_not_round_it() -> None:
+def test_drawn_places_are_inside_the_yard() -> None:
     solid = np.zeros((100, 100), bool)
     solid[30:70, 30:70] = True
     solid[33:67, 33:67] = False  # a yard of 1.7 m in a field of 5 m
@@ -127,7 +127,7 @@ def test_places_are_in_the_yard_not_round_it() -> None:
     assert min(min(*start.xy, *goal) for start, goal in (far(rng) for _ in range(50))) < 1.4  # the yard is too small
 
 
-def test_the_arm_comes_to_its_goals_by_its_jacobian() -> None:
+def test_jacobian_policy_reaches_arm_goals() -> None:
     env = ArmReach()
     arrived = 0
     for seed in range(5):
@@ -162,7 +162,7 @@ def walk(env: Hexapod, twist: tuple[float, float, float], steps: int) -> tuple[f
     return total / steps, info
 
 
-def test_a_gait_walks_and_is_worth_more_than_standing() -> None:
+def test_walking_gait_earns_more_than_standing() -> None:
     env = Hexapod()
     worth, info = walk(env, (0.08, 0.0, 0.0), 150)
     assert info["pose"][0] > 0.25
@@ -173,7 +173,7 @@ def test_a_gait_walks_and_is_worth_more_than_standing() -> None:
     assert worth > 2.0 * float(np.mean(idle))
 
 
-def test_a_hexapod_that_lies_down_has_fallen() -> None:
+def test_lying_hexapod_has_fallen() -> None:
     env = Hexapod()
     env.reset(seed=0)
     for _ in range(100):

@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 import numpy as np
+from tests.harness.bus import BusHarness, Goal
 
 import roboyard as ry
 from roboyard.description.model import Box, Collision, Cylinder, Inertial, Link, Model, Surface
@@ -77,11 +78,15 @@ class Bench:
         self.hardware = self.sim.hardware(name)
         self.hold()
         self.hardware.write(JointCommand("position", self.gripper.joints, np.array(self.gripper.open)))
-        self.node = run.bus.add(ry.Node(), "client")
-        self.client = self.node.action_client(topic, action.GripperCommand)
-        self.states: list[str] = []
+        self.harness = BusHarness(bus=run.bus)
+        self._action = topic
         state = "/schunk/gripper/state" if name == "scitos_arm" else "/gripper/state"
-        self.node.subscribe(state, msg.String, lambda message: self.states.append(message.data))
+        self._states = self.harness.record(state, msg.String)
+
+    @property
+    def states(self) -> list[str]:
+        """The states that the gripper has published."""
+        return self._states.data
 
     def _over(self, place: tuple[float, ...] | np.ndarray, near: np.ndarray | tuple[float, ...]) -> np.ndarray:
         return np.array(solve_ik(self.chain, Aim(position=tuple(place), axis=(0, 0, -1)), near=near).q)
@@ -90,13 +95,12 @@ class Bench:
         """The arm where it is to be."""
         self.hardware.write(JointCommand("position", self.chain.joints, self.q))
 
-    def send(self, opening: float, effort: float = 0.0) -> object:
+    def send(self, opening: float, effort: float = 0.0) -> Goal:
         """A goal for the gripper."""
-        return self.client.send(
-            action.GripperCommand.Goal(command=msg.GripperCommand(position=opening, max_effort=effort))
-        )
+        command = msg.GripperCommand(position=opening, max_effort=effort)
+        return self.harness.start_goal(self._action, action.GripperCommand, command=command)
 
-    def close(self, effort: float = 0.0, wait: float = 2.0) -> object:
+    def close(self, effort: float = 0.0, wait: float = 2.0) -> Goal:
         """Close on whatever is there; the goal after ``wait`` [s]."""
         goal = self.send(self.gripper.width[0], effort)
         self.run.run_for(wait)

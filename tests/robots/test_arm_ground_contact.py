@@ -16,7 +16,7 @@ duration: 2.5 s
 
 
 @pytest.mark.parametrize(("nodes", "touches"), [("none", True), ("[arm, gripper]", False)])
-def test_an_arm_without_drives_sinks_to_the_ground_and_that_counts(nodes: str, touches: bool, tmp_path: Path) -> None:
+def test_arm_without_drives_touches_the_ground(nodes: str, touches: bool, tmp_path: Path) -> None:
     (tmp_path / "limp.yaml").write_text(LIMP.format(model="youbot", nodes=nodes))
     spec = load_spec(tmp_path / "limp.yaml", overrides=["robots.robot.arguments={arm_pose: '2.95 2.2 -2.9 3.2 2.92'}"])
     done = run_scenario(spec, out=tmp_path / "run", report=False, serve=False)

@@ -29,7 +29,7 @@ def run() -> Iterator[ry.Run]:
 
 
 @pytest.mark.parametrize("name", ARMS)
-def test_each_has_an_arm_with_a_closed_form_and_poses_in_which_it_touches_nothing_of_itself(name: str) -> None:
+def test_arms_have_closed_form_ik_and_collision_free_poses(name: str) -> None:
     groups = find_groups(name)
     assert groups.model.findings == ()
     chain = groups.chain("arm")
@@ -41,7 +41,7 @@ def test_each_has_an_arm_with_a_closed_form_and_poses_in_which_it_touches_nothin
 
 
 @pytest.mark.parametrize("name", [*MAKERS, "youbot_arm"])
-def test_masses_are_the_makers_and_inertia_is_that_of_bodies(name: str) -> None:
+def test_arm_masses_and_inertias_are_plausible(name: str) -> None:
     model = find_groups(name).model
     total = {"iisy": 17.8, "iisy11": 46.42, "iisy15": 43.62, "youbot_arm": 6.474}[name]
     extra = {"youbot_arm": 0.1 + 2 * 0.03 + 0.3}.get(name, 0.78 + 2 * 0.06)
@@ -54,7 +54,7 @@ def test_masses_are_the_makers_and_inertia_is_that_of_bodies(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MAKERS)
-def test_the_iisy_arms_move_as_the_makers_descriptions_say(name: str, external_data: Path) -> None:
+def test_iisy_kinematics_are_those_of_the_maker(name: str, external_data: Path) -> None:
     folder = external_data / "robots" / "iisy" / "kuka_lbr_iisy_support" / "urdf"
     theirs = build_chain(load_model(folder / f"{MAKERS[name]}.urdf.xacro"), "base_link", "tool0")
     ours = find_groups(name).chain("arm", "flange")
@@ -66,7 +66,7 @@ def test_the_iisy_arms_move_as_the_makers_descriptions_say(name: str, external_d
     np.testing.assert_allclose(ours.effort, theirs.effort, rtol=1e-3)
 
 
-def test_the_youbot_arm_is_as_the_thesis_measured_it() -> None:
+def test_youbot_arm_has_the_dimensions_of_the_thesis() -> None:
     groups = find_groups("youbot_arm")
     chain, arm = groups.chain("arm"), groups.group("arm")
     upright = chain.forward(arm.pose("upright"))
@@ -82,7 +82,7 @@ def test_the_youbot_arm_is_as_the_thesis_measured_it() -> None:
 
 
 @pytest.mark.parametrize("name", ["iisy", "youbot_arm"])
-def test_they_hold_still_where_they_are_put(run: ry.Run, name: str) -> None:
+def test_arms_hold_their_pose(run: ry.Run, name: str) -> None:
     run.add(name)
     seen: list[Any] = []
     run.bus.subscribe("/joint_states", ry.msg.JointState, "/test", seen.append)
@@ -94,7 +94,7 @@ def test_they_hold_still_where_they_are_put(run: ry.Run, name: str) -> None:
     assert np.abs(np.array(seen[-1].velocity)[index]).max() < 0.02
 
 
-def test_the_youbot_drives_in_every_direction_of_the_plane(run: ry.Run) -> None:
+def test_youbot_drives_in_every_direction(run: ry.Run) -> None:
     robot = run.add("youbot")
     run.run_for(0.3)
     send = run.bus.publisher("/cmd_vel", ry.msg.Twist, "/operator")

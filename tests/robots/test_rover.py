@@ -38,12 +38,12 @@ def package() -> dict:
     return yaml.safe_load((FOLDER / "rover.yaml").read_text())
 
 
-def test_it_reads_without_findings(rover: Model) -> None:
+def test_rover_is_read_without_findings(rover: Model) -> None:
     assert rover.name == "rover"
     assert rover.findings == ()
 
 
-def test_masses_and_places_are_those_of_the_thesis(rover: Model) -> None:
+def test_rover_masses_and_places_are_those_of_the_thesis(rover: Model) -> None:
     assert rover.mass == pytest.approx(7.0 + 4 * 0.5 + 1e-5)
     poses = ForwardKinematics(rover).link_poses({})
     T_body = poses["body_link"]
@@ -79,7 +79,7 @@ def moments(points: np.ndarray, mass: float) -> np.ndarray:
     return mass * (np.eye(3) * square.mean() - np.einsum("ni,nj->ij", points, points) / len(points))
 
 
-def test_inertia_is_that_of_the_shapes(rover: Model) -> None:
+def test_rover_inertia_is_that_of_the_shapes(rover: Model) -> None:
     """The whole rover about its base: links' tensors moved there, against points filling the collision shapes."""
     poses = ForwardKinematics(rover).link_poses({})
     stated, counted = np.zeros((3, 3)), np.zeros((3, 3))
@@ -98,7 +98,7 @@ def test_inertia_is_that_of_the_shapes(rover: Model) -> None:
     np.testing.assert_allclose(stated, counted, atol=2e-3 * np.trace(stated))
 
 
-def test_a_wheels_inertia_by_the_formula(rover: Model) -> None:
+def test_wheel_inertia_follows_the_formula(rover: Model) -> None:
     inertial = rover.link("front_left_wheel").inertial
     assert inertial is not None
     m, r, w = 0.5, 0.1, 0.05
@@ -106,7 +106,7 @@ def test_a_wheels_inertia_by_the_formula(rover: Model) -> None:
     assert inertial.inertia == pytest.approx((side, m * r * r / 2, side, 0, 0, 0))
 
 
-def test_sensors(rover: Model) -> None:
+def test_rover_sensors(rover: Model) -> None:
     by_topic = {sensor.topic: sensor for sensor in rover.sensors}
     assert set(by_topic) == {"scan", "imu", "bumper", "wheel_encoders"}
     scan = by_topic["scan"]
@@ -126,7 +126,7 @@ def test_sensors(rover: Model) -> None:
     assert encoders.resolution == 4096
 
 
-def test_the_wheels_take_velocities(rover: Model) -> None:
+def test_wheels_take_velocity_commands(rover: Model) -> None:
     for interface in rover.interfaces:
         (command,) = interface.commands
         assert command == ("velocity", -28.0, 28.0)
@@ -141,7 +141,7 @@ def test_friction_can_be_chosen_at_load() -> None:
     assert icy.link("rear_left_wheel").collisions[0].surface.friction == 0.1
 
 
-def test_transforms_on_the_bus_agree_with_products_of_matrices(rover: Model) -> None:
+def test_published_transforms_agree_with_matrix_products(rover: Model) -> None:
     """Independent: the chain body → wheel as plain matrices, from the numbers of the thesis."""
     angles = {"front_left": 0.3, "front_right": -1.2, "rear_left": 2.5, "rear_right": 40.0}
     with Bus() as bus:
@@ -164,7 +164,7 @@ def test_transforms_on_the_bus_agree_with_products_of_matrices(rover: Model) -> 
         assert bus.transforms.lookup("body_link", "imu_link").xyz == pytest.approx((0.0, 0.0, 0.0))
 
 
-def test_bring_up_names_known_nodes_with_parameters_they_take(package: dict) -> None:
+def test_bringup_file_has_valid_nodes_and_parameters(package: dict) -> None:
     assert set(package["default"]) <= set(package["nodes"])
     for entry in package["nodes"].values():
         kind = node_class(entry["use"])
@@ -173,7 +173,7 @@ def test_bring_up_names_known_nodes_with_parameters_they_take(package: dict) -> 
             declared[name].check(value, name)
 
 
-def test_bring_up_agrees_with_the_description(rover: Model, package: dict) -> None:
+def test_bringup_file_agrees_with_the_description(rover: Model, package: dict) -> None:
     drive, odometry = (package["nodes"][name]["parameters"] for name in ("drive", "odometry"))
     shared = ("left_joints", "right_joints", "wheel_radius", "track", "slip_factor")
     assert [drive[name] for name in shared] == [odometry[name] for name in shared]
@@ -189,7 +189,7 @@ def test_bring_up_agrees_with_the_description(rover: Model, package: dict) -> No
     assert (package["base_frame"], odometry["base_frame"]) == ("base_link", "base_link")
 
 
-def test_the_footprint_is_the_outline_of_body_and_wheels(rover: Model, package: dict) -> None:
+def test_footprint_is_the_outline_of_body_and_wheels(rover: Model, package: dict) -> None:
     poses = ForwardKinematics(rover).link_poses({})
     points = np.concatenate(
         [

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.harness.bus import BusHarness, twist
 
 import roboyard
-from roboyard.bus import Bus
 from roboyard.control import DifferentialDrive, Ramp, RampLimits
 from roboyard.description import load_model, load_world
 from roboyard.description.model import Collision, Link, Model, Placed, Plane, World
 from roboyard.geometry import SE3
 from roboyard.hardware import JointCommand
 from roboyard.localization import fit_slip_factor, rolled_turn
-from roboyard.messages import msg
 from roboyard.scenarios.node_factory import make_node
 from roboyard.scenarios.robot_package import RobotPackage, load_robot
 from roboyard.simulation import Simulation
@@ -41,26 +41,24 @@ def rover(package: RobotPackage) -> Model:
     return load_model(package.description)
 
 
-class Yard:
-    """The rover in the arena, brought up as its file says, and somebody at the joystick."""
+class RoverInArena:
+    """The rover in the arena, brought up as its file says, and an operator."""
 
-    def __init__(self, bus: Bus, package: RobotPackage, model: Model) -> None:
-        self.bus = bus
+    def __init__(self, package: RobotPackage, model: Model) -> None:
+        self.harness = BusHarness()
         self.simulation = Simulation(load_world(ARENA), seed=1)
         self.simulation.add(model, "rover", START)
-        bus.executor.on_advance(self.simulation.advance_to)
+        self.harness.bus.executor.on_advance(self.simulation.advance_to)
         resources = {"hardware": self.simulation.hardware("rover"), "description": model}
         for name in package.file.default:
             spec = package.node(name)
-            bus.add(make_node(spec.use, spec.parameters, resources), name, remap=spec.remap)
-        self.stick = bus.publisher("/cmd_vel", msg.Twist, "/teleop")
-        self.odometry: list[object] = []
-        bus.tap(lambda topic, message, node, ns: self.odometry.append(message) if topic.name == "/odom" else None)
+            self.harness.add(make_node(spec.use, spec.parameters, resources), name, remap=spec.remap)
 
     def drive(self, vx: float, wz: float, seconds: float) -> None:
+        """Publish a velocity command ten times a second."""
         for _ in range(round(seconds / 0.1)):
-            self.stick.publish(msg.Twist(linear=msg.Vector3(x=vx), angular=msg.Vector3(z=wz)))
-            self.bus.executor.run_for(0.1)
+            self.harness.publish("/cmd_vel", twist(vx, wz), source="/teleop")
+            self.harness.run_for(0.1)
 
     @property
     def pose(self) -> SE3:
@@ -68,56 +66,57 @@ class Yard:
         return START.inverse() @ self.simulation.truth("rover").T_world_base
 
     @property
-    def touched(self) -> list[str]:
+    def contacts(self) -> list[str]:
         """What the rover ran into."""
         return [str(episode) for episode in self.simulation.contact_episodes("rover")]
 
     @property
     def odom(self) -> SE3:
-        return self.bus.transforms.lookup("odom", "base_link")
+        """Its pose by odometry."""
+        return self.harness.bus.transforms.lookup("odom", "base_link")
 
 
-def test_straight_on_it_follows_the_twist_and_odometry_is_right(package: RobotPackage, rover: Model) -> None:
-    with Bus() as bus:
-        yard = Yard(bus, package, rover)
-        yard.drive(0.5, 0.0, 4.0)
-        assert yard.simulation.truth("rover").linear_velocity[0] == pytest.approx(0.5, abs=0.01)
-        bus.executor.run_for(1.5)  # silence: the arbiter's time-out, then the ramp
-        assert np.abs(yard.simulation.truth("rover").linear_velocity).max() < 1e-3
-        ramps = 0.5**2 / (2 * 2.0) - 0.5**2 / (2 * 1.5)  # braking's way, less what speeding up costs
-        assert yard.pose.x == pytest.approx(0.5 * (3.9 + 0.5) + ramps, abs=0.02), (
-            "the last command at 3.9 s counts 0.5 s"
-        )
-        assert math.dist(yard.odom.xyz, yard.pose.xyz) < 0.005
-        assert abs(yard.odom.yaw - yard.pose.yaw) < 0.005
-        assert yard.touched == []
-        assert len(yard.odometry) == pytest.approx(5.5 * 50, abs=2)
+@pytest.fixture
+def arena(package: RobotPackage, rover: Model) -> Iterator[RoverInArena]:
+    """The rover in the arena; its bus is closed in the end."""
+    arena = RoverInArena(package, rover)
+    with arena.harness:
+        yield arena
+
+
+def test_straight_drive_follows_the_twist_with_odometry(arena: RoverInArena) -> None:
+    arena.drive(0.5, 0.0, 4.0)
+    assert arena.simulation.truth("rover").linear_velocity[0] == pytest.approx(0.5, abs=0.01)
+    arena.harness.run_for(1.5)  # silence: the arbiter's time-out, then the ramp
+    assert np.abs(arena.simulation.truth("rover").linear_velocity).max() < 1e-3
+    ramps = 0.5**2 / (2 * 2.0) - 0.5**2 / (2 * 1.5)  # braking's way, less what speeding up costs
+    assert arena.pose.x == pytest.approx(0.5 * (3.9 + 0.5) + ramps, abs=0.02), "the last command at 3.9 s counts 0.5 s"
+    assert math.dist(arena.odom.xyz, arena.pose.xyz) < 0.005
+    assert abs(arena.odom.yaw - arena.pose.yaw) < 0.005
+    assert arena.contacts == []
+    assert len(arena.harness.published("/odom")) == pytest.approx(5.5 * 50, abs=2)
 
 
 @pytest.mark.parametrize("turn", [0.6, -1.0])
-def test_on_an_arc_it_turns_as_told(package: RobotPackage, rover: Model, turn: float) -> None:
-    with Bus() as bus:
-        yard = Yard(bus, package, rover)
-        yard.drive(0.4, turn, 4.0)
-        assert yard.touched == []
-        velocity = yard.simulation.truth("rover")
-        assert velocity.angular_velocity[2] == pytest.approx(turn, rel=0.03)
-        assert velocity.linear_velocity[0] == pytest.approx(0.4, abs=0.02)
-        assert math.dist(yard.odom.xyz, yard.pose.xyz) < 0.1, "slip sideways is not seen by wheels"
-        assert abs(math.remainder(yard.odom.yaw - yard.pose.yaw, math.tau)) < 0.05 * abs(turn) * 4.0
+def test_arc_follows_the_twist(arena: RoverInArena, turn: float) -> None:
+    arena.drive(0.4, turn, 4.0)
+    assert arena.contacts == []
+    velocity = arena.simulation.truth("rover")
+    assert velocity.angular_velocity[2] == pytest.approx(turn, rel=0.03)
+    assert velocity.linear_velocity[0] == pytest.approx(0.4, abs=0.02)
+    assert math.dist(arena.odom.xyz, arena.pose.xyz) < 0.1, "slip sideways is not seen by wheels"
+    assert abs(math.remainder(arena.odom.yaw - arena.pose.yaw, math.tau)) < 0.05 * abs(turn) * 4.0
 
 
-def test_it_never_goes_faster_than_its_limit(package: RobotPackage, rover: Model) -> None:
-    with Bus() as bus:
-        yard = Yard(bus, package, rover)
-        fastest = 0.0
-        for _ in range(20):
-            yard.drive(9.0, 0.0, 0.1)
-            fastest = max(fastest, yard.simulation.truth("rover").linear_velocity[0])
-        assert 1.9 < fastest < 2.02
+def test_rover_keeps_its_speed_limit(arena: RoverInArena) -> None:
+    fastest = 0.0
+    for _ in range(20):
+        arena.drive(9.0, 0.0, 0.1)
+        fastest = max(fastest, arena.simulation.truth("rover").linear_velocity[0])
+    assert 1.9 < fastest < 2.02
 
 
-def test_the_slip_factor_of_its_file_is_what_calibration_finds(package: RobotPackage, rover: Model) -> None:
+def test_slip_factor_of_the_file_is_the_calibrated_one(package: RobotPackage, rover: Model) -> None:
     """Drive turns, note wheels and truth, regress.
 
     Independent of all that: with equal loads and Coulomb friction the moments of the wheels' forces balance at

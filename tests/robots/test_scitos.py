@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.harness.bus import BusHarness, Goal, twist
 
 import roboyard as ry
 from roboyard.description import load_model
@@ -20,18 +21,25 @@ ARM = [f"arm_joint_{k}" for k in range(1, 6)]
 POSE = np.array([0.0, 1.0, 2.3, -0.67, 0.0])
 
 
-def described(name: str, **arguments: str) -> Any:
+def load_description(name: str, **arguments: str) -> Any:
     return load_model(FOLDER / name / f"{name}.urdf.xacro", arguments=arguments)
 
 
 @pytest.fixture
+def harness(run: ry.Run) -> BusHarness:
+    """The bus of the run."""
+    return BusHarness(bus=run.bus)
+
+
+@pytest.fixture
 def run() -> Iterator[ry.Run]:
-    with ry.Run("empty", record=False) as made:
-        yield made
+    """A run in the empty world."""
+    with ry.Run("empty", record=False) as run:
+        yield run
 
 
-def test_each_module_loads_alone_and_joined_they_are_the_robot() -> None:
-    base, arm, whole = described("scitos_base"), described("scitos_arm"), described("scitos")
+def test_modules_load_alone_and_joined() -> None:
+    base, arm, whole = load_description("scitos_base"), load_description("scitos_arm"), load_description("scitos")
     for one in (base, arm, whole):
         assert one.findings == ()
     assert whole.mass == pytest.approx(base.mass + arm.mass)
@@ -39,8 +47,8 @@ def test_each_module_loads_alone_and_joined_they_are_the_robot() -> None:
     assert {s.name for s in whole.sensors} == {s.name for s in (*base.sensors, *arm.sensors)}
 
 
-def test_limits_are_those_of_the_tables_and_speeds_of_the_real_arms_description_are_a_variant() -> None:
-    limits = {j.name: j.axes[0].limits for j in described("scitos_arm").joints if j.name in ARM}
+def test_joint_limits_are_those_of_the_tables() -> None:
+    limits = {j.name: j.axes[0].limits for j in load_description("scitos_arm").joints if j.name in ARM}
     reach = [
         (-3.141593, 3.141593),
         (-2.02458, 2.02458),
@@ -50,18 +58,19 @@ def test_limits_are_those_of_the_tables_and_speeds_of_the_real_arms_description_
     ]
     assert [(limits[name].lower, limits[name].upper) for name in ARM] == reach
     assert {limits[name].velocity for name in ARM} == {0.33}
-    variant = {j.name: j.axes[0].limits.velocity for j in described("scitos_arm", arm_speeds="urdf").joints if j.axes}
+    variant = {
+        j.name: j.axes[0].limits.velocity for j in load_description("scitos_arm", arm_speeds="urdf").joints if j.axes
+    }
     assert [variant[name] for name in ARM] == [0.437, 0.438, 0.436, 0.486, 0.872]
 
 
-def test_it_turns_about_its_drive_axle_and_its_tail_swings_out(run: ry.Run) -> None:
+def test_scitos_turns_about_its_drive_axle(run: ry.Run, harness: BusHarness) -> None:
     robot = run.add("scitos")
     run.run_for(1.0)
     assert abs(robot.truth.pose.z) < 1e-3
-    send = run.bus.publisher("/cmd_vel", ry.msg.Twist, "/operator")
     tail = []
     for _ in range(60):
-        send.publish(ry.msg.Twist(angular=ry.msg.Vector3(z=0.6)))
+        harness.publish("/cmd_vel", twist(0.0, 0.6), source="/operator")
         run.run_for(0.1)
         tail.append(robot.truth.pose @ (-0.54, 0.0, 0.1))
     pose = robot.truth.pose
@@ -70,76 +79,68 @@ def test_it_turns_about_its_drive_axle_and_its_tail_swings_out(run: ry.Run) -> N
     assert np.ptp(np.array(tail)[:, 1]) > 0.6
 
 
-def test_its_lasers_see_all_about_it_and_nothing_of_itself() -> None:
+def test_lasers_see_nothing_of_the_robot() -> None:
     with ry.Run("arena", record=False) as run:
         run.add("scitos")
-        scans: dict[str, Any] = {}
-        for topic in ("scan", "scan_rear"):
-            run.bus.subscribe(f"/{topic}", ry.msg.LaserScan, "/test", lambda m, topic=topic: scans.update({topic: m}))
+        harness = BusHarness(bus=run.bus)
+        scans = {topic: harness.record(topic, ry.msg.LaserScan) for topic in ("/scan", "/scan_rear")}
         run.run_for(0.5)
-    assert (len(scans["scan"].ranges), len(scans["scan_rear"].ranges)) == (180, 683)
+    assert [len(scan.last.ranges) for scan in scans.values()] == [180, 683]
     for scan in scans.values():
-        assert np.nanmin(scan.ranges) > 0.4
+        assert np.nanmin(scan.last.ranges) > 0.4
 
 
-def test_no_sonar_hears_the_robot_itself_and_each_hears_a_wall_ahead(run: ry.Run) -> None:
+def test_sonars_measure_nothing_of_the_robot(run: ry.Run, harness: BusHarness) -> None:
     run.add("scitos_base")
-    heard: dict[str, float] = {}
-    for k in range(24):
-        run.bus.subscribe(f"/sonar_{k}", ry.msg.Range, "/test", lambda m, k=k: heard.update({f"{k}": m.range}))
+    sonars = [harness.record(f"/sonar_{k}", ry.msg.Range) for k in range(24)]
     run.run_for(1.0)
-    assert len(heard) == 24
-    assert sum(math.isfinite(value) for value in heard.values()) <= 2, "but for phantoms there is nothing"
+    ranges = [sonar.last.range for sonar in sonars]
+    assert sum(math.isfinite(value) for value in ranges) <= 2, "but for phantoms there is nothing"
 
 
-def test_the_arm_holds_its_pose_and_goes_to_another_without_a_lurch(run: ry.Run) -> None:
+def test_arm_holds_its_pose_and_moves_smoothly(run: ry.Run, harness: BusHarness) -> None:
     run.add("scitos_arm")
-    seen: list[Any] = []
-    run.bus.subscribe("/joint_states", ry.msg.JointState, "/test", seen.append)
+    states = harness.record("/joint_states", ry.msg.JointState)
     run.run_for(1.0)
-    index = [list(seen[-1].name).index(joint) for joint in ARM]
-    assert np.abs(np.array(seen[-1].position)[index] - POSE).max() < 0.01
-    move = run.bus.publisher("/schunk/move_position", ry.msg.IDAndFloat, "/test")
-    seen.clear()
-    move.publish(ry.msg.IDAndFloat(id=3, value=0.7))
+    index = [list(states.last.name).index(joint) for joint in ARM]
+    assert np.abs(np.array(states.last.position)[index] - POSE).max() < 0.01
+    states.clear()
+    harness.publish("/schunk/move_position", ry.msg.IDAndFloat(id=3, value=0.7))
     run.run_for(1.6 / 0.33 + 0.33 / 0.42 + 0.5)
-    speeds = np.array([m.velocity for m in seen])[:, index[2]]
-    assert seen[-1].position[index[2]] == pytest.approx(0.7, abs=0.01)
+    speeds = np.array([m.velocity for m in states.messages])[:, index[2]]
+    assert states.last.position[index[2]] == pytest.approx(0.7, abs=0.01)
     assert np.abs(speeds).max() < 0.33 * 1.1
     smooth = np.convolve(speeds, np.full(5, 0.2), "valid")
     assert np.abs(np.diff(smooth)).max() / 0.02 < 0.42 * 2.0
 
 
-def test_a_velocity_moves_a_joint_and_is_over_when_nobody_repeats_it(run: ry.Run) -> None:
+def test_joint_velocity_ends_without_repetition(run: ry.Run, harness: BusHarness) -> None:
     run.add("scitos_arm")
-    seen: list[Any] = []
-    run.bus.subscribe("/joint_states", ry.msg.JointState, "/test", seen.append)
-    move = run.bus.publisher("/schunk/move_velocity", ry.msg.IDAndFloat, "/test")
+    states = harness.record("/joint_states", ry.msg.JointState)
     run.run_for(0.2)
     for _ in range(20):
-        move.publish(ry.msg.IDAndFloat(id=1, value=-0.2))
+        harness.publish("/schunk/move_velocity", ry.msg.IDAndFloat(id=1, value=-0.2))
         run.run_for(0.1)
-    index = list(seen[-1].name).index("arm_joint_1")
-    assert seen[-1].velocity[index] == pytest.approx(-0.2, abs=0.02)
+    index = list(states.last.name).index("arm_joint_1")
+    assert states.last.velocity[index] == pytest.approx(-0.2, abs=0.02)
     run.run_for(1.5)
-    stood = seen[-1].position[index]
+    stood = states.last.position[index]
     run.run_for(0.5)
-    assert seen[-1].position[index] == pytest.approx(stood, abs=0.015)
+    assert states.last.position[index] == pytest.approx(stood, abs=0.015)
     for bad in (
         ry.msg.IDAndFloat(id=0, value=1.0),
         ry.msg.IDAndFloat(id=6, value=1.0),
         ry.msg.IDAndFloat(id=1, value=math.nan),
     ):
-        move.publish(bad)
+        harness.publish("/schunk/move_velocity", bad)
     run.run_for(0.5)
-    assert seen[-1].position[index] == pytest.approx(stood, abs=0.015)
+    assert states.last.position[index] == pytest.approx(stood, abs=0.015)
 
 
-def test_without_power_the_brakes_hold_the_arm_and_with_it_the_arm_goes_on(run: ry.Run) -> None:
+def test_brakes_hold_the_arm_without_power(run: ry.Run, harness: BusHarness) -> None:
     robot = run.add("scitos_arm")
     run.run_for(0.5)
-    move = run.bus.publisher("/schunk/move_position", ry.msg.IDAndFloat, "/test")
-    move.publish(ry.msg.IDAndFloat(id=3, value=0.0))
+    harness.publish("/schunk/move_position", ry.msg.IDAndFloat(id=3, value=0.0))
     run.run_for(2.0)
 
     def angles() -> np.ndarray:
@@ -156,30 +157,30 @@ def test_without_power_the_brakes_hold_the_arm_and_with_it_the_arm_goes_on(run: 
     assert angles()[2] == pytest.approx(0.0, abs=0.02)
 
 
-def test_a_trajectory_without_power_ends_with_its_cause_and_the_arm_does_not_spring_later(run: ry.Run) -> None:
+def test_trajectory_without_power_aborts_without_later_motion(run: ry.Run, harness: BusHarness) -> None:
     robot = run.add("scitos_arm")
     follow = ry.action.FollowJointTrajectory
-    client = run.add_node(ry.Node(), "client").action_client("/schunk/follow_joint_trajectory", follow)
     data, places = run.simulation.data, run.simulation.placement(robot.name).joints
     qpos = [place.qpos for place in places if place.name in ARM]
     dofs = [place.dof for place in places if place.name in ARM]
 
-    def goal(change: float) -> Any:
+    def send_change(change: float) -> Goal:
         point = ry.msg.JointTrajectoryPoint(
             positions=data.qpos[qpos] + change, velocities=np.zeros(len(ARM)), time_from_start=ry.msg.Duration(sec=3)
         )
-        return client.send(follow.Goal(trajectory=ry.msg.JointTrajectory(joint_names=list(ARM), points=[point])))
+        trajectory = ry.msg.JointTrajectory(joint_names=list(ARM), points=[point])
+        return harness.start_goal("/schunk/follow_joint_trajectory", follow, trajectory=trajectory)
 
     run.run_for(0.3)
-    asked = goal(0.4)
+    sent = send_change(0.4)
     run.run_for(1.2)
     run.simulation.faults.begin("dark", PowerFault(robot.name))
     braked = data.qpos[qpos].copy()
-    assert run.until(asked.done, 3.0)
-    assert asked.result.error_code == follow.Result.PATH_TOLERANCE_VIOLATED
-    assert "off its path" in asked.result.error_string
-    again = goal(0.4)
-    assert run.until(again.done, 5.0)
+    harness.wait_for(sent, timeout=3.0)
+    assert sent.result.error_code == follow.Result.PATH_TOLERANCE_VIOLATED
+    assert "off its path" in sent.result.error_string
+    again = send_change(0.4)
+    harness.wait_for(again, timeout=5.0)
     assert not again.succeeded
     run.run_for(2.0)
     assert np.abs(data.qpos[qpos] - braked).max() < 0.01, "the brakes hold"
@@ -190,12 +191,12 @@ def test_a_trajectory_without_power_ends_with_its_cause_and_the_arm_does_not_spr
         fastest = max(fastest, float(np.abs(data.qvel[dofs]).max()))
     assert fastest < 0.1
     assert np.abs(data.qpos[qpos] - braked).max() < 0.01
-    last = goal(0.2)
-    assert run.until(last.done, 5.0)
+    last = send_change(0.2)
+    harness.wait_for(last, timeout=5.0)
     assert last.succeeded
 
 
-def test_without_brakes_it_would_fall(tmp_path: Path, run: ry.Run) -> None:
+def test_arm_without_brakes_falls(tmp_path: Path, run: ry.Run) -> None:
     text = (FOLDER / "scitos_arm" / "arm.xacro").read_text().replace('<param name="brake">true</param>', "")
     (tmp_path / "arm.xacro").write_text(text)
     path = tmp_path / "arm.urdf.xacro"
@@ -207,56 +208,52 @@ def test_without_brakes_it_would_fall(tmp_path: Path, run: ry.Run) -> None:
     assert np.abs(data.qpos - before).max() > 0.5
 
 
-def test_one_source_at_a_time_moves_the_arm(run: ry.Run) -> None:
+def test_one_source_at_a_time_moves_the_arm(run: ry.Run, harness: BusHarness) -> None:
     run.add("scitos_arm")
-    seen: list[Any] = []
-    run.bus.subscribe("/joint_states", ry.msg.JointState, "/test", seen.append)
+    states = harness.record("/joint_states", ry.msg.JointState)
     follow = ry.action.FollowJointTrajectory
-    client = run.add_node(ry.Node(), "client").action_client("/schunk/follow_joint_trajectory", follow)
-    move = run.bus.publisher("/schunk/move_position", ry.msg.IDAndFloat, "/test")
     run.run_for(0.2)
 
-    def goal(value: float) -> Any:
-        now = dict(zip(seen[-1].name, seen[-1].position, strict=True))
+    def send_first_joint(value: float) -> Goal:
+        now = dict(zip(states.last.name, states.last.position, strict=True))
         point = ry.msg.JointTrajectoryPoint(
             positions=np.array([value, *(now[joint] for joint in ARM[1:])]),
             velocities=np.zeros(len(ARM)),
             time_from_start=ry.msg.Duration(sec=3),
         )
-        return client.send(follow.Goal(trajectory=ry.msg.JointTrajectory(joint_names=list(ARM), points=[point])))
+        trajectory = ry.msg.JointTrajectory(joint_names=list(ARM), points=[point])
+        return harness.start_goal("/schunk/follow_joint_trajectory", follow, trajectory=trajectory)
 
     def first() -> float:
-        return float(seen[-1].position[list(seen[-1].name).index(ARM[0])])
+        return float(states.last.position[list(states.last.name).index(ARM[0])])
 
-    asked = goal(0.5)
+    sent = send_first_joint(0.5)
     run.run_for(1.0)
-    move.publish(ry.msg.IDAndFloat(id=1, value=-0.5))  # refused: the trajectory goes on
-    assert run.until(asked.done, 4.0)
-    assert asked.succeeded
+    harness.publish("/schunk/move_position", ry.msg.IDAndFloat(id=1, value=-0.5))  # refused: the trajectory goes on
+    harness.wait_for(sent, timeout=4.0)
+    assert sent.succeeded
     run.run_for(0.5)
     assert first() == pytest.approx(0.5, abs=2e-3)
-    move.publish(ry.msg.IDAndFloat(id=1, value=0.2))
+    harness.publish("/schunk/move_position", ry.msg.IDAndFloat(id=1, value=0.2))
     run.run_for(0.5)
-    refused = goal(0.6)
+    refused = send_first_joint(0.6)
     run.run_for(2.5)
     assert refused.done()
     assert not refused.succeeded
     assert first() == pytest.approx(0.2, abs=2e-3)
-    again = goal(0.4)
-    assert run.until(again.done, 4.0)
+    again = send_first_joint(0.4)
+    harness.wait_for(again, timeout=4.0)
     assert again.succeeded
 
 
-def test_the_gripper_takes_its_opening(run: ry.Run) -> None:
+def test_gripper_takes_its_opening(run: ry.Run, harness: BusHarness) -> None:
     run.add("scitos_arm")
     grip = ry.action.GripperCommand
-    client = run.add_node(ry.Node(), "client").action_client("/schunk/gripper", grip)
     run.run_for(0.2)
-    done = client.send(grip.Goal(command=ry.msg.GripperCommand(position=0.03)))
-    assert run.until(done.done, 5.0)
+    done = harness.send_goal("/schunk/gripper", grip, command=ry.msg.GripperCommand(position=0.03), timeout=5.0)
     assert done.result.reached_goal
     assert done.result.position == pytest.approx(0.03, abs=0.002)
-    wide = client.send(grip.Goal(command=ry.msg.GripperCommand(position=0.07)))
+    wide = harness.start_goal("/schunk/gripper", grip, command=ry.msg.GripperCommand(position=0.07))
     run.run_for(0.1)
     assert wide.done()
     assert not wide.succeeded

@@ -16,14 +16,14 @@ from roboyard.messages.convert import scan_angles
 SCOUT = Path(str(resources.files("roboyard") / "robots" / "scout" / "scout.urdf.xacro"))
 
 
-def test_what_it_weighs_and_has() -> None:
+def test_scout_mass_and_sensors() -> None:
     scout = load_model(SCOUT)
     assert scout.findings == ()
     assert scout.mass == pytest.approx(25.0 + 2 * 1.0 + 2 * 0.3 + 2 * 0.1)
     assert {sensor.topic for sensor in scout.sensors if sensor.topic.endswith("scan")} == {"front_scan", "rear_scan"}
 
 
-def test_it_stands_and_turns_as_its_wheels_say() -> None:
+def test_scout_stands_and_turns_with_odometry() -> None:
     with ry.Run("empty", record=False) as run:
         scout = run.add("scout")
         run.run_for(1.0)
@@ -42,7 +42,7 @@ def test_it_stands_and_turns_as_its_wheels_say() -> None:
         assert np.hypot(true.x - believed.position.x, true.y - believed.position.y) < 0.06
 
 
-def test_its_lasers_see_all_around_and_not_itself() -> None:
+def test_lasers_cover_all_directions_without_the_robot() -> None:
     with ry.Run("arena", record=False) as run:
         run.add("scout")
         scans = {}

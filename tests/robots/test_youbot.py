@@ -37,13 +37,13 @@ def test_odometry_of_mecanum_wheels_is_the_truth(twist: tuple[float, float, floa
     [("arm", "tray", ["arm_link_0"], True), ("tray", "arm", ["arm_link_0"], True),
      ("arm", "arm", ["arm_link_0", "back_arm_link_0"], False), ("tray", "none", [], False)],
 )  # fmt: skip
-def test_what_stands_on_the_mounting_places(front: str, back: str, arms: list[str], bays: bool) -> None:
+def test_youbot_mounts_arms_and_trays(front: str, back: str, arms: list[str], bays: bool) -> None:
     model = load_model(find_robot("youbot").description, arguments={"front": front, "back": back})
     links = [link.name for link in model.links]
     assert [name for name in links if name.endswith("arm_link_0")] == arms
     assert ("bay_2" in links) is bays
 
 
-def test_no_other_thing_stands_there() -> None:
+def test_unknown_mount_is_refused() -> None:
     with pytest.raises(DescriptionError, match="bike"):
         load_model(find_robot("youbot").description, arguments={"front": "bike"})

@@ -44,7 +44,7 @@ def write(folder: Path, text: str = WORLD) -> Path:
     return path
 
 
-def test_actors_are_read_with_what_they_do(tmp_path: Path) -> None:
+def test_actors_are_read_with_their_scripts(tmp_path: Path) -> None:
     anna, ben = load_world(write(tmp_path)).models
     acting = anna.model.acting
     assert acting is not None
@@ -62,7 +62,7 @@ def place(run: Run, name: str) -> tuple[float, float]:
     return float(x), float(y)
 
 
-def test_they_follow_their_way_points_and_begin_again(tmp_path: Path) -> None:
+def test_actors_follow_their_waypoints_and_repeat(tmp_path: Path) -> None:
     with Run(write(tmp_path), record=False) as run:
         for time, (x, y) in ((0.5, (0, 0)), (1.5, (1, 0)), (2.8, (2, 0)), (4.0, (2, 1)), (5.0, (2, 2)), (6.5, (1, 0))):
             run.run_for(time - run.time)
@@ -76,7 +76,7 @@ def test_they_follow_their_way_points_and_begin_again(tmp_path: Path) -> None:
         assert run.simulation.models["anna"].model.link("head")
 
 
-def test_runs_repeat_and_go_on_from_states(tmp_path: Path) -> None:
+def test_runs_with_actors_repeat_and_go_on_from_states(tmp_path: Path) -> None:
     write(tmp_path)
     (tmp_path / "walk.yaml").write_text("world: street.sdf\nduration: 4\n")
     spec = load_spec(tmp_path / "walk.yaml")
@@ -93,7 +93,7 @@ def test_runs_repeat_and_go_on_from_states(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("broken", ["gone.dae", "broken.dae"])
-def test_who_has_no_animation_still_walks(tmp_path: Path, broken: str) -> None:
+def test_actor_without_animation_still_walks(tmp_path: Path, broken: str) -> None:
     path = write(tmp_path, WORLD.replace("<filename>walk.dae</filename><inter", f"<filename>{broken}</filename><inter"))
     (tmp_path / "broken.dae").write_text("<COLLADA/>")
     with Run(path, record=False) as run:
@@ -101,7 +101,7 @@ def test_who_has_no_animation_still_walks(tmp_path: Path, broken: str) -> None:
         assert place(run, "anna") == pytest.approx((1, 0), abs=0.08)
 
 
-def test_who_does_not_start_by_itself_stands(tmp_path: Path) -> None:
+def test_actor_without_auto_start_stands(tmp_path: Path) -> None:
     text = WORLD.replace("<auto_start>true", "<auto_start>false").replace("<loop>true", "<loop>false")
     with Run(write(tmp_path, text), record=False) as run:
         run.run_for(3.0)
@@ -116,7 +116,7 @@ def test_who_does_not_start_by_itself_stands(tmp_path: Path) -> None:
         ("<delay_start>0.5", "<delay_start>-1", "delay"),
     ],
 )
-def test_scripts_that_make_no_sense_are_told(tmp_path: Path, old: str, new: str, says: str) -> None:
+def test_invalid_scripts_are_refused(tmp_path: Path, old: str, new: str, says: str) -> None:
     def read() -> Any:
         return load_world(write(tmp_path, WORLD.replace(old, new, 1)))
 

@@ -40,7 +40,7 @@ def test_success_is_judged_by_mcnemars_exact_test(pairs: list[tuple[bool, bool]]
 
 
 @given(shift=st.floats(0.05, 2.0), count=st.integers(8, 30), seed=st.integers(0, 99))
-def test_a_shift_is_found_and_is_the_opposite_backwards(shift: float, count: int, seed: int) -> None:
+def test_shift_of_a_metric_is_found_in_both_directions(shift: float, count: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     errors = rng.uniform(0.5, 1.5, count)
     shifted = errors + shift * rng.uniform(0.5, 1.0, count)
@@ -56,14 +56,14 @@ def test_a_shift_is_found_and_is_the_opposite_backwards(shift: float, count: int
 
 
 @given(st.lists(st.floats(-10, 10), min_size=1, max_size=30))
-def test_nothing_changed_is_nothing_found(errors: list[float]) -> None:
+def test_equal_batches_show_no_change(errors: list[float]) -> None:
     runs = results([e > 0 for e in errors], errors)
     found = beside(runs, runs)
     assert (found.p, found.regressions, found.broken, found.mended) == (1.0, (), (), ())
     assert {change.verdict for change in found.changes} == {"same"}
 
 
-def test_what_is_certain_but_too_small_does_not_count() -> None:
+def test_significant_but_small_change_does_not_count() -> None:
     before = results([True] * 20, [1.0 + 0.1 * k for k in range(20)])
     after = results([True] * 20, [1.001 + 0.1 * k for k in range(20)])
     found = beside(before, after)
@@ -71,7 +71,7 @@ def test_what_is_certain_but_too_small_does_not_count() -> None:
     assert found.changes[0].verdict == "same"
 
 
-def test_runs_are_paired_by_seed_and_what_is_varied_and_lost_ones_left_out() -> None:
+def test_runs_are_paired_by_seed_and_varied_values() -> None:
     def one(seed: int, relief: float, state: str = "done") -> Result:
         return Result(seed, state, state == "done", varied={"relief": relief})
 
@@ -81,7 +81,7 @@ def test_runs_are_paired_by_seed_and_what_is_varied_and_lost_ones_left_out() -> 
     assert (found.before.total, found.broken) == (1, ("seed 1, relief=0.2",))
 
 
-def test_which_way_criteria_want_a_metric() -> None:
+def test_criteria_give_the_wanted_sense_of_metrics() -> None:
     def senses(text: str) -> dict[str, int]:
         return Criterion(text).senses()
 
@@ -114,12 +114,12 @@ def store(path: Path, **changed: object) -> Path:
         ({"results": [{"nonsense": 3}]}, "holds no results"),
     ],
 )
-def test_baselines_that_are_none(tmp_path: Path, changed: dict[str, object], said: str) -> None:
+def test_invalid_baselines_are_refused(tmp_path: Path, changed: dict[str, object], said: str) -> None:
     with pytest.raises(InputError, match=said):
         read_baseline(store(tmp_path / "b.json", **changed), "s", False, TRIALS)
 
 
-def test_baselines_that_are_not_there_or_torn(tmp_path: Path) -> None:
+def test_missing_or_torn_baselines_are_refused(tmp_path: Path) -> None:
     for place in (tmp_path, tmp_path / "nowhere"):
         with pytest.raises(InputError, match="--against.*no batch"):
             read_baseline(place, "s", False, TRIALS)
@@ -128,7 +128,7 @@ def test_baselines_that_are_not_there_or_torn(tmp_path: Path) -> None:
         read_baseline(tmp_path / "torn.json", "s", False, TRIALS)
 
 
-def test_baselines_of_other_packages_are_compared_and_noted(tmp_path: Path) -> None:
+def test_baselines_of_other_packages_are_noted(tmp_path: Path) -> None:
     baseline = read_baseline(store(tmp_path / "b.json", lock="older", overrides=["a=1"]), "s", False, TRIALS)
     assert baseline.notes == ("other versions of packages", "--set a=1 then, none now")
     assert read_baseline(store(tmp_path / "c.json"), "s", False, TRIALS).notes == ()

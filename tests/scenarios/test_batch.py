@@ -28,7 +28,7 @@ def scenario(tmp_path: Path) -> str:
     return str(short_drive().write(tmp_path))
 
 
-def test_seeds_results_and_summary(scenario: str, tmp_path: Path) -> None:
+def test_batch_gives_results_and_summary_of_its_seeds(scenario: str, tmp_path: Path) -> None:
     reports: list[tuple[int, int, int]] = []
     result = run_batch(
         scenario,
@@ -60,7 +60,7 @@ def test_failed_runs_are_kept_with_their_reason(scenario: str, tmp_path: Path) -
         assert {"recording.mcap", "report.html", "metrics.json"} <= {p.name for p in Path(failure.folder).iterdir()}
 
 
-def test_a_stopped_batch_goes_on_where_it_was(scenario: str, tmp_path: Path) -> None:
+def test_stopped_batch_resumes(scenario: str, tmp_path: Path) -> None:
     out = tmp_path / "batch"
     with pytest.raises(KeyboardInterrupt):
         run_batch(scenario, 4, out=out, pool=InlinePool(stops_after=3))
@@ -76,7 +76,7 @@ def test_a_stopped_batch_goes_on_where_it_was(scenario: str, tmp_path: Path) -> 
     assert (more.resumed, len(more.results)) == (4, 5)
 
 
-def test_a_run_that_ended_but_was_not_counted_is_not_made_again(scenario: str, tmp_path: Path) -> None:
+def test_finished_but_uncounted_run_is_not_repeated(scenario: str, tmp_path: Path) -> None:
     """Killed between a run's last file and its line in the results."""
     out = tmp_path / "batch"
     whole = run_batch(scenario, 2, out=out, pool=InlinePool(), keep="all")
@@ -88,7 +88,7 @@ def test_a_run_that_ended_but_was_not_counted_is_not_made_again(scenario: str, t
     assert again.results == whole.results
 
 
-def test_a_worker_that_dies_costs_one_run_and_that_is_tried_again(scenario: str, tmp_path: Path) -> None:
+def test_run_of_a_dead_worker_is_lost_and_repeated(scenario: str, tmp_path: Path) -> None:
     out = tmp_path / "batch"
     result = run_batch(scenario, 3, out=out, pool=InlinePool(dying_seeds=(1,)))
     assert [r.state for r in result.results] == ["done", "lost", "done"]
@@ -125,7 +125,7 @@ class FailingVideoPool(InlinePool):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dies", [False, True])
-def test_a_run_is_not_lost_with_its_film(scenario: str, tmp_path: Path, dies: bool) -> None:
+def test_run_is_not_lost_with_its_video(scenario: str, tmp_path: Path, dies: bool) -> None:
     out, bad = tmp_path / "batch", ["criteria.drives=path_length > 9"]
     with suppress(KeyboardInterrupt):
         run_batch(scenario, 3, out=out, pool=FailingVideoPool(dies=dies), overrides=bad, video=False)
@@ -143,7 +143,7 @@ def test_a_run_is_not_lost_with_its_film(scenario: str, tmp_path: Path, dies: bo
 
 
 @pytest.mark.slow
-def test_what_is_varied_reaches_its_run_and_is_told(scenario: str, tmp_path: Path) -> None:
+def test_varied_values_reach_their_runs_and_the_report(scenario: str, tmp_path: Path) -> None:
     out = tmp_path / "batch"
     vary = ["duration=0.2,0.4", "criteria.drives=path_length > 0,path_length > 9"]
     pool = InlinePool()
@@ -166,7 +166,7 @@ def test_what_is_varied_reaches_its_run_and_is_told(scenario: str, tmp_path: Pat
         run_batch(scenario, 2, out=out, pool=pool, seed=4)
 
 
-def test_what_is_varied_is_looked_at_before_anything_runs(scenario: str, tmp_path: Path) -> None:
+def test_varied_values_are_checked_before_any_run(scenario: str, tmp_path: Path) -> None:
     for vary in (["duratoin=uniform:1,2"], ["duration=uniform:-2,-1"], ["duration=0.1,soon"]):
         with pytest.raises(InputError, match="durat"):
             run_batch(scenario, 3, out=tmp_path / "none", pool=InlinePool(), vary=vary)
@@ -176,7 +176,7 @@ def test_what_is_varied_is_looked_at_before_anything_runs(scenario: str, tmp_pat
 
 
 @pytest.mark.slow
-def test_a_baseline_tells_what_got_worse(scenario: str, tmp_path: Path) -> None:
+def test_baseline_shows_what_got_worse(scenario: str, tmp_path: Path) -> None:
     base = run_batch(scenario, 8, out=tmp_path / "base", pool=InlinePool())
     slow = ["operator=[{drive: {v: 0.2, for: 10}}]"]
     now = run_batch(scenario, 8, out=tmp_path / "now", pool=InlinePool(), overrides=slow, against=base.folder)
@@ -191,19 +191,19 @@ def test_a_baseline_tells_what_got_worse(scenario: str, tmp_path: Path) -> None:
     assert (same.against.regressions, same.against.notes, same.exit_code) == ((), (), 0)
 
 
-def test_nobody_at_the_cluster_leaves_no_folder(scenario: str, tmp_path: Path) -> None:
+def test_unreachable_cluster_leaves_no_folder(scenario: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="nobody answers"):
         run_batch(scenario, 2, out=tmp_path / "none", cluster="127.0.0.1:1")
     assert not (tmp_path / "none").exists()
 
 
 @pytest.mark.parametrize("runs", [0, -3, 1.5, True])
-def test_no_runs_are_refused(scenario: str, runs: Any) -> None:
+def test_invalid_number_of_runs_is_refused(scenario: str, runs: Any) -> None:
     with pytest.raises(InputError, match="at least 1"):
         run_batch(scenario, runs)
 
 
-def test_other_batches_and_folders_are_left_alone(scenario: str, tmp_path: Path) -> None:
+def test_folders_of_other_batches_are_refused(scenario: str, tmp_path: Path) -> None:
     out = tmp_path / "batch"
     run_batch(scenario, 1, out=out, pool=InlinePool())
     with pytest.raises(InputError, match="ran with overrides"):
@@ -212,13 +212,13 @@ def test_other_batches_and_folders_are_left_alone(scenario: str, tmp_path: Path)
         run_batch(scenario, 1, out=tmp_path, pool=InlinePool())
 
 
-def test_a_run_that_cannot_start_is_a_result(scenario: str, tmp_path: Path) -> None:
+def test_run_that_cannot_start_is_a_failed_result(scenario: str, tmp_path: Path) -> None:
     result = run_batch(scenario, 1, base=tmp_path, pool=InlinePool(), overrides=["robots.rover.model=rovre"])
     assert result.results[0].state == "failed"
     assert "did you mean 'rover'" in result.results[0].reason
 
 
-def test_runs_that_broke_off_count_as_failures_and_in_no_figure() -> None:
+def test_aborted_runs_count_as_failures_without_metrics() -> None:
     """What was measured until then looks good beside whole runs: little time to err in."""
     whole = [Result(k, "done", True, "", {"error_m": 0.1 + 0.01 * k, "hits": 8, "tries": 9}) for k in range(3)]
     broken = [Result(k, state, False, "x", {"error_m": 0.0, "hits": 0, "tries": 1})
@@ -229,7 +229,7 @@ def test_runs_that_broke_off_count_as_failures_and_in_no_figure() -> None:
     assert summed.spreads == summarise("s", Path(), whole).spreads
 
 
-def test_summary_leaves_out_what_was_not_measured() -> None:
+def test_summary_omits_unmeasured_metrics() -> None:
     results = [Result(1, "done", True, "", {"a": 1.0, "b": None}), Result(0, "done", False, "x", {"a": 3.0})]
     summed = summarise("s", Path(), results)
     assert [r.seed for r in summed.results] == [0, 1]
@@ -283,7 +283,7 @@ def test_killed_worker_process_loses_only_its_run(scenario: str, tmp_path: Path)
 
 
 @pytest.mark.parametrize("scenario", ["scenario.yaml", "nowhere.yaml"])
-def test_a_run_of_which_nothing_is_kept_leaves_all_folders_as_they_are(
+def test_run_that_keeps_nothing_leaves_folders_unchanged(
     scenario: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     short_drive().write(tmp_path / "scenario.yaml")

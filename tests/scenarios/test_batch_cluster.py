@@ -80,7 +80,7 @@ def left(folder: Path) -> dict[str, bytes]:
     return {f"{path.parent.name}/{path.name}": path.read_bytes() for name in names for path in folder.rglob(name)}
 
 
-def test_a_cluster_comes_to_the_same_bytes(scenario: str, tmp_path: Path, nodes: Nodes) -> None:
+def test_cluster_gives_the_same_recordings(scenario: str, tmp_path: Path, nodes: Nodes) -> None:
     here = run_batch(scenario, 5, out=tmp_path / "here", workers=1, keep="all")
     there = run_batch(scenario, 5, out=tmp_path / "there", cluster=nodes.address, keep="all")
     assert [r.reason for r in here.results] == [""] * 5
@@ -97,9 +97,7 @@ def test_a_cluster_comes_to_the_same_bytes(scenario: str, tmp_path: Path, nodes:
         assert {"report.html", "metrics.json"} <= {path.name for path in Path(other.folder).iterdir()}
 
 
-def test_a_worker_that_is_killed_in_mid_run_costs_nothing_and_one_that_always_is_its_run(
-    scenario: str, tmp_path: Path, nodes: Nodes
-) -> None:
+def test_run_of_a_killed_cluster_worker_is_repeated_once(scenario: str, tmp_path: Path, nodes: Nodes) -> None:
     vary = ["nodes.mark.parameters.dies=never,once,always"]
     found = run_batch(scenario, 1, out=tmp_path / "out", cluster=nodes.address, vary=vary, design="grid")
     states = {r.varied["nodes.mark.parameters.dies"]: r.state for r in found.results}
@@ -109,7 +107,7 @@ def test_a_worker_that_is_killed_in_mid_run_costs_nothing_and_one_that_always_is
     assert len(driven) == 1  # a second attempt comes to what the first would have
 
 
-def test_a_node_that_is_killed_leaves_its_runs_to_the_others(scenario: str, tmp_path: Path, nodes: Nodes) -> None:
+def test_runs_of_a_killed_cluster_node_go_to_others(scenario: str, tmp_path: Path, nodes: Nodes) -> None:
     marks = tmp_path / "marks"
 
     def kill() -> None:

@@ -15,9 +15,7 @@ BOUNDS = st.tuples(st.floats(0.001, 1000.0), st.floats(0.001, 1000.0)).filter(la
 
 
 @given(kind=st.sampled_from(["uniform", "loguniform"]), bounds=BOUNDS, shares=st.lists(SHARES, min_size=2, max_size=5))
-def test_values_lie_between_their_bounds_and_grow_with_the_share(
-    kind: str, bounds: tuple[float, float], shares: list[float]
-) -> None:
+def test_values_lie_within_bounds_and_increase(kind: str, bounds: tuple[float, float], shares: list[float]) -> None:
     low, high = bounds
     drawn = read_distribution(f"key={kind}:{low!r},{high!r}")
     values = [float(drawn.at(u)) for u in sorted(shares)]
@@ -43,7 +41,7 @@ def test_whole_numbers_are_equally_likely(first: int, count: int) -> None:
 
 
 @given(runs=st.integers(1, 60), first=st.integers(0, 1000))
-def test_a_latin_hypercube_meets_each_part_once(runs: int, first: int) -> None:
+def test_latin_hypercube_samples_each_part_once(runs: int, first: int) -> None:
     varied = read_varied(["a=uniform:0,1", "b=loguniform:1,10"])
     trials = plan_trials(varied, "lhs", first, runs)
     for key, share in (("a", lambda v: v), ("b", math.log10)):
@@ -62,7 +60,7 @@ def test_random_values_depend_on_seed_and_key_alone(runs: int, more: int, first:
 
 
 @given(sizes=st.lists(st.integers(2, 4), min_size=1, max_size=3), runs=st.integers(1, 3))
-def test_a_grid_has_every_combination_with_the_same_seeds(sizes: list[int], runs: int) -> None:
+def test_grid_has_every_combination_with_the_same_seeds(sizes: list[int], runs: int) -> None:
     varied = read_varied([f"k{i}=range:0,1,{size}" for i, size in enumerate(sizes)])
     trials = plan_trials(varied, "grid", 7, runs)
     ways = itertools.product(*(one.values for one in varied))
@@ -70,7 +68,7 @@ def test_a_grid_has_every_combination_with_the_same_seeds(sizes: list[int], runs
     assert len({t.name for t in trials}) == len(trials) == runs * math.prod(sizes)
 
 
-def test_values_in_brackets_stay_whole_and_numbers_become_some() -> None:
+def test_bracketed_values_stay_whole_and_numbers_are_parsed() -> None:
     assert read_distribution("at=[1, 2],{a: [3, 4]}").values == ("[1, 2]", "{a: [3, 4]}")
     assert read_distribution("method=own").values == ("own",)
     assert [plain(text) for text in ("3", "3.5", "own", "1e3", "nan", "[1]")] == [3, 3.5, "own", 1000.0, "nan", "[1]"]
@@ -89,12 +87,12 @@ def test_values_in_brackets_stay_whole_and_numbers_become_some() -> None:
         ("a=x,x", "choice:value,value"), ("a=choice:", "choice:value,value"),
     ],
 )  # fmt: skip
-def test_each_mistake_says_what_would_be_right(text: str, said: str) -> None:
+def test_invalid_distributions_are_refused_with_the_valid_form(text: str, said: str) -> None:
     with pytest.raises(InputError, match=f"--vary.*{said}"):
         read_distribution(text)
 
 
-def test_designs_that_cannot_be() -> None:
+def test_invalid_designs_are_refused() -> None:
     with pytest.raises(InputError, match="varies twice"):
         read_varied(["a=1,2", "a=3,4"])
     with pytest.raises(InputError, match=r"no end of values.*range:low,high,count"):

@@ -38,7 +38,7 @@ def fed(tmp_path: Path):
     return made
 
 
-def test_things_are_laid_on_with_gaps_that_the_seed_draws(fed):
+def test_feeder_draws_gaps_by_the_seed(fed):
     places = {}
     for seed in (1, 1, 2):
         with fed(seed) as run:
@@ -60,7 +60,7 @@ def test_things_are_laid_on_with_gaps_that_the_seed_draws(fed):
     assert places[1] != places[2]
 
 
-def test_what_comes_to_an_end_is_brought_back_and_comes_again(fed):
+def test_things_return_at_the_end_of_the_belt(fed):
     with fed() as run:
         lane = lanes_of(run.simulation)["belt"]
         homes = {name: run.simulation.truth(name).T_world_base for name in run.things}
@@ -83,7 +83,7 @@ def test_what_comes_to_an_end_is_brought_back_and_comes_again(fed):
         ("start: 0.1}", "start: .nan}", "start"),
     ],
 )
-def test_bad_belts_are_refused_in_one_sentence(fed, old, new, said):
+def test_invalid_belts_are_refused(fed, old, new, said):
     with pytest.raises((NodeError, RoboyardError), match=said):
         fed(1, FED.replace(old, new))
 
@@ -93,7 +93,7 @@ def _digest(folder: Path) -> str:
 
 
 @pytest.mark.slow
-def test_a_ride_that_was_saved_goes_on_the_same(tmp_path: Path):
+def test_grasp_on_a_belt_goes_on_from_states(tmp_path: Path):
     """Saved while the tool goes along with a thing, and while the fingers close: the whole recording is the same."""
     spec = load_spec("youbot-belt", overrides=["duration=14.5", "criteria={}"]).seeded(1)
     moments = {moment: tmp_path / f"{moment}.state" for moment in (11.3, 12.9)}

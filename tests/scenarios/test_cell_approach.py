@@ -32,7 +32,7 @@ def run(out: Path, *overrides: str, seed: int = 0, **more: object):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("seed", "seen"), [(0, "truth"), (1, "truth"), (2, "truth"), (3, "truth"), (0, "depth")])
-def test_with_separation_kept_nothing_is_violated_and_nobody_is_hurt(tmp_path: Path, seed: int, seen: str) -> None:
+def test_separation_monitoring_prevents_violations(tmp_path: Path, seed: int, seen: str) -> None:
     found = run(tmp_path / "run", f"seen={seen}", seed=seed, report=False).metrics
     assert found["ssm_violation_s"] == 0.0
     assert found["limit_exceeded"] == 0
@@ -41,7 +41,7 @@ def test_with_separation_kept_nothing_is_violated_and_nobody_is_hurt(tmp_path: P
 
 
 @pytest.mark.slow
-def test_modes_differ_as_they_should(tmp_path: Path) -> None:
+def test_guard_modes_differ_in_violations_and_cycles(tmp_path: Path) -> None:
     modes = ("off", "zones", "ssm", "pfl")
     found = {mode: run(tmp_path / mode, f"safety={mode}", seed=1, report=False).metrics for mode in modes}
     assert found["off"]["ssm_violation_s"] > 5.0
@@ -52,7 +52,7 @@ def test_modes_differ_as_they_should(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_guard_stands_over_an_arm_that_is_driven_by_hand(tmp_path: Path) -> None:
+def test_guard_protects_people_from_a_jogged_arm(tmp_path: Path) -> None:
     found = {}
     for mode in ("ssm", "off"):
         spec = load_spec("cell-driven", overrides=["seed=0", f"safety={mode}", "duration=30 s"])
@@ -64,7 +64,7 @@ def test_a_guard_stands_over_an_arm_that_is_driven_by_hand(tmp_path: Path) -> No
     assert found["off"]["ssm_violation_s"] > 2.0
 
 
-def test_a_run_goes_on_from_a_state_byte_for_byte(tmp_path: Path) -> None:
+def test_guarded_run_goes_on_from_a_state(tmp_path: Path) -> None:
     state = tmp_path / "2.5.state"
     run(tmp_path / "whole", "duration=4 s", save_states=[(2.5, state)], report=False)
     spec = load_spec("cell-approach", overrides=["seed=0", "duration=4 s"])
@@ -110,14 +110,14 @@ def near_for_a_second(x: float) -> list[tuple[float, float, float]]:
     return [(0.1 * k, x, 0.0) for k in range(11)]
 
 
-def test_only_who_is_fast_and_near_violates() -> None:
+def test_only_a_fast_arm_near_a_person_violates() -> None:
     assert judged(Standing(0.5), *near_for_a_second(0.9)).result()["ssm_violation_s"] == pytest.approx(1.0)
     assert judged(Standing(0.5), *near_for_a_second(9.0)).result()["ssm_violation_s"] == 0.0
     assert judged(Standing(0.0), *near_for_a_second(0.9)).result()["ssm_violation_s"] == 0.0
     assert judged(Standing(0.01), *near_for_a_second(0.9)).result()["ssm_violation_s"] == 0.0
 
 
-def test_hand_overs_are_left_out_and_counted() -> None:
+def test_handovers_are_excluded_and_counted() -> None:
     people = People("", Standing(0.5))  # type: ignore[arg-type]
     for time, x, _ in near_for_a_second(0.9):
         people.handlers()["/handover"](msg.Bool(data=0.25 < time < 0.75), 0)
@@ -127,7 +127,7 @@ def test_hand_overs_are_left_out_and_counted() -> None:
     assert found["ssm_violation_s"] == pytest.approx(0.5)
 
 
-def test_who_guides_the_arm_does_not_count_but_others_do() -> None:
+def test_guiding_person_is_excluded_but_others_count() -> None:
     for guided, others, expected in ((False, 9.0, 1.0), (True, 9.0, 0.0), (True, 0.9, 1.0)):
         people = People("", Standing(0.5))  # type: ignore[arg-type]
         for k in range(11):
@@ -139,7 +139,7 @@ def test_who_guides_the_arm_does_not_count_but_others_do() -> None:
         assert people.result()["ssm_violation_s"] == pytest.approx(expected)
 
 
-def test_the_moment_in_which_a_hand_over_ends_is_still_its_own() -> None:
+def test_last_moment_of_a_handover_is_excluded() -> None:
     people = People("", Standing(0.5))  # type: ignore[arg-type]
     for time, x in ((0.0, 0.9), (0.1, 0.9), (0.2, 9.0)):
         people.handlers()["/handover"](msg.Bool(data=time < 0.2), 0)
@@ -148,12 +148,12 @@ def test_the_moment_in_which_a_hand_over_ends_is_still_its_own() -> None:
     assert people.result()["handover_s"] == pytest.approx(0.2)
 
 
-def test_a_longer_silence_than_a_quarter_of_a_second_is_nobodys_violation() -> None:
+def test_missing_bodies_are_no_violation() -> None:
     found = judged(Standing(0.5), (0.0, 0.9, 0.0), (2.0, 0.9, 0.0)).result()
     assert found["ssm_violation_s"] <= 0.26
 
 
-def test_forces_count_by_region_by_how_long_they_last_and_whose_doing_they_are() -> None:
+def test_force_limits_depend_on_region_duration_and_cause() -> None:
     touching = 0.55
     for force, exceeded in ((100.0, 0), (180.0, 0), (300.0, 1)):
         found = judged(Standing(0.5), (0.0, touching, 0.0), (0.1, touching, force)).result()
@@ -167,7 +167,7 @@ def test_forces_count_by_region_by_how_long_they_last_and_whose_doing_they_are()
     assert judged(Standing(0.5), (0.0, 3.0, 0.0), (0.1, 3.0, 300.0)).result()["max_force_n"] == 0.0
 
 
-def test_each_approach_is_kept_with_its_nearest_moment() -> None:
+def test_approaches_keep_their_nearest_moment() -> None:
     way = [2.0, 1.0, 0.7, 0.6, 0.8, 2.0, 0.9, 0.8, 0.9]
     people = judged(Standing(), *((0.1 * k, x, 0.0) for k, x in enumerate(way)))
     assert [round(one.time, 1) for one in people.approaches] == [0.3, 0.7]
@@ -178,13 +178,13 @@ def test_each_approach_is_kept_with_its_nearest_moment() -> None:
     assert again.result() == people.result()
 
 
-def test_nobody_means_nothing_measured() -> None:
+def test_run_without_people_has_no_people_metrics() -> None:
     found = People("", Standing()).result()  # type: ignore[arg-type]
     assert found["ssm_violation_s"] is None
     assert "min_separation" not in found
 
 
-def test_the_report_shows_each_approach(tmp_path: Path) -> None:
+def test_report_shows_each_approach(tmp_path: Path) -> None:
     found = run(tmp_path / "run", "duration=5 s", "people.anna.at=[1.4, 0.1, 3.14]").metrics
     told, approaches = (found["robots"]["arm"][key] for key in ("people", "approaches"))
     assert [one["person"] for one in approaches] == ["anna"]
@@ -199,7 +199,7 @@ def test_the_report_shows_each_approach(tmp_path: Path) -> None:
     assert approaches_figure(several).count("<svg") == 1
 
 
-def test_spans_are_joined_where_a_run_is_long() -> None:
+def test_spans_are_joined_in_long_runs() -> None:
     least = LeastOverTime(span=1.0)
     values = np.random.default_rng(0).uniform(0.0, 1.0, 5000)
     for k, value in enumerate(values.tolist()):

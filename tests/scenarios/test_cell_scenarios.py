@@ -30,7 +30,7 @@ def work(folder: Path) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.slow
-def test_a_shift_beside_each_other_is_told_in_the_report(tmp_path: Path) -> None:
+def test_coexistence_is_measured_and_reported(tmp_path: Path) -> None:
     found = shift("cell-coexistence", 18.0, tmp_path, report=True).metrics
     assert found["cycles"] >= 1
     assert found["work_wrong"] == 0
@@ -46,7 +46,7 @@ def test_a_shift_beside_each_other_is_told_in_the_report(tmp_path: Path) -> None
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
-def test_who_takes_turns_is_never_at_the_fixture_together(tmp_path: Path, seed: int) -> None:
+def test_cooperating_arm_and_person_never_meet_at_the_fixture(tmp_path: Path, seed: int) -> None:
     found = shift("cell-cooperation", 75.0, tmp_path, seed=seed).metrics
     assert found["cycles"] >= 2
     assert found["work_done"] == 1.0
@@ -69,7 +69,7 @@ def test_who_takes_turns_is_never_at_the_fixture_together(tmp_path: Path, seed: 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 3])
-def test_a_part_goes_from_hand_to_gripper_and_back(tmp_path: Path, seed: int) -> None:
+def test_part_goes_from_hand_to_gripper_and_back(tmp_path: Path, seed: int) -> None:
     found = shift("cell-collaboration", 60.0, tmp_path, seed=seed).metrics
     told = work(tmp_path)
     for piece in (("anna", "bring", "done"), ("arm", "cycle", "done"), ("anna", "fetch", "done")):

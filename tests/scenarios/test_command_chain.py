@@ -14,7 +14,7 @@ from roboyard.scenarios.catalog import find_robot
 GUARDED = ("joint_states", "robot_state", "arbiter", "velocity_smoother", "collision_monitor", "drive", "odometry")
 
 
-def test_commands_pass_through_those_of_the_chain_that_are_up() -> None:
+def test_velocity_commands_pass_the_nodes_that_are_up() -> None:
     package = find_robot("rover")
     assert package.links(("arbiter", "drive")) == {"arbiter": {"cmd_vel_in": "cmd_vel"}}
     assert package.links(GUARDED) == {
@@ -25,7 +25,7 @@ def test_commands_pass_through_those_of_the_chain_that_are_up() -> None:
     assert package.links(("collision_monitor",)) == {"collision_monitor": {"cmd_vel_in": "cmd_vel"}}
 
 
-def test_nobody_can_be_put_between_two_that_hand_commands_on_already() -> None:
+def test_node_cannot_join_a_running_command_chain() -> None:
     with Run("empty", record=False) as run:
         rover = run.add("rover", nodes="none")
         rover.bring_up("arbiter", "drive")
@@ -33,7 +33,7 @@ def test_nobody_can_be_put_between_two_that_hand_commands_on_already() -> None:
             rover.bring_up("collision_monitor")
 
 
-def test_a_rover_that_is_driven_at_walls_touches_none_and_gets_away() -> None:
+def test_guarded_rover_touches_no_wall() -> None:
     touched: list[object] = []
     with Run("corridor", record=False) as run:
         rover = run.add("rover", at=(3.0, 0.3, 0.4), nodes=GUARDED)

@@ -109,7 +109,7 @@ def package(
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
-def test_all_ways_of_writing_mean_the_same(tmp_path: Path) -> None:
+def test_all_spellings_of_a_controller_file_are_equal(tmp_path: Path) -> None:
     """Namespaces, wild cards, dotted keys and ROS 1's flat form."""
     inner = "{left_wheel_names: [a], linear.x.max_velocity: 1.5}"
     texts = {
@@ -152,7 +152,7 @@ def test_any_text_is_read_or_refused(tmp_path: Path, text: str) -> None:
         pass
 
 
-def test_bombs_are_refused(tmp_path: Path) -> None:
+def test_exponential_yaml_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "bomb.yaml"
     names = "abcdefghijklmnop"
     lines = ["a: &a {x: 1, y: 2}"]
@@ -166,7 +166,7 @@ def test_bombs_are_refused(tmp_path: Path) -> None:
 
 
 # -- drives ------------------------------------------------------------------------------------------------------------
-def test_a_differential_drive_with_its_settings(home: Path) -> None:
+def test_differential_drive_controller_gives_its_settings(home: Path) -> None:
     found = package(home, TWO, DIFF)
     drive, odometry = (found.file.nodes[name].parameters for name in ("drive", "odometry"))
     assert (drive["left_joints"], drive["right_joints"]) == (["left"], ["right"])
@@ -181,7 +181,7 @@ def test_a_differential_drive_with_its_settings(home: Path) -> None:
     assert "guessed" not in said
 
 
-def test_files_beside_are_found_and_fitted(home: Path) -> None:
+def test_controller_files_of_other_packages_are_found(home: Path) -> None:
     """Without a plugin the file whose joints are the robot's is taken, also from the package for its control."""
     (home / "cart_control" / "config" / "a_other.yaml").write_text(DIFF.replace("[left]", "[wheel_7]"))
     (home / "cart_control" / "config" / "z_right.yaml").write_text(DIFF)
@@ -190,7 +190,7 @@ def test_files_beside_are_found_and_fitted(home: Path) -> None:
     assert "z_right.yaml" in found.findings[0] or any("z_right.yaml: no plugin names" in one for one in found.findings)
 
 
-def test_what_is_wrong_is_said_with_file_and_line(home: Path) -> None:
+def test_invalid_settings_are_refused_with_file_and_line(home: Path) -> None:
     with pytest.raises(DescriptionError, match=r"no joint 'lift'.*") as caught:
         package(home, TWO, DIFF.replace("[left]", "[lift]"))
     assert "c.yaml:9" in str(caught.value)
@@ -255,7 +255,7 @@ PULLED = """three:
 """
 
 
-def test_both_generations_of_steering_are_the_same_car(home: Path) -> None:
+def test_both_ackermann_controller_generations_are_equal(home: Path) -> None:
     """Order within the lists does not matter: left is where a joint lies."""
     nodes = [package(home, CAR, text).file.nodes for text in (ACKERMANN, OLD_ACKERMANN)]
     assert nodes[0]["drive"] == nodes[1]["drive"]
@@ -267,7 +267,7 @@ def test_both_generations_of_steering_are_the_same_car(home: Path) -> None:
 @pytest.mark.parametrize(
     ("robot", "yaml"), [(TWO, DIFF), (CAR, ACKERMANN), (TRICYCLE, PULLED)], ids=["differential", "car", "tricycle"]
 )
-def test_it_drives_as_told(home: Path, robot: str, yaml: str) -> None:
+def test_robots_with_controllers_follow_velocity_commands(home: Path, robot: str, yaml: str) -> None:
     """Straight on by v·t, then an arc of radius v/ω; odometry agrees with the truth."""
     package(home, robot, yaml.replace("wheel_separation_multiplier: 1.1", "wheel_separation_multiplier: 1.0"))
     with Run("empty", record=False) as run:
@@ -303,7 +303,7 @@ MECANUM = """m:
 """
 
 
-def test_mecanum_wheels_turn_by_the_sum_of_the_lengths(home: Path) -> None:
+def test_mecanum_controller_gives_the_sum_of_lengths(home: Path) -> None:
     drive = package(home, FOUR, MECANUM).file.nodes["drive"].parameters
     assert drive["joints"] == ["fl", "fr", "rl", "rr"]
     assert 0.5 * (drive["wheelbase"] + drive["track"]) == pytest.approx(0.4)
@@ -334,7 +334,7 @@ forward: {ros__parameters: {joints: [j1, j2]}}
 """
 
 
-def test_trajectories_and_who_has_the_joints(home: Path) -> None:
+def test_first_controller_claims_the_joints(home: Path) -> None:
     found = package(home, ARM, ARMS)
     arm: dict[str, Any] = found.file.nodes["arm"].parameters
     assert (arm["joints"], arm["goal_time"], arm["goal_tolerance"], arm["path_tolerance"]) == (
@@ -349,7 +349,7 @@ def test_trajectories_and_who_has_the_joints(home: Path) -> None:
     assert any("controller forward: it stays down: arm has its joints" in one for one in found.findings)
 
 
-def test_ros1_joints_follow_their_topics(home: Path) -> None:
+def test_ros1_joint_controller_follows_its_topic(home: Path) -> None:
     """``NAME/command`` moves the joint, as ros_control's controllers do."""
     text = "arm:\n  lift: {type: position_controllers/JointPositionController, joint: j1, pid: {p: 100.0}}\n"
     found = package(home, ARM, text)
@@ -390,7 +390,7 @@ PIDS = {
 
 @pytest.mark.parametrize("integral", [0.0, 200.0])
 @pytest.mark.parametrize("kind", PIDS)
-def test_gains_on_a_joint_s_effort_are_followed(home: Path, kind: str, integral: float) -> None:
+def test_effort_gains_of_joint_controllers_are_used(home: Path, kind: str, integral: float) -> None:
     """Without an integral a weight hangs lower by its torque over p; with one it does not."""
     robot = HUNG + GAZEBO.format(i=integral) if kind == "gazebo" else BY_EFFORT
     found = package(home, robot, PIDS[kind].format(kind, integral))
@@ -406,7 +406,7 @@ def test_gains_on_a_joint_s_effort_are_followed(home: Path, kind: str, integral:
     assert position == pytest.approx(-0.2 + (0.0 if integral else sag), abs=1e-3)
 
 
-def test_gains_of_trajectories_by_effort_are_followed(home: Path) -> None:
+def test_effort_gains_of_trajectory_controllers_are_used(home: Path) -> None:
     text = """robot:
   arm: {type: effort_controllers/JointTrajectoryController, joints: [j1], gains: {j1: {p: 80, i: 0, d: 9}}}
 """
@@ -416,14 +416,14 @@ def test_gains_of_trajectories_by_effort_are_followed(home: Path) -> None:
     assert found.file.gains == {"j1": {"pos_kp": 80.0, "pos_ki": 0.0, "pos_kd": 9.0}}
 
 
-def test_gains_that_make_no_sense_are_said(home: Path) -> None:
+def test_invalid_gains_are_reported(home: Path) -> None:
     text = "arm:\n  lift: {type: effort_controllers/JointPositionController, joint: j1, pid: {p: -80}}\n"
     found = package(home, BY_EFFORT, text)
     assert not found.file.gains
     assert any("c.yaml:2, controller lift: the gains of joint j1 are not followed" in one for one in found.findings)
 
 
-def test_a_gripper_s_action_moves_its_joint(home: Path) -> None:
+def test_gripper_action_moves_its_joint(home: Path) -> None:
     text = """controller_manager:
   ros__parameters:
     hand: {type: position_controllers/GripperActionController}
@@ -441,7 +441,7 @@ hand: {ros__parameters: {joint: j1, goal_tolerance: 0.02, stall_timeout: 3.0, ma
         assert float(placed.hardware.read().position[0]) == pytest.approx(0.7, abs=0.02)
 
 
-def test_the_plugin_named_twice_changes_nothing(home: Path) -> None:
+def test_reading_controllers_twice_gives_the_same(home: Path) -> None:
     """Reading is a function of the files: again is the same."""
     assert package(home, TWO, DIFF) == package(home, TWO, DIFF)
     model = load_model(home / "cart" / "urdf" / "cart.urdf")

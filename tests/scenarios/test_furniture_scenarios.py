@@ -33,7 +33,7 @@ def write(tmp_path: Path, text: str = SCENARIO) -> Path:
     return path
 
 
-def test_it_moves_on_time_and_goes_on_from_a_state(tmp_path: Path) -> None:
+def test_furniture_moves_on_time_and_goes_on_from_states(tmp_path: Path) -> None:
     spec = load_spec(write(tmp_path))
     states = [(time, tmp_path / f"{time}.state") for time in (0.6, 1.3)]
     outcome = run_scenario(spec, out=tmp_path / "whole", save_states=states, report=False, serve=False)
@@ -65,13 +65,13 @@ def test_it_moves_on_time_and_goes_on_from_a_state(tmp_path: Path) -> None:
         ("start: 0.4", "start: .inf", ConfigError, "moving.yaml:4"),
     ],
 )
-def test_mistakes_are_refused(tmp_path: Path, old: str, new: str, error: Any, message: str) -> None:
+def test_invalid_furniture_is_refused(tmp_path: Path, old: str, new: str, error: Any, message: str) -> None:
     with pytest.raises(error) as caught:
         check_scenario(write(tmp_path, SCENARIO.replace(old, new, 1)))
     assert message in str(caught.value)
 
 
-def test_what_does_not_move_is_no_furniture(tmp_path: Path) -> None:
+def test_static_model_is_no_furniture(tmp_path: Path) -> None:
     (tmp_path / "stone.sdf").write_text(
         '<sdf version="1.10"><model name="stone"><static>true</static><link name="l"/></model></sdf>'
     )
@@ -79,7 +79,7 @@ def test_what_does_not_move_is_no_furniture(tmp_path: Path) -> None:
         check_scenario(write(tmp_path, SCENARIO.replace("model: conveyor", "model: stone.sdf", 1)))
 
 
-def test_a_world_may_bring_its_own(tmp_path: Path) -> None:
+def test_world_file_may_contain_furniture(tmp_path: Path) -> None:
     """Furniture inside a world file moves without a word in the scenario."""
     from importlib import resources
 

@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 import pytest
+from tests.harness.collectors import CollectorFeed
+from tests.harness.scenarios import ScenarioBuilder
 
 import roboyard as ry
 from roboyard.description import load_world
@@ -22,7 +24,7 @@ from roboyard.simulation import Simulation
 from roboyard.simulation.carrying import carry
 
 
-def test_the_true_map_knows_what_can_be_reached() -> None:
+def test_true_map_holds_what_can_be_reached() -> None:
     world = Simulation(load_world(find("world", "corridor")))
     grid = true_map(world, inside=[(0.0, 0.0)])
 
@@ -40,7 +42,7 @@ def test_the_true_map_knows_what_can_be_reached() -> None:
         true_map(Simulation(load_world(find("world", "empty"))))
 
 
-def test_a_map_of_several_cuts_has_what_stands_in_each() -> None:
+def test_true_map_of_several_cuts_holds_obstacles_of_each() -> None:
     world = Simulation(load_world(find("world", "corridor")))
     low = true_map(world, height=0.06)
     joined = true_map(world, height=0.06, also=[0.3, 0.72]).cells == 100
@@ -52,7 +54,7 @@ def test_a_map_of_several_cuts_has_what_stands_in_each() -> None:
     assert joined.sum() > len(points[0])
 
 
-def test_a_robot_is_carried_and_its_wheels_feel_nothing() -> None:
+def test_carried_robot_keeps_its_wheels_still() -> None:
     with ry.Run("empty", record=False) as run:
         rover = run.add("rover", at=(0, 0, 0.3))
         run.run_for(0.5)
@@ -70,20 +72,17 @@ def test_a_robot_is_carried_and_its_wheels_feel_nothing() -> None:
             carry(run.simulation, "ground", SE2.identity())
 
 
-def test_the_fault_wants_a_robot(tmp_path) -> None:
-    path = tmp_path / "s.yaml"
-    path.write_text(
-        "world: empty\nrobots: {rover: {model: rover}}\nduration: 1\n"
-        "faults:\n  - {at: 0.2, what: carry, pose: [1, 2, 0.5], robot: rovre}\n"
-    )
+def test_carry_fault_needs_a_robot(tmp_path) -> None:
+    def builder(robot: str) -> ScenarioBuilder:
+        return ScenarioBuilder(duration=0.4).with_fault("carry", pose=[1, 2, 0.5], robot=robot)
+
     with pytest.raises(ConfigError, match="did you mean 'rover'"):
-        run_scenario(load_spec(path), keep=False, report=False, serve=False)
-    path.write_text(path.read_text().replace("rovre", "rover"))
-    outcome = run_scenario(load_spec(path), keep=False, report=False, serve=False)
+        run_scenario(builder("rovre").load(tmp_path), keep=False, report=False, serve=False)
+    outcome = run_scenario(builder("rover").load(tmp_path), keep=False, report=False, serve=False)
     assert outcome.metrics["final_x"] == pytest.approx(1.0, abs=1e-3)
 
 
-def test_the_truth_localises_and_fused_odometry_owns_the_transform(tmp_path) -> None:
+def test_truth_localization_goes_with_fused_odometry(tmp_path) -> None:
     """Both by the rover's own names: map → odom is the truth's, odom → base the filter's."""
     path = tmp_path / "s.yaml"
     path.write_text(
@@ -101,32 +100,32 @@ def test_the_truth_localises_and_fused_odometry_owns_the_transform(tmp_path) -> 
         assert SE2.from_se3(run.bus.transforms.lookup("map", "base_link")).almost_equal(truth, 0.03)
 
 
-def test_location_errors_are_measured_at_the_poses_stamps() -> None:
-    collector, rng = LocationError("/truth", "/pose"), np.random.default_rng(0)
-    truth, pose = (collector.handlers()[topic] for topic in ("/truth", "/pose"))
+def test_location_errors_are_measured_at_the_stamps() -> None:
+    feed, rng = CollectorFeed(LocationError("/truth", "/pose")), np.random.default_rng(0)
     errors = []
     for k in range(1000):
         where = SE2(0.01 * k, 0.0, 0.1)
-        truth(odometry_to_msg(where, [0] * 3, [0] * 3, frame="w", child="b", time_ns=k * 20_000_000), k * 20_000_000)
+        truth = odometry_to_msg(where, [0] * 3, [0] * 3, frame="w", child="b", time_ns=k * 20_000_000)
+        feed.send("/truth", truth, 0.02 * k)
         if k % 5 == 0:
             off = SE2(where.x + rng.normal(0, 0.02) + (3.0 if k == 500 else 0.0), rng.normal(0, 0.02), 0.1)
             errors.append(where.distance(off))
-            told = msg.PoseWithCovariance(pose=pose_to_msg(off))
-            pose(msg.PoseWithCovarianceStamped(header=header("map", k * 20_000_000), pose=told), k * 20_000_000)
-    found = collector.result()
+            pose = msg.PoseWithCovariance(pose=pose_to_msg(off))
+            feed.send("/pose", msg.PoseWithCovarianceStamped(header=header("map", k * 20_000_000), pose=pose))
+    found = feed.result()
     assert found["location_median_error"] == pytest.approx(np.median(errors), rel=0.02)
     assert found["location_max_error"] == pytest.approx(max(errors))
     assert found["location_rmse"] == pytest.approx(math.sqrt(np.mean(np.square(errors))))
     assert found["location_found"] == pytest.approx(505 * 0.02)  # since it was lost at 500
     fresh = LocationError("/truth", "/pose")
     assert set(fresh.result().values()) == {None}
-    fresh.load(collector.save())
+    fresh.load(feed.collector.save())
     assert fresh.result() == found
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["corridor-localization", "corridor-kidnapped"])
-def test_the_scenarios_hold_for_other_seeds(name: str) -> None:
+def test_localization_scenarios_hold_for_other_seeds(name: str) -> None:
     for seed in (1, 2):
         outcome = run_scenario(load_spec(name).seeded(seed), keep=False, report=False, serve=False)
         assert outcome.success, (seed, outcome.metrics)

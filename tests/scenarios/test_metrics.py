@@ -51,7 +51,7 @@ def test_motion_of_a_known_circle() -> None:
     assert (found["final_x"], found["final_y"], found["final_yaw"]) == pytest.approx((end.x, end.y, end.theta))
 
 
-def test_standing_still_is_no_path() -> None:
+def test_noise_at_rest_is_no_path() -> None:
     motion = Motion("/truth")
     rng = np.random.default_rng(3)
     for k in range(1000):
@@ -99,7 +99,7 @@ def test_odometry_error_agrees_with_numpy(offset: tuple[float, float, float], se
     assert found["odom_final_error"] == pytest.approx(distances[-1], abs=1e-9)
 
 
-def test_odometry_between_truths_is_held_against_the_interpolated_truth() -> None:
+def test_odometry_is_compared_with_interpolated_truth() -> None:
     collector = OdometryError("/truth", "/odom")
     take = collector.handlers()
     for k in range(101):  # truth at 10 Hz, odometry at 7 Hz, both without error
@@ -149,7 +149,7 @@ def test_evaluation_names_are_what_criteria_may_use() -> None:
     assert flat["odom_rmse"] is flat["a.odom_rmse"] is None
 
 
-def test_every_key_of_metrics_json_is_documented_and_the_other_way_round() -> None:
+def test_documented_keys_are_those_of_metrics_json() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "metrics.md").read_text("utf-8")
     documented = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
     with Run("empty", record=False) as run:
@@ -193,7 +193,7 @@ def test_separation_is_the_least_distance_between_outlines(x: float, y: float, y
 
 
 @pytest.mark.parametrize("height", [0.3, 1.1])
-def test_what_stands_about_a_robot_is_judged_at_the_height_of_its_lidar(tmp_path, height):
+def test_scan_height_is_that_of_the_lidar(tmp_path, height):
     lidar = (
         '<sensor name="scan" type="ray"><ray><scan><horizontal><samples>9</samples></horizontal></scan></ray></sensor>'
     )

@@ -68,7 +68,7 @@ def after(path: Path, seconds: float = 1.4) -> tuple[dict[str, tuple[np.ndarray,
         return found, [*run.events, {"models": list(run.simulation.models)}]
 
 
-def test_it_happens_when_the_skill_tells_it_and_not_before(write):
+def test_fault_happens_at_the_event_of_the_skill(write):
     path = write("  - {at: 0 s, on: grasp.low, what: knock_over}\n")
     upright, none = after(path, 0.65)
     assert upright["one"][1] > 0.99
@@ -80,32 +80,32 @@ def test_it_happens_when_the_skill_tells_it_and_not_before(write):
     assert events[0] == {**events[0], "kind": "knock_over", "state": "happened"}
 
 
-def test_at_is_the_earliest_moment(write):
+def test_fault_does_not_happen_before_its_time(write):
     assert after(write("  - {at: 0.8 s, on: grasp.low, what: knock_over}\n"))[1][:-1] == []
 
 
-def test_what_is_taken_away_is_gone(write):
+def test_take_away_removes_the_thing(write):
     found, _ = after(write("  - {at: 0 s, on: grasp, what: take_away}\n"))
     assert list(found) == ["two", "place"]
 
 
-def test_what_is_pushed_to_another_touches_it(write):
+def test_push_together_moves_a_thing_to_another(write):
     found, _ = after(write("  - {at: 0 s, on: grasp, what: push_together}\n"))
     assert math.dist(found["one"][0][:2], found["two"][0][:2]) == pytest.approx(0.02, abs=6e-4)
     assert found["one"][0][:2] == pytest.approx((0.24, 0.05), abs=1e-3)
 
 
-def test_a_place_is_covered(write):
+def test_cover_lays_a_sheet_on_a_place(write):
     _, events = after(write("  - {at: 0 s, on: grasp, what: cover}\n"))
     assert "sheet_1" in events[-1]["models"]
 
 
-def test_what_slips_falls_below_the_hand(write):
+def test_slip_drops_the_thing_below_the_hand(write):
     found, _ = after(write("  - {at: 0 s, on: grasp, what: slip, thing: two}\n"))
     assert abs(found["two"][1]) < 0.5 or math.dist(found["two"][0][:2], (0.24, -0.05)) > 0.05
 
 
-def test_a_place_is_wiped_out_and_another_thing_stands_where_the_skill_is_at(write):
+def test_erase_removes_a_place_and_occupy_fills_one(write):
     found, events = after(
         write("  - {at: 0 s, on: grasp, what: erase}\n  - {at: 0 s, on: grasp.low, what: occupy}\n"), 0.702
     )
@@ -116,14 +116,14 @@ def test_a_place_is_wiped_out_and_another_thing_stands_where_the_skill_is_at(wri
     ]  # fmt: skip
 
 
-def test_moments_are_counted_and_what_is_not_there_is_said(write):
+def test_events_are_counted_and_missing_objects_reported(write):
     again = "  - {at: 0 s, on: grasp.low, nth: 2, what: knock_over}\n"
     assert after(write(again))[1][:-1] == [], "it comes but once"
     gone = "  - {at: 0 s, on: grasp, what: erase}\n  - {at: 0 s, on: grasp.low, what: cover}\n"
     assert after(write(gone))[1][1]["text"].startswith("cover: there is nothing")
 
 
-def test_in_the_dark_colours_are_dark_and_depth_is_as_ever(write):
+def test_sensor_dark_darkens_colors_but_not_depth(write):
     path = write("  - {at: 0 s, on: grasp, what: sensor_dark, sensor: camera, light: 0.1}\n")
     with assemble(load_spec(path), record=False) as run:
         seen: dict[str, list[tuple[float, float]]] = {"/camera/rgb/image_raw": [], "/camera/depth/image": []}
@@ -142,7 +142,7 @@ def test_in_the_dark_colours_are_dark_and_depth_is_as_ever(write):
         assert low * np.mean(light) < np.mean(dark) < high * np.mean(light), topic
 
 
-def test_depth_alone_can_be_lost_for_a_while(write):
+def test_sensor_blind_loses_only_depth(write):
     path = write("  - {at: 0 s, on: grasp, for: 0.3 s, what: sensor_blind, sensor: camera}\n")
     with assemble(load_spec(path), record=False) as run:
         seen: list[tuple[float, float, int]] = []
@@ -163,7 +163,7 @@ def test_depth_alone_can_be_lost_for_a_while(write):
     assert len(colours) == len(seen), "colours go on"
 
 
-def test_a_run_repeats_and_its_report_tells_the_same(write, tmp_path):
+def test_object_faults_repeat_and_are_reported_again(write, tmp_path):
     path = write(
         "  - {at: 0 s, on: grasp.low, what: slip}\n  - {at: 0.2 s, for: 0.4 s, what: sensor_silent, sensor: camera}\n"
     )
@@ -181,7 +181,7 @@ def test_a_run_repeats_and_its_report_tells_the_same(write, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_state_saved_before_or_after_goes_on_alike(write, tmp_path):
+def test_object_faults_go_on_from_states(write, tmp_path):
     silent = "  - {at: 0 s, on: grasp, for: 0.4 s, what: sensor_silent, sensor: camera}\n"
     path = write(silent + "  - {at: 0 s, on: grasp.low, what: knock_over}\n")
     whole = tmp_path / "whole"
@@ -202,6 +202,6 @@ def test_a_state_saved_before_or_after_goes_on_alike(write, tmp_path):
     ("{at: 1, what: press}", "nobody serves /arm/stop"),
     ("{at: 1, what: slip, nth: 2}", "which says what is counted"),
 ])  # fmt: skip
-def test_what_makes_no_sense_is_refused(write, fault, says):
+def test_invalid_object_faults_are_refused(write, fault, says):
     with pytest.raises(ConfigError, match=says):
         assemble(load_spec(write(f"  - {fault}\n")), record=False)

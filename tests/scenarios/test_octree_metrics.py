@@ -40,7 +40,7 @@ class Camera(Node):
         self.out.publish(cloud_to_msg(self.points, "camera", self.now_ns, fields={"rgb": self.colors}))
 
 
-def test_the_map_is_judged_and_kept(tmp_path: Path) -> None:
+def test_octree_is_measured_and_saved(tmp_path: Path) -> None:
     octree = {"cloud_topic": "points", "save_as": "space.ot", "publish_period": 1.0}
     with Run("corridor", out=tmp_path / "run") as run:
         rover = run.add("rover", at=(0.0, 0.0, 0.0), nodes="none")
@@ -57,7 +57,7 @@ def test_the_map_is_judged_and_kept(tmp_path: Path) -> None:
     assert saved.leaves.occupied.sum() > 1000
 
 
-def test_a_run_without_an_octree_has_no_figures_for_it_and_what_nodes_saved_moves_with_it(tmp_path: Path) -> None:
+def test_empty_octree_is_saved_without_metrics(tmp_path: Path) -> None:
     with Run("empty") as run:
         rover = run.add("rover", nodes="none")
         rover.add_node("octree", "octree", parameters={"save_as": "space.bt"})
@@ -68,7 +68,7 @@ def test_a_run_without_an_octree_has_no_figures_for_it_and_what_nodes_saved_move
     assert len(read_octree(tmp_path / "run" / "space.bt").leaves) == 0
 
 
-def test_a_run_with_a_map_of_space_is_byte_identical(tmp_path: Path) -> None:
+def test_recording_with_an_octree_is_byte_identical(tmp_path: Path) -> None:
     recordings = []
     for name in ("one", "two"):
         with Run("corridor", out=tmp_path / name) as run:

@@ -18,7 +18,7 @@ def _walker(run: Run, route: list[float], **more: object):
     return run.add(package, "anna", at=(route[0], route[1], 0.0))
 
 
-def test_it_walks_to_and_fro_and_stays_upright() -> None:
+def test_pedestrian_walks_its_route_upright() -> None:
     with Run("empty", record=False, seed=3) as run:
         anna = _walker(run, [0.0, 0.0, 2.0, 0.5], heeds=[])
         places = []
@@ -31,7 +31,7 @@ def test_it_walks_to_and_fro_and_stays_upright() -> None:
     assert all(math.hypot(*place.rpy[:2]) < 0.05 for place in places)
 
 
-def test_it_does_not_walk_into_one_that_stands_and_turns_back() -> None:
+def test_pedestrian_stops_before_a_robot_and_turns_back() -> None:
     with Run("empty", record=False, seed=1) as run:
         rover = run.add("rover", at=(2.0, 0.0, 0.0))
         anna = _walker(run, [0.0, 0.0, 4.0, 0.0], rest=0.1)
@@ -45,7 +45,7 @@ def test_it_does_not_walk_into_one_that_stands_and_turns_back() -> None:
         assert abs(rover.truth.pose.x - 2.0) < 0.01
 
 
-def test_seeds_walk_otherwise_and_the_same_seed_the_same() -> None:
+def test_pedestrian_walk_depends_on_the_seed() -> None:
     def end(seed: int) -> float:
         with Run("empty", record=False, seed=seed) as run:
             anna = _walker(run, [0.0, 0.0, 5.0, 0.0], heeds=[])
@@ -56,7 +56,7 @@ def test_seeds_walk_otherwise_and_the_same_seed_the_same() -> None:
 
 
 @pytest.mark.parametrize("route", [[1.0, 2.0], [1.0, 2.0, 3.0], [0.0, 0.0, math.nan, 1.0]])
-def test_routes_that_lead_nowhere_are_refused(route) -> None:
+def test_invalid_routes_are_refused(route) -> None:
     package = find_robot("walker").customised({"walk": {"route": route}}, {})
     with Run("empty", record=False) as run, pytest.raises((NodeError, RoboyardError), match=r"route|numbers"):
         run.add(package, "anna")

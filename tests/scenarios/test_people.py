@@ -36,7 +36,7 @@ def write(tmp_path: Path, text: str = SCENARIO) -> Path:
     return path
 
 
-def test_errands_are_done_runs_repeat_and_go_on_from_states(tmp_path: Path) -> None:
+def test_errands_are_done_and_runs_repeat(tmp_path: Path) -> None:
     spec = load_spec(write(tmp_path))
     states = [(time, tmp_path / f"{time}.state") for time in (0.7, 3.3)]
     outcome = run_scenario(spec, out=tmp_path / "whole", save_states=states, report=False, serve=False)
@@ -77,7 +77,7 @@ def test_errands_are_done_runs_repeat_and_go_on_from_states(tmp_path: Path) -> N
         ("walk: [2, 0.5]", "walk: [2, .nan]", ConfigError, "people.yaml:4"),
     ],
 )
-def test_mistakes_are_refused(tmp_path: Path, old: str, new: str, error: Any, message: str) -> None:
+def test_invalid_people_are_refused(tmp_path: Path, old: str, new: str, error: Any, message: str) -> None:
     (tmp_path / "broken.bvh").write_text("HIERARCHY\n")
     with pytest.raises(error) as caught:
         check_scenario(write(tmp_path, SCENARIO.replace(old, new, 1)))
@@ -112,7 +112,7 @@ class Asking(Node):
         return self.show.send(goal, lambda said: self.feedback.append((self.now_ns, said)))
 
 
-def test_the_two_actions_exclude_each_other_tell_how_it_goes_and_are_cancelled() -> None:
+def test_actions_of_a_person_exclude_each_other() -> None:
     with Run("empty", record=False) as run:
         run.add_person("anna", at=(0.0, 0.0, 0.0))
         asking = Asking()
@@ -159,7 +159,7 @@ def test_the_two_actions_exclude_each_other_tell_how_it_goes_and_are_cancelled()
         assert reach.succeeded
 
 
-def test_truth_tells_where_the_body_is_and_what_presses_on_it() -> None:
+def test_truth_has_places_and_forces_of_the_body() -> None:
     bodies: list[Any] = []
     with Run("empty", record=False) as run:
         run.add_person("anna", at=(0.5, 0.0, 0.0), height=1.8)
@@ -192,7 +192,7 @@ def test_truth_tells_where_the_body_is_and_what_presses_on_it() -> None:
         assert struck.regions[4] == ""
 
 
-def test_who_walks_goes_round_robots_that_drive_and_people_who_stand() -> None:
+def test_walking_person_avoids_robots_and_people() -> None:
     with Run("empty", record=False) as run:
         run.add("rover", at=(2.0, 0.0, 0.0))
         run.add_person("anna", at=(0.0, 0.0, 0.0))
@@ -214,7 +214,7 @@ def test_who_walks_goes_round_robots_that_drive_and_people_who_stand() -> None:
         assert onto.succeeded, "nobody is a wall"
 
 
-def test_people_come_and_go_while_a_run_goes_on() -> None:
+def test_people_are_added_and_removed_during_a_run() -> None:
     with Run("empty", record=False) as run:
         run.run_for(0.1)
         run.add_person("anna", at=(1.0, 0.0, 0.0))
@@ -229,7 +229,7 @@ def test_people_come_and_go_while_a_run_goes_on() -> None:
 
 
 @pytest.mark.slow
-def test_who_strolls_keeps_off_others_and_goes_on_from_a_state(tmp_path: Path) -> None:
+def test_strolling_people_keep_distance(tmp_path: Path) -> None:
     text = """\
 world: corridor
 people:
@@ -253,7 +253,7 @@ duration: 6
     assert ben[-1, 0] < 2.0
 
 
-def test_another_process_asks_over_the_socket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_remote_client_sends_goals_to_a_person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     with Run("empty", record=False) as run:
         run.add_person("anna", at=(0.0, 0.0, 0.0))

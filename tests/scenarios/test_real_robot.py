@@ -65,7 +65,7 @@ class Bench:
         return self.hardware.servos.angles([servo.position for servo in self.emulated.servos.values()])
 
 
-def test_the_tripod_gait_walks_on_servos(akrobat: RealRobot) -> None:
+def test_tripod_gait_walks_on_emulated_servos(akrobat: RealRobot) -> None:
     with ExitStack() as stack:
         bench = Bench(akrobat, stack)
         gait: Any = bench.crew.nodes["gait"]
@@ -86,7 +86,7 @@ def test_the_tripod_gait_walks_on_servos(akrobat: RealRobot) -> None:
         assert (np.ptp(feet[:, :, 0], axis=0) > 0.06).all()  # every foot strides
 
 
-def test_a_fault_ends_the_run_with_servo_joint_and_cause(akrobat: RealRobot) -> None:
+def test_servo_fault_ends_the_run_with_its_cause(akrobat: RealRobot) -> None:
     with ExitStack() as stack:
         bench = Bench(akrobat, stack, (Injection(0.5, "overload", 31),))
         with pytest.raises(NodeError, match=r"servo_bus.*servo 31 \(joint m31\): it is overloaded") as caught:
@@ -96,7 +96,7 @@ def test_a_fault_ends_the_run_with_servo_joint_and_cause(akrobat: RealRobot) -> 
             bench.hardware.check()
 
 
-def test_it_is_driven_in_real_time_and_recorded(akrobat: RealRobot, tmp_path: Path) -> None:
+def test_robot_is_driven_in_real_time_and_recorded(akrobat: RealRobot, tmp_path: Path) -> None:
     folder = given_folder(tmp_path / "drive")
     with EmulatedTerminal(akrobat.emulated()) as terminal:
         driven = drive_robot(akrobat.patient(), terminal.path, duration=1.2, folder=folder)
@@ -111,7 +111,7 @@ def test_it_is_driven_in_real_time_and_recorded(akrobat: RealRobot, tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_it_walks_in_real_time(akrobat: RealRobot) -> None:
+def test_robot_walks_in_real_time(akrobat: RealRobot) -> None:
     """All threads together, for half a minute, with cable and servos well."""
     told: list[Any] = []
 

@@ -21,7 +21,7 @@ MOTORS = Motors(3.8, ("a",), ("a1", "a2", "a3"), np.array([4.0, 4.0, math.inf]),
 
 
 @given(effort=EFFORT, speed=SPEED)
-def test_power_is_work_and_heat_and_never_given_back(effort: float, speed: float) -> None:
+def test_power_is_work_and_heat_and_never_negative(effort: float, speed: float) -> None:
     efforts, speeds = np.full(3, effort), np.full(3, speed)
     power, heat = MOTORS.power(efforts, speeds), MOTORS.heat(efforts)
     assert (power >= 0.0).all()
@@ -32,7 +32,7 @@ def test_power_is_work_and_heat_and_never_given_back(effort: float, speed: float
 
 
 @given(share=st.floats(0.0, 0.99))
-def test_on_its_line_a_motor_takes_what_its_voltage_gives(share: float) -> None:
+def test_motor_at_its_limit_takes_the_power_of_its_voltage(share: float) -> None:
     """Voltage times current is in proportion to the effort: stalled all of it is heat, without load there is none."""
     effort, speed = np.full(3, 4.0 * (1.0 - share)), np.full(3, 5.0 * share)
     assert MOTORS.power(effort, speed)[0] == pytest.approx(4.0 * 5.0 * (1.0 - share), abs=1e-9)
@@ -40,14 +40,14 @@ def test_on_its_line_a_motor_takes_what_its_voltage_gives(share: float) -> None:
     assert not MOTORS.saturated(0.9 * effort, speed)[0]
 
 
-def test_motors_are_plain_data_and_back() -> None:
+def test_motors_are_converted_to_plain_data_and_back() -> None:
     data = json.loads(json.dumps(MOTORS.to_dict(), allow_nan=False))
     back = Motors.from_dict(data)
     assert back.to_dict() == MOTORS.to_dict()
     np.testing.assert_array_equal(back.no_load, MOTORS.no_load)
 
 
-def test_a_walk_is_drawn_and_its_numbers_are_the_metrics(tmp_path: Path) -> None:
+def test_report_of_a_walk_agrees_with_the_metrics(tmp_path: Path) -> None:
     with Run("empty", seed=1) as run:
         robot = run.add("akrobat", arguments={"profile": "fast"})
         run.run_for(1.2)

@@ -15,11 +15,11 @@ ROBOTS = Path(str(resources.files("roboyard") / "robots"))
 
 
 @pytest.mark.parametrize("name", ["scitos_arm", "scitos"])
-def test_robots_of_ours_have_theirs(name: str) -> None:
+def test_packaged_robots_have_groups(name: str) -> None:
     assert "fingertips" in find_groups(name).group("arm").tools
 
 
-def test_a_file_beside_a_description_is_taken(tmp_path: Path) -> None:
+def test_groups_file_beside_a_description_is_used(tmp_path: Path) -> None:
     for name in ("scitos_arm.urdf.xacro", "arm.xacro"):
         shutil.copy(ROBOTS / "scitos_arm" / name, tmp_path)
     path = str(tmp_path / "scitos_arm.urdf.xacro")
@@ -28,7 +28,7 @@ def test_a_file_beside_a_description_is_taken(tmp_path: Path) -> None:
     assert find_groups(path).group("reach").tip == "kinect"
 
 
-def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
+def test_missing_groups_file_is_an_error(tmp_path: Path) -> None:
     for name in ("scitos_arm.urdf.xacro", "arm.xacro"):
         shutil.copy(ROBOTS / "scitos_arm" / name, tmp_path)
     (tmp_path / "a.yaml").write_text("description: scitos_arm.urdf.xacro\ngroups: nothing.yaml")

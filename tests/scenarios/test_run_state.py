@@ -61,7 +61,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def test_saving_leaves_no_trace(saved: Path) -> None:
+def test_saving_leaves_the_recording_unchanged(saved: Path) -> None:
     assert recording_digest(saved / "saving") == recording_digest(saved / "whole")
 
 
@@ -82,7 +82,7 @@ def test_fresh_process_continues_to_the_same_bytes(
     assert recording_digest(tmp_path / "out") == recording_digest(saved / "whole")
 
 
-def test_metrics_and_events_are_those_of_the_whole_run(saved: Path, tmp_path: Path) -> None:
+def test_continued_run_has_the_metrics_of_the_whole_run(saved: Path, tmp_path: Path) -> None:
     spec = load_spec(saved / "mine.yaml")
     outcome = run_scenario(spec, out=tmp_path / "out", from_state=saved / "1.1.state", report=False, serve=False)
     whole = run_scenario(spec, keep=False, serve=False)
@@ -94,7 +94,7 @@ def test_metrics_and_events_are_those_of_the_whole_run(saved: Path, tmp_path: Pa
     }
 
 
-def test_the_end_may_be_another_but_not_the_beginning(saved: Path, tmp_path: Path) -> None:
+def test_continued_run_may_end_but_not_begin_differently(saved: Path, tmp_path: Path) -> None:
     state = saved / "0.7771.state"
     longer = load_spec(saved / "mine.yaml", overrides=["duration=2", "criteria.moves=path_length > 100"])
     outcome = run_scenario(longer, out=tmp_path / "out", from_state=state, report=False, serve=False)
@@ -113,7 +113,7 @@ def test_the_end_may_be_another_but_not_the_beginning(saved: Path, tmp_path: Pat
         assert not (tmp_path / "not").exists()
 
 
-def test_what_is_no_state_is_refused_in_one_line(saved: Path, tmp_path: Path) -> None:
+def test_invalid_state_files_are_refused(saved: Path, tmp_path: Path) -> None:
     whole = (saved / "0.5.state").read_bytes()
     flipped = bytearray(whole)
     flipped[len(whole) // 2] ^= 1
@@ -151,7 +151,7 @@ class Waits(Node):
 """
 
 
-def test_a_node_that_cannot_be_saved_is_named(tmp_path: Path) -> None:
+def test_node_that_cannot_be_saved_is_named(tmp_path: Path) -> None:
     (tmp_path / "waits.py").write_text(WAITS)
     path = tmp_path / "mine.yaml"
     path.write_text("world: empty\nduration: 1\nnodes: {waits: {use: 'waits.py:Waits'}}\n")
@@ -230,7 +230,7 @@ plain = st.recursive(
 
 
 @given(plain)
-def test_what_is_written_is_read(value: Any) -> None:
+def test_encoded_values_are_decoded(value: Any) -> None:
     made = decode(*encode(value))
     assert made == value
     assert pickle.dumps(type(made)) == pickle.dumps(type(value))
@@ -250,7 +250,7 @@ def test_arrays_and_messages_keep_their_bits() -> None:
 
 @settings(max_examples=300)
 @given(st.binary(max_size=80) | st.text(max_size=80).map(str.encode), st.binary(max_size=16))
-def test_noise_is_refused_or_harmless(text: bytes, block: bytes) -> None:
+def test_noise_is_refused_or_decoded(text: bytes, block: bytes) -> None:
     try:
         decode(text, block)
     except InputError as error:
@@ -273,6 +273,6 @@ def test_noise_is_refused_or_harmless(text: bytes, block: bytes) -> None:
         "[" * 100_000,
     ],
 )
-def test_a_file_cannot_make_what_it_likes(text: str) -> None:
+def test_malicious_state_files_are_refused(text: str) -> None:
     with pytest.raises(InputError):
         decode(text.encode(), b"12345678")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.harness.scenarios import ScenarioBuilder, recording_digest
+
 from roboyard.bus import Input
 from roboyard.messages import serialize, srv
-from roboyard.scenarios import Run, load_spec, run_scenario
+from roboyard.scenarios import Run, run_scenario
 
 SEEING = """<sdf version="1.10"><model name="seeing"><link name="l">
 <inertial><mass>1</mass><inertia><ixx>0.01</ixx><iyy>0.01</iyy><izz>0.01</izz></inertia></inertial>
@@ -14,10 +16,7 @@ SEEING = """<sdf version="1.10"><model name="seeing"><link name="l">
 <sensor name="eye" type="imu"><update_rate>50</update_rate><topic>{topic}</topic></sensor></link></model></sdf>"""
 
 
-def test_models_that_came_through_services_are_there_again(tmp_path: Path) -> None:
-    path = tmp_path / "mine.yaml"
-    path.write_text("world: empty\nrobots: {rover: {model: rover}}\nduration: 1.2\n")
-
+def test_models_spawned_by_services_are_restored(tmp_path: Path) -> None:
     def call(service: str, request: object) -> Input:
         kind = f"simulation_interfaces/srv/{service.title().replace('_', '')}"
         return Input("call", f"/{service}", kind, "somebody", serialize(request))
@@ -28,7 +27,7 @@ def test_models_that_came_through_services_are_there_again(tmp_path: Path) -> No
         request.initial_pose.pose.position.x, request.initial_pose.pose.position.z = x, 0.5
         return call("spawn_entity", request)
 
-    def meddle(run: Run) -> None:
+    def change_models(run: Run) -> None:
         inputs = [
             (0.2, spawn("one", 1.0)), (0.3, spawn("two", 2.0)),
             (0.5, call("delete_entity", srv.DeleteEntity.Request(entity="one"))), (0.7, spawn("three", 3.0)),
@@ -36,15 +35,14 @@ def test_models_that_came_through_services_are_there_again(tmp_path: Path) -> No
         ]  # fmt: skip
         run.bus.inputs.schedule((round(time * 1e9), item) for time, item in inputs if time * 1e9 > run.bus.now_ns)
 
-    spec = load_spec(path)
+    spec = ScenarioBuilder(duration=1.2).load(tmp_path)
     states = [(time, tmp_path / f"{time}.state") for time in (0.4, 0.6, 0.9)]
-    run_scenario(spec, out=tmp_path / "whole", save_states=states, started=meddle, report=False, serve=False)
-    whole = (tmp_path / "whole/recording.mcap").read_bytes()
-    assert b"three" in whole
+    run_scenario(spec, out=tmp_path / "whole", save_states=states, started=change_models, report=False, serve=False)
+    assert b"three" in (tmp_path / "whole/recording.mcap").read_bytes()
     for _, state in states:
         out = tmp_path / state.stem
-        outcome = run_scenario(spec, out=out, from_state=state, started=meddle, report=False, serve=False)
+        outcome = run_scenario(spec, out=out, from_state=state, started=change_models, report=False, serve=False)
         assert outcome.state == "done", outcome.error
-        assert (out / "recording.mcap").read_bytes() == whole
+        assert recording_digest(out) == recording_digest(tmp_path / "whole")
         again = run_scenario(spec, keep=False, from_state=state, inputs=tmp_path / "whole", serve=False)
         assert again.metrics["messages"] == outcome.metrics["messages"]

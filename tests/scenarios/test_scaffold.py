@@ -22,7 +22,7 @@ def all_of(folder: Path) -> str:
     return str(folder / made.files[0])
 
 
-def test_robot_world_node_and_scenario_drive_together(tmp_path: Path) -> None:
+def test_new_robot_world_node_and_scenario_run_together(tmp_path: Path) -> None:
     scenario = all_of(tmp_path)
     found = check_scenario(scenario)
     assert (found.findings, found.world) == ((), "yard")
@@ -32,13 +32,13 @@ def test_robot_world_node_and_scenario_drive_together(tmp_path: Path) -> None:
     assert outcome.metrics["path_length"] > 0.3
 
 
-def test_a_scenario_alone_has_the_rover_led_by_an_operator(tmp_path: Path) -> None:
+def test_new_scenario_alone_has_a_rover_with_operator(tmp_path: Path) -> None:
     path = tmp_path / make("scenario", "alone", tmp_path).files[0]
     assert check_scenario(str(path)).findings == ()
     assert load_spec(path).scenario.operator
 
 
-def test_the_robot_stands_and_its_nodes_come_up(tmp_path: Path) -> None:
+def test_new_robot_stands_and_drives(tmp_path: Path) -> None:
     made = make("robot", "bot", tmp_path)
     package = find_robot(str(tmp_path / made.files[0]))
     assert package.findings == ()
@@ -52,13 +52,13 @@ def test_the_robot_stands_and_its_nodes_come_up(tmp_path: Path) -> None:
         assert bot.truth.pose.x > 0.15
 
 
-def test_a_node_is_called_after_its_file(tmp_path: Path) -> None:
+def test_new_node_is_named_after_its_file(tmp_path: Path) -> None:
     make("node", "door_opener", tmp_path)
     assert node_class("door_opener.py:DoorOpener", tmp_path).__name__ == "DoorOpener"
 
 
 @pytest.mark.parametrize("kind", ["robot", "world", "scenario", "node"])
-def test_nothing_is_overwritten(tmp_path: Path, kind: str) -> None:
+def test_existing_files_are_not_overwritten(tmp_path: Path, kind: str) -> None:
     made = make(kind, "mine", tmp_path)  # type: ignore[arg-type]
     (tmp_path / made.files[-1]).write_text("changed")
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
@@ -68,7 +68,7 @@ def test_nothing_is_overwritten(tmp_path: Path, kind: str) -> None:
 
 
 @given(st.text(max_size=12))
-def test_names_are_words_or_refused(tmp_path_factory: pytest.TempPathFactory, name: str) -> None:
+def test_new_names_are_words_or_refused(tmp_path_factory: pytest.TempPathFactory, name: str) -> None:
     folder = tmp_path_factory.mktemp("names")
     try:
         made = make("node", name, folder)
@@ -81,6 +81,6 @@ def test_names_are_words_or_refused(tmp_path_factory: pytest.TempPathFactory, na
 
 
 @pytest.mark.parametrize("name", ["../up", "Bot", "class", "none", "a b", "", "9lives", "a__b", "a-b"])
-def test_names_that_are_none(tmp_path: Path, name: str) -> None:
+def test_invalid_names_are_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match="cannot be called"):
         make("node", name, tmp_path)

@@ -34,7 +34,7 @@ def scenario(tmp_path: Path) -> str:
     return str(builder.set(compared=["cycles"]).write(tmp_path))
 
 
-def test_each_way_is_the_batch_that_it_would_be_alone(scenario: str, tmp_path: Path) -> None:
+def test_compared_variants_equal_their_single_batches(scenario: str, tmp_path: Path) -> None:
     vary = ["duration=0.2,0.6"]
     found = compare_scenario(scenario, vary, 2, seed=3, out=tmp_path / "both", keep="none", pool=paper_pool())
     assert list(found.batches) == ["duration=0.2", "duration=0.6"]
@@ -62,7 +62,7 @@ def test_each_way_is_the_batch_that_it_would_be_alone(scenario: str, tmp_path: P
     assert all(batch.resumed == 2 for batch in again.batches.values())
 
 
-def test_what_criteria_of_any_way_ask_for_is_set_side_by_side(scenario: str, tmp_path: Path) -> None:
+def test_metrics_of_all_criteria_are_compared(scenario: str, tmp_path: Path) -> None:
     vary = ["criteria.drives=path_length > 0,final_x > -9"]
     found = compare_scenario(scenario, vary, 1, base=tmp_path, keep="none", pool=paper_pool())
     assert found.asked == ("cycles", "path_length", "final_x")
@@ -81,7 +81,7 @@ def test_what_criteria_of_any_way_ask_for_is_set_side_by_side(scenario: str, tmp
         )
 
 
-def test_several_keys_give_every_combination(scenario: str, tmp_path: Path) -> None:
+def test_several_varied_keys_give_all_combinations(scenario: str, tmp_path: Path) -> None:
     vary = ["duration=0.1,0.2", "robots.rover.at=[0, 0, 0],[1, 0, 0]"]
     found = compare_scenario(scenario, vary, 1, base=tmp_path, keep="none", pool=paper_pool())
     assert len(found.batches) == 4
@@ -105,7 +105,7 @@ def test_shares_are_pooled_over_runs() -> None:
 
 
 @pytest.mark.parametrize("vary", [["duration=0.2"], ["duration"], ["duration="], ["=1,2"], ["duration=1,1"]])
-def test_what_varies_nothing_is_refused(scenario: str, tmp_path: Path, vary: list[str]) -> None:
+def test_invalid_variations_are_refused(scenario: str, tmp_path: Path, vary: list[str]) -> None:
     with pytest.raises(InputError, match="--vary"):
         compare_scenario(scenario, vary, 1, out=tmp_path / "none", pool=paper_pool())
     assert not (tmp_path / "none").exists()

@@ -29,7 +29,7 @@ def paper_pool(stops_after: int | None = None) -> InlinePool:
     return InlinePool(run_on_paper, stops_after=stops_after, workers=2)
 
 
-def test_each_scenario_has_its_batch_and_all_one_page(tmp_path: Path) -> None:
+def test_suite_has_a_batch_per_scenario_and_one_page(tmp_path: Path) -> None:
     found = run_suite(2, only=SOME, out=tmp_path / "all", pool=paper_pool(), smoke=True)
     assert list(found.batches) == SOME
     assert (found.successes, found.runs, found.exit_code) == (4, 6, 1)
@@ -46,7 +46,7 @@ def test_each_scenario_has_its_batch_and_all_one_page(tmp_path: Path) -> None:
     ]
 
 
-def test_it_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_stopped_suite_resumes(tmp_path: Path) -> None:
     out = tmp_path / "all"
     with pytest.raises(KeyboardInterrupt):
         run_suite(1, only=SOME, out=out, pool=paper_pool(stops_after=1), smoke=True)
@@ -57,20 +57,20 @@ def test_it_goes_on_where_it_was(tmp_path: Path) -> None:
     assert [job.scenario for job in pool.jobs] == SOME[1:]
 
 
-def test_one_that_cannot_begin_keeps_nobody_from_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_scenario_does_not_stop_the_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = run_suite(1, only=["rover-drvie", "rover-drive"], out=tmp_path / "all", pool=paper_pool(), smoke=True)
     assert "did you mean 'rover-drive'" in found.refused["rover-drvie"]
     assert (found.runs, found.exit_code) == (1, 1)
     assert "not begun" in found.report.read_text()
 
 
-def test_all_of_them_is_every_installed_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_suite_runs_every_installed_scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     few = {name: scenarios()[name] for name in SOME}
     monkeypatch.setattr(suite, "scenarios", lambda: few)
     assert list(run_suite(1, out=tmp_path / "all", pool=paper_pool(), smoke=True).batches) == sorted(SOME)
 
 
-def test_a_suite_beside_one_before(tmp_path: Path) -> None:
+def test_suite_is_compared_with_a_baseline(tmp_path: Path) -> None:
     run_suite(6, only=SOME[:1], out=tmp_path / "before", pool=paper_pool(), smoke=True)
     now = run_suite(6, only=SOME, out=tmp_path / "now", pool=paper_pool(), smoke=True, against=tmp_path / "before")
     assert [batch.against is not None for batch in now.batches.values()] == [True, False, False]
@@ -79,12 +79,12 @@ def test_a_suite_beside_one_before(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("runs", [0, -1, True])
-def test_no_runs(tmp_path: Path, runs: int) -> None:
+def test_invalid_number_of_runs_is_refused(tmp_path: Path, runs: int) -> None:
     with pytest.raises(InputError, match="at least 1"):
         run_suite(runs, only=SOME, out=tmp_path / "all", pool=paper_pool())
 
 
-def test_other_folders_are_left_alone(tmp_path: Path) -> None:
+def test_other_folders_are_refused(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("")
     with pytest.raises(InputError, match="something else"):
         run_suite(1, only=SOME, out=tmp_path, pool=paper_pool())

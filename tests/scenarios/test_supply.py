@@ -23,7 +23,7 @@ def laid_out(anna: tuple[float, float, float]) -> bool:
     return abs(y - TARGET[1]) < 0.1
 
 
-def test_nothing_is_laid_out_where_somebody_is() -> None:
+def test_supply_waits_while_a_person_is_there() -> None:
     assert laid_out((2.0, 0.0, 0.0))
     assert not laid_out((2.62, 0.5, 0.0))
     assert not laid_out((2.62, -0.4, 0.0))

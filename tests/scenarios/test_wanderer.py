@@ -14,7 +14,7 @@ from roboyard.scenarios.script import Wander
 from roboyard.scenarios.wander import _HEADINGS, Sight, Wanderer, free_ways
 
 
-def test_free_way_towards_a_point() -> None:
+def test_free_distance_towards_a_point() -> None:
     free = free_ways(np.array([[2.0, 0.0]]), 0.3)
     middle = len(_HEADINGS) // 2
     assert free[middle] == pytest.approx(1.7)
@@ -23,7 +23,7 @@ def test_free_way_towards_a_point() -> None:
 
 
 @given(x=st.floats(-3, 3), y=st.floats(-3, 3), radius=st.floats(0.05, 0.6), index=st.integers(0, len(_HEADINGS) - 1))
-def test_the_disc_stops_where_it_touches(x: float, y: float, radius: float, index: int) -> None:
+def test_free_distance_is_that_of_a_marched_disc(x: float, y: float, radius: float, index: int) -> None:
     """Marching the disc along the heading finds the same place."""
     if math.hypot(x, y) < radius:
         return
@@ -47,7 +47,7 @@ def look(pose: SE2, walls: np.ndarray, width: float) -> Sight:
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [math.pi, 2 * math.pi])
 @pytest.mark.parametrize("theta", [0.0, 1.0, 2.5, -2.0])
-def test_it_never_touches_and_keeps_moving(width: float, theta: float) -> None:
+def test_wanderer_keeps_moving_without_contact(width: float, theta: float) -> None:
     """Two minutes in a room of 6 × 4 m with pillars."""
     s, pillars = np.linspace(-1, 1, 400), ((1.0, 0.5), (-1.0, -0.4))
     walls = np.concatenate(
@@ -68,11 +68,11 @@ def test_it_never_touches_and_keeps_moving(width: float, theta: float) -> None:
     assert path > 10.0
 
 
-def test_blind_it_waits() -> None:
+def test_wanderer_without_scan_waits() -> None:
     assert Wanderer().update(0.0, None, 0.3, 1.0, 1.0) == (0.0, 0.0)
 
 
-def test_without_a_lidar_it_drives_in_a_circle_that_ends_where_it_began() -> None:
+def test_wanderer_without_lidar_drives_a_circle() -> None:
     """For two seconds it waits for a scan; a circle as wide as the robot and its margin, at half the speed."""
     pilot = Pilot((Wander(seconds=60.0, speed=0.5, turn=1.0, margin=0.1),), radius=0.3)
     pilot.update(0.0, None)
@@ -87,7 +87,7 @@ def test_without_a_lidar_it_drives_in_a_circle_that_ends_where_it_began() -> Non
     assert pilot.update(2.2, None, seen).twist not in (None, (v, w))
 
 
-def test_free_places() -> None:
+def test_floor_has_free_places() -> None:
     low = np.zeros((100, 100), bool)
     low[40:60, 40:60] = True  # a block of 1 m round the origin
     floor = Floor(low, np.zeros_like(low), (-2.5, -2.5), 0.05)

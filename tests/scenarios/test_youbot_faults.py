@@ -41,7 +41,7 @@ def judged(monkeypatch, **changes: Any) -> dict[str, float]:
     return measured(monkeypatch, "youbot-faults", **{**GOOD, **changed})
 
 
-def test_the_loop_s_figures_are_told_beside_the_thesis_s(monkeypatch):
+def test_benchmark_shows_figures_beside_those_of_the_thesis(monkeypatch):
     found = measured(
         monkeypatch, "youbot", picks=4, picks_ok=3, places=2, places_ok=2, place_error_mean_mm=0.2,
         place_error_p95_mm=0.5, objects_per_hour=90.0, collisions=1, recoveries=0, real_time_factor=3.5,
@@ -53,7 +53,7 @@ def test_the_loop_s_figures_are_told_beside_the_thesis_s(monkeypatch):
     assert found["real-time factor, least"] == 3.5
 
 
-def test_every_fault_is_one_that_the_scenario_takes_and_good_ends_are_good(monkeypatch):
+def test_good_ends_are_judged_good(monkeypatch):
     assert judged(monkeypatch)["recovered, put back or stopped"] == 1.0
 
 
@@ -64,11 +64,11 @@ def test_every_fault_is_one_that_the_scenario_takes_and_good_ends_are_good(monke
         {"lying_touched": 3}, {"things_placed": 0, "places_ok": 0, "ended_by": "bad_goal"},
     ],
 )  # fmt: skip
-def test_each_bad_end_is_told(monkeypatch, wrong):
+def test_bad_ends_are_judged_bad(monkeypatch, wrong):
     assert judged(monkeypatch, **wrong)["recovered, put back or stopped"] == 0.0
 
 
-def test_what_stands_astray_counts_but_on_belts(monkeypatch):
+def test_misplaced_things_count_except_on_belts(monkeypatch):
     assert 0.0 < judged(monkeypatch, things_astray=1)["recovered, put back or stopped"] < 0.2
 
 
@@ -80,7 +80,7 @@ def test_what_stands_astray_counts_but_on_belts(monkeypatch):
         ({"what": "press", "on": "release.above", "later": 0.6}, 1, "cancelled"),
     ],
 )
-def test_it_comes_to_a_good_end(tmp_path, fault, things, ends):
+def test_loop_with_a_fault_ends_well(tmp_path, fault, things, ends):
     overrides = (f"faults={json.dumps([{'at': 0.0, **fault}])}", f"things.thing.count={things}",
                  "robots.arm.parameters.skills.loop=1")  # fmt: skip
     spec = load_spec("youbot-faults", overrides=overrides)
