@@ -31,19 +31,19 @@ NAMED: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module", params=NAMED)
 def env(request: pytest.FixtureRequest) -> Iterator[Env]:
-    made = gymnasium.make(request.param, **NAMED[request.param])
-    yield made
-    made.close()
+    env = gymnasium.make(request.param, **NAMED[request.param])
+    yield env
+    env.close()
 
 
 def actions(env: Env, count: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).uniform(-1.0, 1.0, (count, *env.action_space.shape)).astype(np.float32)
 
 
-def episode(env: Env, seed: int | None, told: np.ndarray) -> list[Any]:
+def episode(env: Env, seed: int | None, commands: np.ndarray) -> list[Any]:
     """Everything that an episode gives, as bytes."""
     seen: list[Any] = [env.reset(seed=seed)[0]]
-    seen += [env.step(action)[:4] for action in told]
+    seen += [env.step(action)[:4] for action in commands]
     return [plain(one) for one in seen]
 
 
@@ -60,15 +60,15 @@ def test_environments_pass_the_gymnasium_checker(name: str) -> None:
 
 
 def test_same_seed_and_actions_give_the_same_episode(env: Env) -> None:
-    told = actions(env, 6)
-    first = episode(env, 3, told)
+    commands = actions(env, 6)
+    first = episode(env, 3, commands)
     fresh = gymnasium.make(env.spec)
-    assert episode(fresh, 3, told) == first
-    second = episode(env, None, told)  # begun in mid-episode, goes on drawing from the seed
-    assert second == episode(fresh, None, told)
+    assert episode(fresh, 3, commands) == first
+    second = episode(env, None, commands)  # begun in mid-episode, goes on drawing from the seed
+    assert second == episode(fresh, None, commands)
     assert second != first
-    assert episode(env, 4, told) != first
-    assert episode(env, 3, told) == first  # nothing of the episodes between is left
+    assert episode(env, 4, commands) != first
+    assert episode(env, 3, commands) == first  # nothing of the episodes between is left
     fresh.close()
 
 
@@ -79,9 +79,9 @@ def test_observations_are_in_their_space_for_any_action(env: Env, data: st.DataO
     shape = env.action_space.shape or ()
     observation, _ = env.reset(seed=data.draw(st.integers(0, 2**31)))
     assert env.observation_space.contains(observation)
-    told = data.draw(st.lists(number, min_size=shape[0], max_size=shape[0]))
+    commands = data.draw(st.lists(number, min_size=shape[0], max_size=shape[0]))
     for _ in range(data.draw(st.integers(1, 8))):
-        observation, reward, terminated, truncated, info = env.unwrapped.step(told)
+        observation, reward, terminated, truncated, info = env.unwrapped.step(commands)
         assert env.observation_space.contains(observation)
         assert np.isfinite(reward)
         assert not truncated
@@ -98,12 +98,12 @@ def test_actions_beyond_the_bounds_are_clipped(env: Env) -> None:
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_nonfinite_action_is_refused_by_name(env: Env, bad: float) -> None:
     env.reset(seed=0)
-    told = np.zeros(env.action_space.shape)
-    told[-1] = bad
+    commands = np.zeros(env.action_space.shape)
+    commands[-1] = bad
     name = env.unwrapped.command.names(env.unwrapped.robot)[-1]
     with pytest.raises(InputError, match=f"for {name} is not finite.*between -1 and 1"):
-        env.unwrapped.step(told)
-    for wrong in (told[:-1], "left", 0.0, None):
+        env.unwrapped.step(commands)
+    for wrong in (commands[:-1], "left", 0.0, None):
         with pytest.raises(InputError, match="action"):
             env.unwrapped.step(wrong)
     env.unwrapped.step(np.zeros(env.action_space.shape))  # and it goes on

@@ -46,9 +46,9 @@ def test_up_is_the_vertical_in_the_body(quaternion: list[float]) -> None:
 def test_continuous_joints_are_observed_within_a_turn(angles: list[float]) -> None:
     sense = Joints()
     names = list(reversed(ROVER.moving))
-    told = np.asarray(sense.reader(ROVER)([SimpleNamespace(name=names, position=np.array(angles))]))
-    assert (np.abs(told) <= math.pi).all()
-    np.testing.assert_allclose(np.exp(1j * told[::-1]), np.exp(1j * np.array(angles)), atol=1e-9)
+    seen = np.asarray(sense.reader(ROVER)([SimpleNamespace(name=names, position=np.array(angles))]))
+    assert (np.abs(seen) <= math.pi).all()
+    np.testing.assert_allclose(np.exp(1j * seen[::-1]), np.exp(1j * np.array(angles)), atol=1e-9)
 
 
 def test_arm_commanded_to_the_floor_collides() -> None:

@@ -106,7 +106,7 @@ class Bench:
         self.run.run_for(wait)
         return goal
 
-    def go(self, goal: np.ndarray) -> None:
+    def move_to(self, goal: np.ndarray) -> None:
         """Move the arm as fast as its rated speed and acceleration allow."""
         limits = JointLimits.of(self.chain)
         way = jerk_limited(self.chain.joints, self.q, goal, replace(limits, jerk=20.0 * limits.acceleration))
@@ -120,14 +120,14 @@ class Bench:
     def lift(self) -> None:
         """Straight up from the pedestal."""
         for share in np.linspace(0.2, 1.0, 5):
-            self.go(self._over(self.place + np.array([0.0, 0.0, share * self.up]), self.q))
+            self.move_to(self._over(self.place + np.array([0.0, 0.0, share * self.up]), self.q))
 
     def sweep(self) -> None:
         """To the side and back, the hand turning."""
         before, aside = self.q.copy(), self.q.copy()
         aside[[0, -1]] += 0.6, 0.3
-        self.go(aside)
-        self.go(before)
+        self.move_to(aside)
+        self.move_to(before)
 
     def in_hand(self) -> np.ndarray:
         """Pose (4, 4) of the thing in the palm."""

@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from tests.harness.bus import BusHarness, twist
 
 import roboyard as ry
 from roboyard.description import load_model
@@ -24,8 +24,8 @@ MAKERS = {"iisy": "lbr_iisy3_r760", "iisy11": "lbr_iisy11_r1300", "iisy15": "lbr
 
 @pytest.fixture
 def run() -> Iterator[ry.Run]:
-    with ry.Run("empty", record=False) as made:
-        yield made
+    with ry.Run("empty", record=False) as run:
+        yield run
 
 
 @pytest.mark.parametrize("name", ARMS)
@@ -84,9 +84,9 @@ def test_youbot_arm_has_the_dimensions_of_the_thesis() -> None:
 @pytest.mark.parametrize("name", ["iisy", "youbot_arm"])
 def test_arms_hold_their_pose(run: ry.Run, name: str) -> None:
     run.add(name)
-    seen: list[Any] = []
-    run.bus.subscribe("/joint_states", ry.msg.JointState, "/test", seen.append)
+    states = BusHarness(bus=run.bus).record("/joint_states", ry.msg.JointState)
     run.run_for(2.0)
+    seen = states.messages
     chain = find_groups(name).chain("arm")
     index = [list(seen[0].name).index(joint) for joint in chain.joints]
     start = np.array(seen[0].position)[index]
@@ -97,12 +97,11 @@ def test_arms_hold_their_pose(run: ry.Run, name: str) -> None:
 def test_youbot_drives_in_every_direction(run: ry.Run) -> None:
     robot = run.add("youbot")
     run.run_for(0.3)
-    send = run.bus.publisher("/cmd_vel", ry.msg.Twist, "/operator")
+    harness = BusHarness(bus=run.bus)
     for vx, vy, wz in ((0.3, 0.0, 0.0), (0.0, 0.3, 0.0), (0.0, 0.0, 0.8)):
         before = robot.truth.pose
         for _ in range(40):
-            linear, angular = ry.msg.Vector3(x=vx, y=vy), ry.msg.Vector3(z=wz)
-            send.publish(ry.msg.Twist(linear=linear, angular=angular))
+            harness.publish("/cmd_vel", twist(vx, wz, vy), source="/operator")
             run.run_for(0.05)
         way = before.inverse() @ robot.truth.pose
         assert math.copysign(1.0, way.x + way.y + way.yaw) == 1.0

@@ -114,7 +114,7 @@ def test_thing_beyond_friction_is_lost_and_reported(bench: Callable[..., Bench],
     rig.close()
     rig.lift()
     if name == "youbot_arm":  # its fingers cannot point down any higher
-        rig.go(rig.q - (0.0, 0.7, 0.0, 0.0, 0.0))
+        rig.move_to(rig.q - (0.0, 0.7, 0.0, 0.0, 0.0))
     rig.run.run_for(4.0)
     assert rig.states[-1] == "lost"
 
@@ -144,7 +144,7 @@ def test_thing_slipping_out_is_reported_lost(bench: Callable[..., Bench], name: 
     assert 2.0 * FORCES[name] * thing.links[0].collisions[0].surface.friction < 9.81 * thing.links[0].inertial.mass
     rig.lift()
     if name == "youbot_arm":  # its fingers cannot point down any higher
-        rig.go(rig.q - (0.0, 0.7, 0.0, 0.0, 0.0))
+        rig.move_to(rig.q - (0.0, 0.7, 0.0, 0.0, 0.0))
     rig.run.run_for(3.0)
     assert rig.states[-1] == "lost"
 

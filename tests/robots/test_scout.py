@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.harness.bus import BusHarness, twist
 
 import roboyard as ry
 from roboyard.description import load_model
@@ -29,14 +30,13 @@ def test_scout_stands_and_turns_with_odometry() -> None:
         run.run_for(1.0)
         assert abs(scout.truth.pose.z) < 2e-3
         assert np.abs(scout.truth.pose.rpy[:2]).max() < 2e-3
-        heard = []
-        run.bus.subscribe("/odom", ry.msg.Odometry, "/test", heard.append)
-        commands = run.bus.publisher("/cmd_vel", ry.msg.Twist, "/operator")
+        harness = BusHarness(bus=run.bus)
+        odometry = harness.record("/odom", ry.msg.Odometry)
         for k in range(60):
             w = 0.8 if k < 40 else 0.0
-            commands.publish(ry.msg.Twist(linear=ry.msg.Vector3(x=0.5), angular=ry.msg.Vector3(z=w)))
+            harness.publish("/cmd_vel", twist(0.5, w), source="/operator")
             run.run_for(0.1)
-        true, believed = scout.truth.pose, heard[-1].pose.pose
+        true, believed = scout.truth.pose, odometry.last.pose.pose
         turn = true.yaw - 2 * np.arctan2(believed.orientation.z, believed.orientation.w)
         assert abs(np.angle(np.exp(1j * turn))) < 0.06
         assert np.hypot(true.x - believed.position.x, true.y - believed.position.y) < 0.06
@@ -45,12 +45,12 @@ def test_scout_stands_and_turns_with_odometry() -> None:
 def test_lasers_cover_all_directions_without_the_robot() -> None:
     with ry.Run("arena", record=False) as run:
         run.add("scout")
-        scans = {}
-        for name in ("front", "rear"):
-            run.bus.subscribe(f"/{name}_scan", ry.msg.LaserScan, "/test", lambda m, name=name: scans.update({name: m}))
+        harness = BusHarness(bus=run.bus)
+        scans = {name: harness.record(f"/{name}_scan", ry.msg.LaserScan) for name in ("front", "rear")}
         run.run_for(0.5)
         directions = []
-        for name, scan in scans.items():
+        for name, traffic in scans.items():
+            scan = traffic.last
             mount = Mount.of(run.bus.transforms.lookup("base_link", f"{name}_laser")).T_base_laser
             assert np.nanmin(scan.ranges) > 0.5  # nothing of its own
             directions.append(scan_angles(scan) + mount.theta)

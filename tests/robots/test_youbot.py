@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
+from tests.harness.bus import BusHarness, twist
 
 import roboyard as ry
 from roboyard.description import load_model
@@ -12,18 +13,21 @@ from roboyard.errors import DescriptionError
 from roboyard.scenarios.catalog import find_robot
 
 
-@pytest.mark.parametrize("twist", [(0.5, 0.0, 0.0), (0.0, 0.5, 0.0), (0.0, 0.0, 1.0), (0.3, -0.3, 0.5)])
-def test_odometry_of_mecanum_wheels_is_the_truth(twist: tuple[float, float, float]) -> None:
+@pytest.mark.parametrize(
+    "velocity",
+    [(0.5, 0.0, 0.0), (0.0, 0.5, 0.0), (0.0, 0.0, 1.0), (0.3, -0.3, 0.5)],
+    ids=["forward", "sideways", "turning", "all"],
+)
+def test_odometry_of_mecanum_wheels_is_the_truth(velocity: tuple[float, float, float]) -> None:
     with ry.Run("empty", record=False) as run:
         robot = run.add("youbot")
-        said: list[ry.msg.Odometry] = []
-        run.bus.subscribe("/odom", ry.msg.Odometry, "/listener", said.append)
-        told = run.bus.publisher("/cmd_vel", ry.msg.Twist, "/operator")
-        x, y, turn = twist
+        harness = BusHarness(bus=run.bus)
+        odometry = harness.record("/odom", ry.msg.Odometry)
+        x, y, turn = velocity
         for _ in range(60):
-            told.publish(ry.msg.Twist(linear=ry.msg.Vector3(x=x, y=y), angular=ry.msg.Vector3(z=turn)))
+            harness.publish("/cmd_vel", twist(x, turn, y), source="/operator")
             run.run_for(0.05)
-        pose, truth = said[-1].pose.pose, robot.truth.pose
+        pose, truth = odometry.last.pose.pose, robot.truth.pose
         yaw = 2.0 * math.atan2(pose.orientation.z, pose.orientation.w)
         assert math.hypot(pose.position.x - truth.x, pose.position.y - truth.y) < 0.01
         assert abs(math.remainder(yaw - truth.yaw, math.tau)) < 0.01

@@ -93,16 +93,16 @@ def test_criteria_give_the_wanted_sense_of_metrics() -> None:
 
 
 def store(path: Path, **changed: object) -> Path:
-    told = {
+    document = {
         "format": 2, "scenario": "s", "smoke": False, "overrides": [], "lock": lock_hash(),
         "results": [{"seed": 3, "state": "done", "success": True}],
     }  # fmt: skip
-    path.write_text(json.dumps({**told, **changed}))
+    path.write_text(json.dumps({**document, **changed}))
     return path
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"scenario": "other"}, "is of the scenario other.*one of s"),
         ({"smoke": True}, "smoke variant.*the whole"),
@@ -114,8 +114,8 @@ def store(path: Path, **changed: object) -> Path:
         ({"results": [{"nonsense": 3}]}, "holds no results"),
     ],
 )
-def test_invalid_baselines_are_refused(tmp_path: Path, changed: dict[str, object], said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_invalid_baselines_are_refused(tmp_path: Path, changed: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
         read_baseline(store(tmp_path / "b.json", **changed), "s", False, TRIALS)
 
 

@@ -3,16 +3,15 @@
 import json
 import os
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
 from tests.harness.scenarios import ScenarioBuilder
 
 from roboyard.scenarios import run_batch
+from roboyard.scenarios.batch_worker import Result
 
 pytestmark = pytest.mark.slow
 
@@ -74,8 +73,8 @@ def scenario(tmp_path: Path) -> str:
     return str(builder.set(nodes={"mark": mark}).write(tmp_path))
 
 
-def left(folder: Path) -> dict[str, bytes]:
-    """What runs left that does not tell the wall's time."""
+def read_files(folder: Path) -> dict[str, bytes]:
+    """Files of runs that do not depend on the wall clock."""
     names = ("recording.mcap", "scenario.yaml")
     return {f"{path.parent.name}/{path.name}": path.read_bytes() for name in names for path in folder.rglob(name)}
 
@@ -84,8 +83,8 @@ def test_cluster_gives_the_same_recordings(scenario: str, tmp_path: Path, nodes:
     here = run_batch(scenario, 5, out=tmp_path / "here", workers=1, keep="all")
     there = run_batch(scenario, 5, out=tmp_path / "there", cluster=nodes.address, keep="all")
     assert [r.reason for r in here.results] == [""] * 5
-    assert len(left(here.folder)) == 10
-    assert left(here.folder) == left(there.folder)
+    assert len(read_files(here.folder)) == 10
+    assert read_files(here.folder) == read_files(there.folder)
     marks = [path.name for path in (tmp_path / "marks").iterdir()]
     assert sum(name.startswith("node-") for name in marks) == 2  # both took part
     clocks = ("wall_seconds", "real_time_factor")
@@ -108,19 +107,23 @@ def test_run_of_a_killed_cluster_worker_is_repeated_once(scenario: str, tmp_path
 
 
 def test_runs_of_a_killed_cluster_node_go_to_others(scenario: str, tmp_path: Path, nodes: Nodes) -> None:
-    marks = tmp_path / "marks"
+    marks, out = tmp_path / "marks", tmp_path / "out"
+    killed: list[int] = []
 
-    def kill() -> None:
-        while sum(path.name.startswith("node-") for path in marks.iterdir()) < 2:
-            time.sleep(0.05)
-        raylet = nodes.workers[1].all_processes["raylet"][0].process
-        os.kill(raylet.pid, signal.SIGKILL)
+    def kill_second_node(result: Result, done: int, total: int) -> None:
+        if not killed and sum(path.name.startswith("node-") for path in marks.iterdir()) == 2:
+            killed.append(nodes.workers[1].all_processes["raylet"][0].process.pid)
+            os.kill(killed[0], signal.SIGKILL)
 
-    killer = Thread(target=kill, daemon=True)
-    killer.start()
-    out = tmp_path / "out"
-    found = run_batch(scenario, 8, out=out, cluster=nodes.address, keep="none", overrides=["duration=2"])
-    killer.join(timeout=10)
-    assert not killer.is_alive()
+    found = run_batch(
+        scenario,
+        8,
+        out=out,
+        cluster=nodes.address,
+        keep="none",
+        overrides=["duration=2"],
+        progress=kill_second_node,
+    )
+    assert killed
     assert [r.state for r in found.results] == ["done"] * 8
     assert len(json.loads((out / "batch.json").read_text())["results"]) == 8

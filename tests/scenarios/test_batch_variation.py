@@ -75,7 +75,7 @@ def test_bracketed_values_stay_whole_and_numbers_are_parsed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("a", "varies nothing"), ("a=", "varies nothing"), ("=1,2", "varies nothing"),
         ("a=unifrom:1,2", "no distribution 'unifrom'.*did you mean 'uniform'"),
@@ -87,8 +87,8 @@ def test_bracketed_values_stay_whole_and_numbers_are_parsed() -> None:
         ("a=x,x", "choice:value,value"), ("a=choice:", "choice:value,value"),
     ],
 )  # fmt: skip
-def test_invalid_distributions_are_refused_with_the_valid_form(text: str, said: str) -> None:
-    with pytest.raises(InputError, match=f"--vary.*{said}"):
+def test_invalid_distributions_are_refused_with_the_valid_form(text: str, message: str) -> None:
+    with pytest.raises(InputError, match=f"--vary.*{message}"):
         read_distribution(text)
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.harness.scenarios import recording_digest
 
 from roboyard.bus import NodeError
 from roboyard.errors import RoboyardError
@@ -31,11 +31,11 @@ duration: 5
 
 @pytest.fixture
 def fed(tmp_path: Path):
-    def made(seed: int = 1, text: str = FED):
+    def start(seed: int = 1, text: str = FED):
         (tmp_path / "fed.yaml").write_text(text)
         return assemble(load_spec(tmp_path / "fed.yaml").seeded(seed), record=False)
 
-    return made
+    return start
 
 
 def test_feeder_draws_gaps_by_the_seed(fed):
@@ -75,7 +75,7 @@ def test_things_return_at_the_end_of_the_belt(fed):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ("belt: belt", "belt: bell", "'bell' is no belt of this run.*belt, back"),
         ("things: [thing]", "things: [nothing]", "nothing that can be moved"),
@@ -83,13 +83,9 @@ def test_things_return_at_the_end_of_the_belt(fed):
         ("start: 0.1}", "start: .nan}", "start"),
     ],
 )
-def test_invalid_belts_are_refused(fed, old, new, said):
-    with pytest.raises((NodeError, RoboyardError), match=said):
+def test_invalid_belts_are_refused(fed, old, new, message):
+    with pytest.raises((NodeError, RoboyardError), match=message):
         fed(1, FED.replace(old, new))
-
-
-def _digest(folder: Path) -> str:
-    return hashlib.sha256((folder / "recording.mcap").read_bytes()).hexdigest()
 
 
 @pytest.mark.slow
@@ -100,4 +96,4 @@ def test_grasp_on_a_belt_goes_on_from_states(tmp_path: Path):
     run_scenario(spec, out=tmp_path / "whole", save_states=[*moments.items()], report=False, serve=False)
     for moment, state in moments.items():
         run_scenario(spec, out=tmp_path / f"from_{moment}", from_state=state, report=False, serve=False)
-        assert _digest(tmp_path / f"from_{moment}") == _digest(tmp_path / "whole"), moment
+        assert recording_digest(tmp_path / f"from_{moment}") == recording_digest(tmp_path / "whole"), moment

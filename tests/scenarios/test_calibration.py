@@ -132,10 +132,10 @@ def test_damaged_calibration_is_one_error_with_advice(found: Calibrated, tmp_pat
     kept.write_bytes(damage)
     with pytest.raises(ConfigError) as caught:
         find_robot(str(source))
-    said = str(caught.value)
-    assert said.startswith(f"{kept}: the stored calibration cannot be used: ")
-    assert said.endswith(f"(remove the file, or calibrate anew: roboyard calibrate drive {source})")
-    assert "\n" not in said
+    message = str(caught.value)
+    assert message.startswith(f"{kept}: the stored calibration cannot be used: ")
+    assert message.endswith(f"(remove the file, or calibrate anew: roboyard calibrate drive {source})")
+    assert "\n" not in message
     assert store(find_robot(str(source), calibrated=False), found.record) == kept  # as the advice says
     assert find_robot(str(source)).findings
 
@@ -200,7 +200,10 @@ def test_slip_factors_of_external_robots(external_data: Path) -> None:
     folder = external_data / "descriptions"
     burger = folder / "turtlebot3_burger/turtlebot3_gazebo/models/turtlebot3_burger/model.sdf"
     jackal = folder / "jackal/jackal_description/urdf/jackal.expanded.urdf"
-    slip = {path: calibrate_drive(find_robot(str(path), calibrated=False)).fit.slip_factor for path in (burger, jackal)}
+    slip = {
+        path: calibrate_drive(find_robot(str(path), calibrated=False), turns=12).fit.slip_factor
+        for path in (burger, jackal)
+    }
     assert slip[burger].value == pytest.approx(1.0, abs=0.02), "two wheels do not slip"
     # (wheelbase / track)² + 1, of wheels with equal loads: 0.262 m and 0.376 m
     assert slip[jackal].value == pytest.approx(1.0 + (0.262 / 0.376) ** 2, rel=0.05)

@@ -19,19 +19,19 @@ NEST = np.array([0.48, 0.0, 0.77])
 FOOT = np.array([0.0, 0.0, 0.72])
 
 
-def shift(name: str, seconds: float, folder: Path, *said: str, seed: int = 0, report: bool = False) -> Any:
-    spec = load_spec(name, overrides=[f"duration={seconds}", *said]).seeded(seed)
+def run_shift(name: str, seconds: float, folder: Path, *overrides: str, seed: int = 0, report: bool = False) -> Any:
+    spec = load_spec(name, overrides=[f"duration={seconds}", *overrides]).seeded(seed)
     return run_scenario(spec, out=folder / "run", report=report, serve=False)
 
 
-def work(folder: Path) -> list[tuple[str, str, str]]:
+def read_work(folder: Path) -> list[tuple[str, str, str]]:
     with open_recording(folder / "run") as recording:
         return [(m.message.actor, m.message.task, m.message.state) for m in recording.messages(["/work"])]
 
 
 @pytest.mark.slow
 def test_coexistence_is_measured_and_reported(tmp_path: Path) -> None:
-    found = shift("cell-coexistence", 18.0, tmp_path, report=True).metrics
+    found = run_shift("cell-coexistence", 18.0, tmp_path, report=True).metrics
     assert found["cycles"] >= 1
     assert found["work_wrong"] == 0
     assert found["limit_violations"] == 0
@@ -47,7 +47,7 @@ def test_coexistence_is_measured_and_reported(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 def test_cooperating_arm_and_person_never_meet_at_the_fixture(tmp_path: Path, seed: int) -> None:
-    found = shift("cell-cooperation", 75.0, tmp_path, seed=seed).metrics
+    found = run_shift("cell-cooperation", 75.0, tmp_path, seed=seed).metrics
     assert found["cycles"] >= 2
     assert found["work_done"] == 1.0
     chain = find_groups("iisy").chain("arm")
@@ -55,12 +55,12 @@ def test_cooperating_arm_and_person_never_meet_at_the_fixture(tmp_path: Path, se
     nearest = math.inf
     with open_recording(tmp_path / "run") as recording:
         for item in recording.messages(["/joint_states", "/truth/anna/body"]):
-            said = item.message
+            message = item.message
             if item.topic == "/joint_states":
-                q = np.array([said.position[list(said.name).index(joint)] for joint in chain.joints])
+                q = np.array([message.position[list(message.name).index(joint)] for joint in chain.joints])
                 tool = float(np.linalg.norm(chain.forward(q)[:3, 3] + FOOT - NEST))
             else:
-                places = [vector_to_array(said.poses[list(said.parts).index(f"{side}_hand")].position)
+                places = [vector_to_array(message.poses[list(message.parts).index(f"{side}_hand")].position)
                           for side in ("left", "right")]  # fmt: skip
                 hand = min(float(np.linalg.norm(place - NEST)) for place in places)
             nearest = min(nearest, max(hand, tool))
@@ -70,10 +70,10 @@ def test_cooperating_arm_and_person_never_meet_at_the_fixture(tmp_path: Path, se
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 3])
 def test_part_goes_from_hand_to_gripper_and_back(tmp_path: Path, seed: int) -> None:
-    found = shift("cell-collaboration", 60.0, tmp_path, seed=seed).metrics
-    told = work(tmp_path)
+    found = run_shift("cell-collaboration", 60.0, tmp_path, seed=seed).metrics
+    events = read_work(tmp_path)
     for piece in (("anna", "bring", "done"), ("arm", "cycle", "done"), ("anna", "fetch", "done")):
-        assert piece in told
+        assert piece in events
     assert found["work_done"] == 1.0
     assert found["handover_s"] > 1.0
     assert found["max_force_n"] < 30.0

@@ -176,9 +176,9 @@ def test_differential_drive_controller_gives_its_settings(home: Path) -> None:
     assert (odometry["odom_frame"], odometry["base_frame"], odometry["rate"]) == ("world_odom", "base", 25.0)
     assert odometry["publish_tf"] is False
     assert odometry["slip_factor"] == 1.1
-    said = "\n".join(found.findings)
-    assert "c.yaml:6, controller base_controller: sparkle not followed" in said
-    assert "guessed" not in said
+    findings_text = "\n".join(found.findings)
+    assert "c.yaml:6, controller base_controller: sparkle not followed" in findings_text
+    assert "guessed" not in findings_text
 
 
 def test_controller_files_of_other_packages_are_found(home: Path) -> None:

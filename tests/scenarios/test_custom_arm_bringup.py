@@ -114,7 +114,11 @@ def test_fixed_robot_stands_without_a_world_link(own: Path) -> None:
 def test_invalid_gains_are_refused_with_their_place(own: Path) -> None:
     path = own.with_name("own.groups.yaml")
     text = path.read_text()
-    for wrong, said in (("j0: {kp: 3}", "kp is 3"), ("j0: {pos_kp: -1}", "pos_kp is -1"), ("j9: {}", "no joint 'j9'")):
+    for wrong, message in (
+        ("j0: {kp: 3}", "kp is 3"),
+        ("j0: {pos_kp: -1}", "pos_kp is -1"),
+        ("j9: {}", "no joint 'j9'"),
+    ):
         path.write_text(text.split("gains:")[0] + f"gains:\n  {wrong}\n")
-        with pytest.raises(ConfigError, match=said):
+        with pytest.raises(ConfigError, match=message):
             load_groups(path, load_model(own))

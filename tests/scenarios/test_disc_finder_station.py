@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +15,7 @@ from roboyard.scenarios.assemble import assemble
 from roboyard.scenarios.robot_groups import find_groups
 from roboyard.scenarios.spec import Spec, load_spec
 from roboyard.simulation.carrying import free_base, put
+from roboyard.simulation.render.opening import available_backend
 from roboyard.simulation.truth import link_pose
 
 STATION = """
@@ -51,14 +51,21 @@ def look_for_discs(spec: Spec, pose: str, polarity: str, mode: str) -> tuple[np.
 
 
 @pytest.fixture
-def station(tmp_path):
+def station(tmp_path: Path) -> Callable[[int], Spec]:
+    """Gives the station as a seed lays it out."""
     (tmp_path / "station.yaml").write_text(STATION)
     return lambda seed: load_spec(tmp_path / "station.yaml").seeded(seed)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
-def test_things_and_places_are_found_where_they_are(station, seed):
+@pytest.mark.parametrize("renderer", ["auto", "rays"])
+def test_things_and_places_are_found_where_they_are(
+    station: Callable[[int], Spec], seed: int, renderer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if renderer == "rays":
+        monkeypatch.setattr("roboyard.simulation.render.opening.gl_platform", lambda: None)
+        assert available_backend() == "rays"
     for pose, polarity, mode, name, height in (
         ("view_left", "white", "single", "thing", 0.045),
         ("view_right", "black", "pair", "place", 0.0009),
@@ -69,7 +76,7 @@ def test_things_and_places_are_found_where_they_are(station, seed):
             assert np.linalg.norm(found - place, axis=1).min() < 1e-3, (pose, seed)
 
 
-def test_empty_bays_are_found_as_black_discs(station):
+def test_empty_bays_are_found_as_black_discs(station: Callable[[int], Spec]) -> None:
     found, _ = look_for_discs(station(3), "load_check", "black", "single")
     with assemble(station(3), record=False) as run:
         places = run.simulation.placement("arm").links
@@ -78,18 +85,8 @@ def test_empty_bays_are_found_as_black_discs(station):
         assert np.linalg.norm((found - bay)[:, :2], axis=1).min() < 1e-3
 
 
-@pytest.mark.slow
-def test_things_and_places_are_found_without_opengl():
-    here = f"{__file__}::test_things_and_places_are_found_where_they_are"
-    command = [sys.executable, "-m", "pytest", "-q", "-m", "slow", "-p", "no:cacheprovider", here]
-    done = subprocess.run(
-        command, env={**os.environ, "MUJOCO_GL": "disabled"}, capture_output=True, text=True, timeout=600
-    )
-    assert done.returncode == 0, done.stdout[-2000:]
-
-
 @pytest.mark.parametrize("speed", [0.05, 0.1])
-def test_lying_cylinder_rolls_as_far_as_its_rolling_friction(speed: float, tmp_path) -> None:
+def test_lying_cylinder_rolls_as_far_as_its_rolling_friction(speed: float, tmp_path: Path) -> None:
     radius, lever, gravity = 0.01, 0.0005, 9.81
     path = tmp_path / "rolls.yaml"
     path.write_text("""

@@ -22,7 +22,7 @@ def test_mjcf_robot_drives_in_an_mjcf_world(tmp_path: Path) -> None:
     robot, world = tmp_path / "cart.xml", tmp_path / "yard.xml"
     robot.write_text(CART)
     world.write_text(YARD)
-    spec = load_spec("rover-drive", robot=str(robot), world=str(world))
+    spec = load_spec("rover-drive", robot=str(robot), world=str(world), overrides=["duration=30 s"])
     outcome = run_scenario(spec, out=tmp_path / "run", serve=False, report=False)
     assert outcome.success, outcome.reason
     assert outcome.metrics["path_length"] > 10.0

@@ -47,11 +47,11 @@ def test_recording_names_the_renderer_of_its_images(tmp_path: Path) -> None:
 
 
 def test_provenance_equals_itself() -> None:
-    made = provenance("rays").metadata()
-    assert differences(made, made) == ()
-    assert compare_with_here(made) == ""
+    recorded = provenance("rays").metadata()
+    assert differences(recorded, recorded) == ()
+    assert compare_with_here(recorded) == ""
     assert compare_with_here({}) == ""
-    assert document_metadata(provenance("rays").to_dict()) == made
+    assert document_metadata(provenance("rays").to_dict()) == recorded
 
 
 def test_differences_are_named_with_both_sides() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.harness.bus import BusHarness, twist
 
 from roboyard.bus import Bus, NodeError
 from roboyard.hardware.dynamixel.control_table import RETURN_DELAY
@@ -30,11 +31,12 @@ def akrobat() -> RealRobot:
     return RealRobot.find("akrobat")
 
 
-class Bench:
-    """The robot on its bench: bus, servos and their clock go on together, as fast as they can."""
+class EmulatedRobot:
+    """The robot on emulated servos: bus, servos and their clock go on together, as fast as they can."""
 
     def __init__(self, robot: RealRobot, stack: ExitStack, troubles: tuple[Injection, ...] = ()) -> None:
-        self.bus = stack.enter_context(Bus())
+        self.harness = stack.enter_context(BusHarness())
+        self.bus = self.harness.bus
         self.emulated: EmulatedBus = robot.emulated(troubles)
         for servo in self.emulated.servos.values():
             servo.put(RETURN_DELAY, 0)
@@ -45,16 +47,15 @@ class Bench:
         self.crew = RealCrew(self.bus, robot, self.hardware, None)
         self.crew.add_node(ServoBusNode(hardware=self.hardware), "servo_bus")
         self.crew.bring_up(*robot.package.select())
-        self.commands = self.bus.publisher("/cmd_vel", msg.Twist, "/test")
         self.wanted: list[Array] = []
         self.true: list[Array] = []
 
     def run(self, seconds: float, speed: float = 0.0) -> None:
-        """Let time pass; told to walk at a speed [m/s]."""
+        """Let time pass, with commands to walk at a speed [m/s]."""
         for _ in range(round(seconds / PERIOD)):
             if speed:
-                self.commands.publish(msg.Twist(linear=msg.Vector3(x=speed)))
-            self.bus.executor.run_for(PERIOD)
+                self.harness.publish("/cmd_vel", twist(speed))
+            self.harness.run_for(PERIOD)
             self.hardware.cycle(self.bus.now_ns * 1e-9)
             if self.hardware._wanted is not None:
                 self.wanted.append(self.hardware._wanted)
@@ -67,19 +68,19 @@ class Bench:
 
 def test_tripod_gait_walks_on_emulated_servos(akrobat: RealRobot) -> None:
     with ExitStack() as stack:
-        bench = Bench(akrobat, stack)
-        gait: Any = bench.crew.nodes["gait"]
+        emulated = EmulatedRobot(akrobat, stack)
+        gait: Any = emulated.crew.nodes["gait"]
         while gait._phase != "walking":
-            bench.run(0.1)
-        bench.run(1.0, speed=0.107)
-        begun, x = len(bench.true), gait._odometry.x
-        bench.run(1.6, speed=0.107)
-        wanted, true = np.array(bench.wanted[begun:-1]), np.array(bench.true[begun + 1 :])
+            emulated.run(0.1)
+        emulated.run(1.0, speed=0.107)
+        begun, x = len(emulated.true), gait._odometry.x
+        emulated.run(1.6, speed=0.107)
+        wanted, true = np.array(emulated.wanted[begun:-1]), np.array(emulated.true[begun + 1 :])
         assert np.abs(true - wanted).max() < 0.06
         assert np.sqrt(((true - wanted) ** 2).mean()) < 0.03
         assert gait._odometry.x - x == pytest.approx(0.107 * 1.6, rel=0.12)
-        assert bench.hardware.clipped == 0
-        assert bench.crew.nodes["servo_bus"].health.level == "ok"
+        assert emulated.hardware.clipped == 0
+        assert emulated.crew.nodes["servo_bus"].health.level == "ok"
         legs = akrobat.legs
         assert legs is not None
         feet = np.array([legs.feet(q.reshape(-1, 3)) for q in true])
@@ -88,12 +89,12 @@ def test_tripod_gait_walks_on_emulated_servos(akrobat: RealRobot) -> None:
 
 def test_servo_fault_ends_the_run_with_its_cause(akrobat: RealRobot) -> None:
     with ExitStack() as stack:
-        bench = Bench(akrobat, stack, (Injection(0.5, "overload", 31),))
+        emulated = EmulatedRobot(akrobat, stack, (Injection(0.5, "overload", 31),))
         with pytest.raises(NodeError, match=r"servo_bus.*servo 31 \(joint m31\): it is overloaded") as caught:
-            bench.run(2.0)
+            emulated.run(2.0)
         assert caught.value.time_ns <= 0.7e9
         with pytest.raises(ServoFaultError):
-            bench.hardware.check()
+            emulated.hardware.check()
 
 
 def test_robot_is_driven_in_real_time_and_recorded(akrobat: RealRobot, tmp_path: Path) -> None:
@@ -112,16 +113,16 @@ def test_robot_is_driven_in_real_time_and_recorded(akrobat: RealRobot, tmp_path:
 
 @pytest.mark.slow
 def test_robot_walks_in_real_time(akrobat: RealRobot) -> None:
-    """All threads together, for half a minute, with cable and servos well."""
-    told: list[Any] = []
+    """All threads together, for a quarter of a minute, with cable and servos well."""
+    odometry: list[Any] = []
 
     def walk(bus: Bus) -> None:
         commands = bus.publisher("/cmd_vel", msg.Twist, "/test")
-        bus.tap(lambda topic, message, *_: told.append(message) if topic.name == "/odom" else None)
-        for k in range(100, 1300):
+        bus.tap(lambda topic, message, *_: odometry.append(message) if topic.name == "/odom" else None)
+        for k in range(100, 700):
             bus.executor.at(round(k * PERIOD * 1e9), lambda: commands.publish(msg.Twist(linear=msg.Vector3(x=0.08))))
 
     with EmulatedTerminal(akrobat.emulated()) as terminal:
-        driven = drive_robot(akrobat.patient(), terminal.path, duration=28.0, started=walk)
+        driven = drive_robot(akrobat.patient(), terminal.path, duration=16.0, started=walk)
     assert driven.late < 0.3 * driven.cycles
-    assert told[-1].pose.pose.position.x == pytest.approx(0.08 * 22.0, rel=0.15)
+    assert odometry[-1].pose.pose.position.x == pytest.approx(0.08 * 10.0, rel=0.15)

@@ -58,8 +58,8 @@ def test_report_of_a_walk_agrees_with_the_metrics(tmp_path: Path) -> None:
     for text in ("How it walked", "cost of transport", "Stability margin over time", "Power and energy", "m63"):
         assert text in page
     document = json.loads((folder / "metrics.json").read_text())
-    told = document["robots"]["akrobat"]
-    motors = Motors.from_dict(told["motors"])
+    robot_document = document["robots"]["akrobat"]
+    motors = Motors.from_dict(robot_document["motors"])
     with open_recording(folder / "recording.mcap") as recording:
         gait = read_gait(recording, "/gait/state")
         efforts = read_efforts(recording, "/joint_states", motors)
@@ -70,24 +70,24 @@ def test_report_of_a_walk_agrees_with_the_metrics(tmp_path: Path) -> None:
     assert gait is not None
     assert efforts is not None
     assert body is not None
-    assert gait.margin[gait.walking].min() == pytest.approx(told["metrics"]["min_stability_margin"])
-    assert gait.tilt[gait.walking].min() == pytest.approx(told["metrics"]["min_tilt"])
-    firm, height = gait.margin[gait.walking], told["metrics"]["body_height"]
+    assert gait.margin[gait.walking].min() == pytest.approx(robot_document["metrics"]["min_stability_margin"])
+    assert gait.tilt[gait.walking].min() == pytest.approx(robot_document["metrics"]["min_tilt"])
+    firm, height = gait.margin[gait.walking], robot_document["metrics"]["body_height"]
     assert np.degrees(gait.tilt[gait.walking]) == pytest.approx(np.degrees(np.arctan2(firm, height)), abs=3.0)  # level
     assert gait.touching is not None
     agree = (gait.down == gait.touching)[gait.going].mean()
     assert agree > 0.8
     begin, end = window(gait)
     assert gait.time[0] <= begin < end <= gait.time[-1]
-    assert body.height[-1] == pytest.approx(told["metrics"]["body_height"], abs=0.01)
-    way = told["metrics"]["distance"] * motors.mass * 9.81
+    assert body.height[-1] == pytest.approx(robot_document["metrics"]["body_height"], abs=0.01)
+    way = robot_document["metrics"]["distance"] * motors.mass * 9.81
     last = efforts.time >= gait.time[gait.going][0]
     spent = np.trapezoid(motors.power(efforts.effort, efforts.speed).sum(axis=1)[last], efforts.time[last])
-    assert spent / way == pytest.approx(told["metrics"]["cost_of_transport"], rel=0.05)
+    assert spent / way == pytest.approx(robot_document["metrics"]["cost_of_transport"], rel=0.05)
     table = motor_table(efforts, motors)
     column = table.head.index("energy [J]")
     assert sum(float(row[column]) for row in table.rows[:-1]) == pytest.approx(float(table.rows[-1][column]), abs=1.0)
     for name in ("distance", "speed", "heading_error", "cost_of_transport", "saturated_fraction", "slips", "falls"):
-        assert told["metrics"][name] is not None
+        assert robot_document["metrics"][name] is not None
     assert document["success"] is True
     assert document["real_time_factor"] > 0.0

@@ -52,8 +52,8 @@ def test_compared_variants_equal_their_single_batches(scenario: str, tmp_path: P
     success = found.shares()["success"]
     assert [(one.successes, one.total) for one in success.values()] == [(0, 2), (2, 2)]
     assert found.asked == ("cycles", "path_length")
-    said = json.loads((found.folder / "comparison.json").read_text())
-    assert said["shares"]["success"]["duration=0.6"]["good"] == 2
+    document = json.loads((found.folder / "comparison.json").read_text())
+    assert document["shares"]["success"]["duration=0.6"]["good"] == 2
     page = (found.folder / "comparison.html").read_text()
     assert "duration=0.2" in page
     assert "34.2% to 100.0%" in page  # Wilson's interval of 2 of 2

@@ -38,8 +38,8 @@ def test_suite_has_a_batch_per_scenario_and_one_page(tmp_path: Path) -> None:
     assert "2 ×: not held: arrives" in page
     assert "4 of 6 runs succeeded" in page
     assert scenarios()["rover-drive"].about in unescape(page)
-    told = json.loads((found.folder / "suite.json").read_text())
-    assert told["scenarios"]["rover-drive"]["successes"] == 2
+    document = json.loads((found.folder / "suite.json").read_text())
+    assert document["scenarios"]["rover-drive"]["successes"] == 2
     suites = ElementTree.parse(write_junit(list(found.batches.values()), tmp_path / "j.xml")).getroot()
     assert [(one.get("name"), one.get("failures")) for one in suites] == [
         (n, "2" if n == "arm-reach" else "0") for n in SOME

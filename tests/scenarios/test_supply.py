@@ -10,7 +10,7 @@ from roboyard.scenarios.supply import SupplyNode
 SOURCE, TARGET = (2.8, -0.4), (2.78, 0.5)
 
 
-def laid_out(anna: tuple[float, float, float]) -> bool:
+def is_laid_out(anna: tuple[float, float, float]) -> bool:
     """Whether a part is moved from one end of the bench to the other, with somebody at a place."""
     run = ry.Run("cell", record=False)
     run.add_object(load_model(find_thing("workpiece")), "part", (*SOURCE, 0.921, 0, 0, 0))
@@ -24,6 +24,6 @@ def laid_out(anna: tuple[float, float, float]) -> bool:
 
 
 def test_supply_waits_while_a_person_is_there() -> None:
-    assert laid_out((2.0, 0.0, 0.0))
-    assert not laid_out((2.62, 0.5, 0.0))
-    assert not laid_out((2.62, -0.4, 0.0))
+    assert is_laid_out((2.0, 0.0, 0.0))
+    assert not is_laid_out((2.62, 0.5, 0.0))
+    assert not is_laid_out((2.62, -0.4, 0.0))

@@ -38,7 +38,7 @@ def test_free_distance_is_that_of_a_marched_disc(x: float, y: float, radius: flo
     assert way == pytest.approx(marched, abs=0.02 + 0.02 * radius) or abs(abs(-x * u[1] + y * u[0]) - radius) < 1e-3
 
 
-def look(pose: SE2, walls: np.ndarray, width: float) -> Sight:
+def scan_walls(pose: SE2, walls: np.ndarray, width: float) -> Sight:
     local = pose.inverse() @ walls
     bearing = np.arctan2(local[:, 1], local[:, 0])
     return Sight(local[np.abs(bearing) <= width / 2])
@@ -58,7 +58,7 @@ def test_wanderer_keeps_moving_without_contact(width: float, theta: float) -> No
     wanderer, pose, path, dt, radius = Wanderer(), SE2(0.0, 0.0, theta), 0.0, 0.1, 0.2
     nearest = math.inf
     for k in range(1200):
-        v, w = wanderer.update(k * dt, look(pose, walls, width), radius + 0.1, 0.4, 1.0)
+        v, w = wanderer.update(k * dt, scan_walls(pose, walls, width), radius + 0.1, 0.4, 1.0)
         assert 0.0 <= v <= 0.4
         assert abs(w) <= 1.0
         pose = pose @ SE2.exp((v * dt, 0.0, w * dt))

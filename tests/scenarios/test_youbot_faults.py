@@ -20,7 +20,7 @@ GOOD: dict[str, Any] = {
 }  # fmt: skip
 
 
-def measured(monkeypatch, name: str, **found: Any) -> dict[str, float]:
+def measure_benchmark(monkeypatch, name: str, **found: Any) -> dict[str, float]:
     """Figures of a benchmark where every run ends with these metrics."""
 
     def end(job: Job) -> Result:
@@ -35,14 +35,14 @@ def measured(monkeypatch, name: str, **found: Any) -> dict[str, float]:
     return figures
 
 
-def judged(monkeypatch, **changes: Any) -> dict[str, float]:
+def judge_ends(monkeypatch, **changes: Any) -> dict[str, float]:
     """Figures of the benchmark where every run ends in this way."""
     changed = {f"arm.{name}": value for name, value in changes.items()}
-    return measured(monkeypatch, "youbot-faults", **{**GOOD, **changed})
+    return measure_benchmark(monkeypatch, "youbot-faults", **{**GOOD, **changed})
 
 
 def test_benchmark_shows_figures_beside_those_of_the_thesis(monkeypatch):
-    found = measured(
+    found = measure_benchmark(
         monkeypatch, "youbot", picks=4, picks_ok=3, places=2, places_ok=2, place_error_mean_mm=0.2,
         place_error_p95_mm=0.5, objects_per_hour=90.0, collisions=1, recoveries=0, real_time_factor=3.5,
     )  # fmt: skip
@@ -54,7 +54,7 @@ def test_benchmark_shows_figures_beside_those_of_the_thesis(monkeypatch):
 
 
 def test_good_ends_are_judged_good(monkeypatch):
-    assert judged(monkeypatch)["recovered, put back or stopped"] == 1.0
+    assert judge_ends(monkeypatch)["recovered, put back or stopped"] == 1.0
 
 
 @pytest.mark.parametrize(
@@ -65,11 +65,11 @@ def test_good_ends_are_judged_good(monkeypatch):
     ],
 )  # fmt: skip
 def test_bad_ends_are_judged_bad(monkeypatch, wrong):
-    assert judged(monkeypatch, **wrong)["recovered, put back or stopped"] == 0.0
+    assert judge_ends(monkeypatch, **wrong)["recovered, put back or stopped"] == 0.0
 
 
 def test_misplaced_things_count_except_on_belts(monkeypatch):
-    assert 0.0 < judged(monkeypatch, things_astray=1)["recovered, put back or stopped"] < 0.2
+    assert 0.0 < judge_ends(monkeypatch, things_astray=1)["recovered, put back or stopped"] < 0.2
 
 
 @pytest.mark.slow
