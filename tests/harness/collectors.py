@@ -32,24 +32,24 @@ class CollectorFeed(Generic[C]):
         for name in people:
             self._handlers.update(collector.meet_person(name))
 
-    def send(self, topic: str, message: Any, at: float | None = None) -> None:
+    def send(self, topic: str, message: Any, time: float | None = None) -> None:
         """Let the collector take a message of a topic that it listens to; the clock stands there then."""
-        if at is not None:
-            self.time = at
+        if time is not None:
+            self.time = time
         self._handlers[topic](message, round(self.time * 1e9))
 
-    def send_things(self, poses: Mapping[str, SE3 | Sequence[float]], at: float | None = None) -> None:
-        """Publish where things truly are: a pose, or the point of an upright one."""
-        self.send(MOVING, _transforms(poses), at)
+    def send_objects(self, poses: Mapping[str, SE3 | Sequence[float]], time: float | None = None) -> None:
+        """Publish where objects truly are: a pose, or the point of an upright one."""
+        self.send(MOVING, _transforms(poses), time)
 
-    def send_marks(self, poses: Mapping[str, SE3 | Sequence[float]], at: float | None = None) -> None:
+    def send_marks(self, poses: Mapping[str, SE3 | Sequence[float]], time: float | None = None) -> None:
         """Publish where marks truly are."""
-        self.send(STILL, _transforms(poses), at)
+        self.send(STILL, _transforms(poses), time)
 
-    def finish(self, at: float | None = None) -> dict[str, Value]:
+    def finish(self, time: float | None = None) -> dict[str, Value]:
         """End the run, and return the metrics."""
-        if at is not None:
-            self.time = at
+        if time is not None:
+            self.time = time
         self.collector.finish(round(self.time * 1e9))
         return self.result()
 

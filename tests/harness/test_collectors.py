@@ -40,7 +40,7 @@ class Log(Collector):
 def test_feed_sends_at_its_clock_and_to_people() -> None:
     feed = CollectorFeed(Log(), people=["anna"])
     feed.send("/number", 1)
-    feed.send("/number", 2, at=0.5)
+    feed.send("/number", 2, time=0.5)
     feed.send("/anna/state", "idle")
     assert feed.collector.rows == [("/number", 1, 0), ("/number", 2, 500_000_000), ("/anna/state", "idle", 500_000_000)]
     assert feed["n_messages"] == 3
@@ -51,9 +51,9 @@ def test_feed_sends_at_its_clock_and_to_people() -> None:
 
 def test_feed_sends_things_and_marks_by_name() -> None:
     feed = CollectorFeed(Log())
-    feed.send_things({"cup": (1.0, 2.0, 3.0)}, at=1.0)
+    feed.send_objects({"cup": (1.0, 2.0, 3.0)}, time=1.0)
     feed.send_marks({"place": SE3.from_xyz_rpy((0.5, 0.0, 0.0), (0.0, 0.0, 1.0))})
-    (_, things, _), (_, marks, time_ns) = feed.collector.rows
-    assert [(t.child_frame_id, t.transform.translation.z) for t in things.transforms] == [("cup", 3.0)]
+    (_, objects, _), (_, marks, time_ns) = feed.collector.rows
+    assert [(t.child_frame_id, t.transform.translation.z) for t in objects.transforms] == [("cup", 3.0)]
     assert [(t.child_frame_id, t.transform.translation.x) for t in marks.transforms] == [("place", 0.5)]
     assert time_ns == 1_000_000_000

@@ -30,7 +30,7 @@ def test_inline_pool_runs_jobs_at_once() -> None:
     assert pool.functions == [_failed]
 
 
-def test_inline_pool_answers_dies_and_is_interrupted() -> None:
+def test_inline_pool_responds_dies_and_is_interrupted() -> None:
     pool = InlinePool(_failed, dying_seeds=(4,), stops_after=2)
     assert pool.submit(print, _job(3)).result().reason == "as the test asks for"
     with pytest.raises(RunError, match="exit code -9"):
@@ -40,14 +40,14 @@ def test_inline_pool_answers_dies_and_is_interrupted() -> None:
     assert pool.seeds == [3, 4]
 
 
-def _answer_once(factor: int, connection: Connection) -> None:
+def _respond_once(factor: int, connection: Connection) -> None:
     connection.send(("roboyard.scenarios" in sys.modules, os.getpid()))
     connection.send(factor * connection.recv())
     connection.recv()
 
 
 def test_forked_process_has_the_package_and_is_killed() -> None:
-    with forked_process(_answer_once, 3) as (process, connection):
+    with forked_process(_respond_once, 3) as (process, connection):
         imported, pid = connection.recv()
         assert (imported, pid) == (True, process.pid)
         connection.send(7)

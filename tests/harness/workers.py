@@ -40,7 +40,7 @@ class InlinePool(Pool):
     """Runs the jobs of a batch in this process, at once.
 
     Args:
-        answer: Gives the result of a job instead of running it.
+        respond: Gives the result of a job instead of running it.
         dying_seeds: Jobs with these seeds fail as if their worker process had died.
         stops_after: Number of jobs after which the user presses Ctrl-C.
         workers: Number of workers that it claims to have.
@@ -52,7 +52,7 @@ class InlinePool(Pool):
 
     def __init__(
         self,
-        answer: Callable[[Job], Result] | None = None,
+        respond: Callable[[Job], Result] | None = None,
         *,
         dying_seeds: Collection[int] = (),
         stops_after: int | None = None,
@@ -61,7 +61,7 @@ class InlinePool(Pool):
         self.jobs: list[Job] = []
         self.functions: list[Callable[..., Any]] = []
         self.workers = workers
-        self._answer, self._dying_seeds, self._stops_after = answer, dying_seeds, stops_after
+        self._respond, self._dying_seeds, self._stops_after = respond, dying_seeds, stops_after
 
     @property
     def seeds(self) -> list[int]:
@@ -78,8 +78,8 @@ class InlinePool(Pool):
         future: Future[Any] = Future()
         if job.seed in self._dying_seeds:
             future.set_exception(RunError("a worker process ended with exit code -9"))
-        elif self._answer is not None:
-            future.set_result(self._answer(job))
+        elif self._respond is not None:
+            future.set_result(self._respond(job))
         else:
             future.set_result(function(job, **kwargs))
         return future
@@ -99,16 +99,16 @@ def forked_process(function: Callable[..., object], *args: object) -> Iterator[t
     Yields:
         The process, as of `multiprocessing`, and this end of the connection.  The process is killed in the end.
     """
-    here, there = _fork_server().Pipe()
-    process = _fork_server().Process(target=function, args=(*args, there))
+    connection, child_connection = _fork_server().Pipe()
+    process = _fork_server().Process(target=function, args=(*args, child_connection))
     process.start()
-    there.close()
+    child_connection.close()
     try:
-        yield process, here
+        yield process, connection
     finally:
         process.kill()
         process.join()
-        here.close()
+        connection.close()
 
 
 @contextmanager

@@ -31,7 +31,7 @@ class SkillFeed(CollectorFeed[Aftermath]):
     def place(self, name: str, x: float, y: float, z: float = 0.0, rpy: tuple[float, float, float] = STANDING) -> None:
         """Put a thing somewhere."""
         self.poses[name] = SE3.from_xyz_rpy((x, y, z), rpy)
-        self.send_things(self.poses)
+        self.send_objects(self.poses)
 
     def fault(self) -> None:
         """Let a fault happen."""

@@ -25,32 +25,32 @@ class HandlingFeed(CollectorFeed[Handling]):
     """Events of skills and the truth about things, marks and an arm.
 
     Args:
-        things: (name, x, y, tilt) where they stand first [m, rad].
+        objects: (name, x, y, tilt) where they stand first [m, rad].
         mark: Where a place called "mark" is drawn on the floor [m].
         root: Pose of the arm's root in the world.
     """
 
     def __init__(
         self,
-        *things: tuple[str, float, float, float],
+        *objects: tuple[str, float, float, float],
         mark: tuple[float, float] = (0.0, 0.2),
         root: SE3 = SE3.identity(),
     ) -> None:
         super().__init__(Handling("", "/truth/arm/odom", "/truth/arm/contacts"))
-        self.place(*things, at=0.0)
+        self.place(*objects, time=0.0)
         self.send_marks({"mark": (*mark, 0.0)})
         self.send_event(0.0, "loop", 1, "begins")
         odometry = msg.Odometry(child_frame_id="arm/base_link")
         odometry.pose.pose = pose_to_msg(root)
         self.send("/truth/arm/odom", odometry)
 
-    def place(self, *things: tuple[str, float, float, float], at: float) -> None:
-        """Put things somewhere: name, x, y, tilt."""
-        self.send_things({name: SE3.from_xyz_rpy((x, y, 0.0), (tilt, 0.0, 0.0)) for name, x, y, tilt in things}, at)
+    def place(self, *objects: tuple[str, float, float, float], time: float) -> None:
+        """Put objects somewhere: name, x, y, tilt."""
+        self.send_objects({name: SE3.from_xyz_rpy((x, y, 0.0), (tilt, 0.0, 0.0)) for name, x, y, tilt in objects}, time)
 
     def send_event(
         self,
-        at: float,
+        time: float,
         skill: str,
         number: int,
         event: str,
@@ -61,12 +61,12 @@ class HandlingFeed(CollectorFeed[Handling]):
         message = msg.SkillEvent(skill=skill, number=number, event=event, **fields)
         if position is not None:
             message.located, message.position = True, point_to_msg(position)
-        self.send("/skills/events", message, at)
+        self.send("/skills/events", message, time)
 
-    def touch(self, at: float, *pairs: tuple[str, str]) -> None:
+    def touch(self, time: float, *pairs: tuple[str, str]) -> None:
         """Publish who touches whom."""
         states = [msg.ContactState(collision1_name=own, collision2_name=other) for own, other in pairs]
-        self.send("/truth/arm/contacts", msg.ContactsState(states=states), at)
+        self.send("/truth/arm/contacts", msg.ContactsState(states=states), time)
 
 
 def test_run_without_skills_has_no_handling_metrics() -> None:
@@ -80,8 +80,8 @@ def test_place_error_is_measured_at_rest_from_the_mark() -> None:
     feed = HandlingFeed(("thing_1", 0.3, 0.3, 0.0), root=root, mark=(1.0, 0.2))
     feed.send_event(1.0, "place", 2, "begins")
     feed.send_event(9.0, "place", 2, "ends", position=(0.203, 0.001, 0.0), done=True)  # x of the root is the world's y
-    feed.place(("thing_1", 1.05, 0.2, 0.0), at=9.1)  # still on its way
-    feed.place(("thing_1", 1.003, 0.204, 0.0), at=9.5)
+    feed.place(("thing_1", 1.05, 0.2, 0.0), time=9.1)  # still on its way
+    feed.place(("thing_1", 1.003, 0.204, 0.0), time=9.5)
     feed.finish(30.0)
     found = feed.result()
     assert found["place_error_mean_mm"] == pytest.approx(5.0, abs=1e-6)
@@ -125,7 +125,7 @@ def test_thing_upright_in_a_bay_is_no_collision() -> None:
     feed = HandlingFeed(("thing_1", 0.0, 0.0, 0.0))
 
     def count_collisions(height: float, tilt: float, time: float) -> int:
-        feed.send_things({"thing_1": SE3.from_xyz_rpy((0.0, 0.0, height), (tilt, 0.0, 0.0))}, time)
+        feed.send_objects({"thing_1": SE3.from_xyz_rpy((0.0, 0.0, height), (tilt, 0.0, 0.0))}, time)
         feed.touch(time, ("arm::base_link::tray", "thing_1::body::body"))
         feed.touch(time + 0.5)
         return int(feed["collisions"])
@@ -196,7 +196,7 @@ def test_place_error_on_a_moving_carrier_follows_it() -> None:
     feed.send_event(9.0, "place", 2, "ends", position=(0.001, 0.2, 0.0), done=True)
     for k in range(20):
         x, time = 0.03 * 0.2 * k, 9.0 + 0.2 * k
-        feed.place(("thing_1", x + 0.002, 0.2, 0.0), at=time)
+        feed.place(("thing_1", x + 0.002, 0.2, 0.0), time=time)
         feed.send_marks({"mark": (x, 0.2, 0.0), "other": (x + 0.13, 0.2, 0.0)})
     feed.finish(30.0)
     assert feed.result()["place_error_mean_mm"] == pytest.approx(2.0, abs=1e-6)

@@ -12,16 +12,16 @@ from roboyard.scenarios.metrics.tasks import TasksDone
 DESK = [2.0, 1.0, 0.7]
 
 
-def send_task_event(feed: CollectorFeed[TasksDone], event: str, at: float = 0.0, *, possible: bool = True) -> None:
+def send_task_event(feed: CollectorFeed[TasksDone], event: str, time: float = 0.0, *, possible: bool = True) -> None:
     """Let the robot report an event of its one task: to bring the cup to the desk."""
     report = {"task": 0, "goal": "bring", "what": event, "possible": possible, "ends": {"cup": DESK}, "of": 1}
-    feed.send("/tasks", msg.String(data=json.dumps(report)), at)
+    feed.send("/tasks", msg.String(data=json.dumps(report)), time)
 
 
 def judge_task(event: str, things: dict[str, tuple[float, float, float]], *, possible: bool = True) -> dict[str, Any]:
     """Metrics of one task, whose action failed twice."""
     feed = CollectorFeed(TasksDone("/tasks"))
-    feed.send_things(things)
+    feed.send_objects(things)
     for each in ("plans", "fails", "plans", "fails", "plans", event):
         send_task_event(feed, each, possible=possible)
     return feed.result()
@@ -56,18 +56,18 @@ def test_task_is_right_if_the_truth_says_so(
 
 
 @pytest.mark.parametrize(
-    ("rested", "at", "right"),
+    ("rested", "position", "right"),
     [(2.0, (2.0, 1.0, 0.7), True), (0.2, (2.0, 1.0, 0.7), False), (2.0, (5.0, 1.0, 0.7), False)],
     ids=["rested-on-the-desk", "taken-at-once", "rested-elsewhere"],
 )
 def test_removal_of_a_brought_thing_keeps_the_task_right(
-    rested: float, at: tuple[float, float, float], right: bool
+    rested: float, position: tuple[float, float, float], right: bool
 ) -> None:
     feed = CollectorFeed(TasksDone("/tasks"))
-    feed.send_things({"cup": (1.0, 1.0, 1.0), "pot": DESK}, at=1.0)  # in the hand
-    feed.send_things({"cup": at, "pot": DESK}, at=2.0)
-    feed.send_things({"pot": DESK}, at=2.0 + rested)
-    send_task_event(feed, "reached", at=5.0)
+    feed.send_objects({"cup": (1.0, 1.0, 1.0), "pot": DESK}, time=1.0)  # in the hand
+    feed.send_objects({"cup": position, "pot": DESK}, time=2.0)
+    feed.send_objects({"pot": DESK}, time=2.0 + rested)
+    send_task_event(feed, "reached", time=5.0)
     assert feed["tasks_wrong"] == (not right)
 
 

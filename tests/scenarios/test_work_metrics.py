@@ -19,20 +19,20 @@ class WorkFeed(CollectorFeed[Working]):
         super().__init__(Working(""), people=["anna"])
 
     def send_work(
-        self, at: float, state: str, *, thing: str = "", place: tuple[float, ...] = (), task: str = "cycle"
+        self, time: float, state: str, *, thing: str = "", place: tuple[float, ...] = (), task: str = "cycle"
     ) -> None:
         """Let the robot report its work."""
         places = [msg.Point(*place)] if place else []
-        self.send("/work", msg.WorkEvent(actor="arm", task=task, state=state, thing=thing, place=places), at)
+        self.send("/work", msg.WorkEvent(actor="arm", task=task, state=state, thing=thing, place=places), time)
 
     def move_joints(self, start: float, end: float, speed: float = 0.5) -> None:
         """Let a joint of the robot move between two times."""
         for time in np.arange(start, end + 1e-9, 0.02):
             self.send("/joint_states", msg.JointState(velocity=np.array([0.0, speed])), float(time))
 
-    def send_person(self, at: float, state: str) -> None:
+    def send_person(self, time: float, state: str) -> None:
         """Publish what Anna does."""
-        self.send("/anna/state", msg.PersonState(name="anna", state=state), at)
+        self.send("/anna/state", msg.PersonState(name="anna", state=state), time)
 
 
 @pytest.mark.parametrize(
@@ -50,9 +50,9 @@ def test_cycle_counts_if_its_part_is_truly_there(
 ) -> None:
     feed = WorkFeed()
     feed.send_work(2.0, "begun")
-    feed.send_things({"part": true_place}, at=9.9)
+    feed.send_objects({"part": true_place}, time=9.9)
     feed.send_work(10.0, state, thing="part", place=(1.0, 0.0, 0.7))
-    feed.send_things({"part": (0.0, 0.0, 0.7)}, at=11.0)  # taken away later: that counts no more
+    feed.send_objects({"part": (0.0, 0.0, 0.7)}, time=11.0)  # taken away later: that counts no more
     found = feed.finish(36.0)
     assert (found["cycles"], found["work_wrong"], found["work_ended"]) == (int(good), wrong, 1)
     assert found["work_done"] == float(good)
