@@ -42,9 +42,9 @@ def actions(env: Env, count: int, seed: int = 0) -> np.ndarray:
 
 def episode(env: Env, seed: int | None, commands: np.ndarray) -> list[Any]:
     """Everything that an episode gives, as bytes."""
-    seen: list[Any] = [env.reset(seed=seed)[0]]
-    seen += [env.step(action)[:4] for action in commands]
-    return [plain(one) for one in seen]
+    observed: list[Any] = [env.reset(seed=seed)[0]]
+    observed += [env.step(action)[:4] for action in commands]
+    return [plain(one) for one in observed]
 
 
 def plain(one: Any) -> Any:

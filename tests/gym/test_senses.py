@@ -25,13 +25,13 @@ ROVER = ReadRobot.of("rover")
 )
 def test_scan_sectors_keep_the_nearest_range(ranges: np.ndarray, beams: int) -> None:
     sense = Scan(beams=beams)
-    seen = np.asarray(sense.reader(ROVER)([SimpleNamespace(ranges=ranges)]))
-    known = np.where(np.isnan(ranges), np.inf, np.maximum(ranges, 0.0))
-    assert seen.shape == sense.space(ROVER).shape
-    assert seen.min() == known.min()
+    observed = np.asarray(sense.reader(ROVER)([SimpleNamespace(ranges=ranges)]))
+    is_known = np.where(np.isnan(ranges), np.inf, np.maximum(ranges, 0.0))
+    assert observed.shape == sense.space(ROVER).shape
+    assert observed.min() == is_known.min()
     sector = np.searchsorted(np.arange(beams) * 720 // beams, np.arange(720), side="right") - 1
-    assert (seen[sector] <= known).all()
-    assert np.isin(seen, known).all()
+    assert (observed[sector] <= is_known).all()
+    assert np.isin(observed, is_known).all()
 
 
 @given(st.lists(st.floats(-1.0, 1.0), min_size=4, max_size=4).filter(lambda q: np.linalg.norm(q) > 0.1))
@@ -46,9 +46,9 @@ def test_up_is_the_vertical_in_the_body(quaternion: list[float]) -> None:
 def test_continuous_joints_are_observed_within_a_turn(angles: list[float]) -> None:
     sense = Joints()
     names = list(reversed(ROVER.moving))
-    seen = np.asarray(sense.reader(ROVER)([SimpleNamespace(name=names, position=np.array(angles))]))
-    assert (np.abs(seen) <= math.pi).all()
-    np.testing.assert_allclose(np.exp(1j * seen[::-1]), np.exp(1j * np.array(angles)), atol=1e-9)
+    observed = np.asarray(sense.reader(ROVER)([SimpleNamespace(name=names, position=np.array(angles))]))
+    assert (np.abs(observed) <= math.pi).all()
+    np.testing.assert_allclose(np.exp(1j * observed[::-1]), np.exp(1j * np.array(angles)), atol=1e-9)
 
 
 def test_arm_commanded_to_the_floor_collides() -> None:

@@ -18,29 +18,29 @@ from roboyard.walking.gaits import gait_of
 from roboyard.walking.stepping import Stepper, Steps
 
 
-def steer(seen: dict[str, Any]) -> np.ndarray:
+def steer(observed: dict[str, Any]) -> np.ndarray:
     """Towards the goal where the lidar sees room for it, else the free direction nearest to that; looks 180° ahead."""
-    scan, (ahead, left) = seen["scan"], seen["goal"]
+    scan, (ahead, left) = observed["scan"], observed["goal"]
     angles = np.linspace(-math.pi / 2, math.pi / 2, len(scan), endpoint=False) + math.pi / 2 / len(scan)
-    away, wanted = math.hypot(ahead, left), math.atan2(left, ahead)
+    away, goal_angle = math.hypot(ahead, left), math.atan2(left, ahead)
     beside = np.abs(angles[:, None] - angles[None])
     room = np.where(np.sin(np.minimum(beside, math.pi / 2)) * scan[None] < 0.45, scan[None], 30.0)
     room = np.where(np.cos(beside) > 0.0, room * np.maximum(np.cos(beside), 0.0), 30.0).min(axis=1)
     free = room > min(away, 1.2)
-    if abs(wanted) > math.pi / 2 or not free.any():
-        return np.array([0.0, math.copysign(0.5, wanted)])
-    way = angles[free][np.argmin(np.abs(angles[free] - wanted))]
-    if abs(way - wanted) < angles[1] - angles[0]:
-        way = wanted
-    clear = room[np.argmin(np.abs(angles - way))]
-    speed = 0.4 * max(0.0, math.cos(1.5 * min(abs(way), 1.0))) * min(1.0, clear / 1.0)
-    return np.array([speed, np.clip(1.2 * way, -1.0, 1.0)])
+    if abs(goal_angle) > math.pi / 2 or not free.any():
+        return np.array([0.0, math.copysign(0.5, goal_angle)])
+    direction = angles[free][np.argmin(np.abs(angles[free] - goal_angle))]
+    if abs(direction - goal_angle) < angles[1] - angles[0]:
+        direction = goal_angle
+    clear = room[np.argmin(np.abs(angles - direction))]
+    speed = 0.4 * max(0.0, math.cos(1.5 * min(abs(direction), 1.0))) * min(1.0, clear / 1.0)
+    return np.array([speed, np.clip(1.2 * direction, -1.0, 1.0)])
 
 
 def drive(env: RoverNavigation, seed: int, steps: int = 300) -> dict[str, Any]:
-    seen, info = env.reset(seed=seed)
+    observed, info = env.reset(seed=seed)
     for _ in range(steps):
-        seen, _, over, _, info = env.step(steer(seen))
+        observed, _, over, _, info = env.step(steer(observed))
         if over:
             break
     return info
@@ -71,13 +71,13 @@ def test_collision_with_a_column_ends_the_episode() -> None:
     env = RoverNavigation(draw=lambda rng: (SE2.identity(), (4.0, 3.0)))
     env.reset(seed=0, options={"start": (0.0, 0.0, math.pi / 2), "goal": (4.0, 3.0)})
     for _ in range(50):
-        seen, reward, over, _, info = env.step([1.0, 0.0])
+        observed, reward, over, _, info = env.step([1.0, 0.0])
         if over:
             break
     env.close()
     assert (over, info["collided"], info["success"]) == (True, True, False)
     assert reward < -9.0
-    assert seen["scan"][18] < 0.5
+    assert observed["scan"][18] < 0.5
     with pytest.raises(InputError, match="rover touches column_1 where it begins"):
         env.reset(seed=0, options={"start": (0.0, 2.5, 0.0)})
 
@@ -86,10 +86,10 @@ def test_observed_goal_is_relative_to_odometry() -> None:
     env = RoverNavigation(world="empty")
     env.reset(seed=1, options={"start": (1.0, -2.0, 0.7), "goal": (3.0, 1.0)})
     for _ in range(40):
-        seen, _, _, _, info = env.step([0.3, 0.6])
+        observed, _, _, _, info = env.step([0.3, 0.6])
     true = SE2(*info["pose"]).inverse() @ info["goal"]
     env.close()
-    off = float(np.linalg.norm(seen["goal"] - true))
+    off = float(np.linalg.norm(observed["goal"] - true))
     assert 1e-4 < off < 0.5
 
 
@@ -102,12 +102,12 @@ def test_drawn_places_are_free_and_apart() -> None:
     rng = np.random.default_rng(0)
     for _ in range(50):
         start, goal = draw(rng)
-        for place in (start.xy, goal):
-            assert np.hypot(*(solid - place).T).min() >= 0.5
+        for position in (start.xy, goal):
+            assert np.hypot(*(solid - position).T).min() >= 0.5
         assert 3.0 <= math.hypot(*(start.xy - goal)) <= 8.0
-    for room, apart, text in ((9.0, (1.0, 2.0), "no free place of 18"), (0.5, (90.0, 91.0), "no two free places")):
+    for room, separation, text in ((9.0, (1.0, 2.0), "no free place of 18"), (0.5, (90.0, 91.0), "no two free places")):
         with pytest.raises(InputError, match=text):
-            FreePlaces(floor, room, apart)(rng)
+            FreePlaces(floor, room, separation)(rng)
 
 
 def test_drawn_places_are_inside_the_yard() -> None:
@@ -131,14 +131,14 @@ def test_jacobian_policy_reaches_arm_goals() -> None:
     env = ArmReach()
     arrived = 0
     for seed in range(5):
-        seen, _ = env.reset(seed=seed)
+        observed, _ = env.reset(seed=seed)
         chain = env.task.scene.chain
         most = 0.5 * chain.velocity
         for _ in range(100):
-            J = chain.jacobian(seen["position"])[:3]
-            towards = 2.0 * (seen["goal"] - seen["tool"])
+            J = chain.jacobian(observed["position"])[:3]
+            towards = 2.0 * (observed["goal"] - observed["tool"])
             speeds = J.T @ np.linalg.solve(J @ J.T + 1e-3 * np.eye(3), towards)
-            seen, _, over, _, info = env.step(speeds / max(1.0, float(np.abs(speeds / most).max())) / most)
+            observed, _, over, _, info = env.step(speeds / max(1.0, float(np.abs(speeds / most).max())) / most)
             if over:
                 break
         arrived += info["success"]

@@ -49,7 +49,7 @@ def test_feed_sends_at_its_clock_and_to_people() -> None:
         feed.send("/other", 1)
 
 
-def test_feed_sends_things_and_marks_by_name() -> None:
+def test_feed_sends_objects_and_marks_by_name() -> None:
     feed = CollectorFeed(Log())
     feed.send_objects({"cup": (1.0, 2.0, 3.0)}, time=1.0)
     feed.send_marks({"place": SE3.from_xyz_rpy((0.5, 0.0, 0.0), (0.0, 0.0, 1.0))})

@@ -109,9 +109,9 @@ class Bench:
     def move_to(self, goal: np.ndarray) -> None:
         """Move the arm as fast as its rated speed and acceleration allow."""
         limits = JointLimits.of(self.chain)
-        way = jerk_limited(self.chain.joints, self.q, goal, replace(limits, jerk=20.0 * limits.acceleration))
-        for k in range(int(way.duration / CYCLE) + 1):
-            self.q = way.sample((k + 1) * CYCLE).position
+        trajectory = jerk_limited(self.chain.joints, self.q, goal, replace(limits, jerk=20.0 * limits.acceleration))
+        for k in range(int(trajectory.duration / CYCLE) + 1):
+            self.q = trajectory.sample((k + 1) * CYCLE).position
             self.hold()
             self.run.run_for(CYCLE)
         self.q = goal
@@ -119,8 +119,8 @@ class Bench:
 
     def lift(self) -> None:
         """Straight up from the pedestal."""
-        for share in np.linspace(0.2, 1.0, 5):
-            self.move_to(self._over(self.place + np.array([0.0, 0.0, share * self.up]), self.q))
+        for fraction in np.linspace(0.2, 1.0, 5):
+            self.move_to(self._over(self.place + np.array([0.0, 0.0, fraction * self.up]), self.q))
 
     def sweep(self) -> None:
         """To the side and back, the hand turning."""

@@ -91,14 +91,14 @@ def test_resting_arm_does_not_sag(make_rig: Callable[..., Rig], name: str, which
 def check_tracking(rig: Rig, start: np.ndarray, goal: np.ndarray) -> None:
     """Goes from ``start``, where the arm is, to ``goal`` at rated speed."""
     limits = JointLimits.of(rig.chain)
-    way = jerk_limited(rig.chain.joints, start, goal, replace(limits, jerk=20.0 * limits.acceleration))
-    worst = fastest = 0.0
-    for k in range(int(way.duration / CYCLE)):
-        rig.send(way.sample((k + 1) * CYCLE).position)
-        sample = way.sample((k + 1) * CYCLE)
+    trajectory = jerk_limited(rig.chain.joints, start, goal, replace(limits, jerk=20.0 * limits.acceleration))
+    worst = max_speed = 0.0
+    for k in range(int(trajectory.duration / CYCLE)):
+        rig.send(trajectory.sample((k + 1) * CYCLE).position)
+        sample = trajectory.sample((k + 1) * CYCLE)
         worst = max(worst, np.abs(rig.position - sample.position).max())
-        fastest = max(fastest, (np.abs(sample.velocity) / limits.velocity).max())
-    assert fastest > 0.99
+        max_speed = max(max_speed, (np.abs(sample.velocity) / limits.velocity).max())
+    assert max_speed > 0.99
     assert worst < 0.01
     for _ in range(100):
         rig.send(goal)
@@ -139,13 +139,15 @@ def test_trajectory_node_tracks_a_trajectory(make_rig: Callable[..., Rig], name:
     rig = make_rig(name, None, ("arm",))
     limits = JointLimits.of(rig.chain)
     goal = np.array(rig.group.group("arm").pose(pose))
-    way = jerk_limited(rig.chain.joints, rig.position, goal, replace(limits, jerk=20.0 * limits.acceleration))
-    points = [point_message(round(p.time * 1e9), p.position, p.velocity, p.acceleration) for p in way.way_points()]
+    trajectory = jerk_limited(rig.chain.joints, rig.position, goal, replace(limits, jerk=20.0 * limits.acceleration))
+    points = [
+        point_message(round(p.time * 1e9), p.position, p.velocity, p.acceleration) for p in trajectory.way_points()
+    ]
     harness = BusHarness(bus=rig.run.bus)
     sent = harness.send_goal(
         "/arm/follow_joint_trajectory",
         action.FollowJointTrajectory,
-        timeout=way.duration + 2.0,
+        timeout=trajectory.duration + 2.0,
         trajectory=msg.JointTrajectory(joint_names=list(rig.chain.joints), points=points),
     )
     assert sent.succeeded

@@ -86,12 +86,12 @@ def test_arms_hold_their_pose(run: ry.Run, name: str) -> None:
     run.add(name)
     states = BusHarness(bus=run.bus).record("/joint_states", ry.msg.JointState)
     run.run_for(2.0)
-    seen = states.messages
+    observed = states.messages
     chain = find_groups(name).chain("arm")
-    index = [list(seen[0].name).index(joint) for joint in chain.joints]
-    start = np.array(seen[0].position)[index]
-    assert np.abs(np.array(seen[-1].position)[index] - start).max() < 0.03
-    assert np.abs(np.array(seen[-1].velocity)[index]).max() < 0.02
+    index = [list(observed[0].name).index(joint) for joint in chain.joints]
+    start = np.array(observed[0].position)[index]
+    assert np.abs(np.array(observed[-1].position)[index] - start).max() < 0.03
+    assert np.abs(np.array(observed[-1].velocity)[index]).max() < 0.02
 
 
 def test_youbot_drives_in_every_direction(run: ry.Run) -> None:
@@ -103,7 +103,7 @@ def test_youbot_drives_in_every_direction(run: ry.Run) -> None:
         for _ in range(40):
             harness.publish("/cmd_vel", twist(vx, wz, vy), source="/operator")
             run.run_for(0.05)
-        way = before.inverse() @ robot.truth.pose
-        assert math.copysign(1.0, way.x + way.y + way.yaw) == 1.0
-        np.testing.assert_allclose([way.x, way.y, way.yaw], [1.85 * vx, 1.85 * vy, 1.85 * wz], atol=0.06)
+        motion = before.inverse() @ robot.truth.pose
+        assert math.copysign(1.0, motion.x + motion.y + motion.yaw) == 1.0
+        np.testing.assert_allclose([motion.x, motion.y, motion.yaw], [1.85 * vx, 1.85 * vy, 1.85 * wz], atol=0.06)
         run.run_for(0.7)

@@ -53,8 +53,8 @@ def test_gripped_thing_stays_in_the_hand(bench: Callable[..., Bench], name: str,
     before = rig.in_hand()
     rig.sweep()
     rig.run.run_for(5.0)
-    way, turn = apart(before, rig.in_hand())
-    assert way < 1e-3
+    distance, turn = apart(before, rig.in_hand())
+    assert distance < 1e-3
     assert turn < 1.0
     assert rig.states[-1] == "holding"
     rig.close(wait=0.4)
@@ -99,8 +99,8 @@ def test_thing_within_friction_stays_in_the_hand(bench: Callable[..., Bench], na
     before = rig.in_hand()
     rig.sweep()
     rig.run.run_for(3.0)
-    way, turn = apart(before, rig.in_hand())
-    assert way <= 1e-3
+    distance, turn = apart(before, rig.in_hand())
+    assert distance <= 1e-3
     assert turn <= 1.0
     assert rig.states[-1] == "holding"
 

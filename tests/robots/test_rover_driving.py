@@ -109,11 +109,11 @@ def test_arc_follows_the_twist(arena: RoverInArena, turn: float) -> None:
 
 
 def test_rover_keeps_its_speed_limit(arena: RoverInArena) -> None:
-    fastest = 0.0
+    max_speed = 0.0
     for _ in range(20):
         arena.drive(9.0, 0.0, 0.1)
-        fastest = max(fastest, arena.simulation.truth("rover").linear_velocity[0])
-    assert 1.9 < fastest < 2.02
+        max_speed = max(max_speed, arena.simulation.truth("rover").linear_velocity[0])
+    assert 1.9 < max_speed < 2.02
 
 
 def test_slip_factor_of_the_file_is_the_calibrated_one(package: RobotPackage, rover: Model) -> None:

@@ -39,12 +39,12 @@ def run() -> Iterator[ry.Run]:
 
 
 def test_modules_load_alone_and_joined() -> None:
-    base, arm, whole = load_description("scitos_base"), load_description("scitos_arm"), load_description("scitos")
-    for one in (base, arm, whole):
+    base, arm, complete = load_description("scitos_base"), load_description("scitos_arm"), load_description("scitos")
+    for one in (base, arm, complete):
         assert one.findings == ()
-    assert whole.mass == pytest.approx(base.mass + arm.mass)
-    assert {link.name for link in whole.links} == {link.name for link in (*base.links, *arm.links)} - {"world"}
-    assert {s.name for s in whole.sensors} == {s.name for s in (*base.sensors, *arm.sensors)}
+    assert complete.mass == pytest.approx(base.mass + arm.mass)
+    assert {link.name for link in complete.links} == {link.name for link in (*base.links, *arm.links)} - {"world"}
+    assert {s.name for s in complete.sensors} == {s.name for s in (*base.sensors, *arm.sensors)}
 
 
 def test_joint_limits_are_those_of_the_tables() -> None:
@@ -124,9 +124,9 @@ def test_joint_velocity_ends_without_repetition(run: ry.Run, harness: BusHarness
     index = list(states.last.name).index("arm_joint_1")
     assert states.last.velocity[index] == pytest.approx(-0.2, abs=0.02)
     run.run_for(1.5)
-    stood = states.last.position[index]
+    resting = states.last.position[index]
     run.run_for(0.5)
-    assert states.last.position[index] == pytest.approx(stood, abs=0.015)
+    assert states.last.position[index] == pytest.approx(resting, abs=0.015)
     for bad in (
         ry.msg.IDAndFloat(id=0, value=1.0),
         ry.msg.IDAndFloat(id=6, value=1.0),
@@ -134,7 +134,7 @@ def test_joint_velocity_ends_without_repetition(run: ry.Run, harness: BusHarness
     ):
         harness.publish("/schunk/move_velocity", bad)
     run.run_for(0.5)
-    assert states.last.position[index] == pytest.approx(stood, abs=0.015)
+    assert states.last.position[index] == pytest.approx(resting, abs=0.015)
 
 
 def test_brakes_hold_the_arm_without_power(run: ry.Run, harness: BusHarness) -> None:
@@ -148,10 +148,10 @@ def test_brakes_hold_the_arm_without_power(run: ry.Run, harness: BusHarness) -> 
         placement = run.simulation.placement(robot.name)
         return np.array([data.qpos[place.qpos] for place in placement.joints if place.name in ARM])
 
-    stood = angles()
+    resting = angles()
     run.simulation.faults.begin("dark", PowerFault(robot.name))
     run.run_for(5.0)
-    assert np.abs(angles() - stood).max() < 0.01
+    assert np.abs(angles() - resting).max() < 0.01
     run.simulation.faults.end("dark")
     run.run_for(10.0)
     assert angles()[2] == pytest.approx(0.0, abs=0.02)
@@ -179,17 +179,17 @@ def test_trajectory_without_power_aborts_without_later_motion(run: ry.Run, harne
     harness.wait_for(sent, timeout=3.0)
     assert sent.result.error_code == follow.Result.PATH_TOLERANCE_VIOLATED
     assert "off its path" in sent.result.error_string
-    again = send_change(0.4)
-    harness.wait_for(again, timeout=5.0)
-    assert not again.succeeded
+    repeated = send_change(0.4)
+    harness.wait_for(repeated, timeout=5.0)
+    assert not repeated.succeeded
     run.run_for(2.0)
     assert np.abs(data.qpos[qpos] - braked).max() < 0.01, "the brakes hold"
     run.simulation.faults.end("dark")
-    fastest = 0.0
+    max_speed = 0.0
     for _ in range(50):
         run.run_for(0.02)
-        fastest = max(fastest, float(np.abs(data.qvel[dofs]).max()))
-    assert fastest < 0.1
+        max_speed = max(max_speed, float(np.abs(data.qvel[dofs]).max()))
+    assert max_speed < 0.1
     assert np.abs(data.qpos[qpos] - braked).max() < 0.01
     last = send_change(0.2)
     harness.wait_for(last, timeout=5.0)
@@ -241,9 +241,9 @@ def test_one_source_at_a_time_moves_the_arm(run: ry.Run, harness: BusHarness) ->
     assert refused.done()
     assert not refused.succeeded
     assert first() == pytest.approx(0.2, abs=2e-3)
-    again = send_first_joint(0.4)
-    harness.wait_for(again, timeout=4.0)
-    assert again.succeeded
+    repeated = send_first_joint(0.4)
+    harness.wait_for(repeated, timeout=4.0)
+    assert repeated.succeeded
 
 
 def test_gripper_takes_its_opening(run: ry.Run, harness: BusHarness) -> None:

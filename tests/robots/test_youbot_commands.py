@@ -28,7 +28,7 @@ def test_driver_topics_move_arm_and_gripper(robot: str, name: str) -> None:
         def command(controller: str, kind: str, values: dict[str, float], unit: str) -> None:
             harness.publish(f"{space}/{controller}_controller/{kind}_command", make_command(kind, values, unit))
 
-        places = {place.name: place.qpos for place in run.simulation.placement(name).joints}
+        places = {position.name: position.qpos for position in run.simulation.placement(name).joints}
 
         def at(*joints: str) -> np.ndarray:
             return np.array([run.simulation.data.qpos[places[joint]] for joint in joints])
@@ -47,8 +47,8 @@ def test_driver_topics_move_arm_and_gripper(robot: str, name: str) -> None:
         command("gripper", "position", dict.fromkeys(fingers, 0.01), "m")
         run.run_for(1.0)
         assert at(*fingers) == pytest.approx([0.01, 0.01], abs=1e-3)
-        stood = at(*ARM, *fingers)
+        resting = at(*ARM, *fingers)
         command("arm", "position", {"arm_joint_6": 1.0}, "rad")
         command("gripper", "position", dict.fromkeys(fingers, 0.0), "rad")
         run.run_for(0.5)
-        assert at(*ARM, *fingers) == pytest.approx(stood, abs=1e-3)
+        assert at(*ARM, *fingers) == pytest.approx(resting, abs=1e-3)

@@ -13,8 +13,8 @@ from roboyard.scenarios.spec import load_spec
 
 
 def test_world_number_determines_the_world():
-    one, again, other = grown(7), grown(7), grown(8)
-    assert np.array_equal(one.cylinders, again.cylinders)
+    one, repeated, other = grown(7), grown(7), grown(8)
+    assert np.array_equal(one.cylinders, repeated.cylinders)
     assert one.cylinders.shape != other.cylinders.shape or not np.array_equal(one.cylinders, other.cylinders)
 
 

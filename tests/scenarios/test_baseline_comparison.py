@@ -120,9 +120,9 @@ def test_invalid_baselines_are_refused(tmp_path: Path, changed: dict[str, object
 
 
 def test_missing_or_torn_baselines_are_refused(tmp_path: Path) -> None:
-    for place in (tmp_path, tmp_path / "nowhere"):
+    for folder in (tmp_path, tmp_path / "nowhere"):
         with pytest.raises(InputError, match="--against.*no batch"):
-            read_baseline(place, "s", False, TRIALS)
+            read_baseline(folder, "s", False, TRIALS)
     (tmp_path / "torn.json").write_text('{"scenario": "s", "resu')
     with pytest.raises(InputError, match="cannot be read"):
         read_baseline(tmp_path / "torn.json", "s", False, TRIALS)

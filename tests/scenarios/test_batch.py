@@ -79,13 +79,13 @@ def test_stopped_batch_resumes(scenario: str, tmp_path: Path) -> None:
 def test_finished_but_uncounted_run_is_not_repeated(scenario: str, tmp_path: Path) -> None:
     """Killed between a run's last file and its line in the results."""
     out = tmp_path / "batch"
-    whole = run_batch(scenario, 2, out=out, pool=InlinePool(), keep="all")
+    complete = run_batch(scenario, 2, out=out, pool=InlinePool(), keep="all")
     lines = (out / "results.jsonl").read_text().splitlines()
     (out / "results.jsonl").write_text(lines[0] + "\n" + lines[1].replace('"done"', '"interrupted"') + "\n")
     pool = InlinePool()
-    again = run_batch(scenario, 2, out=out, pool=pool, keep="all")
-    assert (again.resumed, pool.seeds) == (2, [])
-    assert again.results == whole.results
+    repeated = run_batch(scenario, 2, out=out, pool=pool, keep="all")
+    assert (repeated.resumed, pool.seeds) == (2, [])
+    assert repeated.results == complete.results
 
 
 def test_run_of_a_dead_worker_is_lost_and_repeated(scenario: str, tmp_path: Path) -> None:
@@ -153,8 +153,8 @@ def test_varied_values_reach_their_runs_and_the_report(scenario: str, tmp_path: 
     for one in result.results:
         assert one.metrics["sim_seconds"] == pytest.approx(one.varied["duration"])
         assert one.success == (one.varied["criteria.drives"] == "path_length > 0")
-    again = run_batch(scenario, 2, out=out, pool=pool, vary=vary, design="grid", seed=4)
-    assert (again.resumed, again.results, len(pool.jobs)) == (8, result.results, 8)
+    repeated = run_batch(scenario, 2, out=out, pool=pool, vary=vary, design="grid", seed=4)
+    assert (repeated.resumed, repeated.results, len(pool.jobs)) == (8, result.results, 8)
     page = (out / "report.html").read_text()
     assert "Success over what was varied" in page
     assert "point-001-seed-000004/report.html" in page
@@ -220,13 +220,13 @@ def test_run_that_cannot_start_is_a_failed_result(scenario: str, tmp_path: Path)
 
 def test_aborted_runs_count_as_failures_without_metrics() -> None:
     """What was measured until then looks good beside whole runs: little time to err in."""
-    whole = [Result(k, "done", True, "", {"error_m": 0.1 + 0.01 * k, "hits": 8, "tries": 9}) for k in range(3)]
+    complete = [Result(k, "done", True, "", {"error_m": 0.1 + 0.01 * k, "hits": 8, "tries": 9}) for k in range(3)]
     broken = [Result(k, state, False, "x", {"error_m": 0.0, "hits": 0, "tries": 1})
               for k, state in enumerate(("failed", "interrupted"), 3)]  # fmt: skip
-    summed = summarise("s", Path(), [*whole, *broken])
+    summed = summarise("s", Path(), [*complete, *broken])
     assert (summed.success.successes, summed.success.total) == (3, 5)
     assert summed.spreads["error_m"].minimum == pytest.approx(0.1)
-    assert summed.spreads == summarise("s", Path(), whole).spreads
+    assert summed.spreads == summarise("s", Path(), complete).spreads
 
 
 def test_summary_omits_unmeasured_metrics() -> None:

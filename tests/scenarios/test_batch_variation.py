@@ -17,26 +17,26 @@ BOUNDS = st.tuples(st.floats(0.001, 1000.0), st.floats(0.001, 1000.0)).filter(la
 @given(kind=st.sampled_from(["uniform", "loguniform"]), bounds=BOUNDS, shares=st.lists(SHARES, min_size=2, max_size=5))
 def test_values_lie_within_bounds_and_increase(kind: str, bounds: tuple[float, float], shares: list[float]) -> None:
     low, high = bounds
-    drawn = read_distribution(f"key={kind}:{low!r},{high!r}")
-    values = [float(drawn.at(u)) for u in sorted(shares)]
+    sampled = read_distribution(f"key={kind}:{low!r},{high!r}")
+    values = [float(sampled.at(u)) for u in sorted(shares)]
     assert values == sorted(values)
     assert all(low * (1 - 1e-5) <= value <= high * (1 + 1e-5) for value in values)
-    middle = 0.5 * (low + high) if kind == "uniform" else math.sqrt(low * high)
-    assert float(drawn.at(0.5)) == pytest.approx(middle, rel=1e-5)
+    center = 0.5 * (low + high) if kind == "uniform" else math.sqrt(low * high)
+    assert float(sampled.at(0.5)) == pytest.approx(center, rel=1e-5)
 
 
 @given(mean=st.floats(-10, 10), deviation=st.floats(0.1, 5), u=st.floats(0.001, 0.999))
 def test_normal_values_are_quantiles(mean: float, deviation: float, u: float) -> None:
     from statistics import NormalDist
 
-    drawn = float(read_distribution(f"k=normal:{mean!r},{deviation!r}").at(u))
-    assert drawn == pytest.approx(NormalDist(mean, deviation).inv_cdf(u), rel=1e-5, abs=1e-4)
+    sampled = float(read_distribution(f"k=normal:{mean!r},{deviation!r}").at(u))
+    assert sampled == pytest.approx(NormalDist(mean, deviation).inv_cdf(u), rel=1e-5, abs=1e-4)
 
 
 @given(first=st.integers(-500, 500), count=st.integers(1, 300))
 def test_whole_numbers_are_equally_likely(first: int, count: int) -> None:
-    drawn = read_distribution(f"k=integer:{first},{first + count - 1}")
-    values = [int(drawn.at((k + 0.5) / count)) for k in range(count)]
+    sampled = read_distribution(f"k=integer:{first},{first + count - 1}")
+    values = [int(sampled.at((k + 0.5) / count)) for k in range(count)]
     assert values == list(range(first, first + count))
 
 
@@ -44,8 +44,8 @@ def test_whole_numbers_are_equally_likely(first: int, count: int) -> None:
 def test_latin_hypercube_samples_each_part_once(runs: int, first: int) -> None:
     varied = read_varied(["a=uniform:0,1", "b=loguniform:1,10"])
     trials = plan_trials(varied, "lhs", first, runs)
-    for key, share in (("a", lambda v: v), ("b", math.log10)):
-        parts = sorted(min(int(share(float(dict(t.varied)[key])) * runs + 1e-4), runs - 1) for t in trials)
+    for key, fraction in (("a", lambda v: v), ("b", math.log10)):
+        parts = sorted(min(int(fraction(float(dict(t.varied)[key])) * runs + 1e-4), runs - 1) for t in trials)
         # values are written with six digits, so that one may fall onto the edge of its part
         assert all(abs(part - k) <= 1 for k, part in enumerate(parts))
     assert [t.seed for t in trials] == list(range(first, first + runs))

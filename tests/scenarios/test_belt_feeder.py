@@ -39,25 +39,25 @@ def fed(tmp_path: Path):
 
 
 def test_feeder_draws_gaps_by_the_seed(fed):
-    places = {}
+    positions = {}
     for seed in (1, 1, 2):
         with fed(seed) as run:
             run.run_for(3.5)
             lane = lanes_of(run.simulation)["belt"]
             found = [run.simulation.truth(f"thing_{k}").T_world_base for k in range(1, 5)]
-            gone = [lane.along(np.array(one.translation)) for one in found]
-            on = sorted(one for one in gone if one is not None)
+            distances = [lane.along(np.array(one.translation)) for one in found]
+            on = sorted(one for one in distances if one is not None)
             assert len(on) >= 3
             gaps = np.diff(on)
             assert (gaps >= 0.06 - 1e-3).all()
             assert (gaps <= 0.12 + 0.1 * 0.1 + 1e-3).all(), "it is looked ten times a second"
-            for one, way in zip(found, gone, strict=True):
+            for one, distance in zip(found, distances, strict=True):
                 beside = lane.T_world_lane.inverse() @ np.array(one.translation)
-                assert way is None or (abs(beside[1]) <= 0.0101 and abs(beside[2]) < 1e-3)
-            if seed in places:
-                assert on == places[seed], "the same seed lays out the same"
-            places.setdefault(seed, on)
-    assert places[1] != places[2]
+                assert distance is None or (abs(beside[1]) <= 0.0101 and abs(beside[2]) < 1e-3)
+            if seed in positions:
+                assert on == positions[seed], "the same seed lays out the same"
+            positions.setdefault(seed, on)
+    assert positions[1] != positions[2]
 
 
 def test_things_return_at_the_end_of_the_belt(fed):

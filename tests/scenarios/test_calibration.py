@@ -92,11 +92,11 @@ def test_calibration_is_used_until_the_robot_changes(found: Calibrated, tmp_path
     assert package.node("drive").parameters["wheel_radius"] == 0.11
     kept = store(package, found.record)
     assert kept == tmp_path / "cart.calibration.yaml"
-    again = find_robot(str(path))
+    repeated = find_robot(str(path))
     for node in ("drive", "odometry"):
-        numbers = again.node(node).parameters
+        numbers = repeated.node(node).parameters
         assert {name: numbers[name] for name in found.record.parameters()} == found.record.parameters()
-    assert any("calibrated" in finding and str(tmp_path) not in finding for finding in again.findings)
+    assert any("calibrated" in finding and str(tmp_path) not in finding for finding in repeated.findings)
     assert find_robot(str(path), calibrated=False).node("drive").parameters["wheel_radius"] == 0.11
     path.write_text(CART.replace("0.098", "0.097"))
     changed = find_robot(str(path))

@@ -73,8 +73,8 @@ def test_outputs_have_rate_latency_and_frame(tmp_path: Path) -> None:
             stamp = item.message.header.stamp
             assert item.time_ns - (stamp.sec * 10**9 + stamp.nanosec) == 40_000_000
         frame = traffic[0].message.header.frame_id
-        apart = topic.startswith(("/head/depth/", "/head/ir/"))
-        assert frame == ("eye_depth_optical_frame" if apart else "eye_optical_frame")
+        separation = topic.startswith(("/head/depth/", "/head/ir/"))
+        assert frame == ("eye_depth_optical_frame" if separation else "eye_optical_frame")
     first = {topic: traffic[0].message for topic, traffic in camera.received.items()}
     image = first["/head/image"]
     assert (image.encoding, image.width, image.height) == ("rgb8", 64, 48)
@@ -88,17 +88,17 @@ def test_outputs_have_rate_latency_and_frame(tmp_path: Path) -> None:
     # Points are what the registered depth and camera_info say.
     z = image_to_array(registered)
     points = cloud_to_arrays(cloud)
-    known = np.isfinite(z)
-    assert known.mean() > 0.3
-    assert np.array_equal(points["z"].reshape(48, 64)[known], z[known])
+    is_known = np.isfinite(z)
+    assert is_known.mean() > 0.3
+    assert np.array_equal(points["z"].reshape(48, 64)[is_known], z[is_known])
     u = np.arange(64)[None, :].repeat(48, 0)
-    assert np.allclose(points["x"].reshape(48, 64)[known], ((u - info.k[2]) / info.k[0] * z)[known], atol=1e-5)
+    assert np.allclose(points["x"].reshape(48, 64)[is_known], ((u - info.k[2]) / info.k[0] * z)[is_known], atol=1e-5)
     # Without colours, they are what the depth camera's own picture says.
     bare = first["/head/depth/points"]
     assert [f.name for f in bare.fields] == ["x", "y", "z"]
     own = image_to_array(depth)
-    known = np.isfinite(own)
-    assert np.array_equal(cloud_to_arrays(bare)["z"].reshape(48, 64)[known], own[known])
+    is_known = np.isfinite(own)
+    assert np.array_equal(cloud_to_arrays(bare)["z"].reshape(48, 64)[is_known], own[is_known])
 
 
 def test_nothing_is_rendered_without_subscribers(tmp_path: Path) -> None:
@@ -120,14 +120,14 @@ def test_recording_holds_compressed_images_at_its_rate(tmp_path: Path) -> None:
     topics = {topic for topic, _ in messages}
     assert "/head/image/compressed" in topics
     assert not topics & {"/head/image", "/head/depth/image", "/head/points"}
-    kept = {topic: [m for t, m in messages if t == topic] for topic in topics}
-    assert len(kept["/head/image/compressed"]) == 2
+    recorded = {topic: [m for t, m in messages if t == topic] for topic in topics}
+    assert len(recorded["/head/image/compressed"]) == 2
     live = {m.header.stamp.nanosec: m for m in camera.received["/head/image"].messages}
-    first = kept["/head/image/compressed"][0]
+    first = recorded["/head/image/compressed"][0]
     picture = np.asarray(Image.open(io.BytesIO(bytes(first.data))))
     assert np.abs(picture.astype(int) - image_to_array(live[first.header.stamp.nanosec])).mean() < 12
     depths = {m.header.stamp.nanosec: m for m in camera.received["/head/depth/image"].messages}
-    first = kept["/head/depth/image/compressed"][0]
+    first = recorded["/head/depth/image/compressed"][0]
     millimetres = np.asarray(Image.open(io.BytesIO(bytes(first.data))))
     true = image_to_array(depths[first.header.stamp.nanosec])
     assert millimetres.dtype == np.uint16
@@ -173,9 +173,9 @@ def test_noise_fault_reaches_depth_images(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("moment_ns", [210_000_000, 500_000_000], ids=["picture-under-way", "between-pictures"])
 def test_run_with_an_image_under_way_goes_on_from_a_state(tmp_path: Path, moment_ns: int) -> None:
-    whole = CameraRun(tmp_path)
-    with whole.run:
-        whole.harness.run_until(0.8)
+    complete = CameraRun(tmp_path)
+    with complete.run:
+        complete.harness.run_until(0.8)
     first = CameraRun(tmp_path)
     with first.run:
         first.harness.run_until(moment_ns * 1e-9)
@@ -185,7 +185,7 @@ def test_run_with_an_image_under_way_goes_on_from_a_state(tmp_path: Path, moment
         second.run.bus.load(saved)
         second.harness.run_until(0.8)
         assert second.run.simulation_node.frames()["seer"]["eye"].due == 8
-    expected = whole.harness.wire(after_ns=moment_ns)
+    expected = complete.harness.wire(after_ns=moment_ns)
     assert expected
     assert second.harness.wire(after_ns=moment_ns) == expected
 

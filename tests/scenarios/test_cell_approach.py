@@ -177,14 +177,14 @@ def test_force_limits_depend_on_region_duration_and_cause() -> None:
 
 
 def test_approaches_keep_their_nearest_moment() -> None:
-    way = [2.0, 1.0, 0.7, 0.6, 0.8, 2.0, 0.9, 0.8, 0.9]
-    people = measure_people(LeaningArm(), *((0.1 * k, x, 0.0) for k, x in enumerate(way)))
+    distances = [2.0, 1.0, 0.7, 0.6, 0.8, 2.0, 0.9, 0.8, 0.9]
+    people = measure_people(LeaningArm(), *((0.1 * k, x, 0.0) for k, x in enumerate(distances)))
     assert [round(one.time, 1) for one in people.approaches] == [0.3, 0.7]
     assert people.result()["min_separation"] == pytest.approx(min(one.distance for one in people.approaches))
-    again = People("", LeaningArm())  # type: ignore[arg-type]
-    again.load(people.save())
-    assert again.approaches == people.approaches
-    assert again.result() == people.result()
+    repeated = People("", LeaningArm())  # type: ignore[arg-type]
+    repeated.load(people.save())
+    assert repeated.approaches == people.approaches
+    assert repeated.result() == people.result()
 
 
 def test_run_without_people_has_no_people_metrics() -> None:
@@ -199,8 +199,8 @@ def test_report_shows_each_approach(tmp_path: Path) -> None:
     assert [one["person"] for one in approaches] == ["anna"]
     assert approaches[0]["distance"] == pytest.approx(found["min_separation"], abs=1e-9)
     for group in ("head", "trunk", "arms", "hands", "legs"):
-        least = min(value for value in people["separation"][group] if value is not None)
-        assert least == pytest.approx(found[f"min_separation_{group}"], abs=6e-4)
+        minimum = min(value for value in people["separation"][group] if value is not None)
+        assert minimum == pytest.approx(found[f"min_separation_{group}"], abs=6e-4)
     page = (tmp_path / "run" / "report.html").read_text()
     assert "Beside people" in page
     assert "What the guard of the arm saw" in page
@@ -209,10 +209,10 @@ def test_report_shows_each_approach(tmp_path: Path) -> None:
 
 
 def test_spans_are_joined_in_long_runs() -> None:
-    least = LeastOverTime(span=1.0)
+    minimum = LeastOverTime(span=1.0)
     values = np.random.default_rng(0).uniform(0.0, 1.0, 5000)
     for k, value in enumerate(values.tolist()):
-        least.take(float(k), {"a": value} if k != 7 else {})
+        minimum.take(float(k), {"a": value} if k != 7 else {})
     values[7] = np.inf
-    assert least.span == 32.0
-    assert least.rows["a"] == [float(values[k : k + 32].min()) for k in range(0, 5000, 32)]
+    assert minimum.span == 32.0
+    assert minimum.rows["a"] == [float(values[k : k + 32].min()) for k in range(0, 5000, 32)]

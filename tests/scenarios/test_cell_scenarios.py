@@ -60,9 +60,9 @@ def test_cooperating_arm_and_person_never_meet_at_the_fixture(tmp_path: Path, se
                 q = np.array([message.position[list(message.name).index(joint)] for joint in chain.joints])
                 tool = float(np.linalg.norm(chain.forward(q)[:3, 3] + FOOT - NEST))
             else:
-                places = [vector_to_array(message.poses[list(message.parts).index(f"{side}_hand")].position)
+                positions = [vector_to_array(message.poses[list(message.parts).index(f"{side}_hand")].position)
                           for side in ("left", "right")]  # fmt: skip
-                hand = min(float(np.linalg.norm(place - NEST)) for place in places)
+                hand = min(float(np.linalg.norm(place - NEST)) for place in positions)
             nearest = min(nearest, max(hand, tool))
     assert nearest > 0.2  # whoever is there, the other one is farther away
 

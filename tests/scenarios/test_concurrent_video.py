@@ -185,34 +185,34 @@ def test_frames_do_not_depend_on_arrival_of_states(view: str, seed: int) -> None
     at_frames = np.flatnonzero(np.abs(10 * times - np.round(10 * times)) < 1e-9)
     first, second = sorted(random.choice(at_frames[2:-1], 2, replace=False))
     column = '<geom name="column::g" type="cylinder" size=".1 1" pos="1 {} 0" rgba="0 0 1 1"/>'
-    takes = [
+    segments = [
         make_take(times[: first + seed % 2]),
         make_take(times[first : second + seed // 2], column.format(1)),
         make_take(times[second:], column.format(-1)),
     ]
     settings = VideoSettings(48, 32, 10.0, 1.0, view)  # type: ignore[arg-type]
-    with FrameSequence("cart", settings) as whole:
-        whole.takes.extend(takes)
-        whole.is_complete = True
+    with FrameSequence("cart", settings) as complete:
+        complete.takes.extend(segments)
+        complete.is_complete = True
         expected = []
-        while whole.is_ready():
-            expected.append(whole.draw())
+        while complete.is_ready():
+            expected.append(complete.draw())
     early = 0
     with FrameSequence("cart", settings) as growing:
-        drawn = []
-        for take in takes:
-            grown = GrowingTake(take.model)
-            for time_, posture in ((t, take.at(t)) for t in take.times):
+        drawn_frames = []
+        for segment in segments:
+            grown = GrowingTake(segment.model)
+            for time_, posture in ((t, segment.at(t)) for t in segment.times):
                 grown.add(float(time_), posture)
                 if len(grown.times) == 1:
                     growing.add_take(grown)
                 while growing.is_ready() and random.random() < 0.9:
-                    drawn.append(growing.draw())
-        early = len(drawn)
+                    drawn_frames.append(growing.draw())
+        early = len(drawn_frames)
         growing.is_complete = True
         while growing.is_ready():
-            drawn.append(growing.draw())
+            drawn_frames.append(growing.draw())
     assert len(expected) == growing.total == 21
     assert early >= (5 if view == "chase" else 1)  # a fixed view waits for the end of a take alone
-    for number, (one, other) in enumerate(zip(drawn, expected, strict=True)):
+    for number, (one, other) in enumerate(zip(drawn_frames, expected, strict=True)):
         assert (one == other).all(), f"frame {number}"

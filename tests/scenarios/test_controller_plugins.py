@@ -203,8 +203,8 @@ def test_invalid_settings_are_refused_with_file_and_line(home: Path) -> None:
         f"c.yaml:{len(DIFF.splitlines()) + 3}, controller dancer: nothing here does what" in one
         for one in unknown.findings
     )
-    gone = package(home, TWO, DIFF, plugin=PLUGIN.format("package://nowhere/config/d.yaml"))
-    assert any("package or model 'nowhere' is not found" in one for one in gone.findings)
+    missing = package(home, TWO, DIFF, plugin=PLUGIN.format("package://nowhere/config/d.yaml"))
+    assert any("package or model 'nowhere' is not found" in one for one in missing.findings)
     torn = package(home, TWO, "a: [1,\n")
     assert any("no valid YAML" in one for one in torn.findings)
 

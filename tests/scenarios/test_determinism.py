@@ -35,9 +35,9 @@ def test_smoke_runs_repeat_and_announce_their_kernels(
     """In a fresh process with other hash seed, folder, home and time zone, in this used one, and from the middle on."""
     fresh_processes.start(name, tmp_path / "fresh", smoke=True)
     spec = load_spec(name, smoke=True)
-    middle = spec.scenario.duration / 2.0 + 0.0123
+    center = spec.scenario.duration / 2.0 + 0.0123
     state = tmp_path / "state"
-    here = run_scenario(spec, out=tmp_path / "here", save_states=[(middle, state)], report=False, serve=False)
+    here = run_scenario(spec, out=tmp_path / "here", save_states=[(center, state)], report=False, serve=False)
     assert here.state == "done", here.error
     later = run_scenario(spec, out=tmp_path / "later", from_state=state, report=False, serve=False)
     fresh = fresh_processes.wait()

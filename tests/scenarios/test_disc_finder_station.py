@@ -71,9 +71,9 @@ def test_things_and_places_are_found_where_they_are(
         ("view_right", "black", "pair", "place", 0.0009),
     ):
         found, truth = look_for_discs(station(seed), pose, polarity, mode)
-        wanted = [place + np.array([0.0, 0.0, height]) for key, place in truth.items() if key.startswith(name)]
-        for place in wanted:
-            assert np.linalg.norm(found - place, axis=1).min() < 1e-3, (pose, seed)
+        wanted = [position + np.array([0.0, 0.0, height]) for key, position in truth.items() if key.startswith(name)]
+        for position in wanted:
+            assert np.linalg.norm(found - position, axis=1).min() < 1e-3, (pose, seed)
 
 
 def test_empty_bays_are_found_as_black_discs(station: Callable[[int], Spec]) -> None:

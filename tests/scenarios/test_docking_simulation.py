@@ -31,8 +31,13 @@ def dock_and_leave(dock: SE2, *, localized_by: str, backward: bool, seed: int) -
         )  # fmt: skip
         harness = BusHarness(bus=run.bus)
         harness.run_for(2.0)
-        wanted = {"use_dock_id": True, "dock_id": "charger", "navigate_to_staging_pose": True, "max_staging_time": 60.0}
-        goal = harness.send_goal("/dock_robot", action.DockRobot, timeout=90.0, **wanted)
+        fields = {
+            "use_dock_id": True,
+            "dock_id": "charger",
+            "navigate_to_staging_pose": True,
+            "max_staging_time": 60.0,
+        }
+        goal = harness.send_goal("/dock_robot", action.DockRobot, timeout=90.0, **fields)
         harness.run_for(0.5)
         there = dock.inverse() @ SE2.from_se3(rover.truth.pose)
         leave = harness.send_goal("/undock_robot", action.UndockRobot, timeout=40.0, max_undocking_time=30.0)

@@ -33,10 +33,10 @@ def test_criteria_give_verdicts(text: str, expected: bool | None) -> None:
         with pytest.raises(ConfigError):
             Criterion(text)
         return
-    verdict = Criterion(text).judge(METRICS, "x")
-    assert verdict.passed is expected
-    assert verdict.name == "x"
-    assert not verdict.reason
+    result = Criterion(text).judge(METRICS, "x")
+    assert result.passed is expected
+    assert result.name == "x"
+    assert not result.reason
 
 
 @given(a=numbers, b=numbers, c=numbers)
@@ -62,9 +62,9 @@ def test_other_python_is_refused(text: str) -> None:
 
 
 def test_criteria_fail_for_missing_values() -> None:
-    verdict = Criterion("first_contact > 3 or contacts == 0").judge(METRICS)
-    assert verdict.passed is False
-    assert "first_contact" in verdict.reason
+    result = Criterion("first_contact > 3 or contacts == 0").judge(METRICS)
+    assert result.passed is False
+    assert "first_contact" in result.reason
     assert Criterion("path_length / contacts > 1").judge(METRICS).reason
 
 

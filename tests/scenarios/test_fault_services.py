@@ -115,8 +115,8 @@ def test_calls_from_outside_are_repeated(tmp_path: Path) -> None:
         tmp_path, "first", {0.4: lambda run: [inject("{what: power_loss, for: 0.5 s}", responses)], 0.8: moved}
     )
     assert responses[1].result.result == 1
-    again, _ = run_with_inputs(tmp_path, "again", {}, inputs=tmp_path / "first")
-    assert again.metrics["events"] == first.metrics["events"]
+    repeated, _ = run_with_inputs(tmp_path, "again", {}, inputs=tmp_path / "first")
+    assert repeated.metrics["events"] == first.metrics["events"]
     assert recording_digest(tmp_path / "first") == recording_digest(tmp_path / "again")
 
 

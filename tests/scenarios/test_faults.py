@@ -158,18 +158,18 @@ def test_odometry_error_on_ice_is_the_slip_of_the_wheels(mu: float, tmp_path: Pa
 def test_cut_recording_gives_the_events_until_then(write: Any, tmp_path: Path) -> None:
     """The recording is cut anywhere: what is reports again is the beginning of what the whole run tells."""
     folder, cut = tmp_path / "a", tmp_path / "cut"
-    whole = run_quietly(write(MANY), folder).metrics
+    complete = run_quietly(write(MANY), folder).metrics
     data = (folder / "recording.mcap").read_bytes()
     counts = []
-    for share in (0.4, 0.7, 0.95):
+    for fraction in (0.4, 0.7, 0.95):
         cut.mkdir()
-        (cut / "recording.mcap").write_bytes(data[: int(share * len(data))])
+        (cut / "recording.mcap").write_bytes(data[: int(fraction * len(data))])
         (cut / "scenario.yaml").write_bytes((folder / "scenario.yaml").read_bytes())
         rewrite_report(cut)
         found = json.loads((cut / "metrics.json").read_text())
         assert found["state"] == "killed"
-        assert found["events"] == [e for e in whole["events"] if e["time"] <= found["sim_seconds"]]
-        assert found["robots"]["rover"]["topics"] == whole["robots"]["rover"]["topics"]
+        assert found["events"] == [e for e in complete["events"] if e["time"] <= found["sim_seconds"]]
+        assert found["robots"]["rover"]["topics"] == complete["robots"]["rover"]["topics"]
         counts.append(len(found["events"]))
         shutil.rmtree(cut)
-    assert 0 < counts[0] <= counts[1] <= counts[2] <= len(whole["events"])
+    assert 0 < counts[0] <= counts[1] <= counts[2] <= len(complete["events"])

@@ -162,7 +162,7 @@ duration: 5
 
 def test_supply_lays_placed_things_out_anew(tmp_path: Path) -> None:
     (tmp_path / "it.yaml").write_text(SUPPLIED)
-    places = []
+    positions = []
     for _ in range(2):
         with assemble(load_spec(tmp_path / "it.yaml"), record=False) as run:
             run.run_for(0.5)
@@ -176,8 +176,8 @@ def test_supply_lays_placed_things_out_anew(tmp_path: Path) -> None:
             assert 0.3 - 1e-3 <= math.hypot(x, y) <= 0.4 + 1e-3
             assert abs(z) < 1e-3
             assert math.hypot(x - other[0], y - other[1]) > 0.059
-            places.append((x, y))
-    assert places[0] == places[1]
+            positions.append((x, y))
+    assert positions[0] == positions[1]
 
 
 def test_supply_without_things_is_refused(tmp_path: Path) -> None:

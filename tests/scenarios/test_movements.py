@@ -38,9 +38,9 @@ def test_robot_stands_up_and_plays_a_movement(tmp_path: Path, monkeypatch: pytes
     assert outcome.metrics["movements"] == 1
     assert outcome.metrics["falls"] == 0
     assert outcome.success
-    again = tmp_path / "again.yaml"
-    again.write_text(scenario_as_run(spec))
-    assert Path(read_file(again).plain()["movement"]) == tmp_path / "lift.xml"
+    repeated = tmp_path / "again.yaml"
+    repeated.write_text(scenario_as_run(spec))
+    assert Path(read_file(repeated).plain()["movement"]) == tmp_path / "lift.xml"
 
 
 FEET = "".join(foot(k) for k in range(6))

@@ -118,50 +118,50 @@ def test_erase_removes_a_place_and_occupy_fills_one(write):
 
 
 def test_events_are_counted_and_missing_objects_reported(write):
-    again = "  - {at: 0 s, on: grasp.low, nth: 2, what: knock_over}\n"
-    assert run_with_faults(write(again))[1][:-1] == [], "it comes but once"
-    gone = "  - {at: 0 s, on: grasp, what: erase}\n  - {at: 0 s, on: grasp.low, what: cover}\n"
-    assert run_with_faults(write(gone))[1][1]["text"].startswith("cover: there is nothing")
+    repeated = "  - {at: 0 s, on: grasp.low, nth: 2, what: knock_over}\n"
+    assert run_with_faults(write(repeated))[1][:-1] == [], "it comes but once"
+    missing = "  - {at: 0 s, on: grasp, what: erase}\n  - {at: 0 s, on: grasp.low, what: cover}\n"
+    assert run_with_faults(write(missing))[1][1]["text"].startswith("cover: there is nothing")
 
 
 def test_sensor_dark_darkens_colors_but_not_depth(write):
     path = write("  - {at: 0 s, on: grasp, what: sensor_dark, sensor: camera, light: 0.1}\n")
     with assemble(load_spec(path), record=False) as run:
-        seen: dict[str, list[tuple[float, float]]] = {"/camera/rgb/image_raw": [], "/camera/depth/image": []}
+        observed: dict[str, list[tuple[float, float]]] = {"/camera/rgb/image_raw": [], "/camera/depth/image": []}
 
         def take(image, topic) -> None:
             kind = np.uint8 if "rgb" in topic else np.float32
             values = np.frombuffer(bytes(image.data), kind).astype(float)
-            seen[topic].append((run.time, float(np.nanmean(values[np.isfinite(values)]))))
+            observed[topic].append((run.time, float(np.nanmean(values[np.isfinite(values)]))))
 
-        for topic in seen:
+        for topic in observed:
             run.bus.subscribe(topic, ry.msg.Image, "/t", lambda image, topic=topic: take(image, topic))
         run.run_for(1.0)
     for topic, low, high in (("/camera/rgb/image_raw", 0.07, 0.13), ("/camera/depth/image", 0.5, 2.0)):  # the arm sinks
-        light = [value for time, value in seen[topic] if time < 0.5]
-        dark = [value for time, value in seen[topic] if time > 0.7]
+        light = [value for time, value in observed[topic] if time < 0.5]
+        dark = [value for time, value in observed[topic] if time > 0.7]
         assert low * np.mean(light) < np.mean(dark) < high * np.mean(light), topic
 
 
 def test_sensor_blind_loses_only_depth(write):
     path = write("  - {at: 0 s, on: grasp, for: 0.3 s, what: sensor_blind, sensor: camera}\n")
     with assemble(load_spec(path), record=False) as run:
-        seen: list[tuple[float, float, int]] = []
+        observed: list[tuple[float, float, int]] = []
         colours: list[int] = []
 
         def take(image) -> None:
             depth = np.frombuffer(bytes(image.data), np.float32)
-            seen.append((run.time, float(np.isfinite(depth).mean()), len(colours)))
+            observed.append((run.time, float(np.isfinite(depth).mean()), len(colours)))
 
         run.bus.subscribe("/camera/depth/image", ry.msg.Image, "/t", take)
         run.bus.subscribe("/camera/rgb/image_raw", ry.msg.Image, "/t", lambda image: colours.append(1))
         run.run_for(1.2)
-    share = {round(time, 3): known for time, known, _ in seen}
-    blind = [time for time, known in share.items() if known == 0.0]
+    fraction = {round(time, 3): is_known for time, is_known, _ in observed}
+    blind = [time for time, is_known in fraction.items() if is_known == 0.0]
     assert all(0.5 <= time <= 0.8 for time in blind)
     assert len(blind) >= 4
-    assert all(known > 0.0 for time, known in share.items() if not 0.5 <= time <= 0.8)
-    assert len(colours) == len(seen), "colours go on"
+    assert all(is_known > 0.0 for time, is_known in fraction.items() if not 0.5 <= time <= 0.8)
+    assert len(colours) == len(observed), "colours go on"
 
 
 def test_object_faults_repeat_and_are_reported_again(write, tmp_path):
@@ -176,22 +176,24 @@ def test_object_faults_repeat_and_are_reported_again(write, tmp_path):
     ]  # fmt: skip
     (tmp_path / "a/metrics.json").unlink()  # as if it had been killed
     rewrite_report(tmp_path / "a")
-    again = json.loads((tmp_path / "a/metrics.json").read_text())["events"]
-    assert [(e["kind"], e["state"], e["text"]) for e in again] == [(e["kind"], e["state"], e["text"]) for e in events]
-    assert [e["time"] for e in again] == pytest.approx([e["time"] for e in events], abs=1e-6)
+    repeated = json.loads((tmp_path / "a/metrics.json").read_text())["events"]
+    assert [(e["kind"], e["state"], e["text"]) for e in repeated] == [
+        (e["kind"], e["state"], e["text"]) for e in events
+    ]
+    assert [e["time"] for e in repeated] == pytest.approx([e["time"] for e in events], abs=1e-6)
 
 
 @pytest.mark.slow
 def test_object_faults_go_on_from_states(write, tmp_path):
     silent = "  - {at: 0 s, on: grasp, for: 0.4 s, what: sensor_silent, sensor: camera}\n"
     path = write(silent + "  - {at: 0 s, on: grasp.low, what: knock_over}\n")
-    whole = tmp_path / "whole"
+    complete = tmp_path / "whole"
     states = [(time, tmp_path / f"{time}.state") for time in (0.3, 0.6, 0.8)]
-    run_scenario(load_spec(path), out=whole, report=False, serve=False, save_states=states)
+    run_scenario(load_spec(path), out=complete, report=False, serve=False, save_states=states)
     for time, state in states:
         out = tmp_path / f"from{time}"
         run_scenario(load_spec(path), out=out, report=False, serve=False, from_state=state)
-        assert recording_digest(out) == recording_digest(whole), time
+        assert recording_digest(out) == recording_digest(complete), time
 
 
 @pytest.mark.parametrize(("fault", "says"), [

@@ -62,9 +62,9 @@ def test_mapping_for_an_option_named_as_a_key_sets_the_key(file: str) -> None:
 
 def test_scenario_as_run_keeps_its_options(file: str, tmp_path: Path) -> None:
     spec = load_spec(file, overrides=("pace=quick", "timeout=0.5"))
-    again = tmp_path / "again.yaml"
-    again.write_text(spec.text())
-    assert load_spec(again).scenario == spec.scenario == load(Scenario, again)
+    repeated = tmp_path / "again.yaml"
+    repeated.write_text(spec.text())
+    assert load_spec(repeated).scenario == spec.scenario == load(Scenario, repeated)
 
 
 @pytest.mark.parametrize(

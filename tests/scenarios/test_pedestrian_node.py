@@ -21,27 +21,27 @@ def _walker(run: Run, route: list[float], **more: object):
 def test_pedestrian_walks_its_route_upright() -> None:
     with Run("empty", record=False, seed=3) as run:
         anna = _walker(run, [0.0, 0.0, 2.0, 0.5], heeds=[])
-        places = []
+        positions = []
         for _ in range(200):
             run.run_for(0.1)
-            places.append(anna.truth.pose)
-    assert max(place.x for place in places) == pytest.approx(2.0, abs=0.1)
-    assert min(place.x for place in places[100:]) < 0.5
-    assert all(abs(place.y - 0.25 * place.x) < 0.1 for place in places)
-    assert all(math.hypot(*place.rpy[:2]) < 0.05 for place in places)
+            positions.append(anna.truth.pose)
+    assert max(position.x for position in positions) == pytest.approx(2.0, abs=0.1)
+    assert min(position.x for position in positions[100:]) < 0.5
+    assert all(abs(position.y - 0.25 * position.x) < 0.1 for position in positions)
+    assert all(math.hypot(*position.rpy[:2]) < 0.05 for position in positions)
 
 
 def test_pedestrian_stops_before_a_robot_and_turns_back() -> None:
     with Run("empty", record=False, seed=1) as run:
         rover = run.add("rover", at=(2.0, 0.0, 0.0))
         anna = _walker(run, [0.0, 0.0, 4.0, 0.0], rest=0.1)
-        places = []
+        positions = []
         for _ in range(150):
             run.run_for(0.1)
-            places.append(SE2.from_se3(anna.truth.pose))
-        away = [math.hypot(place.x - 2.0, place.y) for place in places]
+            positions.append(SE2.from_se3(anna.truth.pose))
+        away = [math.hypot(position.x - 2.0, position.y) for position in positions]
         assert 0.85 < min(away) < 1.1
-        assert places[-1].x < 1.0 or min(place.x for place in places[60:]) < 0.9, "it turned back"
+        assert positions[-1].x < 1.0 or min(position.x for position in positions[60:]) < 0.9, "it turned back"
         assert abs(rover.truth.pose.x - 2.0) < 0.01
 
 

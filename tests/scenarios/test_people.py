@@ -43,23 +43,23 @@ def test_errands_are_done_and_runs_repeat(tmp_path: Path) -> None:
     states = [(time, tmp_path / f"{time}.state") for time in (0.7, 3.3)]
     outcome = run_scenario(spec, out=tmp_path / "whole", save_states=states, report=False, serve=False)
     assert outcome.state == "done", outcome.error
-    seen: dict[str, list[tuple[str, str]]] = {"anna": [], "ben": []}
-    places: dict[str, SE2] = {}
+    observed: dict[str, list[tuple[str, str]]] = {"anna": [], "ben": []}
+    positions: dict[str, SE2] = {}
     with open_recording(tmp_path / "whole") as recording:
         for item in recording.messages(["/anna/state", "/ben/state"]):
             state = item.message
-            places[state.name] = pose_to_se2(state.pose)
-            if not seen[state.name] or seen[state.name][-1][0] != state.state:
-                seen[state.name].append((state.state, state.animation))
-    assert [state for state, _ in seen["anna"]][:6] == ["setup", "idle", "movement", "idle", "animation", "idle"]
-    assert ("movement", "carry") in seen["ben"] or any(state == "movement" for state, _ in seen["ben"])
-    assert places["anna"].x == pytest.approx(2.0, abs=0.02)
+            positions[state.name] = pose_to_se2(state.pose)
+            if not observed[state.name] or observed[state.name][-1][0] != state.state:
+                observed[state.name].append((state.state, state.animation))
+    assert [state for state, _ in observed["anna"]][:6] == ["setup", "idle", "movement", "idle", "animation", "idle"]
+    assert ("movement", "carry") in observed["ben"] or any(state == "movement" for state, _ in observed["ben"])
+    assert positions["anna"].x == pytest.approx(2.0, abs=0.02)
     run_scenario(spec, out=tmp_path / "again", report=False, serve=False)
-    whole = recording_digest(tmp_path / "whole")
-    assert recording_digest(tmp_path / "again") == whole
+    complete = recording_digest(tmp_path / "whole")
+    assert recording_digest(tmp_path / "again") == complete
     for _, state in states:
         run_scenario(spec, out=tmp_path / state.stem, from_state=state, report=False, serve=False)
-        assert recording_digest(tmp_path / state.stem) == whole
+        assert recording_digest(tmp_path / state.stem) == complete
 
 
 @pytest.mark.parametrize(
@@ -216,12 +216,12 @@ def test_walking_person_avoids_robots_and_people() -> None:
         harness = BusHarness(bus=run.bus)
         harness.run_for(0.1)
         walk = start_walk(harness, 6.0, 0.0)
-        places = []
+        positions = []
         while not walk.done():
             run.run_for(0.1)
-            places.append(run.people["anna"].person.place[:2])
+            positions.append(run.people["anna"].person.place[:2])
         assert walk.succeeded
-        off = np.array(places)
+        off = np.array(positions)
         assert np.hypot(*(off - [2.0, 0.0]).T).min() > 0.5
         assert np.hypot(*(off - [4.0, 0.1]).T).min() > 0.45
         onto = harness.wait_for(start_walk(harness, 4.0, 0.1), timeout=20.0)

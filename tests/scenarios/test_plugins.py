@@ -135,7 +135,7 @@ def test_drive_limits_of_both_generations_are_read() -> None:
     <odom_publish_frequency>20</odom_publish_frequency>"""
     file = package(plug("gz-sim-diff-drive-system", text)).file
     drive = file.nodes["drive"].parameters
-    wanted = {
+    expected = {
         "speed": 1.5,
         "reverse_speed": 0.5,
         "acceleration": 2.0,
@@ -143,7 +143,7 @@ def test_drive_limits_of_both_generations_are_read() -> None:
         "turn_rate": 0.7,
         "turn_acceleration": 4.0,
     }
-    assert {name: drive[name] for name in wanted} == wanted
+    assert {name: drive[name] for name in expected} == expected
     assert file.topics == {"cmd_vel": "/go", "odom": "/where"}
     assert file.nodes["odometry"].parameters["rate"] == 20.0
     assert (file.limits.speed, file.limits.turn_rate) == (1.5, 0.7)
@@ -294,7 +294,7 @@ def test_joint_position_topics_respect_limits(tmp_path: Path) -> None:
 
 def test_plugins_of_gazebo_worlds_are_mapped(external_data: Path) -> None:
     """Each model of Gazebo's worlds that has a plugin of the table is mapped, or refused with a place."""
-    folder, seen = external_data / "descriptions" / "gz_sim_test_worlds" / "test" / "worlds", set()
+    folder, observed = external_data / "descriptions" / "gz_sim_test_worlds" / "test" / "worlds", set()
     for file in ("ackermann_steering_limited_joints_pub", "mecanum_drive", "diff_drive_skid", "velocity_control",
                  "joint_position_controller", "joint_trajectory_controller", "odometry_publisher"):  # fmt: skip
         path = folder / f"{file}.sdf"
@@ -304,8 +304,8 @@ def test_plugins_of_gazebo_worlds_are_mapped(external_data: Path) -> None:
             if placed.model.plugins:
                 found = package_of(placed.model, path)
                 assert not any("nothing here does what gz-sim" in finding for finding in found.findings)
-                seen |= {canonical(plugin) for plugin in placed.model.plugins}
-    assert {"ackermann-steering", "mecanum-drive"} <= seen
+                observed |= {canonical(plugin) for plugin in placed.model.plugins}
+    assert {"ackermann-steering", "mecanum-drive"} <= observed
 
 
 @pytest.mark.slow

@@ -39,10 +39,10 @@ def test_recording_names_what_its_bytes_depend_on() -> None:
 def test_recording_names_the_renderer_of_its_images(tmp_path: Path) -> None:
     with ry.Run("arena", out=tmp_path / "run") as run:
         assert run.simulation.looks.studio is not None  # as the first picture asks for it
-        wanted = run.simulation.looks.renderer
+        expected = run.simulation.looks.renderer
         run.run_for(0.1)
     with open_recording(tmp_path / "run" / "recording.mcap") as recording:
-        assert recording.metadata["renderer"] == wanted
+        assert recording.metadata["renderer"] == expected
         assert recording.metadata["version.numpy"] == provenance().versions["numpy"]
 
 
@@ -75,8 +75,8 @@ def test_missing_entries_of_old_recordings_are_ignored() -> None:
 
 def test_renderer_counts_only_if_both_runs_drew_images(monkeypatch: pytest.MonkeyPatch) -> None:
     assert compare_with_here(provenance("gl").metadata()) == ""
-    drawn = differences(provenance("gl").metadata(), provenance("rays").metadata())
-    assert drawn == ("the renderer gl (here rays)",)
+    named = differences(provenance("gl").metadata(), provenance("rays").metadata())
+    assert named == ("the renderer gl (here rays)",)
 
 
 def test_versions_not_tested_together_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

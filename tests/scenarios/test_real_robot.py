@@ -75,9 +75,9 @@ def test_tripod_gait_walks_on_emulated_servos(akrobat: RealRobot) -> None:
         emulated.run(1.0, speed=0.107)
         begun, x = len(emulated.true), gait._odometry.x
         emulated.run(1.6, speed=0.107)
-        wanted, true = np.array(emulated.wanted[begun:-1]), np.array(emulated.true[begun + 1 :])
-        assert np.abs(true - wanted).max() < 0.06
-        assert np.sqrt(((true - wanted) ** 2).mean()) < 0.03
+        expected, true = np.array(emulated.wanted[begun:-1]), np.array(emulated.true[begun + 1 :])
+        assert np.abs(true - expected).max() < 0.06
+        assert np.sqrt(((true - expected) ** 2).mean()) < 0.03
         assert gait._odometry.x - x == pytest.approx(0.107 * 1.6, rel=0.12)
         assert emulated.hardware.clipped == 0
         assert emulated.crew.nodes["servo_bus"].health.level == "ok"

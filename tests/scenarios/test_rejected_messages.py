@@ -38,8 +38,8 @@ def evaluation_of(
         time_ns, truth = k * STEP_NS, circle(k * 0.02)
         found.take(TOPICS.truth, odometry(time_ns, truth, 1.0), time_ns)
         add_bad_message(found, k, time_ns)
-        seen = truth if k == 0 else SE2(truth.x + OFFSET, truth.y, truth.theta)
-        found.take(TOPICS.odometry, odometry(time_ns, seen), time_ns)
+        observed = truth if k == 0 else SE2(truth.x + OFFSET, truth.y, truth.theta)
+        found.take(TOPICS.odometry, odometry(time_ns, observed), time_ns)
     found.finish(steps * STEP_NS)
     return found
 
@@ -96,11 +96,11 @@ def test_criterion_fails_for_a_span_with_wrong_stamps() -> None:
 
 def test_odometry_from_the_future_is_not_measured() -> None:
     collector = OdometryError("/truth", "/odom")
-    take = collector.handlers()
-    take["/odom"](odometry(10**15, SE2(9.0, 0.0, 0.0)), 0)  # even where nobody checks stamps, it freezes nothing
+    receive = collector.handlers()
+    receive["/odom"](odometry(10**15, SE2(9.0, 0.0, 0.0)), 0)  # even where nobody checks stamps, it freezes nothing
     for k in range(50):
-        take["/truth"](odometry(k * STEP_NS, circle(k * 0.02)), k * STEP_NS)
-        take["/odom"](odometry(k * STEP_NS, circle(k * 0.02)), k * STEP_NS)
+        receive["/truth"](odometry(k * STEP_NS, circle(k * 0.02)), k * STEP_NS)
+        receive["/odom"](odometry(k * STEP_NS, circle(k * 0.02)), k * STEP_NS)
     assert collector.count == 50
     assert collector.result()["odom_rmse"] == pytest.approx(0.0, abs=1e-9)
     found = Evaluation()
@@ -207,7 +207,7 @@ def test_rejections_are_saved_and_restored() -> None:
         if k in (20, 90):
             evaluation.take(TOPICS.odometry, odometry(time_ns + 10**9, SE2()), time_ns)
 
-    whole = evaluation_of(add_bad_message)
+    complete = evaluation_of(add_bad_message)
     first = evaluation_of(add_bad_message, steps=60)
     second = Evaluation()
     second.add_robot("a", TOPICS)
@@ -217,8 +217,8 @@ def test_rejections_are_saved_and_restored() -> None:
         second.take(TOPICS.truth, odometry(time_ns, truth, 1.0), time_ns)
         add_bad_message(second, k, time_ns)
         second.take(TOPICS.odometry, odometry(time_ns, SE2(truth.x + OFFSET, truth.y, truth.theta)), time_ns)
-    assert second.rejected() == whole.rejected()
-    assert second.by_robot() == whole.by_robot()
+    assert second.rejected() == complete.rejected()
+    assert second.by_robot() == complete.by_robot()
 
 
 EVIL = '''\

@@ -80,10 +80,10 @@ def test_report_of_a_walk_agrees_with_the_metrics(tmp_path: Path) -> None:
     begin, end = window(gait)
     assert gait.time[0] <= begin < end <= gait.time[-1]
     assert body.height[-1] == pytest.approx(robot_document["metrics"]["body_height"], abs=0.01)
-    way = robot_document["metrics"]["distance"] * motors.mass * 9.81
+    work = robot_document["metrics"]["distance"] * motors.mass * 9.81
     last = efforts.time >= gait.time[gait.going][0]
     spent = np.trapezoid(motors.power(efforts.effort, efforts.speed).sum(axis=1)[last], efforts.time[last])
-    assert spent / way == pytest.approx(robot_document["metrics"]["cost_of_transport"], rel=0.05)
+    assert spent / work == pytest.approx(robot_document["metrics"]["cost_of_transport"], rel=0.05)
     table = motor_table(efforts, motors)
     column = table.head.index("energy [J]")
     assert sum(float(row[column]) for row in table.rows[:-1]) == pytest.approx(float(table.rows[-1][column]), abs=1.0)

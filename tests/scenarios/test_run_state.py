@@ -50,15 +50,15 @@ MOMENTS = (0.5, 0.7771, 1.1)
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the scenario, its run in `whole` that was never saved, and states of another run of it."""
-    place = tmp_path_factory.mktemp("state")
-    path = place / "mine.yaml"
+    folder = tmp_path_factory.mktemp("state")
+    path = folder / "mine.yaml"
     path.write_text(SCENARIO)
     spec = load_spec(path)
-    outcome = run_scenario(spec, out=place / "whole", report=False, serve=False)
+    outcome = run_scenario(spec, out=folder / "whole", report=False, serve=False)
     assert outcome.success, outcome.reason
-    states = [(time, place / f"{time}.state") for time in MOMENTS]
-    run_scenario(spec, out=place / "saving", save_states=states, report=False, serve=False)
-    return place
+    states = [(time, folder / f"{time}.state") for time in MOMENTS]
+    run_scenario(spec, out=folder / "saving", save_states=states, report=False, serve=False)
+    return folder
 
 
 def test_saving_leaves_the_recording_unchanged(saved: Path) -> None:
@@ -85,10 +85,10 @@ def test_fresh_process_continues_to_the_same_bytes(
 def test_continued_run_has_the_metrics_of_the_whole_run(saved: Path, tmp_path: Path) -> None:
     spec = load_spec(saved / "mine.yaml")
     outcome = run_scenario(spec, out=tmp_path / "out", from_state=saved / "1.1.state", report=False, serve=False)
-    whole = run_scenario(spec, keep=False, serve=False)
-    assert outcome.metrics["robots"] == whole.metrics["robots"]
-    assert outcome.metrics["events"] == whole.metrics["events"]
-    counts = [{topic["name"]: topic["count"] for topic in o.metrics["topics"]} for o in (outcome, whole)]
+    complete = run_scenario(spec, keep=False, serve=False)
+    assert outcome.metrics["robots"] == complete.metrics["robots"]
+    assert outcome.metrics["events"] == complete.metrics["events"]
+    counts = [{topic["name"]: topic["count"] for topic in o.metrics["topics"]} for o in (outcome, complete)]
     assert {name: count for name, count in counts[0].items() if "second" not in name} == {
         name: count for name, count in counts[1].items() if "second" not in name
     }
@@ -114,18 +114,18 @@ def test_continued_run_may_end_but_not_begin_differently(saved: Path, tmp_path: 
 
 
 def test_invalid_state_files_are_refused(saved: Path, tmp_path: Path) -> None:
-    whole = (saved / "0.5.state").read_bytes()
-    flipped = bytearray(whole)
-    flipped[len(whole) // 2] ^= 1
+    complete = (saved / "0.5.state").read_bytes()
+    flipped = bytearray(complete)
+    flipped[len(complete) // 2] ^= 1
     spec = load_spec(saved / "mine.yaml")
     for content, text in (
         (None, "no such file"),
         (b"", "no saved state"),
         (b"\x00" * 100, "no saved state"),
-        (whole[:1000], "checksum"),
+        (complete[:1000], "checksum"),
         (bytes(flipped), "checksum"),
-        (whole[:17], "checksum"),
-        (whole.replace(b"STATE 1", b"STATE 9", 1), "no saved state"),
+        (complete[:17], "checksum"),
+        (complete.replace(b"STATE 1", b"STATE 9", 1), "no saved state"),
     ):
         path = tmp_path / "bad.state"
         if content is not None:

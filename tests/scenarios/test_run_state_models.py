@@ -44,5 +44,5 @@ def test_models_spawned_by_services_are_restored(tmp_path: Path) -> None:
         outcome = run_scenario(spec, out=out, from_state=state, started=change_models, report=False, serve=False)
         assert outcome.state == "done", outcome.error
         assert recording_digest(out) == recording_digest(tmp_path / "whole")
-        again = run_scenario(spec, keep=False, from_state=state, inputs=tmp_path / "whole", serve=False)
-        assert again.metrics["messages"] == outcome.metrics["messages"]
+        repeated = run_scenario(spec, keep=False, from_state=state, inputs=tmp_path / "whole", serve=False)
+        assert repeated.metrics["messages"] == outcome.metrics["messages"]

@@ -50,13 +50,13 @@ def run_quietly(path: Path, out: Path, **options: object) -> Outcome:
 
 
 def test_run_leaves_a_complete_folder(scenario: Path, tmp_path: Path) -> None:
-    seen: list[Progress] = []
-    outcome = run_scenario(load_spec(scenario), runs=tmp_path / "runs", progress=seen.append)
+    observed: list[Progress] = []
+    outcome = run_scenario(load_spec(scenario), runs=tmp_path / "runs", progress=observed.append)
     assert outcome.success
     assert outcome.exit_code == 0
     assert outcome.folder == tmp_path / "runs" / "short-001"
     assert set(outcome.files) == {"recording", "metrics", "report", "scenario"}
-    assert seen[-1].time == seen[-1].duration == 0.8
+    assert observed[-1].time == observed[-1].duration == 0.8
     document = json.loads(outcome.files["metrics"].read_text())
     assert document == outcome.metrics
     page = outcome.files["report"].read_text()
@@ -120,9 +120,9 @@ def test_scenario_as_run_gives_the_same_run(scenario: Path, tmp_path: Path) -> N
     short_drive().set(operator="hand.yaml").write(tmp_path)
     (tmp_path / "hand.yaml").write_text("[{drive: {v: 50 cm/s, w: 10 deg/s, for: 10 s}}, {wait: 1}]")
     first = run_quietly(scenario, tmp_path / "a")
-    again = run_quietly(first.files["scenario"], tmp_path / "b")
+    repeated = run_quietly(first.files["scenario"], tmp_path / "b")
     assert first.files["recording"].read_bytes()[-2000:] != b""
-    assert again.metrics["path_length"] == first.metrics["path_length"]
+    assert repeated.metrics["path_length"] == first.metrics["path_length"]
     text = scenario_as_run(load_spec(scenario))
     assert "hand.yaml" not in text
     assert "lock:" in text

@@ -58,8 +58,8 @@ def test_compared_variants_equal_their_single_batches(scenario: str, tmp_path: P
     assert "duration=0.2" in page
     assert "34.2% to 100.0%" in page  # Wilson's interval of 2 of 2
     assert "<svg" in page
-    again = compare_scenario(scenario, vary, 2, seed=3, out=tmp_path / "both", keep="none", pool=paper_pool())
-    assert all(batch.resumed == 2 for batch in again.batches.values())
+    repeated = compare_scenario(scenario, vary, 2, seed=3, out=tmp_path / "both", keep="none", pool=paper_pool())
+    assert all(batch.resumed == 2 for batch in repeated.batches.values())
 
 
 def test_metrics_of_all_criteria_are_compared(scenario: str, tmp_path: Path) -> None:
@@ -97,10 +97,10 @@ def test_shares_are_pooled_over_runs() -> None:
         "b": summarise("x", Path(), [result(1, 0, 0)]),
     }
     found = Comparison("x", "", Path(), batches, ("places",))
-    shares = found.shares()
-    assert (shares["places"]["a"].successes, shares["places"]["a"].total) == (8, 9)
-    assert shares["places"]["b"].total == 0
-    assert "picks" not in shares
+    fractions = found.shares()
+    assert (fractions["places"]["a"].successes, fractions["places"]["a"].total) == (8, 9)
+    assert fractions["places"]["b"].total == 0
+    assert "picks" not in fractions
     assert "8 of 9" in comparison_page(found)
 
 

@@ -102,10 +102,10 @@ def test_light_and_floor_are_drawn():
     assert textures["ground"] is None
     assert textures["floor"].is_file()
     floors = ("plain", "wood", "terrazzo", "tiles", "carpet")
-    drawn = {
+    sampled = {
         set_out(STATION, {}, LooksEntry(light=(0.5, 1.5), floor=floors), seed).lights[0].diffuse[0] for seed in range(5)
     }
-    assert len(drawn) == 5
+    assert len(sampled) == 5
     assert len({str(floor_picture(floor)) for floor in floors}) == 5
 
 
@@ -117,11 +117,11 @@ def test_scenario_as_run_keeps_its_things(tmp_path: Path):
         "  post: {model: disc_cylinder, count: 2, sector: {radius: [0.3, 0.4]}, height: 5 mm}\n"
     )
     spec = load_spec(tmp_path / "lying.yaml")
-    again = tmp_path / "again" / "scenario.yaml"
-    again.parent.mkdir()
-    again.write_text(scenario_as_run(spec))
+    repeated = tmp_path / "again" / "scenario.yaml"
+    repeated.parent.mkdir()
+    repeated.write_text(scenario_as_run(spec))
     poses = []
-    for one in (spec, load_spec(again)):
+    for one in (spec, load_spec(repeated)):
         with assemble(one, record=False) as run:
             run.run_for(0.1)
             poses.append({name: run.simulation.truth(name).T_world_base.xyz for name in ("pin", "post_1", "post_2")})

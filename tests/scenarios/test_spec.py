@@ -147,13 +147,13 @@ def test_packaged_scenarios_have_smoke_variant_and_summary() -> None:
 def test_numbers_are_drawn_by_the_seed(write) -> None:  # type: ignore[no-untyped-def]
     text = GOOD + "draws: {faults.1.at: [90, 110], robots.second.at.0: [-1, 1]}\n"
     spec = load_spec(write(text))
-    drawn = [spec.seeded(seed).scenario for seed in (1, 1, 2)]
-    assert drawn[0] == drawn[1]
-    assert drawn[0].faults[1].at != drawn[2].faults[1].at
-    assert 90.0 <= drawn[0].faults[1].at <= 110.0
-    assert drawn[0].robots["rover"] == spec.scenario.robots["rover"]
+    sampled = [spec.seeded(seed).scenario for seed in (1, 1, 2)]
+    assert sampled[0] == sampled[1]
+    assert sampled[0].faults[1].at != sampled[2].faults[1].at
+    assert 90.0 <= sampled[0].faults[1].at <= 110.0
+    assert sampled[0].robots["rover"] == spec.scenario.robots["rover"]
     alone = load_spec(write(GOOD + "draws: {faults.1.at: [90, 110]}\n")).seeded(1).scenario
-    assert alone.faults[1].at == drawn[0].faults[1].at  # whatever else is drawn
+    assert alone.faults[1].at == sampled[0].faults[1].at  # whatever else is drawn
     with pytest.raises(ConfigError, match="faults.7.at"):
         load_spec(write(GOOD + "draws: {faults.7.at: [0, 1]}\n"))
     with pytest.raises(ConfigError, match="least"):

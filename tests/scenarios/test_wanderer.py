@@ -16,8 +16,8 @@ from roboyard.scenarios.wander import _HEADINGS, Sight, Wanderer, free_ways
 
 def test_free_distance_towards_a_point() -> None:
     free = free_ways(np.array([[2.0, 0.0]]), 0.3)
-    middle = len(_HEADINGS) // 2
-    assert free[middle] == pytest.approx(1.7)
+    center = len(_HEADINGS) // 2
+    assert free[center] == pytest.approx(1.7)
     assert free[0] == free[-1] == 3.0
     assert (free_ways(np.zeros((0, 2)), 0.3) == 3.0).all()
 
@@ -82,9 +82,9 @@ def test_wanderer_without_lidar_drives_a_circle() -> None:
     assert v / w == pytest.approx(0.4)
     assert v == pytest.approx(0.25)
     assert pilot.blind(2.1, None)
-    seen = Sight(np.array([[2.0, 0.0]]))
-    assert not pilot.blind(2.2, seen)
-    assert pilot.update(2.2, None, seen).twist not in (None, (v, w))
+    observed = Sight(np.array([[2.0, 0.0]]))
+    assert not pilot.blind(2.2, observed)
+    assert pilot.update(2.2, None, observed).twist not in (None, (v, w))
 
 
 def test_floor_has_free_places() -> None:

@@ -22,8 +22,8 @@ class WorkFeed(CollectorFeed[Working]):
         self, time: float, state: str, *, thing: str = "", place: tuple[float, ...] = (), task: str = "cycle"
     ) -> None:
         """Let the robot report its work."""
-        places = [msg.Point(*place)] if place else []
-        self.send("/work", msg.WorkEvent(actor="arm", task=task, state=state, thing=thing, place=places), time)
+        positions = [msg.Point(*place)] if place else []
+        self.send("/work", msg.WorkEvent(actor="arm", task=task, state=state, thing=thing, place=positions), time)
 
     def move_joints(self, start: float, end: float, speed: float = 0.5) -> None:
         """Let a joint of the robot move between two times."""
