@@ -1,4 +1,4 @@
-"""What holds for every environment: Gymnasium's contract, equal episodes for equal seeds, bounds, clear errors."""
+"""Laws of every environment: Gymnasium's contract, equal episodes for equal seeds, bounds, clear errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What senses make of messages, by laws and by another way; parts that are exchanged."""
+"""Observations of senses by laws and by independent computations; exchanged parts."""
 
 from __future__ import annotations
 

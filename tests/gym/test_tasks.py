@@ -1,4 +1,4 @@
-"""What the environments ask for can be done: plain policies arrive and walk; rewards are what they say."""
+"""The tasks of the environments can be solved by simple policies; rewards are as documented."""
 
 from __future__ import annotations
 

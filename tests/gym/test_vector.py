@@ -1,4 +1,4 @@
-"""Several environments at once: in one process or in several, they are what each is alone."""
+"""Several environments in one process or in several equal single ones."""
 
 from __future__ import annotations
 

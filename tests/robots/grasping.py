@@ -1,4 +1,4 @@
-"""A bench for grippers: an arm over a pedestal with something on it, which is gripped, lifted, swept round and held."""
+"""A test bench for grippers: an arm grips, lifts, swings and holds an object from a pedestal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An arm that comes down on the ground has touched something; wheels and feet that stand on it have not."""
+"""Contacts of an arm with the ground count; those of wheels and feet do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The arms' drives: how still they hold against weight, and how well they keep to trajectories at rated speed."""
+"""The arms' drives: sag at rest, and tracking errors at rated speed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The iisy arms and the youBot: their lengths and limits, how they stand, hold still, grip and drive."""
+"""The iisy arms and the youBot: dimensions and limits, holding a pose, and driving."""
 
 from __future__ import annotations
 

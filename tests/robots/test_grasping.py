@@ -1,4 +1,4 @@
-"""Things held by friction alone: they stay in the hand, and what does not is noticed."""
+"""Objects held by friction alone stay in the hand, and lost ones are reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rover in simulation: it follows twists, its odometry fits, and its slip factor is the one in its file."""
+"""The rover in simulation follows velocity commands, its odometry fits, and so does the slip factor of its file."""
 
 from __future__ import annotations
 

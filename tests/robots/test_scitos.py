@@ -1,4 +1,4 @@
-"""The assistant robot: its modules alone and joined, its drive, its bumper ring, its arm with brakes."""
+"""The assistant robot: its modules alone and joined, its drive, its sensors, its arm with brakes."""
 
 from __future__ import annotations
 

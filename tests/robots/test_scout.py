@@ -1,4 +1,4 @@
-"""The scout: it stands, drives where its wheels say, and its two lasers together see all around."""
+"""The scout stands, drives with fitting odometry, and its two lasers together cover all directions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The youBot's base: it goes where it is told, in any direction, knows where it went, carries arms on both places."""
+"""The youBot's base: odometry in any direction, and arms and trays on its mounts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The youBot's topics of commands, as its driver has them, on both of its robots."""
+"""The command topics of the youBot's driver, on both of its robots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Actors of SDF worlds: people who follow their way points, by distance and by time; broken ones still walk."""
+"""Actors of SDF worlds: people who follow waypoints by distance and by time, also without an animation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of things after faults, judged by made-up truths."""
+"""Metrics of the state of objects after faults, from simulated truths."""
 
 from __future__ import annotations
 

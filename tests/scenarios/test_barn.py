@@ -1,4 +1,4 @@
-"""Worlds of the BARN benchmark: those of its files, and those made in its manner."""
+"""Worlds of the BARN benchmark: those of its files, and generated ones."""
 
 from __future__ import annotations
 

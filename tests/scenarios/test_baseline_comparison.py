@@ -1,4 +1,4 @@
-"""A batch beside its baseline: exact tests, the same backwards, nothing found where nothing changed."""
+"""Comparison of a batch with its baseline: exact tests, symmetry, and no difference between equal batches."""
 
 import json
 import math

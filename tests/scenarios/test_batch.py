@@ -1,4 +1,4 @@
-"""Batches: the same runs whatever runs them, resumable, summed up."""
+"""Batches: the same runs in any pool, resumption after interruptions, summaries."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Batches on a real Ray cluster of several nodes, each with processes of its own: the same bytes, whoever dies."""
+"""Batches on a real Ray cluster of several nodes: the same bytes, also when workers and nodes are killed."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Tables and JUnit files of batches: they say what the results say, whatever stands in them."""
+"""Tables and JUnit files of batches hold the results, whatever their texts contain."""
 
 import csv
 import math

@@ -1,4 +1,4 @@
-"""What batches vary: values within their distributions, designs that keep what they promise, one error a mistake."""
+"""Varied values of batches: distributions, designs, and one error for each mistake."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""Belts beside arms: who feeds them, what rides on them, and a run that is saved in the middle of a grasp on one."""
+"""Conveyor belts beside arms: the feeder, and a run that is saved in the middle of a grasp on a belt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Robots of others: their drive found from plugins, ros2_control or bare wheels, and driven."""
+"""Bring-up of external robots: their drives are found from plugins, ros2_control or bare wheels."""
 
 from itertools import pairwise
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Calibration of drives: moves, what is found, and where it is kept."""
+"""Calibration of drives: moves, estimates, and where they are stored."""
 
 from __future__ import annotations
 

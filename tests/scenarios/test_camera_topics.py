@@ -1,4 +1,4 @@
-"""Cameras in runs: topics, latency, what is recorded, counts of what never came, states, and the same bytes again."""
+"""Cameras in runs: topics, latency, recordings, counts of missing images, and saved states."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""People walk up to a working arm: what the guard's modes make of it, by what is measured of the truth."""
+"""People approach a working arm: effects of the guard's modes, measured from the truth."""
 
 from __future__ import annotations
 

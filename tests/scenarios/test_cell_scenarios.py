@@ -1,4 +1,4 @@
-"""An arm and a person share a cell: beside each other, taking turns, and with one part in both their hands."""
+"""An arm and a person share a cell: coexistence, cooperation and collaboration on one part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run's clock obeys the standard services of simulators."""
+"""A run's clock offers the standard services of simulators."""
 
 from __future__ import annotations
 

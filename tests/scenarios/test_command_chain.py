@@ -1,4 +1,4 @@
-"""The chain of commands with smoother and monitor, on the rover in its corridor."""
+"""The chain of velocity commands with smoother and collision monitor, on the rover in its corridor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A video is drawn by a second process while the run goes on: the same video, the same run, however either ends."""
+"""A second process draws the video during the run: the same video and the same run, however either ends."""
 
 import os
 import signal

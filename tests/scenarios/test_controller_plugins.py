@@ -1,4 +1,4 @@
-"""Controllers that ros2_control and ros_control files configure: read with their lines, mapped, and driven."""
+"""Controllers of ros2_control and ros_control files: read with their lines, mapped to nodes, and driven."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An arm of one's own: `arm setup` beside a bare URDF is enough to plan and to follow at full speed."""
+"""A custom arm: `arm setup` beside a bare URDF is enough to plan and to follow at full speed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The youBot's station as its camera sees it: things, places and bays are where the disc finder says."""
+"""The disc finder at the youBot's station finds things, places and bays where they truly are."""
 
 from __future__ import annotations
 

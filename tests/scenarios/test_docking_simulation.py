@@ -1,4 +1,4 @@
-"""The rover docks in simulation: how near its true pose comes to the dock, and how it leaves again."""
+"""The rover docks in simulation: the error of its true pose at the dock, and its way back."""
 
 from __future__ import annotations
 

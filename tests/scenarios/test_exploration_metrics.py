@@ -1,4 +1,4 @@
-"""Exploration against floor plan and truth: the collector's metrics, and the report's maps and shares over time."""
+"""Exploration metrics against floor plan and truth, and the maps and shares of the report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Criteria: the same as Python where Python is allowed, refused everywhere else."""
+"""Expressions of criteria: evaluated as in Python where they are allowed, refused otherwise."""
 
 import math
 

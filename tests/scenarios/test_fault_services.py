@@ -1,4 +1,4 @@
-"""Faults and things moved by hand: through services, so that they are recorded and happen again."""
+"""Faults and object poses set through services: they are recorded and repeated."""
 
 from pathlib import Path
 from typing import Any

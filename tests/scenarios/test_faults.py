@@ -156,7 +156,7 @@ def test_odometry_error_on_ice_is_the_slip_of_the_wheels(mu: float, tmp_path: Pa
 
 
 def test_cut_recording_gives_the_events_until_then(write: Any, tmp_path: Path) -> None:
-    """The recording is cut anywhere: what is reports again is the beginning of what the whole run tells."""
+    """The recording is cut anywhere: the report of the rest has the first events of the whole run."""
     folder, cut = tmp_path / "a", tmp_path / "cut"
     complete = run_quietly(write(MANY), folder).metrics
     data = (folder / "recording.mcap").read_bytes()

@@ -1,4 +1,4 @@
-"""Drives of a foreign navigator count as those of the package's navigator do."""
+"""Goals of an external navigator are measured as those of the package's navigator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Furniture in scenarios: put there, told to move, part of a saved state, refused where it is none."""
+"""Furniture in scenarios: placement, commands, saved states, and refused mistakes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Terrains in worlds: rays from above meet the ground where the terrain says it is."""
+"""Terrains in worlds: rays from above meet the ground at the heights of the terrain."""
 
 from __future__ import annotations
 

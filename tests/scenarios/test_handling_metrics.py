@@ -1,4 +1,4 @@
-"""Metrics of picking and placing, and somebody who keeps an arm supplied."""
+"""Metrics of picking and placing, and the node that supplies an arm with objects."""
 
 from __future__ import annotations
 

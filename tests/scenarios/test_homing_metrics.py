@@ -1,4 +1,4 @@
-"""Metrics of coming home: what the collector makes of truth, tracker, arbiter and navigator."""
+"""Metrics of homing from truth, tracker, arbiter and navigator."""
 
 from __future__ import annotations
 

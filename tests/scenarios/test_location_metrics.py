@@ -1,4 +1,4 @@
-"""Maps of the truth, robots that are carried, and how well they know where they are."""
+"""Maps of the truth, carried robots, and localization errors."""
 
 from __future__ import annotations
 

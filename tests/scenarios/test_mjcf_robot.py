@@ -1,4 +1,4 @@
-"""A robot and a world that are MJCF files go through the scenario that was made for the rover."""
+"""An MJCF robot in an MJCF world runs the scenario of the rover."""
 
 from pathlib import Path
 

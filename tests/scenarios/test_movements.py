@@ -1,4 +1,4 @@
-"""A scenario that plays a movement file: it does so once the robot stands, and bad files stop it before it begins."""
+"""Scenarios with a movement file: the robot plays it after standing up, and invalid files are refused before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A node that calls ``sys.exit`` fails a run in order: complete files, a named node, and an exit code that is not 0."""
+"""A node that calls ``sys.exit`` fails the run: files are complete, the node is named, the exit code is not 0."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Faults that wait for what skills tell: they happen then, to what the skill is at, and again in the same way."""
+"""Faults that wait for events of skills: they happen to the object of the skill, and repeat."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An octree map of what a depth camera sees in a run: judged against the world, kept in the run's folder."""
+"""Metrics of an octree map from a depth camera, and its file in the run's folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options of scenarios: short names that stand for what lies deeper, for one key or for several changes at once."""
+"""Options of scenarios: short names for nested keys, or for several changes at once."""
 
 from pathlib import Path
 

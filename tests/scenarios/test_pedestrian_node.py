@@ -1,4 +1,4 @@
-"""Walkers: they keep to their route, stand upright, and walk into nobody."""
+"""Pedestrians keep to their route, stay upright, and stop before others."""
 
 from __future__ import annotations
 

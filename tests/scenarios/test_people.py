@@ -1,4 +1,4 @@
-"""People in scenarios: errands, the two actions and their refusals, states saved on the way, runs that repeat."""
+"""People in scenarios: errands, the two actions and their refusals, saved states, repeated runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Simulator plugins of every generation become our nodes, and nothing that is not followed goes unsaid."""
+"""Simulator plugins of every generation become nodes, and everything unsupported is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a recording's bytes depend on is in the recording, and what differs is said in one line."""
+"""A recording holds what its bytes depend on, and differences are reported in one line."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The Akrobat's own nodes on its servos, emulated: they walk there as in physics, and a fault ends it."""
+"""The Akrobat's nodes on emulated servos: they walk as in simulation, and a servo fault ends the run."""
 
 from __future__ import annotations
 

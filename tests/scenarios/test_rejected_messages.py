@@ -1,4 +1,4 @@
-"""Messages that metrics cannot be computed from: rejected, counted, reports; criteria do not hold on their account."""
+"""Messages that metrics cannot be computed from are rejected, counted and reported, and fail criteria."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report page: complete, self-contained, the same each time."""
+"""The report page is complete, self-contained and reproducible."""
 
 import re
 from html.parser import HTMLParser

@@ -1,4 +1,4 @@
-"""The report of a run whose robot is an arm: its goals and its joints, and nothing of driving."""
+"""The report of a run with an arm: its goals and its joints, and no section about driving."""
 
 from pathlib import Path
 

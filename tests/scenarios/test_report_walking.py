@@ -1,4 +1,4 @@
-"""The report of a run on legs: gait, margin, body, torques and power; and the motors that it is reckoned with."""
+"""The report of a legged robot: gait, margin, body, torques and power; and the model of the motors."""
 
 from __future__ import annotations
 

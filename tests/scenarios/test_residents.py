@@ -1,4 +1,4 @@
-"""Robots that stand in a world's file: brought up by their plugins, driven like any other, named by a scenario."""
+"""Robots of a world's file: brought up by their plugins, driven as any other, named by a scenario."""
 
 from __future__ import annotations
 

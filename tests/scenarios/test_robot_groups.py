@@ -1,4 +1,4 @@
-"""Groups of robots by name, beside a description, guessed."""
+"""Groups of robots: by name, from a file beside a description, and guessed."""
 
 from __future__ import annotations
 

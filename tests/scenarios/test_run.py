@@ -1,4 +1,4 @@
-"""Runs put together from Python."""
+"""Runs that a Python program assembles."""
 
 import math
 from pathlib import Path

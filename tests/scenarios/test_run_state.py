@@ -1,4 +1,4 @@
-"""A run goes on from a saved state as if nothing had happened: its whole recording is the same, byte for byte."""
+"""A run continues from a saved state, and its whole recording is the same, byte for byte."""
 
 from __future__ import annotations
 

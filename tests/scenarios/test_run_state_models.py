@@ -1,4 +1,4 @@
-"""A run into which others put models meanwhile goes on from its middle."""
+"""A run continues from a saved state after models were spawned and deleted through services."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scenarios from start to verdict: what the folder holds, how a run ends, and that it can be repeated."""
+"""Scenarios from start to result: the files of a run, how it ends, and its repetition."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What `roboyard new` writes: right as it stands, together and alone, and never over anything."""
+"""Files of `roboyard new` are valid together and alone, and overwrite nothing."""
 
 from pathlib import Path
 

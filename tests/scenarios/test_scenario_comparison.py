@@ -1,4 +1,4 @@
-"""Ways of one scenario side by side: the same seeds for each, pooled shares, one page."""
+"""Comparison of variants of a scenario: the same seeds for each, pooled shares, one page."""
 
 import json
 from pathlib import Path

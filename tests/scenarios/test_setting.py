@@ -1,4 +1,4 @@
-"""Things that are laid out by the seed, light and floor."""
+"""Things that are placed by the seed, light and floor."""
 
 from __future__ import annotations
 

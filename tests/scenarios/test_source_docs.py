@@ -1,4 +1,4 @@
-"""What nodes are is read from their source: the same as their classes say, without an import of them."""
+"""Docstrings of nodes are read from their source without importing it."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Scenario files: what they may say, and how clearly they are refused."""
+"""Scenario files: what they may contain, and how mistakes are refused."""
 
 import re
 from pathlib import Path

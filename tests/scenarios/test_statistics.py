@@ -1,4 +1,4 @@
-"""Intervals: Wilson's against an independent solution of the equation that defines it."""
+"""Wilson's intervals against an independent solution of the equation that defines them."""
 
 import math
 import statistics

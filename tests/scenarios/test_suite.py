@@ -1,4 +1,4 @@
-"""Batches of many scenarios: each as it would be alone, one page, and nobody kept from running by another."""
+"""Batches of many scenarios: each as it would be alone, one page, and independent failures."""
 
 import json
 from html import unescape

@@ -1,4 +1,4 @@
-"""Whoever lays things out anew waits until nobody has a hand there."""
+"""The supply node waits while a person is near."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks are judged by where things truly are, not by what the robot says."""
+"""Tasks are judged by the true places of things, not by the reports of the robot."""
 
 import json
 from typing import Any

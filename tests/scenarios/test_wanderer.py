@@ -1,4 +1,4 @@
-"""Driving by sight: free ways against geometry done by hand, and no wall is ever touched."""
+"""Reactive driving by a lidar: free distances against geometry, and no contact with walls."""
 
 import math
 

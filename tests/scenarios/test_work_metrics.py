@@ -1,4 +1,4 @@
-"""Work is judged by where things truly are, and idleness by who moved when."""
+"""Work is judged by the true places of things, and idleness by motion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The youBot's loop when something goes wrong: how a benchmark judges it, and that it comes to a good end."""
+"""The youBot's loop with faults: how the benchmark judges it, and that it ends well."""
 
 from __future__ import annotations
 
