@@ -17,15 +17,22 @@ from roboyard.compute.jit import listen_to_first_calls
 from roboyard.scenarios import load_spec, run_scenario
 
 def run(scenario, folder, smoke, from_state):
-    unexpected = []
+    before, unexpected = [], []
+    called = before
 
     def note(call):
         if call.name.startswith("roboyard.") and call.name not in expected_kernels():
-            unexpected.append(call.name)
+            called.append(call.name)
+
+    def start(run):
+        nonlocal called
+        called = unexpected
+        unexpected.extend(name for name in before if name not in expected_kernels())
 
     with listen_to_first_calls(note):
         outcome = run_scenario(
-            load_spec(scenario, smoke=smoke), out=folder, from_state=from_state, report=False, serve=False
+            load_spec(scenario, smoke=smoke), out=folder, from_state=from_state, started=start, report=False,
+            serve=False,
         )
     return {
         "state": outcome.state, "reason": outcome.reason, "unexpected_kernels": unexpected,
@@ -55,7 +62,8 @@ class FreshRun:
     Attributes:
         state: As of its `Outcome`.
         reason: Why it did not succeed; "" where it did.
-        unexpected_kernels: Names of kernels that it called without having announced them.
+        unexpected_kernels: Names of kernels that it called before its clock ran and had not announced by then, or later
+            and had not announced before.
         n_expected_kernels: Number of kernels that it announced.
     """
 
@@ -80,6 +88,7 @@ class FreshProcesses:
         # compiled kernels may be shared: what they compute is what is tested, not how long compiling takes
         environment.setdefault("XDG_CACHE_HOME", str(Path("~/.cache").expanduser()))
         self._errors = home / "errors.txt"
+        self._is_running = False
         with self._errors.open("w") as errors:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", _PROGRAM], cwd=home, env=environment, text=True, bufsize=1,
@@ -87,8 +96,11 @@ class FreshProcesses:
             )  # fmt: skip
 
     def start(self, scenario: str | Path, folder: Path, *, smoke: bool = False, from_state: Path | None = None) -> None:
-        """Let one run a scenario into a new folder; `wait` before the next one."""
+        """Let one run a scenario into a new folder; one whose end nobody waited for ends before."""
         assert self._process.stdin is not None
+        if self._is_running:
+            self._read_result()
+        self._is_running = True
         job = {
             "scenario": str(scenario), "folder": str(folder), "smoke": smoke,
             "from_state": None if from_state is None else str(from_state),
@@ -97,11 +109,18 @@ class FreshProcesses:
 
     def wait(self) -> FreshRun:
         """Wait until the run that was started has ended; fails with what it wrote if it raised an error."""
+        result, code = self._read_result()
+        assert code == 0, f"the run ended with exit code {code}\n{self._errors.read_text()}"
+        return FreshRun(**json.loads(result))
+
+    def _read_result(self) -> tuple[str, int]:
+        """What the run that was started last has sent, if anything, and its exit code."""
         assert self._process.stdout is not None
+        self._is_running = False
         line = self._process.stdout.readline()
-        assert line.startswith("{"), f"the run ended with exit code {line.strip()}\n{self._errors.read_text()}"
-        assert self._process.stdout.readline() == "0\n", self._errors.read_text()
-        return FreshRun(**json.loads(line))
+        if not line.startswith("{"):
+            return "", int(line)
+        return line, int(self._process.stdout.readline())
 
     def run(self, scenario: str | Path, folder: Path, *, from_state: Path | None = None) -> FreshRun:
         """Run a scenario into a new folder, and wait for its end."""

@@ -29,5 +29,6 @@ def test_fresh_process_reports_failures_and_goes_on(fresh_processes: FreshProces
     with pytest.raises(AssertionError, match="no file nowhere"):
         fresh_processes.run("nowhere.yaml", tmp_path / "none")
     scenario = short_scenario().criterion("moves", "path_length > 100").write(tmp_path)
+    fresh_processes.start(scenario, tmp_path / "nobody_waits")
     run = fresh_processes.run(scenario, tmp_path / "run")
     assert (run.state, run.reason) == ("done", "not held: moves (path_length > 100)")
