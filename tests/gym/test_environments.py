@@ -1,4 +1,4 @@
-"""What holds for every environment: Gymnasium's contract, equal episodes for equal seeds, bounds, clear errors."""
+"""Laws of every environment: Gymnasium's contract, equal episodes for equal seeds, bounds, clear errors."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ NAMED: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module", params=NAMED)
 def env(request: pytest.FixtureRequest) -> Iterator[Env]:
-    made = gymnasium.make(request.param, **NAMED[request.param])
-    yield made
-    made.close()
+    env = gymnasium.make(request.param, **NAMED[request.param])
+    yield env
+    env.close()
 
 
 def actions(env: Env, count: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).uniform(-1.0, 1.0, (count, *env.action_space.shape)).astype(np.float32)
 
 
-def episode(env: Env, seed: int | None, told: np.ndarray) -> list[Any]:
+def episode(env: Env, seed: int | None, commands: np.ndarray) -> list[Any]:
     """Everything that an episode gives, as bytes."""
-    seen: list[Any] = [env.reset(seed=seed)[0]]
-    seen += [env.step(action)[:4] for action in told]
-    return [plain(one) for one in seen]
+    observed: list[Any] = [env.reset(seed=seed)[0]]
+    observed += [env.step(action)[:4] for action in commands]
+    return [plain(one) for one in observed]
 
 
 def plain(one: Any) -> Any:
@@ -54,34 +54,34 @@ def plain(one: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", NAMED)
-def test_gymnasium_has_no_complaint(name: str) -> None:
+def test_environments_pass_the_gymnasium_checker(name: str) -> None:
     """Its warnings are errors here."""
     check_env(gymnasium.make(name, width=64, height=48, **NAMED[name]).unwrapped)
 
 
-def test_the_same_seed_and_actions_give_the_same_bits(env: Env) -> None:
-    told = actions(env, 6)
-    first = episode(env, 3, told)
+def test_same_seed_and_actions_give_the_same_episode(env: Env) -> None:
+    commands = actions(env, 6)
+    first = episode(env, 3, commands)
     fresh = gymnasium.make(env.spec)
-    assert episode(fresh, 3, told) == first
-    second = episode(env, None, told)  # begun in mid-episode, goes on drawing from the seed
-    assert second == episode(fresh, None, told)
+    assert episode(fresh, 3, commands) == first
+    second = episode(env, None, commands)  # begun in mid-episode, goes on drawing from the seed
+    assert second == episode(fresh, None, commands)
     assert second != first
-    assert episode(env, 4, told) != first
-    assert episode(env, 3, told) == first  # nothing of the episodes between is left
+    assert episode(env, 4, commands) != first
+    assert episode(env, 3, commands) == first  # nothing of the episodes between is left
     fresh.close()
 
 
 @settings(max_examples=12)
 @given(data=st.data())
-def test_observations_are_in_their_space_whatever_is_done(env: Env, data: st.DataObject) -> None:
+def test_observations_are_in_their_space_for_any_action(env: Env, data: st.DataObject) -> None:
     number = st.one_of(st.floats(-1.0, 1.0), st.sampled_from([-1.0, 1.0, 1e30, -1e30, 0.0]))
     shape = env.action_space.shape or ()
     observation, _ = env.reset(seed=data.draw(st.integers(0, 2**31)))
     assert env.observation_space.contains(observation)
-    told = data.draw(st.lists(number, min_size=shape[0], max_size=shape[0]))
+    commands = data.draw(st.lists(number, min_size=shape[0], max_size=shape[0]))
     for _ in range(data.draw(st.integers(1, 8))):
-        observation, reward, terminated, truncated, info = env.unwrapped.step(told)
+        observation, reward, terminated, truncated, info = env.unwrapped.step(commands)
         assert env.observation_space.contains(observation)
         assert np.isfinite(reward)
         assert not truncated
@@ -90,26 +90,26 @@ def test_observations_are_in_their_space_whatever_is_done(env: Env, data: st.Dat
     assert all(np.isfinite(value).all() for value in info.values())
 
 
-def test_beyond_the_bounds_is_the_bound(env: Env) -> None:
+def test_actions_beyond_the_bounds_are_clipped(env: Env) -> None:
     beyond = np.sign(actions(env, 3)) * 7.0
     assert episode(env.unwrapped, 1, beyond) == episode(env.unwrapped, 1, np.sign(beyond))
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_an_action_that_is_no_number_is_refused_by_name(env: Env, bad: float) -> None:
+def test_nonfinite_action_is_refused_by_name(env: Env, bad: float) -> None:
     env.reset(seed=0)
-    told = np.zeros(env.action_space.shape)
-    told[-1] = bad
+    commands = np.zeros(env.action_space.shape)
+    commands[-1] = bad
     name = env.unwrapped.command.names(env.unwrapped.robot)[-1]
     with pytest.raises(InputError, match=f"for {name} is not finite.*between -1 and 1"):
-        env.unwrapped.step(told)
-    for wrong in (told[:-1], "left", 0.0, None):
+        env.unwrapped.step(commands)
+    for wrong in (commands[:-1], "left", 0.0, None):
         with pytest.raises(InputError, match="action"):
             env.unwrapped.step(wrong)
     env.unwrapped.step(np.zeros(env.action_space.shape))  # and it goes on
 
 
-def test_time_cuts_an_episode_short() -> None:
+def test_time_limit_truncates_an_episode() -> None:
     env = gymnasium.make("roboyard.gym:roboyard/Hexapod-v0", max_episode_steps=3)
     env.reset(seed=0)
     ends = [env.step(np.zeros(18))[2:4] for _ in range(3)]
@@ -117,7 +117,7 @@ def test_time_cuts_an_episode_short() -> None:
     env.close()
 
 
-def test_a_picture_shows_the_robot() -> None:
+def test_rendered_image_shows_the_robot() -> None:
     env = gymnasium.make("roboyard/RoverNavigation-v0", world="empty", render_mode="rgb_array", width=80, height=60)
     env.reset(seed=0)
     first = env.render()
@@ -133,7 +133,7 @@ def test_a_picture_shows_the_robot() -> None:
         assert blind.render() is None
 
 
-def test_nothing_goes_on_before_the_beginning_and_after_the_end() -> None:
+def test_calls_before_reset_and_after_close_are_refused() -> None:
     env = roboyard.gym.RoverNavigation(world="empty", render_mode="rgb_array")
     for call in (lambda: env.step([0.0, 0.0]), env.render, lambda: env.run):
         with pytest.raises(RunError, match="no episode has begun"):
@@ -164,12 +164,12 @@ def test_nothing_goes_on_before_the_beginning_and_after_the_end() -> None:
         ({"senses": {"t": roboyard.gym.Touch(("beak",))}}, ConfigError, "no contact sensor tells 'beak'.*bumper"),
     ],
 )
-def test_what_cannot_be_is_said_at_once(options: dict[str, Any], error: type[Exception], text: str) -> None:
+def test_invalid_environments_are_refused(options: dict[str, Any], error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         roboyard.gym.RoverNavigation(**options)
 
 
-def test_wishes_beyond_what_can_be_told_are_refused() -> None:
+def test_reset_options_beyond_the_command_are_refused() -> None:
     env = roboyard.gym.Hexapod()
     with pytest.raises(InputError, match="option twist.*at most"):
         env.reset(seed=0, options={"twist": (3.0, 0.0, 0.0)})
@@ -186,14 +186,14 @@ def test_wishes_beyond_what_can_be_told_are_refused() -> None:
         ({"goal": (np.nan, 0.0)}, "option goal"),
     ],
 )
-def test_options_that_cannot_be_are_refused(options: dict[str, Any], text: str) -> None:
+def test_invalid_reset_options_are_refused(options: dict[str, Any], text: str) -> None:
     env = roboyard.gym.RoverNavigation(world="empty")
     with pytest.raises(InputError, match=text):
         env.reset(seed=0, options=options)
     env.close()
 
 
-def test_a_silent_sensor_is_named() -> None:
+def test_silent_sensor_is_named() -> None:
     env = roboyard.gym.RoverNavigation(world="empty", nodes=("joint_states", "arbiter", "drive"))
     with pytest.raises(RunError, match="nobody tells odom"):
         env.reset(seed=0)

@@ -1,4 +1,4 @@
-"""What the environments ask for can be done: plain policies arrive and walk; rewards are what they say."""
+"""The tasks of the environments can be solved by simple policies; rewards are as documented."""
 
 from __future__ import annotations
 
@@ -18,42 +18,42 @@ from roboyard.walking.gaits import gait_of
 from roboyard.walking.stepping import Stepper, Steps
 
 
-def steer(seen: dict[str, Any]) -> np.ndarray:
+def steer(observed: dict[str, Any]) -> np.ndarray:
     """Towards the goal where the lidar sees room for it, else the free direction nearest to that; looks 180° ahead."""
-    scan, (ahead, left) = seen["scan"], seen["goal"]
+    scan, (ahead, left) = observed["scan"], observed["goal"]
     angles = np.linspace(-math.pi / 2, math.pi / 2, len(scan), endpoint=False) + math.pi / 2 / len(scan)
-    away, wanted = math.hypot(ahead, left), math.atan2(left, ahead)
+    away, goal_angle = math.hypot(ahead, left), math.atan2(left, ahead)
     beside = np.abs(angles[:, None] - angles[None])
     room = np.where(np.sin(np.minimum(beside, math.pi / 2)) * scan[None] < 0.45, scan[None], 30.0)
     room = np.where(np.cos(beside) > 0.0, room * np.maximum(np.cos(beside), 0.0), 30.0).min(axis=1)
     free = room > min(away, 1.2)
-    if abs(wanted) > math.pi / 2 or not free.any():
-        return np.array([0.0, math.copysign(0.5, wanted)])
-    way = angles[free][np.argmin(np.abs(angles[free] - wanted))]
-    if abs(way - wanted) < angles[1] - angles[0]:
-        way = wanted
-    clear = room[np.argmin(np.abs(angles - way))]
-    speed = 0.4 * max(0.0, math.cos(1.5 * min(abs(way), 1.0))) * min(1.0, clear / 1.0)
-    return np.array([speed, np.clip(1.2 * way, -1.0, 1.0)])
+    if abs(goal_angle) > math.pi / 2 or not free.any():
+        return np.array([0.0, math.copysign(0.5, goal_angle)])
+    direction = angles[free][np.argmin(np.abs(angles[free] - goal_angle))]
+    if abs(direction - goal_angle) < angles[1] - angles[0]:
+        direction = goal_angle
+    clear = room[np.argmin(np.abs(angles - direction))]
+    speed = 0.4 * max(0.0, math.cos(1.5 * min(abs(direction), 1.0))) * min(1.0, clear / 1.0)
+    return np.array([speed, np.clip(1.2 * direction, -1.0, 1.0)])
 
 
 def drive(env: RoverNavigation, seed: int, steps: int = 300) -> dict[str, Any]:
-    seen, info = env.reset(seed=seed)
+    observed, info = env.reset(seed=seed)
     for _ in range(steps):
-        seen, _, over, _, info = env.step(steer(seen))
+        observed, _, over, _, info = env.step(steer(observed))
         if over:
             break
     return info
 
 
-def test_a_plain_policy_finds_its_way_in_the_arena() -> None:
+def test_simple_policy_reaches_goals_in_the_arena() -> None:
     env = RoverNavigation()
     ends = [drive(env, seed) for seed in range(4)]
     env.close()
     assert sum(one["success"] for one in ends) >= 3, ends
 
 
-def test_rewards_of_a_way_are_what_it_came_nearer() -> None:
+def test_navigation_reward_is_the_progress() -> None:
     env = RoverNavigation(world="empty", radius=0.3)
     _, info = env.reset(seed=0, options={"start": (0.0, 0.0, 0.0), "goal": (2.0, 0.0)})
     assert info["distance"] == pytest.approx(2.0, abs=1e-3)
@@ -67,33 +67,33 @@ def test_rewards_of_a_way_are_what_it_came_nearer() -> None:
     assert total == pytest.approx(info["distance"] - now["distance"] - 0.01 * steps + 10.0)
 
 
-def test_a_column_ends_the_drive() -> None:
+def test_collision_with_a_column_ends_the_episode() -> None:
     env = RoverNavigation(draw=lambda rng: (SE2.identity(), (4.0, 3.0)))
     env.reset(seed=0, options={"start": (0.0, 0.0, math.pi / 2), "goal": (4.0, 3.0)})
     for _ in range(50):
-        seen, reward, over, _, info = env.step([1.0, 0.0])
+        observed, reward, over, _, info = env.step([1.0, 0.0])
         if over:
             break
     env.close()
     assert (over, info["collided"], info["success"]) == (True, True, False)
     assert reward < -9.0
-    assert seen["scan"][18] < 0.5
+    assert observed["scan"][18] < 0.5
     with pytest.raises(InputError, match="rover touches column_1 where it begins"):
         env.reset(seed=0, options={"start": (0.0, 2.5, 0.0)})
 
 
-def test_the_goal_is_where_odometry_has_it_not_where_it_truly_is() -> None:
+def test_observed_goal_is_relative_to_odometry() -> None:
     env = RoverNavigation(world="empty")
     env.reset(seed=1, options={"start": (1.0, -2.0, 0.7), "goal": (3.0, 1.0)})
     for _ in range(40):
-        seen, _, _, _, info = env.step([0.3, 0.6])
+        observed, _, _, _, info = env.step([0.3, 0.6])
     true = SE2(*info["pose"]).inverse() @ info["goal"]
     env.close()
-    off = float(np.linalg.norm(seen["goal"] - true))
+    off = float(np.linalg.norm(observed["goal"] - true))
     assert 1e-4 < off < 0.5
 
 
-def test_places_are_free_and_apart() -> None:
+def test_drawn_places_are_free_and_apart() -> None:
     floor = floor_of(load_world(catalog.find("world", "corridor")))
     draw = FreePlaces(floor, 0.5, (3.0, 8.0))
     x, y = floor.centres
@@ -102,15 +102,15 @@ def test_places_are_free_and_apart() -> None:
     rng = np.random.default_rng(0)
     for _ in range(50):
         start, goal = draw(rng)
-        for place in (start.xy, goal):
-            assert np.hypot(*(solid - place).T).min() >= 0.5
+        for position in (start.xy, goal):
+            assert np.hypot(*(solid - position).T).min() >= 0.5
         assert 3.0 <= math.hypot(*(start.xy - goal)) <= 8.0
-    for room, apart, text in ((9.0, (1.0, 2.0), "no free place of 18"), (0.5, (90.0, 91.0), "no two free places")):
+    for room, separation, text in ((9.0, (1.0, 2.0), "no free place of 18"), (0.5, (90.0, 91.0), "no two free places")):
         with pytest.raises(InputError, match=text):
-            FreePlaces(floor, room, apart)(rng)
+            FreePlaces(floor, room, separation)(rng)
 
 
-def test_places_are_in_the_yard_not_round_it() -> None:
+def test_drawn_places_are_inside_the_yard() -> None:
     solid = np.zeros((100, 100), bool)
     solid[30:70, 30:70] = True
     solid[33:67, 33:67] = False  # a yard of 1.7 m in a field of 5 m
@@ -127,18 +127,18 @@ def test_places_are_in_the_yard_not_round_it() -> None:
     assert min(min(*start.xy, *goal) for start, goal in (far(rng) for _ in range(50))) < 1.4  # the yard is too small
 
 
-def test_the_arm_comes_to_its_goals_by_its_jacobian() -> None:
+def test_jacobian_policy_reaches_arm_goals() -> None:
     env = ArmReach()
     arrived = 0
     for seed in range(5):
-        seen, _ = env.reset(seed=seed)
+        observed, _ = env.reset(seed=seed)
         chain = env.task.scene.chain
         most = 0.5 * chain.velocity
         for _ in range(100):
-            J = chain.jacobian(seen["position"])[:3]
-            towards = 2.0 * (seen["goal"] - seen["tool"])
+            J = chain.jacobian(observed["position"])[:3]
+            towards = 2.0 * (observed["goal"] - observed["tool"])
             speeds = J.T @ np.linalg.solve(J @ J.T + 1e-3 * np.eye(3), towards)
-            seen, _, over, _, info = env.step(speeds / max(1.0, float(np.abs(speeds / most).max())) / most)
+            observed, _, over, _, info = env.step(speeds / max(1.0, float(np.abs(speeds / most).max())) / most)
             if over:
                 break
         arrived += info["success"]
@@ -162,7 +162,7 @@ def walk(env: Hexapod, twist: tuple[float, float, float], steps: int) -> tuple[f
     return total / steps, info
 
 
-def test_a_gait_walks_and_is_worth_more_than_standing() -> None:
+def test_walking_gait_earns_more_than_standing() -> None:
     env = Hexapod()
     worth, info = walk(env, (0.08, 0.0, 0.0), 150)
     assert info["pose"][0] > 0.25
@@ -173,7 +173,7 @@ def test_a_gait_walks_and_is_worth_more_than_standing() -> None:
     assert worth > 2.0 * float(np.mean(idle))
 
 
-def test_a_hexapod_that_lies_down_has_fallen() -> None:
+def test_lying_hexapod_has_fallen() -> None:
     env = Hexapod()
     env.reset(seed=0)
     for _ in range(100):

@@ -1,4 +1,4 @@
-"""A bench for grippers: an arm over a pedestal with something on it, which is gripped, lifted, swept round and held."""
+"""A test bench for grippers: an arm grips, lifts, swings and holds an object from a pedestal."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 import numpy as np
+from tests.harness.bus import BusHarness, Goal
 
 import roboyard as ry
 from roboyard.description.model import Box, Collision, Cylinder, Inertial, Link, Model, Surface
@@ -77,11 +78,15 @@ class Bench:
         self.hardware = self.sim.hardware(name)
         self.hold()
         self.hardware.write(JointCommand("position", self.gripper.joints, np.array(self.gripper.open)))
-        self.node = run.bus.add(ry.Node(), "client")
-        self.client = self.node.action_client(topic, action.GripperCommand)
-        self.states: list[str] = []
+        self.harness = BusHarness(bus=run.bus)
+        self._action = topic
         state = "/schunk/gripper/state" if name == "scitos_arm" else "/gripper/state"
-        self.node.subscribe(state, msg.String, lambda message: self.states.append(message.data))
+        self._states = self.harness.record(state, msg.String)
+
+    @property
+    def states(self) -> list[str]:
+        """The states that the gripper has published."""
+        return self._states.data
 
     def _over(self, place: tuple[float, ...] | np.ndarray, near: np.ndarray | tuple[float, ...]) -> np.ndarray:
         return np.array(solve_ik(self.chain, Aim(position=tuple(place), axis=(0, 0, -1)), near=near).q)
@@ -90,24 +95,23 @@ class Bench:
         """The arm where it is to be."""
         self.hardware.write(JointCommand("position", self.chain.joints, self.q))
 
-    def send(self, opening: float, effort: float = 0.0) -> object:
+    def send(self, opening: float, effort: float = 0.0) -> Goal:
         """A goal for the gripper."""
-        return self.client.send(
-            action.GripperCommand.Goal(command=msg.GripperCommand(position=opening, max_effort=effort))
-        )
+        command = msg.GripperCommand(position=opening, max_effort=effort)
+        return self.harness.start_goal(self._action, action.GripperCommand, command=command)
 
-    def close(self, effort: float = 0.0, wait: float = 2.0) -> object:
+    def close(self, effort: float = 0.0, wait: float = 2.0) -> Goal:
         """Close on whatever is there; the goal after ``wait`` [s]."""
         goal = self.send(self.gripper.width[0], effort)
         self.run.run_for(wait)
         return goal
 
-    def go(self, goal: np.ndarray) -> None:
+    def move_to(self, goal: np.ndarray) -> None:
         """Move the arm as fast as its rated speed and acceleration allow."""
         limits = JointLimits.of(self.chain)
-        way = jerk_limited(self.chain.joints, self.q, goal, replace(limits, jerk=20.0 * limits.acceleration))
-        for k in range(int(way.duration / CYCLE) + 1):
-            self.q = way.sample((k + 1) * CYCLE).position
+        trajectory = jerk_limited(self.chain.joints, self.q, goal, replace(limits, jerk=20.0 * limits.acceleration))
+        for k in range(int(trajectory.duration / CYCLE) + 1):
+            self.q = trajectory.sample((k + 1) * CYCLE).position
             self.hold()
             self.run.run_for(CYCLE)
         self.q = goal
@@ -115,15 +119,15 @@ class Bench:
 
     def lift(self) -> None:
         """Straight up from the pedestal."""
-        for share in np.linspace(0.2, 1.0, 5):
-            self.go(self._over(self.place + np.array([0.0, 0.0, share * self.up]), self.q))
+        for fraction in np.linspace(0.2, 1.0, 5):
+            self.move_to(self._over(self.place + np.array([0.0, 0.0, fraction * self.up]), self.q))
 
     def sweep(self) -> None:
         """To the side and back, the hand turning."""
         before, aside = self.q.copy(), self.q.copy()
         aside[[0, -1]] += 0.6, 0.3
-        self.go(aside)
-        self.go(before)
+        self.move_to(aside)
+        self.move_to(before)
 
     def in_hand(self) -> np.ndarray:
         """Pose (4, 4) of the thing in the palm."""

@@ -1,4 +1,4 @@
-"""Things held by friction alone: they stay in the hand, and what does not is noticed."""
+"""Objects held by friction alone stay in the hand, and lost ones are reported."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def bench() -> Iterator[Callable[..., Bench]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "which"), CASES)
-def test_what_is_gripped_stays_in_the_hand(bench: Callable[..., Bench], name: str, which: int) -> None:
+def test_gripped_thing_stays_in_the_hand(bench: Callable[..., Bench], name: str, which: int) -> None:
     thing, height = THINGS[name][which]
     rig = bench(name, thing, height)
     goal = rig.close()
@@ -53,8 +53,8 @@ def test_what_is_gripped_stays_in_the_hand(bench: Callable[..., Bench], name: st
     before = rig.in_hand()
     rig.sweep()
     rig.run.run_for(5.0)
-    way, turn = apart(before, rig.in_hand())
-    assert way < 1e-3
+    distance, turn = apart(before, rig.in_hand())
+    assert distance < 1e-3
     assert turn < 1.0
     assert rig.states[-1] == "holding"
     rig.close(wait=0.4)
@@ -69,7 +69,7 @@ HELD = 0.4
 """Share of what both fingers hold by friction that weight may be, so that sweeps are held too."""
 
 
-def drawn(name: str, rng: np.random.Generator, share: float) -> tuple[Model, float, float, float]:
+def draw_thing(name: str, rng: np.random.Generator, share: float) -> tuple[Model, float, float, float]:
     """A thing whose weight is a share of what friction holds, its height, and how it stands."""
     width, height = rng.uniform(0.4, 1.0) * WIDEST[name], rng.uniform(0.04, 0.06)
     friction = rng.uniform(0.3, 1.0)
@@ -90,17 +90,17 @@ def drawn(name: str, rng: np.random.Generator, share: float) -> tuple[Model, flo
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PLACES)
 @pytest.mark.parametrize("seed", range(20))
-def test_what_friction_holds_stays_in_the_hand(bench: Callable[..., Bench], name: str, seed: int) -> None:
+def test_thing_within_friction_stays_in_the_hand(bench: Callable[..., Bench], name: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    rig = bench(name, *drawn(name, rng, rng.uniform(0.1, HELD)))
+    rig = bench(name, *draw_thing(name, rng, rng.uniform(0.1, HELD)))
     rig.close()
     assert rig.states[-1] == "holding"
     rig.lift()
     before = rig.in_hand()
     rig.sweep()
     rig.run.run_for(3.0)
-    way, turn = apart(before, rig.in_hand())
-    assert way <= 1e-3
+    distance, turn = apart(before, rig.in_hand())
+    assert distance <= 1e-3
     assert turn <= 1.0
     assert rig.states[-1] == "holding"
 
@@ -108,22 +108,20 @@ def test_what_friction_holds_stays_in_the_hand(bench: Callable[..., Bench], name
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PLACES)
 @pytest.mark.parametrize("seed", range(20))
-def test_what_friction_does_not_hold_is_lost_and_that_is_noticed(
-    bench: Callable[..., Bench], name: str, seed: int
-) -> None:
+def test_thing_beyond_friction_is_lost_and_reported(bench: Callable[..., Bench], name: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    rig = bench(name, *drawn(name, rng, rng.uniform(1.5, 3.0)))
+    rig = bench(name, *draw_thing(name, rng, rng.uniform(1.5, 3.0)))
     rig.close()
     rig.lift()
     if name == "youbot_arm":  # its fingers cannot point down any higher
-        rig.go(rig.q - (0.0, 0.7, 0.0, 0.0, 0.0))
+        rig.move_to(rig.q - (0.0, 0.7, 0.0, 0.0, 0.0))
     rig.run.run_for(4.0)
     assert rig.states[-1] == "lost"
 
 
 @pytest.mark.parametrize("name", PLACES)
 @pytest.mark.parametrize("share", [0.25, 0.6, 1.0])
-def test_the_fingers_press_as_hard_as_they_are_told(bench: Callable[..., Bench], name: str, share: float) -> None:
+def test_finger_forces_are_the_commanded_effort(bench: Callable[..., Bench], name: str, share: float) -> None:
     rig = bench(name, *THINGS[name][0])
     goal = rig.close(share * FORCES[name], wait=3.0)
     slack = 5.0 if name == "youbot_arm" else 0.0  # its screws' friction
@@ -139,20 +137,20 @@ def test_the_fingers_press_as_hard_as_they_are_told(bench: Callable[..., Bench],
     ("scitos_arm", block((0.03, 0.04, 0.06), 2.0, 0.07)),
     ("youbot_arm", block((0.02, 0.016, 0.04), 0.5, 0.08)),
 ])  # fmt: skip
-def test_what_slips_out_of_the_hand_is_noticed(bench: Callable[..., Bench], name: str, thing: Model) -> None:
+def test_thing_slipping_out_is_reported_lost(bench: Callable[..., Bench], name: str, thing: Model) -> None:
     rig = bench(name, thing, thing.links[0].collisions[0].geometry.size[2])
     rig.close()
     assert rig.states[-1] == "holding"
     assert 2.0 * FORCES[name] * thing.links[0].collisions[0].surface.friction < 9.81 * thing.links[0].inertial.mass
     rig.lift()
     if name == "youbot_arm":  # its fingers cannot point down any higher
-        rig.go(rig.q - (0.0, 0.7, 0.0, 0.0, 0.0))
+        rig.move_to(rig.q - (0.0, 0.7, 0.0, 0.0, 0.0))
     rig.run.run_for(3.0)
     assert rig.states[-1] == "lost"
 
 
 @pytest.mark.parametrize("name", PLACES)
-def test_an_empty_hand_holds_nothing_and_what_it_holds_it_lets_go(bench: Callable[..., Bench], name: str) -> None:
+def test_empty_hand_closes_and_opens(bench: Callable[..., Bench], name: str) -> None:
     rig = bench(name, *THINGS[name][0])
     rig.sim.remove("thing")
     goal = rig.close(wait=3.0)
@@ -168,7 +166,7 @@ def test_an_empty_hand_holds_nothing_and_what_it_holds_it_lets_go(bench: Callabl
 
 
 @pytest.mark.parametrize("name", PLACES)
-def test_what_cannot_be_is_refused_and_nothing_moves(bench: Callable[..., Bench], name: str) -> None:
+def test_invalid_gripper_goals_are_refused_without_motion(bench: Callable[..., Bench], name: str) -> None:
     rig = bench(name, *THINGS[name][0])
     before = rig.sim.data.qpos.copy()
     low, high = rig.gripper.width
@@ -183,20 +181,16 @@ def test_what_cannot_be_is_refused_and_nothing_moves(bench: Callable[..., Bench]
 
 
 @pytest.mark.parametrize("name", PLACES)
-def test_each_finger_tells_what_presses_on_it(bench: Callable[..., Bench], name: str) -> None:
-    rig, felt = bench(name, *THINGS[name][0]), {"left": 0.0, "right": 0.0}
-    for side in felt:
-        rig.node.subscribe(
-            f"/finger_{side}/force",
-            ry.msg.WrenchStamped,
-            lambda message, side=side: felt.__setitem__(side, message.wrench.force.y),
-        )
+def test_finger_sensors_measure_the_forces_on_them(bench: Callable[..., Bench], name: str) -> None:
+    rig = bench(name, *THINGS[name][0])
+    measured = {side: rig.harness.record(f"/finger_{side}/force", ry.msg.WrenchStamped) for side in ("left", "right")}
     rig.close(0.5 * FORCES[name], wait=3.0)
     for side, force in rig.forces().items():
-        assert felt[side] == pytest.approx(force if side == "left" else -force, abs=1.0), "outwards"
+        expected = pytest.approx(force if side == "left" else -force, abs=1.0)
+        assert measured[side].last.wrench.force.y == expected, "outwards"
 
 
-def test_the_strength_of_a_grip_is_saved_and_restored(bench: Callable[..., Bench]) -> None:
+def test_grip_effort_is_saved_and_restored(bench: Callable[..., Bench]) -> None:
     rig = bench("iisy", *THINGS["iisy"][2])
     rig.close(40.0)
     saved = rig.sim.save()
@@ -210,7 +204,7 @@ def test_the_strength_of_a_grip_is_saved_and_restored(bench: Callable[..., Bench
     assert rig.forces()["left"] == pytest.approx(40.0, abs=1.0)
 
 
-def test_fingers_that_stand_alone_do_not_wander_with_what_they_hold(bench: Callable[..., Bench]) -> None:
+def test_separate_fingers_do_not_drift_with_their_thing(bench: Callable[..., Bench]) -> None:
     rig = bench("youbot_arm", cylinder(0.02, 0.045, 0.04, 0.6), 0.045)
     rig.close()
     rig.lift()

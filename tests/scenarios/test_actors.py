@@ -1,4 +1,4 @@
-"""Actors of SDF worlds: people who follow their way points, by distance and by time; broken ones still walk."""
+"""Actors of SDF worlds: people who follow waypoints by distance and by time, also without an animation."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.harness.scenarios import recording_digest
 from tests.simulation.clip_files import bvh, collada
 
 from roboyard.description import load_world
@@ -44,7 +45,7 @@ def write(folder: Path, text: str = WORLD) -> Path:
     return path
 
 
-def test_actors_are_read_with_what_they_do(tmp_path: Path) -> None:
+def test_actors_are_read_with_their_scripts(tmp_path: Path) -> None:
     anna, ben = load_world(write(tmp_path)).models
     acting = anna.model.acting
     assert acting is not None
@@ -62,7 +63,7 @@ def place(run: Run, name: str) -> tuple[float, float]:
     return float(x), float(y)
 
 
-def test_they_follow_their_way_points_and_begin_again(tmp_path: Path) -> None:
+def test_actors_follow_their_waypoints_and_repeat(tmp_path: Path) -> None:
     with Run(write(tmp_path), record=False) as run:
         for time, (x, y) in ((0.5, (0, 0)), (1.5, (1, 0)), (2.8, (2, 0)), (4.0, (2, 1)), (5.0, (2, 2)), (6.5, (1, 0))):
             run.run_for(time - run.time)
@@ -76,7 +77,7 @@ def test_they_follow_their_way_points_and_begin_again(tmp_path: Path) -> None:
         assert run.simulation.models["anna"].model.link("head")
 
 
-def test_runs_repeat_and_go_on_from_states(tmp_path: Path) -> None:
+def test_runs_with_actors_repeat_and_go_on_from_states(tmp_path: Path) -> None:
     write(tmp_path)
     (tmp_path / "walk.yaml").write_text("world: street.sdf\nduration: 4\n")
     spec = load_spec(tmp_path / "walk.yaml")
@@ -84,8 +85,7 @@ def test_runs_repeat_and_go_on_from_states(tmp_path: Path) -> None:
     outcome = run_scenario(spec, out=tmp_path / "whole", save_states=[(2.3, state)], report=False, serve=False)
     assert outcome.state == "done", outcome.error
     run_scenario(spec, out=tmp_path / "again", from_state=state, report=False, serve=False)
-    whole, again = (tmp_path / name / "recording.mcap" for name in ("whole", "again"))
-    assert whole.read_bytes() == again.read_bytes()
+    assert recording_digest(tmp_path / "whole") == recording_digest(tmp_path / "again")
     with open_recording(tmp_path / "whole") as recording:
         poses = [item.message.pose.position for item in recording.messages(["/truth/anna/pose"])]
     steps = np.hypot(np.diff([p.x for p in poses]), np.diff([p.y for p in poses]))
@@ -93,7 +93,7 @@ def test_runs_repeat_and_go_on_from_states(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("broken", ["gone.dae", "broken.dae"])
-def test_who_has_no_animation_still_walks(tmp_path: Path, broken: str) -> None:
+def test_actor_without_animation_still_walks(tmp_path: Path, broken: str) -> None:
     path = write(tmp_path, WORLD.replace("<filename>walk.dae</filename><inter", f"<filename>{broken}</filename><inter"))
     (tmp_path / "broken.dae").write_text("<COLLADA/>")
     with Run(path, record=False) as run:
@@ -101,7 +101,7 @@ def test_who_has_no_animation_still_walks(tmp_path: Path, broken: str) -> None:
         assert place(run, "anna") == pytest.approx((1, 0), abs=0.08)
 
 
-def test_who_does_not_start_by_itself_stands(tmp_path: Path) -> None:
+def test_actor_without_auto_start_stands(tmp_path: Path) -> None:
     text = WORLD.replace("<auto_start>true", "<auto_start>false").replace("<loop>true", "<loop>false")
     with Run(write(tmp_path, text), record=False) as run:
         run.run_for(3.0)
@@ -116,7 +116,7 @@ def test_who_does_not_start_by_itself_stands(tmp_path: Path) -> None:
         ("<delay_start>0.5", "<delay_start>-1", "delay"),
     ],
 )
-def test_scripts_that_make_no_sense_are_told(tmp_path: Path, old: str, new: str, says: str) -> None:
+def test_invalid_scripts_are_refused(tmp_path: Path, old: str, new: str, says: str) -> None:
     def read() -> Any:
         return load_world(write(tmp_path, WORLD.replace(old, new, 1)))
 

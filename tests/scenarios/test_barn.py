@@ -1,4 +1,4 @@
-"""Worlds of the BARN benchmark: those of its files, and those made in its manner."""
+"""Worlds of the BARN benchmark: those of its files, and generated ones."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from roboyard.scenarios.barn import CELL, GOAL, START, barn_world, grown, number
 from roboyard.scenarios.spec import load_spec
 
 
-def test_a_number_is_always_the_same_world_and_others_differ():
-    one, again, other = grown(7), grown(7), grown(8)
-    assert np.array_equal(one.cylinders, again.cylinders)
+def test_world_number_determines_the_world():
+    one, repeated, other = grown(7), grown(7), grown(8)
+    assert np.array_equal(one.cylinders, repeated.cylinders)
     assert one.cylinders.shape != other.cylinders.shape or not np.array_equal(one.cylinders, other.cylinders)
 
 
 @pytest.mark.parametrize("number", range(12))
-def test_worlds_of_ours_have_a_way_that_leaves_room(number):
+def test_generated_worlds_have_a_path_with_clearance(number):
     world = grown(number)
     steps = np.hypot(*np.diff(world.way, axis=0).T)
     dense = np.concatenate([np.linspace(a, b, 20) for a, b in zip(world.way[:-1], world.way[1:], strict=True)])
@@ -30,7 +30,7 @@ def test_worlds_of_ours_have_a_way_that_leaves_room(number):
     assert len(world.cylinders) > 100
 
 
-def test_the_field_is_neither_empty_nor_noise():
+def test_generated_fields_are_neither_empty_nor_noise():
     filled = []
     for number in range(12):
         inside = grown(number).cylinders
@@ -45,7 +45,7 @@ def test_the_field_is_neither_empty_nor_noise():
     assert len(set(filled)) > 6
 
 
-def test_score_is_the_benchmarks():
+def test_score_is_that_of_the_benchmark():
     world = grown(0)
     best = world.optimal_time
     assert world.score(True, best) == world.score(True, 2.0 * best) == 0.5
@@ -54,7 +54,7 @@ def test_score_is_the_benchmarks():
     assert world.score(False, best) == 0.0
 
 
-def test_worlds_of_a_file(tmp_path):
+def test_worlds_are_read_from_a_file(tmp_path):
     path = tmp_path / "worlds.npz"
     cylinders = np.array([[-3.0, 6.0], [-1.0, 7.0]], dtype=np.float32)
     np.savez(path, cyl_12=cylinders, path_12=np.array([[15, 0], [15, 29]], dtype=np.int16), cyl_9=cylinders)
@@ -70,7 +70,7 @@ def test_worlds_of_a_file(tmp_path):
         barn_world(f"{path}#9")
 
 
-def test_files_that_are_none_are_refused(tmp_path):
+def test_invalid_world_files_are_refused(tmp_path):
     broken = tmp_path / "broken.npz"
     broken.write_bytes(b"no archive")
     empty = tmp_path / "empty.npz"
@@ -80,5 +80,5 @@ def test_files_that_are_none_are_refused(tmp_path):
             barn_world(name)
 
 
-def test_the_scenario_takes_a_world_by_number():
+def test_scenario_takes_a_world_by_number():
     assert load_spec("barn", overrides=["world=barn#3"]).scenario.world == "barn#3"

@@ -1,67 +1,45 @@
-"""Batches: the same runs whatever runs them, resumable, summed up."""
+"""Batches: the same runs in any pool, resumption after interruptions, summaries."""
 
 import json
+from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.harness.scenarios import ScenarioBuilder, recording_digest
+from tests.harness.workers import InlinePool
 
-from roboyard.compute import Pool
 from roboyard.errors import InputError, RunError
 from roboyard.scenarios import load_spec, run_batch, run_scenario
 from roboyard.scenarios.batch import summarise
 from roboyard.scenarios.batch_worker import Job, Result, run_job
 
-SCENARIO = """\
-world: empty
-robots: {rover: {model: rover}}
-operator: [{drive: {v: 0.5, for: 10}}]
-duration: 0.4
-criteria: {drives: path_length > 0.01}
-"""
 
-
-class Here(Pool):
-    """Runs in this process, at once; counts, and may refuse some seeds as if the worker had died."""
-
-    workers = 1
-
-    def __init__(self, dies: tuple[int, ...] = (), stops_after: int = 1000) -> None:
-        self.ran: list[int] = []
-        self._dies, self._stops_after = dies, stops_after
-
-    def submit(self, function: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        job = args[0]
-        if len(self.ran) >= self._stops_after:
-            raise KeyboardInterrupt
-        self.ran.append(job.seed)
-        if job.seed in self._dies:
-            future.set_exception(RunError("a worker process ended with exit code -9"))
-        else:
-            future.set_result(function(*args, **kwargs))
-        return future
-
-    def close(self, *, now: bool = False) -> None:
-        pass
+def short_drive() -> ScenarioBuilder:
+    """A rover that drives straight for 0.4 s."""
+    return ScenarioBuilder(duration=0.4).drive(0.5, duration=10.0).criterion("drives", "path_length > 0.01")
 
 
 @pytest.fixture
 def scenario(tmp_path: Path) -> str:
-    path = tmp_path / "short.yaml"
-    path.write_text(SCENARIO)
-    return str(path)
+    """The file of a rover's short drive."""
+    return str(short_drive().write(tmp_path))
 
 
-def test_seeds_results_and_summary(scenario: str, tmp_path: Path) -> None:
-    told: list[tuple[int, int, int]] = []
+def test_batch_gives_results_and_summary_of_its_seeds(scenario: str, tmp_path: Path) -> None:
+    reports: list[tuple[int, int, int]] = []
     result = run_batch(
-        scenario, 3, seed=5, base=tmp_path, pool=Here(), progress=lambda r, done, of: told.append((r.seed, done, of))
+        scenario,
+        3,
+        seed=5,
+        base=tmp_path,
+        pool=InlinePool(),
+        progress=lambda r, done, of: reports.append((r.seed, done, of)),
     )
     assert [r.seed for r in result.results] == [5, 6, 7]
-    assert told == [(5, 1, 3), (6, 2, 3), (7, 3, 3)]
+    assert reports == [(5, 1, 3), (6, 2, 3), (7, 3, 3)]
     assert str(result.success).startswith("3 of 3 (100.0%, 95 % interval 43.9% to 100.0%)")
     assert result.exit_code == 0
     assert result.spreads["path_length"].count == 3
@@ -74,7 +52,7 @@ def test_seeds_results_and_summary(scenario: str, tmp_path: Path) -> None:
 
 
 def test_failed_runs_are_kept_with_their_reason(scenario: str, tmp_path: Path) -> None:
-    result = run_batch(scenario, 2, base=tmp_path, pool=Here(), overrides=["criteria.drives=path_length > 9"])
+    result = run_batch(scenario, 2, base=tmp_path, pool=InlinePool(), overrides=["criteria.drives=path_length > 9"])
     assert result.success.successes == 0
     assert result.exit_code == 1
     for failure in result.failures:
@@ -82,58 +60,63 @@ def test_failed_runs_are_kept_with_their_reason(scenario: str, tmp_path: Path) -
         assert {"recording.mcap", "report.html", "metrics.json"} <= {p.name for p in Path(failure.folder).iterdir()}
 
 
-def test_a_stopped_batch_goes_on_where_it_was(scenario: str, tmp_path: Path) -> None:
+def test_stopped_batch_resumes(scenario: str, tmp_path: Path) -> None:
     out = tmp_path / "batch"
     with pytest.raises(KeyboardInterrupt):
-        run_batch(scenario, 4, out=out, pool=Here(stops_after=3))
+        run_batch(scenario, 4, out=out, pool=InlinePool(stops_after=3))
     with (out / "results.jsonl").open("a") as file:
         file.write('{"seed": 3, "sta')  # the line that the kill tore
     before = [json.loads(line)["seed"] for line in (out / "results.jsonl").read_text().splitlines()[:-1]]
-    pool = Here()
+    pool = InlinePool()
     result = run_batch(scenario, 4, out=out, pool=pool)
-    assert sorted(before + pool.ran) == [0, 1, 2, 3]
+    assert sorted(before + pool.seeds) == [0, 1, 2, 3]
     assert result.resumed == len(before) > 0
     assert [r.seed for r in result.results] == [0, 1, 2, 3]
     more = run_batch(scenario, 5, out=out, pool=pool)
     assert (more.resumed, len(more.results)) == (4, 5)
 
 
-def test_a_run_that_ended_but_was_not_counted_is_not_made_again(scenario: str, tmp_path: Path) -> None:
+def test_finished_but_uncounted_run_is_not_repeated(scenario: str, tmp_path: Path) -> None:
     """Killed between a run's last file and its line in the results."""
     out = tmp_path / "batch"
-    whole = run_batch(scenario, 2, out=out, pool=Here(), keep="all")
+    complete = run_batch(scenario, 2, out=out, pool=InlinePool(), keep="all")
     lines = (out / "results.jsonl").read_text().splitlines()
     (out / "results.jsonl").write_text(lines[0] + "\n" + lines[1].replace('"done"', '"interrupted"') + "\n")
-    pool = Here()
-    again = run_batch(scenario, 2, out=out, pool=pool, keep="all")
-    assert (again.resumed, pool.ran) == (2, [])
-    assert again.results == whole.results
+    pool = InlinePool()
+    repeated = run_batch(scenario, 2, out=out, pool=pool, keep="all")
+    assert (repeated.resumed, pool.seeds) == (2, [])
+    assert repeated.results == complete.results
 
 
-def test_a_worker_that_dies_costs_one_run_and_that_is_tried_again(scenario: str, tmp_path: Path) -> None:
+def test_run_of_a_dead_worker_is_lost_and_repeated(scenario: str, tmp_path: Path) -> None:
     out = tmp_path / "batch"
-    result = run_batch(scenario, 3, out=out, pool=Here(dies=(1,)))
+    result = run_batch(scenario, 3, out=out, pool=InlinePool(dying_seeds=(1,)))
     assert [r.state for r in result.results] == ["done", "lost", "done"]
     assert "exit code -9" in result.failures[0].reason
-    pool = Here()
+    pool = InlinePool()
     assert run_batch(scenario, 3, out=out, pool=pool).success.successes == 3
-    assert pool.ran == [1]
+    assert pool.seeds == [1]
 
 
-class Filming(Here):
-    """Is ended, or dies, while the film of the second run is drawn: numbers are there, film and report are not."""
+class FailingVideoPool(InlinePool):
+    """Ends while the video of the second run is drawn: its metrics are there, its video and report are not.
+
+    Args:
+        dies: The worker dies; else the user presses Ctrl-C.
+    """
 
     def __init__(self, *, dies: bool) -> None:
         super().__init__()
-        self._film_dies = dies
+        self._dies = dies
 
-    def submit(self, function: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Run a job, and lose the second one."""
         future = super().submit(function, *args, **kwargs)
-        if len(self.ran) == 2:
+        if len(self.jobs) == 2:
             folder = Path(args[0].folder)
             (folder / "report.html").unlink()
-            (folder / "video.mp4").write_bytes(b"half a film")
-            if not self._film_dies:
+            (folder / "video.mp4").write_bytes(b"half a video")
+            if not self._dies:
                 raise KeyboardInterrupt
             future = Future()
             future.set_exception(RunError("a worker process ended with exit code -9"))
@@ -142,36 +125,36 @@ class Filming(Here):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dies", [False, True])
-def test_a_run_is_not_lost_with_its_film(scenario: str, tmp_path: Path, dies: bool) -> None:
+def test_run_is_not_lost_with_its_video(scenario: str, tmp_path: Path, dies: bool) -> None:
     out, bad = tmp_path / "batch", ["criteria.drives=path_length > 9"]
     with suppress(KeyboardInterrupt):
-        run_batch(scenario, 3, out=out, pool=Filming(dies=dies), overrides=bad, video=False)
-    told = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
-    by_seed = {one["seed"]: one for one in told}
+        run_batch(scenario, 3, out=out, pool=FailingVideoPool(dies=dies), overrides=bad, video=False)
+    rows = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
+    by_seed = {row["seed"]: row for row in rows}
     assert by_seed[1]["reason"] == "not held: drives (path_length > 9)"
     assert by_seed[1]["metrics"]["path_length"] > 0.01
     left = {path.name for path in (out / "seed-000001").iterdir()}
     assert {"recording.mcap", "metrics.json", "report.html"} <= left  # what is left can be read,
     assert "video.mp4" not in left  # and what was torn is gone
     assert "of 3" in (out / "report.html").read_text() or not dies
-    pool = Here()
+    pool = InlinePool()
     run_batch(scenario, 3, out=out, pool=pool, overrides=bad)
-    assert 1 not in pool.ran
+    assert 1 not in pool.seeds
 
 
 @pytest.mark.slow
-def test_what_is_varied_reaches_its_run_and_is_told(scenario: str, tmp_path: Path) -> None:
+def test_varied_values_reach_their_runs_and_the_report(scenario: str, tmp_path: Path) -> None:
     out = tmp_path / "batch"
     vary = ["duration=0.2,0.4", "criteria.drives=path_length > 0,path_length > 9"]
-    pool = Here()
+    pool = InlinePool()
     result = run_batch(scenario, 2, out=out, pool=pool, vary=vary, design="grid", seed=4)
     assert len(result.results) == 8
-    assert sorted(pool.ran) == [4, 4, 4, 4, 5, 5, 5, 5]
+    assert sorted(pool.seeds) == [4, 4, 4, 4, 5, 5, 5, 5]
     for one in result.results:
         assert one.metrics["sim_seconds"] == pytest.approx(one.varied["duration"])
         assert one.success == (one.varied["criteria.drives"] == "path_length > 0")
-    again = run_batch(scenario, 2, out=out, pool=pool, vary=vary, design="grid", seed=4)
-    assert (again.resumed, again.results, len(pool.ran)) == (8, result.results, 8)
+    repeated = run_batch(scenario, 2, out=out, pool=pool, vary=vary, design="grid", seed=4)
+    assert (repeated.resumed, repeated.results, len(pool.jobs)) == (8, result.results, 8)
     page = (out / "report.html").read_text()
     assert "Success over what was varied" in page
     assert "point-001-seed-000004/report.html" in page
@@ -183,70 +166,70 @@ def test_what_is_varied_reaches_its_run_and_is_told(scenario: str, tmp_path: Pat
         run_batch(scenario, 2, out=out, pool=pool, seed=4)
 
 
-def test_what_is_varied_is_looked_at_before_anything_runs(scenario: str, tmp_path: Path) -> None:
+def test_varied_values_are_checked_before_any_run(scenario: str, tmp_path: Path) -> None:
     for vary in (["duratoin=uniform:1,2"], ["duration=uniform:-2,-1"], ["duration=0.1,soon"]):
         with pytest.raises(InputError, match="durat"):
-            run_batch(scenario, 3, out=tmp_path / "none", pool=Here(), vary=vary)
+            run_batch(scenario, 3, out=tmp_path / "none", pool=InlinePool(), vary=vary)
     with pytest.raises(InputError, match="design"):
-        run_batch(scenario, 3, out=tmp_path / "none", pool=Here(), design="lhs")
+        run_batch(scenario, 3, out=tmp_path / "none", pool=InlinePool(), design="lhs")
     assert not (tmp_path / "none").exists()
 
 
 @pytest.mark.slow
-def test_a_baseline_tells_what_got_worse(scenario: str, tmp_path: Path) -> None:
-    base = run_batch(scenario, 8, out=tmp_path / "base", pool=Here())
+def test_baseline_shows_what_got_worse(scenario: str, tmp_path: Path) -> None:
+    base = run_batch(scenario, 8, out=tmp_path / "base", pool=InlinePool())
     slow = ["operator=[{drive: {v: 0.2, for: 10}}]"]
-    now = run_batch(scenario, 8, out=tmp_path / "now", pool=Here(), overrides=slow, against=base.folder)
+    now = run_batch(scenario, 8, out=tmp_path / "now", pool=InlinePool(), overrides=slow, against=base.folder)
     assert now.against is not None
     assert now.against.regressions == ("path_length",)
     assert (now.exit_code, len(now.failures)) == (1, 0)
     assert "worse than the baseline" in (now.folder / "report.html").read_text()
     one_file = tmp_path / "baseline.json"
     one_file.write_bytes((base.folder / "batch.json").read_bytes())
-    same = run_batch(scenario, 8, out=tmp_path / "same", pool=Here(), against=one_file)
+    same = run_batch(scenario, 8, out=tmp_path / "same", pool=InlinePool(), against=one_file)
     assert same.against is not None
     assert (same.against.regressions, same.against.notes, same.exit_code) == ((), (), 0)
 
 
-def test_nobody_at_the_cluster_leaves_no_folder(scenario: str, tmp_path: Path) -> None:
+def test_unreachable_cluster_leaves_no_folder(scenario: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="nobody answers"):
         run_batch(scenario, 2, out=tmp_path / "none", cluster="127.0.0.1:1")
     assert not (tmp_path / "none").exists()
 
 
 @pytest.mark.parametrize("runs", [0, -3, 1.5, True])
-def test_no_runs_are_refused(scenario: str, runs: Any) -> None:
+def test_invalid_number_of_runs_is_refused(scenario: str, runs: Any) -> None:
     with pytest.raises(InputError, match="at least 1"):
         run_batch(scenario, runs)
 
 
-def test_other_batches_and_folders_are_left_alone(scenario: str, tmp_path: Path) -> None:
+def test_folders_of_other_batches_are_refused(scenario: str, tmp_path: Path) -> None:
     out = tmp_path / "batch"
-    run_batch(scenario, 1, out=out, pool=Here())
+    run_batch(scenario, 1, out=out, pool=InlinePool())
     with pytest.raises(InputError, match="ran with overrides"):
-        run_batch(scenario, 1, out=out, pool=Here(), overrides=["duration=0.3"])
+        run_batch(scenario, 1, out=out, pool=InlinePool(), overrides=["duration=0.3"])
     with pytest.raises(InputError, match="something else"):
-        run_batch(scenario, 1, out=tmp_path, pool=Here())
+        run_batch(scenario, 1, out=tmp_path, pool=InlinePool())
 
 
-def test_a_run_that_cannot_start_is_a_result(scenario: str, tmp_path: Path) -> None:
-    result = run_batch(scenario, 1, base=tmp_path, pool=Here(), overrides=["robots.rover.model=rovre"])
+def test_run_that_cannot_start_is_a_failed_result(scenario: str, tmp_path: Path) -> None:
+    result = run_batch(scenario, 1, base=tmp_path, pool=InlinePool(), overrides=["robots.rover.model=rovre"])
     assert result.results[0].state == "failed"
     assert "did you mean 'rover'" in result.results[0].reason
 
 
-def test_runs_that_broke_off_count_as_failures_and_in_no_figure() -> None:
+def test_aborted_runs_count_as_failures_without_metrics() -> None:
     """What was measured until then looks good beside whole runs: little time to err in."""
-    whole = [Result(k, "done", True, "", {"error_m": 0.1 + 0.01 * k, "hits": 8, "tries": 9}) for k in range(3)]
+    complete = [Result(k, "done", True, "", {"error_m": 0.1 + 0.01 * k, "hits": 8, "tries": 9}) for k in range(3)]
     broken = [Result(k, state, False, "x", {"error_m": 0.0, "hits": 0, "tries": 1})
               for k, state in enumerate(("failed", "interrupted"), 3)]  # fmt: skip
-    summed = summarise("s", Path(), [*whole, *broken])
+    summed = summarise("s", Path(), [*complete, *broken])
     assert (summed.success.successes, summed.success.total) == (3, 5)
     assert summed.spreads["error_m"].minimum == pytest.approx(0.1)
-    assert summed.spreads == summarise("s", Path(), whole).spreads
+    assert summed.spreads == summarise("s", Path(), complete).spreads
 
 
-def test_summary_leaves_out_what_was_not_measured() -> None:
+def test_summary_omits_unmeasured_metrics() -> None:
     results = [Result(1, "done", True, "", {"a": 1.0, "b": None}), Result(0, "done", False, "x", {"a": 3.0})]
     summed = summarise("s", Path(), results)
     assert [r.seed for r in summed.results] == [0, 1]
@@ -255,11 +238,12 @@ def test_summary_leaves_out_what_was_not_measured() -> None:
 
 
 @pytest.mark.slow
-def test_processes_give_the_same(scenario: str, tmp_path: Path) -> None:
-    here = run_batch(scenario, 3, base=tmp_path, pool=Here(), keep="all")
+@pytest.mark.usefixtures("forked_workers")
+def test_worker_processes_give_the_same_recordings(scenario: str, tmp_path: Path) -> None:
+    here = run_batch(scenario, 3, base=tmp_path, pool=InlinePool(), keep="all")
     there = run_batch(scenario, 3, base=tmp_path, workers=2, keep="all")
     for a, b in zip(here.results, there.results, strict=True):
-        assert (Path(a.folder) / "recording.mcap").read_bytes() == (Path(b.folder) / "recording.mcap").read_bytes()
+        assert recording_digest(Path(a.folder)) == recording_digest(Path(b.folder))
 
 
 DEADLY = '''
@@ -284,9 +268,10 @@ class Deadly(ry.Node):
 
 
 @pytest.mark.slow
-def test_a_process_that_is_killed_in_mid_run_loses_its_run_alone(scenario: str, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("forked_workers")
+def test_killed_worker_process_loses_only_its_run(scenario: str, tmp_path: Path) -> None:
     (tmp_path / "deadly.py").write_text(DEADLY)
-    Path(scenario).write_text(SCENARIO + 'nodes: {deadly: {use: "deadly.py:Deadly"}}\n')
+    short_drive().set(nodes={"deadly": {"use": "deadly.py:Deadly"}}).write(tmp_path)
     vary = ["nodes.deadly.parameters.dies=false,true"]
     out = tmp_path / "out"
     found = run_batch(scenario, 2, out=out, workers=1, vary=vary, design="grid")
@@ -298,10 +283,10 @@ def test_a_process_that_is_killed_in_mid_run_loses_its_run_alone(scenario: str, 
 
 
 @pytest.mark.parametrize("scenario", ["scenario.yaml", "nowhere.yaml"])
-def test_a_run_of_which_nothing_is_kept_leaves_all_folders_as_they_are(
+def test_run_that_keeps_nothing_leaves_folders_unchanged(
     scenario: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "scenario.yaml").write_text(SCENARIO)
+    short_drive().write(tmp_path / "scenario.yaml")
     monkeypatch.chdir(tmp_path)
     for folder in ("", ".", str(tmp_path)):
         result = run_job(Job(scenario, 1, (), False, folder, "none"))

@@ -1,17 +1,17 @@
-"""Batches on a real Ray cluster of several nodes, each with processes of its own: the same bytes, whoever dies."""
+"""Batches on a real Ray cluster of several nodes: the same bytes, also when workers and nodes are killed."""
 
 import json
 import os
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
+from tests.harness.scenarios import ScenarioBuilder
 
 from roboyard.scenarios import run_batch
+from roboyard.scenarios.batch_worker import Result
 
 pytestmark = pytest.mark.slow
 
@@ -44,15 +44,6 @@ class Mark(ry.Node):
             os.kill(os.getpid(), signal.SIGKILL)
 '''
 
-SCENARIO = """\
-world: empty
-robots: {rover: {model: rover}}
-nodes: {mark: {use: "mark.py:Mark", parameters: {marks: MARKS, dies: never}}}
-operator: [{drive: {v: 0.5, for: 10}}]
-duration: 0.6
-criteria: {drives: path_length > 0.01}
-"""
-
 
 class Nodes:
     """A head without processors, and two nodes with one each."""
@@ -77,23 +68,23 @@ def nodes() -> Iterator[Nodes]:
 def scenario(tmp_path: Path) -> str:
     (tmp_path / "marks").mkdir()
     (tmp_path / "mark.py").write_text(NODE)
-    path = tmp_path / "short.yaml"
-    path.write_text(SCENARIO.replace("MARKS", str(tmp_path / "marks")))
-    return str(path)
+    mark = {"use": "mark.py:Mark", "parameters": {"marks": str(tmp_path / "marks"), "dies": "never"}}
+    builder = ScenarioBuilder(duration=0.6).drive(0.5, duration=10.0).criterion("drives", "path_length > 0.01")
+    return str(builder.set(nodes={"mark": mark}).write(tmp_path))
 
 
-def left(folder: Path) -> dict[str, bytes]:
-    """What runs left that does not tell the wall's time."""
+def read_files(folder: Path) -> dict[str, bytes]:
+    """Files of runs that do not depend on the wall clock."""
     names = ("recording.mcap", "scenario.yaml")
     return {f"{path.parent.name}/{path.name}": path.read_bytes() for name in names for path in folder.rglob(name)}
 
 
-def test_a_cluster_comes_to_the_same_bytes(scenario: str, tmp_path: Path, nodes: Nodes) -> None:
+def test_cluster_gives_the_same_recordings(scenario: str, tmp_path: Path, nodes: Nodes) -> None:
     here = run_batch(scenario, 5, out=tmp_path / "here", workers=1, keep="all")
     there = run_batch(scenario, 5, out=tmp_path / "there", cluster=nodes.address, keep="all")
     assert [r.reason for r in here.results] == [""] * 5
-    assert len(left(here.folder)) == 10
-    assert left(here.folder) == left(there.folder)
+    assert len(read_files(here.folder)) == 10
+    assert read_files(here.folder) == read_files(there.folder)
     marks = [path.name for path in (tmp_path / "marks").iterdir()]
     assert sum(name.startswith("node-") for name in marks) == 2  # both took part
     clocks = ("wall_seconds", "real_time_factor")
@@ -105,9 +96,7 @@ def test_a_cluster_comes_to_the_same_bytes(scenario: str, tmp_path: Path, nodes:
         assert {"report.html", "metrics.json"} <= {path.name for path in Path(other.folder).iterdir()}
 
 
-def test_a_worker_that_is_killed_in_mid_run_costs_nothing_and_one_that_always_is_its_run(
-    scenario: str, tmp_path: Path, nodes: Nodes
-) -> None:
+def test_run_of_a_killed_cluster_worker_is_repeated_once(scenario: str, tmp_path: Path, nodes: Nodes) -> None:
     vary = ["nodes.mark.parameters.dies=never,once,always"]
     found = run_batch(scenario, 1, out=tmp_path / "out", cluster=nodes.address, vary=vary, design="grid")
     states = {r.varied["nodes.mark.parameters.dies"]: r.state for r in found.results}
@@ -117,20 +106,24 @@ def test_a_worker_that_is_killed_in_mid_run_costs_nothing_and_one_that_always_is
     assert len(driven) == 1  # a second attempt comes to what the first would have
 
 
-def test_a_node_that_is_killed_leaves_its_runs_to_the_others(scenario: str, tmp_path: Path, nodes: Nodes) -> None:
-    marks = tmp_path / "marks"
+def test_runs_of_a_killed_cluster_node_go_to_others(scenario: str, tmp_path: Path, nodes: Nodes) -> None:
+    marks, out = tmp_path / "marks", tmp_path / "out"
+    killed: list[int] = []
 
-    def kill() -> None:
-        while sum(path.name.startswith("node-") for path in marks.iterdir()) < 2:
-            time.sleep(0.05)
-        raylet = nodes.workers[1].all_processes["raylet"][0].process
-        os.kill(raylet.pid, signal.SIGKILL)
+    def kill_second_node(result: Result, done: int, total: int) -> None:
+        if not killed and sum(path.name.startswith("node-") for path in marks.iterdir()) == 2:
+            killed.append(nodes.workers[1].all_processes["raylet"][0].process.pid)
+            os.kill(killed[0], signal.SIGKILL)
 
-    killer = Thread(target=kill, daemon=True)
-    killer.start()
-    out = tmp_path / "out"
-    found = run_batch(scenario, 8, out=out, cluster=nodes.address, keep="none", overrides=["duration=2"])
-    killer.join(timeout=10)
-    assert not killer.is_alive()
+    found = run_batch(
+        scenario,
+        8,
+        out=out,
+        cluster=nodes.address,
+        keep="none",
+        overrides=["duration=2"],
+        progress=kill_second_node,
+    )
+    assert killed
     assert [r.state for r in found.results] == ["done"] * 8
     assert len(json.loads((out / "batch.json").read_text())["results"]) == 8

@@ -1,4 +1,4 @@
-"""Tables and JUnit files of batches: they say what the results say, whatever stands in them."""
+"""Tables and JUnit files of batches hold the results, whatever their texts contain."""
 
 import csv
 import math
@@ -23,7 +23,7 @@ RESULTS = [
 METRICS = st.dictionaries(st.sampled_from("abc"), st.none() | st.booleans() | st.integers(-9, 9) | st.floats(-9, 9))
 
 
-def test_a_row_a_run_as_csv(tmp_path: Path) -> None:
+def test_csv_has_a_row_for_each_run(tmp_path: Path) -> None:
     with export(RESULTS, tmp_path / "t.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == ["seed", "vary.relief", "state", "success", "reason", "folder", "path", "hits", "held"]
@@ -34,7 +34,7 @@ def test_a_row_a_run_as_csv(tmp_path: Path) -> None:
 
 
 @given(st.lists(METRICS, max_size=6))
-def test_columns_are_of_one_type_and_as_long_as_each_other(metrics: list[dict[str, float | None]]) -> None:
+def test_columns_have_one_type_and_equal_length(metrics: list[dict[str, float | None]]) -> None:
     columns = table([Result(k, "done", True, "", one) for k, one in enumerate(metrics)])
     for name, values in columns.items():
         assert len(values) == len(metrics)
@@ -44,7 +44,7 @@ def test_columns_are_of_one_type_and_as_long_as_each_other(metrics: list[dict[st
                 assert value == one.get(name)
 
 
-def test_parquet_says_the_same(tmp_path: Path) -> None:
+def test_parquet_equals_the_table(tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     read = parquet.read_table(export(RESULTS, tmp_path / "t.parquet"))
     assert read.to_pydict() == table(RESULTS)
@@ -53,7 +53,7 @@ def test_parquet_says_the_same(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_places_that_cannot_be_are_told_before_anything_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_export_paths_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match=r"\.csv or \.parquet"):
         check_export(tmp_path / "t.xlsx")
     with pytest.raises(InputError, match="no folder"):
@@ -65,13 +65,13 @@ def test_places_that_cannot_be_are_told_before_anything_runs(tmp_path: Path, mon
         check_export(tmp_path / "t.parquet")
 
 
-def test_a_file_that_cannot_be_written_is_one_error(tmp_path: Path) -> None:
+def test_full_disk_is_one_error(tmp_path: Path) -> None:
     (tmp_path / "t.csv").symlink_to("/dev/full")
     with pytest.raises(RunError, match=r"t\.csv: the disk is full"):
         export(RESULTS, tmp_path / "t.csv")
 
 
-def test_runs_are_tests_in_junit(tmp_path: Path) -> None:
+def test_junit_has_a_test_for_each_run(tmp_path: Path) -> None:
     batch = summarise("yard", tmp_path, RESULTS)
     root = ElementTree.parse(write_junit([batch, batch], tmp_path / "j.xml")).getroot()
     assert root.attrib | {"time": ""} == {
@@ -87,7 +87,7 @@ def test_runs_are_tests_in_junit(tmp_path: Path) -> None:
 
 
 @given(reason=st.text(min_size=1), wall=st.none() | st.floats(0, 1e6))
-def test_junit_is_xml_whatever_a_reason_says(
+def test_junit_is_valid_xml_for_any_reason(
     tmp_path_factory: pytest.TempPathFactory, reason: str, wall: float | None
 ) -> None:
     batch = summarise("s", Path(), [Result(0, "done", False, reason, {"wall_seconds": wall})])

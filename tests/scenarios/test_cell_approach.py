@@ -1,15 +1,18 @@
-"""People walk up to a working arm: what the guard's modes make of it, by what is measured of the truth."""
+"""People approach a working arm: effects of the guard's modes, measured from the truth."""
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from tests.harness.scenarios import recording_digest
 
 from roboyard.messages import msg, stamp
 from roboyard.safety.capsules import LinkCapsules
-from roboyard.scenarios import load_spec, run_scenario
+from roboyard.scenarios import Outcome, load_spec, run_scenario
 from roboyard.scenarios.metrics.least import LeastOverTime
 from roboyard.scenarios.metrics.people import People
 from roboyard.scenarios.metrics.reaching import ArmMotion
@@ -23,17 +26,24 @@ CAPSULES = LinkCapsules.of(GROUPS.model, CHAIN)
 HOME = np.array(GROUPS.group("arm").pose("home"))
 
 
-def run(out: Path, *overrides: str, seed: int = 0, **more: object):
+def run(out: Path | None, *overrides: str, seed: int = 0, **options: object) -> Outcome:
+    """Run the scenario to its end into a folder, or without files."""
     spec = load_spec("cell-approach", overrides=[f"seed={seed}", *overrides])
-    outcome = run_scenario(spec, out=out, serve=False, **more)
+    outcome = run_scenario(spec, out=out, keep=out is not None, serve=False, **options)  # type: ignore[arg-type]
     assert outcome.state == "done", outcome.error
     return outcome
 
 
+@cache
+def measure(seed: int, seen: str = "truth", safety: str = "ssm") -> dict[str, Any]:
+    """Metrics of a whole run; each is run once."""
+    return run(None, f"seen={seen}", f"safety={safety}", seed=seed).metrics
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("seed", "seen"), [(0, "truth"), (1, "truth"), (2, "truth"), (3, "truth"), (0, "depth")])
-def test_with_separation_kept_nothing_is_violated_and_nobody_is_hurt(tmp_path: Path, seed: int, seen: str) -> None:
-    found = run(tmp_path / "run", f"seen={seen}", seed=seed, report=False).metrics
+def test_separation_monitoring_prevents_violations(seed: int, seen: str) -> None:
+    found = measure(seed, seen)
     assert found["ssm_violation_s"] == 0.0
     assert found["limit_exceeded"] == 0
     assert found["protective_stops"] >= 2
@@ -41,9 +51,9 @@ def test_with_separation_kept_nothing_is_violated_and_nobody_is_hurt(tmp_path: P
 
 
 @pytest.mark.slow
-def test_modes_differ_as_they_should(tmp_path: Path) -> None:
+def test_guard_modes_differ_in_violations_and_cycles() -> None:
     modes = ("off", "zones", "ssm", "pfl")
-    found = {mode: run(tmp_path / mode, f"safety={mode}", seed=1, report=False).metrics for mode in modes}
+    found = {mode: measure(1, safety=mode) for mode in modes}
     assert found["off"]["ssm_violation_s"] > 5.0
     assert found["off"]["protective_stops"] == 0
     assert found["zones"]["ssm_violation_s"] == found["ssm"]["ssm_violation_s"] == 0.0
@@ -52,11 +62,11 @@ def test_modes_differ_as_they_should(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_guard_stands_over_an_arm_that_is_driven_by_hand(tmp_path: Path) -> None:
+def test_guard_protects_people_from_a_jogged_arm() -> None:
     found = {}
     for mode in ("ssm", "off"):
         spec = load_spec("cell-driven", overrides=["seed=0", f"safety={mode}", "duration=30 s"])
-        found[mode] = run_scenario(spec, out=tmp_path / mode, serve=False, report=False).metrics
+        found[mode] = run_scenario(spec, keep=False, serve=False).metrics
     assert found["ssm"]["ssm_violation_s"] == 0.0
     assert found["ssm"]["protective_stops"] >= 1
     assert found["ssm"]["limit_exceeded"] == 0
@@ -64,18 +74,17 @@ def test_a_guard_stands_over_an_arm_that_is_driven_by_hand(tmp_path: Path) -> No
     assert found["off"]["ssm_violation_s"] > 2.0
 
 
-def test_a_run_goes_on_from_a_state_byte_for_byte(tmp_path: Path) -> None:
+def test_guarded_run_goes_on_from_a_state(tmp_path: Path) -> None:
     state = tmp_path / "2.5.state"
     run(tmp_path / "whole", "duration=4 s", save_states=[(2.5, state)], report=False)
     spec = load_spec("cell-approach", overrides=["seed=0", "duration=4 s"])
     run_scenario(spec, out=tmp_path / "rest", from_state=state, report=False, serve=False)
-    whole = (tmp_path / "whole" / "recording.mcap").read_bytes()
-    assert (tmp_path / "rest" / "recording.mcap").read_bytes() == whole
+    assert recording_digest(tmp_path / "rest") == recording_digest(tmp_path / "whole")
 
 
 # -- the measure, on what tests make up --------------------------------------------------------------------------------
-class Standing:
-    """The truth about an arm that leans forward, as a test says it does."""
+class LeaningArm:
+    """The truth about an arm that leans forward at a speed [rad/s]."""
 
     def __init__(self, speed: float = 0.0) -> None:
         from roboyard.geometry import SE3
@@ -97,12 +106,12 @@ def body(time: float, x: float, force: float = 0.0, part: str = "chest") -> obje
     )  # fmt: skip
 
 
-def judged(arm: Standing, *told: tuple[float, float, float]) -> People:
-    """Of (time, x, force)."""
+def measure_people(arm: LeaningArm, *rows: tuple[float, float, float]) -> People:
+    """What is measured of a person: (time, x, force)."""
     people = People("", arm)  # type: ignore[arg-type]
-    for time, x, force in told:
+    for time, x, force in rows:
         people.on_body(body(time, x, force), round(time * 1e9))
-    people.finish(round(told[-1][0] * 1e9))
+    people.finish(round(rows[-1][0] * 1e9))
     return people
 
 
@@ -110,15 +119,15 @@ def near_for_a_second(x: float) -> list[tuple[float, float, float]]:
     return [(0.1 * k, x, 0.0) for k in range(11)]
 
 
-def test_only_who_is_fast_and_near_violates() -> None:
-    assert judged(Standing(0.5), *near_for_a_second(0.9)).result()["ssm_violation_s"] == pytest.approx(1.0)
-    assert judged(Standing(0.5), *near_for_a_second(9.0)).result()["ssm_violation_s"] == 0.0
-    assert judged(Standing(0.0), *near_for_a_second(0.9)).result()["ssm_violation_s"] == 0.0
-    assert judged(Standing(0.01), *near_for_a_second(0.9)).result()["ssm_violation_s"] == 0.0
+def test_only_a_fast_arm_near_a_person_violates() -> None:
+    assert measure_people(LeaningArm(0.5), *near_for_a_second(0.9)).result()["ssm_violation_s"] == pytest.approx(1.0)
+    assert measure_people(LeaningArm(0.5), *near_for_a_second(9.0)).result()["ssm_violation_s"] == 0.0
+    assert measure_people(LeaningArm(0.0), *near_for_a_second(0.9)).result()["ssm_violation_s"] == 0.0
+    assert measure_people(LeaningArm(0.01), *near_for_a_second(0.9)).result()["ssm_violation_s"] == 0.0
 
 
-def test_hand_overs_are_left_out_and_counted() -> None:
-    people = People("", Standing(0.5))  # type: ignore[arg-type]
+def test_handovers_are_excluded_and_counted() -> None:
+    people = People("", LeaningArm(0.5))  # type: ignore[arg-type]
     for time, x, _ in near_for_a_second(0.9):
         people.handlers()["/handover"](msg.Bool(data=0.25 < time < 0.75), 0)
         people.on_body(body(time, x), round(time * 1e9))
@@ -127,9 +136,9 @@ def test_hand_overs_are_left_out_and_counted() -> None:
     assert found["ssm_violation_s"] == pytest.approx(0.5)
 
 
-def test_who_guides_the_arm_does_not_count_but_others_do() -> None:
+def test_guiding_person_is_excluded_but_others_count() -> None:
     for guided, others, expected in ((False, 9.0, 1.0), (True, 9.0, 0.0), (True, 0.9, 1.0)):
-        people = People("", Standing(0.5))  # type: ignore[arg-type]
+        people = People("", LeaningArm(0.5))  # type: ignore[arg-type]
         for k in range(11):
             people.handlers()["/guiding/enable"](msg.Bool(data=guided), round(1e8 * k))
             for name, x in (("anna", 0.6), ("ben", others)):
@@ -139,8 +148,8 @@ def test_who_guides_the_arm_does_not_count_but_others_do() -> None:
         assert people.result()["ssm_violation_s"] == pytest.approx(expected)
 
 
-def test_the_moment_in_which_a_hand_over_ends_is_still_its_own() -> None:
-    people = People("", Standing(0.5))  # type: ignore[arg-type]
+def test_last_moment_of_a_handover_is_excluded() -> None:
+    people = People("", LeaningArm(0.5))  # type: ignore[arg-type]
     for time, x in ((0.0, 0.9), (0.1, 0.9), (0.2, 9.0)):
         people.handlers()["/handover"](msg.Bool(data=time < 0.2), 0)
         people.on_body(body(time, x), round(time * 1e9))
@@ -148,50 +157,50 @@ def test_the_moment_in_which_a_hand_over_ends_is_still_its_own() -> None:
     assert people.result()["handover_s"] == pytest.approx(0.2)
 
 
-def test_a_longer_silence_than_a_quarter_of_a_second_is_nobodys_violation() -> None:
-    found = judged(Standing(0.5), (0.0, 0.9, 0.0), (2.0, 0.9, 0.0)).result()
+def test_missing_bodies_are_no_violation() -> None:
+    found = measure_people(LeaningArm(0.5), (0.0, 0.9, 0.0), (2.0, 0.9, 0.0)).result()
     assert found["ssm_violation_s"] <= 0.26
 
 
-def test_forces_count_by_region_by_how_long_they_last_and_whose_doing_they_are() -> None:
+def test_force_limits_depend_on_region_duration_and_cause() -> None:
     touching = 0.55
     for force, exceeded in ((100.0, 0), (180.0, 0), (300.0, 1)):
-        found = judged(Standing(0.5), (0.0, touching, 0.0), (0.1, touching, force)).result()
+        found = measure_people(LeaningArm(0.5), (0.0, touching, 0.0), (0.1, touching, force)).result()
         assert (found["max_force_n"], found["person_touches"]) == (force, 1)
         assert found["limit_exceeded"] == exceeded, "210 N for an impact on the chest"
         assert found["limit_share"] >= force / 210.0
         assert (found["limit_share"] > 1.0) == bool(exceeded)
     lasting = [(0.1 * k, touching, 180.0) for k in range(10)]
-    assert judged(Standing(0.5), *lasting).result()["limit_exceeded"] == 1, "140 N where it is clamped"
-    assert judged(Standing(0.0), (0.0, touching, 0.0), (0.1, touching, 300.0)).result()["limit_exceeded"] == 0
-    assert judged(Standing(0.5), (0.0, 3.0, 0.0), (0.1, 3.0, 300.0)).result()["max_force_n"] == 0.0
+    assert measure_people(LeaningArm(0.5), *lasting).result()["limit_exceeded"] == 1, "140 N where it is clamped"
+    assert measure_people(LeaningArm(0.0), (0.0, touching, 0.0), (0.1, touching, 300.0)).result()["limit_exceeded"] == 0
+    assert measure_people(LeaningArm(0.5), (0.0, 3.0, 0.0), (0.1, 3.0, 300.0)).result()["max_force_n"] == 0.0
 
 
-def test_each_approach_is_kept_with_its_nearest_moment() -> None:
-    way = [2.0, 1.0, 0.7, 0.6, 0.8, 2.0, 0.9, 0.8, 0.9]
-    people = judged(Standing(), *((0.1 * k, x, 0.0) for k, x in enumerate(way)))
+def test_approaches_keep_their_nearest_moment() -> None:
+    distances = [2.0, 1.0, 0.7, 0.6, 0.8, 2.0, 0.9, 0.8, 0.9]
+    people = measure_people(LeaningArm(), *((0.1 * k, x, 0.0) for k, x in enumerate(distances)))
     assert [round(one.time, 1) for one in people.approaches] == [0.3, 0.7]
     assert people.result()["min_separation"] == pytest.approx(min(one.distance for one in people.approaches))
-    again = People("", Standing())  # type: ignore[arg-type]
-    again.load(people.save())
-    assert again.approaches == people.approaches
-    assert again.result() == people.result()
+    repeated = People("", LeaningArm())  # type: ignore[arg-type]
+    repeated.load(people.save())
+    assert repeated.approaches == people.approaches
+    assert repeated.result() == people.result()
 
 
-def test_nobody_means_nothing_measured() -> None:
-    found = People("", Standing()).result()  # type: ignore[arg-type]
+def test_run_without_people_has_no_people_metrics() -> None:
+    found = People("", LeaningArm()).result()  # type: ignore[arg-type]
     assert found["ssm_violation_s"] is None
     assert "min_separation" not in found
 
 
-def test_the_report_shows_each_approach(tmp_path: Path) -> None:
+def test_report_shows_each_approach(tmp_path: Path) -> None:
     found = run(tmp_path / "run", "duration=5 s", "people.anna.at=[1.4, 0.1, 3.14]").metrics
-    told, approaches = (found["robots"]["arm"][key] for key in ("people", "approaches"))
+    people, approaches = (found["robots"]["arm"][key] for key in ("people", "approaches"))
     assert [one["person"] for one in approaches] == ["anna"]
     assert approaches[0]["distance"] == pytest.approx(found["min_separation"], abs=1e-9)
     for group in ("head", "trunk", "arms", "hands", "legs"):
-        least = min(value for value in told["separation"][group] if value is not None)
-        assert least == pytest.approx(found[f"min_separation_{group}"], abs=6e-4)
+        minimum = min(value for value in people["separation"][group] if value is not None)
+        assert minimum == pytest.approx(found[f"min_separation_{group}"], abs=6e-4)
     page = (tmp_path / "run" / "report.html").read_text()
     assert "Beside people" in page
     assert "What the guard of the arm saw" in page
@@ -199,11 +208,11 @@ def test_the_report_shows_each_approach(tmp_path: Path) -> None:
     assert approaches_figure(several).count("<svg") == 1
 
 
-def test_spans_are_joined_where_a_run_is_long() -> None:
-    least = LeastOverTime(span=1.0)
+def test_spans_are_joined_in_long_runs() -> None:
+    minimum = LeastOverTime(span=1.0)
     values = np.random.default_rng(0).uniform(0.0, 1.0, 5000)
     for k, value in enumerate(values.tolist()):
-        least.take(float(k), {"a": value} if k != 7 else {})
+        minimum.take(float(k), {"a": value} if k != 7 else {})
     values[7] = np.inf
-    assert least.span == 32.0
-    assert least.rows["a"] == [float(values[k : k + 32].min()) for k in range(0, 5000, 32)]
+    assert minimum.span == 32.0
+    assert minimum.rows["a"] == [float(values[k : k + 32].min()) for k in range(0, 5000, 32)]

@@ -1,12 +1,14 @@
-"""Exploration against floor plan and truth: the collector's metrics, and the report's maps and shares over time."""
+"""Exploration metrics against floor plan and truth, and the maps and shares of the report."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.harness.collectors import CollectorFeed
 
 from roboyard.geometry import SE2
 from roboyard.grids import GridFrame
@@ -28,7 +30,7 @@ START = SE2(0.3, 0.2, -0.4)
 """Where it sets out, in its map."""
 
 
-def plan(resolution: float) -> FloorPlan:
+def make_plan(resolution: float) -> FloorPlan:
     """A room of 4 x 4 m about the place where it sets out, square to the world."""
     solid = np.zeros((80, 80), dtype=bool)
     solid[[0, -1]] = solid[:, [0, -1]] = True
@@ -36,33 +38,35 @@ def plan(resolution: float) -> FloorPlan:
     return FloorPlan(solid, (here.x - 2.0, here.y - 2.0), resolution, 0.25)
 
 
-class Day:
-    """A collector, and what it is told."""
+class ExplorationFeed(CollectorFeed[Exploration]):
+    """The truth about a robot, its exploration and its map."""
 
-    def __init__(self, known=plan) -> None:
-        self.collector = Exploration("/truth/odom", "/exploration", "/map", known)
-        self.told = self.collector.handlers()
+    def __init__(self, known_plan: Callable[[float], FloorPlan] | None = make_plan) -> None:
+        super().__init__(Exploration("/truth/odom", "/exploration", "/map", known_plan))
 
-    def truth(self, second: float, in_map: SE2) -> None:
-        self.told["/truth/odom"](truth(second, in_map), round(second * S))
+    def place(self, second: float, in_map: SE2) -> None:
+        """The robot is truly there."""
+        self.send("/truth/odom", make_truth(second, in_map), second)
 
-    def status(self, second: float, phase: str, **more) -> None:
-        self.told["/exploration"](status(second, phase, **more), round(second * S))
+    def send_status(self, second: float, phase: str) -> None:
+        """The explorer publishes its status."""
+        self.send("/exploration", make_status(phase), second)
 
-    def map(self, second: float, reach: float) -> None:
-        self.told["/map"](known_within(second, reach), round(second * S))
+    def send_map(self, second: float, reach: float) -> None:
+        """A map comes that knows all about the start as far as that [m]."""
+        self.send("/map", make_map(second, reach), second)
 
 
-def truth(second: float, in_map: SE2):
+def make_truth(second: float, in_map: SE2):
     pose = T_world_map @ in_map
     return odometry_to_msg(pose, [0, 0, 0], [0, 0, 0], frame="world", child="base", time_ns=round(second * S))
 
 
-def status(second: float, phase: str, goals: int = 0, known: float = 0.0):
+def make_status(phase: str, goals: int = 0, known: float = 0.0):
     return msg.ExplorationStatus(phase=phase, start=pose_to_msg(START), radius=0.2, goals=goals, known=known)
 
 
-def known_within(second: float, reach: float):
+def make_map(second: float, reach: float):
     """A map that knows all about the start as far as that [m]."""
     frame = GridFrame(0.05, (160, 160), SE2(-4.0, -4.0, 0.0))
     middles = frame.points(np.argwhere(np.ones(frame.shape))) - (START.x, START.y)
@@ -70,68 +74,72 @@ def known_within(second: float, reach: float):
     return grid_to_msg(cells, 0.05, frame.T_map_grid, "map", round(second * S))
 
 
-@pytest.mark.parametrize(("reach", "share"), [(4.0, 1.0), (1.0, math.pi / 3.9**2), (0.5, 0.25 * math.pi / 3.9**2)])
-def test_the_share_of_the_floor_is_that_of_the_circle_it_knows(reach: float, share: float) -> None:
-    day = Day()
-    day.truth(0.0, START)
-    day.status(1.0, "explore")
-    day.truth(9.0, START @ SE2(0.3, 0.0))
-    day.map(9.0, reach)
-    day.status(10.0, "done")
-    day.status(10.0, "done")  # said twice, it is still the same exploration
-    day.truth(20.0, START @ SE2(5.0, 0.0))
-    found = day.collector.result()
+@pytest.mark.parametrize(
+    ("reach", "share"),
+    [(4.0, 1.0), (1.0, math.pi / 3.9**2), (0.5, 0.25 * math.pi / 3.9**2)],
+    ids=["whole", "1-m", "half-a-meter"],
+)
+def test_coverage_is_the_known_share_of_the_floor(reach: float, share: float) -> None:
+    feed = ExplorationFeed()
+    feed.place(0.0, START)
+    feed.send_status(1.0, "explore")
+    feed.place(9.0, START @ SE2(0.3, 0.0))
+    feed.send_map(9.0, reach)
+    feed.send_status(10.0, "done")
+    feed.send_status(10.0, "done")  # said twice, it is still the same exploration
+    feed.place(20.0, START @ SE2(5.0, 0.0))
+    found = feed.result()
     assert found["explored"] is True
     assert found["exploration_time"] == pytest.approx(9.0)
     assert found["return_error"] == pytest.approx(0.3)
     assert found["coverage"] == pytest.approx(share, abs=0.012)
 
 
-def test_a_second_exploration_counts_anew_and_one_that_failed_is_not_done() -> None:
-    day = Day()
-    day.truth(0.0, START)
-    day.status(1.0, "explore")
-    day.status(5.0, "failed")
-    assert day.collector.result()["explored"] is False
-    day.truth(20.0, START @ SE2(1.0, 0.0))
-    day.status(21.0, "explore")
-    day.truth(30.0, START @ SE2(1.5, 0.0))
-    day.status(31.0, "done")
-    found = day.collector.result()
+def test_second_exploration_replaces_a_failed_one() -> None:
+    feed = ExplorationFeed()
+    feed.place(0.0, START)
+    feed.send_status(1.0, "explore")
+    feed.send_status(5.0, "failed")
+    assert feed.result()["explored"] is False
+    feed.place(20.0, START @ SE2(1.0, 0.0))
+    feed.send_status(21.0, "explore")
+    feed.place(30.0, START @ SE2(1.5, 0.0))
+    feed.send_status(31.0, "done")
+    found = feed.result()
     assert (found["explored"], found["exploration_time"]) == (True, pytest.approx(10.0))
     assert found["return_error"] == pytest.approx(0.5)
 
 
-def test_what_nobody_can_know_is_none() -> None:
-    assert set(Day().collector.result().values()) == {None}
-    day = Day(known=None)
-    day.truth(0.0, START)
-    day.status(1.0, "explore")
-    day.map(2.0, 3.0)
-    day.status(3.0, "done")
-    assert day.collector.result()["coverage"] is None
+def test_coverage_without_floor_plan_is_not_measured() -> None:
+    assert set(ExplorationFeed().collector.result().values()) == {None}
+    feed = ExplorationFeed(known_plan=None)
+    feed.place(0.0, START)
+    feed.send_status(1.0, "explore")
+    feed.send_map(2.0, 3.0)
+    feed.send_status(3.0, "done")
+    assert feed.result()["coverage"] is None
 
 
-def test_the_report_tells_how_the_map_grew(tmp_path: Path) -> None:
+def test_report_shows_the_growth_of_the_map(tmp_path: Path) -> None:
     path = tmp_path / "recording.mcap"
     nothing = Frontiers((), (), 0.0, GridFrame(0.05, (1, 1)))
     with McapWriter(path) as writer:
         for second in range(41):
             here = START @ SE2(0.02 * max(second - 10, 0), 0.0)
-            said = {"/truth/rover/odom": truth(second, here)}
+            published = {"/truth/rover/odom": make_truth(second, here)}
             if second % 10 == 0 and second:
-                said["/map"] = known_within(second, 0.06 * second)
-                said["/frontiers"] = frontiers_to_msg(nothing, here, "map", second * S)
+                published["/map"] = make_map(second, 0.06 * second)
+                published["/frontiers"] = frontiers_to_msg(nothing, here, "map", second * S)
                 phase = "done" if second == 40 else "explore"
-                said["/exploration"] = status(second, phase, goals=second // 20, known=second)
-            for topic, message in said.items():
+                published["/exploration"] = make_status(phase, goals=second // 20, known=second)
+            for topic, message in published.items():
                 channel = writer.channel(topic, type_name(type(message)), "/test")
                 writer.write(channel, second * S, serialize(message))
     with open_recording(path) as recording:
         story = read_story(recording, "rover", "")
-        found = read_reconnaissance(recording, story, RobotTopics.of("rover"), plan)
+        found = read_reconnaissance(recording, story, RobotTopics.of("rover"), make_plan)
         unknown = read_reconnaissance(recording, story, RobotTopics.of("rover"), None)
-        assert read_reconnaissance(recording, story, RobotTopics.of("rover", "/other"), plan) is None
+        assert read_reconnaissance(recording, story, RobotTopics.of("rover", "/other"), make_plan) is None
     assert found is not None
     expected = math.pi * (0.06 * found.time) ** 2 / 3.9**2
     assert found.coverage[:3] == pytest.approx(expected[:3], abs=0.03)

@@ -1,4 +1,4 @@
-"""Criteria: the same as Python where Python is allowed, refused everywhere else."""
+"""Expressions of criteria: evaluated as in Python where they are allowed, refused otherwise."""
 
 import math
 
@@ -28,19 +28,19 @@ numbers = st.floats(-1e6, 1e6, allow_nan=False).map(lambda x: round(x, 6))
         ("contacts == 0 and\n path_length > 25", None),
     ],
 )
-def test_verdicts(text: str, expected: bool | None) -> None:
+def test_criteria_give_verdicts(text: str, expected: bool | None) -> None:
     if expected is None:  # a line break is no part of an expression outside brackets
         with pytest.raises(ConfigError):
             Criterion(text)
         return
-    verdict = Criterion(text).judge(METRICS, "x")
-    assert verdict.passed is expected
-    assert verdict.name == "x"
-    assert not verdict.reason
+    result = Criterion(text).judge(METRICS, "x")
+    assert result.passed is expected
+    assert result.name == "x"
+    assert not result.reason
 
 
 @given(a=numbers, b=numbers, c=numbers)
-def test_agrees_with_python(a: float, b: float, c: float) -> None:
+def test_expressions_agree_with_python(a: float, b: float, c: float) -> None:
     text = "a + b * c - b / 7 > c and a != b or min(a, b, c) >= max(a, -c)"
     expected = (a + b * c - b / 7 > c and a != b) or min(a, b, c) >= max(a, -c)
     assert Criterion(text).judge({"a": a, "b": b, "c": c}).passed is expected
@@ -56,19 +56,19 @@ def test_agrees_with_python(a: float, b: float, c: float) -> None:
         "await x", "*a", "(" * 500 + ")" * 500, "-" * 900 + "1", "a" * 2000,
     ],
 )  # fmt: skip
-def test_everything_else_is_refused(text: str) -> None:
+def test_other_python_is_refused(text: str) -> None:
     with pytest.raises(ConfigError):
         Criterion(text, "file.yaml:3")
 
 
-def test_missing_values_fail_with_their_reason() -> None:
-    verdict = Criterion("first_contact > 3 or contacts == 0").judge(METRICS)
-    assert verdict.passed is False
-    assert "first_contact" in verdict.reason
+def test_criteria_fail_for_missing_values() -> None:
+    result = Criterion("first_contact > 3 or contacts == 0").judge(METRICS)
+    assert result.passed is False
+    assert "first_contact" in result.reason
     assert Criterion("path_length / contacts > 1").judge(METRICS).reason
 
 
-def test_unknown_metrics_name_those_that_exist() -> None:
+def test_unknown_metrics_are_refused_with_the_known_ones() -> None:
     criterion = Criterion("odom_rsme < 1", "a.yaml:7")
     with pytest.raises(ConfigError, match=r"a.yaml:7: no metric 'odom_rsme'.*did you mean 'odom_rmse'.*path_length"):
         criterion.check_names(METRICS)

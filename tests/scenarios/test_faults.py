@@ -1,4 +1,4 @@
-"""Faults in scenarios: they happen when they should, end, are told, and repeat byte for byte; mistakes are refused."""
+"""Faults in scenarios: they happen at their times, end, are reported, and repeat byte for byte."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.harness.scenarios import ScenarioBuilder, recording_digest
 
 from roboyard.errors import ConfigError
 from roboyard.record import open_recording
-from roboyard.scenarios import check_scenario, load_spec, rewrite_report, run_scenario
+from roboyard.scenarios import Outcome, check_scenario, load_spec, rewrite_report, run_scenario
 
 HEAD = """\
 world: empty
@@ -39,6 +40,8 @@ MANY = """\
 
 @pytest.fixture
 def write(tmp_path: Path) -> Any:
+    """Writes a scenario with faults; they begin in line 6."""
+
     def make(faults: str) -> Path:
         path = tmp_path / "faulty.yaml"
         path.write_text(HEAD + faults)
@@ -47,19 +50,20 @@ def write(tmp_path: Path) -> Any:
     return make
 
 
-def go(path: Path, out: Path) -> Any:
+def run_quietly(path: Path, out: Path) -> Outcome:
+    """Run a scenario to its end without a report."""
     outcome = run_scenario(load_spec(path), out=out, report=False, serve=False)
     assert outcome.state == "done", outcome.error
     return outcome
 
 
-def test_each_fault_shows_in_what_is_recorded_and_is_told(write: Any, tmp_path: Path) -> None:
-    outcome = go(write(MANY), tmp_path / "a")
+def test_each_fault_shows_in_the_recording_and_is_reported(write: Any, tmp_path: Path) -> None:
+    outcome = run_quietly(write(MANY), tmp_path / "a")
     events = outcome.metrics["events"]
     assert len(events) == 2 * 10 + 2
     assert [e["time"] for e in events] == sorted(e["time"] for e in events)
     assert sum(e["state"] == "ended" for e in events) == 10
-    scans, imu, told, power = [], {}, [], []
+    scans, imu, reports, power = [], {}, [], []
     with open_recording(tmp_path / "a") as recording:
         for item in recording.messages():
             t = item.time_ns * 1e-9
@@ -68,7 +72,7 @@ def test_each_fault_shows_in_what_is_recorded_and_is_told(write: Any, tmp_path: 
             elif item.topic == "/imu":
                 imu[t] = item.message.angular_velocity.z
             elif item.topic == "/diagnostics":
-                told += [(t, s.level, s.message) for s in item.message.status if s.name == "/faults"]
+                reports += [(t, s.level, s.message) for s in item.message.status if s.name == "/faults"]
             elif item.topic == "/joint_states" and 2.05 < t < 2.3:
                 power.append(np.abs(item.message.effort).max())
     assert not [t for t, _ in scans if 0.4 <= t < 0.9 or 2.0 <= t < 2.3]
@@ -79,21 +83,21 @@ def test_each_fault_shows_in_what_is_recorded_and_is_told(write: Any, tmp_path: 
     assert len({z for t, z in imu.items() if 0.8 <= t < 1.0}) > 10
     assert power
     assert max(power) == 0.0
-    assert any(level == 1 and "lidar of rover is silent" in text for _, level, text in told)
-    assert told[-1][1:] == (0, "no fault is under way")
-    assert any(t == pytest.approx(1.1) and "/imu is 0.05 s late" in text for t, _, text in told)  # at once
+    assert any(level == 1 and "lidar of rover is silent" in text for _, level, text in reports)
+    assert reports[-1][1:] == (0, "no fault is under way")
+    assert any(t == pytest.approx(1.1) and "/imu is 0.05 s late" in text for t, _, text in reports)  # at once
 
 
 def test_faults_repeat_byte_for_byte(write: Any, tmp_path: Path) -> None:
     path = write(MANY)
     for name in "ab":
-        go(path, tmp_path / name)
-    assert (tmp_path / "a/recording.mcap").read_bytes() == (tmp_path / "b/recording.mcap").read_bytes()
+        run_quietly(path, tmp_path / name)
+    assert recording_digest(tmp_path / "a") == recording_digest(tmp_path / "b")
 
 
-def test_the_truth_of_a_run_does_not_feel_lost_messages(write: Any, tmp_path: Path) -> None:
+def test_lost_messages_leave_truth_and_recording_alone(write: Any, tmp_path: Path) -> None:
     """Commands are lost: the arbiter falls silent and the rover stands; truth and recording of the topic go on."""
-    lost = go(write("  - {at: 1 s, what: message_loss, topic: /cmd_vel}\n"), tmp_path / "a")
+    lost = run_quietly(write("  - {at: 1 s, what: message_loss, topic: /cmd_vel}\n"), tmp_path / "a")
     with open_recording(tmp_path / "a") as recording:
         assert recording.topics["/cmd_vel"].count > 40
         assert recording.topics["/truth/rover/odom"].count > 110
@@ -101,9 +105,11 @@ def test_the_truth_of_a_run_does_not_feel_lost_messages(write: Any, tmp_path: Pa
     assert lost.metrics["path_length"] < 0.8  # it would have been 1.1
 
 
-def test_a_blocked_wheel_turns_the_rover(write: Any, tmp_path: Path) -> None:
-    outcome = go(write("  - {at: 0.5, what: joint_blocked, joint: front_left_wheel_joint}\n"), tmp_path / "a")
-    straight = go(write("  - {at: 0, what: joint_weak, joint: front_left_wheel_joint, effort: 1}\n"), tmp_path / "b")
+def test_blocked_wheel_turns_the_rover(write: Any, tmp_path: Path) -> None:
+    outcome = run_quietly(write("  - {at: 0.5, what: joint_blocked, joint: front_left_wheel_joint}\n"), tmp_path / "a")
+    straight = run_quietly(
+        write("  - {at: 0, what: joint_weak, joint: front_left_wheel_joint, effort: 1}\n"), tmp_path / "b"
+    )
     assert outcome.metrics["final_yaw"] > 0.02
     assert abs(straight.metrics["final_yaw"]) < 0.01
 
@@ -130,7 +136,7 @@ def test_a_blocked_wheel_turns_the_rover(write: Any, tmp_path: Path) -> None:
         ("{at: 1, what: meteor}", "faulty.yaml:6", "must be one of: spawn"),
     ],
 )
-def test_mistakes_are_refused_with_file_line_and_choices(write: Any, fault: str, place: str, message: str) -> None:
+def test_invalid_faults_are_refused_with_line_and_choices(write: Any, fault: str, place: str, message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         check_scenario(write(f"  - {fault}\n"))
     assert place in str(caught.value)
@@ -139,34 +145,31 @@ def test_mistakes_are_refused_with_file_line_and_choices(write: Any, fault: str,
 
 
 @pytest.mark.parametrize("mu", [0.02, 0.05])
-def test_odometry_drifts_on_ice_by_what_the_wheels_slip(mu: float, tmp_path: Path) -> None:
+def test_odometry_error_on_ice_is_the_slip_of_the_wheels(mu: float, tmp_path: Path) -> None:
     """Wheels ramp up at a, the rover at mu g: until it is as fast as they are it loses v² / 2 (1 / mu g - 1 / a)."""
-    path = tmp_path / "ice.yaml"
-    path.write_text(
-        "world: empty\nrobots: {rover: {model: rover}}\noperator: [{wait: 0.5}, {drive: {v: 0.4, for: 60}}]\n"
-        f"faults: [{{at: 0, what: slip_patch, pose: [0, 0, 0], size: [20, 20], friction: {mu}}}]\nduration: 4\n"
-    )
-    outcome = run_scenario(load_spec(path), keep=False, serve=False)
+    builder = ScenarioBuilder(duration=4.0).set(operator=[{"wait": 0.5}, {"drive": {"v": 0.4, "for": 60}}])
+    builder.with_fault("slip_patch", at=0.0, pose=[0, 0, 0], size=[20, 20], friction=mu)
+    outcome = run_scenario(builder.load(tmp_path), keep=False, serve=False)
     speed, ramp = 0.4, 1.5
     lost = speed**2 / 2.0 * (1.0 / (mu * 9.81) - 1.0 / ramp)
     assert outcome.metrics["odom_final_error"] == pytest.approx(lost, rel=0.06)
 
 
-def test_a_killed_run_tells_the_events_that_had_come_by_then(write: Any, tmp_path: Path) -> None:
-    """The recording is cut anywhere: what is told again is the beginning of what the whole run tells."""
+def test_cut_recording_gives_the_events_until_then(write: Any, tmp_path: Path) -> None:
+    """The recording is cut anywhere: the report of the rest has the first events of the whole run."""
     folder, cut = tmp_path / "a", tmp_path / "cut"
-    whole = go(write(MANY), folder).metrics
+    complete = run_quietly(write(MANY), folder).metrics
     data = (folder / "recording.mcap").read_bytes()
     counts = []
-    for share in (0.4, 0.7, 0.95):
+    for fraction in (0.4, 0.7, 0.95):
         cut.mkdir()
-        (cut / "recording.mcap").write_bytes(data[: int(share * len(data))])
+        (cut / "recording.mcap").write_bytes(data[: int(fraction * len(data))])
         (cut / "scenario.yaml").write_bytes((folder / "scenario.yaml").read_bytes())
         rewrite_report(cut)
         found = json.loads((cut / "metrics.json").read_text())
         assert found["state"] == "killed"
-        assert found["events"] == [e for e in whole["events"] if e["time"] <= found["sim_seconds"]]
-        assert found["robots"]["rover"]["topics"] == whole["robots"]["rover"]["topics"]
+        assert found["events"] == [e for e in complete["events"] if e["time"] <= found["sim_seconds"]]
+        assert found["robots"]["rover"]["topics"] == complete["robots"]["rover"]["topics"]
         counts.append(len(found["events"]))
         shutil.rmtree(cut)
-    assert 0 < counts[0] <= counts[1] <= counts[2] <= len(whole["events"])
+    assert 0 < counts[0] <= counts[1] <= counts[2] <= len(complete["events"])

@@ -1,4 +1,4 @@
-"""Furniture in scenarios: put there, told to move, part of a saved state, refused where it is none."""
+"""Furniture in scenarios: placement, commands, saved states, and refused mistakes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.harness.scenarios import recording_digest
 
 from roboyard.errors import ConfigError, InputError, UnknownNameError
 from roboyard.record import open_recording
@@ -33,7 +34,7 @@ def write(tmp_path: Path, text: str = SCENARIO) -> Path:
     return path
 
 
-def test_it_moves_on_time_and_goes_on_from_a_state(tmp_path: Path) -> None:
+def test_furniture_moves_on_time_and_goes_on_from_states(tmp_path: Path) -> None:
     spec = load_spec(write(tmp_path))
     states = [(time, tmp_path / f"{time}.state") for time in (0.6, 1.3)]
     outcome = run_scenario(spec, out=tmp_path / "whole", save_states=states, report=False, serve=False)
@@ -49,8 +50,7 @@ def test_it_moves_on_time_and_goes_on_from_a_state(tmp_path: Path) -> None:
     assert found["/table/state"][-1][0] <= 1.2
     for _, state in states:
         run_scenario(spec, out=tmp_path / state.stem, from_state=state, report=False, serve=False)
-        whole, again = (tmp_path / name / "recording.mcap" for name in ("whole", state.stem))
-        assert whole.read_bytes() == again.read_bytes()
+        assert recording_digest(tmp_path / "whole") == recording_digest(tmp_path / state.stem)
 
 
 @pytest.mark.parametrize(
@@ -65,13 +65,13 @@ def test_it_moves_on_time_and_goes_on_from_a_state(tmp_path: Path) -> None:
         ("start: 0.4", "start: .inf", ConfigError, "moving.yaml:4"),
     ],
 )
-def test_mistakes_are_refused(tmp_path: Path, old: str, new: str, error: Any, message: str) -> None:
+def test_invalid_furniture_is_refused(tmp_path: Path, old: str, new: str, error: Any, message: str) -> None:
     with pytest.raises(error) as caught:
         check_scenario(write(tmp_path, SCENARIO.replace(old, new, 1)))
     assert message in str(caught.value)
 
 
-def test_what_does_not_move_is_no_furniture(tmp_path: Path) -> None:
+def test_static_model_is_no_furniture(tmp_path: Path) -> None:
     (tmp_path / "stone.sdf").write_text(
         '<sdf version="1.10"><model name="stone"><static>true</static><link name="l"/></model></sdf>'
     )
@@ -79,7 +79,7 @@ def test_what_does_not_move_is_no_furniture(tmp_path: Path) -> None:
         check_scenario(write(tmp_path, SCENARIO.replace("model: conveyor", "model: stone.sdf", 1)))
 
 
-def test_a_world_may_bring_its_own(tmp_path: Path) -> None:
+def test_world_file_may_contain_furniture(tmp_path: Path) -> None:
     """Furniture inside a world file moves without a word in the scenario."""
     from importlib import resources
 

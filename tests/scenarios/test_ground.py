@@ -1,4 +1,4 @@
-"""Terrains in worlds: rays from above meet the ground where the terrain says it is."""
+"""Terrains in worlds: rays from above meet the ground at the heights of the terrain."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from roboyard.simulation import Simulation
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_ground_is_where_the_terrain_says(kind: str) -> None:
+def test_ground_has_the_heights_of_the_terrain(kind: str) -> None:
     ground = TerrainEntry(kind=kind, share=0.5).make(3)  # type: ignore[arg-type]
     simulation = Simulation(with_terrain(load_world(find("world", "empty")), ground))
     points = np.random.default_rng(0).uniform([0.0, -1.5], [3.0, 1.5], (200, 2))
@@ -27,13 +27,13 @@ def test_the_ground_is_where_the_terrain_says(kind: str) -> None:
         assert 2.0 - away == pytest.approx(height, abs=1e-6)
 
 
-def test_seeds_of_the_scenario_draw_other_ground_unless_it_has_its_own() -> None:
+def test_terrain_is_drawn_by_the_seed() -> None:
     free, fixed = TerrainEntry(kind="blocks"), TerrainEntry(kind="blocks", seed=4)
     assert (free.make(1).heights != free.make(2).heights).any()
     assert (fixed.make(1).heights == fixed.make(2).heights).all()
 
 
-def test_holes_need_ground_that_can_go_down() -> None:
+def test_terrain_with_holes_needs_a_ground_plane() -> None:
     with pytest.raises(InputError, match="plane"):
         with_terrain(World("nothing"), TerrainEntry(kind="ditch").make(0))
 

@@ -1,132 +1,146 @@
-"""Metrics of picking and placing, and somebody who keeps an arm supplied."""
+"""Metrics of picking and placing, and the node that supplies an arm with objects."""
 
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pytest
+from tests.harness.collectors import CollectorFeed
 
 import roboyard as ry
 from roboyard.bus import NodeError
 from roboyard.geometry import SE3
 from roboyard.messages import msg
-from roboyard.messages.convert import point_to_msg, pose_to_msg, tf_message
+from roboyard.messages.convert import point_to_msg, pose_to_msg
 from roboyard.scenarios.assemble import assemble
 from roboyard.scenarios.metrics.handling import Handling
 from roboyard.scenarios.spec import load_spec
 from roboyard.simulation.carrying import put
 
-SECOND = 1_000_000_000
+FINGER = "arm::gripper_finger_left::sleeve_left"
 
 
-def heard(*things: tuple[str, float, float, float], marks=((0.0, 0.2),), root=SE3.identity()) -> Handling:
-    """A collector that knows where things and marks are."""
-    made = Handling("", "/truth/arm/odom", "/truth/arm/contacts")
-    lay(made, *things, at=0)
-    made.handlers()["/truth/marks"](tf_message(((SE3.from_xyz_rpy((x, y, 0.0)), "world", "m") for x, y in marks), 0), 0)
-    tell(made, 0, "loop", 1, "begins")
-    odometry = msg.Odometry()
-    odometry.pose.pose = pose_to_msg(root)
-    made.handlers()["/truth/arm/odom"](odometry, 0)
-    return made
+class HandlingFeed(CollectorFeed[Handling]):
+    """Events of skills and the truth about things, marks and an arm.
+
+    Args:
+        objects: (name, x, y, tilt) where they stand first [m, rad].
+        mark: Where a place called "mark" is drawn on the floor [m].
+        root: Pose of the arm's root in the world.
+    """
+
+    def __init__(
+        self,
+        *objects: tuple[str, float, float, float],
+        mark: tuple[float, float] = (0.0, 0.2),
+        root: SE3 = SE3.identity(),
+    ) -> None:
+        super().__init__(Handling("", "/truth/arm/odom", "/truth/arm/contacts"))
+        self.place(*objects, time=0.0)
+        self.send_marks({"mark": (*mark, 0.0)})
+        self.send_event(0.0, "loop", 1, "begins")
+        odometry = msg.Odometry(child_frame_id="arm/base_link")
+        odometry.pose.pose = pose_to_msg(root)
+        self.send("/truth/arm/odom", odometry)
+
+    def place(self, *objects: tuple[str, float, float, float], time: float) -> None:
+        """Put objects somewhere: name, x, y, tilt."""
+        self.send_objects({name: SE3.from_xyz_rpy((x, y, 0.0), (tilt, 0.0, 0.0)) for name, x, y, tilt in objects}, time)
+
+    def send_event(
+        self,
+        time: float,
+        skill: str,
+        number: int,
+        event: str,
+        position: tuple[float, float, float] | None = None,
+        **fields: object,
+    ) -> None:
+        """Let a skill publish an event."""
+        message = msg.SkillEvent(skill=skill, number=number, event=event, **fields)
+        if position is not None:
+            message.located, message.position = True, point_to_msg(position)
+        self.send("/skills/events", message, time)
+
+    def touch(self, time: float, *pairs: tuple[str, str]) -> None:
+        """Publish who touches whom."""
+        states = [msg.ContactState(collision1_name=own, collision2_name=other) for own, other in pairs]
+        self.send("/truth/arm/contacts", msg.ContactsState(states=states), time)
 
 
-def lay(made: Handling, *things: tuple[str, float, float, float], at: float) -> None:
-    rows = ((SE3.from_xyz_rpy((x, y, 0.0), (tilt, 0.0, 0.0)), "world", name) for name, x, y, tilt in things)
-    made.handlers()["/truth/things"](tf_message(rows, 0), round(at * SECOND))
+def test_run_without_skills_has_no_handling_metrics() -> None:
+    handling = Handling("", "/truth/arm/odom", "/truth/arm/contacts")
+    assert set(handling.result().values()) == {None}
+    assert "recoveries" not in handling.result(), "the navigator has some, too"
 
 
-def tell(made: Handling, at: float, skill: str, number: int, event: str, position=None, **more) -> None:
-    message = msg.SkillEvent(skill=skill, number=number, event=event, **more)
-    if position is not None:
-        message.located, message.position = True, point_to_msg(position)
-    made.handlers()["/skills/events"](message, round(at * SECOND))
-
-
-def test_nothing_is_claimed_where_nobody_told_of_skills():
-    made = Handling("", "/truth/arm/odom", "/truth/arm/contacts")
-    assert set(made.result().values()) == {None}
-    assert "recoveries" not in made.result(), "the navigator has some, too"
-
-
-def test_what_was_placed_is_measured_from_the_mark_when_it_has_come_to_rest():
+def test_place_error_is_measured_at_rest_from_the_mark() -> None:
     root = SE3.from_xyz_rpy((1.0, 0.0, 0.0), (0.0, 0.0, math.pi / 2))
-    made = heard(("thing_1", 0.3, 0.3, 0.0), root=root, marks=((1.0, 0.2),))
-    tell(made, 1.0, "place", 2, "begins")
-    tell(made, 9.0, "place", 2, "ends", position=(0.203, 0.001, 0.0), done=True)  # x of the root is the world's y
-    lay(made, ("thing_1", 1.05, 0.2, 0.0), at=9.1)  # still on its way
-    lay(made, ("thing_1", 1.003, 0.204, 0.0), at=9.5)
-    made.finish(30 * SECOND)
-    found = made.result()
+    feed = HandlingFeed(("thing_1", 0.3, 0.3, 0.0), root=root, mark=(1.0, 0.2))
+    feed.send_event(1.0, "place", 2, "begins")
+    feed.send_event(9.0, "place", 2, "ends", position=(0.203, 0.001, 0.0), done=True)  # x of the root is the world's y
+    feed.place(("thing_1", 1.05, 0.2, 0.0), time=9.1)  # still on its way
+    feed.place(("thing_1", 1.003, 0.204, 0.0), time=9.5)
+    feed.finish(30.0)
+    found = feed.result()
     assert found["place_error_mean_mm"] == pytest.approx(5.0, abs=1e-6)
     assert (found["places"], found["places_ok"], found["picks"]) == (1, 1, 0)
     assert found["objects_per_hour"] == pytest.approx(3600.0 / 9.0)
-    assert made.handled[0].seconds == pytest.approx(8.0)
-    assert made.handled[0].thing == "thing_1"
+    assert feed.collector.handled[0].seconds == pytest.approx(8.0)
+    assert feed.collector.handled[0].thing == "thing_1"
 
 
-@pytest.mark.parametrize(("x", "tilt"), [(0.02, 0.0), (0.0, 1.57)])
-def test_what_lies_elsewhere_or_has_fallen_over_was_not_placed(x, tilt):
-    made = heard(("thing_1", x, 0.2, tilt))
-    tell(made, 9.0, "place", 2, "ends", position=(0.0, 0.2, 0.0), done=True)
-    made.finish(10 * SECOND)
-    assert made.result()["places_ok"] == 0
+@pytest.mark.parametrize(("x", "tilt"), [(0.02, 0.0), (0.0, 1.57)], ids=["elsewhere", "fallen"])
+def test_thing_elsewhere_or_fallen_was_not_placed(x: float, tilt: float) -> None:
+    feed = HandlingFeed(("thing_1", x, 0.2, tilt))
+    feed.send_event(9.0, "place", 2, "ends", position=(0.0, 0.2, 0.0), done=True)
+    feed.finish(10.0)
+    assert feed.result()["places_ok"] == 0
 
 
-def test_what_found_nothing_is_no_pick_and_what_failed_is():
-    made = heard()
-    tell(made, 1.0, "pick", 2, "ends", cause="view_empty", view_empty=True)
-    tell(made, 2.0, "pick", 3, "ends", cause="lost")
-    tell(made, 3.0, "pick", 4, "recovers", cause="not_grasped")
-    tell(made, 4.0, "pick", 4, "ends", done=True)
-    found = made.result()
+def test_empty_view_is_no_pick_and_failure_is_one() -> None:
+    feed = HandlingFeed()
+    feed.send_event(1.0, "pick", 2, "ends", cause="view_empty", view_empty=True)
+    feed.send_event(2.0, "pick", 3, "ends", cause="lost")
+    feed.send_event(3.0, "pick", 4, "recovers", cause="not_grasped")
+    feed.send_event(4.0, "pick", 4, "ends", done=True)
+    found = feed.result()
     assert (found["picks"], found["picks_ok"], found["recoveries"]) == (2, 1, 1)
 
 
-def test_fingers_may_touch_things_and_nothing_else_may_be_touched():
-    made = heard(("thing_1", 0.0, 0.0, 0.0))
-
-    def touch(at: float, *pairs: tuple[str, str]) -> None:
-        states = [msg.ContactState(collision1_name=own, collision2_name=other) for own, other in pairs]
-        made.handlers()["/truth/arm/contacts"](msg.ContactsState(states=states), round(at * SECOND))
-
-    grip = ("arm::gripper_finger_left::sleeve_left", "thing_1::body::body")
-    touch(1.0, grip)
-    assert made.result()["collisions"] == 0
-    touch(2.0, grip, ("arm::camera_body::camera", "thing_1::body::body"))
-    touch(3.0, ("arm::gripper_finger_left::sleeve_left", "ground::link::ground"))
-    touch(3.1)
-    touch(3.2, ("arm::gripper_finger_left::sleeve_left", "ground::link::ground"))  # it bounced
-    assert made.result()["collisions"] == 2
+def test_contacts_other_than_fingers_on_things_are_collisions() -> None:
+    feed = HandlingFeed(("thing_1", 0.0, 0.0, 0.0))
+    grip = (FINGER, "thing_1::body::body")
+    feed.touch(1.0, grip)
+    assert feed.result()["collisions"] == 0
+    feed.touch(2.0, grip, ("arm::camera_body::camera", "thing_1::body::body"))
+    feed.touch(3.0, (FINGER, "ground::link::ground"))
+    feed.touch(3.1)
+    feed.touch(3.2, (FINGER, "ground::link::ground"))  # it bounced
+    assert feed.result()["collisions"] == 2
 
 
-def test_what_stands_in_a_bay_of_the_robot_touches_it_rightly():
-    made = heard(("thing_1", 0.0, 0.0, 0.0))
-    odometry = msg.Odometry(child_frame_id="arm/base_link")
-    made.handlers()["/truth/arm/odom"](odometry, 0)
-    pair = msg.ContactState(collision1_name="arm::base_link::tray", collision2_name="thing_1::body::body")
-    touch = msg.ContactsState(states=[pair])
+def test_thing_upright_in_a_bay_is_no_collision() -> None:
+    feed = HandlingFeed(("thing_1", 0.0, 0.0, 0.0))
 
-    def at(height: float, tilt: float, time: int) -> int:
-        pose = SE3.from_xyz_rpy((0.0, 0.0, height), (tilt, 0.0, 0.0))
-        made.handlers()["/truth/things"](tf_message([(pose, "world", "thing_1")], 0), time * SECOND)
-        made.handlers()["/truth/arm/contacts"](touch, time * SECOND)
-        made.handlers()["/truth/arm/contacts"](msg.ContactsState(), time * SECOND + SECOND // 2)
-        return int(made.result()["collisions"])
+    def count_collisions(height: float, tilt: float, time: float) -> int:
+        feed.send_objects({"thing_1": SE3.from_xyz_rpy((0.0, 0.0, height), (tilt, 0.0, 0.0))}, time)
+        feed.touch(time, ("arm::base_link::tray", "thing_1::body::body"))
+        feed.touch(time + 0.5)
+        return int(feed["collisions"])
 
-    assert at(0.1, 0.0, 1) == 0
-    assert at(0.0, 0.0, 2) == 1, "it was run into"
-    assert at(0.1, 1.5, 3) == 2, "it was knocked over in the bay"
+    assert count_collisions(0.1, 0.0, 1.0) == 0
+    assert count_collisions(0.0, 0.0, 2.0) == 1, "it was run into"
+    assert count_collisions(0.1, 1.5, 3.0) == 2, "it was knocked over in the bay"
 
 
-def test_what_it_knows_can_be_saved():
-    made, again = heard(("thing_1", 0.0, 0.2, 0.0)), heard()
-    tell(made, 9.0, "place", 2, "ends", position=(0.0, 0.2, 0.0), done=True)
-    again.load(made.save())
-    for one in (made, again):
-        one.finish(10 * SECOND)
-    assert again.result() == made.result()
-    assert made.result()["place_error_mean_mm"] == pytest.approx(0.0)
+def test_handling_is_saved_and_restored() -> None:
+    feed, restored = HandlingFeed(("thing_1", 0.0, 0.2, 0.0)), HandlingFeed()
+    feed.send_event(9.0, "place", 2, "ends", position=(0.0, 0.2, 0.0), done=True)
+    restored.collector.load(feed.collector.save())
+    assert restored.finish(10.0) == feed.finish(10.0)
+    assert feed["place_error_mean_mm"] == pytest.approx(0.0)
 
 
 SUPPLIED = """
@@ -146,9 +160,9 @@ duration: 5
 """
 
 
-def test_what_was_placed_is_laid_out_anew(tmp_path):
+def test_supply_lays_placed_things_out_anew(tmp_path: Path) -> None:
     (tmp_path / "it.yaml").write_text(SUPPLIED)
-    places = []
+    positions = []
     for _ in range(2):
         with assemble(load_spec(tmp_path / "it.yaml"), record=False) as run:
             run.run_for(0.5)
@@ -162,32 +176,28 @@ def test_what_was_placed_is_laid_out_anew(tmp_path):
             assert 0.3 - 1e-3 <= math.hypot(x, y) <= 0.4 + 1e-3
             assert abs(z) < 1e-3
             assert math.hypot(x - other[0], y - other[1]) > 0.059
-            places.append((x, y))
-    assert places[0] == places[1]
+            positions.append((x, y))
+    assert positions[0] == positions[1]
 
 
-def test_a_supply_of_nothing_is_refused(tmp_path):
+def test_supply_without_things_is_refused(tmp_path: Path) -> None:
     (tmp_path / "it.yaml").write_text(SUPPLIED.replace("things: [thing]", "things: [nothing]"))
     with pytest.raises(NodeError, match="nothing that can be moved"):
         assemble(load_spec(tmp_path / "it.yaml"), record=False)
 
 
-def test_true_places_are_told_when_they_change():
+def test_run_without_things_publishes_no_truth_of_things() -> None:
     with ry.Run("empty", record=False) as run:
         assert "/truth/things" not in run.bus.topics, "nothing lies about"
 
 
-def test_what_is_put_on_a_carrier_is_measured_from_where_that_is_then():
-    made = heard(("thing_1", 0.0, 0.2, 0.0))
-    tell(made, 9.0, "place", 2, "ends", position=(0.001, 0.2, 0.0), done=True)
-
-    def carried(way: float, at: float) -> None:
-        lay(made, ("thing_1", way + 0.002, 0.2, 0.0), at=at)
-        marks = ((SE3.from_xyz_rpy((x + way, 0.2, 0.0)), "world", name) for x, name in ((0.0, "m"), (0.13, "n")))
-        made.handlers()["/truth/marks"](tf_message(marks, 0), round(at * SECOND))
-
+def test_place_error_on_a_moving_carrier_follows_it() -> None:
+    feed = HandlingFeed(("thing_1", 0.0, 0.2, 0.0))
+    feed.send_event(9.0, "place", 2, "ends", position=(0.001, 0.2, 0.0), done=True)
     for k in range(20):
-        carried(0.03 * 0.2 * k, 9.0 + 0.2 * k)
-    made.finish(30 * SECOND)
-    assert made.result()["place_error_mean_mm"] == pytest.approx(2.0, abs=1e-6)
-    assert made.result()["places_ok"] == 1
+        x, time = 0.03 * 0.2 * k, 9.0 + 0.2 * k
+        feed.place(("thing_1", x + 0.002, 0.2, 0.0), time=time)
+        feed.send_marks({"mark": (x, 0.2, 0.0), "other": (x + 0.13, 0.2, 0.0)})
+    feed.finish(30.0)
+    assert feed.result()["place_error_mean_mm"] == pytest.approx(2.0, abs=1e-6)
+    assert feed.result()["places_ok"] == 1

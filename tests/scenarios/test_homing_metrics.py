@@ -1,84 +1,84 @@
-"""Metrics of coming home: what the collector makes of truth, tracker, arbiter and navigator."""
+"""Metrics of homing from truth, tracker, arbiter and navigator."""
 
 from __future__ import annotations
 
 import pytest
+from tests.harness.collectors import CollectorFeed
 
 from roboyard.messages import msg
 from roboyard.scenarios.metrics.homing import Homing
 
-S = 1_000_000_000
 
-
-class Day:
-    """A collector, and what it is told."""
+class HomingFeed(CollectorFeed[Homing]):
+    """The truth about a rover, its tracker, navigator and arbiter."""
 
     def __init__(self) -> None:
-        self.homing = Homing("/truth/rover/odom", "/rover")
-        self.told = self.homing.handlers()
+        super().__init__(Homing("/truth/rover/odom", "/rover"))
 
-    def at(self, second: float, x: float, y: float = 0.0) -> None:
+    def place(self, second: float, x: float, y: float = 0.0) -> None:
+        """The rover is truly there."""
         odometry = msg.Odometry()
         odometry.pose.pose.position.x, odometry.pose.pose.position.y = x, y
-        self.told["/truth/rover/odom"](odometry, round(second * S))
+        self.send("/truth/rover/odom", odometry, second)
 
-    def status(self, second: float, link: str, phase: str, **more: int) -> None:
-        told = msg.HomingStatus(link=link, phase=phase, stored=3, **more)
-        self.told["/rover/homing/status"](told, round(second * S))
+    def send_status(self, second: float, link: str, phase: str, **fields: int) -> None:
+        """The tracker publishes its status."""
+        self.send("/rover/homing/status", msg.HomingStatus(link=link, phase=phase, stored=3, **fields), second)
 
-    def goal(self, second: float, *codes: int) -> None:
+    def send_goals(self, second: float, *codes: int) -> None:
+        """The navigator publishes the status of its goals."""
         goals = [msg.GoalStatus(status=code) for code in codes]
-        self.told["/rover/navigate_to_pose/_action/status"](msg.GoalStatusArray(status_list=goals), round(second * S))
+        self.send("/rover/navigate_to_pose/_action/status", msg.GoalStatusArray(status_list=goals), second)
 
-    def owner(self, second: float, name: str) -> None:
-        self.told["/rover/arbiter/owner"](msg.String(data=name), round(second * S))
-
-    def out(self) -> None:
-        self.at(0, 1.0)
-        self.status(0, "up", "driven")
-        self.at(10, 9.0)
-        self.status(14, "lost", "returning", blackouts=1)
-        self.goal(14, 2)
+    def send_owner(self, second: float, name: str) -> None:
+        """The arbiter publishes who drives."""
+        self.send("/rover/arbiter/owner", msg.String(data=name), second)
 
 
-def test_home_again() -> None:
-    day = Day()
-    day.out()
-    assert day.homing.result()["returned"] is False
-    day.at(30, 1.1)
-    day.status(30, "lost", "home", blackouts=1, skipped=2)
-    found = day.homing.result()
+@pytest.fixture
+def feed() -> HomingFeed:
+    """A rover that drove out, lost its link and returns."""
+    feed = HomingFeed()
+    feed.place(0, 1.0)
+    feed.send_status(0, "up", "driven")
+    feed.place(10, 9.0)
+    feed.send_status(14, "lost", "returning", blackouts=1)
+    feed.send_goals(14, 2)
+    return feed
+
+
+def test_return_to_the_start_is_measured(feed: HomingFeed) -> None:
+    assert feed.result()["returned"] is False
+    feed.place(30, 1.1)
+    feed.send_status(30, "lost", "home", blackouts=1, skipped=2)
+    found = feed.result()
     assert (found["blackouts"], found["returned"], found["points_skipped"]) == (1, True, 2)
     assert found["home_error"] == pytest.approx(0.1)
     assert found["homecoming_seconds"] == pytest.approx(16.0)
-    day.status(40, "back", "driven", blackouts=1, skipped=2)
-    day.at(50, 7.0)
-    assert day.homing.result() == found, "what is driven afterwards changes nothing"
+    feed.send_status(40, "back", "driven", blackouts=1, skipped=2)
+    feed.place(50, 7.0)
+    assert feed.result() == found, "what is driven afterwards changes nothing"
 
 
-def test_what_the_tracker_takes_for_home_is_judged_by_the_truth() -> None:
-    day = Day()
-    day.out()
-    day.at(30, 1.5)
-    day.status(30, "lost", "home", blackouts=1)
-    assert day.homing.result()["returned"] is False
-    assert day.homing.result()["home_error"] == pytest.approx(0.5)
+def test_home_of_the_tracker_is_judged_by_the_truth(feed: HomingFeed) -> None:
+    feed.place(30, 1.5)
+    feed.send_status(30, "lost", "home", blackouts=1)
+    assert feed.result()["returned"] is False
+    assert feed.result()["home_error"] == pytest.approx(0.5)
 
 
-def test_latency_runs_from_the_operators_message_to_the_goals_end() -> None:
-    day = Day()
-    day.out()
-    day.owner(15, "/rover/navigator")
-    assert day.homing.result()["cancel_latency"] is None
-    day.owner(20, "/rover/operator")
-    day.goal(20.05, 3)
-    day.goal(20.15, 5)
-    assert day.homing.result()["cancel_latency"] == pytest.approx(0.15)
-    day.goal(25, 5, 2)
-    day.told["/rover/teleop/heartbeat"](msg.Header(), 30 * S)
-    day.homing.finish(34 * S)
-    assert day.homing.result()["cancel_latency"] == pytest.approx(4.0), "an operator who is not obeyed waits to the end"
+def test_cancel_latency_is_from_operator_message_to_goal_end(feed: HomingFeed) -> None:
+    feed.send_owner(15, "/rover/navigator")
+    assert feed.result()["cancel_latency"] is None
+    feed.send_owner(20, "/rover/operator")
+    feed.send_goals(20.05, 3)
+    feed.send_goals(20.15, 5)
+    assert feed.result()["cancel_latency"] == pytest.approx(0.15)
+    feed.send_goals(25, 5, 2)
+    feed.send("/rover/teleop/heartbeat", msg.Header(), 30)
+    feed.finish(34)
+    assert feed.result()["cancel_latency"] == pytest.approx(4.0), "an operator who is not obeyed waits to the end"
 
 
-def test_of_a_robot_without_a_tracker_nothing_is_known() -> None:
+def test_robot_without_tracker_has_no_homing_metrics() -> None:
     assert set(Homing("/truth/rover/odom").result().values()) == {None}

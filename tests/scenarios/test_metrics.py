@@ -37,9 +37,9 @@ def circle(t: float, radius: float = 2.0, rate: float = 0.5) -> SE2:
 
 def test_motion_of_a_known_circle() -> None:
     motion = Motion("/truth")
-    take = motion.handlers()["/truth"]
+    receive = motion.handlers()["/truth"]
     for k in range(501):  # 10 s at 50 Hz with 0.5 rad/s on a radius of 2 m
-        take(odometry(k * 20_000_000, circle(k * 0.02), 1.0), k * 20_000_000)
+        receive(odometry(k * 20_000_000, circle(k * 0.02), 1.0), k * 20_000_000)
     found = motion.result()
     assert found["path_length"] == pytest.approx(10.0, rel=1e-4)
     assert found["turned"] == pytest.approx(5.0, rel=1e-6)
@@ -51,7 +51,7 @@ def test_motion_of_a_known_circle() -> None:
     assert (found["final_x"], found["final_y"], found["final_yaw"]) == pytest.approx((end.x, end.y, end.theta))
 
 
-def test_standing_still_is_no_path() -> None:
+def test_noise_at_rest_is_no_path() -> None:
     motion = Motion("/truth")
     rng = np.random.default_rng(3)
     for k in range(1000):
@@ -80,18 +80,18 @@ def test_odometry_error_agrees_with_numpy(offset: tuple[float, float, float], se
     rng = np.random.default_rng(seed)
     T_odom_world = SE2(*offset)
     collector = OdometryError("/truth", "/odom")
-    take = collector.handlers()
-    truths, seen = [], []
+    receive = collector.handlers()
+    truths, observed = [], []
     for k in range(60):
         t_ns, truth = k * 20_000_000, circle(k * 0.02)
         noise = SE2(*rng.normal(0, 0.05, 3)) if k else SE2()
         odom = T_odom_world @ truth @ noise
         calls = [("/truth", truth), ("/odom", odom)]
         for topic, pose in calls if truth_first else reversed(calls):
-            take[topic](odometry(t_ns, pose), t_ns)
+            receive[topic](odometry(t_ns, pose), t_ns)
         truths.append(truth)
-        seen.append(T_odom_world.inverse() @ odom)
-    distances = np.array([a.distance(b) for a, b in zip(truths, seen, strict=True)])
+        observed.append(T_odom_world.inverse() @ odom)
+    distances = np.array([a.distance(b) for a, b in zip(truths, observed, strict=True)])
     found = collector.result()
     assert collector.count == 60
     assert found["odom_rmse"] == pytest.approx(np.sqrt(np.mean(distances**2)), abs=1e-9)
@@ -99,15 +99,15 @@ def test_odometry_error_agrees_with_numpy(offset: tuple[float, float, float], se
     assert found["odom_final_error"] == pytest.approx(distances[-1], abs=1e-9)
 
 
-def test_odometry_between_truths_is_held_against_the_interpolated_truth() -> None:
+def test_odometry_is_compared_with_interpolated_truth() -> None:
     collector = OdometryError("/truth", "/odom")
-    take = collector.handlers()
+    receive = collector.handlers()
     for k in range(101):  # truth at 10 Hz, odometry at 7 Hz, both without error
         t = k * 0.1
-        take["/truth"](odometry(round(t * 1e9), SE2(0.5 * t, 0.0, 0.0)), 0)
+        receive["/truth"](odometry(round(t * 1e9), SE2(0.5 * t, 0.0, 0.0)), 0)
     for k in range(1, 60):
         t = k / 7.0
-        take["/odom"](odometry(round(t * 1e9), SE2(0.5 * t, 0.0, 0.0)), 0)
+        receive["/odom"](odometry(round(t * 1e9), SE2(0.5 * t, 0.0, 0.0)), 0)
     assert collector.result()["odom_rmse"] is None  # the truth of those moments has gone by
     late = OdometryError("/truth", "/odom")
     events = sorted([(k * 0.1, "/truth") for k in range(101)] + [(k / 7.0, "/odom") for k in range(1, 60)])
@@ -119,14 +119,14 @@ def test_odometry_between_truths_is_held_against_the_interpolated_truth() -> Non
 
 def test_contacts_are_episodes() -> None:
     collector = Contacts("/contacts")
-    take = collector.handlers()["/contacts"]
+    receive = collector.handlers()["/contacts"]
     second = 1_000_000_000
-    take(contacts(("rover::body", "wall::box")), 1 * second)
-    take(contacts(), round(1.5 * second))
-    take(contacts(("rover::body", "wall::box")), round(1.6 * second))  # bounced: the same episode
-    take(contacts(("rover::body", "wall::box"), ("rover::wheel", "crate::box")), 2 * second)
-    take(contacts(), 3 * second)
-    take(contacts(("rover::body", "wall::box")), 9 * second)
+    receive(contacts(("rover::body", "wall::box")), 1 * second)
+    receive(contacts(), round(1.5 * second))
+    receive(contacts(("rover::body", "wall::box")), round(1.6 * second))  # bounced: the same episode
+    receive(contacts(("rover::body", "wall::box"), ("rover::wheel", "crate::box")), 2 * second)
+    receive(contacts(), 3 * second)
+    receive(contacts(("rover::body", "wall::box")), 9 * second)
     collector.finish(10 * second)
     found = collector.result()
     assert found == {"contacts": 3, "contact_seconds": pytest.approx(0.5 + 1.4 + 1.0), "first_contact": 1.0}
@@ -149,7 +149,7 @@ def test_evaluation_names_are_what_criteria_may_use() -> None:
     assert flat["odom_rmse"] is flat["a.odom_rmse"] is None
 
 
-def test_every_key_of_metrics_json_is_documented_and_the_other_way_round() -> None:
+def test_documented_keys_are_those_of_metrics_json() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "metrics.md").read_text("utf-8")
     documented = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
     with Run("empty", record=False) as run:
@@ -171,29 +171,29 @@ def test_separation_is_the_least_distance_between_outlines(x: float, y: float, y
     evaluation = Evaluation()
     for name in ("one", "two", "three"):
         evaluation.add_robot(name, RobotTopics.of(name), None, SQUARE)
-    places = {"one": SE2(0, 0, turn), "two": SE2(x, y, yaw), "three": SE2(9, 9, 0)}
+    positions = {"one": SE2(0, 0, turn), "two": SE2(x, y, yaw), "three": SE2(9, 9, 0)}
     sides = np.array([*SQUARE, SQUARE[0]])
     t = np.linspace(0.0, 1.0, 201)[:, None]
     border = np.concatenate([(1.0 - t) * a + t * b for a, b in itertools.pairwise(sides)])
     for time_ns in (0, 1):
-        for name, pose in places.items():
+        for name, pose in positions.items():
             evaluation.take(f"/truth/{name}/odom", odometry(time_ns, pose), time_ns)
     found = evaluation.by_robot(("min_separation",))
-    own = [places[name] @ border for name in ("one", "two")]
-    least = np.hypot(*(own[0][:, None] - own[1][None]).transpose(2, 0, 1)).min()
-    inside = (np.abs(places["one"].inverse() @ own[1]) < 0.2).all(axis=1).any()
+    own = [positions[name] @ border for name in ("one", "two")]
+    minimum = np.hypot(*(own[0][:, None] - own[1][None]).transpose(2, 0, 1)).min()
+    inside = (np.abs(positions["one"].inverse() @ own[1]) < 0.2).all(axis=1).any()
     for name in ("one", "two"):
         if not inside:
-            assert found[name]["min_separation"] == pytest.approx(least, abs=0.003)
+            assert found[name]["min_separation"] == pytest.approx(minimum, abs=0.003)
     assert found["three"]["min_separation"] > 5.0
     alone = Evaluation()
     alone.add_robot("one", RobotTopics.of("one"), None, SQUARE)
-    alone.take("/truth/one/odom", odometry(0, places["one"]), 0)
+    alone.take("/truth/one/odom", odometry(0, positions["one"]), 0)
     assert alone.by_robot(("min_separation",))["one"]["min_separation"] is None
 
 
 @pytest.mark.parametrize("height", [0.3, 1.1])
-def test_what_stands_about_a_robot_is_judged_at_the_height_of_its_lidar(tmp_path, height):
+def test_scan_height_is_that_of_the_lidar(tmp_path, height):
     lidar = (
         '<sensor name="scan" type="ray"><ray><scan><horizontal><samples>9</samples></horizontal></scan></ray></sensor>'
     )

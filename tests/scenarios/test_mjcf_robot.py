@@ -1,4 +1,4 @@
-"""A robot and a world that are MJCF files go through the scenario that was made for the rover."""
+"""An MJCF robot in an MJCF world runs the scenario of the rover."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from roboyard.scenarios import load_spec, run_scenario
 from roboyard.scenarios.bringup import derive_package
 
 
-def test_the_drive_is_found(tmp_path: Path) -> None:
+def test_drive_of_an_mjcf_robot_is_found(tmp_path: Path) -> None:
     file = tmp_path / "cart.xml"
     file.write_text(CART)
     drive = derive_package(file, {}).file.nodes["drive"].parameters
@@ -18,11 +18,11 @@ def test_the_drive_is_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_it_drives_about_in_its_own_world(tmp_path: Path) -> None:
+def test_mjcf_robot_drives_in_an_mjcf_world(tmp_path: Path) -> None:
     robot, world = tmp_path / "cart.xml", tmp_path / "yard.xml"
     robot.write_text(CART)
     world.write_text(YARD)
-    spec = load_spec("rover-drive", robot=str(robot), world=str(world))
+    spec = load_spec("rover-drive", robot=str(robot), world=str(world), overrides=["duration=30 s"])
     outcome = run_scenario(spec, out=tmp_path / "run", serve=False, report=False)
     assert outcome.success, outcome.reason
     assert outcome.metrics["path_length"] > 10.0

@@ -1,4 +1,4 @@
-"""A scenario that plays a movement file: it does so once the robot stands, and bad files stop it before it begins."""
+"""Scenarios with a movement file: the robot plays it after standing up, and invalid files are refused before."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def lifted(leg: int, to: tuple[float, float, float]) -> str:
     return movement_text(Movement(steps))
 
 
-def test_the_robot_stands_up_and_plays_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_robot_stands_up_and_plays_a_movement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("lift.xml").write_text(lifted(0, (0.0, 0.0, 0.03)))
     spec = load_spec("akrobat-movement", overrides=["movement=lift.xml", "duration=2.2"])
@@ -38,9 +38,9 @@ def test_the_robot_stands_up_and_plays_it(tmp_path: Path, monkeypatch: pytest.Mo
     assert outcome.metrics["movements"] == 1
     assert outcome.metrics["falls"] == 0
     assert outcome.success
-    again = tmp_path / "again.yaml"
-    again.write_text(scenario_as_run(spec))
-    assert Path(read_file(again).plain()["movement"]) == tmp_path / "lift.xml"
+    repeated = tmp_path / "again.yaml"
+    repeated.write_text(scenario_as_run(spec))
+    assert Path(read_file(repeated).plain()["movement"]) == tmp_path / "lift.xml"
 
 
 FEET = "".join(foot(k) for k in range(6))
@@ -58,7 +58,7 @@ FEET = "".join(foot(k) for k in range(6))
         (lifted(2, (0.17, -0.1, 0.0)), LegBeyondLimits, "bad.xml.*leg lm.*step 1.*needs m31 at"),
     ],
 )
-def test_a_bad_movement_is_refused_before_the_run(
+def test_invalid_movement_is_refused_before_the_run(
     tmp_path: Path, text: str, kind: type[RoboyardError], wanted: str
 ) -> None:
     path = tmp_path / "bad.xml"
@@ -68,7 +68,7 @@ def test_a_bad_movement_is_refused_before_the_run(
     assert str(caught.value).count("\n") == 0
 
 
-def test_who_cannot_play_says_so(tmp_path: Path) -> None:
+def test_robot_that_cannot_play_movements_is_refused(tmp_path: Path) -> None:
     (tmp_path / "m.xml").write_text(lifted(0, (0.0, 0.0, 0.03)))
     with pytest.raises(InputError, match="rover plays none .a robot on legs"):
         assemble(load_spec("rover-drive", overrides=[f"movement={tmp_path / 'm.xml'}"]), record=False)

@@ -1,25 +1,17 @@
-"""A node that calls ``sys.exit`` fails a run in order: complete files, a named node, and an exit code that is not 0."""
+"""A node that calls ``sys.exit`` fails the run: files are complete, the node is named, the exit code is not 0."""
 
 import json
 import sys
 from pathlib import Path
 
 import pytest
+from tests.harness.live_bus import run_cli
+from tests.harness.scenarios import ScenarioBuilder
+from tests.harness.workers import InlinePool
 
-from roboyard.cli.main import run as run_command
-from roboyard.compute import ThreadPool
 from roboyard.errors import ConfigError, RoboyardError
 from roboyard.record import open_recording
 from roboyard.scenarios import load_spec, run_batch, run_scenario
-
-SCENARIO = """\
-world: empty
-robots: {rover: {model: rover}}
-operator: [{drive: {v: 0.5, for: 10}}]
-duration: 1.5
-criteria: {drives: path_length > 0.2}
-nodes: {leaver: {use: 'leaver.py:Leaver'}}
-"""
 
 NODE = """\
 import sys
@@ -39,12 +31,12 @@ class Leaver(Node):
 @pytest.fixture
 def scenario(tmp_path: Path) -> Path:
     (tmp_path / "leaver.py").write_text(NODE)
-    path = tmp_path / "short.yaml"
-    path.write_text(SCENARIO)
-    return path
+    """The file of a rover's short drive, with a node that exits at 0.4 s."""
+    builder = ScenarioBuilder(duration=0.6).drive(0.5, duration=10.0).criterion("drives", "path_length > 0.01")
+    return builder.set(nodes={"leaver": {"use": "leaver.py:Leaver"}}).write(tmp_path)
 
 
-def test_the_run_fails_with_complete_files_and_names_the_node(scenario: Path, tmp_path: Path) -> None:
+def test_run_with_an_exiting_node_fails_with_complete_files(scenario: Path, tmp_path: Path) -> None:
     outcome = run_scenario(load_spec(scenario), out=tmp_path / "run", serve=False)
     assert (outcome.state, outcome.success, outcome.exit_code) == ("failed", False, 1)
     assert outcome.error is not None
@@ -60,27 +52,22 @@ def test_the_run_fails_with_complete_files_and_names_the_node(scenario: Path, tm
         assert recording.count == document["messages"]
 
 
-def test_the_command_exits_as_for_any_failed_node(
-    scenario: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run_command(["run", str(scenario), "--out", str(tmp_path / "run"), "--quiet"]) == 1
-    shown = capsys.readouterr()
-    assert "node /leaver" in shown.out + shown.err
-    assert "called sys.exit(0)" in shown.out + shown.err
+def test_command_fails_and_names_the_exiting_node(scenario: Path, tmp_path: Path) -> None:
+    result = run_cli("run", scenario, "--out", tmp_path / "run", "--quiet")
+    assert result.code == 1
+    assert "node /leaver" in result.out + result.err
+    assert "called sys.exit(0)" in result.out + result.err
 
 
-def test_a_batch_counts_such_runs_as_failed(scenario: Path, tmp_path: Path) -> None:
-    with ThreadPool(1) as pool:
-        result = run_batch(str(scenario), 2, base=tmp_path, pool=pool)
+def test_batch_counts_runs_with_exiting_nodes_as_failed(scenario: Path, tmp_path: Path) -> None:
+    result = run_batch(str(scenario), 2, base=tmp_path, pool=InlinePool())
     assert [(item.state, item.success) for item in result.results] == [("failed", False)] * 2
     assert all("node /leaver" in item.reason and "sys.exit(0)" in item.reason for item in result.results)
     assert result.exit_code == 1
 
 
 @pytest.mark.parametrize("moment", ["module", "constructor", "setup"])
-def test_a_node_that_exits_before_the_clock_starts_leaves_nothing_behind(
-    scenario: Path, tmp_path: Path, moment: str
-) -> None:
+def test_node_that_exits_before_the_start_leaves_no_files(scenario: Path, tmp_path: Path, moment: str) -> None:
     code = {
         "module": NODE + "\nsys.exit(0)\n",
         "constructor": NODE + "\n    def __init__(self):\n        sys.exit(0)\n",
@@ -93,7 +80,7 @@ def test_a_node_that_exits_before_the_clock_starts_leaves_nothing_behind(
     assert not (tmp_path / "run").exists()
 
 
-def test_files_are_complete_when_the_caller_exits_while_the_run_goes_on(scenario: Path, tmp_path: Path) -> None:
+def test_files_are_complete_when_the_caller_exits(scenario: Path, tmp_path: Path) -> None:
     (tmp_path / "leaver.py").write_text(NODE.replace("sys.exit(0)", "pass"))
     with pytest.raises(SystemExit) as caught:  # of the caller's own function, not of a node
         run_scenario(load_spec(scenario), out=tmp_path / "run", serve=False, progress=lambda progress: sys.exit(7))

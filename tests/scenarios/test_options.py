@@ -1,4 +1,4 @@
-"""Options of scenarios: short names that stand for what lies deeper, for one key or for several changes at once."""
+"""Options of scenarios: short names for nested keys, or for several changes at once."""
 
 from pathlib import Path
 
@@ -34,7 +34,7 @@ def scenario(file: str, *overrides: str) -> Scenario:
     return load_spec(file, overrides=overrides).scenario
 
 
-def test_the_first_choice_holds_unless_another_is_named(file: str) -> None:
+def test_first_choice_is_the_default(file: str) -> None:
     plain = scenario(file)
     assert plain.duration == 2.0
     assert plain.options["pace"].value == "slow"
@@ -46,25 +46,25 @@ def test_the_first_choice_holds_unless_another_is_named(file: str) -> None:
     assert list(quick.criteria) == ["drives"]
 
 
-def test_a_key_takes_the_value(file: str) -> None:
+def test_option_sets_its_key(file: str) -> None:
     assert scenario(file, "timeout=0.5").robots["rover"].parameters["drive"]["timeout"] == 0.5
 
 
-def test_deeper_settings_count_more_whatever_the_order(file: str) -> None:
+def test_deeper_settings_override_options(file: str) -> None:
     for order in (("duration=1.5", "pace=quick"), ("pace=quick", "duration=1.5")):
         assert scenario(file, *order).duration == 1.5
 
 
-def test_of_an_option_called_as_a_key_a_mapping_is_the_key_s(file: str) -> None:
+def test_mapping_for_an_option_named_as_a_key_sets_the_key(file: str) -> None:
     assert scenario(file, "record=0.5").record.cameras == 0.5
     assert scenario(file, "record={exclude: [/scan]}").record.exclude == ("/scan",)
 
 
-def test_a_scenario_as_run_says_the_same_again(file: str, tmp_path: Path) -> None:
+def test_scenario_as_run_keeps_its_options(file: str, tmp_path: Path) -> None:
     spec = load_spec(file, overrides=("pace=quick", "timeout=0.5"))
-    again = tmp_path / "again.yaml"
-    again.write_text(spec.text())
-    assert load_spec(again).scenario == spec.scenario == load(Scenario, again)
+    repeated = tmp_path / "again.yaml"
+    repeated.write_text(spec.text())
+    assert load_spec(repeated).scenario == spec.scenario == load(Scenario, repeated)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_a_scenario_as_run_says_the_same_again(file: str, tmp_path: Path) -> Non
         ("options.pace.sets=duration", "'choices' and 'sets'"),
     ],
 )
-def test_wrong_values_are_told_with_the_right_ones(file: str, given: str, says: str) -> None:
+def test_invalid_option_values_are_refused(file: str, given: str, says: str) -> None:
     with pytest.raises(ConfigError) as caught:
         scenario(file, given)
     assert says in str(caught.value)

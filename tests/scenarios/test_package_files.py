@@ -1,4 +1,4 @@
-"""Files named as ROS names them: by a package of a workspace."""
+"""Files named by a ROS package of a workspace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""People in scenarios: errands, the two actions and their refusals, states saved on the way, runs that repeat."""
+"""People in scenarios: errands, the two actions and their refusals, saved states, repeated runs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.harness.bus import BusHarness, Goal
+from tests.harness.scenarios import recording_digest
 
 from roboyard.bus import GoalFuture, Node
 from roboyard.bus.socket import RemoteBus, SocketServer
@@ -36,28 +38,28 @@ def write(tmp_path: Path, text: str = SCENARIO) -> Path:
     return path
 
 
-def test_errands_are_done_runs_repeat_and_go_on_from_states(tmp_path: Path) -> None:
+def test_errands_are_done_and_runs_repeat(tmp_path: Path) -> None:
     spec = load_spec(write(tmp_path))
     states = [(time, tmp_path / f"{time}.state") for time in (0.7, 3.3)]
     outcome = run_scenario(spec, out=tmp_path / "whole", save_states=states, report=False, serve=False)
     assert outcome.state == "done", outcome.error
-    seen: dict[str, list[tuple[str, str]]] = {"anna": [], "ben": []}
-    places: dict[str, SE2] = {}
+    observed: dict[str, list[tuple[str, str]]] = {"anna": [], "ben": []}
+    positions: dict[str, SE2] = {}
     with open_recording(tmp_path / "whole") as recording:
         for item in recording.messages(["/anna/state", "/ben/state"]):
-            said = item.message
-            places[said.name] = pose_to_se2(said.pose)
-            if not seen[said.name] or seen[said.name][-1][0] != said.state:
-                seen[said.name].append((said.state, said.animation))
-    assert [state for state, _ in seen["anna"]][:6] == ["setup", "idle", "movement", "idle", "animation", "idle"]
-    assert ("movement", "carry") in seen["ben"] or any(state == "movement" for state, _ in seen["ben"])
-    assert places["anna"].x == pytest.approx(2.0, abs=0.02)
+            state = item.message
+            positions[state.name] = pose_to_se2(state.pose)
+            if not observed[state.name] or observed[state.name][-1][0] != state.state:
+                observed[state.name].append((state.state, state.animation))
+    assert [state for state, _ in observed["anna"]][:6] == ["setup", "idle", "movement", "idle", "animation", "idle"]
+    assert ("movement", "carry") in observed["ben"] or any(state == "movement" for state, _ in observed["ben"])
+    assert positions["anna"].x == pytest.approx(2.0, abs=0.02)
     run_scenario(spec, out=tmp_path / "again", report=False, serve=False)
-    whole = (tmp_path / "whole" / "recording.mcap").read_bytes()
-    assert (tmp_path / "again" / "recording.mcap").read_bytes() == whole
+    complete = recording_digest(tmp_path / "whole")
+    assert recording_digest(tmp_path / "again") == complete
     for _, state in states:
         run_scenario(spec, out=tmp_path / state.stem, from_state=state, report=False, serve=False)
-        assert (tmp_path / state.stem / "recording.mcap").read_bytes() == whole
+        assert recording_digest(tmp_path / state.stem) == complete
 
 
 @pytest.mark.parametrize(
@@ -77,97 +79,111 @@ def test_errands_are_done_runs_repeat_and_go_on_from_states(tmp_path: Path) -> N
         ("walk: [2, 0.5]", "walk: [2, .nan]", ConfigError, "people.yaml:4"),
     ],
 )
-def test_mistakes_are_refused(tmp_path: Path, old: str, new: str, error: Any, message: str) -> None:
+def test_invalid_people_are_refused(tmp_path: Path, old: str, new: str, error: Any, message: str) -> None:
     (tmp_path / "broken.bvh").write_text("HIERARCHY\n")
     with pytest.raises(error) as caught:
         check_scenario(write(tmp_path, SCENARIO.replace(old, new, 1)))
     assert message in str(caught.value)
 
 
-class Asking(Node):
-    """Asks for goals, and keeps what comes of them."""
+def walk_goal(x: float, y: float, yaw: float | None = None, name: str = "walk") -> Any:
+    """A goal for Anna's movement; without a yaw she may look anywhere in the end."""
+    target = pose_to_msg(SE2(0.0, y, yaw or 0.0))
+    target.position.x = x
+    if yaw is None:
+        target.orientation = msg.Quaternion(x=0.0, y=0.0, z=0.0, w=0.0)
+    return action.ActorMovement.Goal(animation_name=name, animation_distance=1.1, target=target)
+
+
+def animation_goal(name: str, place: tuple[float, float, float] | None = None) -> Any:
+    """A goal for Anna's animation, which may reach for a place."""
+    return action.ActorAnimation.Goal(
+        animation_name=name,
+        animation_speed=1.0,
+        reach=place is not None,
+        place=msg.Point(*(place or (0.0, 0.0, 0.0))),
+    )
+
+
+def start_walk(harness: BusHarness, *goal: Any, **options: Any) -> Goal:
+    """Ask Anna to walk."""
+    return harness.start_goal("/anna/movement", action.ActorMovement, walk_goal(*goal, **options))
+
+
+def start_animation(harness: BusHarness, *goal: Any) -> Goal:
+    """Ask Anna for an animation."""
+    return harness.start_goal("/anna/animation", action.ActorAnimation, animation_goal(*goal))
+
+
+class RemoteClient(Node):
+    """Sends goals to Anna from another bus, and keeps feedback and states."""
 
     def setup(self) -> None:
-        self.move = self.action_client("/anna/movement", action.ActorMovement)
-        self.show = self.action_client("/anna/animation", action.ActorAnimation)
-        self.feedback: list[tuple[int, Any]] = []
-        self.states: list[tuple[int, str]] = []
-        self.subscribe("/anna/state", msg.PersonState, lambda said: self.states.append((self.now_ns, said.state)))
+        self._movement = self.action_client("/anna/movement", action.ActorMovement)
+        self._animation = self.action_client("/anna/animation", action.ActorAnimation)
+        self.feedback: list[Any] = []
+        self.states: list[str] = []
+        self.subscribe("/anna/state", msg.PersonState, lambda message: self.states.append(message.state))
 
-    def walk(self, x: float, y: float, yaw: float | None = None, name: str = "walk") -> GoalFuture:
-        target = pose_to_msg(SE2(0.0, y, yaw or 0.0))
-        target.position.x = x
-        if yaw is None:
-            target.orientation = msg.Quaternion(x=0.0, y=0.0, z=0.0, w=0.0)
-        goal = action.ActorMovement.Goal(animation_name=name, animation_distance=1.1, target=target)
-        return self.move.send(goal, lambda said: self.feedback.append((self.now_ns, said)))
+    def walk(self, x: float, y: float) -> GoalFuture:
+        return self._movement.send(walk_goal(x, y), self.feedback.append)
 
-    def animate(self, name: str, place: tuple[float, float, float] | None = None) -> GoalFuture:
-        goal = action.ActorAnimation.Goal(
-            animation_name=name,
-            animation_speed=1.0,
-            reach=place is not None,
-            place=msg.Point(*(place or (0.0, 0.0, 0.0))),
-        )
-        return self.show.send(goal, lambda said: self.feedback.append((self.now_ns, said)))
+    def animate(self, name: str) -> GoalFuture:
+        return self._animation.send(animation_goal(name), self.feedback.append)
 
 
-def test_the_two_actions_exclude_each_other_tell_how_it_goes_and_are_cancelled() -> None:
+def test_actions_of_a_person_exclude_each_other() -> None:
     with Run("empty", record=False) as run:
         run.add_person("anna", at=(0.0, 0.0, 0.0))
-        asking = Asking()
-        run.add_node(asking, "asking")
-        run.run_for(0.1)
-        walk = asking.walk(2.0, 0.0, math.pi / 2.0)
-        run.run_for(0.5)
+        harness = BusHarness(bus=run.bus)
+        states = harness.record("/anna/state", msg.PersonState)
+        feedback = harness.published("/anna/movement/_action/feedback")
+        harness.run_for(0.1)
+        walk = start_walk(harness, 2.0, 0.0, math.pi / 2.0)
+        harness.run_for(0.5)
         assert walk.accepted
-        assert asking.states[-1][1] == "movement"
-        for other in (asking.animate("wave"), asking.walk(0.0, 0.0)):
-            run.run_for(0.1)
+        assert states.last.state == "movement"
+        for other in (start_animation(harness, "wave"), start_walk(harness, 0.0, 0.0)):
+            harness.run_for(0.1)
             assert other.accepted is False
             assert other.cause == "busy"
             assert "movement" in other.reason
-        assert run.until(walk.done, 20.0)
+        harness.wait_for(walk, timeout=20.0)
         assert walk.succeeded
         assert walk.result.success
         assert pose_to_se2(walk.result.pose).theta == pytest.approx(math.pi / 2.0, abs=0.04)
-        times = np.array([time for time, _ in asking.feedback])
-        assert np.all(np.diff(times) == 20_000_000)  # at every step
-        x = [said.pose.position.x for _, said in asking.feedback]
+        assert len(feedback) == len(walk.feedback) > 0
+        assert np.all(np.diff([item.time_ns for item in feedback]) == 20_000_000)  # at every step
+        x = [message.pose.position.x for message in walk.feedback]
         assert x == sorted(x)
-        asking.feedback.clear()
-        wave = asking.animate("wave")
-        run.run_for(1.0)
-        progress = [said.progress for _, said in asking.feedback]
+        wave = start_animation(harness, "wave")
+        harness.run_for(1.0)
+        progress = [message.progress for message in wave.feedback]
         assert progress == sorted(progress)
         assert 0.2 < progress[-1] < 0.5
         wave.cancel()
-        run.run_for(0.2)
+        harness.run_for(0.2)
         assert wave.done()
         assert not wave.succeeded
-        assert asking.states[-1][1] == "idle"
+        assert states.last.state == "idle"
         for goal, cause in (
-            (asking.animate("fly"), "unknown"),
-            (asking.walk(1.0, 0.0, name="wave"), "invalid"),
-            (asking.animate("reach", (9.0, 0.0, 1.0)), "unreachable"),
-            (asking.walk(math.inf, 0.0), "invalid"),
+            (start_animation(harness, "fly"), "unknown"),
+            (start_walk(harness, 1.0, 0.0, name="wave"), "invalid"),
+            (start_animation(harness, "reach", (9.0, 0.0, 1.0)), "unreachable"),
+            (start_walk(harness, math.inf, 0.0), "invalid"),
         ):
-            run.run_for(0.1)
+            harness.run_for(0.1)
             assert (goal.accepted, goal.cause) == (False, cause)
-        reach = asking.animate("reach", (2.2, 0.5, 1.1))
-        assert run.until(reach.done, 10.0)
-        assert reach.succeeded
+        reach = start_animation(harness, "reach", (2.2, 0.5, 1.1))
+        assert harness.wait_for(reach, timeout=10.0).succeeded
 
 
-def test_truth_tells_where_the_body_is_and_what_presses_on_it() -> None:
-    bodies: list[Any] = []
+def test_truth_has_places_and_forces_of_the_body() -> None:
     with Run("empty", record=False) as run:
         run.add_person("anna", at=(0.5, 0.0, 0.0), height=1.8)
-        node = Node()
-        run.add_node(node, "listener")
-        node.subscribe("/truth/anna/body", msg.PersonBody, bodies.append)
+        bodies = BusHarness(bus=run.bus).record("/truth/anna/body", msg.PersonBody)
         run.run_for(0.3)
-        body = bodies[-1]
+        body = bodies.last
         capsules = {
             part: np.array(vector_to_array(pose.position)) for part, pose in zip(body.parts, body.poses, strict=True)
         }
@@ -186,35 +202,33 @@ def test_truth_tells_where_the_body_is_and_what_presses_on_it() -> None:
             run.run_for(0.002)
             largest = max(largest, float(np.linalg.norm(run.simulation.flesh.forces("anna")["chest"])))
         assert largest > 200.0
-        struck = max(bodies, key=lambda said: float(np.linalg.norm(vector_to_array(said.forces[2]))))
+        struck = max(bodies.messages, key=lambda body: float(np.linalg.norm(vector_to_array(body.forces[2]))))
         assert np.linalg.norm(vector_to_array(struck.forces[2])) == pytest.approx(largest)
         assert struck.regions[2] == "chest"  # from ahead
         assert struck.regions[4] == ""
 
 
-def test_who_walks_goes_round_robots_that_drive_and_people_who_stand() -> None:
+def test_walking_person_avoids_robots_and_people() -> None:
     with Run("empty", record=False) as run:
         run.add("rover", at=(2.0, 0.0, 0.0))
         run.add_person("anna", at=(0.0, 0.0, 0.0))
         run.add_person("ben", at=(4.0, 0.1, 0.0))
-        asking = Asking()
-        run.add_node(asking, "asking")
-        run.run_for(0.1)
-        walk = asking.walk(6.0, 0.0)
-        places = []
+        harness = BusHarness(bus=run.bus)
+        harness.run_for(0.1)
+        walk = start_walk(harness, 6.0, 0.0)
+        positions = []
         while not walk.done():
             run.run_for(0.1)
-            places.append(run.people["anna"].person.place[:2])
+            positions.append(run.people["anna"].person.place[:2])
         assert walk.succeeded
-        off = np.array(places)
+        off = np.array(positions)
         assert np.hypot(*(off - [2.0, 0.0]).T).min() > 0.5
         assert np.hypot(*(off - [4.0, 0.1]).T).min() > 0.45
-        onto = asking.walk(4.0, 0.1)
-        assert run.until(onto.done, 20.0)
+        onto = harness.wait_for(start_walk(harness, 4.0, 0.1), timeout=20.0)
         assert onto.succeeded, "nobody is a wall"
 
 
-def test_people_come_and_go_while_a_run_goes_on() -> None:
+def test_people_are_added_and_removed_during_a_run() -> None:
     with Run("empty", record=False) as run:
         run.run_for(0.1)
         run.add_person("anna", at=(1.0, 0.0, 0.0))
@@ -229,7 +243,7 @@ def test_people_come_and_go_while_a_run_goes_on() -> None:
 
 
 @pytest.mark.slow
-def test_who_strolls_keeps_off_others_and_goes_on_from_a_state(tmp_path: Path) -> None:
+def test_strolling_people_keep_distance(tmp_path: Path) -> None:
     text = """\
 world: corridor
 people:
@@ -241,8 +255,7 @@ duration: 6
     outcome = run_scenario(spec, out=tmp_path / "whole", save_states=[(2.1, state)], report=False, serve=False)
     assert outcome.state == "done", outcome.error
     run_scenario(spec, out=tmp_path / "again", from_state=state, report=False, serve=False)
-    whole, again = (tmp_path / name / "recording.mcap" for name in ("whole", "again"))
-    assert whole.read_bytes() == again.read_bytes()
+    assert recording_digest(tmp_path / "whole") == recording_digest(tmp_path / "again")
     ways: dict[str, list[tuple[float, float]]] = {}
     with open_recording(tmp_path / "whole") as recording:
         for item in recording.messages(["/truth/anna/pose", "/truth/ben/pose"]):
@@ -253,7 +266,7 @@ duration: 6
     assert ben[-1, 0] < 2.0
 
 
-def test_another_process_asks_over_the_socket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_remote_client_sends_goals_to_a_person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     with Run("empty", record=False) as run:
         run.add_person("anna", at=(0.0, 0.0, 0.0))
@@ -263,18 +276,18 @@ def test_another_process_asks_over_the_socket(tmp_path: Path, monkeypatch: pytes
         thread.start()
         try:
             with RemoteBus("yard") as bus:
-                asking = bus.add(Asking(), "asking")
-                bus.spin(timeout=20.0, until=lambda: bool(asking.states))
-                walk = asking.walk(0.6, 0.0)
-                bus.spin(timeout=20.0, until=lambda: len(asking.feedback) > 3)
-                wave = asking.animate("wave")
+                client = bus.add(RemoteClient(), "client")
+                bus.spin(timeout=20.0, until=lambda: bool(client.states))
+                walk = client.walk(0.6, 0.0)
+                bus.spin(timeout=20.0, until=lambda: len(client.feedback) > 3)
+                wave = client.animate("wave")
                 bus.spin(timeout=20.0, until=lambda: walk.done() and wave.done())
                 assert walk.succeeded
                 assert wave.accepted is False
                 assert wave.cause == "busy"
-                assert len(asking.feedback) > 10
-                bus.spin(timeout=20.0, until=lambda: asking.states[-1][1] == "idle")
-                assert asking.states[-1][1] == "idle"
+                assert len(client.feedback) > 10
+                bus.spin(timeout=20.0, until=lambda: client.states[-1] == "idle")
+                assert client.states[-1] == "idle"
         finally:
             run.bus.executor.stop()
             thread.join()

@@ -1,4 +1,4 @@
-"""Simulator plugins of every generation become our nodes, and nothing that is not followed goes unsaid."""
+"""Simulator plugins of every generation become nodes, and everything unsupported is reported."""
 
 from __future__ import annotations
 
@@ -84,24 +84,24 @@ STEERING = f"""{WHEELS}<left_steering_joint>fl_pin_joint</left_steering_joint>
         ("libmy_own.so", "x", "my-own"),
     ],
 )
-def test_every_spelling_has_one_name(filename: str, name: str, kind: str) -> None:
+def test_plugin_spellings_have_one_name(filename: str, name: str, kind: str) -> None:
     assert canonical(Plugin(name, filename, Element("plugin"))) == kind
 
 
 @given(st.text(max_size=40), st.text(max_size=40))
-def test_any_spelling_has_some_name(filename: str, name: str) -> None:
+def test_any_plugin_text_has_a_name(filename: str, name: str) -> None:
     assert isinstance(canonical(Plugin(name, filename, Element("plugin"))), str)
 
 
 @given(st.text(max_size=30) | st.from_regex(r"~?/?[a-z0-9:/ -]{0,20}", fullmatch=True))
-def test_any_topic_becomes_one_that_is_allowed(text: str) -> None:
+def test_any_topic_text_becomes_a_valid_topic(text: str) -> None:
     name = as_topic(text)
     assert not name or resolve(name, "", "node").startswith("/")
     assert as_topic(name) == name
     assert as_topic("/model/foo/cmd_vel") == "/model/foo/cmd_vel"
 
 
-def test_the_table_is_apart_from_what_is_done_already() -> None:
+def test_mapped_plugins_are_not_among_the_builtin_ones() -> None:
     assert not set(TABLE) & DONE_ALREADY
 
 
@@ -121,12 +121,12 @@ def test_the_table_is_apart_from_what_is_done_already() -> None:
         ("libgazebo_ros_p3d.so", "", False),
     ],
 )
-def test_what_is_not_followed_is_said(filename: str, inside: str, steered: bool, tag: str) -> None:
+def test_unsupported_plugin_elements_are_reported(filename: str, inside: str, steered: bool, tag: str) -> None:
     found = package(plug(filename, f"{inside}<{tag}>1</{tag}>"), steered).findings
     assert any(f"<{tag}>" in finding and "not followed" in finding for finding in found), found
 
 
-def test_the_limits_of_both_generations() -> None:
+def test_drive_limits_of_both_generations_are_read() -> None:
     text = f"""{WHEELS}<wheel_separation>0.4</wheel_separation><wheel_radius>0.1</wheel_radius>
     <min_linear_velocity>-0.5</min_linear_velocity><max_linear_velocity>1.5</max_linear_velocity>
     <min_linear_acceleration>-3</min_linear_acceleration><max_linear_acceleration>2</max_linear_acceleration>
@@ -135,7 +135,7 @@ def test_the_limits_of_both_generations() -> None:
     <odom_publish_frequency>20</odom_publish_frequency>"""
     file = package(plug("gz-sim-diff-drive-system", text)).file
     drive = file.nodes["drive"].parameters
-    wanted = {
+    expected = {
         "speed": 1.5,
         "reverse_speed": 0.5,
         "acceleration": 2.0,
@@ -143,7 +143,7 @@ def test_the_limits_of_both_generations() -> None:
         "turn_rate": 0.7,
         "turn_acceleration": 4.0,
     }
-    assert {name: drive[name] for name in wanted} == wanted
+    assert {name: drive[name] for name in expected} == expected
     assert file.topics == {"cmd_vel": "/go", "odom": "/where"}
     assert file.nodes["odometry"].parameters["rate"] == 20.0
     assert (file.limits.speed, file.limits.turn_rate) == (1.5, 0.7)
@@ -151,7 +151,7 @@ def test_the_limits_of_both_generations() -> None:
     assert both.parameters["speed"] == both.parameters["turn_rate"] == 0.6
 
 
-def test_of_two_drives_the_first_drives() -> None:
+def test_first_of_two_drive_plugins_is_used() -> None:
     found = package(plug("gz-sim-diff-drive-system", WHEELS) + plug("libgazebo_ros_planar_move.so", "", "second"))
     assert found.file.nodes["drive"].use == "drive"
     assert any("second" in finding and "a drive already" in finding for finding in found.findings)
@@ -170,7 +170,7 @@ def test_of_two_drives_the_first_drives() -> None:
         (plug("gz-sim-diff-drive-system", WHEELS + "<publish_odom>maybe</publish_odom>"), "true or false"),
     ],
 )
-def test_mistakes_have_a_place(text: str, message: str) -> None:
+def test_invalid_plugins_are_refused_with_their_place(text: str, message: str) -> None:
     with pytest.raises(DescriptionError, match=message) as caught:
         package(text)
     assert "plugin p" in str(caught.value)
@@ -182,7 +182,7 @@ TEXTS = ("1", "-1", "nan", "x", "", "fl_joint", "1e400")
 
 
 @given(st.lists(st.tuples(st.sampled_from(TAGS), st.sampled_from(TEXTS)), max_size=6), st.sampled_from(sorted(TABLE)))
-def test_nonsense_is_mapped_or_refused(children: list[tuple[str, str]], kind: str) -> None:
+def test_any_plugin_content_is_mapped_or_refused(children: list[tuple[str, str]], kind: str) -> None:
     element = Element("plugin", children=tuple(Element(tag, text) for tag, text in children))
     model = Model(MODEL.name, MODEL.links, MODEL.joints, plugins=(Plugin("p", f"gz-sim-{kind}-system", element),))
     try:
@@ -209,7 +209,7 @@ def drive_about(text: str, tmp_path: Path, twist: tuple[float, float, float], se
     return run, robot
 
 
-def test_a_mecanum_base_goes_sideways_and_counts_it(tmp_path: Path) -> None:
+def test_mecanum_base_moves_sideways_with_odometry(tmp_path: Path) -> None:
     text = car(plug("gz-sim-mecanum-drive-system", MECANUM + "<max_acceleration>4</max_acceleration>"))
     run, robot = drive_about(text, tmp_path, (0.2, 0.3, 0.0))
     with run:
@@ -218,7 +218,7 @@ def test_a_mecanum_base_goes_sideways_and_counts_it(tmp_path: Path) -> None:
         assert run.evaluation.by_robot()["car"]["odom_final_error"] < 0.03
 
 
-def test_wheels_with_rollers_push_the_body_themselves(tmp_path: Path) -> None:
+def test_wheels_with_roller_friction_move_the_body(tmp_path: Path) -> None:
     """The same car with friction along the rollers only, as Gazebo's example has it: no base is driven."""
     text = car(plug("gz-sim-mecanum-drive-system", MECANUM + "<max_acceleration>4</max_acceleration>"))
     for name, (x, y) in PLACES.items():
@@ -238,7 +238,7 @@ def test_wheels_with_rollers_push_the_body_themselves(tmp_path: Path) -> None:
         assert run.evaluation.by_robot()["car"]["odom_final_error"] < 0.01
 
 
-def test_an_ackermann_car_drives_the_circle_that_it_is_told(tmp_path: Path) -> None:
+def test_ackermann_car_drives_the_commanded_circle(tmp_path: Path) -> None:
     text = car(plug("gz-sim-ackermann-steering-system", STEERING + "<max_acceleration>4</max_acceleration>"), True)
     run, robot = drive_about(text, tmp_path, (0.5, 0.0, 0.4), 5.0)
     with run:
@@ -253,7 +253,7 @@ def test_an_ackermann_car_drives_the_circle_that_it_is_told(tmp_path: Path) -> N
         assert run.evaluation.by_robot()["car"]["odom_final_heading_error"] < 0.1
 
 
-def test_a_body_takes_velocities(tmp_path: Path) -> None:
+def test_planar_move_plugin_moves_the_body(tmp_path: Path) -> None:
     text = car(plug("libgazebo_ros_planar_move.so", "<odometryFrame>home</odometryFrame>"))
     run, robot = drive_about(text, tmp_path, (0.1, -0.3, 0.0))
     with run:
@@ -262,7 +262,7 @@ def test_a_body_takes_velocities(tmp_path: Path) -> None:
         assert run.evaluation.by_robot()["car"]["odom_final_error"] < 1e-6
 
 
-def test_velocity_control_starts_as_told(tmp_path: Path) -> None:
+def test_velocity_control_starts_with_its_initial_velocity(tmp_path: Path) -> None:
     path = tmp_path / "car.sdf"
     path.write_text(car(plug("gz-sim-velocity-control-system", "<initial_linear>0.3 0 0</initial_linear>")))
     with Run("empty", record=False) as run:
@@ -271,7 +271,7 @@ def test_velocity_control_starts_as_told(tmp_path: Path) -> None:
         assert robot.truth.pose.x == pytest.approx(0.3, abs=0.02)
 
 
-def test_joints_follow_their_topics_within_their_limits(tmp_path: Path) -> None:
+def test_joint_position_topics_respect_limits(tmp_path: Path) -> None:
     path = tmp_path / "car.sdf"
     inside = "<joint_name>{n}_pin_joint</joint_name><topic>{n}</topic><initial_position>0.1</initial_position>"
     kind = "gz-sim-joint-position-controller-system"
@@ -292,9 +292,9 @@ def test_joints_follow_their_topics_within_their_limits(tmp_path: Path) -> None:
         assert robot.hardware.read().position[where] == pytest.approx([0.2, -0.2], abs=0.02)
 
 
-def test_gazebos_own_worlds(external_data: Path) -> None:
+def test_plugins_of_gazebo_worlds_are_mapped(external_data: Path) -> None:
     """Each model of Gazebo's worlds that has a plugin of the table is mapped, or refused with a place."""
-    folder, seen = external_data / "descriptions" / "gz_sim_test_worlds" / "test" / "worlds", set()
+    folder, observed = external_data / "descriptions" / "gz_sim_test_worlds" / "test" / "worlds", set()
     for file in ("ackermann_steering_limited_joints_pub", "mecanum_drive", "diff_drive_skid", "velocity_control",
                  "joint_position_controller", "joint_trajectory_controller", "odometry_publisher"):  # fmt: skip
         path = folder / f"{file}.sdf"
@@ -304,12 +304,12 @@ def test_gazebos_own_worlds(external_data: Path) -> None:
             if placed.model.plugins:
                 found = package_of(placed.model, path)
                 assert not any("nothing here does what gz-sim" in finding for finding in found.findings)
-                seen |= {canonical(plugin) for plugin in placed.model.plugins}
-    assert {"ackermann-steering", "mecanum-drive"} <= seen
+                observed |= {canonical(plugin) for plugin in placed.model.plugins}
+    assert {"ackermann-steering", "mecanum-drive"} <= observed
 
 
 @pytest.mark.slow
-def test_every_model_of_others_with_known_plugins_comes_up(external_data: Path) -> None:
+def test_external_models_with_known_plugins_come_up(external_data: Path) -> None:
     """All nodes that are derived find their joints, topics and modes; what is refused says where."""
     driven, refused = 0, []
     for file in sorted((external_data / "descriptions").glob("gz_sim*/**/*.sdf")):
@@ -335,7 +335,7 @@ def test_every_model_of_others_with_known_plugins_comes_up(external_data: Path) 
 
 
 @pytest.mark.parametrize("angle", [0.3, -0.2, 9.0])
-def test_steering_alone_turns_both_wheels_about_one_point(tmp_path: Path, angle: float) -> None:
+def test_steering_only_turns_both_wheels_about_one_point(tmp_path: Path, angle: float) -> None:
     """The axes of the steered wheels meet on the unsteered axle, where that of a wheel midway would."""
     path = tmp_path / "car.sdf"
     only = STEERING.replace(WHEELS, "") + "<steering_only>true</steering_only><wheel_base>0.6</wheel_base>"
@@ -356,7 +356,7 @@ def test_steering_alone_turns_both_wheels_about_one_point(tmp_path: Path, angle:
         assert max(abs(left), abs(right)) == pytest.approx(0.5, abs=0.01)
 
 
-def test_plugins_inside_a_urdf_s_sensors_and_visuals_are_said(tmp_path: Path) -> None:
+def test_plugins_in_urdf_sensors_and_visuals_are_reported(tmp_path: Path) -> None:
     """With the line where they stand, unless the sensor around them is all that they are for."""
     path = tmp_path / "foot.urdf"
     path.write_text("""<robot name="r"><link name="foot"/><gazebo reference="foot">
@@ -372,7 +372,7 @@ def test_plugins_inside_a_urdf_s_sensors_and_visuals_are_said(tmp_path: Path) ->
     assert [one.line for one in model.findings if "'arrows' of a <visual> has no effect" in one.what] == [6]
 
 
-def test_a_car_without_a_plugin_is_no_differential_drive() -> None:
+def test_car_without_plugin_is_no_differential_drive() -> None:
     """Its wheels steer: driven at different speeds they would only slip. Without pins the same wheels are a drive."""
     found = package("", steered=True)
     assert "drive" not in found.file.nodes

@@ -1,9 +1,11 @@
-"""What a recording's bytes depend on is in the recording, and what differs is said in one line."""
+"""A recording holds what its bytes depend on, and differences are reported in one line."""
 
 import json
 from pathlib import Path
 
 import pytest
+from tests.harness.live_bus import run_cli
+from tests.harness.scenarios import run_cached
 
 import roboyard as ry
 from roboyard.record import open_recording
@@ -24,10 +26,8 @@ DECIDING = {"python", "mujoco-core", "numba", "llvmlite", "numpy", "scipy", "ros
             "opencv-python-headless", "embreex"}  # fmt: skip
 
 
-def test_a_recording_says_what_its_bytes_depend_on(tmp_path: Path) -> None:
-    with ry.Run("arena", out=tmp_path / "run") as run:
-        run.run_for(0.1)
-    with open_recording(tmp_path / "run" / "recording.mcap") as recording:
+def test_recording_names_what_its_bytes_depend_on() -> None:
+    with open_recording(run_cached().recording) as recording:
         found = dict(recording.metadata)
     assert {f"version.{name}" for name in DECIDING} <= set(found)
     assert "not installed" not in found.values()
@@ -36,25 +36,25 @@ def test_a_recording_says_what_its_bytes_depend_on(tmp_path: Path) -> None:
     assert compare_with_here(found) == ""
 
 
-def test_a_recording_names_what_drew_its_images(tmp_path: Path) -> None:
+def test_recording_names_the_renderer_of_its_images(tmp_path: Path) -> None:
     with ry.Run("arena", out=tmp_path / "run") as run:
         assert run.simulation.looks.studio is not None  # as the first picture asks for it
-        wanted = run.simulation.looks.renderer
+        expected = run.simulation.looks.renderer
         run.run_for(0.1)
     with open_recording(tmp_path / "run" / "recording.mcap") as recording:
-        assert recording.metadata["renderer"] == wanted
+        assert recording.metadata["renderer"] == expected
         assert recording.metadata["version.numpy"] == provenance().versions["numpy"]
 
 
-def test_nothing_differs_from_itself() -> None:
-    made = provenance("rays").metadata()
-    assert differences(made, made) == ()
-    assert compare_with_here(made) == ""
+def test_provenance_equals_itself() -> None:
+    recorded = provenance("rays").metadata()
+    assert differences(recorded, recorded) == ()
+    assert compare_with_here(recorded) == ""
     assert compare_with_here({}) == ""
-    assert document_metadata(provenance("rays").to_dict()) == made
+    assert document_metadata(provenance("rays").to_dict()) == recorded
 
 
-def test_each_difference_is_named_with_both_sides() -> None:
+def test_differences_are_named_with_both_sides() -> None:
     here = provenance().metadata()
     then = here | {"version.numpy": "0.1", "cpu_class": "x86_64 avx", "lock": "other", "seed": "7"}
     line = compare_with_here(then)
@@ -65,21 +65,21 @@ def test_each_difference_is_named_with_both_sides() -> None:
     assert "\n" not in line
 
 
-def test_a_lock_that_alone_differs_is_reported_too() -> None:
+def test_other_lock_alone_is_reported() -> None:
     assert "other versions of further packages" in compare_with_here(provenance().metadata() | {"lock": "other"})
 
 
-def test_what_an_older_recording_does_not_say_is_not_compared() -> None:
+def test_missing_entries_of_old_recordings_are_ignored() -> None:
     assert compare_with_here({"version.numpy": provenance().versions["numpy"]}) == ""
 
 
-def test_images_that_one_run_did_not_draw_are_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_renderer_counts_only_if_both_runs_drew_images(monkeypatch: pytest.MonkeyPatch) -> None:
     assert compare_with_here(provenance("gl").metadata()) == ""
-    drawn = differences(provenance("gl").metadata(), provenance("rays").metadata())
-    assert drawn == ("the renderer gl (here rays)",)
+    named = differences(provenance("gl").metadata(), provenance("rays").metadata())
+    assert named == ("the renderer gl (here rays)",)
 
 
-def test_versions_that_were_not_tested_together_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_versions_not_tested_together_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     locked = locked_versions()
     assert locked["numpy"]
     assert compare_with_lock({"numpy": locked["numpy"], "Python": "3.99", "unknown": "1"}) == ""
@@ -92,17 +92,15 @@ def test_versions_that_were_not_tested_together_are_named(monkeypatch: pytest.Mo
     assert compare_with_lock({"numpy": "0.1"}) == ""
 
 
-def test_the_package_carries_the_lock_file() -> None:
+def test_package_contains_the_lock_file() -> None:
     path = lock_file()
     assert path is not None
     assert path.parent == Path(ry.__file__).resolve().parent
     assert len(locked_versions()) > 50
 
 
-def test_inputs_of_a_run_of_another_machine_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with ry.Run("arena", out=tmp_path / "run") as run:
-        run.run_for(0.1)
-    file = tmp_path / "run" / "recording.mcap"
+def test_inputs_of_a_run_of_another_machine_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = run_cached().recording
     assert read_inputs(file)[1] == []
     real = module._version
     monkeypatch.setattr(module, "_version", lambda name: "9.9" if name == "numba" else real(name))
@@ -111,24 +109,15 @@ def test_inputs_of_a_run_of_another_machine_are_reported(tmp_path: Path, monkeyp
     assert line.endswith("(here 9.9): bytes may differ")
 
 
-def test_a_report_of_another_machine_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from roboyard.cli.main import run as command
-
-    with ry.Run("arena", out=tmp_path / "run") as run:
-        run.add("rover", at=(0, 0, 0))
-        run.run_for(0.1)
-        run.report()
-    file = tmp_path / "run" / "metrics.json"
-    words = ["report", str(tmp_path / "run")]
-    command(words)
-    assert "bytes may differ" not in capsys.readouterr().err
+def test_report_of_another_machine_is_reported(tmp_path: Path) -> None:
+    folder = run_cached().copy_to(tmp_path / "run")
+    assert "bytes may differ" not in run_cli("report", folder).err
+    file = folder / "metrics.json"
     document = json.loads(file.read_text())
     document["provenance"]["versions"]["scipy"] = "0.1"
     file.write_text(json.dumps(document))
-    command(words)
-    said = [line for line in capsys.readouterr().err.splitlines() if "bytes may differ" in line]
-    assert len(said) == 2
-    assert all("scipy 0.1" in line for line in said)
-    command([*words, "--json"])
-    assert len(json.loads(capsys.readouterr().out)["notes"]) == 2
-    assert "scipy 0.1 (tested:" in (tmp_path / "run" / "report.html").read_text()
+    lines = [line for line in run_cli("report", folder).err.splitlines() if "bytes may differ" in line]
+    assert len(lines) == 2
+    assert all("scipy 0.1" in line for line in lines)
+    assert len(run_cli("report", folder, "--json").json["notes"]) == 2
+    assert "scipy 0.1 (tested:" in (folder / "report.html").read_text()

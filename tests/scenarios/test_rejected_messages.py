@@ -1,21 +1,23 @@
-"""Messages that metrics cannot be computed from: rejected, counted, told; criteria do not hold on their account."""
+"""Messages that metrics cannot be computed from are rejected, counted and reported, and fail criteria."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.harness.scenarios import ScenarioBuilder
 from tests.scenarios.test_metrics import circle, odometry
 
 from roboyard.geometry import SE2
 from roboyard.messages import message_type, msg
-from roboyard.scenarios import load_spec, run_scenario
+from roboyard.scenarios import run_scenario
 from roboyard.scenarios.expressions import Criterion
 from roboyard.scenarios.metrics import Evaluation, OdometryError, RobotTopics
 from roboyard.scenarios.metrics.rejections import nonfinite_number
@@ -27,22 +29,23 @@ OFFSET = 0.1
 
 
 def evaluation_of(
-    spoil: Callable[[Evaluation, int, int], None], steps: int = 150, told: list[str] | None = None
+    add_bad_message: Callable[[Evaluation, int, int], None], steps: int = 150, reports: list[str] | None = None
 ) -> Evaluation:
-    """Truth and odometry at 50 Hz; ``spoil(evaluation, k, time_ns)`` says what else there is in a step."""
-    found = Evaluation(None if told is None else told.append)
+    """Truth and odometry at 50 Hz; ``add_bad_message(evaluation, k, time_ns)`` says what else there is in a step."""
+    found = Evaluation(None if reports is None else reports.append)
     found.add_robot("a", TOPICS)
     for k in range(steps):
         time_ns, truth = k * STEP_NS, circle(k * 0.02)
         found.take(TOPICS.truth, odometry(time_ns, truth, 1.0), time_ns)
-        spoil(found, k, time_ns)
-        seen = truth if k == 0 else SE2(truth.x + OFFSET, truth.y, truth.theta)
-        found.take(TOPICS.odometry, odometry(time_ns, seen), time_ns)
+        add_bad_message(found, k, time_ns)
+        observed = truth if k == 0 else SE2(truth.x + OFFSET, truth.y, truth.theta)
+        found.take(TOPICS.odometry, odometry(time_ns, observed), time_ns)
     found.finish(steps * STEP_NS)
     return found
 
 
-def good() -> dict[str, Any]:
+@cache
+def metrics_without_bad_messages() -> dict[str, Any]:
     return evaluation_of(lambda *_: None).by_robot()["a"]
 
 
@@ -56,25 +59,25 @@ def odometry_collector(evaluation: Evaluation) -> OdometryError:
     error=st.floats(-10.0, 10.0),
 )
 @settings(max_examples=30, deadline=None)
-def test_a_wrong_stamp_changes_no_metric_and_is_counted(at: int, stamp_s: float, error: float) -> None:
-    def spoil(evaluation: Evaluation, k: int, time_ns: int) -> None:
+def test_wrong_stamp_changes_no_metric_and_is_counted(at: int, stamp_s: float, error: float) -> None:
+    def add_bad_message(evaluation: Evaluation, k: int, time_ns: int) -> None:
         if k == at:
             wrong = max(time_ns + round(stamp_s * 1e9), 0)
             evaluation.take(TOPICS.odometry, odometry(wrong, SE2(error, 0.0, 0.0)), time_ns)
 
-    told: list[str] = []
-    found = evaluation_of(spoil, told=told)
-    assert found.by_robot()["a"] == good()
+    reports: list[str] = []
+    found = evaluation_of(add_bad_message, reports=reports)
+    assert found.by_robot()["a"] == metrics_without_bad_messages()
     rows = found.rejected()
     assert [(row["topic"], row["count"]) for row in rows] == [(TOPICS.odometry, 1)]
     assert rows[0]["reason"] == ("stamped in the future" if stamp_s > 0.0 else "stamped too early")
     assert "odom_rmse" in rows[0]["metrics"]["a"]
-    assert len(told) == 1
-    assert TOPICS.odometry in told[0]
+    assert len(reports) == 1
+    assert TOPICS.odometry in reports[0]
     assert found.rejection_reasons() == {}, "nothing is missing"
 
 
-def test_a_part_of_the_run_in_which_all_stamps_are_wrong_does_not_look_good() -> None:
+def test_criterion_fails_for_a_span_with_wrong_stamps() -> None:
     found = Evaluation()
     found.add_robot("a", TOPICS)
     for k in range(300):
@@ -91,13 +94,13 @@ def test_a_part_of_the_run_in_which_all_stamps_are_wrong_does_not_look_good() ->
     assert Criterion("a.path_length >= 0").judge(metrics, "drives", found.rejection_reasons()).passed
 
 
-def test_odometry_that_always_comes_from_the_future_is_not_measured() -> None:
+def test_odometry_from_the_future_is_not_measured() -> None:
     collector = OdometryError("/truth", "/odom")
-    take = collector.handlers()
-    take["/odom"](odometry(10**15, SE2(9.0, 0.0, 0.0)), 0)  # even where nobody checks stamps, it freezes nothing
+    receive = collector.handlers()
+    receive["/odom"](odometry(10**15, SE2(9.0, 0.0, 0.0)), 0)  # even where nobody checks stamps, it freezes nothing
     for k in range(50):
-        take["/truth"](odometry(k * STEP_NS, circle(k * 0.02)), k * STEP_NS)
-        take["/odom"](odometry(k * STEP_NS, circle(k * 0.02)), k * STEP_NS)
+        receive["/truth"](odometry(k * STEP_NS, circle(k * 0.02)), k * STEP_NS)
+        receive["/odom"](odometry(k * STEP_NS, circle(k * 0.02)), k * STEP_NS)
     assert collector.count == 50
     assert collector.result()["odom_rmse"] == pytest.approx(0.0, abs=1e-9)
     found = Evaluation()
@@ -110,7 +113,7 @@ def test_odometry_that_always_comes_from_the_future_is_not_measured() -> None:
     assert verdict.reason.startswith("not measured: odom_rmse; odom_rmse: messages on /odom stamped in the future")
 
 
-def spoiled(message: Any, path: str, value: float) -> Any:
+def with_number(message: Any, path: str, value: float) -> Any:
     *parents, last = path.split(".")
     part = message
     for name in parents:
@@ -126,17 +129,15 @@ PATHS = ["position.x", "position.y", "position.z", "orientation.w", "orientation
 @pytest.mark.parametrize("value", BAD)
 @pytest.mark.parametrize("path", [*(f"pose.pose.{path}" for path in PATHS), "twist.twist.linear.x"])
 @pytest.mark.parametrize("topic", [TOPICS.odometry, TOPICS.filtered, TOPICS.truth])
-def test_a_number_that_is_not_finite_leaves_metrics_finite_and_fails_criteria(
-    topic: str, path: str, value: float
-) -> None:
-    def spoil(evaluation: Evaluation, k: int, time_ns: int) -> None:
+def test_nonfinite_number_leaves_metrics_and_fails_criteria(topic: str, path: str, value: float) -> None:
+    def add_bad_message(evaluation: Evaluation, k: int, time_ns: int) -> None:
         if k % 50 == 20:
-            evaluation.take(topic, spoiled(odometry(time_ns, SE2()), path, value), time_ns)
+            evaluation.take(topic, with_number(odometry(time_ns, SE2()), path, value), time_ns)
 
-    found = evaluation_of(spoil)
+    found = evaluation_of(add_bad_message)
     metrics = found.flat({})
     json.dumps(metrics, allow_nan=False)
-    assert found.by_robot()["a"] == good()
+    assert found.by_robot()["a"] == metrics_without_bad_messages()
     assert [(row["topic"], row["reason"], row["count"]) for row in found.rejected()] == [(topic, "not finite", 3)]
     name = "filtered_rmse" if topic == TOPICS.filtered else "odom_rmse"
     verdict = Criterion(f"{name} < 0.5").judge(metrics, "knows", found.rejection_reasons())
@@ -152,48 +153,48 @@ def joint_state(**values: float) -> Any:
 MESSAGES: dict[str, Callable[[float], Any]] = {
     "joints": lambda v: joint_state(one=0.0, two=v),
     "jog": lambda v: msg.IDAndFloat(id=1, value=v),
-    "located": lambda v: spoiled(msg.PoseWithCovarianceStamped(), "pose.pose.position.x", v),
-    "map": lambda v: spoiled(msg.OccupancyGrid(), "info.origin.position.x", v),
-    "cell size": lambda v: spoiled(msg.OccupancyGrid(), "info.resolution", v),
-    "goal": lambda v: spoiled(message_type("roboyard_msgs/msg/NavigationStatus")(), "goal.position.y", v),
-    "path": lambda v: msg.Path(poses=[msg.PoseStamped(), spoiled(msg.PoseStamped(), "pose.position.x", v)]),
-    "things": lambda v: msg.TFMessage(transforms=[spoiled(msg.TransformStamped(), "transform.translation.x", v)]),
-    "body": lambda v: message_type("roboyard_msgs/msg/PersonBody")(poses=[spoiled(msg.Pose(), "position.x", v)]),
-    "command": lambda v: spoiled(msg.Twist(), "linear.x", v),
+    "located": lambda v: with_number(msg.PoseWithCovarianceStamped(), "pose.pose.position.x", v),
+    "map": lambda v: with_number(msg.OccupancyGrid(), "info.origin.position.x", v),
+    "cell size": lambda v: with_number(msg.OccupancyGrid(), "info.resolution", v),
+    "goal": lambda v: with_number(message_type("roboyard_msgs/msg/NavigationStatus")(), "goal.position.y", v),
+    "path": lambda v: msg.Path(poses=[msg.PoseStamped(), with_number(msg.PoseStamped(), "pose.position.x", v)]),
+    "things": lambda v: msg.TFMessage(transforms=[with_number(msg.TransformStamped(), "transform.translation.x", v)]),
+    "body": lambda v: message_type("roboyard_msgs/msg/PersonBody")(poses=[with_number(msg.Pose(), "position.x", v)]),
+    "command": lambda v: with_number(msg.Twist(), "linear.x", v),
 }
 
 
 @pytest.mark.parametrize("value", BAD)
 @pytest.mark.parametrize("name", list(MESSAGES))
-def test_messages_of_external_nodes_are_checked(name: str, value: float) -> None:
+def test_nonfinite_numbers_are_found_in_messages(name: str, value: float) -> None:
     assert nonfinite_number(MESSAGES[name](value))
     assert not nonfinite_number(MESSAGES[name](0.5))
 
 
-def test_undefined_efforts_and_velocities_of_joints_are_no_fault() -> None:
+def test_undefined_efforts_and_velocities_are_accepted() -> None:
     state = joint_state(one=0.0)
     state.velocity = state.effort = [math.nan]
     assert not nonfinite_number(state)
 
 
-def test_a_message_that_a_collector_cannot_read_costs_its_metrics_only() -> None:
-    def spoil(evaluation: Evaluation, k: int, time_ns: int) -> None:
+def test_malformed_message_costs_only_its_metrics() -> None:
+    def add_bad_message(evaluation: Evaluation, k: int, time_ns: int) -> None:
         if k == 10:
             evaluation.take(TOPICS.located, msg.Float64(data=1.0), time_ns)
 
-    found = evaluation_of(spoil)
+    found = evaluation_of(add_bad_message)
     assert found.rejected()[0]["reason"] == "malformed"
     metrics, reasons = found.flat({}), found.rejection_reasons()
     assert not Criterion("location_rmse < 1").judge(metrics, "", reasons).passed
     assert Criterion("odom_rmse < 1").judge(metrics, "", reasons).passed
 
 
-def test_a_metric_that_overflows_is_none() -> None:
-    def spoil(evaluation: Evaluation, k: int, time_ns: int) -> None:
+def test_overflowing_metric_is_none() -> None:
+    def add_bad_message(evaluation: Evaluation, k: int, time_ns: int) -> None:
         if k == 10:
             evaluation.take(TOPICS.odometry, odometry(time_ns, SE2(1e200, 0.0, 0.0)), time_ns)
 
-    found = evaluation_of(spoil)
+    found = evaluation_of(add_bad_message)
     metrics = found.flat({})
     json.dumps(metrics, allow_nan=False)
     verdict = Criterion("odom_rmse > 0").judge(metrics, "", found.rejection_reasons())
@@ -201,23 +202,23 @@ def test_a_metric_that_overflows_is_none() -> None:
     assert "inf" in verdict.reason
 
 
-def test_what_was_rejected_goes_on_with_the_state() -> None:
-    def spoil(evaluation: Evaluation, k: int, time_ns: int) -> None:
+def test_rejections_are_saved_and_restored() -> None:
+    def add_bad_message(evaluation: Evaluation, k: int, time_ns: int) -> None:
         if k in (20, 90):
             evaluation.take(TOPICS.odometry, odometry(time_ns + 10**9, SE2()), time_ns)
 
-    whole = evaluation_of(spoil)
-    first = evaluation_of(spoil, steps=60)
+    complete = evaluation_of(add_bad_message)
+    first = evaluation_of(add_bad_message, steps=60)
     second = Evaluation()
     second.add_robot("a", TOPICS)
     second.load(first.save())
     for k in range(60, 150):
         time_ns, truth = k * STEP_NS, circle(k * 0.02)
         second.take(TOPICS.truth, odometry(time_ns, truth, 1.0), time_ns)
-        spoil(second, k, time_ns)
+        add_bad_message(second, k, time_ns)
         second.take(TOPICS.odometry, odometry(time_ns, SE2(truth.x + OFFSET, truth.y, truth.theta)), time_ns)
-    assert second.rejected() == whole.rejected()
-    assert second.by_robot() == whole.by_robot()
+    assert second.rejected() == complete.rejected()
+    assert second.by_robot() == complete.by_robot()
 
 
 EVIL = '''\
@@ -251,29 +252,21 @@ class Evil(ry.Node):
             self.joints.publish(ry.msg.JointState(name=["left_wheel_joint"], position=[bad]))
 '''
 
-SCENARIO = """\
-world: empty
-robots: {rover: {model: rover}}
-operator: [{drive: {v: 0.5, for: 10}}]
-duration: 2
-criteria: {drives: path_length > 0.2, knows: odom_rmse < 0.5}
-nodes: {evil: {use: "evil.py:Evil", robot: rover}}
-"""
-
 
 @pytest.mark.parametrize("kind", ["future", "nan", "inf"])
-def test_a_run_with_an_evil_node_is_evaluated_and_reported(kind: str, tmp_path: Path) -> None:
+def test_run_with_an_evil_node_is_evaluated_and_reported(kind: str, tmp_path: Path) -> None:
     (tmp_path / "evil.py").write_text(EVIL)
-    path = tmp_path / "evil.yaml"
-    path.write_text(SCENARIO)
+    builder = ScenarioBuilder(duration=1.0).drive(0.5, duration=10.0)
+    builder.criterion("drives", "path_length > 0.1").criterion("knows", "odom_rmse < 0.5")
+    builder.set(nodes={"evil": {"use": "evil.py:Evil", "robot": "rover", "parameters": {"kind": kind}}})
     lines: list[str] = []
-    spec = load_spec(path, overrides=[f"nodes.evil.parameters.kind={kind}"])
+    spec = builder.load(tmp_path)
     outcome = run_scenario(spec, out=tmp_path / "run", serve=False, log=lambda record: lines.append(record.text))
     document = json.loads(outcome.files["metrics"].read_text(), parse_constant=pytest.fail)
     assert document["state"] == "done"
     assert document["criteria"]["drives"]["passed"]
     rows = {row["topic"]: row for row in document["rejected"]}
-    assert rows["/odom"]["count"] >= 19
+    assert rows["/odom"]["count"] >= 9
     assert rows["/odom"]["reason"] == ("stamped in the future" if kind == "future" else "not finite")
     assert sum("metrics do not use a message on /odom" in line for line in lines) == 1
     assert document["criteria"]["knows"]["passed"] is (kind == "future")  # between its messages all was measured

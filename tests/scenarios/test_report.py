@@ -1,4 +1,4 @@
-"""The report page: complete, self-contained, the same each time."""
+"""The report page is complete, self-contained and reproducible."""
 
 import re
 from html.parser import HTMLParser
@@ -40,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         return run.report(tmp_path_factory.mktemp("run") / "out").parent
 
 
-def test_it_is_complete_and_fetches_nothing(folder: Path) -> None:
+def test_report_is_complete_and_fetches_nothing(folder: Path) -> None:
     text = (folder / "report.html").read_text()
     checker = Checker()
     checker.feed(text)
@@ -53,14 +53,14 @@ def test_it_is_complete_and_fetches_nothing(folder: Path) -> None:
     assert not re.findall(r"#0[0-9a-f]0[0-9a-f]0[0-9a-f]\b", text)  # every colour follows the page's theme
 
 
-def test_it_is_the_same_when_made_again(folder: Path) -> None:
+def test_rewritten_report_is_the_same(folder: Path) -> None:
     before = (folder / "report.html").read_text()
     floorless = rewrite_report(folder).read_text()  # without scenario.yaml there is no floor plan
     assert rewrite_report(folder).read_text() == floorless
     assert len(floorless) < len(before)
 
 
-def test_the_story_agrees_with_the_metrics(folder: Path) -> None:
+def test_story_agrees_with_the_metrics(folder: Path) -> None:
     metrics = RunFolder(folder).read_metrics()
     with open_recording(folder) as recording:
         stories = [read_story(recording, name, r["namespace"], r["topics"]) for name, r in metrics["robots"].items()]
@@ -83,7 +83,7 @@ def test_the_story_agrees_with_the_metrics(folder: Path) -> None:
     assert sum(hit) > 0.9 * len(hit)
 
 
-def test_folders_that_are_none(tmp_path: Path) -> None:
+def test_folders_without_a_run_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no folder"):
         rewrite_report(tmp_path / "x")
     with pytest.raises(InputError, match="not the folder of a run"):

@@ -1,4 +1,4 @@
-"""Robots that stand in a world's file: brought up by their plugins, driven like any other, named by a scenario."""
+"""Robots of a world's file: brought up by their plugins, driven as any other, named by a scenario."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def world(tmp_path: Path) -> Path:
     return file
 
 
-def test_a_robot_of_the_world_drives(world: Path) -> None:
+def test_robot_of_the_world_drives(world: Path) -> None:
     with Run(world, record=False) as run:
         assert can_wake(run.world) == ("blue", "green")
         blue, green = run.wake("blue"), run.wake("green")
@@ -62,7 +62,7 @@ def test_a_robot_of_the_world_drives(world: Path) -> None:
             run.wake("red")
 
 
-def test_a_scenario_names_it_and_wakes_the_rest(world: Path, tmp_path: Path) -> None:
+def test_scenario_names_one_world_robot_and_starts_the_others(world: Path, tmp_path: Path) -> None:
     file = tmp_path / "drive.yaml"
     file.write_text("world: yard.sdf\nduration: 2 s\nrobots: {rover: {model: 'world:green'}}\n")
     with assemble(load_spec(file), record=False) as run:
@@ -75,7 +75,7 @@ def test_a_scenario_names_it_and_wakes_the_rest(world: Path, tmp_path: Path) -> 
         assert abs(run.robots["blue"].truth.pose.x) < 0.02
 
 
-def test_names_that_are_not_there_are_refused(world: Path) -> None:
+def test_unknown_world_robots_are_refused(world: Path) -> None:
     with Run(world, record=False) as run:
         for names in ({"red": "rover"}, {"blue": "crate"}):
             with pytest.raises(UnknownNameError):

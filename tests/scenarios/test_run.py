@@ -1,4 +1,4 @@
-"""Runs put together from Python."""
+"""Runs that a Python program assembles."""
 
 import math
 from pathlib import Path
@@ -44,7 +44,7 @@ def arena():  # type: ignore[no-untyped-def]
         yield run
 
 
-def test_a_robot_drives_and_knows_where_it_is(arena: Run) -> None:
+def test_robot_drives_and_is_measured(arena: Run) -> None:
     rover = arena.add("rover", at=(1.0, 2.0, math.pi / 2))
     assert rover.namespace == ""
     arena.run_for(0.2)
@@ -55,7 +55,7 @@ def test_a_robot_drives_and_knows_where_it_is(arena: Run) -> None:
     assert not arena.until(lambda: False, timeout=0.1)
 
 
-def test_several_robots_have_their_own_names_and_frames(arena: Run) -> None:
+def test_robots_have_their_own_names_and_frames(arena: Run) -> None:
     first = arena.add("rover")
     second = arena.add("rover", "second", at=SE2(2.0, 0.0, 0.0))
     second.add_node(Follow(speed=0.5), "follow")
@@ -76,7 +76,7 @@ def test_several_robots_have_their_own_names_and_frames(arena: Run) -> None:
         second.remove()
 
 
-def test_nodes_come_up_by_name(arena: Run) -> None:
+def test_nodes_are_brought_up_by_name(arena: Run) -> None:
     rover = arena.add("rover", nodes=())
     assert not rover.nodes
     rover.bring_up("joint_states", "odometry").bring_up("odometry")
@@ -88,14 +88,14 @@ def test_nodes_come_up_by_name(arena: Run) -> None:
     assert "other" not in arena.simulation.models
 
 
-def test_messages_from_the_script(arena: Run) -> None:
+def test_messages_of_the_script_are_delivered(arena: Run) -> None:
     rover = arena.add("rover")
     rover.publish("cmd_vel", ry.msg.Twist(linear=ry.msg.Vector3(x=0.5)))
     arena.run_for(0.3)
     assert rover.truth.linear_velocity[0] > 0.1
 
 
-def test_a_failing_node_names_itself_and_leaves_a_whole_recording(tmp_path: Path) -> None:
+def test_failed_node_is_named_and_the_recording_complete(tmp_path: Path) -> None:
     run = Run("empty", out=tmp_path / "run")
     run.add("rover")
     run.bus.add(Broken(), "broken")
@@ -109,7 +109,7 @@ def test_a_failing_node_names_itself_and_leaves_a_whole_recording(tmp_path: Path
         run.run_for(1.0)
 
 
-def test_the_report_says_what_happened(tmp_path: Path) -> None:
+def test_report_is_written_once_into_an_empty_folder(tmp_path: Path) -> None:
     with Run("arena", seed=7) as run:
         rover = run.add("rover")
         rover.drive(0.4, 0.3)

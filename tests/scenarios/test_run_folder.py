@@ -13,7 +13,7 @@ from roboyard.scenarios.provenance import closure, cpu_class, lock_hash, provena
 from roboyard.scenarios.run_folder import RunFolder, given_folder, new_folder, unwritable
 
 
-def test_numbers_go_up(tmp_path: Path) -> None:
+def test_run_folder_numbers_increase(tmp_path: Path) -> None:
     first = new_folder("rover-drive", tmp_path / "runs")
     (tmp_path / "runs" / "rover-drive-007").mkdir()
     (tmp_path / "runs" / "rover-drive-x").mkdir()
@@ -22,7 +22,7 @@ def test_numbers_go_up(tmp_path: Path) -> None:
     assert new_folder("a/../b", tmp_path).path.parent == tmp_path
 
 
-def test_what_exists_is_never_overwritten(tmp_path: Path) -> None:
+def test_existing_folders_are_never_overwritten(tmp_path: Path) -> None:
     folder = given_folder(tmp_path / "a" / "b")
     assert given_folder(folder.path).path == folder.path
     folder.write_text(folder.report, "x")
@@ -46,7 +46,7 @@ def test_files_are_whole_or_absent(tmp_path: Path) -> None:
         RunFolder(tmp_path / "elsewhere").read_metrics()
 
 
-def test_a_full_disk_is_one_clear_error(tmp_path: Path) -> None:
+def test_full_disk_is_one_error(tmp_path: Path) -> None:
     assert "disk is full" in str(unwritable(tmp_path, OSError(errno.ENOSPC, "No space left on device")))
     if Path("/dev/full").exists():
         folder = RunFolder(tmp_path)
@@ -65,7 +65,7 @@ class Package:
     requires: list[str]
 
 
-def test_only_what_is_needed_here_is_in_the_closure(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closure_contains_only_needed_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     """Markers decide, not what happens to lie about: another platform's needs, extras nobody asked for."""
     installed = {
         "root": Package(
@@ -85,7 +85,7 @@ def test_only_what_is_needed_here_is_in_the_closure(monkeypatch: pytest.MonkeyPa
     assert closure("Root") == {"root": "1", "a": "2", "b-b": "3", "speed": "4"}
 
 
-def test_provenance_does_not_depend_on_anything_but_what_is_installed() -> None:
+def test_provenance_depends_on_required_packages() -> None:
     names = closure("roboyard")
     assert {"numpy", "mujoco-core", "llvmlite", "markupsafe"} <= set(names)  # direct and indirect
     # An extra's, not needed to run. (pytest is: gtsam's wheel asks for it.)

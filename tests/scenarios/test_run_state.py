@@ -1,13 +1,10 @@
-"""A run goes on from a saved state as if nothing had happened: its whole recording is the same, byte for byte."""
+"""A run continues from a saved state, and its whole recording is the same, byte for byte."""
 
 from __future__ import annotations
 
-import hashlib
-import os
 import pickle
-import subprocess
-import sys
 from collections import deque
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +12,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.harness.processes import FreshProcesses
+from tests.harness.scenarios import recording_digest
 
 from roboyard.errors import InputError, RunError
 from roboyard.messages import msg
@@ -47,62 +46,55 @@ criteria: {moves: path_length > 0.01}
 """
 MOMENTS = (0.5, 0.7771, 1.1)
 
-_CHILD = """
-import sys
-from roboyard.scenarios import load_spec, run_scenario
-outcome = run_scenario(load_spec(sys.argv[1]), out=sys.argv[2], from_state=sys.argv[3], report=False, serve=False)
-assert outcome.success, outcome.reason
-"""
-
-
-def digest(folder: Path) -> str:
-    return hashlib.sha256((folder / "recording.mcap").read_bytes()).hexdigest()
-
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the scenario, its run in `whole` that was never saved, and states of another run of it."""
-    place = tmp_path_factory.mktemp("state")
-    path = place / "mine.yaml"
+    folder = tmp_path_factory.mktemp("state")
+    path = folder / "mine.yaml"
     path.write_text(SCENARIO)
     spec = load_spec(path)
-    outcome = run_scenario(spec, out=place / "whole", report=False, serve=False)
+    outcome = run_scenario(spec, out=folder / "whole", report=False, serve=False)
     assert outcome.success, outcome.reason
-    states = [(time, place / f"{time}.state") for time in MOMENTS]
-    run_scenario(spec, out=place / "saving", save_states=states, report=False, serve=False)
-    return place
+    states = [(time, folder / f"{time}.state") for time in MOMENTS]
+    run_scenario(spec, out=folder / "saving", save_states=states, report=False, serve=False)
+    return folder
 
 
-def test_saving_leaves_no_trace(saved: Path) -> None:
-    assert digest(saved / "saving") == digest(saved / "whole")
+def test_saving_leaves_the_recording_unchanged(saved: Path) -> None:
+    assert recording_digest(saved / "saving") == recording_digest(saved / "whole")
+
+
+@pytest.fixture(scope="module")
+def fresh_processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FreshProcesses]:
+    """Copies of one interpreter, which has imported everything and run nothing."""
+    processes = FreshProcesses(tmp_path_factory.mktemp("home"), hash_seed=5)
+    yield processes
+    processes.close()
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_a_fresh_process_goes_on_to_the_same_bytes(saved: Path, moment: float, tmp_path: Path) -> None:
-    environment = {**os.environ, "PYTHONHASHSEED": "5"}
-    environment.setdefault("XDG_CACHE_HOME", str(Path("~/.cache").expanduser()))
-    arguments = [saved / "mine.yaml", tmp_path / "out", saved / f"{moment}.state"]
-    done = subprocess.run(
-        [sys.executable, "-c", _CHILD, *map(str, arguments)], cwd=tmp_path, env=environment, capture_output=True,
-        text=True, check=False, timeout=240,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert digest(tmp_path / "out") == digest(saved / "whole")
+def test_fresh_process_continues_to_the_same_bytes(
+    saved: Path, moment: float, fresh_processes: FreshProcesses, tmp_path: Path
+) -> None:
+    run = fresh_processes.run(saved / "mine.yaml", tmp_path / "out", from_state=saved / f"{moment}.state")
+    assert (run.state, run.reason) == ("done", "")
+    assert recording_digest(tmp_path / "out") == recording_digest(saved / "whole")
 
 
-def test_metrics_and_events_are_those_of_the_whole_run(saved: Path, tmp_path: Path) -> None:
+def test_continued_run_has_the_metrics_of_the_whole_run(saved: Path, tmp_path: Path) -> None:
     spec = load_spec(saved / "mine.yaml")
     outcome = run_scenario(spec, out=tmp_path / "out", from_state=saved / "1.1.state", report=False, serve=False)
-    whole = run_scenario(spec, keep=False, serve=False)
-    assert outcome.metrics["robots"] == whole.metrics["robots"]
-    assert outcome.metrics["events"] == whole.metrics["events"]
-    counts = [{topic["name"]: topic["count"] for topic in o.metrics["topics"]} for o in (outcome, whole)]
+    complete = run_scenario(spec, keep=False, serve=False)
+    assert outcome.metrics["robots"] == complete.metrics["robots"]
+    assert outcome.metrics["events"] == complete.metrics["events"]
+    counts = [{topic["name"]: topic["count"] for topic in o.metrics["topics"]} for o in (outcome, complete)]
     assert {name: count for name, count in counts[0].items() if "second" not in name} == {
         name: count for name, count in counts[1].items() if "second" not in name
     }
 
 
-def test_the_end_may_be_another_but_not_the_beginning(saved: Path, tmp_path: Path) -> None:
+def test_continued_run_may_end_but_not_begin_differently(saved: Path, tmp_path: Path) -> None:
     state = saved / "0.7771.state"
     longer = load_spec(saved / "mine.yaml", overrides=["duration=2", "criteria.moves=path_length > 100"])
     outcome = run_scenario(longer, out=tmp_path / "out", from_state=state, report=False, serve=False)
@@ -121,19 +113,19 @@ def test_the_end_may_be_another_but_not_the_beginning(saved: Path, tmp_path: Pat
         assert not (tmp_path / "not").exists()
 
 
-def test_what_is_no_state_is_refused_in_one_line(saved: Path, tmp_path: Path) -> None:
-    whole = (saved / "0.5.state").read_bytes()
-    flipped = bytearray(whole)
-    flipped[len(whole) // 2] ^= 1
+def test_invalid_state_files_are_refused(saved: Path, tmp_path: Path) -> None:
+    complete = (saved / "0.5.state").read_bytes()
+    flipped = bytearray(complete)
+    flipped[len(complete) // 2] ^= 1
     spec = load_spec(saved / "mine.yaml")
     for content, text in (
         (None, "no such file"),
         (b"", "no saved state"),
         (b"\x00" * 100, "no saved state"),
-        (whole[:1000], "checksum"),
+        (complete[:1000], "checksum"),
         (bytes(flipped), "checksum"),
-        (whole[:17], "checksum"),
-        (whole.replace(b"STATE 1", b"STATE 9", 1), "no saved state"),
+        (complete[:17], "checksum"),
+        (complete.replace(b"STATE 1", b"STATE 9", 1), "no saved state"),
     ):
         path = tmp_path / "bad.state"
         if content is not None:
@@ -159,7 +151,7 @@ class Waits(Node):
 """
 
 
-def test_a_node_that_cannot_be_saved_is_named(tmp_path: Path) -> None:
+def test_node_that_cannot_be_saved_is_named(tmp_path: Path) -> None:
     (tmp_path / "waits.py").write_text(WAITS)
     path = tmp_path / "mine.yaml"
     path.write_text("world: empty\nduration: 1\nnodes: {waits: {use: 'waits.py:Waits'}}\n")
@@ -172,13 +164,15 @@ def test_a_node_that_cannot_be_saved_is_named(tmp_path: Path) -> None:
 
 
 WORKS = """\
-import time
+from threading import Event
 
 from roboyard import Node, msg
 
+released = Event()
+
 
 def work(number):
-    time.sleep(0.01)
+    assert released.wait(60.0)
     return 2 * number
 
 
@@ -192,7 +186,9 @@ class Works(Node):
 
     def begin(self):
         self.count += 1
+        released.clear()
         self.offload(work, self.count, latency=0.31, then=self.found)
+        self.after(0.2, released.set)
 
     def found(self, future):
         self.out.publish(msg.Float64(data=float(future.result)))
@@ -210,7 +206,7 @@ def test_saving_waits_for_offloaded_work(tmp_path: Path) -> None:
         started=lambda run: moments.append(run.time),
     )  # fmt: skip
     assert moments == [pytest.approx(0.81)]
-    assert (tmp_path / "whole/recording.mcap").read_bytes() == (tmp_path / "again/recording.mcap").read_bytes()
+    assert recording_digest(tmp_path / "whole") == recording_digest(tmp_path / "again")
     with open_recording(tmp_path / "whole") as recording:
         assert [item.message.data for item in recording.messages(["/found"])] == [2.0, 4.0, 6.0]
 
@@ -234,27 +230,27 @@ plain = st.recursive(
 
 
 @given(plain)
-def test_what_is_written_is_read(value: Any) -> None:
-    made = decode(*encode(value))
-    assert made == value
-    assert pickle.dumps(type(made)) == pickle.dumps(type(value))
+def test_encoded_values_are_decoded(value: Any) -> None:
+    decoded = decode(*encode(value))
+    assert decoded == value
+    assert pickle.dumps(type(decoded)) == pickle.dumps(type(value))
 
 
 def test_arrays_and_messages_keep_their_bits() -> None:
     array = np.array([[0.1, np.nan], [-0.0, np.inf]])
     twist = msg.Twist(linear=msg.Vector3(x=0.1))
-    made = decode(*encode([array, twist, np.float64(0.3), np.int32(4)]))
-    assert made[0].tobytes() == array.tobytes()
-    assert made[0].shape == (2, 2)
-    assert made[1] == twist
-    assert made[2:] == [0.3, 4]
+    decoded = decode(*encode([array, twist, np.float64(0.3), np.int32(4)]))
+    assert decoded[0].tobytes() == array.tobytes()
+    assert decoded[0].shape == (2, 2)
+    assert decoded[1] == twist
+    assert decoded[2:] == [0.3, 4]
     with pytest.raises(RunError, match="is a function"):
         encode({"a": test_arrays_and_messages_keep_their_bits})
 
 
 @settings(max_examples=300)
 @given(st.binary(max_size=80) | st.text(max_size=80).map(str.encode), st.binary(max_size=16))
-def test_noise_is_refused_or_harmless(text: bytes, block: bytes) -> None:
+def test_noise_is_refused_or_decoded(text: bytes, block: bytes) -> None:
     try:
         decode(text, block)
     except InputError as error:
@@ -277,6 +273,6 @@ def test_noise_is_refused_or_harmless(text: bytes, block: bytes) -> None:
         "[" * 100_000,
     ],
 )
-def test_a_file_cannot_make_what_it_likes(text: str) -> None:
+def test_malicious_state_files_are_refused(text: str) -> None:
     with pytest.raises(InputError):
         decode(text.encode(), b"12345678")

@@ -1,31 +1,24 @@
-"""Scenarios from start to verdict: what the folder holds, how a run ends, and that it can be repeated."""
+"""Scenarios from start to result: the files of a run, how it ends, and its repetition."""
 
 import json
 import os
 import signal
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
 import imageio_ffmpeg
 import pytest
+from tests.harness.scenarios import ScenarioBuilder, recording_digest
+from tests.harness.workers import forked_process
+from tests.scenarios.stopped_run import run_in_real_time
 
 from roboyard.bus import Input
 from roboyard.errors import ConfigError, InputError, UnknownNameError
 from roboyard.messages import msg, serialize
 from roboyard.record import open_recording
-from roboyard.scenarios import Control, Run, check_scenario, load_spec, rewrite_report, run_scenario, runner
+from roboyard.scenarios import Control, Outcome, Run, check_scenario, load_spec, rewrite_report, run_scenario, runner
 from roboyard.scenarios.as_run import scenario_as_run
 from roboyard.scenarios.clock import Progress
-
-SCENARIO = """\
-world: empty
-robots: {rover: {model: rover}}
-operator: [{drive: {v: 0.5, for: 10}}]
-duration: 1.5
-criteria: {drives: path_length > 0.2}
-"""
 
 BROKEN = """\
 from roboyard import Node
@@ -40,25 +33,30 @@ class Broken(Node):
 """
 
 
+def short_drive(*, duration: float = 0.8) -> ScenarioBuilder:
+    """A rover that drives straight on, 0.2 m in 0.8 s."""
+    return ScenarioBuilder(duration=duration).drive(0.5, duration=10.0).criterion("drives", "path_length > 0.1")
+
+
 @pytest.fixture
 def scenario(tmp_path: Path) -> Path:
-    path = tmp_path / "short.yaml"
-    path.write_text(SCENARIO)
-    return path
+    """The file of the short drive."""
+    return short_drive().write(tmp_path)
 
 
-def quiet(path: Path, out: Path, **options: object):  # type: ignore[no-untyped-def]
+def run_quietly(path: Path, out: Path, **options: object) -> Outcome:
+    """Run a scenario without a report and without a socket."""
     return run_scenario(load_spec(path), out=out, report=False, serve=False, **options)  # type: ignore[arg-type]
 
 
-def test_a_run_leaves_a_complete_folder(scenario: Path, tmp_path: Path) -> None:
-    seen: list[Progress] = []
-    outcome = run_scenario(load_spec(scenario), runs=tmp_path / "runs", progress=seen.append)
+def test_run_leaves_a_complete_folder(scenario: Path, tmp_path: Path) -> None:
+    observed: list[Progress] = []
+    outcome = run_scenario(load_spec(scenario), runs=tmp_path / "runs", progress=observed.append)
     assert outcome.success
     assert outcome.exit_code == 0
     assert outcome.folder == tmp_path / "runs" / "short-001"
     assert set(outcome.files) == {"recording", "metrics", "report", "scenario"}
-    assert seen[-1].time == seen[-1].duration == 1.5
+    assert observed[-1].time == observed[-1].duration == 0.8
     document = json.loads(outcome.files["metrics"].read_text())
     assert document == outcome.metrics
     page = outcome.files["report"].read_text()
@@ -77,18 +75,18 @@ def test_criteria_decide_the_exit_code(scenario: Path, tmp_path: Path) -> None:
 
 
 def test_until_ends_a_run_early(scenario: Path) -> None:
-    spec = load_spec(scenario, overrides=["until=path_length > 0.1"])
+    spec = load_spec(scenario, overrides=["until=path_length > 0.05"])
     outcome = run_scenario(spec, keep=False, serve=False)
-    assert outcome.success is False  # it drove 0.1 m, not 0.2
-    assert outcome.metrics["sim_seconds"] < 1.5
+    assert outcome.success is False  # it drove 0.05 m, not 0.1
+    assert outcome.metrics["sim_seconds"] < 0.8
     assert outcome.folder is None
 
 
-def test_a_node_that_fails_is_named_and_everything_is_kept(scenario: Path, tmp_path: Path) -> None:
+def test_failed_node_is_named_and_files_are_kept(scenario: Path, tmp_path: Path) -> None:
     node = tmp_path / "broken.py"
     node.write_text(BROKEN)
-    scenario.write_text(SCENARIO + "nodes: {broken: {use: 'broken.py:Broken'}}\n")
-    outcome = quiet(scenario, tmp_path / "run")
+    short_drive().set(nodes={"broken": {"use": "broken.py:Broken"}}).write(tmp_path)
+    outcome = run_quietly(scenario, tmp_path / "run")
     assert outcome.state == "failed"
     assert outcome.exit_code == 1
     assert outcome.error is not None
@@ -101,7 +99,7 @@ def test_a_node_that_fails_is_named_and_everything_is_kept(scenario: Path, tmp_p
         assert recording.complete
 
 
-def test_what_cannot_start_leaves_nothing_behind(scenario: Path, tmp_path: Path) -> None:
+def test_run_that_cannot_start_leaves_nothing_behind(scenario: Path, tmp_path: Path) -> None:
     for change, error in (
         ("robots.rover.model=rovre", UnknownNameError),
         ("world=nowhere.sdf", InputError),
@@ -118,21 +116,21 @@ def test_what_cannot_start_leaves_nothing_behind(scenario: Path, tmp_path: Path)
         assert not (tmp_path / "run").exists()
 
 
-def test_the_scenario_as_run_runs_again_and_gives_the_same(scenario: Path, tmp_path: Path) -> None:
-    scenario.write_text(SCENARIO.replace("[{drive: {v: 0.5, for: 10}}]", "hand.yaml"))
+def test_scenario_as_run_gives_the_same_run(scenario: Path, tmp_path: Path) -> None:
+    short_drive().set(operator="hand.yaml").write(tmp_path)
     (tmp_path / "hand.yaml").write_text("[{drive: {v: 50 cm/s, w: 10 deg/s, for: 10 s}}, {wait: 1}]")
-    first = quiet(scenario, tmp_path / "a")
-    again = quiet(first.files["scenario"], tmp_path / "b")
+    first = run_quietly(scenario, tmp_path / "a")
+    repeated = run_quietly(first.files["scenario"], tmp_path / "b")
     assert first.files["recording"].read_bytes()[-2000:] != b""
-    assert again.metrics["path_length"] == first.metrics["path_length"]
+    assert repeated.metrics["path_length"] == first.metrics["path_length"]
     text = scenario_as_run(load_spec(scenario))
     assert "hand.yaml" not in text
     assert "lock:" in text
 
 
-def test_inputs_from_outside_are_repeated(scenario: Path, tmp_path: Path) -> None:
+def test_inputs_from_outside_are_repeated(tmp_path: Path) -> None:
     """Somebody drives by hand through the input port; the recording of that drives the second run the same way."""
-    scenario.write_text(SCENARIO.replace("operator: [{drive: {v: 0.5, for: 10}}]\n", ""))
+    scenario = ScenarioBuilder(duration=1.2).write(tmp_path)
     twist = msg.Twist(linear=msg.Vector3(x=0.4), angular=msg.Vector3(z=0.2))
 
     def drive_by_hand(run: Run) -> None:
@@ -142,33 +140,35 @@ def test_inputs_from_outside_are_repeated(scenario: Path, tmp_path: Path) -> Non
         for k in range(10):
             run.bus.executor.at(round((0.13 + 0.1 * k) * 1e9), press)
 
-    first = quiet(scenario, tmp_path / "a", started=drive_by_hand)
-    second = quiet(scenario, tmp_path / "b", inputs=tmp_path / "a")
-    still = quiet(scenario, tmp_path / "c")
+    first = run_quietly(scenario, tmp_path / "a", started=drive_by_hand)
+    second = run_quietly(scenario, tmp_path / "b", inputs=tmp_path / "a")
+    still = run_quietly(scenario, tmp_path / "c")
     assert first.metrics["path_length"] > 0.2
     assert second.metrics["path_length"] == first.metrics["path_length"]
     assert still.metrics["path_length"] == 0.0
-    assert (tmp_path / "a" / "recording.mcap").read_bytes() == (tmp_path / "b" / "recording.mcap").read_bytes()
+    assert recording_digest(tmp_path / "a") == recording_digest(tmp_path / "b")
 
 
-def test_pause_step_and_stop(scenario: Path) -> None:
+def test_paused_run_steps_and_stops(scenario: Path) -> None:
     control = Control(paused=True)
     times: list[float] = []
+    all_steps = threading.Event()
 
-    def steer(run: Run) -> None:
-        def hand() -> None:
-            control.step(0.25)
-            control.step()
-            control.step(0.25)
-            while len(times) < 3:
-                pass
-            control.stop()
+    def use_buttons() -> None:
+        control.step(0.25)
+        control.step()
+        control.step(0.25)
+        assert all_steps.wait(60.0)
+        control.stop()
 
-        threading.Thread(target=hand, daemon=True).start()
+    def note(progress: Progress) -> None:
+        times.append(progress.time)
+        if len(times) == 3:
+            all_steps.set()
 
     outcome = run_scenario(
-        load_spec(scenario), keep=False, serve=False, control=control, started=steer,
-        progress=lambda p: times.append(p.time),
+        load_spec(scenario), keep=False, serve=False, control=control, progress=note,
+        started=lambda run: threading.Thread(target=use_buttons, daemon=True).start(),
     )  # fmt: skip
     assert outcome.state == "interrupted"
     assert outcome.metrics["criteria"]["drives"]["passed"] is None
@@ -177,50 +177,36 @@ def test_pause_step_and_stop(scenario: Path) -> None:
     assert times[2] == pytest.approx(times[1] + 0.25)
 
 
-def test_checking_lets_no_time_pass() -> None:
+def test_check_reports_robots_topics_and_metrics() -> None:
     report = check_scenario("rover-drive")
     assert report.robots == {"rover": ("joint_states", "robot_state", "arbiter", "drive", "odometry", "operator")}
     assert report.topics["/scan"] == "sensor_msgs/msg/LaserScan"
     assert "contacts" in report.metrics
 
 
-_CHILD = """
-import sys
-from roboyard.scenarios import Control, load_spec, run_scenario
-def told(progress):
-    if progress.time >= 1.0 and not told.said:
-        told.said = True
-        print("running", flush=True)
-told.said = False
-outcome = run_scenario(load_spec(sys.argv[1]), out=sys.argv[2], serve=False, control=Control(pace=1.0), progress=told)
-print(outcome.state, flush=True)
-sys.exit(outcome.exit_code)
-"""
-
-
 @pytest.mark.parametrize(
-    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow), signal.SIGKILL]
+    "number",
+    [
+        pytest.param(signal.SIGINT, id="interrupt"),
+        pytest.param(signal.SIGTERM, id="terminate", marks=pytest.mark.slow),
+        pytest.param(signal.SIGKILL, id="kill"),
+    ],
 )
-def test_a_run_that_is_stopped_from_outside(scenario: Path, tmp_path: Path, number: signal.Signals) -> None:
-    scenario.write_text(SCENARIO.replace("1.5", "600"))
-    out = tmp_path / "run"
-    child = subprocess.Popen(
-        [sys.executable, "-c", _CHILD, str(scenario), str(out)], stdout=subprocess.PIPE, text=True, env=dict(os.environ)
-    )
-    assert child.stdout is not None
-    try:
-        assert child.stdout.readline() == "running\n"
-        child.send_signal(number)
-        rest = child.stdout.read()
-        code = child.wait(60)
-    finally:
-        child.kill()
-        child.stdout.close()
+def test_run_stopped_by_a_signal_leaves_its_files(tmp_path: Path, number: signal.Signals) -> None:
+    scenario, out = short_drive(duration=600.0).write(tmp_path), tmp_path / "run"
+    with forked_process(run_in_real_time, scenario, out) as (process, connection):
+        assert connection.recv() == "running"
+        os.kill(process.pid, number)
+        if number != signal.SIGKILL:
+            assert connection.recv() == "interrupted"
+        process.join(60.0)
+        code = process.exitcode
     if number == signal.SIGKILL:
+        assert code == -signal.SIGKILL
         assert not (out / "metrics.json").exists()
         rewrite_report(out)  # from the recording, at most the last second is lost
     else:
-        assert (code, rest) == (1, "interrupted\n")
+        assert code == 1
     document = json.loads((out / "metrics.json").read_text())
     assert document["state"] == ("killed" if number == signal.SIGKILL else "interrupted")
     assert document["success"] is False
@@ -231,9 +217,10 @@ def test_a_run_that_is_stopped_from_outside(scenario: Path, tmp_path: Path, numb
         assert recording.end_ns >= 0.9e9
 
 
-def test_a_failure_is_filmed_briefly(scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_video_of_a_failure_is_short(scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "_FAILURE_S", 0.25)
-    scenario.write_text(SCENARIO.replace("> 0.2", "> 20") + "video: {width: 64, height: 48, fps: 20}\n")
-    outcome = quiet(scenario, tmp_path / "out", video="failed")
+    builder = short_drive(duration=1.5).criterion("drives", "path_length > 20")
+    builder.set(video={"width": 64, "height": 48, "fps": 20}).write(tmp_path)
+    outcome = run_quietly(scenario, tmp_path / "out", video="failed")
     frames, _ = imageio_ffmpeg.count_frames_and_secs(str(outcome.files["video"]))
     assert 5 <= frames <= 6  # 1.5 s of the run within 0.25 s

@@ -1,4 +1,4 @@
-"""What `roboyard new` writes: right as it stands, together and alone, and never over anything."""
+"""Files of `roboyard new` are valid together and alone, and overwrite nothing."""
 
 from pathlib import Path
 
@@ -12,18 +12,18 @@ from roboyard.scenarios.catalog import find_robot, node_class
 from roboyard.scenarios.scaffold import make
 
 
-def all_of(folder: Path) -> str:
+def make_everything(folder: Path) -> str:
     make("robot", "my-bot", folder)
     make("world", "yard", folder)
     make("node", "wall_follower", folder)
-    made = make(
+    new = make(
         "scenario", "first", folder, robot="my-bot/my-bot.yaml", world="yard.sdf", node="wall_follower.py:WallFollower"
     )
-    return str(folder / made.files[0])
+    return str(folder / new.files[0])
 
 
-def test_robot_world_node_and_scenario_drive_together(tmp_path: Path) -> None:
-    scenario = all_of(tmp_path)
+def test_new_robot_world_node_and_scenario_run_together(tmp_path: Path) -> None:
+    scenario = make_everything(tmp_path)
     found = check_scenario(scenario)
     assert (found.findings, found.world) == ((), "yard")
     assert "wall_follower" in found.robots["my_bot"]
@@ -32,15 +32,15 @@ def test_robot_world_node_and_scenario_drive_together(tmp_path: Path) -> None:
     assert outcome.metrics["path_length"] > 0.3
 
 
-def test_a_scenario_alone_has_the_rover_led_by_an_operator(tmp_path: Path) -> None:
+def test_new_scenario_alone_has_a_rover_with_operator(tmp_path: Path) -> None:
     path = tmp_path / make("scenario", "alone", tmp_path).files[0]
     assert check_scenario(str(path)).findings == ()
     assert load_spec(path).scenario.operator
 
 
-def test_the_robot_stands_and_its_nodes_come_up(tmp_path: Path) -> None:
-    made = make("robot", "bot", tmp_path)
-    package = find_robot(str(tmp_path / made.files[0]))
+def test_new_robot_stands_and_drives(tmp_path: Path) -> None:
+    new = make("robot", "bot", tmp_path)
+    package = find_robot(str(tmp_path / new.files[0]))
     assert package.findings == ()
     with Run("empty", record=False) as run:
         bot = run.add(package, nodes="all")
@@ -52,15 +52,15 @@ def test_the_robot_stands_and_its_nodes_come_up(tmp_path: Path) -> None:
         assert bot.truth.pose.x > 0.15
 
 
-def test_a_node_is_called_after_its_file(tmp_path: Path) -> None:
+def test_new_node_is_named_after_its_file(tmp_path: Path) -> None:
     make("node", "door_opener", tmp_path)
     assert node_class("door_opener.py:DoorOpener", tmp_path).__name__ == "DoorOpener"
 
 
 @pytest.mark.parametrize("kind", ["robot", "world", "scenario", "node"])
-def test_nothing_is_overwritten(tmp_path: Path, kind: str) -> None:
-    made = make(kind, "mine", tmp_path)  # type: ignore[arg-type]
-    (tmp_path / made.files[-1]).write_text("changed")
+def test_existing_files_are_not_overwritten(tmp_path: Path, kind: str) -> None:
+    new = make(kind, "mine", tmp_path)  # type: ignore[arg-type]
+    (tmp_path / new.files[-1]).write_text("changed")
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     with pytest.raises(InputError, match="there already"):
         make(kind, "mine", tmp_path)  # type: ignore[arg-type]
@@ -68,19 +68,19 @@ def test_nothing_is_overwritten(tmp_path: Path, kind: str) -> None:
 
 
 @given(st.text(max_size=12))
-def test_names_are_words_or_refused(tmp_path_factory: pytest.TempPathFactory, name: str) -> None:
+def test_new_names_are_words_or_refused(tmp_path_factory: pytest.TempPathFactory, name: str) -> None:
     folder = tmp_path_factory.mktemp("names")
     try:
-        made = make("node", name, folder)
+        new = make("node", name, folder)
     except InputError as error:
         assert "small letters" in str(error)
         assert not any(folder.iterdir())
     else:
-        assert (folder / made.files[0]).parent == folder
-        compile((folder / made.files[0]).read_text(), "node", "exec")
+        assert (folder / new.files[0]).parent == folder
+        compile((folder / new.files[0]).read_text(), "node", "exec")
 
 
 @pytest.mark.parametrize("name", ["../up", "Bot", "class", "none", "a b", "", "9lives", "a__b", "a-b"])
-def test_names_that_are_none(tmp_path: Path, name: str) -> None:
+def test_invalid_names_are_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match="cannot be called"):
         make("node", name, tmp_path)

@@ -52,12 +52,12 @@ def test_steps_become_actions() -> None:
         ("nothing.yaml", "cannot be read"),
     ],
 )
-def test_mistakes_are_named(steps: object, message: str) -> None:
+def test_invalid_scripts_are_refused(steps: object, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         load_script(steps)  # type: ignore[arg-type]
 
 
-def test_a_script_cannot_fill_the_memory() -> None:
+def test_script_with_too_many_steps_is_refused() -> None:
     inner: dict[str, object] = {"wait": 0.1}
     for _ in range(5):
         inner = {"repeat": {"times": 1000, "steps": [inner]}}
@@ -69,7 +69,7 @@ def test_a_script_cannot_fill_the_memory() -> None:
     durations=st.lists(st.floats(0, 3), min_size=1, max_size=8),
     rate=st.floats(1, 50),
 )
-def test_open_loop_steps_keep_their_own_time(durations: list[float], rate: float) -> None:
+def test_open_loop_steps_keep_the_time_of_the_script(durations: list[float], rate: float) -> None:
     """However often it is asked, the pilot is in the step that the script's clock says."""
     plan = tuple(Hold((float(i), 0.0), seconds) for i, seconds in enumerate(durations))
     ends = np.cumsum(durations)
@@ -105,7 +105,7 @@ def test_following_reaches_the_last_point(points: list[tuple[float, float]], the
     assert math.hypot(pose.x - points[-1][0], pose.y - points[-1][1]) <= 0.15 + 1e-9
 
 
-def test_state_comes_back() -> None:
+def test_pilot_is_saved_and_restored() -> None:
     plan = actions(load_script([{"drive": {"v": 1, "for": 1}}, {"follow": {"points": [[1, 0], [2, 1]]}}]))
     one, two = Pilot(plan), Pilot(plan)
     pose = SE2()
@@ -117,7 +117,7 @@ def test_state_comes_back() -> None:
         assert one.update(k * 0.05, pose) == two.update(k * 0.05, pose)
 
 
-def test_an_unreachable_point_is_given_up() -> None:
+def test_unreachable_point_times_out() -> None:
     pilot = Pilot((Follow(((5.0, 0.0),), timeout=2.0),))
     assert not pilot.update(0.0, SE2()).over
     assert pilot.update(2.5, SE2()).over

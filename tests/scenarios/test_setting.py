@@ -1,4 +1,4 @@
-"""Things that are laid out by the seed, light and floor."""
+"""Things that are placed by the seed, light and floor."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ STATION = load_world(find("world", "station"))
     st.integers(1, 6), st.floats(0.0, 0.05),
 )  # fmt: skip
 @settings(max_examples=50)
-def test_what_is_scattered_lies_in_its_sector_and_apart(seed, low, wide, begin, span, count, apart):
+def test_scattered_things_lie_in_their_sector_and_apart(seed, low, wide, begin, span, count, apart):
     sector = Sector((1.0, -2.0), (low, low + wide), (begin, begin + span))
     try:
         found = scatter(np.random.default_rng(seed), sector, count, apart)
@@ -45,7 +45,7 @@ def test_what_is_scattered_lies_in_its_sector_and_apart(seed, low, wide, begin, 
     assert all(math.hypot(a.x - b.x, a.y - b.y) >= apart for a, b in itertools.combinations(found, 2))
 
 
-def test_a_sector_is_filled_evenly():
+def test_scatter_fills_a_sector_evenly():
     sector = Sector((0.0, 0.0), (1.0, 2.0))
     rng = np.random.default_rng(1)
     radii = np.array([math.hypot(*sector.draw(rng)) for _ in range(4000)])
@@ -56,7 +56,7 @@ def entry(**given) -> ThingEntry:
     return load(ThingEntry, {"model": "disc_cylinder", **given})
 
 
-def test_the_seed_says_where_things_lie_and_nothing_else_does():
+def test_places_of_things_depend_only_on_the_seed():
     sector = {"radius": [0.1, 0.4]}
     some = {"object": entry(sector=sector, count=3)}
     more = {**some, "other": entry(sector=sector, count=2)}
@@ -78,19 +78,19 @@ def test_the_seed_says_where_things_lie_and_nothing_else_does():
     ({"sector": {"radius": [0.1, 0.2]}, "count": 50}, "no room"),
     ({"model": "disc_cylinders", "at": [0, 0, 0]}, "did you mean 'disc_cylinder'"),
 ])  # fmt: skip
-def test_what_makes_no_sense_is_refused(given, says):
+def test_invalid_things_are_refused(given, says):
     with pytest.raises(RoboyardError, match=says):
         set_out(STATION, {"object": entry(**given)}, LooksEntry(), 1)
 
 
-def test_names_are_taken_once_and_a_floor_must_be_there():
+def test_used_names_and_missing_floors_are_refused():
     with pytest.raises(ConfigError, match="already"):
         set_out(STATION, {"ground": entry(at=[0, 0, 0])}, LooksEntry(), 1)
     with pytest.raises(ConfigError, match="no visual 'floor'"):
         set_out(load_world(find("world", "empty")), {}, LooksEntry(floor="wood"), 1)
 
 
-def test_light_and_floor():
+def test_light_and_floor_are_drawn():
     dim = set_out(STATION, {}, LooksEntry(light=0.5, floor="wood"), 1)
     assert [lamp.diffuse[0] for lamp in dim.lights] == pytest.approx([0.5 * lamp.diffuse[0] for lamp in STATION.lights])
     textures = {
@@ -102,14 +102,14 @@ def test_light_and_floor():
     assert textures["ground"] is None
     assert textures["floor"].is_file()
     floors = ("plain", "wood", "terrazzo", "tiles", "carpet")
-    drawn = {
+    sampled = {
         set_out(STATION, {}, LooksEntry(light=(0.5, 1.5), floor=floors), seed).lights[0].diffuse[0] for seed in range(5)
     }
-    assert len(drawn) == 5
+    assert len(sampled) == 5
     assert len({str(floor_picture(floor)) for floor in floors}) == 5
 
 
-def test_a_scenario_with_things_is_written_as_it_ran(tmp_path: Path):
+def test_scenario_as_run_keeps_its_things(tmp_path: Path):
     mine = tmp_path / "pin.sdf"
     mine.write_text(things()["disc_cylinder"].path.read_text())
     (tmp_path / "lying.yaml").write_text(
@@ -117,11 +117,11 @@ def test_a_scenario_with_things_is_written_as_it_ran(tmp_path: Path):
         "  post: {model: disc_cylinder, count: 2, sector: {radius: [0.3, 0.4]}, height: 5 mm}\n"
     )
     spec = load_spec(tmp_path / "lying.yaml")
-    again = tmp_path / "again" / "scenario.yaml"
-    again.parent.mkdir()
-    again.write_text(scenario_as_run(spec))
+    repeated = tmp_path / "again" / "scenario.yaml"
+    repeated.parent.mkdir()
+    repeated.write_text(scenario_as_run(spec))
     poses = []
-    for one in (spec, load_spec(again)):
+    for one in (spec, load_spec(repeated)):
         with assemble(one, record=False) as run:
             run.run_for(0.1)
             poses.append({name: run.simulation.truth(name).T_world_base.xyz for name in ("pin", "post_1", "post_2")})

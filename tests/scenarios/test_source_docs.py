@@ -1,4 +1,4 @@
-"""What nodes are is read from their source: the same as their classes say, without an import of them."""
+"""Docstrings of nodes are read from their source without importing it."""
 
 import sys
 from pathlib import Path
@@ -10,7 +10,7 @@ from roboyard.scenarios.source_docs import read_class_docstring
 
 
 @pytest.mark.parametrize("name", sorted(catalog.nodes()))
-def test_it_is_the_docstring_of_the_class(name: str) -> None:
+def test_docstring_from_source_is_that_of_the_class(name: str) -> None:
     point = catalog.nodes()[name]
     found, expected = read_class_docstring(point.module, point.attr), catalog.node_class(name).__doc__
     assert found is not None
@@ -33,14 +33,14 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return name
 
 
-def test_nothing_is_imported(module: str) -> None:
+def test_reading_docstrings_imports_nothing(module: str) -> None:
     assert (read_class_docstring(module, "Plain") or "").startswith("Says what it is.\n")
     assert read_class_docstring(module, "Plainer") == "Another."
     assert read_class_docstring(module, "Bare") == ""
     assert module not in sys.modules
 
 
-def test_what_the_source_does_not_show_is_none(module: str) -> None:
+def test_docstring_outside_the_source_is_none(module: str) -> None:
     assert read_class_docstring(module, "Absent") is None
     assert read_class_docstring(module, "Foreign") is None
     assert read_class_docstring("no_such_module_anywhere", "Plain") is None

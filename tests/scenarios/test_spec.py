@@ -1,4 +1,4 @@
-"""Scenario files: what they may say, and how clearly they are refused."""
+"""Scenario files: what they may contain, and how mistakes are refused."""
 
 import re
 from pathlib import Path
@@ -36,7 +36,7 @@ def write(tmp_path: Path):  # type: ignore[no-untyped-def]
     return make
 
 
-def test_a_full_scenario(write) -> None:  # type: ignore[no-untyped-def]
+def test_full_scenario_is_read(write) -> None:  # type: ignore[no-untyped-def]
     spec = load_spec(write(GOOD))
     scenario = spec.scenario
     assert spec.name == "mine"
@@ -51,7 +51,7 @@ def test_a_full_scenario(write) -> None:  # type: ignore[no-untyped-def]
     assert set(read_criteria(spec)[0]) == {"success"}
 
 
-def test_smoke_is_short_and_differs_only_where_it_says(write) -> None:  # type: ignore[no-untyped-def]
+def test_smoke_variant_is_short_and_differs_only_as_written(write) -> None:  # type: ignore[no-untyped-def]
     full, smoke = load_spec(write(GOOD)), load_spec(write(GOOD), smoke=True)
     assert smoke.smoke
     assert smoke.scenario.duration == 5.0
@@ -62,7 +62,7 @@ def test_smoke_is_short_and_differs_only_where_it_says(write) -> None:  # type: 
     assert load_spec(write("world: arena\nduration: 3\n"), smoke=True).scenario.duration == 3.0
 
 
-def test_overrides(write) -> None:  # type: ignore[no-untyped-def]
+def test_overrides_change_the_scenario(write) -> None:  # type: ignore[no-untyped-def]
     spec = load_spec(
         write(GOOD), overrides=("duration=7 s", "robots.rover.at=[0, 0, 0]", "criteria.success=contacts == 0")
     )
@@ -88,7 +88,9 @@ def test_overrides(write) -> None:  # type: ignore[no-untyped-def]
         (("model: rover, at: [1", "mdoel: rover, at: [1"), "mine.yaml:3", "unknown key 'mdoel'"),
     ],
 )
-def test_mistakes_name_file_line_and_cure(write, change: tuple[str, str], where: str, message: str) -> None:  # type: ignore[no-untyped-def]
+def test_invalid_scenarios_are_refused_with_line_and_remedy(
+    write, change: tuple[str, str], where: str, message: str
+) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(ConfigError) as caught:
         load_spec(write(GOOD.replace(*change)))
     assert where in str(caught.value)
@@ -104,19 +106,19 @@ def test_mistakes_name_file_line_and_cure(write, change: tuple[str, str], where:
         (("[{drive: {v: 0.5, for: 2 s}}]", "nowhere.yaml"), "no file nowhere.yaml"),
     ],
 )
-def test_expressions_and_scripts_are_checked_before_anything_runs(write, change: tuple[str, str], message: str) -> None:  # type: ignore[no-untyped-def]
+def test_expressions_and_scripts_are_checked_early(write, change: tuple[str, str], message: str) -> None:  # type: ignore[no-untyped-def]
     spec = load_spec(write(GOOD.replace(*change)))
     with pytest.raises(InputError, match=message):
         _ = read_criteria(spec), read_scripts(spec)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "3", "{", "a: &a [*a]", "world: !!python/object:os.system {}", "\x00"])
-def test_files_that_are_no_scenarios(write, text: str) -> None:  # type: ignore[no-untyped-def]
+def test_files_without_a_scenario_are_refused(write, text: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(ConfigError):
         load_spec(write(text))
 
 
-def test_unknown_names_list_what_there_is() -> None:
+def test_unknown_names_are_refused_with_similar_ones() -> None:
     with pytest.raises(UnknownNameError, match=r"no scenario 'rover-dirve'; did you mean 'rover-drive'"):
         load_spec("rover-dirve")
     with pytest.raises(UnknownNameError, match="no world 'arean'; did you mean 'arena'"):
@@ -125,7 +127,7 @@ def test_unknown_names_list_what_there_is() -> None:
         load_spec("nothing.yaml")
 
 
-def test_what_is_installed_is_found_by_name() -> None:
+def test_installed_scenarios_robots_and_worlds_are_found() -> None:
     assert {"rover-drive"} <= set(scenarios())
     assert {"rover"} <= set(robots())
     assert {"arena", "empty"} <= set(worlds())
@@ -133,7 +135,7 @@ def test_what_is_installed_is_found_by_name() -> None:
     assert worlds()["arena"].origin == "roboyard"
 
 
-def test_every_scenario_of_the_package_has_a_smoke_variant_and_says_what_it_is() -> None:
+def test_packaged_scenarios_have_smoke_variant_and_summary() -> None:
     for name in scenarios():
         spec = load_spec(name, smoke=True)
         assert spec.scenario.duration <= 5.0
@@ -145,13 +147,13 @@ def test_every_scenario_of_the_package_has_a_smoke_variant_and_says_what_it_is()
 def test_numbers_are_drawn_by_the_seed(write) -> None:  # type: ignore[no-untyped-def]
     text = GOOD + "draws: {faults.1.at: [90, 110], robots.second.at.0: [-1, 1]}\n"
     spec = load_spec(write(text))
-    drawn = [spec.seeded(seed).scenario for seed in (1, 1, 2)]
-    assert drawn[0] == drawn[1]
-    assert drawn[0].faults[1].at != drawn[2].faults[1].at
-    assert 90.0 <= drawn[0].faults[1].at <= 110.0
-    assert drawn[0].robots["rover"] == spec.scenario.robots["rover"]
+    sampled = [spec.seeded(seed).scenario for seed in (1, 1, 2)]
+    assert sampled[0] == sampled[1]
+    assert sampled[0].faults[1].at != sampled[2].faults[1].at
+    assert 90.0 <= sampled[0].faults[1].at <= 110.0
+    assert sampled[0].robots["rover"] == spec.scenario.robots["rover"]
     alone = load_spec(write(GOOD + "draws: {faults.1.at: [90, 110]}\n")).seeded(1).scenario
-    assert alone.faults[1].at == drawn[0].faults[1].at  # whatever else is drawn
+    assert alone.faults[1].at == sampled[0].faults[1].at  # whatever else is drawn
     with pytest.raises(ConfigError, match="faults.7.at"):
         load_spec(write(GOOD + "draws: {faults.7.at: [0, 1]}\n"))
     with pytest.raises(ConfigError, match="least"):

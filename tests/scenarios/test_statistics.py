@@ -1,4 +1,4 @@
-"""Intervals: Wilson's against an independent solution of the equation that defines it."""
+"""Wilson's intervals against an independent solution of the equation that defines them."""
 
 import math
 import statistics
@@ -11,7 +11,7 @@ from roboyard.scenarios.statistics import Z_95, spread, wilson
 
 
 @given(total=st.integers(1, 5000), share=st.floats(0, 1))
-def test_the_bounds_solve_wilsons_equation(total: int, share: float) -> None:
+def test_wilson_bounds_solve_their_equation(total: int, share: float) -> None:
     successes = round(share * total)
     rate = wilson(successes, total)
     assert 0.0 <= rate.low <= rate.value <= rate.high <= 1.0
@@ -22,13 +22,13 @@ def test_the_bounds_solve_wilsons_equation(total: int, share: float) -> None:
 
 
 @given(total=st.integers(1, 500), successes=st.integers(0, 500))
-def test_success_and_failure_mirror_each_other(total: int, successes: int) -> None:
+def test_wilson_intervals_of_success_and_failure_mirror(total: int, successes: int) -> None:
     successes = min(successes, total)
     a, b = wilson(successes, total), wilson(total - successes, total)
     assert a.low == pytest.approx(1 - b.high, abs=1e-12)
 
 
-def test_published_values() -> None:
+def test_wilson_interval_has_published_values() -> None:
     rate = wilson(81, 263)  # Newcombe (1998), table I, method 3
     assert (round(rate.low, 4), round(rate.high, 4)) == (0.2553, 0.3662)
     assert wilson(0, 0).low == 0.0

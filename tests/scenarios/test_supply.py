@@ -1,4 +1,4 @@
-"""Whoever lays things out anew waits until nobody has a hand there."""
+"""The supply node waits while a person is near."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from roboyard.scenarios.supply import SupplyNode
 SOURCE, TARGET = (2.8, -0.4), (2.78, 0.5)
 
 
-def laid_out(anna: tuple[float, float, float]) -> bool:
+def is_laid_out(anna: tuple[float, float, float]) -> bool:
     """Whether a part is moved from one end of the bench to the other, with somebody at a place."""
     run = ry.Run("cell", record=False)
     run.add_object(load_model(find_thing("workpiece")), "part", (*SOURCE, 0.921, 0, 0, 0))
@@ -23,7 +23,7 @@ def laid_out(anna: tuple[float, float, float]) -> bool:
     return abs(y - TARGET[1]) < 0.1
 
 
-def test_nothing_is_laid_out_where_somebody_is() -> None:
-    assert laid_out((2.0, 0.0, 0.0))
-    assert not laid_out((2.62, 0.5, 0.0))
-    assert not laid_out((2.62, -0.4, 0.0))
+def test_supply_waits_while_a_person_is_there() -> None:
+    assert is_laid_out((2.0, 0.0, 0.0))
+    assert not is_laid_out((2.62, 0.5, 0.0))
+    assert not is_laid_out((2.62, -0.4, 0.0))

@@ -1,32 +1,34 @@
-"""Tasks are judged by where things truly are, not by what the robot says."""
+"""Tasks are judged by the true places of things, not by the reports of the robot."""
 
 import json
 from typing import Any
 
 import pytest
+from tests.harness.collectors import CollectorFeed
 
-from roboyard.geometry import SE3
 from roboyard.messages import msg
-from roboyard.messages.convert import tf_message
 from roboyard.scenarios.metrics.tasks import TasksDone
-from roboyard.scenarios.thing_truth import MOVING
 
 DESK = [2.0, 1.0, 0.7]
 
 
-def judged(what: str, things: dict[str, tuple[float, float, float]], *, possible: bool = True) -> dict[str, Any]:
-    """One task, whose action failed twice."""
-    metric = TasksDone("/tasks")
-    hear = metric.handlers()
-    hear[MOVING](tf_message(((SE3.from_xyz_rpy(at), "world", name) for name, at in things.items()), 0), 0)
-    for said in ("plans", "fails", "plans", "fails", "plans", what):
-        told = {"task": 0, "goal": "bring", "what": said, "possible": possible, "ends": {"cup": DESK}, "of": 1}
-        hear["/tasks"](msg.String(data=json.dumps(told)), 0)
-    return metric.result()
+def send_task_event(feed: CollectorFeed[TasksDone], event: str, time: float = 0.0, *, possible: bool = True) -> None:
+    """Let the robot report an event of its one task: to bring the cup to the desk."""
+    report = {"task": 0, "goal": "bring", "what": event, "possible": possible, "ends": {"cup": DESK}, "of": 1}
+    feed.send("/tasks", msg.String(data=json.dumps(report)), time)
+
+
+def judge_task(event: str, things: dict[str, tuple[float, float, float]], *, possible: bool = True) -> dict[str, Any]:
+    """Metrics of one task, whose action failed twice."""
+    feed = CollectorFeed(TasksDone("/tasks"))
+    feed.send_objects(things)
+    for each in ("plans", "fails", "plans", "fails", "plans", event):
+        send_task_event(feed, each, possible=possible)
+    return feed.result()
 
 
 @pytest.mark.parametrize(
-    ("what", "things", "possible", "right"),
+    ("event", "things", "possible", "right"),
     [
         ("reached", {"cup": (2.0, 1.1, 0.7)}, True, True),
         ("reached", {"cup": (2.0, 1.1, 0.0)}, True, False),  # it fell down
@@ -37,11 +39,15 @@ def judged(what: str, things: dict[str, tuple[float, float, float]], *, possible
         ("impossible", {"pot": (5.0, 1.0, 0.7)}, True, True),  # the cup is gone
         ("impossible", {"cup": (5.0, 1.0, 0.7)}, False, True),
     ],
-)
-def test_a_task_is_right_if_the_truth_says_so(
-    what: str, things: dict[str, tuple[float, float, float]], possible: bool, right: bool
+    ids=[
+        "reached", "fallen", "elsewhere", "gone", "impossible-but-reached", "possible-but-refused",
+        "refused-without-cup", "refused",
+    ],
+)  # fmt: skip
+def test_task_is_right_if_the_truth_says_so(
+    event: str, things: dict[str, tuple[float, float, float]], possible: bool, right: bool
 ) -> None:
-    found = judged(what, things, possible=possible)
+    found = judge_task(event, things, possible=possible)
     assert found["tasks_over"]
     assert found["tasks_wrong"] == (not right)
     assert (found["task_failures"], found["failures_lost"]) == (2, 0 if right else 2)
@@ -50,26 +56,20 @@ def test_a_task_is_right_if_the_truth_says_so(
 
 
 @pytest.mark.parametrize(
-    ("lain", "at", "right"),
+    ("rested", "position", "right"),
     [(2.0, (2.0, 1.0, 0.7), True), (0.2, (2.0, 1.0, 0.7), False), (2.0, (5.0, 1.0, 0.7), False)],
+    ids=["rested-on-the-desk", "taken-at-once", "rested-elsewhere"],
 )
-def test_who_takes_away_what_was_brought_does_not_make_it_wrong(
-    lain: float, at: tuple[float, float, float], right: bool
+def test_removal_of_a_brought_thing_keeps_the_task_right(
+    rested: float, position: tuple[float, float, float], right: bool
 ) -> None:
-    metric = TasksDone("/tasks")
-    hear = metric.handlers()
-
-    def lie(seconds: float, **things: tuple[float, float, float]) -> None:
-        poses = ((SE3.from_xyz_rpy(place), "world", name) for name, place in things.items())
-        hear[MOVING](tf_message(poses, 0), round(1e9 * seconds))
-
-    lie(1.0, cup=(1.0, 1.0, 1.0), pot=DESK)  # in the hand
-    lie(2.0, cup=at, pot=DESK)
-    lie(2.0 + lain, pot=DESK)
-    told = {"task": 0, "goal": "bring", "what": "reached", "possible": True, "ends": {"cup": DESK}, "of": 1}
-    hear["/tasks"](msg.String(data=json.dumps(told)), 5_000_000_000)
-    assert metric.result()["tasks_wrong"] == (not right)
+    feed = CollectorFeed(TasksDone("/tasks"))
+    feed.send_objects({"cup": (1.0, 1.0, 1.0), "pot": DESK}, time=1.0)  # in the hand
+    feed.send_objects({"cup": position, "pot": DESK}, time=2.0)
+    feed.send_objects({"pot": DESK}, time=2.0 + rested)
+    send_task_event(feed, "reached", time=5.0)
+    assert feed["tasks_wrong"] == (not right)
 
 
-def test_nobody_pursues_tasks() -> None:
+def test_run_without_tasks_has_no_task_metrics() -> None:
     assert set(TasksDone("/tasks").result().values()) == {None}

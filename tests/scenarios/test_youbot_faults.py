@@ -1,4 +1,4 @@
-"""The youBot's loop when something goes wrong: how a benchmark judges it, and that it comes to a good end."""
+"""The youBot's loop with faults: how the benchmark judges it, and that it ends well."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.harness.workers import InlinePool
 
 from roboyard.cli.figures import benchmarks, measure
 from roboyard.scenarios import load_spec, run_scenario
-from roboyard.scenarios.batch_worker import Result, run_job
+from roboyard.scenarios.batch_worker import Job, Result, run_job
 
 GOOD: dict[str, Any] = {
     "arm.at_rest": True, "arm.quiet_seconds": 3.0, "arm.collisions": 0, "arm.things_fallen": 0, "arm.things_lying": 0,
@@ -19,42 +20,29 @@ GOOD: dict[str, Any] = {
 }  # fmt: skip
 
 
-def measured(monkeypatch, name: str, **found: Any) -> dict[str, float]:
+def measure_benchmark(monkeypatch, name: str, **found: Any) -> dict[str, float]:
     """Figures of a benchmark where every run ends with these metrics."""
-    pool = pytest.importorskip("roboyard.compute")
 
-    class Here:
-        workers = 1
+    def end(job: Job) -> Result:
+        assert load_spec(job.scenario, overrides=job.overrides).scenario.things["thing"].count >= 1
+        return Result(job.seed, "done", True, metrics=found)
 
-        def __init__(self, *_: object, **__: object) -> None: ...
-
-        def __enter__(self) -> Here:
-            return self
-
-        def __exit__(self, *_: object) -> None: ...
-
-        def submit(self, work, job):
-            assert work is run_job
-            assert load_spec(job.scenario, overrides=job.overrides).scenario.things["thing"].count >= 1
-            from concurrent.futures import Future
-
-            future: Future[Result] = Future()
-            future.set_result(Result(job.seed, "done", True, metrics=found))
-            return future
-
-    monkeypatch.setattr(pool, "ProcessPool", Here)
+    pool = InlinePool(end)
+    monkeypatch.setattr("roboyard.compute.ProcessPool", lambda *_, **__: pool)
     (path,) = benchmarks([name]).values()
-    return {figure.name: figure.value for figure in measure(path, nightly=False, runs=1).figures}
+    figures = {figure.name: figure.value for figure in measure(path, nightly=False, runs=1).figures}
+    assert set(pool.functions) == {run_job}
+    return figures
 
 
-def judged(monkeypatch, **changes: Any) -> dict[str, float]:
+def judge_ends(monkeypatch, **changes: Any) -> dict[str, float]:
     """Figures of the benchmark where every run ends in this way."""
     changed = {f"arm.{name}": value for name, value in changes.items()}
-    return measured(monkeypatch, "youbot-faults", **{**GOOD, **changed})
+    return measure_benchmark(monkeypatch, "youbot-faults", **{**GOOD, **changed})
 
 
-def test_the_loop_s_figures_are_told_beside_the_thesis_s(monkeypatch):
-    found = measured(
+def test_benchmark_shows_figures_beside_those_of_the_thesis(monkeypatch):
+    found = measure_benchmark(
         monkeypatch, "youbot", picks=4, picks_ok=3, places=2, places_ok=2, place_error_mean_mm=0.2,
         place_error_p95_mm=0.5, objects_per_hour=90.0, collisions=1, recoveries=0, real_time_factor=3.5,
     )  # fmt: skip
@@ -65,8 +53,8 @@ def test_the_loop_s_figures_are_told_beside_the_thesis_s(monkeypatch):
     assert found["real-time factor, least"] == 3.5
 
 
-def test_every_fault_is_one_that_the_scenario_takes_and_good_ends_are_good(monkeypatch):
-    assert judged(monkeypatch)["recovered, put back or stopped"] == 1.0
+def test_good_ends_are_judged_good(monkeypatch):
+    assert judge_ends(monkeypatch)["recovered, put back or stopped"] == 1.0
 
 
 @pytest.mark.parametrize(
@@ -76,12 +64,12 @@ def test_every_fault_is_one_that_the_scenario_takes_and_good_ends_are_good(monke
         {"lying_touched": 3}, {"things_placed": 0, "places_ok": 0, "ended_by": "bad_goal"},
     ],
 )  # fmt: skip
-def test_each_bad_end_is_told(monkeypatch, wrong):
-    assert judged(monkeypatch, **wrong)["recovered, put back or stopped"] == 0.0
+def test_bad_ends_are_judged_bad(monkeypatch, wrong):
+    assert judge_ends(monkeypatch, **wrong)["recovered, put back or stopped"] == 0.0
 
 
-def test_what_stands_astray_counts_but_on_belts(monkeypatch):
-    assert 0.0 < judged(monkeypatch, things_astray=1)["recovered, put back or stopped"] < 0.2
+def test_misplaced_things_count_except_on_belts(monkeypatch):
+    assert 0.0 < judge_ends(monkeypatch, things_astray=1)["recovered, put back or stopped"] < 0.2
 
 
 @pytest.mark.slow
@@ -92,7 +80,7 @@ def test_what_stands_astray_counts_but_on_belts(monkeypatch):
         ({"what": "press", "on": "release.above", "later": 0.6}, 1, "cancelled"),
     ],
 )
-def test_it_comes_to_a_good_end(tmp_path, fault, things, ends):
+def test_loop_with_a_fault_ends_well(tmp_path, fault, things, ends):
     overrides = (f"faults={json.dumps([{'at': 0.0, **fault}])}", f"things.thing.count={things}",
                  "robots.arm.parameters.skills.loop=1")  # fmt: skip
     spec = load_spec("youbot-faults", overrides=overrides)

@@ -1,0 +1,70 @@
+"""Collectors of metrics, and the messages that a test lets them take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+from roboyard.geometry import SE3
+from roboyard.messages.convert import tf_message
+from roboyard.scenarios.metrics.collector import Collector, Value
+from roboyard.scenarios.thing_truth import MOVING, STILL
+
+C = TypeVar("C", bound=Collector)
+
+
+class CollectorFeed(Generic[C]):
+    """A collector, and the messages of a run that there is not.
+
+    Args:
+        collector: Takes the messages.
+        people: Names of the people that it meets.
+
+    Attributes:
+        collector: The collector.
+        time: When the next message is published, unless its call says so [s].
+    """
+
+    def __init__(self, collector: C, *, people: Iterable[str] = ()) -> None:
+        self.collector = collector
+        self.time = 0.0
+        self._handlers = dict(collector.handlers())
+        for name in people:
+            self._handlers.update(collector.meet_person(name))
+
+    def send(self, topic: str, message: Any, time: float | None = None) -> None:
+        """Let the collector take a message of a topic that it listens to; the clock stands there then."""
+        if time is not None:
+            self.time = time
+        self._handlers[topic](message, round(self.time * 1e9))
+
+    def send_objects(self, poses: Mapping[str, SE3 | Sequence[float]], time: float | None = None) -> None:
+        """Publish where objects truly are: a pose, or the point of an upright one."""
+        self.send(MOVING, _transforms(poses), time)
+
+    def send_marks(self, poses: Mapping[str, SE3 | Sequence[float]], time: float | None = None) -> None:
+        """Publish where marks truly are."""
+        self.send(STILL, _transforms(poses), time)
+
+    def finish(self, time: float | None = None) -> dict[str, Value]:
+        """End the run, and return the metrics."""
+        if time is not None:
+            self.time = time
+        self.collector.finish(round(self.time * 1e9))
+        return self.result()
+
+    def result(self) -> dict[str, Value]:
+        """The metrics so far."""
+        return dict(self.collector.result())
+
+    def __getitem__(self, name: str) -> Any:
+        """A metric so far."""
+        return self.collector.result()[name]
+
+
+def _transforms(poses: Mapping[str, SE3 | Sequence[float]]) -> Any:
+    rows = (
+        (pose if isinstance(pose, SE3) else SE3.from_xyz_rpy(tuple(pose)), "world", name)
+        for name, pose in poses.items()
+    )
+    return tf_message(rows, 0)

@@ -1,0 +1,5 @@
+"""Fixtures of the tests of scenarios."""
+
+from tests.harness.workers import forked_workers
+
+__all__ = ["forked_workers"]

@@ -1,0 +1,110 @@
+"""The disc finder at the youBot's station finds things, places and bays where they truly are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.harness.bus import BusHarness
+
+from roboyard.geometry import SE3
+from roboyard.messages import action
+from roboyard.scenarios.assemble import assemble
+from roboyard.scenarios.robot_groups import find_groups
+from roboyard.scenarios.spec import Spec, load_spec
+from roboyard.simulation.carrying import free_base, put
+from roboyard.simulation.render.opening import available_backend
+from roboyard.simulation.truth import link_pose
+
+STATION = """
+world: station
+robots: {arm: {model: youbot_arm, nodes: [joint_states, robot_state, arm, disc_finder]}}
+looks: {light: [0.7, 1.2], floor: [plain, wood, terrazzo, carpet]}
+things:
+  thing: {model: disc_cylinder, count: 3, sector: {about: [0.024, 0], radius: [0.19, 0.27], bearing: [0.9, 2.2]}}
+  place:
+    model: place_symbol
+    count: 2
+    apart: 0.11
+    sector: {about: [0.024, 0], radius: [0.19, 0.27], bearing: [-2.2, -0.9]}
+duration: 5
+"""
+
+
+def look_for_discs(spec: Spec, pose: str, polarity: str, mode: str) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """What a look from a pose of the arm finds (n, 3), and where things and bays truly are, in the world [m]."""
+    joints = find_groups("youbot_arm").group("arm").pose(pose)
+    entry = spec.scenario.robots["arm"]
+    entry.arguments["arm_pose"] = " ".join(str(value) for value in joints)
+    with assemble(spec, record=False) as run:
+        harness = BusHarness(bus=run.bus)
+        harness.run_for(0.2)
+        wanted = {"polarity": polarity, "mode": mode, "looks": 5, "frame_id": "arm_link_0", "sensitivity": 0.85}
+        goal = harness.send_goal("/look", action.LookForDiscs, timeout=4.0, **wanted)
+        places = run.simulation.placement("arm").links
+        T = link_pose(run.simulation.data, places["arm_link_0"])
+        found = [T @ np.array([p.x, p.y, p.z]) for p in goal.result.positions]
+        truth = {name: np.asarray(run.simulation.truth(name).T_world_base.translation) for name in run.things}
+        return np.array(found).reshape(-1, 3), truth
+
+
+@pytest.fixture
+def station(tmp_path: Path) -> Callable[[int], Spec]:
+    """Gives the station as a seed lays it out."""
+    (tmp_path / "station.yaml").write_text(STATION)
+    return lambda seed: load_spec(tmp_path / "station.yaml").seeded(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("renderer", ["auto", "rays"])
+def test_things_and_places_are_found_where_they_are(
+    station: Callable[[int], Spec], seed: int, renderer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if renderer == "rays":
+        monkeypatch.setattr("roboyard.simulation.render.opening.gl_platform", lambda: None)
+        assert available_backend() == "rays"
+    for pose, polarity, mode, name, height in (
+        ("view_left", "white", "single", "thing", 0.045),
+        ("view_right", "black", "pair", "place", 0.0009),
+    ):
+        found, truth = look_for_discs(station(seed), pose, polarity, mode)
+        wanted = [position + np.array([0.0, 0.0, height]) for key, position in truth.items() if key.startswith(name)]
+        for position in wanted:
+            assert np.linalg.norm(found - position, axis=1).min() < 1e-3, (pose, seed)
+
+
+def test_empty_bays_are_found_as_black_discs(station: Callable[[int], Spec]) -> None:
+    found, _ = look_for_discs(station(3), "load_check", "black", "single")
+    with assemble(station(3), record=False) as run:
+        places = run.simulation.placement("arm").links
+        bays = [link_pose(run.simulation.data, places[f"bay_{k}"]).translation for k in (1, 2, 3)]
+    for bay in bays:
+        assert np.linalg.norm((found - bay)[:, :2], axis=1).min() < 1e-3
+
+
+@pytest.mark.parametrize("speed", [0.05, 0.1])
+def test_lying_cylinder_rolls_as_far_as_its_rolling_friction(speed: float, tmp_path: Path) -> None:
+    radius, lever, gravity = 0.01, 0.0005, 9.81
+    path = tmp_path / "rolls.yaml"
+    path.write_text("""
+world: station
+things: {thing: {model: disc_cylinder, sector: {radius: [0.2, 0.3], bearing: [0, 1]}}}
+duration: 5
+""")
+    with assemble(load_spec(str(path)), record=False) as run:
+        put(run.simulation, "thing", SE3.from_xyz_rpy((0.0, 0.0, radius), (0.5 * np.pi, 0.0, 0.0)))
+        run.run_for(0.2)
+        _, velocity = free_base(run.simulation, "thing")
+        run.simulation.data.qvel[velocity] = speed
+        run.simulation.data.qvel[velocity + 5] = 0.0
+        begin = run.simulation.truth("thing").T_world_base.translation.copy()
+        run.run_for(3.0)
+        pose, twist = run.simulation.truth("thing").T_world_base, run.simulation.data.qvel[velocity : velocity + 3]
+    rolled = float(np.linalg.norm(pose.translation - begin))
+    # it slides until it rolls at two thirds of the speed, within a millimetre; then the lever slows mass and spin
+    expected = (2.0 / 3.0 * speed) ** 2 / (2.0 * gravity * lever / radius / 1.5)
+    assert np.linalg.norm(twist) < 1e-3
+    assert 0.7 * expected < rolled < 1.5 * expected + 0.001

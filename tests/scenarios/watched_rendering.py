@@ -1,0 +1,55 @@
+"""Processes that draw a run's video beside it, and runs that wait for their frames."""
+
+from __future__ import annotations
+
+import threading
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from roboyard.scenarios import filming, load_spec, run_scenario
+from roboyard.scenarios.clock import Progress
+from roboyard.scenarios.video.render_process import RenderProcess
+
+
+class WatchedRenderProcess(RenderProcess):
+    """One whose frames can be waited for."""
+
+    def __init__(self, *arguments: object) -> None:
+        self._frames = threading.Condition()
+        super().__init__(*arguments)  # type: ignore[arg-type]
+
+    @property
+    def n_frames(self) -> int:  # type: ignore[override]
+        """Number of frames drawn so far."""
+        return self._n_frames
+
+    @n_frames.setter
+    def n_frames(self, value: int) -> None:
+        with self._frames:
+            self._n_frames = value
+            self._frames.notify_all()
+
+    def wait_for_frames(self, count: int, timeout: float = 120.0) -> None:
+        """Wait until that many frames are drawn; fails if they are not in time [s]."""
+        with self._frames:
+            assert self._frames.wait_for(lambda: self._n_frames >= count, timeout), f"{self._n_frames} of {count}"
+
+
+def run_until_frames_are_drawn(scenario: Path, out: Path, count: int, connection: Connection) -> None:
+    """Run a scenario, and send the number of the process that draws when it has drawn some frames; then hang."""
+    processes: list[WatchedRenderProcess] = []
+
+    class OwnRenderProcess(WatchedRenderProcess):
+        def __init__(self, *arguments: object) -> None:
+            super().__init__(*arguments)
+            processes.append(self)
+
+    def hang(progress: Progress) -> None:
+        if progress.time >= 1.0:
+            processes[0].wait_for_frames(count)
+            connection.send(processes[0].pid)
+            connection.recv()
+
+    filming.RenderProcess = OwnRenderProcess  # type: ignore[misc]
+    filming.usable_cores = lambda: 2  # type: ignore[assignment]
+    run_scenario(load_spec(scenario), out=out, report=False, serve=False, video=True, progress=hang)
