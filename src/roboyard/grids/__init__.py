@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from roboyard.grids.likelihood import LikelihoodField
     from roboyard.grids.occupancy import FREE, OCCUPIED, UNKNOWN, OccupancyGrid
     from roboyard.grids.rays import add_evidence, cast_rays
-    from roboyard.grids.regions import label_regions
     from roboyard.grids.thinning import Thinned, thin
 
 __all__ = [
@@ -34,7 +33,6 @@ __all__ = [
     "cast_rays",
     "cast_scans",
     "distance_to",
-    "label_regions",
     "surface",
     "thin",
 ]
@@ -47,6 +45,5 @@ __getattr__, __dir__ = lazy_exports(__name__, {
     "likelihood": ("LikelihoodField",),
     "occupancy": ("FREE", "OCCUPIED", "UNKNOWN", "OccupancyGrid"),
     "rays": ("add_evidence", "cast_rays"),
-    "regions": ("label_regions",),
     "thinning": ("Thinned", "thin"),
 })  # fmt: skip

@@ -15,7 +15,6 @@ from roboyard.geometry import SE2
 from roboyard.grids.distance import distance_to, surface
 from roboyard.grids.frame import GridFrame
 from roboyard.grids.occupancy import OccupancyGrid
-from roboyard.grids.regions import label_regions
 
 _BLOCK = 256
 """Poses whose sums stay in the processor's first cache."""
@@ -138,11 +137,10 @@ class LikelihoodField:
 
 def _visible(solid: NDArray[np.bool_], free: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Solid cells with a side that is known to be free; of what stands amid the unknown, all its surface."""
-    beside = np.zeros((free.shape[0] + 2, free.shape[1] + 2), dtype=np.bool_)
-    beside[1:-1, 1:-1] = free
-    beside = beside[:-2, 1:-1] | beside[2:, 1:-1] | beside[1:-1, :-2] | beside[1:-1, 2:]
-    seen = solid & (free | beside)
-    pieces = label_regions(solid, corners=True)
-    known = np.zeros(int(pieces.max(initial=0)) + 1, dtype=np.bool_)
+    from scipy.ndimage import binary_dilation, label
+
+    seen = solid & binary_dilation(free)
+    pieces, count = label(solid, np.ones((3, 3), dtype=np.int8))
+    known = np.zeros(count + 1, dtype=np.bool_)
     known[pieces[seen]] = True
     return np.asarray(seen | (surface(solid) & ~known[pieces]))

@@ -8,7 +8,7 @@ import numpy as np
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
-from roboyard.grids import FREE, OCCUPIED, UNKNOWN, GridFrame, OccupancyGrid, label_regions
+from roboyard.grids import FREE, OCCUPIED, UNKNOWN, GridFrame, OccupancyGrid
 from roboyard.simulation import Simulation
 from roboyard.simulation.floor_plan import floor_plan
 
@@ -37,6 +37,8 @@ def true_map(
         ConfigError: a resolution that is not positive, or too many cells.
         InputError: nothing stands there at that height.
     """
+    from scipy.ndimage import label
+
     plan = floor_plan(simulation.model, height=height, resolution=resolution, margin=margin)
     if not plan.occupied.any():
         raise InputError(f"nothing stands in the world at a height of {height} m", valid="a height that a wall has")
@@ -46,7 +48,7 @@ def true_map(
             simulation.model, height=other, resolution=resolution, bounds=plan.extent
         ).occupied  # fmt: skip
     frame = GridFrame(resolution, occupied.shape, SE2(*plan.origin, 0.0))
-    regions = label_regions(~occupied)
+    regions, _ = label(~occupied)
     places = frame.cells(np.array(list(inside), dtype=np.float64).reshape(-1, 2))
     numbers = {int(regions[row, column]) for row, column in places[frame.contains(places)]} - {0}
     free = np.isin(regions, sorted(numbers)) if numbers else ~occupied
