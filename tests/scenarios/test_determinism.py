@@ -19,20 +19,6 @@ NAMES = [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) f
 ON_DEMAND = {"roboyard.grids.registration._fill_cloud", "roboyard.grids.registration._register"}
 """Kernels of cameras' point clouds: called when somebody subscribes, which nobody knows before."""
 
-EXPOSE = "roboyard.simulation.sensors.cameras.light._expose"
-GROUPED = "roboyard.grids.thinning.grouped"
-UNANNOUNCED = {
-    "cell-driven": {
-        "roboyard.manipulation.collision.clearance.distances", "roboyard.manipulation.collision.boxes_tree._fill",
-    },
-    "rover-explore": {
-        "roboyard.grids.distance.squared_distances", GROUPED, "roboyard.navigation.planning.octile.search",
-    },
-    "scitos-arm": {GROUPED}, "scitos-free": {GROUPED}, "scitos-obstacle": {GROUPED},
-    "youbot-belt": {EXPOSE}, "youbot-delivery": {EXPOSE}, "youbot-faults": {EXPOSE}, "youbot-loop": {EXPOSE},
-}  # fmt: skip
-"""Known gaps: kernels that these scenarios call in a process of their own without announcing them."""
-
 
 @pytest.fixture(scope="module")
 def fresh_processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FreshProcesses]:
@@ -58,7 +44,7 @@ def test_smoke_runs_repeat_and_announce_their_kernels(
     digests = {run: recording_digest(tmp_path / run) for run in ("fresh", "here", "later")}
     assert len(set(digests.values())) == 1, digests
     assert later.metrics["criteria"] == here.metrics["criteria"]
-    assert set(fresh.unexpected_kernels) <= ON_DEMAND | UNANNOUNCED.get(name, set())
+    assert set(fresh.unexpected_kernels) <= ON_DEMAND
     assert fresh.n_expected_kernels > 5
 
 

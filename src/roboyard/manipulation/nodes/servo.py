@@ -18,7 +18,8 @@ from roboyard.description import World
 from roboyard.description.model import Model
 from roboyard.errors import InputError, RoboyardError
 from roboyard.hardware.interface import Hardware, JointCommand
-from roboyard.manipulation.collision.clearance import free_piece
+from roboyard.manipulation.collision.boxes_tree import _fill
+from roboyard.manipulation.collision.clearance import distances, free_piece
 from roboyard.manipulation.groups import Groups
 from roboyard.manipulation.nodes.scene_feeds import SceneFeeds
 from roboyard.manipulation.nodes.scene_keeper import SceneKeeper, place_of
@@ -78,7 +79,7 @@ class ServoNode(Node):
 
     def setup(self) -> None:
         """Connect."""
-        expect_kernels(free_piece)
+        expect_kernels(_fill, distances, free_piece)
         self._keeper = keeper = SceneKeeper(
             self, self.groups, self.group, world_frame=self.world_frame, place=place_of(self.place),
             known=self.world if self.know_world else None, margin=self.margin, joint_timeout=1.0,

@@ -20,6 +20,7 @@ from roboyard.navigation.exploration import ChoiceConfig, Explorer, FrontierConf
 from roboyard.navigation.exploration.frontier_kernels import components, standing_places, unseen_by_direction
 from roboyard.navigation.footprint import Footprint
 from roboyard.navigation.nodes.exploration_messages import frontiers_to_msg, status_to_msg
+from roboyard.navigation.planning import octile
 
 _OLD_MAP_NS: Final = 10_000_000_000
 """So long after arriving it waits for a new map; then the old one must do [ns]."""
@@ -56,7 +57,7 @@ class ExplorerNode(Node):
 
     def setup(self) -> None:
         """Connect."""
-        expect_kernels(components, standing_places, unseen_by_direction)
+        expect_kernels(components, standing_places, unseen_by_direction, octile.search)
         self._config = self.frontiers
         if self.own_size and self.outline is not None and len(self.outline):
             shape = Footprint(np.asarray(self.outline))

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from roboyard.bus.transforms import TransformBuffer, TransformError
+from roboyard.compute import expect_kernels
 from roboyard.errors import RoboyardError
 from roboyard.geometry import SE2, SE3
 from roboyard.grids import thin
+from roboyard.grids.thinning import grouped
 from roboyard.messages import msg
 from roboyard.messages.convert import cloud_points, scan_angles
 from roboyard.messages.time import is_ahead, nanoseconds
@@ -44,6 +46,8 @@ class Source:
         self._read = partial(read, topic)
         if isinstance(settings, PointSource) and settings.kind == "cloud":
             self._read = partial(read, topic, voxel=settings.voxel, every=settings.every)
+            if settings.voxel > 0.0:
+                expect_kernels(grouped)
         persistence = 0.0 if isinstance(settings, EchoSource) else settings.persistence
         self._recent: Recent[Any] = Recent(
             persistence=persistence, every=timeout if settings.timeout is None else settings.timeout, name=topic

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.compute import expect_kernels
 from roboyard.errors import RoboyardError
 from roboyard.geometry import SE2
 from roboyard.grids import GridFrame
+from roboyard.grids.distance import squared_distances
 from roboyard.scenarios.metrics.collector import Collector, Handler, Value
 from roboyard.scenarios.metrics.mapping import Plan
 from roboyard.scenarios.planar import position_and_yaw
@@ -33,6 +35,8 @@ class Exploration(Collector):
     def __init__(self, truth_topic: str, status_topic: str, map_topic: str, plan: Plan | None) -> None:
         self._topics = (truth_topic, status_topic, map_topic)
         self._plan = plan
+        if plan is not None:
+            expect_kernels(squared_distances)  # of the coverage at the end
         self._truth: tuple[float, float, float] | None = None
         self._map: Any = None
         self._status: Any = None

@@ -17,7 +17,7 @@ from roboyard.simulation.randomness import generator
 from roboyard.simulation.scene import Posture, Scene
 from roboyard.simulation.sensors.base import Host, SimulatedSensor
 from roboyard.simulation.sensors.cameras.depth_noise import expect_depth_noise, measured_depth
-from roboyard.simulation.sensors.cameras.light import exposed, grey_of, infrared_of, luminance
+from roboyard.simulation.sensors.cameras.light import expect_exposure, exposed, grey_of, infrared_of, luminance
 from roboyard.simulation.sensors.cameras.stereo import disparity
 
 ALL = frozenset(("image", "depth", "infrared", "right", "disparity"))
@@ -83,6 +83,8 @@ class Camera(SimulatedSensor[CameraReading]):
         self.spec = sensor.spec
         if sensor.spec.depth is not None:
             expect_depth_noise(sensor.spec.depth_noise, sensor.spec.baseline)
+        if sensor.spec.colour is not None:
+            expect_exposure(sensor.spec.exposure, sensor.spec.noise)
 
     def shoot(self) -> Shot:
         """Catch the present state."""

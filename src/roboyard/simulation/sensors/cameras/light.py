@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.compute import kernel
+from roboyard.compute import expect_kernels, kernel
 from roboyard.description.cameras import Exposure
 from roboyard.description.noise import Noise
 from roboyard.geometry import Lens
@@ -61,7 +61,7 @@ def exposed(colour: U8, lens: Lens, exposure: Exposure, noise: Noise, rng: np.ra
         noise: White noise of the final values, 0 … 1, as SDF has it.
         rng: Draws the noise.
     """
-    if exposure == Exposure() and noise.stddev == 0.0 and noise.mean == 0.0:
+    if _is_ideal(exposure, noise):
         return colour
     gain = exposure.gain
     if exposure.auto:
@@ -90,6 +90,18 @@ def infrared_of(colour: U8, depth: F32) -> U8:
 
 
 _NONE = np.zeros((1, 1, 1), np.uint8)
+
+
+def expect_exposure(exposure: Exposure, noise: Noise) -> None:
+    """Have the kernels compiled that `exposed` calls with these arguments."""
+    if not _is_ideal(exposure, noise):
+        expect_kernels(_expose)
+        if exposure.auto:
+            expect_kernels(_luminance)
+
+
+def _is_ideal(exposure: Exposure, noise: Noise) -> bool:
+    return exposure == Exposure() and noise.stddev == 0.0 and noise.mean == 0.0
 
 
 def _luminance_examples() -> list[tuple[object, ...]]:
