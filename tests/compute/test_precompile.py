@@ -34,8 +34,9 @@ EXPECT = """
 
 
 def start(script: str, cache: Path, **options: object) -> subprocess.Popen[str]:
+    settings = {"NUMBA_CACHE_DIR": str(cache), "PYTHONWARNINGS": "always::ResourceWarning"}
     return subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(script)], env=os.environ | {"NUMBA_CACHE_DIR": str(cache)},
+        [sys.executable, "-c", textwrap.dedent(script)], env=os.environ | settings,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options,
     )  # fmt: skip
 
@@ -43,6 +44,7 @@ def start(script: str, cache: Path, **options: object) -> subprocess.Popen[str]:
 def result_of(process: subprocess.Popen[str]) -> dict:
     out, errors = process.communicate()
     assert process.returncode == 0, errors
+    assert "ResourceWarning" not in errors, errors  # pytest fails whichever test runs when a file is left open
     return json.loads(out)
 
 

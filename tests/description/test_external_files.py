@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.harness.descriptions import check_model
+from tests.harness.profiles import sample_count
 
 from roboyard.description import LidarSpec, Model, World, load_model, load_world
 from roboyard.description.reading import Reading
@@ -212,9 +213,9 @@ def test_verdicts_agree_with_libsdformat(folder: Path) -> None:
 def test_every_external_file_is_read_or_refused(folder: Path) -> None:
     """No traceback, and models that keep what every reader promises."""
     read = refused = 0
-    for path in sorted(folder.rglob("*")):
-        if path.suffix not in FILES:
-            continue
+    paths = [path for path in sorted(folder.rglob("*")) if path.suffix in FILES]
+    count = sample_count(len(paths), 0.3)
+    for path in np.random.default_rng(0).choice(np.array(paths), count, replace=False):
         try:
             found = load_any(path, folder / path.relative_to(folder).parts[0])
         except DescriptionError as error:
@@ -224,5 +225,5 @@ def test_every_external_file_is_read_or_refused(folder: Path) -> None:
         read += 1
         for model in [placed.model for placed in found.models] if isinstance(found, World) else [found]:
             check_model(model, atol=1e-6)
-    assert read > 500
-    assert refused < 250  # most are files of macros for others to include
+    assert read > 500 * count / len(paths)
+    assert refused < 250 * count / len(paths)  # most are files of macros for others to include

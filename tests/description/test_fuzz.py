@@ -157,14 +157,14 @@ def test_changed_descriptions_load_or_are_refused(text: str, changes: list[tuple
 
 @pytest.mark.slow
 @given(st.sampled_from([URDF, SDF, WORLD]), CHANGES)
-@settings(max_examples=10_000)
+@settings(max_examples=3_000)
 def test_changed_descriptions_load_or_are_refused_often(text: str, changes: list[tuple[int, int, str]]) -> None:
     judge(changed(text, changes))
 
 
 @pytest.mark.slow
 @given(st.sampled_from([URDF, SDF, WORLD]), CHANGES)
-@settings(max_examples=2_000, deadline=None)
+@settings(max_examples=600, deadline=None)
 def test_changed_descriptions_simulate_or_are_refused(text: str, changes: list[tuple[int, int, str]]) -> None:
     """Whatever the readers let through, physics takes or refuses."""
     from roboyard.simulation import Simulation

@@ -478,7 +478,7 @@ def test_external_meshes_are_read(external_data: Path) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(st.integers(0, 10**6), st.floats(0.2, 1.0))
 def test_dense_hull_is_fitted_as_tightly_as_a_sparse_one(seed: int, flat: float) -> None:
     """A fine ellipsoid, turned anyhow: frames are judged by few of its corners, and still hold all of them."""

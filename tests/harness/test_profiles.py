@@ -5,7 +5,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.harness.profiles import scaled
+from hypothesis import settings
+from tests.harness.profiles import sample_count, scaled
 
 LAWS = """
 import pytest
@@ -86,3 +87,14 @@ def test_profile_scales_every_kind_of_law(profile: str, written: int, unset: int
 
 def test_no_profile_leaves_a_law_out() -> None:
     assert all(scaled(examples, profile) >= 1 for examples in (1, 7, 10_000) for profile in ("quick", "ci", "nightly"))
+
+
+def test_only_the_nightly_profile_takes_all_samples_of_a_test() -> None:
+    loaded, counts = settings.get_current_profile_name(), {}
+    try:
+        for profile in ("quick", "ci", "nightly"):
+            settings.load_profile(profile)
+            counts[profile] = [sample_count(full, 0.25) for full in (1, 40, 150)]
+    finally:
+        settings.load_profile(loaded)
+    assert counts == {"quick": [1, 10, 38], "ci": [1, 10, 38], "nightly": [1, 40, 150]}

@@ -27,13 +27,11 @@ def seen(off: tuple[float, float] = (0.0, 0.0), T_world_map: SE2 = SE2()) -> Occ
     fine = hall()
     deep = np.zeros_like(fine)
     deep[5:-5, 5:-5] = fine[5:-5, 5:-5] & fine[10:, 5:-5] & fine[:-10, 5:-5] & fine[5:-5, 10:] & fine[5:-5, :-10]
-    for row in range(140):
-        for column in range(180):
-            point = T_world_map @ frame.points([row, column]) - off
-            place = PLAN.cells(point)
-            if PLAN.contains(place) and not (place < 15).any() and not (place > np.array(PLAN.shape) - 16).any():
-                solid = fine[place[0], place[1]]
-                cells[row, column] = -1 if deep[place[0], place[1]] else (100 if solid else 0)
+    points = T_world_map @ frame.points(np.argwhere(cells < 0)) - off
+    places = PLAN.cells(points)
+    inside = ((places >= 15) & (places <= np.array(PLAN.shape) - 16)).all(axis=1)
+    rows, columns = places[inside].T
+    cells.flat[inside] = np.where(deep[rows, columns], -1, np.where(fine[rows, columns], 100, 0))
     return OccupancyGrid(cells, frame)
 
 

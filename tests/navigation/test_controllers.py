@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
+from tests.harness.profiles import sample_count
 from tests.navigation.controller_simulation import (
     BODY,
     LIMITS,
@@ -181,13 +182,16 @@ def _depths(costmap, pose):
 
 @pytest.mark.slow
 def test_controller_never_collides_in_dense_pillars(kind):
-    for seed in range(3):
+    driven = 0
+    for seed in range(sample_count(3, 0.4)):
         costmap, start = inflated_costmap(pillar_walls(seed, 50)), SE2(0.8, 0.8, 0.7)
         try:
             path = way(costmap, start, SE2(5.2, 5.2, 1.0))
         except NavigationError:
             continue
+        driven += 1
         assert not drive(kind(), costmap, path, start, 300).collided
+    assert driven > 0
 
 
 def test_enclosed_robot_gets_no_safe_command(kind):

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.ndimage import binary_dilation, label
+from tests.harness.profiles import sample_count
 from tests.navigation.random_rooms import Sensor, explore, free_pose, random_rooms
 
 from roboyard.errors import ConfigError, InputError
@@ -119,7 +120,7 @@ def test_exploration_covers_reachable_floor_and_returns(seed, field_of_view):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(sample_count(40, 0.4)))
 def test_exploration_of_large_rooms_ends_for_any_field_of_view(seed):
     solid, frame, start = _world(seed, 90, 130)
     field_of_view = (math.pi, 2.0 * math.pi)[seed % 2]

@@ -76,7 +76,7 @@ def test_car_paths_are_free_and_keep_the_turning_radius(seed, theta, radius, rev
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @CARS
 def test_expensive_car_paths_are_free_and_keep_turning_radius(seed, theta, radius, reverse) -> None:
     _drives_as_a_car(seed, theta, radius, reverse, budget=50_000)

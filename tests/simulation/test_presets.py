@@ -8,9 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tests.harness.models import free_box, make_pose, make_world, static_box
+from tests.harness.profiles import sample_count
 
+from roboyard.description.cameras import CameraSpec
 from roboyard.description.presets import PRESETS
 from roboyard.description.sensors import EncoderSpec, LidarSpec, SatelliteSpec, Sensor, SonarSpec, VectorSpec
+from roboyard.geometry import Lens
 from roboyard.simulation import Simulation
 from roboyard.simulation.sensors.check import check_sensor
 
@@ -164,6 +167,27 @@ def test_encoder_presets_count_lines_or_give_the_angle() -> None:
     assert (showing.resolution, showing.absolute) == (2**12, True)
 
 
+def with_smaller_pictures(spec: CameraSpec) -> CameraSpec:
+    """The camera with the same view in fewer pixels: its contract does not depend on their number."""
+
+    def smaller(lens: Lens | None) -> Lens | None:
+        if lens is None:
+            return None
+        width, height = sample_count(lens.width, 0.2), sample_count(lens.height, 0.2)
+        across, down = width / lens.width, height / lens.height
+        return replace(
+            lens,
+            width=width,
+            height=height,
+            fx=across * lens.fx,
+            fy=down * lens.fy,
+            cx=across * (lens.cx + 0.5) - 0.5,
+            cy=down * (lens.cy + 0.5) - 0.5,
+        )
+
+    return replace(spec, colour=smaller(spec.colour), depth=smaller(spec.depth))
+
+
 @pytest.mark.parametrize(
     "name",
     [
@@ -173,6 +197,5 @@ def test_encoder_presets_count_lines_or_give_the_angle() -> None:
 )
 def test_presets_keep_the_sensor_contract(name: str) -> None:
     preset = PRESETS[name]
-    assert (
-        len(check_sensor(Sensor(name, preset.kind, "body", make_pose(), preset.rate, name, "body", preset.spec))) == 5
-    )
+    spec = with_smaller_pictures(preset.spec) if isinstance(preset.spec, CameraSpec) else preset.spec
+    assert len(check_sensor(Sensor(name, preset.kind, "body", make_pose(), preset.rate, name, "body", spec))) == 5

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.harness.profiles import sample_count
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE3, Lens
@@ -97,7 +98,7 @@ def test_detection_rate_holds_over_many_pictures() -> None:
     total = false = frames = 0
     errors: list[float] = []
     for number, kind in enumerate(kind for kind in CONDITIONS if kind != "hidden"):
-        for seed in range(60):
+        for seed in range(sample_count(60, 0.35)):
             count, wrong, distances = score(disc_picture(CONDITIONS[kind], 50_000 + 1000 * number + seed))
             total, false, frames, errors = total + count, false + wrong, frames + 1, errors + distances
     assert len(errors) >= 0.99 * total
