@@ -11,7 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from roboyard.compute import expect_kernels, expected_kernels, kernel, read_only
+from roboyard.compute import (
+    CompilationInterrupted,
+    expect_kernels,
+    expected_kernels,
+    kernel,
+    read_only,
+    watch_compilation,
+)
 from roboyard.compute.arrays import assign
 from roboyard.compute.jit import FirstCall, listen_to_first_calls
 from roboyard.compute.kernel_folders import is_locked, lock_folder
@@ -238,3 +245,50 @@ def test_read_only_view_has_the_same_memory_and_cannot_be_written() -> None:
     with pytest.raises(ValueError, match="read-only"):
         view[0] = 2.0
     array[1] = 2.0  # the array itself can still be written
+
+
+def test_compilation_in_this_process_is_interrupted_and_can_be_repeated() -> None:
+    @kernel
+    def add_three(x: float) -> float:
+        return x + 3.0
+
+    with pytest.raises(CompilationInterrupted), watch_compilation(is_stopped=lambda: True):
+        add_three(2.0)
+    assert add_three(2.0) == 5.0
+
+
+def test_wait_for_a_locked_folder_is_interrupted(tmp_path: Path) -> None:
+    checks: list[None] = []
+
+    def check() -> None:
+        checks.append(None)
+        if len(checks) == 3:
+            raise CompilationInterrupted
+
+    with lock_folder(tmp_path):
+        with pytest.raises(CompilationInterrupted), lock_folder(tmp_path, check):
+            pass
+        assert is_locked(tmp_path)
+    assert len(checks) == 3
+    assert not is_locked(tmp_path)
+
+
+FIRST_CALL = """
+    import json
+    import numpy as np
+    from roboyard.compute import expect_kernels, watch_compilation
+    from roboyard.grids.distance import squared_distances
+
+    reports = []
+    with watch_compilation(report=lambda progress: reports.append(str(progress))):
+        expect_kernels(squared_distances)
+        squared_distances(np.zeros((2, 2), np.bool_))
+    print(json.dumps([reports[0], sum(squared_distances.stats.cache_misses.values())]))
+"""
+
+
+@pytest.mark.slow
+def test_first_call_waits_for_the_background_and_reports_it(tmp_path: Path) -> None:
+    report, misses = result_of(start(FIRST_CALL, tmp_path))
+    assert report.startswith("1 of 1 (grids.distance.squared_distances)")
+    assert misses == 0

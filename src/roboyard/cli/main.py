@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
 import typer
 
+from roboyard.cli import terminal
 from roboyard.cli.failures import report
 from roboyard.cli.verbs import is_command, make_app
+from roboyard.compute.kernel_folders import KernelCacheWarning
 
 
 def main() -> None:
@@ -38,9 +42,27 @@ def run(arguments: Sequence[str]) -> int:
     as_json = "--json" in (arguments[: arguments.index("--")] if "--" in arguments else arguments)
     try:
         command = _command(arguments[0] if arguments and is_command(arguments[0]) else None)
-        with command.make_context("roboyard", list(arguments)) as context:
+        with _cache_warnings_as_lines(), command.make_context("roboyard", list(arguments)) as context:
             command.invoke(context)
         sys.stdout.flush()
     except BaseException as error:  # noqa: BLE001 - the one place where everything ends
         return report(error, as_json=as_json)
     return 0
+
+
+@contextmanager
+def _cache_warnings_as_lines() -> Iterator[None]:
+    """Show warnings about the cache of kernels as a line of this program, without a place in its source."""
+    show = warnings.showwarning
+
+    def show_line(message: Warning | str, category: type[Warning], *place: Any, **options: Any) -> None:
+        if issubclass(category, KernelCacheWarning):
+            terminal.note(f"warning: {message}")
+        else:
+            show(message, category, *place, **options)
+
+    warnings.showwarning = show_line
+    try:
+        yield
+    finally:
+        warnings.showwarning = show

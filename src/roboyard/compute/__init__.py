@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from roboyard.compute.blas import limit_blas_threads
     from roboyard.compute.cluster import RayPool
     from roboyard.compute.jit import (
+        CompilationInterrupted,
         FirstCall,
         Kernel,
         kernel,
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
         read_only,
         registered_kernels,
     )
-    from roboyard.compute.kernel_folders import cache_root
+    from roboyard.compute.kernel_folders import KernelCacheWarning, cache_root, can_write_cache
     from roboyard.compute.pools import Pool, ProcessPool, ThreadPool, open_pool, usable_cores
     from roboyard.compute.precompile import (
         CompilationProgress,
@@ -27,17 +28,21 @@ if TYPE_CHECKING:
         expect_kernels,
         expected_kernels,
         wait_for_kernels,
+        watch_compilation,
     )
 
 __all__ = [
+    "CompilationInterrupted",
     "CompilationProgress",
     "FirstCall",
     "Kernel",
+    "KernelCacheWarning",
     "Pool",
     "ProcessPool",
     "RayPool",
     "ThreadPool",
     "cache_root",
+    "can_write_cache",
     "compile_all_kernels",
     "compile_on_demand",
     "expect_kernels",
@@ -50,16 +55,20 @@ __all__ = [
     "registered_kernels",
     "usable_cores",
     "wait_for_kernels",
+    "watch_compilation",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
     "blas": ("limit_blas_threads",),
     "cluster": ("RayPool",),
-    "jit": ("FirstCall", "Kernel", "kernel", "listen_to_first_calls", "read_only", "registered_kernels"),
-    "kernel_folders": ("cache_root",),
+    "jit": (
+        "CompilationInterrupted", "FirstCall", "Kernel", "kernel", "listen_to_first_calls",
+        "read_only", "registered_kernels",
+    ),
+    "kernel_folders": ("KernelCacheWarning", "cache_root", "can_write_cache"),
     "pools": ("open_pool", "Pool", "ProcessPool", "ThreadPool", "usable_cores"),
     "precompile": (
         "CompilationProgress", "compile_all_kernels", "compile_on_demand", "expect_kernels", "expected_kernels",
-        "wait_for_kernels",
+        "wait_for_kernels", "watch_compilation",
     ),
 })  # fmt: skip

@@ -21,12 +21,13 @@ from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 import numba
 import numba.core.caching
 import numba.core.compiler
+from numba.core import event
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.runtime import rtsys
 from numba.np import linalg
 from numpy.typing import NDArray
 
-from roboyard.compute.kernel_folders import is_locked, kernel_folder, lock_folder
+from roboyard.compute.kernel_folders import KernelCacheWarning, is_locked, kernel_folder, lock_folder
 from roboyard.compute.kernel_key import kernel_key
 from roboyard.compute.kernel_linking import LinkedCode, find_linked_code, is_linked, link_callers, pack
 from roboyard.compute.wall_clock import wall_seconds
@@ -108,8 +109,14 @@ class FirstCall:
     seconds: float
 
 
+class CompilationInterrupted(KeyboardInterrupt):
+    """A kernel has no code, because its compilation was interrupted; see `interrupt_compilation`."""
+
+
 _registry: dict[str, tuple[Kernel[..., Any], Examples | None]] = {}
 _first_call_listeners: list[Callable[[FirstCall], None]] = []
+_compilation_hooks: list[Callable[[Kernel[..., Any], Any], None]] = []
+_stop_conditions: list[Callable[[], bool]] = []
 _COMPILATION_GC_THRESHOLD = 20_000
 """New objects between two collections of the youngest while a kernel is compiled: a tenth less time for 40 MB."""
 _depth = 0
@@ -173,6 +180,47 @@ def listen_to_first_calls(listener: Callable[[FirstCall], None]) -> Iterator[Non
         _first_call_listeners.remove(listener)
 
 
+def call_before_compilation(hook: Callable[[Kernel[..., Any], Any], None]) -> None:
+    """Have ``hook`` called with a kernel and its argument types before each first call, outside of all locks."""
+    _compilation_hooks.append(hook)
+
+
+@contextmanager
+def interrupt_compilation(is_stopped: Callable[[], bool]) -> Iterator[None]:
+    """Raise `CompilationInterrupted` from a first call inside the context as soon as ``is_stopped()`` is true.
+
+    A call that waits for another process's code looks several times a second, one that compiles before each of numba's
+    compiler passes: nothing is left half done there.  The cache stays whole.
+    """
+    _stop_conditions.append(is_stopped)
+    try:
+        with event.install_listener("numba:run_pass", _PassListener()):
+            yield
+    finally:
+        _stop_conditions.remove(is_stopped)
+
+
+def check_interruption() -> None:
+    """Raise `CompilationInterrupted` if a compilation in progress is to be interrupted."""
+    if any(is_stopped() for is_stopped in _stop_conditions):
+        raise CompilationInterrupted
+
+
+class _PassListener(event.Listener):  # type: ignore[misc]
+    """Looks before each compiler pass whether the compilation is to be interrupted."""
+
+    def on_start(self, event: Any) -> None:
+        check_interruption()
+
+    def on_end(self, event: Any) -> None:
+        """Do nothing: the next pass looks."""
+
+
+def has_signature(examples: Examples, types: Any) -> bool:
+    """Return whether argument types are those of an example."""
+    return types in _signatures(examples)
+
+
 def _signatures(examples: Examples) -> Iterator[tuple[Any, ...]]:
     """Types of arguments, as numba has them."""
     return (tuple(numba.typeof(argument) for argument in arguments) for arguments in examples())
@@ -182,6 +230,7 @@ _warned = False
 
 
 def _warn_once(reason: str) -> None:
+    """Issue a `KernelCacheWarning`, once in this process."""
     global _warned
     if _warned:
         return
@@ -189,7 +238,7 @@ def _warn_once(reason: str) -> None:
     warnings.warn(
         f"compiled kernels cannot be kept ({reason}); they are compiled anew in every process. "
         "XDG_CACHE_HOME or NUMBA_CACHE_DIR may name a folder that can be written",
-        RuntimeWarning,
+        KernelCacheWarning,
         stacklevel=2,
     )
 
@@ -287,7 +336,7 @@ class _KernelCache:
         if self._files is None or self._is_locked or self.has(signature):
             yield
             return
-        with lock_folder(Path(self.cache_path)):
+        with lock_folder(Path(self.cache_path), check_interruption):
             self._is_locked = True  # a kernel that calls itself with other types
             try:
                 yield
@@ -320,6 +369,9 @@ def _compile_once(compiled: Any, compile_now: Callable[[Any], Any], signature: A
     existing = compiled.overloads.get(types) if isinstance(types, tuple) else None
     if existing is not None:
         return existing.entry_point
+    if not global_compiler_lock.is_locked():  # this thread is not inside of another kernel's compilation
+        for hook in _compilation_hooks:
+            hook(compiled, types)
     with global_compiler_lock:
         start, misses = wall_seconds(), sum(compiled.stats.cache_misses.values())
         _depth += 1

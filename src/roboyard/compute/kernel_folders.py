@@ -7,13 +7,19 @@ import hashlib
 import os
 import shutil
 import sys
+import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 
 from roboyard.compute.wall_clock import wall_seconds
+
+
+class KernelCacheWarning(RuntimeWarning):
+    """Compiled kernels cannot be kept in the cache."""
+
 
 KEPT_FOLDERS = 8
 """How many folders of one kernel stay; each edit of what it is compiled from makes a new one."""
@@ -40,6 +46,18 @@ def cache_root() -> Path:
     xdg = os.environ.get("XDG_CACHE_HOME", "")
     home = Path(xdg) if xdg.startswith("/") else Path(os.path.expanduser("~")) / ".cache"  # noqa: PTH111 - never raises
     return home / "roboyard" / "kernels"
+
+
+def can_write_cache() -> bool:
+    """Return whether files can be written into the folder that holds those of all kernels."""
+    try:
+        cache_root().mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=cache_root()) as file:
+            file.write(bytes(_PROBE_SIZE))
+            file.flush()
+    except OSError:
+        return False
+    return True
 
 
 def kernel_folder(name: str, key: str) -> Path:
@@ -76,6 +94,8 @@ def _prune(base: Path, name: str, keep: Path) -> None:
             shutil.rmtree(base / old, ignore_errors=True)
 
 
+_PROBE_SIZE = 1 << 16
+"""What is written to find out whether the disk has space left [bytes]; the code of a kernel is about as large."""
 _LOCK_FILE = "lock"
 _LOCK_TIMEOUT = 600.0
 """How long a process waits for another one's code before it compiles itself [s]: the other one may be suspended."""
@@ -83,8 +103,10 @@ _LOCK_POLL = 0.02
 
 
 @contextmanager
-def lock_folder(folder: Path) -> Iterator[None]:
+def lock_folder(folder: Path, check: Callable[[], None] = lambda: None) -> Iterator[None]:
     """Keep other processes from compiling into a folder; the operating system unlocks it when this process dies.
+
+    ``check`` is called again and again while another process holds the lock; an exception that it raises ends the wait.
 
     Where files cannot be locked, the context is entered all the same: two processes then compile the same code, and
     the later one replaces it.
@@ -97,6 +119,7 @@ def lock_folder(folder: Path) -> Iterator[None]:
     with file:
         pause, end = threading.Event(), wall_seconds() + _LOCK_TIMEOUT
         while not _try_lock(file.fileno()) and wall_seconds() < end:
+            check()
             pause.wait(_LOCK_POLL)
         yield
 

@@ -3,6 +3,7 @@
 Whatever is going to call a kernel says so with `expect_kernels` when it is made: a simulation, a costmap, a planner.
 Processes of their own then compile what is not cached, while the world is still being built.  `wait_for_kernels` waits
 for them before a clock starts.  The call is optional: a kernel's first call waits for the process that compiles it.
+`watch_compilation` reports the progress of such waits, and lets a run that is stopped end them.
 """
 
 from __future__ import annotations
@@ -24,8 +25,12 @@ from typing import Any, Final
 from roboyard.compute.jit import (
     Examples,
     Kernel,
+    call_before_compilation,
+    check_interruption,
     compile_examples,
     examples_of,
+    has_signature,
+    interrupt_compilation,
     is_being_compiled,
     is_cached,
     kernel_name,
@@ -41,6 +46,8 @@ _POLL: Final = 0.05
 """Wall time between two looks at the compiling processes [s]."""
 _END: Final = (-1, "", "")
 """A job that ends the thread that takes it."""
+_AHEAD: Final = 1 << 40
+"""Subtracted from the size of a kernel whose caller waits: those with the least numbers are compiled first."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +117,31 @@ def compile_on_demand() -> Iterator[None]:
 def expected_kernels() -> frozenset[str]:
     """Return the names of all kernels that were expected in this process so far."""
     return frozenset(_ready | _expected.keys())
+
+
+@contextmanager
+def watch_compilation(
+    *, report: Report | None = None, is_stopped: Callable[[], bool] = lambda: False
+) -> Iterator[None]:
+    """Report how far the compilation is that first calls inside the context wait for, and let them be interrupted.
+
+    Args:
+        report: Called with the progress when it changes.
+        is_stopped: Looked at often: True ends the processes in the background, and the first call that waits, or
+            compiles, raises `CompilationInterrupted`.
+
+    Raises:
+        CompilationInterrupted: A first call was interrupted.
+    """
+    before, _compilers.report = _compilers.report, report
+    try:
+        with interrupt_compilation(is_stopped):
+            yield
+    except KeyboardInterrupt:
+        _compilers.close()
+        raise
+    finally:
+        _compilers.report = before
 
 
 def wait_for_kernels(
@@ -183,6 +215,15 @@ def _required_examples(kernel: Kernel[..., Any]) -> Examples:
     return examples
 
 
+def _wait_for_background(kernel: Kernel[..., Any], types: Any) -> None:
+    """Wait before a first call until the kernel is compiled in the background, if it is expected with these types."""
+    if kernel_name(kernel) in _expected and has_signature(_required_examples(kernel), types):
+        _compilers.wait_for(kernel)
+
+
+call_before_compilation(_wait_for_background)
+
+
 def _can_compile_in_background() -> bool:
     """A worker process has others beside it; a single core has nothing to spare."""
     return _compilers.is_enabled and usable_cores() > 1 and multiprocessing.parent_process() is None
@@ -193,14 +234,18 @@ class _Compilers:
 
     Attributes:
         is_enabled: Whether expected kernels are compiled in the background; see `compile_on_demand`.
+        report: Called with the progress while a first call waits; see `watch_compilation`.
     """
 
     def __init__(self) -> None:
         self.is_enabled = True
+        self.report: Report | None = None
         self._change = threading.Condition()
         self._queue: queue.PriorityQueue[tuple[int, str, str]] = queue.PriorityQueue()
         self._sizes: dict[str, int] = {}
+        self._started: set[str] = set()
         self._finished: set[str] = set()
+        self._reported: tuple[int, str] | None = None
         self._latest = ""
         self._start = 0.0
         self._processes: list[subprocess.Popen[str]] = []
@@ -252,6 +297,9 @@ class _Compilers:
                 if not name:
                     return
                 with self._change:
+                    if jobs is self._queue and name in self._started:
+                        continue  # it was moved ahead, and taken there
+                    self._started.add(name)
                     self._latest = name
                 try:
                     process.stdin.write(f"{module} {name}\n")
@@ -268,21 +316,40 @@ class _Compilers:
 
     def wait(self, report: Report | None, is_stopped: Callable[[], bool]) -> None:
         """Wait until everything queued is done or all processes are gone, then end the processes."""
-        reported: tuple[int, str] | None = None
-        while True:
-            with self._change:
-                is_alive = any(process.poll() is None for process in self._processes)
-                if not is_alive or len(self._finished) == len(self._sizes):
-                    break
-                self._change.wait(_POLL)
-                progress = self._progress()
-            if is_stopped():
-                break
-            state = progress.n_finished, progress.name
-            if report is not None and state != reported:
-                reported = state
-                report(progress)
-        self.close()
+        try:
+            while not is_stopped() and self._wait_briefly(report, lambda: len(self._finished) == len(self._sizes)):
+                pass
+        finally:
+            self.close()
+
+    def wait_for(self, kernel: Kernel[..., Any]) -> None:
+        """Wait until a kernel is done or all processes are gone; it, and what it calls, are compiled before others.
+
+        Raises:
+            CompilationInterrupted: See `watch_compilation`.
+        """
+        name = kernel_name(kernel)
+        with self._change:
+            for part in (kernel, *called_kernels(kernel)):
+                part_name = kernel_name(part)
+                if part_name in self._sizes and part_name not in self._started:
+                    self._queue.put((self._sizes[part_name] - _AHEAD, part.py_func.__module__, part_name))
+        while self._wait_briefly(self.report, lambda: name not in self._sizes or name in self._finished):
+            check_interruption()
+
+    def _wait_briefly(self, report: Report | None, is_done: Callable[[], bool]) -> bool:
+        """Wait for a change, and report it; return False if what is waited for is done, or no process does it."""
+        with self._change:
+            is_alive = any(process.poll() is None for process in self._processes)
+            if not is_alive or is_done():
+                return False
+            self._change.wait(_POLL)
+            progress = self._progress()
+        state = progress.n_finished, progress.name
+        if report is not None and state != self._reported:
+            self._reported = state
+            report(progress)
+        return True
 
     def _progress(self) -> CompilationProgress:
         """Sizes say how long the rest takes: a kernel's own code, since what it calls is counted for itself."""
@@ -299,7 +366,9 @@ class _Compilers:
                 self._queue.put(_END)
             self._queue = queue.PriorityQueue()
             self._sizes.clear()
+            self._started.clear()
             self._finished.clear()
+            self._reported = None
         for process in processes:
             process.terminate()
             process.wait()

@@ -6,12 +6,14 @@ import multiprocessing
 import pickle
 import signal
 import traceback
+import warnings
 from collections.abc import Callable
 from importlib import import_module
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from typing import Any
 
+from roboyard.compute.kernel_folders import KernelCacheWarning
 from roboyard.errors import RunError, describe_exception
 
 # Fresh interpreters: a forked child would inherit threads, locks and graphics contexts in whatever state they are.
@@ -25,6 +27,7 @@ def _serve(connection: Connection, preload: tuple[str, ...]) -> None:
     from roboyard.compute.blas import limit_blas_threads
 
     limit_blas_threads(1)
+    cache_warnings = _keep_cache_warnings()
     for module in preload:
         import_module(module)
     while True:
@@ -39,9 +42,26 @@ def _serve(connection: Connection, preload: tuple[str, ...]) -> None:
         else:
             answer = _call(function, arguments, keywords)
         try:
+            while cache_warnings:
+                connection.send_bytes(pickle.dumps((None, cache_warnings.pop(0))))
             _send(connection, answer)
         except OSError:
             return
+
+
+def _keep_cache_warnings() -> list[str]:
+    """Keep warnings about the cache in a list: the parent issues them, once for all of its workers."""
+    kept: list[str] = []
+    show = warnings.showwarning
+
+    def keep(message: Warning | str, category: type[Warning], *place: Any, **options: Any) -> None:
+        if issubclass(category, KernelCacheWarning):
+            kept.append(str(message))
+        else:
+            show(message, category, *place, **options)
+
+    warnings.showwarning = keep
+    return kept
 
 
 def _call(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[bool, Any]:
@@ -89,7 +109,10 @@ class Worker:
         """
         try:
             self._connection.send((function, arguments, keywords))
-            done, value = pickle.loads(self._connection.recv_bytes())  # noqa: S301 - from our own child
+            done, value = self._receive()
+            while done is None:
+                warnings.warn(value, KernelCacheWarning, stacklevel=1)  # from one line: Python shows it once
+                done, value = self._receive()
         except (EOFError, ConnectionError) as error:
             self.process.join()
             raise RunError(
@@ -101,6 +124,11 @@ class Worker:
         if done:
             return value
         raise value
+
+    def _receive(self) -> tuple[bool | None, Any]:
+        """What the process sends: None and a warning, or whether the call succeeded and its result or exception."""
+        answer: tuple[bool | None, Any] = pickle.loads(self._connection.recv_bytes())  # noqa: S301 - our own child
+        return answer
 
     @property
     def alive(self) -> bool:

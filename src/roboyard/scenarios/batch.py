@@ -6,20 +6,30 @@ import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from roboyard.compute import Pool, ProcessPool, RayPool, usable_cores
+from roboyard.compute import (
+    Pool,
+    ProcessPool,
+    RayPool,
+    can_write_cache,
+    usable_cores,
+    wait_for_kernels,
+    watch_compilation,
+)
 from roboyard.config.describe import near
 from roboyard.errors import InputError, RoboyardError
 from roboyard.scenarios.against import Against, compare_with, read_baseline
-from roboyard.scenarios.assemble import read_criteria
+from roboyard.scenarios.assemble import assemble, read_criteria
 from roboyard.scenarios.batch_folder import BatchFolder, open_folder
 from roboyard.scenarios.batch_worker import Job, Result, recovered, run_job, run_job_apart, run_key, unpack
 from roboyard.scenarios.catalog import find, scenarios
 from roboyard.scenarios.provenance import provenance
+from roboyard.scenarios.runner import report_compilation
 from roboyard.scenarios.spec import Spec, load_spec
 from roboyard.scenarios.statistics import Rate, Spread, spread, wilson
 from roboyard.scenarios.varied import Design, Trial, plan_trials, read_varied
@@ -107,6 +117,7 @@ def run_batch(
     pool: Pool | None = None,
     opened: Callable[[Path, int], None] | None = None,
     progress: Progress | None = None,
+    stage: Callable[[str], None] | None = None,
 ) -> BatchResult:
     """Run a scenario with seeds ``seed``, ``seed`` + 1, …
 
@@ -131,6 +142,8 @@ def run_batch(
         pool: Workers of another kind behind the same interface; closed by whoever made them.
         opened: Called with the folder and the number of runs before the first begins.
         progress: Called with each result, the number done and the number wanted.
+        stage: Called with what is done before the first run: "compiling kernels: 7 of 23 (…), about 12 s left; once
+            only".
 
     Raises:
         InputError: no runs are asked for, the scenario or what is varied is not right, ``out`` holds another batch,
@@ -199,6 +212,7 @@ def run_batch(
                 if pool is None and open_jobs:
                     count = max(1, min(workers or usable_cores(), len(open_jobs)))
                     pool = inner.enter_context(ProcessPool(count, preload=("roboyard.scenarios.batch_worker",)))
+                    _compile_kernels(next(iter(open_jobs.values())), stage or (lambda _: None))
                 for key, result in _results(open_jobs, pool):
                     take(key, result)
                     if progress is not None:
@@ -256,6 +270,21 @@ def _check(scenario: str, trials: Sequence[Trial], overrides: tuple[str, ...], s
         few = {min(numbers, key=numbers.__getitem__), max(numbers, key=numbers.__getitem__)} if numbers else set()
         for text in (*few, *(text for text in texts if text not in numbers)):
             load_spec(scenario, overrides=(*overrides, f"{key}={text}"), smoke=smoke)
+
+
+def _compile_kernels(job: Job, stage: Callable[[str], None]) -> None:
+    """Compile the kernels that the runs call, on all cores, while the workers start.
+
+    A worker by itself would compile them one after the other, while the others wait for it.  Where compiled code
+    cannot be kept, each worker has to.  A run that cannot be assembled says so as a result.
+    """
+    if not can_write_cache():
+        return
+    report = partial(report_compilation, stage)
+    with watch_compilation(report=report), suppress(Exception, SystemExit):
+        spec = load_spec(job.scenario, overrides=(*job.overrides, "record.cameras=0"), smoke=job.smoke)
+        with assemble(spec.seeded(job.seed), record=False):
+            wait_for_kernels(report=report)
 
 
 def _results(jobs: dict[str, Job], pool: Pool | None) -> Iterator[tuple[str, Result]]:

@@ -88,6 +88,51 @@ def make_document(
     }
 
 
+def make_document_before_start(
+    *,
+    name: str,
+    about: str,
+    world: str,
+    seed: int,
+    state: State,
+    verdicts: Sequence[Verdict] = (),
+    smoke: bool = False,
+) -> dict[str, Any]:
+    """What goes into metrics.json of a run that ended while it was being assembled: it has no robots and no messages.
+
+    Args:
+        name: Of the scenario.
+        about: One line on the scenario.
+        world: Name of the world as the scenario gives it.
+        seed: Of the run.
+        state: How it ended.
+        verdicts: Of the criteria.
+        smoke: Whether it was the smoke variant.
+    """
+    return {
+        "scenario": name,
+        "about": about,
+        "world": world,
+        "seed": seed,
+        "smoke": smoke,
+        "state": state,
+        "success": False,
+        "error": None,
+        "criteria": {verdict.name: criterion(verdict) for verdict in verdicts},
+        "sim_seconds": 0.0,
+        "wall_seconds": 0.0,
+        "real_time_factor": None,
+        "messages": 0,
+        "frames_missed": 0,
+        "recorded": 0,
+        "robots": {},
+        "rejected": [],
+        "events": [],
+        **costs(None, 0.0),
+        "provenance": provenance("none").to_dict(),
+    }
+
+
 def _beside_people(run: Run, robot: str) -> dict[str, Any]:
     story = run.evaluation.beside_people(robot)
     return {} if story is None else {"people": story}

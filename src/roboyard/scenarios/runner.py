@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import math
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -14,26 +14,28 @@ from roboyard.bus import Input
 from roboyard.bus.log import Record
 from roboyard.bus.socket import SocketServer
 from roboyard.compute import (
+    CompilationInterrupted,
     CompilationProgress,
     FirstCall,
     limit_blas_threads,
     listen_to_first_calls,
     wait_for_kernels,
+    watch_compilation,
 )
 from roboyard.errors import InputError
-from roboyard.record import inputs_of, open_recording
+from roboyard.record import McapWriter, inputs_of, open_recording
 from roboyard.scenarios.as_run import scenario_as_run
 from roboyard.scenarios.assemble import assemble, read_criteria
 from roboyard.scenarios.clock import Ending, Progress, finish, let_run
 from roboyard.scenarios.clock_node import ClockNode
 from roboyard.scenarios.control import Control, interruptible
-from roboyard.scenarios.document import State, make_document, totals
+from roboyard.scenarios.document import State, make_document, make_document_before_start, totals
 from roboyard.scenarios.expressions import Criterion, Verdict
 from roboyard.scenarios.faults.by_hand import FaultsByHand
 from roboyard.scenarios.faults.deeds import deed_by_hand
 from roboyard.scenarios.filming import Filming
 from roboyard.scenarios.outcome import Outcome
-from roboyard.scenarios.provenance import compare_with_here
+from roboyard.scenarios.provenance import compare_with_here, provenance
 from roboyard.scenarios.report import write_report
 from roboyard.scenarios.run import Run
 from roboyard.scenarios.run_folder import RunFolder, given_folder, new_folder
@@ -68,7 +70,8 @@ def run_scenario(
     """Run a scenario to its end, judge it, and write its folder.
 
     Ctrl-C and SIGTERM end it in order: recording, metrics and report are complete up to there, criteria are marked as
-    not judged.  A node that fails ends it likewise.
+    not judged.  A node that fails ends it likewise.  While the assembly of the run waits for kernels, they end
+    it at once: its folder is complete, with a recording that has no messages.
 
     Args:
         spec: From ``load_spec``.
@@ -106,7 +109,13 @@ def run_scenario(
     folder = _folder(spec, out, runs) if keep else None
     with interruptible(control), ExitStack() as stack:
         stack.enter_context(listen_to_first_calls(partial(_report_first_call, stage or _nobody)))
-        run = _assemble(spec, folder)
+        report_progress = partial(report_compilation, stage or _nobody)
+        watch = partial(watch_compilation, report=report_progress, is_stopped=lambda: control.stopping)
+        try:
+            with watch():
+                run = _assemble(spec, folder)
+        except CompilationInterrupted:
+            return _end_before_start(spec, folder, criteria, stage or _nobody, report=report)
         stack.callback(run.close)
         if log is not None:
             run.bus.log_sinks.append(log)
@@ -119,8 +128,8 @@ def run_scenario(
         notes = [*origin, *_restore(run, spec, from_state, folder)]
         run.bus.inputs.schedule(item for item in repeated if from_state is None or item[0] > run.bus.now_ns)
         # before anybody can call, for nobody is answered meanwhile
-        report_progress = partial(_report_progress, stage or _nobody)
-        wait_for_kernels(report=report_progress, is_stopped=lambda: control.stopping)
+        with suppress(CompilationInterrupted), watch():
+            wait_for_kernels(report=report_progress, is_stopped=lambda: control.stopping)
         if serve:
             stack.callback(SocketServer(run.bus, spec.name).close)
         _attach(run, attach, folder)
@@ -180,16 +189,42 @@ def _folder(spec: Spec, out: str | Path | None, runs: str | Path) -> RunFolder:
 
 
 def _assemble(spec: Spec, folder: RunFolder | None) -> Run:
-    """Put it together; if that fails nothing is left behind."""
+    """Put it together; if that fails nothing is left behind, if it is interrupted what was recorded."""
     try:
         run = assemble(spec, out=folder.path if folder else None, record=folder is not None)
         if folder is not None:
             folder.write_text(folder.scenario, scenario_as_run(spec))
+    except CompilationInterrupted:
+        raise
     except BaseException:
         if folder is not None:
             folder.discard()
         raise
     return run
+
+
+def _end_before_start(
+    spec: Spec, folder: RunFolder | None, criteria: dict[str, Criterion], stage: Callable[[str], None], *, report: bool
+) -> Outcome:
+    """Write the folder of a run that was interrupted while it was being assembled."""
+    scenario = spec.scenario
+    document = make_document_before_start(
+        name=spec.name, about=scenario.about, world=scenario.world, seed=scenario.seed, state="interrupted",
+        verdicts=[Verdict(name, c.text, None, (), "interrupted") for name, c in criteria.items()], smoke=spec.smoke,
+    )  # fmt: skip
+    if folder is not None:
+        folder.write_json(folder.metrics, document)
+        folder.write_text(folder.scenario, scenario_as_run(spec))
+        if not folder.recording.is_file():
+            metadata = provenance().metadata() | {"run": spec.name, "seed": str(scenario.seed)}
+            McapWriter(folder.recording, metadata).close()
+        if report:
+            stage("writing the report")
+            write_report(folder)
+    return Outcome(
+        spec.name, scenario.seed, "interrupted", False, None, document,
+        folder.path if folder else None, folder.files() if folder else {},
+    )  # fmt: skip
 
 
 def _attach(
@@ -250,7 +285,8 @@ def _is_filmed(video_maker: Filming, video: bool | str | None, document: dict[st
     return not (video == "failed" and document["success"])
 
 
-def _report_progress(report: Callable[[str], None], progress: CompilationProgress) -> None:
+def report_compilation(report: Callable[[str], None], progress: CompilationProgress) -> None:
+    """Say how far the compilation of kernels has come."""
     report(f"compiling kernels: {progress}; once only")
 
 
