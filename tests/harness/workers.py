@@ -1,26 +1,23 @@
-"""Worker processes that start in a fraction of a second."""
+"""Workers of batches that are threads of the tests' own process."""
 
 from __future__ import annotations
-
-import multiprocessing
-from functools import cache
-from typing import Any
 
 import pytest
 
 
-@cache
-def _fork_server() -> Any:
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["roboyard.scenarios", "roboyard.scenarios.batch_worker"])
-    return context
-
-
 @pytest.fixture
-def forked_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let workers of process pools be copies of a process that has imported the package and done nothing.
+def thread_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let batches and suites run their jobs one after the other in a thread of the tests' process.
 
-    For tests of what workers do; how the pools' own fresh interpreters start and end is tested in ``tests/compute``.
-    The copies have the environment variables of the first use.
+    That process has imported the package and loaded its kernels, which every worker process would do again. For tests
+    of what a batch prints and writes; worker processes are tested in ``tests/compute`` and ``tests/scenarios``.
     """
-    monkeypatch.setattr("roboyard.compute.worker._spawn", _fork_server())
+    from roboyard.compute import ThreadPool
+    from roboyard.compute.pools import checked_workers
+
+    def make_pool(workers: int | None = None, *, preload: tuple[str, ...] = ()) -> ThreadPool:
+        checked_workers(workers)
+        return ThreadPool(1)
+
+    for module in ("batch", "suite"):
+        monkeypatch.setattr(f"roboyard.scenarios.{module}.ProcessPool", make_pool)
