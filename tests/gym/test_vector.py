@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from functools import cache
 from typing import Any
 
 import gymnasium
@@ -15,10 +16,17 @@ from roboyard.errors import InputError
 NAME, SEED = "roboyard/RoverNavigation-v0", 5
 
 
-def alone(seed: int, told: np.ndarray) -> list[tuple[dict[str, np.ndarray], float]]:
+def actions() -> np.ndarray:
+    """Of five steps of two environments."""
+    return np.random.default_rng(0).uniform(-1.0, 1.0, (5, 2, 2)).astype(np.float32)
+
+
+@cache
+def alone(k: int) -> list[tuple[dict[str, np.ndarray], float]]:
+    """What the k-th environment of the vector observes by itself."""
     env = gymnasium.make(NAME, world="empty")
-    seen = [(env.reset(seed=seed)[0], 0.0)]
-    seen += [env.step(action)[:2] for action in told]
+    seen = [(env.reset(seed=SEED + k)[0], 0.0)]
+    seen += [env.step(action)[:2] for action in actions()[:, k]]
     env.close()
     return seen
 
@@ -33,15 +41,14 @@ def alone(seed: int, told: np.ndarray) -> list[tuple[dict[str, np.ndarray], floa
     ],
 )
 def test_vectors_equal_single_environments(mode: str, kwargs: dict[str, Any]) -> None:
-    told = np.random.default_rng(0).uniform(-1.0, 1.0, (5, 2, 2)).astype(np.float32)
     vector = gymnasium.make_vec(NAME, 2, vectorization_mode=mode, vector_kwargs=kwargs, world="empty")
     try:
         seen = [(vector.reset(seed=SEED)[0], np.zeros(2))]
-        seen += [vector.step(action)[:2] for action in told]
+        seen += [vector.step(action)[:2] for action in actions()]
     finally:
         vector.close()
     for k in range(2):  # a vector's environments have seeds that follow each other
-        for (observation, reward), (own, worth) in zip(seen, alone(SEED + k, told[:, k]), strict=True):
+        for (observation, reward), (own, worth) in zip(seen, alone(k), strict=True):
             assert reward[k] == worth
             assert {name: value[k].tobytes() for name, value in observation.items()} == {
                 name: value.tobytes() for name, value in own.items()

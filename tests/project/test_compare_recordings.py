@@ -591,7 +591,7 @@ def test_a_real_scenario_run_twice_is_equal(tool: ModuleType, tmp_path: Path) ->
     process: dict[str, SmokeRun] = {}
     with open_working_tree(ROOT) as tree:
         seeds = {"a": 0, "b": 0, "other": 1}
-        jobs = [Job(tree, RUN, "arm-reach", seed, tmp_path / name) for name, seed in seeds.items()]
+        jobs = [Job(tree, RUN, "rover-drive", seed, tmp_path / name) for name, seed in seeds.items()]
         SmokeRunner(tmp_path, 1, 280.0, print).run(jobs, lambda job, found: process.update({job.home.name: found}))
     assert all(one.error is None for one in process.values())
     for table in (read_renames(tool.RENAMES), parse_renames({"frames": {"nowhere": "somewhere"}})):
