@@ -8,13 +8,13 @@ import pytest
 from tests.harness.fixtures import private_runtime_folder
 from tests.harness.live_bus import CliResult, LiveBus, run_cli
 from tests.harness.scenarios import short_scenario
-from tests.harness.workers import forked_workers
+from tests.harness.workers import thread_workers
 
 import roboyard as ry
 from roboyard.geometry import SE3
 from roboyard.record import Recorder
 
-__all__ = ["forked_workers", "private_runtime_folder"]
+__all__ = ["private_runtime_folder", "thread_workers"]
 Command = Callable[..., CliResult]
 
 

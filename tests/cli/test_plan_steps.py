@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from tests.cli.conftest import Command
-from tests.harness.live_run import LiveRun
+from tests.harness.live_run import LiveRun, poll
 
 from roboyard.cli import watched_search
 from roboyard.errors import InputError
@@ -125,7 +125,7 @@ def test_ctrl_c_writes_the_best_plan_so_far(command: Command) -> None:
     command("plan", "steps", "flat", "--to", "0.4,0", "--budget", "100")
     words = ["plan", "steps", "flat", "--to", "0.4,0", "--budget", "100000000", "--out", "a.json", "--picture", "a.png"]
     with LiveRun(*words) as run:
-        assert "best" in run.read_line("stderr")
+        poll(lambda: "best" in run.read_line("stderr"), expected="a line that names the best plan")
         run.send_signal(signal.SIGINT)
         done = run.wait()
     assert done.code == 130

@@ -287,7 +287,7 @@ def test_replay_is_a_live_run(command: Command, recording: Path) -> None:
 
 
 @pytest.mark.slow
-def test_batch_resumes_in_its_folder(command: Command, scenario: Path, forked_workers: None) -> None:
+def test_batch_resumes_in_its_folder(command: Command, scenario: Path, thread_workers: None) -> None:
     words = ("batch", scenario, "--workers", "1", "--out", "out", "--set", "duration=0.2", "--set", "criteria={}")
     done = command(*words, "--runs", "2")
     assert done.code == 0, done
@@ -299,7 +299,7 @@ def test_batch_resumes_in_its_folder(command: Command, scenario: Path, forked_wo
 
 
 @pytest.mark.slow
-def test_batch_with_failures_has_exit_code_1(command: Command, scenario: Path, forked_workers: None) -> None:
+def test_batch_with_failures_has_exit_code_1(command: Command, scenario: Path, thread_workers: None) -> None:
     words = ("--workers", "1", "--runs", "2", "--set", "duration=0.2", "--set", "criteria={far: path_length > 9}")
     done = command("batch", scenario, *words)
     assert done.code == 1
@@ -308,7 +308,7 @@ def test_batch_with_failures_has_exit_code_1(command: Command, scenario: Path, f
     assert Path("runs/short-batch-001/seed-000001/report.html").is_file()
 
 
-def test_batch_varies_compares_and_exports(command: Command, scenario: Path, forked_workers: None) -> None:
+def test_batch_varies_compares_and_exports(command: Command, scenario: Path, thread_workers: None) -> None:
     words = ("batch", scenario, "--workers", "1", "--set", "criteria={}", "--keep", "none")
     varied = ("--vary", "duration=range:0.1,0.3,2", "--design", "grid", "--runs", "1")
     done = command(*words, *varied, "--out", "first", "--export", "t.csv", "--junit", "j.xml", "--json")
@@ -357,7 +357,7 @@ def test_bad_scenario_lists_are_refused(command: Command, words: list[str], expe
 
 
 @pytest.mark.slow
-def test_batch_runs_several_scenarios(command: Command, forked_workers: None) -> None:
+def test_batch_runs_several_scenarios(command: Command, thread_workers: None) -> None:
     done = command(
         "batch", "rover-drive", "corridor-free", "-n", "1", "--smoke", "--no-video", "--seed", "7", "--json", "-q"
     )
@@ -372,7 +372,7 @@ def test_batch_runs_several_scenarios(command: Command, forked_workers: None) ->
 @pytest.mark.slow
 def test_batch_stopped_while_drawing_a_video_keeps_the_run(command: Command, scenario: Path) -> None:
     words = ("batch", scenario, "--workers", "1", "--runs", "2", "--out", "out")
-    words += ("--set", "duration=60", "--set", "criteria={far: path_length > 900}")
+    words += ("--set", "duration=6", "--set", "criteria={far: path_length > 900}")
     with LiveRun(*words) as run:
         poll(lambda: Path("out/seed-000000/video.mp4").exists() or run.process.poll() is not None, timeout=300.0)
         assert run.process.poll() is None

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from roboyard.compute import Pool
+from roboyard.compute import Pool, ThreadPool
+from roboyard.compute.pools import checked_workers
 from roboyard.errors import RunError
 from roboyard.scenarios.batch_worker import Job, Result
 
@@ -34,6 +35,22 @@ def forked_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     The copies have the environment variables of the first use.
     """
     monkeypatch.setattr("roboyard.compute.worker._spawn", _fork_server())
+
+
+@pytest.fixture
+def thread_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let batches and suites run their jobs one after the other in a thread of the tests' process.
+
+    That process has imported the package and loaded its kernels, which every worker process would do again.  For tests
+    of what a batch prints and writes; worker processes are tested in ``tests/compute`` and ``tests/scenarios``.
+    """
+
+    def make_pool(workers: int | None = None, *, preload: tuple[str, ...] = ()) -> ThreadPool:
+        checked_workers(workers)
+        return ThreadPool(1)
+
+    for module in ("batch", "suite"):
+        monkeypatch.setattr(f"roboyard.scenarios.{module}.ProcessPool", make_pool)
 
 
 class InlinePool(Pool):

@@ -22,11 +22,11 @@ from pathlib import Path
 
 import pytest
 from tests.harness.live_bus import run_cli, spawn_cli
-from tests.harness.workers import forked_workers
+from tests.harness.workers import thread_workers
 
 import roboyard as ry
 
-__all__ = ["forked_workers"]
+__all__ = ["thread_workers"]
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -128,7 +128,7 @@ def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pa
     "page",
     [pytest.param(p, id=str(p.relative_to(ROOT)), marks=[pytest.mark.slow] if is_slow(p) else []) for p in PAGES],
 )
-def test_page_examples_run(page: Path, empty_folder: Path, forked_workers: None) -> None:
+def test_page_examples_run(page: Path, empty_folder: Path, thread_workers: None) -> None:
     run_page(page.read_text("utf-8"), str(page.relative_to(ROOT)))
 
 
