@@ -1,7 +1,7 @@
 """How many examples Hypothesis tries: `pytest --hypothesis-profile quick`, `ci` (the default) or `nightly`.
 
 A law says how many examples it is worth in its ``@settings``; a profile scales that number. No law is left out and no
-test has to know of profiles.
+test has to know of profiles. A test that counts its samples itself asks `sample_count` how many to take.
 """
 
 from __future__ import annotations
@@ -36,6 +36,16 @@ def scaled(examples: int, profile: str) -> int:
     if profile == "quick":
         return min(examples, QUICK_EXAMPLES)
     return NIGHTLY_FACTOR * examples if profile == "nightly" else examples
+
+
+def sample_count(full: int, share: float) -> int:
+    """Return how many of a test's own samples (seeds, pictures, files) the loaded profile takes.
+
+    Args:
+        full: How many profile ``nightly`` takes.
+        share: Which part of them the other profiles take; at least one sample.
+    """
+    return full if settings.get_current_profile_name() == "nightly" else max(1, round(full * share))
 
 
 @pytest.hookimpl
