@@ -154,6 +154,38 @@ def test_close_now_does_not_wait_for_calls(deaths: int) -> None:
     assert all(future.cancelled() or future.exception() is not None for future in futures), "a call came to its end"
 
 
+class ReplacementAfterClose:
+    """In place of a pool's lock: lets the thread that replaces a worker go on only when the pool has ended them all."""
+
+    def __init__(self) -> None:
+        self.lock, self.entered, self.closed = threading.Lock(), threading.Event(), threading.Event()
+
+    def __enter__(self) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            self.entered.set()
+            assert self.closed.wait(60.0)
+        self.lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.lock.release()
+        if threading.current_thread() is threading.main_thread():
+            self.closed.set()
+
+
+def test_dead_worker_is_not_replaced_once_the_pool_has_ended() -> None:
+    """Nobody would end the replacement: the call would run, and its process would outlive the pool."""
+    pool = ProcessPool(1)
+    (worker,) = pool._all
+    pool._change = lock = ReplacementAfterClose()  # type: ignore[assignment]
+    worker.process.kill()
+    worker.process.join()
+    future = pool.submit(square, 2.0)
+    assert lock.entered.wait(60.0)
+    pool.close(now=True)
+    assert isinstance(future.exception(), RunError)
+    assert pool._all == [worker]
+
+
 SCRIPT = """
     import os, signal, sys, time
     from roboyard.compute import ProcessPool

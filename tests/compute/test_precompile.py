@@ -247,7 +247,11 @@ def test_read_only_view_has_the_same_memory_and_cannot_be_written() -> None:
     array[1] = 2.0  # the array itself can still be written
 
 
-def test_compilation_in_this_process_is_interrupted_and_can_be_repeated() -> None:
+def test_compilation_in_this_process_is_interrupted_and_can_be_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))  # an earlier session's cache may hold the kernel
+
     @kernel
     def add_three(x: float) -> float:
         return x + 3.0

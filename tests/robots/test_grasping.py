@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
+from tests.harness.profiles import sample_count
 from tests.robots.grasping import FORCES, PLACES, Bench, apart, block, cylinder
 
 import roboyard as ry
@@ -89,7 +90,7 @@ def draw_thing(name: str, rng: np.random.Generator, share: float) -> tuple[Model
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PLACES)
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(sample_count(20, 0.35)))
 def test_thing_within_friction_stays_in_the_hand(bench: Callable[..., Bench], name: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     rig = bench(name, *draw_thing(name, rng, rng.uniform(0.1, HELD)))
@@ -107,7 +108,7 @@ def test_thing_within_friction_stays_in_the_hand(bench: Callable[..., Bench], na
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PLACES)
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(sample_count(20, 0.35)))
 def test_thing_beyond_friction_is_lost_and_reported(bench: Callable[..., Bench], name: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     rig = bench(name, *draw_thing(name, rng, rng.uniform(1.5, 3.0)))

@@ -45,7 +45,10 @@ def problem_on(
     return Problem.of(rig, ground, START, goal) if rating is None else Problem.of(rig, ground, START, goal, rating)
 
 
-def verdict_of(plan: StepPlan, problem: Problem, terrain: Terrain, *, rate: float = 1.0) -> Verdict:
-    """What the checker says of a plan; ``rate`` scales the joint speeds that it allows."""
+def verdict_of(
+    plan: StepPlan, problem: Problem, terrain: Terrain, *, rate: float = 1.0, period: float = Limits.period
+) -> Verdict:
+    """What the checker says of a plan; ``rate`` scales the joint speeds that it allows, every ``period`` [s]."""
     rig, (x, y) = problem.rig, problem.goal.tolist()
-    return check_plan(plan, rig.walker, rig.body, terrain.height, (x, y), Limits(margin=rig.margin, rate=rate))
+    limits = Limits(margin=rig.margin, rate=rate, period=period)
+    return check_plan(plan, rig.walker, rig.body, terrain.height, (x, y), limits)
