@@ -16,8 +16,8 @@ from roboyard.compute import (
     expect_kernels,
     expected_kernels,
     kernel,
+    monitor_compilation,
     read_only,
-    watch_compilation,
 )
 from roboyard.compute.arrays import assign
 from roboyard.compute.jit import FirstCall, listen_to_first_calls
@@ -256,7 +256,7 @@ def test_compilation_in_this_process_is_interrupted_and_can_be_repeated(
     def add_three(x: float) -> float:
         return x + 3.0
 
-    with pytest.raises(CompilationInterrupted), watch_compilation(is_stopped=lambda: True):
+    with pytest.raises(CompilationInterrupted), monitor_compilation(is_stopped=lambda: True):
         add_three(2.0)
     assert add_three(2.0) == 5.0
 
@@ -280,11 +280,11 @@ def test_wait_for_a_locked_folder_is_interrupted(tmp_path: Path) -> None:
 FIRST_CALL = """
     import json
     import numpy as np
-    from roboyard.compute import expect_kernels, watch_compilation
+    from roboyard.compute import expect_kernels, monitor_compilation
     from roboyard.grids.distance import squared_distances
 
     reports = []
-    with watch_compilation(report=lambda progress: reports.append(str(progress))):
+    with monitor_compilation(report=lambda progress: reports.append(str(progress))):
         expect_kernels(squared_distances)
         squared_distances(np.zeros((2, 2), np.bool_))
     print(json.dumps([reports[0], sum(squared_distances.stats.cache_misses.values())]))

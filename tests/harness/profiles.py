@@ -38,19 +38,19 @@ def scaled(examples: int, profile: str) -> int:
     return NIGHTLY_FACTOR * examples if profile == "nightly" else examples
 
 
-def sample_count(full: int, share: float) -> int:
+def sample_count(full: int, fraction: float) -> int:
     """Return how many of a test's own samples (seeds, pictures, files) the loaded profile takes.
 
     Args:
         full: How many profile ``nightly`` takes.
-        share: Which part of them the other profiles take; at least one sample.
+        fraction: Which part of them the other profiles take; at least one sample.
     """
-    return full if settings.get_current_profile_name() == "nightly" else max(1, round(full * share))
+    return full if settings.get_current_profile_name() == "nightly" else max(1, round(full * fraction))
 
 
 @pytest.hookimpl
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Scale the examples of all collected laws; the items of a parametrized one share their settings."""
+    """Scale the examples of all collected laws; the items of a parametrized one fraction their settings."""
     profile = settings.get_current_profile_name()
     finished: set[int] = set()
     for item in items:

@@ -28,9 +28,9 @@ def seen(off: tuple[float, float] = (0.0, 0.0), T_world_map: SE2 = SE2()) -> Occ
     deep = np.zeros_like(fine)
     deep[5:-5, 5:-5] = fine[5:-5, 5:-5] & fine[10:, 5:-5] & fine[:-10, 5:-5] & fine[5:-5, 10:] & fine[5:-5, :-10]
     points = T_world_map @ frame.points(np.argwhere(cells < 0)) - off
-    places = PLAN.cells(points)
-    inside = ((places >= 15) & (places <= np.array(PLAN.shape) - 16)).all(axis=1)
-    rows, columns = places[inside].T
+    indices = PLAN.cells(points)
+    inside = ((indices >= 15) & (indices <= np.array(PLAN.shape) - 16)).all(axis=1)
+    rows, columns = indices[inside].T
     cells.flat[inside] = np.where(deep[rows, columns], -1, np.where(fine[rows, columns], 100, 0))
     return OccupancyGrid(cells, frame)
 

@@ -16,10 +16,10 @@ from roboyard.mapping.nodes import read_log
 pytestmark = pytest.mark.slow
 
 
-def first_scans(path: Path, share: float) -> list[Scan]:
-    """The scans with which a log begins, that share of them; profile ``nightly`` takes the whole log."""
+def first_scans(path: Path, fraction: float) -> list[Scan]:
+    """The scans with which a log begins, that fraction of them; profile ``nightly`` takes the whole log."""
     scans = list(read_log(path).scans)
-    return scans[: sample_count(len(scans), share)]
+    return scans[: sample_count(len(scans), fraction)]
 
 
 def mapped(scans: list[Scan]) -> Trajectory:

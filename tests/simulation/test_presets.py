@@ -167,7 +167,7 @@ def test_encoder_presets_count_lines_or_give_the_angle() -> None:
     assert (showing.resolution, showing.absolute) == (2**12, True)
 
 
-def with_smaller_pictures(spec: CameraSpec) -> CameraSpec:
+def with_smaller_images(spec: CameraSpec) -> CameraSpec:
     """The camera with the same view in fewer pixels: its contract does not depend on their number."""
 
     def smaller(lens: Lens | None) -> Lens | None:
@@ -197,5 +197,5 @@ def with_smaller_pictures(spec: CameraSpec) -> CameraSpec:
 )
 def test_presets_keep_the_sensor_contract(name: str) -> None:
     preset = PRESETS[name]
-    spec = with_smaller_pictures(preset.spec) if isinstance(preset.spec, CameraSpec) else preset.spec
+    spec = with_smaller_images(preset.spec) if isinstance(preset.spec, CameraSpec) else preset.spec
     assert len(check_sensor(Sensor(name, preset.kind, "body", make_pose(), preset.rate, name, "body", spec))) == 5

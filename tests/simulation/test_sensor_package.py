@@ -135,6 +135,6 @@ def test_broken_sensor_package_is_named_in_one_line(there: Path, tmp_path: Path,
 def test_invalid_value_of_a_package_sensor_is_refused(there: Path) -> None:
     text = (there / "balloon.sdf").read_text().replace("<lag>2</lag>", "<lag>soon</lag>")
     (there / "wrong.sdf").write_text(text)
-    done = roboyard(there, "check", "robot", "wrong.sdf")
-    assert done.returncode == 2
-    assert "thermometer/lag" in done.stderr
+    result = roboyard(there, "check", "robot", "wrong.sdf")
+    assert result.returncode == 2
+    assert "thermometer/lag" in result.stderr

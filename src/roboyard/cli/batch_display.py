@@ -33,7 +33,7 @@ class BatchDisplay:
         self._quiet = quiet
         self._drawn = not quiet and terminal.interactive()
         self._console: Any = None
-        self._stage = ""
+        self._phase = ""
         self._folder: Path | None = None
         self._stack = ExitStack()
         self._done = self._fresh = self._failed = 0
@@ -58,19 +58,19 @@ class BatchDisplay:
         """The batch has its folder, and so many runs are wanted."""
         self._folder, self._runs = folder, runs
 
-    def stage(self, what: str) -> None:
+    def show_phase(self, phase: str) -> None:
         """Say what is done before the first run; where nothing can be redrawn, at once and then at intervals."""
-        is_due = not self._stage or wall_seconds() - self._last > _QUIET_PERIOD
-        self._stage = what
+        is_due = not self._phase or wall_seconds() - self._last > _QUIET_PERIOD
+        self._phase = phase
         if not self._drawn and not self._quiet and is_due:
             self._last = wall_seconds()
-            terminal.note(f"{self._name}: {what}")
+            terminal.note(f"{self._name}: {phase}")
 
     def finished(self, result: Result, done: int, wanted: int) -> None:
         """A run has ended."""
         self._done, self._runs = done, wanted
         self._fresh += 1
-        self._stage = ""
+        self._phase = ""
         if not result.success:
             self._failed += 1
             line = f"{result.label}: {result.reason or result.state}"
@@ -83,8 +83,8 @@ class BatchDisplay:
             terminal.note(self._line())
 
     def _line(self) -> str:
-        if self._stage:
-            return f"{self._name}: {self._stage}"
+        if self._phase:
+            return f"{self._name}: {self._phase}"
         text = f"{self._name}: {self._done} of {self._runs} runs"
         if self._failed:
             text += f", {self._failed} failed"

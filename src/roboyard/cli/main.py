@@ -55,11 +55,11 @@ def _cache_warnings_as_lines() -> Iterator[None]:
     """Show warnings about the cache of kernels as a line of this program, without a place in its source."""
     show = warnings.showwarning
 
-    def show_line(message: Warning | str, category: type[Warning], *place: Any, **options: Any) -> None:
+    def show_line(message: Warning | str, category: type[Warning], *arguments: Any, **options: Any) -> None:
         if issubclass(category, KernelCacheWarning):
             terminal.note(f"warning: {message}")
         else:
-            show(message, category, *place, **options)
+            show(message, category, *arguments, **options)
 
     warnings.showwarning = show_line
     try:

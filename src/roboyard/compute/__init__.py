@@ -27,8 +27,8 @@ if TYPE_CHECKING:
         compile_on_demand,
         expect_kernels,
         expected_kernels,
+        monitor_compilation,
         wait_for_kernels,
-        watch_compilation,
     )
 
 __all__ = [
@@ -50,12 +50,12 @@ __all__ = [
     "kernel",
     "limit_blas_threads",
     "listen_to_first_calls",
+    "monitor_compilation",
     "open_pool",
     "read_only",
     "registered_kernels",
     "usable_cores",
     "wait_for_kernels",
-    "watch_compilation",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
@@ -69,6 +69,6 @@ __getattr__, __dir__ = lazy_exports(__name__, {
     "pools": ("open_pool", "Pool", "ProcessPool", "ThreadPool", "usable_cores"),
     "precompile": (
         "CompilationProgress", "compile_all_kernels", "compile_on_demand", "expect_kernels", "expected_kernels",
-        "wait_for_kernels", "watch_compilation",
+        "wait_for_kernels", "monitor_compilation",
     ),
 })  # fmt: skip

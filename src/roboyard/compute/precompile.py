@@ -3,7 +3,7 @@
 Whatever is going to call a kernel says so with `expect_kernels` when it is made: a simulation, a costmap, a planner.
 Processes of their own then compile what is not cached, while the world is still being built.  `wait_for_kernels` waits
 for them before a clock starts.  The call is optional: a kernel's first call waits for the process that compiles it.
-`watch_compilation` reports the progress of such waits, and lets a run that is stopped end them.
+`monitor_compilation` reports the progress of such waits, and lets a run that is stopped end them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _POLL: Final = 0.05
 """Wall time between two looks at the compiling processes [s]."""
 _END: Final = (-1, "", "")
 """A job that ends the thread that takes it."""
-_AHEAD: Final = 1 << 40
+_PRIORITY: Final = 1 << 40
 """Subtracted from the size of a kernel whose caller waits: those with the least numbers are compiled first."""
 
 
@@ -120,7 +120,7 @@ def expected_kernels() -> frozenset[str]:
 
 
 @contextmanager
-def watch_compilation(
+def monitor_compilation(
     *, report: Report | None = None, is_stopped: Callable[[], bool] = lambda: False
 ) -> Iterator[None]:
     """Report how far the compilation is that first calls inside the context wait for, and let them be interrupted.
@@ -234,7 +234,7 @@ class _Compilers:
 
     Attributes:
         is_enabled: Whether expected kernels are compiled in the background; see `compile_on_demand`.
-        report: Called with the progress while a first call waits; see `watch_compilation`.
+        report: Called with the progress while a first call waits; see `monitor_compilation`.
     """
 
     def __init__(self) -> None:
@@ -326,14 +326,14 @@ class _Compilers:
         """Wait until a kernel is done or all processes are gone; it, and what it calls, are compiled before others.
 
         Raises:
-            CompilationInterrupted: See `watch_compilation`.
+            CompilationInterrupted: See `monitor_compilation`.
         """
         name = kernel_name(kernel)
         with self._change:
             for part in (kernel, *called_kernels(kernel)):
                 part_name = kernel_name(part)
                 if part_name in self._sizes and part_name not in self._started:
-                    self._queue.put((self._sizes[part_name] - _AHEAD, part.py_func.__module__, part_name))
+                    self._queue.put((self._sizes[part_name] - _PRIORITY, part.py_func.__module__, part_name))
         while self._wait_briefly(self.report, lambda: name not in self._sizes or name in self._finished):
             check_interruption()
 

@@ -27,7 +27,7 @@ def _serve(connection: Connection, preload: tuple[str, ...]) -> None:
     from roboyard.compute.blas import limit_blas_threads
 
     limit_blas_threads(1)
-    cache_warnings = _keep_cache_warnings()
+    cache_warnings = _store_cache_warnings()
     for module in preload:
         import_module(module)
     while True:
@@ -49,19 +49,19 @@ def _serve(connection: Connection, preload: tuple[str, ...]) -> None:
             return
 
 
-def _keep_cache_warnings() -> list[str]:
-    """Keep warnings about the cache in a list: the parent issues them, once for all of its workers."""
-    kept: list[str] = []
+def _store_cache_warnings() -> list[str]:
+    """Store warnings about the cache in a list: the parent issues them, once for all of its workers."""
+    stored: list[str] = []
     show = warnings.showwarning
 
-    def keep(message: Warning | str, category: type[Warning], *place: Any, **options: Any) -> None:
+    def store_warning(message: Warning | str, category: type[Warning], *arguments: Any, **options: Any) -> None:
         if issubclass(category, KernelCacheWarning):
-            kept.append(str(message))
+            stored.append(str(message))
         else:
-            show(message, category, *place, **options)
+            show(message, category, *arguments, **options)
 
-    warnings.showwarning = keep
-    return kept
+    warnings.showwarning = store_warning
+    return stored
 
 
 def _call(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[bool, Any]:
@@ -127,8 +127,8 @@ class Worker:
 
     def _receive(self) -> tuple[bool | None, Any]:
         """What the process sends: None and a warning, or whether the call succeeded and its result or exception."""
-        answer: tuple[bool | None, Any] = pickle.loads(self._connection.recv_bytes())  # noqa: S301 - our own child
-        return answer
+        response: tuple[bool | None, Any] = pickle.loads(self._connection.recv_bytes())  # noqa: S301 - our own child
+        return response
 
     @property
     def alive(self) -> bool:

@@ -17,9 +17,9 @@ from roboyard.compute import (
     ProcessPool,
     RayPool,
     can_write_cache,
+    monitor_compilation,
     usable_cores,
     wait_for_kernels,
-    watch_compilation,
 )
 from roboyard.config.describe import near
 from roboyard.errors import InputError, RoboyardError
@@ -117,7 +117,7 @@ def run_batch(
     pool: Pool | None = None,
     opened: Callable[[Path, int], None] | None = None,
     progress: Progress | None = None,
-    stage: Callable[[str], None] | None = None,
+    announce: Callable[[str], None] | None = None,
 ) -> BatchResult:
     """Run a scenario with seeds ``seed``, ``seed`` + 1, …
 
@@ -142,7 +142,7 @@ def run_batch(
         pool: Workers of another kind behind the same interface; closed by whoever made them.
         opened: Called with the folder and the number of runs before the first begins.
         progress: Called with each result, the number done and the number wanted.
-        stage: Called with what is done before the first run: "compiling kernels: 7 of 23 (…), about 12 s left; once
+        announce: Called with what is done before the first run: "compiling kernels: 7 of 23 (…), about 12 s left; once
             only".
 
     Raises:
@@ -212,7 +212,7 @@ def run_batch(
                 if pool is None and open_jobs:
                     count = max(1, min(workers or usable_cores(), len(open_jobs)))
                     pool = inner.enter_context(ProcessPool(count, preload=("roboyard.scenarios.batch_worker",)))
-                    _compile_kernels(next(iter(open_jobs.values())), stage or (lambda _: None))
+                    _compile_kernels(next(iter(open_jobs.values())), announce or (lambda _: None))
                 for key, result in _results(open_jobs, pool):
                     take(key, result)
                     if progress is not None:
@@ -272,7 +272,7 @@ def _check(scenario: str, trials: Sequence[Trial], overrides: tuple[str, ...], s
             load_spec(scenario, overrides=(*overrides, f"{key}={text}"), smoke=smoke)
 
 
-def _compile_kernels(job: Job, stage: Callable[[str], None]) -> None:
+def _compile_kernels(job: Job, announce: Callable[[str], None]) -> None:
     """Compile the kernels that the runs call, on all cores, while the workers start.
 
     A worker by itself would compile them one after the other, while the others wait for it.  Where compiled code
@@ -280,8 +280,8 @@ def _compile_kernels(job: Job, stage: Callable[[str], None]) -> None:
     """
     if not can_write_cache():
         return
-    report = partial(report_compilation, stage)
-    with watch_compilation(report=report), suppress(Exception, SystemExit):
+    report = partial(report_compilation, announce)
+    with monitor_compilation(report=report), suppress(Exception, SystemExit):
         spec = load_spec(job.scenario, overrides=(*job.overrides, "record.cameras=0"), smoke=job.smoke)
         with assemble(spec.seeded(job.seed), record=False):
             wait_for_kernels(report=report)

@@ -91,34 +91,34 @@ def make_document(
 def make_document_before_start(
     *,
     name: str,
-    about: str,
+    summary: str,
     world: str,
     seed: int,
     state: State,
-    verdicts: Sequence[Verdict] = (),
+    results: Sequence[Verdict] = (),
     smoke: bool = False,
 ) -> dict[str, Any]:
     """What goes into metrics.json of a run that ended while it was being assembled: it has no robots and no messages.
 
     Args:
         name: Of the scenario.
-        about: One line on the scenario.
+        summary: One line on the scenario.
         world: Name of the world as the scenario gives it.
         seed: Of the run.
         state: How it ended.
-        verdicts: Of the criteria.
+        results: Of the criteria.
         smoke: Whether it was the smoke variant.
     """
     return {
         "scenario": name,
-        "about": about,
+        "about": summary,
         "world": world,
         "seed": seed,
         "smoke": smoke,
         "state": state,
         "success": False,
         "error": None,
-        "criteria": {verdict.name: criterion(verdict) for verdict in verdicts},
+        "criteria": {result.name: criterion(result) for result in results},
         "sim_seconds": 0.0,
         "wall_seconds": 0.0,
         "real_time_factor": None,
@@ -138,13 +138,13 @@ def _beside_people(run: Run, robot: str) -> dict[str, Any]:
     return {} if story is None else {"people": story}
 
 
-def criterion(verdict: Verdict) -> dict[str, Any]:
+def criterion(result: Verdict) -> dict[str, Any]:
     """A verdict as plain data."""
     return {
-        "expression": verdict.expression,
-        "passed": verdict.passed,
-        "values": dict(verdict.values),
-        "reason": verdict.reason,
+        "expression": result.expression,
+        "passed": result.passed,
+        "values": dict(result.values),
+        "reason": result.reason,
     }
 
 

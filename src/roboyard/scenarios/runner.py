@@ -19,8 +19,8 @@ from roboyard.compute import (
     FirstCall,
     limit_blas_threads,
     listen_to_first_calls,
+    monitor_compilation,
     wait_for_kernels,
-    watch_compilation,
 )
 from roboyard.errors import InputError
 from roboyard.record import McapWriter, inputs_of, open_recording
@@ -110,9 +110,9 @@ def run_scenario(
     with interruptible(control), ExitStack() as stack:
         stack.enter_context(listen_to_first_calls(partial(_report_first_call, stage or _nobody)))
         report_progress = partial(report_compilation, stage or _nobody)
-        watch = partial(watch_compilation, report=report_progress, is_stopped=lambda: control.stopping)
+        monitor = partial(monitor_compilation, report=report_progress, is_stopped=lambda: control.stopping)
         try:
-            with watch():
+            with monitor():
                 run = _assemble(spec, folder)
         except CompilationInterrupted:
             return _end_before_start(spec, folder, criteria, stage or _nobody, report=report)
@@ -128,7 +128,7 @@ def run_scenario(
         notes = [*origin, *_restore(run, spec, from_state, folder)]
         run.bus.inputs.schedule(item for item in repeated if from_state is None or item[0] > run.bus.now_ns)
         # before anybody can call, for nobody is answered meanwhile
-        with suppress(CompilationInterrupted), watch():
+        with suppress(CompilationInterrupted), monitor():
             wait_for_kernels(report=report_progress, is_stopped=lambda: control.stopping)
         if serve:
             stack.callback(SocketServer(run.bus, spec.name).close)
@@ -204,13 +204,18 @@ def _assemble(spec: Spec, folder: RunFolder | None) -> Run:
 
 
 def _end_before_start(
-    spec: Spec, folder: RunFolder | None, criteria: dict[str, Criterion], stage: Callable[[str], None], *, report: bool
+    spec: Spec,
+    folder: RunFolder | None,
+    criteria: dict[str, Criterion],
+    announce: Callable[[str], None],
+    *,
+    report: bool,
 ) -> Outcome:
     """Write the folder of a run that was interrupted while it was being assembled."""
     scenario = spec.scenario
     document = make_document_before_start(
-        name=spec.name, about=scenario.about, world=scenario.world, seed=scenario.seed, state="interrupted",
-        verdicts=[Verdict(name, c.text, None, (), "interrupted") for name, c in criteria.items()], smoke=spec.smoke,
+        name=spec.name, summary=scenario.about, world=scenario.world, seed=scenario.seed, state="interrupted",
+        results=[Verdict(name, c.text, None, (), "interrupted") for name, c in criteria.items()], smoke=spec.smoke,
     )  # fmt: skip
     if folder is not None:
         folder.write_json(folder.metrics, document)
@@ -219,7 +224,7 @@ def _end_before_start(
             metadata = provenance().metadata() | {"run": spec.name, "seed": str(scenario.seed)}
             McapWriter(folder.recording, metadata).close()
         if report:
-            stage("writing the report")
+            announce("writing the report")
             write_report(folder)
     return Outcome(
         spec.name, scenario.seed, "interrupted", False, None, document,

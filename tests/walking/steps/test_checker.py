@@ -123,10 +123,10 @@ OF_SWINGS: dict[str, tuple[Damage, set[str]]] = {
 @pytest.mark.parametrize("kind", GROUNDS)
 def test_checker_finds_no_fault_in_valid_plans(kind: str) -> None:
     problem, _, plan = planned(kind)
-    seen = check(kind, plan)
-    assert not seen.faults
-    assert (seen.margin, seen.rate) >= (problem.rig.margin - 1e-3, 0.0)
-    assert seen.confirmed < 1e-9
+    observed = check(kind, plan)
+    assert not observed.faults
+    assert (observed.margin, observed.rate) >= (problem.rig.margin - 1e-3, 0.0)
+    assert observed.confirmed < 1e-9
 
 
 KINDS = ["stones", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("flat", "blocks", "slope"))]
@@ -162,8 +162,8 @@ def test_checker_finds_feet_beside_their_stones() -> None:
         for away in ((0.06, 0.0, 0.0), (-0.06, 0.0, 0.0), (0.0, 0.06, 0.0), (0.0, -0.06, 0.0)):
             if terrain.height(np.add(one.target, away)[None, :2])[0] < -0.1:
                 holes += 1
-                seen = check("stones", with_foothold(plan, number, away), period=SELDOM)
-                assert "foothold" in {fault.kind for fault in seen.faults}
+                observed = check("stones", with_foothold(plan, number, away), period=SELDOM)
+                assert "foothold" in {fault.kind for fault in observed.faults}
     assert holes > 10
 
 

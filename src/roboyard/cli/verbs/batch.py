@@ -99,7 +99,7 @@ def batch(
         result = run_batch(
             scenario, runs, workers=workers, seed=seed, out=out, overrides=settings or (), vary=vary or (),
             design=design, smoke=smoke, keep=keep, video=video, against=against, cluster=cluster,
-            opened=display.opened, progress=display.finished, stage=display.stage,
+            opened=display.opened, progress=display.finished, announce=display.show_phase,
         )  # fmt: skip
     for path in export or ():
         write_table(result.results, path)
