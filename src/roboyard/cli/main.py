@@ -15,7 +15,7 @@ import typer
 from roboyard.cli import terminal
 from roboyard.cli.failures import report
 from roboyard.cli.verbs import is_command, make_app
-from roboyard.compute.kernel_folders import KernelCacheWarning
+from roboyard.compute.kernel_folders import divert_cache_warnings
 
 
 def main() -> None:
@@ -52,16 +52,9 @@ def run(arguments: Sequence[str]) -> int:
 
 @contextmanager
 def _cache_warnings_as_lines() -> Iterator[None]:
-    """Show warnings about the cache of kernels as a line of this program, without a place in its source."""
+    """Show warnings about the cache of kernels as a line of this program, without their position in its source."""
     show = warnings.showwarning
-
-    def show_line(message: Warning | str, category: type[Warning], *arguments: Any, **options: Any) -> None:
-        if issubclass(category, KernelCacheWarning):
-            terminal.note(f"warning: {message}")
-        else:
-            show(message, category, *arguments, **options)
-
-    warnings.showwarning = show_line
+    divert_cache_warnings(lambda message: terminal.note(f"warning: {message}"))
     try:
         yield
     finally:

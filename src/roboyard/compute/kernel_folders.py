@@ -9,16 +9,31 @@ import shutil
 import sys
 import tempfile
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from roboyard.compute.wall_clock import wall_seconds
 
 
 class KernelCacheWarning(RuntimeWarning):
     """Compiled kernels cannot be kept in the cache."""
+
+
+def divert_cache_warnings(receive: Callable[[str], object]) -> None:
+    """From now on hand the text of each `KernelCacheWarning` to ``receive`` instead of showing it as Python does."""
+    show = warnings.showwarning
+
+    def divert(message: Warning | str, category: type[Warning], *arguments: Any, **options: Any) -> None:
+        if issubclass(category, KernelCacheWarning):
+            receive(str(message))
+        else:
+            show(message, category, *arguments, **options)
+
+    warnings.showwarning = divert
 
 
 KEPT_FOLDERS = 8

@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from typing import Any
 
-from roboyard.compute.kernel_folders import KernelCacheWarning
+from roboyard.compute.kernel_folders import KernelCacheWarning, divert_cache_warnings
 from roboyard.errors import RunError, describe_exception
 
 # Fresh interpreters: a forked child would inherit threads, locks and graphics contexts in whatever state they are.
@@ -27,7 +27,8 @@ def _serve(connection: Connection, preload: tuple[str, ...]) -> None:
     from roboyard.compute.blas import limit_blas_threads
 
     limit_blas_threads(1)
-    cache_warnings = _store_cache_warnings()
+    cache_warnings: list[str] = []  # the parent issues them, once for all of its workers
+    divert_cache_warnings(cache_warnings.append)
     for module in preload:
         import_module(module)
     while True:
@@ -47,21 +48,6 @@ def _serve(connection: Connection, preload: tuple[str, ...]) -> None:
             _send(connection, answer)
         except OSError:
             return
-
-
-def _store_cache_warnings() -> list[str]:
-    """Store warnings about the cache in a list: the parent issues them, once for all of its workers."""
-    stored: list[str] = []
-    show = warnings.showwarning
-
-    def store_warning(message: Warning | str, category: type[Warning], *arguments: Any, **options: Any) -> None:
-        if issubclass(category, KernelCacheWarning):
-            stored.append(str(message))
-        else:
-            show(message, category, *arguments, **options)
-
-    warnings.showwarning = store_warning
-    return stored
 
 
 def _call(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[bool, Any]:
