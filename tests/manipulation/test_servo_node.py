@@ -11,7 +11,7 @@ from tests.harness.arms import ARM_NODES, ArmCell
 
 from roboyard.manipulation.servoing import ServoCode
 from roboyard.messages import action, msg, srv
-from roboyard.messages.convert import header
+from roboyard.messages.convert import make_header
 from roboyard.scenarios.state.codec import decode, encode
 
 FOLLOW = action.FollowJointTrajectory
@@ -43,7 +43,7 @@ class ServoCell(ArmCell):
         """Command a velocity of the tool [m/s] in a frame for a while."""
         twist = msg.Twist(linear=msg.Vector3(**dict(zip("xyz", map(float, linear), strict=True))))
         for _ in range(round(seconds / STEP)):
-            self.harness.publish(TWISTS, msg.TwistStamped(header=header(frame, 0), twist=twist))
+            self.harness.publish(TWISTS, msg.TwistStamped(header=make_header(frame, 0), twist=twist))
             self.run.run_for(STEP)
 
     @property

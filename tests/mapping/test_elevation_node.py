@@ -76,7 +76,7 @@ def test_elevation_node_publishes_the_elevation_map() -> None:
         assert len(harness.maps) == 4
         found = heights_from_msg(harness.maps.last)
         assert found.corner == pytest.approx(alone.corner)
-        assert found.cell == 0.05
+        assert found.resolution == 0.05
         np.testing.assert_allclose(found.heights, alone.elevation, atol=1e-6)
         np.testing.assert_allclose(layer(harness.maps.last, VARIANCE), alone.variance, rtol=1e-5)
         np.testing.assert_allclose(layer(harness.maps.last, CEILING), alone.ceiling, atol=1e-6)

@@ -174,9 +174,9 @@ def test_no_obstacle_gets_deeper_into_an_overlapping_robot(x, y, theta, seed):
 
 def _depths(costmap, pose):
     """How deep the middle of each obstacle's cell lies in the outline [m]."""
-    cells = costmap.frame.points(np.argwhere(costmap.cells == LETHAL))
+    cells = costmap.frame.cell_centers(np.argwhere(costmap.cells == LETHAL))
     local = pose.inverse() @ cells
-    near = polygons.border_distance(BODY.corners, local)
+    near = polygons.boundary_distance(BODY.corners, local)
     return np.where(polygons.contains(BODY.corners, local), near, -near)
 
 

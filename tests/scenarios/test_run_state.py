@@ -144,7 +144,7 @@ from roboyard import Node
 
 class Waits(Node):
     def setup(self):
-        self.after(100.0, self.wake)
+        self.call_after(100.0, self.wake)
 
     def wake(self):
         pass
@@ -188,7 +188,7 @@ class Works(Node):
         self.count += 1
         released.clear()
         self.offload(work, self.count, latency=0.31, then=self.found)
-        self.after(0.2, released.set)
+        self.call_after(0.2, released.set)
 
     def found(self, future):
         self.out.publish(msg.Float64(data=float(future.result)))
