@@ -118,7 +118,7 @@ def test_inputs_to_topics_of_the_run_are_refused(harness: BusHarness, topic: str
 @pytest.mark.parametrize("text", ["\ud800", "a\nb", "x" * 1000, "\0"])
 def test_input_names_must_be_printable_and_short(text: str) -> None:
     for place in ({"target": text}, {"type": text}, {"source": text}):
-        values = {"kind": "publish", "target": "/a", "type": "b", "source": "c", "data": b""} | place
+        values = {"operation": "publish", "target": "/a", "type": "b", "source": "c", "data": b""} | place
         with pytest.raises(InputError, match="printable"):
             ExternalInput(**values)
 

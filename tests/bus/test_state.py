@@ -118,7 +118,7 @@ class CountingServer(ry.Node):
                 (goal.set_canceled if goal.is_cancel_requested else goal.succeed)(result)
                 del self.goals[goal.id]
             else:
-                goal.feedback(ry.action.Fibonacci.Feedback(sequence=[done]))
+                goal.publish_feedback(ry.action.Fibonacci.Feedback(sequence=[done]))
 
 
 class GoalSender(ry.Node):
@@ -198,7 +198,7 @@ def _fails(node: Any) -> None:
         (lambda node: node.call_after(9.0, print), "1 one-shot timers are pending"),
         (lambda node: node.offload(sum, [1], latency=9.0, on_done=print), "1 pieces of offloaded work"),
         (_generator, "attribute 'walk': cannot pickle 'generator' object"),
-        (lambda node: setattr(node, "fields", ("nothing",)), "attribute 'nothing'"),
+        (lambda node: setattr(node, "state_fields", ("nothing",)), "attribute 'nothing'"),
         (_fails, "ZeroDivisionError"),
         (
             lambda node: node.action_client("/count", ry.action.Fibonacci).send(ry.action.Fibonacci.Goal()),

@@ -243,7 +243,7 @@ class BusHarness:
             )
         feedback: list[Any] = []
         message = type_.Goal(**fields) if goal is None else goal
-        return Goal(self._action_clients[action].send(message, feedback=feedback.append), feedback)
+        return Goal(self._action_clients[action].send(message, feedback_callback=feedback.append), feedback)
 
     def send_goal(self, action: str, type_: Any, goal: Any = None, *, timeout: float = 60.0, **fields: Any) -> Goal:
         """Send a goal and run the bus until it has ended, however it ends; arguments as of `call`."""

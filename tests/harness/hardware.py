@@ -19,7 +19,7 @@ class WrittenCommand(NamedTuple):
     time_ns: int
     mode: CommandMode
     joints: tuple[str, ...]
-    values: NDArray[np.float64]
+    setpoints: NDArray[np.float64]
 
 
 class FakeHardware:
