@@ -185,11 +185,11 @@ def test_unanswered_service_call_prevents_saving(harness: BusHarness) -> None:
 
 
 def _generator(node: Any) -> None:
-    node.fields, node.walk = ("walk",), (n for n in range(3))
+    node.state_fields, node.walk = ("walk",), (n for n in range(3))
 
 
 def _fails(node: Any) -> None:
-    node.save = lambda: 1 / 0
+    node.save_state = lambda: 1 / 0
 
 
 @pytest.mark.parametrize(

@@ -175,11 +175,11 @@ def test_saved_amcl_node_continues_identically() -> None:
             harness.send_initial_pose()
             if is_restored:
                 harness.run_until_ns(20 * STEP)
-                harness.node.load(state)
+                harness.node.load_state(state)
                 harness.drive(40, first=20)
             else:
                 harness.drive(20)
-                state = harness.node.save()
+                state = harness.node.save_state()
                 harness.drive(40, first=20)
             ends.append(harness.last("/amcl_pose").pose)
     assert ends[0].pose == ends[1].pose
@@ -277,12 +277,12 @@ def test_saved_filter_node_continues_identically() -> None:
         with EstimationHarness(EkfNode(**wheel_parameters()), "ekf") as harness:
             if is_restored:
                 harness.run_until_ns(10 * STEP)
-                harness.node.load(state)
+                harness.node.load_state(state)
             for k in range(11 if is_restored else 1, 21):
                 harness.send("/odom", odometry(k * STEP, 0.1 * k))
                 harness.run_until_ns(k * STEP)
                 if k == 10:
-                    state = harness.node.save()
+                    state = harness.node.save_state()
             ends.append(harness.last("/odometry/filtered"))
     assert ends[0].pose.pose == ends[1].pose.pose
     assert to_nanoseconds(ends[0].header.stamp) == to_nanoseconds(ends[1].header.stamp)

@@ -90,9 +90,9 @@ def test_saved_odometry_node_continues_identically() -> None:
             if state is None:
                 for k in range(5):
                     harness.send_angles(k, [k, k * 1.1, k, k * 1.1])
-                state = harness.node.save()
+                state = harness.node.save_state()
             else:
-                harness.node.load(state)
+                harness.node.load_state(state)
             harness.send_angles(5.0, [6.0, 7.0, 6.0, 7.0])
             ends.append(harness.bus.transforms.lookup("odom", "base_link"))
     assert ends[0] == ends[1]

@@ -154,9 +154,9 @@ def test_detected_objects_are_obstacles_until_gripped() -> None:
         assert set(keeper.scene.attached) == {"bar"}
         cell.say_gripper("moving")
         assert set(detect(detected("bar", size, point))) == {"bar"}
-        saved = node.save()
+        saved = node.save_state()
         assert set(detect(detected("bar", size, far))) == set()
-        node.load(saved)
+        node.load_state(saved)
         assert set(keeper.scene.obstacles) == {"bar"}
         assert ("bar", "finger_left") in keeper.scene.allowed
         cell.run.run_for(1.5)

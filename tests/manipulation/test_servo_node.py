@@ -180,11 +180,11 @@ def test_servo_stops_before_an_object(cell: ServoCell) -> None:
 def test_saved_servo_command_is_restored(cell: ServoCell) -> None:
     cell.twist((0.0, 0.02, 0.0), "tcp", seconds=0.1)
     node: Any = cell.robot.nodes["servo"]
-    saved = decode(*encode(node.save()))
+    saved = decode(*encode(node.save_state()))
     before = node._servoing.position.copy()
     cell.run.run_for(0.6)
     assert np.abs(node._servoing.position - before).max() > 1e-4
-    node.load(saved)
+    node.load_state(saved)
     np.testing.assert_array_equal(node._servoing.position, before)
     assert node._twist[1] == "tcp"
     cell.run.run_for(0.6)

@@ -210,13 +210,13 @@ def test_saved_octree_node_continues_bit_for_bit() -> None:
     with OctreeHarness(publish_period=1.0) as harness:
         harness.play(4)
         harness.run_for(0.4)
-        saved = decode(*encode(harness.node.save()))
+        saved = decode(*encode(harness.node.save_state()))
         transforms, now = harness.bus.transforms.save_state(), harness.now_ns
         harness.play(4, first=4)
         harness.run_for(1.0)
         whole = harness.published("/octomap_full").messages
     with OctreeHarness(publish_period=1.0, start_ns=now) as harness:
-        harness.node.load(saved)
+        harness.node.load_state(saved)
         harness.bus.transforms.load_state(transforms)
         harness.play(4, first=4)
         harness.run_for(1.0)

@@ -110,13 +110,13 @@ def test_saved_slam_node_continues_bit_for_bit() -> None:
     with SlamHarness(map_period=2.0) as harness:
         harness.play(scans[:9])
         harness.run_for(0.15)
-        state = decode(*encode(harness.node.save()))
+        state = decode(*encode(harness.node.save_state()))
         transforms, now = harness.bus.transforms.save_state(), harness.now_ns
         harness.play(scans[9:])
         harness.run_for(3.0)
         whole = harness.last("/path")
     with SlamHarness(map_period=2.0, start_ns=now) as harness:
-        harness.node.load(state)
+        harness.node.load_state(state)
         harness.bus.transforms.load_state(transforms)
         harness.play(scans[9:])
         harness.run_for(3.0)

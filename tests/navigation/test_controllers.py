@@ -77,7 +77,7 @@ def test_controller_repeats_and_continues_when_loaded(kind):
     assert one.commands == other.commands
     third = kind()
     third.follow(path)
-    third.load(first.save())
+    third.load_state(first.save_state())
     pose, twist = one.poses[-1], one.commands[-1]
     assert third.command(pose, twist, costmap) == first.command(pose, twist, costmap)
 

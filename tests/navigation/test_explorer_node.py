@@ -132,7 +132,7 @@ def test_explore_action_starts_reports_and_cancels() -> None:
         harness.run_for(1.0)
         assert goal.status is GoalStatus.CANCELED
         assert goal.result.status.known > 1.0
-        assert robot.server.active == ()
+        assert robot.server.active_goals == ()
         count = len(robot.goals)
         harness.run_for(5.0)
         assert len(robot.goals) == count
@@ -146,11 +146,11 @@ def test_explore_action_starts_reports_and_cancels() -> None:
 
 def test_goal_of_another_client_ends_the_exploration() -> None:
     with ExplorationHarness() as harness:
-        harness.spin_until(lambda: harness.robot.server.active, timeout=20.0)
+        harness.spin_until(lambda: harness.robot.server.active_goals, timeout=20.0)
         harness.start_goal("/navigate_to_pose", action.NavigateToPose)
         harness.run_for(0.1)
         assert (harness.phase, harness.statuses[-1].cause) == ("failed", "interrupted")
-        assert len(harness.robot.server.active) == 1  # the other client's goal goes on
+        assert len(harness.robot.server.active_goals) == 1  # the other client's goal goes on
 
 
 def test_explorer_gives_up_when_no_goal_is_reachable() -> None:
@@ -174,7 +174,7 @@ def test_explorer_repeats_and_continues_when_loaded() -> None:
         with ExplorationHarness(seed=1) as harness:
             harness.run_for(3.35)
             if interrupt:
-                harness.node.load(harness.node.save())
+                harness.node.load_state(harness.node.save_state())
             harness.run_to_end()
             statuses = [(status.phase, status.known, status.goals) for status in harness.statuses]
             return statuses, harness.robot.goals

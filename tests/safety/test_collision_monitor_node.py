@@ -198,7 +198,7 @@ def test_loaded_collision_monitor_goes_on(monitor: CollisionHarness) -> None:
     with CollisionHarness() as other:
         other.run_for(1.0)
         other.set_transform(SE3.identity(), "odom", "base_link")
-        other.node.load(state)
+        other.node.load_state(state)
         other.run_for(0.3)
         assert other.output
         assert all(speed < 0.02 for _, speed in other.output)

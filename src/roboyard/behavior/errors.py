@@ -62,7 +62,7 @@ class ExecutionError(RoboyardError):
         said = words_of(cause)
         self.words = f"Exception in node '{node.path}' [{node.type_name}]: {said}"
         hint = getattr(cause, "valid", None)
-        inner = getattr(cause, "where", None)
+        inner = getattr(cause, "location", None)
         where = inner if isinstance(cause, NodeError) and inner else f"{node.where}: {type_and_name(node)}"
         super().__init__(said, location=where, valid=hint)
 

@@ -71,12 +71,12 @@ class KalmanNode(KalmanParameters):
     def save_state(self) -> dict[str, Any]:
         """State as plain data."""
         sources = {name: source.save_state() for name, source in self._sources.items()}
-        own: dict[str, Any] = super().save()
+        own: dict[str, Any] = super().save_state()
         return own | {"fusion": self._fusion.save_state(), "sources": sources, "rest": self._rest.save_state()}
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
-        super().load(state)
+        super().load_state(state)
         self._fusion.load_state(state["fusion"])
         self._rest.load_state(state["rest"])
         for name, saved in state["sources"].items():
@@ -130,7 +130,7 @@ class KalmanNode(KalmanParameters):
                 found = convert(self._inputs, self._sources[name], message)
             except RoboyardError as error:
                 self._failed[name] = str(error)
-                self.log.warn(f"left out a message of {name}: {error}", every=5.0)
+                self.log.warn(f"left out a message of {name}: {error}", throttle=5.0)
                 return
             self._failed.pop(name, None)
             for measurement in found:

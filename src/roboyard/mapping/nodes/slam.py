@@ -255,7 +255,7 @@ class SlamNode(Node):
             RunError: work is under way.
         """
         own: Any = self._slam
-        known = {"slam": own.save()} if _saves(own) else {"given": list(self._given)}
+        known = {"slam": own.save_state()} if _saves(own) else {"given": list(self._given)}
         return super().save_state() | known | {"made": (self._grid, self._graph)}
 
     def load_state(self, state: dict[str, Any]) -> None:
@@ -263,7 +263,7 @@ class SlamNode(Node):
         super().load_state(state)
         own: Any = self._slam
         if "slam" in state:
-            own.load(state["slam"])
+            own.load_state(state["slam"])
         else:  # what it makes of scans depends on nothing else
             self._given = list(state["given"])
             for scan in self._given:

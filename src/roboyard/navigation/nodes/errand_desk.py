@@ -171,7 +171,7 @@ class Desk:
     def save_state(self) -> dict[str, Any]:
         """Everything as plain data; the goal itself is its action server's."""
         return {
-            "task": None if self._task is None else self._task.save(),
+            "task": None if self._task is None else self._task.save_state(),
             "goals": [(goal.x, goal.y, goal.theta) for goal in self._goals],
             "times": (self._began_ns, self._fed_ns, self._said_ns),
             "said": self._said,
@@ -182,7 +182,7 @@ class Desk:
         self._goals = tuple(SE2(*goal) for goal in saved["goals"])
         if self._errand is not None and self._handle is not None and saved["task"] is not None:
             self._task = self._remake(self._errand, list(self._goals), self._handle.goal)
-            self._task.load(saved["task"])
+            self._task.load_state(saved["task"])
         self._began_ns, self._fed_ns, self._said_ns = saved["times"]
         self._said = saved["said"]
 

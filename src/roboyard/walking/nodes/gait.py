@@ -165,7 +165,7 @@ class GaitNode(Node):
         parts: dict[str, Any] = {
             "stepper": self._stepper, "odometry": self._odometry, "hold": self._hold, "stall": self._stall,
         }  # fmt: skip
-        return super().save_state() | {name: part.save() for name, part in parts.items()}
+        return super().save_state() | {name: part.save_state() for name, part in parts.items()}
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
