@@ -123,7 +123,7 @@ def test_jog_of_a_displaced_arm_starts_at_the_measured_joints(cell: ServoCell, m
     there = cell.joints() + np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.4])
     written: list[np.ndarray] = []
     monkeypatch.setattr(node, "_actual", lambda: there)
-    monkeypatch.setattr(node.hardware, "write", lambda command: written.append(np.array(command.values)))
+    monkeypatch.setattr(node.hardware, "write", lambda command: written.append(np.array(command.setpoints)))
     cell.jog({"joint_6": 0.2}, 0.2)
     monkeypatch.undo()  # the drives were off, and are on again
     commanded = np.array([values[5] for values in written if len(values) == len(there)])

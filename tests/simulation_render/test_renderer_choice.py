@@ -18,7 +18,7 @@ from .scenes import MOVING, compile_scene
 
 ASK = """
 import os
-from roboyard.geometry import Lens
+from roboyard.geometry import CameraModel
 from roboyard.simulation.render import available_backend
 print(available_backend(), os.environ.get("MUJOCO_GL"))
 """
