@@ -26,7 +26,7 @@ def saved(way: list[SE2], tmp_path_factory: pytest.TempPathFactory) -> Path:
     for scan in log(way):
         slam.process(scan)
     slam.finish()
-    return slam.save_state(tmp_path_factory.mktemp("places") / "ring.npz")
+    return slam.save(tmp_path_factory.mktemp("places") / "ring.npz")
 
 
 def later(way: list[SE2], **settings: object) -> list[Scan]:
@@ -43,8 +43,8 @@ def test_graph_file_roundtrip_keeps_the_graph(saved: Path, tmp_path: Path) -> No
     assert [(e.first, e.second, e.measured, e.loop) for e in again.edges] == [
         (e.first, e.second, e.measured, e.loop) for e in place.edges
     ]
-    slam = GraphSlam.load_state(saved)
-    assert np.array_equal(slam.graph().poses, GraphSlam.load_state(tmp_path / "again.npz").graph().poses)
+    slam = GraphSlam.load(saved)
+    assert np.array_equal(slam.graph().poses, GraphSlam.load(tmp_path / "again.npz").graph().poses)
     assert (slam.occupancy(0.1).cells > 50).any()
 
 
@@ -54,7 +54,7 @@ def test_loaded_map_continues_at_a_given_or_found_pose(told: bool, saved: Path, 
     part = way[70:170]
     begin = origin @ part[0]
     start = begin @ SE2(0.3, -0.2, 0.1) if told else None
-    slam = GraphSlam.load_state(saved, start=start)
+    slam = GraphSlam.load(saved, start=start)
     before = len(slam.graph().poses)
     for scan in later(part):
         pose = slam.process(scan)
@@ -100,9 +100,9 @@ def test_localization_uses_a_given_start_pose(saved: Path, way: list[SE2]) -> No
 
 
 def test_empty_graph_file_is_valid(tmp_path: Path) -> None:
-    path = GraphSlam().save_state(tmp_path / "nothing.npz")
+    path = GraphSlam().save(tmp_path / "nothing.npz")
     assert not read_place(path).nodes
-    slam = GraphSlam.load_state(path)
+    slam = GraphSlam.load(path)
     for scan in log(drive()[:20]):
         slam.process(scan)
     assert len(slam.trajectory()) == 20

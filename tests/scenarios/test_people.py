@@ -277,16 +277,16 @@ def test_remote_client_sends_goals_to_a_person(tmp_path: Path, monkeypatch: pyte
         try:
             with RemoteBus("yard") as bus:
                 client = bus.add(RemoteClient(), "client")
-                bus.spin(timeout=20.0, until=lambda: bool(client.states))
+                bus.spin(timeout=20.0, stop_condition=lambda: bool(client.states))
                 walk = client.walk(0.6, 0.0)
-                bus.spin(timeout=20.0, until=lambda: len(client.feedback) > 3)
+                bus.spin(timeout=20.0, stop_condition=lambda: len(client.feedback) > 3)
                 wave = client.animate("wave")
-                bus.spin(timeout=20.0, until=lambda: walk.done() and wave.done())
+                bus.spin(timeout=20.0, stop_condition=lambda: walk.done() and wave.done())
                 assert walk.succeeded
                 assert wave.accepted is False
                 assert wave.error_code == "busy"
                 assert len(client.feedback) > 10
-                bus.spin(timeout=20.0, until=lambda: client.states[-1] == "idle")
+                bus.spin(timeout=20.0, stop_condition=lambda: client.states[-1] == "idle")
                 assert client.states[-1] == "idle"
         finally:
             run.bus.executor.stop()

@@ -177,7 +177,7 @@ def work(number):
 
 
 class Works(Node):
-    fields = ("count",)
+    state_fields = ("count",)
 
     def setup(self):
         self.count = 0
@@ -187,7 +187,7 @@ class Works(Node):
     def begin(self):
         self.count += 1
         released.clear()
-        self.offload(work, self.count, latency=0.31, then=self.found)
+        self.offload(work, self.count, latency=0.31, on_done=self.found)
         self.call_after(0.2, released.set)
 
     def found(self, future):

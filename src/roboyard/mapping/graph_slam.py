@@ -236,7 +236,7 @@ class GraphSlam:
         edges = list(self._graph.edges.values())
         return MappedPlace(self._graph.nodes, edges, self._chain.all, self._preparation.save_state())
 
-    def save_state(self, path: str | Path) -> Path:
+    def save(self, path: str | Path) -> Path:
         """Write what was mapped so far, for ``load`` and ``GraphLocalizer``.
 
         Raises:
@@ -245,7 +245,7 @@ class GraphSlam:
         return write_place(path, self.place())
 
     @classmethod
-    def load_state(cls, path: str | Path, config: GraphSlamConfig | None = None, start: SE2 | None = None) -> GraphSlam:
+    def load(cls, path: str | Path, config: GraphSlamConfig | None = None, start: SE2 | None = None) -> GraphSlam:
         """Go on mapping where ``save`` left off, perhaps days later and elsewhere in the map.
 
         Args:

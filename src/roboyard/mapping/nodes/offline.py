@@ -48,7 +48,7 @@ def make_slam(algorithm: str, *, go_on: Path | None = None, located: Path | None
     if go_on:
         from roboyard.mapping.graph_slam import GraphSlam
 
-        return GraphSlam.load_state(go_on)
+        return GraphSlam.load(go_on)
     if algorithm == "graph":
         from roboyard.mapping.graph_slam import GraphSlam
 
@@ -129,7 +129,7 @@ def write_place_of(slam: Slam, folder: Path) -> dict[str, Path]:
     """
     from roboyard.mapping.graph_slam import GraphSlam
 
-    return {"place": slam.save_state(folder / "place.npz")} if isinstance(slam, GraphSlam) else {}
+    return {"place": slam.save(folder / "place.npz")} if isinstance(slam, GraphSlam) else {}
 
 
 def read_truth(log: ScanLog) -> Trajectory | None:

@@ -245,7 +245,7 @@ class SlamNode(Node):
         path = path.with_suffix("") if path.suffix in (".g2o", ".npz", ".posegraph") else path
         write_g2o(path.with_name(f"{path.name}.g2o"), self._slam.graph())
         if isinstance(self._slam, GraphSlam):
-            self._slam.save_state(path.with_name(f"{path.name}.npz"))
+            self._slam.save(path.with_name(f"{path.name}.npz"))
 
     # -- state -------------------------------------------------------------------------------------------------------
     def save_state(self) -> dict[str, Any]:
