@@ -79,7 +79,7 @@ def test_braking_from_allowed_pace_keeps_later_allowances(paces, stopping, delay
     positions = spacing * np.arange(len(paces))
     pace, limiting = pace_to_brake(np.array(paces), positions, stopping, delay)
     assert pace <= paces[0] + 1e-12
-    # With the brakes on after the delay, the square of the pace falls by 2 / stopping for each second of the trajectory.
+    # With the brakes on after the delay, the square of the pace falls by 2 / stopping each second of the trajectory.
     braked = np.maximum(pace**2 - 2.0 / stopping * np.maximum(positions - pace * delay, 0.0), 0.0)
     assert (braked <= np.square(paces) + 1e-9).all()
     # The greatest such pace: a little more is full pace, or too fast at the position that is named.

@@ -52,7 +52,7 @@ client.send_goal(TestGoal(goal=100000))
 rospy.sleep(1)
 client.cancel_goal()
 print("second", client.wait_for_result(rospy.Duration(20)), client.get_state(), client.get_goal_status_text())
-direct = actionlib.ActionClient("/count", TestAction)  # the simple one misses a rejection that comes before send_goal ends
+direct = actionlib.ActionClient("/count", TestAction)  # SimpleActionClient misses an early rejection
 direct.wait_for_server(rospy.Duration(20))
 goal = direct.send_goal(TestGoal(goal=-1))
 deadline = time.time() + 20
