@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
@@ -156,6 +156,8 @@ def test_covariances_stay_valid_and_measurements_reduce_them(seed: int, kind: ty
     tested = kind(rng.uniform(-1, 1, 15), random_covariance(rng))
     for _ in range(5):
         tested.predict(float(rng.uniform(0.01, 0.3)), random_covariance(rng))
+        # Near a pitch of 90 degrees rates of roll and yaw grow without bound; numbers of 1e11 leave no digits to judge.
+        assume(np.abs(tested.covariance).max() < 1e4)
         before = np.diag(tested.covariance).copy()
         used = rng.random(15) < 0.4
         tested.correct(tested.state + rng.normal(0, 0.1, 15), used, random_covariance(rng))

@@ -76,19 +76,16 @@ def test_protective_distance_of_the_iso_example() -> None:
     st.lists(PACES, min_size=1, max_size=8), st.floats(0.05, 2.0), st.floats(0.0, 0.2), st.floats(0.02, 0.3)
 )  # fmt: skip
 def test_braking_from_allowed_pace_keeps_later_allowances(paces, stopping, delay, spacing) -> None:
-    places = spacing * np.arange(len(paces))
-    pace, _ = pace_to_brake(np.array(paces), places, stopping, delay)
+    positions = spacing * np.arange(len(paces))
+    pace, limiting = pace_to_brake(np.array(paces), positions, stopping, delay)
     assert pace <= paces[0] + 1e-12
-    place, time, dt = 0.0, 0.0, 1e-4
-    while pace > 0.0 and place < places[-1]:
-        place, time = place + pace * dt, time + dt
-        passed = [allowed for allowed, there in zip(paces, places, strict=True) if there <= place]
-        if pace <= passed[-1]:
-            continue_pace = pace
-        else:
-            continue_pace = pace
-            assert pace <= passed[-1] + 0.02 + 2.0 * dt / stopping
-        pace = max(continue_pace - dt / stopping, 0.0) if time >= delay else continue_pace
+    # With the brakes on after the delay, the square of the pace falls by 2 / stopping each second of the trajectory.
+    braked = np.maximum(pace**2 - 2.0 / stopping * np.maximum(positions - pace * delay, 0.0), 0.0)
+    assert (braked <= np.square(paces) + 1e-9).all()
+    # The greatest such pace: a little more is full pace, or too fast at the position that is named.
+    more = pace + 1e-6
+    braked = max(more**2 - 2.0 / stopping * max(positions[limiting] - more * delay, 0.0), 0.0)
+    assert more > 1.0 or braked > paces[limiting] ** 2
 
 
 @given(SPEEDS, st.floats(-2.0, 2.0), st.floats(0.0, 0.5))

@@ -52,8 +52,14 @@ client.send_goal(TestGoal(goal=100000))
 rospy.sleep(1)
 client.cancel_goal()
 print("second", client.wait_for_result(rospy.Duration(20)), client.get_state(), client.get_goal_status_text())
-client.send_goal(TestGoal(goal=-1))
-print("third", client.wait_for_result(rospy.Duration(20)), client.get_state(), client.get_goal_status_text())
+direct = actionlib.ActionClient("/count", TestAction)  # SimpleActionClient misses an early rejection
+direct.wait_for_server(rospy.Duration(20))
+goal = direct.send_goal(TestGoal(goal=-1))
+deadline = time.time() + 20
+while goal.get_comm_state() != actionlib.CommState.DONE and time.time() < deadline:
+    time.sleep(0.01)
+done = goal.get_comm_state() == actionlib.CommState.DONE
+print("third", done, goal.get_goal_status(), goal.get_goal_status_text())
 """
 
 

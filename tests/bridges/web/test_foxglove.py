@@ -202,6 +202,7 @@ def test_malformed_messages_are_logged_once(live: WebRun) -> None:
         for _ in range(10):
             client.socket.send(struct.pack("<BI", 1, 3) + b"\0\1\0\0too short")
         poll(lambda: live.foxglove.counts["malformed"] == 10)
+    poll(lambda: any("Twist" in line for line in live.log_lines))  # the run writes the line at its next step
     assert len([line for line in live.log_lines if "Twist" in line]) == 1
     assert not live.robot.commands
 
