@@ -177,7 +177,8 @@ class Echo(ry.Node):
         self.greet = self.service_client("greet", ry.srv.Trigger)
         self.ticks = self.heard = 0
         self.timer(0.5, self.tick)
-        self.greet.call(ry.srv.Trigger.Request()).add_done_callback(lambda f: self.out.publish(ry.msg.String(data=f.result.message)))
+        future = self.greet.call(ry.srv.Trigger.Request())
+        future.add_done_callback(lambda f: self.out.publish(ry.msg.String(data=f.result.message)))
     def tick(self):
         self.ticks += 1
     def on_count(self, message):

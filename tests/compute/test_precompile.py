@@ -36,7 +36,8 @@ EXPECT = """
     import numpy as np
     squared_distance_transform(np.zeros((2, 2), np.bool_))
     misses = sum(squared_distance_transform.stats.cache_misses.values())
-    print(json.dumps({"reports": reports, "misses": misses, "hits": sum(squared_distance_transform.stats.cache_hits.values())}))
+    hits = sum(squared_distance_transform.stats.cache_hits.values())
+    print(json.dumps({"reports": reports, "misses": misses, "hits": hits}))
 """
 
 

@@ -85,8 +85,8 @@ def test_every_sensor_has_latency_and_outages() -> None:
 
 @given(
     st.builds(SonarSpec, st.floats(0.01, 0.5), st.floats(1.0, 9.0), st.floats(0.01, 1.5), st.floats(0.0, 1.0),
-              false_echo_probability=st.floats(0, 1), dropout_probability=st.floats(0, 1), frequency=st.floats(1e3, 1e6),
-              burst_cycles=st.integers(1, 99), detection_threshold=st.floats(0, 1)),
+              false_echo_probability=st.floats(0, 1), dropout_probability=st.floats(0, 1),
+              frequency=st.floats(1e3, 1e6), burst_cycles=st.integers(1, 99), detection_threshold=st.floats(0, 1)),
     st.floats(0.0, 0.09),
 )  # fmt: skip
 @settings(max_examples=30)

@@ -150,12 +150,13 @@ def test_dynamics_refuses_bad_input() -> None:
     thing = Inertial(0.1, SE3.identity(), (0.0,) * 6)
     model = groups.model
     light = Inertial(-1.0, SE3(), (0.0,) * 6)
+    from_model = ChainDynamics.from_model
     cases: list[tuple[type[RoboyardError], str, object]] = [
-        (InputError, "gravity", lambda: ChainDynamics.from_model(model, chain, gravity=(0, math.nan, 0))),
-        (UnknownNameError, "mean 'gripper_palm'", lambda: ChainDynamics.from_model(model, chain, [Payload("gripper_plam", thing)])),
-        (InputError, "kg", lambda: ChainDynamics.from_model(model, chain, [Payload("gripper_palm", light)])),
-        (InputError, "shapes", lambda: ChainDynamics.from_model(model, chain).inverse_dynamics(np.zeros(5), np.zeros((2, 5)))),
-        (InputError, "shape", lambda: ChainDynamics.from_model(model, chain).mass_matrix(np.zeros((2, 5)))),
+        (InputError, "gravity", lambda: from_model(model, chain, gravity=(0, math.nan, 0))),
+        (UnknownNameError, "mean 'gripper_palm'", lambda: from_model(model, chain, [Payload("gripper_plam", thing)])),
+        (InputError, "kg", lambda: from_model(model, chain, [Payload("gripper_palm", light)])),
+        (InputError, "shapes", lambda: from_model(model, chain).inverse_dynamics(np.zeros(5), np.zeros((2, 5)))),
+        (InputError, "shape", lambda: from_model(model, chain).mass_matrix(np.zeros((2, 5)))),
         (InputError, "mass", lambda: Attached("a", "gripper_palm", Sphere(0.1), SE3(), mass=-0.1)),
     ]  # fmt: skip
     for kind, said, wrong in cases:

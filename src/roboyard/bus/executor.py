@@ -61,8 +61,7 @@ class Executor:
         now_ns: Present simulated time [ns].
         paused: While True ``run_until`` stands still and only takes in what comes from outside; ``step`` still works.
         pacer: Its ``real_time_factor`` ties simulated time to wall time.
-        process_inputs: Called whenever an instant is complete; takes in what came from outside and says whether anything
-            did.
+        process_inputs: Called whenever an instant is complete; takes external inputs and returns whether any came.
         ready: Deliveries of the present instant: (receiver, message, name of the sender).
     """
 

@@ -236,8 +236,8 @@ class Node(Configurable):
             args: Must not be changed afterwards.
             latency: Declared duration [simulated s]; reports flag a job that really takes longer.
             on_done: Gets the finished future.
-            cancel_event: Set when nobody wants the result any more: give ``function`` its ``is_set`` as the predicate to look
-                at in long loops, or ending the run waits for it.
+            cancel_event: Set when the result is no longer needed.  Pass its ``is_set`` to ``function`` so that long
+                loops can check it; otherwise the end of the run waits for ``function``.
 
         Raises:
             InputError: ``latency`` is not a positive time.
@@ -284,14 +284,17 @@ class Node(Configurable):
             action_type: E.g. ``ry.action.NavigateToPose``.
             on_goal: Called for each goal; must ``accept()`` or ``reject(error_message)`` the handle before it returns.
             preempt: An accepted goal aborts the one before it; False: several run side by side.
-            on_goal_restored: Called by ``load`` for each goal under way; without it a node that has goals cannot be saved.
+            on_goal_restored: Called by ``load`` for each active goal; without it a node with goals cannot be saved.
         """
         return self._register(
             ActionServer(self, name, action_type, on_goal, preempt=preempt, on_goal_restored=on_goal_restored)
         )
 
     def action_client(self, name: str, action_type: Any, *, on_goal_restored: OnFuture | None = None) -> ActionClient:
-        """A client of the action ``name``; ``on_goal_restored`` as for servers: says again what shall come of a goal."""
+        """Create a client of the action ``name``.
+
+        ``load`` calls ``on_goal_restored`` for each active goal, to attach its callbacks again.
+        """
         return self._register(ActionClient(self, name, action_type, on_goal_restored=on_goal_restored))
 
     # -- transforms ------------------------------------------------------------------------------------------------

@@ -70,8 +70,8 @@ class Offload:
     ) -> OffloadedTask:
         """Run ``function(*args)`` on a worker; the future is resolved ``latency`` simulated seconds from now.
 
-        ``args`` must not be changed afterwards by anybody, as with messages.  ``cancel_event`` is set when the result is
-        given up, or the run ends before it is there.
+        As with messages, ``args`` must not be changed afterwards.  ``cancel_event`` is set when the result is
+        abandoned, or when the run ends before the result is available.
 
         Raises:
             InputError: ``latency`` is not a positive time.

@@ -36,8 +36,8 @@ def build_chain(
         base: Link in whose frame poses shall be; ``"world"`` where the robot is fixed to the world.
         tip: Link or named frame below it.
         joints: Those on the way that are free to move; all unless given.
-        fixed_positions: Positions of other joints [rad or m], on the way or on branches; else they are at zero, or as near to it
-            as their limits allow.
+        fixed_positions: Positions of other joints [rad or m], on the chain or on branches.  By default they are at
+            zero, or as near to it as their limits allow.
 
     Raises:
         UnknownNameError: there is no such link or joint.

@@ -33,8 +33,8 @@ class Chain:
         tip: Link or frame whose pose they are.
         joints: (n) names of the free joints, base to tip.
         moving_joints: (m) names of all moving joints on the way.
-        link_mounts: Every link that the joints carry or that stands still with the base, with its frame's number and its pose
-            (4, 4) in that frame; branches too, their joints at the positions given to `build_chain`.
+        link_mounts: Every link that the joints move or that is fixed to the base, with the index of its frame and its
+            pose (4, 4) in that frame; includes branches, with their joints at the positions given to `build_chain`.
         arrays: What kernels take.
         is_revolute: (n,) whether a joint turns: radians, or metres.
         max_velocity: (n,) greatest speeds [rad/s or m/s]; infinite where nobody says.

@@ -24,8 +24,10 @@ class ChainArrays(NamedTuple):
     Attributes:
         origins: (m, 4, 4) pose of each row's frame in the frame before, with its joint at zero.
         rotation_per_unit: (m,) 1 where the joint turns about z, else 0.
-        translation_per_unit: (m,) metres along z for each unit of the joint: 1 of a sliding joint, pitch / 2 pi of a screw.
-        driving_joint: (m,) the free joint that moves the row: row k's joint is at ``multiplier q[driving_joint] + offset``.
+        translation_per_unit: (m,) metres along z per unit of the joint: 1 for a prismatic joint, pitch / 2 pi for a
+            screw joint.
+        driving_joint: (m,) the free joint that moves the row: the joint of row k is at
+            ``multiplier q[driving_joint] + offset``.
         multiplier: (m,) see ``driving_joint``; 1 but for mimic joints.
         offset: (m,) see ``driving_joint``.
         T_tip: (4, 4) the tip in the last frame.

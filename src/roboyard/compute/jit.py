@@ -439,8 +439,8 @@ def kernel(
         function: Takes and gives numbers, arrays and tuples of them.
         examples: Returns argument tuples of the types the kernel will meet. `expect_kernels` has it compiled for these
             types ahead of its first call (nothing is run); otherwise the first call compiles.
-        no_refcount: It makes no arrays, so no references are counted inside. numba counts each array of every tuple that is
-            handed on, which takes longer than a short function's work.
+        no_refcount: The kernel creates no arrays, so reference counting is left out. numba otherwise counts references
+            to each array of every tuple passed on, which takes longer than the work of a short function.
         options: Further options of `numba.njit`, e.g. `error_model="numpy"`. ``forceinline=True`` puts it into whatever
             kernel calls it: an array is handed on as seven numbers, so that a call with a few tuples of arrays takes
             longer than a short function's work, too.

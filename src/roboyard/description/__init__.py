@@ -116,10 +116,10 @@ __all__ = [
 __getattr__, __dir__ = lazy_exports(__name__, {
     "load": ("load_model", "load_world", "diagnose_model", "diagnose_world"),
     "model": ("Axis", "Box", "Capsule", "Collision", "Cone", "Cylinder", "JointDynamics", "XmlElement", "Ellipsoid",
-        "ReaderWarning", "Geometry", "Heightmap", "Inertial", "Joint", "JointInterface", "JointType", "Light", "AxisLimits",
-        "Link", "Material", "Repair", "Mesh", "Mimic", "Model", "PhysicsRequest", "PlacedModel", "Plane", "Plugin", "Polyline",
-        "Rgba", "SafetyController", "Sphere", "Surface", "Vec3", "Visual", "World"),
+        "ReaderWarning", "Geometry", "Heightmap", "Inertial", "Joint", "JointInterface", "JointType", "Light",
+        "AxisLimits", "Link", "Material", "Repair", "Mesh", "Mimic", "Model", "PhysicsRequest", "PlacedModel", "Plane",
+        "Plugin", "Polyline", "Rgba", "SafetyController", "Sphere", "Surface", "Vec3", "Visual", "World"),
     "resources": ("Resources",),
-    "sensors": ("ContactSpec", "EncoderSpec", "ImuSpec", "LidarSpec", "Noise", "CustomSensorSpec", "Sensor", "SensorSpec",
-        "GroundTruthSpec"),
+    "sensors": ("ContactSpec", "EncoderSpec", "ImuSpec", "LidarSpec", "Noise", "CustomSensorSpec", "Sensor",
+        "SensorSpec", "GroundTruthSpec"),
 })  # fmt: skip

@@ -26,8 +26,13 @@ _REMAPPABLE_TOPICS = {
     "image_raw": "image", "camera_info": "info", "depth/image_raw": "depth", "image_depth": "depth",
     "depth/camera_info": "depth_info", "camera_info_depth": "depth_info", "points": "points",
 }  # fmt: skip
-_DISTORTION_TAGS = (("distortionK1", "distortion_k1"), ("distortionK2", "distortion_k2"), ("distortionT1", "distortion_t1"),
-               ("distortionT2", "distortion_t2"), ("distortionK3", "distortion_k3"))  # fmt: skip
+_DISTORTION_TAGS = (
+    ("distortionK1", "distortion_k1"),
+    ("distortionK2", "distortion_k2"),
+    ("distortionT1", "distortion_t1"),
+    ("distortionT2", "distortion_t2"),
+    ("distortionK3", "distortion_k3"),
+)
 
 
 @dataclass(frozen=True, slots=True)

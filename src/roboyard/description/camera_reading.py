@@ -149,7 +149,8 @@ def _read_lens(
             cy=plugin_intrinsics.get("cy", lens.cy),
         )
     if (fold_pixel := lens.find_distortion_fold()) is not None and node is not None:
-        problem = f"the distortion of camera '{name}' folds the picture over before pixel ({fold_pixel[0]:g}, {fold_pixel[1]:g})"
+        pixel = f"({fold_pixel[0]:g}, {fold_pixel[1]:g})"
+        problem = f"the distortion of camera '{name}' folds the picture over before pixel {pixel}"
         context.warn(node.child("distortion") or node, f"{problem}: nothing is seen from there on")
     return lens
 

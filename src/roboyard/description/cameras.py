@@ -132,9 +132,10 @@ def camera_topics(sensor: Sensor, spec: CameraSpec) -> dict[str, str]:
 
     topics: dict[str, str] = {}
     if sensor.kind == "stereo_camera":
-        topics = {"image": subtopic("left/image"), "info": subtopic("left/camera_info"), "right": subtopic("right/image"),
-                 "right_info": subtopic("right/camera_info"), "disparity": subtopic("disparity"),
-                 "depth": subtopic("depth/image"), "points": subtopic("points")}  # fmt: skip
+        topics = {"image": subtopic("left/image"), "info": subtopic("left/camera_info"),
+                  "right": subtopic("right/image"), "right_info": subtopic("right/camera_info"),
+                  "disparity": subtopic("disparity"), "depth": subtopic("depth/image"),
+                  "points": subtopic("points")}  # fmt: skip
     elif spec.color is not None:
         topics = {"image": sensor.topic if is_image_topic else subtopic("image"), "info": subtopic("camera_info")}
     if spec.depth is not None and sensor.kind in ("depth_camera", "rgbd_camera"):

@@ -123,6 +123,6 @@ def _launch_folder(operand: str, node: XmlNode, resources: Resources, values: Ma
 
 _Substitute = Callable[[str, XmlNode, Resources, Mapping[str, str]], str]
 _SUBSTITUTES: Final[dict[str, _Substitute]] = {
-    "find": _find_package, "find-pkg-share": _find_package, "arg": _argument_value, "var": _argument_value, "env": _environment_value,
-    "optenv": _environment_value, "dirname": _launch_folder,
+    "find": _find_package, "find-pkg-share": _find_package, "arg": _argument_value, "var": _argument_value,
+    "env": _environment_value, "optenv": _environment_value, "dirname": _launch_folder,
 }  # fmt: skip

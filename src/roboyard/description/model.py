@@ -242,8 +242,8 @@ class Model:
     root hangs on ``"world"`` by a joint.
 
     Attributes:
-        loop_joints: Joints that close a loop (SDF only): both ends hang in the tree already, so that engines realise them
-            as constraints.
+        loop_joints: Joints that close a loop (SDF only): both of their links are in the tree already, so engines
+            implement them as constraints.
         frames: Named places on links.
         repairs: Faults of the file that were mended on request.
         disabled_collisions: Pairs of links that never touch, although both may touch others of the model.

@@ -58,7 +58,10 @@ def _gyration_radius(moments: InertiaMoments, mass: float) -> float:
 
 
 def _find_implausibility(inertial: Inertial, link: Link, shapes_gyration_radius: float) -> str:
-    """What is absurd about it; empty if nothing. ``shapes_gyration_radius``: the spread of the link's shapes, evenly filled [m]."""
+    """Describe what is implausible about the inertial; empty if nothing is.
+
+    ``shapes_gyration_radius`` [m] is that of the link's shapes at uniform density.
+    """
     values = np.linalg.eigvalsh(inertia_matrix(inertial.inertia))
     min_moment, max_moment = float(values[0]), float(values[2])
     gyration_radius = _gyration_radius(inertial.inertia, inertial.mass)
@@ -84,8 +87,8 @@ def _ball_gyration_radius(mass: float, density: float) -> float:
 def _shapes_radius(link: Link, gyration_radius: float, mass: float) -> float | None:
     """Half the diagonal of the link's shapes [m]; None where nothing can be told.
 
-    Meshes are read only where a ball with this ``gyration_radius`` is so light as to be suspicious; where they cannot be read
-    and the ball is lighter than air, the other shapes alone count.
+    Meshes are read only where a ball with this ``gyration_radius`` is suspiciously light; where they cannot be read and
+    the ball is lighter than air, only the other shapes count.
     """
     shapes: list[Collision | Visual] = [*link.collisions, *link.visuals]
     primitives = [one for one in shapes if not isinstance(one.geometry, Mesh)]

@@ -45,8 +45,8 @@ def _make_lidar(
     samples: int, half_angle: float, near: float, far: float, resolution: float, stddev: float
 ) -> LidarSpec:
     return LidarSpec(
-        samples=samples, angle_min=-half_angle, angle_max=half_angle, range_min=near, range_max=far, resolution=resolution,
-        noise=Noise(stddev=stddev),
+        samples=samples, angle_min=-half_angle, angle_max=half_angle, range_min=near, range_max=far,
+        resolution=resolution, noise=Noise(stddev=stddev),
     )  # fmt: skip
 
 

@@ -28,7 +28,8 @@ class ReaderContext:
     Args:
         resources: Resolves URIs.
         repair: Whether faults that can be mended are mended and listed instead of refused.
-        collect_errors: Whether to read on after a fault that cannot be mended, to find those beside it; see ``try_read``.
+        collect_errors: Whether to continue after a fault that cannot be repaired, to collect further ones; see
+            ``try_read``.
 
     Attributes:
         resources: Resolves URIs.
@@ -150,7 +151,10 @@ class ReaderContext:
     def warn_unknown_children(
         self, node: XmlNode, known_tags: Collection[str], unused_tags: Collection[str] = ()
     ) -> None:
-        """Note each child element that is not in ``known_tags``; ``unused_tags`` ones are understood but have no effect here."""
+        """Note each child element whose tag is not in ``known_tags``.
+
+        Elements with ``unused_tags`` are known but have no effect here.
+        """
         for child in node.children:
             if child.tag in known_tags:
                 continue

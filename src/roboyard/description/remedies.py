@@ -44,7 +44,7 @@ def nearest_physical_inertia(moments: InertiaMoments) -> InertiaMoments:
 
 
 def raise_smallest_moment(moments: InertiaMoments, min_moment: float) -> InertiaMoments:
-    """The inertia with its smallest moment raised to ``min_moment`` about the same axes, the others where they must be."""
+    """Raise the smallest principal moment to ``min_moment`` about the same axes, and the others where necessary."""
     values, axes = np.linalg.eigh(inertia_matrix(moments))
     values[0] = min_moment
     values[1] = max(values[1], values[2] - min_moment)
@@ -77,7 +77,7 @@ def estimate_inertia(mass: float, T_link_com: SE3, collisions: Sequence[Collisio
 
 
 def fill_with_default_density(collisions: Sequence[Collision]) -> Inertial | None:
-    """Mass and inertia of shapes filled with `DEFAULT_DENSITY`; None where there are none, one is a mesh, or too large."""
+    """Compute mass and inertia of shapes of `DEFAULT_DENSITY`; None if there are none, one is a mesh, or too large."""
     properties = collisions_inertia([(one, DEFAULT_DENSITY) for one in collisions]) if collisions else None
     if properties is None or not is_finite(properties):
         return None

@@ -47,14 +47,15 @@ class SonarSpec:
         range_min: Nearer things are not told apart [m].
         range_max: Farther echoes are too weak [m].
         half_angle: Of the cone [rad].
-        max_incidence_angle: Surfaces tilted farther away from the beam than this throw the echo away; edges still echo [rad].
+        max_incidence_angle: Surfaces at a larger angle of incidence reflect the echo away; edges still echo [rad].
         noise: Of the distance [m].
-        false_echo_probability: Probability of an echo that is none.  Those of other sonars and of earlier pulses come by themselves.
+        false_echo_probability: Probability of a random false echo.  False echoes from other sonars and from earlier
+            pulses are simulated in any case.
         dropout_probability: Probability that the echo is missed.
         frequency: Of the sound [Hz]; sonars hear each other only where their pulses overlap in it.
         burst_cycles: Length of the pulse in periods of the sound.
-        detection_threshold: Energy at which the receiver says "echo", as a share of what a whole pulse brings back from a wall at
-            the largest range; 0: the very first sound.
+        detection_threshold: Energy at which the receiver detects an echo, as a fraction of the energy that a whole
+            pulse returns from a wall at the maximum range; 0: any energy is detected.
     """
 
     range_min: float = 0.02

@@ -102,9 +102,10 @@ def offset_polygon(polygon: ArrayLike, distance: float) -> Array:
 
 
 def inflate_polygon(polygon: ArrayLike, radius: float, arc_step: float = math.pi / 8.0) -> Array:
-    """A convex polygon grown by a disc of ``radius`` [m]: corners become arcs of chords at most ``arc_step`` [rad] apart.
+    """Inflate a convex polygon by a disc of ``radius`` [m].
 
-    The chords lie outside of the true arc, so that the result holds every point within ``radius``.
+    Corners become arcs of chords of at most ``arc_step`` [rad].  The chords lie outside the true arc, so that the
+    result contains every point within ``radius``.
 
     Raises:
         InputError: not convex, or a negative radius.

@@ -137,7 +137,8 @@ class LikelihoodField:
         scaled_points = (np.asarray(points, dtype=np.float64).reshape(-1, 2) * r).astype(np.float32)
         return sum_scores(
             positions[:, 0].astype(np.float32), positions[:, 1].astype(np.float32), np.cos(heading), np.sin(heading),
-            np.ascontiguousarray(scaled_points[:, 0]), np.ascontiguousarray(scaled_points[:, 1]), table, *geometry.shape,
+            np.ascontiguousarray(scaled_points[:, 0]), np.ascontiguousarray(scaled_points[:, 1]), table,
+            *geometry.shape,
         )  # fmt: skip
 
 

@@ -101,16 +101,18 @@ def generate_terrain(
     """Uneven ground.
 
     Args:
-        terrain_type: "flat"; "rough": hills, two squares of rising ground round them; "blocks": squares of heights drawn evenly
-            from 0 to the relief; "stairs": up and down along x, a step a square, each as high as the relief; "ditch",
-            "wall": right across, as deep or high as the relief; "stones": squares at height 0 in a pit as deep as the
-            relief; "slope": up to the relief and down again along x.
+        terrain_type: "flat"; "rough": hills that fall to height 0 over the two squares at the border; "blocks": squares
+            whose heights are drawn uniformly from 0 to ``height_range``; "stairs": up and down along x, one step per
+            square, each ``height_range`` high; "ditch", "wall": across the whole width, ``height_range`` deep or high;
+            "stones": squares at height 0 in a pit ``height_range`` deep; "slope": up to ``height_range`` and down again
+            along x.
         size: Along x and y [m]; whole squares of it, at least one, are taken.
         rng: Draws it.
         corner: Of the least x and y [m].
         cell_size: Edge of a square [m].
         height_range: How high or deep it is [m].
-        fraction: Of stones among the squares; of the length that ditch or wall take, or the level top of stairs and slope.
+        fraction: Fraction of the squares that are stones; or of the length that the ditch, the wall, or the level top
+            of the stairs or slope takes up.
 
     Raises:
         UnknownNameError: there is no such kind.

@@ -52,7 +52,8 @@ __all__ = [
 
 __getattr__, __dir__ = lazy_exports(__name__, {
     "groups": ("Gripper", "Group", "Groups", "Tool", "guess_groups", "load_groups"),
-    "kinematics": ("PointingTarget", "IkFailure", "IkBatch", "IkConfig", "IkSolution", "NearestSolution", "DifferentialIkConfig", "DifferentialIkResult",
-        "find_closed_form", "solve_differential_ik", "solve_differential_ik_to_pose", "solve_ik", "solve_ik_batch"),
+    "kinematics": ("PointingTarget", "IkFailure", "IkBatch", "IkConfig", "IkSolution", "NearestSolution",
+        "DifferentialIkConfig", "DifferentialIkResult", "find_closed_form", "solve_differential_ik",
+        "solve_differential_ik_to_pose", "solve_ik", "solve_ik_batch"),
     "roboyard.chains": ("Chain", "build_chain"),
 })  # fmt: skip

@@ -111,7 +111,8 @@ class _WriterGenerator(CodeWriter):
         name = self.new_variable()
         self.add_line(f"{name} = {value}")
         self.add_line(
-            f"if {name}.__class__ is not {self.add_global(np.ndarray)} or {name}.dtype is not {dtype} or {name}.ndim != 1:"
+            f"if {name}.__class__ is not {self.add_global(np.ndarray)} "
+            f"or {name}.dtype is not {dtype} or {name}.ndim != 1:"
         )
         self.add_line(f"    {name} = {self.add_global(coerce_array)}({name}, {dtype})")
         if field.arity == "array":

@@ -175,8 +175,8 @@ def pace_for(spare: float, person: float, robot: float, stopping: float, reactio
 def _examples() -> Iterable[tuple[Any, ...]]:
     one, ends, yes = np.zeros((1, 1)), np.zeros((1, 2, 3)), np.ones(1, np.bool_)
     yield (
-        example_chain_arrays(), one, one, np.zeros(1), np.zeros(1, np.int64), ends, np.zeros(1), ends, np.zeros(1), ends,
-        0.1, 0.0, 1.6, 8.0, 0.1, 0.0, yes, yes, np.zeros(1), one.copy(), np.ones(1), np.zeros((1, 2), np.int64),
+        example_chain_arrays(), one, one, np.zeros(1), np.zeros(1, np.int64), ends, np.zeros(1), ends, np.zeros(1),
+        ends, 0.1, 0.0, 1.6, 8.0, 0.1, 0.0, yes, yes, np.zeros(1), one.copy(), np.ones(1), np.zeros((1, 2), np.int64),
         np.zeros(1),
     )  # fmt: skip
 
@@ -237,7 +237,8 @@ def fill_paces(
 def _spare_examples() -> Iterable[tuple[Any, ...]]:
     one, ends = np.zeros(1), np.zeros((1, 2, 3))
     yield (
-        example_chain_arrays(), one, one, 0.0, np.zeros(1, np.int64), ends, one, ends, one, ends, 0.1, 0.0, 1.6, 8.0, 0.0, 0.0
+        example_chain_arrays(), one, one, 0.0, np.zeros(1, np.int64), ends, one, ends, one, ends,
+        0.1, 0.0, 1.6, 8.0, 0.0, 0.0,
     )  # fmt: skip
 
 

@@ -110,8 +110,8 @@ def test_plans_over_uneven_ground_are_valid(kind: str, options: dict[str, float]
 def test_joint_speeds_are_kept_at_corners_of_the_path() -> None:
     """Between two looks, and for less than 0.1 ms: found among 330 plans over stones."""
     terrain = generate_terrain(
-        "stones", (1.32, 2.4), np.random.default_rng([0x57E9, 5032, 100]), corner=(0.34, -1.2), cell_size=0.06, height_range=0.3,
-        fraction=0.1,
+        "stones", (1.32, 2.4), np.random.default_rng([0x57E9, 5032, 100]), corner=(0.34, -1.2), cell_size=0.06,
+        height_range=0.3, fraction=0.1,
     )  # fmt: skip
     problem = problem_on(terrain, (2.0, 0.0))
     assert not verdict_of(plan_steps(problem, budget=2_000, seed=32), problem, terrain).faults

@@ -20,8 +20,9 @@ from roboyard.errors import InputError, MessageError
 from roboyard.messages import ActionType, deserialize, message_type, serialize, service_type, time_to_msg
 
 _STATUS: Final = {
-    1: GoalStatus.EXECUTING, 2: GoalStatus.CANCELED, 3: GoalStatus.SUCCEEDED, 4: GoalStatus.ABORTED, 5: GoalStatus.ABORTED,
-    6: GoalStatus.CANCELING, 7: GoalStatus.CANCELING, 8: GoalStatus.CANCELED, 9: GoalStatus.ABORTED,
+    1: GoalStatus.EXECUTING, 2: GoalStatus.CANCELED, 3: GoalStatus.SUCCEEDED, 4: GoalStatus.ABORTED,
+    5: GoalStatus.ABORTED, 6: GoalStatus.CANCELING, 7: GoalStatus.CANCELING, 8: GoalStatus.CANCELED,
+    9: GoalStatus.ABORTED,
 }  # fmt: skip
 """actionlib_msgs/GoalStatus to action_msgs/GoalStatus; PENDING is not decided yet."""
 _REJECTED: Final = 5

@@ -200,7 +200,8 @@ def collision(
         say(text)
     compared = "the body's" if surface.is_closed else "its hull's (the surface is open)"
     note(
-        f"{count(len(placed), 'shape')}, {found.volume_excess:+.1%} of {compared} volume; the shapes' surface is at most "
+        f"{count(len(placed), 'shape')}, {found.volume_excess:+.1%} of {compared} volume; "
+        f"the shapes' surface is at most "
         f"{millimetres(found.max_gap)} from the mesh, the mesh sticks out by {millimetres(found.max_protrusion)}"
     )
 

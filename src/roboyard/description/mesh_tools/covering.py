@@ -48,8 +48,8 @@ def approximate_collision(
     Args:
         mesh: Of a body.
         shape_types: Simple shapes to choose from (the tightest is taken); or "hull", or "decompose" alone.
-        max_shapes: Number of shapes or pieces allowed.  Simple shapes are fitted to the parts that hang together, or to the
-            pieces of a convex decomposition where there is one part only, or too many.
+        max_shapes: Number of shapes or pieces allowed.  Simple shapes are fitted to the connected components, or to the
+            pieces of a convex decomposition where there is only one component, or too many.
 
     Raises:
         InputError: ``max_shapes`` is not positive, or "hull" and "decompose" are mixed with others.

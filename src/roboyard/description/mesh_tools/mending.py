@@ -157,9 +157,10 @@ def _cap_holes(mesh: TriangleMesh, repairs: list[str], location: str) -> Triangl
     cap_area = closed.submesh(np.arange(len(mesh.faces), len(faces))).area
     if cap_area > MAX_CAP_FRACTION * closed.area:
         raise DescriptionError(
-            f"{_describe_holes(len(loops))} of {cap_area / closed.area:.0%} of the surface cannot be closed", location=location,
+            f"{_describe_holes(len(loops))} of {cap_area / closed.area:.0%} of the surface cannot be closed",
+            location=location,
             valid=f"at most {MAX_CAP_FRACTION:.0%}: what is behind larger ones would be a guess",
-        )  # fmt: skip
+        )
     repairs.append(f"capped {_describe_holes(len(loops))}, {cap_area / closed.area:.2%} of the surface")
     return closed
 

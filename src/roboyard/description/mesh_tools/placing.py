@@ -17,8 +17,8 @@ def compute_origin_transform(
 
     Args:
         mesh: In its old frame.
-        origin: "com" (centre of mass of the closed body, filled evenly), "base" (below the middle, where it would stand),
-            "centre" (of the bounding box), or a point (3,) in the old frame [m].
+        origin: "com" (centre of mass of the closed body at uniform density), "base" (centre of the bottom of the
+            bounding box), "centre" (of the bounding box), or a point (3,) in the old frame [m].
         rpy: Roll, pitch, yaw of the turn [rad].
 
     Raises:

@@ -143,7 +143,8 @@ def _format_link(link: GeneratedLink, folder: Path) -> str:
         write_stl(folder / piece_file, piece)
         shapes.append((Mesh(piece_file, None), SE3.identity()))
     com_properties = link.properties.transformed(SE3(translation=-link.properties.com))
-    visual = f"<visual>\n  {format_origin(SE3.identity())}\n  <geometry><mesh filename={quoteattr(file)}/></geometry>\n</visual>"
+    geometry = f"<geometry><mesh filename={quoteattr(file)}/></geometry>"
+    visual = f"<visual>\n  {format_origin(SE3.identity())}\n  {geometry}\n</visual>"
     content = "\n".join(
         [format_inertial(com_properties.to_inertial(), "urdf"), visual, *format_collisions(shapes, "urdf")]
     )
@@ -156,7 +157,8 @@ def _format_joint(parent: str, child: str, attachment: LinkAttachment, T_parent_
         content += f'\n<axis xyz="{" ".join(map(str, AXES[attachment.axis]))}"/>'
     if attachment.type in ("revolute", "prismatic"):
         content += '\n<limit lower="-1" upper="1" effort="10" velocity="1"/>'
-    return f"<joint name={quoteattr(child + '_joint')} type={quoteattr(attachment.type)}>\n{indent(content, '  ')}\n</joint>"
+    attributes = f"name={quoteattr(child + '_joint')} type={quoteattr(attachment.type)}"
+    return f"<joint {attributes}>\n{indent(content, '  ')}\n</joint>"
 
 
 def _reject_cycles(parents: Mapping[str, str], base: str) -> None:

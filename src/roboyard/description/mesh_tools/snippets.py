@@ -46,7 +46,8 @@ def format_collisions(shapes: Iterable[PlacedShape], file_format: str) -> list[s
         else:
             number = len(texts)
             texts.append(
-                f'<collision name="collision_{number}">\n  <pose>{_format_pose(T)}</pose>\n  {_format_sdf_geometry(shape)}\n</collision>'
+                f'<collision name="collision_{number}">\n  <pose>{_format_pose(T)}</pose>\n'
+                f"  {_format_sdf_geometry(shape)}\n</collision>"
             )
     return texts
 
@@ -84,7 +85,10 @@ def _format_sdf_geometry(shape: Primitive | Mesh) -> str:
         case Box(size):
             content = f"<box><size>{_format_vector(size)}</size></box>"
         case Cylinder(radius, length):
-            content = f"<cylinder><radius>{_format_number(radius)}</radius><length>{_format_number(length)}</length></cylinder>"
+            content = (
+                f"<cylinder><radius>{_format_number(radius)}</radius>"
+                f"<length>{_format_number(length)}</length></cylinder>"
+            )
         case Capsule(radius, length):
             content = (
                 f"<capsule><radius>{_format_number(radius)}</radius><length>{_format_number(length)}</length></capsule>"

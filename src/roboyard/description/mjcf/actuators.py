@@ -22,10 +22,11 @@ _ACTUATOR_LABELS = {"position": "servo of position", "velocity": "servo of speed
 
 @dataclass(slots=True)
 class JointActuation:
-    """What the actuators of a joint amount to.
+    """The combined effect of the actuators of a joint.
 
     ``effort`` bounds their force, ``command_limit`` their command, ``velocity_gain`` is that of a velocity servo; their
-    rotors add ``armature`` and ``damping`` to the joint.  ``actuator_kinds`` holds their kinds: one actuator of each is read.
+    rotors add ``armature`` and ``damping`` to the joint.  ``actuator_kinds`` holds their kinds: one actuator of each
+    kind is read.
     """
 
     commands: dict[str, tuple[float, float]] = field(default_factory=dict)

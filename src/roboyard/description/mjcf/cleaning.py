@@ -139,7 +139,8 @@ def _sanitize_section(context: ReaderContext, node: XmlNode, warned: set[tuple[s
             if key not in home_keys:
                 context.warn(
                     key,
-                    f"the keyframe '{key.get('name')[:60]}' has no effect here: only '{HOME_KEYFRAME}' is where it starts",
+                    f"the keyframe '{key.get('name')[:60]}' has no effect here: "
+                    f"only '{HOME_KEYFRAME}' is where it starts",
                 )
         for key in home_keys:
             ignored = [name for name in ("qvel", "act", "ctrl", "mpos", "mquat", "time") if name in key.attributes]

@@ -56,8 +56,9 @@ LOCK: Final = ControlItem(47, 1)
 PUNCH: Final = ControlItem(48, 2, 32)
 
 ITEMS: Final = (
-    MODEL, FIRMWARE, ID, BAUD, RETURN_DELAY, CW_LIMIT, CCW_LIMIT, TEMPERATURE_LIMIT, MIN_VOLTAGE_LIMIT, MAX_VOLTAGE_LIMIT,
-    MAX_TORQUE, STATUS_RETURN, ALARM_LED, SHUTDOWN, TORQUE_ENABLE, LED, CW_COMPLIANCE_MARGIN, CCW_COMPLIANCE_MARGIN, CW_COMPLIANCE_SLOPE, CCW_COMPLIANCE_SLOPE,
+    MODEL, FIRMWARE, ID, BAUD, RETURN_DELAY, CW_LIMIT, CCW_LIMIT, TEMPERATURE_LIMIT, MIN_VOLTAGE_LIMIT,
+    MAX_VOLTAGE_LIMIT, MAX_TORQUE, STATUS_RETURN, ALARM_LED, SHUTDOWN, TORQUE_ENABLE, LED, CW_COMPLIANCE_MARGIN,
+    CCW_COMPLIANCE_MARGIN, CW_COMPLIANCE_SLOPE, CCW_COMPLIANCE_SLOPE,
     GOAL_POSITION, MOVING_SPEED, TORQUE_LIMIT, PRESENT_POSITION, PRESENT_SPEED, PRESENT_LOAD, PRESENT_VOLTAGE,
     PRESENT_TEMPERATURE, REGISTERED, MOVING, LOCK, PUNCH,
 )  # fmt: skip
@@ -113,9 +114,13 @@ def decode_state(data: bytes, errors: int = 0) -> ServoState:
         raise InputError(f"{len(data)} bytes of a servo's state", valid=str(STATE_BLOCK[1]))
     position, speed, load = (int.from_bytes(data[k : k + 2], "little") for k in (0, 2, 4))
     return ServoState(
-        position & MAX_POSITION, decode_signed_magnitude(speed) * SPEED_UNIT, decode_signed_magnitude(load) / MAX_POSITION, data[6] / 10.0, float(data[7]),
+        position & MAX_POSITION,
+        decode_signed_magnitude(speed) * SPEED_UNIT,
+        decode_signed_magnitude(load) / MAX_POSITION,
+        data[6] / 10.0,
+        float(data[7]),
         errors,
-    )  # fmt: skip
+    )
 
 
 def decode_signed_magnitude(value: int) -> int:

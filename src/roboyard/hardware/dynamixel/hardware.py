@@ -32,10 +32,10 @@ _STOP_REPEATS = 3
 class DynamixelHardware:
     """Servos of protocol 1.0 on a port.
 
-    ``start`` finds them and takes them where they are; then somebody calls ``run_cycle`` at the rate of the settings.  Each
-    cycle sends all goals with one packet and asks some servos for their state, in turn.  What goes wrong stops motion:
-    the goals become the present positions, or torque is let go, as the settings say; from then on ``read`` and
-    ``write`` raise what it was.  A robot whose cable is gone stays at the goals that it was sent last.
+    ``start`` finds them and takes their present positions as goals; then the caller runs ``run_cycle`` at the rate of
+    the settings.  Each cycle sends all goals in one packet and reads the state of some servos, in turn.  A fault stops
+    the motion: the present positions become the goals, or torque is switched off, as the settings say; from then on
+    ``read`` and ``write`` raise the fault.  A robot whose cable is disconnected stays at the last goals sent to it.
 
     Args:
         port: Open.

@@ -69,8 +69,8 @@ def enable_servos(port: ServoPort, settings: ServosConfig, servos: ServoMap, sta
     try:
         for servo, joint in zip(servos.ids, servos.joints, strict=True):
             for item, value in (
-                (CW_COMPLIANCE_MARGIN, settings.margin), (CCW_COMPLIANCE_MARGIN, settings.margin), (CW_COMPLIANCE_SLOPE, settings.slope),
-                (CCW_COMPLIANCE_SLOPE, settings.slope), (PUNCH, settings.punch),
+                (CW_COMPLIANCE_MARGIN, settings.margin), (CCW_COMPLIANCE_MARGIN, settings.margin),
+                (CW_COMPLIANCE_SLOPE, settings.slope), (CCW_COMPLIANCE_SLOPE, settings.slope), (PUNCH, settings.punch),
                 (MOVING_SPEED, to_speed_units(settings.start_speed)), (GOAL_POSITION, states[servo].ticks),
                 (TORQUE_ENABLE, 1),
             ):  # fmt: skip

@@ -51,7 +51,8 @@ class IkConfig:
         restarts: Searches from as many positions before giving up, where no closed form is known.
         max_solutions: Different positions that a search looks for.
         max_iterations: Of each search.
-        roll_samples: Turns about its direction that an `PointingTarget` is tried with, where these are not the last joint's.
+        roll_samples: Number of rotations about its direction tried for a `PointingTarget`, unless the last joint does
+            that rotation.
         max_samples: Positions that are looked at for the nearest feasible one.
         n_starts: How many of them are refined.
         random_seed: Of those positions.

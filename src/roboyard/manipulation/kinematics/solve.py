@@ -73,8 +73,9 @@ def solve_ik(
         settings: Tolerances, and how hard to search.
 
     Returns:
-        Solutions, the nearest first, those that differ by whole turns within the limits among them.  Of an `PointingTarget` that
-        can be met in endlessly many ways, a sample.  If there are none: why, and what comes nearest to the wish.
+        Solutions, the nearest first, including those that differ by whole turns within the limits.  For a
+        `PointingTarget` with infinitely many solutions, a sample of them.  If there are none: why, and the solution
+        nearest to the goal.
 
     Raises:
         InputError: goal or joints are not finite or of the wrong shape.
@@ -113,9 +114,10 @@ def solve_ik(
 def solve_ik_batch(
     chain: Chain, goals: ArrayLike, seed: ArrayLike | None = None, settings: IkConfig = _DEFAULT
 ) -> IkBatch:
-    """Joints for many poses: of each all branches of a closed form, or as many as ``settings.max_solutions`` searched for.
+    """Solve the inverse kinematics of many poses.
 
-    Of joints that can turn by more than a turn only the nearest angle is given.
+    For each pose it returns all branches of a closed form, or up to ``settings.max_solutions`` that a search finds.
+    For joints with a range of more than one turn only the nearest angle is given.
 
     Args:
         chain: To the tool.

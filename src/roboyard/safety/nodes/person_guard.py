@@ -147,8 +147,11 @@ class PersonGuardNode(Node):
         """State as plain data."""
         seen = {source: [(ns, astuple(one)) for ns, one in kept] for source, kept in self._seen.items()}
         return super().save_state() | {
-            "guard": self._guard.save_state(), "plan": self._plan_message, "seen": seen, "verdict": astuple(self._verdict)
-        }  # fmt: skip
+            "guard": self._guard.save_state(),
+            "plan": self._plan_message,
+            "seen": seen,
+            "verdict": astuple(self._verdict),
+        }
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""

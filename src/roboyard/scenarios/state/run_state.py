@@ -73,8 +73,8 @@ def restore_run(run: Run, spec: Spec, path: Path) -> tuple[str, ...]:
                 raise InputError("was saved by a run that recorded nothing", valid="run without a recording")
             run.recorder.load_state(state["recorder"])
     except RoboyardError as error:
-        raise InputError(error.message, location=f"{path}" + (f", {error.location}" if error.location else ""), valid=error.valid) \
-            from error  # fmt: skip
+        location = f"{path}, {error.location}" if error.location else f"{path}"
+        raise InputError(error.message, location=location, valid=error.valid) from error
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise InputError(
             f"is no state of a run: {type(error).__name__}: {error}", location=str(path), valid="what a run saved"

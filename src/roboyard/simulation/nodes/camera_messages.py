@@ -116,8 +116,8 @@ class CameraMessages:
         fields = [msg.PointField(name=name, offset=4 * i, datatype=7, count=1) for i, name in enumerate(names)]
         return msg.PointCloud2(
             header=_header(time_ns, frame), height=height, width=width, fields=fields,
-            is_bigendian=sys.byteorder == "big", point_step=POINT_XYZRGB.itemsize, row_step=POINT_XYZRGB.itemsize * width,
-            data=points.view(np.uint8).reshape(-1), is_dense=False,
+            is_bigendian=sys.byteorder == "big", point_step=POINT_XYZRGB.itemsize,
+            row_step=POINT_XYZRGB.itemsize * width, data=points.view(np.uint8).reshape(-1), is_dense=False,
         )  # fmt: skip
 
     def _disparity(self, reading: CameraReading) -> Any:
