@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from roboyard.bus.inputs import INPUT_TOPIC, ExternalInput
+from roboyard.bus.external_inputs import INPUT_TOPIC, ExternalInput
 from roboyard.errors import RecordingError
 from roboyard.record.recording import Recording
 

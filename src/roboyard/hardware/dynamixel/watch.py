@@ -25,7 +25,7 @@ REPLY_FAILURE_TEXT: dict[ReplyFailure, str] = {"timeout": "does not answer", "co
 
 _IMMEDIATE_BITS = ANGLE_BIT | OVERHEATING_BIT | RANGE_BIT | OVERLOAD_BIT
 _MAX_LOW_READINGS = 3
-_WINDOW = 1.0
+_CORRUPT_PACKET_WINDOW = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class ServoMonitor:
 
     def _count_corrupt(self, servo: int, time: float) -> ServoFaultCause | None:
         self._corrupt_times.append(time)
-        while self._corrupt_times and self._corrupt_times[0] < time - _WINDOW:
+        while self._corrupt_times and self._corrupt_times[0] < time - _CORRUPT_PACKET_WINDOW:
             self._corrupt_times.popleft()
         count = len(self._corrupt_times)
         if count <= self.limits.damaged:

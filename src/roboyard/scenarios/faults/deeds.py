@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from roboyard.bus.disturbance import TopicImpairment
+from roboyard.bus.topics import TopicImpairment
 from roboyard.config.describe import did_you_mean
 from roboyard.errors import ConfigError, RoboyardError
 from roboyard.geometry import SE2

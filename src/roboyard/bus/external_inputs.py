@@ -1,28 +1,26 @@
-"""The one port through which everything from outside enters a run: clicks, keys, other processes, foreign robots.
+"""External inputs: the only way into a run from outside (clicks, keys, other processes, external robots).
 
-Each input is taken in when an instant is complete, stamped with that simulated time, published on ``/inputs`` (so it
-is in the recording) and only then acted on.  Scheduling recorded inputs at their times repeats an interactive run.
+Each input is processed when an instant is complete: it is stamped with that simulated time, published on ``/inputs``
+(so it is in the recording), and only then carried out.  Scheduling recorded inputs at their times repeats a run.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from roboyard.bus.executor import LAST
-from roboyard.bus.futures import Future
+from roboyard.bus.log import Logger
 from roboyard.bus.names import check_absolute
+from roboyard.bus.services import Future, Service, ServiceClient
+from roboyard.bus.topics import MessageRouter, Publisher
 from roboyard.errors import InputError, RoboyardError
 from roboyard.messages import deserialize, message_type, service_type
-
-if TYPE_CHECKING:
-    from roboyard.bus.bus import Bus
-    from roboyard.bus.topics import Publisher
 
 InputOperation = Literal["publish", "latch", "call"]
 INPUT_TOPIC = "/inputs"
@@ -70,14 +68,30 @@ class ExternalInput:
 class ExternalInputQueue:
     """Takes inputs from any thread and acts on them on the executor's.
 
+    Args:
+        router: Where messages are published.
+        services: The services of this bus, by name.
+        service_client: Makes the client of a service: of this bus, or of the run that a remote bus follows.
+        log: Says what is rejected.
+
     Attributes:
         accepted: Inputs acted on so far.
         rejected: Inputs that could not be acted on (malformed, unknown type).
         dropped: Inputs lost because more than ``MAX_PENDING_INPUTS`` were waiting.
     """
 
-    def __init__(self, bus: Bus) -> None:
-        self._bus = bus
+    def __init__(
+        self,
+        router: MessageRouter,
+        services: Mapping[str, Service],
+        service_client: Callable[[str, Any, str], ServiceClient],
+        log: Logger,
+    ) -> None:
+        self._router = router
+        self._executor = router.executor
+        self._services = services
+        self._service_client = service_client
+        self._log = log
         self._queue: deque[ExternalInput | Callable[[], None]] = deque()
         self._lock = Lock()
         self._pending_by_source: dict[str, list[int]] = {}  # how many, and their bytes, by source
@@ -99,7 +113,7 @@ class ExternalInputQueue:
             pending = self._pending_by_source.setdefault(item.source, [0, 0])
             pending[0] += 1
             pending[1] += len(item.data)
-        self._bus.executor.wake.set()
+        self._executor.wake.set()
         return True
 
     @property
@@ -115,12 +129,12 @@ class ExternalInputQueue:
     def run_on_executor(self, function: Callable[[], None]) -> None:
         """Have ``function`` run on the executor's thread; it must not change anything, so it is not recorded."""
         self._queue.append(function)
-        self._bus.executor.wake.set()
+        self._executor.wake.set()
 
     def schedule(self, inputs: Iterable[tuple[int, ExternalInput]]) -> None:
         """Repeat recorded inputs at their times [ns]."""
         for time_ns, item in inputs:
-            self._bus.executor.schedule(time_ns, lambda item=item: self._process(item), priority=LAST)  # type: ignore[misc]
+            self._executor.schedule(time_ns, lambda item=item: self._process(item), priority=LAST)  # type: ignore[misc]
 
     def save_state(self) -> dict[str, Any]:
         """Who has published through the port, and how much was taken, as plain data."""
@@ -137,11 +151,13 @@ class ExternalInputQueue:
     def load_state(self, saved: dict[str, Any]) -> None:
         """Counterpart of `save`, on a port that nothing went through yet."""
         for source, target, latched, type_name, count in saved["senders"]:
-            publisher = self._bus.publisher(target, message_type(type_name), source, latched=latched)
+            publisher = self._router.publisher(target, message_type(type_name), source, latched=latched)
             publisher.count = count
             self._publishers[(source, target, latched)] = publisher
         if saved["used"]:
-            self._record_publisher = self._bus.publisher(INPUT_TOPIC, message_type("roboyard_msgs/msg/Input"), "inputs")
+            self._record_publisher = self._router.publisher(
+                INPUT_TOPIC, message_type("roboyard_msgs/msg/Input"), "inputs"
+            )
         self.accepted, self.rejected, self.dropped = saved["counts"]
 
     def process_next(self) -> bool:
@@ -151,7 +167,7 @@ class ExternalInputQueue:
         """
         if not self._queue:
             return False
-        executor = self._bus.executor
+        executor = self._executor
         elapsed_ns, self._budget_time_ns = executor.now_ns - self._budget_time_ns, executor.now_ns
         self._input_budget = min(self._input_budget + elapsed_ns * 1e-9 * MAX_INPUT_RATE, MAX_INPUTS_PER_INSTANT)
         if self._input_budget <= 0.0 and not executor.paused:
@@ -197,7 +213,7 @@ class ExternalInputQueue:
                 raise InputError(f"input of unknown kind '{item.operation}'", valid="'publish', 'latch' or 'call'")
         except RoboyardError as error:
             self.rejected += 1
-            self._bus.log.warn(f"input from {item.source} for {item.target} rejected: {error}", throttle=1.0)
+            self._log.warn(f"input from {item.source} for {item.target} rejected: {error}", throttle=1.0)
             if item.reply:
                 failed_future = Future()
                 failed_future.set_error(error)
@@ -207,7 +223,9 @@ class ExternalInputQueue:
 
     def _publish_record(self, item: ExternalInput) -> None:
         if self._record_publisher is None:
-            self._record_publisher = self._bus.publisher(INPUT_TOPIC, message_type("roboyard_msgs/msg/Input"), "inputs")
+            self._record_publisher = self._router.publisher(
+                INPUT_TOPIC, message_type("roboyard_msgs/msg/Input"), "inputs"
+            )
         data = np.frombuffer(item.data, dtype=np.uint8)
         self._record_publisher.publish(
             self._record_publisher.topic.type(
@@ -221,16 +239,16 @@ class ExternalInputQueue:
         key = (item.source, item.target, latched)
         publisher = self._publishers.get(key)
         if publisher is None:
-            publisher = self._publishers[key] = self._bus.publisher(
+            publisher = self._publishers[key] = self._router.publisher(
                 item.target, message_type(item.type), item.source, latched=latched
             )
         publisher.publish(message)
 
     def _call(self, item: ExternalInput) -> None:
-        service = self._bus.services.get(item.target)
+        service = self._services.get(item.target)
         # the services that carry an action are known by the action only
         request_type: Any = service.type if service and service.type.name == item.type else service_type(item.type)
         request = deserialize(item.data, f"{item.type}_Request")
-        future = self._bus.service_client(item.target, request_type, item.source).call(request)
+        future = self._service_client(item.target, request_type, item.source).call(request)
         if item.reply:
             future.add_done_callback(item.reply)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.harness.bus import BusHarness
 
 import roboyard as ry
-from roboyard.bus.futures import Future
+from roboyard.bus.services import Future
 from roboyard.errors import RunError
 from roboyard.geometry import SE3
 from roboyard.scenarios.state.codec import decode, encode

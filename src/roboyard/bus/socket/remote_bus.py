@@ -1,4 +1,4 @@
-"""Nodes in another process: a bus of their own whose clock and topics follow a live run."""
+"""Nodes in another process: a bus whose clock and topics follow a live run."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from roboyard.bus.bus import Bus
-from roboyard.bus.futures import Future
-from roboyard.bus.meter import NodeError
+from roboyard.bus.callback_timer import NodeError
 from roboyard.bus.names import check_node_name, normalize_namespace
 from roboyard.bus.node import Node
-from roboyard.bus.services import ServiceClient, ServiceFuture
+from roboyard.bus.services import Future, ServiceClient, ServiceFuture
 from roboyard.bus.socket.client import ReceivedMessage, RunConnection, ServiceResponse, connect
 from roboyard.bus.topics import Publisher, Topic
 from roboyard.errors import InputError, RoboyardError, RunError
@@ -104,7 +103,7 @@ class RemoteBus(Bus):
 
     def call(self, client: ServiceClient, request: Any) -> Future:
         """Call a service of the run; it is answered while the bus spins."""
-        response_future = ServiceFuture(self, client.name, client.node)
+        response_future = ServiceFuture(self.executor, client.name, client.node)
         self._update_subscriptions()  # first, so that what is said on account of this call is heard
         try:
             call_id = self.connection.call_async(client.name, client.type, request, client.node)
@@ -195,19 +194,19 @@ def _reraise_node_exits() -> Iterator[None]:
 class _RemoteClient(ServiceClient):
     """Calls a service here if there is one, else in the run."""
 
-    __slots__ = ()
+    __slots__ = ("_bus",)
+
+    def __init__(self, bus: RemoteBus, name: str, service_type: Any, node: str) -> None:
+        super().__init__(bus.service_registry, name, service_type, node)
+        self._bus = bus
 
     def is_available(self) -> bool:
         """Whether some node serves this name now, here or in the run."""
-        bus = self._bus
-        return super().is_available() or (
-            isinstance(bus, RemoteBus) and self.name in bus.connection.graph()["services"]
-        )
+        return super().is_available() or self.name in self._bus.connection.graph()["services"]
 
     def call(self, request: Any) -> Future:
         """Send ``request``; see ``ServiceClient.call``."""
-        bus = self._bus
-        if self.name in bus.services or not isinstance(bus, RemoteBus):
+        if self.name in self._bus.services:
             return super().call(request)
         self.check(request)
-        return bus.call(self, request)
+        return self._bus.call(self, request)

@@ -1,4 +1,4 @@
-"""Saving and loading: a node's state, and a whole bus at a barrier, as plain data.
+"""Snapshots of a bus: its clock and nodes, saved and loaded as plain data at a barrier.
 
 A barrier is a moment between two instants at which nothing is under way.  A node that waits for something that no data
 can hold (offloaded work, a goal, a one-shot timer it does not set again by itself) makes saving fail with its name.
@@ -6,37 +6,20 @@ can hold (offloaded work, a goal, a one-shot timer it does not set again by itse
 
 from __future__ import annotations
 
-import copy
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from roboyard.errors import RoboyardError, RunError, describe_exception
 from roboyard.messages import deserialize, serialize
 
 if TYPE_CHECKING:
-    from roboyard.bus.bus import Bus
+    from roboyard.bus.context import BusContext
     from roboyard.bus.executor import Executor
     from roboyard.bus.node import Node
     from roboyard.bus.topics import Publisher
 
 
-def copy_field(node: Node, name: str) -> Any:
-    """A copy of a node's attribute.
-
-    Raises:
-        RunError: there is none, or it cannot be copied.
-    """
-    try:
-        return copy.deepcopy(getattr(node, name))
-    except (Exception, SystemExit) as error:
-        reason = describe_exception(error) if isinstance(error, SystemExit) else error
-        raise RunError(
-            f"cannot be saved: attribute '{name}': {reason}",
-            location=f"node {node.full_name}",
-            valid="plain data",
-        ) from error
-
-
-def save(bus: Bus) -> dict[str, Any]:
+def save_bus_state(bus: BusContext, nodes: Mapping[str, Node]) -> dict[str, Any]:
     """The clock, every node's ``save()``, the transforms and the latched messages of ``bus``.
 
     Raises:
@@ -45,8 +28,8 @@ def save(bus: Bus) -> dict[str, Any]:
     _check_barrier(bus.executor)
     return {
         "now_ns": bus.now_ns,
-        "nodes": {name: _save_node(node) for name, node in bus.nodes.items()},
-        "timer_order": _timers_in_order(bus),
+        "nodes": {name: _save_node(node) for name, node in nodes.items()},
+        "timer_order": _timers_in_order(bus.executor, nodes),
         "transforms": bus.transforms.save_state(),
         "latched": [
             (publisher.topic.name, publisher.node, publisher.topic.type_name, serialize(publisher.last))
@@ -54,13 +37,13 @@ def save(bus: Bus) -> dict[str, Any]:
             if publisher.last is not None
         ],
         "topics": {topic.name: (topic.count, topic.first_ns, topic.last_ns) for topic in bus.topics.values()},
-        "delayed": bus.delayed_delivery.save_state(),
+        "delayed": bus.router.delayed_delivery.save_state(),
         "inputs": bus.inputs.save_state(),
         "log": bus.log.save_state(),
     }
 
 
-def load(bus: Bus, saved: dict[str, Any]) -> None:
+def load_bus_state(bus: BusContext, nodes: Mapping[str, Node], saved: dict[str, Any]) -> None:
     """Go on from where ``save`` was: on a bus that was set up the same way, and whose clock is not beyond it yet.
 
     What the nodes said while they were set up is forgotten.
@@ -68,15 +51,15 @@ def load(bus: Bus, saved: dict[str, Any]) -> None:
     Raises:
         RunError: other nodes are on this bus, one of them cannot load, or something is scheduled before that moment.
     """
-    if list(bus.nodes) != list(saved["nodes"]):
+    if list(nodes) != list(saved["nodes"]):
         raise RunError(
-            f"the state is of the nodes {', '.join(saved['nodes'])}", valid=f"on this bus are {', '.join(bus.nodes)}"
+            f"the state is of the nodes {', '.join(saved['nodes'])}", valid=f"on this bus are {', '.join(nodes)}"
         )
     bus.executor.ready.clear()
-    for name, node in bus.nodes.items():
+    for name, node in nodes.items():
         node.load_state(saved["nodes"][name])
     for name, index in saved["timer_order"]:  # timers of one instant tick in the order they were scheduled in
-        timer = bus.nodes[name].timers[index]
+        timer = nodes[name].timers[index]
         timer.reschedule(timer.next_ns)
     bus.transforms.load_state(saved["transforms"])
     bus.inputs.load_state(saved["inputs"])
@@ -91,7 +74,7 @@ def load(bus: Bus, saved: dict[str, Any]) -> None:
             topic.count, topic.first_ns, topic.last_ns = counters
     bus.executor.set_time(saved["now_ns"])
     _deliver_restored_requests(bus.executor)
-    bus.delayed_delivery.load_state(saved["delayed"])
+    bus.router.delayed_delivery.load_state(saved["delayed"], bus.topics)
     bus.log.load_state(saved["log"])
 
 
@@ -109,10 +92,10 @@ def _check_barrier(executor: Executor) -> None:
         )
 
 
-def _timers_in_order(bus: Bus) -> list[tuple[str, int]]:
+def _timers_in_order(executor: Executor, nodes: Mapping[str, Node]) -> list[tuple[str, int]]:
     """(node, number) of every timer, as they were scheduled."""
-    sequence = bus.executor.event_sequence()
-    timers = [(name, index, timer) for name, node in bus.nodes.items() for index, timer in enumerate(node.timers)]
+    sequence = executor.event_sequence()
+    timers = [(name, index, timer) for name, node in nodes.items() for index, timer in enumerate(node.timers)]
     running = [(sequence[timer.event], name, index) for name, index, timer in timers if timer.event in sequence]
     return [(name, index) for _, name, index in sorted(running)]
 
@@ -126,5 +109,5 @@ def _save_node(node: Node) -> Any:
         raise RunError(f"cannot be saved: {describe_exception(error)}", location=f"node {node.full_name}") from error
 
 
-def _latched_publishers(bus: Bus) -> list[Publisher]:
+def _latched_publishers(bus: BusContext) -> list[Publisher]:
     return [publisher for topic in bus.topics.values() for publisher in topic.publishers if publisher.latched]

@@ -1,4 +1,4 @@
-"""Measures what callbacks cost, and names their node when they fail."""
+"""Measures the cost of callbacks, and names the node whose callback fails."""
 
 from __future__ import annotations
 

@@ -10,8 +10,7 @@ from contextlib import suppress
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roboyard.bus.socket.frames import SocketPacketReader
-from roboyard.bus.socket.outbox import MAX_MESSAGE_BYTES, MAX_RESPONSES, SendQueue
+from roboyard.bus.socket.protocol import MAX_MESSAGE_BYTES, MAX_RESPONSES, SendQueue, SocketPacketReader
 
 
 def frame(header: bytes, payload: bytes = b"") -> bytes:

@@ -1,20 +1,19 @@
-"""The bus's own node: clock, log, diagnostics, parameter services, and the transform buffer's ears."""
+"""The bus's own node: publishes clock, log, diagnostics and parameter events, and collects transforms."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from roboyard.bus.executor import LATE
-from roboyard.bus.health import HEALTH_LEVELS
 from roboyard.bus.log import LOG_LEVELS, LogRecord
-from roboyard.bus.node import Node
-from roboyard.bus.parameter_values import to_value
+from roboyard.bus.node import HEALTH_LEVELS, Node
+from roboyard.bus.parameter_services import to_value
+from roboyard.bus.parameters import resource
+from roboyard.bus.topics import Publisher
 from roboyard.errors import RoboyardError
 from roboyard.messages import message_type, time_to_msg, to_nanoseconds
 from roboyard.messages.convert import transform_to_se3
-
-if TYPE_CHECKING:
-    from roboyard.bus.topics import Publisher
 
 CLOCK_RATE = 10.0
 HEALTH_PERIOD = 1.0
@@ -22,6 +21,8 @@ HEALTH_PERIOD = 1.0
 
 class SystemNode(Node):
     """in: /tf /tf_static   out: /clock /rosout /diagnostics /parameter_events"""
+
+    nodes: Callable[[], Iterable[Node]] = resource()
 
     def setup(self) -> None:
         """Announce the standard topics."""
@@ -79,7 +80,7 @@ class SystemNode(Node):
 
     def publish_health(self) -> None:
         """Put every node's condition on /diagnostics, if any has said something."""
-        reports = [(node.full_name, node.health) for node in self.bus.nodes.values() if node.health is not None]
+        reports = [(node.full_name, node.health) for node in self.nodes() if node.health is not None]
         if not reports:
             return
         message = self._diagnostics_type()
@@ -91,9 +92,9 @@ class SystemNode(Node):
             )
         self._diagnostics_publisher.publish(message)
 
-    def publish_parameter(self, node: Node, name: str, value: Any) -> None:
+    def publish_parameter(self, node: str, name: str, value: Any) -> None:
         """Put a changed parameter on /parameter_events."""
         changed = self._parameter_type(name=name, value=to_value(value))
         self._parameter_event_publisher.publish(
-            self._event_type(stamp=time_to_msg(self.now_ns), node=node.full_name, changed_parameters=[changed])
+            self._event_type(stamp=time_to_msg(self.now_ns), node=node, changed_parameters=[changed])
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.harness.bus import BusHarness, Traffic
 
 import roboyard as ry
-from roboyard.bus.disturbance import TopicImpairment
+from roboyard.bus.topics import TopicImpairment
 from roboyard.scenarios.state.codec import decode, encode
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.harness.bus import BusHarness
 
 import roboyard as ry
-from roboyard.bus.inputs import INPUT_TOPIC, MAX_INPUTS_PER_INSTANT, ExternalInput
+from roboyard.bus.external_inputs import INPUT_TOPIC, MAX_INPUTS_PER_INSTANT, ExternalInput
 from roboyard.errors import InputError
 from roboyard.messages import serialize
 
