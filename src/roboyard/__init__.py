@@ -39,7 +39,7 @@ _NAMES = {
     "Simulation": "simulation",
 }
 _ROOMS = (
-    "bus", "compute", "control", "description", "geometry", "hardware", "localization", "manipulation", "messages",
+    "bus", "compute", "control", "description", "geometry", "hardware", "kinematics", "localization", "manipulation", "messages",
     "record", "safety", "scenarios", "simulation",
 )  # fmt: skip
 

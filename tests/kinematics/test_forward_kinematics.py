@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roboyard.control.forward import ForwardKinematics, fixed_transforms
 from roboyard.description.model import Axis, Joint, Link, Mimic, Model
 from roboyard.description.sensors import LidarSpec, Sensor
 from roboyard.geometry import SE3
+from roboyard.kinematics.forward_kinematics import ForwardKinematics, fixed_transforms
 
 I = SE3.identity()  # noqa: E741
 TYPES = ("fixed", "revolute", "continuous", "prismatic", "screw")

@@ -12,22 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import least_squares
-from tests.manipulation.urdf_chains import JointText, random_joint, urdf
+from tests.kinematics.urdf_chains import JointText, random_joint, urdf
 
 from roboyard.description import load_model
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE3
-from roboyard.manipulation import (
-    Chain,
-    IkConfig,
-    IkFailure,
-    PointingTarget,
-    build_chain,
-    find_closed_form,
-    guess_groups,
-    solve_ik,
-    solve_ik_batch,
-)
+from roboyard.kinematics import Chain, build_chain
+from roboyard.kinematics.ik import IkConfig, IkFailure, PointingTarget, find_closed_form, solve_ik, solve_ik_batch
+from roboyard.manipulation import guess_groups
 from roboyard.scenarios.robot_groups import find_groups
 
 TURN = 2.0 * math.pi

@@ -1,4 +1,4 @@
-"""What a robot's file of servos says: ids, senses of turning, zeros, limits, and when motion is stopped."""
+"""Configuration of a robot's servos: ids, directions, zero positions, limits, and when motion is stopped."""
 
 from __future__ import annotations
 

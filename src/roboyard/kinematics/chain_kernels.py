@@ -1,8 +1,8 @@
-"""Kernels: where the joints of a serial chain put its links, and how its tip moves with them.
+"""Kernels: forward kinematics and geometric Jacobian of a serial chain.
 
-A chain is a list of rows, one for each moving joint from the base to the tip.  Every row's frame has the joint's axis
-along z, so that a joint turns two columns of a matrix and slides along the third.  Frame 0 is the base, frame k + 1 is
-that which row k carries.
+A chain is a list of rows, one for each moving joint from the base to the tip. The frame of each row has the joint's
+axis along z, so a revolute joint rotates two columns of a matrix and a prismatic joint translates along the third.
+Frame 0 is the base; frame k + 1 moves with joint k.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Kernel: six turning joints of which the last three meet in a point, all branches in closed form.
+"""Kernel: closed-form inverse kinematics of six revolute joints with a spherical wrist, all branches.
 
 The point's place depends on the first three joints alone (Pieper 1968). Its height and its distance from the first axis
 make two equations in the second and third joint; what they say of the third is a conic in its cosine and sine, a line
@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.chains.trigonometry import solve_linear_trig, solve_quadratic_trig
 from roboyard.compute import kernel
+from roboyard.kinematics.ik.trigonometric_equations import solve_linear_trig, solve_quadratic_trig
 
 Array = NDArray[np.float64]
 _DEGENERACY_TOLERANCE = 1e-9

@@ -7,18 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import lsq_linear
-from tests.manipulation.urdf_chains import random_joint, urdf
+from tests.kinematics.urdf_chains import random_joint, urdf
 
 from roboyard.description import load_model
 from roboyard.errors import ConfigError, InputError
-from roboyard.manipulation import (
-    Chain,
-    DifferentialIkConfig,
-    build_chain,
-    solve_differential_ik,
-    solve_differential_ik_to_pose,
-)
-from roboyard.manipulation.kinematics.boxes import solve_box_qp
+from roboyard.kinematics import Chain, build_chain
+from roboyard.kinematics.ik import DifferentialIkConfig, solve_differential_ik, solve_differential_ik_to_pose
+from roboyard.kinematics.ik.differential_ik import solve_box_qp
 from roboyard.scenarios.robot_groups import find_groups
 
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.manipulation.urdf_chains import JointText, random_joint, urdf
+from tests.kinematics.urdf_chains import JointText, random_joint, urdf
 
 from roboyard.description import load_model
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.geometry import SE3
-from roboyard.manipulation import Chain, build_chain
+from roboyard.kinematics import Chain, build_chain
 
 ROBOTS = Path(str(resources.files("roboyard") / "robots"))
 

@@ -1,8 +1,4 @@
-"""Kernels: the efforts that move a serial chain, from its masses.
-
-Recursive Newton-Euler in the axes of the base: J. Luh, M. Walker, R. Paul, "On-line computational scheme for mechanical
-manipulators", J. Dynamic Systems, Measurement, and Control 102(2), 1980.
-"""
+"""Kernels: inverse dynamics and mass matrix of a serial chain (recursive Newton-Euler)."""
 
 from __future__ import annotations
 
@@ -12,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.chains.rows import ChainArrays, compute_frames, example_chain_arrays
 from roboyard.compute import kernel
+from roboyard.kinematics.chain_kernels import ChainArrays, compute_frames, example_chain_arrays
 
 Array = NDArray[np.float64]
 _DUPLICATE_TOLERANCE = 1e-12

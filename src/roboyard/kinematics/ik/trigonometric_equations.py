@@ -1,4 +1,4 @@
-"""Kernels: angles that fulfil the equations which come up again and again when a chain is solved."""
+"""Kernels: closed-form solutions of the trigonometric equations of inverse kinematics."""
 
 from __future__ import annotations
 

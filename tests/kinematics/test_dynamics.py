@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.manipulation.urdf_chains import JointText, random_inertial, random_joint, urdf
+from tests.kinematics.urdf_chains import JointText, random_inertial, random_joint, urdf
 
-from roboyard.chains import ChainDynamics, Payload, build_chain
 from roboyard.description import Box, Inertial, Sphere, load_model
 from roboyard.errors import InputError, RoboyardError, UnknownNameError
 from roboyard.geometry import SE3
+from roboyard.kinematics import ChainDynamics, Payload, build_chain
 from roboyard.manipulation.collision.obstacles import Attached
 from roboyard.manipulation.scene import PlanningScene
 from roboyard.scenarios.robot_groups import find_groups

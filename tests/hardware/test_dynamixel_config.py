@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from roboyard.errors import ConfigError, InputError
+from roboyard.hardware.dynamixel.config import load_servos
 from roboyard.hardware.dynamixel.control_table import POSITION_UNIT
-from roboyard.hardware.dynamixel.settings import load_servos
 from roboyard.scenarios.real import RealRobot
 
 

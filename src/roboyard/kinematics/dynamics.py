@@ -1,4 +1,4 @@
-"""What efforts a chain's motions take: from the masses of its links and of what they carry."""
+"""Inverse dynamics of a serial chain with payloads."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from roboyard.chains.chain import Chain
-from roboyard.chains.masses import ChainMasses, compute_inverse_dynamics, compute_mass_matrix
 from roboyard.config.describe import did_you_mean
 from roboyard.description import Inertial, Model
 from roboyard.errors import InputError, UnknownNameError
+from roboyard.kinematics.chain import Chain
+from roboyard.kinematics.dynamics_kernels import ChainMasses, compute_inverse_dynamics, compute_mass_matrix
 
 Array = NDArray[np.float64]
 GRAVITY_VECTOR = (0.0, 0.0, -9.81)

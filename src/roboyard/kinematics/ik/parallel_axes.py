@@ -1,4 +1,4 @@
-"""Kernel: arms whose second to fourth joints turn about parallel axes, all branches in closed form.
+"""Kernel: closed-form inverse kinematics of arms whose second to fourth axes are parallel, all branches.
 
 With five joints, as the Schunk and youBot arms, or six of which the last two meet, as those of Universal Robots. The
 first joint takes the wrist into the plane in which the parallel ones move it, the tool's direction tells the last ones,
@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.chains.trigonometry import solve_linear_trig
 from roboyard.compute import kernel
+from roboyard.kinematics.ik.trigonometric_equations import solve_linear_trig
 
 Array = NDArray[np.float64]
 

@@ -1,4 +1,4 @@
-"""The thread that keeps servos going while the rest of the program does other things."""
+"""A thread that runs the command cycle of servos while the program does other work."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from types import TracebackType
 
 from roboyard.compute.wall_clock import wall_seconds
 from roboyard.errors import RoboyardError
-from roboyard.hardware.dynamixel.errors import PortLostError, ServoFaultError
 from roboyard.hardware.dynamixel.hardware import DynamixelHardware
+from roboyard.hardware.dynamixel.monitor import ServoFaultError
+from roboyard.hardware.dynamixel.port import PortLostError
 
 
 class ServoThread:
