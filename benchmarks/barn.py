@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from roboyard.cli.terminal import note
-from roboyard.compute import ProcessPool, usable_cores
+from roboyard.compute import ProcessPool, count_usable_cores
 from roboyard.scenarios.barn import barn_world, numbers
 from roboyard.scenarios.batch_worker import Job, Result, run_job
 from roboyard.scenarios.run_folder import new_folder
@@ -90,7 +90,7 @@ def cross(wanted: list[Crossing], folder: Path, done: list[Crossing]) -> None:
     """Run all, adding to ``done`` and to a file as they come; few are under way at once, so that Ctrl-C ends them."""
     running: dict[Future[Result], Crossing] = {}
     waiting = iter(enumerate(wanted))
-    workers = min(usable_cores(), len(wanted))
+    workers = min(count_usable_cores(), len(wanted))
     with ProcessPool(workers, preload=("roboyard.scenarios.batch_worker",)) as pool, (
         folder / "results.jsonl"
     ).open("w", encoding="utf-8") as log:  # fmt: skip

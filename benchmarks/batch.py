@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from roboyard.compute import Pool, ProcessPool, usable_cores
+from roboyard.compute import Pool, ProcessPool, count_usable_cores
 from roboyard.errors import RoboyardError
 from roboyard.scenarios import run_batch
 
@@ -78,7 +78,7 @@ def run(nightly: bool, runs: int | None = None, seed: int = 0) -> dict[str, Any]
     figures: list[dict[str, Any]] = [
         {
             "name": f"{runs} runs on two workers, times as fast as on one", "value": median(ratios), "unit": "",
-            "target": ">= 1.8" if usable_cores() > 1 else None, "peer": "plain sums, this machine's limit",
+            "target": ">= 1.8" if count_usable_cores() > 1 else None, "peer": "plain sums, this machine's limit",
             "peer_value": median(limits), "ratio": median(ratios) / median(limits),
         },
         {"name": "a run on one warm worker", "value": median(singles), "unit": "s"},

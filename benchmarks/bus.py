@@ -16,7 +16,7 @@ import roboyard as ry
 from roboyard.bus import TransformBuffer
 from roboyard.compute.wall_clock import perf_ns
 from roboyard.geometry import SE3
-from roboyard.messages.convert import tf_message
+from roboyard.messages.convert import transforms_to_msg
 
 
 class _Sink(ry.Node):
@@ -58,7 +58,7 @@ class _Rover(ry.Node):
         self.joints.publish(ry.msg.JointState(name=["a", "b", "c", "d"], position=np.zeros(4)))
         self.command.publish(ry.msg.Twist())
         pose = SE3.from_xyz_rpy((self.now, 0.0, 0.0), (0.0, 0.0, 0.1))
-        self.broadcast_all([(pose, "odom", "base_link"), (pose, "base_link", "wheel"), (pose, "base_link", "wheel2")])
+        self.send_transforms([(pose, "odom", "base_link"), (pose, "base_link", "wheel"), (pose, "base_link", "wheel2")])
 
 
 def small_message_rate(messages: int = 20_000, listeners: int = 4) -> float:
@@ -141,7 +141,7 @@ def plain_mix_rate(seconds: float = 20.0, listeners: int = 2) -> float:
             hand_on(msg.Twist())
             pose = SE3.from_xyz_rpy((time_ns * 1e-9, 0.0, 0.0), (0.0, 0.0, 0.1))
             moved = [(pose, "odom", "base_link"), (pose, "base_link", "wheel"), (pose, "base_link", "wheel2")]
-            hand_on(tf_message(moved, time_ns))
+            hand_on(transforms_to_msg(moved, time_ns))
             for T_parent_child, parent, child in moved:
                 buffer.insert(T_parent_child, parent, child, time_ns)
             transforms += 1

@@ -53,7 +53,7 @@ def course(calibrated: Calibrated, seed: int) -> tuple[float, float]:
             turned[0] += wrap_angle(yaw - last[0])
             last[0] = yaw
 
-        run.bus.tap(see)
+        run.bus.add_message_observer(see)
         run.run_for(spec.scenario.duration)
     return headings[0] - turned[0], headings[1] - turned[0]
 

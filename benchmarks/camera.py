@@ -17,10 +17,10 @@ import numpy as np
 import roboyard
 from roboyard.description import load_world
 from roboyard.description.cameras import CameraSpec, DepthNoise
-from roboyard.description.model import Box, Inertial, Link, Material, Model, Placed, Sphere, Visual, World
+from roboyard.description.model import Box, Inertial, Link, Material, Model, PlacedModel, Sphere, Visual, World
 from roboyard.description.presets import PRESETS
 from roboyard.description.sensors import Sensor
-from roboyard.geometry import SE3, Lens
+from roboyard.geometry import SE3, CameraModel
 from roboyard.simulation import Simulation
 from roboyard.simulation.render.opening import available_backend
 from roboyard.simulation.sensors.cameras.camera import Camera, develop
@@ -28,9 +28,9 @@ from roboyard.simulation.sensors.cameras.depth_noise import measured_depth, sigm
 
 HERE = Path(roboyard.__file__).parent
 IDENTITY = SE3.identity()
-LENS = Lens.of_view(640, 480, 1.0)
+LENS = CameraModel.from_field_of_view(640, 480, 1.0)
 RGBD = frozenset(("image", "depth"))
-PLAIN = CameraSpec(colour=LENS, depth=LENS, near=0.05, depth_near=0.05, depth_far=50.0)
+PLAIN = CameraSpec(color=LENS, depth=LENS, near=0.05, depth_near=0.05, depth_far=50.0)
 PLACE = SE3.from_xyz_rpy((2.0, 0.0, 0.9), (0.0, 0.1, 0.05))
 
 
@@ -123,11 +123,11 @@ def speed(nightly: bool) -> dict[str, Any]:
 def exactness(nightly: bool) -> list[dict[str, Any]]:
     """Depth without noise against geometry, at 3 m."""
 
-    def still(name: str, shape: Any, x: float) -> Placed:
+    def still(name: str, shape: Any, x: float) -> PlacedModel:
         link = Link("link", IDENTITY, visuals=(Visual("v", shape, IDENTITY, Material("m", rgba=(0.8, 0.8, 0.8, 1))),))
-        return Placed(name, Model(name, (link,), static=True), SE3.from_xyz_rpy((x, 0.0, 0.0)))
+        return PlacedModel(name, Model(name, (link,), static=True), SE3.from_xyz_rpy((x, 0.0, 0.0)))
 
-    rays = LENS.all_rays()
+    rays = LENS.pixel_rays()
     slope = rays[..., :2] / rays[..., 2:]
     direction = np.concatenate([slope, np.ones((480, 640, 1))], axis=2)
     a, b, c = (direction**2).sum(2), -2.0 * 3.5 * direction[..., 2], 3.5**2 - 0.25
@@ -156,7 +156,7 @@ def noise(nightly: bool) -> list[dict[str, Any]]:
     """Largest difference of measured σ(z) from the published curve, over 0.8 to 5 m."""
     found = []
     for model in ("khoshelham", "nguyen", "handa", "stereo"):
-        kind = DepthNoise(model, baseline=0.075, disparity=0.25)
+        kind = DepthNoise(model, baseline=0.075, disparity_stddev=0.25)
         worst = 0.0
         rng = np.random.default_rng(1)
         for z in np.arange(0.8, 5.01, 0.35 if not nightly else 0.1):

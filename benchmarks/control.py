@@ -14,7 +14,7 @@ import numpy as np
 
 from roboyard.control import PlanarTwist
 from roboyard.geometry import SE2
-from roboyard.grids import GridFrame
+from roboyard.grids import GridGeometry
 from roboyard.navigation import (
     DynamicWindow,
     Footprint,
@@ -37,7 +37,7 @@ REAL = "dwa_local_planner (C++), on a slower machine"
 
 def surroundings() -> tuple[ObstacleLayer, LayeredCostmap]:
     seen = ObstacleLayer()
-    frame = GridFrame(0.05, (200, 200), SE2(-5.0, -5.0, 0.0))
+    frame = GridGeometry(0.05, (200, 200), SE2(-5.0, -5.0, 0.0))
     return seen, LayeredCostmap(frame, [seen, InflationLayer(BODY.inscribed_radius, 0.55)])
 
 

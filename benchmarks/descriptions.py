@@ -109,7 +109,7 @@ def survey(folder: Path) -> tuple[Outcome, ...]:
         try:
             one.found = load(path, search)
         except DescriptionError as error:
-            one.reason, one.where = error.what, error.where or ""
+            one.reason, one.where = error.message, error.location or ""
         except Exception as error:  # noqa: BLE001  what must never happen is what is counted here
             one.crash = f"{type(error).__name__}: {error}"
         one.seconds = time.perf_counter() - start
@@ -346,7 +346,7 @@ def reference(nightly: bool, folder: Path | None = None) -> dict[str, Any]:
             try:
                 model, mended = load_model(path, search=[root], repair=True), " (mended)"
             except DescriptionError:
-                details.append(f"reference: {name} is refused: {error.what}")
+                details.append(f"reference: {name} is refused: {error.message}")
                 counts["refused"] += 1
                 continue
         counts["compared"] += 1
@@ -401,7 +401,9 @@ def lumped(model: Model, text: str) -> dict[str, int]:
     masses: Counter[str] = Counter()
     for link in model.links:
         masses[top(link.name)] += link.inertial.mass if link.inertial else 0
-    joints = [j for j in (*model.joints, *model.closures) if j.type != "fixed" or j.parent == "world" or j.name in kept]
+    joints = [
+        j for j in (*model.joints, *model.loop_joints) if j.type != "fixed" or j.parent == "world" or j.name in kept
+    ]
     # A body without mass is left out with all that hangs on it.
     gone = {name for name in {top(link.name) for link in model.links} if not masses[name]}
     while more := {top(j.child) for j in joints if j.parent != "world" and top(j.parent) in gone} - gone:
@@ -444,9 +446,9 @@ def verdicts(nightly: bool, folder: Path | None = None) -> dict[str, Any]:
             said = ""
             try:
                 found = load(path, oracle.parent)
-                ours, said = "ok", " ".join(finding.what for finding in found.findings)
+                ours, said = "ok", " ".join(finding.message for finding in found.warnings)
             except DescriptionError as error:
-                ours, said = "error", error.what
+                ours, said = "error", error.message
             verdict = next(value for key, value in theirs.items() if key.endswith("_check"))
             if ours == verdict:
                 agreed += 1

@@ -20,7 +20,7 @@ import numpy as np
 from PIL import Image
 
 from roboyard.errors import InputError
-from roboyard.geometry import Lens
+from roboyard.geometry import CameraModel
 from roboyard.vision.discs.config import DiscConfig, Polarity
 from roboyard.vision.discs.detect import find_discs
 from roboyard.vision.discs.hough import find_discs_hough, hough_circles
@@ -96,7 +96,7 @@ class Score:
         self.times += other.times
 
 
-def ours(lens: Lens, image: np.ndarray, polarity: Polarity) -> list[np.ndarray]:
+def ours(lens: CameraModel, image: np.ndarray, polarity: Polarity) -> list[np.ndarray]:
     return [centre_of(disc, lens) for disc in find_discs(image, DiscConfig(polarity=polarity))]
 
 
@@ -237,7 +237,7 @@ def real_pictures(folder: Path | None) -> Iterator[tuple[str, np.ndarray, np.nda
         cloud = next((p for ending in (".pcd", ".pcd.gz") if (p := folder / (path.stem + ending)).is_file()), None)
         depth = None if cloud is None else read_depth(cloud)
         if depth is not None and depth.shape != image.shape[:2]:
-            raise InputError(f"depth of {depth.shape} for a picture of {image.shape[:2]}", where=str(cloud))
+            raise InputError(f"depth of {depth.shape} for a picture of {image.shape[:2]}", location=str(cloud))
         yield path.name, image, depth
 
 
@@ -252,7 +252,7 @@ def real(nightly: bool, folder: Path | None = None, runs: int | None = None, see
     for number, (name, image, depth) in enumerate(pictures):
         height, width = image.shape[:2]
         focal = KINECT * width / 640.0
-        lens = Lens(width, height, focal, focal, 0.5 * (width - 1), 0.5 * (height - 1))
+        lens = CameraModel(width, height, focal, focal, 0.5 * (width - 1), 0.5 * (height - 1))
         finders: dict[str, Finder] = {
             "ours": partial(ours, lens), "HoughCircles with polarity and mark": hough, "the thesis's circles": thesis,
             "SimpleBlobDetector": blobs,

@@ -20,10 +20,10 @@ import numpy as np
 import yaml
 from scipy.ndimage import label
 
-from roboyard.compute import ProcessPool, usable_cores
+from roboyard.compute import ProcessPool, count_usable_cores
 from roboyard.description import load_world
 from roboyard.geometry import SE2
-from roboyard.grids import FREE, GridFrame, OccupancyGrid, distance_to
+from roboyard.grids import FREE, GridGeometry, OccupancyGrid, distance_transform
 from roboyard.scenarios import load_spec
 from roboyard.scenarios.batch_worker import Job, Result, run_job
 from roboyard.scenarios.catalog import find
@@ -51,37 +51,37 @@ class Ground:
     def __init__(self, world: str) -> None:
         simulation = Simulation(load_world(find("world", world)))
         maps = [true_map(simulation, height=h, resolution=0.1, inside=[(0.0, 0.0)]) for h in HEIGHTS]
-        low = np.min([grid.frame.T_map_grid.xy for grid in maps], axis=0)
-        high = np.max([np.array(grid.frame.T_map_grid.xy) + grid.frame.size for grid in maps], axis=0)
-        self.frame = GridFrame.around(low, high, 0.1)
+        low = np.min([grid.geometry.T_map_grid.xy for grid in maps], axis=0)
+        high = np.max([np.array(grid.geometry.T_map_grid.xy) + grid.geometry.extent for grid in maps], axis=0)
+        self.frame = GridGeometry.covering(low, high, 0.1)
         x, y = self.frame.T_map_grid.xy
-        edges = (x, x + self.frame.size[0], y, y + self.frame.size[1])
+        edges = (x, x + self.frame.extent[0], y, y + self.frame.extent[1])
         free = np.ones(self.frame.shape, dtype=bool)
         for height, grid in zip(HEIGHTS, maps, strict=True):
             loose = floor_plan(simulation.model, height=height, resolution=0.1, bounds=edges, moving=True)
             free &= self._free(grid) & ~loose.occupied
         self.free = free
-        self.clear = distance_to(~free, 0.1)
+        self.clear = distance_transform(~free, 0.1)
         rooms, _ = label(self.clear > CLEAR)
-        start = np.argwhere(rooms > 0)[np.argmin(np.hypot(*self.frame.points(np.argwhere(rooms > 0)).T))]
+        start = np.argwhere(rooms > 0)[np.argmin(np.hypot(*self.frame.cell_centers(np.argwhere(rooms > 0)).T))]
         self.rooms = np.argwhere(rooms == rooms[tuple(start)])
         simulation.close()
 
     def _free(self, grid: OccupancyGrid) -> np.ndarray:
         cells = np.stack(np.meshgrid(*map(np.arange, self.frame.shape), indexing="ij"), axis=-1)
-        there = grid.frame.cells(self.frame.points(cells))
-        inside = grid.frame.contains(there)
+        there = grid.geometry.cells_of_points(self.frame.cell_centers(cells))
+        inside = grid.geometry.contains(there)
         there = np.where(inside[..., None], there, 0)
         return inside & (grid.cells[there[..., 0], there[..., 1]] == FREE)
 
     def place(self, random: np.random.Generator) -> np.ndarray:
         """A point with room about it."""
-        return self.frame.points(self.rooms[random.integers(len(self.rooms))])
+        return self.frame.cell_centers(self.rooms[random.integers(len(self.rooms))])
 
     def way(self, start: np.ndarray, end: np.ndarray, clear: np.ndarray, room: float) -> np.ndarray | None:
         """Points 0.1 m apart from start to end that keep ``room`` from everything; None if there is no way."""
         passable = clear > room
-        first, last = (tuple(int(v) for v in self.frame.cells(p)) for p in (start, end))
+        first, last = (tuple(int(v) for v in self.frame.cells_of_points(p)) for p in (start, end))
         if not (passable[first] and passable[last]):
             return None
         distance = np.full(self.frame.shape, -1, dtype=np.int64)
@@ -102,7 +102,7 @@ class Ground:
                 c for c in _around(*cells[-1]) if self.frame.contains(c) and distance[c] == distance[cells[-1]] - 1
             ]
             cells.append(max(steps, key=lambda c: float(clear[c])))
-        return self.frame.points(np.array(cells))
+        return self.frame.cell_centers(np.array(cells))
 
 
 def _around(row: int, column: int) -> list[tuple[int, int]]:
@@ -199,11 +199,11 @@ def _box(
         if np.hypot(*(last - at).T).min() < ROVER + 0.5 * np.hypot(*size) + 0.1:
             continue
         cells = np.argwhere(place.free)
-        inside = np.abs(SE2(*at, yaw).inverse() @ place.frame.points(cells)) <= size / 2 + 0.05
+        inside = np.abs(SE2(*at, yaw).inverse() @ place.frame.cell_centers(cells)) <= size / 2 + 0.05
         free = place.free.copy()
         free[tuple(cells[inside.all(axis=1)].T)] = False
         end = course[int(np.searchsorted(along, driven)) - 1]
-        if place.way(end, course[0], distance_to(~free, 0.1), BOX_GAP) is not None:
+        if place.way(end, course[0], distance_transform(~free, 0.1), BOX_GAP) is not None:
             moment = round(seconds + float(random.uniform(0.0, 3.5)), 2)
             pose = [*(round(float(v), 3) for v in at), 0.25, 0.0, 0.0, round(yaw, 3)]
             return [{"at": moment, "what": "spawn", "model": "box", "name": "box", "pose": pose,
@@ -227,7 +227,7 @@ def run(nightly: bool, runs: int | None = None, seed: int = 0) -> dict[str, Any]
 def _all(jobs: list[Job]) -> list[Result]:
     """Results in the order of the jobs; few are under way at once, so that Ctrl-C ends them soon."""
     found: dict[int, Result] = {}
-    with ProcessPool(min(usable_cores(), len(jobs)), preload=("roboyard.scenarios.batch_worker",)) as pool:
+    with ProcessPool(min(count_usable_cores(), len(jobs)), preload=("roboyard.scenarios.batch_worker",)) as pool:
         waiting = iter(jobs)
         running: dict[Future[Result], Job] = {}
         while True:

@@ -16,9 +16,9 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from roboyard.errors import RoboyardError
-from roboyard.manipulation import Aim, Cause, Chain, IkSettings, form_of, solve_ik, solve_ik_batch
-from roboyard.manipulation.kinematics.refine import Wish
-from roboyard.manipulation.kinematics.search import search
+from roboyard.manipulation import Chain, IkConfig, IkFailure, PointingTarget, find_closed_form, solve_ik, solve_ik_batch
+from roboyard.manipulation.kinematics.refine import IkTarget
+from roboyard.manipulation.kinematics.search import search_from_seeds
 from roboyard.scenarios.robot_groups import find_groups
 
 ARMS = ("scitos_arm", "iisy", "youbot_arm")
@@ -47,7 +47,7 @@ def arms(robot: str | None) -> Iterator[tuple[str, Chain]]:
 
 
 def poses_of(chain: Chain, count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    q = chain.random(np.random.default_rng(seed), count)
+    q = chain.sample_positions(np.random.default_rng(seed), count)
     return q, chain.forward(q)
 
 
@@ -90,15 +90,15 @@ def solved(nightly: bool, seed: int = 0, robot: str | None = None) -> dict[str, 
     figures, details = [], []
     for name, chain in arms(robot):
         q, T = poses_of(chain, NIGHTLY if nightly else POSES, seed)
-        near = chain.random(np.random.default_rng(seed + 1), len(q))
+        near = chain.sample_positions(np.random.default_rng(seed + 1), len(q))
         solve_ik_batch(chain, T[:2], near[:2])  # compiles
-        closed = form_of(chain) is not None
+        closed = find_closed_form(chain) is not None
         times, found, slow = [], [], 0.0
         for k in range(0, len(q), PART):
             start = time.perf_counter()
             batch = solve_ik_batch(chain, T[k : k + PART], near[k : k + PART])
             times.append((time.perf_counter() - start) / PART * 1e6)
-            found.append(batch.q)
+            found.append(batch.best)
         slow = max(times)
         answers = np.concatenate(found)
         there = np.isfinite(answers[:, 0])
@@ -116,7 +116,7 @@ def solved(nightly: bool, seed: int = 0, robot: str | None = None) -> dict[str, 
         details.append(f"{name}: {batch.method}, {len(q)} poses, the slowest hundred {slow:.1f} µs a pose")
         for k in np.flatnonzero(~there)[:3]:
             answer = solve_ik(chain, T[k], near[k])
-            details.append(f"{name}: pose {k}: {answer.cause.value if answer.cause else 'found from another seed'}")
+            details.append(f"{name}: pose {k}: {answer.failure.value if answer.failure else 'found from another seed'}")
     return {"figures": figures, "details": details}
 
 
@@ -140,7 +140,7 @@ def branches(nightly: bool, seed: int = 0, robot: str | None = None) -> dict[str
     """Branches beside an independent count: EAIK's, and a search's from everywhere."""
     figures, details = [], []
     for name, chain in arms(robot):
-        if form_of(chain) is None:
+        if find_closed_form(chain) is None:
             continue
         _, T = poses_of(chain, COUNTED * (10 if nightly else 1), seed + 2)
         ours = solve_ik_batch(chain, T)
@@ -155,22 +155,22 @@ def branches(nightly: bool, seed: int = 0, robot: str | None = None) -> dict[str
                 every = np.array(robot_.IK(pose).Q).reshape(-1, chain.dof) + start
                 right = every[(off(chain, every, np.repeat(pose[None], len(every), 0)) < EXACT).all(axis=1)]
                 theirs = len(within(chain, right))
-                fewer += int(ours.counts[k] < theirs)
-                more += int(ours.counts[k] > theirs)
+                fewer += int(ours.n_solutions[k] < theirs)
+                more += int(ours.n_solutions[k] > theirs)
             figures.append({"name": f"{name}: poses with fewer branches than EAIK finds", "value": fewer, "limit": 0})
             details.append(f"{name}: more branches than EAIK at {more} of {len(T)} poses")
         missing = sum(_missing(chain, pose, seed) for pose in T[: SEARCHED * (10 if nightly else 1)])
         figures.append({"name": f"{name}: branches that a search finds beside ours", "value": missing, "limit": 0})
-        bounds = chain.within(ours.branches[np.isfinite(ours.branches[..., 0])])
+        bounds = chain.is_within_limits(ours.solutions[np.isfinite(ours.solutions[..., 0])])
         figures.append({"name": f"{name}: branches beyond limits", "value": int((~bounds).sum()), "limit": 0})
-        details.append(f"{name}: {ours.counts.mean():.2f} branches a pose, at most {ours.counts.max()}")
+        details.append(f"{name}: {ours.n_solutions.mean():.2f} branches a pose, at most {ours.n_solutions.max()}")
     return {"figures": figures, "details": details}
 
 
 def _missing(chain: Chain, pose: np.ndarray, seed: int) -> int:
-    seeds, out = chain.random(np.random.default_rng(seed + 3), 3000), np.empty((64, chain.dof))
-    wish = Wish(pose, np.zeros(3), np.array([1.0, 0.1]))
-    count, _ = search(chain.rows, wish, np.array([1e-8, 1e-8]), seeds, 64, 80, out)
+    seeds, out = chain.sample_positions(np.random.default_rng(seed + 3), 3000), np.empty((64, chain.dof))
+    wish = IkTarget(pose, np.zeros(3), np.array([1.0, 0.1]))
+    count, _ = search_from_seeds(chain.arrays, wish, np.array([1e-8, 1e-8]), seeds, 64, 80, out)
     known = np.array(solve_ik(chain, pose).solutions)
     apart = np.abs(np.remainder(out[:count, None] - known[None] + math.pi, 2 * math.pi) - math.pi).max(axis=2)
     return int((apart.min(axis=1, initial=math.inf) > 1e-2).sum())
@@ -185,8 +185,8 @@ def wishes(nightly: bool, seed: int = 0, robot: str | None = None) -> dict[str, 
         rng = np.random.default_rng(seed + 4)
         ratios, times, angles = [], [], []
         while len(ratios) < WISHES * (8 if nightly else 1):
-            place = chain.forward(chain.random(rng, 1)[0])[:3, 3] + rng.normal(0.0, 0.05, 3)
-            goal = Aim(place, rng.normal(size=3))
+            place = chain.forward(chain.sample_positions(rng, 1)[0])[:3, 3] + rng.normal(0.0, 0.05, 3)
+            goal = PointingTarget(place, rng.normal(size=3))
             start = time.perf_counter()
             answer = solve_ik(chain, goal)
             if answer.nearest is None or answer.nearest.cost < 1e-6:
@@ -202,10 +202,10 @@ def wishes(nightly: bool, seed: int = 0, robot: str | None = None) -> dict[str, 
     return {"figures": figures, "details": details}
 
 
-def brute_force(chain: Chain, goal: Aim, rng: np.random.Generator) -> float:
+def brute_force(chain: Chain, goal: PointingTarget, rng: np.random.Generator) -> float:
     """Least weighted error [m] from 60 random starts."""
     axis = np.array(goal.axis) / np.linalg.norm(goal.axis)
-    weight = IkSettings().metres_per_radian
+    weight = IkConfig().meters_per_radian
 
     def missing(q: np.ndarray) -> np.ndarray:
         T = chain.forward(q)
@@ -214,7 +214,7 @@ def brute_force(chain: Chain, goal: Aim, rng: np.random.Generator) -> float:
         scale = math.atan2(sine, float(T[:3, 2] @ axis)) / max(sine, 1e-12)
         return np.concatenate([T[:3, 3] - goal.position, weight * scale * across])
 
-    starts = chain.random(rng, 60)
+    starts = chain.sample_positions(rng, 60)
     return min(
         float(np.linalg.norm(least_squares(missing, at, bounds=(chain.lower, chain.upper)).fun)) for at in starts
     )
@@ -289,7 +289,7 @@ def unknown(nightly: bool, seed: int = 0, robot: str | None = None) -> dict[str,
     for name, chain in arms(robot):
         _, T = poses_of(chain, 20, seed + 5)
         T[:, :3, 3] += 10.0
-        told = sum(solve_ik(chain, pose).cause is Cause.OUT_OF_REACH for pose in T)
+        told = sum(solve_ik(chain, pose).failure is IkFailure.OUT_OF_REACH for pose in T)
         figures.append({"name": f"{name}: out of reach, and told so", "value": told / len(T), "target": ">= 1"})
     return {"figures": figures}
 

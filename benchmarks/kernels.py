@@ -120,7 +120,7 @@ def run(nightly: bool) -> dict[str, Any]:
             check=False,
         )
     if process.returncode:
-        raise RunError(f"exit code {process.returncode}: {process.stderr[-500:]}", where="compiling all kernels")
+        raise RunError(f"exit code {process.returncode}: {process.stderr[-500:]}", location="compiling all kernels")
     rows = json.loads(process.stdout)
     total = sum(row["seconds"] for row in rows)
     figures = [

@@ -17,7 +17,7 @@ import numpy as np
 
 import roboyard
 from roboyard.description import load_model, load_world
-from roboyard.description.model import Box, Collision, Inertial, Link, Mesh, Model, Placed, World
+from roboyard.description.model import Box, Collision, Inertial, Link, Mesh, Model, PlacedModel, World
 from roboyard.description.sensors import LidarSpec, Sensor
 from roboyard.geometry import SE3
 from roboyard.simulation import Simulation
@@ -63,9 +63,9 @@ def yard(folder: Path) -> World:
     return World("yard", tuple(things))
 
 
-def still(name: str, shape: Any, pose: SE3) -> Placed:
+def still(name: str, shape: Any, pose: SE3) -> PlacedModel:
     link = Link("link", IDENTITY, collisions=(Collision("c", shape, IDENTITY),))
-    return Placed(name, Model(name, (link,), static=True), pose)
+    return PlacedModel(name, Model(name, (link,), static=True), pose)
 
 
 def post(world: World, spec: LidarSpec) -> tuple[Simulation, Lidar]:

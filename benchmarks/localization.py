@@ -22,7 +22,7 @@ import roboyard
 from roboyard.control import DifferentialDrive
 from roboyard.description import load_model, load_world
 from roboyard.geometry import SE2, SE3, wrap_angle
-from roboyard.grids import GridFrame, LikelihoodField, OccupancyGrid, distance_to
+from roboyard.grids import GridGeometry, LikelihoodField, OccupancyGrid, distance_transform
 from roboyard.localization import FaultyWheels, OdometryErrors, WheelOdometry
 from roboyard.localization.amcl import Amcl, AmclConfig, FreeSpace, SensorModel, search, sense
 from roboyard.localization.kalman import NAMES, Fusion, FusionConfig, Measurement, moved
@@ -67,16 +67,16 @@ class Place:
                 for h in (0.1, 0.24)
             )
         )
-        self.frame = GridFrame(0.05, solid.shape, SE2(low[0], low[1], 0.0))
-        self.clear = distance_to(solid, 0.05)
+        self.frame = GridGeometry(0.05, solid.shape, SE2(low[0], low[1], 0.0))
+        self.clear = distance_transform(solid, 0.05)
         from scipy.ndimage import label
 
         rooms, _ = label(self.clear > 0.35)
-        self.rooms = np.argwhere(rooms == rooms[tuple(self.frame.cells([0.0, 0.0]))])
+        self.rooms = np.argwhere(rooms == rooms[tuple(self.frame.cells_of_points([0.0, 0.0]))])
 
     def pose(self, rng: np.random.Generator) -> SE2:
         """Somewhere the rover can be driven to from the origin, heading anywhere."""
-        return SE2(*self.frame.points(self.rooms[rng.integers(len(self.rooms))]), rng.uniform(-math.pi, math.pi))
+        return SE2(*self.frame.cell_centers(self.rooms[rng.integers(len(self.rooms))]), rng.uniform(-math.pi, math.pi))
 
     def ranges(self, pose: SE2) -> np.ndarray:
         """What the lidar sees, without noise."""
@@ -116,7 +116,7 @@ class Place:
 
     def clearance(self, points: np.ndarray) -> np.ndarray:
         """From things [m]; 0 outside."""
-        cells = self.frame.cells(points)
+        cells = self.frame.cells_of_points(points)
         inside = self.frame.contains(cells)
         cells = np.where(inside[..., None], cells, 0)
         return np.where(inside, self.clear[cells[..., 0], cells[..., 1]], 0.0)
@@ -184,14 +184,14 @@ def kernel(nightly: bool) -> list[dict[str, Any]]:
     """The weighing of particles."""
     rng = np.random.default_rng(0)
     cells = np.where(rng.random((220, 620)) < 0.01, 100, 0).astype(np.int8)
-    field = LikelihoodField.of(OccupancyGrid(cells, GridFrame(0.05, cells.shape)))
-    table = field.table(lambda d: np.log(0.5 * np.exp(-(d**2) / 0.08) + 0.005))
+    field = LikelihoodField.from_grid(OccupancyGrid(cells, GridGeometry(0.05, cells.shape)))
+    table = field.score_table(lambda d: np.log(0.5 * np.exp(-(d**2) / 0.08) + 0.005))
     poses = np.column_stack([rng.normal(15, 0.2, 1000), rng.normal(5, 0.2, 1000), rng.normal(0, 0.1, 1000)])
     points = rng.uniform(-4, 8, (60, 2))
     least = math.inf
     for _ in range(2000 if nightly else 500):
         start = time.perf_counter()
-        field.sums(table, poses, points)
+        field.score_poses(table, poses, points)
         least = min(least, time.perf_counter() - start)
     return [{"name": "1000 particles × 60 beams", "value": round(1e3 * least, 4), "unit": "ms", "target": "<= 0.1"}]
 
@@ -327,7 +327,7 @@ def fusion(nightly: bool) -> dict[str, Any]:
                     fused = pose_to_se2(message.pose.pose).theta
                     errors.append((wrap_angle(fused - truth), wrap_angle(last["odom"] - truth)))
 
-            run.bus.tap(see)
+            run.bus.add_message_observer(see)
             run.run_for(spec.scenario.duration)
         fused, wheels = np.sqrt(np.mean(np.square(errors), axis=0))
         rows.append((fused, wheels))

@@ -17,7 +17,7 @@ import numpy as np
 
 import roboyard
 from roboyard.description import load_world
-from roboyard.grids import Thinned, thin
+from roboyard.grids import VoxelPoints, voxel_downsample
 from roboyard.mapping.octree import OctreeConfig, OctreeMap, write_octree
 from roboyard.mapping.octree.agreement import Agreement, agreement, dense
 from roboyard.mapping.octree.blocks import ORIGIN
@@ -104,13 +104,15 @@ def peer_full(views: list[View]) -> list[float]:
     return times
 
 
-def thinned(views: list[View]) -> list[tuple[Thinned, np.ndarray]]:
+def thinned(views: list[View]) -> list[tuple[VoxelPoints, np.ndarray]]:
     """A point for each voxel within reach, and where they are seen from."""
     near = [np.linalg.norm(view.points - view.origin, axis=1) <= REACH for view in views]
-    return [(thin(v.points[chosen], None, RESOLUTION), v.origin) for v, chosen in zip(views, near, strict=True)]
+    return [
+        (voxel_downsample(v.points[chosen], None, RESOLUTION), v.origin) for v, chosen in zip(views, near, strict=True)
+    ]
 
 
-def beams_ms(clouds: list[tuple[Thinned, np.ndarray]]) -> float:
+def beams_ms(clouds: list[tuple[VoxelPoints, np.ndarray]]) -> float:
     """Ours, beams alone."""
     octree, times = OctreeMap(OctreeConfig(resolution=RESOLUTION)), []
     for cloud, origin in clouds:
@@ -120,7 +122,7 @@ def beams_ms(clouds: list[tuple[Thinned, np.ndarray]]) -> float:
     return best_ms(times)
 
 
-def peer_thinned(clouds: list[tuple[Thinned, np.ndarray]]) -> list[float]:
+def peer_thinned(clouds: list[tuple[VoxelPoints, np.ndarray]]) -> list[float]:
     """OctoMap's library, the same beams."""
     import pyoctomap
 

@@ -16,7 +16,7 @@ from roboyard.errors import RoboyardError
 from roboyard.manipulation import Groups
 from roboyard.manipulation.collision import ExactChecker, Obstacle, box_obstacle
 from roboyard.manipulation.collision.bodies import make_work
-from roboyard.manipulation.kinematics import Aim
+from roboyard.manipulation.kinematics import PointingTarget
 from roboyard.manipulation.planning import AimGoal, PlanningError, PlanSettings, Problem, goal_states, plan, recheck
 from roboyard.manipulation.planning.plan import weights_of
 from roboyard.manipulation.planning.problem import Connect
@@ -62,7 +62,7 @@ class Shelf:
         z = self.floor + BOARD + level * (self.high + BOARD) + self.high * rng.uniform(0.3, 0.7)
         turn, lift = math.atan2(y, x), rng.uniform(-0.5, 0.5)
         axis = (math.cos(turn) * math.cos(lift), math.sin(turn) * math.cos(lift), math.sin(lift))
-        return AimGoal(Aim((x + self.axis[0], y + self.axis[1], z), axis, tool_axis))
+        return AimGoal(PointingTarget((x + self.axis[0], y + self.axis[1], z), axis, tool_axis))
 
 
 def made(groups: Groups) -> tuple[PlanningScene, Shelf]:
@@ -70,9 +70,9 @@ def made(groups: Groups) -> tuple[PlanningScene, Shelf]:
     tool = "fingertips" if "fingertips" in group.tools else None
     bare = PlanningScene.of(groups, group.name, tool=tool)
     chain = bare.chain
-    tips = chain.forward(chain.random(np.random.default_rng(0), 4000))[:, :3, 3]
+    tips = chain.forward(chain.sample_positions(np.random.default_rng(0), 4000))[:, :3, 3]
     frames = chain.frames(np.clip(np.zeros(chain.dof), chain.lower, chain.upper))
-    axis = np.array([*frames[1, :2, 3], frames[min(2, len(chain.moving)), 2, 3]])
+    axis = np.array([*frames[1, :2, 3], frames[min(2, len(chain.moving_joints)), 2, 3]])
     shelf = Shelf(float(np.linalg.norm(tips - axis, axis=1).max()), axis)
     ground = box_obstacle("ground", (6.0, 6.0, 0.02), (0.0, 0.0, -0.012))
     return bare.with_obstacles([*shelf.boxes, ground]), shelf
@@ -168,7 +168,7 @@ def measured(name: str, groups: Groups, count: int, states: int, seed: int) -> t
             continue
         second = recheck(checker, found.trajectory)
         contacts, seen = contacts + len(second.contacts), seen + second.states
-    drawn = scene.chain.random(np.random.default_rng(seed), states)
+    drawn = scene.chain.sample_positions(np.random.default_rng(seed), states)
     begin = time.perf_counter()
     ours = scene.contacts(drawn)
     each = (time.perf_counter() - begin) / states

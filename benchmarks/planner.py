@@ -35,7 +35,7 @@ from scipy.sparse.csgraph import dijkstra
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE2, polygons
-from roboyard.grids import FREE, OCCUPIED, GridFrame, OccupancyGrid, distance_to
+from roboyard.grids import FREE, OCCUPIED, GridGeometry, OccupancyGrid, distance_transform
 from roboyard.mapping import load_map
 from roboyard.navigation import (
     Costmap,
@@ -119,7 +119,7 @@ def octile_map(text: str) -> Costmap:
     for row, line in enumerate(lines[4 : 4 + height]):
         letters = np.frombuffer(line[:width].encode("latin-1"), dtype=np.uint8)
         cells[row, : len(letters)][np.isin(letters, np.frombuffer(b".GS", dtype=np.uint8))] = 0
-    return Costmap(cells, GridFrame(1.0, cells.shape))
+    return Costmap(cells, GridGeometry(1.0, cells.shape))
 
 
 def server_maps(places: list[Path]) -> Iterator[tuple[str, OccupancyGrid]]:
@@ -148,7 +148,7 @@ def large(cells: NDArray[np.int8], resolution: float) -> Costmap:
     rows, columns = cells.shape
     more = ((0, max(SIDE - rows, 0)), (0, max(SIDE - columns, 0)))
     grid = np.pad(cells, more, mode="symmetric")[:SIDE, :SIDE]
-    frame = GridFrame(resolution, grid.shape)
+    frame = GridGeometry(resolution, grid.shape)
     static = StaticLayer()
     static.take(OccupancyGrid(np.ascontiguousarray(grid), frame))
     layers = LayeredCostmap(frame, [static, InflationLayer(0.2, 0.55)])
@@ -189,7 +189,7 @@ def large_maps(folder: Path | None) -> Iterator[tuple[str, NDArray[np.int8], flo
     for octile in octile_maps(places):
         yield octile.name, np.where(octile.costmap.cells == LETHAL, OCCUPIED, FREE).astype(np.int8), 0.05
     for name, grid in server_maps(places):
-        yield name, grid.cells, grid.frame.resolution
+        yield name, grid.cells, grid.geometry.resolution
 
 
 def shown(what: str, total: float) -> Progress:
@@ -208,11 +208,11 @@ def pairs(costmap: Costmap, seed: int = 0) -> list[tuple[SE2, SE2]]:
         if len(found) == PAIRS or not len(free):
             break
         start = free[rng.integers(len(free))]
-        potential = WavePlanner(UNIFORM).potential(costmap, SE2(*costmap.frame.points(start)))
+        potential = WavePlanner(UNIFORM).potential(costmap, SE2(*costmap.frame.cell_centers(start)))
         reached = np.argwhere(np.isfinite(potential) & (costmap.cells < INSCRIBED))
         far = reached[potential[tuple(reached.T)] > 0.5 * potential[tuple(reached.T)].max(initial=0.0)]
         if len(reached) > 0.05 * len(free) and len(far):
-            ends = costmap.frame.points(np.stack([start, far[rng.integers(len(far))]]))
+            ends = costmap.frame.cell_centers(np.stack([start, far[rng.integers(len(far))]]))
             found.append((SE2(*ends[0]), SE2(*ends[1])))
     return found
 
@@ -328,7 +328,7 @@ def peers(costmap: Costmap) -> list[dict[str, Any]]:
     astar = milliseconds(lambda: SEARCH.plan(costmap, start, goal))
     ground = COSTED.ground(costmap.cells)
     weights = ground.weights[ground.cells][1:-1, 1:-1]
-    first, last = (tuple(int(i) for i in costmap.frame.cells(pose.xy)) for pose in (start, goal))
+    first, last = (tuple(int(i) for i in costmap.frame.cells_of_points(pose.xy)) for pose in (start, goal))
     figures = []
     for label, value, peer, measure in (
         ("A*", astar, "pyastar2d", _pyastar),
@@ -387,10 +387,10 @@ def long_way(nightly: bool) -> Figures:
     for k in range(passes):
         cells[2 * k + 1] = LETHAL
         cells[2 * k + 1, -1 if k % 2 == 0 else 0] = 0
-    costmap = Costmap(cells, GridFrame(0.05, cells.shape))
+    costmap = Costmap(cells, GridGeometry(0.05, cells.shape))
     last = (2 * passes, 70)
     steps = passes * (columns - 1) + 2 * passes + last[1]
-    start, goal = (SE2(*costmap.frame.points(np.array(cell))) for cell in ((0, 0), last))
+    start, goal = (SE2(*costmap.frame.cell_centers(np.array(cell))) for cell in ((0, 0), last))
     figures = []
     planners = {
         "A*": GridSearch(UNIFORM),
@@ -409,8 +409,8 @@ def long_way(nightly: bool) -> Figures:
 
 def field(rng: np.random.Generator) -> tuple[Costmap, list[NDArray[np.float64]]]:
     """Convex polygons on open ground of 20 x 20 m, as cells of 5 cm."""
-    frame = GridFrame(0.05, (400, 400))
-    middles = frame.points(np.stack(np.meshgrid(np.arange(400), np.arange(400), indexing="ij"), axis=-1))
+    frame = GridGeometry(0.05, (400, 400))
+    middles = frame.cell_centers(np.stack(np.meshgrid(np.arange(400), np.arange(400), indexing="ij"), axis=-1))
     cells = np.zeros((400, 400), dtype=np.uint8)
     shapes: list[NDArray[np.float64]] = []
     while len(shapes) < 12:
@@ -453,7 +453,7 @@ def any_direction(nightly: bool) -> Figures:
         costmap, shapes = field(rng)
         free = np.argwhere(costmap.cells == 0)
         for _ in range(4):
-            start, goal = costmap.frame.points(free[rng.integers(len(free), size=2)])
+            start, goal = costmap.frame.cell_centers(free[rng.integers(len(free), size=2)])
             if np.linalg.norm(goal - start) < 5.0:
                 continue
             path = WavePlanner(UNIFORM).plan(costmap, SE2(*start), SE2(*goal))
@@ -474,9 +474,9 @@ def drivable(nightly: bool) -> Figures:
     for _ in range(40 if nightly else 8):
         costmap, _ = field(rng)
         walled = np.pad(costmap.cells, 1, constant_values=LETHAL) == LETHAL
-        free = np.argwhere(distance_to(walled)[1:-1, 1:-1] > 20)  # the outline is free however it is turned
+        free = np.argwhere(distance_transform(walled)[1:-1, 1:-1] > 20)  # the outline is free however it is turned
         for _ in range(3):
-            ends = costmap.frame.points(free[rng.integers(len(free), size=2)])
+            ends = costmap.frame.cell_centers(free[rng.integers(len(free), size=2)])
             start, goal = (SE2(x, y, theta) for (x, y), theta in zip(ends, rng.uniform(-3.1, 3.1, 2), strict=True))
             try:
                 path = car.plan(costmap, start, goal)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from roboyard.control import STANDSTILL, PlanarTwist
 from roboyard.geometry import SE2
-from roboyard.grids import GridFrame, OccupancyGrid, cast_rays
+from roboyard.grids import GridGeometry, OccupancyGrid, cast_rays
 from roboyard.navigation import Footprint, MotionLimits, NavigationError, Observation
 from roboyard.navigation.driving import (
     RECOVERY_POLICIES,
@@ -186,7 +186,7 @@ def drive(trouble: Trouble, steps: tuple[str, ...], local: tuple[str, ...] = WIT
     )
     body = Body(PADDED, Footprint(OUTLINE), LIMITS, PERIOD)
     surroundings = Surroundings(settings.costmap, PADDED, OUTLINE)
-    frame = GridFrame(CELL, SHAPE)
+    frame = GridGeometry(CELL, SHAPE)
     surroundings.take_map(OccupancyGrid(np.where(trouble.map, 100, 0).astype(np.int8), frame))
     controller = make_controller(settings.controller, body, settings.tolerance, reverse=False)
     driver = Driver(
@@ -215,7 +215,7 @@ def drive(trouble: Trouble, steps: tuple[str, ...], local: tuple[str, ...] = WIT
         w = twist.wz + min(max(wanted.wz - twist.wz, -dw), dw)
         twist = PlanarTwist(v, 0.0, w)
         pose = pose @ SE2.exp([v * PERIOD, 0.0, w * PERIOD])
-        cells = frame.cells(pose @ border)
+        cells = frame.cells_of_points(pose @ border)
         if not frame.contains(cells).all() or trouble.true[cells[:, 0], cells[:, 1]].any():
             return Outcome(False, time, task.recoveries, True)
     return Outcome(False, LONGEST, task.recoveries, False)

@@ -170,7 +170,7 @@ def images(seconds: float) -> tuple[float, float]:
     other = _Other("images")
     with ry.Bus() as bus:
         camera = bus.add(Camera(), "camera")
-        bus.executor.pacer.factor = 1.0
+        bus.executor.pacer.real_time_factor = 1.0
         with Attached(Ros2Bridge(DOMAIN), bus):
             bus.executor.run_for(2.0 + seconds)
             time.sleep(0.3)

@@ -108,7 +108,7 @@ def in_order(log: Path, scans: Any, trajectory: Any, relations: Any) -> dict[str
 
     Only of the log's first 1000 s: later stamps of the other log are rounded to more than lies between two messages.
     """
-    from roboyard.geometry.many import between
+    from roboyard.geometry.many import relative
     from roboyard.mapping import Relations, Trajectory, relation_errors
 
     other = log.with_name(f"{stem_of(log)}-corrected.log.gz")
@@ -117,12 +117,12 @@ def in_order(log: Path, scans: Any, trajectory: Any, relations: Any) -> dict[str
     messages = messages_of(other)
     start = scans.scans[0].time_ns
     poses = np.array([(s.odometry.x, s.odometry.y, s.odometry.theta) for s in scans.scans])
-    steps, index = between(poses[:-1], poses[1:]), [0]
+    steps, index = relative(poses[:-1], poses[1:]), [0]
     for step, scan in zip(steps, scans.scans[1:], strict=True):
         ahead = np.arange(index[-1] + 1, min(index[-1] + 120, len(messages)))
         if not len(ahead) or (scan.time_ns - start) * 1e-9 > 1010.0:
             break
-        off = np.linalg.norm(between(messages[index[-1], 1:], messages[ahead, 1:]) - step, axis=1)
+        off = np.linalg.norm(relative(messages[index[-1], 1:], messages[ahead, 1:]) - step, axis=1)
         same = ahead[off < off.min() + 1e-3]  # while the robot stands, many: that nearest by its stamp
         index.append(int(same[np.argmin(np.abs(messages[same, 0] - (scan.time_ns - start) * 1e-9))]))
     number = np.arange(len(messages)) * 10**9  # a time that runs as the messages do

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from roboyard.errors import RunError
-from roboyard.grids import FREE, OCCUPIED, GridFrame, OccupancyGrid
+from roboyard.grids import FREE, OCCUPIED, GridGeometry, OccupancyGrid
 from roboyard.mapping import save_map
 
 REPEATS, NIGHTLY = 3, 10
@@ -71,7 +71,7 @@ def make_files(folder: Path) -> None:
     """A map with two walls, a plan of steps, and a short run's folder."""
     cells = np.full((100, 200), FREE, dtype=np.int8)
     cells[30:, 60] = cells[:70, 140] = OCCUPIED
-    save_map(folder / "walls.yaml", OccupancyGrid(cells, GridFrame(0.05, cells.shape)))
+    save_map(folder / "walls.yaml", OccupancyGrid(cells, GridGeometry(0.05, cells.shape)))
     measured(["-m", "roboyard", *PLAN_STEPS, "--out", str(folder / "steps.json")], folder)
     measured(["-m", "roboyard", "run", "rover-drive", "--smoke", "--quiet", "--out", str(folder / "run")], folder)
 
@@ -89,7 +89,9 @@ def measured(arguments: Sequence[str], folder: Path) -> tuple[float, float]:
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:
             said.seek(0)
-            raise RunError(f"exit code {process.returncode}: {said.read()[-500:].decode()}", where=" ".join(arguments))
+            raise RunError(
+                f"exit code {process.returncode}: {said.read()[-500:].decode()}", location=" ".join(arguments)
+            )
     return used.ru_utime + used.ru_stime, wall
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.errors import RoboyardError
-from roboyard.grids.terrain_kinds import make_terrain
+from roboyard.grids.terrain_kinds import generate_terrain
 from roboyard.scenarios.robot_steps import find_rig
 from roboyard.walking.steps.checker import Limits, check_plan
 from roboyard.walking.steps.draws import key_of
@@ -62,13 +62,15 @@ def wilson(hits: int, of: int, z: float = 1.96) -> tuple[float, float]:
 def stones(rig: Rig, share: float, seed: int) -> Any:
     """A terrain of the prototype."""
     rng = np.random.default_rng([0x57E9, seed, round(1e3 * share)])
-    return make_terrain("stones", (1.32, 2.4), rng, corner=(0.34, -1.2), cell=0.06, relief=0.3, share=share)
+    return generate_terrain(
+        "stones", (1.32, 2.4), rng, corner=(0.34, -1.2), cell_size=0.06, height_range=0.3, fraction=share
+    )
 
 
 def blocks(seed: int) -> Any:
     """A terrain of the scenario `akrobat-free`."""
     rng = np.random.default_rng([0xB10C, seed])
-    return make_terrain("blocks", (1.4, 2.4), rng, corner=(0.4, -1.2), cell=0.2, relief=0.1)
+    return generate_terrain("blocks", (1.4, 2.4), rng, corner=(0.4, -1.2), cell_size=0.2, height_range=0.1)
 
 
 def searched(rig: Rig, terrain: Any, goal: tuple[float, float], planner: str, seed: int, seconds: float) -> Spent:
@@ -139,7 +141,7 @@ def memory(rig: Rig, planner: str) -> float:
 
 def speed_up(rig: Rig, planner: str, parts: int) -> float:
     """How much sooner two threads are done with a budget of so many parts than one."""
-    level = make_terrain("flat", (1.0, 1.0), np.random.default_rng(0))
+    level = generate_terrain("flat", (1.0, 1.0), np.random.default_rng(0))
     ground = Ground.of_terrain(level, rig, [(0.0, 0.0), (1.0, 0.0)])
     problem, took = Problem.of(rig, ground, (0.0, 0.0), (1.0, 0.0)), []
     for workers in (1, 2):
@@ -180,7 +182,7 @@ def compare(
     """Compare all planners by Herms's criteria: anytime, parallel, memory, where they apply; and over time."""
     rig, first, count = find_rig("akrobat"), seed or 0, terrains or (20 if nightly else 2)
     moments = np.geomspace(0.02, 10.0 if nightly else 3.0, 28)
-    level = make_terrain("flat", (1.0, 1.0), np.random.default_rng(0))
+    level = generate_terrain("flat", (1.0, 1.0), np.random.default_rng(0))
     for planner in PLANNERS:
         watched(rig, [(level, (0.4, 0.0))], planner, moments[:1])  # compile
     grounds: dict[str, list[Task]] = {
@@ -253,23 +255,27 @@ def random_task(number: int, scale: float) -> tuple[str, Any, tuple[float, float
     rng = np.random.default_rng([0xC4EC, number])
     kind = ("flat", "blocks", "stones", "rough", "slope", "stairs", "ditch")[int(rng.integers(7))]
     options: dict[str, dict[str, float]] = {
-        "blocks": {"cell": 0.2, "relief": float(rng.uniform(0.02, 0.1))},
-        "stones": {"cell": 0.06, "relief": 0.3, "share": float(rng.uniform(0.15, 0.5))},
-        "rough": {"cell": 0.1, "relief": float(rng.uniform(0.02, 0.12))},
-        "slope": {"relief": float(rng.uniform(0.0, 0.15))},
-        "stairs": {"cell": 0.28, "relief": float(rng.uniform(0.02, 0.05)), "share": 0.2},
-        "ditch": {"cell": 0.06, "relief": 0.3, "share": float(rng.uniform(0.03, 0.1))},
+        "blocks": {"cell_size": 0.2, "height_range": float(rng.uniform(0.02, 0.1))},
+        "stones": {"cell_size": 0.06, "height_range": 0.3, "fraction": float(rng.uniform(0.15, 0.5))},
+        "rough": {"cell_size": 0.1, "height_range": float(rng.uniform(0.02, 0.12))},
+        "slope": {"height_range": float(rng.uniform(0.0, 0.15))},
+        "stairs": {"cell_size": 0.28, "height_range": float(rng.uniform(0.02, 0.05)), "fraction": 0.2},
+        "ditch": {"cell_size": 0.06, "height_range": 0.3, "fraction": float(rng.uniform(0.03, 0.1))},
     }
-    scaled = {key: value if key == "share" else value * scale for key, value in options.get(kind, {}).items()}
+    scaled = {key: value if key == "fraction" else value * scale for key, value in options.get(kind, {}).items()}
     corner, size = (0.34 * scale, -1.2 * scale), (float(rng.uniform(0.3, 1.3)) * scale, 2.4 * scale)
     far, turn = float(rng.uniform(0.2, 2.0)) * scale, float(rng.uniform(-0.8, 0.8))
-    return kind, make_terrain(kind, size, rng, corner=corner, **scaled), (far * math.cos(turn), far * math.sin(turn))
+    return (
+        kind,
+        generate_terrain(kind, size, rng, corner=corner, **scaled),
+        (far * math.cos(turn), far * math.sin(turn)),
+    )
 
 
 def run(nightly: bool, seed: int | None = None, terrains: int | None = None) -> dict[str, Any]:
     """Steps over level ground and stepping stones."""
     rig, count, first = find_rig("akrobat"), terrains or (NIGHTLY if nightly else TERRAINS), seed or 0
-    level = make_terrain("flat", (1.0, 1.0), np.random.default_rng(0))
+    level = generate_terrain("flat", (1.0, 1.0), np.random.default_rng(0))
     for planner in PLANNERS:
         searched(rig, level, (0.4, 0.0), planner, 0, 0.01)  # compile
     flat = [searched(rig, level, (1.0, 0.0), "random-sampling", first + k, 3.0) for k in range(3)]

@@ -49,7 +49,7 @@ def read_traces(path: Path) -> list[dict[str, Any]]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read: {error}", where=str(path), valid="a file of traces") from None
+        raise InputError(f"cannot be read: {error}", location=str(path), valid="a file of traces") from None
     found = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -57,9 +57,9 @@ def read_traces(path: Path) -> list[dict[str, Any]]:
         try:
             data = json.loads(line)
         except ValueError as error:
-            raise InputError(f"is no JSON: {error}", where=f"{path}:{number}", valid="one trace a line") from None
+            raise InputError(f"is no JSON: {error}", location=f"{path}:{number}", valid="one trace a line") from None
         if not isinstance(data, dict) or not isinstance(data.get("xml"), str):
-            raise InputError("a trace without xml", where=f"{path}:{number}", valid="an object with xml and ticks")
+            raise InputError("a trace without xml", location=f"{path}:{number}", valid="an object with xml and ticks")
         found.append(data)
     return found
 

@@ -129,7 +129,9 @@ def stops(nightly: bool) -> list[dict[str, Any]]:
     worst = standing = 0.0
     with going() as (run, view):
         told: list[tuple[int, float]] = []
-        run.bus.tap(lambda t, m, node, time_ns: told.append((time_ns, m.linear.x)) if t.name == "/cmd_vel" else None)
+        run.bus.add_message_observer(
+            lambda t, m, node, time_ns: told.append((time_ns, m.linear.x)) if t.name == "/cmd_vel" else None
+        )
         address, _, token = view.url.partition("#")
         with connect(address.replace("http", "ws") + "socket?token=" + token, max_size=None) as socket:
             threading.Thread(target=lambda: [None for _ in socket], daemon=True).start()

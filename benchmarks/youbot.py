@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from roboyard.compute import ProcessPool, usable_cores
+from roboyard.compute import ProcessPool, count_usable_cores
 from roboyard.scenarios.batch_worker import Job, Result, run_job
 from roboyard.scenarios.statistics import wilson
 
@@ -25,7 +25,7 @@ def run(nightly: bool, runs: int | None = None, seed: int = 301) -> dict[str, An
     """Loops of 20 things each, with 5 seeds; nightly 30."""
     count = runs or (30 if nightly else 5)
     jobs = [Job(SCENARIO, seed + k, how, False, "", keep="none") for how in ((), THESIS) for k in range(count)]
-    with ProcessPool(min(usable_cores(), count), preload=("roboyard.scenarios.batch_worker",)) as pool:
+    with ProcessPool(min(count_usable_cores(), count), preload=("roboyard.scenarios.batch_worker",)) as pool:
         results = [future.result() for future in [pool.submit(run_job, job) for job in jobs]]
     own, thesis = _figures(results[:count], OBJECTS), _beside(_figures(results[count:], FEW))
     return {key: own[key] + thesis[key] for key in own}

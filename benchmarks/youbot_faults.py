@@ -16,7 +16,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from typing import Any
 
-from roboyard.compute import ProcessPool, usable_cores
+from roboyard.compute import ProcessPool, count_usable_cores
 from roboyard.scenarios.batch_worker import Job, Result, run_job
 from roboyard.scenarios.statistics import wilson
 
@@ -141,7 +141,7 @@ def _jobs(seed: int, folder: str) -> Iterator[tuple[int, Job]]:
 
 def _all(jobs: list[tuple[int, Job]]) -> Iterator[tuple[int, Result]]:
     """Results as they come; few are under way at once, so that Ctrl-C ends them soon."""
-    with ProcessPool(min(usable_cores(), len(jobs)), preload=("roboyard.scenarios.batch_worker",)) as pool:
+    with ProcessPool(min(count_usable_cores(), len(jobs)), preload=("roboyard.scenarios.batch_worker",)) as pool:
         waiting = iter(jobs)
         running: dict[Future[Result], int] = {}
         while True:

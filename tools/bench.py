@@ -99,7 +99,7 @@ def commit() -> str:
 
 def machine() -> dict[str, Any]:
     """What figures depend on beside the source."""
-    from roboyard.compute import usable_cores
+    from roboyard.compute import count_usable_cores
     from roboyard.scenarios.provenance import provenance
 
     where = provenance()
@@ -107,7 +107,7 @@ def machine() -> dict[str, Any]:
     return {
         "system": platform.freedesktop_os_release()["PRETTY_NAME"],
         "processor": f"{where.cpu} ({where.cpu_class})",
-        "cores": usable_cores(),
+        "cores": count_usable_cores(),
         "memory": f"{memory:.0f} GiB",
         "versions": {**where.versions, **{name: version(name) for name in PEERS}},
     }

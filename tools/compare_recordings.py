@@ -26,7 +26,7 @@ from smoke_runs import Job, SmokeRun, SmokeRunner, default_store, home_of, list_
 from roboyard.cli.failures import report
 from roboyard.cli.revisions import Revision, find_repository, open_revision, open_working_tree
 from roboyard.cli.terminal import emit, note, say
-from roboyard.compute import usable_cores
+from roboyard.compute import count_usable_cores
 from roboyard.errors import InputError, RecordingError, RoboyardError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -193,7 +193,7 @@ def parser() -> argparse.ArgumentParser:
     words.add_argument("--record", action="store_true", help="only run OLD, so that it is kept; compare nothing")
     words.add_argument("--python", type=Path, metavar="PATH", help="runs both (default: this one)")
     words.add_argument("--old-python", type=Path, metavar="PATH", help="runs OLD, where that needs another environment")
-    words.add_argument("--workers", type=int, default=usable_cores(), metavar="K", help="default: one a core")
+    words.add_argument("--workers", type=int, default=count_usable_cores(), metavar="K", help="default: one a core")
     words.add_argument("--timeout", type=float, default=1800.0, metavar="S", help="of a run (default: 1800)")
     words.add_argument("--json", action="store_true", help="one JSON object")
     return words

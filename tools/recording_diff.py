@@ -20,8 +20,8 @@ from rosbags.typesys import Stores, get_typestore
 
 from roboyard.errors import RecordingError
 from roboyard.record import open_recording
-from roboyard.record.decode import definitions
-from roboyard.record.recording import Connection, Recording
+from roboyard.record.decode import parse_definition
+from roboyard.record.recording import RecordedChannel, Recording
 
 ABSENT = "absent"
 """What stands for a value where a side has none."""
@@ -132,7 +132,7 @@ def compare_recordings(old: Path, new: Path, renames: Renames, tolerance: float 
     found = RecordingComparison()
     if not renames.is_active and filecmp.cmp(old, new, shallow=False):
         with open_recording(new) as recording:
-            for connection in recording.connections:
+            for connection in recording.channels:
                 count = found.topics.setdefault(connection.topic, TopicCount())
                 count.old, count.new = count.old + connection.count, count.new + connection.count
         found.same_bytes = True
@@ -154,48 +154,48 @@ class _Side:
 
     def __init__(self, recording: Recording, channel_of: Any, excluded: Any) -> None:
         self.recording = recording
-        self.connections: dict[Channel, Connection] = {}
+        self.connections: dict[Channel, RecordedChannel] = {}
         self.messages: dict[Channel, list[Message]] = {}
         self.order: list[Channel] = []
         by_id: dict[int, Channel] = {}
-        for connection in recording.connections:
+        for connection in recording.channels:
             if not excluded(connection):
                 channel = by_id[id(connection)] = channel_of(connection)
                 self.connections.setdefault(channel, connection)
                 self.messages.setdefault(channel, [])
-        wanted = [connection for connection in recording.connections if id(connection) in by_id]
-        for time_ns, connection, data in recording.raw_of(wanted):
+        wanted = [connection for connection in recording.channels if id(connection) in by_id]
+        for time_ns, connection, data in recording.raw_messages_of_channels(wanted):
             channel = by_id[id(connection)]
             self.messages[channel].append(Message(time_ns, data))
             self.order.append(channel)
         self._stores: dict[tuple[str, str], Any] = {}
 
-    def store(self, connection: Connection) -> Any:
+    def store(self, connection: RecordedChannel) -> Any:
         """What decodes messages of a connection, by the definition in this file."""
         key = (connection.type, connection.definition)
         if key not in self._stores:
             where = str(self.recording.path)
             if connection.encoding != "cdr":
                 what = f"topic {connection.topic} is encoded as '{connection.encoding}'"
-                raise RecordingError(what, where=where, valid="cdr")
+                raise RecordingError(what, location=where, valid="cdr")
             store = get_typestore(Stores.EMPTY)
             try:
-                store.register(definitions(connection.definition, connection.definition_format, connection.type))
+                store.register(parse_definition(connection.definition, connection.definition_format, connection.type))
                 store.get_msgdef(connection.type)
             except Exception as error:
                 what = f"the definition of {connection.type} cannot be used: {error}"
-                raise RecordingError(what, where=where) from error
+                raise RecordingError(what, location=where) from error
             self._stores[key] = store
         return self._stores[key]
 
-    def decode(self, connection: Connection, data: bytes) -> Any:
+    def decode(self, connection: RecordedChannel, data: bytes) -> Any:
         """The message in ``data``."""
         store = self.store(connection)
         try:
             return store.deserialize_cdr(data, connection.type)
         except Exception as error:
             what = f"a message of {len(data)} bytes on {connection.topic} is no {connection.type}: {error}"
-            raise RecordingError(what, where=str(self.recording.path)) from error
+            raise RecordingError(what, location=str(self.recording.path)) from error
 
 
 class _Comparing:
@@ -209,7 +209,7 @@ class _Comparing:
             found.notes += [f"{name}: {warning}" for warning in recording.warnings]
         self._topics_out = {
             connection.topic: self._topic(connection)
-            for connection in old.connections
+            for connection in old.channels
             if renames.excludes("topics", connection.topic)
         }
         self._old = _Side(old, self._channel, lambda one: one.topic in self._topics_out)
@@ -220,10 +220,10 @@ class _Comparing:
         )
         self._strings: dict[tuple[str, str], bool] = {}
 
-    def _topic(self, connection: Connection) -> str:
+    def _topic(self, connection: RecordedChannel) -> str:
         return self._renames.new_name("topics", connection.topic)
 
-    def _channel(self, connection: Connection) -> Channel:
+    def _channel(self, connection: RecordedChannel) -> Channel:
         publisher = self._renames.new_name("nodes", connection.publisher)
         return Channel(self._topic(connection), self._renames.new_name("types", connection.type), publisher)
 
@@ -314,7 +314,7 @@ class _Comparing:
         return found, max(different, pairs)
 
     def _described(
-        self, old: Channel, new: Channel, first: Connection, second: Connection
+        self, old: Channel, new: Channel, first: RecordedChannel, second: RecordedChannel
     ) -> Iterator[tuple[str, str, str]]:
         for name in ("type", "publisher"):
             if getattr(old, name) != getattr(new, name):
@@ -326,7 +326,7 @@ class _Comparing:
         if first.definition != second.definition or self._renames.is_active:
             yield from self._definitions(first, second)
 
-    def _definitions(self, first: Connection, second: Connection) -> Iterator[tuple[str, str, str]]:
+    def _definitions(self, first: RecordedChannel, second: RecordedChannel) -> Iterator[tuple[str, str, str]]:
         """The first difference between definitions, comments and layout left out."""
         old, new = self._old.store(first).fielddefs, self._new.store(second).fielddefs
         left, seen = [first.type], set[str]()
@@ -374,7 +374,12 @@ class _Comparing:
         return _form(form) if kind is None else _form(form).replace(kind, self._renames.new_name("types", kind))
 
     def _streams(
-        self, channel: Channel, first: Connection, second: Connection, old: Sequence[Message], new: Sequence[Message]
+        self,
+        channel: Channel,
+        first: RecordedChannel,
+        second: RecordedChannel,
+        old: Sequence[Message],
+        new: Sequence[Message],
     ) -> Iterator[Difference]:
         """What differs between the messages of two channels, message by message."""
         i = j = 0
@@ -405,7 +410,7 @@ class _Comparing:
         for place, message in enumerate(new[j:], j):
             yield Difference(channel.topic, message.time_ns, place, "message", ABSENT, "published", channel.publisher)
 
-    def _is_renamed(self, connection: Connection) -> bool:
+    def _is_renamed(self, connection: RecordedChannel) -> bool:
         """Whether equal bytes of this type may yet mean something else."""
         key = (connection.type, connection.definition)
         if key not in self._strings:
@@ -421,7 +426,9 @@ class _Comparing:
             self._strings[key] = strings and self._renames.renames_strings
         return self._strings[key]
 
-    def _message(self, first: Connection, second: Connection, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
+    def _message(
+        self, first: RecordedChannel, second: RecordedChannel, old: Any, new: Any
+    ) -> Iterator[tuple[str, Any, Any]]:
         """Fields of two messages that differ: path, old value, new value."""
         forms = self._old.store(first).fielddefs
         return self._fields(forms, first.type, old, new, "")

@@ -185,9 +185,9 @@ def read_renames(path: Path) -> Renames:
     try:
         document = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", where=where, valid="a table of renames") from None
+        raise InputError(f"cannot be read: {error.strerror}", location=where, valid="a table of renames") from None
     except ValueError as error:
-        raise InputError(f"is no TOML: {error}", where=where) from None
+        raise InputError(f"is no TOML: {error}", location=where) from None
     return parse_renames(document, where)
 
 
@@ -231,25 +231,25 @@ def parse_renames(document: Mapping[str, Any], where: str = "renames") -> Rename
 def _only(found: Mapping[str, Any], valid: Sequence[str], where: str) -> None:
     for key in found:
         if key not in valid:
-            raise InputError(f"unknown key {key!r}", where=where, valid=", ".join(valid))
+            raise InputError(f"unknown key {key!r}", location=where, valid=", ".join(valid))
 
 
 def _mapping(found: Any, where: str) -> Mapping[str, Any]:
     if not isinstance(found, Mapping):
-        raise InputError(f"{found!r} is no table", where=where)
+        raise InputError(f"{found!r} is no table", location=where)
     return found
 
 
 def _strings(found: Any, where: str) -> dict[str, str]:
     for key, value in _mapping(found, where).items():
         if not isinstance(value, str):
-            raise InputError(f"{key} is {value!r}", where=where, valid="a text")
+            raise InputError(f"{key} is {value!r}", location=where, valid="a text")
     return dict(found)
 
 
 def _words(found: Any, where: str) -> tuple[str, ...]:
     if not isinstance(found, list) or not all(isinstance(word, str) for word in found):
-        raise InputError(f"{found!r} is no list of texts", where=where)
+        raise InputError(f"{found!r} is no list of texts", location=where)
     return tuple(found)
 
 
@@ -257,4 +257,4 @@ def _compile(pattern: str, where: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern)
     except re.error as error:
-        raise InputError(f"{pattern!r} is no regular expression: {error}", where=where) from None
+        raise InputError(f"{pattern!r} is no regular expression: {error}", location=where) from None

@@ -191,7 +191,7 @@ class SmokeRunner:
             job.home.mkdir(parents=True, exist_ok=True)
             return SmokeRun(job.scenario, _keep(folder, job.home / job.scenario))
         except OSError as error:
-            raise RunError(f"a run cannot be kept: {error.strerror}", where=str(job.home)) from error
+            raise RunError(f"a run cannot be kept: {error.strerror}", location=str(job.home)) from error
 
     def _process(self, command: Sequence[str], environment: Mapping[str, str], place: Path) -> tuple[int, str]:
         """Exit code and last line of a process, which is ended when the others are to stop or it takes too long."""
@@ -271,7 +271,7 @@ def scratch_folder(store: Path) -> Iterator[Path]:
                 shutil.rmtree(old, ignore_errors=True)
         folder = Path(mkdtemp(prefix=f"{_SCRATCH}{os.getpid()}-", dir=store))
     except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", where=str(store), valid="--keep DIR") from None
+        raise InputError(f"cannot be written: {error.strerror}", location=str(store), valid="--keep DIR") from None
     try:
         yield folder
     finally:

@@ -15,14 +15,14 @@ class RoboyardError(Exception):
         valid: What would have been right, e.g. the available names.
     """
 
-    def __init__(self, what: str, *, where: str | None = None, valid: str | None = None) -> None:
-        self.what = str(what)  # Gymnasium's workers hand errors on wrapped in their own class
-        self.where = where
+    def __init__(self, message: str, *, location: str | None = None, valid: str | None = None) -> None:
+        self.message = str(message)  # Gymnasium's workers hand errors on wrapped in their own class
+        self.location = location
         self.valid = valid
-        super().__init__(self.what)
+        super().__init__(self.message)
 
     def __str__(self) -> str:
-        text = f"{self.where}: {self.what}" if self.where else self.what
+        text = f"{self.location}: {self.message}" if self.location else self.message
         return f"{text} ({self.valid})" if self.valid else text
 
 
@@ -51,7 +51,7 @@ class DescriptionError(InputError):
     """A robot or world description is malformed or physically impossible."""
 
 
-class MendableError(DescriptionError):
+class RepairableError(DescriptionError):
     """A fault of a description that is mended where ``repair`` is asked for."""
 
 
@@ -74,27 +74,27 @@ class MissingExtraError(InputError):
         purpose: What needs the extra, as the subject of a sentence, e.g. "writing a video".
         extra: Name of the extra.
         where: The place that asked for it: an option, a node's name.
-        otherwise: What helps instead of installing it, "" if nothing does.
+        alternative: What helps instead of installing it, "" if nothing does.
     """
 
-    def __init__(self, purpose: str, extra: str, *, where: str | None = None, otherwise: str = "") -> None:
+    def __init__(self, purpose: str, extra: str, *, location: str | None = None, alternative: str = "") -> None:
         command = f"pip install 'roboyard[{extra}]'"
         super().__init__(
             f"{purpose} needs the extra {extra!r}, which is not installed",
-            where=where,
-            valid=f"{command}, or {otherwise}" if otherwise else command,
+            location=location,
+            valid=f"{command}, or {alternative}" if alternative else command,
         )
-        self.purpose, self.extra, self.otherwise = purpose, extra, otherwise
+        self.purpose, self.extra, self.alternative = purpose, extra, alternative
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild_missing_extra, (self.purpose, self.extra, self.where, self.otherwise)
+        return _rebuild_missing_extra, (self.purpose, self.extra, self.location, self.alternative)
 
 
-def _rebuild_missing_extra(purpose: str, extra: str, where: str | None, otherwise: str) -> MissingExtraError:
-    return MissingExtraError(purpose, extra, where=where, otherwise=otherwise)
+def _rebuild_missing_extra(purpose: str, extra: str, location: str | None, alternative: str) -> MissingExtraError:
+    return MissingExtraError(purpose, extra, location=location, alternative=alternative)
 
 
-def import_extra(module: str, extra: str, purpose: str, *, where: str | None = None, otherwise: str = "") -> Any:
+def import_extra(module: str, extra: str, purpose: str, *, location: str | None = None, alternative: str = "") -> Any:
     """Import a module that an extra of Roboyard brings, at the place that uses it.
 
     Args:
@@ -102,7 +102,7 @@ def import_extra(module: str, extra: str, purpose: str, *, where: str | None = N
         extra: The extra that brings it.
         purpose: What needs it, as the subject of a sentence, e.g. "writing a video".
         where: The place that asked for it.
-        otherwise: What helps instead of installing the extra.
+        alternative: What helps instead of installing the extra.
 
     Raises:
         MissingExtraError: The module, or a module that it imports, is not installed.
@@ -110,4 +110,4 @@ def import_extra(module: str, extra: str, purpose: str, *, where: str | None = N
     try:
         return import_module(module)
     except ImportError as error:
-        raise MissingExtraError(purpose, extra, where=where, otherwise=otherwise) from error
+        raise MissingExtraError(purpose, extra, location=location, alternative=alternative) from error

@@ -165,7 +165,7 @@ def test_plans_are_optimal_and_missing_only_if_impossible(sample: Any) -> None:
         plan = make_plan(as_domain(steps), world, goal)
     except Impossible as error:
         assert minimum is None
-        assert "because" in error.what
+        assert "because" in error.message
         for name, value in would_help(as_domain(steps), world, goal):
             assert optimal_cost(steps, {**world, name: value}, desired) is not None
         return

@@ -16,7 +16,7 @@ from roboyard.behavior import Status, Tree, read_tree
 from roboyard.behavior.groot import Monitor, as_xml, packed, reached, request, statuses
 from roboyard.behavior.hooks import Hooks
 from roboyard.behavior.nodes import TreeMissionNode
-from roboyard.bus.inputs import Input
+from roboyard.bus.inputs import ExternalInput
 from roboyard.errors import RoboyardError
 from roboyard.messages import message_type, msg, serialize
 
@@ -341,7 +341,7 @@ def test_breakpoints_hold_a_run_and_are_replayed_from_inputs(tmp_path: Path) -> 
     mission.close()
 
     inputs = [
-        (one.time_ns, Input(message.kind, message.target, message.type, message.source, bytes(message.data)))
+        (one.time_ns, ExternalInput(message.kind, message.target, message.type, message.source, bytes(message.data)))
         for one in recorded
         for message in [one.message]
     ]
@@ -357,9 +357,9 @@ def test_run_that_ends_at_a_breakpoint_does_not_hang(tmp_path: Path) -> None:
     zmq = pytest.importorskip("zmq")
     mission = monitored_mission(tmp_path, free_port(zmq))
     hook = json.dumps({"kind": "I", "body": hook_text(4)})
-    item = Input("publish", "/mission/hooks", "std_msgs/msg/String", "test", serialize(msg.String(data=hook)))
+    item = ExternalInput("publish", "/mission/hooks", "std_msgs/msg/String", "test", serialize(msg.String(data=hook)))
     mission.bus.inputs.schedule([(0, item)])
     mission.run_for(0.3)  # no client is connected, so the clock does not wait
     with pytest.raises(RoboyardError, match="held at a breakpoint"):
-        mission.mission.save()
+        mission.mission.save_state()
     mission.close()

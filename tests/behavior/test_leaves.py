@@ -124,8 +124,8 @@ def test_walk_leaf_reaches_a_goal_relative_to_the_start_pose(tmp_path: Path, sav
     goal = SE2(1.0, 2.0, 3.0) @ SE2(0.4, -0.2, 1.2)
     if saved_at is not None:  # saved and continued on the way
         mission.run_for(saved_at)
-        saved, mission = mission.bus.save(), MissionHarness(tmp_path, body, walking_robot())
-        mission.bus.load(saved)
+        saved, mission = mission.bus.save_state(), MissionHarness(tmp_path, body, walking_robot())
+        mission.bus.load_state(saved)
     assert mission.run_to_end(12.0) == "SUCCESS"
     error = mission.robot.pose.inverse() @ goal
     assert math.hypot(error.x, error.y) <= 0.011

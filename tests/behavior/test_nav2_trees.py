@@ -15,7 +15,7 @@ from roboyard.bus import Node
 from roboyard.errors import RoboyardError
 from roboyard.geometry import SE2
 from roboyard.messages import action, msg, srv
-from roboyard.messages.convert import grid_to_msg, path_to_array, path_to_msg, pose_stamped, pose_to_se2
+from roboyard.messages.convert import grid_to_msg, path_to_array, path_to_msg, pose_stamped_to_msg, pose_to_se2
 from roboyard.scenarios import load_spec, run_scenario
 
 NAVIGATE = {
@@ -59,7 +59,7 @@ class StraightRobot(Node):
         self._map = self.publisher("global_costmap/costmap", msg.OccupancyGrid, latched=True)
         self.publish_costmap(0)
         self._odom = self.publisher("odom", msg.Odometry)
-        self.timer(rate=50.0, callback=self._tick, start=True)
+        self.timer(rate=50.0, callback=self._tick, immediate=True)
 
     def publish_costmap(self, cost: int) -> None:
         """Publish a costmap with one cost everywhere."""
@@ -95,7 +95,7 @@ class StraightRobot(Node):
 
     def _on_cancel(self, handle: Any) -> None:
         self._follow = None
-        handle.cancel()
+        handle.set_canceled()
 
     def _on_recovery(self, handle: Any, kind: Any) -> None:
         handle.accept()
@@ -123,7 +123,7 @@ class StraightRobot(Node):
             if not self._path:
                 handle, self._follow = self._follow, None
                 handle.succeed(action.FollowPath.Result())
-        self.broadcast(self.pose.to_se3(), "map", "base_link")
+        self.send_transform(self.pose.to_se3(), "map", "base_link")
         odometry = msg.Odometry()
         odometry.twist.twist.linear.x = SPEED if moving else 0.0
         self._odom.publish(odometry)
@@ -183,7 +183,7 @@ def test_follow_point_keeps_its_distance_to_a_moving_point(tmp_path: Path, exter
     mission = nav2_mission(tmp_path, external_data, "follow_point", "4;0;0")
     mission.run_for(8.0)
     assert math.hypot(mission.robot.pose.x - 3.0, mission.robot.pose.y) < 0.3
-    mission.publish("/goal_update", pose_stamped(SE2(0.0, 4.0, 0.0), "map", mission.now_ns))
+    mission.publish("/goal_update", pose_stamped_to_msg(SE2(0.0, 4.0, 0.0), "map", mission.now_ns))
     mission.run_for(16.0)
     distance = math.hypot(mission.robot.pose.x, mission.robot.pose.y - 4.0)
     assert 0.7 < distance < 1.3

@@ -60,7 +60,7 @@ class Step(StatefulAction):
     """An action of two ticks that logs its start, and fails as often as ``fails`` says."""
 
     ports: ClassVar = {"what": input_port(str)}
-    fields: ClassVar = ("remaining",)
+    state_fields: ClassVar = ("remaining",)
     log: ClassVar[list[str]] = []
     fails: ClassVar[dict[str, int]] = {}
 
@@ -245,9 +245,9 @@ def test_saved_pursuit_continues_identically(tasks: Tasks, saved_at: int) -> Non
     Step.fails["pick cup"] = 2
     first = start_pursuit(tasks, "fetch", "home")
     run_pursuit(first, saved_at)
-    saved = first.save()
+    saved = first.save_state()
     restored = start_pursuit(tasks, "fetch", "home")
-    restored.load(saved)
+    restored.load_state(saved)
     assert run_pursuit(restored, start=saved_at) is Status.SUCCESS
     assert Step.log == log
     assert first.events + restored.events == events

@@ -128,7 +128,7 @@ def test_constant_folding_equals_evaluation_at_run_time(text: str) -> None:
     try:
         value = evaluate(text)
     except ScriptError as error:
-        cause = error.what.splitlines()[-1].partition(" at position")[0]
+        cause = error.message.splitlines()[-1].partition(" at position")[0]
         with pytest.raises(ScriptError, match=cause):
             evaluate(later, **known)
     else:

@@ -31,17 +31,17 @@ def test_saved_tree_continues_identically(traces: list[dict[str, Any]]) -> None:
             tree = read_tree(item["xml"], leaves(events))
             for _ in range(3):
                 tree.tick_exactly_once()
-            saved = pickle.loads(pickle.dumps(tree.save()))
+            saved = pickle.loads(pickle.dumps(tree.save_state()))
             other_events: list[str] = []
             other = read_tree(item["xml"], leaves(other_events))
-            other.load(saved)
+            other.load_state(saved)
             events.clear()
             for _ in range(3):
                 assert tree.tick_exactly_once() is other.tick_exactly_once()
         except RoboyardError:
             continue
         assert events == other_events
-        assert tree.save() == other.save()
+        assert tree.save_state() == other.save_state()
 
 
 def test_trace_differences_are_described() -> None:

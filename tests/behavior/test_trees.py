@@ -111,11 +111,11 @@ def test_saved_tree_keeps_running_timers() -> None:
     tree = read_tree(text)
     tree.tick_once(0)
     other = read_tree(text)
-    other.load(pickle.loads(pickle.dumps(tree.save())))
+    other.load_state(pickle.loads(pickle.dumps(tree.save_state())))
     assert other.next_ns == 100 * MS
     assert other.tick_once(100 * MS) is Status.SUCCESS
     with pytest.raises(NodeError, match="is not this one"):
-        read_tree(xml("<AlwaysSuccess/>")).load(tree.save())
+        read_tree(xml("<AlwaysSuccess/>")).load_state(tree.save_state())
 
 
 # -- custom nodes ---------------------------------------------------------------------------------------------------
@@ -163,11 +163,11 @@ def test_generator_actions_run_over_several_ticks() -> None:
     assert tree.blackboard.get("w") == 3.0
     tree.tick_once()
     with pytest.raises(NodeError, match="generator"):
-        tree.save()
+        tree.save_state()
     tree.blackboard.unset("left")
     tree.halt()
     assert tree.blackboard.get("left") is True
-    tree.save()
+    tree.save_state()
 
 
 def test_values_of_custom_types_pass_through_the_blackboard() -> None:

@@ -27,11 +27,11 @@ class BridgedRobot(ry.Node):
     def on_timer(self) -> None:
         self.speed.publish(ry.msg.Float64(data=self.now))
         self.scan.publish(ry.msg.LaserScan(ranges=[1.0, float("inf"), 2.5]))
-        for goal in self.server.active:
+        for goal in self.server.active_goals:
             self.reached += 1
-            goal.feedback(ry.action.Fibonacci.Feedback(sequence=[self.reached]))
-            if goal.canceling:
-                goal.cancel(reason="as you wish")
+            goal.publish_feedback(ry.action.Fibonacci.Feedback(sequence=[self.reached]))
+            if goal.is_cancel_requested:
+                goal.set_canceled(error_message="as you wish")
             elif self.reached == goal.goal.order:
                 goal.succeed(ry.action.Fibonacci.Result(sequence=list(range(self.reached))))
 
@@ -60,12 +60,12 @@ class CallingNode(ry.Node):
 
     def call(self, *, data: bool = True) -> Any:
         future = self.ring.call(ry.srv.SetBool.Request(data=data))
-        future.then(lambda done: self.keep(str(done.error or done.result.message)))
+        future.add_done_callback(lambda done: self.keep(str(done.error or done.result.message)))
         return future
 
     def send(self, order: int) -> Any:
         goal = self.count.send(ry.action.Fibonacci.Goal(order=order), lambda f: self.keep(str(f.sequence.tolist())))
-        goal.then(lambda done: self.keep(str(done.error or done.result.sequence.tolist())))
+        goal.add_done_callback(lambda done: self.keep(str(done.error or done.result.sequence.tolist())))
         return goal
 
     def keep(self, text: str) -> None:

@@ -15,9 +15,9 @@ from tests.bridges.sample_robot import BridgedRobot, CallingNode
 import roboyard as ry
 from roboyard.bridges.external import NODE, External, ExternalError, answer, stand_in
 from roboyard.bridges.gateway import Gateway
-from roboyard.bus.inputs import ANSWERED, ASKED
+from roboyard.bus.inputs import EXTERNAL_REQUEST_TOPIC, EXTERNAL_RESPONSE_TOPIC
 from roboyard.messages import deserialize, serialize
-from roboyard.record import Recorder, inputs_of, open_recording
+from roboyard.record import Recorder, open_recording, recorded_inputs
 
 RING = "std_srvs/srv/SetBool"
 
@@ -38,12 +38,12 @@ def answer_outside(bus: ry.Bus, respond: Respond, delay: float = 0.0) -> list[An
     requests: list[Any] = []
 
     def hear(topic: Any, message: Any, node: str, time_ns: int) -> None:
-        if topic.name == ASKED:
+        if topic.name == EXTERNAL_REQUEST_TOPIC:
             requests.append(message)
             found = answer(int(message.number), "/robot", *respond(message))
-            bus.executor.at(time_ns + round(delay * 1e9), lambda: bus.inputs.push(found), priority=98)
+            bus.executor.schedule(time_ns + round(delay * 1e9), lambda: bus.inputs.put(found), priority=98)
 
-    bus.tap(hear)
+    bus.add_message_observer(hear)
     return requests
 
 
@@ -58,13 +58,13 @@ def test_each_call_is_answered_once_or_fails_in_time(delays: list[float], patien
     waits = iter(delays)
 
     def hear(topic: Any, message: Any, node: str, time_ns: int) -> None:
-        if topic.name == ASKED:
+        if topic.name == EXTERNAL_REQUEST_TOPIC:
             found = answer(int(message.number), "/robot", *ding(message))
             for times in (1, 2):  # the second one is a second server's
                 at_ns = time_ns + round(times * next_wait * 1e9)
-                bus.executor.at(at_ns, lambda: bus.inputs.push(found), priority=98)
+                bus.executor.schedule(at_ns, lambda: bus.inputs.put(found), priority=98)
 
-    bus.tap(hear)
+    bus.add_message_observer(hear)
     for next_wait in waits:
         began_ns = bus.now_ns
         future = caller.call()
@@ -95,7 +95,9 @@ def test_goal_not_accepted_in_time_is_canceled() -> None:
     """Somebody may take it up yet, and would go on with what nobody waits for."""
     bus, caller, _ = bus_without_server(1.0)
     requests: list[Any] = []
-    bus.tap(lambda topic, message, node, time_ns: requests.append(message) if topic.name == ASKED else None)
+    bus.add_message_observer(
+        lambda topic, message, node, time_ns: requests.append(message) if topic.name == EXTERNAL_REQUEST_TOPIC else None
+    )
     goal = caller.send(5)
     bus.executor.run_for(3.0)
     assert isinstance(goal.error, ExternalError)
@@ -150,9 +152,9 @@ def test_run_is_repeated_from_recorded_responses(tmp_path: Path) -> None:
             answer_outside(bus, ding, 0.137)
         else:
             with open_recording(path) as recording:
-                bus.inputs.schedule(inputs_of(recording))
+                bus.inputs.schedule(recorded_inputs(recording))
         for time in (0.0, 0.5, 0.55):
-            bus.executor.at(round(time * 1e9), caller.call)
+            bus.executor.schedule(round(time * 1e9), caller.call)
         bus.executor.run_until(2_000_000_000)
         assert len(caller.outcomes) == 3
         recorder.close()
@@ -172,7 +174,7 @@ def test_bridges_hide_external_services() -> None:
     assert seen.asked_actions == {"/count": "example_interfaces/action/Fibonacci"}
     assert not seen.actions
     assert NODE not in seen.parameters
-    assert not {ASKED, ANSWERED} & seen.topics.keys()
+    assert not {EXTERNAL_REQUEST_TOPIC, EXTERNAL_RESPONSE_TOPIC} & seen.topics.keys()
     assert not [name for name in seen.services if name.startswith((NODE, "/ring", "/wheels"))]
     bus.close()
 

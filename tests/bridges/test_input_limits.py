@@ -12,7 +12,7 @@ from tests.bridges.sample_robot import BridgedRobot
 
 import roboyard as ry
 from roboyard.bridges.gateway import BACKLOG, BACKLOG_BYTES, Gateway
-from roboyard.bus.inputs import INSTANT_LIMIT, RATE_LIMIT
+from roboyard.bus.inputs import MAX_INPUT_RATE, MAX_INPUTS_PER_INSTANT
 from roboyard.messages import serialize
 
 TWIST = serialize(ry.msg.Twist(linear=ry.msg.Vector3(x=0.5)))
@@ -35,7 +35,9 @@ class Clock(ry.Node):
 def taken_at(bus: ry.Bus) -> Counter[int]:
     """How many inputs are taken at which instant, as the run goes on."""
     counts: Counter[int] = Counter()
-    bus.tap(lambda topic, message, node, at_ns: counts.update([at_ns] if topic.name == "/inputs" else []))
+    bus.add_message_observer(
+        lambda topic, message, node, at_ns: counts.update([at_ns] if topic.name == "/inputs" else [])
+    )
     return counts
 
 
@@ -49,17 +51,17 @@ def test_inputs_taken_in_any_interval_are_bounded(period: float, bursts: list[in
         for _ in range(burst):
             sent += 1
             gateway.publish("/cmd_vel", "geometry_msgs/msg/Twist", "/flood", TWIST)
-            assert bus.inputs.waiting <= BACKLOG
+            assert bus.inputs.pending_count <= BACKLOG
         bus.executor.run_for(period)
     times = sorted(counts)
     for i, first in enumerate(times):
         for last in times[i:]:
             found = sum(counts[t] for t in times if first <= t <= last)
-            assert found <= INSTANT_LIMIT + (last - first) * 1e-9 * RATE_LIMIT + 1
+            assert found <= MAX_INPUTS_PER_INSTANT + (last - first) * 1e-9 * MAX_INPUT_RATE + 1
     bus.executor.run_for(1.0)
-    assert bus.inputs.waiting == 0
-    assert bus.inputs.waiting_of("/flood") == (0, 0)
-    assert bus.inputs.taken == gateway.counts["received"]
+    assert bus.inputs.pending_count == 0
+    assert bus.inputs.pending_from("/flood") == (0, 0)
+    assert bus.inputs.accepted == gateway.counts["received"]
     assert gateway.counts["received"] + gateway.counts["dropped"] == sent
     bus.close()
 
@@ -70,7 +72,9 @@ def test_flood_of_one_source_drops_no_other(floods: int, calm: int) -> None:
     bus = ry.Bus()
     bus.add(Clock(), "clock")
     gateway, received = Gateway(bus, "bridge"), []
-    bus.tap(lambda topic, message, node, at_ns: received.append((node, at_ns)) if topic.name == "/said" else None)
+    bus.add_message_observer(
+        lambda topic, message, node, at_ns: received.append((node, at_ns)) if topic.name == "/said" else None
+    )
     data = serialize(ry.msg.String(data="x"))
     for _ in range(calm):
         for source in range(floods):
@@ -80,7 +84,7 @@ def test_flood_of_one_source_drops_no_other(floods: int, calm: int) -> None:
         began_ns = bus.now_ns
         bus.executor.run_for(0.2)
         (late_ns,) = [at_ns - began_ns for node, at_ns in received if node == "/calm" and at_ns >= began_ns]
-        assert late_ns * 1e-9 <= floods * BACKLOG / RATE_LIMIT + 0.001  # behind what the others may have waiting
+        assert late_ns * 1e-9 <= floods * BACKLOG / MAX_INPUT_RATE + 0.001  # behind what the others may have waiting
     bus.close()
 
 
@@ -93,7 +97,7 @@ def test_large_inputs_are_bounded_by_their_bytes() -> None:
     counts = taken_at(bus)
     bus.executor.run_for(0.005)
     cost = 1 + len(data) // 65_536
-    assert sum(counts.values()) * cost <= INSTANT_LIMIT + 0.005 * RATE_LIMIT + cost
+    assert sum(counts.values()) * cost <= MAX_INPUTS_PER_INSTANT + 0.005 * MAX_INPUT_RATE + cost
     bus.close()
 
 
@@ -108,7 +112,7 @@ def test_clock_goes_on_under_an_endless_flood(period: float) -> None:
     def flood() -> None:
         while not ended.is_set():
             gateway.publish("/cmd_vel", "geometry_msgs/msg/Twist", "/flood", TWIST)
-            most[0] = max(most[0], bus.inputs.waiting)
+            most[0] = max(most[0], bus.inputs.pending_count)
 
     thread = Thread(target=flood)
     thread.start()
@@ -118,7 +122,7 @@ def test_clock_goes_on_under_an_endless_flood(period: float) -> None:
         ended.set()
         thread.join()
     assert clock.ticks == round(1.0 / period)
-    assert sum(counts.values()) <= INSTANT_LIMIT + RATE_LIMIT
+    assert sum(counts.values()) <= MAX_INPUTS_PER_INSTANT + MAX_INPUT_RATE
     assert most[0] <= BACKLOG
-    assert len(robot.commands) == gateway.counts["received"] - bus.inputs.waiting
+    assert len(robot.commands) == gateway.counts["received"] - bus.inputs.pending_count
     bus.close()

@@ -6,7 +6,7 @@ import pytest
 from tests.harness.bus import BusHarness, Goal
 
 import roboyard as ry
-from roboyard.bus import GoalHandle, Status
+from roboyard.bus import GoalHandle, GoalStatus
 from roboyard.errors import MessageError, UnknownNameError
 
 Fibonacci = ry.action.Fibonacci
@@ -30,16 +30,16 @@ class Counter(ry.Node):
             self.counts[handle.id] = []
 
     def tick(self) -> None:
-        for handle in self.server.active:
+        for handle in self.server.active_goals:
             count = self.counts[handle.id]
             result = Fibonacci.Result(sequence=count)
-            if handle.canceling:
-                handle.cancel(result, "as you wish")
+            if handle.is_cancel_requested:
+                handle.set_canceled(result, "as you wish")
             elif len(count) >= handle.goal.order:
                 handle.succeed(result)
             else:
                 count.append(len(count))
-                handle.feedback(Fibonacci.Feedback(sequence=list(count)))
+                handle.publish_feedback(Fibonacci.Feedback(sequence=list(count)))
 
 
 def start_counting(harness: BusHarness, order: int, namespace: str = "") -> Goal:
@@ -51,7 +51,7 @@ def test_goal_gives_feedback_and_succeeds(harness: BusHarness) -> None:
     goal = start_counting(harness, 3)
     harness.deliver()
     assert goal.accepted
-    assert goal.status is Status.EXECUTING
+    assert goal.status is GoalStatus.EXECUTING
     assert not goal.done()
     harness.wait_for(goal, timeout=2.0)
     assert harness.now_ns == 400_000_000
@@ -65,11 +65,11 @@ def test_rejected_goal_gives_reason(harness: BusHarness) -> None:
     refused, ignored = start_counting(harness, -1), start_counting(harness, 5000)
     harness.deliver()
     assert refused.accepted is False
-    assert refused.reason == "order must not be negative"
+    assert refused.error_message == "order must not be negative"
     with pytest.raises(ry.RoboyardError, match="goal rejected: order must not be negative"):
         _ = refused.result
     assert ignored.accepted is False
-    assert "did not take it" in ignored.reason
+    assert "did not take it" in ignored.error_message
 
 
 def test_canceled_goal_stops_without_success(harness: BusHarness) -> None:
@@ -78,8 +78,8 @@ def test_canceled_goal_stops_without_success(harness: BusHarness) -> None:
     harness.run_for(0.55)
     goal.cancel()
     harness.wait_for(goal)
-    assert goal.status is Status.CANCELED
-    assert goal.reason == "as you wish"
+    assert goal.status is GoalStatus.CANCELED
+    assert goal.error_message == "as you wish"
     assert len(goal.result.sequence) == 5
     late = goal.cancel()
     harness.run_for(0.1)
@@ -89,7 +89,7 @@ def test_canceled_goal_stops_without_success(harness: BusHarness) -> None:
 def test_newer_goal_preempts_unless_servers_run_several(harness: BusHarness) -> None:
     harness.add(Counter(), "server")
     harness.add(Counter(preempt=False), "side", namespace="b")
-    for namespace, statuses in (("", [Status.ABORTED, Status.SUCCEEDED]), ("/b", [Status.SUCCEEDED] * 2)):
+    for namespace, statuses in (("", [GoalStatus.ABORTED, GoalStatus.SUCCEEDED]), ("/b", [GoalStatus.SUCCEEDED] * 2)):
         first = start_counting(harness, 5, namespace)
         harness.run_for(0.25)
         second = start_counting(harness, 2, namespace)
@@ -102,7 +102,7 @@ def test_preempted_goal_gives_reason(harness: BusHarness) -> None:
     harness.add(Counter(), "server")
     first, second = start_counting(harness, 5), start_counting(harness, 2)
     harness.wait_for(second)
-    assert first.reason == "preempted by a newer goal"
+    assert first.error_message == "preempted by a newer goal"
 
 
 def test_goal_fails_without_server_and_when_it_leaves(harness: BusHarness) -> None:
@@ -115,7 +115,7 @@ def test_goal_fails_without_server_and_when_it_leaves(harness: BusHarness) -> No
     harness.run_for(0.5)
     harness.bus.remove(server)
     harness.wait_for(goal, timeout=0.5)
-    assert goal.status is Status.ABORTED
+    assert goal.status is GoalStatus.ABORTED
     with pytest.raises(ry.RoboyardError, match="went away"):
         _ = goal.result
 

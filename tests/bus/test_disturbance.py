@@ -5,14 +5,14 @@ from __future__ import annotations
 from tests.harness.bus import BusHarness, Traffic
 
 import roboyard as ry
-from roboyard.bus.disturbance import Disturbance
+from roboyard.bus.disturbance import TopicImpairment
 from roboyard.scenarios.state.codec import decode, encode
 
 
 class NumberPublisher(ry.Node):
     """Publishes 1, 2, 3, … at 100 Hz."""
 
-    fields = ("count",)
+    state_fields = ("count",)
 
     def setup(self) -> None:
         self.count = 0
@@ -30,7 +30,7 @@ def make_disturbed(*disturbances: tuple[float, int]) -> tuple[BusHarness, Traffi
     received = harness.record("/words", ry.msg.UInt32)
     topic = harness.bus.topics["/words"]
     for k, (loss, delay_ns) in enumerate(disturbances):
-        topic.disturbances.append(Disturbance(loss, delay_ns, harness.bus.random(f"d{k}")))
+        topic.impairments.append(TopicImpairment(loss, delay_ns, harness.bus.random(f"d{k}")))
     return harness, received
 
 
@@ -40,7 +40,7 @@ def test_message_loss_drops_its_fraction() -> None:
     topic = harness.bus.topics["/words"]
     assert len(harness.published("/words")) == topic.count == 2000
     assert abs(len(received) / 2000 - 0.7) < 0.04
-    assert topic.disturbances[0].lost == 2000 - len(received)
+    assert topic.impairments[0].dropped_count == 2000 - len(received)
     assert all(item.time_ns == 10_000_000 * item.message.data for item in received)
 
 
@@ -65,11 +65,11 @@ def test_delayed_messages_are_part_of_the_snapshot() -> None:
     whole.run_for(1.0)
     first, received = make_disturbed((0.2, 35_000_000))
     first.run_for(0.503)
-    saved = decode(*encode(first.bus.save()))
-    random = first.bus.topics["/words"].disturbances[0].rng.bit_generator.state
+    saved = decode(*encode(first.bus.save_state()))
+    random = first.bus.topics["/words"].impairments[0].rng.bit_generator.state
     second, rest = make_disturbed((0.2, 35_000_000))
-    second.bus.load(saved)
-    second.bus.topics["/words"].disturbances[0].rng.bit_generator.state = random
+    second.bus.load_state(saved)
+    second.bus.topics["/words"].impairments[0].rng.bit_generator.state = random
     second.run_until(1.0)
     assert len(received) < 45
     assert received + rest == expected

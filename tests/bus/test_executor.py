@@ -19,7 +19,9 @@ events = st.lists(st.tuples(st.integers(0, 50), st.sampled_from([SENSOR, TIMER, 
 def test_events_run_in_order_of_time_priority_and_sequence(plan: list[tuple[int, int]]) -> None:
     executor, seen = Executor(), []
     for number, (time_ns, priority) in enumerate(plan):
-        executor.at(time_ns, lambda key=(time_ns, priority, number): seen.append((key, executor.now_ns)), priority)
+        executor.schedule(
+            time_ns, lambda key=(time_ns, priority, number): seen.append((key, executor.now_ns)), priority
+        )
     executor.run_until(50)
     assert [key for key, _ in seen] == sorted(key for key, _ in seen)
     assert all(key[0] == now for key, now in seen)
@@ -31,7 +33,7 @@ def test_running_in_pieces_equals_running_at_once(plan: list[tuple[int, int]], s
     def run(pieces: list[int]) -> list[int]:
         executor, seen = Executor(), []
         for number, (time_ns, priority) in enumerate(plan):
-            executor.at(time_ns, lambda number=number: seen.append(number), priority)
+            executor.schedule(time_ns, lambda number=number: seen.append(number), priority)
         for stop in pieces:
             executor.run_until(stop)
         return seen
@@ -44,7 +46,7 @@ def test_advancers_see_each_moment_once_before_its_events(plan: list[tuple[int, 
     executor, log = Executor(), []
     executor.on_advance(lambda time_ns: log.append(("advance", time_ns)))
     for time_ns, priority in plan:
-        executor.at(time_ns, lambda: log.append(("event", executor.now_ns)), priority)
+        executor.schedule(time_ns, lambda: log.append(("event", executor.now_ns)), priority)
     executor.run_until(100)
     advanced = [time_ns for kind, time_ns in log if kind == "advance"]
     assert advanced == sorted(set(advanced))
@@ -57,15 +59,15 @@ def test_advancers_see_each_moment_once_before_its_events(plan: list[tuple[int, 
 
 def test_rest_is_called_at_the_end_and_before_each_wait() -> None:
     executor, log = Executor(), []
-    off = executor.on_rest(lambda: log.append(executor.now_ns))
+    off = executor.on_idle(lambda: log.append(executor.now_ns))
     for time_ns in (0, 10_000_000, 20_000_000):
-        executor.at(time_ns, lambda: None)
+        executor.schedule(time_ns, lambda: None)
     executor.run_until(20_000_000)
     assert log == [20_000_000]  # as fast as possible: it never waited
     log.clear()
-    executor.pacer.factor = 1.0
+    executor.pacer.real_time_factor = 1.0
     for time_ns in (30_000_000, 80_000_000):
-        executor.at(time_ns, lambda: None)
+        executor.schedule(time_ns, lambda: None)
     executor.run_until(80_000_000)
     assert sorted(set(log)) == [20_000_000, 30_000_000, 80_000_000]
     off()
@@ -75,9 +77,9 @@ def test_rest_is_called_at_the_end_and_before_each_wait() -> None:
 
 def test_canceled_event_does_not_happen() -> None:
     executor, seen = Executor(), []
-    event = executor.at(5, lambda: seen.append(1))
+    event = executor.schedule(5, lambda: seen.append(1))
     event.cancel()
-    assert executor.next_time_ns() is None
+    assert executor.next_event_time_ns() is None
     executor.run_until(10)
     assert seen == []
 
@@ -85,7 +87,7 @@ def test_canceled_event_does_not_happen() -> None:
 def test_event_in_the_past_happens_now() -> None:
     executor, seen = Executor(), []
     executor.run_until(10)
-    executor.at(3, lambda: seen.append(executor.now_ns))
+    executor.schedule(3, lambda: seen.append(executor.now_ns))
     executor.run_until(10)
     assert seen == [10]
 
@@ -93,7 +95,7 @@ def test_event_in_the_past_happens_now() -> None:
 def test_step_runs_one_instant_even_when_paused() -> None:
     executor, seen = Executor(), []
     for time_ns in (3, 3, 7):
-        executor.at(time_ns, lambda: seen.append(executor.now_ns))
+        executor.schedule(time_ns, lambda: seen.append(executor.now_ns))
     executor.paused = True
     assert executor.step()
     assert seen == [3, 3]
@@ -106,7 +108,7 @@ def test_step_runs_one_instant_even_when_paused() -> None:
 def test_pause_holds_the_clock_until_resumed() -> None:
     executor = Executor()
     executor.paused = True
-    executor.at(5, lambda: None)
+    executor.schedule(5, lambda: None)
     Thread(target=lambda: (setattr(executor, "paused", False), executor.wake.set())).start()
     executor.run_until(5)
     assert executor.now_ns == 5
@@ -114,8 +116,8 @@ def test_pause_holds_the_clock_until_resumed() -> None:
 
 def test_paused_run_at_its_end_returns() -> None:
     executor, seen = Executor(), []
-    executor.at(5, lambda: setattr(executor, "paused", True))
-    executor.at(5, lambda: seen.append(executor.now_ns))
+    executor.schedule(5, lambda: setattr(executor, "paused", True))
+    executor.schedule(5, lambda: seen.append(executor.now_ns))
     executor.run_until(5)
     assert seen == [5]
 
@@ -123,16 +125,16 @@ def test_paused_run_at_its_end_returns() -> None:
 def test_until_is_checked_when_an_instant_is_complete() -> None:
     executor, seen = Executor(), []
     for time_ns in (1, 2, 2, 3):
-        executor.at(time_ns, lambda: seen.append(executor.now_ns))
-    assert executor.run_until(10, until=lambda: 2 in seen)
+        executor.schedule(time_ns, lambda: seen.append(executor.now_ns))
+    assert executor.run_until(10, stop_condition=lambda: 2 in seen)
     assert seen == [1, 2, 2]
     assert executor.now_ns == 2
 
 
 def test_stop_ends_the_run_where_it_is() -> None:
     executor, seen = Executor(), []
-    executor.at(1, executor.stop)
-    executor.at(2, lambda: seen.append(2))
+    executor.schedule(1, executor.stop)
+    executor.schedule(2, lambda: seen.append(2))
     executor.run_until(10)
     assert executor.now_ns == 1
     assert seen == []
@@ -142,18 +144,18 @@ def test_stop_ends_the_run_where_it_is() -> None:
 
 def test_callbacks_must_not_run_the_executor() -> None:
     executor = Executor()
-    executor.at(1, lambda: executor.run_until(5))
+    executor.schedule(1, lambda: executor.run_until(5))
     with pytest.raises(RunError, match="already running"):
         executor.run_until(10)
 
 
 def test_seek_goes_forward_over_nothing_only() -> None:
     executor = Executor()
-    executor.seek(100)
-    executor.at(200, lambda: None)
+    executor.set_time(100)
+    executor.schedule(200, lambda: None)
     for bad in (50, 300):
         with pytest.raises(RunError, match="cannot jump"):
-            executor.seek(bad)
+            executor.set_time(bad)
 
 
 class FakeWallClock:
@@ -178,10 +180,10 @@ def test_run_with_a_real_time_factor_waits_for_the_wall_clock(monkeypatch: pytes
     monkeypatch.setattr(wall_clock, "time", clock)
     executor = Executor()
     executor.wake = clock  # type: ignore[assignment]
-    executor.pacer.factor = 2.0
+    executor.pacer.real_time_factor = 2.0
     moments: list[float] = []
     for tenth in (0.25, 0.5, 1.0):
-        executor.at(round(tenth * 1e8), lambda: moments.append(clock.monotonic()))
+        executor.schedule(round(tenth * 1e8), lambda: moments.append(clock.monotonic()))
     executor.run_for(0.1)
     assert moments == pytest.approx([0.0125, 0.025, 0.05])
     assert clock.monotonic() == pytest.approx(0.05)
@@ -216,9 +218,9 @@ def test_endless_timer_loop_is_an_error() -> None:
     executor = Executor()
 
     def again() -> None:
-        executor.at(executor.now_ns, again)
+        executor.schedule(executor.now_ns, again)
 
-    executor.at(5, again)
+    executor.schedule(5, again)
     with pytest.raises(RunError, match="at 0.000000 s: timers are set again and again"):
         executor.run_until(10)
 

@@ -23,4 +23,4 @@ def test_graph_counts_messages_and_callbacks() -> None:
         node = next(n for n in picture.nodes if n.name == "/l")
         assert node.subscribes == ("/chatter",)
         assert node.callbacks[0].count == 10
-        assert node.busy > 0.0
+        assert node.callback_time > 0.0

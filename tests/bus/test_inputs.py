@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.harness.bus import BusHarness
 
 import roboyard as ry
-from roboyard.bus.inputs import INSTANT_LIMIT, TOPIC, Input
+from roboyard.bus.inputs import INPUT_TOPIC, MAX_INPUTS_PER_INSTANT, ExternalInput
 from roboyard.errors import InputError
 from roboyard.messages import serialize
 
@@ -27,40 +27,44 @@ class EchoNode(ry.Node):
 
     def on_word(self, word: object) -> None:
         self.out.publish(ry.msg.String(data=f"{word.data}!"))
-        self.after(0.0, lambda: self.out.publish(ry.msg.String(data=f"{word.data}?")))
-        self.after(0.05, lambda: self.out.publish(ry.msg.String(data=f"{word.data}.")))
+        self.call_after(0.0, lambda: self.out.publish(ry.msg.String(data=f"{word.data}?")))
+        self.call_after(0.05, lambda: self.out.publish(ry.msg.String(data=f"{word.data}.")))
 
     def on_ask(self, request: object) -> object:
         self.out.publish(ry.msg.String(data="asked"))
         return ry.srv.Trigger.Response(success=True)
 
 
-def word(text: str) -> Input:
-    return Input("publish", "/word", "std_msgs/msg/String", "/me", serialize(ry.msg.String(data=text)))
+def word(text: str) -> ExternalInput:
+    return ExternalInput("publish", "/word", "std_msgs/msg/String", "/me", serialize(ry.msg.String(data=text)))
 
 
-ASK = Input("call", "/ask", "std_srvs/srv/Trigger", "/me", serialize(ry.srv.Trigger.Request()))
-BAD = Input("publish", "/word", "std_msgs/msg/String", "/me", b"\x00\x01\x00\x00\xff")
+ASK = ExternalInput("call", "/ask", "std_srvs/srv/Trigger", "/me", serialize(ry.srv.Trigger.Request()))
+BAD = ExternalInput("publish", "/word", "std_msgs/msg/String", "/me", b"\x00\x01\x00\x00\xff")
 inputs = st.one_of(st.text("abc", max_size=2).map(word), st.just(ASK), st.just(BAD))
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.lists(inputs, max_size=4)), max_size=6))
-def test_run_repeated_from_recorded_inputs_is_the_same(given_: list[tuple[int, list[Input]]]) -> None:
-    def run(live: bool, recorded: list[tuple[int, Input]]) -> tuple[list[object], list[tuple[int, Input]]]:
+def test_run_repeated_from_recorded_inputs_is_the_same(given_: list[tuple[int, list[ExternalInput]]]) -> None:
+    def run(
+        live: bool, recorded: list[tuple[int, ExternalInput]]
+    ) -> tuple[list[object], list[tuple[int, ExternalInput]]]:
         seen: list[object] = []
-        taken: list[tuple[int, Input]] = []
+        taken: list[tuple[int, ExternalInput]] = []
         with BusHarness((EchoNode(), "echo")) as harness:
             bus = harness.bus
 
             def tap(topic: object, m: object, node: str, time_ns: int) -> None:
                 seen.append((time_ns, topic.name, node, serialize(m)))
-                if topic.name == TOPIC:
-                    taken.append((time_ns, Input(m.kind, m.target, m.type, m.source, bytes(m.data))))
+                if topic.name == INPUT_TOPIC:
+                    taken.append((time_ns, ExternalInput(m.kind, m.target, m.type, m.source, bytes(m.data))))
 
-            bus.tap(tap)
+            bus.add_message_observer(tap)
             bus.inputs.schedule(recorded)
             for tenth, items in given_ if live else ():
-                bus.executor.at(tenth * 10**8, lambda items=items: [bus.inputs.push(item) for item in items] and None)
+                bus.executor.schedule(
+                    tenth * 10**8, lambda items=items: [bus.inputs.put(item) for item in items] and None
+                )
             harness.run_for(1.0)
         return seen, taken
 
@@ -75,12 +79,12 @@ def test_input_flood_holds_up_neither_clock_nor_queries(harness: BusHarness) -> 
 
     def flood() -> None:
         while not ended.is_set():
-            bus.inputs.push(word("x"))
+            bus.inputs.put(word("x"))
 
     thread = Thread(target=flood)
     thread.start()
     try:
-        harness.at(0.5, lambda: bus.inputs.query(lambda: answered.append(bus.now_ns)))
+        harness.at(0.5, lambda: bus.inputs.run_on_executor(lambda: answered.append(bus.now_ns)))
         harness.run_for(1.0)
     finally:
         ended.set()
@@ -88,43 +92,43 @@ def test_input_flood_holds_up_neither_clock_nor_queries(harness: BusHarness) -> 
     assert answered == [5 * 10**8]
     start_ns = harness.now_ns
     harness.run_for(2.0)
-    counts = Counter(item.time_ns for item in harness.published(TOPIC) if item.time_ns > start_ns)
-    assert max(counts.values(), default=0) <= INSTANT_LIMIT
-    assert bus.inputs.taken > INSTANT_LIMIT
+    counts = Counter(item.time_ns for item in harness.published(INPUT_TOPIC) if item.time_ns > start_ns)
+    assert max(counts.values(), default=0) <= MAX_INPUTS_PER_INSTANT
+    assert bus.inputs.accepted > MAX_INPUTS_PER_INSTANT
 
 
 def test_paused_run_takes_every_input(harness: BusHarness) -> None:
     bus = harness.bus
     harness.add(EchoNode(), "echo")
-    for _ in range(3 * INSTANT_LIMIT):
-        bus.inputs.push(word("x"))
-    bus.inputs.query(lambda: setattr(bus.executor, "paused", False))
+    for _ in range(3 * MAX_INPUTS_PER_INSTANT):
+        bus.inputs.put(word("x"))
+    bus.inputs.run_on_executor(lambda: setattr(bus.executor, "paused", False))
     bus.executor.paused = True
     harness.run_for(0.01)
-    assert bus.inputs.taken == 3 * INSTANT_LIMIT
+    assert bus.inputs.accepted == 3 * MAX_INPUTS_PER_INSTANT
 
 
-@pytest.mark.parametrize("topic", [TOPIC, "/clock"])
+@pytest.mark.parametrize("topic", [INPUT_TOPIC, "/clock"])
 def test_inputs_to_topics_of_the_run_are_refused(harness: BusHarness, topic: str) -> None:
-    harness.bus.inputs.push(Input("publish", topic, "std_msgs/msg/String", "/me", serialize(ry.msg.String())))
+    harness.bus.inputs.put(ExternalInput("publish", topic, "std_msgs/msg/String", "/me", serialize(ry.msg.String())))
     harness.deliver()
-    assert (harness.bus.inputs.taken, harness.bus.inputs.refused) == (0, 1)
+    assert (harness.bus.inputs.accepted, harness.bus.inputs.rejected) == (0, 1)
 
 
 @pytest.mark.parametrize("text", ["\ud800", "a\nb", "x" * 1000, "\0"])
 def test_input_names_must_be_printable_and_short(text: str) -> None:
     for place in ({"target": text}, {"type": text}, {"source": text}):
-        values = {"kind": "publish", "target": "/a", "type": "b", "source": "c", "data": b""} | place
+        values = {"operation": "publish", "target": "/a", "type": "b", "source": "c", "data": b""} | place
         with pytest.raises(InputError, match="printable"):
-            Input(**values)
+            ExternalInput(**values)
 
 
 def test_invalid_transform_is_logged_and_ignored(harness: BusHarness) -> None:
     item = ry.msg.TransformStamped(child_frame_id="base")
     item.header.frame_id, item.transform.rotation.w = "odom", 0.0
     data = serialize(ry.msg.TFMessage(transforms=[item]))
-    harness.bus.inputs.push(Input("publish", "/tf", "tf2_msgs/msg/TFMessage", "/me", data))
+    harness.bus.inputs.put(ExternalInput("publish", "/tf", "tf2_msgs/msg/TFMessage", "/me", data))
     harness.run_for(0.1)
-    assert harness.bus.transforms.frames() == {}
+    assert harness.bus.transforms.parents() == {}
     assert len(harness.log_lines) == 1
     assert "transform from 'odom' to 'base' ignored" in harness.log_lines[0]

@@ -87,7 +87,7 @@ def test_timers_tick_exactly(period: float, start: bool) -> None:
     class Ticker(ry.Node):
         def setup(self) -> None:
             self.ticks: list[int] = []
-            self.timer(period, lambda: self.ticks.append(self.now_ns), start=start)
+            self.timer(period, lambda: self.ticks.append(self.now_ns), immediate=start)
 
     with BusHarness() as harness:
         ticker = harness.add(Ticker(), "t")
@@ -110,13 +110,13 @@ def test_random_numbers_depend_on_seed_and_name_only() -> None:
 def test_log_and_diagnostics_reach_their_topics(harness: BusHarness) -> None:
     node = harness.add(ry.Node(), "t")
     for _ in range(5):
-        node.log.warn("slipping", every=1.0)
+        node.log.warn("slipping", throttle=1.0)
     node.report_health("warn", "wheel slips", ratio=0.3)
     logs = harness.published("/rosout").messages
     assert [(m.level, m.name, m.msg) for m in logs] == [(30, "/t", "slipping")]
     statuses = [m.status[0] for m in harness.published("/diagnostics").messages]
     assert [(s.level, s.name, s.message, s.values[0].key) for s in statuses] == [(1, "/t", "wheel slips", "ratio")]
-    assert harness.bus.worst_health() == "warn"
+    assert harness.bus.worst_health_level() == "warn"
 
 
 def test_offloaded_work_arrives_at_its_declared_time(harness: BusHarness) -> None:
@@ -125,7 +125,7 @@ def test_offloaded_work_arrives_at_its_declared_time(harness: BusHarness) -> Non
             self.results: list[tuple[int, int]] = []
             for number, latency in enumerate((0.3, 0.1, 0.2)):
                 self.offload(
-                    lambda n=number: n, latency=latency, then=lambda f: self.results.append((f.result, self.now_ns))
+                    lambda n=number: n, latency=latency, on_done=lambda f: self.results.append((f.result, self.now_ns))
                 )
 
     worker = harness.add(Worker(), "w")
@@ -140,7 +140,7 @@ def test_offloaded_work_error_names_its_node(harness: BusHarness) -> None:
 
     class Worker(ry.Node):
         def setup(self) -> None:
-            self.offload(fails, latency=0.1, then=lambda f: None)
+            self.offload(fails, latency=0.1, on_done=lambda f: None)
 
     harness.add(Worker(), "w")
     with pytest.raises(NodeError, match="node /w, offloaded fails, at 0.100000 s: ValueError: no plan"):
@@ -149,7 +149,7 @@ def test_offloaded_work_error_names_its_node(harness: BusHarness) -> None:
 
 def test_loaded_node_continues_bit_for_bit() -> None:
     class RandomWalk(ry.Node):
-        fields = ("position",)
+        state_fields = ("position",)
 
         def setup(self) -> None:
             self.position = 0.0
@@ -168,13 +168,13 @@ def test_loaded_node_continues_bit_for_bit() -> None:
 
     def run_whole(harness: BusHarness, node: RandomWalk) -> None:
         harness.run_for(1.0)
-        state.update(node.save())
+        state.update(node.save_state())
         harness.run_for(1.0)
 
     def run_loaded(harness: BusHarness, node: RandomWalk) -> None:
         node._timers[0].cancel()
         harness.run_for(1.0)
-        node.load(state)
+        node.load_state(state)
         harness.run_for(1.0)
 
     assert run(run_whole) == run(run_loaded)
@@ -183,7 +183,7 @@ def test_loaded_node_continues_bit_for_bit() -> None:
 def test_planar_pose_is_broadcast_as_pose_in_space() -> None:
     def broadcast(pose: ry.SE2 | ry.SE3) -> bytes:
         with BusHarness() as harness:
-            harness.add(ry.Node(), "n").broadcast(pose, "odom", "base_link")
+            harness.add(ry.Node(), "n").send_transform(pose, "odom", "base_link")
             return serialize(harness.published("/tf").messages[0])
 
     pose = ry.SE2(1.0, -2.0, 0.7)

@@ -26,20 +26,20 @@ class Exits(ry.Node):
         elif trigger == "timer":
             self.timer(0.1, self.leave)
         elif trigger == "one-shot":
-            self.after(0.1, self.leave)
+            self.call_after(0.1, self.leave)
         elif trigger == "topic":
             word = self.publisher("word", ry.msg.String)
-            self.after(0.1, lambda: word.publish(ry.msg.String(data="go")))
+            self.call_after(0.1, lambda: word.publish(ry.msg.String(data="go")))
         elif trigger == "service":
             self.service("leave", srv.Trigger, self.leave)
             client = self.service_client("leave", srv.Trigger)
-            self.after(0.1, lambda: client.call(srv.Trigger.Request()) and None)
+            self.call_after(0.1, lambda: client.call(srv.Trigger.Request()) and None)
         elif trigger == "response":
             self.service("answer", srv.Trigger, lambda request: srv.Trigger.Response())
             client = self.service_client("answer", srv.Trigger)
-            self.after(0.1, lambda: client.call(srv.Trigger.Request()).then(self.leave))
+            self.call_after(0.1, lambda: client.call(srv.Trigger.Request()).add_done_callback(self.leave))
         elif trigger == "offloaded":
-            self.offload(sys.exit, self.code, latency=0.1, then=lambda work: None)
+            self.offload(sys.exit, self.code, latency=0.1, on_done=lambda work: None)
 
     def close(self) -> None:
         if self.trigger == "close":
@@ -91,7 +91,7 @@ def test_an_interruption_is_not_the_fault_of_a_node(raised: type[BaseException])
 class ExitsWhenSaved(ry.Node):
     """Calls ``sys.exit`` in its ``save``."""
 
-    def save(self) -> dict[str, object]:
+    def save_state(self) -> dict[str, object]:
         sys.exit(0)
 
 
@@ -104,7 +104,7 @@ class ExitsWhenCopied(ry.Node):
         def __deepcopy__(self, memo: object) -> object:
             sys.exit(0)
 
-    fields = ("attribute",)
+    state_fields = ("attribute",)
     attribute = Attribute()
 
 
@@ -113,7 +113,7 @@ def test_sys_exit_while_a_node_is_saved_is_an_error_that_names_the_node(kind: ty
     with ry.Bus() as bus:
         bus.add(kind(), "node")
         with pytest.raises(ry.RoboyardError, match=r"node /node: cannot be saved: .*called sys\.exit\(0\)"):
-            bus.save()
+            bus.save_state()
 
 
 def test_all_other_nodes_are_closed_when_one_exits() -> None:

@@ -18,9 +18,9 @@ Trigger = ry.srv.Trigger
 
 def test_removed_node_gets_no_timers_and_no_results(harness: BusHarness) -> None:
     node, seen = harness.add(ry.Node(), "node"), []
-    node.after(0.5, lambda: seen.append("after"))
+    node.call_after(0.5, lambda: seen.append("after"))
     node.timer(0.1, lambda: seen.append("timer"))
-    node.offload(sum, [1], latency=0.3, then=lambda done: seen.append("offload"))
+    node.offload(sum, [1], latency=0.3, on_done=lambda done: seen.append("offload"))
     harness.bus.remove(node)
     harness.run_for(1.0)
     assert seen == []
@@ -73,7 +73,7 @@ def test_setup_error_is_raised_even_if_closing_fails(harness: BusHarness) -> Non
 
 def test_error_in_response_callback_names_the_caller(harness: BusHarness) -> None:
     client = harness.add(ry.Node(), "client")
-    client.service_client("ring", Trigger).call(Trigger.Request()).then(lambda answer: 1 / 0)
+    client.service_client("ring", Trigger).call(Trigger.Request()).add_done_callback(lambda answer: 1 / 0)
     with pytest.raises(NodeError, match="node /client, response of /ring, at 0.000000 s: ZeroDivisionError"):
         harness.run_for(1.0)
 
@@ -87,14 +87,14 @@ def test_canceled_work_stops_and_drops_its_result(harness: BusHarness) -> None:
         return 7
 
     node, got, stop = harness.add(ry.Node(), "node"), [], Event()
-    endless = node.offload(search, stop.is_set, latency=0.2, then=got.append, stop=stop)
-    queued = node.offload(sum, [1], latency=0.2, then=got.append)
+    endless = node.offload(search, stop.is_set, latency=0.2, on_done=got.append, cancel_event=stop)
+    queued = node.offload(sum, [1], latency=0.2, on_done=got.append)
     assert looked.wait(10.0)
     for work in (endless, queued):
         work.cancel()
         work.cancel()
     assert stop.is_set()
-    kept = node.offload(sum, [1, 2], latency=0.1, then=got.append)
+    kept = node.offload(sum, [1, 2], latency=0.1, on_done=got.append)
     harness.run_for(1.0)
     assert got == [kept]
     assert kept.result == 3
@@ -105,7 +105,7 @@ def test_canceled_work_stops_and_drops_its_result(harness: BusHarness) -> None:
 
 def test_closing_bus_stops_endless_work(harness: BusHarness) -> None:
     stop = Event()
-    harness.bus.offload.submit("x", 100.0, stop.wait, stop=stop)
+    harness.bus.offload.submit("x", 100.0, stop.wait, cancel_event=stop)
     harness.close()
     assert stop.is_set()
 
@@ -114,11 +114,11 @@ def test_closing_bus_stops_endless_work(harness: BusHarness) -> None:
 def test_non_finite_delays_and_rates_are_refused(harness: BusHarness, seconds: float) -> None:
     node = harness.add(ry.Node(), "node")
     with pytest.raises(InputError, match="node /node: a delay of"):
-        node.after(seconds, lambda: None)
+        node.call_after(seconds, lambda: None)
     with pytest.raises(InputError, match="node /node: latency"):
-        node.offload(sum, [1], latency=seconds, then=lambda done: None)
+        node.offload(sum, [1], latency=seconds, on_done=lambda done: None)
     if not math.isinf(seconds) or seconds < 0:
         with pytest.raises(InputError, match="rate"):
-            harness.bus.executor.pacer.factor = seconds
+            harness.bus.executor.pacer.real_time_factor = seconds
     with pytest.raises(InputError, match=r"health 'fine' \(ok, warn, error, stale\)"):
         node.report_health("fine", "all well")  # type: ignore[arg-type]

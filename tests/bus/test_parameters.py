@@ -27,7 +27,7 @@ class WallFollower(ry.Node):
 
     def on_parameter(self, name: str, value: object) -> None:
         if name == "count" and value == 7:
-            raise ConfigError("seven is unlucky", where=self.full_name)
+            raise ConfigError("seven is unlucky", location=self.full_name)
 
 
 def test_parameters_take_defaults_and_keywords() -> None:

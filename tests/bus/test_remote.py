@@ -14,7 +14,7 @@ import pytest
 from tests.harness.live_bus import LiveBus
 
 import roboyard as ry
-from roboyard.bus import Status
+from roboyard.bus import GoalStatus
 from roboyard.bus.socket import RemoteBus, connect
 from roboyard.errors import RunError
 
@@ -39,14 +39,14 @@ class FibonacciServer(ry.Node):
             self.sequence = []
 
     def tick(self) -> None:
-        for goal in self.server.active:
-            if goal.canceling:
-                goal.cancel(Fibonacci.Result(sequence=self.sequence), "as you wish")
+        for goal in self.server.active_goals:
+            if goal.is_cancel_requested:
+                goal.set_canceled(Fibonacci.Result(sequence=self.sequence), "as you wish")
             elif len(self.sequence) == goal.goal.order:
                 goal.succeed(Fibonacci.Result(sequence=self.sequence))
             else:
                 self.sequence.append(len(self.sequence))
-                goal.feedback(Fibonacci.Feedback(sequence=self.sequence.copy()))
+                goal.publish_feedback(Fibonacci.Feedback(sequence=self.sequence.copy()))
 
 
 @pytest.fixture
@@ -70,12 +70,12 @@ class GoalSender(ry.Node):
 
     def send(self, order: int) -> object:
         return self.client.send(
-            Fibonacci.Goal(order=order), feedback=lambda message: self.feedback.append(len(message.sequence))
+            Fibonacci.Goal(order=order), feedback_callback=lambda message: self.feedback.append(len(message.sequence))
         )
 
 
 def spin_until(bus: RemoteBus, until: Callable[[], bool]) -> None:
-    bus.spin(timeout=20.0, until=until)
+    bus.spin(timeout=20.0, stop_condition=until)
     assert until()
 
 
@@ -83,21 +83,21 @@ def test_goals_reach_the_run_over_the_socket(live: LiveBus) -> None:
     for attempt in range(2):  # the second comes from another connection and must not be taken for the first
         with RemoteBus("yard") as bus:
             client = bus.add(GoalSender(), "client")
-            assert client.client.available()
+            assert client.client.is_available()
             spin_until(bus, lambda client=client: all(goal.done() for goal in client.goals))
             reached, refused = client.goals
             assert reached.succeeded, attempt
             assert list(reached.result.sequence) == [0, 1, 2]
             assert client.feedback == [1, 2, 3]
             assert refused.accepted is False
-            assert refused.reason == "only up to 100"
+            assert refused.error_message == "only up to 100"
             assert client.labels == ["the label"]
             client.goals.append(client.send(50))
             spin_until(bus, lambda client=client: len(client.feedback) > 5)
             client.goals[-1].cancel()
             spin_until(bus, client.goals[-1].done)
-            assert client.goals[-1].status is Status.CANCELED
-            assert client.goals[-1].reason == "as you wish"
+            assert client.goals[-1].status is GoalStatus.CANCELED
+            assert client.goals[-1].error_message == "as you wish"
 
 
 def test_remote_clock_begins_where_the_run_is(live: LiveBus) -> None:
@@ -120,7 +120,7 @@ def test_node_names_are_unique_over_processes_and_freed(live: LiveBus) -> None:
 
 def test_remote_latched_messages_health_and_log_arrive(live: LiveBus) -> None:
     received: list[tuple[str, str]] = []
-    live.bus.tap(
+    live.bus.add_message_observer(
         lambda topic, m, node, t: (
             received.append((topic.name, m.msg if topic.name == "/rosout" else m.status[0].name))
             if topic.name in ("/rosout", "/diagnostics")
@@ -151,9 +151,9 @@ def test_remote_goal_is_aborted_when_its_server_leaves(live: LiveBus) -> None:
         spin_until(bus, lambda: len(client.feedback) > 3)
         live.in_run(lambda: live.bus.remove(live.bus.nodes["/robot"]))
         spin_until(bus, goal.done)
-        assert goal.status is Status.ABORTED
+        assert goal.status is GoalStatus.ABORTED
         assert "went away" in str(goal.error)
-        assert goal.reason == "its server went away"
+        assert goal.error_message == "its server went away"
 
 
 RUN = """
@@ -170,7 +170,7 @@ class BlobPublisher(ry.Node):
 bus = ry.Bus()
 bus.add(BlobPublisher(), "publisher")
 server = SocketServer(bus, "doomed")
-bus.executor.pacer.factor = 1.0
+bus.executor.pacer.real_time_factor = 1.0
 print("up", flush=True)
 bus.executor.run_until(10**16)
 """

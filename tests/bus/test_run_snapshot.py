@@ -15,7 +15,7 @@ END_NS = 3 * 10**9
 class CurveDriver(ry.Node):
     """Drives in curves, and stops publishing now and then, so that the arbiter's time-out passes."""
 
-    fields = ("count",)
+    state_fields = ("count",)
 
     def setup(self) -> None:
         self.count = 0
@@ -34,7 +34,9 @@ def start_run() -> tuple[ry.Run, list[tuple[int, str, str, bytes]]]:
     run, seen = ry.Run("arena", seed=7), []
     run.add("rover", at=(0, 0, 0)).bring_up()
     run.bus.add(CurveDriver(), "teleop")
-    run.bus.tap(lambda topic, message, node, time_ns: seen.append((time_ns, topic.name, node, serialize(message))))
+    run.bus.add_message_observer(
+        lambda topic, message, node, time_ns: seen.append((time_ns, topic.name, node, serialize(message)))
+    )
     return run, seen
 
 
@@ -52,11 +54,11 @@ def whole() -> list[tuple[int, str, str, bytes]]:
 def test_loaded_run_goes_on_bit_by_bit(whole: list[tuple[int, str, str, bytes]], moment_ns: int) -> None:
     first, _ = start_run()
     first.bus.executor.run_until(moment_ns)
-    saved = pickle.loads(pickle.dumps(first.bus.save()))
+    saved = pickle.loads(pickle.dumps(first.bus.save_state()))
     first.close()
     second, seen = start_run()
     seen.clear()
-    second.bus.load(saved)
+    second.bus.load_state(saved)
     second.bus.executor.run_until(END_NS)
     second.close()
     assert len({topic for _, topic, _, _ in seen}) > 10

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from tests.harness.live_bus import LiveBus
 
 import roboyard as ry
-from roboyard.bus.inputs import Input
-from roboyard.bus.socket import Connection, RemoteBus, connect
-from roboyard.bus.socket.frames import FrameReader
+from roboyard.bus.inputs import ExternalInput
+from roboyard.bus.socket import RemoteBus, RunConnection, connect
+from roboyard.bus.socket.frames import SocketPacketReader
 from roboyard.errors import InputError, RunError
 from roboyard.messages import serialize
 
@@ -125,13 +125,13 @@ def test_malformed_messages_are_refused_and_counted(live: LiveRobot) -> None:
         connection.publish_raw("/cmd", "no_msgs/msg/Such", b"")
         connection.publish_raw("/cmd", "std_msgs/msg/Int32", serialize(ry.msg.Int32()))
         connection.publish_raw("not a name", "std_msgs/msg/Int32", serialize(ry.msg.Int32()))
-        assert connection.graph()["inputs"]["refused"] == 4
+        assert connection.graph()["inputs"]["rejected"] == 4
     assert live.robot.commands == []
 
 
 def test_slow_reader_loses_messages_not_the_run(live: LiveRobot) -> None:
-    live.bus.executor.pacer.factor = 0.0
-    with Connection(live.server.run) as lazy:
+    live.bus.executor.pacer.real_time_factor = 0.0
+    with RunConnection(live.server.run) as lazy:
         lazy.subscribe("/count")
         live.wait_for_time(live.in_run(lambda: live.bus.now_ns) * 1e-9 + 2_000.0)
         numbers = [received.message.data for received, _ in zip(lazy.messages(5.0), range(5_000), strict=False)]
@@ -140,22 +140,24 @@ def test_slow_reader_loses_messages_not_the_run(live: LiveRobot) -> None:
 
 
 def test_recorded_inputs_repeat_the_run_exactly() -> None:
-    def run(live_inputs: bool, recorded: list[tuple[int, Input]]) -> tuple[list[object], list[tuple[int, Input]]]:
-        inputs: list[tuple[int, Input]] = []
+    def run(
+        live_inputs: bool, recorded: list[tuple[int, ExternalInput]]
+    ) -> tuple[list[object], list[tuple[int, ExternalInput]]]:
+        inputs: list[tuple[int, ExternalInput]] = []
         with ry.Bus() as bus:
             robot = bus.add(CommandedRobot(), "robot")
 
             def tap(topic: object, m: object, node: str, time_ns: int) -> None:
                 if topic.name == "/inputs":
-                    inputs.append((time_ns, Input(m.kind, m.target, m.type, m.source, bytes(m.data))))
+                    inputs.append((time_ns, ExternalInput(m.kind, m.target, m.type, m.source, bytes(m.data))))
 
-            bus.tap(tap)
+            bus.add_message_observer(tap)
             bus.inputs.schedule(recorded)
             if live_inputs:
                 for time_ns, text in ((250_000_000, "a"), (300_000_000, "b"), (300_000_000, "c")):
                     data = serialize(ry.msg.String(data=text))
-                    item = Input("publish", "/cmd", "std_msgs/msg/String", "me", data)
-                    bus.executor.at(time_ns, lambda item=item: bus.inputs.push(item) and None)
+                    item = ExternalInput("publish", "/cmd", "std_msgs/msg/String", "me", data)
+                    bus.executor.schedule(time_ns, lambda item=item: bus.inputs.put(item) and None)
             bus.executor.run_for(1.0)
             return robot.commands, inputs
 
@@ -175,7 +177,8 @@ class Echo(ry.Node):
         self.greet = self.service_client("greet", ry.srv.Trigger)
         self.ticks = self.heard = 0
         self.timer(0.5, self.tick)
-        self.greet.call(ry.srv.Trigger.Request()).then(lambda f: self.out.publish(ry.msg.String(data=f.result.message)))
+        future = self.greet.call(ry.srv.Trigger.Request())
+        future.add_done_callback(lambda f: self.out.publish(ry.msg.String(data=f.result.message)))
     def tick(self):
         self.ticks += 1
     def on_count(self, message):
@@ -235,9 +238,9 @@ def test_bad_frames_are_answered_with_what_is_wrong(
         sock.settimeout(10.0)
         sock.connect(str(live.server.run.socket))
         sock.sendall(sent)
-        reader = FrameReader(sock)
-        assert reader.receive()[0]["op"] == "hello"
-        answer, _ = reader.receive()
+        reader = SocketPacketReader(sock)
+        assert reader.read()[0]["op"] == "hello"
+        answer, _ = reader.read()
         assert answer["op"] == "error"
         assert said in answer["error"]
     with connect() as connection:

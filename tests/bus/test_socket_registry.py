@@ -14,7 +14,7 @@ from tests.harness.live_bus import LiveBus
 
 import roboyard as ry
 from roboyard.bus.socket import SocketServer, connect, live_runs
-from roboyard.bus.socket.registry import directory
+from roboyard.bus.socket.registry import runtime_directory
 from roboyard.errors import InputError, RunError, UnknownNameError
 
 
@@ -22,7 +22,7 @@ def test_run_is_listed_while_it_lives() -> None:
     with LiveBus() as live:
         assert [(run.name, run.pid) for run in live_runs()] == [("yard", os.getpid())]
         assert live.server.run.socket.stat().st_mode & 0o777 == 0o600
-        assert directory().stat().st_mode & 0o777 == 0o700
+        assert runtime_directory().stat().st_mode & 0o777 == 0o700
         with pytest.raises(UnknownNameError, match=r"no live run 'other' \(live: yard"):
             connect("other")
 
@@ -30,7 +30,7 @@ def test_run_is_listed_while_it_lives() -> None:
 def test_entries_of_dead_processes_are_removed() -> None:
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
-    entry = directory() / f"{dead.pid}-0.json"
+    entry = runtime_directory() / f"{dead.pid}-0.json"
     entry.write_text(json.dumps({"name": "ghost", "pid": dead.pid}))
     assert live_runs() == []
     assert not entry.exists()
@@ -81,6 +81,6 @@ def test_unusable_runtime_folder_falls_back_to_temporary(
 
 
 def test_left_socket_of_the_same_process_id_is_replaced() -> None:
-    (directory() / f"{os.getpid()}-0.sock").write_text("")
+    (runtime_directory() / f"{os.getpid()}-0.sock").write_text("")
     with ry.Bus() as bus:
         SocketServer(bus, "yard").close()

@@ -20,7 +20,7 @@ from roboyard.scenarios.state.codec import decode, encode
 class RandomWalk(ry.Node):
     """Walks at random and publishes where it is."""
 
-    fields = ("position", "trail")
+    state_fields = ("position", "trail")
     step: float = ry.param(1.0)
 
     def setup(self) -> None:
@@ -28,7 +28,7 @@ class RandomWalk(ry.Node):
         self.trail: list[float] = []
         self.out = self.publisher("position", ry.msg.Float64)
         self.label = self.publisher("label", ry.msg.String, latched=True)
-        self.broadcast(SE3.from_xyz_rpy((0, 0, 1)), "base", "laser", static=True)
+        self.send_transform(SE3.from_xyz_rpy((0, 0, 1)), "base", "laser", static=True)
         self.timer(0.1, self.tick)
         self.timer(0.25, self.publish_label)
 
@@ -36,7 +36,7 @@ class RandomWalk(ry.Node):
         self.position = self.position + self.step * self.random.normal(size=2)
         self.trail.append(float(self.position[0]))
         self.out.publish(ry.msg.Float64(data=float(self.position[0])))
-        self.broadcast(SE3.from_xyz_rpy((self.position[0], self.position[1], 0.0)), "odom", "base")
+        self.send_transform(SE3.from_xyz_rpy((self.position[0], self.position[1], 0.0)), "odom", "base")
         if len(self.trail) == 7:
             self.set_parameter("step", 0.5)
             self.report_health("warn", "tired", steps=7)
@@ -48,12 +48,12 @@ class RandomWalk(ry.Node):
 class PositionListener(ry.Node):
     """Keeps positions that it receives and those that it looks up."""
 
-    fields = ("positions",)
+    state_fields = ("positions",)
 
     def setup(self) -> None:
         self.positions: list[float] = []
         self.subscribe("position", ry.msg.Float64, lambda message: self.positions.append(message.data))
-        self.timer(0.3, self.look_up, start=True)
+        self.timer(0.3, self.look_up, immediate=True)
 
     def look_up(self) -> None:
         if self.transforms.can_lookup("odom", "laser"):
@@ -96,7 +96,7 @@ class CountingServer(ry.Node):
     def setup(self) -> None:
         self.goals: dict[bytes, ry.GoalHandle] = {}
         self.server = self.action_server(
-            "count", ry.action.Fibonacci, self.on_goal, preempt=False, on_restored=self.follow
+            "count", ry.action.Fibonacci, self.on_goal, preempt=False, on_goal_restored=self.follow
         )
         self.timer(0.1, self.tick)
 
@@ -113,24 +113,24 @@ class CountingServer(ry.Node):
     def tick(self) -> None:
         for goal in list(self.goals.values()):
             done = round((self.now_ns - goal.accepted_ns) / 1e8)
-            if goal.canceling or done >= goal.goal.order:
+            if goal.is_cancel_requested or done >= goal.goal.order:
                 result = ry.action.Fibonacci.Result(sequence=list(range(done)))
-                (goal.cancel if goal.canceling else goal.succeed)(result)
+                (goal.set_canceled if goal.is_cancel_requested else goal.succeed)(result)
                 del self.goals[goal.id]
             else:
-                goal.feedback(ry.action.Fibonacci.Feedback(sequence=[done]))
+                goal.publish_feedback(ry.action.Fibonacci.Feedback(sequence=[done]))
 
 
 class GoalSender(ry.Node):
     """Sends goals one after the other, some side by side, cancels a few, and publishes how each of them goes."""
 
-    fields = ("sent",)
+    state_fields = ("sent",)
 
     def setup(self) -> None:
         self.sent = 0
         self.open: list[ry.GoalFuture] = []
         self.out = self.publisher("report", ry.msg.String)
-        self.client = self.action_client("count", ry.action.Fibonacci, on_restored=self.follow)
+        self.client = self.action_client("count", ry.action.Fibonacci, on_goal_restored=self.follow)
         self.timer(0.35, self.send)
         self.timer(0.9, self.cancel)
 
@@ -147,7 +147,7 @@ class GoalSender(ry.Node):
         name = goal.id.hex()[:6]
         self.open.append(goal)
         goal.on_feedback(lambda feedback: self.report(f"{name} at {feedback.sequence[0]}"))
-        goal.then(lambda end: self.report(f"{name} {goal.status.name} {end.error or end.result.sequence}"))
+        goal.add_done_callback(lambda end: self.report(f"{name} {goal.status.name} {end.error or end.result.sequence}"))
 
     def report(self, text: str) -> None:
         self.out.publish(ry.msg.String(data=text))
@@ -162,11 +162,11 @@ def test_loaded_goals_go_on_as_if_never_stopped(moment_ns: int) -> None:
 
     with make() as whole:
         whole.bus.executor.run_until(moment_ns)
-        saved = decode(*encode(whole.bus.save()))
+        saved = decode(*encode(whole.bus.save_state()))
         whole.run_until(4.0)
         with make() as again:
-            again.bus.load(saved)
-            assert decode(*encode(again.bus.save())).keys() == saved.keys()  # at once: nothing is on its way
+            again.bus.load_state(saved)
+            assert decode(*encode(again.bus.save_state())).keys() == saved.keys()  # at once: nothing is on its way
             again.run_until(4.0)
             assert again.wire(after_ns=moment_ns) == whole.wire(after_ns=moment_ns)
         assert any("CANCELED" in text for text in whole.published("/report").data)
@@ -178,27 +178,27 @@ def test_unanswered_service_call_prevents_saving(harness: BusHarness) -> None:
     call = harness.start_call("/ask", ry.srv.Trigger)
     harness.deliver()
     with pytest.raises(RunError, match="node /slow: cannot be saved: 1 calls of /ask are unanswered"):
-        harness.bus.save()
-    answer.resolve(ry.srv.Trigger.Response())
+        harness.bus.save_state()
+    answer.set_result(ry.srv.Trigger.Response())
     harness.wait_for(call)
-    harness.bus.save()
+    harness.bus.save_state()
 
 
 def _generator(node: Any) -> None:
-    node.fields, node.walk = ("walk",), (n for n in range(3))
+    node.state_fields, node.walk = ("walk",), (n for n in range(3))
 
 
 def _fails(node: Any) -> None:
-    node.save = lambda: 1 / 0
+    node.save_state = lambda: 1 / 0
 
 
 @pytest.mark.parametrize(
     ("prepare", "message"),
     [
-        (lambda node: node.after(9.0, print), "1 one-shot timers are pending"),
-        (lambda node: node.offload(sum, [1], latency=9.0, then=print), "1 pieces of offloaded work"),
+        (lambda node: node.call_after(9.0, print), "1 one-shot timers are pending"),
+        (lambda node: node.offload(sum, [1], latency=9.0, on_done=print), "1 pieces of offloaded work"),
         (_generator, "attribute 'walk': cannot pickle 'generator' object"),
-        (lambda node: setattr(node, "fields", ("nothing",)), "attribute 'nothing'"),
+        (lambda node: setattr(node, "state_fields", ("nothing",)), "attribute 'nothing'"),
         (_fails, "ZeroDivisionError"),
         (
             lambda node: node.action_client("/count", ry.action.Fibonacci).send(ry.action.Fibonacci.Goal()),
@@ -213,41 +213,41 @@ def test_node_that_cannot_be_saved_is_named(harness: BusHarness, prepare: Any, m
     prepare(node)
     harness.run_for(1.0)
     with pytest.raises(RunError, match=rf"node /r/node: cannot be saved: .*{message}"):
-        harness.bus.save()
+        harness.bus.save_state()
 
 
 def test_server_with_a_goal_prevents_saving_until_it_ends(harness: BusHarness) -> None:
     server = harness.add(PlainActionServer(), "server")
     goal = harness.start_goal("/count", ry.action.Fibonacci)
     with pytest.raises(RunError, match="messages are on their way"):
-        harness.bus.save()
+        harness.bus.save_state()
     harness.deliver()
     with pytest.raises(RunError, match="node /server: cannot be saved: 1 goals of /count"):
-        harness.bus.save()
-    server.server.active[0].succeed(ry.action.Fibonacci.Result())
+        harness.bus.save_state()
+    server.server.active_goals[0].succeed(ry.action.Fibonacci.Result())
     harness.wait_for(goal)
-    assert set(harness.bus.save()["nodes"]) == {"/roboyard", "/server", "/test"}
+    assert set(harness.bus.save_state()["nodes"]) == {"/roboyard", "/server", "/test"}
 
 
 def test_restored_timer_without_repetition_does_not_prevent_saving(harness: BusHarness) -> None:
     node = harness.add(ry.Node(), "node")
-    node.after(1.0, print, restored=True)
-    canceled = node.after(1.0, print)
+    node.call_after(1.0, print, restored_by_node=True)
+    canceled = node.call_after(1.0, print)
     canceled.cancel()
-    assert node.save()["timers"] == []
+    assert node.save_state()["timers"] == []
 
 
 def test_snapshot_of_another_setup_is_refused() -> None:
     with make_walk() as harness:
         harness.run_until(1.0)
-        saved = harness.bus.save()
+        saved = harness.bus.save_state()
         harness.run_until(3.0)
         with pytest.raises(RunError, match="cannot jump"):
-            harness.bus.load(saved)
+            harness.bus.load_state(saved)
     with ry.Bus() as other:
         with pytest.raises(RunError, match=r"the state is of the nodes .*/walker.* \(on this bus are /roboyard\)"):
-            other.load(saved)
+            other.load_state(saved)
         other.add(ry.Node(), "walker")
         other.add(PositionListener(), "listener")
         with pytest.raises(RunError, match="node /walker: was set up otherwise"):
-            other.load(saved)
+            other.load_state(saved)

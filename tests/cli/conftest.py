@@ -52,7 +52,7 @@ class SampleRobot(ry.Node):
         self.subscribe("cmd", ry.msg.String, lambda m, source: self.commands.append((m.data, source)), with_source=True)
         self.service("greet", ry.srv.SetBool, self.on_greet)
         self.action_server("fibonacci", ry.action.Fibonacci, self.on_goal)
-        self.broadcast(SE3.from_xyz_rpy((0.0, 0.0, 0.5)), "base", "laser", static=True)
+        self.send_transform(SE3.from_xyz_rpy((0.0, 0.0, 0.5)), "base", "laser", static=True)
         self.timer(0.1, self.on_timer)
         self.ticks = 0
 
@@ -67,21 +67,21 @@ class SampleRobot(ry.Node):
         self.pursue(handle, [0, 1])
 
     def pursue(self, handle: Any, numbers: list[int]) -> None:
-        if handle.canceling:
-            handle.cancel()
+        if handle.is_cancel_requested:
+            handle.set_canceled()
         elif handle.goal.order < 0:
-            handle.abort(reason="it is negative")
+            handle.abort(error_message="it is negative")
         elif len(numbers) > handle.goal.order:
             handle.succeed(ry.action.Fibonacci.Result(sequence=numbers))
         else:
-            handle.feedback(ry.action.Fibonacci.Feedback(sequence=numbers))
-            self.after(0.05, lambda: self.pursue(handle, [*numbers, numbers[-1] + numbers[-2]]))
+            handle.publish_feedback(ry.action.Fibonacci.Feedback(sequence=numbers))
+            self.call_after(0.05, lambda: self.pursue(handle, [*numbers, numbers[-1] + numbers[-2]]))
 
     def on_timer(self) -> None:
         self.ticks += 1
         self.count.publish(ry.msg.Int32(data=self.ticks))
         self.twist.publish(ry.msg.TwistStamped())
-        self.broadcast(SE3.from_xyz_rpy((float(self.ticks), 0.0, 0.0)), "odom", "base")
+        self.send_transform(SE3.from_xyz_rpy((float(self.ticks), 0.0, 0.0)), "odom", "base")
 
 
 @pytest.fixture

@@ -107,7 +107,7 @@ def test_live_tree_is_shown_with_its_present_state(command: Command, tmp_path: P
     with ry.Bus() as bus:
         bus.add(mission(tmp_path), "mission")
         server = SocketServer(bus, "yard")
-        bus.executor.pacer.factor = 1.0
+        bus.executor.pacer.real_time_factor = 1.0
         bus.executor.run_for(0.6)  # the change to RUNNING is over when somebody looks
         thread = Thread(target=lambda: bus.executor.run_until(10**16))
         thread.start()

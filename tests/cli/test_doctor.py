@@ -76,7 +76,7 @@ def test_failed_check_does_not_end_the_others(monkeypatch: pytest.MonkeyPatch) -
         raise OSError("broken")
 
     def failing() -> Finding:
-        raise RunError("no folder", where="there", valid="another one")
+        raise RunError("no folder", location="there", valid="another one")
 
     monkeypatch.setattr(health, "_video", broken)
     monkeypatch.setattr(health, "_disk", failing)

@@ -48,7 +48,7 @@ def test_ctrl_c_during_compilation_ends_a_run_that_is_not_assembled(tmp_path: Pa
     assert (out / "report.html").is_file()
     assert (out / "scenario.yaml").is_file()
     with open_recording(out) as recording:
-        assert recording.complete
+        assert recording.is_complete
         assert recording.metadata["run"] == "rover-drive"
     assert not any(map(is_locked, cache.iterdir()))
 

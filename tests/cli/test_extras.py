@@ -112,7 +112,7 @@ def test_installed_ffmpeg_replaces_the_extra(monkeypatch: pytest.MonkeyPatch, tm
 
 
 def test_missing_extra_error_is_pickled_whole() -> None:
-    error = MissingExtraError("a thing", "mesh", where="here", otherwise="another way")
+    error = MissingExtraError("a thing", "mesh", location="here", alternative="another way")
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
 
 

@@ -59,7 +59,7 @@ def test_warnings_of_nodes_are_shown_above_the_progress_line(scenario: Path) -> 
         "import roboyard as ry\n"
         "class Warner(ry.Node):\n"
         "    'Warns.'\n"
-        "    def setup(self): self.after(0.05, lambda: self.log.warn('mind [the] gap'))\n"
+        "    def setup(self): self.call_after(0.05, lambda: self.log.warn('mind [the] gap'))\n"
     )
     Path("warning.yaml").write_text(scenario.read_text() + "nodes: {warner: {use: 'mine.py:Warner'}}\n")
     with run_in_terminal("run", "warning.yaml", "--duration", "0.2", "--no-video", "--rate", "1") as terminal:

@@ -75,13 +75,13 @@ def test_failed_goals_have_exit_code_and_reason(command: Command, live: LiveBus)
 
 
 def test_ctrl_c_cancels_the_goal(live: LiveBus) -> None:
-    live.bus.executor.pacer.factor = 1.0
+    live.bus.executor.pacer.real_time_factor = 1.0
     with LiveRun("action", "send_goal", "fibonacci", "{order: 20}", "--feedback") as run:
         run.read_line()  # it is under way
         run.send_signal(signal.SIGINT)
         done = run.wait()
     assert (done.code, done.err) == (130, "")
-    live.bus.executor.pacer.factor = 20.0
+    live.bus.executor.pacer.real_time_factor = 20.0
     with connect() as connection:
         connection.subscribe("/fibonacci/_action/status")
         assert any(
@@ -135,7 +135,7 @@ def test_clock_is_paused_stepped_and_resumed(command: Command, live: LiveBus) ->
     assert live.bus.now_ns == round(after * 1e9)
     assert command("resume").out.startswith("yard: running at ")
     assert command("rate", "0").code == 0
-    assert live.bus.executor.pacer.factor == 0.0
+    assert live.bus.executor.pacer.real_time_factor == 0.0
     assert command("rate", "20").code == 0
     assert command("rate", "-1").code == 2
     assert command("step", "0").code == 2

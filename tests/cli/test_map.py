@@ -61,7 +61,7 @@ def test_log_becomes_a_folder_in_standard_formats(command: Command) -> None:
     }  # fmt: skip
     assert json.loads(Path("made/metrics.json").read_text()) == {k: v for k, v in found.items() if k != "files"}
     grid, track = load_map("made/map.yaml"), read_tum("made/trajectory.tum")
-    assert grid.frame.resolution == 0.1
+    assert grid.geometry.resolution == 0.1
     assert (grid.cells == 100).sum() > 50
     again = relation_errors(track, read_relations("hall.relations"))
     assert again.translational.mean == pytest.approx(found["trans_m"], abs=1e-9)

@@ -9,7 +9,7 @@ import trimesh
 from tests.cli.conftest import Command
 
 from roboyard.description import load_model
-from roboyard.description.mesh_tools import read_surface
+from roboyard.description.mesh_tools import read_mesh
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_split_separates_parts_or_cuts(command: Command, cart: Path) -> None:
     parts = done.json["parts"]
     assert [part["part"] for part in parts] == ["body", "part_1", "part_2"]
     assert parts[0]["volume"] == pytest.approx(0.012)
-    assert read_surface(Path(parts[1]["file"])).volume == pytest.approx(parts[1]["volume"], rel=1e-5)
+    assert read_mesh(Path(parts[1]["file"])).volume == pytest.approx(parts[1]["volume"], rel=1e-5)
     done = command("mesh", "split", "cart_parts/body.stl", "--plane", "x=0.1", "--out", "cut", "--json")
     assert [part["volume"] for part in done.json["parts"]] == pytest.approx([0.009, 0.003])
     assert all(part["closed"] for part in done.json["parts"])
@@ -78,7 +78,7 @@ def test_collision_prints_shapes_and_their_fit(command: Command, cart: Path) -> 
         assert element.findall(f"collision/geometry/{tag}")
         assert "sticks out" in output.err
     hull = command("mesh", "collision", cart, "--shapes", "hull", "--json").json
-    assert read_surface(Path(hull["text"][0].split('"')[5])).closed
+    assert read_mesh(Path(hull["text"][0].split('"')[5])).is_closed
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from roboyard.cli.message_text import MANY, part_of, to_plain, to_text
 from roboyard.cli.values import parse
 from roboyard.errors import InputError, MessageError
 from roboyard.messages import message_type, serialize
-from roboyard.messages.filling import fill
+from roboyard.messages.filling import message_from_data
 
 reals = st.floats(allow_nan=False, width=64)
 texts = st.text(st.characters(blacklist_categories=("Cs", "Cc")), max_size=20)
@@ -24,13 +24,13 @@ def test_printed_messages_are_read_back(numbers: list[float], frame: str) -> Non
     message.header.frame_id = frame
     message.twist.linear = ry.msg.Vector3(*numbers[:3])
     message.twist.angular = ry.msg.Vector3(*numbers[3:])
-    assert fill(ry.msg.TwistStamped, parse(to_text(message))) == message
+    assert message_from_data(ry.msg.TwistStamped, parse(to_text(message))) == message
 
 
 @given(st.lists(st.floats(width=32, allow_nan=False), max_size=300))
 def test_full_arrays_are_read_back(values: list[float]) -> None:
     scan = ry.msg.LaserScan(ranges=np.array(values, dtype=np.float32), range_max=0.1)
-    again = fill(ry.msg.LaserScan, parse(to_text(scan, full=True)))
+    again = message_from_data(ry.msg.LaserScan, parse(to_text(scan, full=True)))
     assert serialize(again) == serialize(scan)
 
 
@@ -42,7 +42,7 @@ def test_lists_of_messages_are_read_back(pairs: list[tuple[str, float]]) -> None
         item.transform.translation.x = x
         transforms.append(item)
     message = message_type("tf2_msgs/msg/TFMessage")(transforms=transforms)
-    assert fill(type(message), parse(to_text(message))) == message
+    assert message_from_data(type(message), parse(to_text(message))) == message
 
 
 def test_floats_have_their_own_digits() -> None:
@@ -87,7 +87,7 @@ def test_parts_of_messages_are_found_by_path() -> None:
 def test_message_without_fields_is_empty_text() -> None:
     assert to_text(ry.srv.Trigger.Request()) == "{}"
     assert to_plain(ry.srv.Trigger.Request()) == {}
-    assert fill(ry.srv.Trigger.Request, {}) == ry.srv.Trigger.Request()
+    assert message_from_data(ry.srv.Trigger.Request, {}) == ry.srv.Trigger.Request()
 
 
 @pytest.mark.parametrize(
@@ -105,5 +105,5 @@ def test_message_without_fields_is_empty_text() -> None:
 )
 def test_wrong_fields_are_named(kind: str, text: str, expected: str) -> None:
     with pytest.raises(MessageError) as caught:
-        fill(message_type(kind), parse(text))
+        message_from_data(message_type(kind), parse(text))
     assert expected in str(caught.value)

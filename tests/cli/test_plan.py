@@ -9,7 +9,7 @@ import pytest
 from tests.cli.conftest import Command
 
 from roboyard.geometry import SE2
-from roboyard.grids import GridFrame, OccupancyGrid
+from roboyard.grids import GridGeometry, OccupancyGrid
 from roboyard.mapping import load_map, save_map
 from roboyard.mapping.map_pictures import read_picture
 
@@ -27,7 +27,7 @@ def _room() -> np.ndarray:
 
 
 def _saved(cells: np.ndarray, T_map_grid: SE2 = SE2.identity(), name: str = "room.yaml") -> str:
-    save_map(name, OccupancyGrid(cells.astype(np.int8), GridFrame(CELL, cells.shape, T_map_grid)))
+    save_map(name, OccupancyGrid(cells.astype(np.int8), GridGeometry(CELL, cells.shape, T_map_grid)))
     return name
 
 
@@ -49,7 +49,7 @@ def test_path_crosses_free_cells_wherever_the_map_lies(command: Command, planner
     length = np.linalg.norm(np.diff(poses[:, :2], axis=0), axis=1).sum()
     assert done.json["length"] == pytest.approx(length)
     assert 2.0 * math.hypot(2.05, 1.9) < length < 7.0, "through the door, and not much farther"
-    cells = load_map(file).frame.cells(np.linspace(poses[:-1, :2], poses[1:, :2], 5).reshape(-1, 2))
+    cells = load_map(file).geometry.cells_of_points(np.linspace(poses[:-1, :2], poses[1:, :2], 5).reshape(-1, 2))
     assert (load_map(file).cells[cells[:, 0], cells[:, 1]] == 0).all()
     assert 0.1 < done.json["clearance"] < 1.0
 

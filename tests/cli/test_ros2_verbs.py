@@ -19,7 +19,7 @@ from roboyard.cli.lookup import new_name
 from roboyard.cli.message_text import flat, to_plain
 from roboyard.cli.verbs import app
 from roboyard.errors import InputError
-from roboyard.messages import names
+from roboyard.messages import type_names
 from roboyard.record import open_recording
 
 
@@ -116,7 +116,7 @@ def test_bag_record_holds_every_message(command: Command, live: LiveBus) -> None
     done = command("bag", "record", "-o", "new.mcap", "-d", "1", "--json")
     assert done.code == 0
     with open_recording("new.mcap") as recording:
-        assert recording.complete
+        assert recording.is_complete
         assert recording.count == done.json["messages"]
         assert (recording.end_ns - recording.start_ns) * 1e-9 <= 1.0
         counts = [item.message.data for item in recording.messages(["/count"])]
@@ -158,7 +158,7 @@ def test_bag_record_ends_with_the_run(command: Command, live: LiveBus) -> None:
     live.end_after(lambda: live.is_subscribed("/count"), 1.0)
     assert command("bag", "record", "-o", "new.mcap", "--overwrite").code == 0
     with open_recording("new.mcap") as recording:
-        assert recording.complete
+        assert recording.is_complete
         assert recording.topics["/count"].count > 5
 
 
@@ -173,7 +173,7 @@ def test_interface_show_prints_definitions(command: Command, name: str) -> None:
 @pytest.mark.slow
 def test_every_listed_type_can_be_shown(command: Command) -> None:
     found = command("interface", "list", "--json").json
-    assert found["messages"] == names()
+    assert found["messages"] == type_names()
     for name in [*found["messages"][::9], *found["services"][::5], *found["actions"]]:
         assert command("interface", "show", name, "--json").json["type"] == name
     assert "no package gemetry" in command("interface", "list", "gemetry").error

@@ -241,7 +241,7 @@ def test_odometry_on_a_replay_equals_the_recorded_one(command: Command, scenario
 
     def odometry(file: Path | str, publisher: str = "/odometry", topic: str = "/odom") -> list[tuple[int, bytes]]:
         with open_recording(file) as recording:
-            return [(t, bytes(data)) for t, c, data in recording.raw([topic]) if c.publisher == publisher]
+            return [(t, bytes(data)) for t, c, data in recording.raw_messages([topic]) if c.publisher == publisher]
 
     command("run", scenario, "--out", "out", "--no-video")
     expected = odometry("out")

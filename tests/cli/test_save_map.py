@@ -8,12 +8,12 @@ from tests.cli.conftest import Command
 
 import roboyard as ry
 from roboyard.geometry import SE2
-from roboyard.grids import GridFrame, OccupancyGrid
+from roboyard.grids import GridGeometry, OccupancyGrid
 from roboyard.mapping import load_map
 from roboyard.mapping.nodes.map_messages import map_to_msg
 from roboyard.record import Recorder
 
-FRAME = GridFrame(0.1, (4, 6), SE2(-1.0, 0.5, 0.3))
+FRAME = GridGeometry(0.1, (4, 6), SE2(-1.0, 0.5, 0.3))
 
 
 class Mapper(ry.Node):
@@ -54,7 +54,7 @@ def test_last_map_of_a_recording_is_saved(command: Command, map_recording: Path,
     assert done.out.endswith("hall.yaml: 6 x 4 cells of 0.1 m, /map at 2.000 s\n")
     kept = load_map(tmp_path / "hall.yaml")
     assert np.array_equal(kept.cells, grid(4).cells)
-    assert kept.frame.T_map_grid.distance(FRAME.T_map_grid) < 1e-9
+    assert kept.geometry.T_map_grid.distance(FRAME.T_map_grid) < 1e-9
 
 
 def test_topics_without_map_are_refused(command: Command, map_recording: Path, tmp_path: Path) -> None:

@@ -20,10 +20,10 @@ import roboyard as ry
 from roboyard.cli.steering import find_reins
 from roboyard.control.nodes import JointMovesNode, JointTrajectoryNode
 from roboyard.control.owners import JointOwners
-from roboyard.description.model import Axis, Joint, Limits, Link, Model
+from roboyard.description.model import Axis, AxisLimits, Joint, Link, Model
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
-from roboyard.messages.time import nanoseconds
+from roboyard.messages.time import to_nanoseconds
 
 EVENT = struct.Struct("<IhBB")
 
@@ -37,7 +37,7 @@ class DrivenRobot(ry.Node):
         self.beats: list[int] = []
         self.subscribe("cmd_vel", ry.msg.Twist, self.on_twist, with_source=True)
         self.subscribe("joy", ry.msg.Joy, self.pads.append)
-        self.subscribe("teleop/heartbeat", ry.msg.Header, lambda beat: self.beats.append(nanoseconds(beat.stamp)))
+        self.subscribe("teleop/heartbeat", ry.msg.Header, lambda beat: self.beats.append(to_nanoseconds(beat.stamp)))
         self.publisher("/truth/rover/odom", ry.msg.Odometry)
 
     def on_twist(self, message: Any, source: str) -> None:
@@ -60,7 +60,7 @@ def live(private_runtime_folder: None, robot: DrivenRobot) -> Iterator[LiveBus]:
 def test_held_keys_drive_and_the_terminal_is_restored(live: LiveBus, robot: DrivenRobot) -> None:
     with run_in_terminal("teleop", "--speed", "0.7") as terminal:
         terminal.wait_for("driving /cmd_vel of run 'yard'")
-        assert live.bus.executor.pacer.factor == 1.0
+        assert live.bus.executor.pacer.real_time_factor == 1.0
         terminal.press("w")
         poll(lambda: (0.7, 0.0, "/teleop") in robot.twists)
         poll(lambda: robot.twists[-1][:2] == (0.0, 0.0))
@@ -76,7 +76,7 @@ def test_held_keys_drive_and_the_terminal_is_restored(live: LiveBus, robot: Driv
     poll(lambda: robot.twists[-1][:2] == (0.0, 0.0))
     assert len(robot.beats) > 3
     assert robot.beats == sorted(set(robot.beats)), "every beat is newer than the one before"
-    assert live.bus.executor.pacer.factor == 20.0
+    assert live.bus.executor.pacer.real_time_factor == 20.0
 
 
 @pytest.mark.slow
@@ -95,7 +95,7 @@ def test_jog_keys_start_where_a_trajectory_ended(live: LiveBus, robot: DrivenRob
     """The bus is a live run's, so that nothing but the joint's own history is looked at."""
     bus = live.bus
     arm = FakeHardware(["turn"], lambda: bus.now_ns, modes=["position"])
-    limits = Axis((0, 0, 1), Limits(-3.0, 3.0, effort=5.0, velocity=1.0))
+    limits = Axis((0, 0, 1), AxisLimits(-3.0, 3.0, effort=5.0, velocity=1.0))
     links = tuple(Link(name, SE3.identity()) for name in ("base", "upper"))
     joint = Joint("turn", "revolute", "base", "upper", SE3.identity(), SE3.identity(), (limits,))
     parts = {"hardware": arm, "description": Model("arm", links, (joint,)), "owners": JointOwners()}

@@ -78,7 +78,7 @@ def caused(error: Exception, number: int) -> Exception:
 @pytest.mark.parametrize(
     ("error", "code", "text"),
     [
-        (InputError("bad", where="x.yaml:3", valid="good"), 2, "error: x.yaml:3: bad (good)\n"),
+        (InputError("bad", location="x.yaml:3", valid="good"), 2, "error: x.yaml:3: bad (good)\n"),
         (ConfigError("two\nlines"), 2, "error: two lines\n"),
         (RunError("it fell over"), 1, "error: it fell over\n"),
         (caused(RecordingError("cannot be written"), errno.ENOSPC), 1, "error: cannot be written\n"),

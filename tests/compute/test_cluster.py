@@ -14,7 +14,7 @@ import pytest
 
 from roboyard.compute import RayPool
 from roboyard.errors import ConfigError, InputError, RunError
-from roboyard.grids.terrain_kinds import make_terrain
+from roboyard.grids.terrain_kinds import generate_terrain
 from roboyard.scenarios.robot_steps import find_rig
 from roboyard.walking.steps.ground import Ground
 from roboyard.walking.steps.planning import plan_steps
@@ -32,7 +32,7 @@ def total(values: np.ndarray, scale: float) -> float:
 
 
 def refuse() -> None:
-    raise ConfigError("no such thing", where="there", valid="this or that")
+    raise ConfigError("no such thing", location="there", valid="this or that")
 
 
 def die_first(mark: Path) -> str:
@@ -52,7 +52,7 @@ def test_local_ray_pool_behaves_as_a_process_pool(tmp_path: Path) -> None:
     pytest.importorskip("ray", reason=NO_RAY)
     with RayPool(workers=2) as pool:
         assert [one.result() for one in [pool.submit(square, x) for x in range(20)]] == [x * x for x in range(20)]
-        shared = pool.share(np.arange(1000.0))
+        shared = pool.put_shared(np.arange(1000.0))
         assert pool.submit(total, shared, 2.0).result() == 999_000.0
         with pytest.raises(ConfigError, match="no such thing"):
             pool.submit(refuse).result()
@@ -67,7 +67,7 @@ def test_local_ray_pool_behaves_as_a_process_pool(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_step_plans_over_ray_are_equal() -> None:
     pytest.importorskip("ray", reason=NO_RAY)
-    rig, terrain = find_rig("akrobat"), make_terrain("flat", (1.0, 1.0), np.random.default_rng(0))
+    rig, terrain = find_rig("akrobat"), generate_terrain("flat", (1.0, 1.0), np.random.default_rng(0))
     ground = Ground.of_terrain(terrain, rig, [(0.0, 0.0), (0.6, 0.1)])
     problem = Problem.of(rig, ground, (0.0, 0.0), (0.6, 0.1))
     here = plan_steps(problem, budget=420_000, seed=3)

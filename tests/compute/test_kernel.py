@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from roboyard.compute import kernel, registered_kernels
-from roboyard.compute.kernel_folders import KEPT_FOLDERS, kernel_folder
+from roboyard.compute.kernel_folders import MAX_CACHED_VERSIONS, kernel_cache_folder
 from roboyard.errors import RunError
 
 
@@ -61,10 +61,10 @@ def test_kernel_folders_are_limited_to_the_latest(tmp_path: Path, monkeypatch: p
     other = tmp_path / "other-0"
     other.mkdir()
     made = []
-    for i in range(KEPT_FOLDERS + 3):
-        made.append(kernel_folder("name", str(i)))
+    for i in range(MAX_CACHED_VERSIONS + 3):
+        made.append(kernel_cache_folder("name", str(i)))
         os.utime(made[-1], ns=(i, i))  # in a known order, however coarse the file system's times
-    assert [folder.exists() for folder in made] == [False] * 3 + [True] * KEPT_FOLDERS
+    assert [folder.exists() for folder in made] == [False] * 3 + [True] * MAX_CACHED_VERSIONS
     assert other.exists()
 
 

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from roboyard.compute import Pool, ProcessPool, ThreadPool, open_pool, usable_cores
+from roboyard.compute import Pool, ProcessPool, ThreadPool, count_usable_cores, open_pool
 from roboyard.errors import ConfigError, InputError, RunError
 
 
@@ -20,7 +20,7 @@ def square(x: float) -> float:
 
 
 def refuse(where: str) -> None:
-    raise ConfigError("no such thing", where=where, valid="this or that")
+    raise ConfigError("no such thing", location=where, valid="this or that")
 
 
 def die() -> None:
@@ -129,7 +129,7 @@ def test_pool_close_waits_and_close_now_drops_queued_calls() -> None:
 
 def test_default_pool_has_one_worker_a_core() -> None:
     with ThreadPool() as pool:
-        assert pool.workers == usable_cores() == len(os.sched_getaffinity(0))
+        assert pool.workers == count_usable_cores() == len(os.sched_getaffinity(0))
 
 
 @pytest.mark.parametrize("workers", [0, -1, 1.5, True, 10**9, "two"])
@@ -175,15 +175,15 @@ class ReplacementAfterClose:
 def test_dead_worker_is_not_replaced_once_the_pool_has_ended() -> None:
     """Nobody would end the replacement: the call would run, and its process would outlive the pool."""
     pool = ProcessPool(1)
-    (worker,) = pool._all
-    pool._change = lock = ReplacementAfterClose()  # type: ignore[assignment]
+    (worker,) = pool._workers
+    pool._workers_lock = lock = ReplacementAfterClose()  # type: ignore[assignment]
     worker.process.kill()
     worker.process.join()
     future = pool.submit(square, 2.0)
     assert lock.entered.wait(60.0)
     pool.close(now=True)
     assert isinstance(future.exception(), RunError)
-    assert pool._all == [worker]
+    assert pool._workers == [worker]
 
 
 SCRIPT = """

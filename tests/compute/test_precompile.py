@@ -27,16 +27,17 @@ from roboyard.compute.precompile import CompilationProgress
 EXPECT = """
     import json, sys
     from roboyard.compute import expect_kernels, wait_for_kernels
-    from roboyard.grids.distance import squared_distances
+    from roboyard.grids.distance import squared_distance_transform
     from roboyard.grids.rays import cast_rays
 
     reports = []
-    expect_kernels(squared_distances, cast_rays)
+    expect_kernels(squared_distance_transform, cast_rays)
     wait_for_kernels(report=lambda progress: reports.append(str(progress)))
     import numpy as np
-    squared_distances(np.zeros((2, 2), np.bool_))
-    misses = sum(squared_distances.stats.cache_misses.values())
-    print(json.dumps({"reports": reports, "misses": misses, "hits": sum(squared_distances.stats.cache_hits.values())}))
+    squared_distance_transform(np.zeros((2, 2), np.bool_))
+    misses = sum(squared_distance_transform.stats.cache_misses.values())
+    hits = sum(squared_distance_transform.stats.cache_hits.values())
+    print(json.dumps({"reports": reports, "misses": misses, "hits": hits}))
 """
 
 
@@ -72,9 +73,9 @@ def test_kernels_are_compiled_once_by_processes_that_start_together(tmp_path: Pa
     call = """
         import json
         import numpy as np
-        from roboyard.grids.distance import squared_distances
-        squared_distances(np.zeros((2, 2), np.bool_))
-        print(json.dumps({"misses": sum(squared_distances.stats.cache_misses.values())}))
+        from roboyard.grids.distance import squared_distance_transform
+        squared_distance_transform(np.zeros((2, 2), np.bool_))
+        print(json.dumps({"misses": sum(squared_distance_transform.stats.cache_misses.values())}))
     """
     processes = [start(call, tmp_path) for _ in range(3)]
     assert sum(result_of(process)["misses"] for process in processes) == 1
@@ -180,18 +181,18 @@ def test_kernel_without_examples_cannot_be_expected() -> None:
 STOPPED = """
     import json, threading
     from roboyard.compute import expect_kernels, wait_for_kernels
-    from roboyard.grids.distance import squared_distances
-    from roboyard.grids.likelihood import sum_over_points
+    from roboyard.grids.distance import squared_distance_transform
+    from roboyard.grids.likelihood import sum_scores
     from roboyard.grids.rays import cast_rays
     from roboyard.compute.precompile import _compilers
 
-    expect_kernels(squared_distances)
+    expect_kernels(squared_distance_transform)
     threads = [thread for thread in threading.enumerate() if thread.name == "roboyard-compile"]
     wait_for_kernels(is_stopped=lambda: bool(_compilers._latest))
     for thread in threads:
         thread.join()  # its job was dropped while it was done
     reports = []
-    expect_kernels(cast_rays, sum_over_points)
+    expect_kernels(cast_rays, sum_scores)
     wait_for_kernels(report=lambda progress: reports.append(str(progress)))
     print(json.dumps(reports))
 """
@@ -200,7 +201,7 @@ STOPPED = """
 @pytest.mark.slow
 def test_other_kernels_are_compiled_after_an_interrupted_wait(tmp_path: Path) -> None:
     reports = result_of(start(STOPPED, tmp_path))
-    assert any("sum_over_points" in report or "cast_rays" in report for report in reports)
+    assert any("sum_scores" in report or "cast_rays" in report for report in reports)
 
 
 ON_DEMAND = """
@@ -281,18 +282,18 @@ FIRST_CALL = """
     import json
     import numpy as np
     from roboyard.compute import expect_kernels, monitor_compilation
-    from roboyard.grids.distance import squared_distances
+    from roboyard.grids.distance import squared_distance_transform
 
     reports = []
     with monitor_compilation(report=lambda progress: reports.append(str(progress))):
-        expect_kernels(squared_distances)
-        squared_distances(np.zeros((2, 2), np.bool_))
-    print(json.dumps([reports[0], sum(squared_distances.stats.cache_misses.values())]))
+        expect_kernels(squared_distance_transform)
+        squared_distance_transform(np.zeros((2, 2), np.bool_))
+    print(json.dumps([reports[0], sum(squared_distance_transform.stats.cache_misses.values())]))
 """
 
 
 @pytest.mark.slow
 def test_first_call_waits_for_the_background_and_reports_it(tmp_path: Path) -> None:
     report, misses = result_of(start(FIRST_CALL, tmp_path))
-    assert report.startswith("1 of 1 (grids.distance.squared_distances)")
+    assert report.startswith("1 of 1 (grids.distance.squared_distance_transform)")
     assert misses == 0

@@ -170,9 +170,9 @@ def _write_place(path: Path) -> None:
 
 def _write_stl(path: Path) -> None:
     from roboyard.description.mesh_tools.files import write_stl
-    from roboyard.description.mesh_tools.surface import Surface
+    from roboyard.description.mesh_tools.surface import TriangleMesh
 
-    write_stl(path, Surface(np.eye(3), np.array([[0, 1, 2]])))
+    write_stl(path, TriangleMesh(np.eye(3), np.array([[0, 1, 2]])))
 
 
 def _write_result(path: Path) -> None:

@@ -12,16 +12,16 @@ from typing import Annotated, Any, Literal
 import pytest
 
 from roboyard.config import (
-    Limits,
+    ValueConstraint,
+    apply_override,
     check,
     convert_value,
     field,
     load,
     loads,
-    override,
     parse_quantity,
-    read_file,
-    read_text,
+    parse_yaml,
+    read_yaml,
     schema_table,
 )  # fmt: skip
 from roboyard.errors import ConfigError, RoboyardError
@@ -65,7 +65,7 @@ class Scenario:
     ratio: float = field(0.5, low=0.0, high=math.inf)
     script: Path | None = None
     source: str = field("", key="from")
-    weights: list[Annotated[float, Limits(low=0.0)]] = field([])
+    weights: list[Annotated[float, ValueConstraint(low=0.0)]] = field([])
     levels: dict[int, bool] = field({})
     extra: Any = None
 
@@ -177,7 +177,7 @@ def test_load_names_each_mistake(text: str) -> None:
 
 def test_load_refuses_deep_nesting() -> None:
     with pytest.raises(ConfigError, match="deeper than 50"):
-        read_text("[" * 100_000)
+        parse_yaml("[" * 100_000)
 
 
 def test_load_names_the_file_in_errors(tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_load_names_the_file_in_errors(tmp_path: Path) -> None:
         load(Scenario, path)
     path.write_text("\ufeffworld: here\nmode: fas", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"^mine\.yaml:2, mode: "):
-        load(Scenario, path, where="mine.yaml")
+        load(Scenario, path, source_name="mine.yaml")
 
 
 def test_overrides_replace_and_add(tmp_path: Path) -> None:
@@ -223,9 +223,9 @@ def test_overrides_replace_and_add(tmp_path: Path) -> None:
 
 
 def test_override_leaves_its_input_alone() -> None:
-    root = read_text("a: {b: [1, 2]}")
-    assert override(root, "a.b.0=9").plain() == {"a": {"b": [9, 2]}}
-    assert root.plain() == {"a": {"b": [1, 2]}}
+    root = parse_yaml("a: {b: [1, 2]}")
+    assert apply_override(root, "a.b.0=9").to_data() == {"a": {"b": [9, 2]}}
+    assert root.to_data() == {"a": {"b": [1, 2]}}
 
 
 def test_load_names_the_place_of_failed_class_checks() -> None:
@@ -242,7 +242,7 @@ def test_load_names_the_place_of_failed_class_checks() -> None:
     Limited.__post_init__.__globals__.update(Limited=Limited)
     assert load(Limited, {"a": 0.5}) == Limited(0.5)
     with pytest.raises(ConfigError, match=r"f\.yaml: a \(0\.5\) must not be above b \(0\)"):
-        load(Limited, {"a": 0.5, "b": 0}, where="f.yaml")
+        load(Limited, {"a": 0.5, "b": 0}, source_name="f.yaml")
     with pytest.raises(ConfigError, match=r"^a: 3 is above 1 \(allowed: -1 to 1\)"):
         Limited(3.0)
     with pytest.raises(ConfigError, match="a number"):
@@ -256,7 +256,7 @@ def test_convert_of_single_values_follows_fields() -> None:
     assert convert_value(None, float | None) is None
     assert convert_value(Colour.RED, Colour) is Colour.RED
     with pytest.raises(ConfigError, match=r"^~gain: 9 is above 5 \(allowed: 0 to 5\)"):
-        convert_value(9, float, low=0, high=5, where="~gain")
+        convert_value(9, float, low=0, high=5, location="~gain")
     with pytest.raises(ConfigError, match="whole number"):
         convert_value("1500 us", int, unit="ms")
     with pytest.raises(TypeError, match="cannot hold"):
@@ -284,16 +284,16 @@ def test_load_reads_pipes(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with pytest.raises(ConfigError, match="pipe: is empty"):
-        read_file(pipe)
+        read_yaml(pipe)
     reading, writing = os.pipe()
     os.write(writing, b"speed: 2")
     os.close(writing)
     try:
-        assert read_file(f"/dev/fd/{reading}").value["speed"].value == 2
+        assert read_yaml(f"/dev/fd/{reading}").value["speed"].value == 2
     finally:
         os.close(reading)
     with pytest.raises(ConfigError, match="cannot be read"):
-        read_file("a\0b")
+        read_yaml("a\0b")
 
 
 def test_load_names_bad_quantities() -> None:

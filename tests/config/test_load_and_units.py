@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roboyard.config import dump, dumps, field, load, loads, parse_quantity, read_text
-from roboyard.config.units import _NAMED, UnitError, kind_of, parse_unit
+from roboyard.config import dump, dumps, field, load, loads, parse_quantity, parse_yaml
+from roboyard.config.units import _NAMED_UNITS, UnitError, describe_quantity, parse_unit
 from roboyard.errors import ConfigError
 
 
@@ -86,7 +86,7 @@ def test_dumped_config_loads_equally(outer: Outer) -> None:
 @given(st.text() | st.lists(words).map("\n".join))
 def test_load_reads_or_refuses_any_text_with_its_place(text: str) -> None:
     try:
-        read_text(text, "here").plain()
+        parse_yaml(text, "here").to_data()
     except ConfigError as error:
         assert str(error).startswith("here")
 
@@ -114,7 +114,7 @@ def test_unit_conversions_are_exact(number) -> None:
     assert parse_quantity(f"{number} rev/min", "rpm") == float(number)
 
 
-@given(decimals, st.sampled_from(sorted(_NAMED)), st.sampled_from(sorted(_NAMED)))
+@given(decimals, st.sampled_from(sorted(_NAMED_UNITS)), st.sampled_from(sorted(_NAMED_UNITS)))
 def test_units_convert_only_within_a_dimension(number, a: str, b: str) -> None:
     if parse_unit(a).dimension != parse_unit(b).dimension:
         with pytest.raises(UnitError, match="wanted is"):
@@ -169,5 +169,5 @@ def test_any_text_is_a_quantity_or_a_unit_error(text: str, unit: str) -> None:
 
 
 def test_quantity_field_names_its_dimension() -> None:
-    assert kind_of("km/h")[0] == "a speed"
-    assert kind_of("m^3/s") == ("a quantity in m^3/s", "m^3/s")
+    assert describe_quantity("km/h")[0] == "a speed"
+    assert describe_quantity("m^3/s") == ("a quantity in m^3/s", "m^3/s")

@@ -41,7 +41,7 @@ def test_drive_keeps_acceleration_limits_at_the_wheels(harness: BusHarness) -> N
     wheels, _ = make_drive(harness, acceleration=0.8, deceleration=1.6)
     harness.publish("/cmd_vel_out", twist(5.0))
     harness.run_for(3.0)
-    speed = np.array([item.values[item.joints.index(WHEELS[0])] for item in wheels.written]) * 0.1
+    speed = np.array([item.setpoints[item.joints.index(WHEELS[0])] for item in wheels.written]) * 0.1
     assert speed.max() <= 1.0 + 1e-12, "the parameter speed"
     rate = np.diff(speed) * 50.0
     assert rate.max() <= 0.8 + 1e-9

@@ -13,7 +13,7 @@ from roboyard.control.following import Course, Follower, Tolerances
 from roboyard.control.joining import joined
 from roboyard.control.limits import JointBounds, JointRates
 from roboyard.control.trajectories import JointSample, Trajectory, WayPoint
-from roboyard.description.model import Axis, Joint, Limits, Link, Model
+from roboyard.description.model import Axis, AxisLimits, Joint, Link, Model
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
 
@@ -155,7 +155,13 @@ def test_approach_to_the_first_point_adds_time() -> None:
 
 def test_bounds_combine_description_and_stated_rates() -> None:
     joint = Joint(
-        "a", "revolute", "base", "arm", SE3.identity(), SE3.identity(), (Axis((0, 0, 1), Limits(-1.0, 2.0, 5.0, 3.0)),)
+        "a",
+        "revolute",
+        "base",
+        "arm",
+        SE3.identity(),
+        SE3.identity(),
+        (Axis((0, 0, 1), AxisLimits(-1.0, 2.0, 5.0, 3.0)),),
     )
     model = Model("m", (Link("base", SE3.identity()), Link("arm", SE3.identity())), (joint,))
     own = JointBounds.of(model, ("a",), JointRates())

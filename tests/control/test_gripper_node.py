@@ -12,9 +12,9 @@ from tests.harness.bus import BusHarness, Goal
 
 from roboyard.control.grasping import Grasp, GraspConfig, Hand
 from roboyard.control.nodes import GripperNode
-from roboyard.description.model import Axis, Joint, Limits, Link, Model
+from roboyard.description.model import Axis, AxisLimits, Joint, Link, Model
 from roboyard.geometry import SE3
-from roboyard.hardware.interface import CommandMode, JointCommand, JointReadings
+from roboyard.hardware.interface import CommandMode, JointCommand, JointStates
 from roboyard.messages import action, msg
 
 SPEED = 0.1
@@ -29,7 +29,7 @@ HAND = Model(
             "finger",
             SE3.identity(),
             SE3.identity(),
-            (Axis((0, 1, 0), Limits(0.0, 0.08, effort=12.0)),),
+            (Axis((0, 1, 0), AxisLimits(0.0, 0.08, effort=12.0)),),
         ),
     ),
 )
@@ -52,14 +52,14 @@ class FakeFingers:
         gone = SPEED * (self.bus.now_ns - self.begun_ns) * 1e-9
         return self.start + math.copysign(min(gone, abs(self.target - self.start)), self.target - self.start)
 
-    def read(self) -> JointReadings:
+    def read(self) -> JointStates:
         here = max(self._position(), self.held)
         moving = here not in (self.target, self.held)
-        return JointReadings(self.bus.now_ns, np.array([here]), np.array([SPEED * moving]), np.array([self.effort]))
+        return JointStates(self.bus.now_ns, np.array([here]), np.array([SPEED * moving]), np.array([self.effort]))
 
     def write(self, command: JointCommand) -> None:
         self.start, self.begun_ns = float(self.read().position[0]), self.bus.now_ns
-        self.target = float(command.values[0])
+        self.target = float(command.setpoints[0])
         self.pressed = () if command.max_effort is None else tuple(command.max_effort.tolist())
 
 
@@ -169,7 +169,7 @@ def test_grasp_goes_from_moving_to_holding_to_lost() -> None:
     grasp.aim(round(1e9), 0.08, 10.0)
     assert grasp.look(round(1.1e9), 0.05, 0.1, 0.0).state == "moving"
     other = Grasp(grasp.hand, grasp.config)
-    other.load(grasp.save())
+    other.load_state(grasp.save_state())
     assert other.look(round(1.5e9), 0.08, 0.0, 0.0) == grasp.look(round(1.5e9), 0.08, 0.0, 0.0)
     assert other.look(round(1.5e9), 0.08, 0.0, 0.0).state == "still"
 

@@ -183,11 +183,11 @@ def test_loaded_joint_moves_go_on() -> None:
         return harness, arm, node
 
     harness, arm, node = run_half_way()
-    state = node.save()
+    state = node.save_state()
     with harness:
         harness.run_for(1.5)
     harness, again, node = run_half_way()
-    node.load(state)
+    node.load_state(state)
     with harness:
         harness.run_for(1.5)
     assert (again.position == arm.position).all()

@@ -12,7 +12,7 @@ from tests.harness.hardware import FakeHardware
 from roboyard.bus import NodeError
 from roboyard.control.limits import JointRates
 from roboyard.control.nodes import JointTrajectoryNode
-from roboyard.description.model import Axis, Joint, Limits, Link, Model
+from roboyard.description.model import Axis, AxisLimits, Joint, Link, Model
 from roboyard.geometry import SE3
 from roboyard.messages import action, msg, srv
 
@@ -22,7 +22,13 @@ ARM = Model(
     tuple(Link(name, SE3.identity()) for name in ("base", "upper", "lower")),
     tuple(
         Joint(
-            name, "revolute", parent, child, SE3.identity(), SE3.identity(), (Axis((0, 0, 1), Limits(-2.0, 2.0, 3.0)),)
+            name,
+            "revolute",
+            parent,
+            child,
+            SE3.identity(),
+            SE3.identity(),
+            (Axis((0, 0, 1), AxisLimits(-2.0, 2.0, 3.0)),),
         )
         for name, parent, child in zip(NAMES, ("base", "upper"), ("upper", "lower"), strict=True)
     ),
@@ -271,12 +277,12 @@ def test_loaded_partial_trajectory_goes_on() -> None:
         return harness, arm, node
 
     harness, arm, node = run_half_way()
-    state = node.save()
+    state = node.save_state()
     with harness:
         harness.run_for(1.0)
         assert arm.position[1:] == pytest.approx([0.1, 0.8])
     harness, again, node = run_half_way()
-    node.load(state)
+    node.load_state(state)
     with harness:
         harness.run_for(1.0)
         assert (again.position == arm.position).all()
@@ -295,14 +301,14 @@ def test_loaded_trajectory_goes_on_during_a_speed_change(what: str) -> None:
         else:
             harness.start_call("/jtc/pause", srv.SetBool, data=True)
         harness.run_for(0.1)
-        state, position = node.save(), arm.position
+        state, position = node.save_state(), arm.position
         harness.run_for(3.0)
     with BusHarness() as other:
         again, node = make_limited_node(other)
         other.run_for(1.1)
         for joint, value in zip(again.joint_names, position, strict=True):
             again.place(joint, value)
-        node.load(state)
+        node.load_state(state)
         other.run_for(3.0)
     assert (again.position == arm.position).all()
 

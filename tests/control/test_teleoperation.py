@@ -24,7 +24,7 @@ from roboyard.control.teleoperation import (
 )
 from roboyard.control.teleoperation.keys import QUIT
 from roboyard.errors import ConfigError, InputError, RoboyardError, UnknownNameError
-from roboyard.hardware.joystick import Joystick, JoystickEvent, JoystickGoneError, decode
+from roboyard.hardware.joystick import Joystick, JoystickDisconnectedError, JoystickEvent, decode
 
 EVENT = struct.Struct("<IhBB")
 
@@ -163,7 +163,7 @@ def test_gamepad_device_is_read_in_pieces_and_found_gone(tmp_path: Path) -> None
         os.write(writer, data[5:])
         assert [event.value for event in joystick.read()] == list(range(100))
         os.close(writer)
-        with pytest.raises(JoystickGoneError):
+        with pytest.raises(JoystickDisconnectedError):
             joystick.read()
 
 

@@ -49,7 +49,7 @@ def test_loaded_throttle_goes_on_alike() -> None:
     one, other = Throttle(20.0), Throttle(20.0)
     for i in range(7):
         one.passes(i * SECOND // 50)
-    other.load(one.save())
+    other.load_state(one.save_state())
     times = [i * SECOND // 50 for i in range(7, 40)]
     assert [one.passes(t) for t in times] == [other.passes(t) for t in times]
 

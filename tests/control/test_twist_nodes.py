@@ -34,7 +34,7 @@ class FakeBase:
         self.linear = self.angular = (0.0, 0.0, 0.0)
         self.released = False
 
-    def drive(self, linear: tuple[float, float, float], angular: tuple[float, float, float]) -> None:
+    def set_velocity(self, linear: tuple[float, float, float], angular: tuple[float, float, float]) -> None:
         self.linear, self.angular = linear, angular
 
     def release(self) -> None:
@@ -101,7 +101,7 @@ def test_ackermann_steers_at_its_rate_to_the_geometry(harness: BusHarness) -> No
     car = AckermannDrive(**geometry)
     assert (joints.set_points["sl"], joints.set_points["sr"]) == pytest.approx(car.steering(0.6))
     assert [joints.set_points[name] for name in ("rl", "rr", "fl", "fr")] == pytest.approx(car.wheel_speeds(0.5, 0.6))
-    steps = np.diff([item.values[item.joints.index("sl")] for item in joints.written if "sl" in item.joints])
+    steps = np.diff([item.setpoints[item.joints.index("sl")] for item in joints.written if "sl" in item.joints])
     assert np.abs(steps).max() < 1.5 * 0.02, "about the steering rate"
     send(harness, 0.5, 0.0, 99.0)
     harness.run_for(2.0)

@@ -8,7 +8,7 @@ from tests.harness.hardware import FakeHardware
 
 from roboyard.control.limits import JointRates
 from roboyard.control.nodes.moving import MovingNode
-from roboyard.description.model import Axis, Joint, Limits, Link, Model
+from roboyard.description.model import Axis, AxisLimits, Joint, Link, Model
 from roboyard.geometry import SE3
 from roboyard.messages import msg
 
@@ -21,7 +21,7 @@ ARM = Model(
     tuple(
         Joint(
             name, KINDS[name], parent, child, SE3.identity(), SE3.identity(),
-            (Axis((0, 0, 1), Limits(-2.0, 2.0, effort=5.0, velocity=SPEED)),),
+            (Axis((0, 0, 1), AxisLimits(-2.0, 2.0, effort=5.0, velocity=SPEED)),),
         )
         for name, parent, child in zip(NAMES, ("base", "upper"), ("upper", "lower"), strict=True)
     ),

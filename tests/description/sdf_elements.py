@@ -189,8 +189,8 @@ def become(context: str, path: str) -> str:
         for tag in reversed(tags):
             inside = f"<{tag}>{inside}</{tag}>"
         world = load_world(f"<sdf version='1.12'><world name='w'>{template.format(inside)}</world></sdf>")
-        record = repr(replace(world, findings=()))
-        return record, {one.what for one in world.findings}
+        record = repr(replace(world, warnings=()))
+        return record, {one.message for one in world.warnings}
 
     (one, said), (other, too) = (found(value) for value in elements[path])
     if one != other:

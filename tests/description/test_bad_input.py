@@ -335,4 +335,4 @@ def test_rounding_errors_are_corrected_with_a_finding() -> None:
     inertial = read.links[0].inertial
     assert inertial is not None
     assert sorted(inertial.inertia[:3]) == pytest.approx([0.1, 0.2, 0.3])
-    assert ["rounding" in finding.what for finding in read.findings] == [True]
+    assert ["rounding" in finding.message for finding in read.warnings] == [True]

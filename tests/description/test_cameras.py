@@ -43,9 +43,9 @@ PINHOLE = """<horizontal_fov>1.0</horizontal_fov><image><width>320</width><heigh
 def test_every_camera_type_name_is_read(written, kind):
     sensor, spec = camera(sdf(written, PINHOLE))
     assert sensor.kind == kind
-    lens = spec.colour or spec.depth
+    lens = spec.color or spec.depth
     assert (lens.width, lens.height, spec.near, spec.far) == (320, 240, 0.05, 8.0)
-    assert lens.horizontal_view == pytest.approx(1.0)
+    assert lens.horizontal_fov == pytest.approx(1.0)
     assert (lens.cx, lens.cy) == (159.5, 119.5)
     assert sensor.latency == pytest.approx(1 / 30)
 
@@ -59,20 +59,20 @@ def test_camera_lens_noise_format_frames_and_topics_are_read():
       </depth_camera><depth><pose>0 -0.025 0 0 0 0</pose></depth><infrared>true</infrared>
       <exposure><gain>1.5</gain><vignetting>0.3</vignetting></exposure>
       <depth_noise><model>nguyen</model><baseline>0.075</baseline></depth_noise>"""))  # fmt: skip
-    lens = spec.colour
+    lens = spec.color
     assert (lens.fx, lens.fy, lens.cx, lens.cy) == (300, 301, 160.5, 118.5)
     assert lens.distortion == (-0.1, 0.02, 0.001, 0.0, 0.0)
     assert (spec.noise.stddev, spec.exposure.gain, spec.depth_noise.model) == (0.007, 1.5, "nguyen")
     assert (spec.depth_near, spec.depth_far) == (0.4, 5.0)
     # 25 mm to the right of the colour camera: along x of the optical frame
-    assert np.allclose(spec.T_colour_depth.translation, [0.025, 0, 0])
+    assert np.allclose(spec.T_color_depth.translation, [0.025, 0, 0])
     topics = camera_topics(sensor, spec)
     assert topics["image"] == "head/image"
     assert topics["info"] == "head/info"
     assert topics["depth"] == "head/depth/image"
     assert topics["points"] == "head/points"
     assert topics["infrared"] == "head/ir/image"
-    assert camera_frames(sensor, spec).colour == "eye_optical"
+    assert camera_frames(sensor, spec).color == "eye_optical"
     assert camera_frames(sensor, spec).depth == "eye_depth_optical_frame"
 
 
@@ -119,8 +119,8 @@ def test_gazebo_plugins_give_topics_frames_and_distortion():
     assert topics["depth_info"] == "camera/depth/camera_info"
     assert topics["points"] == "camera/depth/points"
     assert topics["registered"] == "camera/depth_registered/image"
-    assert camera_frames(sensor, spec).colour == "camera_rgb_optical_frame"
-    assert (spec.depth_near, spec.depth_far, spec.colour.distortion[0]) == (0.4, 5.0, 0.01)
+    assert camera_frames(sensor, spec).color == "camera_rgb_optical_frame"
+    assert (spec.depth_near, spec.depth_far, spec.color.distortion[0]) == (0.4, 5.0, 0.01)
 
 
 def test_ros2_camera_plugin_applies_its_remappings():
@@ -130,7 +130,7 @@ def test_ros2_camera_plugin_applies_its_remappings():
       <frame_name>camera_link</frame_name></plugin></sensor>"""))  # fmt: skip
     topics = camera_topics(sensor, spec)
     assert topics["info"] == "front/info"
-    assert camera_frames(sensor, spec).colour == "camera_optical_frame"
+    assert camera_frames(sensor, spec).color == "camera_optical_frame"
 
 
 SPECS = [
@@ -154,14 +154,14 @@ def test_written_cameras_are_read_back_unchanged(kind, text):
             other.kind, other.update_rate, other.latency, other.topic,
         )  # fmt: skip
         first, second = one.spec, other.spec
-        for lens, twin in ((first.colour, second.colour), (first.depth, second.depth)):
+        for lens, twin in ((first.color, second.color), (first.depth, second.depth)):
             assert (lens is None) == (twin is None)
             if lens is not None:
                 assert lens.matrix == pytest.approx(twin.matrix)
                 assert (lens.model, lens.distortion) == (twin.model, twin.distortion)
-        assert first.T_colour_depth.almost_equal(second.T_colour_depth, 1e-9)
+        assert first.T_color_depth.almost_equal(second.T_color_depth, 1e-9)
         for name in ("near", "far", "depth_near", "depth_far", "baseline", "noise", "exposure", "depth_noise",
-                     "infrared", "grey", "topics"):  # fmt: skip
+                     "infrared", "is_grayscale", "topics"):  # fmt: skip
             assert getattr(first, name) == getattr(second, name), name
 
 
@@ -197,8 +197,8 @@ def test_invalid_cameras_are_refused_with_their_location(tmp_path, text, said):
 )
 def test_cameras_only_gazebo_runs_are_kept_with_a_finding(text, said):
     model = load_model(sdf("camera", text))
-    assert any(said in str(finding) for finding in model.findings)
-    lens = model.sensors[0].spec.colour
+    assert any(said in str(finding) for finding in model.warnings)
+    lens = model.sensors[0].spec.color
     assert lens is not None
-    rays = lens.all_rays()
+    rays = lens.pixel_rays()
     assert np.isfinite(rays[lens.height // 2, lens.width // 2]).all()

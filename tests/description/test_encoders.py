@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.harness.descriptions import INERTIAL, check_model, sdf_model, urdf
 
 from roboyard.description import World, load_model
-from roboyard.description.sensors import EncoderSpec, Noise, TruthSpec
+from roboyard.description.sensors import EncoderSpec, GroundTruthSpec, Noise
 from roboyard.errors import DescriptionError
 from roboyard.simulation import Simulation
 
@@ -52,7 +52,7 @@ def test_encoder_joints_resolution_and_noise_are_read(form: str) -> None:
     (found,) = read.sensors
     assert (found.name, found.kind, found.link, found.frame) == ("e", "encoder", "a", "a")
     assert found.spec == EncoderSpec(("right", "left"), 4096, Noise(stddev=0.1, bias_mean=0.2))
-    assert read.findings == ()
+    assert read.warnings == ()
 
 
 @pytest.mark.parametrize("form", ["urdf", "sdf"])
@@ -108,7 +108,7 @@ def test_driver_parameters_give_encoder_counts() -> None:
     read = load_model(urdf(BODIES + JOINTS + driver("3436")))
     (found,) = read.sensors
     assert (found.name, found.link, found.spec) == ("base_encoders", "b", EncoderSpec(("left", "right"), 3436))
-    assert read.findings == ()
+    assert read.warnings == ()
 
 
 def test_stated_encoder_overrides_driver_counts() -> None:
@@ -130,8 +130,8 @@ def test_truth_sensors_are_read() -> None:
     read = load_model(urdf(BODIES + JOINTS + block("b", sensor)))
     (found,) = read.sensors
     assert (found.kind, found.link, found.topic, found.update_rate) == ("truth", "b", "where", 20.0)
-    assert found.spec == TruthSpec()
-    assert read.findings == ()
+    assert found.spec == GroundTruthSpec()
+    assert read.warnings == ()
 
 
 @given(steps=st.integers(1, 1 << 20))

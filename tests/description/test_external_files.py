@@ -9,10 +9,10 @@ from tests.harness.descriptions import check_model
 from tests.harness.profiles import sample_count
 
 from roboyard.description import LidarSpec, Model, World, load_model, load_world
-from roboyard.description.reading import Reading
+from roboyard.description.reading import ReaderContext
 from roboyard.description.resources import Resources
 from roboyard.description.xacro import expand
-from roboyard.description.xml import Node, parse
+from roboyard.description.xml import XmlNode, parse_xml
 from roboyard.errors import DescriptionError
 
 FILES = (".urdf", ".xacro", ".sdf", ".world")
@@ -74,7 +74,7 @@ def test_turtlebot_world_is_read(folder: Path) -> None:
     (link,) = world.models[1].model.links
     assert len(link.collisions) == 15
     assert sum(type(one.geometry).__name__ == "Cylinder" for one in link.collisions) == 9
-    assert not any("placeholder" in finding.what for finding in world.findings)
+    assert not any("placeholder" in finding.message for finding in world.warnings)
 
 
 # -- against others' tools ---------------------------------------------------------------------------------------------
@@ -99,20 +99,20 @@ def sources(folder: Path) -> list[tuple[Path, Path]]:
     return pairs
 
 
-def differences(a: Node, b: Node) -> list[str]:
+def differences(a: XmlNode, b: XmlNode) -> list[str]:
     """Where two documents differ; numbers by value, packages by their last folders."""
     if a.tag != b.tag:
-        return [f"{a.where}: <{a.tag}> is not <{b.tag}>"]
+        return [f"{a.location}: <{a.tag}> is not <{b.tag}>"]
     found: list[str] = []
     found += [
-        f"{a.where}: {key} {a.get(key)!r} is not {b.get(key)!r}"
+        f"{a.location}: {key} {a.get(key)!r} is not {b.get(key)!r}"
         for key in sorted({*a.attributes, *b.attributes})
         if not key.startswith("xmlns") and not alike(a.get(key), b.get(key))
     ]
     if not alike(a.text, b.text):
-        found.append(f"{a.where}: {a.text!r} is not {b.text!r}")
+        found.append(f"{a.location}: {a.text!r} is not {b.text!r}")
     if len(a.children) != len(b.children):
-        return [*found, f"{a.where}: {len(a.children)} elements are not {len(b.children)}"]
+        return [*found, f"{a.location}: {len(a.children)} elements are not {len(b.children)}"]
     for x, y in zip(a.children, b.children, strict=True):
         found += differences(x, y)
     return found
@@ -133,9 +133,9 @@ def test_xacro_agrees_with_ros(folder: Path) -> None:
     different = []
     for source, expanded in pairs:
         key = str(source.relative_to(folder)).removesuffix(".xacro").removesuffix(".urdf")
-        root, _ = parse(source.read_bytes(), str(source))
-        ours = expand(Reading(Resources([folder])), root, XACRO.get(key, {}), {})
-        theirs, _ = parse(expanded.read_bytes(), str(expanded))
+        root, _ = parse_xml(source.read_bytes(), str(source))
+        ours = expand(ReaderContext(Resources([folder])), root, XACRO.get(key, {}), {})
+        theirs, _ = parse_xml(expanded.read_bytes(), str(expanded))
         different += differences(ours, theirs)[:3]
     assert not different
 
@@ -149,7 +149,7 @@ def test_masses_and_links_agree_with_the_reference(folder: Path) -> None:
         try:
             model = load_model(path, search=[folder])
         except DescriptionError as error:
-            refused[path.name] = error.what
+            refused[path.name] = error.message
             continue
         loaded += 1
         check_model(model)
@@ -220,7 +220,7 @@ def test_every_external_file_is_read_or_refused(folder: Path) -> None:
             found = load_any(path, folder / path.relative_to(folder).parts[0])
         except DescriptionError as error:
             refused += 1
-            assert error.where
+            assert error.location
             continue
         read += 1
         for model in [placed.model for placed in found.models] if isinstance(found, World) else [found]:

@@ -134,8 +134,8 @@ def judge(text: str) -> None:
         with suppress(DescriptionError):
             model = load_model(text, repair=repair)
             check_model(model, atol=1e-3)  # far away, digits are few
-            assert len(model.findings) < 6000
-            assert repair or not model.mendings
+            assert len(model.warnings) < 6000
+            assert repair or not model.repairs
         with suppress(DescriptionError):
             for placed in load_world(text, repair=repair).models:
                 check_model(placed.model, atol=1e-3)

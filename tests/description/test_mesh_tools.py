@@ -11,34 +11,34 @@ from hypothesis import strategies as st
 
 from roboyard.description import Box, Cylinder, Sphere, load_model
 from roboyard.description.mesh_tools import (
-    Attached,
-    Nearness,
-    Surface,
-    T_new_old,
-    as_hull,
-    by_boxes,
-    by_components,
-    by_planes,
-    closed_surface,
-    combined,
-    cover,
-    decomposed,
-    fit,
-    fits,
-    hausdorff,
-    joined,
-    make_robot,
-    mass_properties,
-    read_surface,
-    share_mass,
-    to_error,
-    to_triangles,
-    welded,
+    LinkAttachment,
+    MeshDistance,
+    TriangleMesh,
+    approximate_collision,
+    combine_mass_properties,
+    compute_mass_properties,
+    compute_origin_transform,
+    concatenate_meshes,
+    decompose_convex,
+    distribute_mass,
+    fit_primitive,
+    fit_primitives,
+    hausdorff_distance,
+    hull_decomposition,
+    merge_vertices,
+    read_mesh,
+    repair_mesh,
+    simplify_to_count,
+    simplify_to_error,
+    split_by_boxes,
+    split_by_planes,
+    split_components,
+    write_robot_urdf,
     write_stl,
 )
-from roboyard.description.mesh_tools.balls import smallest_ball
-from roboyard.description.mesh_tools.fitting import depth
-from roboyard.description.mesh_tools.mending import without_gaps
+from roboyard.description.mesh_tools.balls import smallest_enclosing_ball
+from roboyard.description.mesh_tools.fitting import signed_distance
+from roboyard.description.mesh_tools.mending import merge_narrow_gaps
 from roboyard.errors import DescriptionError, InputError, UnknownNameError
 from roboyard.geometry import SE3
 
@@ -49,19 +49,19 @@ poses = st.builds(
 some = settings(max_examples=15)
 
 
-def surface(mesh: trimesh.Trimesh) -> Surface:
-    return welded(Surface(np.asarray(mesh.vertices, float), np.asarray(mesh.faces, np.int64)))
+def surface(mesh: trimesh.Trimesh) -> TriangleMesh:
+    return merge_vertices(TriangleMesh(np.asarray(mesh.vertices, float), np.asarray(mesh.faces, np.int64)))
 
 
-def box(x: float = 1.0, y: float = 2.0, z: float = 3.0) -> Surface:
+def box(x: float = 1.0, y: float = 2.0, z: float = 3.0) -> TriangleMesh:
     return surface(trimesh.creation.box((x, y, z)))
 
 
-def torus(major: int = 48, minor: int = 24) -> Surface:
+def torus(major: int = 48, minor: int = 24) -> TriangleMesh:
     return surface(trimesh.creation.torus(1.0, 0.3, major_sections=major, minor_sections=minor))
 
 
-def cylinder(radius: float = 0.5, height: float = 2.0, sections: int = 64) -> Surface:
+def cylinder(radius: float = 0.5, height: float = 2.0, sections: int = 64) -> TriangleMesh:
     return surface(trimesh.creation.cylinder(radius, height, sections=sections))
 
 
@@ -74,11 +74,11 @@ SMOOTH_BALL = surface(trimesh.creation.icosphere(subdivisions=5))
 @some
 def test_box_mass_properties_agree_with_closed_forms(size: tuple[float, float, float], T: SE3, mass: float) -> None:
     x, y, z = size
-    found = mass_properties(box(x, y, z).moved(T), mass=mass)
+    found = compute_mass_properties(box(x, y, z).transformed(T), mass=mass)
     own = np.diag([mass * (y * y + z * z), mass * (x * x + z * z), mass * (x * x + y * y)]) / 12.0
     turn = T.rotation_matrix()
     np.testing.assert_allclose(found.inertia, turn @ own @ turn.T, atol=1e-9 * mass * 10)
-    np.testing.assert_allclose(found.centre, T.translation, atol=1e-9)
+    np.testing.assert_allclose(found.com, T.translation, atol=1e-9)
     assert found.volume == pytest.approx(x * y * z)
     assert found.density == pytest.approx(mass / (x * y * z))
 
@@ -93,52 +93,55 @@ def test_box_mass_properties_agree_with_closed_forms(size: tuple[float, float, f
     ids=["sphere", "cylinder", "torus"],
 )
 def test_round_solid_mass_properties_approach_closed_forms(
-    made: Surface, volume: float, moments: tuple[float, ...]
+    made: TriangleMesh, volume: float, moments: tuple[float, ...]
 ) -> None:
-    found = mass_properties(made, mass=1.0)
+    found = compute_mass_properties(made, mass=1.0)
     assert found.volume == pytest.approx(volume, rel=0.003)
     np.testing.assert_allclose(found.inertia, np.diag(moments), atol=0.003)
-    np.testing.assert_allclose(found.principal, sorted(moments), atol=0.003)
+    np.testing.assert_allclose(found.principal_moments, sorted(moments), atol=0.003)
 
 
 @given(poses, st.tuples(numbers, numbers, numbers))
 @some
 def test_mesh_inertia_obeys_the_parallel_axis_theorem(T: SE3, point: tuple[float, float, float]) -> None:
     """Halves of a body together are the body; moving the body moves its inertia; about a point both ways agree."""
-    whole = mass_properties(box(1, 1, 2).moved(T), density=3.0)
-    halves = [mass_properties(box(1, 1, 1).moved(T @ SE3(translation=(0, 0, z))), density=3.0) for z in (-0.5, 0.5)]
-    both = combined(halves)
+    whole = compute_mass_properties(box(1, 1, 2).transformed(T), density=3.0)
+    halves = [
+        compute_mass_properties(box(1, 1, 1).transformed(T @ SE3(translation=(0, 0, z))), density=3.0)
+        for z in (-0.5, 0.5)
+    ]
+    both = combine_mass_properties(halves)
     assert both.mass == pytest.approx(whole.mass)
     np.testing.assert_allclose(both.inertia, whole.inertia, atol=1e-9)
     np.testing.assert_allclose(
-        both.about(np.array(point)), sum(half.about(np.array(point)) for half in halves), atol=1e-7
+        both.inertia_at(np.array(point)), sum(half.inertia_at(np.array(point)) for half in halves), atol=1e-7
     )
-    back = whole.moved(T.inverse())
-    np.testing.assert_allclose(back.inertia, mass_properties(box(1, 1, 2), density=3.0).inertia, atol=1e-9)
+    back = whole.transformed(T.inverse())
+    np.testing.assert_allclose(back.inertia, compute_mass_properties(box(1, 1, 2), density=3.0).inertia, atol=1e-9)
 
 
 def test_mass_properties_agree_with_trimesh() -> None:
     mesh = trimesh.creation.annulus(0.3, 0.5, 1.0)
     mesh.density = 2.0
-    found = mass_properties(surface(mesh), density=2.0)
+    found = compute_mass_properties(surface(mesh), density=2.0)
     np.testing.assert_allclose(found.inertia, mesh.moment_inertia, rtol=1e-6, atol=1e-9)
 
 
 def test_meshes_without_volume_are_refused() -> None:
     for options in ({}, {"mass": 1.0, "density": 1.0}, {"mass": -1.0}, {"mass": math.nan}, {"density": 0.0}):
         with pytest.raises(InputError, match="above zero"):
-            mass_properties(BALL, **options)
+            compute_mass_properties(BALL, **options)
     with pytest.raises(InputError, match="outwards"):
-        mass_properties(Surface(BALL.vertices, BALL.faces[:, ::-1]), mass=1.0)
+        compute_mass_properties(TriangleMesh(BALL.vertices, BALL.faces[:, ::-1]), mass=1.0)
 
 
 # -- open and crooked ------------------------------------------------------------------------------------------------
 def test_open_surfaces_are_refused_or_closed_with_a_finding() -> None:
-    holed = Surface(SMOOTH_BALL.vertices, np.delete(SMOOTH_BALL.faces, [0, 100, 101], axis=0))
+    holed = TriangleMesh(SMOOTH_BALL.vertices, np.delete(SMOOTH_BALL.faces, [0, 100, 101], axis=0))
     with pytest.raises(DescriptionError, match="open: .* hole.*--repair"):
-        closed_surface(holed, False, "ball.stl")
-    mended, done = closed_surface(holed, True, "ball.stl")
-    assert mended.closed
+        repair_mesh(holed, False, "ball.stl")
+    mended, done = repair_mesh(holed, True, "ball.stl")
+    assert mended.is_closed
     assert any("capped" in line for line in done)
     assert mended.volume == pytest.approx(SMOOTH_BALL.volume, rel=1e-3)
 
@@ -148,29 +151,29 @@ def test_open_surfaces_are_refused_or_closed_with_a_finding() -> None:
 def test_flipped_triangles_are_repaired(crooked: set[int]) -> None:
     faces = BALL.faces.copy()
     faces[list(crooked)] = faces[list(crooked)][:, ::-1]
-    mended, _ = closed_surface(Surface(BALL.vertices, faces), True, "ball")
-    assert mended.closed
+    mended, _ = repair_mesh(TriangleMesh(BALL.vertices, faces), True, "ball")
+    assert mended.is_closed
     assert mended.volume == pytest.approx(BALL.volume)
 
 
 def test_other_mesh_faults_are_repaired_or_named() -> None:
-    inside_out, done = closed_surface(Surface(BALL.vertices, BALL.faces[:, ::-1]), False, "ball")
+    inside_out, done = repair_mesh(TriangleMesh(BALL.vertices, BALL.faces[:, ::-1]), False, "ball")
     assert inside_out.volume == pytest.approx(BALL.volume)
     assert "inside out" in done[0]
-    doubled = Surface(BALL.vertices, np.concatenate([BALL.faces, BALL.faces[:1], BALL.faces[:1, ::-1]]))
-    assert closed_surface(doubled, False, "ball")[0].volume == pytest.approx(BALL.volume)
-    half = BALL.part(BALL.triangles.mean(axis=1)[:, 2] > 0.0)
+    doubled = TriangleMesh(BALL.vertices, np.concatenate([BALL.faces, BALL.faces[:1], BALL.faces[:1, ::-1]]))
+    assert repair_mesh(doubled, False, "ball")[0].volume == pytest.approx(BALL.volume)
+    half = BALL.submesh(BALL.triangles.mean(axis=1)[:, 2] > 0.0)
     with pytest.raises(DescriptionError, match="guess"):
-        closed_surface(half, True, "half")
-    fan = Surface(
+        repair_mesh(half, True, "half")
+    fan = TriangleMesh(
         np.array([[0, 0, 0], [0, 0, 1], [1, 0, 0], [0, 1, 0], [-1, -1, 0.0]]),
         np.array([[0, 1, 2], [0, 1, 3], [0, 1, 4]]),
     )
     with pytest.raises(DescriptionError):
-        closed_surface(fan, True, "fan")
-    flat = Surface(np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0.0]]), np.array([[0, 1, 2], [0, 2, 1]]))
+        repair_mesh(fan, True, "fan")
+    flat = TriangleMesh(np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0.0]]), np.array([[0, 1, 2], [0, 2, 1]]))
     with pytest.raises(DescriptionError, match="no volume"):
-        closed_surface(flat, True, "flat")
+        repair_mesh(flat, True, "flat")
 
 
 # -- split -----------------------------------------------------------------------------------------------------------
@@ -179,37 +182,39 @@ def test_other_mesh_faults_are_repaired_or_named() -> None:
 def test_cut_meshes_are_closed_and_keep_volume_and_inertia(
     T: SE3, planes: list[tuple[float, float, float, float]]
 ) -> None:
-    whole = torus().moved(T)
+    whole = torus().transformed(T)
     cuts = []
     for a, b, c, d in planes:
         normal = np.array([a, b, c + 0.01])
         normal /= np.linalg.norm(normal)
         cuts.append((normal, float(normal @ T.translation) + d))
-    parts = by_planes(whole, cuts)
-    assert all(part.closed for part in parts)
+    parts = split_by_planes(whole, cuts)
+    assert all(part.is_closed for part in parts)
     assert sum(part.volume for part in parts) == pytest.approx(whole.volume, rel=1e-6)
-    together = combined([mass_properties(part, density=1.0) for part in parts])
-    np.testing.assert_allclose(together.inertia, mass_properties(whole, density=1.0).inertia, rtol=1e-5, atol=1e-6)
+    together = combine_mass_properties([compute_mass_properties(part, density=1.0) for part in parts])
+    np.testing.assert_allclose(
+        together.inertia, compute_mass_properties(whole, density=1.0).inertia, rtol=1e-5, atol=1e-6
+    )
 
 
 def test_box_cut_selects_its_interior() -> None:
-    inner, rest = by_boxes(box(2, 2, 2), [(np.array([0, 0, 0.0]), np.array([5, 5, 5.0]))])
+    inner, rest = split_by_boxes(box(2, 2, 2), [(np.array([0, 0, 0.0]), np.array([5, 5, 5.0]))])
     assert inner.volume == pytest.approx(1.0)
     assert rest.volume == pytest.approx(7.0)
     with pytest.raises(DescriptionError, match="manifold"):
-        by_planes(Surface(BALL.vertices, BALL.faces[1:]), [(np.eye(3)[0], 0.0)])
+        split_by_planes(TriangleMesh(BALL.vertices, BALL.faces[1:]), [(np.eye(3)[0], 0.0)])
 
 
 def test_components_split_and_join_again() -> None:
-    parts = [box(), BALL.moved(SE3(translation=(5, 0, 0))), torus().moved(SE3(translation=(-5, 0, 0)))]
-    found = by_components(joined(parts))
+    parts = [box(), BALL.transformed(SE3(translation=(5, 0, 0))), torus().transformed(SE3(translation=(-5, 0, 0)))]
+    found = split_components(concatenate_meshes(parts))
     assert [part.volume for part in found] == pytest.approx(sorted((part.volume for part in parts), reverse=True))
-    assert len(joined(found).faces) == sum(len(part.faces) for part in parts)
+    assert len(concatenate_meshes(found).faces) == sum(len(part.faces) for part in parts)
 
 
 def test_cavity_stays_with_its_body() -> None:
-    cavity = Surface(BALL.vertices * 0.2, BALL.faces[:, ::-1])
-    hollow, other = by_components(joined([box(), cavity, box().moved(SE3(translation=(9, 0, 0)))]))
+    cavity = TriangleMesh(BALL.vertices * 0.2, BALL.faces[:, ::-1])
+    hollow, other = split_components(concatenate_meshes([box(), cavity, box().transformed(SE3(translation=(9, 0, 0)))]))
     assert sorted([hollow.volume, other.volume]) == pytest.approx([6.0 - 0.008 * BALL.volume, 6.0])
 
 
@@ -220,15 +225,15 @@ def test_mesh_distances_agree_with_a_box(point: tuple[float, float, float]) -> N
     p, half = np.array(point), np.array([0.5, 1.0, 1.5])
     outside = np.linalg.norm(np.maximum(np.abs(p) - half, 0.0))
     truth = outside if outside > 0.0 else (half - np.abs(p)).min()
-    assert Nearness(box()).distances(p[None])[0] == pytest.approx(truth, abs=1e-12)
+    assert MeshDistance(box()).distances(p[None])[0] == pytest.approx(truth, abs=1e-12)
 
 
 def test_hausdorff_distance_is_a_metric() -> None:
     ball = surface(trimesh.creation.icosphere(subdivisions=4))
-    larger = Surface(ball.vertices * 1.1, ball.faces)
-    assert hausdorff(ball, ball, 100) == pytest.approx(0.0, abs=1e-12)
-    distance = hausdorff(ball, larger, 1000)
-    assert distance == hausdorff(larger, ball, 1000)
+    larger = TriangleMesh(ball.vertices * 1.1, ball.faces)
+    assert hausdorff_distance(ball, ball, 100) == pytest.approx(0.0, abs=1e-12)
+    distance = hausdorff_distance(ball, larger, 1000)
+    assert distance == hausdorff_distance(larger, ball, 1000)
     assert distance == pytest.approx(0.1, abs=1e-3)
 
 
@@ -236,18 +241,22 @@ def test_simplification_keeps_face_count_and_error_bound() -> None:
     whole = torus(36, 18)
     errors = []
     for triangles in (100, 300, 900):
-        light = to_triangles(whole, triangles)
-        assert len(light.surface.faces) <= 1.02 * triangles
+        light = simplify_to_count(whole, triangles)
+        assert len(light.mesh.faces) <= 1.02 * triangles
         # judged by other points than those it was measured at
         points = trimesh.sample.sample_surface(trimesh.Trimesh(whole.vertices, whole.faces), 5000, seed=3)[0]
-        assert Nearness(light.surface).distances(np.asarray(points)).max() <= 1.02 * light.error + 1e-9
+        assert MeshDistance(light.mesh).distances(np.asarray(points)).max() <= 1.02 * light.error + 1e-9
         errors.append(light.error)
     assert errors[0] > errors[1] > errors[2]
-    assert to_triangles(whole, len(whole.faces)).error == 0.0
-    simplified = to_error(whole, 0.03)
+    assert simplify_to_count(whole, len(whole.faces)).error == 0.0
+    simplified = simplify_to_error(whole, 0.03)
     assert simplified.error <= 0.03
-    assert len(simplified.surface.faces) < len(whole.faces) / 2
-    for invalid in (lambda: to_triangles(whole, 3), lambda: to_error(whole, 0.0), lambda: to_error(whole, math.nan)):
+    assert len(simplified.mesh.faces) < len(whole.faces) / 2
+    for invalid in (
+        lambda: simplify_to_count(whole, 3),
+        lambda: simplify_to_error(whole, 0.0),
+        lambda: simplify_to_error(whole, math.nan),
+    ):
         with pytest.raises(InputError):
             invalid()
 
@@ -257,7 +266,11 @@ def test_simplification_keeps_face_count_and_error_bound() -> None:
 @given(poses)
 @settings(max_examples=3)
 def test_fitted_shapes_recover_their_own_parameters(T: SE3) -> None:
-    boxed, rolled, rounded = fit(box().moved(T)), fit(cylinder().moved(T)), fit(BALL.moved(T))
+    boxed, rolled, rounded = (
+        fit_primitive(box().transformed(T)),
+        fit_primitive(cylinder().transformed(T)),
+        fit_primitive(BALL.transformed(T)),
+    )
     assert isinstance(boxed.shape, Box)
     np.testing.assert_allclose(sorted(boxed.shape.size), [1.0, 2.0, 3.0], atol=1e-6)
     assert isinstance(rolled.shape, Cylinder)
@@ -273,20 +286,20 @@ def test_fitted_shapes_recover_their_own_parameters(T: SE3) -> None:
 def test_fitted_shapes_enclose_the_mesh_and_give_their_error(seed: int) -> None:
     points = np.random.default_rng(seed).normal(size=(40, 3)) * [1.0, 0.5, 0.2]
     body = surface(trimesh.convex.convex_hull(points))
-    for found in fits(body):
-        beyond = depth(found.shape, found.T_mesh_shape.inverse() @ body.vertices)
+    for found in fit_primitives(body):
+        beyond = signed_distance(found.shape, found.T_mesh_shape.inverse() @ body.vertices)
         assert beyond.max() <= 1e-9
-        assert found.outside <= 1e-9
-        assert found.excess >= -1e-9
-        assert found.volume == pytest.approx((1.0 + found.excess) * body.volume)
-        assert 0.0 <= found.gap < body.size
+        assert found.max_protrusion <= 1e-9
+        assert found.volume_excess >= -1e-9
+        assert found.volume == pytest.approx((1.0 + found.volume_excess) * body.volume)
+        assert 0.0 <= found.max_gap < body.diagonal
 
 
 @given(st.integers(0, 10_000), st.integers(2, 3))
 @settings(max_examples=25)
 def test_smallest_ball_touches_its_support_points(seed: int, dimensions: int) -> None:
     points = np.random.default_rng(seed).normal(size=(30, dimensions))
-    centre, radius = smallest_ball(points)
+    centre, radius = smallest_enclosing_ball(points)
     away = np.linalg.norm(points - centre, axis=1)
     assert away.max() <= radius * (1 + 1e-9)
     carriers = points[away >= radius * (1 - 1e-7)] - centre
@@ -296,68 +309,68 @@ def test_smallest_ball_touches_its_support_points(seed: int, dimensions: int) ->
 
 
 def test_hull_and_decomposition_enclose_the_mesh() -> None:
-    hull = as_hull(torus())
-    assert hull.pieces[0].closed
-    assert hull.outside <= 1e-9
-    assert hull.excess > 0.5
-    assert decomposed(box(), 8).excess == pytest.approx(0.0, abs=1e-9)  # convex already
+    hull = hull_decomposition(torus())
+    assert hull.pieces[0].is_closed
+    assert hull.max_protrusion <= 1e-9
+    assert hull.volume_excess > 0.5
+    assert decompose_convex(box(), 8).volume_excess == pytest.approx(0.0, abs=1e-9)  # convex already
     with pytest.raises(InputError):
-        decomposed(torus(), 0)
+        decompose_convex(torus(), 0)
 
 
 @pytest.mark.slow
 def test_decomposition_is_closer_than_the_hull_and_repeats() -> None:
     # An angle of two boxes, united: two pieces are enough.
-    low, high = box(2.0, 1.0, 0.2), box(0.2, 1.0, 2.0).moved(SE3(translation=(-0.9, 0, 0.9)))
+    low, high = box(2.0, 1.0, 0.2), box(0.2, 1.0, 2.0).transformed(SE3(translation=(-0.9, 0, 0.9)))
     angle = surface(
         trimesh.boolean.union([trimesh.Trimesh(s.vertices, s.faces) for s in (low, high)], engine="manifold")
     )
-    found, again = decomposed(angle, 4), decomposed(angle, 4)
-    assert found.excess < 0.1 < as_hull(angle).excess
-    assert found.outside < 0.05
+    found, again = decompose_convex(angle, 4), decompose_convex(angle, 4)
+    assert found.volume_excess < 0.1 < hull_decomposition(angle).volume_excess
+    assert found.max_protrusion < 0.05
     assert len(found.pieces) <= 4
     assert all(np.array_equal(a.vertices, b.vertices) for a, b in zip(found.pieces, again.pieces, strict=True))
-    boxes = cover(angle, ("box",), 2)
+    boxes = approximate_collision(angle, ("box",), 2)
     assert len(boxes.shapes) == 2
-    assert boxes.excess < 0.1
+    assert boxes.volume_excess < 0.1
 
 
 def test_cover_takes_parts_one_by_one() -> None:
-    pair = joined([box(), BALL.moved(SE3(translation=(5, 0, 0)))])
-    two = cover(pair, ("box", "sphere"), 2)
+    pair = concatenate_meshes([box(), BALL.transformed(SE3(translation=(5, 0, 0)))])
+    two = approximate_collision(pair, ("box", "sphere"), 2)
     assert {type(shape) for shape, _ in two.shapes} == {Box, Sphere}
-    assert two.excess < 0.01 < cover(pair, ("box",), 1).excess
-    assert two.outside < 1e-6
+    assert two.volume_excess < 0.01 < approximate_collision(pair, ("box",), 1).volume_excess
+    assert two.max_protrusion < 1e-6
     for bad, error in ((("ball",), UnknownNameError), (("hull", "box"), InputError), ((), InputError)):
         with pytest.raises(error):
-            cover(pair, bad)
-    flat = Surface(np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0.0]]), np.array([[0, 1, 2]]))
+            approximate_collision(pair, bad)
+    flat = TriangleMesh(np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0.0]]), np.array([[0, 1, 2]]))
     with pytest.raises(DescriptionError, match="flat"):
-        cover(flat)
+        approximate_collision(flat)
 
 
 # -- place -----------------------------------------------------------------------------------------------------------
 @given(poses, st.sampled_from(["com", "base", "centre"]), st.tuples(numbers, numbers, numbers))
 @some
 def test_changing_the_origin_is_an_isometry(T: SE3, at: str, rpy: tuple[float, float, float]) -> None:
-    old = torus().moved(T)
-    new = old.moved(T_new_old(old, at, rpy))
+    old = torus().transformed(T)
+    new = old.transformed(compute_origin_transform(old, at, rpy))
     assert new.volume == pytest.approx(old.volume)
     assert new.area == pytest.approx(old.area)
-    back = new.moved(T_new_old(old, at, rpy).inverse())
+    back = new.transformed(compute_origin_transform(old, at, rpy).inverse())
     np.testing.assert_allclose(back.vertices, old.vertices, atol=1e-9)
     if at == "com":
-        np.testing.assert_allclose(mass_properties(new, mass=1.0).centre, 0.0, atol=1e-9)
+        np.testing.assert_allclose(compute_mass_properties(new, mass=1.0).com, 0.0, atol=1e-9)
 
 
 def test_base_origin_lies_on_the_ground() -> None:
-    old = box().moved(SE3(translation=(3, 2, 1)))
-    low, high = old.moved(T_new_old(old, "base")).bounds
+    old = box().transformed(SE3(translation=(3, 2, 1)))
+    low, high = old.transformed(compute_origin_transform(old, "base")).bounds
     np.testing.assert_allclose([low, high], [[-0.5, -1, 0], [0.5, 1, 3]], atol=1e-12)
-    np.testing.assert_allclose(T_new_old(old, np.array([1.0, 2, 3])) @ np.array([1.0, 2, 3]), 0.0)
+    np.testing.assert_allclose(compute_origin_transform(old, np.array([1.0, 2, 3])) @ np.array([1.0, 2, 3]), 0.0)
     for bad in ("top", np.array([1.0, 2.0]), np.array([0, 0, np.nan])):
         with pytest.raises(InputError):
-            T_new_old(old, bad)
+            compute_origin_transform(old, bad)
 
 
 # -- files -----------------------------------------------------------------------------------------------------------
@@ -365,14 +378,14 @@ def test_base_origin_lies_on_the_ground() -> None:
 def test_mesh_files_are_read_in_their_unit(tmp_path: Path, kind: str) -> None:
     file = tmp_path / f"ball.{'stl' if kind == 'ascii' else kind}"
     trimesh.Trimesh(BALL.vertices * 1000.0, BALL.faces).export(file, file_type="stl_ascii" if kind == "ascii" else kind)
-    found = read_surface(file, "mm")
-    assert found.closed
+    found = read_mesh(file, "mm")
+    assert found.is_closed
     assert found.volume == pytest.approx(BALL.volume, rel=1e-4)
 
 
 def test_written_meshes_are_read_back_unchanged(tmp_path: Path) -> None:
     write_stl(tmp_path / "sub" / "torus.stl", torus())
-    found = read_surface(tmp_path / "sub" / "torus.stl")
+    found = read_mesh(tmp_path / "sub" / "torus.stl")
     assert len(found.faces) == len(torus().faces)
     assert found.volume == pytest.approx(torus().volume, rel=1e-5)
 
@@ -398,7 +411,7 @@ def test_hostile_mesh_files_are_refused_with_a_reason(tmp_path: Path, name: str,
         with file.open("r+b") as stream:
             stream.truncate(84 + 50 * 3_000_000)
     with pytest.raises(DescriptionError, match=words):
-        read_surface(file)
+        read_mesh(file)
 
 
 @given(st.binary(max_size=300), st.sampled_from(["stl", "obj", "ply", "off", "glb"]))
@@ -409,7 +422,7 @@ def test_arbitrary_bytes_are_refused_or_a_mesh(
     file = tmp_path_factory.mktemp("noise") / f"a.{kind}"
     file.write_bytes(noise)
     try:
-        assert read_surface(file).area > 0.0
+        assert read_mesh(file).area > 0.0
     except DescriptionError as error:
         assert str(file) in str(error)
 
@@ -418,45 +431,45 @@ def test_arbitrary_bytes_are_refused_or_a_mesh(
 def test_robot_of_parts_keeps_mass_and_inertia(tmp_path: Path) -> None:
     parts = {
         "body": box(0.4, 0.3, 0.1),
-        "wheel": cylinder(0.1, 0.05).moved(SE3.from_xyz_rpy((0.1, 0.2, 0), (1.57, 0, 0))),
+        "wheel": cylinder(0.1, 0.05).transformed(SE3.from_xyz_rpy((0.1, 0.2, 0), (1.57, 0, 0))),
     }
-    masses = share_mass({name: part.volume for name, part in parts.items()}, 5.0, {"wheel": 0.5})
+    masses = distribute_mass({name: part.volume for name, part in parts.items()}, 5.0, {"wheel": 0.5})
     assert masses == {"body": 4.5, "wheel": 0.5}
-    make_robot(parts, masses, {"wheel": Attached("continuous", "y")}, tmp_path, "cart", triangles=200)
+    write_robot_urdf(parts, masses, {"wheel": LinkAttachment("continuous", "y")}, tmp_path, "cart", max_triangles=200)
     model = load_model(tmp_path / "cart.urdf")
-    assert not model.findings
+    assert not model.warnings
     assert model.mass == pytest.approx(5.0)
     joint = model.joint("wheel_joint")
     assert (joint.type, joint.axes[0].xyz) == ("continuous", (0.0, 1.0, 0.0))
-    truth = combined([mass_properties(part, mass=masses[name]) for name, part in parts.items()])
+    truth = combine_mass_properties([compute_mass_properties(part, mass=masses[name]) for name, part in parts.items()])
     centre = sum(
         link.inertial.mass * (link.T_model_link @ link.inertial.T_link_com.translation) for link in model.links
     )
     body = model.link("body").T_model_link  # the model's frame is the base's, which lies in its centre of mass
-    shift = mass_properties(parts["body"], mass=1.0).centre - body.translation
-    np.testing.assert_allclose(centre / 5.0 + shift, truth.centre, atol=1e-6)
+    shift = compute_mass_properties(parts["body"], mass=1.0).com - body.translation
+    np.testing.assert_allclose(centre / 5.0 + shift, truth.com, atol=1e-6)
     assert [type(c.geometry) for link in model.links for c in link.collisions] == [Box, Cylinder]
     assert all(link.visuals[0].geometry.file.is_file() for link in model.links)
 
 
 def test_invalid_masses_and_joints_are_refused(tmp_path: Path) -> None:
     volumes = {"a": 1.0, "b": 2.0}
-    assert share_mass(volumes, 3.0, {}) == pytest.approx({"a": 1.0, "b": 2.0})
+    assert distribute_mass(volumes, 3.0, {}) == pytest.approx({"a": 1.0, "b": 2.0})
     for total, weighed in ((None, {}), (1.0, {"a": 2.0}), (3.0, {"a": -1.0}), (math.nan, {})):
         with pytest.raises(InputError):
-            share_mass(volumes, total, weighed)
+            distribute_mass(volumes, total, weighed)
     with pytest.raises(UnknownNameError, match="a, b"):
-        share_mass(volumes, 1.0, {"c": 0.1})
+        distribute_mass(volumes, 1.0, {"c": 0.1})
     parts = {"a": box(), "b": BALL, "c": box()}
-    ring = {"b": Attached(parent="c"), "c": Attached(parent="b")}
+    ring = {"b": LinkAttachment(parent="c"), "c": LinkAttachment(parent="b")}
     with pytest.raises(InputError, match="itself"):
-        make_robot(parts, dict.fromkeys(parts, 1.0), ring, tmp_path, "ring", triangles=100)
+        write_robot_urdf(parts, dict.fromkeys(parts, 1.0), ring, tmp_path, "ring", max_triangles=100)
     with pytest.raises(UnknownNameError):
-        make_robot(parts, dict.fromkeys(parts, 1.0), {"d": Attached()}, tmp_path, "ring")
+        write_robot_urdf(parts, dict.fromkeys(parts, 1.0), {"d": LinkAttachment()}, tmp_path, "ring")
     with pytest.raises(UnknownNameError):
-        Attached("welded")
+        LinkAttachment("welded")
     with pytest.raises(UnknownNameError):
-        Attached("fixed", "w")
+        LinkAttachment("fixed", "w")
 
 
 def test_external_meshes_are_read(external_data: Path) -> None:
@@ -465,15 +478,15 @@ def test_external_meshes_are_read(external_data: Path) -> None:
     closed = 0
     for file in sorted(folder.rglob("*.[sS][tT][lL]"))[::6][:40]:
         try:
-            made, _ = closed_surface(read_surface(file), True, str(file))
+            made, _ = repair_mesh(read_mesh(file), True, str(file))
         except DescriptionError as error:
             assert str(file) in str(error)
             continue
         closed += 1
-        found = mass_properties(made, mass=1.0)
+        found = compute_mass_properties(made, mass=1.0)
         mesh = trimesh.Trimesh(made.vertices, made.faces, process=False)
-        np.testing.assert_allclose(found.centre, mesh.center_mass, atol=1e-6 * made.size)
-        assert found.principal[0] + found.principal[1] >= found.principal[2] * (1 - 1e-9)
+        np.testing.assert_allclose(found.com, mesh.center_mass, atol=1e-6 * made.diagonal)
+        assert found.principal_moments[0] + found.principal_moments[1] >= found.principal_moments[2] * (1 - 1e-9)
     assert closed > 5
 
 
@@ -486,22 +499,22 @@ def test_dense_hull_is_fitted_as_tightly_as_a_sparse_one(seed: int, flat: float)
     ball = trimesh.creation.icosphere(subdivisions=5)
     turned = trimesh.transformations.random_rotation_matrix(random.random(3))[:3, :3]
     corners = (ball.vertices * [1.0, flat, 0.5 * flat]) @ turned.T
-    surface = Surface(corners, ball.faces)
-    for one in fits(surface):
-        assert depth(one.shape, one.T_mesh_shape.inverse() @ corners).max() < 1e-9
-        assert one.outside < 1e-9
+    surface = TriangleMesh(corners, ball.faces)
+    for one in fit_primitives(surface):
+        assert signed_distance(one.shape, one.T_mesh_shape.inverse() @ corners).max() < 1e-9
+        assert one.max_protrusion < 1e-9
     # no box about an ellipsoid is smaller than that of its axes, and the tightest found is near it
-    box = next(one for one in fits(surface, ("box",)))
+    box = next(one for one in fit_primitives(surface, ("box",)))
     assert 1.0 - 1e-2 <= box.volume / (4.0 * flat * flat) <= 1.15
 
 
 def test_coinciding_triangles_are_accepted(tmp_path: Path) -> None:
     path = tmp_path / "lots.obj"
     path.write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\n" + "f 1 2 3\n" * 1000)
-    surface = read_surface(path)
-    assert len(to_triangles(without_gaps(surface), 50).surface.faces) > 0
+    surface = read_mesh(path)
+    assert len(simplify_to_count(merge_narrow_gaps(surface), 50).mesh.faces) > 0
     with pytest.raises(DescriptionError, match="no volume"):
-        closed_surface(without_gaps(surface), False, "lots.obj")
+        repair_mesh(merge_narrow_gaps(surface), False, "lots.obj")
 
 
 def test_gltf_reads_only_files_beside_it(tmp_path: Path) -> None:
@@ -509,11 +522,11 @@ def test_gltf_reads_only_files_beside_it(tmp_path: Path) -> None:
     for name, data in trimesh.exchange.gltf.export_gltf(trimesh.Scene(box)).items():
         (tmp_path / name).write_bytes(data)
     file = next(tmp_path.glob("*.gltf"))
-    assert mass_properties(read_surface(file), 1.0).volume == pytest.approx(6.0)
+    assert compute_mass_properties(read_mesh(file), 1.0).volume == pytest.approx(6.0)
     outside = tmp_path / "sub" / "model.gltf"
     outside.parent.mkdir()
     for name in tmp_path.glob("*.bin"):
         text = file.read_text().replace(f'"{name.name}"', f'"../{name.name}"')
         outside.write_text(text)
     with pytest.raises(DescriptionError, match="not beside it"):
-        read_surface(outside)
+        read_mesh(outside)

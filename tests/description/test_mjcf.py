@@ -154,7 +154,7 @@ def test_mjcf_joints_limits_motors_and_couplings_are_read() -> None:
     assert list(commands["hip0"]) == ["velocity"]
     gains = {one.joint: dict(one.parameters) for one in model.interfaces}
     assert (gains["lift"]["pos_kp"], gains["lift"]["pos_kd"], gains["hip1"]["pos_kp"]) == ("20.0", "2.0", "7.0")
-    assert model.closures[0].name == "loop"
+    assert model.loop_joints[0].name == "loop"
     starts = {one.joint: dict(one.initial).get("position") for one in model.interfaces}
     assert (starts["shoulder"], starts["lift"]) == (0.3, 0.2)
     assert starts["slide"] == pytest.approx(0.01)
@@ -176,7 +176,7 @@ def test_link_contacts_agree_with_mujoco() -> None:
     met = {frozenset(int(plain.geom_bodyid[g]) for g in contact.geom) for contact in data.contact}
     pairs = {frozenset(plain.body(body).name for body in pair) for pair in met if 0 not in pair and len(pair) == 2}
     joined = {frozenset((joint.parent, joint.child)) for joint in model.joints}
-    apart = {frozenset(pair) for pair in model.excludes} | joined
+    apart = {frozenset(pair) for pair in model.disabled_collisions} | joined
     touching = [link.name for link in model.links if link.self_collide]
     assert pairs
     for pair in pairs - {frozenset(("base", "post"))}:
@@ -244,7 +244,7 @@ def test_omitted_elements_are_findings_with_their_references() -> None:
       <asset><mesh name="m" builtin="sphere" params="1"/></asset>
       <equality><weld body1="cloth_0" body2="a"/><weld name="held" body1="a"/></equality>
       <contact><exclude body1="a" body2="cloth_1"/></contact></mujoco>""")
-    found = [finding.what for finding in model.findings]
+    found = [finding.message for finding in model.warnings]
     assert model.mass == pytest.approx(2.0)
     for text in ("camera 'eye' has no effect", "a box of 0.1 m stands", "body 'cloth_0' is not made",
                  "body 'cloth_1' is not made"):  # fmt: skip
@@ -280,7 +280,7 @@ def test_unsupported_mjcf_elements_are_findings_with_their_line(part: str, says:
         <tendon><fixed name="cord"><joint joint="k" coef="1"/></fixed></tendon>
         {part}</mujoco>"""
     )
-    found = {finding.what: finding.line for finding in model.findings}
+    found = {finding.message: finding.line for finding in model.warnings}
     assert [line for what, line in found.items() if says in what] == [7]
     assert [line for what, line in found.items() if "free joint" in what] == [5]
 
@@ -291,7 +291,7 @@ def test_second_servo_of_a_joint_is_omitted() -> None:
       <position joint="k" kp="5" name="p"/></actuator></mujoco>"""
     model = load_model(text)
     assert dict(model.interfaces[0].parameters)["pos_kp"] == "3.0"
-    assert [finding.line for finding in model.findings if "'p' is the second servo" in finding.what] == [3]
+    assert [finding.line for finding in model.warnings if "'p' is the second servo" in finding.message] == [3]
 
 
 def test_mjcf_world_without_gravity_is_read() -> None:
@@ -304,7 +304,7 @@ def test_body_fixed_to_the_world_stays_at_its_pose() -> None:
     text = """<mujoco><worldbody><body name="b" pos="1 2 3" euler="0 0 90"><freejoint/><geom size="0.1"/></body>
       </worldbody><equality><connect body1="b" anchor="0.1 0 0"/></equality></mujoco>"""
     placed = load_world(text).models[0]
-    loop = placed.model.closures[0]
+    loop = placed.model.loop_joints[0]
     joint = placed.T_world_model @ loop.T_parent_child @ loop.T_child_joint
     assert joint.xyz == pytest.approx((1.0, 2.1, 3.0))
 
@@ -345,12 +345,12 @@ def test_fixed_cameras_agree_with_mujoco_images() -> None:
     assert np.allclose(turned[:, 1], -axes[:, 0])
     assert np.allclose(turned[:, 2], axes[:, 1])
     assert np.allclose(eye.T_link_sensor.translation, (0.1, 0.2, 0.3))
-    lens = eye.spec.colour
+    lens = eye.spec.color
     assert 2.0 * math.atan(0.5 * lens.height / lens.fy) == pytest.approx(math.radians(50.0))
-    assert (wide.spec.colour.fx, wide.spec.colour.fy) == pytest.approx((32.0, 24.0))
-    assert wide.spec.depth == wide.spec.colour
-    assert (bare.name, bare.spec.colour.width) == ("camera", 640)
-    assert any("no resolution" in finding.what for finding in model.findings)
+    assert (wide.spec.color.fx, wide.spec.color.fy) == pytest.approx((32.0, 24.0))
+    assert wide.spec.depth == wide.spec.color
+    assert (bare.name, bare.spec.color.width) == ("camera", 640)
+    assert any("no resolution" in finding.message for finding in model.warnings)
 
 
 @pytest.mark.parametrize("size", ["0 48", "1000000 1000000", "-3 4"])

@@ -42,7 +42,7 @@ def body(inside: str, before: str = "") -> str:
 def test_faulty_mjcf_is_refused_with_its_line(text: str, line: int, says: str) -> None:
     with pytest.raises(DescriptionError, match=re.escape(says)) as caught:
         load_model(text)
-    assert caught.value.where == f"<text>:{line}"
+    assert caught.value.location == f"<text>:{line}"
     assert "\n" not in str(caught.value)
 
 
@@ -52,7 +52,7 @@ def test_error_in_an_included_file_names_that_file(tmp_path: Path) -> None:
     file.write_text('<mujoco><worldbody><include file="leg.xml"/></worldbody></mujoco>')
     with pytest.raises(DescriptionError) as caught:
         load_model(file)
-    assert caught.value.where == f"{tmp_path / 'leg.xml'}:3"
+    assert caught.value.location == f"{tmp_path / 'leg.xml'}:3"
 
 
 def test_cyclic_includes_are_refused(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_files_outside_the_folders_are_not_read(tmp_path: Path) -> None:
     shape = model.link("b").collisions[0].geometry
     assert isinstance(shape, Mesh)
     assert shape.file is None
-    assert any("outside" in finding.what for finding in model.findings)
+    assert any("outside" in finding.message for finding in model.warnings)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_files_outside_the_folders_are_not_read(tmp_path: Path) -> None:
 def test_plugins_and_huge_elements_are_omitted_with_a_finding(text: str) -> None:
     model = load_model(text)
     assert model.links[0].name == "b"
-    assert model.findings
+    assert model.warnings
 
 
 def test_xml_entities_are_refused() -> None:

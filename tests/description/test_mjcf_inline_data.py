@@ -33,7 +33,7 @@ def test_inline_points_form_the_mesh() -> None:
     model = load_model(WEDGE)
     shape = model.links[0].collisions[0].geometry
     assert isinstance(shape, Mesh)
-    assert not model.findings
+    assert not model.warnings
     plain = mujoco.MjModel.from_xml_string(WEDGE)
     data = mujoco.MjData(plain)
     mujoco.mj_forward(plain, data)
@@ -106,7 +106,7 @@ def test_elements_without_effect_are_findings() -> None:
     text = GRIPPER.replace('name="split"', 'name="split" stiffness="10"').replace(
         "</mujoco>", '<keyframe><key name="open" qpos=".04 .04"/></keyframe></mujoco>'
     )
-    said = [finding.what for finding in load_model(text).findings]
+    said = [finding.message for finding in load_model(text).warnings]
     assert any("'split'" in one and "tendons" in one for one in said)
     assert any("keyframe 'open'" in one for one in said)
 
@@ -117,7 +117,7 @@ def test_fixed_point_mass_is_kept() -> None:
       </worldbody></mujoco>"""
     model = load_model(text)
     assert model.mass == pytest.approx(mujoco.MjModel.from_xml_string(text).body_mass.sum(), rel=1e-12)
-    assert any("point of 0.25 kg" in finding.what for finding in model.findings)
+    assert any("point of 0.25 kg" in finding.message for finding in model.warnings)
 
 
 def test_mesh_of_a_plugin_is_a_placeholder() -> None:
@@ -126,5 +126,5 @@ def test_mesh_of_a_plugin_is_a_placeholder() -> None:
       <worldbody><body name="a"><freejoint/><geom size=".1"/><geom type="mesh" mesh="torus" mass="0.1"/></body>
       </worldbody></mujoco>"""
     model = load_model(text)
-    assert any("'torus' has no points" in finding.what for finding in model.findings)
+    assert any("'torus' has no points" in finding.message for finding in model.warnings)
     assert len(model.links[0].collisions) == 2

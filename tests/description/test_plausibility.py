@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.harness.descriptions import sdf_model, urdf
 
 from roboyard.description import Model, load_model
-from roboyard.description.inertia import of_collisions
-from roboyard.description.remedies import matrix_of
+from roboyard.description.inertia import collisions_inertia
+from roboyard.description.remedies import inertia_matrix
 
 EDGES = st.floats(0.01, 2.0)
 ANGLES = st.floats(-3.0, 3.0)
@@ -37,7 +37,7 @@ def inertial_urdf(mass: float, inertia: np.ndarray, shapes: str, com: tuple[floa
 
 
 def implausibilities(model: Model) -> list[str]:
-    return [str(one) for one in model.findings if "absurd" in one.what]
+    return [str(one) for one in model.warnings if "absurd" in one.message]
 
 
 @settings(max_examples=25)
@@ -46,12 +46,12 @@ def test_inertia_of_shapes_is_plausible(shapes: list[str], density: float) -> No
     """Of evenly filled shapes of any size and place, as dense as anything from cork to steel."""
     text = "".join(shapes)
     collisions = load_model(urdf(f'<link name="l">{text}</link>')).links[0].collisions
-    made = of_collisions([(one, density) for one in collisions])
+    made = collisions_inertia([(one, density) for one in collisions])
     assert made is not None
     mass, com, inertia = made
     found = load_model(inertial_urdf(mass, inertia, text, tuple(float(value) for value in com)), repair=True)
     assert not implausibilities(found)
-    assert not found.mendings
+    assert not found.repairs
 
 
 @settings(max_examples=25)
@@ -60,7 +60,7 @@ def test_inertia_beyond_the_shapes_is_implausible(shapes: list[str], density: fl
     """Even all of it in the corners of the box around them would not do; mended, it does, and again it is sane."""
     text = "".join(shapes)
     collisions = load_model(urdf(f'<link name="l">{text}</link>')).links[0].collisions
-    made = of_collisions([(one, 1.0) for one in collisions])
+    made = collisions_inertia([(one, 1.0) for one in collisions])
     assert made is not None
     mass = made[0] * density
     reach = 0.0  # of balls around the shapes, none of which the box around all can exceed
@@ -72,14 +72,14 @@ def test_inertia_beyond_the_shapes_is_implausible(shapes: list[str], density: fl
     (said,) = implausibilities(load_model(text))
     assert said.startswith("<text>:2: link 'l'")
     mended = load_model(text, repair=True)
-    (mending,) = mended.mendings
-    assert not mending.needed
+    (mending,) = mended.repairs
+    assert not mending.is_required
     assert mending.line == 2
     inertial = mended.links[0].inertial
     assert inertial is not None
     assert inertial.mass == mass
-    assert np.allclose(matrix_of(inertial.inertia), made[2] * mass / made[0], rtol=1e-9)
-    assert not implausibilities(load_model(inertial_urdf(mass, matrix_of(inertial.inertia), "".join(shapes))))
+    assert np.allclose(inertia_matrix(inertial.inertia), made[2] * mass / made[0], rtol=1e-9)
+    assert not implausibilities(load_model(inertial_urdf(mass, inertia_matrix(inertial.inertia), "".join(shapes))))
 
 
 @pytest.mark.parametrize(

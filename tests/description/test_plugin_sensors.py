@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from roboyard.description import Model, load_model
-from roboyard.description.sensors import AltimeterSpec, ForceTorqueSpec, ImuSpec, SatelliteSpec, VectorSpec
+from roboyard.description.sensors import AltimeterSpec, ForceTorqueSpec, GnssSpec, ImuSpec, ThreeAxisSpec
 from roboyard.errors import DescriptionError
 from roboyard.scenarios.plugins import map_plugins
 
@@ -53,8 +53,8 @@ def test_plugin_imu_has_its_noise_and_pose() -> None:
 @pytest.mark.parametrize(
     ("file", "kind", "spec"),
     [
-        ("gps", "navsat", SatelliteSpec),
-        ("magnetic", "magnetometer", VectorSpec),
+        ("gps", "navsat", GnssSpec),
+        ("magnetic", "magnetometer", ThreeAxisSpec),
         ("baro", "altimeter", AltimeterSpec),
         ("imu", "imu", ImuSpec),
     ],
@@ -76,7 +76,7 @@ def test_plugin_force_sensor_is_on_its_joint() -> None:
 def test_missing_plugin_links_are_findings_and_bad_numbers_errors() -> None:
     model = read(plugin("imu", "<bodyName>tail</bodyName>"))
     assert not model.sensors
-    assert any("'tail'" in found.what for found in model.findings)
+    assert any("'tail'" in found.message for found in model.warnings)
     assert any("left out" in said for said in map_plugins(model).findings)
     with pytest.raises(DescriptionError, match="accelGaussianNoise"):
         read(IMU.replace("0.1 0.2 0.3", "0.1 loud 0.3"))

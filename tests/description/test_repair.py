@@ -10,8 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.harness.descriptions import INERTIAL, check_model, sdf_model, urdf
 
-from roboyard.description import Box, LidarSpec, Model, load_model, load_world, survey_model, survey_world
-from roboyard.description.remedies import equal_box, matrix_of, plausible, straightened
+from roboyard.description import Box, LidarSpec, Model, diagnose_model, diagnose_world, load_model, load_world
+from roboyard.description.remedies import (
+    equivalent_inertia_box,
+    estimate_inertia,
+    inertia_matrix,
+    nearest_physical_inertia,
+)
 from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
 
@@ -74,15 +79,15 @@ def test_urdf_faults_are_repaired(fault: str) -> None:
     if fault not in ("massless", "mesh"):  # one can live with these: a finding, or a note of the engine
         with pytest.raises(DescriptionError) as refused:
             load_model(urdf(text))
-        assert what in refused.value.what
-        assert refused.value.where
+        assert what in refused.value.message
+        assert refused.value.location
     mended = load_model(urdf(text), repair=True)
     check_model(mended)
-    (mending,) = mended.mendings
-    assert what in mending.what
-    assert done in mending.done
+    (mending,) = mended.repairs
+    assert what in mending.problem
+    assert done in mending.action
     assert (mending.file, mending.line) == ("<text>", 1)
-    assert mending.fault.startswith("<text>:1: ")
+    assert mending.error_text.startswith("<text>:1: ")
 
 
 def test_valid_file_is_not_repaired() -> None:
@@ -94,7 +99,7 @@ def test_every_fault_is_listed() -> None:
     text = BASE + "".join(
         link(inertial(1, 0.01, 0.01, 0.1), f"l{i}") + joint(f"l{i}", '<axis xyz="0 0 0"/>') for i in range(5)
     )
-    assert len(load_model(urdf(text), repair=True).mendings) == 10
+    assert len(load_model(urdf(text), repair=True).repairs) == 10
 
 
 def test_repaired_inertia_is_that_of_the_shapes() -> None:
@@ -111,11 +116,11 @@ def test_fixed_link_without_mass_becomes_a_frame() -> None:
     nothing = link(inertial(0, 0, 0, 0))
     read = load_model(urdf(BASE + nothing + joint("l", kind="fixed")))
     assert read.link("l").inertial is None
-    assert any("link 'l' has mass 0 kg: a mere frame" in finding.what for finding in read.findings)
+    assert any("link 'l' has mass 0 kg: a mere frame" in finding.message for finding in read.warnings)
     with pytest.raises(DescriptionError, match="link 'l' has mass 0 kg"):
         load_model(urdf(BASE + nothing + joint("l")))
-    (mending,) = load_model(urdf(BASE + nothing + joint("l")), repair=True).mendings
-    assert "moves but has no mass" in mending.what
+    (mending,) = load_model(urdf(BASE + nothing + joint("l")), repair=True).repairs
+    assert "moves but has no mass" in mending.problem
 
 
 def test_massless_link_with_shapes_gets_their_mass() -> None:
@@ -131,7 +136,7 @@ def test_massless_cross_keeps_its_joints() -> None:
     mended = load_model(urdf(text), repair=True)
     assert [one.type for one in mended.joints] == ["continuous", "continuous"]
     assert mended.mass == 2.0
-    assert "lends" in mended.mendings[0].done
+    assert "lends" in mended.repairs[0].action
 
 
 FAULTY = (
@@ -148,7 +153,7 @@ def test_all_faults_of_an_sdf_model_are_found(faults: list[str]) -> None:
     lines = ['<link name="a"/><link name="b"/>', *parts]
     if parts[0].startswith("<link"):
         lines.append('<joint name="j" type="ball"><parent>a</parent><child>p0</child></joint>')
-    found, mendings = survey_model(sdf_model("\n".join(lines)))
+    found, mendings = diagnose_model(sdf_model("\n".join(lines)))
     assert not mendings
     assert lines_of(found) == list(range(2, 2 + len(parts)))
     with pytest.raises(DescriptionError):
@@ -156,7 +161,7 @@ def test_all_faults_of_an_sdf_model_are_found(faults: list[str]) -> None:
 
 
 def lines_of(faults: Sequence[DescriptionError]) -> list[int]:
-    return sorted(int(str(one.where).rpartition(":")[2].partition(",")[0]) for one in faults)
+    return sorted(int(str(one.location).rpartition(":")[2].partition(",")[0]) for one in faults)
 
 
 NESTED = (
@@ -185,9 +190,9 @@ def test_all_faults_of_nested_and_included_models_are_found(
     lines = ['<model name="b"><link name="l"/></model>', *parts, hung]
     file = folder / "whole.sdf"
     file.write_text(f'<sdf version="1.9"><{around} name="w">' + "\n".join(lines) + f"</{around}></sdf>")
-    found, _ = (survey_model if around == "model" else survey_world)(file)
-    own = [fault for fault in found if str(fault.where).startswith(str(file))]
-    inside = {str(fault.where) for fault in found} - {str(fault.where) for fault in own}
+    found, _ = (diagnose_model if around == "model" else diagnose_world)(file)
+    own = [fault for fault in found if str(fault.location).startswith(str(file))]
+    inside = {str(fault.location) for fault in found} - {str(fault.location) for fault in own}
     assert inside == ({f"{folder / 'part.sdf'}:2"} if NESTED[3] in faults else set())
     assert lines_of(own) == [line for line, fault in enumerate(faults, 2) if fault != NESTED[3]]
 
@@ -202,7 +207,7 @@ def test_joints_to_a_missing_model_are_omitted() -> None:
     assert [one.name for one in world.models] == ["n", "b"]
     assert world.models[1].T_world_model.z == 1.0
     assert not world.joints
-    assert [finding.line for finding in world.findings] == [2, 4]
+    assert [finding.line for finding in world.warnings] == [2, 4]
 
 
 MJCF = (
@@ -222,7 +227,7 @@ def test_all_faults_of_an_mjcf_file_are_found(faults: list[str]) -> None:
     parts = [fault.format(f"p{index}", f"p{index}") for index, fault in enumerate(faults)]
     rest = '<body name="last"><joint name="j" type="hing"/>\n<geom size="-1"/></body></worldbody>'
     text = "<mujoco><worldbody>\n" + "\n".join([*parts, rest]) + '<actuator><motor joint="j"/></actuator></mujoco>'
-    for survey in (survey_model, survey_world):
+    for survey in (diagnose_model, diagnose_world):
         found, _ = survey(text)
         assert lines_of(found) == list(range(2, 4 + len(parts)))
 
@@ -234,15 +239,15 @@ def test_sdf_faults_are_repaired() -> None:
         load_model(text)
     mended = load_model(text, repair=True)
     check_model(mended)
-    assert len(mended.mendings) == 1
+    assert len(mended.repairs) == 1
     still = load_model(sdf_model(f'<static>1</static><link name="a">{wrong}</link>'), repair=True)
-    assert not still.mendings, "of no matter, the model is static"
+    assert not still.repairs, "of no matter, the model is static"
     inside = text.removeprefix('<sdf version="1.9">').removesuffix("</sdf>")
-    assert len(load_world(f'<sdf version="1.9"><world name="w">{inside}</world></sdf>', repair=True).mendings) == 1
+    assert len(load_world(f'<sdf version="1.9"><world name="w">{inside}</world></sdf>', repair=True).repairs) == 1
     shape = "<geometry><mesh><uri>no.stl</uri><scale>2</scale></mesh></geometry>"
     scaled = load_model(sdf_model(f'<link name="a"><visual name="v">{shape}</visual></link>'), repair=True)
     assert scaled.links[0].visuals[0].geometry.scale == (2.0, 2.0, 2.0)  # type: ignore[union-attr]
-    assert len(scaled.mendings) == 1
+    assert len(scaled.repairs) == 1
     same = '<model name="n"><link name="l"/></model>'
     named = load_model(sdf_model('<link name="a"/>' + 3 * same), repair=True)
     assert [one.name for one in named.links] == ["a", "n::l", "n_1::l", "n_2::l"]
@@ -253,7 +258,7 @@ def test_sdf_faults_are_repaired() -> None:
     )
     with pytest.raises(DescriptionError, match="to itself"):
         load_model(twice)
-    assert "left out" in load_model(twice, repair=True).mendings[0].done
+    assert "left out" in load_model(twice, repair=True).repairs[0].action
 
 
 @given(st.tuples(*[st.floats(-1.0, 1.0)] * 3), st.tuples(*[st.floats(1e-3, 10.0)] * 3))
@@ -265,7 +270,7 @@ def test_repaired_moments_obey_the_triangle_inequality(
     given = turn @ np.diag(values) @ turn.T
     a, b, c = sorted(values)
     moments = (given[0, 0], given[1, 1], given[2, 2], given[0, 1], given[0, 2], given[1, 2])
-    found = matrix_of(straightened(moments))
+    found = inertia_matrix(nearest_physical_inertia(moments))
     low, middle, high = np.linalg.eigvalsh(found)
     assert high == pytest.approx(c, rel=1e-9)
     assert low + middle >= high * (1 - 1e-9)
@@ -274,7 +279,7 @@ def test_repaired_moments_obey_the_triangle_inequality(
         assert np.allclose(found, given, atol=1e-9)
     assert np.allclose(found @ given, given @ found, atol=1e-7), "the same principal axes"
     again = (found[0, 0], found[1, 1], found[2, 2], found[0, 1], found[0, 2], found[1, 2])
-    assert np.allclose(matrix_of(straightened(again)), found, atol=1e-9)
+    assert np.allclose(inertia_matrix(nearest_physical_inertia(again)), found, atol=1e-9)
 
 
 @given(st.tuples(*[st.floats(0.01, 2.0)] * 3), st.floats(0.01, 100.0), st.tuples(*[st.floats(-3.0, 3.0)] * 3))
@@ -286,7 +291,7 @@ def test_equivalent_box_has_mass_and_inertia(
     box = f'<collision><origin xyz="0 0 0"/><geometry><box size="{" ".join(map(str, size))}"/></geometry></collision>'
     plain = load_model(urdf(link(inertial(mass, 0, 0, 0) + box)), repair=True).links[0].inertial
     assert plain is not None
-    found = equal_box(type(plain)(mass, at, plain.inertia))
+    found = equivalent_inertia_box(type(plain)(mass, at, plain.inertia))
     assert found is not None
     assert isinstance(found[0], Box)
     assert sorted(found[0].size) == pytest.approx(sorted(size), rel=1e-6)
@@ -295,7 +300,7 @@ def test_equivalent_box_has_mass_and_inertia(
 
 
 def test_inertia_without_shapes_is_that_of_a_water_ball() -> None:
-    moments, whose = plausible(1000.0 * 4.0 / 3.0 * math.pi * 0.1**3, SE3.identity(), ())
+    moments, whose = estimate_inertia(1000.0 * 4.0 / 3.0 * math.pi * 0.1**3, SE3.identity(), ())
     assert "0.2 m" in whose
     assert moments[0] == pytest.approx(0.4 * 4.18879 * 0.01, rel=1e-5)
 
@@ -315,7 +320,7 @@ def test_external_robots_are_repaired(external_data: Path) -> None:
             load_model(path, search=[folder])
         mended: Model = load_model(path, search=[folder], repair=True)
         check_model(mended)
-        assert mended.mendings
+        assert mended.repairs
         assert mended.mass == pytest.approx(mass, rel=1e-3)
 
 
@@ -329,5 +334,5 @@ def test_reversed_lidar_angles_are_repaired() -> None:
     spec = mended.sensors[0].spec
     assert isinstance(spec, LidarSpec)
     assert (spec.vertical_angle_min, spec.vertical_angle_max) == (-0.35, -0.1)
-    assert len(mended.mendings) == 1
-    assert "change places" in str(mended.mendings[0])
+    assert len(mended.repairs) == 1
+    assert "change places" in str(mended.repairs[0])

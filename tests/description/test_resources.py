@@ -61,7 +61,7 @@ def test_packages_beside_and_in_search_folders_are_found(tmp_path: Path) -> None
     assert mesh_of(load(file, "package://gripper/meshes/part.stl")).file == beside / "meshes" / "part.stl"
     missing = load(file, "package://hand/meshes/part.stl")
     assert mesh_of(missing).file is None
-    assert "search" in missing.findings[0].what
+    assert "search" in missing.warnings[0].message
     found = load(file, "package://hand/meshes/part.stl", search=[tmp_path / "elsewhere"])
     assert mesh_of(found).file == far / "meshes" / "part.stl"
 
@@ -86,7 +86,7 @@ def test_folders_omitted_in_uris_are_found(tmp_path: Path) -> None:
     (home / "description" / "stl" / "x.stl").write_bytes(STL)
     read = load(home / "urdf" / "r.urdf", "package://robot/stl/x.stl")
     assert mesh_of(read).file == home / "description" / "stl" / "x.stl"
-    assert "taken from the folder 'description'" in read.findings[0].what
+    assert "taken from the folder 'description'" in read.warnings[0].message
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_files_outside_the_folders_are_refused(tmp_path: Path, uri: str) -> None
     if uri and "\x00" not in uri:
         read = load(home / "urdf" / "r.urdf", uri)
         assert mesh_of(read).file is None
-        assert len(read.findings) == 1
+        assert len(read.warnings) == 1
     found = Resources((), {}).resolve(uri, home / "urdf" / "r.urdf")
     assert found.path is None
     assert found.problem
@@ -129,7 +129,7 @@ def test_resource_refusal_gives_its_reason(tmp_path: Path) -> None:
     (tmp_path / "secret.stl").write_bytes(STL)
     home = package(tmp_path / "robot", "robot")
     read = load(home / "urdf" / "r.urdf", "../../secret.stl")
-    assert "outside the folders that may be read" in read.findings[0].what
+    assert "outside the folders that may be read" in read.warnings[0].message
     trusted = load(home / "urdf" / "r.urdf", "../../secret.stl", search=[tmp_path])
     assert mesh_of(trusted).file == tmp_path / "secret.stl"
 
@@ -154,8 +154,8 @@ def test_unreadable_meshes_are_findings(tmp_path: Path, name: str, content: byte
         (tmp_path / name).write_bytes(content)
     read = load(tmp_path / "r.urdf", name)
     assert mesh_of(read).file is None
-    assert reason in read.findings[0].what
-    assert str(read.findings[0]).startswith(f"{tmp_path / 'r.urdf'}:1: mesh")
+    assert reason in read.warnings[0].message
+    assert str(read.warnings[0]).startswith(f"{tmp_path / 'r.urdf'}:1: mesh")
 
 
 def test_readable_meshes_give_no_finding(tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ def test_models_are_found_in_parent_folders(tmp_path: Path) -> None:
         assert [placed.name for placed in read.models] == ["m"], uri
         assert read.models[0].T_world_model.xyz[2] == 9.0
         assert read.models[0].model.source == tmp_path / "models" / "table" / "model.sdf"
-        assert not read.findings
+        assert not read.warnings
 
 
 def test_include_overrides_name_pose_and_static(tmp_path: Path) -> None:
@@ -290,7 +290,7 @@ def test_missing_include_is_a_marked_placeholder() -> None:
         assert link.collisions == ()
         assert placed.model.static
         assert placed.T_world_model.x == 1.0
-        assert "a placeholder stands for it" in read.findings[0].what
+        assert "a placeholder stands for it" in read.warnings[0].message
 
 
 def test_missing_part_of_a_model_is_a_fixed_placeholder() -> None:
@@ -299,7 +299,7 @@ def test_missing_part_of_a_model_is_a_fixed_placeholder() -> None:
     assert [link.name for link in read.links] == ["a", "arm::placeholder"]
     assert [(one.type, one.parent, one.child) for one in read.joints] == [("fixed", "a", "arm::placeholder")]
     assert read.mass == 1.0
-    assert any("joint 'j' leads to a model that is not there" in finding.what for finding in read.findings)
+    assert any("joint 'j' leads to a model that is not there" in finding.message for finding in read.warnings)
 
 
 @pytest.mark.parametrize("server", ["https://fuel.gazebosim.org/1.0/OpenRobotics/models/", "model://"])
@@ -309,7 +309,7 @@ def test_sun_and_ground_are_built_in(server: str) -> None:
     assert [light.type for light in read.lights] == ["directional"]
     assert [placed.name for placed in read.models] == ["ground_plane"]
     assert read.models[0].model.static
-    assert not read.findings
+    assert not read.warnings
 
 
 def test_faulty_included_file_is_named(tmp_path: Path) -> None:
@@ -340,5 +340,5 @@ def test_packages_installed_separately_are_found(tmp_path: Path) -> None:
 def test_too_long_file_name_is_not_found(tmp_path: Path) -> None:
     home = package(tmp_path / "src" / "robot", "robot")
     resources = Resources([tmp_path], {})
-    assert resources.package("x" * 1000, home / "urdf" / "r.urdf") is None
+    assert resources.find_package("x" * 1000, home / "urdf" / "r.urdf") is None
     assert resources.resolve(f"package://{'x' * 1000}/a.stl", home / "urdf" / "r.urdf").path is None

@@ -15,19 +15,19 @@ from roboyard.description import (
     Capsule,
     Cone,
     ContactSpec,
+    CustomSensorSpec,
     Cylinder,
     Ellipsoid,
     ImuSpec,
     LidarSpec,
-    OtherSpec,
     Plane,
     Polyline,
     Sphere,
     load_model,
     load_world,
 )
-from roboyard.description.inertia import of_shape
-from roboyard.description.sdf.tree import turned
+from roboyard.description.inertia import shape_inertia
+from roboyard.description.sdf.tree import reverse_joint
 from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
 
@@ -129,7 +129,7 @@ def test_joint_frame_and_axis_are_read() -> None:
         assert np.allclose(read.joints[0].axes[0].xyz, expected, atol=1e-12), version
         assert np.allclose(read.joints[0].T_child_joint.xyz, (0, 0, 0.5))
         assert np.allclose(read.joints[0].T_parent_child.xyz, (1, 0, 0))
-        assert any("before SDF 1.5" in finding.what for finding in read.findings) == (version == "1.4")
+        assert any("before SDF 1.5" in finding.message for finding in read.warnings) == (version == "1.4")
 
 
 def test_joint_between_frames_joins_their_links() -> None:
@@ -158,7 +158,7 @@ def test_static_models_need_no_valid_inertia() -> None:
     read = load_model(sdf_model(f"<static>true</static>{bad}"))
     assert read.static
     assert read.links[0].inertial is None
-    assert any("mass -1" in finding.what for finding in read.findings)
+    assert any("mass -1" in finding.message for finding in read.warnings)
 
 
 def test_sdf_shapes_are_read() -> None:
@@ -182,7 +182,7 @@ def test_sdf_shapes_are_read() -> None:
         Plane((0, 0, 1), (3, 4)),
         Polyline((((0, 0), (1, 0), (0, 1)),), 2),
     ]
-    assert any("<teapot>" in finding.what for finding in read.findings)
+    assert any("<teapot>" in finding.message for finding in read.warnings)
 
 
 def test_surface_material_and_flags_are_read() -> None:
@@ -199,7 +199,7 @@ def test_surface_material_and_flags_are_read() -> None:
     )
     link = read.links[0]
     surface = link.collisions[0].surface
-    assert (surface.friction, surface.friction2, surface.direction1) == (0.5, 0.4, (0.0, 1.0, 0.0))
+    assert (surface.friction, surface.friction2, surface.friction_direction) == (0.5, 0.4, (0.0, 1.0, 0.0))
     assert (surface.torsional, surface.restitution, surface.collide) == (0.7, 0.6, False)
     assert (surface.stiffness, surface.damping, surface.slip) == (1e6, 100.0, (0.1, 0.0))
     assert [visual.material.rgba for visual in link.visuals] == [(0, 1, 0, 0.75), (0, 0, 1, 1)]
@@ -255,8 +255,8 @@ def test_loop_is_closed_by_a_constraint() -> None:
     read = load_model(sdf_model(links + ring))
     check_model(read)
     assert [joint.name for joint in read.joints] == ["ab", "bc", "cd"]
-    assert [joint.name for joint in read.closures] == ["da"]
-    assert any("closes a loop" in finding.what for finding in read.findings)
+    assert [joint.name for joint in read.loop_joints] == ["da"]
+    assert any("closes a loop" in finding.message for finding in read.warnings)
 
 
 def test_second_parent_without_a_loop_reverses_the_joint() -> None:
@@ -265,7 +265,7 @@ def test_second_parent_without_a_loop_reverses_the_joint() -> None:
     check_model(read)
     assert (read.joint("bc").parent, read.joint("bc").child) == ("c", "b")
     assert read.joint("bc").axes[0].xyz == (0.0, 0.0, -1.0)
-    assert not read.closures
+    assert not read.loop_joints
 
 
 @given(st.floats(-3, 3), POSE, POSE)
@@ -279,8 +279,8 @@ def test_reversed_joint_moves_equally(q: float, a: tuple[float, ...], b: tuple[f
 
     T_a, T_b = SE3.from_xyz_rpy(a[:3], a[3:]), SE3.from_xyz_rpy(b[:3], b[3:])
     joint = replace(joint, T_parent_child=T_a, T_child_joint=T_b)
-    assert pose(turned(joint)).almost_equal(pose(joint).inverse(), 1e-9)
-    again = turned(turned(joint))
+    assert pose(reverse_joint(joint)).almost_equal(pose(joint).inverse(), 1e-9)
+    again = reverse_joint(reverse_joint(joint))
     assert again.T_child_joint.almost_equal(joint.T_child_joint, 1e-9)
     assert again.axes == joint.axes
 
@@ -291,7 +291,7 @@ def test_names_shared_in_old_files_mean_the_link() -> None:
     read = load_model(sdf_model(text, version="1.6"))
     check_model(read)
     assert [joint.name for joint in read.joints] == ["b"]
-    assert any("shares its name" in finding.what for finding in read.findings)
+    assert any("shares its name" in finding.message for finding in read.warnings)
 
 
 # -- inertia from shapes -----------------------------------------------------------------------------------------------
@@ -325,7 +325,7 @@ def test_inertia_of_shapes_agrees_with_sampling(shape: object) -> None:
     centre = p.mean(axis=0)
     d2 = (p - centre) ** 2
     moments = volume * np.array([(d2[:, 1] + d2[:, 2]).mean(), (d2[:, 0] + d2[:, 2]).mean(), d2[:, :2].sum(1).mean()])
-    found = of_shape(shape, 1.0)  # type: ignore[arg-type]
+    found = shape_inertia(shape, 1.0)  # type: ignore[arg-type]
     assert found is not None
     mass, height, expected = found
     assert mass == pytest.approx(volume, rel=0.01)
@@ -434,9 +434,9 @@ def test_sdf_sensors_are_read() -> None:
     assert imu.spec.linear_acceleration[2].mean == 0.2
     assert (imu.update_rate, imu.frame) == (100.0, "a")
     assert touch.spec == ContactSpec(("c",))
-    assert isinstance(eye.spec, OtherSpec)
+    assert isinstance(eye.spec, CustomSensorSpec)
     assert ("camera/image/width", "64") in eye.spec.parameters
-    said = [finding.what for finding in read.findings]
+    said = [finding.message for finding in read.warnings]
     assert sum("no update rate" in one for one in said) == 3
     assert any("'thermal'" in one for one in said)
 
@@ -464,8 +464,8 @@ def test_sdf_world_is_read() -> None:
     assert np.allclose(table.T_world_model.xyz, (10, 1, 0))
     assert np.allclose(cup.T_world_model.xyz, (10, 1, 0.8))
     assert [plugin.name for plugin in read.plugins] == ["gz::sim::systems::Physics"]
-    said = [finding.what for finding in read.findings]
-    assert walker.model.acting is not None
+    said = [finding.message for finding in read.warnings]
+    assert walker.model.actor_script is not None
     assert any("actor 'walker'" in one and "no effect" in one for one in said)
     assert any("<mystery>" in one and "not understood" in one for one in said)
     assert any("<fog>" in one for one in said)
@@ -490,7 +490,7 @@ def test_frame_link_gets_no_mass_but_a_lone_link_does() -> None:
     model = load_model(text)
     masses = {link.name: link.inertial.mass if link.inertial else None for link in model.links}
     assert masses == {"foot": None, "body": 2.0, "loose": 1.0}
-    assert any("link 'foot' is a mere frame" in str(finding) for finding in model.findings)
+    assert any("link 'foot' is a mere frame" in str(finding) for finding in model.warnings)
 
 
 def test_faulty_light_is_a_finding() -> None:
@@ -501,7 +501,7 @@ def test_faulty_light_is_a_finding() -> None:
     world = load_world(text)
     (lamp,) = world.lights
     assert (lamp.attenuation, lamp.falloff) == ((0.0, 0.5, 0.0), 0.0)
-    assert lamp.reach > 0.0
-    assert lamp.cone > 0.0
-    found = " ".join(str(finding) for finding in world.findings)
+    assert lamp.range > 0.0
+    assert lamp.outer_angle > 0.0
+    found = " ".join(str(finding) for finding in world.warnings)
     assert all(f"<{tag}> of a light is -" in found for tag in ("intensity", "range", "constant", "falloff"))

@@ -13,16 +13,16 @@ from roboyard.description import load_model, load_world
 from roboyard.description.presets import PRESETS
 from roboyard.description.sensors import (
     AltimeterSpec,
+    BarometerSpec,
     EncoderSpec,
     ForceTorqueSpec,
+    GnssSpec,
     LidarSpec,
     Noise,
     Outage,
-    PressureSpec,
-    SatelliteSpec,
     Sensor,
     SonarSpec,
-    VectorSpec,
+    ThreeAxisSpec,
 )
 from roboyard.description.write import write_sdf
 from roboyard.errors import DescriptionError
@@ -50,14 +50,14 @@ NOISE = "<noise type='gaussian'><mean>0</mean><stddev>0.5</stddev></noise>"
         ("sonar", "<sonar><min>0.1</min><max>2</max><half_angle>0.3</half_angle></sonar>", SonarSpec(0.1, 2.0, 0.3)),
         ("sonar", "<sonar><min>0</min><max>3</max><radius>3</radius></sonar>", SonarSpec(0.0, 3.0, math.pi / 4)),
         ("magnetometer", f"<magnetometer><y>{NOISE}</y></magnetometer>",
-         VectorSpec((Noise(), Noise(stddev=0.5), Noise()))),
+         ThreeAxisSpec((Noise(), Noise(stddev=0.5), Noise()))),
         ("altimeter", f"<altimeter><vertical_position>{NOISE}</vertical_position></altimeter>",
          AltimeterSpec(Noise(stddev=0.5))),
         ("air_pressure", "<air_pressure><reference_altitude>7</reference_altitude></air_pressure>",
-         PressureSpec(reference_altitude=7.0)),
+         BarometerSpec(reference_altitude=7.0)),
         ("gps", f"<gps><position_sensing><vertical>{NOISE}</vertical></position_sensing></gps>",
-         SatelliteSpec(vertical=Noise(stddev=0.5))),
-        ("navsat", "", SatelliteSpec()),
+         GnssSpec(vertical=Noise(stddev=0.5))),
+        ("navsat", "", GnssSpec()),
         ("encoder", "<encoder><joint>j</joint><resolution>64</resolution><absolute>1</absolute></encoder>",
          EncoderSpec(("j",), 64, absolute=True)),
     ],
@@ -66,7 +66,7 @@ def test_every_sensor_kind_is_read(kind: str, body: str, spec: object) -> None:
     model = robot(f'<sensor name="s" type="{kind}"><update_rate>20</update_rate>{body}</sensor>')
     assert model.sensors[0].spec == spec
     assert model.sensors[0].kind in sensor_kinds()
-    assert not [finding for finding in model.findings if "s" in finding.what.split("'")]
+    assert not [finding for finding in model.warnings if "s" in finding.message.split("'")]
 
 
 def test_force_torque_sensor_is_in_its_joint() -> None:
@@ -85,8 +85,8 @@ def test_every_sensor_has_latency_and_outages() -> None:
 
 @given(
     st.builds(SonarSpec, st.floats(0.01, 0.5), st.floats(1.0, 9.0), st.floats(0.01, 1.5), st.floats(0.0, 1.0),
-              phantom=st.floats(0, 1), dropout=st.floats(0, 1), frequency=st.floats(1e3, 1e6),
-              cycles=st.integers(1, 99), threshold=st.floats(0, 1)),
+              false_echo_probability=st.floats(0, 1), dropout_probability=st.floats(0, 1),
+              frequency=st.floats(1e3, 1e6), burst_cycles=st.integers(1, 99), detection_threshold=st.floats(0, 1)),
     st.floats(0.0, 0.09),
 )  # fmt: skip
 @settings(max_examples=30)
@@ -102,7 +102,7 @@ def test_written_sonar_is_read_back_unchanged(spec: SonarSpec, phase: float) -> 
 def test_too_fast_sonar_rate_is_a_finding() -> None:
     def findings(rate: float) -> list[str]:
         model = robot(f'<sensor name="s" type="sonar"><update_rate>{rate}</update_rate></sensor>')
-        return [one.what for one in model.findings if "phantoms" in one.what]
+        return [one.message for one in model.warnings if "phantoms" in one.message]
 
     assert findings(30.0) == []  # the default reach is 5 m
     assert "1.7 m" in findings(100.0)[0]
@@ -112,7 +112,7 @@ def test_too_fast_sonar_rate_is_a_finding() -> None:
 def test_sensor_preset_gives_its_values(name: str) -> None:
     preset = PRESETS[name]
     one = robot(f'<sensor name="s" type="{preset.kind}"><preset>{name}</preset></sensor>').sensors[0]
-    assert (one.spec, one.update_rate) == (preset.spec, preset.rate)
+    assert (one.spec, one.update_rate) == (preset.spec, preset.update_rate)
     faster = f'<sensor name="s" type="{preset.kind}"><preset>{name}</preset><update_rate>3</update_rate></sensor>'
     assert robot(faster).sensors[0].update_rate == 3.0
 
@@ -136,7 +136,7 @@ def test_sensor_preset_gives_its_values(name: str) -> None:
 def test_invalid_sensors_are_refused_with_their_location(sensor: str, says: str) -> None:
     with pytest.raises(DescriptionError, match=says) as caught:
         robot(sensor)
-    assert "1" in str(caught.value.where)
+    assert "1" in str(caught.value.location)
 
 
 @given(st.floats(-90, 90), st.floats(-180, 180), st.floats(-500, 9000), st.floats(0, 360))

@@ -19,7 +19,7 @@ from roboyard.description import (
     Sphere,
     load_model,
 )
-from roboyard.description.assembly import topic_name
+from roboyard.description.assembly import to_topic_name
 from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
 
@@ -37,7 +37,7 @@ def test_urdf_arm_is_read() -> None:
     assert (limits.lower, limits.upper, limits.velocity, limits.effort) == (-1.0, 1.0, 2.0, 30.0)
     assert arm.joint("elbow").axes[0].xyz == (0.0, 0.0, 1.0)
     assert arm.joint("elbow").axes[0].limits.upper == math.inf
-    assert not arm.findings
+    assert not arm.warnings
     with pytest.raises(KeyError):
         arm.link("nobody")
 
@@ -123,7 +123,7 @@ def test_urdf_shapes_and_materials_are_read() -> None:
     assert mesh.file is None
     assert mesh.scale == (1.0, -1.0, 1.0)
     assert link.inertial is None
-    said = [finding.what for finding in model.findings]
+    said = [finding.message for finding in model.warnings]
     assert any("where.stl" in one and "placeholder" in one for one in said)
     assert any("'gone' is not defined" in one for one in said)
 
@@ -151,7 +151,7 @@ def test_gazebo_blocks_are_read() -> None:
     check_model(model)
     a = model.link("a")
     surface = a.collisions[0].surface
-    assert (surface.friction, surface.friction2, surface.direction1) == (0.3, 0.2, (1.0, 0.0, 0.0))
+    assert (surface.friction, surface.friction2, surface.friction_direction) == (0.3, 0.2, (1.0, 0.0, 0.0))
     assert (surface.stiffness, surface.damping) == (1e5, 10.0)
     assert a.visuals[0].material.rgba == (1.0, 0.5088, 0.0468, 1.0)
     assert not a.gravity
@@ -170,7 +170,7 @@ def test_gazebo_blocks_are_read() -> None:
     wheel = plugin.element.find("wheel")
     assert wheel is not None
     assert wheel.text == "j"
-    said = [str(finding) for finding in model.findings]
+    said = [str(finding) for finding in model.warnings]
     assert [one for one in said if "'nobody'" in one]
     assert [one for one in said if "<frobnicate>" in one and one.startswith("<text>:")]
 
@@ -179,7 +179,7 @@ def test_sensor_frame_must_be_at_the_sensor() -> None:
     text = '<gazebo reference="a"><sensor name="s" type="imu"><pose>0 0 1 0 0 0</pose><frame_id>a</frame_id></sensor>'
     model = load_model(urdf(f'<link name="a">{INERTIAL}</link>{text}</gazebo>'))
     assert model.sensors[0].frame == "s"
-    assert any("claims the frame 'a'" in finding.what for finding in model.findings)
+    assert any("claims the frame 'a'" in finding.message for finding in model.warnings)
 
 
 def test_sensors_of_equal_name_get_unique_names() -> None:
@@ -212,7 +212,7 @@ def test_ros2_control_interfaces_are_read() -> None:
     assert j.parameters == (("mimic", "k"),)
     assert (k.joint, k.commands, k.reduction) == ("k", (("effort", -math.inf, math.inf),), 50.0)
     assert (model.plugins[0].name, model.plugins[0].filename) == ("sys", "some/System")
-    assert any("'ghost'" in finding.what for finding in model.findings)
+    assert any("'ghost'" in finding.message for finding in model.warnings)
 
 
 def test_root_named_world_is_the_world() -> None:
@@ -229,7 +229,7 @@ def test_root_named_world_is_the_world() -> None:
 def test_missing_limits_are_findings() -> None:
     model = load_model(ARM_URDF.replace('<limit lower="-1" upper="1" velocity="2" effort="30"/>', ""))
     assert model.joint("shoulder").axes[0].limits.upper == math.inf
-    assert ["has no <limit>" in finding.what for finding in model.findings] == [True]
+    assert ["has no <limit>" in finding.message for finding in model.warnings] == [True]
 
 
 @pytest.mark.parametrize(
@@ -252,7 +252,7 @@ def test_joint_starts_within_its_limits(limit: str, state: str, given: str, take
     )
     model = load_model(text)
     assert model.interfaces[0].initial == ((state, taken),)
-    said = [finding for finding in model.findings if "starts at" in finding.what]
+    said = [finding for finding in model.warnings if "starts at" in finding.message]
     assert bool(said) == (float(given) != taken)
 
 
@@ -273,7 +273,7 @@ def test_too_low_sensor_rate_is_refused(rate: str, said: str) -> None:
 def test_sensor_rate_above_physics_is_bounded_with_a_finding() -> None:
     model = load_model(sensed(rate="1e300"))
     assert model.sensors[0].update_rate == 10_000.0
-    assert any("10000 Hz taken" in finding.what for finding in model.findings)
+    assert any("10000 Hz taken" in finding.message for finding in model.warnings)
 
 
 def test_excessive_sensor_noise_is_refused() -> None:
@@ -283,21 +283,21 @@ def test_excessive_sensor_noise_is_refused() -> None:
 
 @given(st.text(st.characters(codec="utf-8", exclude_characters="<>&", exclude_categories=("C",)), max_size=20))
 def test_arbitrary_topics_become_valid_ros_topics(topic: str) -> None:
-    found = topic_name(topic)
+    found = to_topic_name(topic)
     assert re.fullmatch(r"[A-Za-z_]\w*(/[A-Za-z_]\w*)*", found, re.ASCII)
-    assert topic_name(found) == found
+    assert to_topic_name(found) == found
     model = load_model(sensed(topic=topic))
-    assert topic_name(model.sensors[0].topic) == model.sensors[0].topic
+    assert to_topic_name(model.sensors[0].topic) == model.sensors[0].topic
 
 
 def test_valid_topic_is_kept_and_invalid_one_a_finding() -> None:
     for topic in ("scan", "front/scan_2", "_x"):
         model = load_model(sensed(topic=topic))
         assert model.sensors[0].topic == topic
-        assert not any("topic" in finding.what for finding in model.findings)
+        assert not any("topic" in finding.message for finding in model.warnings)
     model = load_model(sensed(topic="front-left/2 d"))
     assert model.sensors[0].topic == "front_left/_2_d"
-    assert any("no topic's name" in finding.what for finding in model.findings)
+    assert any("no topic's name" in finding.message for finding in model.warnings)
 
 
 @pytest.mark.parametrize(
@@ -313,7 +313,7 @@ def test_soft_limits_without_effect_are_findings(safety: str, said: str) -> None
     text = f"""<robot name="r"><link name="a"/><link name="b"/><joint name="j" type="revolute"><parent link="a"/>
       <child link="b"/><limit lower="-2" upper="2" velocity="1" effort="1"/><calibration rising="0.1"/>
       <safety_controller {safety}/></joint></robot>"""
-    found = [finding.what for finding in load_model(text).findings]
+    found = [finding.message for finding in load_model(text).warnings]
     assert any("<calibration>" in one and "no effect" in one for one in found)
     about = [one for one in found if "soft limits" in one]
     assert [said in one for one in about] == ([True] if said else [])
@@ -331,4 +331,4 @@ def test_reversed_command_ranges_are_refused_or_repaired() -> None:
         load_model(text)
     mended = load_model(text, repair=True)
     assert mended.interfaces[0].commands == (("velocity", -3.0, 3.0),)
-    assert len(mended.mendings) == 1
+    assert len(mended.repairs) == 1

@@ -14,6 +14,7 @@ from tests.harness.descriptions import ARM_URDF, INERTIAL
 
 import roboyard
 from roboyard.description import (
+    AxisLimits,
     Box,
     Capsule,
     Collision,
@@ -21,7 +22,6 @@ from roboyard.description import (
     Geometry,
     Inertial,
     Joint,
-    Limits,
     Link,
     Model,
     Plane,
@@ -30,13 +30,13 @@ from roboyard.description import (
     load_model,
     load_world,
 )
-from roboyard.description.model import Axis, Dynamics
-from roboyard.description.write import Written, write_mjcf, write_sdf, write_urdf
+from roboyard.description.model import Axis, JointDynamics
+from roboyard.description.write import WrittenDescription, write_mjcf, write_sdf, write_urdf
 from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
 from roboyard.simulation import Simulation
 
-WRITERS: dict[str, Callable[..., Written]] = {"urdf": write_urdf, "sdf": write_sdf, "mjcf": write_mjcf}
+WRITERS: dict[str, Callable[..., WrittenDescription]] = {"urdf": write_urdf, "sdf": write_sdf, "mjcf": write_mjcf}
 ROVER = Path(roboyard.__file__).parent / "robots" / "rover" / "rover.urdf.xacro"
 ARENA = Path(roboyard.__file__).parent / "worlds" / "arena.sdf"
 
@@ -137,10 +137,10 @@ def models(draw: st.DrawFn) -> Model:
             kind = draw(st.sampled_from(["fixed", "revolute", "continuous", "prismatic"]))
             x, y, z = draw(triples.filter(lambda xyz: max(map(abs, xyz)) > 0.1))
             length = math.sqrt(x * x + y * y + z * z)
-            limits = Limits(-draw(sizes), draw(sizes), math.inf, draw(sizes))
+            limits = AxisLimits(-draw(sizes), draw(sizes), math.inf, draw(sizes))
             if kind == "continuous":
-                limits = Limits(effort=draw(sizes))
-            dynamics = Dynamics(draw(sizes), draw(sizes))
+                limits = AxisLimits(effort=draw(sizes))
+            dynamics = JointDynamics(draw(sizes), draw(sizes))
             axes = () if kind == "fixed" else (Axis((x / length, y / length, z / length), limits, dynamics),)
             T_parent_child = draw(poses)
             T = links[parent].T_model_link @ T_parent_child
@@ -189,9 +189,11 @@ def test_mjcf_survives_writing_and_reading() -> None:
     model = load_model(RICH)
     back = load_model(write_mjcf(model).text)
     check_same(model, back, ())
-    assert back.excludes == model.excludes
+    assert back.disabled_collisions == model.disabled_collisions
     assert [joint.axes for joint in back.joints] == [joint.axes for joint in model.joints]
-    assert [(loop.name, loop.type) for loop in back.closures] == [(loop.name, loop.type) for loop in model.closures]
+    assert [(loop.name, loop.type) for loop in back.loop_joints] == [
+        (loop.name, loop.type) for loop in model.loop_joints
+    ]
     assert {one.joint: one.initial for one in back.interfaces} == {one.joint: one.initial for one in model.interfaces}
 
 

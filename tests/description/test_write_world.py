@@ -39,8 +39,8 @@ def test_written_world_is_read_back_unchanged() -> None:
     for name in ("latitude", "longitude", "elevation", "heading"):
         assert getattr(again.origin, name) == pytest.approx(getattr(world.origin, name), rel=1e-12)
     lamp, back_lamp = world.lights[0], again.lights[0]
-    assert (lamp.attenuation, lamp.reach, lamp.falloff) == (back_lamp.attenuation, back_lamp.reach, back_lamp.falloff)
-    assert lamp.cone == pytest.approx(back_lamp.cone)
+    assert (lamp.attenuation, lamp.range, lamp.falloff) == (back_lamp.attenuation, back_lamp.range, back_lamp.falloff)
+    assert lamp.outer_angle == pytest.approx(back_lamp.outer_angle)
     assert not written.losses
 
 

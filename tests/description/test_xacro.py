@@ -9,18 +9,18 @@ from hypothesis import strategies as st
 from tests.harness.descriptions import urdf
 
 from roboyard.description import load_model
-from roboyard.description.reading import Reading
+from roboyard.description.reading import ReaderContext
 from roboyard.description.resources import Resources
 from roboyard.description.xacro import expand
-from roboyard.description.xacro.expressions import Budget, evaluate
+from roboyard.description.xacro.expressions import ExpressionBudget, evaluate
 from roboyard.description.xacro.operations import ExpressionError
-from roboyard.description.xml import Node, parse
+from roboyard.description.xml import XmlNode, parse_xml
 from roboyard.errors import DescriptionError
 
 
-def xacro(inside: str, file: str = "<text>", search: tuple[Path, ...] = (), **arguments: str) -> Node:
-    root, _ = parse(f'<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">{inside}</robot>', file)
-    return expand(Reading(Resources(search)), root, arguments, {"HOME_NAME": "lab"})
+def xacro(inside: str, file: str = "<text>", search: tuple[Path, ...] = (), **arguments: str) -> XmlNode:
+    root, _ = parse_xml(f'<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">{inside}</robot>', file)
+    return expand(ReaderContext(Resources(search)), root, arguments, {"HOME_NAME": "lab"})
 
 
 def values(inside: str, **arguments: str) -> list[str]:
@@ -36,7 +36,7 @@ def failure(inside: str, **arguments: str) -> str:
 
 # -- expressions -------------------------------------------------------------------------------------------------------
 def value(text: str, **names: object) -> object:
-    return evaluate(text, names.__getitem__, Budget())
+    return evaluate(text, names.__getitem__, ExpressionBudget())
 
 
 def forbidden(text: str, **names: object) -> str:
@@ -180,7 +180,7 @@ def test_xacro_arithmetic_agrees_with_python(parts: list[tuple[float, str]], las
 @given(st.text("0123456789+-*/%()[]{}.,'\" abcxyzeinps=<>!:_\n", max_size=40))
 def test_arbitrary_expression_is_a_value_or_an_error(text: str) -> None:
     try:
-        evaluate(text, {"a": 1, "b": "x", "c": [1]}.__getitem__, Budget(20_000))
+        evaluate(text, {"a": 1, "b": "x", "c": [1]}.__getitem__, ExpressionBudget(20_000))
     except ExpressionError:
         return
 
@@ -388,10 +388,10 @@ def test_xacro_robot_takes_arguments(tmp_path: Path) -> None:
         assert model.mass == pytest.approx(sum(0.5 * i for i in range(1, count + 1)))
     assert load_model(text).joints[0].T_parent_child.yaw == pytest.approx(math.pi / 2)
     unknown = load_model(text, arguments={"legs": "2"})
-    assert any("'legs' is given" in finding.what for finding in unknown.findings)
+    assert any("'legs' is given" in finding.message for finding in unknown.warnings)
     file = tmp_path / "r.urdf.xacro"
     file.write_text(text.replace("</robot>", "<oops/></robot>"))
-    assert [str(finding) for finding in load_model(file).findings] == [f"{file}:6: <oops> in <robot> is not understood"]
+    assert [str(finding) for finding in load_model(file).warnings] == [f"{file}:6: <oops> in <robot> is not understood"]
 
 
 def test_xacro_file_of_macros_only_is_refused() -> None:
@@ -437,7 +437,7 @@ def test_tags_without_prefix_are_read_with_a_finding() -> None:
       </link></macro><leg n="1"/></robot>"""
     model = load_model(text)
     assert [link.name for link in model.links] == ["leg_1"]
-    assert sum("present xacro wants the prefix" in found.what for found in model.findings) == 3
+    assert sum("present xacro wants the prefix" in found.message for found in model.warnings) == 3
 
 
 def test_single_quote_is_a_default() -> None:

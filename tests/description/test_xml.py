@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roboyard.description.xml import MAX_DEPTH, Node, parse
+from roboyard.description.xml import MAX_DEPTH, XmlNode, parse_xml
 from roboyard.errors import DescriptionError
 
 LAUGHS = "".join(f'<!ENTITY l{i} "{f"&l{i - 1};" * 10 if i else "lol"}">' for i in range(10))
@@ -38,7 +38,7 @@ LAUGHS = "".join(f'<!ENTITY l{i} "{f"&l{i - 1};" * 10 if i else "lol"}">' for i 
 )
 def test_faulty_xml_is_refused(text: str, said: str) -> None:
     with pytest.raises(DescriptionError, match="<text>") as caught:
-        parse(text)
+        parse_xml(text)
     assert said in str(caught.value)
 
 
@@ -54,18 +54,18 @@ def test_faulty_xml_is_refused(text: str, said: str) -> None:
     ],
 )
 def test_tolerated_xml_faults_are_findings(text: str, said: str, line: int) -> None:
-    root, findings = parse(text, "f.sdf")
+    root, findings = parse_xml(text, "f.sdf")
     assert root.child("b") is not None
-    assert [(finding.what, finding.line, finding.file) for finding in findings] == [(said, line, "f.sdf")]
+    assert [(finding.message, finding.line, finding.file) for finding in findings] == [(said, line, "f.sdf")]
     assert str(findings[0]) == f"f.sdf:{line}: {said}"
 
 
 def test_whitespace_before_the_xml_declaration_is_ignored() -> None:
-    assert parse("\n <?xml version='1.0'?><a/>")[1] == ()
+    assert parse_xml("\n <?xml version='1.0'?><a/>")[1] == ()
 
 
 def test_xml_text_of_every_kind_is_read() -> None:
-    root, findings = parse("<a>1 &lt; 2 &amp; &#65;<b/><![CDATA[ <&-- ]]></a>")
+    root, findings = parse_xml("<a>1 &lt; 2 &amp; &#65;<b/><![CDATA[ <&-- ]]></a>")
     assert root.text == "1 < 2 & A <&-- "
     assert findings == ()
 
@@ -74,17 +74,17 @@ def test_xml_encodings_are_read() -> None:
     for encoding in ("utf-8", "utf-8-sig", "utf-16", "iso-8859-1", "windows-1252"):
         name = "utf-16" if encoding == "utf-16" else encoding.removesuffix("-sig")
         data = f"<?xml version='1.0' encoding='{name}'?><a n='é'/>".encode(encoding)
-        root, findings = parse(data, "f")
+        root, findings = parse_xml(data, "f")
         assert root.get("n") == "é"
         assert findings == ()
-    root, findings = parse(b"<a n='\xe9'/>", "f")
+    root, findings = parse_xml(b"<a n='\xe9'/>", "f")
     assert root.get("n") == "é"
-    assert "Latin-1" in findings[0].what
+    assert "Latin-1" in findings[0].message
     for name in ("rot13", "zip", "unicode_escape", "nonsense"):
         with pytest.raises(DescriptionError, match="unknown encoding"):
-            parse(f"<?xml version='1.0' encoding='{name}'?><a/>".encode(), "f")
+            parse_xml(f"<?xml version='1.0' encoding='{name}'?><a/>".encode(), "f")
     with pytest.raises(DescriptionError, match="binary"):
-        parse(b"<a>\x00</a>", "f")
+        parse_xml(b"<a>\x00</a>", "f")
 
 
 NAMES = st.sampled_from(["link", "joint", "a::b", "gz:c", "x-1"])
@@ -92,13 +92,13 @@ TEXTS = st.text("ab &<>'\"-\n", max_size=12)
 
 
 @st.composite
-def trees(draw: st.DrawFn, depth: int = 3) -> Node:
+def trees(draw: st.DrawFn, depth: int = 3) -> XmlNode:
     children = draw(st.lists(trees(depth - 1), max_size=3)) if depth else []
     attributes = draw(st.dictionaries(st.sampled_from(["name", "type", "gz:k"]), TEXTS, max_size=2))
-    return Node(draw(NAMES), attributes, "", 0, draw(TEXTS), children)
+    return XmlNode(draw(NAMES), attributes, "", 0, draw(TEXTS), children)
 
 
-def written(node: Node) -> str:
+def written(node: XmlNode) -> str:
     """The node as XML, with comments and newlines strewn in."""
 
     def escaped(text: str) -> str:
@@ -111,9 +111,9 @@ def written(node: Node) -> str:
 
 
 @given(trees())
-def test_written_xml_is_read_back_unchanged(tree: Node) -> None:
+def test_written_xml_is_read_back_unchanged(tree: XmlNode) -> None:
     text = written(tree)
-    read = parse(text)[0]
+    read = parse_xml(text)[0]
     for a, b in zip(tree.walk(), read.walk(), strict=True):
         assert (a.tag, a.attributes, len(a.children)) == (b.tag, b.attributes, len(b.children))
         assert b.text.replace("\n", "") == a.text.replace("\n", "")
@@ -124,4 +124,4 @@ def test_xml_reading_cost_grows_linearly() -> None:
     """Openings that never close must not be searched for again and again."""
     for piece in ("<!--", "<![CDATA[", "<?xml ", "&"):
         with pytest.raises(DescriptionError):
-            parse("<a>" + piece * 1_000_000)
+            parse_xml("<a>" + piece * 1_000_000)

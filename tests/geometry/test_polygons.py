@@ -67,14 +67,14 @@ def test_polygon_distance_agrees_with_dense_samples(seed):
     dense = np.concatenate([a + np.linspace(0, 1, 400)[:, None] * (b - a)
                             for a, b in zip(polygon, np.roll(polygon, -1, axis=0), strict=True)])  # fmt: skip
     sampled = np.min(np.linalg.norm(points[:, None] - dense[None], axis=-1), axis=1)
-    border = polygons.border_distance(polygon, points)
+    border = polygons.boundary_distance(polygon, points)
     assert np.all(border <= sampled + 1e-12)
     np.testing.assert_allclose(border, sampled, atol=0.02)
     inside = polygons.contains(polygon, points)
     assert np.all(polygons.distance(polygon, points)[inside] == 0.0)
     np.testing.assert_array_equal(polygons.distance(polygon, points)[~inside], border[~inside])
     np.testing.assert_allclose(
-        polygons.border_distance(polygon, polygons.nearest_on_border(polygon, points)), 0, atol=1e-9
+        polygons.boundary_distance(polygon, polygons.nearest_on_boundary(polygon, points)), 0, atol=1e-9
     )
 
 
@@ -122,7 +122,7 @@ def test_degenerate_polygons_are_recognized():
     assert polygons.is_simple([[0, 0], [1, 0], [2, 0], [2, 1]])  # a straight corner
     assert polygons.is_convex([[0, 0], [1, 0], [2, 0], [2, 1]])
     assert not polygons.is_convex([[0, 0], [1, 0], [2, 0]])
-    pentagram = polygons.regular(1.0, 5)[[0, 2, 4, 1, 3]]
+    pentagram = polygons.regular_polygon(1.0, 5)[[0, 2, 4, 1, 3]]
     assert not polygons.is_convex(pentagram)  # turns one way, but twice round
     assert polygons.centroid([[0, 0], [1, 0], [2, 0]]).tolist() == [1.0, 0.0]
 
@@ -168,7 +168,7 @@ def test_clipped_segment_equals_the_inside_part(seed):
 def test_offset_and_inflation_follow_steiners_formula(seed, radius):
     corners = random_hull(seed)
     area, around = polygons.area(corners), polygons.perimeter(corners)
-    grown, round_ = clipping.offset(corners, radius), clipping.inflate(corners, radius)
+    grown, round_ = clipping.offset_polygon(corners, radius), clipping.inflate_polygon(corners, radius)
     exact = area + around * radius + math.pi * radius**2  # Steiner's formula
     assert exact <= polygons.area(round_) <= area + around * radius + 1.02 * math.pi * radius**2
     assert polygons.area(grown) >= polygons.area(round_) - 1e-9
@@ -176,41 +176,41 @@ def test_offset_and_inflation_follow_steiners_formula(seed, radius):
     reached = corners[:, None] + radius * np.stack([np.cos(directions), np.sin(directions)], axis=-1)
     assert np.all(polygons.distance(round_, reached) < 1e-9)
     assert np.all(polygons.distance(grown, reached) < 1e-9)
-    assert polygons.area(clipping.offset(grown, -radius)) == pytest.approx(area, rel=1e-6)
-    fine = clipping.inflate(corners, radius, step=0.01)
+    assert polygons.area(clipping.offset_polygon(grown, -radius)) == pytest.approx(area, rel=1e-6)
+    fine = clipping.inflate_polygon(corners, radius, arc_step=0.01)
     assert polygons.area(fine) == pytest.approx(exact, rel=1e-4)
 
 
 def test_offset_that_leaves_nothing_is_refused():
-    assert polygons.area(clipping.offset(polygons.rectangle(2.0, 1.0), -0.25)) == pytest.approx(0.75)
+    assert polygons.area(clipping.offset_polygon(polygons.rectangle(2.0, 1.0), -0.25)) == pytest.approx(0.75)
     with pytest.raises(InputError, match="nothing is left"):
-        clipping.offset(polygons.rectangle(2.0, 1.0), -0.6)
+        clipping.offset_polygon(polygons.rectangle(2.0, 1.0), -0.6)
 
 
 @given(SEEDS)
 def test_crossing_segments_have_an_intersection(seed):
     a, b, c, d = np.random.default_rng(seed).normal(size=(4, 5, 2))
-    crossing = segments.crossing_matrix(a, b, c, d)
+    crossing = segments.segments_cross(a, b, c, d)
     for i in range(5):
         for j in range(5):
-            point = segments.intersection(a[i], b[i], c[j], d[j])
+            point = segments.intersect_segments(a[i], b[i], c[j], d[j])
             assert (point is not None) == crossing[i, j]
             if point is not None:
                 assert segments.distance_to_segments(a[i], b[i], point) < 1e-9
                 assert segments.distance_to_segments(c[j], d[j], point) < 1e-9
-    assert np.array_equal(segments.crossing_matrix(c, d, b, a), crossing.T)
+    assert np.array_equal(segments.segments_cross(c, d, b, a), crossing.T)
 
 
 def test_touching_segments_count_as_crossing():
-    along = segments.crossing_matrix([0, 0], [2, 0], [[1, 0], [3, 0], [2, 0]], [[5, 0], [4, 0], [2, 1]])
+    along = segments.segments_cross([0, 0], [2, 0], [[1, 0], [3, 0], [2, 0]], [[5, 0], [4, 0], [2, 1]])
     assert along.tolist() == [[True, False, True]]
-    assert segments.intersection([0, 0], [2, 0], [1, 0], [3, 0]) is None
+    assert segments.intersect_segments([0, 0], [2, 0], [1, 0], [3, 0]) is None
 
 
 def test_regular_polygons_enclose_their_circle():
     for corners in (3, 4, 7, 16):
-        polygon = polygons.regular(2.0, corners)
-        assert polygons.border_distance(polygon, [0.0, 0.0]) == pytest.approx(2.0)
+        polygon = polygons.regular_polygon(2.0, corners)
+        assert polygons.boundary_distance(polygon, [0.0, 0.0]) == pytest.approx(2.0)
         assert polygons.area(polygon) > math.pi * 4.0
 
 
@@ -222,9 +222,9 @@ def test_regular_polygons_enclose_their_circle():
         lambda: polygons.contains(polygons.rectangle(1, 1), [0, 0, 0]),
         lambda: polygons.convex_hull(np.zeros((0, 2))),
         lambda: polygons.rectangle(0.0, 1.0),
-        lambda: polygons.regular(1.0, 2),
-        lambda: clipping.offset([[0, 0], [2, 0], [1, 0.1], [0, 2]], 0.1),
-        lambda: clipping.inflate(polygons.rectangle(1, 1), -0.1),
+        lambda: polygons.regular_polygon(1.0, 2),
+        lambda: clipping.offset_polygon([[0, 0], [2, 0], [1, 0.1], [0, 2]], 0.1),
+        lambda: clipping.inflate_polygon(polygons.rectangle(1, 1), -0.1),
         lambda: clipping.clip(polygons.rectangle(1, 1), [[0, 0], [2, 0], [0.1, 0.1], [0, 2]]),
     ],
     ids=[

@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
-from roboyard.grids import UNKNOWN, BeamModel, Evidence, GridFrame, add_evidence, cast_rays, distance_to
+from roboyard.grids import (
+    UNKNOWN,
+    GridGeometry,
+    InverseSensorModel,
+    OccupancyMapBuilder,
+    cast_rays,
+    count_hits_and_misses,
+    distance_transform,
+)
 
 coordinates = st.floats(-3.0, 23.0).map(lambda value: round(value, 3) + 0.0004)  # not on an edge, where both are right
 
@@ -32,7 +40,7 @@ def segment_cells(x0: float, y0: float, x1: float, y1: float) -> set[tuple[int, 
 @given(coordinates, coordinates, coordinates, coordinates, st.booleans())
 def test_beam_updates_the_cells_that_its_segment_crosses(x0: float, y0: float, x1: float, y1: float, hit: bool) -> None:
     hits, misses = np.zeros((20, 20), dtype=np.int32), np.zeros((20, 20), dtype=np.int32)
-    add_evidence(hits, misses, np.array([[x0, y0]]), np.array([[x1, y1]]), np.array([hit]))
+    count_hits_and_misses(hits, misses, np.array([[x0, y0]]), np.array([[x1, y1]]), np.array([hit]))
     inside = {(r, c) for r, c in segment_cells(x0, y0, x1, y1) if 0 <= r < 20 and 0 <= c < 20}
     found = {(int(r), int(c)) for r, c in np.argwhere(hits + misses)}
     neighbors = set()  # a beam through a corner may take the cell on either side
@@ -67,32 +75,32 @@ def test_cast_rays_stop_at_the_first_blocked_cell(seed: int, direction: float) -
 
 def test_evidence_is_order_independent_and_keeps_unknown_cells() -> None:
     rng = np.random.default_rng(3)
-    frame = GridFrame(0.1, (50, 60), SE2(-1.0, -2.0, 0.3))
+    frame = GridGeometry(0.1, (50, 60), SE2(-1.0, -2.0, 0.3))
     ends = rng.uniform(-3.0, 6.0, (200, 2))
-    forth, back = Evidence(frame), Evidence(frame)
-    forth.add((0.5, 0.5), ends)
-    back.add((0.5, 0.5), ends[::-1][:80])
-    back.add((0.5, 0.5), ends[::-1][80:])
-    assert np.array_equal(forth.grid().cells, back.grid().cells)
+    forth, back = OccupancyMapBuilder(frame), OccupancyMapBuilder(frame)
+    forth.add_beams((0.5, 0.5), ends)
+    back.add_beams((0.5, 0.5), ends[::-1][:80])
+    back.add_beams((0.5, 0.5), ends[::-1][80:])
+    assert np.array_equal(forth.to_grid().cells, back.to_grid().cells)
     observed = forth.hits + forth.misses > 0
-    assert np.array_equal(forth.grid().cells == UNKNOWN, ~observed)
+    assert np.array_equal(forth.to_grid().cells == UNKNOWN, ~observed)
 
 
 def test_observed_wall_is_occupied_and_the_space_before_it_free() -> None:
-    evidence = Evidence(GridFrame(0.05, (40, 100)))
-    evidence.add((0.1, 1.0), [[4.0 + 0.025, 1.0 + 0.01 * k] for k in range(10)])
-    cells, frame = evidence.grid().cells, evidence.frame
-    assert cells[tuple(frame.cells([4.025, 1.02]))] > 80
-    assert cells[tuple(frame.cells([2.0, 1.02]))] < 30
-    assert evidence.log_odds().max() <= BeamModel().limit
+    evidence = OccupancyMapBuilder(GridGeometry(0.05, (40, 100)))
+    evidence.add_beams((0.1, 1.0), [[4.0 + 0.025, 1.0 + 0.01 * k] for k in range(10)])
+    cells, frame = evidence.to_grid().cells, evidence.geometry
+    assert cells[tuple(frame.cells_of_points([4.025, 1.02]))] > 80
+    assert cells[tuple(frame.cells_of_points([2.0, 1.02]))] < 30
+    assert evidence.log_odds().max() <= InverseSensorModel().log_odds_max
 
 
 def test_beams_that_are_not_finite_are_ignored() -> None:
-    evidence = Evidence(GridFrame(0.1, (10, 10)))
-    evidence.add((0.5, 0.5), [[np.nan, 0.5], [np.inf, 0.2]])
+    evidence = OccupancyMapBuilder(GridGeometry(0.1, (10, 10)))
+    evidence.add_beams((0.5, 0.5), [[np.nan, 0.5], [np.inf, 0.2]])
     assert not (evidence.hits + evidence.misses).any()
     with pytest.raises(InputError):
-        evidence.add((0.5, 0.5), [0.1, 0.2, 0.3])
+        evidence.add_beams((0.5, 0.5), [0.1, 0.2, 0.3])
 
 
 @settings(max_examples=25, deadline=None)
@@ -100,7 +108,7 @@ def test_beams_that_are_not_finite_are_ignored() -> None:
 def test_limited_distances_equal_the_nearest_marked_cell(seed: int) -> None:
     rng = np.random.default_rng(seed)
     marked = rng.random((12, 17)) < 0.05
-    found = distance_to(marked, 0.05, limit=0.4)
+    found = distance_transform(marked, 0.05, limit=0.4)
     cells = np.argwhere(marked)
     for row, column in np.ndindex(marked.shape):
         nearest = min((math.dist((row, column), cell) * 0.05 for cell in cells), default=math.inf)

@@ -7,57 +7,57 @@ import pytest
 
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.grids.terrain import Terrain
-from roboyard.grids.terrain_kinds import KINDS, make_terrain
+from roboyard.grids.terrain_kinds import TERRAIN_TYPES, generate_terrain
 
 
 def build_terrain(kind: str, seed: int = 0, **settings: float) -> Terrain:
-    return make_terrain(kind, (2.0, 1.0), np.random.default_rng(seed), corner=(0.5, -0.5), **settings)
+    return generate_terrain(kind, (2.0, 1.0), np.random.default_rng(seed), corner=(0.5, -0.5), **settings)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", TERRAIN_TYPES)
 def test_terrain_repeats_by_seed_and_stays_within_its_relief(kind: str) -> None:
-    one, other = build_terrain(kind, 3, relief=0.2), build_terrain(kind, 3, relief=0.2)
+    one, other = build_terrain(kind, 3, height_range=0.2), build_terrain(kind, 3, height_range=0.2)
     assert (one.heights == other.heights).all()
     assert np.ptp(one.heights) <= (1.0 if kind == "stairs" else 0.2) + 1e-12
     assert one.size == pytest.approx((2.0, 1.0))
-    assert one.height([[0.4, 0.0], [2.6, 0.0], [1.0, 0.6]]).tolist() == [0.0, 0.0, 0.0]
+    assert one.height_at([[0.4, 0.0], [2.6, 0.0], [1.0, 0.6]]).tolist() == [0.0, 0.0, 0.0]
 
 
-@pytest.mark.parametrize("kind", [kind for kind, (_, smooth) in KINDS.items() if not smooth])
+@pytest.mark.parametrize("kind", [kind for kind, (_, smooth) in TERRAIN_TYPES.items() if not smooth])
 def test_terrain_boxes_cover_uneven_ground_once(kind: str) -> None:
-    ground = build_terrain(kind, 1, share=0.4)
+    ground = build_terrain(kind, 1, fraction=0.4)
     rng = np.random.default_rng(2)
     points = rng.uniform([0.5, -0.5], [2.5, 0.5], (400, 2))
-    boxes = ground.boxes()
+    boxes = ground.level_rectangles()
     inside = (points[:, None] >= boxes[None, :, :2]).all(axis=2) & (points[:, None] < boxes[None, :, 2:4]).all(axis=2)
     assert (inside.sum(axis=1) <= 1).all()
-    np.testing.assert_allclose((inside * boxes[:, 4]).sum(axis=1), ground.height(points))
+    np.testing.assert_allclose((inside * boxes[:, 4]).sum(axis=1), ground.height_at(points))
 
 
 def test_smooth_terrain_is_continuous_through_its_corners() -> None:
     ground = build_terrain("rough", 5)
     rows, columns = np.indices(ground.heights.shape)
     corners = np.stack([0.5 + 0.2 * columns, -0.5 + 0.2 * rows], axis=-1)
-    np.testing.assert_allclose(ground.height(corners.clip([0.5, -0.5], [2.5, 0.5])), ground.heights, atol=1e-9)
+    np.testing.assert_allclose(ground.height_at(corners.clip([0.5, -0.5], [2.5, 0.5])), ground.heights, atol=1e-9)
     line = np.linspace([0.5, -0.4], [2.5, 0.37], 5000)
-    assert np.abs(np.diff(ground.height(line))).max() < 1e-3
+    assert np.abs(np.diff(ground.height_at(line))).max() < 1e-3
 
 
 def test_stairs_rise_and_ditches_fall_by_the_relief() -> None:
-    assert build_terrain("stairs", relief=0.15).heights[0].max() == pytest.approx(0.15 * 4)
-    assert set(np.diff(build_terrain("stairs", relief=0.15).heights[0][:5]).round(9)) == {0.15, 0.0}
-    assert set(build_terrain("ditch", relief=0.3).heights.ravel()) == {0.0, -0.3}
-    assert set(build_terrain("wall", relief=0.3).heights.ravel()) == {0.0, 0.3}
+    assert build_terrain("stairs", height_range=0.15).heights[0].max() == pytest.approx(0.15 * 4)
+    assert set(np.diff(build_terrain("stairs", height_range=0.15).heights[0][:5]).round(9)) == {0.15, 0.0}
+    assert set(build_terrain("ditch", height_range=0.3).heights.ravel()) == {0.0, -0.3}
+    assert set(build_terrain("wall", height_range=0.3).heights.ravel()) == {0.0, 0.3}
 
 
 def test_invalid_terrain_is_refused() -> None:
     with pytest.raises(UnknownNameError, match="blocks"):
         build_terrain("block")
     with pytest.raises(InputError, match="share"):
-        build_terrain("stones", share=1.5)
+        build_terrain("stones", fraction=1.5)
     with pytest.raises(InputError, match="250000"):
-        make_terrain("blocks", (1000.0, 1000.0), np.random.default_rng(0))
+        generate_terrain("blocks", (1000.0, 1000.0), np.random.default_rng(0))
     with pytest.raises(InputError, match="heights"):
         Terrain(np.full((2, 2), np.nan), 0.1, (0.0, 0.0))
     with pytest.raises(InputError, match="boxes"):
-        build_terrain("rough").boxes()
+        build_terrain("rough").level_rectangles()

@@ -133,7 +133,7 @@ def test_jacobian_policy_reaches_arm_goals() -> None:
     for seed in range(5):
         observed, _ = env.reset(seed=seed)
         chain = env.task.scene.chain
-        most = 0.5 * chain.velocity
+        most = 0.5 * chain.max_velocity
         for _ in range(100):
             J = chain.jacobian(observed["position"])[:3]
             towards = 2.0 * (observed["goal"] - observed["tool"])

@@ -56,6 +56,6 @@ def test_vectors_equal_single_environments(mode: str, kwargs: dict[str, Any]) ->
 
 
 def test_worker_errors_keep_their_text() -> None:
-    error = InputError("an action", where="step(action)", valid="numbers")
+    error = InputError("an action", location="step(action)", valid="numbers")
     wrapped = type(error)(pickle.loads(pickle.dumps(error)))  # as AsyncVectorEnv raises it
     assert str(wrapped) == str(error) == "step(action): an action (numbers)"

@@ -14,23 +14,23 @@ from tests.harness.servos import PERIOD, EmulatedServos, emulated_servos, positi
 
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.hardware import Hardware, JointCommand
-from roboyard.hardware.dynamixel.approach import Approach
-from roboyard.hardware.dynamixel.checking import check_servos, strangers
+from roboyard.hardware.dynamixel.approach import SoftStartRamp
+from roboyard.hardware.dynamixel.checking import diagnose_servos, find_unknown_ids
 from roboyard.hardware.dynamixel.control_table import (
     CCW_LIMIT,
-    CW_SLOPE,
+    CW_COMPLIANCE_SLOPE,
     GOAL_POSITION,
     MODEL,
     MOVING_SPEED,
-    TICK,
+    POSITION_UNIT,
     TORQUE_ENABLE,
 )
-from roboyard.hardware.dynamixel.emulation.bus import Injection, Trouble
+from roboyard.hardware.dynamixel.emulation.bus import EmulatedFault, FaultInjection
 from roboyard.hardware.dynamixel.errors import ServoFaultError
 from roboyard.hardware.dynamixel.hardware import DynamixelHardware
-from roboyard.hardware.dynamixel.loop import ServoLoop
+from roboyard.hardware.dynamixel.loop import ServoThread
 from roboyard.hardware.dynamixel.port import ServoPort
-from roboyard.hardware.dynamixel.settings import Watch
+from roboyard.hardware.dynamixel.settings import FaultLimits
 
 ANGLES = st.lists(st.floats(-2.0, 2.0), min_size=3, max_size=3)
 
@@ -46,16 +46,16 @@ def test_commanded_positions_are_reached_within_a_tick() -> None:
             servos.run(9.0 if servos.clock.now == 0.0 else 3.5)
             found = servos.hardware.read()
             # half a step of the goal, one of the margin, half of the reading
-            np.testing.assert_allclose(found.position, wanted, atol=2.01 * TICK)
-            np.testing.assert_allclose(found.position, servos.angles, atol=0.51 * TICK)
+            np.testing.assert_allclose(found.position, wanted, atol=2.01 * POSITION_UNIT)
+            np.testing.assert_allclose(found.position, servos.angles, atol=0.51 * POSITION_UNIT)
             assert found.time_ns == round(servos.clock.now * 1e9)
-        assert servos.port.statistics.answered == servos.port.statistics.sent
+        assert servos.port.statistics.responses == servos.port.statistics.sent
 
 
 @given(q=ANGLES)
 def test_ticks_and_angles_are_inverse(q: list[float]) -> None:
     servos = servo_map(3)
-    np.testing.assert_allclose(servos.angles(servos.ticks(q)), q, atol=0.5001 * TICK)
+    np.testing.assert_allclose(servos.to_angles(servos.to_ticks(q)), q, atol=0.5001 * POSITION_UNIT)
 
 
 @given(start=ANGLES, goals=st.lists(ANGLES, min_size=1, max_size=4), share=st.floats(0.1, 1.0))
@@ -63,17 +63,17 @@ def test_ticks_and_angles_are_inverse(q: list[float]) -> None:
 def test_approach_limits_speed_of_first_and_later_commands(
     start: list[float], goals: list[list[float]], share: float
 ) -> None:
-    approach = Approach(np.array(start), np.full(3, 1.0), share)
-    at = approach.at
+    approach = SoftStartRamp(np.array(start), np.full(3, 1.0), share)
+    at = approach.setpoints
     first = np.array(goals[0])
-    while not approach.arrived:
+    while not approach.is_finished:
         now = approach.advance(PERIOD, first)
         assert (np.abs(now - at) <= share * PERIOD * (1 + 1e-6)).all()
         at = now
     np.testing.assert_allclose(approach.advance(PERIOD, first), first, atol=1e-9)
     for goal in goals[1:]:
         for _ in range(250):
-            at, now = approach.at, approach.advance(PERIOD, np.array(goal))
+            at, now = approach.setpoints, approach.advance(PERIOD, np.array(goal))
             assert (np.abs(now - at) <= PERIOD * (1 + 1e-9)).all()
         np.testing.assert_allclose(now, goal, atol=1e-9)
 
@@ -81,30 +81,30 @@ def test_approach_limits_speed_of_first_and_later_commands(
 def test_start_holds_joints_and_first_motion_is_slow() -> None:
     with emulated_servos(3, ticks=[300.0, 600.0, 512.0], start=False) as servos:
         for servo in servos.emulated:
-            servo.put(GOAL_POSITION, 900)  # what somebody wanted yesterday
+            servo.set(GOAL_POSITION, 900)  # what somebody wanted yesterday
         before = servos.angles
         servos.hardware.start()
         servos.settle()
-        np.testing.assert_allclose(servos.angles, before, atol=TICK)
+        np.testing.assert_allclose(servos.angles, before, atol=POSITION_UNIT)
         assert servos.torque_enabled == [1, 1, 1]
         servos.run(0.5)  # nobody says anything: nothing moves
-        np.testing.assert_allclose(servos.angles, before, atol=TICK)
+        np.testing.assert_allclose(servos.angles, before, atol=POSITION_UNIT)
         servos.hardware.write(position_command(1.0, 1.0, -1.0))
         at, fastest = servos.angles, 0.0
         for _ in range(400):
             servos.run(PERIOD)
             fastest = max(fastest, float(np.abs(servos.angles - at).max()) / PERIOD)
             at = servos.angles
-        assert fastest < 0.5 + 2 * TICK / PERIOD
-        np.testing.assert_allclose(at, [1.0, 1.0, -1.0], atol=2 * TICK)
+        assert fastest < 0.5 + 2 * POSITION_UNIT / PERIOD
+        np.testing.assert_allclose(at, [1.0, 1.0, -1.0], atol=2 * POSITION_UNIT)
 
 
 def test_commands_beyond_limits_are_clipped_and_counted() -> None:
     with emulated_servos(3) as servos:
         servos.hardware.write(position_command(5.0, joints="b"))
         servos.run(8.0)
-        np.testing.assert_allclose(servos.angles, [0.0, 2.0, 0.0], atol=2 * TICK)
-        assert servos.hardware.clipped == 1
+        np.testing.assert_allclose(servos.angles, [0.0, 2.0, 0.0], atol=2 * POSITION_UNIT)
+        assert servos.hardware.clamped_commands == 1
 
 
 def test_unsupported_commands_are_refused() -> None:
@@ -125,36 +125,36 @@ def test_unsupported_commands_are_refused() -> None:
 
 # -- what goes wrong at the start --------------------------------------------------------------------------------------
 def test_start_names_missing_and_foreign_servos_before_motion() -> None:
-    with emulated_servos(3, [Injection(0.0, "mute", 2)], start=False, patience=0.05) as servos:
+    with emulated_servos(3, [FaultInjection(0.0, "mute", 2)], start=False, patience=0.05) as servos:
         with pytest.raises(ServoFaultError, match=r"no answer from servo 2 \(joint b\)"):
             servos.hardware.start()
         assert servos.torque_enabled == [0, 0, 0]
-        found = check_servos(servos.port, servos.hardware.servos, Watch())
+        found = diagnose_servos(servos.port, servos.hardware.servos, FaultLimits())
         assert [one.problems for one in found] == [(), ("does not answer",), ()]
     with (
-        emulated_servos(3, [Injection(0.0, "mute")], start=False, patience=0.05) as servos,
+        emulated_servos(3, [FaultInjection(0.0, "mute")], start=False, patience=0.05) as servos,
         pytest.raises(ServoFaultError, match="no servo answers at 1000000 baud"),
     ):
         servos.hardware.start()
     with emulated_servos(3, start=False) as servos:
-        servos.emulated[1].put(MODEL, 29)
+        servos.emulated[1].set(MODEL, 29)
         with pytest.raises(ServoFaultError, match=r"servo 2 \(joint b\): model 29 is no RX-64"):
             servos.hardware.start()
         assert servos.torque_enabled == [0, 0, 0]
-    with emulated_servos(3, [Injection(0.0, "sag", 3)], start=False) as servos:
+    with emulated_servos(3, [FaultInjection(0.0, "sag", 3)], start=False) as servos:
         with pytest.raises(ServoFaultError, match=r"servo 3 \(joint c\): 9.5 V: 12.0 V is the least"):
             servos.hardware.start()
         assert servos.torque_enabled == [0, 0, 0]
     with emulated_servos(3, ticks=[900.0], start=False) as servos:
-        servos.emulated[0].put(CCW_LIMIT, 800)
+        servos.emulated[0].set(CCW_LIMIT, 800)
         with pytest.raises(ServoFaultError, match=r"servo 1 \(joint a\): its goal is beyond its angle limits"):
             servos.hardware.start()
-        servos.emulated[0].put(CCW_LIMIT, 1023)
+        servos.emulated[0].set(CCW_LIMIT, 1023)
 
 
 def test_servo_with_another_id_is_found() -> None:
-    with emulated_servos(3, [Injection(0.0, "renumber", 2)], start=False, patience=0.004) as servos:
-        assert strangers(servos.port, servos.hardware.servos) == [102]
+    with emulated_servos(3, [FaultInjection(0.0, "renumber", 2)], start=False, patience=0.004) as servos:
+        assert find_unknown_ids(servos.port, servos.hardware.servos) == [102]
 
 
 # -- what goes wrong later ---------------------------------------------------------------------------------------------
@@ -176,8 +176,8 @@ def start_motion(servos: EmulatedServos) -> None:
         ("overload", "it is overloaded", 0.1),
     ],
 )
-def test_fault_stops_all_servos_and_names_the_faulty_one(trouble: Trouble, message: str, most: float) -> None:
-    with emulated_servos(3, [Injection(2.5, trouble, 2)], patience=0.1) as servos:
+def test_fault_stops_all_servos_and_names_the_faulty_one(trouble: EmulatedFault, message: str, most: float) -> None:
+    with emulated_servos(3, [FaultInjection(2.5, trouble, 2)], patience=0.1) as servos:
         start_motion(servos)
         assert servos.hardware.fault is None
         assert servos.run_until_fault(3.0) <= 0.5 + most
@@ -191,7 +191,7 @@ def test_fault_stops_all_servos_and_names_the_faulty_one(trouble: Trouble, messa
         well = [0, 2]
         stopped = servos.angles[well]
         servos.settle()
-        np.testing.assert_allclose(servos.angles[well], stopped, atol=0.5 * 0.06 + TICK)  # what it coasts
+        np.testing.assert_allclose(servos.angles[well], stopped, atol=0.5 * 0.06 + POSITION_UNIT)  # what it coasts
         assert [servos.torque_enabled[k] for k in well] == [1, 1]
         rest = servos.angles
         servos.run(1.0)  # nothing goes on
@@ -199,7 +199,7 @@ def test_fault_stops_all_servos_and_names_the_faulty_one(trouble: Trouble, messa
 
 
 def test_fault_releases_torque_where_settings_say_so() -> None:
-    with emulated_servos(3, [Injection(2.5, "heat", 1)], watch=Watch(then="release")) as servos:
+    with emulated_servos(3, [FaultInjection(2.5, "heat", 1)], watch=FaultLimits(then="release")) as servos:
         start_motion(servos)
         servos.run_until_fault(3.0)
         with pytest.raises(ServoFaultError, match="all servos were let go"):
@@ -209,21 +209,21 @@ def test_fault_releases_torque_where_settings_say_so() -> None:
 
 
 def test_unplugged_cable_leaves_servos_at_their_goals() -> None:
-    with emulated_servos(3, [Injection(2.5, "unplug")], terminal=True) as servos:
+    with emulated_servos(3, [FaultInjection(2.5, "unplug")], terminal=True) as servos:
         start_motion(servos)
         assert servos.run_until_fault(3.0) <= 0.6
         with pytest.raises(ServoFaultError, match="the port is gone.*the servos stay at the goals"):
             servos.hardware.check()
-        for servo, at in zip(servos.emulated, servos.hardware.servos.ticks(servos.angles), strict=True):
-            assert abs(servo.get(GOAL_POSITION) - at) <= 0.5 * 0.1 / TICK
+        for servo, at in zip(servos.emulated, servos.hardware.servos.to_ticks(servos.angles), strict=True):
+            assert abs(servo.get(GOAL_POSITION) - at) <= 0.5 * 0.1 / POSITION_UNIT
 
 
 def test_few_lost_answers_do_not_stop_motion() -> None:
-    with emulated_servos(3, [Injection(1.0, "mute", 2)], watch=Watch(silent=30), patience=0.002) as servos:
+    with emulated_servos(3, [FaultInjection(1.0, "mute", 2)], watch=FaultLimits(silent=30), patience=0.002) as servos:
         servos.hardware.write(position_command(0.5, 0.5, 0.5))
         servos.run(1.3)
         assert servos.hardware.fault is None
-        assert servos.port.statistics.silent > 5
+        assert servos.port.statistics.timeouts > 5
         assert servos.hardware.read().position[0] > 0.1
 
 
@@ -232,20 +232,20 @@ def test_release_and_check_move_nothing() -> None:
         servos.emulated[2].temperature = 78.0
         before = servos.angles
         servos.settle()
-        found = check_servos(servos.port, servos.hardware.servos, Watch())
-        assert [one.angle for one in found] == pytest.approx(before.tolist(), abs=TICK)
+        found = diagnose_servos(servos.port, servos.hardware.servos, FaultLimits())
+        assert [one.position for one in found] == pytest.approx(before.tolist(), abs=POSITION_UNIT)
         assert [bool(one.problems) for one in found] == [False, False, True]
         assert "78 °C: 75 °C is the limit" in found[2].problems
         servos.hardware.release()
         servos.settle()
         assert servos.torque_enabled == [0, 0, 0]
-        np.testing.assert_allclose(servos.angles, before, atol=TICK)
+        np.testing.assert_allclose(servos.angles, before, atol=POSITION_UNIT)
 
 
 def test_start_writes_settings_to_servos() -> None:
     with emulated_servos(3) as servos:
         servos.settle()
-        assert [servo.get(CW_SLOPE) for servo in servos.emulated] == [16, 16, 16]
+        assert [servo.get(CW_COMPLIANCE_SLOPE) for servo in servos.emulated] == [16, 16, 16]
         servos.hardware.write(position_command(0.1, 0.1, 0.1))
         servos.run(0.1)
         servos.settle()
@@ -262,8 +262,8 @@ def test_second_program_cannot_open_the_port() -> None:
 
 
 def count_cycles(monkeypatch: pytest.MonkeyPatch, hardware: DynamixelHardware) -> Semaphore:
-    """A semaphore that each call of ``cycle`` releases once, whatever comes of it."""
-    done, cycle = Semaphore(0), hardware.cycle
+    """A semaphore that each call of ``run_cycle`` releases once, whatever comes of it."""
+    done, cycle = Semaphore(0), hardware.run_cycle
 
     def counted_cycle(time: float) -> None:
         try:
@@ -271,29 +271,29 @@ def count_cycles(monkeypatch: pytest.MonkeyPatch, hardware: DynamixelHardware) -
         finally:
             done.release()
 
-    monkeypatch.setattr(hardware, "cycle", counted_cycle)
+    monkeypatch.setattr(hardware, "run_cycle", counted_cycle)
     return done
 
 
 def test_servo_loop_ends_in_hold_and_keeps_its_error(monkeypatch: pytest.MonkeyPatch) -> None:
     with emulated_servos(3) as servos:
         cycles = count_cycles(monkeypatch, servos.hardware)
-        with ServoLoop(servos.hardware) as loop:
+        with ServoThread(servos.hardware) as loop:
             servos.hardware.write(position_command(0.5, 0.5, 0.5))
             assert all(cycles.acquire(timeout=60.0) for _ in range(5))
         assert loop.cycles >= 5
         assert not servos.hardware.fault
-        monkeypatch.setattr(servos.hardware, "_turn", lambda: 1 / 0)
-        with ServoLoop(servos.hardware):
+        monkeypatch.setattr(servos.hardware, "_servos_to_poll", lambda: 1 / 0)
+        with ServoThread(servos.hardware):
             assert cycles.acquire(timeout=60.0)
         with pytest.raises(ServoFaultError, match="ZeroDivisionError"):
             servos.hardware.check()
 
 
 def test_reversed_servos_follow_their_joints() -> None:
-    reversed_map = replace(servo_map(3), direction=np.array([-1, -1, -1]), zero=np.array([500, 512, 530]))
+    reversed_map = replace(servo_map(3), direction=np.array([-1, -1, -1]), zero_position=np.array([500, 512, 530]))
     with emulated_servos(3, servos=reversed_map) as servos:
         servos.hardware.write(position_command(0.5, 0.5, -0.5))
         servos.run(5.0)
-        np.testing.assert_allclose(servos.angles, [0.5, 0.5, -0.5], atol=2 * TICK)
-        assert servos.emulated[0].position == pytest.approx(500 - 0.5 / TICK, abs=2.0)
+        np.testing.assert_allclose(servos.angles, [0.5, 0.5, -0.5], atol=2 * POSITION_UNIT)
+        assert servos.emulated[0].position == pytest.approx(500 - 0.5 / POSITION_UNIT, abs=2.0)

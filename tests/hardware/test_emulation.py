@@ -14,33 +14,33 @@ from roboyard.errors import InputError
 from roboyard.hardware.dynamixel.control_table import (
     ANGLE_BIT,
     CCW_LIMIT,
+    CW_COMPLIANCE_SLOPE,
     CW_LIMIT,
-    CW_SLOPE,
     GOAL_POSITION,
-    HEAT_BIT,
     INSTRUCTION_BIT,
     ITEMS,
     MODEL,
     MOVING_SPEED,
+    OVERHEATING_BIT,
     OVERLOAD_BIT,
+    POSITION_UNIT,
     PRESENT_POSITION,
     PRESENT_TEMPERATURE,
     PRESENT_VOLTAGE,
     RANGE_BIT,
-    SPEED_STEP,
+    SPEED_UNIT,
     STATUS_RETURN,
     TABLE_SIZE,
-    TICK,
     TORQUE_ENABLE,
     VOLTAGE_BIT,
     ServoState,
+    decode_signed_magnitude,
     decode_state,
-    error_text,
-    signed,
-    speed_steps,
-    unsigned,
+    describe_errors,
+    encode_signed_magnitude,
+    to_speed_units,
 )
-from roboyard.hardware.dynamixel.emulation.bus import EmulatedBus, Injection
+from roboyard.hardware.dynamixel.emulation.bus import EmulatedBus, FaultInjection
 from roboyard.hardware.dynamixel.emulation.servo import EmulatedServo
 from roboyard.hardware.dynamixel.protocol import (
     ACTION,
@@ -60,20 +60,20 @@ NO_LOAD = 64 * 2 * math.pi / 60 * 14.8 / 18.5
 
 def answers_of(bus: EmulatedBus, packet: Packet, time: float = 0.0) -> list[Packet | None]:
     """The packets that come back for one."""
-    return list(PacketReader().feed(b"".join(data for _, data in bus.take(encode(packet), time))))
+    return list(PacketReader().feed(b"".join(data for _, data in bus.receive(encode(packet), time))))
 
 
 def start_turning(servo: EmulatedServo, goal: int, speed: float = 0.0) -> EmulatedServo:
     """Enable torque and send a goal [ticks], at a speed [rad/s]; 0: as fast as it can."""
-    servo.put(TORQUE_ENABLE, 1)
-    servo.put(GOAL_POSITION, goal)
-    servo.put(MOVING_SPEED, speed_steps(speed) if speed else 0)
+    servo.set(TORQUE_ENABLE, 1)
+    servo.set(GOAL_POSITION, goal)
+    servo.set(MOVING_SPEED, to_speed_units(speed) if speed else 0)
     return servo
 
 
 @given(value=st.integers(-1023, 1023))
 def test_signed_values_survive_the_servo_encoding(value: int) -> None:
-    assert signed(unsigned(value)) == value
+    assert decode_signed_magnitude(encode_signed_magnitude(value)) == value
 
 
 def test_control_table_items_do_not_overlap() -> None:
@@ -92,12 +92,12 @@ def test_written_items_are_read_back_by_dynamixel_sdk() -> None:
             assert servos.port.write(2, item, value) == 0
             assert servos.port.read(2, item) == value
         assert servos.port.ping(3) == MODEL.initial
-        assert servos.port.ping(9) == "silent"
+        assert servos.port.ping(9) == "timeout"
         assert servos.port.write(1, GOAL_POSITION, 2000) == RANGE_BIT
         assert servos.port.write(1, MODEL, 3) == RANGE_BIT
-        state = servos.port.state(1)
+        state = servos.port.read_state(1)
         assert state == ServoState(512, 0.0, 0.0, 14.8, 35.0)
-        servos.port.write_all([GOAL_POSITION, MOVING_SPEED], {1: (300, 40), 3: (700, 50)})
+        servos.port.sync_write([GOAL_POSITION, MOVING_SPEED], {1: (300, 40), 3: (700, 50)})
         assert [servos.port.read(k, GOAL_POSITION) for k in (1, 3)] == [300, 700]
         assert [servos.port.read(k, MOVING_SPEED) for k in (1, 3)] == [40, 50]
 
@@ -106,12 +106,12 @@ def test_written_items_are_read_back_by_dynamixel_sdk() -> None:
 @settings(max_examples=30, deadline=None)
 def test_servo_reaches_its_goal_within_commanded_speed(goal: int, speed: float) -> None:
     servo = start_turning(EmulatedServo(1), goal, speed)
-    commanded, before = servo.get(MOVING_SPEED) * SPEED_STEP, servo.position
+    commanded, before = servo.get(MOVING_SPEED) * SPEED_UNIT, servo.position
     for _ in range(400):
         servo.advance(0.02)
-        assert abs(servo.position - before) * TICK <= min(commanded, NO_LOAD) * 0.02 * (1 + 1e-9)
+        assert abs(servo.position - before) * POSITION_UNIT <= min(commanded, NO_LOAD) * 0.02 * (1 + 1e-9)
         before = servo.position
-    left = abs(goal - 512) * TICK - 8.0 * min(commanded, NO_LOAD)
+    left = abs(goal - 512) * POSITION_UNIT - 8.0 * min(commanded, NO_LOAD)
     if left < 0.0:
         assert abs(servo.get(PRESENT_POSITION) - goal) <= 1  # the margin's step
 
@@ -125,7 +125,7 @@ def test_servo_load_reduces_speed_and_shifts_the_goal(load: float) -> None:
     for _ in range(300):
         servo.advance(0.02)
     if load:
-        slope, punch = servo.get(CW_SLOPE), 32 / 1023
+        slope, punch = servo.get(CW_COMPLIANCE_SLOPE), 32 / 1023
         wanted = math.copysign(1 + slope * (abs(load) - punch), load)
         assert 900 - servo.position == pytest.approx(wanted, abs=0.2)
     state = decode_state(servo.read(36, 8)[0])
@@ -149,10 +149,10 @@ def test_every_status_packet_carries_the_error_bits() -> None:
     bus = EmulatedBus([servo])
     assert answers_of(bus, Packet(5, PING)) == [Packet(5, 0)]
     servo.voltage, servo.temperature = 5.0, 90.0
-    assert answers_of(bus, Packet(5, PING)) == [Packet(5, VOLTAGE_BIT | HEAT_BIT)]
-    assert error_text(VOLTAGE_BIT | HEAT_BIT) == "its supply voltage is out of range, it is overheating"
+    assert answers_of(bus, Packet(5, PING)) == [Packet(5, VOLTAGE_BIT | OVERHEATING_BIT)]
+    assert describe_errors(VOLTAGE_BIT | OVERHEATING_BIT) == "its supply voltage is out of range, it is overheating"
     servo.voltage, servo.temperature = 14.8, 30.0
-    servo.put(CW_LIMIT, 400)
+    servo.set(CW_LIMIT, 400)
     assert answers_of(bus, Packet(5, WRITE, bytes([30, 10, 0]))) == [Packet(5, ANGLE_BIT)]
     assert servo.get(GOAL_POSITION) == 512
     assert answers_of(bus, Packet(5, READ, bytes([48, 3]))) == [Packet(5, RANGE_BIT)]
@@ -172,8 +172,8 @@ def test_registered_writes_wait_and_broadcasts_get_no_answer() -> None:
     assert answers_of(bus, Packet(1, ACTION)) == [Packet(1, INSTRUCTION_BIT)]
     assert answers_of(bus, sync_write(30, {2: b"\x0a\x00", 9: b"\x0b\x00"})) == []
     assert [servo.get(GOAL_POSITION) for servo in servos] == [356, 10]
-    servos[0].put(STATUS_RETURN, 1)
-    servos[1].put(STATUS_RETURN, 0)
+    servos[0].set(STATUS_RETURN, 1)
+    servos[1].set(STATUS_RETURN, 0)
     assert answers_of(bus, Packet(1, WRITE, bytes([25, 1]))) == []
     assert answers_of(bus, Packet(2, READ, bytes([25, 1]))) == []
     assert answers_of(bus, Packet(2, PING)) == [Packet(2, 0)]
@@ -183,8 +183,8 @@ def test_broken_request_gets_no_answer_but_the_next_does() -> None:
     bus = EmulatedBus([EmulatedServo(1)])
     bad = bytearray(encode(Packet(1, PING)))
     bad[-1] ^= 1
-    assert bus.take(bytes(bad), 0.0) == []
-    assert bus.take(encode(Packet(1, PING))[:-2], 0.001) == []  # it ends too early
+    assert bus.receive(bytes(bad), 0.0) == []
+    assert bus.receive(encode(Packet(1, PING))[:-2], 0.001) == []  # it ends too early
     assert answers_of(bus, Packet(1, PING), 1.0) == [Packet(1, 0)]
 
 
@@ -192,8 +192,8 @@ def test_broken_request_gets_no_answer_but_the_next_does() -> None:
 @settings(suppress_health_check=[HealthCheck.too_slow])
 def test_arbitrary_bytes_keep_servos_within_range(data: bytes) -> None:
     bus = EmulatedBus([EmulatedServo(k) for k in range(3)])
-    bus.take(data, 0.0)
-    bus.take(data[::-1], 0.1)
+    bus.receive(data, 0.0)
+    bus.receive(data[::-1], 0.1)
     for servo in bus.servos.values():
         servo.advance(0.1)
         assert 0.0 <= servo.position <= 1023.0
@@ -202,11 +202,11 @@ def test_arbitrary_bytes_keep_servos_within_range(data: bytes) -> None:
 @pytest.mark.parametrize("text", ["", "3", "x:mute", "1:jump", "1:mute:x", "-1:mute", "nan:mute"])
 def test_invalid_injections_are_refused(text: str) -> None:
     with pytest.raises(InputError, match="SECONDS:WHAT"):
-        Injection.parse(text)
+        FaultInjection.parse(text)
 
 
 def test_injections_need_an_existing_servo() -> None:
-    assert Injection.parse("1.5:heat:7") == Injection(1.5, "heat", 7)
-    assert Injection.parse("2:unplug") == Injection(2.0, "unplug")
+    assert FaultInjection.parse("1.5:heat:7") == FaultInjection(1.5, "heat", 7)
+    assert FaultInjection.parse("2:unplug") == FaultInjection(2.0, "unplug")
     with pytest.raises(InputError, match="no servo 7 .one of 1, 2"):
-        EmulatedBus([EmulatedServo(1), EmulatedServo(2)], [Injection(0.0, "mute", 7)])
+        EmulatedBus([EmulatedServo(1), EmulatedServo(2)], [FaultInjection(0.0, "mute", 7)])

@@ -52,7 +52,7 @@ def test_noise_before_a_packet_is_dropped(noise: bytes, packet: Packet) -> None:
 def test_reader_recovers_from_arbitrary_bytes_after_silence(data: bytes) -> None:
     reader = PacketReader()
     list(reader.feed(data))
-    reader.forget()
+    reader.reset()
     assert list(reader.feed(encode(Packet(7, PING)))) == [Packet(7, PING)]
 
 

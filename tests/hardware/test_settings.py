@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from roboyard.errors import ConfigError, InputError
-from roboyard.hardware.dynamixel.control_table import TICK
+from roboyard.hardware.dynamixel.control_table import POSITION_UNIT
 from roboyard.hardware.dynamixel.settings import load_servos
 from roboyard.scenarios.real import RealRobot
 
@@ -24,10 +24,10 @@ def test_akrobat_servos_match_its_joints(akrobat: RealRobot) -> None:
     assert akrobat.servos.ids == tuple(int(joint[1:]) for joint in akrobat.servos.joints)
     # the description's limits were made of the servos': neither takes more than a step from the other
     limits = np.array([one.limits for one in akrobat.settings.servos.values()])
-    ends = (limits - akrobat.servos.zero[:, None]) * TICK
-    np.testing.assert_allclose(akrobat.servos.low, ends[:, 0], atol=1.1 * TICK)
-    np.testing.assert_allclose(akrobat.servos.high, ends[:, 1], atol=1.1 * TICK)
-    assert (akrobat.servos.speed == 1.0).all()
+    ends = (limits - akrobat.servos.zero_position[:, None]) * POSITION_UNIT
+    np.testing.assert_allclose(akrobat.servos.min_position, ends[:, 0], atol=1.1 * POSITION_UNIT)
+    np.testing.assert_allclose(akrobat.servos.max_position, ends[:, 1], atol=1.1 * POSITION_UNIT)
+    assert (akrobat.servos.max_velocity == 1.0).all()
 
 
 @pytest.mark.parametrize(

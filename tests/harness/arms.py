@@ -14,7 +14,7 @@ from tests.harness.bus import BusHarness, Goal
 from roboyard.chains import Chain
 from roboyard.geometry import SE3
 from roboyard.messages import action, msg
-from roboyard.messages.convert import header, pose_to_msg
+from roboyard.messages.convert import make_header, pose_to_msg
 from roboyard.scenarios.run import Run
 
 ARM_NODES = ("joint_states", "robot_state", "arm")
@@ -24,7 +24,7 @@ _STILL = 1e-3  # rad/s
 
 def box_message(name: str, size: ArrayLike, T_frame_box: SE3, frame: str) -> Any:
     """A CollisionObject that adds a box of given edges [m]."""
-    box = msg.moveit_msgs.CollisionObject(header=header(frame, 0), id=name, pose=pose_to_msg(T_frame_box))
+    box = msg.moveit_msgs.CollisionObject(header=make_header(frame, 0), id=name, pose=pose_to_msg(T_frame_box))
     box.primitives = [msg.SolidPrimitive(type=1, dimensions=np.asarray(size, dtype=np.float64))]
     return box
 
@@ -130,11 +130,11 @@ class ArmCell:
     ) -> Any:
         """Constraints of a pose of a link ("": the tool) in a frame: within 1 mm, and turns about x, y and z [rad]."""
         kinds = msg.moveit_msgs
-        place = kinds.PositionConstraint(header=header(frame, 0), link_name=link)
+        place = kinds.PositionConstraint(header=make_header(frame, 0), link_name=link)
         place.constraint_region.primitives = [msg.SolidPrimitive(type=2, dimensions=np.array([1e-3]))]
         place.constraint_region.primitive_poses = [pose_to_msg(T)]
         turn = kinds.OrientationConstraint(
-            header=header(frame, 0), orientation=pose_to_msg(T).orientation, link_name=link
+            header=make_header(frame, 0), orientation=pose_to_msg(T).orientation, link_name=link
         )
         for axis, tolerance in zip("xyz", turn_tolerances, strict=True):
             setattr(turn, f"absolute_{axis}_axis_tolerance", tolerance)

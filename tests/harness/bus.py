@@ -10,12 +10,12 @@ from typing import Any, NamedTuple, TypeVar
 
 import pytest
 
-from roboyard.bus import Bus, Future, GoalFuture, GoalHandle, Node, Publisher, Status
-from roboyard.bus.log import Record
+from roboyard.bus import Bus, Future, GoalFuture, GoalHandle, GoalStatus, Node, Publisher
+from roboyard.bus.log import LogRecord
 from roboyard.errors import InputError
 from roboyard.geometry import SE2, SE3
 from roboyard.messages import msg, serialize
-from roboyard.messages.convert import tf_message
+from roboyard.messages.convert import transforms_to_msg
 from roboyard.scenarios.state.codec import decode, encode
 
 N = TypeVar("N", bound=Node)
@@ -87,19 +87,19 @@ class Goal:
         return self.future.succeeded
 
     @property
-    def status(self) -> Status:
+    def status(self) -> GoalStatus:
         """Where it stands."""
         return self.future.status
 
     @property
-    def reason(self) -> str:
+    def error_message(self) -> str:
         """Why it was rejected, aborted or canceled."""
-        return self.future.reason
+        return self.future.error_message
 
     @property
-    def cause(self) -> str:
+    def error_code(self) -> str:
         """The same in one word."""
-        return self.future.cause
+        return self.future.error_code
 
     @property
     def result(self) -> Any:
@@ -140,7 +140,7 @@ class BusHarness:
     ) -> None:
         self._owned = bus is None
         self.bus = Bus(seed=seed, start_ns=start_ns, debug=debug) if bus is None else bus
-        self.logs: list[Record] = []
+        self.logs: list[LogRecord] = []
         self.restored_goals: list[GoalFuture] = []
         self._traffic: dict[str, Traffic] = {}
         self._published: list[tuple[str, Received]] = []
@@ -148,7 +148,7 @@ class BusHarness:
         self._client: Node | None = None
         self._action_clients: dict[str, Any] = {}
         self.bus.log_sinks.append(self.logs.append)
-        self.bus.tap(self._on_published)
+        self.bus.add_message_observer(self._on_published)
         for node, name in nodes:
             self.bus.add(node, name)
 
@@ -239,11 +239,11 @@ class BusHarness:
             self._client = self.bus.add(Node(), TEST.strip("/"))
         if action not in self._action_clients:
             self._action_clients[action] = self._client.action_client(
-                action, type_, on_restored=self.restored_goals.append
+                action, type_, on_goal_restored=self.restored_goals.append
             )
         feedback: list[Any] = []
         message = type_.Goal(**fields) if goal is None else goal
-        return Goal(self._action_clients[action].send(message, feedback=feedback.append), feedback)
+        return Goal(self._action_clients[action].send(message, feedback_callback=feedback.append), feedback)
 
     def send_goal(self, action: str, type_: Any, goal: Any = None, *, timeout: float = 60.0, **fields: Any) -> Goal:
         """Send a goal and run the bus until it has ended, however it ends; arguments as of `call`."""
@@ -274,7 +274,7 @@ class BusHarness:
 
     def at(self, seconds: float, action: Callable[[], object]) -> None:
         """Do something at a moment of the bus's clock [s], while the bus runs."""
-        self.bus.executor.at(round(seconds * 1e9), lambda: action() and None)
+        self.bus.executor.schedule(round(seconds * 1e9), lambda: action() and None)
 
     def spin_until(self, condition: Callable[[], object], *, timeout: float = 10.0, expected: str = "") -> None:
         """Run the bus until ``condition()`` holds at the end of an instant; the test fails if it does not.
@@ -285,14 +285,14 @@ class BusHarness:
             expected: What the failure says was waited for; "": the condition's name.
         """
         begin = self.now
-        if self.bus.executor.run_until(self.now_ns + round(timeout * 1e9), until=lambda: bool(condition())):
+        if self.bus.executor.run_until(self.now_ns + round(timeout * 1e9), stop_condition=lambda: bool(condition())):
             return
         what = expected or getattr(condition, "__name__", "condition").replace("<lambda>", "the condition")
         pytest.fail(f"{what} did not hold within {self.now - begin:g} s of simulated time{self._describe_log()}")
 
     def wait_for(self, future: Any, *, timeout: float = 60.0) -> Any:
         """Run the bus until a future or goal is done, and return it; the test fails if it is not in time."""
-        what = getattr(getattr(future, "future", future), "what", "the result")
+        what = getattr(getattr(future, "future", future), "description", "the result")
         self.spin_until(future.done, timeout=timeout, expected=what)
         return future
 
@@ -309,7 +309,7 @@ class BusHarness:
     ) -> None:
         """Publish (T_parent_child, parent, child) transforms of one moment on /tf, or latched on /tf_static."""
         poses = [(T.to_se3() if isinstance(T, SE2) else T, parent, child) for T, parent, child in transforms]
-        message = tf_message(poses, self.now_ns if time_ns is None else time_ns)
+        message = transforms_to_msg(poses, self.now_ns if time_ns is None else time_ns)
         self.publish("/tf_static" if static else "/tf", message, latched=static)
 
     @property
@@ -324,9 +324,9 @@ class BusHarness:
     # -- state -----------------------------------------------------------------------------------------------------
     def snapshot_roundtrip(self, make: Callable[[], BusHarness]) -> BusHarness:
         """Save this bus through the codec of saved runs, build a new one with ``make``, and load the state into it."""
-        saved = decode(*encode(self.bus.save()))
+        saved = decode(*encode(self.bus.save_state()))
         restored = make()
-        restored.bus.load(saved)
+        restored.bus.load_state(saved)
         return restored
 
     def wire(self, *, after_ns: int = -1) -> list[tuple[int, str, str, bytes]]:
@@ -422,7 +422,7 @@ class FakeActionServer(Node):
         canceled: The goal messages that were canceled.
     """
 
-    fields = ("goals", "canceled", "_count", "_outcome_of")
+    state_fields = ("goals", "canceled", "_count", "_outcome_of")
 
     def __init__(
         self,
@@ -444,17 +444,17 @@ class FakeActionServer(Node):
     def setup(self) -> None:
         """Offer the action."""
         self.server = self.action_server(
-            self._action, self._type, self._on_goal, preempt=self._preempt, on_restored=self.handles.append
+            self._action, self._type, self._on_goal, preempt=self._preempt, on_goal_restored=self.handles.append
         )
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """The node's state, and when it was saved."""
-        return {**super().save(), "saved_ns": self.now_ns}
+        return {**super().save_state(), "saved_ns": self.now_ns}
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Take the goals under way up again; ``handles`` holds only those then."""
         self.handles.clear()
-        super().load(saved)
+        super().load_state(saved)
         for handle in self.handles:
             self._follow(handle, self._outcome(handle.goal, self._outcome_of[handle.id.hex()]), saved["saved_ns"])
 
@@ -483,15 +483,15 @@ class FakeActionServer(Node):
         steps: list[tuple[float, Callable[[], None]]] = []
         if isinstance(outcome, Succeed):
             share = outcome.after / (len(outcome.feedback) + 1)
-            steps = [(share * k, partial(handle.feedback, item)) for k, item in enumerate(outcome.feedback, 1)]
+            steps = [(share * k, partial(handle.publish_feedback, item)) for k, item in enumerate(outcome.feedback, 1)]
         steps.append((outcome.after, partial(self._end, handle, outcome)))
         for after, step in steps:
             time_ns = handle.accepted_ns + round(after * 1e9)
             if time_ns > done_ns:
-                self.after((time_ns - self.now_ns) * 1e-9, step, restored=True)
+                self.call_after((time_ns - self.now_ns) * 1e-9, step, restored_by_node=True)
 
     def _end(self, handle: GoalHandle, outcome: Succeed | Abort) -> None:
-        if not handle.active:
+        if not handle.is_active:
             return
         result = self._type.Result() if outcome.result is None else outcome.result
         if isinstance(outcome, Abort):
@@ -503,7 +503,7 @@ class FakeActionServer(Node):
 
     def _on_cancel(self, handle: GoalHandle) -> None:
         self.canceled.append(handle.goal)
-        handle.cancel(self._type.Result(), "canceled as requested")
+        handle.set_canceled(self._type.Result(), "canceled as requested")
 
 
 class FakeService(Node):
@@ -519,7 +519,7 @@ class FakeService(Node):
         requests: What was asked, in order.
     """
 
-    fields = ("requests",)
+    state_fields = ("requests",)
 
     def __init__(
         self, service: str, type_: Any, response: Any | Callable[[Any], Any] = None, *, refuse: str = ""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from roboyard.geometry import SE3
-from roboyard.messages.convert import tf_message
+from roboyard.messages.convert import transforms_to_msg
 from roboyard.scenarios.metrics.collector import Collector, Value
 from roboyard.scenarios.thing_truth import MOVING, STILL
 
@@ -67,4 +67,4 @@ def _transforms(poses: Mapping[str, SE3 | Sequence[float]]) -> Any:
         (pose if isinstance(pose, SE3) else SE3.from_xyz_rpy(tuple(pose)), "world", name)
         for name, pose in poses.items()
     )
-    return tf_message(rows, 0)
+    return transforms_to_msg(rows, 0)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.errors import InputError, UnknownNameError
-from roboyard.hardware.interface import CommandMode, JointCommand, JointReadings
+from roboyard.hardware.interface import CommandMode, JointCommand, JointStates
 
 
 class WrittenCommand(NamedTuple):
@@ -19,7 +19,7 @@ class WrittenCommand(NamedTuple):
     time_ns: int
     mode: CommandMode
     joints: tuple[str, ...]
-    values: NDArray[np.float64]
+    setpoints: NDArray[np.float64]
 
 
 class FakeHardware:
@@ -92,7 +92,9 @@ class FakeHardware:
     def set_points(self) -> dict[str, float]:
         """The newest set-point of each joint that was commanded."""
         return {
-            joint: float(value) for item in self.written for joint, value in zip(item.joints, item.values, strict=True)
+            joint: float(value)
+            for item in self.written
+            for joint, value in zip(item.joints, item.setpoints, strict=True)
         }
 
     def place(self, joint: str, position: float) -> None:
@@ -108,13 +110,13 @@ class FakeHardware:
         self._index(joint)
         return self._modes[joint]
 
-    def read(self) -> JointReadings:
+    def read(self) -> JointStates:
         """True positions with the encoders' offsets."""
         if self.read_error is not None:
             raise self.read_error
         self._advance()
         position = self._position + [self.offset.get(joint, 0.0) for joint in self.joint_names]
-        return JointReadings(self._clock(), position, self._velocity.copy(), self._effort.copy())
+        return JointStates(self._clock(), position, self._velocity.copy(), self._effort.copy())
 
     def write(self, command: JointCommand) -> None:
         """Take new set-points; refuses unknown joints, other modes and values that are not finite."""
@@ -123,10 +125,10 @@ class FakeHardware:
         for joint in command.joints:
             if command.mode not in self.command_modes(joint):
                 raise UnknownNameError(f"joint '{joint}' takes no {command.mode} commands")
-        if not np.isfinite(command.values).all():
-            raise InputError(f"set-points {command.values} are not finite")
+        if not np.isfinite(command.setpoints).all():
+            raise InputError(f"set-points {command.setpoints} are not finite")
         self._advance()
-        values = np.array(command.values, dtype=np.float64)
+        values = np.array(command.setpoints, dtype=np.float64)
         self.written.append(WrittenCommand(self._clock(), command.mode, tuple(command.joints), values))
         for joint, value in zip(command.joints, values, strict=True):
             index = self._index(joint)

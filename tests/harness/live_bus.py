@@ -37,7 +37,7 @@ class RunningBus:
 
     def __init__(self, bus: Bus, *, factor: float = 1.0) -> None:
         self.bus = bus
-        self.bus.executor.pacer.factor = factor
+        self.bus.executor.pacer.real_time_factor = factor
         self.log_lines: list[str] = []
         self.bus.log_sinks.append(lambda record: self.log_lines.append(record.text))
         self._stopped = False
@@ -77,7 +77,7 @@ class RunningBus:
                 errors.append(error)
             finished.set()
 
-        self.bus.inputs.query(ask)
+        self.bus.inputs.run_on_executor(ask)
         if not finished.wait(timeout):
             raise TimeoutError(f"the live bus did not answer within {timeout} s") from self._error
         if errors:
@@ -96,7 +96,7 @@ class RunningBus:
             if condition():
                 held.set()
             elif not held.is_set():
-                self.bus.executor.at(self.bus.now_ns + 10_000_000, check)
+                self.bus.executor.schedule(self.bus.now_ns + 10_000_000, check)
 
         self.in_run(check, timeout)
         if not held.wait(timeout):
@@ -110,7 +110,7 @@ class RunningBus:
             TimeoutError: it did not in time [s of the wall clock].
         """
         reached = Event()
-        self.in_run(lambda: self.bus.executor.at(round(seconds * 1e9), reached.set), timeout)
+        self.in_run(lambda: self.bus.executor.schedule(round(seconds * 1e9), reached.set), timeout)
         if not reached.wait(timeout):
             raise TimeoutError(f"the run did not come to {seconds} s within {timeout} s") from self._error
 
@@ -126,9 +126,9 @@ class RunningBus:
         def check() -> None:
             now_ns = self.bus.now_ns
             if condition():
-                self.bus.executor.at(now_ns + round(seconds * 1e9), self.bus.executor.stop)
+                self.bus.executor.schedule(now_ns + round(seconds * 1e9), self.bus.executor.stop)
             else:
-                self.bus.executor.at(now_ns + 10_000_000, check)
+                self.bus.executor.schedule(now_ns + 10_000_000, check)
 
         self.in_run(check)
 
@@ -173,7 +173,7 @@ class LiveBus(RunningBus):
         if warm_up:
             self.bus.executor.run_for(warm_up)
         self.server = SocketServer(self.bus, name)
-        self.bus.executor.pacer.factor = factor
+        self.bus.executor.pacer.real_time_factor = factor
         self.start()
 
     def on_end(self) -> None:
@@ -187,7 +187,7 @@ class LiveBus(RunningBus):
 
     def is_subscribed(self, topic: str) -> bool:
         """Whether another process takes the messages of an absolute topic; for `wait_until` and `end_after`."""
-        return bool(self.server._by_topic.get(topic))
+        return bool(self.server._clients_by_topic.get(topic))
 
 
 @dataclass(frozen=True)

@@ -10,18 +10,18 @@ import numpy as np
 from hypothesis import strategies as st
 
 from roboyard.geometry import SE2, SE3
-from roboyard.messages import action_type, message_type, names, service_type
+from roboyard.messages import action_type, message_type, service_type, type_names
 from roboyard.messages.layout import definition_of
 from roboyard.messages.structure import DTYPES, EMPTY_MEMBER
 
 
 def all_wire_types() -> list[str]:
     """Names of everything that travels: messages, and the parts of services and actions."""
-    types = names("msg")
-    for name in names("srv"):
+    types = type_names("msg")
+    for name in type_names("srv"):
         service = service_type(name)
         types += [service.Request.__msgtype__, service.Response.__msgtype__]
-    for name in names("action"):
+    for name in type_names("action"):
         action = action_type(name)
         parts = [action.Goal, action.Result, action.Feedback, action.FeedbackMessage]
         parts += [
@@ -34,16 +34,16 @@ def all_wire_types() -> list[str]:
 @cache  # a strategy that is made anew for each draw costs more than the draw
 def messages(name: str) -> st.SearchStrategy[Any]:
     """Messages of a type, all fields drawn."""
-    fields = {f.attribute: values(f) for f in definition_of(name).fields if f.name != EMPTY_MEMBER}
+    fields = {f.python_name: values(f) for f in definition_of(name).fields if f.name != EMPTY_MEMBER}
     return st.builds(message_type(name), **fields)
 
 
 def values(field: Any) -> st.SearchStrategy[Any]:
     """What a field may hold."""
-    if field.kind == "one":
+    if field.arity == "one":
         return single(field)
-    low, high = (field.size, field.size) if field.kind == "array" else (0, min(field.size or 3, 3))
-    if field.primitive:
+    low, high = (field.size, field.size) if field.arity == "array" else (0, min(field.size or 3, 3))
+    if field.is_primitive:
         dtype = np.dtype(DTYPES[field.type])
         return st.binary(min_size=low * 8, max_size=high * 8).map(lambda raw: numbers(raw, dtype, low))
     return st.lists(single(field), min_size=low, max_size=high)
@@ -60,11 +60,11 @@ def numbers(raw: bytes, dtype: np.dtype[Any], low: int) -> np.ndarray:
 
 def single(field: Any) -> st.SearchStrategy[Any]:
     """What one element of a field may be."""
-    if field.nested:
+    if field.is_message:
         return messages(field.type)
     if field.type == "string":
-        return st.text(st.characters(exclude_categories=["Cs"]), max_size=min(field.bound or 6, 6)).filter(
-            lambda text: not field.bound or len(text.encode()) <= field.bound
+        return st.text(st.characters(exclude_categories=["Cs"]), max_size=min(field.string_capacity or 6, 6)).filter(
+            lambda text: not field.string_capacity or len(text.encode()) <= field.string_capacity
         )
     if field.type == "bool":
         return st.booleans()

@@ -6,23 +6,23 @@ import math
 
 from roboyard.description.model import (
     Axis,
+    AxisLimits,
     Box,
     Collision,
     Cylinder,
     Inertial,
     Joint,
     JointInterface,
-    Limits,
     Link,
     Model,
-    Placed,
+    PlacedModel,
     Plane,
     Sphere,
     Surface,
     Visual,
     World,
 )
-from roboyard.description.sensors import ContactSpec, EncoderSpec, ImuSpec, LidarSpec, Noise, Sensor, TruthSpec
+from roboyard.description.sensors import ContactSpec, EncoderSpec, GroundTruthSpec, ImuSpec, LidarSpec, Noise, Sensor
 from roboyard.geometry import SE3
 
 IDENTITY = SE3.identity()
@@ -42,7 +42,7 @@ def box_inertia(mass: float, size: tuple[float, float, float]) -> tuple[float, .
     return (mass * (y * y + z * z) / 12, mass * (x * x + z * z) / 12, mass * (x * x + y * y) / 12, 0.0, 0.0, 0.0)
 
 
-def ground_plane(mu: float = 1.0) -> Placed:
+def ground_plane(mu: float = 1.0) -> PlacedModel:
     """A static plane at z = 0."""
     link = Link(
         "link",
@@ -50,10 +50,10 @@ def ground_plane(mu: float = 1.0) -> Placed:
         collisions=(Collision("plane", Plane(), IDENTITY, Surface(friction=mu)),),
         visuals=(Visual("v", Plane(), IDENTITY),),
     )
-    return Placed("ground_plane", Model("ground_plane", (link,), static=True), IDENTITY)
+    return PlacedModel("ground_plane", Model("ground_plane", (link,), static=True), IDENTITY)
 
 
-def static_box(name: str, size: tuple[float, float, float], T: SE3, mu: float = 1.0) -> Placed:
+def static_box(name: str, size: tuple[float, float, float], T: SE3, mu: float = 1.0) -> PlacedModel:
     """A static model of one box of edge lengths ``size`` [m]."""
     link = Link(
         "link",
@@ -61,10 +61,10 @@ def static_box(name: str, size: tuple[float, float, float], T: SE3, mu: float = 
         collisions=(Collision("box", Box(size), IDENTITY, Surface(friction=mu)),),
         visuals=(Visual("v", Box(size), IDENTITY),),
     )
-    return Placed(name, Model(name, (link,), static=True), T)
+    return PlacedModel(name, Model(name, (link,), static=True), T)
 
 
-def room_walls(half: float = 3.0, height: float = 1.0, thickness: float = 0.1) -> tuple[Placed, ...]:
+def room_walls(half: float = 3.0, height: float = 1.0, thickness: float = 0.1) -> tuple[PlacedModel, ...]:
     """Four walls whose inner faces are at ±half."""
     d = half + thickness / 2
     return (
@@ -168,7 +168,7 @@ def rover_model(
                 (Visual("v", tyre, IDENTITY),),
             )
         )
-        axis = Axis((0.0, 0.0, 1.0), Limits(effort=effort, velocity=20.0))
+        axis = Axis((0.0, 0.0, 1.0), AxisLimits(effort=effort, velocity=20.0))
         joints.append(Joint(f"{wheel}_joint", "continuous", "base_link", f"{wheel}_wheel", T, IDENTITY, (axis,)))
     interfaces = tuple(
         JointInterface(f"{wheel}_joint", (("velocity", -20.0, 20.0),), ("position", "velocity"), (), 1.0, parameters)
@@ -180,11 +180,11 @@ def rover_model(
             imu_sensor(),
             Sensor("encoders", "encoder", "base_link", IDENTITY, 50.0, "joint_states", "base_link", EncoderSpec()),
             Sensor("bumper", "contact", "base_link", IDENTITY, 50.0, "bumper", "base_link", ContactSpec()),
-            Sensor("truth", "truth", "base_link", IDENTITY, 50.0, "truth", "base_link", TruthSpec()),
+            Sensor("truth", "truth", "base_link", IDENTITY, 50.0, "truth", "base_link", GroundTruthSpec()),
         )
     return Model(name, tuple(links), tuple(joints), sensors, interfaces)
 
 
-def make_world(*models: Placed, gravity: float = -9.8) -> World:
+def make_world(*models: PlacedModel, gravity: float = -9.8) -> World:
     """A world of models, gravity along z [m/s²]."""
     return World("test", models, gravity=(0.0, 0.0, gravity))

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from roboyard.bus import Node
 from roboyard.geometry import SE2
-from roboyard.grids import GridFrame, OccupancyGrid, cast_scans
+from roboyard.grids import GridGeometry, OccupancyGrid, simulate_scans
 from roboyard.messages import msg
 from roboyard.messages.convert import grid_to_msg, odometry_to_msg, scan_to_msg
 
@@ -41,7 +41,7 @@ class GridWorld:
     ) -> None:
         self.walls: NDArray[np.bool_] = np.array(walls, dtype=np.bool_)
         self.resolution = resolution
-        self.frame = GridFrame(resolution, self.walls.shape, SE2() if origin is None else origin)
+        self.frame = GridGeometry(resolution, self.walls.shape, SE2() if origin is None else origin)
         self.places = places or {}
 
     @classmethod
@@ -69,7 +69,7 @@ class GridWorld:
         for row, line in enumerate(rows):
             for column, character in enumerate(line):
                 if character.isalnum():
-                    x, y = world.frame.points(np.array([[row, column]]))[0]
+                    x, y = world.frame.cell_centers(np.array([[row, column]]))[0]
                     world.places[character] = (float(x), float(y))
         return world
 
@@ -92,7 +92,7 @@ class GridWorld:
 
     def is_free(self, points: ArrayLike) -> bool:
         """Whether all points (n, 2) [m, map] lie inside the grid and in no wall."""
-        cells = self.frame.cells(np.atleast_2d(np.asarray(points, dtype=np.float64)))
+        cells = self.frame.cells_of_points(np.atleast_2d(np.asarray(points, dtype=np.float64)))
         inside = (cells >= 0).all(axis=1) & (cells < self.walls.shape).all(axis=1)
         return bool(inside.all() and not self.walls[cells[:, 0], cells[:, 1]].any())
 
@@ -103,7 +103,7 @@ class GridWorld:
 
     def ranges(self, pose: SE2, angles: ArrayLike, range_max: float = 8.0) -> NDArray[np.float64]:
         """Distances [m] from a pose to the walls at angles from its heading; infinite beyond ``range_max``."""
-        return cast_scans(self.walls, self.frame, [pose.x, pose.y, pose.theta], angles, range_max)[0]
+        return simulate_scans(self.walls, self.frame, [pose.x, pose.y, pose.theta], angles, range_max)[0]
 
     def scan(
         self, pose: SE2, *, beams: int = 180, range_max: float = 8.0, frame: str = "base_link", time_ns: int = 0
@@ -161,7 +161,7 @@ class KinematicRobot(Node):
         publish_map_frame: Whether map → odom is among them, as of a localization that is exact.
     """
 
-    fields = ("pose", "twist", "commands", "track", "collisions", "T_map_odom")
+    state_fields = ("pose", "twist", "commands", "track", "collisions", "T_map_odom")
 
     def __init__(
         self,
@@ -193,8 +193,8 @@ class KinematicRobot(Node):
             self._scan = self.publisher("scan", msg.LaserScan)
             self._map = self.publisher("map", msg.OccupancyGrid, latched=True)
             self._map.publish(self.world.occupancy_msg() if self._map_msg is None else self._map_msg)
-            self.timer(rate=self._scan_rate, callback=self._publish_scan, start=True)
-        self.timer(rate=self._rate, callback=self._step, start=True)
+            self.timer(rate=self._scan_rate, callback=self._publish_scan, immediate=True)
+        self.timer(rate=self._rate, callback=self._step, immediate=True)
 
     def _on_twist(self, command: Any) -> None:
         self.twist = (command.linear.x, command.linear.y, command.angular.z)
@@ -219,11 +219,13 @@ class KinematicRobot(Node):
             transforms = [(T_odom_base.to_se3(), "odom", "base_link")]
             if self.publish_map_frame:
                 transforms.insert(0, (self.T_map_odom.to_se3(), "map", "odom"))
-            self.broadcast_all(transforms)
+            self.send_transforms(transforms)
         now_ns = self.now_ns
-        self._odom.publish(odometry_to_msg(T_odom_base, *speeds, frame="odom", child="base_link", time_ns=now_ns))
+        self._odom.publish(odometry_to_msg(T_odom_base, *speeds, frame="odom", child_frame="base_link", time_ns=now_ns))
         if self._truth.topic.subscriptions:
-            self._truth.publish(odometry_to_msg(self.pose, *speeds, frame="map", child="base_link", time_ns=now_ns))
+            self._truth.publish(
+                odometry_to_msg(self.pose, *speeds, frame="map", child_frame="base_link", time_ns=now_ns)
+            )
 
     def _publish_scan(self) -> None:
         if self.publish_scans and self.world is not None:

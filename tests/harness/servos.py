@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from roboyard.hardware import JointCommand
 from roboyard.hardware.dynamixel.control_table import RETURN_DELAY, TORQUE_ENABLE
-from roboyard.hardware.dynamixel.emulation.bus import EmulatedBus, Injection, UnpluggedError
+from roboyard.hardware.dynamixel.emulation.bus import EmulatedBus, FaultInjection, UnpluggedError
 from roboyard.hardware.dynamixel.emulation.servo import EmulatedServo
-from roboyard.hardware.dynamixel.emulation.terminal import EmulatedTerminal
+from roboyard.hardware.dynamixel.emulation.terminal import PseudoTerminal
 from roboyard.hardware.dynamixel.hardware import DynamixelHardware
 from roboyard.hardware.dynamixel.port import ServoPort
-from roboyard.hardware.dynamixel.settings import ServoEntry, ServoMap, ServosFile, Watch
+from roboyard.hardware.dynamixel.settings import FaultLimits, ServoConfig, ServoMap, ServosConfig
 
 PERIOD = 0.02
 """Between cycles [s]."""
@@ -60,7 +60,7 @@ class MemoryWire:
     def write(self, data: bytes | Sequence[int]) -> int:
         """Send a request; what the servos answer can be read at once."""
         try:
-            for _, answer in self._bus.take(bytes(data), self._clock()):
+            for _, answer in self._bus.receive(bytes(data), self._clock()):
                 self._received += answer
         except UnpluggedError as error:
             raise serial.SerialException("the cable is unplugged") from error
@@ -109,7 +109,7 @@ class EmulatedServos:
         """Let cycles pass."""
         for _ in range(round(seconds / PERIOD)):
             self.clock.now += PERIOD
-            self.hardware.cycle(self.clock.now)
+            self.hardware.run_cycle(self.clock.now)
 
     def run_until_fault(self, timeout: float) -> float:
         """Let cycles pass until motion is stopped; returns how long that took [s]."""
@@ -127,7 +127,7 @@ class EmulatedServos:
     @property
     def angles(self) -> NDArray[np.float64]:
         """True positions of the joints [rad]."""
-        return self.hardware.servos.angles([servo.position for servo in self.emulated])
+        return self.hardware.servos.to_angles([servo.position for servo in self.emulated])
 
     @property
     def torque_enabled(self) -> list[int]:
@@ -152,9 +152,9 @@ def position_command(*values: float, joints: str = "abc") -> JointCommand:
 @contextmanager
 def emulated_servos(
     n: int = 3,
-    injections: Sequence[Injection] = (),
+    injections: Sequence[FaultInjection] = (),
     *,
-    watch: Watch | None = None,
+    watch: FaultLimits | None = None,
     ticks: Sequence[float] = (),
     start: bool = True,
     patience: float = 0.3,
@@ -175,16 +175,16 @@ def emulated_servos(
             time on the wall, and the patience must be long.
     """
     clock = Clock()
-    entries = {joint: ServoEntry(k + 1) for k, joint in enumerate(JOINTS[:n])}
-    settings = ServosFile(entries, patience=patience, asked=max(n // 3, 1), watch=watch or Watch())
+    entries = {joint: ServoConfig(k + 1) for k, joint in enumerate(JOINTS[:n])}
+    settings = ServosConfig(entries, patience=patience, asked=max(n // 3, 1), watch=watch or FaultLimits())
     emulated = [EmulatedServo(k + 1, [*ticks, *[512.0] * n][k]) for k in range(n)]
     for servo in emulated:
-        servo.put(RETURN_DELAY, 0)
+        servo.set(RETURN_DELAY, 0)
     bus = EmulatedBus(emulated, injections)
     with ExitStack() as stack:
         port: ServoPort
         if terminal:
-            path = stack.enter_context(EmulatedTerminal(bus, clock)).path
+            path = stack.enter_context(PseudoTerminal(bus, clock)).path
             port = stack.enter_context(ServoPort(path, 1_000_000, patience))
         else:
             wire = MemoryWire(bus, clock)

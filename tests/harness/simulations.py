@@ -27,14 +27,14 @@ def shared_simulation(make: Callable[[], Simulation]) -> Simulation:
     """
     simulation, initial = _make_once(make)
     assert list(simulation.models) == initial["models"], f"a test changed the models of {make.__name__}"
-    simulation.load(initial)
+    simulation.load_state(initial)
     return simulation
 
 
 @cache
 def _make_once(make: Callable[[], Simulation]) -> tuple[Simulation, dict[str, Any]]:
     simulation = make()
-    return simulation, simulation.save()
+    return simulation, simulation.save_state()
 
 
 def rover_in_room() -> Simulation:

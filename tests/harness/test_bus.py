@@ -18,8 +18,8 @@ from tests.harness.bus import (
     twist,
 )
 
-from roboyard.bus import Bus, Node, Status
-from roboyard.bus.disturbance import Disturbance
+from roboyard.bus import Bus, GoalStatus, Node
+from roboyard.bus.disturbance import TopicImpairment
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
 from roboyard.messages import action, msg, srv
@@ -30,11 +30,11 @@ Fibonacci = action.Fibonacci
 class Counter(Node):
     """Publishes 1, 2, 3, … at 10 Hz; ``skip`` keeps it from going on where it was."""
 
-    fields = ("count",)
+    state_fields = ("count",)
 
     def __init__(self, fields: tuple[str, ...] = ("count",)) -> None:
         super().__init__()
-        self.fields = fields
+        self.state_fields = fields
         self.count = 0
 
     def setup(self) -> None:
@@ -72,7 +72,7 @@ def test_publish_delivers_to_subscriptions_with_source(harness: BusHarness) -> N
 def test_record_sees_what_arrives_and_published_what_was_sent(harness: BusHarness) -> None:
     harness.add(Counter(), "counter")
     received = harness.record("/count", msg.Int32)
-    harness.bus.topics["/count"].disturbances.append(Disturbance(0.0, 250_000_000, harness.bus.random("d")))
+    harness.bus.topics["/count"].impairments.append(TopicImpairment(0.0, 250_000_000, harness.bus.random("d")))
     harness.run_until(1.0)
     assert harness.published("/count").data == list(range(1, 11))
     assert received.times == pytest.approx([0.1 * k + 0.25 for k in range(1, 8)])
@@ -143,17 +143,17 @@ def test_goal_succeeds_after_its_time_with_feedback(harness: BusHarness) -> None
 @pytest.mark.parametrize(
     ("outcome", "accepted", "status", "reason"),
     [
-        (Reject("too far", "far"), False, Status.UNKNOWN, "too far"),
-        (Abort(1.0, "blocked", "obstacle"), True, Status.ABORTED, "blocked"),
+        (Reject("too far", "far"), False, GoalStatus.UNKNOWN, "too far"),
+        (Abort(1.0, "blocked", "obstacle"), True, GoalStatus.ABORTED, "blocked"),
     ],
     ids=["reject", "abort"],
 )
 def test_goal_that_fails_gives_reason(
-    harness: BusHarness, outcome: Outcome, accepted: bool, status: Status, reason: str
+    harness: BusHarness, outcome: Outcome, accepted: bool, status: GoalStatus, reason: str
 ) -> None:
     harness.add(FakeActionServer("count", Fibonacci, outcome), "server")
     goal = harness.send_goal("/count", Fibonacci, order=1)
-    assert (goal.accepted, goal.status, goal.reason) == (accepted, status, reason)
+    assert (goal.accepted, goal.status, goal.error_message) == (accepted, status, reason)
     assert not goal.succeeded
     assert (goal.error is None) == accepted, "an aborted goal has a result"
 
@@ -165,7 +165,7 @@ def test_held_goal_runs_until_canceled(harness: BusHarness) -> None:
     assert not goal.done()
     goal.cancel()
     harness.wait_for(goal, timeout=1.0)
-    assert goal.status is Status.CANCELED
+    assert goal.status is GoalStatus.CANCELED
     assert [goal.order for goal in server.canceled] == [4]
 
 
@@ -173,7 +173,7 @@ def test_scripts_decide_goal_by_goal(harness: BusHarness) -> None:
     harness.add(FakeActionServer("row", Fibonacci, [Reject(), Abort(), Succeed()]), "row")
     harness.add(FakeActionServer("odd", Fibonacci, lambda goal: Succeed() if goal.order % 2 else Reject("even")), "odd")
     row = [harness.send_goal("/row", Fibonacci, order=k).status for k in range(4)]
-    assert row == [Status.UNKNOWN, Status.ABORTED, Status.SUCCEEDED, Status.SUCCEEDED]
+    assert row == [GoalStatus.UNKNOWN, GoalStatus.ABORTED, GoalStatus.SUCCEEDED, GoalStatus.SUCCEEDED]
     assert [harness.send_goal("/odd", Fibonacci, order=k).succeeded for k in range(4)] == [False, True, False, True]
 
 
@@ -197,7 +197,7 @@ def test_an_external_bus_stays_open() -> None:
     with Bus() as bus:
         with BusHarness(bus=bus) as harness:
             harness.send("/cmd_vel", twist(0.1, 0.2, 0.3))
-        assert not bus.closing
+        assert not bus.is_closing
         sent = harness.last("/cmd_vel")
         assert (sent.linear.x, sent.linear.y, sent.angular.z) == (0.1, 0.3, 0.2)
 
@@ -208,7 +208,7 @@ def make_counting() -> BusHarness:
 
     class Sender(Node):
         def setup(self) -> None:
-            self.goals = self.action_client("count_to", Fibonacci, on_restored=lambda goal: None)
+            self.goals = self.action_client("count_to", Fibonacci, on_goal_restored=lambda goal: None)
             self.timer(0.7, lambda: self.goals.send(Fibonacci.Goal(order=3)))
 
     feedback = [Fibonacci.Feedback(sequence=[k]) for k in (1, 2)]

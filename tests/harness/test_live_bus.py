@@ -58,7 +58,7 @@ def test_live_bus_ends_after_a_condition() -> None:
         with connect() as connection:
             connection.subscribe("/count")
             counts = [received.message.data for received in connection.messages()]
-            assert connection.ended
+            assert connection.has_ended
         assert len(counts) in (5, 6)
         live.thread.join()
         assert live_runs() == []

@@ -58,7 +58,7 @@ def test_scan_points_lie_in_walls_in_any_frame() -> None:
     pose = SE2(*world.places["A"], 1.0)
     points = pose @ scan_points(world.scan(pose, beams=90))[:, :2]
     assert len(points) == 90
-    cells = world.frame.cells(points)
+    cells = world.frame.cells_of_points(points)
     assert world.walls[cells[:, 0], cells[:, 1]].all()
 
 

@@ -57,7 +57,7 @@ def test_run_cached_runs_once_and_is_complete() -> None:
     assert run.outcome.success
     assert set(run.outcome.files) >= {"recording", "metrics", "report"}
     with open_recording(run.path) as recording:
-        assert recording.complete
+        assert recording.is_complete
         assert json.loads((run.path / "metrics.json").read_text())["recorded"] == recording.count
     assert run_cached("", 0.4).outcome.metrics["sim_seconds"] == pytest.approx(0.4)
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from tests.harness.servos import EmulatedServos, emulated_servos, position_command
 
-from roboyard.hardware.dynamixel.emulation.bus import Injection
+from roboyard.hardware.dynamixel.emulation.bus import FaultInjection
 from roboyard.hardware.dynamixel.emulation.servo import EmulatedServo
 from roboyard.hardware.dynamixel.errors import ServoFaultError
-from roboyard.hardware.dynamixel.settings import Watch
+from roboyard.hardware.dynamixel.settings import FaultLimits
 
 
 def drive(servos: EmulatedServos) -> tuple[list[float], list[bytes]]:
@@ -30,7 +30,7 @@ def test_servos_in_memory_do_what_those_on_a_terminal_do() -> None:
         expected = drive(servos)
     with emulated_servos() as servos:
         assert drive(servos) == expected
-        assert servos.port.statistics.answered == servos.port.statistics.sent
+        assert servos.port.statistics.responses == servos.port.statistics.sent
 
 
 def test_slow_machine_changes_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,20 +46,20 @@ def test_slow_machine_changes_no_answer(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(EmulatedServo, "read", read_slowly)
     with emulated_servos(patience=0.001) as servos:
         assert drive(servos) == expected
-        assert (servos.port.statistics.silent, servos.port.statistics.damaged) == (0, 0)
+        assert (servos.port.statistics.timeouts, servos.port.statistics.corrupt) == (0, 0)
 
 
 def test_lost_answers_are_waited_for_on_the_wires_own_time() -> None:
-    with emulated_servos(1, [Injection(1.0, "mute", 1)], watch=Watch(silent=100), patience=30.0) as servos:
+    with emulated_servos(1, [FaultInjection(1.0, "mute", 1)], watch=FaultLimits(silent=100), patience=30.0) as servos:
         servos.run(0.98)
-        assert servos.port.statistics.silent == 0
+        assert servos.port.statistics.timeouts == 0
         servos.run(0.2)
-        assert servos.port.statistics.silent == 10  # half a minute each
+        assert servos.port.statistics.timeouts == 10  # half a minute each
         np.testing.assert_allclose(servos.angles, 0.0, atol=1e-12)
 
 
 def test_unplugged_wire_is_a_port_that_is_gone() -> None:
-    with emulated_servos(1, [Injection(0.5, "unplug")]) as servos:
+    with emulated_servos(1, [FaultInjection(0.5, "unplug")]) as servos:
         assert servos.run_until_fault(2.0) == pytest.approx(0.5)
         with pytest.raises(ServoFaultError, match="the port is gone"):
             servos.hardware.read()

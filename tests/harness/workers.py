@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from roboyard.compute import Pool, ThreadPool
-from roboyard.compute.pools import checked_workers
+from roboyard.compute.pools import resolve_worker_count
 from roboyard.errors import RunError
 from roboyard.scenarios.batch_worker import Job, Result
 
@@ -46,7 +46,7 @@ def thread_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     """
 
     def make_pool(workers: int | None = None, *, preload: tuple[str, ...] = ()) -> ThreadPool:
-        checked_workers(workers)
+        resolve_worker_count(workers)
         return ThreadPool(1)
 
     for module in ("batch", "suite"):

@@ -9,7 +9,7 @@ import numpy as np
 
 from roboyard.control import DifferentialDrive
 from roboyard.geometry import SE2
-from roboyard.grids import GridFrame, OccupancyGrid, cast_scans
+from roboyard.grids import GridGeometry, OccupancyGrid, simulate_scans
 from roboyard.localization import FaultyWheels, OdometryErrors, WheelOdometry
 from roboyard.mapping import Scan
 
@@ -28,15 +28,15 @@ def room(origin: SE2 = SE2(-1.0, -2.0, 0.0)) -> OccupancyGrid:
     cells[100:117, 20:30] = 100
     cells[60:66, 130:157] = 100
     cells[30:34, 3:20] = 100
-    return OccupancyGrid(cells, GridFrame(0.05, cells.shape, origin))
+    return OccupancyGrid(cells, GridGeometry(0.05, cells.shape, origin))
 
 
 def scan_at(grid: OccupancyGrid, pose: SE2, time_ns: int = 0, odometry: SE2 | None = None, rng=None, **fields) -> Scan:
     """What the laser of a base measures from a pose; ``fields`` replace those of the scan."""
     laser = pose @ MOUNT
-    ranges = cast_scans(grid.cells >= 65, grid.frame, [laser.x, laser.y, laser.theta], ANGLES, 20.0)[0]
+    ranges = simulate_scans(grid.cells >= 65, grid.geometry, [laser.x, laser.y, laser.theta], ANGLES, 20.0)[0]
     # the map has the surface in the middle of a cell
-    ranges = ranges + 0.5 * grid.frame.resolution
+    ranges = ranges + 0.5 * grid.geometry.resolution
     if rng is not None:
         ranges = ranges + rng.normal(0.0, 0.01, len(ranges))
     scan = {"ranges": ranges.astype(np.float32), "angle_min": float(ANGLES[0]),

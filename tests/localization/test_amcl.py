@@ -14,7 +14,7 @@ from tests.localization.rooms import drive, room, scan_at
 
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE2, wrap_angle
-from roboyard.grids import GridFrame, OccupancyGrid
+from roboyard.grids import GridGeometry, OccupancyGrid
 from roboyard.localization.amcl import Amcl, AmclConfig, SensorModel, clusters, search, sense
 from roboyard.localization.amcl.alignment import align
 from roboyard.localization.amcl.config import LASER_MODELS
@@ -139,7 +139,7 @@ def test_scan_is_most_likely_at_its_true_pose(model: str, place: SE2) -> None:
 def test_alignment_recovers_the_true_pose(seed: int) -> None:
     rng = np.random.default_rng(seed)
     grid = room(SE2(*rng.uniform(-9, 9, 2), rng.uniform(-3, 3)))
-    pose = grid.frame.T_map_grid @ SE2(4.0 + rng.uniform(-0.3, 0.3), 3.5, rng.uniform(-3, 3))
+    pose = grid.geometry.T_map_grid @ SE2(4.0 + rng.uniform(-0.3, 0.3), 3.5, rng.uniform(-3, 3))
     sensor = SensorModel(grid, AmclConfig())
     points = sense(scan_at(grid, pose), sensor.config).points
     started = pose_row(pose) + rng.uniform(-1, 1, (1, 3)) * [0.15, 0.15, 0.08]
@@ -152,7 +152,7 @@ def test_alignment_recovers_the_true_pose(seed: int) -> None:
 def test_alignment_in_a_corridor_keeps_the_longitudinal_prior() -> None:
     cells = np.zeros((60, 400), np.int8)
     cells[:3], cells[-3:] = 100, 100
-    grid = OccupancyGrid(cells, GridFrame(0.05, cells.shape))
+    grid = OccupancyGrid(cells, GridGeometry(0.05, cells.shape))
     sensor, pose = SensorModel(grid, AmclConfig()), SE2(10.0, 1.5, 0.1)
     scan = scan_at(grid, pose)
     points = sense(scan, sensor.config).points
@@ -264,10 +264,10 @@ def test_amcl_repeats_and_continues_bit_for_bit() -> None:
         tested.start(START, SURE)
         for k, scan in enumerate(scans):
             if kind == "saved" and k == 15:
-                state = tested.save()
+                state = tested.save_state()
                 tested = Amcl(rng=rng)
                 tested.set_map(grid)
-                tested.load(state)
+                tested.load_state(state)
             tested.process(scan)
         ends.append((tested.particles, tested.weights))
     for particles, weights in ends[1:]:
@@ -331,7 +331,7 @@ def test_missing_and_invalid_input_is_refused() -> None:
     with pytest.raises(InputError, match="no map"):
         tested.process(scan)
     with pytest.raises(InputError, match="no occupied cell"):
-        tested.set_map(OccupancyGrid(np.zeros((5, 5), np.int8), GridFrame(0.1, (5, 5))))
+        tested.set_map(OccupancyGrid(np.zeros((5, 5), np.int8), GridGeometry(0.1, (5, 5))))
     tested.set_map(room())
     with pytest.raises(InputError, match="no pose to begin with"):
         tested.process(scan)

@@ -19,8 +19,8 @@ from roboyard.localization.nodes import AmclNode, EkfNode, TruthLocalizationNode
 from roboyard.localization.ros_parameters import ros_parameters
 from roboyard.mapping import Scan
 from roboyard.messages import msg, srv
-from roboyard.messages.convert import grid_to_msg, header, odometry_to_msg, pose_to_msg, pose_to_se2, scan_to_msg
-from roboyard.messages.time import nanoseconds
+from roboyard.messages.convert import grid_to_msg, make_header, odometry_to_msg, pose_to_msg, pose_to_se2, scan_to_msg
+from roboyard.messages.time import to_nanoseconds
 
 START = SE2(3.0, 1.5, 0.4)
 STEP = 100_000_000
@@ -54,7 +54,7 @@ class EstimationHarness(BusHarness):
     def send_map(self, frame: str = "map") -> None:
         """Publish the map of the room."""
         grid = room()
-        message = grid_to_msg(grid.cells, grid.frame.resolution, grid.frame.T_map_grid, frame, 0)
+        message = grid_to_msg(grid.cells, grid.geometry.resolution, grid.geometry.T_map_grid, frame, 0)
         self.publish("/map", message, latched=True)
         self.deliver()
 
@@ -63,7 +63,7 @@ class EstimationHarness(BusHarness):
         covariance = np.zeros((6, 6))
         covariance[[0, 1, 5], [0, 1, 5]] = 0.02
         pose = msg.PoseWithCovariance(pose=pose_to_msg(START), covariance=covariance.ravel())
-        self.send("/initialpose", msg.PoseWithCovarianceStamped(header=header(frame, 0), pose=pose))
+        self.send("/initialpose", msg.PoseWithCovarianceStamped(header=make_header(frame, 0), pose=pose))
 
     def send_scan(self, scan: Scan) -> None:
         """Publish a scan."""
@@ -175,11 +175,11 @@ def test_saved_amcl_node_continues_identically() -> None:
             harness.send_initial_pose()
             if is_restored:
                 harness.run_until_ns(20 * STEP)
-                harness.node.load(state)
+                harness.node.load_state(state)
                 harness.drive(40, first=20)
             else:
                 harness.drive(20)
-                state = harness.node.save()
+                state = harness.node.save_state()
                 harness.drive(40, first=20)
             ends.append(harness.last("/amcl_pose").pose)
     assert ends[0].pose == ends[1].pose
@@ -190,7 +190,9 @@ def test_truth_localization_uses_amcl_topics_and_is_marked() -> None:
     with EstimationHarness(TruthLocalizationNode(truth_topic="/truth", map_x=1.0), "truth_localization") as harness:
         harness.set_odometry(SE2(5.0, 0.0, 0.3), 0)
         pose = SE2(2.0, 3.0, 0.5)
-        harness.send("/truth", odometry_to_msg(pose, [0, 0, 0], [0, 0, 0], frame="world", child="base_link", time_ns=0))
+        harness.send(
+            "/truth", odometry_to_msg(pose, [0, 0, 0], [0, 0, 0], frame="world", child_frame="base_link", time_ns=0)
+        )
         published = harness.pose
         assert published.almost_equal(SE2(1.0, 3.0, 0.5))
         assert SE2.from_se3(harness.bus.transforms.lookup("map", "odom")).almost_equal(
@@ -209,7 +211,7 @@ def wheel_parameters(**more: object) -> dict[str, object]:
 
 def odometry(time_ns: int, speed: float = 0.5, yaw_rate: float = 0.1, covariance: float = 1e-4) -> object:
     return odometry_to_msg(
-        SE2.identity(), [speed, 0, 0], [0, 0, yaw_rate], frame="odom", child="base_link", time_ns=time_ns,
+        SE2.identity(), [speed, 0, 0], [0, 0, yaw_rate], frame="odom", child_frame="base_link", time_ns=time_ns,
         pose_covariance=np.eye(6), twist_covariance=covariance * np.eye(6),
     )  # fmt: skip
 
@@ -243,7 +245,7 @@ def test_filter_node_reports_invalid_sources() -> None:
 
         def send_imu(time_ns: int, frame: str, rate: float) -> None:
             rates = msg.Vector3(z=rate)
-            harness.send("/imu", msg.Imu(header=header(frame, time_ns), angular_velocity=rates))
+            harness.send("/imu", msg.Imu(header=make_header(frame, time_ns), angular_velocity=rates))
             harness.run_until_ns(time_ns)
 
         for k in range(1, 10):
@@ -275,15 +277,15 @@ def test_saved_filter_node_continues_identically() -> None:
         with EstimationHarness(EkfNode(**wheel_parameters()), "ekf") as harness:
             if is_restored:
                 harness.run_until_ns(10 * STEP)
-                harness.node.load(state)
+                harness.node.load_state(state)
             for k in range(11 if is_restored else 1, 21):
                 harness.send("/odom", odometry(k * STEP, 0.1 * k))
                 harness.run_until_ns(k * STEP)
                 if k == 10:
-                    state = harness.node.save()
+                    state = harness.node.save_state()
             ends.append(harness.last("/odometry/filtered"))
     assert ends[0].pose.pose == ends[1].pose.pose
-    assert nanoseconds(ends[0].header.stamp) == nanoseconds(ends[1].header.stamp)
+    assert to_nanoseconds(ends[0].header.stamp) == to_nanoseconds(ends[1].header.stamp)
 
 
 # -- ROS's parameter files ---------------------------------------------------------------------------------------------
@@ -350,10 +352,10 @@ def test_filter_node_continues_after_a_pose_from_the_future() -> None:
         EkfNode(odom0="/odom", odom0_config=[True] * 2 + [False] * 3 + [True] + [False] * 9), "ekf"
     ) as harness:
         initial = msg.PoseWithCovariance(pose=pose_to_msg(START), covariance=(0.01 * np.eye(6)).ravel())
-        harness.send("/set_pose", msg.PoseWithCovarianceStamped(header=header("odom", 10**13), pose=initial))
+        harness.send("/set_pose", msg.PoseWithCovarianceStamped(header=make_header("odom", 10**13), pose=initial))
         for k in range(20):
             harness.run_until_ns(k * STEP)
-            message = msg.Odometry(header=header("odom", k * STEP), child_frame_id="base_link")
+            message = msg.Odometry(header=make_header("odom", k * STEP), child_frame_id="base_link")
             message.pose = msg.PoseWithCovariance(
                 pose=pose_to_msg(SE2(0.1 * k, 0.0, 0.0)), covariance=initial.covariance
             )

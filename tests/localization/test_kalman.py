@@ -244,9 +244,9 @@ def test_saved_fusion_continues_identically() -> None:
             if is_restored and k < 10:
                 continue
             if is_restored and k == 10:
-                fusion.load(saved)
+                fusion.load_state(saved)
             if not is_restored and k == 10:
-                saved = fusion.save()
+                saved = fusion.save_state()
             fusion.add(measurement(0.1 * k, vx=1.0, vyaw=0.3))
             fusion.advance(k * SECOND // 10)
         ends.append(fusion.estimate)

@@ -78,12 +78,12 @@ def test_saved_wheels_continue_identically_and_check_settings() -> None:
     errors, rng = OdometryErrors(slip=0.1, miscounts=0.5), np.random.default_rng(0)
     one = FaultyWheels(DRIVE, errors, rng)
     one.move(1.0, 0.2)
-    state, generator = one.save(), rng.bit_generator.state
+    state, generator = one.save_state(), rng.bit_generator.state
     one.move(1.0, 0.2)
     rng2 = np.random.default_rng(9)
     rng2.bit_generator.state = generator
     two = FaultyWheels(DRIVE, errors, rng2)
-    two.load(state)
+    two.load_state(state)
     two.move(1.0, 0.2)
     assert one.read(5) == two.read(5)
     for bad in ({"radius": 0.0}, {"slip": -1.0}, {"miscounts": math.nan}, {"resolution": -1}):

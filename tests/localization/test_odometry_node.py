@@ -13,7 +13,7 @@ from roboyard.bus import NodeError
 from roboyard.localization.nodes import OdometryNode
 from roboyard.localization.nodes.odometry import spatial_covariance
 from roboyard.messages import msg, srv
-from roboyard.messages.convert import header
+from roboyard.messages.convert import make_header
 
 WHEELS = {"left_joints": ("fl", "rl"), "right_joints": ("fr", "rr")}
 
@@ -31,7 +31,9 @@ class OdometryHarness(BusHarness):
     def send_angles(self, seconds: float, angles: list[float], names: list[str] = NAMES) -> None:
         """Publish joint angles of a moment, and run up to it."""
         time_ns = round(seconds * 1e9)
-        self.publish("/joint_states", msg.JointState(header=header("", time_ns), name=names, position=np.array(angles)))
+        self.publish(
+            "/joint_states", msg.JointState(header=make_header("", time_ns), name=names, position=np.array(angles))
+        )
         self.bus.executor.run_until(max(time_ns, self.now_ns))
 
     @property
@@ -88,9 +90,9 @@ def test_saved_odometry_node_continues_identically() -> None:
             if state is None:
                 for k in range(5):
                     harness.send_angles(k, [k, k * 1.1, k, k * 1.1])
-                state = harness.node.save()
+                state = harness.node.save_state()
             else:
-                harness.node.load(state)
+                harness.node.load_state(state)
             harness.send_angles(5.0, [6.0, 7.0, 6.0, 7.0])
             ends.append(harness.bus.transforms.lookup("odom", "base_link"))
     assert ends[0] == ends[1]

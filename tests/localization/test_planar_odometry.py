@@ -16,7 +16,7 @@ from roboyard.errors import ConfigError
 from roboyard.localization import PlanarOdometry, arc, screw
 from roboyard.localization.nodes import AckermannOdometryNode, MecanumOdometryNode, TruthOdometryNode
 from roboyard.messages import msg
-from roboyard.messages.convert import header
+from roboyard.messages.convert import make_header
 
 LENGTH = st.floats(-2.0, 2.0)
 
@@ -58,7 +58,7 @@ def run_odometry(node: Node, names: list[str], rows: list[list[float]]) -> Traff
         for k, row in enumerate(rows):
             time_ns = k * 20_000_000
             harness.bus.executor.run_until(time_ns)
-            state = msg.JointState(header=header("", time_ns), name=names, position=np.array(row))
+            state = msg.JointState(header=make_header("", time_ns), name=names, position=np.array(row))
             harness.publish("/joint_states", state)
         harness.run_for(0.02)
         return harness.published("/odom")
@@ -106,7 +106,7 @@ def test_truth_odometry_starts_at_the_origin_and_is_marked(harness: BusHarness) 
         harness.run_until(0.1 * k)
         orientation = msg.Quaternion(z=math.sin(math.pi / 4), w=math.cos(math.pi / 4))
         pose = msg.PoseWithCovariance(pose=msg.Pose(position=msg.Point(x=x, y=y), orientation=orientation))
-        harness.publish("/truth/robot/odom", msg.Odometry(header=header("", harness.now_ns), pose=pose))
+        harness.publish("/truth/robot/odom", msg.Odometry(header=make_header("", harness.now_ns), pose=pose))
     harness.run_for(0.01)
     assert node.health.level == "warn"
     last = harness.last("/odom").pose.pose

@@ -155,7 +155,7 @@ def test_invalid_wheel_readings_are_ignored() -> None:
 def test_saved_wheel_odometry_continues_identically() -> None:
     one, other = WheelOdometry(DRIVE), WheelOdometry(DRIVE)
     drive_arc(one, 0.4, 0.3, 1.0, 5)
-    other.load(one.save())
+    other.load_state(one.save_state())
     for odometry in (one, other):
         last = odometry.update(2 * SECOND, 9.0, 11.0)
         assert last is not None

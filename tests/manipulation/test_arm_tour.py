@@ -53,7 +53,7 @@ def test_drawn_jogs_stay_within_limits_and_clear(scene: PlanningScene) -> None:
         jog = draw_jog(wall, q, rng)
         end = q.copy()
         end[jog.joint] += jog.speed * (jog.seconds + 0.5)
-        assert wall.chain.within(end)
+        assert wall.chain.is_within_limits(end)
         assert wall.free_line(q, end)
     boxed = scene.with_obstacles([box_obstacle("box", (3.0, 3.0, 3.0), (0.0, 0.0, 1.5))])
     with pytest.raises(InputError, match="no joint can be driven"):

@@ -65,22 +65,22 @@ def test_jacobian_is_the_derivative_of_the_pose(seed: int, count: int) -> None:
 
 def test_chain_batches_equal_single_states_to_the_bit() -> None:
     chain = schunk()
-    q = chain.random(np.random.default_rng(1), 50)
+    q = chain.sample_positions(np.random.default_rng(1), 50)
     assert np.array_equal(chain.forward(q), np.stack([chain.forward(row) for row in q]))
     assert np.array_equal(chain.frames(q), np.stack([chain.frames(row) for row in q]))
     assert np.array_equal(chain.jacobian(q), np.stack([chain.jacobian(row) for row in q]))
     np.testing.assert_allclose(chain.manipulability(q), [chain.manipulability(row) for row in q], rtol=1e-12)
-    assert chain.within(q).all()
+    assert chain.is_within_limits(q).all()
 
 
 def test_schunk_chain_has_its_length_fingers_and_camera() -> None:
     chain = schunk()
     np.testing.assert_allclose(chain.forward(np.zeros(5))[:3, 3], [0, 0, 1.219], atol=1e-12)
-    assert chain.links["kinect"][0] == chain.links["finger_left"][0] == 5
-    assert chain.links["arm_base"][0] == 0
+    assert chain.link_mounts["kinect"][0] == chain.link_mounts["finger_left"][0] == 5
+    assert chain.link_mounts["arm_base"][0] == 0
     opened = build_chain(
         load_model(ROBOTS / "scitos_arm" / "scitos_arm.urdf.xacro"), "arm_base", "gripper_link",
-        held={"finger_left_joint": 0.02},
+        fixed_positions={"finger_left_joint": 0.02},
     )  # fmt: skip
     apart = {name: opened.link_poses(np.zeros(5))[f"finger_{name}"][1, 3] for name in ("left", "right")}
     np.testing.assert_allclose([apart["left"], apart["right"]], [0.02, -0.02], atol=1e-12)
@@ -99,7 +99,7 @@ def test_mimic_joints_of_a_chain_follow() -> None:
         JointText("revolute", *turn, here, (-1.0, 0.5), '<mimic joint="joint_1" multiplier="-2" offset="0.1"/>'),
     ]
     chain = build_chain(load_model(urdf(joints)), "link_0", "link_2")
-    assert (chain.joints, chain.moving) == (("joint_1",), ("joint_1", "joint_2"))
+    assert (chain.joints, chain.moving_joints) == (("joint_1",), ("joint_1", "joint_2"))
     assert (chain.lower[0], chain.upper[0]) == pytest.approx((-0.2, 0.55)), "what the mimic can follow"
     angle = 0.3 + (-0.6 + 0.1)
     np.testing.assert_allclose(chain.forward([0.3])[:3, 0], [np.cos(angle), 0, -np.sin(angle)], atol=1e-12)
@@ -111,7 +111,9 @@ def test_chain_holds_joints_that_are_not_free() -> None:
     rng = np.random.default_rng(3)
     model = load_model(urdf([random_joint(rng, ("revolute",)) for _ in range(4)]))
     whole = build_chain(model, "link_0", "link_4")
-    part = build_chain(model, "link_0", "link_4", joints=("joint_1", "joint_3"), held={"joint_2": 0.7, "joint_4": -0.3})
+    part = build_chain(
+        model, "link_0", "link_4", joints=("joint_1", "joint_3"), fixed_positions={"joint_2": 0.7, "joint_4": -0.3}
+    )
     np.testing.assert_allclose(part.forward([0.2, 0.4]), whole.forward([0.2, 0.7, 0.4, -0.3]), atol=1e-12)
 
 
@@ -131,7 +133,7 @@ def test_chain_holds_joints_that_are_not_free() -> None:
 def test_build_chain_refuses_bad_links_and_held_joints(base: str, tip: str, held: dict[str, float], said: str) -> None:
     model = load_model(ROBOTS / "scitos_arm" / "scitos_arm.urdf.xacro")
     with pytest.raises(InputError, match=said.replace("?", r"\?")):
-        build_chain(model, base, tip, held=held)
+        build_chain(model, base, tip, fixed_positions=held)
 
 
 def test_build_chain_refuses_floating_joints() -> None:
@@ -149,7 +151,7 @@ def test_build_chain_refuses_floating_joints() -> None:
 )
 def test_chain_refuses_bad_joint_positions(q: object) -> None:
     chain = schunk()
-    for method in (chain.forward, chain.jacobian, chain.frames, chain.within):
+    for method in (chain.forward, chain.jacobian, chain.frames, chain.is_within_limits):
         with pytest.raises(InputError, match=r"joint positions|position of"):
             method(q)  # type: ignore[arg-type]
 
@@ -161,4 +163,4 @@ def test_unlimited_sliding_joint_has_no_random_position() -> None:
     )
     chain = build_chain(load_model(text), "a", "b")
     with pytest.raises(InputError, match="joint j slides without limits"):
-        chain.random(np.random.default_rng(0), 1)
+        chain.sample_positions(np.random.default_rng(0), 1)

@@ -27,7 +27,7 @@ from roboyard.description import (
     load_model,
     load_world,
 )
-from roboyard.description.model import Placed
+from roboyard.description.model import PlacedModel
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.geometry import SE3
 from roboyard.manipulation import Groups, guess_groups, load_groups
@@ -158,7 +158,7 @@ def test_no_touching_state_among_very_many_is_called_free(robot: str) -> None:
 def disagreements(count: int, seed: int, robot: str = "scitos_arm") -> None:
     asked = PlanningScene.of(find_groups(robot), obstacles=things(), margin=1e-6)
     exact = ExactChecker(asked)
-    states = asked.chain.random(np.random.default_rng(seed), count)
+    states = asked.chain.sample_positions(np.random.default_rng(seed), count)
     ours, theirs = asked.contacts(states), [exact.contact(q) for q in states]
     assert [q for q, mine, other in zip(states, ours, theirs, strict=True) if mine is None and other] == []
     wrong = [q for q, mine, other in zip(states, ours, theirs, strict=True) if mine and other is None]
@@ -174,14 +174,14 @@ def seen_by_mujoco(robot: str, count: int, seed: int) -> int:
     """Where MuJoCo sees a contact it is right, though it misses some (thin boxes); how many states were looked at."""
     groups = find_groups(robot)
     asked = PlanningScene.of(groups, margin=1e-6)
-    simulation = Simulation(World("bare", (Placed("arm", groups.model, SE3.identity()),)))
+    simulation = Simulation(World("bare", (PlacedModel("arm", groups.model, SE3.identity()),)))
     model = simulation.scene().model
     data = mujoco.MjData(model)
     names = {model.joint(j).name.split("/")[-1].split("::")[-1]: j for j in range(model.njnt)}
     addresses = [
         model.jnt_qposadr[next(j for name, j in names.items() if joint in name)] for joint in asked.chain.joints
     ]
-    states = asked.chain.random(np.random.default_rng(seed), count)
+    states = asked.chain.sample_positions(np.random.default_rng(seed), count)
     free = [q for q, found in zip(states, asked.contacts(states), strict=True) if found is None]
     allowed = {frozenset(pair) for pair in groups.allowed}
     for q in free:
@@ -201,7 +201,7 @@ def seen_by_mujoco(robot: str, count: int, seed: int) -> int:
 def test_free_motions_are_free_everywhere(seed: int) -> None:
     asked = scene()
     rng = np.random.default_rng(seed)
-    a, b = asked.chain.random(rng, 2)
+    a, b = asked.chain.sample_positions(rng, 2)
     b = a + 0.5 * (b - a)
     share = np.linspace(0.0, 1.0, 800)[:, None]
     states = a + share * (b - a)
@@ -214,7 +214,7 @@ def test_free_motions_are_free_everywhere(seed: int) -> None:
 
 def test_contacts_of_batches_equal_single_states() -> None:
     asked = scene()
-    states = asked.chain.random(np.random.default_rng(0), 50)
+    states = asked.chain.sample_positions(np.random.default_rng(0), 50)
     assert asked.contacts(states) == [asked.contact(q) for q in states] == scene().contacts(states)
     distances = [asked.distance(q) for q in states]
     assert all(
@@ -224,7 +224,7 @@ def test_contacts_of_batches_equal_single_states() -> None:
 
 
 def test_larger_margin_frees_no_state() -> None:
-    states = scene().chain.random(np.random.default_rng(1), 2000)
+    states = scene().chain.sample_positions(np.random.default_rng(1), 2000)
     before = np.array([found is None for found in scene(margin=0.001).contacts(states)])
     after = np.array([found is None for found in scene(margin=0.03).contacts(states)])
     assert not (after & ~before).any()
@@ -243,7 +243,7 @@ def test_voxels_cover_their_cloud() -> None:
     ]
     boxes = [box_obstacle(f"b{i}", (0.05,) * 3, middle) for i, middle in enumerate(voxels.middles)]
     alike = PlanningScene.of(schunk(), obstacles=boxes)
-    states = asked.chain.random(rng, 300)
+    states = asked.chain.sample_positions(rng, 300)
     assert [a is None for a in asked.contacts(states)] == [b is None for b in alike.contacts(states)]
 
 
@@ -257,7 +257,7 @@ def test_attached_object_collides_and_is_put_down_in_place() -> None:
     assert around.contact(q) is not None
     holding = around.grasp("rod", q)
     assert holding.contact(q) is None
-    assert holding.bodies.rows is around.chain.rows
+    assert holding.bodies.rows is around.chain.arrays
     back = holding.release("rod", q)
     assert back.obstacles["rod"].T_world.almost_equal(rod.T_world, 1e-9)  # type: ignore[union-attr]
     touches = [holding.contact(q + angle * np.eye(5)[0]) for angle in np.linspace(-0.6, 0.6, 25)]
@@ -306,7 +306,11 @@ def _plain(bodies: Any) -> list[Any]:
 
 def test_allowed_pairs_are_not_contacts() -> None:
     asked = scene()
-    q = next(q for q in asked.chain.random(np.random.default_rng(5), 500) if asked.contact(q) == ("kinect", "plate"))
+    q = next(
+        q
+        for q in asked.chain.sample_positions(np.random.default_rng(5), 500)
+        if asked.contact(q) == ("kinect", "plate")
+    )
     assert asked.allowing(("plate", "kinect")).contact(q) != ("kinect", "plate")
     assert asked.without("plate").contact(q) != ("kinect", "plate")
 
@@ -315,7 +319,7 @@ def test_allowed_models_include_later_obstacles() -> None:
     groups = schunk()
     far = [Obstacle(f"shelf::link::{k}", one.geometry, one.T_world) for k, one in enumerate(things())]
     asked = PlanningScene.of(groups, obstacles=far)
-    states = asked.chain.random(np.random.default_rng(5), 300)
+    states = asked.chain.sample_positions(np.random.default_rng(5), 300)
     touches = [pair for pair in asked.contacts(states) if pair and "::" in pair[1]]
     assert touches
     links = {pair[0] for pair in touches}
@@ -334,7 +338,7 @@ def test_contacts_do_not_depend_on_the_world_frame() -> None:
     T = SE3.from_xyz_rpy((3.0, -2.0, 0.5), (0.1, 0.2, 2.0))
     moved = [Obstacle(one.name, one.geometry, T @ one.T_world) for one in things()]
     other = PlanningScene.of(schunk(), T_world_robot=T, obstacles=moved)
-    states = other.chain.random(np.random.default_rng(6), 500)
+    states = other.chain.sample_positions(np.random.default_rng(6), 500)
     assert other.contacts(states) == scene().contacts(states)
 
 
@@ -344,7 +348,7 @@ def test_obstacles_of_a_world_leave_out_named_models() -> None:
     assert len(obstacles) > 3
     assert len(obstacles_of(world, [world.models[0].name])) < len(obstacles)
     near = PlanningScene.of(schunk(), obstacles=obstacles, T_world_robot=SE3.from_xyz_rpy((0.0, 0.0, 0.01)))
-    states = near.chain.random(np.random.default_rng(0), 300)
+    states = near.chain.sample_positions(np.random.default_rng(0), 300)
     touched = [found[1] for found in near.contacts(states) if found]
     assert near.contact(np.zeros(5)) is None
     assert any("ground" in name for name in touched)
@@ -354,7 +358,7 @@ def test_plane_obstacle_is_solid_below() -> None:
     ground = Obstacle("ground", Plane(), SE3.identity())
     asked = PlanningScene.of(schunk(), obstacles=[ground])
     exact = ExactChecker(asked)
-    states = asked.chain.random(np.random.default_rng(0), 500)
+    states = asked.chain.sample_positions(np.random.default_rng(0), 500)
     assert asked.contact(np.zeros(5)) is None
     assert [found is None for found in asked.contacts(states)] == [exact.distance(q)[0] >= 0.001 for q in states]
     assert any(found and found[1] == "ground" for found in asked.contacts(states))
@@ -371,7 +375,7 @@ def test_sampling_finds_pairs_that_need_no_check() -> None:
     for one, other in (pair for pair, reason in found.items() if reason == "never"):
         assert not [
             c
-            for c in asked.contacts(asked.chain.random(np.random.default_rng(9), 2000))
+            for c in asked.contacts(asked.chain.sample_positions(np.random.default_rng(9), 2000))
             if c and set(c) == {one, other}
         ]
 

@@ -28,9 +28,9 @@ def test_groups_file_of_the_schunk_arm_is_read() -> None:
     assert arm == groups.group()
     assert arm.joints == ARM
     chain = groups.chain("arm")
-    assert (chain.acceleration == 0.42).all()
-    assert np.isinf(chain.jerk).all()
-    assert chain.within(np.array(list(arm.poses.values()))).all()
+    assert (chain.max_acceleration == 0.42).all()
+    assert np.isinf(chain.max_jerk).all()
+    assert chain.is_within_limits(np.array(list(arm.poses.values()))).all()
     gripper = groups.gripper(arm.gripper)
     assert gripper.positions(0.068) == pytest.approx([0.034])
     assert gripper.opening({"finger_left_joint": 0.017}) == pytest.approx(0.034)

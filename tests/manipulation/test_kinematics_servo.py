@@ -11,8 +11,14 @@ from tests.manipulation.urdf_chains import random_joint, urdf
 
 from roboyard.description import load_model
 from roboyard.errors import ConfigError, InputError
-from roboyard.manipulation import Chain, ServoSettings, build_chain, servo_step, servo_to
-from roboyard.manipulation.kinematics.boxes import solve_between
+from roboyard.manipulation import (
+    Chain,
+    DifferentialIkConfig,
+    build_chain,
+    solve_differential_ik,
+    solve_differential_ik_to_pose,
+)
+from roboyard.manipulation.kinematics.boxes import solve_box_qp
 from roboyard.scenarios.robot_groups import find_groups
 
 
@@ -29,7 +35,7 @@ def test_bounded_least_squares_agrees_with_scipy(seed: int, count: int) -> None:
     low = rng.uniform(-1.0, 0.2, count)
     high = low + rng.uniform(0.0, 1.0, count) + 1e-6
     found = np.empty(count)
-    assert solve_between(A.T @ A, A.T @ b, low, high, found) > 0
+    assert solve_box_qp(A.T @ A, A.T @ b, low, high, found) > 0
     expected = lsq_linear(A, b, (low, high), method="bvls", tol=1e-14).x
     np.testing.assert_allclose(found, expected, atol=1e-7)
 
@@ -38,8 +44,8 @@ def test_servo_step_moves_the_tool_as_the_twist_says() -> None:
     chain = find_groups("iisy").chain("arm")
     q = find_groups("iisy").group("arm").pose("home") + 0.1
     twist = np.array([0.05, -0.03, 0.02, 0.1, 0.0, -0.1])
-    step = servo_step(chain, q, twist)
-    assert step.limited == ()
+    step = solve_differential_ik(chain, q, twist)
+    assert step.limited_joints == ()
     np.testing.assert_allclose(step.twist, twist, atol=2e-4)
     moved = (chain.forward(q + 1e-5 * step.speeds)[:3, 3] - chain.forward(q)[:3, 3]) / 1e-5
     np.testing.assert_allclose(moved, twist[:3], atol=1e-3)
@@ -50,13 +56,13 @@ def test_servo_step_moves_the_tool_as_the_twist_says() -> None:
 def test_servo_step_keeps_joint_limits_for_any_twist(seed: int) -> None:
     rng = np.random.default_rng(seed)
     chain = find_groups("scitos_arm").chain("arm")
-    q, twist = chain.random(rng, 1)[0], rng.normal(size=6)
-    period = ServoSettings().period
+    q, twist = chain.sample_positions(rng, 1)[0], rng.normal(size=6)
+    period = DifferentialIkConfig().period
     for _ in range(50):
-        step = servo_step(chain, q, 5.0 * twist)
-        assert (np.abs(step.speeds) <= chain.velocity + 1e-9).all()
+        step = solve_differential_ik(chain, q, 5.0 * twist)
+        assert (np.abs(step.speeds) <= chain.max_velocity + 1e-9).all()
         q = q + period * step.speeds
-        assert chain.within(q, 1e-9)
+        assert chain.is_within_limits(q, 1e-9)
 
 
 def test_servo_to_reaches_a_pose_and_stays() -> None:
@@ -64,7 +70,7 @@ def test_servo_to_reaches_a_pose_and_stays() -> None:
     home = find_groups("iisy").group("arm").pose("home")
     q, goal = home.copy(), chain.forward(home + np.array([0.3, 0.2, -0.3, 0.4, -0.3, 0.5]))
     for _ in range(600):
-        q = q + 0.01 * servo_to(chain, q, goal).speeds
+        q = q + 0.01 * solve_differential_ik_to_pose(chain, q, goal).speeds
     np.testing.assert_allclose(chain.forward(q), goal, atol=1e-4)
 
 
@@ -73,7 +79,7 @@ def test_servo_to_of_five_joints_leaves_the_roll_free() -> None:
     chain, q = groups.chain("arm"), groups.group("arm").pose("pick")
     goal = chain.forward(q + np.array([0.4, 0.1, 0.05, -0.15, 1.0]))
     for _ in range(800):
-        q = q + 0.01 * servo_to(chain, q, goal, free_axis=(0, 0, 1)).speeds
+        q = q + 0.01 * solve_differential_ik_to_pose(chain, q, goal, free_axis=(0, 0, 1)).speeds
     reached = chain.forward(q)
     np.testing.assert_allclose(reached[:3, 3], goal[:3, 3], atol=1e-4)
     np.testing.assert_allclose(reached[:3, 2], goal[:3, 2], atol=1e-3)
@@ -82,7 +88,7 @@ def test_servo_to_of_five_joints_leaves_the_roll_free() -> None:
 def test_servo_posture_moves_joints_and_not_the_tool() -> None:
     chain = seven()
     q = np.array([0.2, -0.4, 0.6, 0.3, -0.5, 0.7, 0.1])
-    step = servo_step(chain, q, np.zeros(6), posture=np.zeros(7))
+    step = solve_differential_ik(chain, q, np.zeros(6), posture=np.zeros(7))
     assert np.abs(step.speeds).max() > 1e-2
     assert np.abs(step.twist).max() < 1e-9
     assert step.speeds @ q < 0.0, "nearer to the posture"
@@ -90,7 +96,7 @@ def test_servo_posture_moves_joints_and_not_the_tool() -> None:
 
 def test_servo_step_again_gives_the_same_bits() -> None:
     chain, q = seven(), np.full(7, 0.3)
-    steps = [servo_step(chain, q, np.full(6, 0.2), posture=np.zeros(7)).speeds.tobytes() for _ in range(2)]
+    steps = [solve_differential_ik(chain, q, np.full(6, 0.2), posture=np.zeros(7)).speeds.tobytes() for _ in range(2)]
     assert steps[0] == steps[1]
 
 
@@ -98,12 +104,12 @@ def test_servo_step_refuses_bad_twists() -> None:
     chain = seven()
     for twist in (np.zeros(5), [np.nan] * 6, "up"):
         with pytest.raises(InputError, match="twist"):
-            servo_step(chain, np.zeros(7), twist)  # type: ignore[arg-type]
+            solve_differential_ik(chain, np.zeros(7), twist)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="joint positions"):
-        servo_step(chain, np.zeros(6), np.zeros(6))
+        solve_differential_ik(chain, np.zeros(6), np.zeros(6))
     with pytest.raises(InputError, match="no direction"):
-        servo_step(chain, np.zeros(7), np.zeros(6), free_axis=(0, 0, 0))
+        solve_differential_ik(chain, np.zeros(7), np.zeros(6), free_axis=(0, 0, 0))
     with pytest.raises(InputError, match="no pose"):
-        servo_to(chain, np.zeros(7), np.zeros((4, 4)))
+        solve_differential_ik_to_pose(chain, np.zeros(7), np.zeros((4, 4)))
     with pytest.raises(ConfigError, match="period"):
-        servo_step(chain, np.zeros(7), np.zeros(6), settings=ServoSettings(period=0.0))
+        solve_differential_ik(chain, np.zeros(7), np.zeros(6), settings=DifferentialIkConfig(period=0.0))

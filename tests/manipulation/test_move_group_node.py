@@ -79,7 +79,7 @@ def test_lin_planner_moves_the_tool_straight(cell: ArmCell) -> None:
     T = cell.tool_pose()
     low = T @ SE3.from_xyz_rpy((0.0, 0.0, 0.04))
     goal = cell.move(pose_goal(cell, low), planner_id="LIN")
-    assert goal.succeeded, goal.reason
+    assert goal.succeeded, goal.error_message
     points = [point.positions for point in goal.result.planned_trajectory.joint_trajectory.points]
     for q in points:
         off = (T.inverse() @ cell.tool_pose(q)).translation

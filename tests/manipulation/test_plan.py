@@ -13,7 +13,7 @@ from roboyard.errors import InputError, UnknownNameError
 from roboyard.geometry import SE3
 from roboyard.manipulation import Groups
 from roboyard.manipulation.collision import ExactChecker, Obstacle, box_obstacle
-from roboyard.manipulation.kinematics import Aim
+from roboyard.manipulation.kinematics import PointingTarget
 from roboyard.manipulation.planning import (
     AimGoal,
     BudgetSpent,
@@ -65,7 +65,7 @@ def inside(side: int, level: int) -> AimGoal:
     """A place in a compartment, looked at from the arm's axis."""
     place = np.array([0.66, side * 0.2, 0.28 + level * 0.37])
     turn = math.atan2(place[1], place[0])
-    return AimGoal(Aim(place, (math.cos(turn), math.sin(turn), -0.1)))
+    return AimGoal(PointingTarget(place, (math.cos(turn), math.sin(turn), -0.1)))
 
 
 @cache
@@ -172,7 +172,7 @@ def test_plan_failures_name_their_cause() -> None:
     with pytest.raises(GoalUnreachable, match="out of reach"):
         plan(scene(), start, PoseGoal(SE3.from_xyz_rpy((3.0, 0.0, 0.5))))
     with pytest.raises(GoalInCollision, match="touches") as caught:
-        plan(scene(), start, AimGoal(Aim((0.84, 0.0, 0.4), (1.0, 0.0, 0.0))))
+        plan(scene(), start, AimGoal(PointingTarget((0.84, 0.0, 0.4), (1.0, 0.0, 0.0))))
     assert caught.value.pair is not None
     with pytest.raises(GoalOutsideLimits, match="arm_joint_3 at 9"):
         plan(scene(), start, JointGoal([0.0, 0.0, 9.0, 0.0, 0.0]))
@@ -207,7 +207,7 @@ def test_plan_search_can_be_stopped() -> None:
         (lambda s, q: plan(s, q, NamedGoal("uprigt")), UnknownNameError, "did you mean 'upright'"),
         (lambda s, q: plan(s, q, PoseGoal(SE3.identity(), "moon")), UnknownNameError, "no link 'moon'"),
         (lambda s, q: plan(s, q, PoseGoal(SE3.identity(), "kinect")), InputError, "moves 'kinect'"),
-        (lambda s, q: plan(s, q, AimGoal(Aim((0.0, math.nan, 0.0), (1, 0, 0)))), InputError, "position"),
+        (lambda s, q: plan(s, q, AimGoal(PointingTarget((0.0, math.nan, 0.0), (1, 0, 0)))), InputError, "position"),
         (lambda s, q: planner_named("ompl:PRM"), UnknownNameError, "no planner"),
         (lambda s, q: PlanSettings(budget=0), InputError, "budget"),
         (lambda s, q: PlanSettings(repair=-1.0), InputError, "repair"),

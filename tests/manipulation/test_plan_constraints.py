@@ -91,7 +91,7 @@ def test_planned_line_keeps_the_tool_straight(robot: str) -> None:
     asked = scene(robot)
     chain, rng = asked.chain, np.random.default_rng(1)
     followed = 0
-    for q in chain.random(rng, 60):
+    for q in chain.sample_positions(rng, 60):
         if asked.contact(q):
             continue
         first = SE3.from_matrix(chain.forward(q))

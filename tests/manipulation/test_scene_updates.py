@@ -25,7 +25,7 @@ from roboyard.manipulation.nodes import MoveGroupNode
 from roboyard.manipulation.people import PartsOfBody, PeopleSettings, person_at
 from roboyard.manipulation.scene import PlanningScene
 from roboyard.messages import msg
-from roboyard.messages.convert import header, pose_to_msg
+from roboyard.messages.convert import make_header, pose_to_msg
 from roboyard.record import open_recording
 from roboyard.scenarios.robot_groups import find_groups
 from roboyard.scenarios.run import Run
@@ -97,7 +97,7 @@ class SceneCell(ArmCell):
 
     def put_person(self, x: float, y: float, speed: float = 0.0) -> None:
         """Publish where a person is [m] and how fast [m/s]."""
-        odometry = msg.Odometry(header=header("world", 0))
+        odometry = msg.Odometry(header=make_header("world", 0))
         odometry.pose.pose.position.x, odometry.pose.pose.position.y = x, y
         odometry.twist.twist.linear.x = speed
         self.harness.publish("/somebody", odometry)
@@ -154,9 +154,9 @@ def test_detected_objects_are_obstacles_until_gripped() -> None:
         assert set(keeper.scene.attached) == {"bar"}
         cell.say_gripper("moving")
         assert set(detect(detected("bar", size, point))) == {"bar"}
-        saved = node.save()
+        saved = node.save_state()
         assert set(detect(detected("bar", size, far))) == set()
-        node.load(saved)
+        node.load_state(saved)
         assert set(keeper.scene.obstacles) == {"bar"}
         assert ("bar", "finger_left") in keeper.scene.allowed
         cell.run.run_for(1.5)
@@ -210,7 +210,7 @@ class TrueTool(Node):
         self.timer(rate=20.0, callback=self.publish)
 
     def publish(self) -> None:
-        odometry = msg.Odometry(header=header("world", 0))
+        odometry = msg.Odometry(header=make_header("world", 0))
         odometry.pose.pose = pose_to_msg(self.arm.tip("arm")[1])
         self.odometry.publish(odometry)
 

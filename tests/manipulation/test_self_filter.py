@@ -22,10 +22,10 @@ MARGIN = 0.03
 def test_own_points_are_those_that_coal_finds_near(robot: str) -> None:
     groups = find_groups(robot)
     chain = groups.chain()
-    moving = replace(groups.model, links=tuple(one for one in groups.model.links if chain.links[one.name][0] > 0))
+    moving = replace(groups.model, links=tuple(one for one in groups.model.links if chain.link_mounts[one.name][0] > 0))
     shapes = Shapes.of_model(moving)  # a scene's links that stand still are not looked at
     rng = np.random.default_rng(5)
-    q = chain.random(rng, 1)[0]
+    q = chain.sample_positions(rng, 1)[0]
     poses = [SE3.from_matrix(chain.link_poses(q)[name]) for name in shapes.frames]
     points = rng.uniform(-0.8, 0.8, (60_000, 3)) + chain.forward(q)[:3, 3] / 2.0
     own = shapes.on(points, poses, MARGIN)

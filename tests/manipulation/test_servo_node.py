@@ -11,7 +11,7 @@ from tests.harness.arms import ARM_NODES, ArmCell
 
 from roboyard.manipulation.servoing import ServoCode
 from roboyard.messages import action, msg, srv
-from roboyard.messages.convert import header
+from roboyard.messages.convert import make_header
 from roboyard.scenarios.state.codec import decode, encode
 
 FOLLOW = action.FollowJointTrajectory
@@ -43,7 +43,7 @@ class ServoCell(ArmCell):
         """Command a velocity of the tool [m/s] in a frame for a while."""
         twist = msg.Twist(linear=msg.Vector3(**dict(zip("xyz", map(float, linear), strict=True))))
         for _ in range(round(seconds / STEP)):
-            self.harness.publish(TWISTS, msg.TwistStamped(header=header(frame, 0), twist=twist))
+            self.harness.publish(TWISTS, msg.TwistStamped(header=make_header(frame, 0), twist=twist))
             self.run.run_for(STEP)
 
     @property
@@ -123,7 +123,7 @@ def test_jog_of_a_displaced_arm_starts_at_the_measured_joints(cell: ServoCell, m
     there = cell.joints() + np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.4])
     written: list[np.ndarray] = []
     monkeypatch.setattr(node, "_actual", lambda: there)
-    monkeypatch.setattr(node.hardware, "write", lambda command: written.append(np.array(command.values)))
+    monkeypatch.setattr(node.hardware, "write", lambda command: written.append(np.array(command.setpoints)))
     cell.jog({"joint_6": 0.2}, 0.2)
     monkeypatch.undo()  # the drives were off, and are on again
     commanded = np.array([values[5] for values in written if len(values) == len(there)])
@@ -180,11 +180,11 @@ def test_servo_stops_before_an_object(cell: ServoCell) -> None:
 def test_saved_servo_command_is_restored(cell: ServoCell) -> None:
     cell.twist((0.0, 0.02, 0.0), "tcp", seconds=0.1)
     node: Any = cell.robot.nodes["servo"]
-    saved = decode(*encode(node.save()))
+    saved = decode(*encode(node.save_state()))
     before = node._servoing.position.copy()
     cell.run.run_for(0.6)
     assert np.abs(node._servoing.position - before).max() > 1e-4
-    node.load(saved)
+    node.load_state(saved)
     np.testing.assert_array_equal(node._servoing.position, before)
     assert node._twist[1] == "tcp"
     cell.run.run_for(0.6)

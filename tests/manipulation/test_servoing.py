@@ -21,7 +21,7 @@ def scene_of(robot: str, **given: object) -> PlanningScene:
 def bent(scene: PlanningScene) -> np.ndarray:
     """A state far from singular positions and limits."""
     rng = np.random.default_rng(5)
-    for q in scene.chain.random(rng, 2000):
+    for q in scene.chain.sample_positions(rng, 2000):
         room = np.minimum(q - scene.chain.lower, scene.chain.upper - q).min()
         if room > 0.4 and condition(scene.chain, q, 0.3) < 15.0 and scene.distance(q, 0.2) > 0.012:
             return np.array(q)
@@ -89,7 +89,7 @@ def test_wild_commands_pass_no_limit_and_touch_nothing(robot: str, kind: str) ->
     scene = scene_of(robot, obstacles=wall)
     rng, chain = np.random.default_rng(8), scene.chain
     checker = ExactChecker(scene)
-    start = next(q for q in chain.random(rng, 4000) if checker.distance(q, 0.05)[0] > 0.015)
+    start = next(q for q in chain.sample_positions(rng, 4000) if checker.distance(q, 0.05)[0] > 0.015)
     servoing = made(scene, start)
     rate, most = servoing._rate, servoing._most
     before, speed = servoing.position.copy(), servoing.velocity.copy()
@@ -101,10 +101,10 @@ def test_wild_commands_pass_no_limit_and_touch_nothing(robot: str, kind: str) ->
         codes.add(found.code)
         assert (np.abs(found.velocity) <= most * (1 + 1e-9)).all()
         assert (np.abs(found.velocity - speed) <= rate * dt * (1 + 1e-9)).all()
-        assert chain.within(found.position)
+        assert chain.is_within_limits(found.position)
         # between set-points the joints change their speeds evenly, but for those that come to stand
         for s in np.arange(0.001, dt, 0.001):
-            assert chain.within(before + s * speed + 0.5 * s**2 / dt * (found.velocity - speed), 2e-5)
+            assert chain.is_within_limits(before + s * speed + 0.5 * s**2 / dt * (found.velocity - speed), 2e-5)
         if k % 15 == 0:
             closest = min(closest, checker.distance(found.position, 0.1)[0])
         before, speed = found.position, found.velocity

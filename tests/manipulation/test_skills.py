@@ -119,11 +119,11 @@ class Paper:
                     T = BODY.T_root_base.inverse() @ SE3.from_xyz_rpy(position, (math.pi, 0.0, yaw))
                     found = solve_ik(BODY.chain, T, self.joints)
                     bays = [BAYS[k - 1] for k in self.barred_bays]
-                    if not found.found or any(math.dist(position[:2], bay[:2]) < 0.01 for bay in bays):
+                    if not found.is_solved or any(math.dist(position[:2], bay[:2]) < 0.01 for bay in bays):
                         continue
                     if ask.holding and self.hand in self.heavy and position[2] > self.tip[2] + 0.01:
                         return Outcome(Cause.TOO_HEAVY, "too much for it")
-                    self.joints, self.tip = tuple(found.q.tolist()), position
+                    self.joints, self.tip = tuple(found.best.tolist()), position
             return DONE
         return Outcome(Cause.NOT_REACHABLE, "out of reach")
 

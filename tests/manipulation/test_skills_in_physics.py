@@ -18,7 +18,7 @@ from roboyard.bus import Node, resource
 from roboyard.description import load_model
 from roboyard.geometry import SE3
 from roboyard.messages import action, msg, srv
-from roboyard.messages.convert import header
+from roboyard.messages.convert import make_header
 from roboyard.scenarios.catalog import find_thing
 from roboyard.simulation import Simulation
 from roboyard.simulation.carrying import free_base
@@ -32,7 +32,7 @@ class TruthFinder(Node):
     """Answers looks by where things truly stand; what lies is not seen."""
 
     simulation: Simulation = resource(Simulation)
-    fields = ("mute",)
+    state_fields = ("mute",)
 
     def setup(self) -> None:
         self.mute = ""
@@ -50,7 +50,7 @@ class TruthFinder(Node):
 
     def _on_goal(self, handle: Any) -> None:
         handle.accept()
-        result = action.LookForDiscs.Result(cause=self.mute, header=header("arm_link_0", self.now_ns))
+        result = action.LookForDiscs.Result(cause=self.mute, header=make_header("arm_link_0", self.now_ns))
         if self.mute:
             handle.abort(result, "dark", self.mute)
             return

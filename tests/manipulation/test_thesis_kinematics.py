@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from roboyard.chains import Chain
 from roboyard.errors import InputError
-from roboyard.manipulation import Aim, solve_ik
+from roboyard.manipulation import PointingTarget, solve_ik
 from roboyard.manipulation.planning import GoalUnreachable
 from roboyard.manipulation.thesis import REST, SEARCH, AlignControl, JointControl, Scale, point_down
 from roboyard.manipulation.thesis.inverse import HIGH, LOW, TRIMS
@@ -38,7 +38,7 @@ def test_thesis_poses_are_those_of_the_groups_file() -> None:
 def test_scale_converts_degrees_to_joints_and_back(shares: list[float]) -> None:
     scale, degrees = Scale.of(chain()), LOW + np.array(shares) * (np.array(HIGH) - LOW)
     np.testing.assert_allclose(scale.degrees(scale.joints(degrees)), degrees, atol=1e-9)
-    assert chain().within(scale.joints(3.0 * degrees))
+    assert chain().is_within_limits(scale.joints(3.0 * degrees))
     left = scale.joints([math.nan, *degrees[1:]], np.full(5, 0.5))
     assert left[0] == 0.5
 
@@ -57,8 +57,8 @@ def test_point_down_agrees_with_the_chain_and_solve_ik(out: float, height: float
     wanted = np.array([0.024 + 1e-3 * out, 0.0, GROUND + 1e-3 * (height + 10.0)])
     assert T[2, 2] == pytest.approx(-1.0, abs=1e-3)
     assert np.abs(T[:3, 3] - wanted).max() < 4e-3, "its lengths leave out the hand's 2 mm"
-    ours = solve_ik(chain(), Aim(T[:3, 3], T[:3, 2]), near=q)
-    np.testing.assert_allclose(ours.q[:4], q[:4], atol=2e-3)
+    ours = solve_ik(chain(), PointingTarget(T[:3, 3], T[:3, 2]), seed=q)
+    np.testing.assert_allclose(ours.best[:4], q[:4], atol=2e-3)
 
 
 def test_point_down_as_programmed_adds_the_trims() -> None:
@@ -70,7 +70,7 @@ def test_point_down_as_programmed_adds_the_trims() -> None:
 @given(st.integers(0, 2**32 - 1))
 def test_joint_control_reaches_its_goal_within_speed_limits(seed: int) -> None:
     rng, control, dt = np.random.default_rng(seed), JointControl(), 0.01
-    q, goal = chain().random(rng, 2)
+    q, goal = chain().sample_positions(rng, 2)
     velocity = np.zeros(5)
     for _ in range(6000):
         if control.done(goal, q, velocity):

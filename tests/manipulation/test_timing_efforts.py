@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.manipulation.test_trajectory_timing import bent_path
 
-from roboyard.chains import Chain, Dynamics
+from roboyard.chains import Chain, ChainDynamics
 from roboyard.description import Sphere
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
@@ -37,7 +37,7 @@ def groups(name: str) -> Groups:
 
 def quick(chain: Chain) -> JointLimits:
     """Accelerations that efforts do not allow everywhere."""
-    return JointLimits(chain.joints, chain.velocity, np.full(chain.dof, 12.0), np.full(chain.dof, math.inf))
+    return JointLimits(chain.joints, chain.max_velocity, np.full(chain.dof, 12.0), np.full(chain.dof, math.inf))
 
 
 def path_of(rng: np.random.Generator, chain: Chain) -> Path:
@@ -49,12 +49,12 @@ def path_of(rng: np.random.Generator, chain: Chain) -> Path:
     return Path.of_pieces(chain.joints, pieces, bent.lengths)
 
 
-def used(dynamics: Dynamics, motion: Trajectory, step: float = 1e-3) -> float:
+def used(dynamics: ChainDynamics, motion: Trajectory, step: float = 1e-3) -> float:
     """The greatest share of an effort that a motion takes, beside where it takes nearly as much to hold still."""
     at = motion.at(np.arange(0.0, motion.duration, step))
     rubs = dynamics.friction * np.sign(at.velocity)
-    needed = np.abs(dynamics.efforts(*at) + rubs) / dynamics.chain.effort
-    still = np.abs(dynamics.efforts(at.position) + rubs) / dynamics.chain.effort
+    needed = np.abs(dynamics.inverse_dynamics(*at) + rubs) / dynamics.chain.max_effort
+    still = np.abs(dynamics.inverse_dynamics(at.position) + rubs) / dynamics.chain.max_effort
     return float(np.where(needed < still + 0.02, np.minimum(needed, SHARE), needed).max())
 
 
@@ -91,7 +91,7 @@ def test_effort_limited_path_is_as_fast_as_toppra(seed: int) -> None:
 
     scene = PlanningScene.of(groups("youbot_arm"))
     chain, dynamics = scene.chain, scene.dynamics
-    undamped = Dynamics(chain, dynamics.masses, 0.0 * dynamics.damping, 0.0 * dynamics.friction)
+    undamped = ChainDynamics(chain, dynamics.masses, 0.0 * dynamics.damping, 0.0 * dynamics.friction)
     limits, efforts = quick(chain), EffortLimits(undamped, SHARE)
     lift = LIFT * np.random.default_rng(seed).uniform(0.6, 1.0, chain.dof)
     path = Path.straight(chain.joints, [LEVEL - 0.2 * LIFT, LEVEL - 0.2 * LIFT - lift])
@@ -108,7 +108,7 @@ def test_effort_limited_path_is_as_fast_as_toppra(seed: int) -> None:
     asked = [
         constraint.JointVelocityConstraint(both[0]),
         constraint.JointAccelerationConstraint(both[1]),
-        constraint.JointTorqueConstraint(undamped.efforts, both[2], np.zeros(chain.dof)),
+        constraint.JointTorqueConstraint(undamped.inverse_dynamics, both[2], np.zeros(chain.dof)),
     ]
     grid = np.linspace(0.0, path.length, 400)
     found = algorithm.TOPPRA(asked, Given(), gridpoints=grid, parametrizer="ParametrizeConstAccel").compute_trajectory()

@@ -222,9 +222,9 @@ def test_elevation_repeats_and_continues_bit_for_bit() -> None:
         one.move(0.1 * k, 0.0)
     for k, (cloud, T) in enumerate(zip(clouds, looks, strict=True)):
         if k == 2:
-            kept = other.save()
+            kept = other.save_state()
             other = ElevationMap()
-            other.load(kept)
+            other.load_state(kept)
         other.insert(cloud, T)
         other.move(0.1 * k, 0.0)
     assert all(a.tobytes() == b.tobytes() for a, b in zip(one.layers, other.layers, strict=True))

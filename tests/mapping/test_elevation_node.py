@@ -76,7 +76,7 @@ def test_elevation_node_publishes_the_elevation_map() -> None:
         assert len(harness.maps) == 4
         found = heights_from_msg(harness.maps.last)
         assert found.corner == pytest.approx(alone.corner)
-        assert found.cell == 0.05
+        assert found.resolution == 0.05
         np.testing.assert_allclose(found.heights, alone.elevation, atol=1e-6)
         np.testing.assert_allclose(layer(harness.maps.last, VARIANCE), alone.variance, rtol=1e-5)
         np.testing.assert_allclose(layer(harness.maps.last, CEILING), alone.ceiling, atol=1e-6)
@@ -119,11 +119,11 @@ def test_clouds_without_pose_or_points_are_dropped() -> None:
 def test_elevation_node_clears_and_continues_when_loaded() -> None:
     with ElevationHarness() as harness:
         harness.play(2)
-        kept = harness.node.save()
+        kept = harness.node.save_state()
         assert harness.call("/elevation/clear_map", srv.std_srvs.Empty) is not None
         harness.run_for(0.1)
         assert np.isnan(heights_from_msg(harness.maps.last).heights).all()
-        harness.node.load(kept)
+        harness.node.load_state(kept)
         harness.play(1, first=4)
         once = heights_from_msg(harness.maps.last).heights
     with ElevationHarness() as other:

@@ -13,7 +13,7 @@ from tests.harness.files import temporary_folder
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
-from roboyard.geometry.many import between, compose
+from roboyard.geometry.many import compose, relative
 from roboyard.mapping import PoseGraph
 from roboyard.mapping.g2o import edge_errors, read_g2o, squared_error, write_g2o
 
@@ -25,7 +25,7 @@ def some_graph(seed: int, n: int = 12) -> PoseGraph:
     poses = np.column_stack([rng.normal(size=(n, 2)) * 5, rng.uniform(-3, 3, n)])
     pairs = np.array([*zip(range(n - 1), range(1, n), strict=True), (0, n - 1), (2, n - 2)])
     roots = rng.normal(size=(len(pairs), 3, 3))
-    measured = between(poses[pairs[:, 0]], poses[pairs[:, 1]])
+    measured = relative(poses[pairs[:, 0]], poses[pairs[:, 1]])
     loops = np.arange(len(pairs)) >= n - 1
     times = np.cumsum(rng.integers(1, 2**40, n))
     return PoseGraph(times, poses, pairs, measured, roots @ roots.transpose(0, 2, 1), loops)
@@ -71,7 +71,7 @@ def test_gtsam_computes_the_same_graph_error(name: str, external_data: Path, tmp
     graph = read_g2o(external_data / "slam" / "g2o" / f"input_{name}_g2o.g2o.gz")
     factors, values = seen_by_gtsam(graph, tmp_path / "g")
     assert (factors.size(), values.size()) == (len(graph.pairs), len(graph.poses))
-    found = between(graph.measurements, between(graph.poses[graph.pairs[:, 0]], graph.poses[graph.pairs[:, 1]]))
+    found = relative(graph.measurements, relative(graph.poses[graph.pairs[:, 0]], graph.poses[graph.pairs[:, 1]]))
     logs = np.array([SE2(*row).log() for row in found])  # gtsam's coordinates of an error
     error = np.einsum("ni,nij,nj->", logs, at_the_measured_pose(graph), logs)
     assert error == pytest.approx(2.0 * factors.error(values), rel=1e-9)

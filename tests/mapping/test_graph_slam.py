@@ -49,7 +49,7 @@ def test_graph_slam_finds_the_trajectory_and_closes_the_loop(plain: GraphSlam, w
 
 def test_graph_slam_map_shows_the_true_walls(plain: GraphSlam, way: list[SE2]) -> None:
     grid = plain.occupancy(0.05)
-    occupied = way[0] @ grid.frame.points(np.argwhere(grid.cells > 0.7 * OCCUPIED))
+    occupied = way[0] @ grid.geometry.cell_centers(np.argwhere(grid.cells > 0.7 * OCCUPIED))
     walls = rooms()
     low, high = np.minimum(walls[:, :2], walls[:, 2:]), np.maximum(walls[:, :2], walls[:, 2:])
     nearest = np.maximum(np.maximum(low[None] - occupied[:, None], occupied[:, None] - high[None]), 0.0)

@@ -20,7 +20,7 @@ def test_heights_survive_their_message() -> None:
     given = some_heights()
     back = heights_from_msg(heights_to_msg(given, 0, "map"))
     np.testing.assert_array_equal(back.heights, given.heights)
-    assert (back.corner, back.cell) == (given.corner, given.cell)
+    assert (back.corner, back.resolution) == (given.corner, given.resolution)
 
 
 def test_layers_survive_their_message() -> None:
@@ -48,8 +48,8 @@ def test_points_outside_the_map_have_no_height() -> None:
     given = some_heights()
     x, y = given.corner
     places = np.array([[x + 0.01, y + 0.01], [x - 0.01, y], [x + 2.0, y + 0.1]])
-    found = given.at(places)
+    found = given.heights_at(places)
     assert found[0] == given.heights[0, 0]
     assert np.isnan(found[1:]).all()
-    assert given.mean_at(places) == given.heights[0, 0]
-    assert given.mean_at(places[1:]) == 0.0
+    assert given.mean_height(places) == given.heights[0, 0]
+    assert given.mean_height(places[1:]) == 0.0

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
-from roboyard.grids import GridFrame, OccupancyGrid
+from roboyard.grids import GridGeometry, OccupancyGrid
 from roboyard.mapping.comparison import compare
 
-PLAN = GridFrame(0.01, (500, 700), SE2(-1.0, -2.0, 0.0))
+PLAN = GridGeometry(0.01, (500, 700), SE2(-1.0, -2.0, 0.0))
 
 
 def hall() -> np.ndarray:
@@ -22,13 +22,13 @@ def hall() -> np.ndarray:
 
 def seen(off: tuple[float, float] = (0.0, 0.0), T_world_map: SE2 = SE2()) -> OccupancyGrid:
     """What a robot with perfect sensors maps: free room and the outermost 5 cm of what is solid, moved by ``off``."""
-    frame = GridFrame(0.05, (140, 180), SE2(-2.0, -3.0, 0.0))
+    frame = GridGeometry(0.05, (140, 180), SE2(-2.0, -3.0, 0.0))
     cells = np.full(frame.shape, -1, np.int8)
     fine = hall()
     deep = np.zeros_like(fine)
     deep[5:-5, 5:-5] = fine[5:-5, 5:-5] & fine[10:, 5:-5] & fine[:-10, 5:-5] & fine[5:-5, 10:] & fine[5:-5, :-10]
-    points = T_world_map @ frame.points(np.argwhere(cells < 0)) - off
-    indices = PLAN.cells(points)
+    points = T_world_map @ frame.cell_centers(np.argwhere(cells < 0)) - off
+    indices = PLAN.cells_of_points(points)
     inside = ((indices >= 15) & (indices <= np.array(PLAN.shape) - 16)).all(axis=1)
     rows, columns = indices[inside].T
     cells.flat[inside] = np.where(deep[rows, columns], -1, np.where(fine[rows, columns], 100, 0))
@@ -49,7 +49,7 @@ def test_exact_map_has_errors_below_a_cell() -> None:
 def test_map_comparison_is_independent_of_the_frame(x: int, y: int) -> None:
     T = SE2(0.05 * x, 0.05 * y, 0.0)
     grid = seen()
-    there = GridFrame(0.05, grid.frame.shape, T.inverse() @ grid.frame.T_map_grid)
+    there = GridGeometry(0.05, grid.geometry.shape, T.inverse() @ grid.geometry.T_map_grid)
     found, here = compare(OccupancyGrid(grid.cells, there), hall(), PLAN, T), compare(grid, hall(), PLAN, SE2())
     assert found.wall_error == pytest.approx(here.wall_error, abs=0.01)
     assert found.iou_free == pytest.approx(here.iou_free, abs=0.02)
@@ -69,14 +69,14 @@ def test_missing_cells_lower_the_coverage() -> None:
     grid = seen()
     cells = grid.cells.copy()
     cells[:, 90:] = -1
-    half = compare(OccupancyGrid(cells, grid.frame), hall(), PLAN, SE2())
+    half = compare(OccupancyGrid(cells, grid.geometry), hall(), PLAN, SE2())
     whole = compare(grid, hall(), PLAN, SE2())
     assert half.coverage < 0.7 * whole.coverage
     assert half.iou_occupied > 0.95  # what it has is right
 
 
 def test_comparison_of_empty_maps_is_refused() -> None:
-    empty = OccupancyGrid(np.full((10, 10), -1, np.int8), GridFrame(0.05, (10, 10)))
+    empty = OccupancyGrid(np.full((10, 10), -1, np.int8), GridGeometry(0.05, (10, 10)))
     with pytest.raises(InputError):
         compare(empty, hall(), PLAN, SE2())
     with pytest.raises(InputError):

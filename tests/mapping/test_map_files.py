@@ -15,7 +15,7 @@ from tests.harness.files import temporary_folder
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
-from roboyard.grids import GridFrame, OccupancyGrid
+from roboyard.grids import GridGeometry, OccupancyGrid
 from roboyard.mapping.map_files import MapMode, classified, load_map, read_map_info, save_map
 from roboyard.mapping.map_pictures import read_picture, write_picture
 
@@ -26,11 +26,13 @@ def some_grid(seed: int) -> OccupancyGrid:
     rng = np.random.default_rng(seed)
     shape = tuple(int(n) for n in rng.integers(1, 30, 2))
     pose = SE2(*rng.uniform(-20, 20, 2), rng.uniform(-3, 3))
-    return OccupancyGrid(rng.integers(-1, 101, shape).astype(np.int8), GridFrame(rng.uniform(0.01, 0.5), shape, pose))
+    return OccupancyGrid(
+        rng.integers(-1, 101, shape).astype(np.int8), GridGeometry(rng.uniform(0.01, 0.5), shape, pose)
+    )
 
 
 def same(one: OccupancyGrid, other: OccupancyGrid) -> bool:
-    return np.array_equal(one.cells, other.cells) and one.frame == other.frame
+    return np.array_equal(one.cells, other.cells) and one.geometry == other.geometry
 
 
 @given(seed=seeds, mode=st.sampled_from([MapMode.SCALE, MapMode.RAW]))
@@ -114,7 +116,7 @@ def test_pixel_values_mean_what_map_server_defines(seed, negate, mode, form) -> 
         for rows in zip(shades[::-1], opacity[::-1], strict=True)
     ]
     assert found.cells.tolist() == expected
-    assert found.frame == GridFrame(0.05, shape, SE2(1.0, -2.0, 0.5))
+    assert found.geometry == GridGeometry(0.05, shape, SE2(1.0, -2.0, 0.5))
 
 
 @pytest.mark.parametrize("name", ["depot", "depot_keepout", "depot_speed", "tb3_sandbox", "warehouse"])
@@ -211,7 +213,7 @@ def test_unsavable_maps_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be written"):
         save_map(tmp_path / "no" / "m", grid)
     with pytest.raises(InputError, match="without cells"):
-        save_map(tmp_path / "m", OccupancyGrid(np.zeros((0, 3), np.int8), GridFrame(0.1, (0, 3))))
+        save_map(tmp_path / "m", OccupancyGrid(np.zeros((0, 3), np.int8), GridGeometry(0.1, (0, 3))))
     assert list(tmp_path.iterdir()) == []
 
 

@@ -10,7 +10,7 @@ from tests.harness.bus import BusHarness
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
-from roboyard.grids import GridFrame, OccupancyGrid
+from roboyard.grids import GridGeometry, OccupancyGrid
 from roboyard.mapping.map_files import MapMode, load_map, save_map
 from roboyard.mapping.nodes import MapSaverNode, MapServerNode
 from roboyard.mapping.nodes.map_messages import map_from_msg, map_to_msg
@@ -19,14 +19,14 @@ from roboyard.messages import msg, srv
 
 def some_map(seed: int = 1) -> OccupancyGrid:
     cells = np.random.default_rng(seed).choice(np.array([-1, 0, 100], np.int8), (8, 11))
-    return OccupancyGrid(cells, GridFrame(0.05, (8, 11), SE2(-1.5, 2.0, 0.25)))
+    return OccupancyGrid(cells, GridGeometry(0.05, (8, 11), SE2(-1.5, 2.0, 0.25)))
 
 
 def same(one: OccupancyGrid, other: OccupancyGrid) -> bool:
     return (
         np.array_equal(one.cells, other.cells)
-        and one.frame.resolution == other.frame.resolution
-        and one.frame.T_map_grid.almost_equal(other.frame.T_map_grid, 1e-12)
+        and one.geometry.resolution == other.geometry.resolution
+        and one.geometry.T_map_grid.almost_equal(other.geometry.T_map_grid, 1e-12)
     )
 
 
@@ -68,10 +68,10 @@ def test_map_server_loads_maps_and_keeps_the_old_on_errors(tmp_path: Path) -> No
             assert harness.call("/map_server/load_map", kind, map_url=f"{tmp_path}/{name}.yaml").result == result
         assert harness.call("/map_server/load_map", kind, map_url="http://there/m.yaml").result == 3
         assert same(map_from_msg(harness.call("/static_map", srv.GetMap).map), some_map(2))
-        state = server.save()
+        state = server.save_state()
     with BusHarness() as harness:
         again = harness.add(MapServerNode(), "map_server")
-        again.load(state)
+        again.load_state(state)
         assert same(map_from_msg(harness.call("/static_map", srv.GetMap).map), some_map(2))
 
 

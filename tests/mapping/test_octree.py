@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roboyard.errors import ConfigError, InputError
-from roboyard.grids import FREE, OCCUPIED, UNKNOWN, thin
+from roboyard.grids import FREE, OCCUPIED, UNKNOWN, voxel_downsample
 from roboyard.mapping.octree import OctreeConfig, OctreeMap, SensorModel, read_octree, write_octree
 from roboyard.mapping.octree.blocks import LOCAL, ORIGIN, keys_of, morton, unmorton, within
 from roboyard.mapping.octree.config import log_odds
@@ -199,7 +199,7 @@ def test_octree_repeats_and_continues_bit_for_bit() -> None:
     for k, (points, origin, colors) in enumerate(clouds):
         one.insert(points, origin, colors)
         if k == 3:
-            late.load(two.save())
+            late.load_state(two.save_state())
         (late if k >= 3 else two).insert(points, origin, colors)
     assert late.full() == one.full()
     assert late.binary() == one.binary()
@@ -229,7 +229,7 @@ def test_voxel_occupancy_is_clamped_and_reversible() -> None:
 @given(SEEDS)
 def test_downsampling_keeps_each_voxel_and_its_mean(seed: int) -> None:
     points, origin, colors = cloud(np.random.default_rng(seed), 500)
-    thinned = thin(points, colors, 0.2)
+    thinned = voxel_downsample(points, colors, 0.2)
     keys = keys_of(points, 0.2) - ORIGIN
     assert np.array_equal(np.unique(thinned.keys, axis=0), np.unique(keys, axis=0))
     assert np.array_equal(keys_of(thinned.points, 0.2) - ORIGIN, thinned.keys)
@@ -311,8 +311,8 @@ def test_projection_shows_voxels_within_the_height_band() -> None:
     octree.insert(plate, np.array([0.05, 0.05, 1.55]))
     for low, high, expected in ((0.7, 0.8, OCCUPIED), (0.0, 0.5, UNKNOWN), (0.85, 1.5, FREE)):
         grid = project(octree.leaves(), low, high)
-        cells = grid.frame.cells(plate[:, :2])
-        inside = grid.frame.contains(cells)
+        cells = grid.geometry.cells_of_points(plate[:, :2])
+        inside = grid.geometry.contains(cells)
         values = grid.cells[tuple(cells[inside].T)]
         if expected == OCCUPIED:
             assert inside.all()
@@ -323,7 +323,7 @@ def test_projection_shows_voxels_within_the_height_band() -> None:
             assert not (grid.cells == OCCUPIED).any()
         else:
             assert not (values == OCCUPIED).any()
-    assert project(OctreeMap().leaves(), 0.0, 1.0).frame.shape == (0, 0)
+    assert project(OctreeMap().leaves(), 0.0, 1.0).geometry.shape == (0, 0)
 
 
 @pytest.mark.parametrize("tilt", [0.0, 0.08])

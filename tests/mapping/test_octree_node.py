@@ -17,7 +17,7 @@ from roboyard.mapping.nodes.map_messages import map_from_msg
 from roboyard.mapping.nodes.octree_messages import octree_from_msg
 from roboyard.mapping.octree import OctreeConfig, OctreeMap, SensorModel, read_octree, write_octree
 from roboyard.mapping.octree.placing import place
-from roboyard.messages import msg, nanoseconds, srv
+from roboyard.messages import msg, srv, to_nanoseconds
 from roboyard.messages.convert import cloud_points, cloud_to_msg, pack_rgb
 from roboyard.scenarios.state.codec import decode, encode
 
@@ -92,7 +92,7 @@ def test_octree_node_publishes_the_octree() -> None:
         assert full[-1].header.frame_id == "map"
         assert np.array_equal(octree_from_msg(full[-1]).codes, alone.leaves().codes)
         grid = map_from_msg(harness.last("/projected_map"))
-        wall_cells = grid.frame.points(np.argwhere(grid.cells == OCCUPIED))
+        wall_cells = grid.geometry.cell_centers(np.argwhere(grid.cells == OCCUPIED))
         assert len(wall_cells) > 10
         assert (np.abs(wall_cells[:, 0] - 2.05) < 0.15).all()  # the wall, and not the floor
         middles = cloud_points(centers.last)
@@ -105,10 +105,10 @@ def test_clouds_are_inserted_at_a_limited_rate_after_latency() -> None:
         harness.play(31, every=0.1)
         harness.run_for(1.0)
         assert harness.bus.offload.pending == 0
-        (job,) = (job for job in harness.bus.offload.jobs.values() if job.node == "/octree")
+        (job,) = (job for job in harness.bus.offload.statistics.values() if job.node == "/octree")
         assert job.count == 7  # of 31, in 3 s
         maps = harness.published("/octomap_full").messages
-        stamps = [nanoseconds(message.header.stamp) * 1e-9 for message in maps]
+        stamps = [to_nanoseconds(message.header.stamp) * 1e-9 for message in maps]
         assert np.allclose(stamps, 1.3 + 0.5 * np.arange(7))
 
 
@@ -210,14 +210,14 @@ def test_saved_octree_node_continues_bit_for_bit() -> None:
     with OctreeHarness(publish_period=1.0) as harness:
         harness.play(4)
         harness.run_for(0.4)
-        saved = decode(*encode(harness.node.save()))
-        transforms, now = harness.bus.transforms.save(), harness.now_ns
+        saved = decode(*encode(harness.node.save_state()))
+        transforms, now = harness.bus.transforms.save_state(), harness.now_ns
         harness.play(4, first=4)
         harness.run_for(1.0)
         whole = harness.published("/octomap_full").messages
     with OctreeHarness(publish_period=1.0, start_ns=now) as harness:
-        harness.node.load(saved)
-        harness.bus.transforms.load(transforms)
+        harness.node.load_state(saved)
+        harness.bus.transforms.load_state(transforms)
         harness.play(4, first=4)
         harness.run_for(1.0)
         rest = harness.published("/octomap_full").messages

@@ -58,7 +58,7 @@ def test_rbpf_map_equals_the_true_rooms(driven) -> None:
     blocked, start = rooms(), SE2(2.5, 2.0, np.arctan2(3.5, 3.5))
     for value in (0, 1):
         cells = np.argwhere(grid.cells > 50) if value else np.argwhere((grid.cells >= FREE) & (grid.cells < 30))
-        world = FRAME.cells(start @ grid.frame.points(cells))
+        world = FRAME.cells_of_points(start @ grid.geometry.cell_centers(cells))
         near = np.zeros(len(world), dtype=bool)
         for d_row in range(-6, 7):  # 12 cm about
             for d_column in range(-6, 7):
@@ -83,7 +83,7 @@ def test_saved_rbpf_continues_unchanged(driven) -> None:
     scans, _, _ = driven
     half = slam(scans[:40])
     other = RbpfSlam(FEW)
-    other.load(half.save())
+    other.load_state(half.save_state())
     for scan in scans[40:60]:
         assert half.process(scan) == other.process(scan)
     assert np.array_equal(half.occupancy(0.05).cells, other.occupancy(0.05).cells)
@@ -135,7 +135,7 @@ def test_shared_particle_maps_equal_separate_ones(seed: int) -> None:
             separate[k].write(0, *beams)
         one, other = shared.occupancy(k, 0.1), separate[k].occupancy(0, 0.1)
         assert np.array_equal(one.cells, other.cells)
-        assert one.frame == other.frame
+        assert one.geometry == other.geometry
     shown = shared.table[shared.table >= 0]
     assert np.array_equal(shared.users, np.bincount(shown, minlength=len(shared.users)))
 
@@ -195,12 +195,12 @@ def test_scan_likelihood_peaks_at_the_true_pose() -> None:
 def test_resampled_map_keeps_walls(driven) -> None:
     _, _, made = driven
     fine, coarse = made.occupancy(0.05), made.occupancy(0.1)
-    assert coarse.frame.resolution == 0.1
+    assert coarse.geometry.resolution == 0.1
     walls = np.argwhere(fine.cells > 60)
-    cells = coarse.frame.cells(fine.frame.points(walls))
+    cells = coarse.geometry.cells_of_points(fine.geometry.cell_centers(walls))
     assert (coarse.cells[cells[:, 0], cells[:, 1]] > 60).all()
     finer = resampled(fine, 0.025)
-    middle = fine.frame.cells(finer.frame.points(np.argwhere(finer.cells > 60)))
+    middle = fine.geometry.cells_of_points(finer.geometry.cell_centers(np.argwhere(finer.cells > 60)))
     assert (fine.cells[middle[:, 0], middle[:, 1]] > 60).all()
 
 

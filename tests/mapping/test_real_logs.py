@@ -9,7 +9,7 @@ import pytest
 from tests.harness.profiles import sample_count
 
 from roboyard.geometry import SE2
-from roboyard.geometry.many import between
+from roboyard.geometry.many import relative
 from roboyard.mapping import GraphSlam, Scan, Trajectory, read_relations, relation_errors
 from roboyard.mapping.nodes import read_log
 
@@ -34,7 +34,7 @@ def apart(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Distances [m] between two trajectories' motions, from any pose to any other."""
     rng = np.random.default_rng(0)
     i, j = rng.integers(0, len(first), (2, 2000))
-    return np.linalg.norm(between(first[i], first[j])[:, :2] - between(second[i], second[j])[:, :2], axis=1)
+    return np.linalg.norm(relative(first[i], first[j])[:, :2] - relative(second[i], second[j])[:, :2], axis=1)
 
 
 def without_sign(scans: list[Scan]) -> list[Scan]:

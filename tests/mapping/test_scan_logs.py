@@ -24,8 +24,8 @@ from roboyard.mapping.nodes.log_topics import LogTopics
 from roboyard.mapping.nodes.logs import ScanLog, read_log
 from roboyard.mapping.relations import read_relations, relation_errors
 from roboyard.mapping.scan_order import spread
-from roboyard.messages import message_type, serialize, stamp, type_name
-from roboyard.messages.convert import odometry_to_msg, scan_to_msg, tf_message
+from roboyard.messages import message_type, serialize, time_to_msg, type_name
+from roboyard.messages.convert import odometry_to_msg, scan_to_msg, transforms_to_msg
 from roboyard.record import McapWriter
 
 START = 1_700_000_000 * 10**9
@@ -52,7 +52,7 @@ def scan(time_ns: int, frame: str = "laser", n: int = 19, **fields: Any) -> Any:
 
 def odometry(time_ns: int, pose: SE2 | None = None, child: str = "base_link") -> Any:
     zero = (0.0, 0.0, 0.0)
-    return odometry_to_msg(pose or way(time_ns), zero, zero, frame="odom", child=child, time_ns=time_ns)
+    return odometry_to_msg(pose or way(time_ns), zero, zero, frame="odom", child_frame=child, time_ns=time_ns)
 
 
 MOUNT = (SE3.from_xyz_rpy((0.2, 0.1, 0.3), (0, 0, 0.4)), "base_link", "laser")
@@ -60,7 +60,7 @@ MOUNT = (SE3.from_xyz_rpy((0.2, 0.1, 0.3), (0, 0, 0.4)), "base_link", "laser")
 
 def drive(seconds: float = 3.0, *, mounts: Any = (MOUNT,), rate: int = 10) -> Items:
     """Odometry at 20 Hz and scans in between."""
-    items: Items = [(START, "/tf_static", tf_message(mounts, START))] if mounts else []
+    items: Items = [(START, "/tf_static", transforms_to_msg(mounts, START))] if mounts else []
     for index in range(round(seconds * 20) + 1):
         time_ns = START + index * 50_000_000
         items.append((time_ns, "/odom", odometry(time_ns)))
@@ -143,7 +143,9 @@ def write_bag(writer: Any, store: Any, items: Items, convert: Callable[[bytes, s
 def test_transforms_replace_an_odometry_topic(tmp_path: Path) -> None:
     with_topic = read(tmp_path, drive())
     items = [
-        (t, "/tf", tf_message([(way(t).to_se3(), "odom", "base_link")], t)) if topic == "/odom" else (t, topic, message)
+        (t, "/tf", transforms_to_msg([(way(t).to_se3(), "odom", "base_link")], t))
+        if topic == "/odom"
+        else (t, topic, message)
         for t, topic, message in drive()
     ]
     by_tf = read(tmp_path, items)
@@ -184,7 +186,7 @@ def test_moving_laser_has_its_pose_at_each_scan(tmp_path: Path) -> None:
     items = drive(1.0, mounts=[(SE3.from_xyz_rpy((0.1, 0, 0)), "base_link", "head")])
     for index in range(25):
         t = START + index * 50_000_000
-        items.append((t, "/tf", tf_message([(SE3.from_xyz_rpy(rpy=(0, 0, 0.02 * index)), "head", "laser")], t)))
+        items.append((t, "/tf", transforms_to_msg([(SE3.from_xyz_rpy(rpy=(0, 0, 0.02 * index)), "head", "laser")], t)))
     log = read(tmp_path, sorted(items, key=lambda item: item[0]))
     for item in log:
         assert item.T_base_laser.theta == pytest.approx((item.time_ns - START) * 1e-9 * 0.4, abs=1e-6)
@@ -306,7 +308,7 @@ def test_single_scan_without_odometry_or_frames_is_read(tmp_path: Path) -> None:
 def test_multi_echo_scans_are_read(tmp_path: Path) -> None:
     echo = message_type("sensor_msgs/msg/LaserEcho")
     message = message_type("sensor_msgs/msg/MultiEchoLaserScan")(angle_min=-1.0, angle_increment=1.0, range_max=9.0)
-    message.header.stamp = stamp(START)
+    message.header.stamp = time_to_msg(START)
     message.ranges = [echo(np.array(e, np.float32)) for e in ([1.0, 2.0], [], [3.0])]
     log = read(tmp_path, [(START, "/scan", message)])
     assert log.scans[0].ranges.tolist() == [1.0, math.inf, 3.0]
@@ -323,7 +325,11 @@ def test_multi_echo_scans_are_read(tmp_path: Path) -> None:
         ([(0, "/scan", scan(START, ranges=np.zeros(0, np.float32)))], LogTopics(), "no scan can be used"),
         (
             [
-                (START, "/tf_static", tf_message([(SE3.from_xyz_rpy(rpy=(0, 1.5, 0)), "base_link", "laser")], START)),
+                (
+                    START,
+                    "/tf_static",
+                    transforms_to_msg([(SE3.from_xyz_rpy(rpy=(0, 1.5, 0)), "base_link", "laser")], START),
+                ),
                 (START, "/scan", scan(START)),
             ],
             LogTopics(),
@@ -331,7 +337,11 @@ def test_multi_echo_scans_are_read(tmp_path: Path) -> None:
         ),
         (
             [
-                (START, "/tf_static", tf_message([(SE3(), f"{r}/base_link", f"{r}/laser") for r in "ab"], START)),
+                (
+                    START,
+                    "/tf_static",
+                    transforms_to_msg([(SE3(), f"{r}/base_link", f"{r}/laser") for r in "ab"], START),
+                ),
                 (START, "/a/scan", scan(START, "a/laser")),
                 (START, "/b/scan", scan(START, "b/laser")),
             ],

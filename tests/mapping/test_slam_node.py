@@ -16,7 +16,7 @@ from roboyard.mapping import Scan, load_map, read_g2o
 from roboyard.mapping.nodes import SlamNode
 from roboyard.mapping.nodes.map_messages import map_from_msg
 from roboyard.mapping.rbpf import RbpfSlam
-from roboyard.messages import msg, nanoseconds, srv
+from roboyard.messages import msg, srv, to_nanoseconds
 from roboyard.messages.convert import path_to_array, scan_to_msg
 from roboyard.scenarios.state.codec import decode, encode
 
@@ -70,7 +70,7 @@ def test_slam_node_publishes_the_algorithms_results() -> None:
         harness.run_for(3.0)
         last = harness.last("/path")
         assert np.allclose(path_to_array(last), alone.trajectory().poses, atol=1e-9)
-        assert [nanoseconds(item.header.stamp) for item in last.poses] == [START + s.time_ns for s in scans]
+        assert [to_nanoseconds(item.header.stamp) for item in last.poses] == [START + s.time_ns for s in scans]
         grid = map_from_msg(harness.last("/map"))
         assert np.array_equal(grid.cells, alone.occupancy(0.05).cells)
         assert scans[-1].odometry is not None
@@ -97,7 +97,7 @@ def test_slam_services_return_and_save_maps(tmp_path: Path) -> None:
         harness.run_for(1.0)
         grid = map_from_msg(harness.call("/dynamic_map", srv.GetMap).map)
         assert harness.call("/slam/save_map", save, name=msg.String(data=str(tmp_path / "m"))).result == 0
-        assert load_map(tmp_path / "m.yaml").frame.shape == grid.frame.shape
+        assert load_map(tmp_path / "m.yaml").geometry.shape == grid.geometry.shape
         assert harness.call("/slam/serialize_map", serialize, filename=str(tmp_path / "g")).result == 0
         assert len(read_g2o(tmp_path / "g.g2o").poses) == 12
         assert not (tmp_path / "g.npz").exists()  # a particle filter has no place to go on with
@@ -110,14 +110,14 @@ def test_saved_slam_node_continues_bit_for_bit() -> None:
     with SlamHarness(map_period=2.0) as harness:
         harness.play(scans[:9])
         harness.run_for(0.15)
-        state = decode(*encode(harness.node.save()))
-        transforms, now = harness.bus.transforms.save(), harness.now_ns
+        state = decode(*encode(harness.node.save_state()))
+        transforms, now = harness.bus.transforms.save_state(), harness.now_ns
         harness.play(scans[9:])
         harness.run_for(3.0)
         whole = harness.last("/path")
     with SlamHarness(map_period=2.0, start_ns=now) as harness:
-        harness.node.load(state)
-        harness.bus.transforms.load(transforms)
+        harness.node.load_state(state)
+        harness.bus.transforms.load_state(transforms)
         harness.play(scans[9:])
         harness.run_for(3.0)
         assert harness.last("/path") == whole
@@ -151,6 +151,6 @@ def test_simultaneous_scans_of_two_lasers_are_both_used() -> None:
             harness.play([scan])
             harness.publish("/rear", scan_message(scan, START + scan.time_ns, "rear_laser"))
         harness.run_for(2.0)
-        times = [nanoseconds(item.header.stamp) for item in harness.last("/path").poses]
+        times = [to_nanoseconds(item.header.stamp) for item in harness.last("/path").poses]
         assert len(times) == 12
         assert (np.diff(times) > 0).all()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
-from roboyard.grids import GridFrame, OccupancyGrid
+from roboyard.grids import GridGeometry, OccupancyGrid
 from roboyard.mapping import PoseGraph, Scan, Trajectory
 
 finite = st.floats(-50.0, 50.0)
@@ -35,16 +35,16 @@ def test_trajectory_interpolates_through_its_poses(n: int, seed: int) -> None:
 
 @given(finite, finite, st.floats(-math.pi, math.pi), st.floats(0.01, 1.0), st.integers(0, 99), st.integers(0, 49))
 def test_grid_cells_and_points_are_inverses(x, y, theta, resolution, row, column) -> None:
-    frame = GridFrame(resolution, (100, 50), SE2(x, y, theta))
-    assert frame.cells(frame.points([row, column])).tolist() == [row, column]
+    frame = GridGeometry(resolution, (100, 50), SE2(x, y, theta))
+    assert frame.cells_of_points(frame.cell_centers([row, column])).tolist() == [row, column]
     assert frame.contains([row, column])
     assert not frame.contains([row + 100, column])
 
 
 @given(finite, finite, st.floats(0.0, 20.0), st.floats(0.0, 20.0), st.floats(0.02, 0.5))
 def test_grid_around_a_box_contains_it_tightly(x, y, width, height, resolution) -> None:
-    frame = GridFrame.around((x, y), (x + width, y + height), resolution)
-    low, size = frame.T_map_grid.xy, np.array(frame.size)
+    frame = GridGeometry.covering((x, y), (x + width, y + height), resolution)
+    low, size = frame.T_map_grid.xy, np.array(frame.extent)
     assert (low <= np.array([x, y]) + 1e-6).all()
     assert (low + size >= np.array([x + width, y + height]) - 1e-6).all()
     assert (size <= np.array([width, height]) + 2.001 * resolution).all()
@@ -63,11 +63,11 @@ def test_scan_points_exclude_beams_without_hit() -> None:
         lambda: Trajectory([0, 0], np.zeros((2, 3))),
         lambda: Trajectory([0, 1], np.zeros((3, 3))),
         lambda: Trajectory([0], np.full((1, 3), np.nan)),
-        lambda: GridFrame(0.0, (1, 1)),
-        lambda: GridFrame(0.1, (1, -1)),
-        lambda: OccupancyGrid(np.zeros((2, 2), np.int8), GridFrame(0.1, (2, 3))),
-        lambda: OccupancyGrid(np.full((2, 2), 101), GridFrame(0.1, (2, 2))),
-        lambda: OccupancyGrid(np.zeros((2, 2)), GridFrame(0.1, (2, 2))),
+        lambda: GridGeometry(0.0, (1, 1)),
+        lambda: GridGeometry(0.1, (1, -1)),
+        lambda: OccupancyGrid(np.zeros((2, 2), np.int8), GridGeometry(0.1, (2, 3))),
+        lambda: OccupancyGrid(np.full((2, 2), 101), GridGeometry(0.1, (2, 2))),
+        lambda: OccupancyGrid(np.zeros((2, 2)), GridGeometry(0.1, (2, 2))),
         lambda: Scan(0, np.zeros((2, 2), np.float32), 0.0, 0.1, 0.0, 1.0),
         lambda: Scan(0, np.zeros(2, np.float32), math.nan, 0.1, 0.0, 1.0),
         lambda: PoseGraph(

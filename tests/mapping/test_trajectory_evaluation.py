@@ -12,7 +12,7 @@ from tests.harness.files import temporary_folder
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
-from roboyard.geometry.many import between, compose, invert
+from roboyard.geometry.many import compose, invert, relative
 from roboyard.mapping import Trajectory
 from roboyard.mapping.evaluation import absolute_error, align, relative_error
 from roboyard.mapping.relations import Relations, read_relations, relation_errors, write_relations
@@ -38,7 +38,7 @@ def moved(track: Trajectory, T: SE2) -> Trajectory:
 
 def some_relations(rng: np.random.Generator, track: Trajectory, n: int = 20) -> Relations:
     first, second = rng.integers(0, len(track), (2, n))
-    return Relations(track.times_ns[first], track.times_ns[second], between(track.poses[first], track.poses[second]))
+    return Relations(track.times_ns[first], track.times_ns[second], relative(track.poses[first], track.poses[second]))
 
 
 @given(seeds)
@@ -48,8 +48,8 @@ def test_vectorized_poses_equal_single_poses(seed: int) -> None:
         assert SE2(*row).almost_equal(SE2(*p) @ SE2(*q), 1e-12)
     for row, p in zip(invert(a), a, strict=True):
         assert SE2(*row).almost_equal(SE2(*p).inverse(), 1e-12)
-    assert np.allclose(compose(a, between(a, b))[:, :2], b[:, :2], atol=1e-12)
-    assert np.allclose(between(a, b), compose(invert(a), b), atol=1e-12)
+    assert np.allclose(compose(a, relative(a, b))[:, :2], b[:, :2], atol=1e-12)
+    assert np.allclose(relative(a, b), compose(invert(a), b), atol=1e-12)
 
 
 @given(seeds, moves)

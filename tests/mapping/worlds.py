@@ -8,10 +8,10 @@ import numpy as np
 
 from roboyard.geometry import SE2
 from roboyard.geometry.many import compose
-from roboyard.grids import GridFrame, cast_rays
+from roboyard.grids import GridGeometry, cast_rays
 from roboyard.mapping import Scan, Trajectory
 
-FRAME = GridFrame(0.02, (600, 800))
+FRAME = GridGeometry(0.02, (600, 800))
 """16 by 12 m."""
 
 

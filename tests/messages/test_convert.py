@@ -29,7 +29,7 @@ def test_poses_and_transforms_convert_back(pose):
     assert convert.transform_to_se3(travelled(convert.transform_to_msg(pose))) == pose
     message = convert.pose_to_msg(pose)
     assert (message.orientation.w, message.orientation.x) == pose.quaternion[:2]
-    stamped = convert.pose_stamped(pose, "map", 5)
+    stamped = convert.pose_stamped_to_msg(pose, "map", 5)
     assert (stamped.header.frame_id, stamped.header.stamp.nanosec) == ("map", 5)
 
 
@@ -53,7 +53,7 @@ def test_odometry_converts_back(pose, seed):
     rng = np.random.default_rng(seed)
     linear, angular, covariance = rng.normal(size=3), rng.normal(size=3), rng.normal(size=(6, 6))
     message = convert.odometry_to_msg(
-        pose, linear, angular, frame="odom", child="base_link", time_ns=9, pose_covariance=covariance
+        pose, linear, angular, frame="odom", child_frame="base_link", time_ns=9, pose_covariance=covariance
     )
     back, v, w = convert.odometry_to_arrays(travelled(message))
     assert back == pose
@@ -64,7 +64,9 @@ def test_odometry_converts_back(pose, seed):
 
 
 def test_tf_message_holds_frames_and_stamps():
-    tree = convert.tf_message([(SE3(translation=(1, 2, 3)), "odom", "base"), (SE3(), "base", "laser")], 1_500_000_000)
+    tree = convert.transforms_to_msg(
+        [(SE3(translation=(1, 2, 3)), "odom", "base"), (SE3(), "base", "laser")], 1_500_000_000
+    )
     assert [(t.header.frame_id, t.child_frame_id) for t in tree.transforms] == [("odom", "base"), ("base", "laser")]
     assert tree.transforms[0].header.stamp == msg.Time(sec=1, nanosec=500_000_000)
     assert convert.transform_to_se3(tree.transforms[0].transform).xyz.tolist() == [1, 2, 3]

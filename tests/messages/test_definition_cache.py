@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from roboyard.messages import library as module
-from roboyard.messages.library import Library
-from roboyard.messages.structure import Definition, from_data, to_data
+from roboyard.messages.library import TypeRegistry
+from roboyard.messages.structure import MessageDefinition, from_data, to_data
 
 SHOW = """
 import sys
 from roboyard.messages import library
-lib = library.library()
+lib = library.type_registry()
 has_action = lib.has_interface("nav2_msgs/action/Wait")
-print("rosbags.typesys" in sys.modules, lib.need("sensor_msgs/msg/LaserScan").name, has_action)
+print("rosbags.typesys" in sys.modules, lib.require("sensor_msgs/msg/LaserScan").name, has_action)
 """
 
 
@@ -25,22 +25,22 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "roboyard" / "parsed" / "messages"
 
 
-def everything(library: Library) -> dict[str, Definition]:
-    for name in [*library.interfaces("srv"), *library.interfaces("action")]:
+def everything(library: TypeRegistry) -> dict[str, MessageDefinition]:
+    for name in [*library.interface_names("srv"), *library.interface_names("action")]:
         assert library.has_interface(name)
-    names = library.messages()
-    return {name: library.need(name) for name in names} | dict(library._definitions)
+    names = library.message_names()
+    return {name: library.require(name) for name in names} | dict(library._definitions)
 
 
 def test_second_library_parses_nothing_and_is_equal(monkeypatch: pytest.MonkeyPatch) -> None:
-    first = everything(Library())
+    first = everything(TypeRegistry())
 
     def parse(*_: object) -> None:
         raise AssertionError("parsed again")
 
     monkeypatch.setattr(module, "parse_msg", parse)
     monkeypatch.setattr(module, "parse_parts", parse)
-    second = everything(Library())
+    second = everything(TypeRegistry())
     assert second == first
     assert {name: repr(one) for name, one in second.items()} == {name: repr(one) for name, one in first.items()}
 
@@ -57,29 +57,29 @@ def test_changed_definition_is_parsed_again(monkeypatch: pytest.MonkeyPatch, cac
     name, texts = "own_msgs/msg/Level", module._package_texts()
     for text, field in (("float64 level\n", "level"), ("float64 height\n", "height"), ("float64 level\n", "level")):
         monkeypatch.setattr(module, "_package_texts", lambda text=text: texts | {name: text})
-        assert [one.name for one in Library().need(name).fields] == [field]
+        assert [one.name for one in TypeRegistry().require(name).fields] == [field]
     assert len(list(cache.iterdir())) == 2
 
 
 def test_cache_key_includes_the_parser(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
-    Library()
+    TypeRegistry()
     sources = module._parser_sources()
     monkeypatch.setattr(module, "_parser_sources", lambda: [*sources, b"another version"])
-    Library()
+    TypeRegistry()
     assert len(list(cache.iterdir())) == 2
 
 
 def test_corrupt_cache_entry_is_ignored(cache: Path) -> None:
-    first = everything(Library())
+    first = everything(TypeRegistry())
     (entry,) = cache.iterdir()
     entry.write_bytes(entry.read_bytes().replace(b"float64", b"float32"))
-    assert everything(Library()) == first
+    assert everything(TypeRegistry()) == first
 
 
 def test_definitions_convert_to_json_and_back() -> None:
     import json
 
-    for definition in everything(Library()).values():
+    for definition in everything(TypeRegistry()).values():
         assert from_data(json.loads(json.dumps(to_data(definition)))) == definition
 
 
@@ -89,7 +89,7 @@ def test_invalid_definition_file_is_reported_on_request(monkeypatch: pytest.Monk
     texts = module._package_texts() | {"own_msgs/msg/Wrong": "no type at all\n"}
     monkeypatch.setattr(module, "_package_texts", lambda: texts)
     for _ in range(2):
-        found = Library()
+        found = TypeRegistry()
         assert found.get("geometry_msgs/msg/Twist") is not None
         with pytest.raises(MessageError, match="own_msgs/msg/Wrong"):
-            found.need("own_msgs/msg/Wrong")
+            found.require("own_msgs/msg/Wrong")

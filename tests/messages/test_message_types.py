@@ -19,18 +19,18 @@ from roboyard.messages import (
     action,
     action_type,
     deserialize,
-    duration,
+    duration_to_msg,
     fingerprint,
     freeze,
     message_type,
     msg,
-    names,
-    nanoseconds,
     serialize,
     service_type,
     srv,
-    stamp,
+    time_to_msg,
+    to_nanoseconds,
     type_name,
+    type_names,
 )
 
 
@@ -152,13 +152,13 @@ def test_unknown_attributes_of_namespaces_are_errors():
 
 
 def test_namespaces_list_their_types():
-    assert names() == sorted(names())
+    assert type_names() == sorted(type_names())
     assert {"Twist", "geometry_msgs"} <= set(dir(msg))
     assert {"SetBool", "std_srvs"} <= set(dir(srv))
     assert {"BackUp", "NavigateToPose", "Spin"} <= set(dir(action.nav2_msgs))
     assert dir(action.nav2_msgs) == sorted(dir(action.nav2_msgs))
-    assert all(len(kind) == 3 for kind in (name.split("/") for name in names()))
-    assert not any("_Request" in name or "_Goal" in name for name in names())
+    assert all(len(kind) == 3 for kind in (name.split("/") for name in type_names()))
+    assert not any("_Request" in name or "_Goal" in name for name in type_names())
 
 
 def test_import_of_messages_loads_no_rosbags(tmp_path):
@@ -193,7 +193,7 @@ def test_action_type_has_its_parts():
     request = navigate.SendGoal.Request(goal=goal)
     assert request.goal_id.uuid.tolist() == [0] * 16
     assert navigate.SendGoal.name == "nav2_msgs/action/NavigateToPose_SendGoal"
-    assert navigate.SendGoal.Response(accepted=True, stamp=stamp(5)).accepted
+    assert navigate.SendGoal.Response(accepted=True, stamp=time_to_msg(5)).accepted
     assert navigate.GetResult.Response(status=4).result == navigate.Result()
     message = navigate.FeedbackMessage(feedback=navigate.Feedback(number_of_recoveries=3))
     assert deserialize(serialize(message), "nav2_msgs/action/NavigateToPose_FeedbackMessage") == message
@@ -252,11 +252,11 @@ def test_fingerprints_are_equal_where_bytes_are(a, b):
 # -- time --------------------------------------------------------------------------------------------------------------
 @given(st.integers(-(2**31) * 10**9, 2**31 * 10**9 - 1))
 def test_times_convert_back_to_nanoseconds(time_ns):
-    assert nanoseconds(stamp(time_ns)) == nanoseconds(duration(time_ns)) == time_ns
-    assert 0 <= stamp(time_ns).nanosec < 10**9
-    assert type_name(duration(time_ns)) == "builtin_interfaces/msg/Duration"
+    assert to_nanoseconds(time_to_msg(time_ns)) == to_nanoseconds(duration_to_msg(time_ns)) == time_ns
+    assert 0 <= time_to_msg(time_ns).nanosec < 10**9
+    assert type_name(duration_to_msg(time_ns)) == "builtin_interfaces/msg/Duration"
 
 
 def test_stamp_out_of_range_is_refused():
     with pytest.raises(MessageError, match="out of range"):
-        stamp(2**31 * 10**9)
+        time_to_msg(2**31 * 10**9)

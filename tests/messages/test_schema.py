@@ -7,7 +7,7 @@ import pytest
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from roboyard.errors import MessageError
-from roboyard.messages import action_type, names, register, schema, type_hash
+from roboyard.messages import action_type, register, schema, type_hash, type_names
 from roboyard.messages.layout import definition_of
 from roboyard.messages.stubs import generate
 
@@ -15,7 +15,7 @@ STORE = get_typestore(Stores.ROS2_JAZZY)
 
 
 def holds_chars(name):
-    return any(f.type == "char" or (f.nested and holds_chars(f.type)) for f in definition_of(name).fields)
+    return any(f.type == "char" or (f.is_message and holds_chars(f.type)) for f in definition_of(name).fields)
 
 
 @pytest.mark.parametrize("name", sorted(STORE.fielddefs))
@@ -37,7 +37,7 @@ def test_hashes_agree_with_ros_2(name, digest):
     assert type_hash(name) == f"RIHS01_{digest}"
 
 
-@pytest.mark.parametrize("name", [n for n in names("msg") if "/msg/" in n])
+@pytest.mark.parametrize("name", [n for n in type_names("msg") if "/msg/" in n])
 def test_schemas_parse_to_their_types(name):
     types = get_types_from_msg(schema(name), name)
     expected = [(f.name, f.type) for f in definition_of(name).fields if f.name != "structure_needs_at_least_one_member"]
@@ -46,10 +46,10 @@ def test_schemas_parse_to_their_types(name):
 
 
 def test_service_and_action_parts_have_schema_and_hash():
-    for name in names("srv"):
+    for name in type_names("srv"):
         assert type_hash(name).startswith("RIHS01_")
         assert isinstance(schema(f"{name}_Request"), str)
-    for name in names("action"):
+    for name in type_names("action"):
         action = action_type(name)
         hashes = [name, action.SendGoal.name, action.GetResult.name, action.FeedbackMessage.__msgtype__]
         assert len({type_hash(n) for n in hashes}) == 4

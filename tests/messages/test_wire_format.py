@@ -11,7 +11,7 @@ from rosbags.typesys import Stores, get_typestore
 from tests.harness.messages import all_wire_types, messages
 
 from roboyard.errors import MessageError
-from roboyard.messages import deserialize, message_type, msg, names, serialize
+from roboyard.messages import deserialize, message_type, msg, serialize, type_names
 from roboyard.messages.layout import definition_of
 
 BUSY = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], max_examples=300)
@@ -26,9 +26,13 @@ def rosbags_store():
         if name not in store.fielddefs:
             fields = []
             for field in definition_of(name).fields:
-                inner = (Nodetype.NAME, field.type) if field.nested else (Nodetype.BASE, (field.type, field.bound))
-                node = {"array": Nodetype.ARRAY, "sequence": Nodetype.SEQUENCE}.get(field.kind)
-                fields.append((field.attribute, inner if node is None else (node, (inner, field.size))))
+                inner = (
+                    (Nodetype.NAME, field.type)
+                    if field.is_message
+                    else (Nodetype.BASE, (field.type, field.string_capacity))
+                )
+                node = {"array": Nodetype.ARRAY, "sequence": Nodetype.SEQUENCE}.get(field.arity)
+                fields.append((field.python_name, inner if node is None else (node, (inner, field.size))))
             store.fielddefs[name] = ([], fields)
         store.types[name] = message_type(name)
     return store
@@ -91,7 +95,7 @@ def arrays_of(value):
             yield from arrays_of(item)
     elif hasattr(value, "__msgtype__"):
         for field in definition_of(value.__msgtype__).fields:
-            yield from arrays_of(getattr(value, field.attribute))
+            yield from arrays_of(getattr(value, field.python_name))
 
 
 def test_numbers_that_are_not_finite_keep_their_bits():
@@ -142,7 +146,7 @@ def test_deserialize_of_huge_lengths_takes_no_memory(order, count):
     tracemalloc.start()
     try:
         header = b"\x00\x01\x00\x00" if order == "little" else b"\x00\x00\x00\x00"
-        for name in names("msg"):
+        for name in type_names("msg"):
             for before in range(0, 24, 4):
                 read_or_refuse(header + bytes(before) + count.to_bytes(4, order) + bytes(1000), name)
         assert tracemalloc.get_traced_memory()[1] < 20e6

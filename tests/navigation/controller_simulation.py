@@ -10,7 +10,7 @@ from tests.harness.robots import GridWorld
 
 from roboyard.control import PlanarTwist
 from roboyard.geometry import SE2
-from roboyard.grids import GridFrame
+from roboyard.grids import GridGeometry
 from roboyard.navigation import Costmap, Footprint, InflationLayer, LayeredCostmap, MotionLimits, NavigationError, Path
 from roboyard.navigation.costmap import LETHAL
 from roboyard.navigation.costmap.bounds import Bounds
@@ -39,7 +39,7 @@ def inflated_costmap(obstacles: NDArray[np.bool_], radius: float = 0.5, scaling:
             cells[bounds.slices][obstacles[bounds.slices]] = LETHAL
 
     layers = LayeredCostmap(
-        GridFrame(0.05, obstacles.shape), [Walls(), InflationLayer(BODY.inscribed_radius, radius, scaling)]
+        GridGeometry(0.05, obstacles.shape), [Walls(), InflationLayer(BODY.inscribed_radius, radius, scaling)]
     )
     layers.update()
     return layers.costmap()

@@ -12,8 +12,8 @@ from tests.harness.robots import OUTLINE, GridWorld, KinematicRobot
 
 from roboyard.geometry import SE2
 from roboyard.messages import action, msg
-from roboyard.messages.convert import cloud_to_msg, grid_to_msg, pose_stamped
-from roboyard.messages.convert.poses import header
+from roboyard.messages.convert import cloud_to_msg, grid_to_msg, pose_stamped_to_msg
+from roboyard.messages.convert.poses import make_header
 from roboyard.navigation import Footprint
 from roboyard.navigation.nodes import NavigatorNode
 
@@ -27,7 +27,7 @@ DEFAULTS = {"controller": {"use": "window"}, "pace": {"forward": 0.6}}
 
 def goal_pose(x: float, y: float, theta: float = 0.0, frame: str = "map") -> Any:
     """A goal [m, rad]; its x may be no number."""
-    stamped = pose_stamped(SE2(0.0, y, theta), frame, 0)
+    stamped = pose_stamped_to_msg(SE2(0.0, y, theta), frame, 0)
     stamped.pose.position.x = x
     return stamped
 
@@ -101,7 +101,7 @@ class SensorRobot(KinematicRobot):
         super().setup()
         self._cloud = self.publisher("depth/points", msg.PointCloud2)
         self._range = self.publisher("sonar", msg.Range)
-        self.timer(rate=5.0, callback=self._publish_clouds, start=True)
+        self.timer(rate=5.0, callback=self._publish_clouds, immediate=True)
 
     def _publish_clouds(self) -> None:
         if not (self._cloud.topic.subscriptions or self._range.topic.subscriptions):
@@ -115,7 +115,7 @@ class SensorRobot(KinematicRobot):
             self._cloud.publish(cloud_to_msg(points, "base_link", self.now_ns))
         nearest = float(ranges[np.abs(turns) < 0.3].min())
         self._range.publish(
-            msg.Range(header=header("base_link", self.now_ns), field_of_view=0.6, min_range=0.05, max_range=3.0,
+            msg.Range(header=make_header("base_link", self.now_ns), field_of_view=0.6, min_range=0.05, max_range=3.0,
                       range=nearest if nearest < 3.0 else math.inf)
         )  # fmt: skip
 

@@ -7,7 +7,7 @@ from scipy.ndimage import binary_dilation
 from tests.harness.robots import GridWorld
 
 from roboyard.geometry import SE2, wrap_angle
-from roboyard.grids import Evidence, GridFrame, OccupancyGrid
+from roboyard.grids import GridGeometry, OccupancyGrid, OccupancyMapBuilder
 from roboyard.navigation import NavigationError, Traversal, WavePlanner
 from roboyard.navigation.costmap import InflationLayer, LayeredCostmap, StaticLayer
 from roboyard.navigation.exploration import Explorer
@@ -51,24 +51,24 @@ def random_rooms(seed: int, rows: int, columns: int, resolution: float = 0.1, do
     return solid
 
 
-def free_pose(solid: np.ndarray, frame: GridFrame, radius: float, seed: int) -> SE2:
+def free_pose(solid: np.ndarray, frame: GridGeometry, radius: float, seed: int) -> SE2:
     """A random pose at which a robot of that radius fits."""
     reach = math.ceil(radius / frame.resolution) + 1
     places = np.argwhere(~binary_dilation(solid, iterations=2 * reach))
     if not len(places):
         places = np.argwhere(~binary_dilation(solid, iterations=reach))
     place = places[np.random.default_rng(seed).integers(len(places))]
-    return SE2(*frame.points(place), np.random.default_rng(seed).uniform(-3.0, 3.0))
+    return SE2(*frame.cell_centers(place), np.random.default_rng(seed).uniform(-3.0, 3.0))
 
 
 class Sensor:
     """An exact sensor: it sees every cell up to a distance that no other cell hides."""
 
-    def __init__(self, solid: np.ndarray, frame: GridFrame, reach: float = 5.0, field_of_view: float = 2 * math.pi):
+    def __init__(self, solid: np.ndarray, frame: GridGeometry, reach: float = 5.0, field_of_view: float = 2 * math.pi):
         self.solid, self.reach, self.field_of_view = solid, reach, field_of_view
         self.world = GridWorld(solid, frame.resolution, origin=frame.T_map_grid)
-        self.evidence = Evidence(frame)
-        self.places = frame.points(np.argwhere(np.ones(frame.shape, dtype=bool)))
+        self.evidence = OccupancyMapBuilder(frame)
+        self.places = frame.cell_centers(np.argwhere(np.ones(frame.shape, dtype=bool)))
 
     def update(self, pose: SE2) -> OccupancyGrid:
         """Add what it sees from a pose; returns the map so far."""
@@ -79,10 +79,10 @@ class Sensor:
         directions = np.column_stack([np.cos(pose.theta + angles), np.sin(pose.theta + angles)])
         start = pose.xy
         ends = start + (lengths + 1e-6)[:, None] * directions
-        self.evidence.add(start, ends, hit)
+        self.evidence.add_beams(start, ends, hit)
         under = np.hypot(*(self.places - start).T).reshape(self.solid.shape) < 0.25
         self.evidence.misses[under & ~self.solid] += 1  # it stands there
-        return self.evidence.grid()
+        return self.evidence.to_grid()
 
 
 def explore(
@@ -101,7 +101,7 @@ def explore(
             return grid, way, track
         static = StaticLayer()
         static.take(grid)
-        layers = LayeredCostmap(grid.frame, [static, InflationLayer(radius, radius + 0.4)], unknown=True)
+        layers = LayeredCostmap(grid.geometry, [static, InflationLayer(radius, radius + 0.4)], unknown=True)
         layers.update()
         try:
             path = planner.plan(layers.costmap(), pose, goal)

@@ -98,9 +98,9 @@ def test_saved_approach_continues_bit_for_bit() -> None:
     two = simulation(one.pose)
     again = Navigate(two.driver, [GOAL])
     two.twist, two.time = one.twist, one.time
-    two.surroundings.load(one.surroundings.save())
-    again.load(task.save())
-    two.driver.controller.load(one.driver.controller.save())
+    two.surroundings.load_state(one.surroundings.save_state())
+    again.load_state(task.save_state())
+    two.driver.controller.load_state(one.driver.controller.save_state())
     while (first := task.step(one.situation())) is not None:
         assert again.step(two.situation()) == first
         one.drive(first)

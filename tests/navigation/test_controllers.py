@@ -77,7 +77,7 @@ def test_controller_repeats_and_continues_when_loaded(kind):
     assert one.commands == other.commands
     third = kind()
     third.follow(path)
-    third.load(first.save())
+    third.load_state(first.save_state())
     pose, twist = one.poses[-1], one.commands[-1]
     assert third.command(pose, twist, costmap) == first.command(pose, twist, costmap)
 
@@ -174,9 +174,9 @@ def test_no_obstacle_gets_deeper_into_an_overlapping_robot(x, y, theta, seed):
 
 def _depths(costmap, pose):
     """How deep the middle of each obstacle's cell lies in the outline [m]."""
-    cells = costmap.frame.points(np.argwhere(costmap.cells == LETHAL))
+    cells = costmap.frame.cell_centers(np.argwhere(costmap.cells == LETHAL))
     local = pose.inverse() @ cells
-    near = polygons.border_distance(BODY.corners, local)
+    near = polygons.boundary_distance(BODY.corners, local)
     return np.where(polygons.contains(BODY.corners, local), near, -near)
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE2
-from roboyard.grids import GridFrame, OccupancyGrid
+from roboyard.grids import GridGeometry, OccupancyGrid
 from roboyard.navigation.costmap.bounds import Bounds
 from roboyard.navigation.costmap.denoise import DenoiseLayer
 from roboyard.navigation.costmap.filters import KeepoutLayer, SpeedZones
@@ -22,7 +22,7 @@ from roboyard.navigation.costmap.static import StaticLayer
 
 def _grid(rng: np.random.Generator, shape=(30, 40), resolution=0.1, theta=0.0) -> OccupancyGrid:
     cells = rng.choice(np.array([-1, 0, 40, 100], dtype=np.int8), shape, p=[0.1, 0.7, 0.1, 0.1])
-    return OccupancyGrid(cells, GridFrame(resolution, shape, SE2(-1.0, -1.5, theta)))
+    return OccupancyGrid(cells, GridGeometry(resolution, shape, SE2(-1.0, -1.5, theta)))
 
 
 def _scan(rng: np.random.Generator, pose: SE2, n: int = 60) -> Observation:
@@ -44,7 +44,7 @@ def _layers(rng: np.random.Generator):
 def test_incremental_update_equals_full_update(seed: int, rolling: bool) -> None:
     rng = np.random.default_rng(seed)
     _, obstacles, _, layers = _layers(rng)
-    frame = GridFrame(0.1, (30, 40), SE2(-1.0, -1.5, 0.0))
+    frame = GridGeometry(0.1, (30, 40), SE2(-1.0, -1.5, 0.0))
     costmap = LayeredCostmap(frame, layers, unknown=bool(seed % 2))
     pose = SE2(1.0, 0.0, 0.0)
     for k in range(5):
@@ -70,7 +70,7 @@ def test_incremental_update_equals_full_update(seed: int, rolling: bool) -> None
 def test_inflation_depends_on_distance_to_nearest_obstacle(seed, inscribed, radius, scaling, unknown):
     rng = np.random.default_rng(seed)
     cells = rng.choice(np.array([FREE, 60, LETHAL, UNKNOWN], dtype=np.uint8), (24, 31), p=[0.8, 0.05, 0.1, 0.05])
-    frame = GridFrame(0.1, cells.shape)
+    frame = GridGeometry(0.1, cells.shape)
     layer = InflationLayer(inscribed, radius, scaling, unknown=unknown)
     layer.fit(frame, None)
     inflated = cells.copy()
@@ -100,7 +100,7 @@ def test_costs_fall_with_distance() -> None:
 @given(st.integers(0, 2**32 - 1))
 def test_beams_clear_along_their_length_and_mark_their_end(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    frame = GridFrame(0.1, (60, 60), SE2(-3.0, -3.0, float(rng.uniform(-0.3, 0.3))))
+    frame = GridGeometry(0.1, (60, 60), SE2(-3.0, -3.0, float(rng.uniform(-0.3, 0.3))))
     layer = ObstacleLayer(ObstacleConfig(min_height=-1.0, max_height=3.0, mark_to=2.0, clear_to=2.5))
     layer.fit(frame, None)
     pose = SE2(*rng.uniform(-0.5, 0.5, 2), 0.0)
@@ -112,17 +112,17 @@ def test_beams_clear_along_their_length_and_mark_their_end(seed: int) -> None:
     marks = set()
     for point, hit in zip(seen.points, seen.hits, strict=True):
         reach = math.hypot(*(point[:2] - pose.xy))
-        cell = tuple(int(i) for i in frame.cells(point[:2]))
+        cell = tuple(int(i) for i in frame.cells_of_points(point[:2]))
         if hit and reach <= 2.0 and frame.contains(cell):
             marks.add(cell)
     assert {tuple(cell) for cell in np.argwhere(cells == LETHAL).tolist()} == marks
     passed = np.zeros(frame.shape, dtype=bool)
-    ends = {tuple(int(i) for i in frame.cells(p[:2])) for p in seen.points}
+    ends = {tuple(int(i) for i in frame.cells_of_points(p[:2])) for p in seen.points}
     for point in seen.points:
         way = np.linspace(0.0, 1.0, 4000)[:, None]
         line = pose.xy + way * (point[:2] - pose.xy)
         line = line[np.hypot(*(line - pose.xy).T) <= 2.5]
-        under = frame.cells(line)
+        under = frame.cells_of_points(line)
         under = under[frame.contains(under)]
         passed[under[:, 0], under[:, 1]] = True
     free = cells == FREE
@@ -132,15 +132,15 @@ def test_beams_clear_along_their_length_and_mark_their_end(seed: int) -> None:
         assert _grazed(frame, seen, cell) or _off(frame, seen, cell) < 1e-3
 
 
-def _grazed(frame: GridFrame, seen: Observation, cell) -> bool:
+def _grazed(frame: GridGeometry, seen: Observation, cell) -> bool:
     """Whether the sampled line only touched the cell's rim, or the beam's last, uncleared cell."""
-    middle = frame.points(cell)
+    middle = frame.cell_centers(cell)
     return bool(np.abs(np.hypot(*(middle - seen.origin[:2])) - 2.5) < 0.15)
 
 
-def _off(frame: GridFrame, seen: Observation, cell) -> float:
+def _off(frame: GridGeometry, seen: Observation, cell) -> float:
     """How far the nearest beam is off a cell's square [m]: between both ends of the beam and the square's corners."""
-    middle, half = frame.points(cell), 0.5 * frame.resolution
+    middle, half = frame.cell_centers(cell), 0.5 * frame.resolution
     c, s = math.cos(frame.T_map_grid.theta), math.sin(frame.T_map_grid.theta)
     corners = middle + half * np.array([[-1, -1], [-1, 1], [1, 1], [1, -1]]) @ np.array([[c, s], [-s, c]])
     ways = seen.points[:, :2] - seen.origin[:2]
@@ -153,14 +153,14 @@ def _off(frame: GridFrame, seen: Observation, cell) -> float:
 
 def test_rolling_window_forgets_cells_that_left_it() -> None:
     layer = ObstacleLayer()
-    costmap = LayeredCostmap(GridFrame(0.1, (20, 20), SE2(-1.0, -1.0)), [layer])
+    costmap = LayeredCostmap(GridGeometry(0.1, (20, 20), SE2(-1.0, -1.0)), [layer])
     layer.see([Observation(np.zeros(3), np.array([[0.55, 0.05, 0.0], [-0.85, 0.05, 0.0]]), np.array([True, True]))])
     costmap.update()
     before = costmap.costmap()
     costmap.centre_on(SE2(0.4, 0.0))
     costmap.update()
     moved = costmap.costmap()
-    lethal = [frame.frame.points(np.argwhere(frame.cells == LETHAL)) for frame in (before, moved)]
+    lethal = [frame.frame.cell_centers(np.argwhere(frame.cells == LETHAL)) for frame in (before, moved)]
     assert np.allclose(lethal[0], [[-0.85, 0.05], [0.55, 0.05]])
     assert np.allclose(lethal[1], [[0.55, 0.05]])
 
@@ -173,15 +173,15 @@ def test_no_wall_is_lost_between_resolutions(seed, fine, coarse, theta) -> None:
     rng = np.random.default_rng(seed)
     cells = np.zeros((20, 20), dtype=np.int8)
     cells[rng.integers(0, 20), rng.integers(0, 20)] = 100
-    grid = OccupancyGrid(cells, GridFrame(fine, cells.shape, SE2(0.3, -0.2, theta)))
-    middle = grid.frame.points(np.argwhere(cells == 100))[0]
+    grid = OccupancyGrid(cells, GridGeometry(fine, cells.shape, SE2(0.3, -0.2, theta)))
+    middle = grid.geometry.cell_centers(np.argwhere(cells == 100))[0]
     half = 15 * coarse
-    frame = GridFrame(coarse, (30, 30), SE2(middle[0] - half, middle[1] - half, 0.0))
+    frame = GridGeometry(coarse, (30, 30), SE2(middle[0] - half, middle[1] - half, 0.0))
     layer = StaticLayer()
     layer.take(grid)
     costmap = LayeredCostmap(frame, [layer])
     costmap.update()
-    lethal = frame.points(np.argwhere(costmap.costmap().cells == LETHAL))
+    lethal = frame.cell_centers(np.argwhere(costmap.costmap().cells == LETHAL))
     assert len(lethal)
     assert np.hypot(*(lethal - middle).T).max() <= 0.71 * (fine + coarse) + 1e-9
 
@@ -191,12 +191,12 @@ def test_denoising_removes_small_groups_only() -> None:
     cells[3, 3] = cells[10, 10] = cells[11, 11] = 100
     cells[15, 4:8] = 100
     static = StaticLayer()
-    static.take(OccupancyGrid(cells, GridFrame(0.1, cells.shape)))
+    static.take(OccupancyGrid(cells, GridGeometry(0.1, cells.shape)))
     for diagonal, left in (
         (True, {(10, 10), (11, 11), *((15, c) for c in range(4, 8))}),
         (False, {(15, c) for c in range(4, 8)}),
     ):
-        costmap = LayeredCostmap(GridFrame(0.1, (20, 20)), [static, DenoiseLayer(2, diagonal=diagonal)])
+        costmap = LayeredCostmap(GridGeometry(0.1, (20, 20)), [static, DenoiseLayer(2, diagonal=diagonal)])
         costmap.update()
         assert {tuple(cell) for cell in np.argwhere(costmap.costmap().cells == LETHAL).tolist()} == left
 
@@ -204,7 +204,7 @@ def test_denoising_removes_small_groups_only() -> None:
 def test_speed_zones_limit_inside_their_cells() -> None:
     cells = np.zeros((10, 10), dtype=np.int8)
     cells[5, 5], cells[6, 6] = 50, -1
-    mask = OccupancyGrid(cells, GridFrame(1.0, cells.shape))
+    mask = OccupancyGrid(cells, GridGeometry(1.0, cells.shape))
     zones = SpeedZones(mask, base=100.0, multiplier=-1.0)
     assert zones.limit(SE2(5.5, 5.5), 2.0) == 1.0
     assert zones.limit(SE2(6.5, 6.5), 2.0) == zones.limit(SE2(-6.5, 6.5), 2.0) == zones.limit(SE2(1.5, 1.5), 2.0) == 2.0
@@ -221,11 +221,11 @@ def test_speed_zones_limit_inside_their_cells() -> None:
         lambda: DenoiseLayer(0),
         lambda: ObstacleConfig(min_height=2.0, max_height=1.0),
         lambda: ObstacleConfig(mark_to=math.inf),
-        lambda: SpeedZones(OccupancyGrid(np.zeros((1, 1), np.int8), GridFrame(1.0, (1, 1))), base=math.nan),
+        lambda: SpeedZones(OccupancyGrid(np.zeros((1, 1), np.int8), GridGeometry(1.0, (1, 1))), base=math.nan),
         lambda: Observation(np.zeros(2), np.zeros((1, 3)), np.ones(1, bool)),
         lambda: Observation(np.zeros(3), np.full((1, 3), np.nan), np.ones(1, bool)),
-        lambda: LayeredCostmap(GridFrame(0.1, (2, 2)), [ObstacleLayer(), ObstacleLayer()]),
-        lambda: Costmap(np.zeros((2, 2)), GridFrame(0.1, (2, 2))),
+        lambda: LayeredCostmap(GridGeometry(0.1, (2, 2)), [ObstacleLayer(), ObstacleLayer()]),
+        lambda: Costmap(np.zeros((2, 2)), GridGeometry(0.1, (2, 2))),
     ],
 )
 def test_impossible_layers_are_refused(make) -> None:

@@ -154,7 +154,7 @@ def test_saved_docking_continues_unchanged():
         for _ in range(cut or 0):
             base.drive(docking.command(base.pose))
         other = Docking(SE2(5.0, 5.0, 5.0), LIMITS, None, PERIOD)
-        other.load(docking.save())
+        other.load_state(docking.save_state())
         run(other, base)
         ends.append(base.pose)
     assert ends[0] == ends[1]

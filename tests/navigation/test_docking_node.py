@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from tests.harness.bus import BusHarness, Goal
 
-from roboyard.bus import GoalHandle, Node, NodeError, Status
+from roboyard.bus import GoalHandle, GoalStatus, Node, NodeError
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE2
 from roboyard.messages import action, msg
-from roboyard.messages.convert import pose_stamped, pose_to_se2
+from roboyard.messages.convert import pose_stamped_to_msg, pose_to_se2
 from roboyard.navigation.docking import DockingConfig, staging_pose
 from roboyard.navigation.nodes import DockingNode
 
@@ -46,8 +46,8 @@ class DockingBase(Node):
         self._publish_pose()
 
     def _publish_pose(self) -> None:
-        self.broadcast(self.T_map_odom.to_se3(), "map", "odom")
-        self.broadcast((self.T_map_odom.inverse() @ self.pose).to_se3(), "odom", "base_link")
+        self.send_transform(self.T_map_odom.to_se3(), "map", "odom")
+        self.send_transform((self.T_map_odom.inverse() @ self.pose).to_se3(), "odom", "base_link")
 
     def _on_goal(self, handle: GoalHandle) -> None:
         handle.accept()
@@ -55,7 +55,7 @@ class DockingBase(Node):
             wanted = handle.goal.pose
             goal = pose_to_se2(wanted.pose)
             in_map = self.T_map_odom @ goal if wanted.header.frame_id == "odom" else goal
-            self.after(1.0, lambda: self._arrive(handle, in_map))
+            self.call_after(1.0, lambda: self._arrive(handle, in_map))
 
     def _arrive(self, handle: GoalHandle, goal: SE2) -> None:
         self.pose = goal @ SE2(0.1, -0.15, 0.2)
@@ -110,11 +110,11 @@ def test_dock_pose_in_another_frame_and_detected_dock_are_followed(harness: BusH
     base = make_docking(harness)
     base.pose = DOCK @ SE2(-1.0, 0.2, 0.3)
     harness.run_for(0.1)
-    in_odom = pose_stamped(base.T_map_odom.inverse() @ DOCK, "odom", 0)
+    in_odom = pose_stamped_to_msg(base.T_map_odom.inverse() @ DOCK, "odom", 0)
     goal = start_docking(harness, use_dock_id=False, dock_pose=in_odom, navigate_to_staging_pose=False)
     harness.run_for(0.5)
     true = DOCK @ SE2(0.05, 0.08, 0.1)
-    harness.publish("/detected_dock_pose", pose_stamped(true, "map", harness.now_ns))
+    harness.publish("/detected_dock_pose", pose_stamped_to_msg(true, "map", harness.now_ns))
     harness.wait_for(goal)
     assert goal.succeeded
     assert base.pose.distance(true) < 0.04
@@ -123,10 +123,10 @@ def test_dock_pose_in_another_frame_and_detected_dock_are_followed(harness: BusH
 def test_failed_docking_gives_its_error_code(harness: BusHarness) -> None:
     base = make_docking(harness, docking={"retries": 1})
     unknown = dock(harness, 1.0, dock_id="kitchen")
-    assert unknown.status is Status.ABORTED
+    assert unknown.status is GoalStatus.ABORTED
     assert unknown.result.error_code == 901
     assert "charger" in unknown.result.error_msg
-    elsewhere = dock(harness, 1.0, use_dock_id=False, dock_pose=pose_stamped(DOCK, "moon", 0))
+    elsewhere = dock(harness, 1.0, use_dock_id=False, dock_pose=pose_stamped_to_msg(DOCK, "moon", 0))
     assert elsewhere.result.error_code == 902
     base.navigates = False
     late = dock(harness, 10.0, dock_id="charger", max_staging_time=2.0)
@@ -146,12 +146,12 @@ def test_canceled_and_preempted_docking_stops(harness: BusHarness) -> None:
     harness.spin_until(lambda: base.twist.linear.x > 0.05, timeout=1.5)
     goal.cancel()
     harness.run_for(0.1)
-    assert goal.status is Status.CANCELED
+    assert goal.status is GoalStatus.CANCELED
     assert base.twist.linear.x == 0.0
     first = start_docking(harness, dock_id="charger", navigate_to_staging_pose=False)
     second = start_docking(harness, dock_id="charger", navigate_to_staging_pose=False)
     harness.wait_for(second)
-    assert first.status is Status.ABORTED
+    assert first.status is GoalStatus.ABORTED
     assert second.succeeded
     assert math.hypot(*(base.pose.xy - DOCK.xy)) < 0.04
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
-from roboyard.grids import FREE, OCCUPIED, UNKNOWN, GridFrame, OccupancyGrid
+from roboyard.grids import FREE, OCCUPIED, UNKNOWN, GridGeometry, OccupancyGrid
 from roboyard.navigation.costmap import (
     InflationLayer,
     KeepoutLayer,
@@ -30,7 +30,7 @@ RESOLUTION = 0.05
 def _layers(
     static: np.ndarray, keepout: np.ndarray | None = None, radius: float = 0.2, unknown: bool = False
 ) -> LayeredCostmap:
-    frame = GridFrame(RESOLUTION, static.shape, SE2(-1.0, 2.0, 0.4))
+    frame = GridGeometry(RESOLUTION, static.shape, SE2(-1.0, 2.0, 0.4))
     ground, zone = StaticLayer(), KeepoutLayer()
     ground.take(OccupancyGrid(static, frame))
     if keepout is not None:
@@ -41,7 +41,7 @@ def _layers(
 
 
 def _pose(layers: LayeredCostmap, row: int, column: int) -> SE2:
-    return SE2(*layers.frame.points(np.array([row, column])))
+    return SE2(*layers.frame.cell_centers(np.array([row, column])))
 
 
 @settings(max_examples=40, deadline=None)
@@ -74,7 +74,7 @@ def test_explanation_names_the_widest_gap_of_the_hardest_wall(widths, seed, turn
     assert found.width == pytest.approx(narrowest * RESOLUTION, abs=RESOLUTION * 1.01)
     assert found.needed == pytest.approx(0.4)
     hardest = [g for g, w in zip(gaps, widths, strict=True) if (w + 1) // 2 == (narrowest + 1) // 2]
-    middles = layers.frame.points([(c, r) if turned else (r, c) for r, c in hardest])
+    middles = layers.frame.cell_centers([(c, r) if turned else (r, c) for r, c in hardest])
     assert np.linalg.norm(middles - np.array(found.place), axis=1).min() <= 1.5 * RESOLUTION
     assert found.origins == (Origin("static"),)
     if found.barrier is Barrier.GAP:
@@ -113,7 +113,7 @@ def test_explanation_names_the_layers_beside_a_gap() -> None:
 
 
 def test_explanation_names_the_sensor_of_an_obstacle() -> None:
-    frame = GridFrame(RESOLUTION, (40, 40))
+    frame = GridGeometry(RESOLUTION, (40, 40))
     obstacles = ObstacleLayer()
     layers = LayeredCostmap(frame, [obstacles, InflationLayer(0.2, 0.2)])
     ends = np.column_stack([np.full(80, 1.01), np.linspace(0.01, 1.99, 80), np.full(80, 0.2)])
@@ -128,7 +128,7 @@ def test_explanation_names_the_sensor_of_an_obstacle() -> None:
     assert set(found.origins) == {Origin("obstacles", "front_laser"), Origin("obstacles", "camera")}
     layers.centre_on(SE2(1.2, 1.1, 0.0))
     layers.update()
-    assert layers.origins(layers.frame.cells([[1.01, 0.5]])) == (Origin("obstacles", "front_laser"),)
+    assert layers.origins(layers.frame.cells_of_points([[1.01, 0.5]])) == (Origin("obstacles", "front_laser"),)
 
 
 def test_explanation_names_map_edge_and_unknown_cells() -> None:

@@ -12,7 +12,7 @@ from tests.navigation.random_rooms import Sensor, explore, free_pose, random_roo
 
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE2
-from roboyard.grids import FREE, OCCUPIED, UNKNOWN, GridFrame, OccupancyGrid
+from roboyard.grids import FREE, OCCUPIED, UNKNOWN, GridGeometry, OccupancyGrid
 from roboyard.navigation.exploration import (
     ChoiceConfig,
     Explorer,
@@ -29,14 +29,14 @@ RADIUS = 0.2
 EVERY = FrontierConfig(radius=RADIUS, turning_radius=0.3, least=0.0)
 
 
-def _world(seed: int, rows: int = 50, columns: int = 70) -> tuple[np.ndarray, GridFrame, SE2]:
+def _world(seed: int, rows: int = 50, columns: int = 70) -> tuple[np.ndarray, GridGeometry, SE2]:
     solid = random_rooms(seed, rows, columns)
     rng = np.random.default_rng(seed)
-    frame = GridFrame(0.1, solid.shape, SE2(*rng.uniform(-5.0, 5.0, 2), rng.uniform(-3.0, 3.0)))
+    frame = GridGeometry(0.1, solid.shape, SE2(*rng.uniform(-5.0, 5.0, 2), rng.uniform(-3.0, 3.0)))
     return solid, frame, free_pose(solid, frame, RADIUS, seed)
 
 
-def _partly_known(solid: np.ndarray, frame: GridFrame, seed: int) -> OccupancyGrid:
+def _partly_known(solid: np.ndarray, frame: GridGeometry, seed: int) -> OccupancyGrid:
     """A map that knows some blobs of the world."""
     rng = np.random.default_rng(seed)
     known = binary_dilation(rng.random(solid.shape) < 0.002, iterations=int(rng.integers(3, 15)))
@@ -50,7 +50,7 @@ def test_frontiers_border_unknown_cells_and_have_reachable_views(seed):
     grid = _partly_known(solid, frame, seed)
     found = find_frontiers(grid, start, EVERY)
     cells = np.array(grid.cells)
-    row, column = frame.cells(start.xy)
+    row, column = frame.cells_of_points(start.xy)
     rows, columns = np.ogrid[: frame.shape[0], : frame.shape[1]]
     under = np.hypot(rows - row, columns - column) * frame.resolution < RADIUS + 0.1  # known, since it stands there
     cells[under & (cells < 0)] = FREE
@@ -67,7 +67,7 @@ def test_frontiers_border_unknown_cells_and_have_reachable_views(seed):
     assert len(np.unique(everything, axis=0)) == len(everything)
     assert {view.frontier for view in found.views} == set(range(len(found.cells)))
     for view in found.views:
-        place = tuple(int(i) for i in frame.cells(view.pose.xy))
+        place = tuple(int(i) for i in frame.cells_of_points(view.pose.xy))
         assert int(centres[place]) in home
         assert math.hypot(*(view.pose.xy - start.xy)) <= view.way + 0.5
         nearest = np.hypot(*(found.cells[view.frontier] - place).T).min() * frame.resolution
@@ -97,7 +97,7 @@ def test_no_frontier_remains_iff_reachable_floor_is_known(seed):
     cells = whole.cells.copy()
     rows, columns = np.ogrid[: frame.shape[0], : frame.shape[1]]
     gone = np.hypot(rows - hole[0], columns - hole[1]) <= rng.uniform(0.0, 15.0)
-    here = frame.cells(start.xy)
+    here = frame.cells_of_points(start.xy)
     gone &= np.hypot(rows - here[0], columns - here[1]) * frame.resolution > RADIUS + 0.1
     cells[gone] = UNKNOWN
     holed = OccupancyGrid(cells, frame)
@@ -145,8 +145,8 @@ def test_exploration_repeats_and_continues_when_loaded():
     with pytest.raises(AssertionError):
         explore(sensor, explorer, start, RADIUS, most=5)
     other = Explorer(None, EVERY)
-    other.load(explorer.save())
-    grid, pose = sensor.evidence.grid(), tracks[0][5]
+    other.load_state(explorer.save_state())
+    grid, pose = sensor.evidence.to_grid(), tracks[0][5]
     assert other.look(grid, pose) == explorer.look(grid, pose)
     assert other.progress == explorer.progress
     assert other.progress.known == pytest.approx((np.abs(grid.cells - 32) < 33).sum() * 0.01, rel=0.05)
@@ -170,7 +170,7 @@ def test_unreachable_frontiers_come_last_and_are_dropped():
     explorer = Explorer(SE2(), EVERY)
     solid = np.ones((30, 60), dtype=bool)
     solid[1:-1, 1:-1] = False
-    frame = GridFrame(0.1, solid.shape)
+    frame = GridGeometry(0.1, solid.shape)
     grid = Sensor(solid, frame, 1.5).update(SE2(1.5, 1.5))
     refused = []
     while explorer.look(grid, SE2(1.5, 1.5)) is not None and explorer.phase == "explore":
@@ -195,16 +195,16 @@ def test_view_heading_faces_the_most_unknown_cells():
     cells = np.full((40, 40), UNKNOWN, dtype=np.int8)
     cells[5:35, 5:20] = FREE
     cells[:, 4] = cells[5, :] = cells[35, :] = OCCUPIED
-    frame = GridFrame(0.1, cells.shape, SE2(0.0, 0.0, 1.0))
+    frame = GridGeometry(0.1, cells.shape, SE2(0.0, 0.0, 1.0))
     config = FrontierConfig(radius=RADIUS, turning_radius=0.3, field_of_view=math.pi / 2, sight=2.0)
-    found = find_frontiers(OccupancyGrid(cells, frame), SE2(*frame.points([20, 10])), config)
-    middle = min(found.views, key=lambda view: np.hypot(*(frame.cells(view.pose.xy) - [20, 19])))
+    found = find_frontiers(OccupancyGrid(cells, frame), SE2(*frame.cell_centers([20, 10])), config)
+    middle = min(found.views, key=lambda view: np.hypot(*(frame.cells_of_points(view.pose.xy) - [20, 19])))
     assert middle.pose.theta == pytest.approx(1.0, abs=0.3)  # along the grid's x
     assert all(view.gain > 0.5 for view in found.views)
 
 
 def test_frontiers_exist_at_the_map_edge_and_in_an_empty_map():
-    frame = GridFrame(0.1, (40, 40))
+    frame = GridGeometry(0.1, (40, 40))
     nothing = OccupancyGrid(np.full(frame.shape, UNKNOWN, dtype=np.int8), frame)
     here = SE2(2.0, 2.0, 0.0)
     assert len(find_frontiers(nothing, here, EVERY).cells) == 1  # round the robot's own place
@@ -218,7 +218,7 @@ def test_frontiers_exist_at_the_map_edge_and_in_an_empty_map():
 def test_explorer_near_a_wall_finds_goals():
     solid = np.ones((40, 60), dtype=bool)
     solid[1:-1, 1:-1] = False
-    frame = GridFrame(0.1, solid.shape)
+    frame = GridGeometry(0.1, solid.shape)
     grid = Sensor(solid, frame, 2.0).update(SE2(1.5, 0.25))
     assert find_frontiers(grid, SE2(1.5, 0.25), EVERY).views
 
@@ -240,4 +240,4 @@ def test_invalid_exploration_settings_are_refused():
             ChoiceConfig(**bad)
     solid = np.ones((20, 20), dtype=bool)
     with pytest.raises(InputError, match="does not fit"):
-        reachable_floor(solid, GridFrame(0.1, solid.shape), [1.0, 1.0], RADIUS)
+        reachable_floor(solid, GridGeometry(0.1, solid.shape), [1.0, 1.0], RADIUS)

@@ -9,10 +9,10 @@ import pytest
 from tests.harness.bus import BusHarness, Goal
 from tests.navigation.random_rooms import Sensor, free_pose, random_rooms
 
-from roboyard.bus import GoalHandle, Node, Status
+from roboyard.bus import GoalHandle, GoalStatus, Node
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE2
-from roboyard.grids import GridFrame
+from roboyard.grids import GridGeometry
 from roboyard.messages import action, msg
 from roboyard.messages.convert import grid_to_msg, pose_to_se2
 from roboyard.navigation.exploration import coverage, reachable_floor
@@ -26,7 +26,7 @@ class MappingRobot(Node):
 
     def setup(self) -> None:
         self.solid = random_rooms(12, 55, 80)
-        self.grid_frame = GridFrame(0.1, self.solid.shape, SE2(-1.0, -2.0, 0.0))
+        self.grid_frame = GridGeometry(0.1, self.solid.shape, SE2(-1.0, -2.0, 0.0))
         self.start = free_pose(self.solid, self.grid_frame, RADIUS, 1)
         self.pose = self.start
         self.sensor = Sensor(self.solid, self.grid_frame, 4.0)
@@ -39,11 +39,11 @@ class MappingRobot(Node):
         self.timer(0.1, self._publish_pose)
 
     def _publish_pose(self) -> None:
-        self.broadcast(self.pose.to_se3(), "map", "base_link")
+        self.send_transform(self.pose.to_se3(), "map", "base_link")
 
     def _publish_map(self) -> None:
         grid = self.sensor.update(self.pose)
-        where = grid.frame
+        where = grid.geometry
         self.map.publish(grid_to_msg(grid.cells, where.resolution, where.T_map_grid, "map", self.now_ns))
 
     def _on_goal(self, handle: GoalHandle) -> None:
@@ -53,11 +53,11 @@ class MappingRobot(Node):
             handle.reject("no way there")
             return
         handle.accept()
-        handle.on_cancel = lambda asked: asked.cancel(None, "")
-        self.after(1.0, lambda: self._arrive(handle, goal))
+        handle.on_cancel = lambda asked: asked.set_canceled(None, "")
+        self.call_after(1.0, lambda: self._arrive(handle, goal))
 
     def _arrive(self, handle: GoalHandle, goal: SE2) -> None:
-        if handle.status is Status.EXECUTING:
+        if handle.status is GoalStatus.EXECUTING:
             self.pose = goal
             self._publish_pose()
             handle.succeed(action.NavigateToPose.Result())
@@ -91,7 +91,7 @@ class ExplorationHarness(BusHarness):
         """Share of the reachable floor that the map shows."""
         robot = self.robot
         floor = reachable_floor(robot.solid, robot.grid_frame, robot.start.xy, RADIUS)
-        return coverage(robot.sensor.evidence.grid(), floor, robot.grid_frame)
+        return coverage(robot.sensor.evidence.to_grid(), floor, robot.grid_frame)
 
     def start_exploring(self, **goal: Any) -> Goal:
         """Send a goal to the explorer."""
@@ -130,9 +130,9 @@ def test_explore_action_starts_reports_and_cancels() -> None:
         assert goal.feedback[-1].status.phase == "explore"
         goal.cancel()
         harness.run_for(1.0)
-        assert goal.status is Status.CANCELED
+        assert goal.status is GoalStatus.CANCELED
         assert goal.result.status.known > 1.0
-        assert robot.server.active == ()
+        assert robot.server.active_goals == ()
         count = len(robot.goals)
         harness.run_for(5.0)
         assert len(robot.goals) == count
@@ -146,11 +146,11 @@ def test_explore_action_starts_reports_and_cancels() -> None:
 
 def test_goal_of_another_client_ends_the_exploration() -> None:
     with ExplorationHarness() as harness:
-        harness.spin_until(lambda: harness.robot.server.active, timeout=20.0)
+        harness.spin_until(lambda: harness.robot.server.active_goals, timeout=20.0)
         harness.start_goal("/navigate_to_pose", action.NavigateToPose)
         harness.run_for(0.1)
         assert (harness.phase, harness.statuses[-1].cause) == ("failed", "interrupted")
-        assert len(harness.robot.server.active) == 1  # the other client's goal goes on
+        assert len(harness.robot.server.active_goals) == 1  # the other client's goal goes on
 
 
 def test_explorer_gives_up_when_no_goal_is_reachable() -> None:
@@ -174,7 +174,7 @@ def test_explorer_repeats_and_continues_when_loaded() -> None:
         with ExplorationHarness(seed=1) as harness:
             harness.run_for(3.35)
             if interrupt:
-                harness.node.load(harness.node.save())
+                harness.node.load_state(harness.node.save_state())
             harness.run_to_end()
             statuses = [(status.phase, status.known, status.goals) for status in harness.statuses]
             return statuses, harness.robot.goals

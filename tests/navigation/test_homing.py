@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE2
-from roboyard.grids import GridFrame
+from roboyard.grids import GridGeometry
 from roboyard.navigation.homing import (
     Cancel,
     CancelBefore,
@@ -100,7 +100,7 @@ def test_link_state_is_independent_of_polling(sent, looks) -> None:
             often.update(looks.pop(0))
         stamp = None if age is None else now - age
         assert seldom.hear(source, now, stamp) == often.hear(source, now, stamp)
-        assert seldom.save() == often.save()
+        assert seldom.save_state() == often.save_state()
 
 
 @given(signs)
@@ -386,11 +386,11 @@ def test_operator_always_has_priority_over_homing(config, attempts, near, happen
             assert world.controller.take(world.tracker.order, world.now) == [] or world.controller.order is not None
         elif what == "saved":
             twin = Tracker(config, world.tracker.link.config)
-            twin.load(json.loads(json.dumps(world.tracker.save())))
-            assert twin.save() == world.tracker.save()
+            twin.load_state(json.loads(json.dumps(world.tracker.save_state())))
+            assert twin.save_state() == world.tracker.save_state()
             other = GoalController(world.goals, world.nearest)
-            other.load(json.loads(json.dumps(world.controller.save())), world.controller.order)
-            assert other.save() == world.controller.save()
+            other.load_state(json.loads(json.dumps(world.controller.save_state())), world.controller.order)
+            assert other.save_state() == world.controller.save_state()
             world.tracker, world.controller = twin, other
         world.follow()
         world.check()
@@ -485,7 +485,7 @@ def test_equivalent_pose_near_a_blocked_point_is_used() -> None:
     (beside,) = controller.look(S)
     assert beside.pose == SE2(4.9, 0.0, 0.0)
     restored = GoalController(GoalConfig(gain=0.2), lambda p: p if p.x <= free[-1] else SE2(free[-1], p.y, 0.0))
-    restored.load(controller.save(), order)
+    restored.load_state(controller.save_state(), order)
     for one in (controller, restored):
         assert one.look(2 * S) == [], "it is on its way there"
     free.append(4.85)
@@ -548,9 +548,9 @@ def test_nearest_free_pose_is_the_nearest_of_all_cells(seed, share) -> None:
     random = np.random.default_rng(seed)
     costs = np.where(random.random((18, 23)) < share, 100, 0).astype(np.int8)
     costs[4, 6] = 0
-    frame = GridFrame(0.1, costs.shape, SE2(-1.0, 2.0, 0.3))
-    start = SE2(*frame.points([4, 6]), 0.0)
-    target = SE2(*frame.points([int(random.integers(18)), int(random.integers(23))]), 0.0)
+    frame = GridGeometry(0.1, costs.shape, SE2(-1.0, 2.0, 0.3))
+    start = SE2(*frame.cell_centers([4, 6]), 0.0)
+    target = SE2(*frame.cell_centers([int(random.integers(18)), int(random.integers(23))]), 0.0)
     place = nearest_reachable(costs, frame, start, target)
     reached, edge = {(4, 6)}, [(4, 6)]  # an independent flood
     while edge:
@@ -560,14 +560,14 @@ def test_nearest_free_pose_is_the_nearest_of_all_cells(seed, share) -> None:
             if inside and costs[cell] == 0 and cell not in reached:
                 reached.add(cell)
                 edge.append(cell)
-    nearest = min(math.dist(frame.points(cell), (target.x, target.y)) for cell in reached)
+    nearest = min(math.dist(frame.cell_centers(cell), (target.x, target.y)) for cell in reached)
     assert place.distance(target) == pytest.approx(nearest)
-    assert (place is target) == (tuple(frame.cells(target.xy)) in reached)
-    assert tuple(frame.cells([place.x, place.y])) in reached
+    assert (place is target) == (tuple(frame.cells_of_points(target.xy)) in reached)
+    assert tuple(frame.cells_of_points([place.x, place.y])) in reached
 
 
 def test_enclosed_robot_has_no_nearer_free_pose() -> None:
-    frame = GridFrame(0.1, (20, 20), SE2())
+    frame = GridGeometry(0.1, (20, 20), SE2())
     assert nearest_reachable(np.full((20, 20), -1), frame, SE2(1.0, 1.0, 0.0), SE2(0.0, 0.0, 0.0)) is None
     costs = np.full((20, 20), 100)
     costs[0, 0] = 0

@@ -14,8 +14,8 @@ from roboyard.bus import GoalHandle, Node, NodeError
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE2
 from roboyard.messages import action, msg
-from roboyard.messages.convert import grid_to_msg, pose_stamped, pose_to_se2
-from roboyard.messages.time import stamp
+from roboyard.messages.convert import grid_to_msg, pose_stamped_to_msg, pose_to_se2
+from roboyard.messages.time import time_to_msg
 from roboyard.navigation.nodes import GoalControllerNode, TeleopTrackerNode
 
 Navigate = action.NavigateToPose
@@ -27,15 +27,15 @@ class StraightRobot(Node):
     in: cmd_vel   out: /tf   action: navigate_to_pose
     """
 
-    fields = ("x", "y", "theta", "v", "w")
+    state_fields = ("x", "y", "theta", "v", "w")
 
     def setup(self) -> None:
         self.x = self.y = self.theta = self.v = self.w = 0.0
         self.blocked: list[tuple[float, float]] = []
         self.goals: list[tuple[float, float, float]] = []
-        self.server = self.action_server("navigate_to_pose", Navigate, self._on_goal, on_restored=lambda _: None)
+        self.server = self.action_server("navigate_to_pose", Navigate, self._on_goal, on_goal_restored=lambda _: None)
         self.subscribe("cmd_vel", msg.Twist, self._on_twist)
-        self.timer(rate=20.0, callback=self._step, start=True)
+        self.timer(rate=20.0, callback=self._step, immediate=True)
 
     def _on_twist(self, command: Any) -> None:
         self.v, self.w = command.linear.x, command.angular.z
@@ -47,10 +47,10 @@ class StraightRobot(Node):
             handle.reject("goal_occupied: something stands there")
             return
         handle.accept()
-        handle.on_cancel = lambda handle: handle.cancel(Navigate.Result(), "as requested")
+        handle.on_cancel = lambda handle: handle.set_canceled(Navigate.Result(), "as requested")
 
     def _step(self) -> None:
-        for handle in self.server.active:
+        for handle in self.server.active_goals:
             goal = pose_to_se2(handle.goal.pose.pose)
             distance = math.dist((goal.x, goal.y), (self.x, self.y))
             if distance < 0.1:
@@ -59,13 +59,13 @@ class StraightRobot(Node):
             self.theta = math.atan2(goal.y - self.y, goal.x - self.x)
             step = min(0.05, distance)
             self.x, self.y = self.x + step * math.cos(self.theta), self.y + step * math.sin(self.theta)
-        if not self.server.active:
+        if not self.server.active_goals:
             self.theta += 0.05 * self.w
             self.x, self.y = (
                 self.x + 0.05 * self.v * math.cos(self.theta),
                 self.y + 0.05 * self.v * math.sin(self.theta),
             )
-        self.broadcast(SE2(self.x, self.y, self.theta).to_se3(), "odom", "base_link")
+        self.send_transform(SE2(self.x, self.y, self.theta).to_se3(), "odom", "base_link")
 
 
 class HomingHarness(BusHarness):
@@ -90,7 +90,7 @@ class HomingHarness(BusHarness):
     @property
     def navigating(self) -> bool:
         """Whether the robot drives to a goal."""
-        return bool(self.robot.server.active)
+        return bool(self.robot.server.active_goals)
 
     def command(self, vx: float = 0.0, wz: float = 0.0) -> None:
         """One command of the operator, delivered at once."""
@@ -213,14 +213,14 @@ def test_controller_without_navigator_waits(homing: HomingHarness) -> None:
 
 def test_own_commands_and_stale_messages_count_as_no_operator(homing: HomingHarness) -> None:
     homing.drive(3, vx=1.0)
-    homing.publish("/joy", msg.Joy(header=msg.Header(stamp=stamp(homing.now_ns))), source="/teleop")
-    old = stamp(homing.now_ns)
+    homing.publish("/joy", msg.Joy(header=msg.Header(stamp=time_to_msg(homing.now_ns))), source="/teleop")
+    old = time_to_msg(homing.now_ns)
     for _ in range(60):
         homing.run_for(0.1)
         homing.publish("/cmd_vel", twist(), source="/navigator")
         homing.publish("/joy", msg.Joy(header=msg.Header(stamp=old)), source="/teleop")
     assert homing.status.link == "lost"
-    homing.publish("/joy", msg.Joy(header=msg.Header(stamp=stamp(homing.now_ns))), source="/teleop")
+    homing.publish("/joy", msg.Joy(header=msg.Header(stamp=time_to_msg(homing.now_ns))), source="/teleop")
     homing.run_for(0.01)
     assert homing.status.link == "back"
 
@@ -240,7 +240,7 @@ def test_trail_moves_into_a_map_that_arrives_later(homing: HomingHarness) -> Non
 def test_mission_is_finished_before_homing() -> None:
     with HomingHarness(on_loss="finish-task") as homing:
         homing.drive(2, vx=1.0)
-        goal = homing.start_goal("/navigate_to_pose", Navigate, pose=pose_stamped(SE2(2.0, 9.0, 0.0), "odom", 0))
+        goal = homing.start_goal("/navigate_to_pose", Navigate, pose=pose_stamped_to_msg(SE2(2.0, 9.0, 0.0), "odom", 0))
         homing.run_for(6)
         assert homing.status.phase == "mission"
         homing.run_for(5)

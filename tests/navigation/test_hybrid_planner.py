@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE2, polygons
-from roboyard.grids import GridFrame
+from roboyard.grids import GridGeometry
 from roboyard.navigation import Footprint
 from roboyard.navigation.costmap import LETHAL, Costmap
 from roboyard.navigation.errors import BudgetSpent, GoalOccupied, NavigationError, NoPath, StartOccupied
@@ -31,7 +31,7 @@ def _field(seed: int, boxes: int = 10, side: int = 80) -> Costmap:
         h, w = rng.integers(1, 9, 2)
         cells[r : r + h, c : c + w] = LETHAL
     cells[:16, :16] = cells[-16:, -16:] = 0
-    return Costmap(cells, GridFrame(RESOLUTION, cells.shape, SE2(-2.0, 1.0, 0.3)))
+    return Costmap(cells, GridGeometry(RESOLUTION, cells.shape, SE2(-2.0, 1.0, 0.3)))
 
 
 def _at(costmap: Costmap, x: float, y: float, theta: float) -> SE2:
@@ -51,8 +51,8 @@ def _touches(costmap: Costmap, footprint: Footprint, poses: np.ndarray) -> bool:
             pose = SE2(x, y, first[2] + share * turn)
             outline = np.array([pose @ corner for corner in footprint.corners])
             middle = outline.mean(axis=0)
-            near = lethal[np.linalg.norm(costmap.frame.points(lethal) - middle, axis=1) < 1.3]
-            if len(near) and polygons.contains(outline, costmap.frame.points(near[:, None] + spots)).any():
+            near = lethal[np.linalg.norm(costmap.frame.cell_centers(lethal) - middle, axis=1) < 1.3]
+            if len(near) and polygons.contains(outline, costmap.frame.cell_centers(near[:, None] + spots)).any():
                 return True
     return False
 
@@ -128,17 +128,17 @@ def test_path_cost_is_the_weight_integral() -> None:
     steps = np.linspace(0.0, 1.0, 200, endpoint=False) + 0.0025
     total = 0.0
     for first, last in zip(path.poses[:-1, :2], path.poses[1:, :2], strict=True):
-        cells = costmap.frame.cells(first + steps[:, None] * (last - first))
+        cells = costmap.frame.cells_of_points(first + steps[:, None] * (last - first))
         total += np.linalg.norm(last - first) * (1.0 + 3.0 * costmap.cells[cells[:, 0], cells[:, 1]] / 252.0).mean()
     assert path.cost == pytest.approx(total, rel=2e-3)
-    lethal = costmap.frame.points(np.argwhere(costmap.cells == LETHAL))
+    lethal = costmap.frame.cell_centers(np.argwhere(costmap.cells == LETHAL))
     middles = np.linalg.norm(lethal[:, None] - path.poses[None, :, :2], axis=2).min()
     assert middles - 0.0708 <= path.clearance <= middles
 
 
 def test_reverse_gear_shortens_a_turnaround() -> None:
     cells = np.full((60, 60), 0, dtype=np.uint8)
-    costmap = Costmap(cells, GridFrame(RESOLUTION, cells.shape))
+    costmap = Costmap(cells, GridGeometry(RESOLUTION, cells.shape))
     start, goal = SE2(3.0, 3.0, 0.0), SE2(3.0, 3.0, math.pi)
     forwards = HybridAStar(CAR, 0.8, reverse=False).plan(costmap, start, goal)
     both = HybridAStar(CAR, 0.8, prices=PRICES).plan(costmap, start, goal)
@@ -157,7 +157,7 @@ def test_hybrid_planner_failures_have_causes() -> None:
     cells = np.zeros((60, 60), dtype=np.uint8)
     cells[:, 30] = LETHAL
     cells[28:32, 30] = 0  # its centre would fit through, the robot does not
-    costmap = Costmap(cells, GridFrame(RESOLUTION, cells.shape))
+    costmap = Costmap(cells, GridGeometry(RESOLUTION, cells.shape))
     left, right = SE2(1.0, 3.0), SE2(5.0, 3.0)
     for radius in (0.8, 0.0):
         with pytest.raises(NoPath) as caught:

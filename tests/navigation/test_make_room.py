@@ -11,7 +11,7 @@ from tests.navigation.task_simulation import BODY, CELL, PERIOD, TaskSimulation,
 from roboyard.control import STANDSTILL
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
-from roboyard.grids import GridFrame
+from roboyard.grids import GridGeometry
 from roboyard.navigation.driving import MakeRoom, Navigate, RecoverySettings
 from roboyard.navigation.errors import NavigationError
 
@@ -21,7 +21,7 @@ CORNERS = BODY.footprint.circumscribed_radius
 def clearance(simulation: TaskSimulation) -> float:
     """From the robot's middle to the nearest obstacle's cell [m]."""
     cells = np.argwhere(simulation.world.walls)
-    return float(np.min(np.hypot(*(simulation.frame.points(cells) - simulation.pose.xy).T)))
+    return float(np.min(np.hypot(*(simulation.frame.cell_centers(cells) - simulation.pose.xy).T)))
 
 
 def make_room(simulation: TaskSimulation, seconds: float = 60.0):
@@ -91,7 +91,7 @@ def test_make_room_among_pillars_never_collides(seed: int, heading: float, n: in
     # every 0.5 mm of it and 1 mm about it: whatever cell reaches into it has one of these points
     ahead, aside = np.linspace(-0.201, 0.201, 805), np.linspace(-0.151, 0.151, 605)
     inside = np.stack(np.meshgrid(ahead, aside), axis=-1).reshape(-1, 2)
-    under = GridFrame(CELL, cells.shape).cells(start @ inside)
+    under = GridGeometry(CELL, cells.shape).cells_of_points(start @ inside)
     assume(not cells[under[:, 0], under[:, 1]].any())
     simulation = TaskSimulation(cells, start)
     error = make_room(simulation)

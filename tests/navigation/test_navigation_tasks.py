@@ -12,7 +12,7 @@ from tests.navigation.task_simulation import BODY, LIMITS, TaskSimulation, room_
 from roboyard.config import loads
 from roboyard.errors import ConfigError, InputError, UnknownNameError
 from roboyard.geometry import SE2
-from roboyard.grids import GridFrame
+from roboyard.grids import GridGeometry
 from roboyard.navigation.costmap import FREE, INSCRIBED, LETHAL, UNKNOWN, Costmap
 from roboyard.navigation.driving import (
     FollowPath,
@@ -106,17 +106,17 @@ def test_nearest_reachable_pose_is_the_nearest_of_all_cells(seed: int) -> None:
     rng = np.random.default_rng(seed)
     cells = np.where(rng.random((25, 30)) < 0.4, rng.choice([INSCRIBED, LETHAL, UNKNOWN], (25, 30)), FREE)
     cells = cells.astype(np.uint8)
-    frame = GridFrame(0.1, cells.shape, SE2(0.5, -0.3, 0.7))
+    frame = GridGeometry(0.1, cells.shape, SE2(0.5, -0.3, 0.7))
     costmap = Costmap(cells, frame)
-    start, goal = (SE2(*frame.points([rng.integers(0, 25), rng.integers(0, 30)]), 0.0) for _ in range(2))
+    start, goal = (SE2(*frame.cell_centers([rng.integers(0, 25), rng.integers(0, 30)]), 0.0) for _ in range(2))
     found = nearest_reachable(costmap, start, goal, 0.0)
-    row, column = frame.cells(start.xy)
+    row, column = frame.cells_of_points(start.xy)
     if cells[row, column] != FREE:
         assert found is None
         return
     labels, _ = ndimage.label(cells == FREE)
-    reachable = frame.points(np.argwhere(labels == labels[row, column]))
-    assert labels[tuple(frame.cells(found.xy))] == labels[row, column]
+    reachable = frame.cell_centers(np.argwhere(labels == labels[row, column]))
+    assert labels[tuple(frame.cells_of_points(found.xy))] == labels[row, column]
     nearest = np.hypot(*(reachable - goal.xy).T).min()
     assert found.distance(goal) <= nearest + 1e-9
 
@@ -143,7 +143,7 @@ def _way(simulation: TaskSimulation, goal: SE2) -> float:
     """Length of a way with room to spare, or infinity."""
     grown = ndimage.binary_dilation(simulation.world.walls, iterations=7)
     labels, _ = ndimage.label(~grown)
-    here, there = (labels[tuple(simulation.frame.cells(pose.xy))] for pose in (simulation.pose, goal))
+    here, there = (labels[tuple(simulation.frame.cells_of_points(pose.xy))] for pose in (simulation.pose, goal))
     return 0.0 if here and here == there else math.inf
 
 
@@ -195,9 +195,9 @@ def test_saved_navigation_continues_bit_for_bit(controller: str) -> None:
     two = simulation()
     again = Navigate(two.driver, [goal])
     two.pose, two.twist, two.time = one.pose, one.twist, one.time
-    two.surroundings.load(one.surroundings.save())
-    again.load(task.save())
-    two.driver.controller.load(one.driver.controller.save())
+    two.surroundings.load_state(one.surroundings.save_state())
+    again.load_state(task.save_state())
+    two.driver.controller.load_state(one.driver.controller.save_state())
     for _ in range(25):
         first, second = task.step(one.situation()), again.step(two.situation())
         assert first == second

@@ -10,7 +10,7 @@ from tests.navigation.navigator_harness import START, NavigatorHarness, goal_pos
 from roboyard.bus import NodeError
 from roboyard.messages import action, msg, srv
 from roboyard.messages.convert import path_to_msg
-from roboyard.messages.time import duration
+from roboyard.messages.time import duration_to_msg
 from roboyard.navigation.nodes import MissionNode
 
 
@@ -38,8 +38,8 @@ def test_newer_goal_preempts_and_cancel_stops_the_robot() -> None:
         harness.run_until(3.1)
         assert first.done()
         assert not first.succeeded
-        assert "newer goal" in first.reason
-        assert first.cause == "preempted"
+        assert "newer goal" in first.error_message
+        assert first.error_code == "preempted"
         harness.run_until(5.0)
         assert robot.twist[0] > 0.1
         second.cancel()
@@ -65,7 +65,7 @@ def test_impossible_goals_are_refused_with_the_cause(goal, cause: str, words: st
         future = harness.send_goal("/navigate_to_pose", action.NavigateToPose, pose=goal, timeout=2.0)
         assert future.error is not None
         assert words in str(future.error)
-        assert future.cause == cause
+        assert future.error_code == cause
         assert harness.statuses[-1].state == "rejected"
         assert harness.statuses[-1].cause == cause
         assert robot.pose == START
@@ -127,11 +127,11 @@ def test_motions_and_paths_are_actions() -> None:
         assert back.succeeded
         assert robot.pose.y == pytest.approx(1.7, abs=0.08)
         ahead = harness.send_goal("/drive_on_heading", action.DriveOnHeading, target=msg.Point(x=5.0), speed=0.3,
-                            time_allowance=duration(30_000_000_000), timeout=40.0)  # fmt: skip
+                            time_allowance=duration_to_msg(30_000_000_000), timeout=40.0)  # fmt: skip
         assert not ahead.succeeded
         assert ahead.result.error_code == action.DriveOnHeading.Result.COLLISION_AHEAD
         assert robot.collisions == 0
-        wait = harness.send_goal("/wait", action.Wait, time=duration(500_000_000), timeout=2.0)
+        wait = harness.send_goal("/wait", action.Wait, time=duration_to_msg(500_000_000), timeout=2.0)
         assert wait.succeeded
         plan = harness.send_goal(
             "/compute_path_to_pose",

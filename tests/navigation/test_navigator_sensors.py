@@ -8,7 +8,7 @@ from tests.navigation.navigator_harness import CELL, CORNERS, NavigatorHarness, 
 from roboyard.config import load
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE2
-from roboyard.grids import GridFrame, OccupancyGrid
+from roboyard.grids import GridGeometry, OccupancyGrid
 from roboyard.messages import msg
 from roboyard.messages.convert import grid_to_array
 from roboyard.navigation import Footprint, Observation
@@ -109,12 +109,12 @@ def test_local_costmap_contains_keepout_zones() -> None:
     surroundings = Surroundings(CostmapSettings(), Footprint(CORNERS))
     forbidden = np.zeros((80, 120), dtype=np.int8)
     forbidden[:, 60:64] = 100
-    surroundings.take_keepout(OccupancyGrid(forbidden, GridFrame(CELL, forbidden.shape)))
+    surroundings.take_keepout(OccupancyGrid(forbidden, GridGeometry(CELL, forbidden.shape)))
     for T_map_odom in (SE2(), SE2(0.4, -0.3, 0.2)):
         T_odom_base = T_map_odom.inverse() @ SE2(2.5, 2.0, 0.0)
         surroundings.move(T_odom_base, T_map_odom)
         costs = surroundings.near_costs(T_map_odom)
-        points = costs.frame.points(np.argwhere(costs.cells == 254))
+        points = costs.frame.cell_centers(np.argwhere(costs.cells == 254))
         inside = (points[:, 1] > 0.1) & (points[:, 1] < 3.9)
         assert inside.sum() > 100
         assert (np.abs(points[inside, 0] - 3.1) < 0.1 + CELL).all()
@@ -123,14 +123,14 @@ def test_local_costmap_contains_keepout_zones() -> None:
 @pytest.mark.parametrize("frees", [True, False])
 def test_footprint_is_cleared_under_the_robot(frees: bool) -> None:
     layer = {"use": "obstacles", "sources": [{"topic": "scan"}], "clear_footprint": frees}
-    settings = load(CostmapSettings, {"layers": {"obstacles": layer}}, where="test")
+    settings = load(CostmapSettings, {"layers": {"obstacles": layer}}, source_name="test")
     surroundings = Surroundings(settings, Footprint(CORNERS * 1.3), CORNERS)
     under, beside = [0.0, 0.0, 0.2], [0.0, 0.22, 0.2]  # the second within the outline that is planned with
     seen = Observation(np.array([-1.0, 0.0, 0.2]), np.array([under, beside]), np.ones(2, bool), "laser")
     surroundings.see({"obstacles": [seen]}, SE2())
     surroundings.move(SE2(), SE2())
     cells = surroundings.near.costmap()
-    values = [int(cells.cells[tuple(cells.frame.cells(point[:2]))]) for point in (under, beside)]
+    values = [int(cells.cells[tuple(cells.frame.cells_of_points(point[:2]))]) for point in (under, beside)]
     assert (values[0] == 254) != frees
     assert values[1] == 254
 
@@ -144,7 +144,7 @@ def test_laser_does_not_clear_obstacles_of_the_camera() -> None:
         for tenth in range(10, 40):
             harness.run_until(0.1 * tenth + 0.06)
             cells = harness.navigator._surroundings.near.costmap()
-            points = cells.frame.points(np.argwhere(cells.cells == 254))
+            points = cells.frame.cell_centers(np.argwhere(cells.cells == 254))
             found.append(int((np.abs(points - (2.525, 2.0)) < (0.06, 0.4)).all(axis=1).sum()))
         assert min(found) > 10
 

@@ -7,7 +7,7 @@ import pytest
 
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE2
-from roboyard.grids import GridFrame
+from roboyard.grids import GridGeometry
 from roboyard.navigation import Costmap
 from roboyard.navigation.costmap import INSCRIBED, LETHAL
 from roboyard.navigation.errors import NoPath
@@ -21,7 +21,7 @@ def _field(seed: int) -> Costmap:
         r, c = rng.integers(6, 60, 2)
         h, w = rng.integers(1, 10, 2)
         cells[r : r + h, c : c + w] = LETHAL
-    return Costmap(cells, GridFrame(0.1, cells.shape, SE2(1.0, -2.0, 0.7)))
+    return Costmap(cells, GridGeometry(0.1, cells.shape, SE2(1.0, -2.0, 0.7)))
 
 
 def _turns(points: np.ndarray) -> np.ndarray:
@@ -44,7 +44,7 @@ def test_smoothed_paths_are_free_keep_ends_and_bend_less(planner, seed) -> None:
     assert (smooth.poses[0, :2] == path.poses[0, :2]).all()
     assert (smooth.poses[-1] == path.poses[-1]).all()
     steps = np.linspace(smooth.poses[:-1, :2], smooth.poses[1:, :2], 40).reshape(-1, 2)
-    cells = costmap.frame.cells(steps)
+    cells = costmap.frame.cells_of_points(steps)
     assert (costmap.cells[cells[:, 0], cells[:, 1]] < INSCRIBED).all()
     assert _turns(smooth.poses[:, :2]).max(initial=0.0) <= _turns(path.poses[:, :2]).max(initial=0.0) + 0.35
     assert (_turns(smooth.poses[:, :2]) ** 2).sum() <= (_turns(path.poses[:, :2]) ** 2).sum() + 1e-9
@@ -84,7 +84,7 @@ def test_smoothed_paths_keep_the_turning_radius_or_are_unchanged(planner, radius
 def test_corner_that_cannot_be_rounded_is_kept() -> None:
     cells = np.full((40, 40), LETHAL, dtype=np.uint8)
     cells[5:7, 5:35] = cells[5:35, 33:35] = 0
-    costmap = Costmap(cells, GridFrame(0.1, cells.shape))
+    costmap = Costmap(cells, GridGeometry(0.1, cells.shape))
     path = WavePlanner().plan(costmap, SE2(0.6, 0.6), SE2(3.4, 3.4))
     assert Smoother(least_radius=2.0).smooth(costmap, path) is path
     assert Smoother().smooth(costmap, path) is not path

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roboyard.geometry import SE2
-from roboyard.grids import FREE, OCCUPIED, UNKNOWN, GridFrame, OccupancyGrid
+from roboyard.grids import FREE, OCCUPIED, UNKNOWN, GridGeometry, OccupancyGrid
 from roboyard.navigation.places import reachable_places
 
 
@@ -17,15 +17,15 @@ def test_places_have_clearance_and_are_reachable(seed: int, share: float, room: 
     random = np.random.default_rng(seed)
     cells = np.where(random.random((40, 50)) < share, OCCUPIED, FREE).astype(np.int8)
     cells[:, 45:] = UNKNOWN
-    frame = GridFrame(0.1, cells.shape, SE2(-2.0, 1.0, 0.4))
-    start = SE2(*frame.points([20, 20]), 0.3)
+    frame = GridGeometry(0.1, cells.shape, SE2(-2.0, 1.0, 0.4))
+    start = SE2(*frame.cell_centers([20, 20]), 0.3)
     places = reachable_places(OccupancyGrid(cells, frame), start, 5, np.random.default_rng(seed), room=room)
     again = reachable_places(OccupancyGrid(cells, frame), start, 5, np.random.default_rng(seed), room=room)
     assert places == again
-    solid = frame.points(np.argwhere(cells != FREE))
+    solid = frame.cell_centers(np.argwhere(cells != FREE))
 
     def roomy(cell: tuple[int, int]) -> bool:
-        away = np.hypot(*(solid - frame.points(cell)).T).min() if len(solid) else np.inf
+        away = np.hypot(*(solid - frame.cell_centers(cell)).T).min() if len(solid) else np.inf
         return bool(away > room)
 
     if not roomy((20, 20)):
@@ -39,14 +39,14 @@ def test_places_have_clearance_and_are_reachable(seed: int, share: float, room: 
                 reached.add(cell)
                 edge.append(cell)
     assert len(places) == 5
-    assert {tuple(frame.cells(place.xy)) for place in places} <= reached
-    spread = max(np.hypot(*(frame.points(cell) - start.xy)) for cell in reached)
+    assert {tuple(frame.cells_of_points(place.xy)) for place in places} <= reached
+    spread = max(np.hypot(*(frame.cell_centers(cell) - start.xy)) for cell in reached)
     if spread > 3.1:  # from wherever the robot is, something lies 1.5 m away
         assert all(a.distance(b) >= 1.5 - 1e-9 for a, b in zip([start, *places], places, strict=False))
 
 
 def test_no_places_outside_the_map_or_inside_an_obstacle() -> None:
-    frame = GridFrame(0.1, (20, 20), SE2())
+    frame = GridGeometry(0.1, (20, 20), SE2())
     cells = np.full((20, 20), FREE, dtype=np.int8)
     cells[10, 10] = OCCUPIED
     grid = OccupancyGrid(cells, frame)

@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import dijkstra
 
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE2, polygons
-from roboyard.grids import GridFrame
+from roboyard.grids import GridGeometry
 from roboyard.navigation.costmap import FREE, INSCRIBED, LETHAL, UNKNOWN, Costmap
 from roboyard.navigation.errors import (
     GoalOccupied,
@@ -39,11 +39,12 @@ def _random(seed: int, rows: int, columns: int, blocked: float, aside: bool = Fa
     rng = np.random.default_rng(seed)
     cells = rng.integers(0, 253, (rows, columns)).astype(np.uint8)
     cells[rng.random((rows, columns)) < blocked] = LETHAL
-    frame = GridFrame(0.1, (rows, columns), SE2(*rng.normal(size=3)))
+    frame = GridGeometry(0.1, (rows, columns), SE2(*rng.normal(size=3)))
     cells[0, 0] = FREE  # there is a place to be at
     ends = np.argwhere(cells < INSCRIBED)
     start, goal = (
-        SE2(*frame.points(ends[rng.integers(len(ends))] + aside * rng.uniform(-0.49, 0.49, 2)), 0.3) for _ in range(2)
+        SE2(*frame.cell_centers(ends[rng.integers(len(ends))] + aside * rng.uniform(-0.49, 0.49, 2)), 0.3)
+        for _ in range(2)
     )
     return Costmap(cells, frame), start, goal
 
@@ -66,7 +67,9 @@ def _independent(costmap: Costmap, traversal: Traversal, start: SE2, goal: SE2) 
                 others.append(rr * columns + cc)
                 costs.append(math.hypot(dr, dc) * 0.5 * (weights[r, c] + weights[rr, cc]))
     graph = csr_array((costs, (ends, others)), shape=(rows * columns, rows * columns))
-    first, last = (int(r * columns + c) for r, c in costmap.frame.cells([[start.x, start.y], [goal.x, goal.y]]))
+    first, last = (
+        int(r * columns + c) for r, c in costmap.frame.cells_of_points([[start.x, start.y], [goal.x, goal.y]])
+    )
     return float(dijkstra(graph, directed=False, indices=first)[last])
 
 
@@ -75,7 +78,9 @@ def _independent(costmap: Costmap, traversal: Traversal, start: SE2, goal: SE2) 
 def test_bounded_search_equals_full_search_up_to_its_bound(seed, rows, columns, blocked, beyond):
     costmap, start, goal = _random(seed, rows, columns, blocked)
     ground = Traversal(cost_weight=5.0).ground(costmap.cells)
-    source, target = (ground.flat(tuple(int(i) for i in costmap.frame.cells(pose.xy))) for pose in (start, goal))
+    source, target = (
+        ground.flat(tuple(int(i) for i in costmap.frame.cells_of_points(pose.xy))) for pose in (start, goal)
+    )
     whole, bounded = (np.full(ground.cells.size, np.inf) for _ in range(2))
     most = octile.search(ground, whole, np.array([source]), -1, 0.0, False)
     assert octile.search(ground, bounded, np.array([source]), target, beyond, False) <= most
@@ -100,10 +105,10 @@ def test_grid_paths_cost_what_scipy_finds(seed, rows, columns, blocked, directed
     assert back.cost == pytest.approx(path.cost, rel=1e-6)
     assert (path.poses[0, :2] == start.xy).all()
     assert path.poses[-1].tolist() == [goal.x, goal.y, goal.theta]
-    cells = costmap.frame.cells(path.poses[:, :2])
+    cells = costmap.frame.cells_of_points(path.poses[:, :2])
     assert (costmap.cells[cells[:, 0], cells[:, 1]] < INSCRIBED).all()
     assert np.abs(np.diff(cells, axis=0)).max(initial=0) <= 1
-    lethal = costmap.frame.points(np.argwhere(costmap.cells == LETHAL))
+    lethal = costmap.frame.cell_centers(np.argwhere(costmap.cells == LETHAL))
     if len(lethal):
         # the clearance is to the squares of lethal cells; to their middles it is at most half a diagonal more
         middles = np.linalg.norm(lethal[:, None] - path.poses[None, :, :2], axis=2).min()
@@ -137,14 +142,14 @@ def test_any_angle_paths_are_free_and_cost_no_more(seed, rows, columns, blocked)
         steps = np.linspace(path.poses[:-1, :2], path.poses[1:, :2], 9).reshape(-1, 2)
         inside = (costmap.frame.T_map_grid.inverse() @ steps) / costmap.frame.resolution
         steps = steps[(np.abs(inside - np.round(inside)) > 1e-9).all(axis=1)]  # a line between cells is in neither
-        cells = costmap.frame.cells(steps)
+        cells = costmap.frame.cells_of_points(steps)
         assert (costmap.cells[cells[:, 0], cells[:, 1]] < INSCRIBED).all()
 
 
 def _field(rng: np.random.Generator) -> tuple[Costmap, list[np.ndarray]]:
     """Convex polygons on open ground of 20 x 20 m, as cells of 5 cm."""
-    frame = GridFrame(0.05, (400, 400))
-    middles = frame.points(np.stack(np.meshgrid(np.arange(400), np.arange(400), indexing="ij"), axis=-1))
+    frame = GridGeometry(0.05, (400, 400))
+    middles = frame.cell_centers(np.stack(np.meshgrid(np.arange(400), np.arange(400), indexing="ij"), axis=-1))
     cells = np.zeros((400, 400), dtype=np.uint8)
     shapes: list[np.ndarray] = []
     while len(shapes) < 9:
@@ -190,7 +195,7 @@ def test_planners_find_optimal_lengths_of_public_maps(name: str) -> None:
     lines = gzip.decompress((folder / f"{name}.map.gz").read_bytes()).decode().splitlines()
     rows, columns = int(lines[1].split()[1]), int(lines[2].split()[1])
     cells = np.array([[FREE if c in ".GS" else LETHAL for c in line[:columns]] for line in lines[4 : 4 + rows]])
-    costmap = Costmap(cells.astype(np.uint8), GridFrame(1.0, (rows, columns)))
+    costmap = Costmap(cells.astype(np.uint8), GridGeometry(1.0, (rows, columns)))
     listed = gzip.decompress((folder / f"{name}.map.scen.gz").read_bytes()).decode().splitlines()[1:]
     problems = [line.split("\t") for line in listed if line]
     for i in np.linspace(0, len(problems) - 1, 25).astype(int):
@@ -205,7 +210,7 @@ def test_long_paths_are_complete(planner) -> None:
     for row in range(1, 200, 4):
         cells[row] = LETHAL
         cells[row, 0 if row % 8 == 1 else -1] = FREE
-    costmap = Costmap(cells, GridFrame(0.05, cells.shape))
+    costmap = Costmap(cells, GridGeometry(0.05, cells.shape))
     path = planner.plan(costmap, SE2(0.025, 0.025), SE2(15.0, 10.025))
     assert path.length > 49 * 300 * 0.05
     assert np.linalg.norm(np.diff(path.poses[:, :2], axis=0), axis=1).max() < 0.15
@@ -217,7 +222,7 @@ def test_planner_failures_have_causes(planner) -> None:
     cells[:, 20] = LETHAL
     cells[:, 19] = cells[:, 21] = INSCRIBED
     cells[0, 5] = UNKNOWN
-    costmap = Costmap(cells, GridFrame(0.1, cells.shape, SE2(-1.0, -1.0, 0.0)))
+    costmap = Costmap(cells, GridGeometry(0.1, cells.shape, SE2(-1.0, -1.0, 0.0)))
     here = SE2(0.0, 0.0)
     for start, goal, error in (
         (here, SE2(50.0, 0.0), GoalOutsideMap),
@@ -254,14 +259,14 @@ def test_pose_costs_are_the_integral_also_outside_the_map(seed: int, planes: int
     rng = np.random.default_rng(seed)
     cells = rng.integers(0, 250, (9, 12)).astype(np.uint8)
     cells[rng.random(cells.shape) < 0.2] = UNKNOWN
-    costmap = Costmap(cells, GridFrame(0.1, cells.shape, SE2(1.0, -2.0, 0.5 * planes)))
+    costmap = Costmap(cells, GridGeometry(0.1, cells.shape, SE2(1.0, -2.0, 0.5 * planes)))
     points = costmap.frame.T_map_grid @ (rng.uniform(-1.0, 2.0, (5, 2)))
     poses = np.column_stack([points, np.zeros(5)])
     traversal = Traversal(cost_weight=2.0, unknown_cost=70)
     # independently: many points along the lines
     dense = np.concatenate([np.linspace(a, b, 20_001)[:-1] for a, b in itertools.pairwise(points)])
     steps = np.repeat(np.linalg.norm(np.diff(points, axis=0), axis=1) / 20_000, 20_000)
-    found = costmap.frame.cells(dense + 0.5 * np.diff(dense, axis=0, append=points[-1:]))
+    found = costmap.frame.cells_of_points(dense + 0.5 * np.diff(dense, axis=0, append=points[-1:]))
     inside = costmap.frame.contains(found)
     values = np.full(len(dense), UNKNOWN)
     values[inside] = cells[found[inside, 0], found[inside, 1]]
@@ -275,7 +280,7 @@ def test_pose_costs_are_the_integral_also_outside_the_map(seed: int, planes: int
 
 
 def test_distant_or_non_finite_poses_are_handled() -> None:
-    costmap = Costmap(np.zeros((4, 4), dtype=np.uint8), GridFrame(1.0, (4, 4)))
+    costmap = Costmap(np.zeros((4, 4), dtype=np.uint8), GridGeometry(1.0, (4, 4)))
     poses = np.array([[-1e6, 2.0, 0.0], [1e6, 2.0, 0.0]])
     beyond = 1.0 + 3.0 * 50 / 252
     assert cost_along(costmap, poses, Traversal()).cost == pytest.approx(4.0 + (2e6 - 4.0) * beyond, rel=1e-6)

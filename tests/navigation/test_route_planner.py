@@ -7,7 +7,7 @@ import pytest
 
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE2
-from roboyard.grids import GridFrame
+from roboyard.grids import GridGeometry
 from roboyard.navigation.costmap import FREE, INSCRIBED, LETHAL, Costmap
 from roboyard.navigation.driving import Part, make_planner
 from roboyard.navigation.errors import NoPath
@@ -38,7 +38,7 @@ def graph(tmp_path):
 
 
 def _costmap() -> Costmap:
-    return Costmap(np.full((100, 120), FREE, dtype=np.uint8), GridFrame(0.05, (100, 120)))
+    return Costmap(np.full((100, 120), FREE, dtype=np.uint8), GridGeometry(0.05, (100, 120)))
 
 
 def _from_lanes(points: np.ndarray) -> np.ndarray:
@@ -62,7 +62,7 @@ def test_route_keeps_lanes_and_avoids_an_obstacle(graph: str) -> None:
         np.testing.assert_allclose(path.poses[-1], (goal.x, goal.y, goal.theta))
         assert np.hypot(*np.diff(path.poses[:, :2], axis=0).T).max() < 0.11
         assert (_from_lanes(path.poses[:, :2]) < 0.06).mean() > 0.85
-        cells = costmap.frame.cells(path.poses[:, :2])
+        cells = costmap.frame.cells_of_points(path.poses[:, :2])
         assert (costmap.cells[cells[:, 0], cells[:, 1]] == FREE).all()
         assert np.isfinite(path.cost)
 

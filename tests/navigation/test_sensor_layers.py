@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE2
-from roboyard.grids import GridFrame, OccupancyGrid
+from roboyard.grids import GridGeometry, OccupancyGrid
 from roboyard.navigation.costmap.bounds import Bounds
 from roboyard.navigation.costmap.filters import KeepoutLayer
 from roboyard.navigation.costmap.grid import FREE, LETHAL, UNKNOWN
@@ -22,7 +22,7 @@ from roboyard.navigation.costmap.static import StaticLayer
 from roboyard.navigation.costmap.underlay import Underlay
 from roboyard.navigation.costmap.voxels import VoxelConfig, VoxelLayer
 
-FRAME = GridFrame(0.1, (50, 60), SE2(-3.0, -2.5, 0.2))
+FRAME = GridGeometry(0.1, (50, 60), SE2(-3.0, -2.5, 0.2))
 EVERYWHERE = ObstacleConfig(min_height=-10.0, max_height=10.0, mark_to=20.0, clear_to=20.0)
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -37,7 +37,7 @@ def _reading(rng: np.random.Generator, distance: float | None = None) -> RangeRe
     return RangeReading(pose, rng.uniform(0.1, 3.0) if distance is None else distance, rng.uniform(0.1, 1.2), 0.1, 3.0)
 
 
-def _cells(layer, frame: GridFrame = FRAME) -> np.ndarray:
+def _cells(layer, frame: GridGeometry = FRAME) -> np.ndarray:
     cells = np.full(frame.shape, UNKNOWN, dtype=np.uint8)
     layer.apply(cells, Bounds.whole(frame.shape))
     return cells
@@ -76,15 +76,15 @@ def test_incremental_layer_update_equals_full_update(seed: int, rolling: bool) -
 def test_rolled_map_equals_a_map_built_in_place(seed: int, resolution: float, theta: float) -> None:
     rng = np.random.default_rng(seed)
     values = rng.choice(np.array([FREE, 90, LETHAL, UNKNOWN], np.uint8), (40, 50))
-    under = GridFrame(resolution, values.shape, SE2(-2.0, -1.5, theta))
+    under = GridGeometry(resolution, values.shape, SE2(-2.0, -1.5, theta))
     rolled = Underlay(UNKNOWN)
     rolled.take(values, under)
-    frame = GridFrame(0.1, (20, 15), SE2(-1.0, -0.7, 0.1))
+    frame = GridGeometry(0.1, (20, 15), SE2(-1.0, -0.7, 0.1))
     rolled.fit(frame, None)
     for _ in range(6):
         moved = (int(rng.integers(-25, 25)), int(rng.integers(-18, 18))) if rng.random() < 0.3 else (1, -2)
         origin = frame.T_map_grid @ SE2(moved[1] * 0.1, moved[0] * 0.1, 0.0)
-        frame = GridFrame(0.1, frame.shape, origin)
+        frame = GridGeometry(0.1, frame.shape, origin)
         rolled.fit(frame, moved)
     fresh = Underlay(UNKNOWN)
     fresh.take(values, under)
@@ -125,10 +125,10 @@ def test_voxels_are_marked_at_beam_ends_and_cleared_along_beams(seed: int) -> No
     after = {tuple(np.round(p, 6)) for p in layer.voxels()}
 
     def voxel(points: np.ndarray) -> np.ndarray:
-        return np.column_stack([FRAME.cells(points[:, :2]), np.floor((points[:, 2] + 1.0) / 0.2)]).astype(int)
+        return np.column_stack([FRAME.cells_of_points(points[:, :2]), np.floor((points[:, 2] + 1.0) / 0.2)]).astype(int)
 
     def middle(index: tuple[int, ...]) -> tuple[float, ...]:
-        x, y = FRAME.points(index[:2])
+        x, y = FRAME.cell_centers(index[:2])
         return tuple(np.round([x, y, -1.0 + (index[2] + 0.5) * 0.2], 6))
 
     ends = voxel(seen.points)
@@ -151,13 +151,15 @@ def test_voxels_are_marked_at_beam_ends_and_cleared_along_beams(seed: int) -> No
 def test_laser_below_a_table_does_not_clear_its_top() -> None:
     top = Observation(np.array([0.0, 0.0, 0.6]), np.array([[1.0, 0.0, 0.7], [1.1, 0.1, 0.7]]), np.ones(2, bool))
     below = Observation(np.array([0.0, 0.0, 0.2]), np.array([[2.0, 0.0, 0.2], [2.0, 0.2, 0.2]]), np.ones(2, bool))
-    frame = GridFrame(0.1, (20, 40), SE2(-1.0, -1.0))
+    frame = GridGeometry(0.1, (20, 40), SE2(-1.0, -1.0))
     spots = {}
     for layer in (VoxelLayer(), ObstacleLayer()):
         layer.fit(frame, None)
         layer.see([top])
         layer.see([below])
-        spots[layer.name] = {tuple(np.round(p, 2)) for p in frame.points(np.argwhere(_cells(layer, frame) == LETHAL))}
+        spots[layer.name] = {
+            tuple(np.round(p, 2)) for p in frame.cell_centers(np.argwhere(_cells(layer, frame) == LETHAL))
+        }
     assert spots["voxels"] - spots["obstacles"] == {(1.05, 0.05), (1.15, 0.15)}
 
 
@@ -177,9 +179,9 @@ def test_higher_thresholds_mark_fewer_and_know_more_cells(seed: int, threshold: 
 
 
 # -- ranges ----------------------------------------------------------------------------------------------------------
-def _turning(distance: float, times: int = 5, **config: object) -> tuple[RangeLayer, GridFrame]:
+def _turning(distance: float, times: int = 5, **config: object) -> tuple[RangeLayer, GridGeometry]:
     """A sonar at the origin that looks along x and hears something at a distance."""
-    frame = GridFrame(0.05, (80, 80), SE2(-1.0, -2.0))
+    frame = GridGeometry(0.05, (80, 80), SE2(-1.0, -2.0))
     layer = RangeLayer(RangeConfig(**config))
     layer.fit(frame, None)
     layer.hear([RangeReading(SE2(), distance, 0.4, 0.1, 2.5)] * times)
@@ -191,16 +193,19 @@ def _turning(distance: float, times: int = 5, **config: object) -> tuple[RangeLa
 def test_echo_marks_its_arc_and_clears_only_nearer_cells(distance: float) -> None:
     layer, frame = _turning(distance, 20)
     cells = _cells(layer, frame)
-    at = frame.points(np.argwhere(cells == LETHAL))
+    at = frame.cell_centers(np.argwhere(cells == LETHAL))
     assert len(at)
     assert np.abs(np.hypot(*at.T) - distance).max() < 0.051 * max(distance, 1.0)
     assert np.abs(np.arctan2(at[:, 1], at[:, 0])).max() < 0.2 + math.atan2(0.036, distance - 0.08)
-    row = int(frame.cells((0.0, 0.0))[0])
+    row = int(frame.cells_of_points((0.0, 0.0))[0])
     along = cells[
-        row, int(frame.cells((0.05, 0.0))[1]) : int(frame.cells((distance - 0.15 * max(1, distance), 0.0))[1])
+        row,
+        int(frame.cells_of_points((0.05, 0.0))[1]) : int(
+            frame.cells_of_points((distance - 0.15 * max(1, distance), 0.0))[1]
+        ),
     ]
     assert (along == FREE).all()
-    beyond = frame.points(np.argwhere(cells != UNKNOWN))
+    beyond = frame.cell_centers(np.argwhere(cells != UNKNOWN))
     assert np.hypot(*beyond.T).max() < distance + 0.051 * max(distance, 1.0)
 
 
@@ -253,7 +258,7 @@ def test_no_echo_clears_the_cone_only_if_enabled() -> None:
 def test_sonar_ring_finds_the_walls_of_a_room(seed: int) -> None:
     rng = np.random.default_rng(seed)
     half = rng.uniform(0.7, 1.2, 2)  # of a rectangular room about the origin
-    frame = GridFrame(0.05, (70, 70), SE2(-1.75, -1.75))
+    frame = GridGeometry(0.05, (70, 70), SE2(-1.75, -1.75))
     layer = RangeLayer()
     layer.fit(frame, None)
     for k in range(240):
@@ -265,11 +270,11 @@ def test_sonar_ring_finds_the_walls_of_a_room(seed: int) -> None:
         )
         layer.hear([RangeReading(pose, float(reach.min()), 0.3, 0.02, 3.0)])
     cells = _cells(layer, frame)
-    at = frame.points(np.argwhere(cells == LETHAL))
+    at = frame.cell_centers(np.argwhere(cells == LETHAL))
     assert np.abs(np.max(np.abs(at) - half, axis=1)).max() < 0.3, "obstacles are walls, to within the width of the cone"
-    inner = frame.points(np.argwhere(cells == FREE))
+    inner = frame.cell_centers(np.argwhere(cells == FREE))
     assert (np.abs(inner) < half + 0.05).all(), "nothing is free beyond the walls"
-    middles = frame.points(np.argwhere(np.ones(frame.shape, bool)))
+    middles = frame.cell_centers(np.argwhere(np.ones(frame.shape, bool)))
     near = np.hypot(*middles.T) < 0.35
     assert (cells.ravel()[near] == FREE).all()
 
@@ -284,7 +289,7 @@ def test_cells_under_the_robot_are_cleared(make) -> None:
     layer.changed()
     outline = SE2(0.3, -0.2, 0.5) @ np.array([[0.3, 0.2], [-0.3, 0.2], [-0.3, -0.2], [0.3, -0.2]])
     layer.free(outline)
-    middles = SE2(0.3, -0.2, 0.5).inverse() @ FRAME.points(np.argwhere(np.ones(FRAME.shape)))
+    middles = SE2(0.3, -0.2, 0.5).inverse() @ FRAME.cell_centers(np.argwhere(np.ones(FRAME.shape)))
     # half a cell's extent along the outline's sides: what lies wholly under it is free, and nothing else
     turned = 0.05 * (abs(math.cos(0.3)) + abs(math.sin(0.3)))
     under = (np.abs(middles) <= np.array([0.3, 0.2]) - turned).all(axis=1).reshape(FRAME.shape)
@@ -317,15 +322,15 @@ def test_rotated_static_map_is_shown_in_a_rolling_window() -> None:
     cells = np.zeros((60, 60), np.int8)
     cells[30, :] = 100
     static = StaticLayer()
-    static.take(OccupancyGrid(cells, GridFrame(0.07, cells.shape, SE2(-2.0, -2.0, 0.4))))
-    costmap = LayeredCostmap(GridFrame(0.1, (30, 30), SE2(-1.5, -1.5)), [static])
+    static.take(OccupancyGrid(cells, GridGeometry(0.07, cells.shape, SE2(-2.0, -2.0, 0.4))))
+    costmap = LayeredCostmap(GridGeometry(0.1, (30, 30), SE2(-1.5, -1.5)), [static])
     for x in np.linspace(0.0, 1.0, 12):
         costmap.centre_on(SE2(float(x), 0.3 * float(x)))
         costmap.update()
         frame = costmap.frame
         marked = costmap.costmap().cells == LETHAL
         wall = SE2(-2.0, -2.0, 0.4) @ np.column_stack([np.linspace(0.0, 4.2, 2000), np.full(2000, 30.5 * 0.07)])
-        on = frame.cells(wall)
+        on = frame.cells_of_points(wall)
         on = on[frame.contains(on)]
         assert len(on) > 100
         assert marked[on[:, 0], on[:, 1]].mean() > 0.95

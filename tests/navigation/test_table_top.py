@@ -69,7 +69,7 @@ class TableRobot(SensorRobot):
 
     def setup(self) -> None:
         super().setup()
-        self.broadcast(MOUNT, "base_link", "camera", static=True)
+        self.send_transform(MOUNT, "base_link", "camera", static=True)
         self.timer(rate=10.0, callback=self._publish_picture)
 
     def _publish_picture(self) -> None:
@@ -93,7 +93,7 @@ def test_table_top_seen_by_the_camera_only_is_avoided(use: str) -> None:
 def test_table_top_is_marked_and_cleared_after_removal() -> None:
     def lethal() -> np.ndarray:
         costs = harness.navigator._surroundings.world_costs()
-        points = costs.frame.points(np.argwhere(costs.cells == 254))
+        points = costs.frame.cell_centers(np.argwhere(costs.cells == 254))
         return points[(np.abs(points - (3.0, 2.0)) < (2.7, 1.7)).all(axis=1)]
 
     costmap = costmap_settings("obstacles", "table", obstacles=LASER, table=TABLE)
@@ -119,7 +119,7 @@ def test_octree_projection_serves_as_the_map() -> None:
         harness.add(octree, "octree")
         harness.run_until(3.0)
         costs = harness.navigator._surroundings.world_costs()
-        points = costs.frame.points(np.argwhere(costs.cells == 254))
+        points = costs.frame.cell_centers(np.argwhere(costs.cells == 254))
         plate = points[(np.abs(points - (2.75, 2.0)) < (0.5, 0.8)).all(axis=1)]
         assert len(plate) > 100
         assert harness.navigate(4.5, 2.0, timeout=60.0).succeeded

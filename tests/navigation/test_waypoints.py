@@ -31,9 +31,9 @@ def test_waypoints_are_visited_in_order_and_failures_reported(count, loops, data
             break
         assert sequence.left == len(wanted) - len(visited)
         visited.append((sequence.loop, sequence.index))
-        kept = sequence.save()
+        kept = sequence.save_state()
         sequence = WaypointSequence(_places(count), loops=loops, first=first, stop_on_failure=stop)
-        sequence.load(kept)
+        sequence.load_state(kept)
         if is_failure:
             sequence.failed("no_path")
         else:

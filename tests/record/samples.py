@@ -10,7 +10,7 @@ from tests.harness.bus import BusHarness, Traffic
 
 import roboyard as ry
 from roboyard.geometry import SE3
-from roboyard.messages import serialize, stamp, type_name
+from roboyard.messages import serialize, time_to_msg, type_name
 from roboyard.record import McapWriter, Recorder
 
 Item = tuple[int, str, str, Any]
@@ -24,7 +24,7 @@ def some_messages(seconds: float = 3.0, rate: int = 10) -> list[Item]:
     for index in range(round(seconds * rate)):
         time_ns = index * 10**9 // rate
         scan = ry.msg.LaserScan(ranges=random.random(20).astype(np.float32))
-        scan.header.stamp = stamp(time_ns)
+        scan.header.stamp = time_to_msg(time_ns)
         items.append((time_ns, "/scan", "/rover/lidar", scan))
         items.append((time_ns, "/cmd_vel", "/teleop" if index % 3 else "/navigator", ry.msg.Twist()))
         items.append((time_ns, "/words", "/rover/talker", ry.msg.String(data=f"number {index}")))
@@ -46,9 +46,9 @@ class SensorRobot(ry.Node):
         """Publish at 10 and 50 Hz."""
         self.scan = self.publisher("scan", ry.msg.LaserScan)
         self.image = self.publisher("image", ry.msg.Image)
-        self.timer(0.1, self.measure, start=True)
+        self.timer(0.1, self.measure, immediate=True)
         self.timer(rate=50.0, callback=self.move)
-        self.broadcast(SE3.from_xyz_rpy((0.2, 0, 0.1)), "base_link", "laser", static=True)
+        self.send_transform(SE3.from_xyz_rpy((0.2, 0, 0.1)), "base_link", "laser", static=True)
 
     def measure(self) -> None:
         """Publish a scan and a picture."""
@@ -57,7 +57,7 @@ class SensorRobot(ry.Node):
 
     def move(self) -> None:
         """Publish where it is: it drives at 1 m/s."""
-        self.broadcast(SE3.from_xyz_rpy((self.now, 0, 0)), "odom", "base_link")
+        self.send_transform(SE3.from_xyz_rpy((self.now, 0, 0)), "odom", "base_link")
 
 
 class PositionSampler(ry.Node):

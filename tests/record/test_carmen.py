@@ -17,14 +17,16 @@ from roboyard.errors import RecordingError
 from roboyard.geometry import SE2
 from roboyard.messages.convert import pose_to_se2
 from roboyard.record import open_recording, tf_echo
-from roboyard.record.carmen_log import LaserLine, OdometryLine, nanoseconds, parse
+from roboyard.record.carmen_log import LaserEntry, OdometryEntry, parse_carmen_log, parse_nanoseconds
 
 TAIL = "0.5 0.25 0.1 0.4 0.2 0.1 1134864629.895182 host 0.1"
 FLASER = f"FLASER 4 1.0 2.0 3.0 81.91 {TAIL}\n"
 
 
-def laser(text: str) -> LaserLine:
-    [entry] = [entry for entry in parse(text.splitlines(keepends=True)).entries if isinstance(entry, LaserLine)]
+def laser(text: str) -> LaserEntry:
+    [entry] = [
+        entry for entry in parse_carmen_log(text.splitlines(keepends=True)).entries if isinstance(entry, LaserEntry)
+    ]
     return entry
 
 
@@ -50,7 +52,9 @@ def test_carmen_parameters_place_the_lasers() -> None:
         "PARAM robot_frontlaser_offset 0.3 nohost 0\nPARAM robot_rearlaser_offset -0.2 nohost 0\n"
         f"PARAM robot_front_laser_max 50 nohost 0\n{FLASER}R{FLASER[1:]}"
     )
-    front, rear = (entry for entry in parse(text.splitlines(keepends=True)).entries if isinstance(entry, LaserLine))
+    front, rear = (
+        entry for entry in parse_carmen_log(text.splitlines(keepends=True)).entries if isinstance(entry, LaserEntry)
+    )
     assert (front.name, front.laser, front.range_max) == ("scan", (0.3, 0.0, 0.0), 50.0)
     assert (rear.name, rear.laser, rear.range_max) == ("rear_scan", (-0.2, 0.0, math.pi), 80.0)
 
@@ -69,19 +73,19 @@ def test_robot_laser_line_states_its_angles() -> None:
 
 def test_scan_written_twice_counts_once() -> None:
     robot = "ROBOTLASER1 0 -1.5 3.0 0.5 30.0 0.01 0 1 1.0 0 1 2 0 1 2 0 0 0 0 0 0 12.5 host 0.1\n"
-    log = parse([robot, "FLASER 1 1.0 1 2 0 1 2 0 12.5 host 0.1\n"] * 3)
-    assert [entry.angle_min for entry in log.entries if isinstance(entry, LaserLine)] == [-1.5] * 3
+    log = parse_carmen_log([robot, "FLASER 1 1.0 1 2 0 1 2 0 12.5 host 0.1\n"] * 3)
+    assert [entry.angle_min for entry in log.entries if isinstance(entry, LaserEntry)] == [-1.5] * 3
     assert any("3 scans without angles" in warning for warning in log.warnings)
 
 
 def test_carmen_stamps_keep_their_digits() -> None:
-    assert nanoseconds("1134864629.895182") == 1134864629895182000
-    assert nanoseconds("1.13486e+09") == 1134860000 * 10**9
-    assert nanoseconds("0.086295") == 86_295_000
-    assert nanoseconds("12") == 12 * 10**9
+    assert parse_nanoseconds("1134864629.895182") == 1134864629895182000
+    assert parse_nanoseconds("1.13486e+09") == 1134860000 * 10**9
+    assert parse_nanoseconds("0.086295") == 86_295_000
+    assert parse_nanoseconds("12") == 12 * 10**9
     for bad in ("-1e12", "nan", "inf", "x", "1e300", ""):
         with pytest.raises(ValueError):
-            nanoseconds(bad)
+            parse_nanoseconds(bad)
 
 
 @pytest.mark.parametrize(
@@ -107,18 +111,20 @@ def test_carmen_stamps_keep_their_digits() -> None:
 def test_bad_carmen_line_is_named_by_its_number(line: str, says: str) -> None:
     text = f"# header\n{FLASER}{line}\n{FLASER}"
     with pytest.raises(RecordingError, match=says) as caught:
-        parse(text.splitlines(keepends=True), "my.log")
+        parse_carmen_log(text.splitlines(keepends=True), "my.log")
     assert str(caught.value).startswith("my.log:3: ")
 
 
 def test_negative_stamps_take_the_time_of_the_line_before() -> None:
-    log = parse([f"FLASER 1 {k}.0 0 0 0 0 0 0 {stamp} h 1\n" for k, stamp in enumerate(("-0.04", "3", "-0.12", "4"))])
+    log = parse_carmen_log(
+        [f"FLASER 1 {k}.0 0 0 0 0 0 0 {stamp} h 1\n" for k, stamp in enumerate(("-0.04", "3", "-0.12", "4"))]
+    )
     assert [entry.time_ns for entry in log.entries] == [0, 3 * 10**9, 3 * 10**9, 4 * 10**9]
     assert any("2 stamps" in warning for warning in log.warnings)
 
 
 def test_torn_last_carmen_line_is_dropped() -> None:
-    log = parse([FLASER, FLASER[:20]], "my.log")
+    log = parse_carmen_log([FLASER, FLASER[:20]], "my.log")
     assert len(log.entries) == 1
     assert any("torn" in warning for warning in log.warnings)
 
@@ -137,14 +143,14 @@ def test_odometry_is_chained_from_a_corrected_log(
             where = f"{shown.x!r} {shown.y!r} {shown.theta!r}"
             lines.append(f"FLASER 1 1.0 {where} {where} {number + 1} pippo 0\n")
             lines.append(f"ODOM {where} 0 0 0 {data.draw(st.sampled_from(['0', '1e-42', '-3.5']))} pippo 0\n")
-    log = parse(lines)
-    assert log.corrected
-    odometry = [entry.pose for entry in log.entries if isinstance(entry, OdometryLine)]
+    log = parse_carmen_log(lines)
+    assert log.is_slam_output
+    odometry = [entry.pose for entry in log.entries if isinstance(entry, OdometryEntry)]
     for found, expected in zip(odometry, true, strict=True):
         difference = SE2(*found).inverse() @ expected
         assert np.allclose(difference.log(), 0.0, atol=1e-6)
     for entry in log.entries:
-        if isinstance(entry, LaserLine):
+        if isinstance(entry, LaserEntry):
             assert entry.odometry == odometry[entry.time_ns // 10**9 - 1]
 
 
@@ -171,7 +177,7 @@ def test_carmen_log_reads_as_a_recording(tmp_path: Path) -> None:
         assert (odometry[0].pose.pose.position.x, odometry[0].twist.twist.linear.x) == (1.0, 0.5)
         T_odom_laser = tf_echo(recording, "odom", "laser", 2 * 10**9)
         assert T_odom_laser.x == pytest.approx(2.3)
-        assert [len(data) > 0 for _, _, data in recording.raw()] == [True] * 21
+        assert [len(data) > 0 for _, _, data in recording.raw_messages()] == [True] * 21
 
 
 def test_cut_gzip_gives_its_whole_lines(tmp_path: Path) -> None:
@@ -180,7 +186,7 @@ def test_cut_gzip_gives_its_whole_lines(tmp_path: Path) -> None:
     data = gzip.compress(lines.encode())
     path.write_bytes(data[: len(data) // 2])
     with open_recording(path) as recording:
-        assert not recording.complete
+        assert not recording.is_complete
         assert recording.topics["/odom"].count > 1000
 
 
@@ -192,7 +198,7 @@ def test_intel_log_agrees_with_its_arrays(external_data: Path) -> None:
     with open_recording(external_data / "slam" / "intel.clf.gz") as recording:
         scans = list(recording.messages(["/scan"]))
         odometry = {m.time_ns: m.message for m in recording.messages(["/odom"])}
-        assert recording.complete
+        assert recording.is_complete
         assert recording.warnings == []
     assert len(scans) == len(arrays["t"])
     assert np.allclose([m.time_ns * 1e-9 for m in scans], arrays["t"], atol=1e-6, rtol=0)

@@ -67,7 +67,7 @@ def test_compressed_file_reads_as_the_plain_file(tmp_path: Path, recording_file:
     assert read(packed) == read(recording_file)
     with open_recording(packed) as recording:
         assert recording.path == packed
-        folder = recording._unpacked
+        folder = recording._temp_dir
         assert folder is not None
         assert Path(folder.name).is_dir()
     assert not Path(folder.name).exists()
@@ -102,7 +102,7 @@ def test_folder_of_mixed_files_is_one_recording(tmp_path: Path, items: list[Any]
     (folder / "bag_12.mcap").write_bytes(b"")
     with open_recording(folder) as recording:
         assert recording.count == len(before)
-        assert not recording.complete
+        assert not recording.is_complete
         assert any("bag_12.mcap was left out: is empty" in warning for warning in recording.warnings)
 
 
@@ -123,7 +123,7 @@ def test_databases_without_metadata_are_one_recording(tmp_path: Path, items: lis
 
 
 def test_decompression_bombs_are_refused_and_leave_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("roboyard.record.compressed._ALWAYS", 1 << 24)
+    monkeypatch.setattr("roboyard.record.compressed._ALWAYS_ALLOWED_SIZE", 1 << 24)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     bomb = tmp_path / "bomb.db3.zstd"
     bomb.write_bytes(zstd(b"SQLite format 3\0" + bytes(1 << 26)))
@@ -134,7 +134,7 @@ def test_decompression_bombs_are_refused_and_leave_nothing(tmp_path: Path, monke
     bomb.write_bytes(zstd(gzip.compress(bytes(100))))
     with pytest.raises(RecordingError, match="twice"):
         open_recording(bomb)
-    monkeypatch.setattr("roboyard.record.compressed._KEPT_FREE", 1 << 60)
+    monkeypatch.setattr("roboyard.record.compressed._MIN_FREE_DISK", 1 << 60)
     with pytest.raises(RecordingError, match="no room"):
         open_recording(bomb)
     assert [path.name for path in tmp_path.iterdir()] == ["bomb.db3.zstd"]

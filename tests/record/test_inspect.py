@@ -32,7 +32,11 @@ def recorded(tmp_path: Path) -> Path:
 def test_info_sums_the_recording_up(recorded: Path) -> None:
     with open_recording(recorded) as recording:
         short = info(recording)
-        assert short.messages == sum(1 for _ in recording.raw()) == sum(topic.count for topic in topic_list(recording))
+        assert (
+            short.message_count
+            == sum(1 for _ in recording.raw_messages())
+            == sum(topic.count for topic in topic_list(recording))
+        )
     assert short.format == "mcap"
     assert short.size == recorded.stat().st_size
     assert short.duration == pytest.approx(2.0)
@@ -44,12 +48,12 @@ def test_topic_rates_bandwidth_and_echo(recorded: Path) -> None:
     with open_recording(recorded) as recording:
         rate = topic_hz(recording, "/tf")
         assert rate.mean == pytest.approx(50.0)
-        assert (rate.shortest, rate.longest) == pytest.approx((0.02, 0.02))
+        assert (rate.min_interval, rate.max_interval) == pytest.approx((0.02, 0.02))
         assert topic_hz(recording, "/tf_static").mean is None
         bandwidth = topic_bw(recording, "/rover/scan")
         size = len(serialize(next(recording.messages(["/rover/scan"])).message))
-        assert (bandwidth.smallest, bandwidth.largest, bandwidth.bytes) == (size, size, 21 * size)
-        assert bandwidth.per_second == pytest.approx(21 * size / 2.0)
+        assert (bandwidth.min_size, bandwidth.max_size, bandwidth.bytes) == (size, size, 21 * size)
+        assert bandwidth.bytes_per_second == pytest.approx(21 * size / 2.0)
         assert [m.time_ns for m in topic_echo(recording, "/rover/scan", count=2, start_ns=10**9)] == [10**9, 11 * 10**8]
         with pytest.raises(RoboyardError, match="/rover/scan"):
             topic_hz(recording, "/rover/skan")

@@ -101,7 +101,7 @@ def test_other_encodings_are_listed_and_refused(tmp_path: Path) -> None:
     with open_recording(path) as recording:
         assert recording.topics["/a"].count == 1
         assert list(recording.messages()) == []
-        assert [data for _, _, data in recording.raw()] == [b"{}"]
+        assert [data for _, _, data in recording.raw_messages()] == [b"{}"]
         with pytest.raises(RecordingError, match="json"):
             recording.messages(["/a"])
 
@@ -115,11 +115,11 @@ def test_own_type_survives_conversion(tmp_path: Path) -> None:
     data = bytes(store.serialize_cdr(known["std_msgs/msg/String"]("hi", 7), "std_msgs/msg/String"))
     source, new, again = tmp_path / "r.mcap", tmp_path / "new.mcap", tmp_path / "again.mcap"
     one_message_file(source, "std_msgs/msg/String", definition, data)
-    assert convert(source, new).messages == 1
+    assert convert(source, new).message_count == 1
     convert(new, again)
     for path in (source, new, again):
         with open_recording(path) as recording:
-            assert [item[2] for item in recording.raw()] == [data]
+            assert [item[2] for item in recording.raw_messages()] == [data]
             [item] = recording.messages()
             assert (item.message.data, item.message.extra) == ("hi", 7)
     assert new.read_bytes() == again.read_bytes()
@@ -129,7 +129,7 @@ def test_conversion_names_dropped_topics(tmp_path: Path) -> None:
     path = tmp_path / "r.mcap"
     one_message_file(path, "x", "{}", b"{}", "json")
     done = convert(path, tmp_path / "new.mcap")
-    assert (done.messages, done.start_ns) == (0, 0)
+    assert (done.message_count, done.start_ns) == (0, 0)
     assert done.warnings == ("/a is encoded as 'json' and was left out",)
 
 

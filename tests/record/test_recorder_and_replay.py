@@ -12,16 +12,16 @@ from tests.harness.bus import BusHarness
 from tests.record.samples import SensorRobot, make_subscribers, record_robot, write_items
 
 import roboyard as ry
-from roboyard.bus import Input
+from roboyard.bus import ExternalInput
 from roboyard.errors import RecordingError, UnknownNameError
-from roboyard.messages import deserialize, nanoseconds, serialize, stamp
+from roboyard.messages import deserialize, serialize, time_to_msg, to_nanoseconds
 from roboyard.record import (
     Recorder,
-    Replay,
-    inputs_of,
+    RecordingPlayer,
     open_recording,
+    recorded_inputs,
 )
-from roboyard.record.stamps import move_stamps
+from roboyard.record.stamps import shift_time_stamps
 
 
 @pytest.fixture
@@ -122,10 +122,10 @@ def test_full_disk_ends_the_run_with_one_error() -> None:
 def test_nodes_run_on_a_replay_as_on_the_robot(tmp_path: Path) -> None:
     received, sampler = record_robot(tmp_path / "r.mcap")
     with open_recording(tmp_path / "r.mcap") as recording, BusHarness() as harness:
-        replay = Replay(harness.bus, recording)
+        replay = RecordingPlayer(harness.bus, recording)
         scans, positions = make_subscribers(harness)
         harness.bus.executor.run_until(recording.end_ns)
-        assert replay.done
+        assert replay.is_finished
         assert replay.count == recording.count - recording.topics["/clock"].count
         assert harness.bus.topics["/tf_static"].latched
     assert scans == received
@@ -139,7 +139,7 @@ def test_recording_of_a_replay_holds_the_same(tmp_path: Path, recorded: Path) ->
         BusHarness() as harness,
         Recorder(harness.bus, again, exclude=["/clock"]),
     ):
-        Replay(harness.bus, recording)
+        RecordingPlayer(harness.bus, recording)
         harness.bus.executor.run_until(recording.end_ns)
     with open_recording(recorded) as first, open_recording(again) as second:
         assert list(second.messages()) == [m for m in first.messages() if m.topic != "/clock"]
@@ -147,20 +147,22 @@ def test_recording_of_a_replay_holds_the_same(tmp_path: Path, recorded: Path) ->
 
 def test_replay_renames_and_excludes_topics(recorded: Path) -> None:
     with open_recording(recorded) as recording, BusHarness() as harness:
-        Replay(harness.bus, recording, topics=["/rover/*", "/tf"], exclude=["/tf"], rename={"/rover/scan": "/old/scan"})
+        RecordingPlayer(
+            harness.bus, recording, topics=["/rover/*", "/tf"], exclude=["/tf"], rename={"/rover/scan": "/old/scan"}
+        )
         harness.bus.executor.run_until(recording.end_ns)
         assert harness.bus.topics["/old/scan"].count == 20 + 1
         assert harness.bus.topics["/tf"].count == 0
         with pytest.raises(UnknownNameError):
-            Replay(harness.bus, recording, rename={"/none": "/x"})
+            RecordingPlayer(harness.bus, recording, rename={"/none": "/x"})
 
 
 def test_replay_from_a_later_time_begins_with_latched(recorded: Path) -> None:
     with open_recording(recorded) as recording, BusHarness() as harness:
-        replay = Replay(harness.bus, recording, start_ns=10**9, end_ns=15 * 10**8)
+        replay = RecordingPlayer(harness.bus, recording, start_ns=10**9, end_ns=15 * 10**8)
         scans, positions = make_subscribers(harness)
         harness.bus.executor.run_until(recording.end_ns)
-        assert replay.done
+        assert replay.is_finished
     assert [item.time_ns for item in scans] == [t * 10**8 for t in range(10, 16)]
     assert positions.positions[0] == pytest.approx(1.2)  # the laser's static place is known from before
 
@@ -171,18 +173,18 @@ def test_replay_needs_a_bus_of_the_recordings_time(tmp_path: Path, items: list[A
     write_items(path, [(time_ns + start, *rest) for time_ns, *rest in items])
     with open_recording(path) as recording:
         with BusHarness() as harness, pytest.raises(RecordingError, match=f"start_ns={start}"):
-            Replay(harness.bus, recording)
+            RecordingPlayer(harness.bus, recording)
         with BusHarness(start_ns=recording.start_ns) as harness:
-            replay = Replay(harness.bus, recording)
+            replay = RecordingPlayer(harness.bus, recording)
             harness.bus.executor.run_until(recording.end_ns)
             assert replay.count == len(items)
         with BusHarness(start_ns=recording.start_ns + 1) as harness, pytest.raises(RecordingError, match="stands at"):
-            Replay(harness.bus, recording)
+            RecordingPlayer(harness.bus, recording)
 
 
 def test_closed_replay_stops(recorded: Path) -> None:
     with open_recording(recorded) as recording, BusHarness() as harness:
-        replay = Replay(harness.bus, recording)
+        replay = RecordingPlayer(harness.bus, recording)
         harness.run_for(0.5)
         count = replay.count
         replay.close()
@@ -197,17 +199,17 @@ def test_replay_without_messages_is_refused(recorded: Path) -> None:
         BusHarness() as harness,
         pytest.raises(RecordingError, match="nothing to replay"),
     ):
-        Replay(harness.bus, recording, topics=["/clock"])
+        RecordingPlayer(harness.bus, recording, topics=["/clock"])
 
 
 def test_replay_loop_repeats_everything_moved_in_time(recorded: Path) -> None:
     """Each pass is the first one, later: times, stamps and what buffers make of them."""
     with open_recording(recorded) as recording, BusHarness() as harness:
-        replay = Replay(harness.bus, recording, loop=True)
+        replay = RecordingPlayer(harness.bus, recording, loop=True)
         harness.bus.executor.run_until(3 * (recording.end_ns + 10**8))
         length = recording.end_ns - recording.start_ns
-        assert replay.passes == 3
-        assert not replay.done
+        assert replay.n_passes == 3
+        assert not replay.is_finished
         plain = [item for item in harness.wire() if item[1] in recording.topics and item[1] != "/clock"]
         count = recording.count - recording.topics["/clock"].count
         first, second = plain[:count], plain[count : 2 * count]
@@ -216,7 +218,7 @@ def test_replay_loop_repeats_everything_moved_in_time(recorded: Path) -> None:
         for (time_a, topic_a, node_a, data_a), (time_b, topic_b, node_b, data_b) in zip(first, second, strict=True):
             assert (time_b - time_a, topic_a, node_a) == (period, topic_b, node_b)
             message = deserialize(data_a, recording.topics[topic_a].type)
-            move_stamps(message, period)
+            shift_time_stamps(message, period)
             assert serialize(message) == data_b, topic_a
 
 
@@ -224,20 +226,20 @@ def test_replay_loop_repeats_everything_moved_in_time(recorded: Path) -> None:
 def test_stamps_moved_there_and_back_are_unchanged(by: int) -> None:
     message = ry.msg.TFMessage(transforms=[ry.msg.TransformStamped() for _ in range(3)])
     for number, transform in enumerate(message.transforms[1:], 1):
-        transform.header.stamp = stamp(number * 2 * 10**9)
+        transform.header.stamp = time_to_msg(number * 2 * 10**9)
     before = serialize(message)
-    move_stamps(message, by)
-    moved = [nanoseconds(item.header.stamp) for item in message.transforms]
+    shift_time_stamps(message, by)
+    moved = [to_nanoseconds(item.header.stamp) for item in message.transforms]
     assert moved == [0, 2 * 10**9 + by, 4 * 10**9 + by], "a stamp of 0 means none"
-    move_stamps(message, -by)
+    shift_time_stamps(message, -by)
     assert serialize(message) == before
 
 
 def test_replay_excludes_publishers(recording_file: Path) -> None:
     with open_recording(recording_file) as recording, BusHarness() as harness:
-        replay = Replay(harness.bus, recording, exclude_publishers=["/teleop"])
+        replay = RecordingPlayer(harness.bus, recording, exclude_publishers=["/teleop"])
         harness.bus.executor.run_until(recording.end_ns)
-        counts = {c.publisher: c.count for c in recording.connections}
+        counts = {c.publisher: c.count for c in recording.channels}
         assert counts["/teleop"]
         assert replay.count == recording.count - counts["/teleop"]
         sources = [source for _, _, source, _ in harness.wire()]
@@ -251,14 +253,14 @@ def test_replay_refuses_one_name_for_two_types(recorded: Path) -> None:
         BusHarness() as harness,
         pytest.raises(RecordingError, match=r"/rover/scan .* and /tf .* cannot both be /tf"),
     ):
-        Replay(harness.bus, recording, rename={"/rover/scan": "/tf"})
+        RecordingPlayer(harness.bus, recording, rename={"/rover/scan": "/tf"})
 
 
 # -- inputs ------------------------------------------------------------------------------------------------------------
 
 
 def test_recorded_inputs_repeat_an_interactive_run(tmp_path: Path) -> None:
-    def play(path: Path, inputs: list[tuple[int, Input]] | None) -> None:
+    def play(path: Path, inputs: list[tuple[int, ExternalInput]] | None) -> None:
         with BusHarness() as harness, Recorder(harness.bus, path):
             harness.add(SensorRobot(), "robot", namespace="rover")
             if inputs is not None:
@@ -269,14 +271,14 @@ def test_recorded_inputs_repeat_an_interactive_run(tmp_path: Path) -> None:
                 harness.run_for(0.33)
                 message = ry.msg.Twist()
                 message.linear.x = speed
-                harness.bus.inputs.push(
-                    Input("publish", "/cmd_vel", "geometry_msgs/msg/Twist", "/keyboard", serialize(message))
+                harness.bus.inputs.put(
+                    ExternalInput("publish", "/cmd_vel", "geometry_msgs/msg/Twist", "/keyboard", serialize(message))
                 )
             harness.run_for(0.34)
 
     play(tmp_path / "a.mcap", None)
     with open_recording(tmp_path / "a.mcap") as recording:
-        inputs = inputs_of(recording)
+        inputs = recorded_inputs(recording)
         assert [item.target for _, item in inputs] == ["/cmd_vel", "/cmd_vel"]
         assert recording.topics["/cmd_vel"].publishers == ("/keyboard",)
     play(tmp_path / "b.mcap", inputs)
@@ -285,4 +287,4 @@ def test_recorded_inputs_repeat_an_interactive_run(tmp_path: Path) -> None:
 
 def test_recording_without_inputs_has_none(recorded: Path) -> None:
     with open_recording(recorded) as recording:
-        assert inputs_of(recording) == []
+        assert recorded_inputs(recording) == []

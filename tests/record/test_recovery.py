@@ -23,7 +23,7 @@ from tests.record.samples import some_messages, write_items
 from roboyard.errors import RecordingError
 from roboyard.record import convert, open_recording, recover
 from roboyard.record import mcap_format as mcap
-from roboyard.record.mcap_blocks import MAX_CHUNK, records
+from roboyard.record.mcap_blocks import MAX_CHUNK, iterate_records
 from roboyard.record.mcap_recording import McapRecording
 
 ROOT = Path(__file__).parents[2]
@@ -40,7 +40,7 @@ def chunk_ends(path: Path) -> list[tuple[int, int]]:
         found, count = [], 0
         for block in recording.contents.blocks:
             _, data = recording.block_data(block)
-            count += sum(opcode == mcap.MESSAGE for opcode, _, _ in records(data))
+            count += sum(opcode == mcap.MESSAGE for opcode, _, _ in iterate_records(data))
             found.append((block.offset + block.length, count))
     return found
 
@@ -68,12 +68,12 @@ def test_repaired_file_has_everything_whole(tmp_path: Path, recording_file: Path
     torn, mended = tmp_path / "torn.mcap", tmp_path / "mended.mcap"
     torn.write_bytes(data[: end + 100])
     result = recover(torn, mended)
-    assert result.messages == count
+    assert result.message_count == count
     assert result.end_ns == everything[count - 1][0]
     assert any("torn bytes" in warning for warning in result.warnings)
     assert read(mended) == everything[:count]
     with open_recording(mended) as recording:
-        assert recording.complete
+        assert recording.is_complete
         assert recording.warnings == []
         assert recording.metadata["seed"] == "7"
 
@@ -182,7 +182,7 @@ def test_missing_file_and_empty_folder_are_refused(tmp_path: Path) -> None:
 
 
 def file_with_chunk(path: Path, size: int, compression: str, data: bytes, crc: int = 0) -> None:
-    header = mcap.MAGIC + mcap.record(mcap.HEADER, mcap.text("ros2"), mcap.text(""))
+    header = mcap.MAGIC + mcap.encode_record(mcap.HEADER, mcap.encode_text("ros2"), mcap.encode_text(""))
     path.write_bytes(header + mcap.Chunk(0, 0, size, crc, compression, data).encode())
 
 
@@ -204,7 +204,7 @@ def test_wrong_checksum_is_noticed(tmp_path: Path) -> None:
     schema = mcap.Schema(1, "std_msgs/msg/String", "ros2msg", b"string data\n").encode()
     channel = mcap.Channel(1, 1, "/a", "cdr", {}).encode()
     text = b"\0\1\0\0" + struct.pack("<I", 3) + b"hi\0"
-    message = mcap.record(mcap.MESSAGE, mcap.MESSAGE_FIELDS.pack(1, 0, 5, 5), text)
+    message = mcap.encode_record(mcap.MESSAGE, mcap.MESSAGE_FIELDS.pack(1, 0, 5, 5), text)
     data = schema + channel + message
     path = tmp_path / "r.mcap"
     file_with_chunk(path, len(data), "", data, zlib.crc32(data))
@@ -241,8 +241,8 @@ def test_killed_recording_loses_at_most_one_second(tmp_path: Path, seed: int) ->
     assert [time_ns for time_ns, *_ in found] == [number * 10**7 for number in range(len(found))]
     assert last - len(found) < 100 + 1
     with open_recording(path) as recording:
-        assert not recording.complete
-    assert recover(path, mended).messages == len(found)
+        assert not recording.is_complete
+    assert recover(path, mended).message_count == len(found)
     assert read(mended) == found
     assert count_with_rosbags(mended) == count_with_mcap(mended) == len(found)
 

@@ -90,7 +90,7 @@ def test_rosbag2_of_a_killed_recorder_is_read(tmp_path: Path, items: list[Any]) 
     torn.write_bytes(torn.read_bytes()[:-300])
     with open_recording(folder) as recording:
         assert [(m.time_ns, m.topic, m.message) for m in recording.messages()] == expected(items[:84])
-        assert not recording.complete
+        assert not recording.is_complete
         assert recording.topics["/scan"].frequency == pytest.approx(10.0)
         assert any("bag_11" in warning for warning in recording.warnings)
 
@@ -210,9 +210,9 @@ def test_other_recordings_convert_to_mcap(tmp_path: Path, items: list[Any]) -> N
     for name in ("old.bag", "bag"):
         result = convert(tmp_path / name, tmp_path / f"{name}.mcap")
         assert read(tmp_path / f"{name}.mcap") == read(tmp_path / name)
-        assert result.messages == len(read(tmp_path / name))
+        assert result.message_count == len(read(tmp_path / name))
         with AnyReader([tmp_path / f"{name}.mcap"]) as reader:
-            assert reader.message_count == result.messages
+            assert reader.message_count == result.message_count
 
 
 @pytest.mark.slow

@@ -50,7 +50,7 @@ def test_read_messages_are_those_written(tmp_path_factory: pytest.TempPathFactor
             writer.write(writer.channel(topic, type_name(type(message)), publisher), time_ns, serialize(message))
     with open_recording(path) as recording:
         found = list(recording.messages())
-        assert recording.complete
+        assert recording.is_complete
         assert recording.warnings == []
         assert recording.metadata == {"a": "1", "ü": "2"}
         assert recording.count == len(written)
@@ -114,7 +114,7 @@ def test_replaced_file_stays_until_the_first_chunk(tmp_path: Path, items: list[A
             else:
                 with open_recording(path) as recording:  # readable from the first chunk on, as after a kill
                     assert recording.count == sum(item[0] < time_ns // 10**9 * 10**9 for item in items)
-                    assert not recording.complete
+                    assert not recording.is_complete
     assert path.read_bytes() == fresh.read_bytes()
     assert path.stat().st_mode & 0o777 == 0o640
     assert sorted(file.name for file in tmp_path.iterdir()) == ["fresh.mcap", "r.mcap"]
@@ -147,7 +147,7 @@ def test_replaced_file_stays_after_an_error_before_the_first_message(tmp_path: P
     with pytest.raises(KeyboardInterrupt):
         record_interrupted("x")
     with open_recording(path) as recording:
-        assert (recording.complete, recording.count) == (True, 1)
+        assert (recording.is_complete, recording.count) == (True, 1)
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -164,14 +164,14 @@ def test_chunk_is_written_every_simulated_second(tmp_path: Path) -> None:
         writer.write(channel, tenth * 10**8, serialize(ry.msg.String(data=str(tenth))))
         with open_recording(path) as recording:  # while it is being written
             assert recording.count == tenth // 10 * 10
-            assert not recording.complete
-    writer.advance(4 * 10**9)
+            assert not recording.is_complete
+    writer.flush_before(4 * 10**9)
     with open_recording(path) as recording:
         assert recording.count == 35
     writer.close()
     writer.close()
     with open_recording(path) as recording:
-        assert recording.complete
+        assert recording.is_complete
 
 
 PROGRAM = """

@@ -12,7 +12,7 @@ import roboyard as ry
 from roboyard.description.model import Box, Collision, Cylinder, Inertial, Link, Model, Surface
 from roboyard.geometry import SE3
 from roboyard.hardware import JointCommand
-from roboyard.manipulation import Aim, solve_ik
+from roboyard.manipulation import PointingTarget, solve_ik
 from roboyard.manipulation.scene import PlanningScene
 from roboyard.manipulation.timing import JointLimits, jerk_limited
 from roboyard.messages import action, msg
@@ -89,7 +89,7 @@ class Bench:
         return self._states.data
 
     def _over(self, place: tuple[float, ...] | np.ndarray, near: np.ndarray | tuple[float, ...]) -> np.ndarray:
-        return np.array(solve_ik(self.chain, Aim(position=tuple(place), axis=(0, 0, -1)), near=near).q)
+        return np.array(solve_ik(self.chain, PointingTarget(position=tuple(place), axis=(0, 0, -1)), seed=near).best)
 
     def hold(self) -> None:
         """The arm where it is to be."""

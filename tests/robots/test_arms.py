@@ -13,7 +13,7 @@ from tests.harness.bus import BusHarness, twist
 
 import roboyard as ry
 from roboyard.description import load_model
-from roboyard.manipulation import build_chain, form_of
+from roboyard.manipulation import build_chain, find_closed_form
 from roboyard.manipulation.scene import PlanningScene
 from roboyard.scenarios.robot_groups import find_groups
 
@@ -31,10 +31,10 @@ def run() -> Iterator[ry.Run]:
 @pytest.mark.parametrize("name", ARMS)
 def test_arms_have_closed_form_ik_and_collision_free_poses(name: str) -> None:
     groups = find_groups(name)
-    assert groups.model.findings == ()
+    assert groups.model.warnings == ()
     chain = groups.chain("arm")
-    assert form_of(chain) is not None
-    assert np.isfinite(chain.acceleration).all()
+    assert find_closed_form(chain) is not None
+    assert np.isfinite(chain.max_acceleration).all()
     scene = PlanningScene.of(groups, "arm")
     for pose in groups.group("arm").poses:
         assert scene.contact(groups.group("arm").pose(pose)) is None, pose
@@ -58,12 +58,12 @@ def test_iisy_kinematics_are_those_of_the_maker(name: str, external_data: Path) 
     folder = external_data / "robots" / "iisy" / "kuka_lbr_iisy_support" / "urdf"
     theirs = build_chain(load_model(folder / f"{MAKERS[name]}.urdf.xacro"), "base_link", "tool0")
     ours = find_groups(name).chain("arm", "flange")
-    q = ours.random(np.random.default_rng(0), 100)
+    q = ours.sample_positions(np.random.default_rng(0), 100)
     np.testing.assert_allclose(ours.forward(q), theirs.forward(q), atol=1e-12)
     np.testing.assert_allclose(ours.lower, theirs.lower, atol=1e-6)
     np.testing.assert_allclose(ours.upper, theirs.upper, atol=1e-6)
-    np.testing.assert_allclose(ours.velocity, theirs.velocity, rtol=1e-3)
-    np.testing.assert_allclose(ours.effort, theirs.effort, rtol=1e-3)
+    np.testing.assert_allclose(ours.max_velocity, theirs.max_velocity, rtol=1e-3)
+    np.testing.assert_allclose(ours.max_effort, theirs.max_effort, rtol=1e-3)
 
 
 def test_youbot_arm_has_the_dimensions_of_the_thesis() -> None:

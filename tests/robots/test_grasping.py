@@ -194,14 +194,14 @@ def test_finger_sensors_measure_the_forces_on_them(bench: Callable[..., Bench], 
 def test_grip_effort_is_saved_and_restored(bench: Callable[..., Bench]) -> None:
     rig = bench("iisy", *THINGS["iisy"][2])
     rig.close(40.0)
-    saved = rig.sim.save()
+    saved = rig.sim.save_state()
     rig.sim.step(500)
-    there = rig.sim.save()
+    there = rig.sim.save_state()
     rig.close(5.0, wait=1.0)
     assert rig.forces()["left"] == pytest.approx(5.0, abs=1.0)
-    rig.sim.load(saved)
+    rig.sim.load_state(saved)
     rig.sim.step(500)
-    assert rig.sim.save() == there
+    assert rig.sim.save_state() == there
     assert rig.forces()["left"] == pytest.approx(40.0, abs=1.0)
 
 

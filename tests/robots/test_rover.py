@@ -40,7 +40,7 @@ def package() -> dict:
 
 def test_rover_is_read_without_findings(rover: Model) -> None:
     assert rover.name == "rover"
-    assert rover.findings == ()
+    assert rover.warnings == ()
 
 
 def test_rover_masses_and_places_are_those_of_the_thesis(rover: Model) -> None:

@@ -13,7 +13,7 @@ from tests.harness.bus import BusHarness, twist
 import roboyard
 from roboyard.control import DifferentialDrive, Ramp, RampLimits
 from roboyard.description import load_model, load_world
-from roboyard.description.model import Collision, Link, Model, Placed, Plane, World
+from roboyard.description.model import Collision, Link, Model, PlacedModel, Plane, World
 from roboyard.geometry import SE3
 from roboyard.hardware import JointCommand
 from roboyard.localization import fit_slip_factor, rolled_turn
@@ -28,7 +28,7 @@ START = SE3.from_xyz_rpy((-1.5, 0.0, 0.0))
 FLOOR = Model(
     "floor", (Link("floor", SE3.identity(), collisions=(Collision("top", Plane(), SE3.identity()),)),), static=True
 )
-FLAT = World("flat", (Placed("floor", FLOOR, SE3.identity()),))
+FLAT = World("flat", (PlacedModel("floor", FLOOR, SE3.identity()),))
 
 
 @pytest.fixture(scope="module")

@@ -41,7 +41,7 @@ def run() -> Iterator[ry.Run]:
 def test_modules_load_alone_and_joined() -> None:
     base, arm, complete = load_description("scitos_base"), load_description("scitos_arm"), load_description("scitos")
     for one in (base, arm, complete):
-        assert one.findings == ()
+        assert one.warnings == ()
     assert complete.mass == pytest.approx(base.mass + arm.mass)
     assert {link.name for link in complete.links} == {link.name for link in (*base.links, *arm.links)} - {"world"}
     assert {s.name for s in complete.sensors} == {s.name for s in (*base.sensors, *arm.sensors)}

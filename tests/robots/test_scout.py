@@ -19,7 +19,7 @@ SCOUT = Path(str(resources.files("roboyard") / "robots" / "scout" / "scout.urdf.
 
 def test_scout_mass_and_sensors() -> None:
     scout = load_model(SCOUT)
-    assert scout.findings == ()
+    assert scout.warnings == ()
     assert scout.mass == pytest.approx(25.0 + 2 * 1.0 + 2 * 0.3 + 2 * 0.1)
     assert {sensor.topic for sensor in scout.sensors if sensor.topic.endswith("scan")} == {"front_scan", "rear_scan"}
 

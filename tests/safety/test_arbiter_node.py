@@ -142,10 +142,10 @@ def test_owner_topic_is_latched(arbiter: ArbiterHarness) -> None:
 def test_loaded_arbiter_still_stops_in_time(arbiter: ArbiterHarness) -> None:
     arbiter.send_speed("teleop", 0.3)
     arbiter.run_for(0.2)
-    state = arbiter.node.save()
+    state = arbiter.node.save_state()
     with ArbiterHarness() as other:
         other.run_for(0.2)
-        other.node.load(state)
+        other.node.load_state(state)
         other.run_for(1.0)
         assert other.output == [(pytest.approx(0.5), 0.0)]
 

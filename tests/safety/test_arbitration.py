@@ -101,9 +101,9 @@ class Arbitration(RuleBasedStateMachine):
 
     @rule()
     def saved_and_loaded(self) -> None:
-        state = self.arbiter.save()
+        state = self.arbiter.save_state()
         self.arbiter = Arbiter(CONFIG, STOP)
-        self.arbiter.load(state)
+        self.arbiter.load_state(state)
 
     @invariant()
     def the_owner_is_a_live_one_of_the_highest_priority(self) -> None:

@@ -97,12 +97,12 @@ def test_loaded_bumper_guard_goes_on() -> None:
     first.release(7)
     first.judge(PlanarTwist(-0.2, 0.0, 0.0), 0.02, 9)
     second = BumperGuard()
-    second.load(first.save())
+    second.load_state(first.save_state())
     for k in range(600):
         assert first.judge(PlanarTwist(-0.2, 0.0, 0.0), 0.02, k * STEP) == second.judge(
             PlanarTwist(-0.2, 0.0, 0.0), 0.02, k * STEP
         )
-    assert first.save() == second.save()
+    assert first.save_state() == second.save_state()
 
 
 @pytest.mark.parametrize("name", ["clear_time", "release_speed", "release_distance", "release_time", "elsewhere"])

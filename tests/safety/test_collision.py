@@ -21,7 +21,7 @@ PERIOD = 0.04
 
 
 def _distances(points: np.ndarray) -> np.ndarray:
-    away = polygons.border_distance(FOOTPRINT, points)
+    away = polygons.boundary_distance(FOOTPRINT, points)
     return np.where(polygons.contains(FOOTPRINT, points), -away, away)
 
 
@@ -101,7 +101,7 @@ def test_motion_away_from_obstacles_always_passes(seed, command) -> None:
     rng = np.random.default_rng(seed)
     braking = BrakingConfig()
     points = rng.uniform(-1.0, 1.0, (rng.integers(1, 4), 2))
-    zone = Zone("about", Action.STOP, polygons.regular(0.8), min_points=1)
+    zone = Zone("about", Action.STOP, polygons.regular_polygon(0.8), min_points=1)
     monitor = CollisionMonitor(MonitorConfig(FOOTPRINT, zones=(zone,), braking=braking))
     # the way by itself, in small steps: from rest, towards the command, and to rest
     pose, twist = SE2(), PlanarTwist()
@@ -179,18 +179,18 @@ AHEAD = np.array([[0.7, 0.0]] * 5)
 @pytest.mark.parametrize(
     ("zone", "command", "share"),
     [
-        (Zone("z", Action.STOP, polygons.regular(1.0)), PlanarTwist(0.2), 0.0),
-        (Zone("z", Action.STOP, polygons.regular(0.6)), PlanarTwist(0.2), 1.0),
-        (Zone("z", Action.STOP, polygons.regular(1.0), min_points=6), PlanarTwist(0.2), 1.0),
-        (Zone("z", Action.SLOWDOWN, polygons.regular(1.0), ratio=0.3), PlanarTwist(0.2, 0.0, 0.1), 0.3),
-        (Zone("z", Action.LIMIT, polygons.regular(1.0), linear_limit=0.1), PlanarTwist(0.2), 0.5),
-        (Zone("z", Action.LIMIT, polygons.regular(1.0), angular_limit=0.1), PlanarTwist(0.2, 0.0, 0.4), 0.25),
-        (Zone("z", Action.LIMIT, polygons.regular(1.0), linear_limit=0.5), PlanarTwist(0.2), 1.0),
-        (Zone("z", Action.SLOWDOWN, polygons.regular(1.0), speeds=(0.5, 2.0)), PlanarTwist(0.2), 1.0),
-        (Zone("z", Action.SLOWDOWN, polygons.regular(1.0), turns=(-0.1, 0.1)), PlanarTwist(0.2, 0.0, 0.2), 1.0),
+        (Zone("z", Action.STOP, polygons.regular_polygon(1.0)), PlanarTwist(0.2), 0.0),
+        (Zone("z", Action.STOP, polygons.regular_polygon(0.6)), PlanarTwist(0.2), 1.0),
+        (Zone("z", Action.STOP, polygons.regular_polygon(1.0), min_points=6), PlanarTwist(0.2), 1.0),
+        (Zone("z", Action.SLOWDOWN, polygons.regular_polygon(1.0), ratio=0.3), PlanarTwist(0.2, 0.0, 0.1), 0.3),
+        (Zone("z", Action.LIMIT, polygons.regular_polygon(1.0), linear_limit=0.1), PlanarTwist(0.2), 0.5),
+        (Zone("z", Action.LIMIT, polygons.regular_polygon(1.0), angular_limit=0.1), PlanarTwist(0.2, 0.0, 0.4), 0.25),
+        (Zone("z", Action.LIMIT, polygons.regular_polygon(1.0), linear_limit=0.5), PlanarTwist(0.2), 1.0),
+        (Zone("z", Action.SLOWDOWN, polygons.regular_polygon(1.0), speeds=(0.5, 2.0)), PlanarTwist(0.2), 1.0),
+        (Zone("z", Action.SLOWDOWN, polygons.regular_polygon(1.0), turns=(-0.1, 0.1)), PlanarTwist(0.2, 0.0, 0.2), 1.0),
         (Zone("z", Action.APPROACH, FOOTPRINT, time=4.5), PlanarTwist(0.2), 0.5),  # 2.25 s from touching
         (Zone("z", Action.APPROACH, FOOTPRINT, time=2.0), PlanarTwist(0.2), 1.0),
-        (Zone("z", Action.STOP, polygons.regular(1.0)), PlanarTwist(-0.2), 1.0),  # leads away
+        (Zone("z", Action.STOP, polygons.regular_polygon(1.0)), PlanarTwist(-0.2), 1.0),  # leads away
     ],
 )
 def test_zones_stop_slow_and_limit(zone, command, share) -> None:
@@ -250,6 +250,6 @@ def test_points_are_in_the_base_frame_and_survive_saving() -> None:
     seen.see("a", View(SE2(), np.array([[1.0, 0.0]])), 0)
     seen.see("b", View(SE2(), np.array([[0.0, 1.0]])), 0)
     other = Surroundings({"a": 1.0, "b": 1.0})
-    other.load(seen.save())
+    other.load_state(seen.save_state())
     for one in (seen, other):
         assert np.allclose(one.points(SE2(0.0, 0.0, math.pi / 2)), [[0.0, -1.0], [1.0, 0.0]])

@@ -12,7 +12,7 @@ from tests.harness.bus import BusHarness, twist
 from roboyard.bus import NodeError
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE3
-from roboyard.messages import msg, stamp
+from roboyard.messages import msg, time_to_msg
 from roboyard.messages.convert.clouds import cloud_to_msg
 from roboyard.messages.convert.scans import scan_to_msg
 from roboyard.safety.nodes import CollisionMonitorNode
@@ -145,7 +145,7 @@ def test_clouds_and_sonar_ranges_stop_the_robot_too() -> None:
             for _ in range(5):
                 monitor.publish("/cloud", cloud_to_msg(np.array(points), "laser", monitor.now_ns))
                 echo = msg.Range(field_of_view=0.3, min_range=0.05, max_range=3.0, range=distance)
-                echo.header.frame_id, echo.header.stamp = "laser", stamp(monitor.now_ns)
+                echo.header.frame_id, echo.header.stamp = "laser", time_to_msg(monitor.now_ns)
                 monitor.publish("/sonar", echo)
                 monitor.drive(0.1)
             return monitor.output[-1][1]
@@ -194,11 +194,11 @@ def test_invalid_monitor_parameters_are_refused(bad, words) -> None:
 
 def test_loaded_collision_monitor_goes_on(monitor: CollisionHarness) -> None:
     monitor.drive(1.0, ranges=BLOCKED)
-    state = monitor.node.save()
+    state = monitor.node.save_state()
     with CollisionHarness() as other:
         other.run_for(1.0)
         other.set_transform(SE3.identity(), "odom", "base_link")
-        other.node.load(state)
+        other.node.load_state(state)
         other.run_for(0.3)
         assert other.output
         assert all(speed < 0.02 for _, speed in other.output)

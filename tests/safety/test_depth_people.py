@@ -13,11 +13,11 @@ from tests.harness.bus import BusHarness
 
 import roboyard as ry
 from roboyard.bus import NodeError
-from roboyard.geometry import SE3, Lens
-from roboyard.grids.registration import slopes
+from roboyard.geometry import SE3, CameraModel
+from roboyard.grids.registration import ray_slopes
 from roboyard.messages import msg
-from roboyard.messages.convert import body_capsules, camera_info_to_msg, image_to_msg
-from roboyard.messages.time import nanoseconds
+from roboyard.messages.convert import camera_info_to_msg, image_to_msg, person_capsules_from_msg
+from roboyard.messages.time import to_nanoseconds
 from roboyard.record import open_recording
 from roboyard.safety.body_columns import Cells
 from roboyard.safety.capsules import LinkCapsules
@@ -28,8 +28,8 @@ from roboyard.safety.people_tracking import TrackingConfig
 from roboyard.scenarios import load_spec, run_scenario
 from roboyard.scenarios.robot_groups import find_groups
 
-LENS = Lens.of_view(120, 90, 1.2)
-RAYS = slopes(LENS)
+LENS = CameraModel.from_field_of_view(120, 90, 1.2)
+RAYS = ray_slopes(LENS)
 EYE = SE3.from_rotation_matrix(np.array([[0.0, 0.0, 1.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]]), (0.0, 0.0, 1.2))
 """Looks along x from 1.2 m up."""
 NOBODY = np.zeros((0, 2, 3)), np.zeros(0)
@@ -104,7 +104,7 @@ def test_hidden_person_keeps_track_and_body() -> None:
     moved = gone.columns.places.mean(axis=0) - before.places.mean(axis=0)
     assert moved == pytest.approx([0.0, 0.1], abs=0.06), "half a metre a second for a fifth of a second"
     again = DepthPeople(SightConfig(), TRACKING)
-    again.load(people.save())
+    again.load_state(people.save_state())
     for one in (people, again):
         (last,) = one.see(Shot(3.2, picture(), RAYS, EYE), *NOBODY) or []
         assert last.columns.places == pytest.approx(gone.columns.places + np.array([0.0, 0.05]), abs=0.02)
@@ -170,12 +170,12 @@ def test_camera_sees_people_no_farther_than_they_are(tmp_path: Path) -> None:
             if item.topic == "/joint_states":
                 q = np.array([item.message.position[list(item.message.name).index(name)] for name in JOINTS])
             elif item.topic != "/tracked_people":
-                told[item.topic.split("/")[2]].append((nanoseconds(item.message.header.stamp), item.message))
+                told[item.topic.split("/")[2]].append((to_nanoseconds(item.message.header.stamp), item.message))
             elif item.time_ns > 1.5e9:
-                stamp = nanoseconds(item.message.header.stamp)
+                stamp = to_nanoseconds(item.message.header.stamp)
                 bodies = [min(kept, key=lambda one: abs(one[0] - stamp))[1] for kept in told.values()]
                 seen, true = (
-                    min((gap(*body_capsules(body)) for body in people), default=9.0)
+                    min((gap(*person_capsules_from_msg(body)) for body in people), default=9.0)
                     for people in (item.message.people, bodies)
                 )
                 farther.append(seen - true)

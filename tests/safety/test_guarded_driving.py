@@ -28,7 +28,7 @@ def test_allowance_expires_without_guard_messages(told: list[tuple[float, int]])
         expected = 0.0 if last is None or now - last[1] > 300_000_000 or not 0.0 <= last[0] <= 1.0 else last[0]
         assert allowance.share(now) == expected
         again = Allowance(0.3)
-        again.load(allowance.save())
+        again.load_state(allowance.save_state())
         assert again.share(now) == expected
         allowance.tell(share, now)
         last = share, now

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from roboyard.chains.rows import place_frames
+from roboyard.chains.rows import compute_frames
 from roboyard.description import Box, Capsule, Cone, Cylinder, Ellipsoid, Mesh, Plane, Sphere
 from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
@@ -67,7 +67,7 @@ def test_capsule_contains_its_shape(shape) -> None:
 
 def test_capsules_contain_every_link_in_any_position() -> None:
     rng = np.random.default_rng(1)
-    for q in CHAIN.random(rng, 5):
+    for q in CHAIN.sample_positions(rng, 5):
         poses, frames = CHAIN.link_poses(q), CHAIN.frames(q)
         for link in GROUPS.model.links:
             own = [i for i, name in enumerate(CAPSULES.links) if name == link.name]
@@ -116,11 +116,11 @@ def test_crossing_segments_meet_at_any_angle(power: int) -> None:
 
 def test_frame_velocities_agree_with_finite_differences() -> None:
     rng, h = np.random.default_rng(2), 1e-6
-    for q, rates in zip(CHAIN.random(rng, 10), rng.normal(size=(10, CHAIN.dof)), strict=True):
+    for q, rates in zip(CHAIN.sample_positions(rng, 10), rng.normal(size=(10, CHAIN.dof)), strict=True):
         frames, after, twists = (np.empty((7, 4, 4)), np.empty((7, 4, 4)), np.empty((7, 6)))
-        place_frames(CHAIN.rows, q, frames)
-        place_frames(CHAIN.rows, q + h * rates, after)
-        fill_twists(CHAIN.rows, frames, rates, twists)
+        compute_frames(CHAIN.arrays, q, frames)
+        compute_frames(CHAIN.arrays, q + h * rates, after)
+        fill_twists(CHAIN.arrays, frames, rates, twists)
         assert twists[:, :3] == pytest.approx((after - frames)[:, :3, 3] / h, abs=1e-4)
         for T, T_after, twist in zip(frames, after, twists, strict=True):
             turned = (T_after[:3, :3] - T[:3, :3]) / h @ T[:3, :3].T
@@ -131,7 +131,7 @@ def test_gap_shrinks_at_most_at_the_directed_speed() -> None:
     rng, h = np.random.default_rng(3), 1e-6
     ends, moving = rng.normal(0.0, 0.8, (12, 2, 3)), rng.normal(size=(12, 2, 3))
     names = ("anna",) * 12
-    for q, rates in zip(CHAIN.random(rng, 10), rng.normal(size=(10, CHAIN.dof)), strict=True):
+    for q, rates in zip(CHAIN.sample_positions(rng, 10), rng.normal(size=(10, CHAIN.dof)), strict=True):
         now = nearness(
             CHAIN, CAPSULES, q[None], rates[None], BodyCapsules(names, names, ends, np.full(12, 0.05), moving)
         )

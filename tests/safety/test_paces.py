@@ -23,7 +23,7 @@ from roboyard.scenarios.robot_groups import find_groups
 GROUPS = find_groups("iisy")
 CHAIN = GROUPS.chain("arm")
 CAPSULES = LinkCapsules.of(GROUPS.model, CHAIN).moving()
-BRAKES = 0.8 * CHAIN.acceleration
+BRAKES = 0.8 * CHAIN.max_acceleration
 PARTS = 7
 
 
@@ -32,7 +32,7 @@ class Scene:
 
     def __init__(self, seed: int, states: int = 4) -> None:
         rng = np.random.default_rng(seed)
-        self.q = CHAIN.random(rng, states)
+        self.q = CHAIN.sample_positions(rng, states)
         self.velocity = rng.normal(size=(states, CHAIN.dof)) * rng.choice([0.0, 0.01, 1.0], (states, 1))
         middles = rng.normal(size=(PARTS, 1, 3)) * rng.uniform(0.3, 3.0)
         ends = middles + rng.normal(0.0, 0.3, (PARTS, 2, 3)) * rng.choice([0.0, 1.0])

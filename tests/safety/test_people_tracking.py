@@ -59,7 +59,7 @@ def test_tracks_stay_apart_and_survive_occlusion() -> None:
         tracks = tracker.update(0.04 * k, THERE)
     assert [track.number for track in tracks] == [1]
     again = PeopleTracker(TrackingConfig())
-    again.load(tracker.save())
+    again.load_state(tracker.save_state())
     assert again.update(2.8, LEGS) == tracker.update(2.8, LEGS)
 
 

@@ -19,7 +19,7 @@ from roboyard.scenarios.robot_groups import find_groups
 GROUPS = find_groups("iisy")
 CHAIN = GROUPS.chain("arm")
 CAPSULES = LinkCapsules.of(GROUPS.model, CHAIN)
-BRAKES = 0.8 * CHAIN.acceleration
+BRAKES = 0.8 * CHAIN.max_acceleration
 MIDDLE = np.array([0.0, -1.2, 1.6, 0.0, 1.2, 0.0])
 NOBODY = BodyCapsules.joined([])
 
@@ -172,7 +172,7 @@ def test_loaded_guard_judges_alike() -> None:
     judge, motion = guard(Mode.SSM), Motion(MIDDLE, np.full(6, 0.5))
     judge.judge(0, motion, somebody(0.6, 0.0), 0.0)
     other = guard(Mode.SSM)
-    other.load(judge.save())
+    other.load_state(judge.save_state())
     for k in range(1, 40):
         both = [one.judge(k * 20_000_000, motion, somebody(20.0, 0.0), 0.0) for one in (judge, other)]
         assert both[0] == both[1]

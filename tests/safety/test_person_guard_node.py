@@ -11,7 +11,7 @@ from tests.harness.bus import BusHarness
 import roboyard as ry
 from roboyard.bus import NodeError
 from roboyard.errors import ConfigError
-from roboyard.messages import msg, stamp
+from roboyard.messages import msg, time_to_msg
 from roboyard.safety.nodes import PersonGuardNode
 from roboyard.scenarios.robot_groups import KnownJoints, find_groups
 
@@ -42,7 +42,9 @@ class GuardHarness(BusHarness):
             "parts": ["chest"], "poses": [pose], "radii": np.array([0.15]), "lengths": np.array([1.2]),
             "velocities": [msg.Vector3()], "forces": [msg.Vector3()], "regions": [""], **fields,
         }  # fmt: skip
-        return msg.PersonBody(header=msg.Header(stamp=stamp(self.now_ns), frame_id="world"), name="anna", **values)
+        return msg.PersonBody(
+            header=msg.Header(stamp=time_to_msg(self.now_ns), frame_id="world"), name="anna", **values
+        )
 
     def publish_plan(self, *points: object) -> None:
         """Publish the arm's plan."""
@@ -57,7 +59,7 @@ class GuardHarness(BusHarness):
                 self.publish("/joint_states", state)
                 self.publish("/arm/controller_state", msg.JointTrajectoryControllerState(joint_names=list(JOINTS)))
             if x is not None and tracked:
-                header = msg.Header(stamp=stamp(self.now_ns), frame_id="world")
+                header = msg.Header(stamp=time_to_msg(self.now_ns), frame_id="world")
                 people = msg.TrackedPeople(header=header, people=[self.make_body(x)], uncertainty=0.1)
                 self.publish("/tracks", people)
             elif x is not None:
@@ -195,7 +197,7 @@ def test_loaded_guard_node_keeps_its_stops(guard: GuardHarness) -> None:
     guard.move(0.5, 0.6)
     other = GuardHarness()
     other.move(0.5, 0.6)
-    other.node.load(guard.node.save())
+    other.node.load_state(guard.node.save_state())
     for one in (guard, other):
         one.move(0.2, 0.6)
     assert other.states[-1].stops == guard.states[-1].stops
@@ -223,7 +225,7 @@ def test_person_stamped_in_the_future_does_not_freeze_the_guard(tracked: bool) -
     sources = {"people": (), "tracked_topic": "/tracks"} if tracked else {}
     with GuardHarness(**sources) as guard:
         guard.move(1.0, 8.0, tracked=tracked)
-        ahead = msg.Header(stamp=stamp(guard.now_ns + 3600 * 10**9), frame_id="world")
+        ahead = msg.Header(stamp=time_to_msg(guard.now_ns + 3600 * 10**9), frame_id="world")
         body = guard.make_body(8.0)
         body.header = ahead
         if tracked:

@@ -47,14 +47,14 @@ def write(folder: Path, text: str = WORLD) -> Path:
 
 def test_actors_are_read_with_their_scripts(tmp_path: Path) -> None:
     anna, ben = load_world(write(tmp_path)).models
-    acting = anna.model.acting
+    acting = anna.model.actor_script
     assert acting is not None
     assert (acting.loop, acting.delay, acting.auto_start) == (True, 0.5, True)
-    assert acting.animations[0].file == tmp_path / "walk.dae"
-    assert acting.animations[0].by_distance
+    assert acting.clips[0].file == tmp_path / "walk.dae"
+    assert acting.clips[0].by_distance
     assert [time for time, _ in acting.trajectories[0].waypoints] == [0.0, 2.0, 2.5, 4.5]
-    assert ben.model.acting is not None
-    assert ben.model.acting.trajectories == ()
+    assert ben.model.actor_script is not None
+    assert ben.model.actor_script.trajectories == ()
     assert len(Simulation(load_world(tmp_path / "street.sdf")).models) == 2  # figures that stand
 
 

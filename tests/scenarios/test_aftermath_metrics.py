@@ -167,5 +167,5 @@ def test_aftermath_is_saved_and_restored() -> None:
     feed, other = started_feed(), SkillFeed()
     feed.fault()
     feed.place("one", 0.1, 0.2, 0.01, LYING)
-    other.collector.load(feed.collector.save())
+    other.collector.load_state(feed.collector.save_state())
     assert other.result() == feed.result()

@@ -139,7 +139,7 @@ def test_smoother_keeps_the_limits_of_the_drive(tmp_path: Path) -> None:
     speeds = []
     with Run("empty", record=False) as run:
         robot = run.add(path, at=(0, 0, 0), nodes=(*package.file.default, "velocity_smoother"))
-        run.bus.tap(
+        run.bus.add_message_observer(
             lambda topic, message, *_: speeds.append(message.linear.x) if topic.name == "/cmd_vel_out" else None
         )
         robot.drive(100.0)

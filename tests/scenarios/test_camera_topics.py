@@ -179,10 +179,10 @@ def test_run_with_an_image_under_way_goes_on_from_a_state(tmp_path: Path, moment
     first = CameraRun(tmp_path)
     with first.run:
         first.harness.run_until(moment_ns * 1e-9)
-        saved = pickle.loads(pickle.dumps(first.run.bus.save()))
+        saved = pickle.loads(pickle.dumps(first.run.bus.save_state()))
     second = CameraRun(tmp_path)
     with second.run:
-        second.run.bus.load(saved)
+        second.run.bus.load_state(saved)
         second.harness.run_until(0.8)
         assert second.run.simulation_node.frames()["seer"]["eye"].due == 8
     expected = complete.harness.wire(after_ns=moment_ns)

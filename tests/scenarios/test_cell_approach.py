@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tests.harness.scenarios import recording_digest
 
-from roboyard.messages import msg, stamp
+from roboyard.messages import msg, time_to_msg
 from roboyard.safety.capsules import LinkCapsules
 from roboyard.scenarios import Outcome, load_spec, run_scenario
 from roboyard.scenarios.metrics.least import LeastOverTime
@@ -98,7 +98,7 @@ class LeaningArm:
 def body(time: float, x: float, force: float = 0.0, part: str = "chest") -> object:
     forces = [msg.Vector3(x=force) if name == part else msg.Vector3() for name in PARTS]
     return msg.PersonBody(
-        header=msg.Header(stamp=stamp(round(time * 1e9)), frame_id="world"), name="anna", parts=list(PARTS),
+        header=msg.Header(stamp=time_to_msg(round(time * 1e9)), frame_id="world"), name="anna", parts=list(PARTS),
         poses=[msg.Pose(msg.Point(x, 0.0, 0.5), msg.Quaternion(0.0, 0.0, 0.0, 1.0)) for _ in PARTS],
         radii=np.full(len(PARTS), 0.1), lengths=np.full(len(PARTS), 0.3),
         velocities=[msg.Vector3() for _ in PARTS], forces=forces,
@@ -182,7 +182,7 @@ def test_approaches_keep_their_nearest_moment() -> None:
     assert [round(one.time, 1) for one in people.approaches] == [0.3, 0.7]
     assert people.result()["min_separation"] == pytest.approx(min(one.distance for one in people.approaches))
     repeated = People("", LeaningArm())  # type: ignore[arg-type]
-    repeated.load(people.save())
+    repeated.load_state(people.save_state())
     assert repeated.approaches == people.approaches
     assert repeated.result() == people.result()
 

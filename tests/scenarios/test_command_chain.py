@@ -37,7 +37,9 @@ def test_guarded_rover_touches_no_wall() -> None:
     touched: list[object] = []
     with Run("corridor", record=False) as run:
         rover = run.add("rover", at=(3.0, 0.3, 0.4), nodes=GUARDED)
-        run.bus.tap(lambda topic, message, *_: touched.append(message) if topic.name.endswith("contacts") else None)
+        run.bus.add_message_observer(
+            lambda topic, message, *_: touched.append(message) if topic.name.endswith("contacts") else None
+        )
         run.run_for(0.5)
 
         def drive(v: float, w: float, seconds: float) -> float:

@@ -46,7 +46,7 @@ def processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[WatchedRenderPro
             started.append(self)
 
     monkeypatch.setattr(filming, "RenderProcess", ListedRenderProcess)
-    monkeypatch.setattr(filming, "usable_cores", lambda: 2)
+    monkeypatch.setattr(filming, "count_usable_cores", lambda: 2)
     yield started
     for process in started:
         with pytest.raises(ProcessLookupError):
@@ -75,7 +75,7 @@ def test_concurrent_video_equals_one_drawn_afterwards(
     beside = run_quietly(scenario, tmp_path / "beside", video=True, stage=lines.append)
     assert (len(processes), beside.notes) == (1, ())
     assert lines[-1] == f"drawing the video: frame {FRAMES} of {FRAMES}" or f"frame {FRAMES} of {FRAMES}," in lines[-1]
-    monkeypatch.setattr(filming, "usable_cores", lambda: 1)
+    monkeypatch.setattr(filming, "count_usable_cores", lambda: 1)
     after = run_quietly(scenario, tmp_path / "after", video=True)
     assert len(processes) == 1
     assert [note for note in after.notes if "second core" in note] == list(after.notes) != []

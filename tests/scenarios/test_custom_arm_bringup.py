@@ -77,7 +77,7 @@ def test_custom_arm_follows_at_full_speed_with_its_gains(own: Path) -> None:
                 timeout=30.0,
                 trajectory=trajectory_message(found.trajectory, "foot"),
             )
-            assert goal.succeeded, goal.reason
+            assert goal.succeeded, goal.error_message
             errors += [float(np.abs(item.error.positions).max()) for item in goal.feedback]
             at = found.goal
         assert len(errors) > 20

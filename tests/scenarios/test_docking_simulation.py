@@ -58,10 +58,10 @@ def dock_and_leave(dock: SE2, *, localized_by: str, backward: bool, seed: int) -
 )
 def test_rover_docks_and_returns_to_the_staging_pose(dock, backward, localized_by, within, turned) -> None:
     there, away, goal, leave = dock_and_leave(dock, localized_by=localized_by, backward=backward, seed=3)
-    assert goal.succeeded, goal.reason
+    assert goal.succeeded, goal.error_message
     assert math.hypot(there.x, there.y) < within
     assert abs(wrap_angle(there.theta)) < turned
-    assert leave.succeeded, leave.reason
+    assert leave.succeeded, leave.error_message
     out = -away.x if not backward else away.x
     assert 0.4 < out < 1.0, "back to the staging pose, the way it came"
     assert abs(away.y) < 0.1

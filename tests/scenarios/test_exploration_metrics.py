@@ -11,7 +11,7 @@ import pytest
 from tests.harness.collectors import CollectorFeed
 
 from roboyard.geometry import SE2
-from roboyard.grids import GridFrame
+from roboyard.grids import GridGeometry
 from roboyard.messages import msg, serialize, type_name
 from roboyard.messages.convert import grid_to_msg, odometry_to_msg, pose_to_msg
 from roboyard.navigation.exploration import Frontiers
@@ -59,7 +59,7 @@ class ExplorationFeed(CollectorFeed[Exploration]):
 
 def make_truth(second: float, in_map: SE2):
     pose = T_world_map @ in_map
-    return odometry_to_msg(pose, [0, 0, 0], [0, 0, 0], frame="world", child="base", time_ns=round(second * S))
+    return odometry_to_msg(pose, [0, 0, 0], [0, 0, 0], frame="world", child_frame="base", time_ns=round(second * S))
 
 
 def make_status(phase: str, goals: int = 0, known: float = 0.0):
@@ -68,8 +68,8 @@ def make_status(phase: str, goals: int = 0, known: float = 0.0):
 
 def make_map(second: float, reach: float):
     """A map that knows all about the start as far as that [m]."""
-    frame = GridFrame(0.05, (160, 160), SE2(-4.0, -4.0, 0.0))
-    middles = frame.points(np.argwhere(np.ones(frame.shape))) - (START.x, START.y)
+    frame = GridGeometry(0.05, (160, 160), SE2(-4.0, -4.0, 0.0))
+    middles = frame.cell_centers(np.argwhere(np.ones(frame.shape))) - (START.x, START.y)
     cells = np.where(np.hypot(*middles.T) < reach, 0, -1).astype(np.int8).reshape(frame.shape)
     return grid_to_msg(cells, 0.05, frame.T_map_grid, "map", round(second * S))
 
@@ -122,7 +122,7 @@ def test_coverage_without_floor_plan_is_not_measured() -> None:
 
 def test_report_shows_the_growth_of_the_map(tmp_path: Path) -> None:
     path = tmp_path / "recording.mcap"
-    nothing = Frontiers((), (), 0.0, GridFrame(0.05, (1, 1)))
+    nothing = Frontiers((), (), 0.0, GridGeometry(0.05, (1, 1)))
     with McapWriter(path) as writer:
         for second in range(41):
             here = START @ SE2(0.02 * max(second - 10, 0), 0.0)

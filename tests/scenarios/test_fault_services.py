@@ -6,27 +6,27 @@ from typing import Any
 import pytest
 from tests.harness.scenarios import ScenarioBuilder, recording_digest
 
-from roboyard.bus import Input
+from roboyard.bus import ExternalInput
 from roboyard.messages import msg, serialize, service_type, srv
 from roboyard.scenarios import Control, Run, run_scenario
 
 
-def call(kind: str, target: str, request: Any, responses: list[Any]) -> Input:
+def call(kind: str, target: str, request: Any, responses: list[Any]) -> ExternalInput:
     """A call from outside the run; its response is appended to a list."""
 
     def take(future: Any) -> None:
-        future.then(lambda done: responses.append(done.result))
+        future.add_done_callback(lambda done: responses.append(done.result))
 
-    return Input("call", target, kind, "hand", serialize(request), reply=take)
+    return ExternalInput("call", target, kind, "hand", serialize(request), reply=take)
 
 
-def inject(text: str, responses: list[Any]) -> Input:
+def inject(text: str, responses: list[Any]) -> ExternalInput:
     """A call that injects a fault."""
     kind = service_type("roboyard_msgs/srv/InjectFault")
     return call("roboyard_msgs/srv/InjectFault", "/inject_fault", kind.Request(fault=text), responses)
 
 
-def end(name: str, responses: list[Any]) -> Input:
+def end(name: str, responses: list[Any]) -> ExternalInput:
     """A call that ends a fault."""
     kind = service_type("roboyard_msgs/srv/EndFault")
     return call("roboyard_msgs/srv/EndFault", "/end_fault", kind.Request(name=name), responses)
@@ -44,9 +44,9 @@ def run_with_inputs(tmp_path: Path, out: str, script: dict[float, Any], **option
             def do(time: float = time, make: Any = make) -> None:
                 scans[time] = run.bus.topics["/scan"].count
                 for item in make(run):
-                    run.bus.inputs.push(item)
+                    run.bus.inputs.put(item)
 
-            run.bus.executor.at(round(time * 1e9), do)
+            run.bus.executor.schedule(round(time * 1e9), do)
 
     outcome = run_scenario(
         builder.load(tmp_path),
@@ -106,7 +106,7 @@ def test_invalid_fault_is_refused_and_the_run_goes_on(tmp_path: Path, text: str)
 def test_calls_from_outside_are_repeated(tmp_path: Path) -> None:
     responses: list[Any] = []
 
-    def moved(run: Run) -> list[Input]:
+    def moved(run: Run) -> list[ExternalInput]:
         request = srv.SetEntityState.Request(entity="box", set_pose=True)
         request.state.pose = msg.Pose(msg.Point(2.0, -1.0, 0.3), msg.Quaternion(w=1.0))
         return [call("simulation_interfaces/srv/SetEntityState", "/set_entity_state", request, responses)]
@@ -123,7 +123,7 @@ def test_calls_from_outside_are_repeated(tmp_path: Path) -> None:
 def test_invalid_entity_states_are_refused(tmp_path: Path) -> None:
     responses: list[Any] = []
 
-    def moved(run: Run) -> list[Input]:
+    def moved(run: Run) -> list[ExternalInput]:
         found = []
         for name, x in (("nobody", 0.0), ("box", float("nan")), (next(iter(run.simulation.models)), 0.0)):
             request = srv.SetEntityState.Request(entity=name, set_pose=True)

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import roboyard as ry
-from roboyard.bus.inputs import ANSWERED, ASKED
+from roboyard.bus.inputs import EXTERNAL_REQUEST_TOPIC, EXTERNAL_RESPONSE_TOPIC
 from roboyard.geometry import SE2
-from roboyard.messages import message_type, serialize, stamp
-from roboyard.messages.convert import pose_stamped
+from roboyard.messages import message_type, serialize, time_to_msg
+from roboyard.messages.convert import pose_stamped_to_msg
 from roboyard.scenarios.metrics.navigation import Drives
 
 ACTIONS = {"navigate_to_pose": ry.action.NavigateToPose, "move_base": ry.action.MoveBase}
@@ -64,12 +64,12 @@ class NavigationFeed:
     def place(self, pose: SE2) -> None:
         """The rover is truly there."""
         odometry = ry.msg.Odometry()
-        odometry.pose.pose = pose_stamped(pose, "world", self.now_ns).pose
+        odometry.pose.pose = pose_stamped_to_msg(pose, "world", self.now_ns).pose
         self.send("/truth/rover/odom", odometry)
 
     def send_status(self, goal: Goal, state: str, seconds: float = 0.0) -> None:
         """The navigator of this package publishes the state of a goal."""
-        pose = pose_stamped(SE2(goal.x, goal.y, goal.yaw), "map", self.now_ns).pose
+        pose = pose_stamped_to_msg(SE2(goal.x, goal.y, goal.yaw), "map", self.now_ns).pose
         kind = message_type("roboyard_msgs/msg/NavigationStatus")
         self.send("/navigator/status", kind(task=goal.task, state=state, goal=pose, seconds=seconds))
 
@@ -79,12 +79,15 @@ class NavigationFeed:
         data = np.frombuffer(serialize(request), np.uint8)
         kind = getattr(ACTIONS[goal.task], "SendGoal" if part == "send_goal" else "GetResult")
         call = message_type("roboyard_msgs/msg/ForeignCall")
-        self.send(ASKED, call(service=service, type=kind.name, number=number, request=data, until=stamp(until)))
+        self.send(
+            EXTERNAL_REQUEST_TOPIC,
+            call(service=service, type=kind.name, number=number, request=data, until=time_to_msg(until)),
+        )
 
     def send_answer(self, number: int, response: bytes, error: str = "") -> None:
         """The foreign navigator answers a call."""
         kind = message_type("roboyard_msgs/msg/ForeignAnswer")
-        self.send(ANSWERED, kind(number=number, response=np.frombuffer(response, np.uint8), error=error))
+        self.send(EXTERNAL_RESPONSE_TOPIC, kind(number=number, response=np.frombuffer(response, np.uint8), error=error))
 
 
 def drive_own(feed: NavigationFeed, goal: Goal) -> None:
@@ -101,7 +104,7 @@ def drive_own(feed: NavigationFeed, goal: Goal) -> None:
 def drive_foreign(feed: NavigationFeed, goal: Goal, number: int, until: int = 0) -> None:
     """The calls that a foreign navigator takes for a goal."""
     action = ACTIONS[goal.task]
-    stamped = pose_stamped(SE2(goal.x, goal.y, goal.yaw), "map", feed.now_ns)
+    stamped = pose_stamped_to_msg(SE2(goal.x, goal.y, goal.yaw), "map", feed.now_ns)
     body = action.Goal(target_pose=stamped) if goal.task == "move_base" else action.Goal(pose=stamped)
     uuid = np.full(16, number % 251, np.uint8)
     send = action.SendGoal.Request(goal=body)
@@ -133,8 +136,8 @@ def test_foreign_navigator_is_judged_as_the_own_one(tasks: list[Goal], namespace
         drive_own(own, goal)
         drive_foreign(foreign, goal, 2 * index)
         if index == saved:  # the run goes on elsewhere
-            state, foreign.drives = foreign.drives.save(), foreign.make_collector()
-            foreign.drives.load(state)
+            state, foreign.drives = foreign.drives.save_state(), foreign.make_collector()
+            foreign.drives.load_state(state)
     expected, found = own.drives.result(), foreign.drives.result()
     assert expected.pop("cause") in ("", "preempted", None)
     found.pop("cause")

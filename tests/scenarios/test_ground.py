@@ -8,20 +8,20 @@ import pytest
 
 from roboyard.description import World, load_world
 from roboyard.errors import InputError
-from roboyard.grids.terrain_kinds import KINDS
+from roboyard.grids.terrain_kinds import TERRAIN_TYPES
 from roboyard.scenarios.catalog import find
 from roboyard.scenarios.ground import TerrainEntry, with_terrain
 from roboyard.scenarios.spec import load_spec
 from roboyard.simulation import Simulation
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", TERRAIN_TYPES)
 def test_ground_has_the_heights_of_the_terrain(kind: str) -> None:
     ground = TerrainEntry(kind=kind, share=0.5).make(3)  # type: ignore[arg-type]
     simulation = Simulation(with_terrain(load_world(find("world", "empty")), ground))
     points = np.random.default_rng(0).uniform([0.0, -1.5], [3.0, 1.5], (200, 2))
     hit, down, groups = np.zeros(1, np.int32), np.array([0.0, 0.0, -1.0]), np.ones(6, np.uint8)
-    for (x, y), height in zip(points, ground.height(points), strict=True):
+    for (x, y), height in zip(points, ground.height_at(points), strict=True):
         start = np.array([x, y, 2.0])
         away = mujoco.mj_ray(simulation.model, simulation.data, start, down, groups, 1, -1, hit)
         assert 2.0 - away == pytest.approx(height, abs=1e-6)

@@ -138,7 +138,7 @@ def test_thing_upright_in_a_bay_is_no_collision() -> None:
 def test_handling_is_saved_and_restored() -> None:
     feed, restored = HandlingFeed(("thing_1", 0.0, 0.2, 0.0)), HandlingFeed()
     feed.send_event(9.0, "place", 2, "ends", position=(0.0, 0.2, 0.0), done=True)
-    restored.collector.load(feed.collector.save())
+    restored.collector.load_state(feed.collector.save_state())
     assert restored.finish(10.0) == feed.finish(10.0)
     assert feed["place_error_mean_mm"] == pytest.approx(0.0)
 

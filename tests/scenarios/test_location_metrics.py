@@ -14,7 +14,7 @@ from roboyard.description import load_world
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE2
 from roboyard.messages import msg
-from roboyard.messages.convert import header, odometry_to_msg, pose_to_msg
+from roboyard.messages.convert import make_header, odometry_to_msg, pose_to_msg
 from roboyard.scenarios import load_spec, run_scenario
 from roboyard.scenarios.assemble import assemble
 from roboyard.scenarios.catalog import find
@@ -29,7 +29,7 @@ def test_true_map_holds_what_can_be_reached() -> None:
     grid = true_map(world, inside=[(0.0, 0.0)])
 
     def value(x: float, y: float) -> int:
-        return int(grid.cells[tuple(grid.frame.cells([x, y]))])
+        return int(grid.cells[tuple(grid.geometry.cells_of_points([x, y]))])
 
     assert value(10.0, 0.3) == 0
     assert value(21.0, 4.0) == 0  # the laboratory, through its door
@@ -47,9 +47,9 @@ def test_true_map_of_several_cuts_holds_obstacles_of_each() -> None:
     low = true_map(world, height=0.06)
     joined = true_map(world, height=0.06, also=[0.3, 0.72]).cells == 100
     cells = [true_map(world, height=height) for height in (0.3, 0.72)]
-    points = [grid.frame.points(np.argwhere(grid.cells == 100)) for grid in (low, *cells)]
+    points = [grid.geometry.cell_centers(np.argwhere(grid.cells == 100)) for grid in (low, *cells)]
     for found in points:
-        assert joined[tuple(low.frame.cells(found).T)].all()
+        assert joined[tuple(low.geometry.cells_of_points(found).T)].all()
     assert joined.sum() <= sum(map(len, points))
     assert joined.sum() > len(points[0])
 
@@ -105,13 +105,13 @@ def test_location_errors_are_measured_at_the_stamps() -> None:
     errors = []
     for k in range(1000):
         where = SE2(0.01 * k, 0.0, 0.1)
-        truth = odometry_to_msg(where, [0] * 3, [0] * 3, frame="w", child="b", time_ns=k * 20_000_000)
+        truth = odometry_to_msg(where, [0] * 3, [0] * 3, frame="w", child_frame="b", time_ns=k * 20_000_000)
         feed.send("/truth", truth, 0.02 * k)
         if k % 5 == 0:
             off = SE2(where.x + rng.normal(0, 0.02) + (3.0 if k == 500 else 0.0), rng.normal(0, 0.02), 0.1)
             errors.append(where.distance(off))
             pose = msg.PoseWithCovariance(pose=pose_to_msg(off))
-            feed.send("/pose", msg.PoseWithCovarianceStamped(header=header("map", k * 20_000_000), pose=pose))
+            feed.send("/pose", msg.PoseWithCovarianceStamped(header=make_header("map", k * 20_000_000), pose=pose))
     found = feed.result()
     assert found["location_median_error"] == pytest.approx(np.median(errors), rel=0.02)
     assert found["location_max_error"] == pytest.approx(max(errors))
@@ -119,7 +119,7 @@ def test_location_errors_are_measured_at_the_stamps() -> None:
     assert found["location_found"] == pytest.approx(505 * 0.02)  # since it was lost at 500
     fresh = LocationError("/truth", "/pose")
     assert set(fresh.result().values()) == {None}
-    fresh.load(feed.collector.save())
+    fresh.load_state(feed.collector.save_state())
     assert fresh.result() == found
 
 

@@ -14,14 +14,14 @@ import roboyard as ry
 from roboyard.geometry import SE2, SE3
 from roboyard.messages import msg
 from roboyard.messages.convert import pose_to_msg
-from roboyard.messages.time import stamp
+from roboyard.messages.time import time_to_msg
 from roboyard.scenarios import Run
 from roboyard.scenarios.document import make_document
 from roboyard.scenarios.metrics import Contacts, Evaluation, Motion, OdometryError, RobotTopics, metric_names
 
 
 def odometry(time_ns: int, pose: SE2, v: float = 0.0) -> object:
-    message = msg.Odometry(header=msg.Header(stamp=stamp(time_ns)))
+    message = msg.Odometry(header=msg.Header(stamp=time_to_msg(time_ns)))
     message.pose.pose = pose_to_msg(pose.to_se3())
     message.twist.twist.linear.x = v
     return message

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from roboyard.config import read_file
+from roboyard.config import read_yaml
 from roboyard.errors import InputError, RoboyardError
 from roboyard.scenarios import load_spec, run_scenario
 from roboyard.scenarios.as_run import scenario_as_run
@@ -40,7 +40,7 @@ def test_robot_stands_up_and_plays_a_movement(tmp_path: Path, monkeypatch: pytes
     assert outcome.success
     repeated = tmp_path / "again.yaml"
     repeated.write_text(scenario_as_run(spec))
-    assert Path(read_file(repeated).plain()["movement"]) == tmp_path / "lift.xml"
+    assert Path(read_yaml(repeated).to_data()["movement"]) == tmp_path / "lift.xml"
 
 
 FEET = "".join(foot(k) for k in range(6))

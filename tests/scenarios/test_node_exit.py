@@ -48,7 +48,7 @@ def test_run_with_an_exiting_node_fails_with_complete_files(scenario: Path, tmp_
     assert document["criteria"]["drives"]["passed"] is None
     assert "leaver.py" in outcome.files["error"].read_text()
     with open_recording(tmp_path / "run") as recording:
-        assert recording.complete
+        assert recording.is_complete
         assert recording.count == document["messages"]
 
 
@@ -87,4 +87,4 @@ def test_files_are_complete_when_the_caller_exits(scenario: Path, tmp_path: Path
     assert caught.value.code == 7
     assert json.loads((tmp_path / "run" / "metrics.json").read_text())["error"] == "called sys.exit(7)"
     with open_recording(tmp_path / "run") as recording:
-        assert recording.complete
+        assert recording.is_complete

@@ -25,7 +25,7 @@ class Camera(Node):
     def setup(self) -> None:
         self.camera = look_at((2.0, 0.1, 0.75), (6.0, 0.0, 0.5), fov_y=0.84)
         self.out = self.publisher("points", msg.PointCloud2)
-        self.broadcast(self.camera.T_world_camera, "map", "camera", static=True)
+        self.send_transform(self.camera.T_world_camera, "map", "camera", static=True)
         scene = self.simulation.scene()
         with RayRenderer(scene.model, 320, 240, smooth=False, shadows=False) as renderer:
             colors, depth = renderer.rgbd(scene.data, self.camera)
@@ -34,7 +34,7 @@ class Camera(Node):
         self.points = np.stack([u / focal * depth, v / focal * depth, depth], axis=-1).reshape(-1, 3)
         self.points[depth.reshape(-1) <= 0.0] = np.nan
         self.colors = pack_rgb(colors.reshape(-1, 3))
-        self.timer(rate=5.0, callback=self.show, start=True)
+        self.timer(rate=5.0, callback=self.show, immediate=True)
 
     def show(self) -> None:
         self.out.publish(cloud_to_msg(self.points, "camera", self.now_ns, fields={"rgb": self.colors}))

@@ -146,8 +146,8 @@ def test_actions_of_a_person_exclude_each_other() -> None:
         for other in (start_animation(harness, "wave"), start_walk(harness, 0.0, 0.0)):
             harness.run_for(0.1)
             assert other.accepted is False
-            assert other.cause == "busy"
-            assert "movement" in other.reason
+            assert other.error_code == "busy"
+            assert "movement" in other.error_message
         harness.wait_for(walk, timeout=20.0)
         assert walk.succeeded
         assert walk.result.success
@@ -173,7 +173,7 @@ def test_actions_of_a_person_exclude_each_other() -> None:
             (start_walk(harness, math.inf, 0.0), "invalid"),
         ):
             harness.run_for(0.1)
-            assert (goal.accepted, goal.cause) == (False, cause)
+            assert (goal.accepted, goal.error_code) == (False, cause)
         reach = start_animation(harness, "reach", (2.2, 0.5, 1.1))
         assert harness.wait_for(reach, timeout=10.0).succeeded
 
@@ -271,22 +271,22 @@ def test_remote_client_sends_goals_to_a_person(tmp_path: Path, monkeypatch: pyte
     with Run("empty", record=False) as run:
         run.add_person("anna", at=(0.0, 0.0, 0.0))
         server = SocketServer(run.bus, "yard")
-        run.bus.executor.pacer.factor = 20.0
+        run.bus.executor.pacer.real_time_factor = 20.0
         thread = Thread(target=lambda: run.bus.executor.run_until(10**16))
         thread.start()
         try:
             with RemoteBus("yard") as bus:
                 client = bus.add(RemoteClient(), "client")
-                bus.spin(timeout=20.0, until=lambda: bool(client.states))
+                bus.spin(timeout=20.0, stop_condition=lambda: bool(client.states))
                 walk = client.walk(0.6, 0.0)
-                bus.spin(timeout=20.0, until=lambda: len(client.feedback) > 3)
+                bus.spin(timeout=20.0, stop_condition=lambda: len(client.feedback) > 3)
                 wave = client.animate("wave")
-                bus.spin(timeout=20.0, until=lambda: walk.done() and wave.done())
+                bus.spin(timeout=20.0, stop_condition=lambda: walk.done() and wave.done())
                 assert walk.succeeded
                 assert wave.accepted is False
-                assert wave.cause == "busy"
+                assert wave.error_code == "busy"
                 assert len(client.feedback) > 10
-                bus.spin(timeout=20.0, until=lambda: client.states[-1] == "idle")
+                bus.spin(timeout=20.0, stop_condition=lambda: client.states[-1] == "idle")
                 assert client.states[-1] == "idle"
         finally:
             run.bus.executor.stop()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from roboyard.bus.names import resolve
 from roboyard.description import Model, load_model, load_world
-from roboyard.description.model import Element, Plugin
+from roboyard.description.model import Plugin, XmlElement
 from roboyard.errors import DescriptionError
 from roboyard.messages import msg
 from roboyard.scenarios import Run
@@ -85,12 +85,12 @@ STEERING = f"""{WHEELS}<left_steering_joint>fl_pin_joint</left_steering_joint>
     ],
 )
 def test_plugin_spellings_have_one_name(filename: str, name: str, kind: str) -> None:
-    assert canonical(Plugin(name, filename, Element("plugin"))) == kind
+    assert canonical(Plugin(name, filename, XmlElement("plugin"))) == kind
 
 
 @given(st.text(max_size=40), st.text(max_size=40))
 def test_any_plugin_text_has_a_name(filename: str, name: str) -> None:
-    assert isinstance(canonical(Plugin(name, filename, Element("plugin"))), str)
+    assert isinstance(canonical(Plugin(name, filename, XmlElement("plugin"))), str)
 
 
 @given(st.text(max_size=30) | st.from_regex(r"~?/?[a-z0-9:/ -]{0,20}", fullmatch=True))
@@ -183,7 +183,7 @@ TEXTS = ("1", "-1", "nan", "x", "", "fl_joint", "1e400")
 
 @given(st.lists(st.tuples(st.sampled_from(TAGS), st.sampled_from(TEXTS)), max_size=6), st.sampled_from(sorted(TABLE)))
 def test_any_plugin_content_is_mapped_or_refused(children: list[tuple[str, str]], kind: str) -> None:
-    element = Element("plugin", children=tuple(Element(tag, text) for tag, text in children))
+    element = XmlElement("plugin", children=tuple(XmlElement(tag, text) for tag, text in children))
     model = Model(MODEL.name, MODEL.links, MODEL.joints, plugins=(Plugin("p", f"gz-sim-{kind}-system", element),))
     try:
         map_plugins(model)
@@ -369,7 +369,7 @@ def test_plugins_in_urdf_sensors_and_visuals_are_reported(tmp_path: Path) -> Non
     found = package_of(model, path).findings
     assert [one for one in found if "known" in one] == []
     assert [one for one in found if one.startswith(f"{path}:4, plugin strange: nothing here does")]
-    assert [one.line for one in model.findings if "'arrows' of a <visual> has no effect" in one.what] == [6]
+    assert [one.line for one in model.warnings if "'arrows' of a <visual> has no effect" in one.message] == [6]
 
 
 def test_car_without_plugin_is_no_differential_drive() -> None:

@@ -12,8 +12,8 @@ from tests.harness.bus import BusHarness, twist
 
 from roboyard.bus import Bus, NodeError
 from roboyard.hardware.dynamixel.control_table import RETURN_DELAY
-from roboyard.hardware.dynamixel.emulation.bus import EmulatedBus, Injection
-from roboyard.hardware.dynamixel.emulation.terminal import EmulatedTerminal
+from roboyard.hardware.dynamixel.emulation.bus import EmulatedBus, FaultInjection
+from roboyard.hardware.dynamixel.emulation.terminal import PseudoTerminal
 from roboyard.hardware.dynamixel.errors import ServoFaultError
 from roboyard.hardware.dynamixel.hardware import DynamixelHardware
 from roboyard.hardware.nodes import ServoBusNode
@@ -34,13 +34,13 @@ def akrobat() -> RealRobot:
 class EmulatedRobot:
     """The robot on emulated servos: bus, servos and their clock go on together, as fast as they can."""
 
-    def __init__(self, robot: RealRobot, stack: ExitStack, troubles: tuple[Injection, ...] = ()) -> None:
+    def __init__(self, robot: RealRobot, stack: ExitStack, troubles: tuple[FaultInjection, ...] = ()) -> None:
         self.harness = stack.enter_context(BusHarness())
         self.bus = self.harness.bus
         self.emulated: EmulatedBus = robot.emulated(troubles)
         for servo in self.emulated.servos.values():
-            servo.put(RETURN_DELAY, 0)
-        terminal = stack.enter_context(EmulatedTerminal(self.emulated, lambda: self.bus.now_ns * 1e-9))
+            servo.set(RETURN_DELAY, 0)
+        terminal = stack.enter_context(PseudoTerminal(self.emulated, lambda: self.bus.now_ns * 1e-9))
         port = stack.enter_context(robot.patient().port(terminal.path))
         self.hardware = DynamixelHardware(port, robot.settings, robot.servos, lambda: self.bus.now_ns)
         self.hardware.start()
@@ -56,14 +56,14 @@ class EmulatedRobot:
             if speed:
                 self.harness.publish("/cmd_vel", twist(speed))
             self.harness.run_for(PERIOD)
-            self.hardware.cycle(self.bus.now_ns * 1e-9)
-            if self.hardware._wanted is not None:
-                self.wanted.append(self.hardware._wanted)
+            self.hardware.run_cycle(self.bus.now_ns * 1e-9)
+            if self.hardware._setpoints is not None:
+                self.wanted.append(self.hardware._setpoints)
                 self.true.append(self.angles())
 
     def angles(self) -> Array:
         """Where the joints truly are [rad]."""
-        return self.hardware.servos.angles([servo.position for servo in self.emulated.servos.values()])
+        return self.hardware.servos.to_angles([servo.position for servo in self.emulated.servos.values()])
 
 
 def test_tripod_gait_walks_on_emulated_servos(akrobat: RealRobot) -> None:
@@ -79,7 +79,7 @@ def test_tripod_gait_walks_on_emulated_servos(akrobat: RealRobot) -> None:
         assert np.abs(true - expected).max() < 0.06
         assert np.sqrt(((true - expected) ** 2).mean()) < 0.03
         assert gait._odometry.x - x == pytest.approx(0.107 * 1.6, rel=0.12)
-        assert emulated.hardware.clipped == 0
+        assert emulated.hardware.clamped_commands == 0
         assert emulated.crew.nodes["servo_bus"].health.level == "ok"
         legs = akrobat.legs
         assert legs is not None
@@ -89,7 +89,7 @@ def test_tripod_gait_walks_on_emulated_servos(akrobat: RealRobot) -> None:
 
 def test_servo_fault_ends_the_run_with_its_cause(akrobat: RealRobot) -> None:
     with ExitStack() as stack:
-        emulated = EmulatedRobot(akrobat, stack, (Injection(0.5, "overload", 31),))
+        emulated = EmulatedRobot(akrobat, stack, (FaultInjection(0.5, "overload", 31),))
         with pytest.raises(NodeError, match=r"servo_bus.*servo 31 \(joint m31\): it is overloaded") as caught:
             emulated.run(2.0)
         assert caught.value.time_ns <= 0.7e9
@@ -99,11 +99,11 @@ def test_servo_fault_ends_the_run_with_its_cause(akrobat: RealRobot) -> None:
 
 def test_robot_is_driven_in_real_time_and_recorded(akrobat: RealRobot, tmp_path: Path) -> None:
     folder = given_folder(tmp_path / "drive")
-    with EmulatedTerminal(akrobat.emulated()) as terminal:
+    with PseudoTerminal(akrobat.emulated()) as terminal:
         driven = drive_robot(akrobat.patient(), terminal.path, duration=1.2, folder=folder)
     assert driven.seconds == pytest.approx(1.2)
     assert driven.cycles >= 3  # many more, unless others use the machine
-    assert driven.statistics.answered > 200
+    assert driven.statistics.responses > 200
     with open_recording(folder.recording) as recording:
         assert {"/joint_states", "/gait/state", "/diagnostics", "/tf"} <= set(recording.topics)
         last = [item.message for item in recording.messages(["/diagnostics"])][-1]
@@ -118,11 +118,13 @@ def test_robot_walks_in_real_time(akrobat: RealRobot) -> None:
 
     def walk(bus: Bus) -> None:
         commands = bus.publisher("/cmd_vel", msg.Twist, "/test")
-        bus.tap(lambda topic, message, *_: odometry.append(message) if topic.name == "/odom" else None)
+        bus.add_message_observer(lambda topic, message, *_: odometry.append(message) if topic.name == "/odom" else None)
         for k in range(100, 700):
-            bus.executor.at(round(k * PERIOD * 1e9), lambda: commands.publish(msg.Twist(linear=msg.Vector3(x=0.08))))
+            bus.executor.schedule(
+                round(k * PERIOD * 1e9), lambda: commands.publish(msg.Twist(linear=msg.Vector3(x=0.08)))
+            )
 
-    with EmulatedTerminal(akrobat.emulated()) as terminal:
+    with PseudoTerminal(akrobat.emulated()) as terminal:
         driven = drive_robot(akrobat.patient(), terminal.path, duration=16.0, started=walk)
     assert driven.late < 0.3 * driven.cycles
     assert odometry[-1].pose.pose.position.x == pytest.approx(0.08 * 10.0, rel=0.15)

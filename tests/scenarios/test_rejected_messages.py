@@ -211,7 +211,7 @@ def test_rejections_are_saved_and_restored() -> None:
     first = evaluation_of(add_bad_message, steps=60)
     second = Evaluation()
     second.add_robot("a", TOPICS)
-    second.load(first.save())
+    second.load_state(first.save_state())
     for k in range(60, 150):
         time_ns, truth = k * STEP_NS, circle(k * 0.02)
         second.take(TOPICS.truth, odometry(time_ns, truth, 1.0), time_ns)

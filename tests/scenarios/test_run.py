@@ -103,7 +103,7 @@ def test_failed_node_is_named_and_the_recording_complete(tmp_path: Path) -> None
         run.run_for(2.0)
     run.close()
     with open_recording(tmp_path / "run") as recording:
-        assert recording.complete
+        assert recording.is_complete
         assert recording.end_ns == pytest.approx(0.4e9, abs=1e8)
     with pytest.raises(RunError, match="has ended"):
         run.run_for(1.0)

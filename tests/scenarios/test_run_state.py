@@ -144,7 +144,7 @@ from roboyard import Node
 
 class Waits(Node):
     def setup(self):
-        self.after(100.0, self.wake)
+        self.call_after(100.0, self.wake)
 
     def wake(self):
         pass
@@ -177,7 +177,7 @@ def work(number):
 
 
 class Works(Node):
-    fields = ("count",)
+    state_fields = ("count",)
 
     def setup(self):
         self.count = 0
@@ -187,8 +187,8 @@ class Works(Node):
     def begin(self):
         self.count += 1
         released.clear()
-        self.offload(work, self.count, latency=0.31, then=self.found)
-        self.after(0.2, released.set)
+        self.offload(work, self.count, latency=0.31, on_done=self.found)
+        self.call_after(0.2, released.set)
 
     def found(self, future):
         self.out.publish(msg.Float64(data=float(future.result)))

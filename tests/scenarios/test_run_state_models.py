@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.harness.scenarios import ScenarioBuilder, recording_digest
 
-from roboyard.bus import Input
+from roboyard.bus import ExternalInput
 from roboyard.messages import serialize, srv
 from roboyard.scenarios import Run, run_scenario
 
@@ -17,11 +17,11 @@ SEEING = """<sdf version="1.10"><model name="seeing"><link name="l">
 
 
 def test_models_spawned_by_services_are_restored(tmp_path: Path) -> None:
-    def call(service: str, request: object) -> Input:
+    def call(service: str, request: object) -> ExternalInput:
         kind = f"simulation_interfaces/srv/{service.title().replace('_', '')}"
-        return Input("call", f"/{service}", kind, "somebody", serialize(request))
+        return ExternalInput("call", f"/{service}", kind, "somebody", serialize(request))
 
-    def spawn(name: str, x: float) -> Input:
+    def spawn(name: str, x: float) -> ExternalInput:
         request = srv.SpawnEntity.Request(name=name)
         request.entity_resource.resource_string = SEEING.format(topic=f"/{name}/eye")
         request.initial_pose.pose.position.x, request.initial_pose.pose.position.z = x, 0.5

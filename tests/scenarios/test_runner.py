@@ -12,7 +12,7 @@ from tests.harness.scenarios import ScenarioBuilder, recording_digest
 from tests.harness.workers import forked_process
 from tests.scenarios.stopped_run import run_in_real_time
 
-from roboyard.bus import Input
+from roboyard.bus import ExternalInput
 from roboyard.errors import ConfigError, InputError, UnknownNameError
 from roboyard.messages import msg, serialize
 from roboyard.record import open_recording
@@ -96,7 +96,7 @@ def test_failed_node_is_named_and_files_are_kept(scenario: Path, tmp_path: Path)
     assert outcome.metrics["criteria"]["drives"]["passed"] is None
     assert "broken.py" in outcome.files["error"].read_text()  # the traceback, for whoever wrote it
     with open_recording(tmp_path / "run") as recording:
-        assert recording.complete
+        assert recording.is_complete
 
 
 def test_run_that_cannot_start_leaves_nothing_behind(scenario: Path, tmp_path: Path) -> None:
@@ -135,10 +135,12 @@ def test_inputs_from_outside_are_repeated(tmp_path: Path) -> None:
 
     def drive_by_hand(run: Run) -> None:
         def press() -> None:
-            run.bus.inputs.push(Input("publish", "/cmd_vel", "geometry_msgs/msg/Twist", "hand", serialize(twist)))
+            run.bus.inputs.put(
+                ExternalInput("publish", "/cmd_vel", "geometry_msgs/msg/Twist", "hand", serialize(twist))
+            )
 
         for k in range(10):
-            run.bus.executor.at(round((0.13 + 0.1 * k) * 1e9), press)
+            run.bus.executor.schedule(round((0.13 + 0.1 * k) * 1e9), press)
 
     first = run_quietly(scenario, tmp_path / "a", started=drive_by_hand)
     second = run_quietly(scenario, tmp_path / "b", inputs=tmp_path / "a")
@@ -213,7 +215,7 @@ def test_run_stopped_by_a_signal_leaves_its_files(tmp_path: Path, number: signal
     assert document["path_length"] > 0.1
     assert (out / "report.html").is_file()
     with open_recording(out) as recording:
-        assert recording.complete is (number != signal.SIGKILL)
+        assert recording.is_complete is (number != signal.SIGKILL)
         assert recording.end_ns >= 0.9e9
 
 

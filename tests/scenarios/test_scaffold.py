@@ -46,7 +46,7 @@ def test_new_robot_stands_and_drives(tmp_path: Path) -> None:
         bot = run.add(package, nodes="all")
         run.run_for(1.0)
         assert abs(bot.truth.pose.x) < 0.01
-        assert bot.model.findings == ()
+        assert bot.model.warnings == ()
         bot.drive(0.4, 0.0)
         run.run_for(1.0)
         assert bot.truth.pose.x > 0.15

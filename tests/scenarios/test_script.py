@@ -112,7 +112,7 @@ def test_pilot_is_saved_and_restored() -> None:
     for k in range(40):
         output = one.update(k * 0.05, pose)
         pose = unicycle(pose, output.twist or (0.0, 0.0), 0.05)
-    two.load(one.save())
+    two.load_state(one.save_state())
     for k in range(40, 120):
         assert one.update(k * 0.05, pose) == two.update(k * 0.05, pose)
 

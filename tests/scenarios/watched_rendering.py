@@ -51,5 +51,5 @@ def run_until_frames_are_drawn(scenario: Path, out: Path, count: int, connection
             connection.recv()
 
     filming.RenderProcess = OwnRenderProcess  # type: ignore[misc]
-    filming.usable_cores = lambda: 2  # type: ignore[assignment]
+    filming.count_usable_cores = lambda: 2  # type: ignore[assignment]
     run_scenario(load_spec(scenario), out=out, report=False, serve=False, video=True, progress=hang)

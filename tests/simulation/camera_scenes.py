@@ -8,14 +8,25 @@ from dataclasses import replace
 import numpy as np
 
 from roboyard.description.cameras import CameraSpec
-from roboyard.description.model import Box, Collision, Inertial, Link, Material, Model, Placed, Sphere, Visual, World
+from roboyard.description.model import (
+    Box,
+    Collision,
+    Inertial,
+    Link,
+    Material,
+    Model,
+    PlacedModel,
+    Sphere,
+    Visual,
+    World,
+)
 from roboyard.description.sensors import Sensor
-from roboyard.geometry import SE3, Lens
+from roboyard.geometry import SE3, CameraModel
 from roboyard.simulation import Simulation
 from roboyard.simulation.render.opening import available_backend
 
 IDENTITY = SE3.identity()
-LENS = Lens.of_view(160, 120, 1.0)
+LENS = CameraModel.from_field_of_view(160, 120, 1.0)
 RENDERERS = ("rays", "gl") if available_backend() == "gl" else ("rays",)
 
 
@@ -23,7 +34,7 @@ def static_object(name, shape, position, rgba=(0.8, 0.8, 0.8, 1.0), material=Non
     """A static model of one shape."""
     visual = Visual("v", shape, IDENTITY, material or Material("m", rgba=rgba))
     link = Link("link", IDENTITY, collisions=(Collision("c", shape, IDENTITY),), visuals=(visual,))
-    return Placed(name, Model(name, (link,), static=True), SE3.from_xyz_rpy(position))
+    return PlacedModel(name, Model(name, (link,), static=True), SE3.from_xyz_rpy(position))
 
 
 def wall(distance=3.0, **appearance):
@@ -38,11 +49,11 @@ def ball(distance=3.0, radius=0.5, y=0.0, **appearance):
 
 def camera(kind="rgbd_camera", **spec) -> Sensor:
     """A camera on the post; ``spec`` changes its defaults."""
-    defaults = {"colour": LENS, "depth": LENS, "near": 0.05, "depth_near": 0.3, "depth_far": 8.0}
+    defaults = {"color": LENS, "depth": LENS, "near": 0.05, "depth_near": 0.3, "depth_far": 8.0}
     if kind == "camera":
         defaults["depth"] = None
     if kind == "depth_camera":
-        defaults["colour"] = None
+        defaults["color"] = None
     return Sensor("eye", kind, "body", IDENTITY, 20.0, "eye", "body", CameraSpec(**{**defaults, **spec}), latency=0.03)
 
 
@@ -56,13 +67,13 @@ def simulate_camera(*objects, sensor=None, renderer="rays", seed=0, housing=Fals
     return sim, sim.sensors("post")[0]
 
 
-def rays_of(lens: Lens) -> np.ndarray:
+def rays_of(lens: CameraModel) -> np.ndarray:
     """(h, w, 2) slopes of the pixels' rays."""
-    rays = lens.all_rays()
+    rays = lens.pixel_rays()
     return rays[..., :2] / rays[..., 2:]
 
 
-def ball_depth(lens: Lens, distance: float, radius: float, y: float = 0.0) -> np.ndarray:
+def ball_depth(lens: CameraModel, distance: float, radius: float, y: float = 0.0) -> np.ndarray:
     """Depth of a ball straight ahead, not a number beside it."""
     slope = rays_of(lens)
     direction = np.concatenate([slope, np.ones((*slope.shape[:2], 1))], axis=2)

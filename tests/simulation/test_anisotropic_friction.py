@@ -10,7 +10,7 @@ import pytest
 from tests.harness.models import IDENTITY, free_box, ground_plane, make_pose, make_world
 
 from roboyard.description import load_model
-from roboyard.description.model import Collision, Frame, Model, Placed, Surface
+from roboyard.description.model import Collision, Frame, Model, PlacedModel, Surface
 from roboyard.description.write import write_sdf, write_urdf
 from roboyard.geometry import SE3
 from roboyard.simulation import Simulation
@@ -19,7 +19,9 @@ from roboyard.simulation.proof.grain import drive, mecanum_cart
 from roboyard.simulation.settings import PhysicsSettings
 from roboyard.simulation.surface_tables import Patch
 
-SKATE = Surface(friction=1.0, friction2=0.0, direction1=(1.0, 0.0, 0.0))  # grips along its x, glides along its y
+SKATE = Surface(
+    friction=1.0, friction2=0.0, friction_direction=(1.0, 0.0, 0.0)
+)  # grips along its x, glides along its y
 
 
 def with_surface(model: Model, surface: Surface, T: SE3 = IDENTITY) -> Model:
@@ -33,7 +35,7 @@ def with_surface(model: Model, surface: Surface, T: SE3 = IDENTITY) -> Model:
     return replace(model, links=links)
 
 
-def slid(model: Model, floor: Placed, push: tuple[float, float], T: SE3 = make_pose(z=0.1)) -> np.ndarray:
+def slid(model: Model, floor: PlacedModel, push: tuple[float, float], T: SE3 = make_pose(z=0.1)) -> np.ndarray:
     """Velocity [m/s] of a box 0.1 s after it was pushed."""
     sim = Simulation(make_world(floor))
     sim.add(model, "crate", T)
@@ -62,7 +64,9 @@ def test_friction_direction_is_in_the_collision_frame_by_default() -> None:
     cube = free_box(size=(0.2, 0.2, 0.2))
     quarter = make_pose(yaw=math.pi / 2)
     own = slid(with_surface(cube, SKATE, quarter), ground_plane(), (1.2, 1.2))
-    named = slid(with_surface(cube, replace(SKATE, direction1_in="body"), quarter), ground_plane(), (1.2, 1.2))
+    named = slid(
+        with_surface(cube, replace(SKATE, friction_direction_frame="body"), quarter), ground_plane(), (1.2, 1.2)
+    )
     plain = slid(with_surface(cube, SKATE), ground_plane(), (1.2, 1.2))
     np.testing.assert_allclose(own, plain[::-1], atol=1e-3)
     np.testing.assert_allclose(named, plain, atol=1e-3)
@@ -71,7 +75,7 @@ def test_friction_direction_is_in_the_collision_frame_by_default() -> None:
 def test_friction_frames_are_found_and_unknown_ones_reported() -> None:
     frame = Frame("tilted", "body", make_pose(yaw=math.pi / 2))
     for name, first, notes in (("tilted", 1, 0), ("robot_1/body", 0, 0), ("nothing", 0, 1)):
-        crate = replace(with_surface(free_box(), replace(SKATE, direction1_in=name)), frames=(frame,))
+        crate = replace(with_surface(free_box(), replace(SKATE, friction_direction_frame=name)), frames=(frame,))
         sim = Simulation(make_world(ground_plane()))
         sim.add(crate, "crate", make_pose(z=0.1))
         assert len(sim.notes) == notes
@@ -84,10 +88,10 @@ def test_smaller_friction_holds_along_each_direction() -> None:
     """The plane's x is slick, the box's y: together both are; the plane, with less friction along its first, leads."""
     plane = ground_plane()
     link = plane.model.links[0]
-    surface = Surface(friction=0.1, friction2=0.8, direction1=(1.0, 0.0, 0.0))
+    surface = Surface(friction=0.1, friction2=0.8, friction_direction=(1.0, 0.0, 0.0))
     collisions = tuple(replace(one, surface=surface) for one in link.collisions)
     plane = replace(plane, model=replace(plane.model, links=(replace(link, collisions=collisions),)))
-    crate = with_surface(free_box(), Surface(friction=0.3, friction2=0.2, direction1=(1.0, 0.0, 0.0)))
+    crate = with_surface(free_box(), Surface(friction=0.3, friction2=0.2, friction_direction=(1.0, 0.0, 0.0)))
     for push, lost in (((1.0, 0.0), (0.1, 0.0)), ((0.0, 1.0), (0.0, 0.2))):
         expected = np.array(push) - np.array(lost) * 9.8 * 0.1
         np.testing.assert_allclose(slid(crate, plane, push), expected, atol=0.01)
@@ -150,8 +154,8 @@ def test_friction_direction_frame_survives_writing(prefix: str) -> None:
       </model></sdf>"""
     model = load_model(text)
     surface = model.link("wheel").collisions[0].surface
-    assert (surface.friction, surface.friction2, surface.direction1_in) == (1.0, 0.0, "body")
-    assert surface.direction1 == pytest.approx((math.sqrt(0.5), math.sqrt(0.5), 0.0))
+    assert (surface.friction, surface.friction2, surface.friction_direction_frame) == (1.0, 0.0, "body")
+    assert surface.friction_direction == pytest.approx((math.sqrt(0.5), math.sqrt(0.5), 0.0))
     for written in (write_sdf(model), write_urdf(model)):
         again = load_model(written.text).link("wheel").collisions[0].surface
-        assert (again.friction, again.friction2, again.direction1_in) == (1.0, 0.0, "body")
+        assert (again.friction, again.friction2, again.friction_direction_frame) == (1.0, 0.0, "body")

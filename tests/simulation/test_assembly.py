@@ -19,6 +19,7 @@ from tests.harness.models import (
 
 from roboyard.description.model import (
     Axis,
+    AxisLimits,
     Box,
     Collision,
     Cone,
@@ -26,12 +27,11 @@ from roboyard.description.model import (
     Ellipsoid,
     Inertial,
     Joint,
-    Limits,
     Link,
     Mesh,
     Mimic,
     Model,
-    Placed,
+    PlacedModel,
     Plane,
     Surface,
 )
@@ -123,7 +123,7 @@ def test_visual_and_collision_geoms_are_in_their_groups() -> None:
     only_seen = Model(
         "sign", (replace(static_box("s", (1, 1, 1), IDENTITY).model.links[0], collisions=()),), static=True
     )
-    sim = Simulation(make_world(static_box("wall", (1, 1, 1), IDENTITY), Placed("sign", only_seen, IDENTITY)))
+    sim = Simulation(make_world(static_box("wall", (1, 1, 1), IDENTITY), PlacedModel("sign", only_seen, IDENTITY)))
     assert sim.model.ngeom == 2  # physics leaves out what is only drawn
     model = sim.scene().model
     assert model.geom("wall::link::box").group == COLLISION
@@ -187,7 +187,7 @@ def test_joint_limits_and_mimics_hold() -> None:
     inertial = Inertial(1.0, make_pose(x=0.2), (0.01, 0.01, 0.01, 0, 0, 0))
     links = (Link("a", make_pose(x=0.1), inertial), Link("b", make_pose(x=0.1, y=1.0), inertial))
     joints = (
-        Joint("leader", "revolute", "world", "a", IDENTITY, IDENTITY, (Axis((0, 1, 0), Limits(-0.5, 0.5)),)),
+        Joint("leader", "revolute", "world", "a", IDENTITY, IDENTITY, (Axis((0, 1, 0), AxisLimits(-0.5, 0.5)),)),
         Joint(
             "follower",
             "revolute",
@@ -214,13 +214,13 @@ def test_every_shape_compiles() -> None:
         IDENTITY,
         collisions=tuple(Collision(str(i), shape, make_pose(x=3.0 * i)) for i, shape in enumerate(shapes)),
     )
-    sim = Simulation(make_world(Placed("m", Model("m", (link,), static=True), IDENTITY)))
+    sim = Simulation(make_world(PlacedModel("m", Model("m", (link,), static=True), IDENTITY)))
     assert sim.model.ngeom == len(shapes)
 
 
 def test_missing_mesh_becomes_a_marked_box_with_a_finding() -> None:
     link = Link("l", IDENTITY, collisions=(Collision("c", Mesh("model://lost/mesh.dae", None), IDENTITY),))
-    sim = Simulation(make_world(Placed("m", Model("m", (link,), static=True), IDENTITY)))
+    sim = Simulation(make_world(PlacedModel("m", Model("m", (link,), static=True), IDENTITY)))
     assert any("model://lost/mesh.dae" in note for note in sim.notes)
     assert sim.model.geom("m::l::c").type == int(mujoco.mjtGeom.mjGEOM_BOX)
 

@@ -13,8 +13,8 @@ from tests.simulation.camera_scenes import LENS, RENDERERS, ball, ball_depth, ca
 
 from roboyard.description.cameras import DepthNoise, Exposure
 from roboyard.description.noise import Noise
-from roboyard.geometry import SE3, Lens
-from roboyard.grids.registration import organised_cloud, registered_depth, slopes
+from roboyard.geometry import SE3, CameraModel
+from roboyard.grids.registration import make_organized_cloud, ray_slopes, register_depth
 from roboyard.simulation.nodes.camera_messages import png
 from roboyard.simulation.sensors.cameras.light import infrared_of, luminance
 from roboyard.simulation.sensors.cameras.stereo import projection, reprojection
@@ -23,9 +23,9 @@ from roboyard.simulation.sensors.check import check_sensor
 BENT = replace(LENS, distortion=(-0.25, 0.06, 0.002, -0.001, 0.0))
 LENSES = {
     "straight": LENS,
-    "off centre": Lens(160, 120, 150.0, 140.0, 60.0, 70.0),
+    "off centre": CameraModel(160, 120, 150.0, 140.0, 60.0, 70.0),
     "bent": BENT,
-    "fisheye": Lens.of_view(160, 120, 3.0, "equidistant"),
+    "fisheye": CameraModel.from_field_of_view(160, 120, 3.0, "equidistant"),
 }
 
 
@@ -33,11 +33,11 @@ LENSES = {
 @pytest.mark.parametrize("name", LENSES)
 def test_depth_of_wall_and_ball_agrees_with_geometry(renderer, name):
     lens = LENSES[name]
-    sim, eye = simulate_camera(wall(3.0), ball(2.0, 0.4), renderer=renderer, sensor=camera(colour=lens, depth=lens))
+    sim, eye = simulate_camera(wall(3.0), ball(2.0, 0.4), renderer=renderer, sensor=camera(color=lens, depth=lens))
     depth = eye.read().depth
     sim.close()
     true = np.fmin(ball_depth(lens, 2.0, 0.4), 3.0)
-    inside = np.isfinite(lens.all_rays()[..., 2]) & (lens.all_rays()[..., 2] > 0.2)
+    inside = np.isfinite(lens.pixel_rays()[..., 2]) & (lens.pixel_rays()[..., 2] > 0.2)
     off = np.abs(depth - true)[inside]
     assert np.median(off) < 1e-3
     assert np.percentile(off[np.abs(true[inside] - 3.0) > 0.01], 75) < 1e-3  # the ball is a polyhedron
@@ -92,23 +92,23 @@ def test_equal_seeds_give_equal_images_despite_other_readers(renderer):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["camera", "depth_camera", "rgbd_camera", "stereo_camera"])
 def test_camera_kinds_keep_the_sensor_contract(kind):
-    small = Lens.of_view(16, 12, 1.0)
-    spec = {"depth": small, "baseline": 0.1, "depth_noise": DepthNoise("stereo", disparity=0.2)}
+    small = CameraModel.from_field_of_view(16, 12, 1.0)
+    spec = {"depth": small, "baseline": 0.1, "depth_noise": DepthNoise("stereo", disparity_stddev=0.2)}
     spec = spec if kind == "stereo_camera" else {"depth": small}
-    sensor = camera(kind, **{**spec, "colour": small, "noise": Noise(stddev=0.01)})
+    sensor = camera(kind, **{**spec, "color": small, "noise": Noise(stddev=0.01)})
     if kind == "depth_camera":
-        sensor = replace(sensor, spec=replace(sensor.spec, colour=None))
+        sensor = replace(sensor, spec=replace(sensor.spec, color=None))
     assert len(check_sensor(sensor)) == 5
 
 
 def test_registered_depth_hides_points_occluded_from_color():
     """A post before a wall, the depth camera to the left: beside the post the wall is unknown, in front it is right."""
-    lens, T = Lens.of_view(320, 240, 1.0), SE3(translation=(-0.1, 0.0, 0.0))
-    apart = camera(colour=lens, depth=lens, T_colour_depth=T)
+    lens, T = CameraModel.from_field_of_view(320, 240, 1.0), SE3(translation=(-0.1, 0.0, 0.0))
+    apart = camera(color=lens, depth=lens, T_color_depth=T)
     sim, eye = simulate_camera(wall(3.0), ball(1.0, 0.2), sensor=apart)
     depth = eye.read().depth
     sim.close()
-    seen = registered_depth(depth, lens, lens, T)
+    seen = register_depth(depth, lens, lens, T)
     true = np.fmin(ball_depth(lens, 1.0, 0.2), 3.0)
     known = np.isfinite(seen)
     assert 0.85 < known.mean() < 0.99  # the shadow is unknown
@@ -123,15 +123,15 @@ def test_registered_depth_hides_points_occluded_from_color():
 def test_registration_onto_the_same_camera_is_identity():
     depth = np.full((120, 160), 2.0, np.float32)
     for lens in (LENS, BENT):
-        assert np.allclose(registered_depth(depth, lens, lens, SE3.identity()), 2.0)
+        assert np.allclose(register_depth(depth, lens, lens, SE3.identity()), 2.0)
 
 
 @pytest.mark.parametrize("lens", [LENS, BENT], ids=["straight", "distorted"])
 def test_point_cloud_lies_on_the_objects(lens):
-    sim, eye = simulate_camera(wall(3.0), ball(2.0, 0.4), sensor=camera(colour=lens, depth=lens))
+    sim, eye = simulate_camera(wall(3.0), ball(2.0, 0.4), sensor=camera(color=lens, depth=lens))
     reading = eye.read()
     sim.close()
-    cloud = organised_cloud(reading.depth, slopes(lens), reading.colour)
+    cloud = make_organized_cloud(reading.depth, ray_slopes(lens), reading.colour)
     points = np.stack([cloud["x"], cloud["y"], cloud["z"]], axis=-1)
     on_ball = points[..., 2] < 2.9
     assert np.allclose(np.linalg.norm(points[on_ball] - [0, 0, 2.0], axis=1), 0.4, atol=3e-3)
@@ -143,7 +143,7 @@ def test_point_cloud_lies_on_the_objects(lens):
 
 
 def test_stereo_matrices_q_and_p_agree_with_projection():
-    lens, baseline = Lens(640, 480, 500.0, 480.0, 310.0, 245.0), 0.12
+    lens, baseline = CameraModel(640, 480, 500.0, 480.0, 310.0, 245.0), 0.12
     rng = np.random.default_rng(1)
     points = np.column_stack([rng.uniform(-1, 1, (50, 2)), rng.uniform(1, 9, 50)])
     homogeneous = np.column_stack([points, np.ones(50)])
@@ -158,8 +158,8 @@ def test_stereo_matrices_q_and_p_agree_with_projection():
 
 
 def test_stereo_cameras_see_points_a_disparity_apart():
-    lens, baseline = Lens.of_view(320, 240, 1.0), 0.2
-    sensor = camera("stereo_camera", colour=lens, depth=lens, baseline=baseline)
+    lens, baseline = CameraModel.from_field_of_view(320, 240, 1.0), 0.2
+    sensor = camera("stereo_camera", color=lens, depth=lens, baseline=baseline)
     sim, eye = simulate_camera(wall(4.0, rgba=(0, 0, 1, 1)), ball(2.0, 0.3, rgba=(1, 0, 0, 1)), sensor=sensor)
     reading = eye.read()
     sim.close()

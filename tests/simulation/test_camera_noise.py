@@ -8,14 +8,14 @@ from tests.simulation.camera_scenes import LENS, RENDERERS, camera, simulate_cam
 
 from roboyard.description.cameras import DepthNoise
 from roboyard.description.noise import Noise
-from roboyard.geometry import Lens
+from roboyard.geometry import CameraModel
 from roboyard.simulation.sensors.cameras.depth_noise import measured_depth, sigma
 
 MODELS = {
     "khoshelham": DepthNoise("khoshelham", baseline=0.075),
     "nguyen": DepthNoise("nguyen", baseline=0.075),
     "handa": DepthNoise("handa", baseline=0.075),
-    "stereo": DepthNoise("stereo", disparity=0.3),
+    "stereo": DepthNoise("stereo", disparity_stddev=0.3),
     "gaussian": DepthNoise("gaussian", Noise(stddev=0.01)),
 }
 BASELINE = 0.12
@@ -33,7 +33,7 @@ def flat(noise, z, size=LENS, **more):
 def test_depth_noise_agrees_with_publications_to_ten_percent(model, away):
     noise = MODELS[model]
     # A wall that is hardly slanted, or whole steps of disparity would favour some distances.
-    size = Lens.of_view(320, 240, 1.0)
+    size = CameraModel.from_field_of_view(320, 240, 1.0)
     true = np.repeat(away * (1.0 + 0.02 * np.linspace(-1.0, 1.0, 320))[None], 240, 0).astype(np.float32)
     found = measured_depth(true, size, noise, np.random.default_rng(7), near=0.3, far=12.0, baseline=BASELINE)
     off = ((found - true) / sigma(noise, true.astype(float), size.fx, BASELINE))[np.isfinite(found)]
@@ -50,7 +50,7 @@ def test_depths_are_those_of_whole_disparity_steps(model):
 
 @pytest.mark.parametrize("side", [0.075, -0.075])
 def test_depth_shadow_of_a_post_has_the_width_of_the_baseline(side):
-    lens = Lens.of_view(320, 240, 1.0)
+    lens = CameraModel.from_field_of_view(320, 240, 1.0)
     depth = np.full((240, 320), 3.0, np.float32)
     depth[:, 140:180] = 1.0
     noise = DepthNoise("khoshelham", baseline=side)
@@ -109,10 +109,10 @@ def test_dark_wall_is_lost_at_shorter_range(renderer):
 
 @pytest.mark.parametrize("model", ["khoshelham", "nguyen"])
 def test_depth_noise_grows_below_minimum_pattern_range(model):
-    noise = replace(MODELS[model], baseline=0.0, close=0.6)
+    noise = replace(MODELS[model], baseline=0.0, near_blur_distance=0.6)
     for away in (0.42, 0.5, 0.58):
         true = np.repeat(away * (1.0 + 0.02 * np.linspace(-1.0, 1.0, 320))[None], 240, 0).astype(np.float32)
-        lens = Lens.of_view(320, 240, 1.0)
+        lens = CameraModel.from_field_of_view(320, 240, 1.0)
         found = measured_depth(true, lens, noise, np.random.default_rng(7), near=0.3, far=12.0)
         off = ((found - true) / sigma(noise, true.astype(float)))[np.isfinite(found)]
         assert np.sqrt(np.mean(off.astype(float) ** 2)) == pytest.approx(1.0, rel=0.15)

@@ -9,15 +9,15 @@ from tests.harness.models import IDENTITY, make_pose, make_world
 
 from roboyard.description.model import (
     Axis,
+    AxisLimits,
     Inertial,
     Joint,
     JointInterface,
     JointType,
-    Limits,
     Link,
     Mimic,
     Model,
-    Safety,
+    SafetyController,
 )
 from roboyard.hardware import JointCommand
 from roboyard.simulation import Simulation
@@ -26,7 +26,7 @@ MODES = ("position", "velocity", "effort")
 
 
 def flywheel(
-    safety: Safety | None = None,
+    safety: SafetyController | None = None,
     kind: JointType = "revolute",
     speed: float = 4.0,
     ranges: tuple[float, float] = (-math.inf, math.inf),
@@ -34,7 +34,7 @@ def flywheel(
     """A wheel of 0.1 kg m² about a vertical axis at the world, limited to ±2."""
     link = Link("wheel", make_pose(z=1.0), Inertial(1.0, IDENTITY, (0.06, 0.06, 0.1, 0, 0, 0)))
     ends = (-math.inf, math.inf) if kind == "continuous" else (-2.0, 2.0)
-    axis = Axis((0, 0, 1), Limits(*ends, velocity=speed, effort=30.0))
+    axis = Axis((0, 0, 1), AxisLimits(*ends, velocity=speed, effort=30.0))
     joint = Joint("hinge", kind, "world", "wheel", make_pose(z=1.0), IDENTITY, (axis,), safety=safety)
     interface = JointInterface("hinge", tuple((mode, *ranges) for mode in MODES))
     return Model("flywheel", (link,), (joint,), interfaces=(interface,))
@@ -54,7 +54,7 @@ def course(model: Model, mode: str, value: float, steps: int = 1500, start: floa
     return np.array(rows)
 
 
-SOFT = Safety(-1.0, 1.0, k_position=5.0, k_velocity=8.0)
+SOFT = SafetyController(-1.0, 1.0, k_position=5.0, k_velocity=8.0)
 
 
 def test_commanded_speed_falls_towards_the_soft_limit() -> None:
@@ -78,7 +78,7 @@ def test_position_set_point_is_clamped_to_the_soft_limit() -> None:
 
 def test_effort_is_bounded_by_the_remaining_speed() -> None:
     """e <= k (v_max - v): a constant effort ends at the speed's limit, and the joint before its hard limit."""
-    wheel = flywheel(Safety(k_velocity=8.0), "continuous")
+    wheel = flywheel(SafetyController(k_velocity=8.0), "continuous")
     rows = course(wheel, "effort", 1.0)
     assert rows[-1, 1] == pytest.approx(4.0, rel=0.01)
     assert course(flywheel(kind="continuous"), "effort", 1.0)[-1, 1] > 20.0
@@ -87,8 +87,8 @@ def test_effort_is_bounded_by_the_remaining_speed() -> None:
     assert stopped[-1, 0] == pytest.approx(1.0, abs=0.05)
 
 
-@pytest.mark.parametrize("safety", [Safety(0.0, 0.0, 5.0, 0.0), Safety(-1.0, 1.0, 0.0, 0.0)])
-def test_commands_without_gain_or_range_are_unbounded(safety: Safety) -> None:
+@pytest.mark.parametrize("safety", [SafetyController(0.0, 0.0, 5.0, 0.0), SafetyController(-1.0, 1.0, 0.0, 0.0)])
+def test_commands_without_gain_or_range_are_unbounded(safety: SafetyController) -> None:
     for mode, value in (("velocity", 3.0), ("position", 1.5), ("effort", 1.0)):
         assert np.array_equal(course(flywheel(safety), mode, value, 300), course(flywheel(), mode, value, 300))
 

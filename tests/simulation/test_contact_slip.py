@@ -76,7 +76,7 @@ def test_friction_is_zero_without_normal_force(given_case: tuple[int, int]) -> N
 
 def drift(first: float, second: float, direction: tuple[float, float, float] | None) -> np.ndarray:
     """Velocity [m/s] of a box of 5 kg that 10 N push along x and 20 N along y, on a floor that holds it."""
-    surface = Surface(friction=1.0, direction1=direction, slip=(first, second))
+    surface = Surface(friction=1.0, friction_direction=direction, slip=(first, second))
     sim = Simulation(make_world(ground_plane()))
     sim.add(with_surface(free_box(), surface), "crate", make_pose(z=0.1))
     sim.step(200)
@@ -102,7 +102,7 @@ def test_contact_corners_slip_along_their_directions(
 
 def test_rover_with_wheel_slip_stands_and_repeats() -> None:
     """Gazebo's skid-steered examples: 0.035 along the axle.  It turns with less torque, rests as deep, and repeats."""
-    surface = Surface(friction=1.0, direction1=(0.0, 0.0, 1.0), slip=(0.035, 0.0))
+    surface = Surface(friction=1.0, friction_direction=(0.0, 0.0, 1.0), slip=(0.035, 0.0))
     ends = []
     for _ in range(2):
         sim = Simulation(make_world(ground_plane()))

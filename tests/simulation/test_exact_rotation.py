@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.harness.models import IDENTITY, box_inertia, free_box, ground_plane, make_pose, make_world
 
-from roboyard.description.model import Axis, Inertial, Joint, Limits, Link, Model
+from roboyard.description.model import Axis, AxisLimits, Inertial, Joint, Link, Model
 from roboyard.hardware import JointCommand
 from roboyard.simulation import Simulation
 from roboyard.simulation.turning import ALONE, SLOW, TURNS, free_to_turn, turning_trees
@@ -19,7 +19,7 @@ from roboyard.simulation.turning import ALONE, SLOW, TURNS, free_to_turn, turnin
 AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
 
-def chain(axes: str, root: str = "", mass: float = 1.0, limits: Limits = Limits()) -> Model:  # noqa: B008
+def chain(axes: str, root: str = "", mass: float = 1.0, limits: AxisLimits = AxisLimits()) -> Model:  # noqa: B008
     """Rods 0.4 m long, one on the other, turning about the axes named; the first hangs on ``root``, or floats."""
     size = (0.05, 0.03, 0.4)
     inertial = Inertial(mass, make_pose(z=-0.2), box_inertia(mass, size))
@@ -109,7 +109,7 @@ def test_tumbling_body_conserves_energy(sides: list[float], turn: list[float]) -
 @pytest.mark.parametrize("stiff", [False, True])
 def test_servo_arm_agrees_with_a_hundredth_of_the_step(stiff: bool) -> None:
     """A fast arm in the air: no farther off than the engine's own step is, and the servos do not chatter."""
-    limits = Limits(effort=400.0 if stiff else 15.0)
+    limits = AxisLimits(effort=400.0 if stiff else 15.0)
 
     def course(timestep: float) -> np.ndarray:
         sim = swinging(chain("zyy", "world", 1.0, limits), [0.0, 0.0, 0.0], -9.8, timestep)
@@ -175,10 +175,10 @@ def test_exact_rotation_continues_from_a_saved_state() -> None:
 
     sim = run()
     sim.step(50)
-    saved = sim.save()
+    saved = sim.save_state()
     sim.step(300)
     there = sim.data.qpos.copy()
-    sim.load(saved)
+    sim.load_state(saved)
     sim.step(300)
     np.testing.assert_array_equal(sim.data.qpos, there)
     beside = run("one", "two")

@@ -227,10 +227,10 @@ def test_state_saved_during_faults_continues_bit_for_bit() -> None:
     for _ in range(3):
         sim.step(5)
         sim.faults.sensed(sim.sensors("rover")[0])
-    saved = pickle.loads(pickle.dumps(sim.save()))
+    saved = pickle.loads(pickle.dumps(sim.save_state()))
     first = observe(sim)
     again = driving_rover(-2.0)  # anything else
-    again.load(saved)
+    again.load_state(saved)
     assert observe(again) == first
     assert again.faults.active.keys() == sim.faults.active.keys()
 

@@ -38,7 +38,7 @@ class FurnitureHarness(SimulationHarness):
 @pytest.mark.parametrize("name", NAMES)
 def test_furniture_models_load_without_findings_and_rest(name: str) -> None:
     model = load_model(FOLDER / f"{name}.sdf")
-    assert model.findings == ()
+    assert model.warnings == ()
     assert furniture_of(model) is not None
     sim = Simulation(make_world(ground_plane()))
     sim.add(model, name)
@@ -162,4 +162,4 @@ def test_invalid_furniture_plugins_are_refused(name: str, inside: str, message: 
     with pytest.raises(DescriptionError) as caught:
         furniture_of(model)
     assert message in str(caught.value.valid)
-    assert caught.value.where
+    assert caught.value.location

@@ -21,7 +21,7 @@ from roboyard.description.model import (
     Link,
     Mesh,
     Model,
-    Placed,
+    PlacedModel,
     Sphere,
 )
 from roboyard.description.sensors import LidarSpec, Noise, Sensor
@@ -75,7 +75,7 @@ def test_lidar_ranges_agree_with_mujoco_rays(sweep: tuple[float, float]) -> None
     for i in range(40):
         pose = make_pose(*rng.uniform(-5, 5, 2), rng.uniform(-0.2, 0.2), *rng.uniform(-3, 3, 3))
         link = Link("link", IDENTITY, collisions=(Collision("c", shapes[i % len(shapes)], IDENTITY),))
-        things.append(Placed(f"thing{i}", Model("thing", (link,), static=True), pose))
+        things.append(PlacedModel(f"thing{i}", Model("thing", (link,), static=True), pose))
     spec = LidarSpec(
         samples=181,
         angle_min=sweep[0],
@@ -144,7 +144,7 @@ def test_lidar_sees_meshes_and_visual_only_links(tmp_path) -> None:
     file = tmp_path / "cube.stl"
     trimesh.creation.box((1.0, 1.0, 1.0)).export(file)
     link = Link("link", IDENTITY, collisions=(Collision("c", Mesh(file.name, file), IDENTITY),))
-    mesh = Placed("mesh", Model("mesh", (link,), static=True), make_pose(2.0))
+    mesh = PlacedModel("mesh", Model("mesh", (link,), static=True), make_pose(2.0))
     sign = static_box("sign", (1, 1, 1), make_pose(-3.0))
     sign = replace(sign, model=replace(sign.model, links=(replace(sign.model.links[0], collisions=()),)))
     sim = Simulation(make_world(mesh, sign))

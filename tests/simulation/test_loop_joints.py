@@ -186,7 +186,7 @@ def crank(closing: str = "") -> Model:
 def test_crank_drives_its_piston() -> None:
     """x = r cos(a) + sqrt(l² - r² sin²(a)), and the slide tells its position like any joint."""
     made = crank()
-    assert [one.name for one in made.closures] == ["s"]
+    assert [one.name for one in made.loop_joints] == ["s"]
     sim = Simulation(make_world(gravity=0.0), timestep=0.001)
     sim.add(made, "m")
     assert not sim.notes

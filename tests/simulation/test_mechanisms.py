@@ -104,7 +104,7 @@ def four_bar(last: str = "revolute") -> Model:
 @pytest.mark.parametrize("last", ["revolute", "ball", "universal"])
 def test_parallelogram_keeps_its_sides_parallel(last: str) -> None:
     made = four_bar(last)
-    assert [one.name for one in made.closures] == ["c"]
+    assert [one.name for one in made.loop_joints] == ["c"]
     sim = Simulation(make_world(gravity=0.0), timestep=0.001)
     sim.add(made, "m")
     turn(sim, "a", 0.8)
@@ -165,6 +165,6 @@ def test_joint_in_gazebo_block_closes_a_loop() -> None:
         '<gazebo><joint name="k" type="ball"><parent>a</parent><child>b</child></joint>'
         '<joint name="l" type="ball"><parent>a</parent><child>nowhere</child></joint></gazebo></robot>'
     )
-    assert [(one.name, one.type) for one in made.closures] == [("k", "ball")]
-    assert np.allclose(made.closures[0].T_parent_child.xyz, (0, 0, 1))
-    assert [finding for finding in made.findings if "'nowhere'" in finding.what]
+    assert [(one.name, one.type) for one in made.loop_joints] == [("k", "ball")]
+    assert np.allclose(made.loop_joints[0].T_parent_child.xyz, (0, 0, 1))
+    assert [finding for finding in made.warnings if "'nowhere'" in finding.message]

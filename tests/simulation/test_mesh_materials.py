@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from roboyard.description import World, load_model
-from roboyard.description.model import Material, Mesh, Placed
+from roboyard.description.model import Material, Mesh, PlacedModel
 from roboyard.geometry import SE3
 from roboyard.simulation import Simulation
 from roboyard.simulation.assembly.mesh_looks import drawn_as, looks_of
@@ -88,8 +88,8 @@ def test_fully_transparent_mesh_material_becomes_opaque(tmp_path: Path, opacity:
 def test_material_of_the_description_overrides_the_mesh() -> None:
     own = Material("own", (1.0, 0.0, 0.0, 1.0))
     assert drawn_as(Material("said", (0.0, 1.0, 0.0, 1.0)), own).name == "said"
-    assert drawn_as(Material(rgba=(0.7, 0.7, 0.7, 0.5), stated=False), own).rgba == (1.0, 0.0, 0.0, 0.5)
-    assert drawn_as(Material(stated=False), None) == Material(stated=False)
+    assert drawn_as(Material(rgba=(0.7, 0.7, 0.7, 0.5), is_explicit=False), own).rgba == (1.0, 0.0, 0.0, 0.5)
+    assert drawn_as(Material(is_explicit=False), None) == Material(is_explicit=False)
 
 
 def test_textures_are_found_only_beside_the_mesh(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_flat_parts_of_visual_meshes_are_drawn(tmp_path: Path) -> None:
         "<uri>thing.dae</uri></mesh></geometry></visual></link></model></sdf>"
     )
     model = load_model(tmp_path / "m.sdf")
-    simulation = Simulation(World("w", models=(Placed("m", model, SE3.identity()),)))
+    simulation = Simulation(World("w", models=(PlacedModel("m", model, SE3.identity()),)))
     assert simulation.scene().model.ngeom == 2
     simulation.close()
 
@@ -131,7 +131,7 @@ def test_texture_lies_upright_on_its_surface(tmp_path: Path) -> None:
     )
     (tmp_path / "m.sdf").write_text(text)
     model = load_model(tmp_path / "m.sdf")
-    with_lamp = World("w", models=(Placed("m", model, SE3.identity()),))
+    with_lamp = World("w", models=(PlacedModel("m", model, SE3.identity()),))
     simulation = Simulation(with_lamp)
     scene = simulation.scene()
     low, high = np.array([-1.0, -1.0, 0.0]), np.array([3.0, 1.0, 0.01])

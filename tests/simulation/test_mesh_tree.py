@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.harness.models import IDENTITY, make_pose, make_world
 
-from roboyard.description.model import Collision, Link, Mesh, Model, Placed
+from roboyard.description.model import Collision, Link, Mesh, Model, PlacedModel
 from roboyard.description.sensors import LidarSpec, Sensor
 from roboyard.simulation import Simulation
 from roboyard.simulation.naming import TOUCH_ONLY
@@ -76,7 +76,7 @@ def test_lidar_sees_the_visual_mesh_not_its_collision_parts(tmp_path) -> None:
                      vertical_angle_max=0.2, range_max=10.0)  # fmt: skip
     sensor = Sensor("l", "lidar", "stand", IDENTITY, 10.0, "s", "stand", spec)
     stand = Model("post", (Link("stand", IDENTITY),), sensors=(sensor,), static=True)
-    sim = Simulation(make_world(Placed("ball", Model("ball", (link,), static=True), make_pose(3.0))))
+    sim = Simulation(make_world(PlacedModel("ball", Model("ball", (link,), static=True), make_pose(3.0))))
     sim.add(stand, "post")
     lidar = sim.sensors("post")[0]
     assert isinstance(lidar, Lidar)

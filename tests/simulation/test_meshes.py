@@ -10,7 +10,18 @@ import numpy as np
 import pytest
 from tests.harness.models import IDENTITY, RIDE_HEIGHT, free_ball, ground_plane, make_pose, make_world, rover_model
 
-from roboyard.description.model import Box, Collision, Heightmap, Inertial, Link, Material, Mesh, Model, Placed, Visual
+from roboyard.description.model import (
+    Box,
+    Collision,
+    Heightmap,
+    Inertial,
+    Link,
+    Material,
+    Mesh,
+    Model,
+    PlacedModel,
+    Visual,
+)
 from roboyard.description.sensors import LidarSpec, Sensor
 from roboyard.errors import DescriptionError
 from roboyard.hardware import JointCommand
@@ -38,8 +49,8 @@ POLYLIST = (
 )
 
 
-def still(geometry: Mesh | Heightmap) -> Placed:
-    return Placed(
+def still(geometry: Mesh | Heightmap) -> PlacedModel:
+    return PlacedModel(
         "thing",
         Model("thing", (Link("link", IDENTITY, collisions=(Collision("c", geometry, IDENTITY),)),), static=True),
         IDENTITY,
@@ -146,7 +157,7 @@ def test_single_triangle_is_visible_and_collides(tmp_path: Path, static: bool) -
         (Collision("c", mesh, IDENTITY),),
         (Visual("v", mesh, IDENTITY),),
     )
-    sim = Simulation(make_world(Placed("thing", Model("thing", (shown,), static=static), IDENTITY)))
+    sim = Simulation(make_world(PlacedModel("thing", Model("thing", (shown,), static=static), IDENTITY)))
     sim.scene()
     assert sim.notes == ()
     assert sim.model.ngeom == 1
@@ -188,7 +199,7 @@ def scanned_doorway(tmp_path: Path) -> Path:
 def test_robot_drives_through_doors_of_a_detailed_building(tmp_path: Path) -> None:
     """Reduced, it touches within the distance that the note states; where its wall is, it stops the same robot."""
     file = scanned_doorway(tmp_path)
-    house = Placed(
+    house = PlacedModel(
         "house",
         Model("house", (Link("l", IDENTITY, collisions=(Collision("c", Mesh("d", file), IDENTITY),)),), static=True),
         IDENTITY,
@@ -226,7 +237,9 @@ def test_broken_or_huge_image_becomes_a_marked_box_or_plain_color(tmp_path: Path
     assert "marked box" in "; ".join(sim.notes)
     look = Visual("v", Box((1.0, 1.0, 1.0)), IDENTITY, Material("m", (0.2, 0.4, 0.6, 1.0), texture=file))
     sim = Simulation(
-        make_world(Placed("thing", Model("thing", (Link("link", IDENTITY, visuals=(look,)),), static=True), IDENTITY))
+        make_world(
+            PlacedModel("thing", Model("thing", (Link("link", IDENTITY, visuals=(look,)),), static=True), IDENTITY)
+        )
     )
     assert sim.scene().model.ntex == 1  # the sky alone
     assert "plain colour" in "; ".join(sim.scene().assembled.notes)

@@ -68,8 +68,8 @@ def test_added_model_moves_as_in_a_world_built_with_it(remove: bool) -> None:
     built.add(rover_model(), "rover", make_pose(z=RIDE_HEIGHT))
     if not remove:
         built.add(free_box(), "crate", make_pose(2.0, 2.0, 0.1))
-    state = changed.save()
-    built.load(state)
+    state = changed.save_state()
+    built.load_state(state)
     changed.step(400)
     built.step(400)
     np.testing.assert_array_equal(joints_of(changed, "rover"), joints_of(built, "rover"))

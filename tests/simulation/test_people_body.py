@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.harness.models import lidar_sensor
 
-from roboyard.description.model import Capsule, Link, Model, Placed, World
+from roboyard.description.model import Capsule, Link, Model, PlacedModel, World
 from roboyard.description.sensors import Sensor
 from roboyard.errors import ConfigError, InputError, UnknownNameError
 from roboyard.geometry import SE3
@@ -204,9 +204,9 @@ def test_kinematic_links_survive_added_models_and_saved_states() -> None:
         if detour == "add":
             sim.add(ball(), "late", SE3(translation=(9.0, 9.0, 9.0)))
         if detour == "save":
-            kept = sim.save()
+            kept = sim.save_state()
             sim.step(77)
-            sim.load(kept)
+            sim.load_state(kept)
         sim.step(400)
         runs.append((sim.data.mocap_pos.tobytes(), np.asarray(sim.truth("ball").pose.xyz).tobytes()))
     assert runs[0] == runs[1] == runs[2]
@@ -238,7 +238,7 @@ def test_lidar_measures_the_capsules_of_a_body() -> None:
         "stand",
         lidar_sensor(samples=90).spec,
     )
-    stand = Placed(
+    stand = PlacedModel(
         "stand", Model("stand", (Link("stand", SE3.identity()),), sensors=(sensor,), static=True), SE3.identity()
     )
     sim = Simulation(World("hall", (floor(), stand)), timestep=0.001)

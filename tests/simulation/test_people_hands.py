@@ -72,12 +72,12 @@ class PersonAtTable(BusHarness):
     def walk(self, x: float, y: float, yaw: float) -> None:
         """The same, and wait until she is there."""
         goal = self.wait_for(self.start_walk(x, y, yaw), timeout=40.0)
-        assert goal.succeeded, goal.reason
+        assert goal.succeeded, goal.error_message
 
     def take_part(self) -> None:
         """Let Anna take the part."""
         goal = self.play_clip("pick_up", self.part.translation + np.array([0.0, 0.0, 0.01]), take="part")
-        assert goal.succeeded, goal.reason
+        assert goal.succeeded, goal.error_message
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def test_object_is_taken_carried_and_placed_at_its_goal(person: PersonAtTable) -
     assert abs(person.part.rotation_matrix()[2, 2] - 1.0) < 1e-3  # carried level
     target = (-0.42, 0.05, TABLE + 0.021)
     goal = person.play_clip("put_down", target, leave=True)
-    assert goal.succeeded, goal.reason
+    assert goal.succeeded, goal.error_message
     person.run_for(0.5)
     assert person.hands.things == {}
     np.testing.assert_allclose(person.part.translation, target, atol=0.012)
@@ -121,7 +121,7 @@ def test_object_is_taken_carried_and_placed_at_its_goal(person: PersonAtTable) -
 def test_impossible_hand_tasks_are_refused_with_a_reason(person: PersonAtTable) -> None:
     far = person.play_clip("pick_up", (0.45, -0.3, TABLE + 0.03), take="part")
     assert not far.succeeded
-    assert "from the right hand" in far.reason
+    assert "from the right hand" in far.error_message
     nothing = person.play_clip("put_down", (0.45, 0.1, TABLE + 0.03), leave=True)
     assert "holds nothing" in str(nothing.error)
     unknown = person.play_clip("pick_up", (0.45, 0.1, TABLE + 0.03), take="thing")
@@ -139,7 +139,7 @@ def test_hand_over_releases_only_when_the_object_is_pulled(person: PersonAtTable
     person.walk(0.0, 0.0, -math.pi / 2.0)
     out = (0.1, -0.6, 1.1)
     kept = person.play_clip("hand_over", out, leave=True, patience=1.0)
-    assert "nobody took it" in kept.reason
+    assert "nobody took it" in kept.error_message
     assert person.hands.things == {"right": "part"}
     goal = person.start_clip("hand_over", out, leave=True, patience=20.0)
     person.run_for(5.0)
@@ -152,7 +152,7 @@ def test_hand_over_releases_only_when_the_object_is_pulled(person: PersonAtTable
         person.simulation.instant.moved()
         person.run_for(0.01)
     person.wait_for(goal, timeout=40.0)
-    assert goal.succeeded, goal.reason
+    assert goal.succeeded, goal.error_message
     assert person.hands.things == {}
 
 
@@ -177,10 +177,10 @@ def test_grasp_constraint_yields_above_its_strength_only(person: PersonAtTable) 
 def test_saved_grasp_continues_bit_for_bit(person: PersonAtTable) -> None:
     person.take_part()
     simulation = person.simulation
-    saved = simulation.save()
+    saved = simulation.save_state()
     simulation.step(200)
     first = np.array(simulation.data.qpos)
-    simulation.load(saved)
+    simulation.load_state(saved)
     simulation.step(200)
     assert (np.array(simulation.data.qpos) == first).all()
     simulation.add(ball(), "stone", SE3(translation=(3.0, 3.0, 1.0)))  # the world is compiled anew

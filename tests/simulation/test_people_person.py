@@ -321,7 +321,7 @@ def test_walking_speed_is_limited_in_bends(corners: list[tuple[float, float]]) -
     speeds = np.array([route.fastest(s) for s in gone.tolist()])
     slower = np.diff(np.minimum(speeds, 4.0) ** 2) / (2.0 * np.diff(gone))
     assert slower.min() > -1.7
-    again = Route(np.array(route.save()), 1.6)
+    again = Route(np.array(route.save_state()), 1.6)
     assert [again.fastest(s) for s in gone.tolist()] == speeds.tolist()
 
 
@@ -335,7 +335,7 @@ def test_saved_person_continues_bit_for_bit(after: float) -> None:
         return watch
 
     one, other = begin(), RecordedSteps(make_person(place=(5.0, 5.0, 0.0)))
-    other.person.load(one.person.save())
+    other.person.load_state(one.person.save_state())
     for _ in range(200):
         a, b = one.person.step(DT), other.person.step(DT)
         assert a[0].tobytes() == b[0].tobytes()
@@ -347,6 +347,6 @@ def test_saved_reach_continues_bit_for_bit() -> None:
     one.person.animate("pick_up", 1.3, np.array([0.5, -0.2, 0.2]))
     one.wait(0.8)
     other = RecordedSteps(make_person())
-    other.person.load(one.person.save())
+    other.person.load_state(one.person.save_state())
     for _ in range(200):
         assert one.person.step(DT)[0].tobytes() == other.person.step(DT)[0].tobytes()

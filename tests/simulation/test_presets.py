@@ -12,15 +12,15 @@ from tests.harness.profiles import sample_count
 
 from roboyard.description.cameras import CameraSpec
 from roboyard.description.presets import PRESETS
-from roboyard.description.sensors import EncoderSpec, LidarSpec, SatelliteSpec, Sensor, SonarSpec, VectorSpec
-from roboyard.geometry import Lens
+from roboyard.description.sensors import EncoderSpec, GnssSpec, LidarSpec, Sensor, SonarSpec, ThreeAxisSpec
+from roboyard.geometry import CameraModel
 from roboyard.simulation import Simulation
 from roboyard.simulation.sensors.check import check_sensor
 
 
 def mounted(name: str) -> Sensor:
     preset = PRESETS[name]
-    return Sensor("s", preset.kind, "body", make_pose(0.21), preset.rate, "s", "body", preset.spec)
+    return Sensor("s", preset.kind, "body", make_pose(0.21), preset.update_rate, "s", "body", preset.spec)
 
 
 def crate(name: str, distance: float, seed: int) -> Simulation:
@@ -47,7 +47,7 @@ def test_lidar_presets_have_the_survey_accuracy_and_rate(name: str, rate: float,
     preset = PRESETS[name]
     spec = preset.spec
     assert isinstance(spec, LidarSpec)
-    assert (preset.rate, spec.range_max) == (rate, far)
+    assert (preset.update_rate, spec.range_max) == (rate, far)
     assert spec.range_min <= 0.3
     sim = crate(name, 10.0, 1)
     middle = spec.samples // 2
@@ -83,7 +83,7 @@ def test_sonar_presets_have_the_survey_range_and_accuracy(name: str) -> None:
     spec = preset.spec
     assert isinstance(spec, SonarSpec)
     assert 1.0 <= spec.range_max <= 5.0
-    assert 2.0 * spec.range_max / 343.0 <= 1.0 / preset.rate
+    assert 2.0 * spec.range_max / 343.0 <= 1.0 / preset.update_rate
     found = []
     sim = crate(name, 1.2, 2)
     for _ in range(1500):
@@ -91,22 +91,24 @@ def test_sonar_presets_have_the_survey_range_and_accuracy(name: str) -> None:
         found.append(sim.sensors("crate")[0].read().range)
     ranges = np.array(found)
     missed = np.isinf(ranges)
-    assert np.mean(missed) == pytest.approx(spec.dropout, abs=0.02)
+    assert np.mean(missed) == pytest.approx(spec.dropout_probability, abs=0.02)
     assert share_within(ranges[~missed] - 1.2, 0.2) == pytest.approx(0.95, abs=0.03)
 
 
 def test_ring_sonar_preset_makes_100_readings_per_second() -> None:
-    assert PRESETS["sonar_ring"].rate == 100.0
+    assert PRESETS["sonar_ring"].update_rate == 100.0
 
 
 def test_polaroid_6500_preset_has_its_pulse_and_threshold() -> None:
     spec = PRESETS["polaroid_6500"].spec
     assert isinstance(spec, SonarSpec)
-    assert (spec.cycles, spec.frequency) == (16, 49.4e3)
-    assert spec.threshold > 0.0
-    length = 343.0 * spec.cycles / spec.frequency
+    assert (spec.burst_cycles, spec.frequency) == (16, 49.4e3)
+    assert spec.detection_threshold > 0.0
+    length = 343.0 * spec.burst_cycles / spec.frequency
     assert spec.range_min > 0.5 * length  # while it sends it cannot listen
-    quiet = replace(mounted("polaroid_6500"), spec=replace(spec, dropout=0.0, noise=replace(spec.noise, stddev=0.0)))
+    quiet = replace(
+        mounted("polaroid_6500"), spec=replace(spec, dropout_probability=0.0, noise=replace(spec.noise, stddev=0.0))
+    )
     for distance in (0.5, 5.0, 10.0):
         wall = static_box("wall", (0.1, 60.0, 40.0), make_pose(distance + 0.26))
         sim = Simulation(make_world(wall, gravity=0.0))
@@ -120,7 +122,7 @@ def test_polaroid_6500_preset_has_its_pulse_and_threshold() -> None:
 def test_satellite_preset_errs_by_meters_and_fails_indoors(name: str, least: float, most: float) -> None:
     """95 of 100 positions are within the survey's figure; the drifting bias needs many receivers, not much time."""
     spec = PRESETS[name].spec
-    assert isinstance(spec, SatelliteSpec)
+    assert isinstance(spec, GnssSpec)
     off = []
     for seed in range(150):
         sim = Simulation(make_world(gravity=0.0), seed=seed)
@@ -140,7 +142,7 @@ def test_satellite_preset_errs_by_meters_and_fails_indoors(name: str, least: flo
 def test_inertial_presets_need_calibration(name: str) -> None:
     """Averaging does not take the error of rest away, subtracting what was seen at rest does."""
     spec = PRESETS[name].spec
-    assert isinstance(spec, VectorSpec)
+    assert isinstance(spec, ThreeAxisSpec)
     raw, calibrated = [], []
     for seed in range(25):
         sim = Simulation(make_world(gravity=0.0), seed=seed)
@@ -170,7 +172,7 @@ def test_encoder_presets_count_lines_or_give_the_angle() -> None:
 def with_smaller_images(spec: CameraSpec) -> CameraSpec:
     """The camera with the same view in fewer pixels: its contract does not depend on their number."""
 
-    def smaller(lens: Lens | None) -> Lens | None:
+    def smaller(lens: CameraModel | None) -> CameraModel | None:
         if lens is None:
             return None
         width, height = sample_count(lens.width, 0.2), sample_count(lens.height, 0.2)
@@ -185,7 +187,7 @@ def with_smaller_images(spec: CameraSpec) -> CameraSpec:
             cy=down * (lens.cy + 0.5) - 0.5,
         )
 
-    return replace(spec, colour=smaller(spec.colour), depth=smaller(spec.depth))
+    return replace(spec, color=smaller(spec.color), depth=smaller(spec.depth))
 
 
 @pytest.mark.parametrize(
@@ -198,4 +200,6 @@ def with_smaller_images(spec: CameraSpec) -> CameraSpec:
 def test_presets_keep_the_sensor_contract(name: str) -> None:
     preset = PRESETS[name]
     spec = with_smaller_images(preset.spec) if isinstance(preset.spec, CameraSpec) else preset.spec
-    assert len(check_sensor(Sensor(name, preset.kind, "body", make_pose(), preset.rate, name, "body", spec))) == 5
+    assert (
+        len(check_sensor(Sensor(name, preset.kind, "body", make_pose(), preset.update_rate, name, "body", spec))) == 5
+    )

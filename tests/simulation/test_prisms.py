@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.spatial import ConvexHull
 from tests.harness.models import IDENTITY, make_world
 
-from roboyard.description.model import Collision, Link, Mesh, Model, Placed, Polyline
+from roboyard.description.model import Collision, Link, Mesh, Model, PlacedModel, Polyline
 from roboyard.errors import DescriptionError
 from roboyard.simulation import Simulation
 from roboyard.simulation.assembly.meshes import surface_of
@@ -96,7 +96,7 @@ def test_ball_falls_into_the_hollow_of_a_prism() -> None:
 
     shape = Polyline((tuple(L),), 1.0)
     wall = Model("wall", (Link("l", IDENTITY, collisions=(Collision("c", shape, IDENTITY),)),), static=True)
-    sim = Simulation(make_world(Placed("wall", wall, IDENTITY)))
+    sim = Simulation(make_world(PlacedModel("wall", wall, IDENTITY)))
     sim.add(free_ball(radius=0.2), "in", make_pose(x=1.5, y=2.0, z=1.5))
     sim.add(free_ball(radius=0.2), "on", make_pose(x=0.5, y=2.0, z=1.5))
     sim.step(400)

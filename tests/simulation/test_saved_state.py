@@ -90,7 +90,7 @@ def test_other_seed_or_name_gives_other_noise() -> None:
 def test_loaded_state_continues_bit_for_bit_through_contact() -> None:
     sim = build()
     drive(sim, 300)
-    saved = json.loads(json.dumps(sim.save()))  # plain data
+    saved = json.loads(json.dumps(sim.save_state()))  # plain data
     expected, episodes = drive(sim, 300), sim.contact_episodes()
     assert episodes
     assert_equal_logs(drive_from(saved, build()), expected)
@@ -98,11 +98,11 @@ def test_loaded_state_continues_bit_for_bit_through_contact() -> None:
     drive(used, 77)
     assert_equal_logs(drive_from(saved, used), expected)
     assert used.contact_episodes() == episodes
-    assert used.save() == sim.save()
+    assert used.save_state() == sim.save_state()
 
 
 def drive_from(saved: dict, sim: Simulation) -> list[np.ndarray]:
-    sim.load(saved)
+    sim.load_state(saved)
     return drive(sim, 300)
 
 
@@ -111,18 +111,18 @@ def test_reading_at_the_saved_instant_repeats() -> None:
     drive(sim, 41)
     reading = sim.sensors("rover")[0].read()
     other = build()
-    other.load(sim.save())
+    other.load_state(sim.save_state())
     np.testing.assert_array_equal(other.sensors("rover")[0].read().ranges, reading.ranges)
 
 
 def test_state_of_another_world_is_refused() -> None:
-    saved = build().save()
+    saved = build().save_state()
     with pytest.raises(InputError, match="models"):
-        Simulation(make_world(ground_plane())).load(saved)
+        Simulation(make_world(ground_plane())).load_state(saved)
     with pytest.raises(InputError, match="step"):
-        build().load({**saved, "timestep_ns": 1})
+        build().load_state({**saved, "timestep_ns": 1})
     with pytest.raises(InputError, match="version"):
-        build().load({})
+        build().load_state({})
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_unreadable_state_changes_nothing(change: dict[str, Any]) -> None:
         drive(sim, 50)
         if spoilt:
             with pytest.raises(InputError, match="saved state"):
-                sim.load({**sim.save(), **change})
+                sim.load_state({**sim.save_state(), **change})
         return drive(sim, 50)
 
     assert_equal_logs(after(True), after(False))
@@ -154,4 +154,4 @@ def test_unreadable_state_changes_nothing(change: dict[str, Any]) -> None:
 @pytest.mark.parametrize("saved", [None, 7, [], "state"])
 def test_invalid_states_are_refused(saved: Any) -> None:
     with pytest.raises(InputError, match="version"):
-        build().load(saved)
+        build().load_state(saved)

@@ -17,36 +17,36 @@ from tests.harness.simulations import SimulationHarness
 from roboyard.description.cameras import CameraSpec, DepthNoise
 from roboyard.description.model import (
     Axis,
+    AxisLimits,
     Box,
     Collision,
-    Geodetic,
+    GeodeticOrigin,
     Inertial,
     Joint,
-    Limits,
     Link,
     Material,
     Model,
-    Placed,
+    PlacedModel,
     Visual,
 )
 from roboyard.description.sensors import (
     AltimeterSpec,
+    BarometerSpec,
     ContactSpec,
+    CustomSensorSpec,
     EncoderSpec,
     ForceTorqueSpec,
+    GnssSpec,
+    GroundTruthSpec,
     ImuSpec,
     LidarSpec,
     Noise,
-    OtherSpec,
     Outage,
-    PressureSpec,
-    SatelliteSpec,
     Sensor,
     SonarSpec,
-    TruthSpec,
-    VectorSpec,
+    ThreeAxisSpec,
 )
-from roboyard.geometry import SE3, Lens
+from roboyard.geometry import SE3, CameraModel
 from roboyard.hardware import JointCommand
 from roboyard.simulation import Simulation
 from roboyard.simulation.faults import Fault, SensorFault
@@ -63,7 +63,7 @@ def sensor(kind: str, spec: Any, T: SE3 = IDENTITY, **more: Any) -> Sensor:
     return Sensor(kind, kind, "body", T, 50.0, kind, "body", spec, **more)
 
 
-def simulate_crate(one: Sensor, *others: Placed, T: SE3 = IDENTITY, seed: int = 0, **options: Any) -> Simulation:
+def simulate_crate(one: Sensor, *others: PlacedModel, T: SE3 = IDENTITY, seed: int = 0, **options: Any) -> Simulation:
     """A crate that carries the sensor, hanging in the air unless there is gravity."""
     gravity = options.pop("gravity", 0.0)
     sim = Simulation(replace(make_world(*others, gravity=gravity), **options), seed=seed)
@@ -79,7 +79,7 @@ def read(sim: Simulation) -> Any:
 def test_accelerometer_and_gyroscope_agree_with_the_imu() -> None:
     T = make_pose(0.1, 0.0, 0.02, 0.3, -0.2, 0.5)
     for kind, expected in (("accelerometer", T.inverse().rotation_matrix() @ [0, 0, 9.8]), ("gyroscope", np.zeros(3))):
-        sim = simulate_crate(sensor(kind, VectorSpec(), T), ground_plane(), T=make_pose(z=0.1), gravity=-9.8)
+        sim = simulate_crate(sensor(kind, ThreeAxisSpec(), T), ground_plane(), T=make_pose(z=0.1), gravity=-9.8)
         sim.step(500)
         np.testing.assert_allclose(read(sim).vector, expected, atol=1e-3)
 
@@ -89,7 +89,7 @@ def test_accelerometer_and_gyroscope_agree_with_the_imu() -> None:
 def test_magnetometer_field_turns_against_the_sensor(roll: float, pitch: float, yaw: float) -> None:
     field = (2e-5, -3e-6, 4e-5)
     pose = make_pose(roll=roll, pitch=pitch, yaw=yaw)
-    measured = read(simulate_crate(sensor("magnetometer", VectorSpec()), T=pose, magnetic_field=field)).vector
+    measured = read(simulate_crate(sensor("magnetometer", ThreeAxisSpec()), T=pose, magnetic_field=field)).vector
     np.testing.assert_allclose(pose.rotation_matrix() @ measured, field, atol=1e-15)
 
 
@@ -101,7 +101,7 @@ def test_altimeter_and_barometer_follow_a_free_fall() -> None:
     assert reading.height == pytest.approx(-0.5 * 9.8, rel=3e-3)
     assert reading.climb == pytest.approx(-9.8, rel=1e-6)
     assert reading.reference == pytest.approx(100.0)
-    sim = simulate_crate(sensor("air_pressure", PressureSpec(reference_altitude=500.0)), T=make_pose(z=100.0))
+    sim = simulate_crate(sensor("air_pressure", BarometerSpec(reference_altitude=500.0)), T=make_pose(z=100.0))
     assert read(sim).pressure == pytest.approx(air_pressure(600.0))
 
 
@@ -135,7 +135,7 @@ def _ecef(latitude: float, longitude: float, height: float) -> np.ndarray:
 def test_geodetic_positions_survive_earth_centered_coordinates(
     latitude: float, longitude: float, elevation: float, offset: list[float]
 ) -> None:
-    origin = Geodetic(latitude, longitude, elevation)
+    origin = GeodeticOrigin(latitude, longitude, elevation)
     there = _ecef(*to_geodetic(origin, np.array(offset)))
     way = there - _ecef(latitude, longitude, elevation)
     assert np.linalg.norm(way) == pytest.approx(np.linalg.norm(offset), abs=1e-5)
@@ -146,7 +146,7 @@ def test_geodetic_positions_survive_earth_centered_coordinates(
 
 
 def test_satellite_fix_needs_open_sky() -> None:
-    one = sensor("navsat", SatelliteSpec())
+    one = sensor("navsat", GnssSpec())
     roof = static_box("roof", (20, 20, 0.2), make_pose(z=4.0))
     wall = static_box("wall", (0.2, 40, 3), make_pose(3.0, 0, 1.5))
     assert read(simulate_crate(one)).fix
@@ -157,12 +157,12 @@ def test_satellite_fix_needs_open_sky() -> None:
 
 
 def test_satellite_longitude_and_heading_follow_the_world_axes() -> None:
-    origin = Geodetic(math.radians(50), math.radians(8), 100.0)
-    reading = read(simulate_crate(sensor("navsat", SatelliteSpec()), T=make_pose(100.0, 0, 0), origin=origin))
+    origin = GeodeticOrigin(math.radians(50), math.radians(8), 100.0)
+    reading = read(simulate_crate(sensor("navsat", GnssSpec()), T=make_pose(100.0, 0, 0), origin=origin))
     assert math.degrees(reading.latitude) == pytest.approx(50.0, abs=1e-6)
     assert math.degrees(reading.longitude) > 8.001
     turned = replace(origin, heading=math.pi / 2)
-    reading = read(simulate_crate(sensor("navsat", SatelliteSpec()), T=make_pose(100.0, 0, 0), origin=turned))
+    reading = read(simulate_crate(sensor("navsat", GnssSpec()), T=make_pose(100.0, 0, 0), origin=turned))
     assert math.degrees(reading.longitude) == pytest.approx(8.0, abs=1e-6)
     assert math.degrees(reading.latitude) > 50.0008
 
@@ -184,7 +184,9 @@ def test_sonar_detects_objects_within_its_cone_only() -> None:
 def test_tilted_wall_reflects_sonar_away_but_its_edge_does_not() -> None:
     def tilted(angle: float, size: float) -> float:
         wall = static_box("wall", (0.1, size, size), make_pose(2.0, yaw=angle))
-        return float(read(simulate_crate(sensor("sonar", SonarSpec(half_angle=0.2, grazing=0.5)), wall)).range)
+        return float(
+            read(simulate_crate(sensor("sonar", SonarSpec(half_angle=0.2, max_incidence_angle=0.5)), wall)).range
+        )
 
     assert tilted(0.3, 20.0) < 2.1
     assert math.isinf(tilted(0.9, 20.0))
@@ -192,7 +194,7 @@ def test_tilted_wall_reflects_sonar_away_but_its_edge_does_not() -> None:
 
 
 def test_sonar_false_echoes_and_dropouts_have_their_rates() -> None:
-    one = sensor("sonar", SonarSpec(phantom=0.2, dropout=0.3))
+    one = sensor("sonar", SonarSpec(false_echo_probability=0.2, dropout_probability=0.3))
     sim = simulate_crate(one, static_box("wall", (0.1, 6, 4), make_pose(3.05)), seed=4)
     found = []
     for _ in range(600):
@@ -204,13 +206,13 @@ def test_sonar_false_echoes_and_dropouts_have_their_rates() -> None:
 
 
 # -- lidar -------------------------------------------------------------------------------------------------------------
-def _panel(name: str, T: SE3, *, mirror: bool = False, alpha: float = 1.0) -> Placed:
+def _panel(name: str, T: SE3, *, mirror: bool = False, alpha: float = 1.0) -> PlacedModel:
     shape = Box((0.02, 4.0, 4.0))
     looks = Material(rgba=(1, 1, 1, alpha), mirror=mirror)
     link = Link(
         "link", IDENTITY, collisions=(Collision("c", shape, IDENTITY),), visuals=(Visual("v", shape, IDENTITY, looks),)
     )
-    return Placed(name, Model(name, (link,), static=True), T)
+    return PlacedModel(name, Model(name, (link,), static=True), T)
 
 
 def _beams(*angles: float) -> Sensor:
@@ -240,7 +242,9 @@ def test_lidar_sees_glass_at_normal_incidence_only() -> None:
 
 
 def test_lidar_dropouts_have_their_rate() -> None:
-    spec = LidarSpec(samples=2000, angle_min=-0.5, angle_max=0.5, range_max=20.0, phantom=0.1, dropout=0.2)
+    spec = LidarSpec(
+        samples=2000, angle_min=-0.5, angle_max=0.5, range_max=20.0, false_echo_probability=0.1, dropout_probability=0.2
+    )
     sim = simulate_crate(sensor("lidar", spec), static_box("wall", (0.1, 20, 4), make_pose(5.05)), seed=3)
     ranges = read(sim).ranges[0]
     assert np.mean(np.isinf(ranges)) == pytest.approx(0.2 * 0.9, abs=0.03)
@@ -265,7 +269,7 @@ def _arm(one: Sensor, mass: float = 2.0) -> Model:
         ),
     )
     joint = Joint(
-        "hinge", "revolute", "base", "body", make_pose(0.1), IDENTITY, (Axis((0, 1, 0), Limits(-3, 3, 50, 500)),)
+        "hinge", "revolute", "base", "body", make_pose(0.1), IDENTITY, (Axis((0, 1, 0), AxisLimits(-3, 3, 50, 500)),)
     )
     anchor = Joint("anchor", "fixed", "world", "base", IDENTITY, IDENTITY)
     return Model("arm", links, (anchor, joint), (one,))
@@ -305,7 +309,7 @@ def test_absolute_encoder_wraps_and_incremental_one_counts() -> None:
 
 def _spinner(one: Sensor) -> Model:
     model = _arm(one)
-    joint = replace(model.joints[1], type="continuous", axes=(Axis((0, 1, 0), Limits(effort=5.0)),))
+    joint = replace(model.joints[1], type="continuous", axes=(Axis((0, 1, 0), AxisLimits(effort=5.0)),))
     return replace(model, joints=(model.joints[0], joint))
 
 
@@ -314,7 +318,7 @@ def test_encoder_miscounts_add_up_to_a_random_walk() -> None:
     step, p = math.tau / 1000, 0.05
     errors = []
     for seed in range(60):
-        one = replace(sensor("encoder", EncoderSpec(resolution=1000, miscount=p)), link="body")
+        one = replace(sensor("encoder", EncoderSpec(resolution=1000, miscount_probability=p)), link="body")
         sim = Simulation(make_world(gravity=0.0), seed=seed)
         sim.add(_spinner(one), "arm", make_pose(z=1.0))
         sim.data.qvel[-1] = 20.0
@@ -344,7 +348,7 @@ def message_times(
 
 
 def test_sensor_latency_delays_publishing_not_the_stamp() -> None:
-    found = message_times(sensor("gyroscope", VectorSpec(), latency=0.033), 1.0)
+    found = message_times(sensor("gyroscope", ThreeAxisSpec(), latency=0.033), 1.0)
     assert len(found) >= 47
     assert {published - stamped for published, stamped in found} == {33_000_000}
 
@@ -356,7 +360,7 @@ def test_sensor_fault_delay_and_latency_add_up_exactly(delays: list[int], latenc
     late: dict[str, Fault] = {
         f"late{k}": SensorFault("crate", "gyroscope", "delayed", d * 1e-9) for k, d in enumerate(delays)
     }
-    one = sensor("gyroscope", VectorSpec(), latency=latency)
+    one = sensor("gyroscope", ThreeAxisSpec(), latency=latency)
     found = message_times(one, 1.2, faults=late)
     assert {published - stamped for published, stamped in found} == {sum(delays) + round(latency * 1e9)}
     assert len(found) == pytest.approx((1.2e9 - sum(delays) - latency * 1e9) / 20e6, abs=2)
@@ -366,32 +370,32 @@ def test_sensor_fault_delay_and_latency_add_up_exactly(delays: list[int], latenc
 
 
 def test_sensor_outages_have_their_fraction_of_time() -> None:
-    quiet = sensor("gyroscope", VectorSpec(), outage=Outage(every=2.0, lasts=1.0))
+    quiet = sensor("gyroscope", ThreeAxisSpec(), outage=Outage(mean_interval=2.0, mean_duration=1.0))
     share = [len(message_times(quiet, 60.0, seed)) / 3000 for seed in range(6)]
     assert np.mean(share) == pytest.approx(2 / 3, abs=0.08)
-    assert len(message_times(sensor("gyroscope", VectorSpec()), 2.0)) == 100
+    assert len(message_times(sensor("gyroscope", ThreeAxisSpec()), 2.0)) == 100
 
 
 # -- the contract ------------------------------------------------------------------------------------------------------
-SMALL = Lens.of_view(16, 12, 1.0)
+SMALL = CameraModel.from_field_of_view(16, 12, 1.0)
 EXAMPLES = {
-    "lidar": LidarSpec(samples=60, noise=Noise(stddev=0.01), phantom=0.05, dropout=0.05),
-    "sonar": SonarSpec(noise=NOISE, phantom=0.1, dropout=0.1),
+    "lidar": LidarSpec(samples=60, noise=Noise(stddev=0.01), false_echo_probability=0.05, dropout_probability=0.05),
+    "sonar": SonarSpec(noise=NOISE, false_echo_probability=0.1, dropout_probability=0.1),
     "imu": ImuSpec((NOISE,) * 3, (NOISE,) * 3),
-    "accelerometer": VectorSpec((NOISE,) * 3),
-    "gyroscope": VectorSpec((NOISE,) * 3),
-    "magnetometer": VectorSpec((NOISE,) * 3),
+    "accelerometer": ThreeAxisSpec((NOISE,) * 3),
+    "gyroscope": ThreeAxisSpec((NOISE,) * 3),
+    "magnetometer": ThreeAxisSpec((NOISE,) * 3),
     "altimeter": AltimeterSpec(NOISE, NOISE),
-    "air_pressure": PressureSpec(NOISE),
-    "navsat": SatelliteSpec(NOISE, NOISE, NOISE, NOISE, sky=0.0),
-    "encoder": EncoderSpec(resolution=100, noise=NOISE, miscount=0.1),
+    "air_pressure": BarometerSpec(NOISE),
+    "navsat": GnssSpec(NOISE, NOISE, NOISE, NOISE, min_sky_fraction=0.0),
+    "encoder": EncoderSpec(resolution=100, noise=NOISE, miscount_probability=0.1),
     "force_torque": ForceTorqueSpec(force=(NOISE,) * 3, torque=(NOISE,) * 3),
     "contact": ContactSpec(),
-    "truth": TruthSpec(),
-    "camera": CameraSpec(colour=SMALL, noise=NOISE),
+    "truth": GroundTruthSpec(),
+    "camera": CameraSpec(color=SMALL, noise=NOISE),
     "depth_camera": CameraSpec(depth=SMALL, depth_noise=DepthNoise("gaussian", NOISE)),
-    "rgbd_camera": CameraSpec(colour=SMALL, depth=SMALL, depth_noise=DepthNoise("khoshelham", baseline=0.075)),
-    "stereo_camera": CameraSpec(colour=SMALL, depth=SMALL, baseline=0.1, depth_noise=DepthNoise("stereo")),
+    "rgbd_camera": CameraSpec(color=SMALL, depth=SMALL, depth_noise=DepthNoise("khoshelham", baseline=0.075)),
+    "stereo_camera": CameraSpec(color=SMALL, depth=SMALL, baseline=0.1, depth_noise=DepthNoise("stereo")),
 }
 
 
@@ -422,13 +426,13 @@ class ViolatingSensor(SimulatedSensor[Any]):
     [("moves", "changes"), ("chance", "seed"), ("open", "written"), ("late", "time_ns")],
 )
 def test_sensor_contract_violations_are_reported(violation: str, message: str) -> None:
-    one = replace(sensor("wild", OtherSpec()), topic=violation)
+    one = replace(sensor("wild", CustomSensorSpec()), topic=violation)
     with pytest.raises(SensorFaultError, match=message):
         check_sensor(one, ViolatingSensor)
 
 
 def test_delayed_samples_are_saved_and_arrive_when_due() -> None:
-    one = sensor("gyroscope", VectorSpec((NOISE,) * 3), latency=0.033, outage=Outage(0.2, 0.1))
+    one = sensor("gyroscope", ThreeAxisSpec((NOISE,) * 3), latency=0.033, outage=Outage(0.2, 0.1))
 
     def make() -> SimulationHarness:
         return SimulationHarness(simulate_crate(one, seed=1), seed=1)

@@ -7,7 +7,17 @@ import numpy as np
 import pytest
 from tests.harness.models import IDENTITY, RIDE_HEIGHT, ground_plane, make_pose, make_world, rover_model
 
-from roboyard.description.model import Axis, Dynamics, Inertial, Joint, JointInterface, Limits, Link, Mimic, Model
+from roboyard.description.model import (
+    Axis,
+    AxisLimits,
+    Inertial,
+    Joint,
+    JointDynamics,
+    JointInterface,
+    Link,
+    Mimic,
+    Model,
+)
 from roboyard.errors import DescriptionError, InputError, UnknownNameError
 from roboyard.hardware import Hardware, JointCommand
 from roboyard.scenarios.catalog import find
@@ -20,13 +30,13 @@ def arm(
     commands: tuple[str, ...] = ("position", "velocity", "effort"),
     effort: float = 50.0,
     parameters: tuple[tuple[str, str], ...] = (),
-    dynamics: Dynamics = Dynamics(),  # noqa: B008
+    dynamics: JointDynamics = JointDynamics(),  # noqa: B008
     lower: float = -math.inf,
     upper: float = math.inf,
 ) -> Model:
     """A rod on a hinge at the world, horizontal at zero: 1 kg at 0.5 m."""
     link = Link("rod", make_pose(z=1.0), Inertial(1.0, make_pose(0.5), (0.001, 0.02, 0.02, 0, 0, 0)))
-    axis = Axis((0, 1, 0), Limits(lower, upper, effort=effort), dynamics)
+    axis = Axis((0, 1, 0), AxisLimits(lower, upper, effort=effort), dynamics)
     joint = Joint("hinge", "revolute", "world", "rod", make_pose(z=1.0), IDENTITY, (axis,))
     interface = JointInterface("hinge", tuple((mode, -9.0, 9.0) for mode in commands), (), (), 1.0, parameters)
     return Model("arm", (link,), (joint,), interfaces=(interface,))
@@ -165,7 +175,7 @@ def leg(effort: float, base: float = 20.0, own: float = 0.005) -> Model:
     body = Link("body", make_pose(z=1.0), Inertial(base, IDENTITY, (0.5, 0.5, 0.5, 0, 0, 0)))
     shank = Link("shank", make_pose(x=0.3, z=1.0), Inertial(0.2, IDENTITY, (own, own, own, 0, 0, 0)))
     knee = Joint(
-        "hinge", "revolute", "body", "shank", make_pose(0.3), IDENTITY, (Axis((0, 1, 0), Limits(effort=effort)),)
+        "hinge", "revolute", "body", "shank", make_pose(0.3), IDENTITY, (Axis((0, 1, 0), AxisLimits(effort=effort)),)
     )
     return Model("leg", (body, shank), (knee,))
 

@@ -22,7 +22,7 @@ from tests.harness.models import (
 from tests.harness.simulations import SimulationHarness
 
 import roboyard as ry
-from roboyard.description.model import Joint, Placed
+from roboyard.description.model import Joint, PlacedModel
 from roboyard.geometry import SE3
 from roboyard.hardware import Hardware, JointCommand
 from roboyard.simulation import Simulation
@@ -36,7 +36,7 @@ BOX = """<sdf version="1.9"><model name="box"><link name="link">
 class RoomHarness(SimulationHarness):
     """A bus with the simulation of a room, and the service calls that spawn models in it."""
 
-    def __init__(self, *scenery: Placed) -> None:
+    def __init__(self, *scenery: PlacedModel) -> None:
         super().__init__(Simulation(make_world(ground_plane(), *room_walls(), *scenery), seed=1), seed=1)
 
     def add_rover(
@@ -217,9 +217,9 @@ def test_saved_simulation_node_continues_bit_for_bit() -> None:
 
     with ExitStack() as stack:
         first, other = start(stack), start(stack)
-        state = first.node.save()
+        state = first.node.save_state()
         other.simulation.step(7)
-        other.node.load(state)
+        other.node.load_state(state)
         assert len(expected := continue_run(first)) > 50
         assert continue_run(other) == expected
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.harness.models import free_box, make_pose, make_world, static_box
 from tests.harness.simulations import SimulationHarness
 
-from roboyard.description.model import Placed
+from roboyard.description.model import PlacedModel
 from roboyard.description.sensors import Outage, Sensor, SonarSpec
 from roboyard.geometry import SE3
 from roboyard.simulation import Simulation
@@ -35,7 +35,7 @@ def range_of(sim: Simulation, name: str = "a") -> float:
 
 
 def pair(
-    first: Sensor, second: Sensor, T_a: SE3, T_b: SE3, *others: Placed, seconds: float = 0.2, seed: int = 0
+    first: Sensor, second: Sensor, T_a: SE3, T_b: SE3, *others: PlacedModel, seconds: float = 0.2, seed: int = 0
 ) -> Simulation:
     """Two crates that hang in the air, each with a sonar, at a time at which the first one sends."""
     sim = Simulation(make_world(*others, gravity=0.0), timestep=STEP, seed=seed)
@@ -45,7 +45,7 @@ def pair(
     return sim
 
 
-def facing(distance: float, second: Sensor, *others: Placed, first: Sensor | None = None) -> Simulation:
+def facing(distance: float, second: Sensor, *others: PlacedModel, first: Sensor | None = None) -> Simulation:
     """Sonars `distance` apart that look at each other."""
     half = distance / 2 + 0.21
     return pair(first or sonar(), second, make_pose(-half), make_pose(half, yaw=math.pi), *others)
@@ -89,7 +89,7 @@ def test_sonars_with_turns_or_other_codes_do_not_interfere(
     other = {
         "turns": sonar(phase=0.025),  # sound of 4 m takes 23 ms there and back
         "frequency": sonar(replace(PLAIN, frequency=PLAIN.frequency * 1.2)),
-        "outage": sonar(outage=Outage(every=1e-9, lasts=1e6)),
+        "outage": sonar(outage=Outage(mean_interval=1e-9, mean_duration=1e6)),
         "power": sonar(),
         "behind": sonar(),
     }[how]
@@ -175,18 +175,18 @@ def test_echo_energy_accumulates_to_the_threshold(
 @pytest.mark.parametrize("distance", [0.5, 1.5, 3.0])
 def test_wall_echo_is_late_by_part_of_the_pulse(distance: float) -> None:
     """A wall at d returns (R/d)² of what one at the largest range R does, so that much less of the pulse is enough."""
-    spec = SonarSpec(range_max=4.0, half_angle=0.01, frequency=49.4e3, cycles=16, threshold=0.3)
-    length = SOUND * spec.cycles / spec.frequency
+    spec = SonarSpec(range_max=4.0, half_angle=0.01, frequency=49.4e3, burst_cycles=16, detection_threshold=0.3)
+    length = SOUND * spec.burst_cycles / spec.frequency
     wall = static_box("wall", (0.1, 12, 8), make_pose(distance + 0.26))
     sim = Simulation(make_world(wall, gravity=0.0))
     sim.add(free_box(sensors=(sonar(spec),)), "a", make_pose())
-    late = 0.5 * length * spec.threshold * (distance / spec.range_max) ** 2
+    late = 0.5 * length * spec.detection_threshold * (distance / spec.range_max) ** 2
     assert range_of(sim) - distance == pytest.approx(late, rel=0.02, abs=2e-4)
 
 
 def test_thin_post_is_detected_at_short_range_only() -> None:
     """Its share of the cone shrinks with distance, a wall's does not."""
-    spec = SonarSpec(range_max=6.0, half_angle=0.2, threshold=0.3)
+    spec = SonarSpec(range_max=6.0, half_angle=0.2, detection_threshold=0.3)
 
     def post(distance: float, width: float) -> float:
         thing = static_box("post", (0.02, width, 0.1), make_pose(distance + 0.22))
@@ -212,10 +212,10 @@ def test_sonar_readings_continue_from_a_saved_state() -> None:
             found += [range_of(sim, "a"), range_of(sim, "b")]
         return found
 
-    sim = facing(2.0, sonar(rate=70.0), first=sonar(replace(PLAIN, dropout=0.1)))
+    sim = facing(2.0, sonar(rate=70.0), first=sonar(replace(PLAIN, dropout_probability=0.1)))
     range_of(sim)
-    saved = sim.save()
+    saved = sim.save_state()
     there = ranges(sim)
     assert len({round(one, 3) for one in there}) > 3  # at other rates the other's pulse wanders through
-    sim.load(saved)
+    sim.load_state(saved)
     assert ranges(sim) == there

@@ -7,12 +7,12 @@ from tests.harness.models import IDENTITY, box_inertia, make_pose, rover_model
 
 from roboyard.description.model import (
     Axis,
+    AxisLimits,
     Box,
     Collision,
     Inertial,
     Joint,
     JointInterface,
-    Limits,
     Link,
     Model,
     Sphere,
@@ -107,8 +107,8 @@ def quadruped(effort: float, foot: float = 0.05) -> Model:
                 Inertial(foot, make_pose(z=-0.12), (1e-4,) * 3 + (0.0,) * 3),
                 (ball,),
             )
-            axis = Axis((0.0, 1.0, 0.0), Limits(effort=effort))
-            knee = Axis((0.0, 1.0, 0.0), Limits(-2.5, -0.9, effort=effort))
+            axis = Axis((0.0, 1.0, 0.0), AxisLimits(effort=effort))
+            knee = Axis((0.0, 1.0, 0.0), AxisLimits(-2.5, -0.9, effort=effort))
             joints += [
                 Joint(f"{name}_hip", "revolute", "body", thigh.name, make_pose(x, y), IDENTITY, (axis,)),
                 Joint(f"{name}_knee", "revolute", thigh.name, shank.name, make_pose(z=-0.25), IDENTITY, (knee,)),

@@ -7,15 +7,15 @@ import ctypes
 import numpy as np
 import pytest
 
-from roboyard.description.model import Box, Collision, Inertial, Joint, Link, Model, Placed, Plane, World
+from roboyard.description.model import Box, Collision, Inertial, Joint, Link, Model, PlacedModel, Plane, World
 from roboyard.errors import DescriptionError, InputError, RunError
 from roboyard.geometry import SE3
-from roboyard.hardware import Base
+from roboyard.hardware import VelocityBase
 from roboyard.simulation import Simulation
 
 TOP = Collision("top", Plane(), SE3.identity())
 FLOOR = Model("floor", (Link("floor", SE3.identity(), collisions=(TOP,)),), static=True)
-FLAT = World("flat", (Placed("floor", FLOOR, SE3.identity()),))
+FLAT = World("flat", (PlacedModel("floor", FLOOR, SE3.identity()),))
 BOX = Link(
     "box", SE3.identity(), Inertial(4.0, SE3.identity(), (0.05, 0.06, 0.07, 0.0, 0.0, 0.0)),
     (Collision("box", Box((0.4, 0.3, 0.2)), SE3.identity()),),
@@ -28,12 +28,12 @@ def test_planar_base_follows_commands_despite_floor_friction() -> None:
     yard = Simulation(FLAT)
     yard.add(MODEL, T_world_model=ON_THE_FLOOR, base="planar")
     base = yard.base("crate")
-    assert isinstance(base, Base)
+    assert isinstance(base, VelocityBase)
     assert base.kind == "planar"
     assert yard.base("floor") is None
     yard.step(100)
     assert yard.truth("crate").T_world_base.x == pytest.approx(0.0, abs=1e-4), "it stands until it is told"
-    base.drive((0.3, -0.2, 5.0), (3.0, 0.0, 0.4))
+    base.set_velocity((0.3, -0.2, 5.0), (3.0, 0.0, 0.4))
     yard.step(250)
     moving = yard.truth("crate")
     assert moving.linear_velocity == pytest.approx((0.3, -0.2, 0.0), abs=0.015)
@@ -48,7 +48,7 @@ def test_free_base_flies_against_gravity() -> None:
     yard.add(MODEL, T_world_model=SE3.from_xyz_rpy((0.0, 0.0, 2.0), (0.0, 0.0, 0.0)), base="free")
     base = yard.base("crate")
     assert base is not None
-    base.drive((0.2, 0.1, 0.3), (0.0, 0.0, 0.5))
+    base.set_velocity((0.2, 0.1, 0.3), (0.0, 0.0, 0.5))
     yard.step(500)
     truth = yard.truth("crate")
     assert truth.linear_velocity == pytest.approx((0.2, 0.1, 0.3), abs=0.05)
@@ -65,9 +65,9 @@ def test_saved_and_recompiled_base_continues_bit_for_bit() -> None:
     one, other = yard(), yard()
     base = one.base("crate")
     assert base is not None
-    base.drive((0.3, 0.1, 0.0), (0.0, 0.0, 0.4))
+    base.set_velocity((0.3, 0.1, 0.0), (0.0, 0.0, 0.4))
     one.step(100)
-    other.load(one.save())
+    other.load_state(one.save_state())
     one.step(100)
     other.step(100)
     assert np.array_equal(one.data.qpos, other.data.qpos)
@@ -83,7 +83,7 @@ def test_invalid_bases_and_commands_are_refused() -> None:
     base = yard.base("crate")
     assert base is not None
     with pytest.raises(InputError, match="finite"):
-        base.drive((float("nan"), 0.0, 0.0), (0.0, 0.0, 0.0))
+        base.set_velocity((float("nan"), 0.0, 0.0), (0.0, 0.0, 0.0))
     nailed = Model("nailed", (BOX,), (Joint("nail", "fixed", "world", "box", SE3.identity(), SE3.identity()),))
     with pytest.raises(DescriptionError, match="flies"):
         yard.add(nailed, base="planar")

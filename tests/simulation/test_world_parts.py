@@ -63,7 +63,7 @@ def test_actors_are_marked_bodies_that_collide() -> None:
     )
     sim = started(f'<actor name="walker">{trajectory}</actor><actor name="idler"><pose>1 1 0 0 0 0</pose></actor>')
     walker, idler = sim.world.models
-    assert [finding.what for finding in sim.world.findings] == [
+    assert [finding.message for finding in sim.world.warnings] == [
         f"actor '{name}' looks like our people do: its skin has no effect" for name in ("walker", "idler")
     ]
     assert np.allclose(walker.T_world_model.xyz, (2.0, -2.0, 0.0))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roboyard.description.model import Light, Link, Material, Model, Placed, Sphere, Vec3, Visual, World
+from roboyard.description.model import Light, Link, Material, Model, PlacedModel, Sphere, Vec3, Visual, World
 from roboyard.geometry import SE3
 from roboyard.simulation import Simulation
 from roboyard.simulation.assembly.scenery import glow, seen_colour
@@ -22,7 +22,7 @@ def picture(material: Material) -> np.ndarray:
     """A ball from below, where no lamp shines on it."""
     ball = Link("ball", I, visuals=(Visual("v", Sphere(0.5), I, material),))
     world = World(
-        "w", (Placed("ball", Model("ball", (ball,), static=True), I),), (FAINT,), ambient=(0.0, 0.0, 0.0, 1.0)
+        "w", (PlacedModel("ball", Model("ball", (ball,), static=True), I),), (FAINT,), ambient=(0.0, 0.0, 0.0, 1.0)
     )
     simulation = Simulation(world)
     scene = simulation.scene()

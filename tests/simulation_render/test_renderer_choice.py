@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from roboyard.errors import ConfigError, RunError
-from roboyard.geometry import Lens
+from roboyard.geometry import CameraModel
 from roboyard.simulation.render import available_backend, look_at, open_renderer
 from roboyard.simulation.render.plain_rays import PlainRayRenderer
 
@@ -18,7 +18,7 @@ from .scenes import MOVING, compile_scene
 
 ASK = """
 import os
-from roboyard.geometry import Lens
+from roboyard.geometry import CameraModel
 from roboyard.simulation.render import available_backend
 print(available_backend(), os.environ.get("MUJOCO_GL"))
 """
@@ -122,8 +122,8 @@ def test_depth_and_geom_images_agree_with_rays():
     assert np.array_equal(found, depth)
     assert np.array_equal(geoms >= 0, depth > 0.0)
     window = camera.windowed(320, 180)
-    lens = Lens(320, 180, window.fx, window.fy, window.cx - 0.5, window.cy - 0.5)
-    rays = lens.all_rays().astype(np.float32)
+    lens = CameraModel(320, 180, window.fx, window.fy, window.cx - 0.5, window.cy - 0.5)
+    rays = lens.pixel_rays().astype(np.float32)
     caster = PlainRayRenderer(model)
     assert (caster.take(data, camera, rays, colour=False)[2] == geoms).mean() > 0.98
     caster.close()

@@ -78,7 +78,7 @@ class Stage:
 
     def start(self, rate: float = 0.0) -> "Stage":
         self.control.bind(self.run.bus)
-        self.run.bus.executor.pacer.factor = rate
+        self.run.bus.executor.pacer.real_time_factor = rate
         self.view.begin(self.run, "test", 600.0, self.control)
         self._thread.start()
         return self

@@ -12,7 +12,7 @@ from tests.view.conftest import Client, Stage
 from roboyard.description import load_model
 from roboyard.geometry import SE2, SE3
 from roboyard.messages import msg
-from roboyard.messages.convert import grid_to_msg, pose_stamped
+from roboyard.messages.convert import grid_to_msg, pose_stamped_to_msg
 from roboyard.scenarios import Control, Run, load_spec, run_scenario
 from roboyard.view import View
 from roboyard.view.wire import packed, unpacked
@@ -102,7 +102,7 @@ def test_map_drawing_keeps_cells(stage: Stage) -> None:
 
 def test_late_viewer_gets_newest_messages_until_unsubscribed(stage: Stage) -> None:
     publisher = stage.run.bus.publisher("/here", msg.PoseStamped, "/test")
-    publisher.publish(pose_stamped(SE2(1.0, 0.0, 0.0), "world", 0))
+    publisher.publish(pose_stamped_to_msg(SE2(1.0, 0.0, 0.0), "world", 0))
     first = stage.start().client()
     publisher_missed = first.wait_for("graph")["topics"]
     assert all(name != "/here" or count == 1 for name, _, count, *_ in publisher_missed)
@@ -130,7 +130,7 @@ def test_undrawable_message_is_reported_and_the_view_goes_on(stage: Stage) -> No
 def test_viewers_get_the_log_from_its_beginning(stage: Stage) -> None:
     client = stage.start(rate=1.0).client()
     client.wait_for("poses")
-    stage.run.bus.inputs.query(lambda: stage.run.bus.log.warn("a wheel came off"))
+    stage.run.bus.inputs.run_on_executor(lambda: stage.run.bus.log.warn("a wheel came off"))
     assert client.wait_for("log", text="a wheel came off")["level"] == "warn"
     assert stage.client().wait_for("log", text="a wheel came off")
 
@@ -142,7 +142,7 @@ def test_added_models_are_shown(stage: Stage) -> None:
         "<sdf version='1.9'><model name='crate'><link name='l'><collision name='c'><geometry><box><size>1 1 1</size>"
         "</box></geometry></collision></link></model></sdf>"
     )
-    stage.run.bus.inputs.query(lambda: stage.run.add_object(load_model(box), "crate", at=(3, 3, 0)) and None)
+    stage.run.bus.inputs.run_on_executor(lambda: stage.run.add_object(load_model(box), "crate", at=(3, 3, 0)) and None)
     after = client.wait_for("scene")
     assert after["number"] > before
     assert any(geom["name"].startswith("crate") for geom in after["geoms"])

@@ -67,7 +67,7 @@ def test_camera_follows_the_robot(stage: Stage) -> None:
         shown = Page(chromium, stage.view.url).ready()
         assert shown.page.input_value("#follow") == "rover"
         start = shown.value("roboyard.stage.controls.target.x")
-        stage.run.bus.inputs.query(lambda: stage.run.robots["rover"].drive(0.5))
+        stage.run.bus.inputs.run_on_executor(lambda: stage.run.robots["rover"].drive(0.5))
         shown.wait(f"Math.abs(roboyard.stage.controls.target.x - {start}) > 0.3")
         body = shown.value("roboyard.bodies.bodyOf('rover').position.x")
         assert shown.value("roboyard.stage.controls.target.x") - start == pytest.approx(body, abs=0.15)
@@ -153,7 +153,7 @@ def test_keys_drive_and_a_closed_page_is_a_lost_operator(tmp_path: Path) -> None
             if topic.name == "/homing/status":
                 orders.append(message.link)
 
-        run.bus.tap(on_message)
+        run.bus.add_message_observer(on_message)
         page = shown.page
         page.check("#operator")
         page.keyboard.down("w")

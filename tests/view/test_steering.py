@@ -16,7 +16,7 @@ from tests.view.conftest import Client, Stage
 from roboyard.geometry import SE2
 from roboyard.messages import msg
 from roboyard.messages.convert import pose_to_se2
-from roboyard.messages.time import nanoseconds
+from roboyard.messages.time import to_nanoseconds
 from roboyard.record import open_recording
 from roboyard.scenarios import Control, Run, run_scenario
 from roboyard.view import View
@@ -76,7 +76,7 @@ def test_heartbeats_end_with_the_page(stage: Stage) -> None:
     while len(beats) < 5:
         client.send("beat")
         wait_for_run(stage, 0.04)
-    assert all(0 <= beat.time_ns - nanoseconds(beat.message.stamp) < 10**8 for beat in beats)
+    assert all(0 <= beat.time_ns - to_nanoseconds(beat.message.stamp) < 10**8 for beat in beats)
     client.close()
     wait_for_run(stage, 0.3)
     count = len(beats)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from roboyard.errors import ConfigError, InputError
-from roboyard.geometry import SE3, Lens
+from roboyard.geometry import SE3, CameraModel
 from roboyard.vision.boards import Board, find_corners
 from roboyard.vision.camera_file import camera_text, read_camera
 from roboyard.vision.fiducials import families, find_fiducials, marker_picture
@@ -18,8 +18,8 @@ from roboyard.vision.intrinsics import calibrate_camera
 from roboyard.vision.synthetic.pictures import facing
 from roboyard.vision.synthetic.planes import plane_picture
 
-DISTORTED = Lens(640, 480, 540.0, 535.0, 325.0, 236.0, "plumb_bob", (-0.12, 0.08, 0.001, -0.0008, 0.0))
-PLAIN = Lens(320, 240, 270.0, 270.0, 159.5, 119.5)
+DISTORTED = CameraModel(640, 480, 540.0, 535.0, 325.0, 236.0, "plumb_bob", (-0.12, 0.08, 0.001, -0.0008, 0.0))
+PLAIN = CameraModel(320, 240, 270.0, 270.0, 159.5, 119.5)
 T_FLIP = SE3((0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 0.0))  # from z towards the camera and y up to z away and y down
 
 
@@ -119,11 +119,11 @@ def test_invalid_camera_files_are_refused(tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match=message):
             read_camera(path)
     with pytest.raises(InputError, match="plumb_bob"):
-        camera_text(Lens(640, 480, model="equidistant"))
+        camera_text(CameraModel(640, 480, model="equidistant"))
 
 
 # -- fiducials ---------------------------------------------------------------------------------------------------------
-def marker_view(family: str, number: int, T: SE3, lens: Lens, size: float) -> np.ndarray:
+def marker_view(family: str, number: int, T: SE3, lens: CameraModel, size: float) -> np.ndarray:
     drawing = np.pad(marker_picture(family, number, 200), 50, constant_values=255)
     return plane_picture(lens, T @ T_FLIP, drawing, np.array([149.5, 149.5]), size / 200, np.random.default_rng(4))
 
@@ -169,5 +169,5 @@ def test_fiducials_without_a_lens_have_no_pose() -> None:
     with pytest.raises(InputError, match="0 to 49"):
         marker_picture("4x4_50", 50)
     with pytest.raises(InputError, match="plumb_bob"):
-        find_fiducials(image, "4x4_50", Lens(320, 240, model="equidistant"), 0.06)
+        find_fiducials(image, "4x4_50", CameraModel(320, 240, model="equidistant"), 0.06)
     assert all(marker_picture(family, 0, 60).shape == (60, 60) for family in families())

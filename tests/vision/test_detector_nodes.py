@@ -11,7 +11,7 @@ import pytest
 from tests.harness.bus import BusHarness, Goal
 
 from roboyard.bus import NodeError
-from roboyard.geometry import SE3, Lens
+from roboyard.geometry import SE3, CameraModel
 from roboyard.messages import action, msg
 from roboyard.messages.convert import camera_info_to_msg, image_to_msg
 from roboyard.vision.fiducials import marker_picture
@@ -22,7 +22,7 @@ from roboyard.vision.synthetic.coverage import disc_patch
 from roboyard.vision.synthetic.exposure import expose
 from roboyard.vision.synthetic.pictures import facing
 
-LENS = Lens(320, 240, 265.0, 265.0, 159.5, 119.5)
+LENS = CameraModel(320, 240, 265.0, 265.0, 159.5, 119.5)
 START = 10**9
 T_BASE_CAMERA = SE3.from_xyz_rpy((0.2, 0.0, 0.5), (math.pi, 0.0, 0.0))
 POSES = [facing(np.array([x, 0.01, 0.3]), 0.0, 0.0) for x in (-0.026, 0.026)]
@@ -194,7 +194,7 @@ def test_look_refuses_bad_options() -> None:
     harness.run_for(0.1)
     assert goal.done()
     assert not goal.succeeded
-    assert "white, black" in goal.reason
+    assert "white, black" in goal.error_message
 
 
 def test_look_can_be_canceled() -> None:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.harness.profiles import sample_count
 
 from roboyard.errors import InputError
-from roboyard.geometry import SE3, Lens
-from roboyard.grids.registration import registered_depth
+from roboyard.geometry import SE3, CameraModel
+from roboyard.grids.registration import register_depth
 from roboyard.vision import (
     DiscConfig,
     centre_of,
@@ -32,7 +32,7 @@ from roboyard.vision.synthetic.coverage import disc_patch
 from roboyard.vision.synthetic.exposure import expose
 from roboyard.vision.synthetic.pictures import CONDITIONS, DiscPicture, disc_picture, facing, radius_in_picture
 
-LENS = Lens(640, 480, 530.0, 530.0)
+LENS = CameraModel(640, 480, 530.0, 530.0)
 SEEDS = range(40_000, 40_006)
 
 
@@ -57,7 +57,7 @@ def scene(
     *,
     noise: float = 1.0,
     ground: float = 0.35,
-    lens: Lens = LENS,
+    lens: CameraModel = LENS,
     mark: float = 0.3,
 ) -> np.ndarray:
     """A picture of discs: pose, radius [m], whether white."""
@@ -187,9 +187,9 @@ def test_ellipse_fit_is_exact_without_noise(a: float, ratio: float, angle: float
     assert np.abs(np.einsum("ki,ij,kj->k", homogeneous, ellipse_conic(ellipse), homogeneous)).max() < 1e-5
 
 
-def plane_depth(T: SE3, lens: Lens) -> np.ndarray:
+def plane_depth(T: SE3, lens: CameraModel) -> np.ndarray:
     """Exact depth of a plane z = 0 of a pose."""
-    normal, rays = T.rotation_matrix()[:, 2], lens.all_rays()
+    normal, rays = T.rotation_matrix()[:, 2], lens.pixel_rays()
     return ((normal @ T.translation) / (rays @ normal) * rays[..., 2]).astype(np.float32)
 
 
@@ -211,7 +211,7 @@ def test_depth_gives_position_and_diameter(tilt: float) -> None:
 
 
 def test_depth_with_a_step_gives_no_plane() -> None:
-    lens = Lens(64, 48, 60.0, 60.0, 31.5, 23.5)
+    lens = CameraModel(64, 48, 60.0, 60.0, 31.5, 23.5)
     depth = np.ones((48, 64), dtype=np.float32)
     ellipse = np.array([31.5, 23.5, 8.0, 8.0, 0.0])
     assert surface_at(depth, lens, ellipse) is not None
@@ -252,7 +252,7 @@ def test_disc_center_differs_from_the_ellipse_center() -> None:
 
 
 def test_disc_position_is_right_with_lens_distortion() -> None:
-    distorted = Lens(640, 480, 530.0, 530.0, distortion=(-0.25, 0.08, 0.001, 0.0, 0.0))
+    distorted = CameraModel(640, 480, 530.0, 530.0, distortion=(-0.25, 0.08, 0.001, 0.0, 0.0))
     T = facing(np.array([0.2, 0.15, 0.5]), 0.3, 2.0)
     (disc,) = find_discs(scene([(T, 0.012, True)], lens=distorted))
     placed = place_disc(disc, distorted, diameter=0.024)
@@ -262,10 +262,10 @@ def test_disc_position_is_right_with_lens_distortion() -> None:
 
 
 def test_registered_depth_places_discs_seen_by_the_other_camera() -> None:
-    color, infrared = LENS, Lens(640, 480, 575.0, 575.0)
+    color, infrared = LENS, CameraModel(640, 480, 575.0, 575.0)
     T_color_depth = SE3.from_xyz_rpy((-0.025, 0.0, 0.0), (0.0, 0.01, 0.0))
     T = facing(np.array([0.03, 0.02, 0.55]), 0.35, 1.0)
-    depth = registered_depth(plane_depth(T_color_depth.inverse() @ T, infrared), infrared, color, T_color_depth)
+    depth = register_depth(plane_depth(T_color_depth.inverse() @ T, infrared), infrared, color, T_color_depth)
     (disc,) = find_discs(scene([(T, 0.01, True)]))
     placed = place_disc(disc, color, depth)
     assert placed is not None

@@ -24,7 +24,7 @@ ONE_FOLDER = settings(max_examples=40, suppress_health_check=[HealthCheck.functi
 def test_leg_foot_agrees_with_its_chain(seed: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(seed)
     leg = random_leg(rng, tmp_path)
-    q = leg.chain.random(rng, 50)
+    q = leg.chain.sample_positions(rng, 50)
     np.testing.assert_allclose(leg.foot(q), leg.chain.forward(q)[:, :3, 3], atol=1e-14)
 
 
@@ -33,7 +33,7 @@ def test_leg_foot_agrees_with_its_chain(seed: int, tmp_path: Path) -> None:
 def test_leg_solutions_reach_the_foot_and_include_the_source(seed: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(seed)
     leg = random_leg(rng, tmp_path)
-    for q in leg.chain.random(rng, 20):
+    for q in leg.chain.sample_positions(rng, 20):
         foot = leg.foot(q)
         found = leg.solutions(foot, q)
         assert 1 <= len(found) <= 4
@@ -44,7 +44,7 @@ def test_leg_solutions_reach_the_foot_and_include_the_source(seed: int, tmp_path
         assert near < 1e-6
         back = leg.reach(foot, q)
         np.testing.assert_allclose(leg.foot(back), foot, atol=1e-12)
-        assert leg.chain.within(back)
+        assert leg.chain.is_within_limits(back)
 
 
 @pytest.mark.slow
@@ -54,7 +54,7 @@ def test_leg_solutions_include_all_that_newton_finds(seed: int, tmp_path: Path) 
     """Newton's method from many starts is the independent method: whatever it converges to is among the solutions."""
     rng = np.random.default_rng(seed)
     leg = random_leg(rng, tmp_path)
-    foot = leg.foot(leg.chain.random(rng, 1)[0])
+    foot = leg.foot(leg.chain.sample_positions(rng, 1)[0])
     found = np.array([one.q for one in leg.solutions(foot)])
     q = rng.uniform(-np.pi, np.pi, (200, 3))
     for _ in range(60):

@@ -103,7 +103,7 @@ def test_foot_over_a_hole_searches_for_ground() -> None:
 def test_restored_stepper_continues_equally() -> None:
     one, other = stepper_of("ripple"), stepper_of("ripple")
     advance(one, (0.02, 0.01, 0.05), 77)
-    other.load(one.save())
+    other.load_state(one.save_state())
     for _ in range(100):
         one.advance(DT, (0.02, 0.0, 0.0))
         other.advance(DT, (0.02, 0.0, 0.0))

@@ -35,7 +35,7 @@ def clearance(world, x, y, height=0.2):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_world_is_read_without_findings(worlds, name):
-    assert worlds[name].findings == ()
+    assert worlds[name].warnings == ()
     assert worlds[name].name == name
     assert worlds[name].lights
 

@@ -172,7 +172,7 @@ class Blackboard:
     def __iter__(self) -> Iterator[tuple[str, Entry]]:
         return iter(self._entries.items())
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """This scope's own entries as plain data."""
         return {
             key: {"type": entry.type.name, "sequence": entry.sequence, "stamp_ns": entry.stamp_ns}
@@ -180,7 +180,7 @@ class Blackboard:
             for key, entry in self
         }
 
-    def load(self, saved: dict[str, Any], kinds: dict[str, PortType]) -> None:
+    def load_state(self, saved: dict[str, Any], kinds: dict[str, PortType]) -> None:
         """Take back what ``save`` gave; ``kinds`` are types by name, for entries that the tree does not declare."""
         declared = self._entries
         self._entries = {}

@@ -18,7 +18,7 @@ from roboyard.behavior.status import Kind
 from roboyard.behavior.timers import Timers
 from roboyard.behavior.types import TRUTH, parse_integer, parse_real
 from roboyard.behavior.version3 import AUTOREMAP, SHARED
-from roboyard.description.xml import Node as Element
+from roboyard.description.xml import XmlNode as Element
 from roboyard.errors import RoboyardError
 
 MAX_DEPTH: Final = 200
@@ -71,7 +71,7 @@ class Builder:
         asker: Element | None,
         depth: int,
     ) -> TreeNode:
-        where = asker.where if asker is not None else self._document.files[0]
+        where = asker.location if asker is not None else self._document.files[0]
         if name in above:
             raise TreeError(
                 f"Recursive behavior tree cycle detected: tree '{name}' references itself (directly or indirectly)",
@@ -90,7 +90,7 @@ class Builder:
         self, element: Element, version: int, part: SubtreePart, prefix: str, above: tuple[str, ...], depth: int
     ) -> TreeNode:
         if depth > MAX_DEPTH:
-            raise TreeError(f"nodes are nested more than {MAX_DEPTH} deep", where=element.where)
+            raise TreeError(f"nodes are nested more than {MAX_DEPTH} deep", where=element.location)
         node = self._node(element, version, part, prefix)
         part.nodes.append(node)
         if node.kind is not Kind.SUBTREE and not self._is_subtree(element, version):
@@ -126,7 +126,7 @@ class Builder:
                 f"Duplicate SubTree path detected: '{path}'. Multiple SubTree nodes with the same 'name' attribute "
                 "under the same parent are not allowed. Please use unique names or omit the 'name' attribute to "
                 "auto-generate unique paths.",
-                where=element.where,
+                where=element.location,
             )
         return self._subtree(name, path, f"{path}/", board, above, element, depth + 1)
 
@@ -145,7 +145,7 @@ class Builder:
                 raise TreeError(
                     f'In the <TreeNodesModel> the <Subtree ID="{name}"> is defining a mandatory port called [{port}], '
                     "but you are not remapping it",
-                    where=element.where,
+                    where=element.location,
                     valid=f'{port}="{{key}}" or a constant',
                 )
             connections[port] = model.default
@@ -166,13 +166,13 @@ class Builder:
         subtree = self._is_subtree(element, version)
         by_id = element.tag in BY_ID or (subtree and "ID" in element.attributes)
         if not by_id and "ID" in element.attributes:
-            raise TreeError(f"Attribute [ID] is not allowed in <{element.tag}>", where=element.where)
+            raise TreeError(f"Attribute [ID] is not allowed in <{element.tag}>", where=element.location)
         type_name = element.get("ID") if by_id else element.tag
         name = element.attributes.get("name", type_name)
         self._check_name(name, element)
         self._uid += 1
         if self._uid > MAX_NODES:
-            raise TreeError(f"more than {MAX_NODES} nodes", where=element.where)
+            raise TreeError(f"more than {MAX_NODES} nodes", where=element.location)
         path = prefix + name + (f"::{self._uid}" if name == type_name else "")
         registered = type_name
         if subtree:
@@ -181,7 +181,7 @@ class Builder:
         kind = factory.find(registered, version=version)
         if kind is None:
             raise TreeError(
-                f"{type_name} is not a registered node", where=element.where, valid=choices(type_name, factory.names)
+                f"{type_name} is not a registered node", where=element.location, valid=choices(type_name, factory.names)
             )
         ports = {} if subtree else self._ports(element, kind)
         if not subtree:
@@ -193,7 +193,7 @@ class Builder:
             registered,
             path,
             self._uid,
-            element.where,
+            element.location,
             part.blackboard,
             inputs,
             outputs,
@@ -206,8 +206,8 @@ class Builder:
         try:
             return factory.make(name, registered, config, version=version)
         except RoboyardError as error:
-            where = f"{element.where}: <{type_name}>" + ("" if name == type_name else f" {path!r}")
-            raise TreeError(error.what, where=where, valid=error.valid, words=words_of(error)) from error
+            where = f"{element.location}: <{type_name}>" + ("" if name == type_name else f" {path!r}")
+            raise TreeError(error.message, where=where, valid=error.valid, words=words_of(error)) from error
 
     def _ports(self, element: Element, kind: type[TreeNode]) -> dict[str, str]:
         """The text of each port in XML, checked."""
@@ -220,7 +220,7 @@ class Builder:
                 line = element.line
                 raise TreeError(
                     f"<{element.tag}> has no port [{attribute}]",
-                    where=element.where,
+                    where=element.location,
                     valid=choices(attribute, kind.ports),
                     words=f"a port with name [{attribute}] is found in the XML (<{element.tag}>, line {line}) but not "
                     "in the providedPorts() of its registered node type.",
@@ -234,7 +234,7 @@ class Builder:
         bad = next((c for c in name if (ord(c) < 32 and c not in "\t\n\r") or ord(c) == 127), None)
         if bad is not None:
             what = f"Instance name '{name}' contains invalid control character (ASCII {ord(bad)})"
-            raise TreeError(what, where=element.where, words=f"Error at line {element.line}: {what}")
+            raise TreeError(what, where=element.location, words=f"Error at line {element.line}: {what}")
 
 
 def _check_constant(element: Element, name: str, text: str, port: Port) -> None:
@@ -247,7 +247,7 @@ def _check_constant(element: Element, name: str, text: str, port: Port) -> None:
     except (PortError, ValueError) as error:
         words = f'The port with name "{name}" and value "{text}" can not be converted to {port.type.name}'
         called = f" {element.get('name')!r}" if element.get("name") else ""
-        where = f"{element.where}: <{element.tag}>{called}, port {name}"
+        where = f"{element.location}: <{element.tag}>{called}, port {name}"
         what = f"{text!r} is no {port.type.name}" + (f", {port.doc}" if port.doc else "")
         raise TreeError(what, where=where, valid=words_of(error), words=words) from error
 
@@ -264,8 +264,8 @@ def _declare(board: Blackboard, ports: dict[str, str], kind: type[TreeNode], ele
             try:
                 board.create(key, port.type)
             except NodeError as error:
-                where = f"{element.where}: <{element.tag}> {path!r}, port {name}"
-                raise TreeError(error.what, where=where) from error
+                where = f"{element.location}: <{element.tag}> {path!r}, port {name}"
+                raise TreeError(error.message, where=where) from error
         elif (
             entry.type.strong
             and port.type.strong
@@ -275,7 +275,7 @@ def _declare(board: Blackboard, ports: dict[str, str], kind: type[TreeNode], ele
             raise TreeError(
                 f"The creation of the tree failed because the port [{key}] was initially created with type "
                 f"[{entry.type.name}] and, later type [{port.type.name}] was used somewhere else.",
-                where=f"{element.where}: <{element.tag}> {path!r}, port {name}",
+                where=f"{element.location}: <{element.tag}> {path!r}, port {name}",
                 valid=f"an entry of type {port.type.name}",
             )
 
@@ -302,8 +302,8 @@ def _scripts(element: Element, path: str) -> dict[str, Script]:
             found[attribute] = parse(text)
         except NodeError as error:
             raise TreeError(
-                f"in the script {text!r}: {error.what}",
-                where=f"{element.where}: <{element.tag}> {path!r}, {attribute}",
+                f"in the script {text!r}: {error.message}",
+                where=f"{element.location}: <{element.tag}> {path!r}, {attribute}",
                 words=f'Error in the script "{text}"\n{error.words}',
             ) from error
     return found
@@ -313,7 +313,7 @@ def _truth(text: str, element: Element) -> bool:
     try:
         return bool(TRUTH.read(text))
     except PortError as error:
-        raise TreeError(f"{text!r} is not true or false", where=element.where, words=error.words) from error
+        raise TreeError(f"{text!r} is not true or false", where=element.location, words=error.words) from error
 
 
 def _constant(text: str) -> int | float | str:

@@ -25,7 +25,7 @@ class _Scripted:
     """What both leaves do: answer the next letter, and say so."""
 
     ports = {"seq": input_port(str)}  # noqa: RUF012
-    fields = ("_calls",)
+    state_fields = ("_calls",)
     events: list[str]
 
     def _answer(self: Any, what: str) -> Status:

@@ -13,8 +13,8 @@ from roboyard.behavior.node import POST_CONDITIONS, PRE_CONDITIONS
 from roboyard.behavior.ports import INOUT, INPUT, OUTPUT, Port
 from roboyard.behavior.status import Kind
 from roboyard.behavior.version3 import AUTOREMAP, ONLY_IN_3, ONLY_IN_4, SHARED
-from roboyard.description.xml import Node as Element
-from roboyard.description.xml import parse
+from roboyard.description.xml import XmlNode as Element
+from roboyard.description.xml import parse_xml
 from roboyard.errors import DescriptionError
 
 BY_ID: Final = ("Action", "Condition", "Control", "Decorator", "SubTree")
@@ -96,19 +96,21 @@ def _read(
     if len(document.files) > MAX_FILES:
         raise TreeError(f"more than {MAX_FILES} files are included", where=source)
     try:
-        root, _findings = parse(text, source)
+        root, _findings = parse_xml(text, source)
     except DescriptionError as error:
-        words = f"Error parsing the XML: {error.what}"
-        raise TreeError(error.what, where=error.where, valid="a tree of BehaviorTree.CPP in XML", words=words) from None
+        words = f"Error parsing the XML: {error.message}"
+        raise TreeError(
+            error.message, where=error.location, valid="a tree of BehaviorTree.CPP in XML", words=words
+        ) from None
     first = not above and len(document.files) == 1
-    for include in root.all("include"):
+    for include in root.children_with_tag("include"):
         _include(document, include, folder, factory, mock=mock, above=above)
     version = version_of(root)
     opening = text[:200] if isinstance(text, str) else text[:200].decode("latin-1")
     first_line = 2 if opening.lstrip("\ufeff").startswith("<?xml") else 1
     _Check(root, factory, version, set(document.trees), mock=mock, first_line=first_line).run()
     _take_models(document, root)
-    trees = root.all("BehaviorTree")
+    trees = root.children_with_tag("BehaviorTree")
     for tree in trees:
         name = tree.get("ID")
         if "ID" not in tree.attributes:
@@ -129,19 +131,21 @@ def _include(
     path = element.attributes.get("path")
     if path is None:
         raise TreeError(
-            "Invalid <include> tag: missing 'path' attribute", where=element.where, valid='path="other.xml"'
+            "Invalid <include> tag: missing 'path' attribute", where=element.location, valid='path="other.xml"'
         )
     if "ros_pkg" in element.attributes and not Path(path).is_absolute():
         raise TreeError(
-            "ros_pkg in <include>: there is no ROS here", where=element.where, valid="a path beside this file"
+            "ros_pkg in <include>: there is no ROS here", where=element.location, valid="a path beside this file"
         )
     if folder is None:
-        raise TreeError("a text without a file includes another", where=element.where, valid="a tree from a file")
+        raise TreeError("a text without a file includes another", where=element.location, valid="a tree from a file")
     file = (folder / path).resolve()
     if file in above:
-        raise TreeError(f"{path} includes itself", where=element.where, valid="files that do not include one another")
+        raise TreeError(
+            f"{path} includes itself", where=element.location, valid="files that do not include one another"
+        )
     if not file.is_file():
-        raise TreeError(f"there is no file {path}", where=element.where, valid=f"a file in {folder}")
+        raise TreeError(f"there is no file {path}", where=element.location, valid=f"a file in {folder}")
     _read(document, file.read_bytes(), str(file), file.parent, factory, mock=mock, above=(*above, file))
 
 
@@ -176,7 +180,7 @@ def forbidden(name: str) -> str | None:
 
 
 def _take_models(document: Document, root: Element) -> None:
-    for models in root.all("TreeNodesModel"):
+    for models in root.children_with_tag("TreeNodesModel"):
         for model in models.children:
             if model.tag not in BY_ID:
                 continue
@@ -184,14 +188,14 @@ def _take_models(document: Document, root: Element) -> None:
             if name is None:
                 raise TreeError(
                     f"Missing attribute 'ID' in {model.tag} element within TreeNodesModel",
-                    where=model.where,
+                    where=model.location,
                     valid='ID="…"',
                 )
             ports = {}
-            for element in model.all(INPUT, OUTPUT, INOUT):
+            for element in model.children_with_tag(INPUT, OUTPUT, INOUT):
                 port = element.attributes.get("name")
                 if port is None:
-                    raise TreeError("Missing attribute [name] in port (SubTree model)", where=element.where)
+                    raise TreeError("Missing attribute [name] in port (SubTree model)", where=element.location)
                 if model.tag == "SubTree":
                     _check_port(port, element)
                 default, doc = element.attributes.get("default"), element.text.strip()
@@ -213,7 +217,7 @@ def _check_port(name: str, element: Element) -> None:
     elif name in RESERVED:
         what = f"Port name '{name}' is a reserved attribute name"
     if what is not None:
-        raise TreeError(what, where=element.where, words=f"Error at line {element.line}: {what}")
+        raise TreeError(what, where=element.location, words=f"Error at line {element.line}: {what}")
 
 
 def _shown(character: str) -> str:
@@ -241,14 +245,14 @@ class _Check:
         root = self._root
         if root.tag != "root":
             raise TreeError(
-                "The XML must have a root node called <root>", where=root.where, valid='<root BTCPP_format="4">'
+                "The XML must have a root node called <root>", where=root.location, valid='<root BTCPP_format="4">'
             )
         self._count_lines(root)
-        models = root.all("TreeNodesModel")
+        models = root.children_with_tag("TreeNodesModel")
         if len(models) > 1:
             self._refuse(models[1], " Only a single node <TreeNodesModel> is supported")
         several = len(root.children) > 1
-        trees = root.all("BehaviorTree")
+        trees = root.children_with_tag("BehaviorTree")
         if self._version == 3:
             for name in self._trees | {tree.get("ID") for tree in trees}:
                 self._kinds.setdefault(name, Kind.SUBTREE)
@@ -269,7 +273,7 @@ class _Check:
 
     def _refuse(self, element: Element, what: str, valid: str | None = None) -> None:
         words = f"Error at line {self._lines[id(element)]}: -> {what}"[:511]
-        raise TreeError(what.strip(), where=element.where, valid=valid, words=words)
+        raise TreeError(what.strip(), where=element.location, valid=valid, words=words)
 
     def _model_name(self, name: str, element: Element) -> None:
         what = None
@@ -280,7 +284,7 @@ class _Check:
         elif (bad := forbidden(name)) is not None:
             what = f"Model name '{name}' contains forbidden character {_shown(bad)}"
         if what is not None:
-            raise TreeError(what, where=element.where, words=f"Error at line {self._lines[id(element)]}: {what}")
+            raise TreeError(what, where=element.location, words=f"Error at line {self._lines[id(element)]}: {what}")
 
     def _tree(self, element: Element, *, several: bool) -> None:
         name = element.get("ID")

@@ -27,7 +27,7 @@ class TreeError(InputError):
     def __init__(
         self, what: str, *, where: str | None = None, valid: str | None = None, words: str | None = None
     ) -> None:
-        super().__init__(what, where=where, valid=valid)
+        super().__init__(what, location=where, valid=valid)
         self.words = what if words is None else words
 
 
@@ -37,7 +37,7 @@ class NodeError(RoboyardError):
     @property
     def words(self) -> str:
         """What BehaviorTree.CPP says."""
-        return self.what
+        return self.message
 
 
 class PortError(NodeError):
@@ -62,9 +62,9 @@ class ExecutionError(RoboyardError):
         said = words_of(cause)
         self.words = f"Exception in node '{node.path}' [{node.type_name}]: {said}"
         hint = getattr(cause, "valid", None)
-        inner = getattr(cause, "where", None)
+        inner = getattr(cause, "location", None)
         where = inner if isinstance(cause, NodeError) and inner else f"{node.where}: {type_and_name(node)}"
-        super().__init__(said, where=where, valid=hint)
+        super().__init__(said, location=where, valid=hint)
 
 
 def words_of(error: BaseException) -> str:

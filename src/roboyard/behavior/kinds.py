@@ -102,13 +102,13 @@ class GeneratorAction(StatefulAction):
         if running is not None:
             running.close()
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """See `TreeNode.save`."""
         if self._running is not None:
             raise NodeError(
                 f"{self.path} is a generator that is running and cannot be saved", valid="save while it is not running"
             )
-        return super().save()
+        return super().save_state()
 
 
 class Control(TreeNode):

@@ -37,7 +37,7 @@ def _code(node: TreeNode, kind: str) -> Script:
     try:
         return parse(node.input("code"))
     except PortError as error:
-        raise NodeError(f"Missing port [code] in {kind}", valid=error.what) from error
+        raise NodeError(f"Missing port [code] in {kind}", valid=error.message) from error
 
 
 class ScriptAction(Action):
@@ -82,7 +82,7 @@ class SetBlackboard(Action):
         try:
             key = str(self.input("output_key"))
         except PortError as error:
-            raise NodeError("missing port [output_key]", valid=error.what) from error
+            raise NodeError("missing port [output_key]", valid=error.message) from error
         text = self.inputs.get("value")
         if text is None:
             raise NodeError("missing port [value]", valid='value="text" or value="{key}"')
@@ -131,7 +131,7 @@ class UnsetBlackboard(Action):
         try:
             key = self.input("key")
         except PortError as error:
-            raise NodeError("missing input port [key]", valid=error.what) from error
+            raise NodeError("missing input port [key]", valid=error.message) from error
         self.blackboard.unset(key)
         return SUCCESS
 
@@ -140,7 +140,7 @@ class Sleep(StatefulAction):
     """Waits."""
 
     ports = {"msec": input_port(UINT)}  # noqa: RUF012
-    fields = ("_waiting",)
+    state_fields = ("_waiting",)
 
     def setup(self) -> None:
         """See `TreeNode.setup`."""
@@ -151,7 +151,7 @@ class Sleep(StatefulAction):
         try:
             wait = self.input("msec")
         except PortError as error:
-            raise NodeError("Missing parameter [msec] in SleepNode", valid=error.what) from error
+            raise NodeError("Missing parameter [msec] in SleepNode", valid=error.message) from error
         if wait <= 0:
             return SUCCESS
         self.set_status(RUNNING)
@@ -198,7 +198,7 @@ class TestNode(StatefulAction):
     """A stand-in for another node, without its ports."""
 
     __test__ = False  # it is no test of pytest's
-    fields = ("_done",)
+    state_fields = ("_done",)
 
     def __init__(self, name: str, config: Config, stand_in: StandIn) -> None:
         self._stand_in = stand_in

@@ -13,7 +13,7 @@ from roboyard.behavior.kinds import Action, Condition, Decorator
 from roboyard.behavior.node import TreeNode
 from roboyard.behavior.ports import Port, inout_port
 from roboyard.behavior.status import SUCCESS, Kind, Status
-from roboyard.description.xml import Node as Element
+from roboyard.description.xml import XmlNode as Element
 
 
 def _succeed(_node: TreeNode) -> Status:

@@ -18,7 +18,7 @@ class RecoveryNode(Control):
 
     arity = (2, 2)
     ports: ClassVar = {"number_of_retries": input_port(int, 1, "Number of retries")}
-    fields = ("_index", "_retries")
+    state_fields = ("_index", "_retries")
 
     def setup(self) -> None:
         """See `TreeNode.setup`."""
@@ -64,7 +64,7 @@ class RecoveryNode(Control):
 class PipelineSequence(Control):
     """A sequence in which all children before the one that runs are ticked again."""
 
-    fields = ("_last",)
+    state_fields = ("_last",)
 
     def setup(self) -> None:
         """See `TreeNode.setup`."""
@@ -100,7 +100,7 @@ class RoundRobin(Control):
     """Tries its children in turn until one succeeds, and goes on with the next one when it is asked again."""
 
     ports: ClassVar = {"wrap_around": input_port(bool, False, "Whether to go on with the first after the last")}
-    fields = ("_index", "_failed")
+    state_fields = ("_index", "_failed")
 
     def setup(self) -> None:
         """See `TreeNode.setup`."""
@@ -139,7 +139,7 @@ class RateController(Decorator):
     """Ticks its child at most so often; between, it runs."""
 
     ports: ClassVar = {"hz": input_port(float, 10.0, "Rate")}
-    fields = ("_since_ns", "_first")
+    state_fields = ("_since_ns", "_first")
 
     def setup(self) -> None:
         """See `TreeNode.setup`."""
@@ -166,7 +166,7 @@ class RateController(Decorator):
 class SingleTrigger(Decorator):
     """Ticks its child until it is done once; after that it fails."""
 
-    fields = ("_spent",)
+    state_fields = ("_spent",)
 
     def setup(self) -> None:
         """See `TreeNode.setup`."""

@@ -84,7 +84,7 @@ class TreeNode:
 
     kind: ClassVar[Kind]
     ports: ClassVar[Mapping[str, Port]] = {}
-    fields: ClassVar[tuple[str, ...]] = ()
+    state_fields: ClassVar[tuple[str, ...]] = ()
     arity: ClassVar[tuple[int, int] | None] = None
 
     def __init__(self, name: str, config: Config) -> None:
@@ -233,11 +233,11 @@ class TreeNode:
     def alarm(self) -> None:
         """A timer that the node has set is due."""
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """The node's state as plain data."""
-        return {"status": self.status, **{name: getattr(self, name) for name in self.fields}}
+        return {"status": self.status, **{name: getattr(self, name) for name in self.state_fields}}
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
         for name, value in saved.items():
             setattr(self, name, value)
@@ -289,7 +289,7 @@ class TreeNode:
         try:
             return script.run(self._env)
         except NodeError as error:
-            error.where = f"{self.where}: <{self.type_name}> {self.path!r}, {attribute}"
+            error.location = f"{self.where}: <{self.type_name}> {self.path!r}, {attribute}"
             raise
 
     def __repr__(self) -> str:

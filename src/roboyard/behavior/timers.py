@@ -34,10 +34,10 @@ class Timers:
         while self._queue and self._queue[0][0] <= now_ns:
             yield heapq.heappop(self._queue)[2]
 
-    def save(self) -> tuple[int, list[tuple[int, int, int]]]:
+    def save_state(self) -> tuple[int, list[tuple[int, int, int]]]:
         """As plain data."""
         return self._made, list(self._queue)
 
-    def load(self, saved: tuple[int, list[tuple[int, int, int]]]) -> None:
+    def load_state(self, saved: tuple[int, list[tuple[int, int, int]]]) -> None:
         """Counterpart of `save`."""
         self._made, self._queue = saved[0], [tuple(item) for item in saved[1]]  # type: ignore[misc]

@@ -112,7 +112,7 @@ class Tree:
         for node in self.nodes.values():
             node.watch(watcher)
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """The state of the tree as plain data: nodes, blackboards, timers.
 
         Raises:
@@ -120,14 +120,14 @@ class Tree:
         """
         return {
             "tree": self.name,
-            "nodes": {str(uid): node.save() for uid, node in self.nodes.items()},
-            "boards": [part.blackboard.save() for part in self.parts],
-            "timers": self._timers.save(),
+            "nodes": {str(uid): node.save_state() for uid, node in self.nodes.items()},
+            "boards": [part.blackboard.save_state() for part in self.parts],
+            "timers": self._timers.save_state(),
             "asked": self._wake_up.asked,
             "now_ns": self.blackboard.shared.now_ns,
         }
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Take back what ``save`` gave, on a tree of the same file.
 
         Raises:
@@ -136,13 +136,13 @@ class Tree:
         if saved["tree"] != self.name or saved["nodes"].keys() != {str(uid) for uid in self.nodes}:
             raise NodeError(f"the saved tree {saved['tree']!r} is not this one, {self.name!r}")
         for uid, state in saved["nodes"].items():
-            self.nodes[int(uid)].load(state)
+            self.nodes[int(uid)].load_state(state)
         kinds: dict[str, PortType] = {
             port.type.name: port.type for node in self.nodes.values() for port in node.ports.values()
         }
         for part, entries in zip(self.parts, saved["boards"], strict=True):
-            part.blackboard.load(entries, kinds)
-        self._timers.load(saved["timers"])
+            part.blackboard.load_state(entries, kinds)
+        self._timers.load_state(saved["timers"])
         self._wake_up.asked = saved["asked"]
         self.blackboard.shared.now_ns = saved["now_ns"]
 

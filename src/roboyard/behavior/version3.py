@@ -40,7 +40,7 @@ class Parallel3(Control):
         "success_threshold": input_port(int, doc="number of children which need to succeed to trigger a SUCCESS"),
         "failure_threshold": input_port(int, 1, "number of children which need to fail to trigger a FAILURE"),
     }
-    fields = ("_done",)
+    state_fields = ("_done",)
 
     def setup(self) -> None:
         """See `TreeNode.setup`."""
@@ -50,7 +50,7 @@ class Parallel3(Control):
         try:
             return threshold(int(self.input(port)), len(self.children))
         except PortError as error:
-            raise NodeError(f"Missing parameter [{port}] in ParallelNode", valid=error.what) from error
+            raise NodeError(f"Missing parameter [{port}] in ParallelNode", valid=error.message) from error
 
     def tick(self) -> Status:
         """See `TreeNode.tick`."""

@@ -35,7 +35,7 @@ async def ask(gateway: Gateway, loop: Loop, service: str, kind: str, source: str
         loop.post(lambda: None if answered.done() else answered.set_result(outcome))
 
     if not gateway.call(service, kind, source, data, tell):
-        raise InputError("too many inputs wait already", where=service)
+        raise InputError("too many inputs wait already", location=service)
     outcome = await answered
     if isinstance(outcome, RoboyardError):
         raise outcome

@@ -22,8 +22,8 @@ from rosbags.rosbag2 import Writer as Writer2
 from roboyard.bridges.ros1.types import ros1_type
 from roboyard.errors import InputError, MessageError, RecordingError
 from roboyard.messages import schema, serialize, type_hash
-from roboyard.record import Connection, Recording, open_recording
-from roboyard.record.recovery import Recovered
+from roboyard.record import RecordedChannel, Recording, open_recording
+from roboyard.record.recovery import ConversionResult
 
 BagKind = Literal["rosbag1", "rosbag2", "rosbag2-mcap"]
 """rosbag2 alone is SQLite, which every distribution of ROS 2 plays."""
@@ -35,14 +35,14 @@ _FOREVER: Final = QosTime(9223372036, 854775807)
 class _Bag(Protocol):
     """A bag that is written."""
 
-    def write(self, connection: Connection, time_ns: int, message: Any) -> None:
+    def write(self, connection: RecordedChannel, time_ns: int, message: Any) -> None:
         """Add a message. Raises MessageError."""
 
     def close(self) -> None:
         """Finish it."""
 
 
-def export(source: Path | str, out: Path | str, kind: BagKind, *, overwrite: bool = False) -> Recovered:
+def export(source: Path | str, out: Path | str, kind: BagKind, *, overwrite: bool = False) -> ConversionResult:
     """Write any recording as a bag of ROS 1 (a file) or ROS 2 (a folder).
 
     Topics that cannot be told there are left out, with a warning.
@@ -73,18 +73,18 @@ def export(source: Path | str, out: Path | str, kind: BagKind, *, overwrite: boo
                 return copied
         except (OSError, sqlite3.Error) as error:
             reason = getattr(error, "strerror", None) or error
-            raise RecordingError(f"cannot be written: {reason}", where=str(out)) from error
+            raise RecordingError(f"cannot be written: {reason}", location=str(out)) from error
 
 
-def _copy(recording: Recording, bag: _Bag) -> Recovered:
+def _copy(recording: Recording, bag: _Bag) -> ConversionResult:
     count, start_ns, end_ns = 0, 0, 0
-    bad: set[Connection] = set()
-    for connection in recording.connections:
+    bad: set[RecordedChannel] = set()
+    for connection in recording.channels:
         if connection.encoding not in ("cdr", "ros1"):
             bad.add(connection)
             recording.warnings.append(f"{connection.topic} is encoded as '{connection.encoding}' and was left out")
-    chosen = [connection for connection in recording.connections if connection not in bad]
-    for time_ns, connection, data in recording.raw_of(chosen):
+    chosen = [connection for connection in recording.channels if connection not in bad]
+    for time_ns, connection, data in recording.raw_messages_of_channels(chosen):
         if connection in bad:
             continue
         try:
@@ -96,7 +96,7 @@ def _copy(recording: Recording, bag: _Bag) -> Recovered:
         start_ns = start_ns if count else time_ns
         end_ns = time_ns
         count += 1
-    return Recovered(count, start_ns, end_ns, tuple(recording.warnings))
+    return ConversionResult(count, start_ns, end_ns, tuple(recording.warnings))
 
 
 def _replace(out: Path, new: Path, old: Path) -> None:
@@ -116,10 +116,10 @@ def _check_place(out: Path, source: Path, *, overwrite: bool) -> None:
     if not out.exists():
         return
     if source.exists() and (out.samefile(source) or out in source.resolve().parents):
-        raise RecordingError("is the recording itself", where=str(out), valid="another place")
+        raise RecordingError("is the recording itself", location=str(out), valid="another place")
     bag = (out / "metadata.yaml").is_file() if out.is_dir() else out.suffix == ".bag"
     if not overwrite or not bag:
-        raise RecordingError("exists already", where=str(out), valid="a new name, or --overwrite of a bag")
+        raise RecordingError("exists already", location=str(out), valid="a new name, or --overwrite of a bag")
 
 
 class _Bag1:
@@ -128,7 +128,7 @@ class _Bag1:
         self._writer.open()
         self._connections: dict[tuple[str, str], Any] = {}
 
-    def write(self, connection: Connection, time_ns: int, message: Any) -> None:
+    def write(self, connection: RecordedChannel, time_ns: int, message: Any) -> None:
         kind = ros1_type(connection.type)
         data = kind.encode(message)
         key = (connection.topic, connection.publisher)
@@ -150,7 +150,7 @@ class _Bag2:
         self._writer.open()
         self._connections: dict[tuple[str, bool], Any] = {}
 
-    def write(self, connection: Connection, time_ns: int, message: Any) -> None:
+    def write(self, connection: RecordedChannel, time_ns: int, message: Any) -> None:
         data = serialize(message)
         key = (connection.topic, connection.latched)  # rosbag2 does not keep who published
         if key not in self._connections:

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from roboyard.bus import Bus, Future, Input, Node, param
+from roboyard.bus import Bus, ExternalInput, Future, Node, param
 from roboyard.bus.actions.status import endpoint
-from roboyard.bus.inputs import ANSWERED, ASKED
+from roboyard.bus.inputs import EXTERNAL_REQUEST_TOPIC, EXTERNAL_RESPONSE_TOPIC
 from roboyard.errors import MessageError, RunError
-from roboyard.messages import deserialize, message_type, serialize, service_type, stamp
+from roboyard.messages import deserialize, message_type, serialize, service_type, time_to_msg
 
 if TYPE_CHECKING:
-    from roboyard.bus.executor import Scheduled
+    from roboyard.bus.executor import ScheduledEvent
 
 NAME: Final = "external"
 NODE: Final = f"/{NAME}"
@@ -42,7 +42,7 @@ class _Call:
     type: str
     request: Any
     future: Future
-    given_up: Scheduled | None = None
+    given_up: ScheduledEvent | None = None
 
 
 class External(Node):
@@ -54,7 +54,7 @@ class External(Node):
     in: /external/answered   out: /external/asked
     """
 
-    fields = ("_number",)
+    state_fields = ("_number",)
     patience: float = param(30.0, unit="s", low=0.1, high=86_400.0)
 
     def setup(self) -> None:
@@ -62,8 +62,8 @@ class External(Node):
         self._number = 0
         self._calls: dict[int, _Call] = {}
         self._left_out: dict[str, str] = {}
-        self._asked = self.publisher(ASKED, message_type(_CALL))
-        self.subscribe(ANSWERED, message_type(_ANSWER), self._on_answer, with_source=True)
+        self._asked = self.publisher(EXTERNAL_REQUEST_TOPIC, message_type(_CALL))
+        self.subscribe(EXTERNAL_RESPONSE_TOPIC, message_type(_ANSWER), self._on_answer, with_source=True)
 
     def stand_for(self, node: str, services: Mapping[str, Any]) -> None:
         """Serve in the place of ``node``.
@@ -81,7 +81,7 @@ class External(Node):
         number = self._take_out(name, kind.name, request, patient=patient)
         call = self._calls[number] = _Call(name, kind.name, request, Future(f"answer of {name}"))
         if not patient:
-            call.given_up = self.after(self.patience, lambda: self._give_up(number))
+            call.given_up = self.call_after(self.patience, lambda: self._give_up(number))
         return call.future
 
     def _take_out(self, name: str, kind: str, request: Any, *, patient: bool) -> int:
@@ -90,7 +90,9 @@ class External(Node):
         until_ns = 0 if patient else self.now_ns + round(self.patience * 1e9)
         data = np.frombuffer(serialize(request), dtype=np.uint8)
         self._asked.publish(
-            self._asked.topic.type(service=name, type=kind, number=self._number, until=stamp(until_ns), request=data)
+            self._asked.topic.type(
+                service=name, type=kind, number=self._number, until=time_to_msg(until_ns), request=data
+            )
         )
         return self._number
 
@@ -98,17 +100,17 @@ class External(Node):
         call = self._calls.pop(number)
         node = self._left_out[call.service]
         error = ExternalError(
-            f"nobody outside has answered {call.service} within {self.patience:g} s", where=f"{node} was left out",
+            f"nobody outside has answered {call.service} within {self.patience:g} s", location=f"{node} was left out",
             valid="a foreign node that serves it, and a bridge to it",
         )  # fmt: skip
-        self.log.warn(str(error), every=10.0)
+        self.log.warn(str(error), throttle=10.0)
         if call.service.endswith(_SEND):
             cancel = service_type("action_msgs/srv/CancelGoal")
             request = cancel.Request()
             request.goal_info.goal_id = call.request.goal_id
             name = call.service.removesuffix(_SEND) + _CANCEL
             self._take_out(name, cancel.name, request, patient=False)  # whatever comes back, nobody waits for it
-        call.future.fail(error)
+        call.future.set_error(error)
 
     def _on_answer(self, message: Any, source: str) -> None:
         call = self._calls.pop(int(message.number), None)
@@ -118,13 +120,13 @@ class External(Node):
             call.given_up.cancel()
         try:
             if message.error:
-                raise ExternalError(message.error, where=call.service)
+                raise ExternalError(message.error, location=call.service)
             response = deserialize(bytes(message.response), f"{call.type}_Response")
         except (ExternalError, MessageError) as error:
-            self.log.warn(f"{source}: {error}", every=10.0)
-            call.future.fail(error)
+            self.log.warn(f"{source}: {error}", throttle=10.0)
+            call.future.set_error(error)
         else:
-            call.future.resolve(response)
+            call.future.set_result(response)
 
 
 def stand_in(bus: Bus, node: Node, patience: float | None = None) -> External | None:
@@ -154,7 +156,7 @@ def stand_in(bus: Bus, node: Node, patience: float | None = None) -> External | 
     return external
 
 
-def answer(number: int, source: str, response: bytes = b"", error: str = "") -> Input:
+def answer(number: int, source: str, response: bytes = b"", error: str = "") -> ExternalInput:
     """What comes back for a call, as an input of the run.
 
     Args:
@@ -164,4 +166,4 @@ def answer(number: int, source: str, response: bytes = b"", error: str = "") -> 
         error: Why there is none.
     """
     message = message_type(_ANSWER)(number=number, error=error, response=np.frombuffer(response, dtype=np.uint8))
-    return Input("publish", ANSWERED, _ANSWER, source, serialize(message))
+    return ExternalInput("publish", EXTERNAL_RESPONSE_TOPIC, _ANSWER, source, serialize(message))

@@ -15,14 +15,14 @@ from threading import Lock
 from typing import Any, Final
 
 from roboyard.bridges.external import NODE, answer
-from roboyard.bus import Bus, Future, Input, Topic
-from roboyard.bus.inputs import ANSWERED, ASKED
-from roboyard.bus.log import Record
+from roboyard.bus import Bus, ExternalInput, Future, Topic
+from roboyard.bus.inputs import EXTERNAL_REQUEST_TOPIC, EXTERNAL_RESPONSE_TOPIC
+from roboyard.bus.log import LogRecord
 
 Heard = Callable[[Any, str, int], None]
 """Gets (message, publisher's node, simulated time in ns), on the executor's thread."""
 
-OWN: Final = ("/inputs", ASKED, ANSWERED)
+OWN: Final = ("/inputs", EXTERNAL_REQUEST_TOPIC, EXTERNAL_RESPONSE_TOPIC)
 """Topics that no bridge shows: they are about the run, not about the robot."""
 BACKLOG: Final = 200
 BACKLOG_BYTES: Final = 64 * 1024 * 1024
@@ -107,7 +107,7 @@ class Gateway:
     # -- asking, from any thread -----------------------------------------------------------------------------------
     def ask(self, question: Callable[[], None]) -> None:
         """Have ``question`` run on the executor's thread, between two instants; it must not change the run."""
-        self.bus.inputs.query(question)
+        self.bus.inputs.run_on_executor(question)
 
     def look(self) -> Seen:
         """The run as it is now; on the executor's thread."""
@@ -142,7 +142,7 @@ class Gateway:
         """Have ``heard`` called with each message of ``topic`` from now on."""
         self._heard.setdefault(topic, []).append(heard)
         if self._untap is None:
-            self._untap = self.bus.tap(self._tap)
+            self._untap = self.bus.add_message_observer(self._tap)
 
     def latched(self, topic: str) -> Iterator[tuple[Any, str, int]]:
         """What is latched on ``topic`` now: messages, their nodes, and when something was last said there [ns]."""
@@ -175,26 +175,26 @@ class Gateway:
     # -- handing in, from any thread -------------------------------------------------------------------------------
     def flooded_by(self, source: str) -> bool:
         """Whether more comes of ``source`` than the run takes."""
-        count, size = self.bus.inputs.waiting_of(source)
+        count, size = self.bus.inputs.pending_from(source)
         return count >= BACKLOG or size >= BACKLOG_BYTES
 
     def publish(self, topic: str, kind: str, source: str, data: bytes, *, latched: bool = False) -> bool:
         """Hand in a message as CDR in the name of ``source``; False when it was dropped, since too many wait."""
         if not self._echo:
             self.foreign.add(source)
-        taken = not self.flooded_by(source) and self.bus.inputs.push(
-            Input("latch" if latched else "publish", topic, kind, source, data)
+        taken = not self.flooded_by(source) and self.bus.inputs.put(
+            ExternalInput("latch" if latched else "publish", topic, kind, source, data)
         )
         self.count("received" if taken else "dropped")
         return taken
 
     def call(self, service: str, kind: str, source: str, data: bytes, reply: Callable[[Future], None]) -> bool:
         """Call a service with a request as CDR; ``reply`` gets the answer on the executor's thread."""
-        return self.bus.inputs.push(Input("call", service, kind, source, data, reply))
+        return self.bus.inputs.put(ExternalInput("call", service, kind, source, data, reply))
 
     def answer(self, number: int, source: str, response: bytes = b"", error: str = "") -> None:
         """Hand in what has come back for a call that a foreign node shall answer; see `external.answer`."""
-        if not self.bus.inputs.push(answer(number, source, response, error)):
+        if not self.bus.inputs.put(answer(number, source, response, error)):
             self.count("dropped")
 
     # -- book-keeping, from any thread -----------------------------------------------------------------------------
@@ -221,7 +221,7 @@ class Gateway:
         """Show people a line; the run itself does not hear of it, so that its recording stays what it was."""
 
         def tell() -> None:
-            record = Record(self.bus.now_ns, level, f"/{self._bridge}", text)
+            record = LogRecord(self.bus.now_ns, level, f"/{self._bridge}", text)
             for sink in self.bus.log_sinks:
                 sink(record)
 

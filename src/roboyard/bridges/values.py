@@ -11,7 +11,7 @@ import numpy as np
 
 from roboyard.errors import MessageError
 from roboyard.messages import message_type
-from roboyard.messages.filling import fill
+from roboyard.messages.filling import message_from_data
 from roboyard.messages.layout import definition_of
 from roboyard.messages.structure import EMPTY_MEMBER
 
@@ -25,7 +25,7 @@ def to_json(message: Any) -> Any:
 
 def from_json(name: str, data: Any) -> Any:
     """The message of type ``name`` in ``data``; fields that are missing keep their defaults. Raises MessageError."""
-    return fill(message_type(name), _readable(name, data))
+    return message_from_data(message_type(name), _readable(name, data))
 
 
 def _fields(message: Any, name: str) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def _fields(message: Any, name: str) -> dict[str, Any]:
 def _layout(name: str) -> tuple[tuple[str, str, str, bool], ...]:
     """Label, attribute, type, and whether it is a single one, of each field."""
     return tuple(
-        (field.name, field.attribute, field.type, field.kind == "one")
+        (field.name, field.python_name, field.type, field.arity == "one")
         for field in definition_of(name).fields
         if field.name != EMPTY_MEMBER
     )
@@ -97,4 +97,4 @@ def _octets(text: str, where: str) -> list[int]:
     try:
         return list(base64.b64decode(text, validate=True))
     except (binascii.Error, ValueError) as error:
-        raise MessageError(f"no base64: {error}", where=where) from error
+        raise MessageError(f"no base64: {error}", location=where) from error

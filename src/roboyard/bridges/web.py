@@ -144,7 +144,7 @@ class WebServer:
         except OSError as error:
             raise BridgeError(
                 f"port {self.port} cannot be served: {error.strerror or error}",
-                where=self._host,
+                location=self._host,
                 valid="another --bridge-port",
             ) from None
         self.port = next(iter(self._server.sockets)).getsockname()[1]

@@ -37,7 +37,7 @@ def check_origin(origin: str) -> str:
     if fault:
         raise InputError(
             f"{origin[:_MAX_SHOWN]!r} {fault}",
-            where="--allow-origin",
+            location="--allow-origin",
             valid="scheme://host or scheme://host:port as the browser states it, e.g. http://localhost:8080",
         )
     return origin

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from roboyard.bus.actions import ActionClient, ActionServer, GoalFuture, GoalHandle, Status
+    from roboyard.bus.actions import ActionClient, ActionServer, GoalFuture, GoalHandle, GoalStatus
     from roboyard.bus.bus import Bus
     from roboyard.bus.executor import FAULT, LAST, LATE, SENSOR, TIMER, Executor
     from roboyard.bus.futures import Future
     from roboyard.bus.graph import Graph, graph
-    from roboyard.bus.inputs import Input
+    from roboyard.bus.inputs import ExternalInput
     from roboyard.bus.meter import NodeError
     from roboyard.bus.node import Node
     from roboyard.bus.parameters import param, resource, settings
@@ -27,15 +27,15 @@ __all__ = [
     "ActionServer",
     "Bus",
     "Executor",
+    "ExternalInput",
     "Future",
     "GoalFuture",
     "GoalHandle",
+    "GoalStatus",
     "Graph",
-    "Input",
     "Node",
     "NodeError",
     "Publisher",
-    "Status",
     "Subscription",
     "Topic",
     "TransformBuffer",
@@ -47,12 +47,12 @@ __all__ = [
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
-    "actions": ("ActionClient", "ActionServer", "GoalFuture", "GoalHandle", "Status"),
+    "actions": ("ActionClient", "ActionServer", "GoalFuture", "GoalHandle", "GoalStatus"),
     "bus": ("Bus",),
     "executor": ("FAULT", "LAST", "LATE", "SENSOR", "TIMER", "Executor"),
     "futures": ("Future",),
     "graph": ("Graph", "graph"),
-    "inputs": ("Input",),
+    "inputs": ("ExternalInput",),
     "meter": ("NodeError",),
     "node": ("Node",),
     "parameters": ("param", "resource", "settings"),

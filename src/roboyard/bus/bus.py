@@ -11,18 +11,18 @@ from typing import Any, TypeVar
 import numpy as np
 
 from roboyard.bus import state
-from roboyard.bus.disturbance import Post
+from roboyard.bus.disturbance import DelayedDelivery
 from roboyard.bus.executor import Executor
-from roboyard.bus.health import LEVELS
-from roboyard.bus.housekeeping import Housekeeping
-from roboyard.bus.inputs import InputPort
-from roboyard.bus.log import Logger, Record
-from roboyard.bus.meter import Meter
-from roboyard.bus.names import check_node_name, normal_namespace
+from roboyard.bus.health import HEALTH_LEVELS
+from roboyard.bus.housekeeping import SystemNode
+from roboyard.bus.inputs import ExternalInputQueue
+from roboyard.bus.log import Logger, LogRecord
+from roboyard.bus.meter import CallbackTimer
+from roboyard.bus.names import check_node_name, normalize_namespace
 from roboyard.bus.node import Node
 from roboyard.bus.offload import Offload
 from roboyard.bus.services import Service, ServiceClient, check_service
-from roboyard.bus.topics import CheckedSubscription, Publisher, Subscription, Tap, Topic
+from roboyard.bus.topics import CheckedSubscription, MessageObserver, Publisher, Subscription, Topic
 from roboyard.bus.transforms import TransformBuffer
 from roboyard.errors import InputError, RoboyardError
 
@@ -46,8 +46,8 @@ class Bus:
         transforms: Where every frame was, from /tf and /tf_static.
         inputs: The port for everything from outside.
         offload: The workers.
-        post: What is under way on topics that somebody disturbs.
-        taps: See every message as it is published (recorder, bridges).
+        delayed_delivery: What is under way on topics that somebody disturbs.
+        message_observers: See every message as it is published (recorder, bridges).
         log_sinks: See every log record (the console).
         log: The bus's own log.
     """
@@ -58,22 +58,22 @@ class Bus:
     def __init__(self, seed: int = 0, *, debug: bool = False, workers: int = 1, start_ns: int = 0) -> None:
         self.seed = seed
         self.executor = Executor()
-        self.executor.seek(start_ns)
+        self.executor.set_time(start_ns)
         self.nodes: dict[str, Node] = {}
         self.topics: dict[str, Topic] = {}
         self.services: dict[str, Service] = {}
         self.transforms = TransformBuffer()
-        self.inputs = InputPort(self)
+        self.inputs = ExternalInputQueue(self)
         self.offload = Offload(self, workers)
-        self.post = Post(self)
-        self.taps: list[Tap] = []
-        self.log_sinks: list[Callable[[Record], None]] = []
+        self.delayed_delivery = DelayedDelivery(self)
+        self.message_observers: list[MessageObserver] = []
+        self.log_sinks: list[Callable[[LogRecord], None]] = []
         self.log = Logger("/roboyard", lambda: self.executor.now_ns, self.write_log)
-        self._subscription = CheckedSubscription if debug else Subscription
-        self._closed = False
-        self.executor.take_inputs = self.inputs.take
-        self._housekeeping = Housekeeping()
-        self.add(self._housekeeping, "roboyard")
+        self._subscription_type = CheckedSubscription if debug else Subscription
+        self._is_closing = False
+        self.executor.process_inputs = self.inputs.process_next
+        self._system_node = SystemNode()
+        self.add(self._system_node, "roboyard")
 
     # -- nodes -----------------------------------------------------------------------------------------------------
     def add(
@@ -98,14 +98,14 @@ class Bus:
             InputError: the name is taken or not valid.
             NodeError: ``setup`` failed; the node is not on the bus then.
         """
-        namespace = normal_namespace(namespace)
+        namespace = normalize_namespace(namespace)
         full_name = f"{namespace}/{check_node_name(name)}"
         if not isinstance(node, Node) or "_resources" not in vars(node):
-            what = "whose __init__ does not call Node's" if isinstance(node, Node) else "is no node"
+            problem = "whose __init__ does not call Node's" if isinstance(node, Node) else "is no node"
             raise InputError(
-                f"{node!r:.80} {what}", where=f"node {full_name}", valid="an instance of a subclass of ry.Node"
+                f"{node!r:.80} {problem}", location=f"node {full_name}", valid="an instance of a subclass of ry.Node"
             )
-        node.check_free()
+        node.check_unattached()
         if full_name in self.nodes:
             raise InputError(f"a node {full_name} is on the bus already", valid="another name or namespace")
         self.nodes[full_name] = node
@@ -156,18 +156,18 @@ class Bus:
         return publisher
 
     def subscribe(
-        self, name: str, message_type: type, node: str, meter: Meter, *, with_source: bool = False
+        self, name: str, message_type: type, node: str, callback_timer: CallbackTimer, *, with_source: bool = False
     ) -> Subscription:
         """A subscription of ``node`` to the absolute topic ``name``; latched messages follow at once."""
         topic = self.topic(name, message_type, node)
-        subscription = self._subscription(topic, node, meter, with_source)
+        subscription = self._subscription_type(topic, node, callback_timer, with_source)
         topic.subscriptions.append(subscription)
         for publisher in topic.publishers:
             if publisher.last is not None:
                 self.executor.ready.append((subscription, publisher.last, publisher.node))
         return subscription
 
-    def serve(self, name: str, service_type: Any, node: str, meter: Meter) -> Service:
+    def serve(self, name: str, service_type: Any, node: str, callback_timer: CallbackTimer) -> Service:
         """Serve the absolute service ``name``.
 
         Raises:
@@ -175,8 +175,8 @@ class Bus:
         """
         check_service(service_type, node)
         if name in self.services:
-            raise InputError(f"service {name} is served by {self.services[name].node} already", where=f"node {node}")
-        service = self.services[name] = Service(self, name, service_type, node, meter)
+            raise InputError(f"service {name} is served by {self.services[name].node} already", location=f"node {node}")
+        service = self.services[name] = Service(self, name, service_type, node, callback_timer)
         return service
 
     def service_client(self, name: str, service_type: Any, node: str) -> ServiceClient:
@@ -189,9 +189,9 @@ class Bus:
         return ServiceClient(self, name, service_type, node)
 
     @property
-    def closing(self) -> bool:
+    def is_closing(self) -> bool:
         """Whether the end has come."""
-        return self._closed
+        return self._is_closing
 
     # -- for code beside the bus -----------------------------------------------------------------------------------
     @property
@@ -199,37 +199,37 @@ class Bus:
         """Simulated time [ns]."""
         return self.executor.now_ns
 
-    def tap(self, tap: Tap) -> Callable[[], None]:
-        """Have ``tap(topic, message, node, time_ns)`` see every message as it is published.
+    def add_message_observer(self, observer: MessageObserver) -> Callable[[], None]:
+        """Have ``observer(topic, message, node, time_ns)`` see every message as it is published.
 
         Returns:
             A function that takes the tap off.
         """
-        self.taps.append(tap)
-        return lambda: self.taps.remove(tap)
+        self.message_observers.append(observer)
+        return lambda: self.message_observers.remove(observer)
 
     # -- what nodes report -----------------------------------------------------------------------------------------
-    def write_log(self, record: Record) -> None:
+    def write_log(self, record: LogRecord) -> None:
         """Publish a log record and show it to the sinks."""
-        self._housekeeping.publish_log(record)
+        self._system_node.publish_log(record)
         for sink in self.log_sinks:
             sink(record)
 
-    def health_changed(self, node: Node) -> None:
+    def publish_health_change(self, node: Node) -> None:
         """Publish diagnostics now, since a node's level changed."""
-        self._housekeeping.publish_health()
+        self._system_node.publish_health()
 
-    def parameter_changed(self, node: Node, name: str, value: Any) -> None:
+    def publish_parameter_change(self, node: Node, name: str, value: Any) -> None:
         """Publish a parameter event."""
-        self._housekeeping.publish_parameter(node, name, value)
+        self._system_node.publish_parameter(node, name, value)
 
-    def worst_health(self) -> str:
+    def worst_health_level(self) -> str:
         """The worst level any node reports: "ok", "warn", "error" or "stale"."""
         levels = [node.health.level for node in self.nodes.values() if node.health]
-        return max(levels, key=lambda level: LEVELS[level], default="ok")
+        return max(levels, key=lambda level: HEALTH_LEVELS[level], default="ok")
 
     # -- state -----------------------------------------------------------------------------------------------------
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """Everything the nodes need to go on from here, as plain data; between two calls of the executor's.
 
         Raises:
@@ -237,7 +237,7 @@ class Bus:
         """
         return state.save(self)
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Go on from what ``save`` gave, on a bus set up the same way whose clock is not beyond that moment.
 
         Raises:
@@ -248,18 +248,18 @@ class Bus:
     # -- end -------------------------------------------------------------------------------------------------------
     def close(self) -> None:
         """Take all nodes off, last one first, and stop the workers.  The first error is raised after all are closed."""
-        if self._closed:
+        if self._is_closing:
             return
-        self._closed = True
-        first: Exception | None = None
+        self._is_closing = True
+        first_error: Exception | None = None
         for node in reversed(list(self.nodes.values())):
             try:
                 self.remove(node)
             except Exception as error:  # noqa: BLE001 - every node must get its chance to close
-                first = first or error
+                first_error = first_error or error
         self.offload.close()
-        if first is not None:
-            raise first
+        if first_error is not None:
+            raise first_error
 
     def __enter__(self) -> Bus:
         return self

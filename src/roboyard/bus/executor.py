@@ -13,33 +13,33 @@ from collections.abc import Callable
 from threading import Event as WakeEvent
 from typing import Any, Protocol
 
-from roboyard.compute.wall_clock import Pacer, idle
+from roboyard.compute.wall_clock import Pacer, wait_idle
 from roboyard.errors import RunError
 
 Callback = Callable[[], None]
 
-FAULT, SENSOR, ARRIVAL, TIMER, LATE, LAST = 10, 20, 25, 30, 90, 99
+FAULT, SENSOR, DELIVERY, TIMER, LATE, LAST = 10, 20, 25, 30, 90, 99
 """Priorities at one instant: faults begin and end, measurements, messages that were under way for a while, nodes'
 timers, book-keeping, and last what came from outside."""
 
 
-_CALM_ROUNDS, _MOST_AT_ONCE = 1_000, 200_000
+_ROUNDS_BEFORE_STOP_CHECK, _MAX_EVENTS_PER_INSTANT = 1_000, 200_000
 """Rounds of messages that set each other going at one instant: usual ones, and what must be a loop without end."""
 
 
-def _name(receiver: Any) -> str:
+def _receiver_label(receiver: Any) -> str:
     topic = getattr(getattr(receiver, "topic", None), "name", "")
     return f"{getattr(receiver, 'node', 'a caller')}" + (f" on {topic}" if topic else "")
 
 
-class Receiver(Protocol):
+class MessageReceiver(Protocol):
     """Where a message goes: a subscription, a service, a future."""
 
     def deliver(self, message: Any, source: str) -> None:
         """Run the receiver's callback."""
 
 
-class Scheduled:
+class ScheduledEvent:
     """An event in the queue; ``cancel`` takes it out."""
 
     __slots__ = ("callback", "cancelled", "time_ns")
@@ -60,9 +60,8 @@ class Executor:
     Attributes:
         now_ns: Present simulated time [ns].
         paused: While True ``run_until`` stands still and only takes in what comes from outside; ``step`` still works.
-        pacer: Its ``factor`` ties simulated time to wall time.
-        take_inputs: Called whenever an instant is complete; takes in what came from outside and says whether anything
-            did.
+        pacer: Its ``real_time_factor`` ties simulated time to wall time.
+        process_inputs: Called whenever an instant is complete; takes external inputs and returns whether any came.
         ready: Deliveries of the present instant: (receiver, message, name of the sender).
     """
 
@@ -71,128 +70,132 @@ class Executor:
         self.paused = False
         self.pacer = Pacer()
         self.wake = WakeEvent()
-        self.take_inputs: Callable[[], bool] = lambda: False
-        self.ready: deque[tuple[Receiver, Any, str]] = deque()
-        self._advancers: list[Callable[[int], None]] = []
-        self._resters: list[Callable[[], None]] = []
-        self._heap: list[tuple[int, int, int, Scheduled]] = []
+        self.process_inputs: Callable[[], bool] = lambda: False
+        self.ready: deque[tuple[MessageReceiver, Any, str]] = deque()
+        self._advance_callbacks: list[Callable[[int], None]] = []
+        self._idle_callbacks: list[Callable[[], None]] = []
+        self._heap: list[tuple[int, int, int, ScheduledEvent]] = []
         self._sequence = 0
-        self._stopping = False
-        self._running = False
+        self._stop_requested = False
+        self._is_running = False
 
     # -- scheduling ------------------------------------------------------------------------------------------------
-    def at(self, time_ns: int, callback: Callback, priority: int = TIMER) -> Scheduled:
+    def schedule(self, time_ns: int, callback: Callback, priority: int = TIMER) -> ScheduledEvent:
         """Schedule ``callback`` at ``time_ns`` (now, if that has passed)."""
-        event = Scheduled(max(time_ns, self.now_ns), callback)
+        event = ScheduledEvent(max(time_ns, self.now_ns), callback)
         self._sequence += 1
         heapq.heappush(self._heap, (event.time_ns, priority, self._sequence, event))
         return event
 
-    def on_advance(self, advance: Callable[[int], None]) -> Callable[[], None]:
-        """Have ``advance(time_ns)`` called when the clock moves, before the events of the new instant.
+    def on_advance(self, callback: Callable[[int], None]) -> Callable[[], None]:
+        """Have ``callback(time_ns)`` called when the clock moves, before the events of the new instant.
 
         Returns:
             A function that takes the registration back.
         """
-        self._advancers.append(advance)
-        return lambda: self._advancers.remove(advance)
+        self._advance_callbacks.append(callback)
+        return lambda: self._advance_callbacks.remove(callback)
 
-    def on_rest(self, rest: Callable[[], None]) -> Callable[[], None]:
-        """Have ``rest()`` called whenever the run is about to wait for wall time, or has come to an end.
+    def on_idle(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Have ``callback()`` called whenever the run is about to wait for wall time, or has come to an end.
 
         Returns:
             A function that takes the registration back.
         """
-        self._resters.append(rest)
-        return lambda: self._resters.remove(rest)
+        self._idle_callbacks.append(callback)
+        return lambda: self._idle_callbacks.remove(callback)
 
-    def _rest(self) -> None:
-        for rest in self._resters:
-            rest()
+    def _call_idle_callbacks(self) -> None:
+        for callback in self._idle_callbacks:
+            callback()
 
-    def next_time_ns(self) -> int | None:
+    def next_event_time_ns(self) -> int | None:
         """Time of the earliest scheduled event that still stands; None when there is none."""
         heap = self._heap
         while heap and heap[0][3].cancelled:
             heapq.heappop(heap)
         return heap[0][0] if heap else None
 
-    def sequence_of(self) -> dict[Scheduled | None, int]:
+    def event_sequence(self) -> dict[ScheduledEvent | None, int]:
         """All scheduled events that still stand, with the numbers by which they follow each other at one instant."""
         return {event: sequence for _, _, sequence, event in self._heap if not event.cancelled}
 
     # -- running ---------------------------------------------------------------------------------------------------
-    def run_until(self, time_ns: int, until: Callable[[], bool] | None = None) -> bool:
+    def run_until(self, time_ns: int, stop_condition: Callable[[], bool] | None = None) -> bool:
         """Run every event up to and including ``time_ns``; the clock stands there afterwards.
 
         Args:
             time_ns: Where to stop [ns].
-            until: Looked at whenever an instant is complete; True ends the run there.
+            stop_condition: Looked at whenever an instant is complete; True ends the run there.
 
         Returns:
-            True when ``until`` became true.
+            True when ``stop_condition`` became true.
 
         Raises:
             RunError: called from inside a callback.
         """
-        if self._running:
+        if self._is_running:
             raise RunError("the bus is already running", valid="inside callbacks use timers and futures instead")
-        self._running, self._stopping = True, False
+        self._is_running, self._stop_requested = True, False
         self.pacer.restart(self.now_ns)
         try:
-            return self._loop(time_ns, until)
+            return self._loop(time_ns, stop_condition)
         finally:
-            self._running = False
-            self._rest()
+            self._is_running = False
+            self._call_idle_callbacks()
 
-    def _loop(self, end_ns: int, until: Callable[[], bool] | None) -> bool:
+    def _loop(self, end_ns: int, stop_condition: Callable[[], bool] | None) -> bool:
         heap, ready, pop = self._heap, self.ready, heapq.heappop
         events = 0  # of the present instant
-        while not self._stopping:
+        while not self._stop_requested:
             rounds = 0
             while ready:
                 for _ in range(len(ready)):  # what these set going is the next round
                     receiver, message, source = ready.popleft()
                     receiver.deliver(message, source)
                 rounds += 1
-                if rounds > _CALM_ROUNDS:
-                    if self._is_stopping():
+                if rounds > _ROUNDS_BEFORE_STOP_CHECK:
+                    if self._is_stop_requested():
                         return False
-                    if rounds > _MOST_AT_ONCE:
-                        raise self._endless(f"messages go round and round, now from {source} to {_name(receiver)}")
-            time_ns = self.next_time_ns()
+                    if rounds > _MAX_EVENTS_PER_INSTANT:
+                        raise self._endless_loop_error(
+                            f"messages go round and round, now from {source} to {_receiver_label(receiver)}"
+                        )
+            time_ns = self.next_event_time_ns()
             if time_ns is None or time_ns > self.now_ns:  # the present instant is complete
-                if self.take_inputs():
+                if self.process_inputs():
                     continue
-                if until is not None and until():
+                if stop_condition is not None and stop_condition():
                     return True
-                beyond = time_ns is None or time_ns > end_ns
-                if beyond and self.now_ns >= end_ns:
+                is_past_end = time_ns is None or time_ns > end_ns
+                if is_past_end and self.now_ns >= end_ns:
                     return False
                 if self.paused:
-                    self._rest()
-                    idle(self.wake)
+                    self._call_idle_callbacks()
+                    wait_idle(self.wake)
                     self.pacer.restart(self.now_ns)
                     continue
-                due = end_ns if time_ns is None or beyond else time_ns
-                if not self.pacer.wait(due, self.wake, self._rest):
+                due_ns = end_ns if time_ns is None or is_past_end else time_ns
+                if not self.pacer.wait(due_ns, self.wake, self._call_idle_callbacks):
                     continue
-                self.now_ns, events = due, 0
-                for advance in self._advancers:
-                    advance(due)
+                self.now_ns, events = due_ns, 0
+                for callback in self._advance_callbacks:
+                    callback(due_ns)
                 continue
             event = pop(heap)[3]
             event.callback()
             events += 1
-            if events > _MOST_AT_ONCE:
-                raise self._endless("timers are set again and again for the moment that is now")
+            if events > _MAX_EVENTS_PER_INSTANT:
+                raise self._endless_loop_error("timers are set again and again for the moment that is now")
         return False
 
-    def _is_stopping(self) -> bool:
-        return self._stopping  # which another thread may have set meanwhile
+    def _is_stop_requested(self) -> bool:
+        return self._stop_requested  # which another thread may have set meanwhile
 
-    def _endless(self, what: str) -> RunError:
-        return RunError(what, where=f"at {self.now_ns / 1e9:.6f} s", valid="let simulated time pass between them")
+    def _endless_loop_error(self, description: str) -> RunError:
+        return RunError(
+            description, location=f"at {self.now_ns / 1e9:.6f} s", valid="let simulated time pass between them"
+        )
 
     def run_for(self, seconds: float) -> None:
         """Run ``seconds`` of simulated time."""
@@ -200,7 +203,7 @@ class Executor:
 
     def step(self) -> bool:
         """Run all events of the next instant that has any, paused or not; False when nothing is scheduled."""
-        time_ns = self.next_time_ns()
+        time_ns = self.next_event_time_ns()
         if time_ns is None and not self.ready:
             return False
         paused, self.paused = self.paused, False
@@ -212,16 +215,16 @@ class Executor:
 
     def stop(self) -> None:
         """End ``run_until`` after the present event; may be called from any thread."""
-        self._stopping = True
+        self._stop_requested = True
         self.wake.set()
 
-    def seek(self, time_ns: int) -> None:
+    def set_time(self, time_ns: int) -> None:
         """Set the clock forward without running anything, e.g. to a recording's start.
 
         Raises:
             RunError: an event is scheduled before ``time_ns``, or time would go backwards.
         """
-        first = self.next_time_ns()
-        if time_ns < self.now_ns or (first is not None and first < time_ns):
+        first_event_ns = self.next_event_time_ns()
+        if time_ns < self.now_ns or (first_event_ns is not None and first_event_ns < time_ns):
             raise RunError(f"the clock cannot jump from {self.now_ns} ns to {time_ns} ns over scheduled events")
         self.now_ns = time_ns

@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CallbackInfo:
-    """Cost of one callback in wall time [s]; ``budget`` is the simulated time it has, 0 = none stated."""
+    """Cost of one callback in wall time [s]; ``deadline`` is the simulated time it has, 0 = none stated."""
 
-    occasion: str
+    trigger: str
     count: int
     total: float
     max: float
-    budget: float
+    deadline: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class NodeInfo:
     """A node and its ends."""
 
     name: str
-    kind: str
+    class_name: str
     publishes: tuple[str, ...]
     subscribes: tuple[str, ...]
     services: tuple[str, ...]
@@ -35,7 +35,7 @@ class NodeInfo:
     callbacks: tuple[CallbackInfo, ...]
 
     @property
-    def busy(self) -> float:
+    def callback_time(self) -> float:
         """Wall time spent in all callbacks [s]."""
         return sum(callback.total for callback in self.callbacks)
 
@@ -54,16 +54,16 @@ class TopicInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class JobInfo:
+class OffloadInfo:
     """Offloaded work: wall time [s] against the declared latency [s]."""
 
     node: str
-    what: str
+    function: str
     count: int
     mean: float
     max: float
     latency: float
-    late: int
+    late_count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Graph:
     nodes: tuple[NodeInfo, ...]
     topics: tuple[TopicInfo, ...]
     services: dict[str, str]
-    jobs: tuple[JobInfo, ...]
+    offloads: tuple[OffloadInfo, ...]
     inputs: dict[str, int]
 
     def to_dict(self) -> dict[str, Any]:
@@ -88,31 +88,31 @@ def graph(bus: Bus) -> Graph:
     return Graph(
         time_ns=bus.now_ns,
         paused=bus.executor.paused,
-        nodes=tuple(_node(bus, name) for name in bus.nodes),
-        topics=tuple(_topic(bus, name) for name in sorted(bus.topics)),
+        nodes=tuple(_node_info(bus, name) for name in bus.nodes),
+        topics=tuple(_topic_info(bus, name) for name in sorted(bus.topics)),
         services={name: service.type.name for name, service in sorted(bus.services.items())},
-        jobs=tuple(
-            JobInfo(
+        offloads=tuple(
+            OffloadInfo(
                 j.node,
-                j.what,
+                j.function,
                 j.count,
                 j.total_ns * 1e-9 / max(j.count, 1),
                 j.max_ns * 1e-9,
                 j.latency_ns * 1e-9,
-                j.late,
+                j.late_count,
             )
-            for j in bus.offload.jobs.values()
+            for j in bus.offload.statistics.values()
         ),
-        inputs={"taken": bus.inputs.taken, "refused": bus.inputs.refused, "dropped": bus.inputs.dropped},
+        inputs={"accepted": bus.inputs.accepted, "rejected": bus.inputs.rejected, "dropped": bus.inputs.dropped},
     )
 
 
-def _node(bus: Bus, name: str) -> NodeInfo:
+def _node_info(bus: Bus, name: str) -> NodeInfo:
     node = bus.nodes[name]
     topics = sorted(bus.topics.items())
     return NodeInfo(
         name=name,
-        kind=type(node).__name__,
+        class_name=type(node).__name__,
         publishes=tuple(n for n, topic in topics if any(p.node == name for p in topic.publishers)),
         subscribes=tuple(n for n, topic in topics if any(s.node == name for s in topic.subscriptions)),
         services=tuple(sorted(n for n, service in bus.services.items() if service.node == name)),
@@ -120,22 +120,22 @@ def _node(bus: Bus, name: str) -> NodeInfo:
         health=node.health.level if node.health else "",
         health_text=node.health.text if node.health else "",
         callbacks=tuple(
-            CallbackInfo(m.occasion, m.count, m.total_ns * 1e-9, m.max_ns * 1e-9, m.budget_ns * 1e-9)
-            for m in node.meters
+            CallbackInfo(m.trigger, m.count, m.total_ns * 1e-9, m.max_ns * 1e-9, m.deadline_ns * 1e-9)
+            for m in node.callback_timers
             if m.count
         ),
     )
 
 
-def _topic(bus: Bus, name: str) -> TopicInfo:
+def _topic_info(bus: Bus, name: str) -> TopicInfo:
     topic = bus.topics[name]
-    span = (topic.last_ns - topic.first_ns) * 1e-9
+    duration = (topic.last_ns - topic.first_ns) * 1e-9
     return TopicInfo(
         name=name,
         type=topic.type_name,
         publishers=tuple(sorted({p.node for p in topic.publishers})),
         subscribers=tuple(sorted({s.node for s in topic.subscriptions})),
         count=topic.count,
-        rate=(topic.count - 1) / span if span > 0 else 0.0,
+        rate=(topic.count - 1) / duration if duration > 0 else 0.0,
         latched=topic.latched,
     )

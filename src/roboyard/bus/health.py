@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 HealthLevel = Literal["ok", "warn", "error", "stale"]
-LEVELS: dict[HealthLevel, int] = {"ok": 0, "warn": 1, "error": 2, "stale": 3}
+HEALTH_LEVELS: dict[HealthLevel, int] = {"ok": 0, "warn": 1, "error": 2, "stale": 3}
 """The numbers of diagnostic_msgs/DiagnosticStatus."""
 
 

@@ -24,26 +24,26 @@ if TYPE_CHECKING:
     from roboyard.bus.bus import Bus
     from roboyard.bus.topics import Publisher
 
-Kind = Literal["publish", "latch", "call"]
-TOPIC = "/inputs"
-ASKED, ANSWERED = "/external/asked", "/external/answered"
+InputOperation = Literal["publish", "latch", "call"]
+INPUT_TOPIC = "/inputs"
+EXTERNAL_REQUEST_TOPIC, EXTERNAL_RESPONSE_TOPIC = "/external/asked", "/external/answered"
 """Calls of nodes that were left out, for bridges to take outside, and what came back."""
-INBOX_LIMIT = 10_000
-INSTANT_LIMIT = 100
-RATE_LIMIT = 5_000
+MAX_PENDING_INPUTS = 10_000
+MAX_INPUTS_PER_INSTANT = 100
+MAX_INPUT_RATE = 5_000
 """Inputs taken at one instant of a running clock, and in a simulated second, so that no flood from outside can make
 time stand still, or crawl; what is large counts as several."""
-_LARGE = 65_536
-_TEXT_LIMIT = 256
-_OWN = (TOPIC, "/clock")
+_LARGE_INPUT_BYTES = 65_536
+_MAX_TEXT_LENGTH = 256
+_RESERVED_TOPICS = (INPUT_TOPIC, "/clock")
 
 
 @dataclass(frozen=True, slots=True)
-class Input:
+class ExternalInput:
     """One thing from outside.
 
     Attributes:
-        kind: "publish" a message on a topic, "latch" it for later subscribers too, or "call" a service.
+        operation: "publish" a message on a topic, "latch" it for later subscribers too, or "call" a service.
         target: Absolute name of the topic or service.
         type: Message or service type name.
         source: Who sends it; arbitration and introspection know it by this name.
@@ -51,7 +51,7 @@ class Input:
         reply: Called with the Future of a call; not recorded.
     """
 
-    kind: Kind
+    operation: InputOperation
     target: str
     type: str
     source: str
@@ -61,68 +61,68 @@ class Input:
     def __post_init__(self) -> None:
         for name in ("target", "type", "source"):
             text = getattr(self, name)
-            if len(text) > _TEXT_LIMIT or not text.isprintable():  # which surrogates are not either
+            if len(text) > _MAX_TEXT_LENGTH or not text.isprintable():  # which surrogates are not either
                 raise InputError(
-                    f"{name} {text[:80]!r} of an input", valid=f"at most {_TEXT_LIMIT} printable characters"
+                    f"{name} {text[:80]!r} of an input", valid=f"at most {_MAX_TEXT_LENGTH} printable characters"
                 )
 
 
-class InputPort:
+class ExternalInputQueue:
     """Takes inputs from any thread and acts on them on the executor's.
 
     Attributes:
-        taken: Inputs acted on so far.
-        refused: Inputs that could not be acted on (malformed, unknown type).
-        dropped: Inputs lost because more than ``INBOX_LIMIT`` were waiting.
+        accepted: Inputs acted on so far.
+        rejected: Inputs that could not be acted on (malformed, unknown type).
+        dropped: Inputs lost because more than ``MAX_PENDING_INPUTS`` were waiting.
     """
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
-        self._inbox: deque[Input | Callable[[], None]] = deque()
+        self._queue: deque[ExternalInput | Callable[[], None]] = deque()
         self._lock = Lock()
-        self._waiting: dict[str, list[int]] = {}  # how many, and their bytes, by source
-        self._room = float(INSTANT_LIMIT)  # how many inputs may be taken now
-        self._room_ns = 0  # when that was so
+        self._pending_by_source: dict[str, list[int]] = {}  # how many, and their bytes, by source
+        self._input_budget = float(MAX_INPUTS_PER_INSTANT)  # how many inputs may be taken now
+        self._budget_time_ns = 0  # when that was so
         self._publishers: dict[tuple[str, str, bool], Publisher] = {}
-        self._record: Publisher | None = None
-        self.taken = 0
-        self.refused = 0
+        self._record_publisher: Publisher | None = None
+        self.accepted = 0
+        self.rejected = 0
         self.dropped = 0
 
-    def push(self, item: Input) -> bool:
+    def put(self, item: ExternalInput) -> bool:
         """Hand in an input from any thread; False when too many are waiting."""
         with self._lock:
-            if len(self._inbox) >= INBOX_LIMIT:
+            if len(self._queue) >= MAX_PENDING_INPUTS:
                 self.dropped += 1
                 return False
-            self._inbox.append(item)
-            waiting = self._waiting.setdefault(item.source, [0, 0])
-            waiting[0] += 1
-            waiting[1] += len(item.data)
+            self._queue.append(item)
+            pending = self._pending_by_source.setdefault(item.source, [0, 0])
+            pending[0] += 1
+            pending[1] += len(item.data)
         self._bus.executor.wake.set()
         return True
 
     @property
-    def waiting(self) -> int:
+    def pending_count(self) -> int:
         """How many inputs and questions wait to be looked at."""
-        return len(self._inbox)
+        return len(self._queue)
 
-    def waiting_of(self, source: str) -> tuple[int, int]:
+    def pending_from(self, source: str) -> tuple[int, int]:
         """How many inputs of one who sends them wait, and how many bytes those have."""
-        count, size = self._waiting.get(source, (0, 0))
+        count, size = self._pending_by_source.get(source, (0, 0))
         return count, size
 
-    def query(self, question: Callable[[], None]) -> None:
-        """Have ``question`` run on the executor's thread; it must not change anything, so it is not recorded."""
-        self._inbox.append(question)
+    def run_on_executor(self, function: Callable[[], None]) -> None:
+        """Have ``function`` run on the executor's thread; it must not change anything, so it is not recorded."""
+        self._queue.append(function)
         self._bus.executor.wake.set()
 
-    def schedule(self, inputs: Iterable[tuple[int, Input]]) -> None:
+    def schedule(self, inputs: Iterable[tuple[int, ExternalInput]]) -> None:
         """Repeat recorded inputs at their times [ns]."""
         for time_ns, item in inputs:
-            self._bus.executor.at(time_ns, lambda item=item: self._act(item), priority=LAST)  # type: ignore[misc]
+            self._bus.executor.schedule(time_ns, lambda item=item: self._process(item), priority=LAST)  # type: ignore[misc]
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """Who has published through the port, and how much was taken, as plain data."""
         senders = [
             (source, target, latched, publisher.topic.type_name, publisher.count)
@@ -130,92 +130,94 @@ class InputPort:
         ]
         return {
             "senders": senders,
-            "counts": (self.taken, self.refused, self.dropped),
-            "used": self._record is not None,
+            "counts": (self.accepted, self.rejected, self.dropped),
+            "used": self._record_publisher is not None,
         }
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Counterpart of `save`, on a port that nothing went through yet."""
         for source, target, latched, type_name, count in saved["senders"]:
             publisher = self._bus.publisher(target, message_type(type_name), source, latched=latched)
             publisher.count = count
             self._publishers[(source, target, latched)] = publisher
         if saved["used"]:
-            self._record = self._bus.publisher(TOPIC, message_type("roboyard_msgs/msg/Input"), "inputs")
-        self.taken, self.refused, self.dropped = saved["counts"]
+            self._record_publisher = self._bus.publisher(INPUT_TOPIC, message_type("roboyard_msgs/msg/Input"), "inputs")
+        self.accepted, self.rejected, self.dropped = saved["counts"]
 
-    def take(self) -> bool:
+    def process_next(self) -> bool:
         """Answer questions and act on the first input that waits; called by the executor when an instant is complete.
 
         One at a time, so that all it sets going happens before the next one: as when recorded inputs are repeated.
         """
-        if not self._inbox:
+        if not self._queue:
             return False
         executor = self._bus.executor
-        passed_ns, self._room_ns = executor.now_ns - self._room_ns, executor.now_ns
-        self._room = min(self._room + passed_ns * 1e-9 * RATE_LIMIT, INSTANT_LIMIT)
-        if self._room <= 0.0 and not executor.paused:
-            self._answer_questions()
+        elapsed_ns, self._budget_time_ns = executor.now_ns - self._budget_time_ns, executor.now_ns
+        self._input_budget = min(self._input_budget + elapsed_ns * 1e-9 * MAX_INPUT_RATE, MAX_INPUTS_PER_INSTANT)
+        if self._input_budget <= 0.0 and not executor.paused:
+            self._run_queued_functions()
             return False
-        for _ in range(len(self._inbox)):
-            item = self._inbox.popleft()
-            if isinstance(item, Input):
-                self._room = max(self._room, 0.0) - 1.0 - len(item.data) // _LARGE
-                self._let_go(item)
-                self._act(item)
+        for _ in range(len(self._queue)):
+            item = self._queue.popleft()
+            if isinstance(item, ExternalInput):
+                self._input_budget = max(self._input_budget, 0.0) - 1.0 - len(item.data) // _LARGE_INPUT_BYTES
+                self._remove_pending(item)
+                self._process(item)
                 return True
             item()
         return False
 
-    def _let_go(self, item: Input) -> None:
+    def _remove_pending(self, item: ExternalInput) -> None:
         with self._lock:
-            waiting = self._waiting[item.source]
-            waiting[0] -= 1
-            waiting[1] -= len(item.data)
-            if not waiting[0]:
-                del self._waiting[item.source]
+            pending = self._pending_by_source[item.source]
+            pending[0] -= 1
+            pending[1] -= len(item.data)
+            if not pending[0]:
+                del self._pending_by_source[item.source]
 
-    def _answer_questions(self) -> None:
+    def _run_queued_functions(self) -> None:
         """Answer those behind the inputs that have to wait for the next instant."""
-        waiting = [self._inbox.popleft() for _ in range(len(self._inbox))]
-        self._inbox.extendleft(item for item in reversed(waiting) if isinstance(item, Input))
-        for item in waiting:
-            if not isinstance(item, Input):
+        queued = [self._queue.popleft() for _ in range(len(self._queue))]
+        self._queue.extendleft(item for item in reversed(queued) if isinstance(item, ExternalInput))
+        for item in queued:
+            if not isinstance(item, ExternalInput):
                 item()
 
-    def _act(self, item: Input) -> None:
+    def _process(self, item: ExternalInput) -> None:
         self._publish_record(item)
         try:
             check_absolute(item.target)
-            if item.target in _OWN:
+            if item.target in _RESERVED_TOPICS:
                 raise InputError(f"{item.target} is the run's own", valid="another topic")
-            if item.kind in ("publish", "latch"):
+            if item.operation in ("publish", "latch"):
                 self._publish(item)
-            elif item.kind == "call":
+            elif item.operation == "call":
                 self._call(item)
             else:
-                raise InputError(f"input of unknown kind '{item.kind}'", valid="'publish', 'latch' or 'call'")
+                raise InputError(f"input of unknown kind '{item.operation}'", valid="'publish', 'latch' or 'call'")
         except RoboyardError as error:
-            self.refused += 1
-            self._bus.log.warn(f"input from {item.source} for {item.target} refused: {error}", every=1.0)
+            self.rejected += 1
+            self._bus.log.warn(f"input from {item.source} for {item.target} rejected: {error}", throttle=1.0)
             if item.reply:
-                failed = Future()
-                failed.fail(error)
-                item.reply(failed)
+                failed_future = Future()
+                failed_future.set_error(error)
+                item.reply(failed_future)
             return
-        self.taken += 1
+        self.accepted += 1
 
-    def _publish_record(self, item: Input) -> None:
-        if self._record is None:
-            self._record = self._bus.publisher(TOPIC, message_type("roboyard_msgs/msg/Input"), "inputs")
+    def _publish_record(self, item: ExternalInput) -> None:
+        if self._record_publisher is None:
+            self._record_publisher = self._bus.publisher(INPUT_TOPIC, message_type("roboyard_msgs/msg/Input"), "inputs")
         data = np.frombuffer(item.data, dtype=np.uint8)
-        self._record.publish(
-            self._record.topic.type(kind=item.kind, target=item.target, type=item.type, source=item.source, data=data)
+        self._record_publisher.publish(
+            self._record_publisher.topic.type(
+                kind=item.operation, target=item.target, type=item.type, source=item.source, data=data
+            )
         )
 
-    def _publish(self, item: Input) -> None:
+    def _publish(self, item: ExternalInput) -> None:
         message = deserialize(item.data, item.type)
-        latched = item.kind == "latch"
+        latched = item.operation == "latch"
         key = (item.source, item.target, latched)
         publisher = self._publishers.get(key)
         if publisher is None:
@@ -224,11 +226,11 @@ class InputPort:
             )
         publisher.publish(message)
 
-    def _call(self, item: Input) -> None:
-        served = self._bus.services.get(item.target)
+    def _call(self, item: ExternalInput) -> None:
+        service = self._bus.services.get(item.target)
         # the services that carry an action are known by the action only
-        kind: Any = served.type if served and served.type.name == item.type else service_type(item.type)
+        request_type: Any = service.type if service and service.type.name == item.type else service_type(item.type)
         request = deserialize(item.data, f"{item.type}_Request")
-        future = self._bus.service_client(item.target, kind, item.source).call(request)
+        future = self._bus.service_client(item.target, request_type, item.source).call(request)
         if item.reply:
-            future.then(item.reply)
+            future.add_done_callback(item.reply)

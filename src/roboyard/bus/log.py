@@ -6,22 +6,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-Level = Literal["debug", "info", "warn", "error", "fatal"]
-LEVELS: dict[Level, int] = {"debug": 10, "info": 20, "warn": 30, "error": 40, "fatal": 50}
+LogLevel = Literal["debug", "info", "warn", "error", "fatal"]
+LOG_LEVELS: dict[LogLevel, int] = {"debug": 10, "info": 20, "warn": 30, "error": 40, "fatal": 50}
 """The numbers of rcl_interfaces/Log."""
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class LogRecord:
     """One line of the log."""
 
     time_ns: int
-    level: Level
+    level: LogLevel
     node: str
     text: str
 
 
-def plain(text: object) -> str:
+def to_valid_utf8(text: object) -> str:
     """``text`` as UTF-8 can hold it: names of files may contain bytes that are no characters."""
     return str(text).encode("utf-8", "backslashreplace").decode()
 
@@ -35,46 +35,46 @@ class Logger:
         sink: Takes the records.
     """
 
-    def __init__(self, node: str, clock: Callable[[], int], sink: Callable[[Record], None]) -> None:
+    def __init__(self, node: str, clock: Callable[[], int], sink: Callable[[LogRecord], None]) -> None:
         self._node = node
         self._clock = clock
         self._sink = sink
-        self._last: dict[str, int] = {}
+        self._last_written_ns: dict[str, int] = {}
 
-    def save(self) -> dict[str, int]:
+    def save_state(self) -> dict[str, int]:
         """When it last wrote what it does not write again and again [ns], as plain data."""
-        return dict(self._last)
+        return dict(self._last_written_ns)
 
-    def load(self, saved: dict[str, int]) -> None:
+    def load_state(self, saved: dict[str, int]) -> None:
         """Counterpart of `save`."""
-        self._last = dict(saved)
+        self._last_written_ns = dict(saved)
 
-    def debug(self, text: str, every: float | None = None) -> None:
+    def debug(self, text: str, throttle: float | None = None) -> None:
         """For developers of the node."""
-        self._write("debug", text, every)
+        self._write("debug", text, throttle)
 
-    def info(self, text: str, every: float | None = None) -> None:
+    def info(self, text: str, throttle: float | None = None) -> None:
         """What the node does."""
-        self._write("info", text, every)
+        self._write("info", text, throttle)
 
-    def warn(self, text: str, every: float | None = None) -> None:
+    def warn(self, text: str, throttle: float | None = None) -> None:
         """Something is not as it should be, the node goes on."""
-        self._write("warn", text, every)
+        self._write("warn", text, throttle)
 
-    def error(self, text: str, every: float | None = None) -> None:
+    def error(self, text: str, throttle: float | None = None) -> None:
         """Something failed."""
-        self._write("error", text, every)
+        self._write("error", text, throttle)
 
-    def fatal(self, text: str, every: float | None = None) -> None:
+    def fatal(self, text: str, throttle: float | None = None) -> None:
         """Nothing can go on."""
-        self._write("fatal", text, every)
+        self._write("fatal", text, throttle)
 
-    def _write(self, level: Level, text: str, every: float | None) -> None:
-        """Write, unless the same text was written less than ``every`` simulated seconds ago."""
-        now_ns, text = self._clock(), plain(text)
-        if every is not None:
-            last = self._last.get(text)
-            if last is not None and now_ns - last < every * 1e9:
+    def _write(self, level: LogLevel, text: str, throttle: float | None) -> None:
+        """Write, unless the same text was written less than ``throttle`` simulated seconds ago."""
+        now_ns, text = self._clock(), to_valid_utf8(text)
+        if throttle is not None:
+            last_ns = self._last_written_ns.get(text)
+            if last_ns is not None and now_ns - last_ns < throttle * 1e9:
                 return
-            self._last[text] = now_ns
-        self._sink(Record(now_ns, level, self._node, text))
+            self._last_written_ns[text] = now_ns
+        self._sink(LogRecord(now_ns, level, self._node, text))

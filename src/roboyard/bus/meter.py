@@ -16,51 +16,51 @@ class NodeError(RunError):
 
     Attributes:
         node: Full name of the node.
-        occasion: What it was doing: "topic /scan", "timer 50 Hz", "service /reset".
+        trigger: What it was doing: "topic /scan", "timer 50 Hz", "service /reset".
         time_ns: Simulated time [ns].
     """
 
-    def __init__(self, node: str, occasion: str, time_ns: int, cause: BaseException) -> None:
+    def __init__(self, node: str, trigger: str, time_ns: int, cause: BaseException) -> None:
         self.node = node
-        self.occasion = occasion
+        self.trigger = trigger
         self.time_ns = time_ns
-        exits = isinstance(cause, SystemExit)
+        is_exit = isinstance(cause, SystemExit)
         super().__init__(
             describe_exception(cause),
-            where=f"node {node}, {occasion}, at {time_ns / 1e9:.6f} s",
-            valid=_EXIT_ADVICE if exits else None,
+            location=f"node {node}, {trigger}, at {time_ns / 1e9:.6f} s",
+            valid=_EXIT_ADVICE if is_exit else None,
         )
 
 
-def timer_occasion(seconds: float, callback: Callable[[], None], name: str | None) -> str:
+def timer_label(seconds: float, callback: Callable[[], None], name: str | None) -> str:
     """What a timer's calls are named: by its rate, and by its name or else the callback's."""
-    called = getattr(callback, "__name__", "").strip("_")
-    what = name if name is not None else called if called.isidentifier() else ""
-    return f"timer {1.0 / seconds:g} Hz {what}".rstrip()
+    callback_name = getattr(callback, "__name__", "").strip("_")
+    timer_name = name if name is not None else callback_name if callback_name.isidentifier() else ""
+    return f"timer {1.0 / seconds:g} Hz {timer_name}".rstrip()
 
 
-class Meter:
+class CallbackTimer:
     """Runs one callback of one node and keeps count of its wall time.
 
     Attributes:
         node: Full name of the node.
-        occasion: What triggers the callback.
-        budget_ns: Simulated time the callback may take before a report flags it (a timer's period); 0 = none stated.
+        trigger: What triggers the callback.
+        deadline_ns: Simulated time the callback may take before a report flags it (a timer's period); 0 = none stated.
         count: Number of calls.
         total_ns: Wall time spent in all of them [ns].
         max_ns: Wall time of the longest [ns].
     """
 
-    __slots__ = ("budget_ns", "callback", "clock", "count", "max_ns", "node", "occasion", "total_ns")
+    __slots__ = ("callback", "clock", "count", "deadline_ns", "max_ns", "node", "total_ns", "trigger")
 
     def __init__(
-        self, node: str, occasion: str, callback: Callable[..., Any], clock: Callable[[], int], budget_ns: int = 0
+        self, node: str, trigger: str, callback: Callable[..., Any], clock: Callable[[], int], deadline_ns: int = 0
     ) -> None:
         self.node = node
-        self.occasion = occasion
+        self.trigger = trigger
         self.callback = callback
         self.clock = clock
-        self.budget_ns = budget_ns
+        self.deadline_ns = deadline_ns
         self.count = 0
         self.total_ns = 0
         self.max_ns = 0
@@ -70,21 +70,21 @@ class Meter:
         return self.run(self.callback, *args)
 
     def run(self, callback: Callable[..., Any], *args: Any) -> Any:
-        """Run ``callback(*args)`` on this meter's account.
+        """Run ``callback(*args)`` and add its cost to this timer's.
 
         Raises:
             NodeError: it raised, or called ``sys.exit``.
         """
-        start = perf_ns()
+        start_ns = perf_ns()
         try:
             return callback(*args)
         except NodeError:
             raise
         except (Exception, SystemExit) as error:
-            raise NodeError(self.node, self.occasion, self.clock(), error) from error
+            raise NodeError(self.node, self.trigger, self.clock(), error) from error
         finally:
-            spent = perf_ns() - start
+            spent_ns = perf_ns() - start_ns
             self.count += 1
-            self.total_ns += spent
-            if spent > self.max_ns:
-                self.max_ns = spent
+            self.total_ns += spent_ns
+            if spent_ns > self.max_ns:
+                self.max_ns = spent_ns

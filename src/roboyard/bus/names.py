@@ -6,8 +6,8 @@ import re
 
 from roboyard.errors import InputError
 
-_NAME = re.compile(r"^(/|~/?)?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*$")
-_NODE = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*$")
+_NAME_PATTERN = re.compile(r"^(/|~/?)?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*$")
+_NODE_NAME_PATTERN = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*$")
 
 
 def resolve(name: str, namespace: str, node: str) -> str:
@@ -18,7 +18,7 @@ def resolve(name: str, namespace: str, node: str) -> str:
     Raises:
         InputError: not a valid ROS name.
     """
-    if not _NAME.match(name):
+    if not _NAME_PATTERN.match(name):
         raise InputError(
             f"'{name}' is not a valid name", valid="letters, digits, '_' and '/', e.g. 'scan', '/tf' or '~state'"
         )
@@ -35,19 +35,19 @@ def check_absolute(name: str) -> str:
     Raises:
         InputError: it is not.
     """
-    if not name.startswith("/") or not _NAME.match(name):
+    if not name.startswith("/") or not _NAME_PATTERN.match(name):
         raise InputError(f"'{name}' is not a valid absolute name", valid="e.g. '/rover/scan'")
     return name
 
 
-def normal_namespace(namespace: str) -> str:
+def normalize_namespace(namespace: str) -> str:
     """``""`` for the root, else ``/a/b`` without a trailing slash.
 
     Raises:
         InputError: not a valid namespace.
     """
     stripped = namespace.strip("/")
-    if stripped and not _NAME.match(stripped):
+    if stripped and not _NAME_PATTERN.match(stripped):
         raise InputError(f"'{namespace}' is not a valid namespace", valid="e.g. '' or '/rover'")
     return f"/{stripped}" if stripped else ""
 
@@ -58,7 +58,7 @@ def check_node_name(name: str) -> str:
     Raises:
         InputError: it may not.
     """
-    if not _NODE.match(name):
+    if not _NODE_NAME_PATTERN.match(name):
         raise InputError(
             f"'{name}' is not a valid node name", valid="letters, digits and '_', not starting with a digit"
         )

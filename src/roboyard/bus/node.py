@@ -10,15 +10,15 @@ import numpy as np
 
 from roboyard.bus import node_state, parameter_services
 from roboyard.bus.actions import ActionClient, ActionServer, OnFuture, OnGoal
-from roboyard.bus.broadcasting import Broadcaster
+from roboyard.bus.broadcasting import TransformBroadcaster
 from roboyard.bus.configurable import Configurable
-from roboyard.bus.executor import TIMER, Scheduled
+from roboyard.bus.executor import TIMER, ScheduledEvent
 from roboyard.bus.futures import Future
-from roboyard.bus.health import LEVELS, Health, HealthLevel
-from roboyard.bus.log import Logger, plain
-from roboyard.bus.meter import Meter, timer_occasion
+from roboyard.bus.health import HEALTH_LEVELS, Health, HealthLevel
+from roboyard.bus.log import Logger, to_valid_utf8
+from roboyard.bus.meter import CallbackTimer, timer_label
 from roboyard.bus.names import resolve
-from roboyard.bus.offload import Work
+from roboyard.bus.offload import OffloadedTask
 from roboyard.bus.services import Service, ServiceClient
 from roboyard.bus.timers import Timer
 from roboyard.bus.topics import Publisher, Subscription
@@ -29,7 +29,7 @@ from roboyard.geometry import SE2, SE3
 if TYPE_CHECKING:
     from roboyard.bus.bus import Bus
 
-Kept = TypeVar("Kept")
+Endpoint = TypeVar("Endpoint")
 
 
 class Node(Configurable):
@@ -43,29 +43,29 @@ class Node(Configurable):
         name: Last part of the name, e.g. "follow".
         namespace: "" or "/rover".
         full_name: "/rover/follow".
-        meters: One per callback, with what it cost.
+        callback_timers: One per callback, with what it cost.
         health: What the node last said of itself with ``report_health``.
 
     Raises:
         ConfigError: an unknown keyword, a missing resource, or a bad parameter value.
     """
 
-    fields: tuple[str, ...] = ()
+    state_fields: tuple[str, ...] = ()
 
-    def __init__(self, **given: Any) -> None:
-        super().__init__(given)
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(arguments)
         self._bus: Bus | None = None
         self.name = ""
         self.namespace = ""
-        self.meters: list[Meter] = []
+        self.callback_timers: list[CallbackTimer] = []
         self.health: Health | None = None
         self._remap: dict[str, str] = {}
         self._frame_prefix = ""
-        self._open: list[Any] = []
+        self._endpoints: list[Any] = []
         self._timers: list[Timer] = []
-        self._one_shots: dict[Scheduled, bool] = {}  # whether ``load`` schedules it anew
-        self._works: dict[Work, None] = {}
-        self._broadcaster = Broadcaster(self)
+        self._one_shot_events: dict[ScheduledEvent, bool] = {}  # whether ``load`` schedules it anew
+        self._offloaded_tasks: dict[OffloadedTask, None] = {}
+        self._transform_broadcaster = TransformBroadcaster(self)
 
     # -- for subclasses to fill in ---------------------------------------------------------------------------------
     def setup(self) -> None:
@@ -83,7 +83,7 @@ class Node(Configurable):
             RunError: it is on none.
         """
         if self._bus is None:
-            raise RunError("the node is on no bus", where=type(self).__name__, valid="bus.add(node) first")
+            raise RunError("the node is on no bus", location=type(self).__name__, valid="bus.add(node) first")
         return self._bus
 
     @property
@@ -127,7 +127,7 @@ class Node(Configurable):
         Raises:
             MessageError: the topic carries another type.
         """
-        return self._keep(self.bus.publisher(self.resolve(name), message_type, self.full_name, latched=latched))
+        return self._register(self.bus.publisher(self.resolve(name), message_type, self.full_name, latched=latched))
 
     def subscribe(
         self, name: str, message_type: type, callback: Callable[..., None], *, with_source: bool = False
@@ -145,9 +145,13 @@ class Node(Configurable):
         """
         absolute = self.resolve(name)
         if not callable(callback):
-            raise InputError(f"callback {callback!r:.80} cannot be called", where=f"node {self.full_name}, {absolute}")
-        meter = self._meter(f"topic {absolute}", callback)
-        return self._keep(self.bus.subscribe(absolute, message_type, self.full_name, meter, with_source=with_source))
+            raise InputError(
+                f"callback {callback!r:.80} cannot be called", location=f"node {self.full_name}, {absolute}"
+            )
+        callback_timer = self._callback_timer(f"topic {absolute}", callback)
+        return self._register(
+            self.bus.subscribe(absolute, message_type, self.full_name, callback_timer, with_source=with_source)
+        )
 
     # -- time ------------------------------------------------------------------------------------------------------
     def timer(
@@ -156,7 +160,7 @@ class Node(Configurable):
         callback: Callable[[], None] | None = None,
         *,
         rate: float | None = None,
-        start: bool = False,
+        immediate: bool = False,
         priority: int = TIMER,
         name: str | None = None,
     ) -> Timer:
@@ -166,7 +170,7 @@ class Node(Configurable):
             period: Simulated time between calls [s]; or give ``rate``.
             callback: What to run.
             rate: Calls per simulated second [Hz].
-            start: First call at once instead of one period from now.
+            immediate: First call at once instead of one period from now.
             priority: Order among events of the same instant.
             name: For errors and reports; None: the callback's.
 
@@ -174,43 +178,45 @@ class Node(Configurable):
             InputError: not exactly one of period and rate, or not a positive one.
         """
         if (period is None) == (rate is None) or callback is None:
-            raise InputError("a timer takes a callback and either period or rate", where=f"node {self.full_name}")
+            raise InputError("a timer takes a callback and either period or rate", location=f"node {self.full_name}")
         seconds = period if period is not None else 1.0 / rate if rate else 0.0
         if not 1e-6 <= seconds <= 1e6:
-            where = f"node {self.full_name}"
-            raise InputError(f"timer period {seconds} s", where=where, valid="from 1 microsecond to 1e6 s")
+            location = f"node {self.full_name}"
+            raise InputError(f"timer period {seconds} s", location=location, valid="from 1 microsecond to 1e6 s")
         period_ns = round(seconds * 1e9)
-        meter = self._meter(timer_occasion(seconds, callback, name), callback, budget_ns=period_ns)
-        timer = Timer(self.bus.executor, period_ns, meter, start=start, priority=priority)
+        callback_timer = self._callback_timer(timer_label(seconds, callback, name), callback, deadline_ns=period_ns)
+        timer = Timer(self.bus.executor, period_ns, callback_timer, immediate=immediate, priority=priority)
         self._timers.append(timer)
-        return self._keep(timer)
+        return self._register(timer)
 
-    def after(
-        self, delay: float, callback: Callable[[], None], *, restored: bool = False, priority: int = TIMER
-    ) -> Scheduled:
+    def call_after(
+        self, delay: float, callback: Callable[[], None], *, restored_by_node: bool = False, priority: int = TIMER
+    ) -> ScheduledEvent:
         """Run ``callback()`` once, ``delay`` simulated seconds from now (now, if negative), unless the node leaves.
 
         Args:
             delay: Simulated time [s].
             callback: What to run.
-            restored: The node's own ``load`` schedules it again; ``save`` refuses while others are pending.
+            restored_by_node: The node's own ``load`` schedules it again; ``save`` refuses while others are pending.
             priority: Order among events of the same instant.
 
         Raises:
             InputError: ``delay`` is no time.
         """
         if not abs(delay) <= 1e9:
-            raise InputError(f"a delay of {delay} s", where=f"node {self.full_name}", valid="at most 1e9 s")
-        meter = self._meter("one-shot timers")
+            raise InputError(f"a delay of {delay} s", location=f"node {self.full_name}", valid="at most 1e9 s")
+        callback_timer = self._callback_timer("one-shot timers")
 
         def fire() -> None:
-            del self._one_shots[event]
-            meter.run(callback)
+            del self._one_shot_events[event]
+            callback_timer.run(callback)
 
-        event = self.bus.executor.at(self.now_ns + round(delay * 1e9), fire, priority)
-        if len(self._one_shots) >= 64:  # forget the cancelled ones
-            self._one_shots = {other: kept for other, kept in self._one_shots.items() if not other.cancelled}
-        self._one_shots[event] = restored
+        event = self.bus.executor.schedule(self.now_ns + round(delay * 1e9), fire, priority)
+        if len(self._one_shot_events) >= 64:  # forget the cancelled ones
+            self._one_shot_events = {
+                other: is_restored for other, is_restored in self._one_shot_events.items() if not other.cancelled
+            }
+        self._one_shot_events[event] = restored_by_node
         return event
 
     def offload(
@@ -218,10 +224,10 @@ class Node(Configurable):
         function: Callable[..., Any],
         *args: Any,
         latency: float,
-        then: Callable[[Future], None],
-        stop: Event | None = None,
-    ) -> Work:
-        """Run heavy, pure ``function(*args)`` on a worker; ``then(future)`` runs ``latency`` seconds from now.
+        on_done: Callable[[Future], None],
+        cancel_event: Event | None = None,
+    ) -> OffloadedTask:
+        """Run heavy, pure ``function(*args)`` on a worker; ``on_done(future)`` runs ``latency`` seconds from now.
 
         ``cancel()`` of what this returns drops the result; so does the node's leaving.
 
@@ -229,23 +235,23 @@ class Node(Configurable):
             function: Must release the GIL or be cheap; must not touch the node.
             args: Must not be changed afterwards.
             latency: Declared duration [simulated s]; reports flag a job that really takes longer.
-            then: Gets the finished future.
-            stop: Set when nobody wants the result any more: give ``function`` its ``is_set`` as the predicate to look
-                at in long loops, or ending the run waits for it.
+            on_done: Gets the finished future.
+            cancel_event: Set when the result is no longer needed.  Pass its ``is_set`` to ``function`` so that long
+                loops can check it; otherwise the end of the run waits for ``function``.
 
         Raises:
             InputError: ``latency`` is not a positive time.
         """
-        work = self.bus.offload.submit(self.full_name, latency, function, *args, stop=stop)
-        meter = self._meter("offloaded results")
-        self._works[work] = None
+        task = self.bus.offload.submit(self.full_name, latency, function, *args, cancel_event=cancel_event)
+        callback_timer = self._callback_timer("offloaded results")
+        self._offloaded_tasks[task] = None
 
-        def arrived(done: Future) -> None:
-            del self._works[work]
-            meter.run(then, done)
+        def deliver_result(future: Future) -> None:
+            del self._offloaded_tasks[task]
+            callback_timer.run(on_done, future)
 
-        work.then(arrived)
-        return work
+        task.add_done_callback(deliver_result)
+        return task
 
     # -- services and actions --------------------------------------------------------------------------------------
     def service(self, name: str, service_type: Any, handler: Callable[[Any], Any]) -> Service:
@@ -255,33 +261,44 @@ class Node(Configurable):
             InputError: another node serves the name.
         """
         absolute = self.resolve(name)
-        meter = self._meter(f"service {absolute}", handler)
-        return self._keep(self.bus.serve(absolute, service_type, self.full_name, meter))
+        callback_timer = self._callback_timer(f"service {absolute}", handler)
+        return self._register(self.bus.serve(absolute, service_type, self.full_name, callback_timer))
 
     def service_client(self, name: str, service_type: Any) -> ServiceClient:
         """A client of the service ``name``."""
         return self.bus.service_client(self.resolve(name), service_type, self.full_name)
 
     def action_server(
-        self, name: str, action_type: Any, on_goal: OnGoal, *, preempt: bool = True, on_restored: OnGoal | None = None
+        self,
+        name: str,
+        action_type: Any,
+        on_goal: OnGoal,
+        *,
+        preempt: bool = True,
+        on_goal_restored: OnGoal | None = None,
     ) -> ActionServer:
         """Offer the action ``name``.
 
         Args:
             name: Relative to the node's namespace.
             action_type: E.g. ``ry.action.NavigateToPose``.
-            on_goal: Called for each goal; must ``accept()`` or ``reject(reason)`` the handle before it returns.
+            on_goal: Called for each goal; must ``accept()`` or ``reject(error_message)`` the handle before it returns.
             preempt: An accepted goal aborts the one before it; False: several run side by side.
-            on_restored: Called by ``load`` for each goal under way; without it a node that has goals cannot be saved.
+            on_goal_restored: Called by ``load`` for each active goal; without it a node with goals cannot be saved.
         """
-        return self._keep(ActionServer(self, name, action_type, on_goal, preempt=preempt, on_restored=on_restored))
+        return self._register(
+            ActionServer(self, name, action_type, on_goal, preempt=preempt, on_goal_restored=on_goal_restored)
+        )
 
-    def action_client(self, name: str, action_type: Any, *, on_restored: OnFuture | None = None) -> ActionClient:
-        """A client of the action ``name``; ``on_restored`` as for servers: says again what shall come of a goal."""
-        return self._keep(ActionClient(self, name, action_type, on_restored=on_restored))
+    def action_client(self, name: str, action_type: Any, *, on_goal_restored: OnFuture | None = None) -> ActionClient:
+        """Create a client of the action ``name``.
+
+        ``load`` calls ``on_goal_restored`` for each active goal, to attach its callbacks again.
+        """
+        return self._register(ActionClient(self, name, action_type, on_goal_restored=on_goal_restored))
 
     # -- transforms ------------------------------------------------------------------------------------------------
-    def broadcast(
+    def send_transform(
         self, T_parent_child: SE2 | SE3, parent: str, child: str, *, static: bool = False, time_ns: int | None = None
     ) -> None:
         """Publish a transform on /tf, or on the latched /tf_static.
@@ -293,13 +310,13 @@ class Node(Configurable):
             static: It never changes.
             time_ns: Moment of validity [ns]; None = now.
         """
-        self.broadcast_all([(T_parent_child, parent, child)], static=static, time_ns=time_ns)
+        self.send_transforms([(T_parent_child, parent, child)], static=static, time_ns=time_ns)
 
-    def broadcast_all(
+    def send_transforms(
         self, transforms: Sequence[tuple[SE2 | SE3, str, str]], *, static: bool = False, time_ns: int | None = None
     ) -> None:
         """Publish several transforms (T_parent_child, parent, child) of one moment in one message."""
-        self._broadcaster.send(transforms, self.now_ns if time_ns is None else time_ns, static=static)
+        self._transform_broadcaster.send(transforms, self.now_ns if time_ns is None else time_ns, static=static)
 
     # -- telling people --------------------------------------------------------------------------------------------
     def report_health(self, level: HealthLevel, text: str, **values: Any) -> None:
@@ -308,15 +325,17 @@ class Node(Configurable):
         Raises:
             InputError: no such level.
         """
-        if level not in LEVELS:
-            raise InputError(f"health '{level}'", where=f"node {self.full_name}", valid=", ".join(LEVELS))
-        before = self.health
-        self.health = Health(level, plain(text), tuple((key, plain(value)) for key, value in values.items()))
-        if before is None or before.level != level:
-            self.bus.health_changed(self)
+        if level not in HEALTH_LEVELS:
+            raise InputError(f"health '{level}'", location=f"node {self.full_name}", valid=", ".join(HEALTH_LEVELS))
+        previous = self.health
+        self.health = Health(
+            level, to_valid_utf8(text), tuple((key, to_valid_utf8(value)) for key, value in values.items())
+        )
+        if previous is None or previous.level != level:
+            self.bus.publish_health_change(self)
 
     # -- state -----------------------------------------------------------------------------------------------------
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """The node's state as plain data: parameters, random generator, timers and the attributes in ``fields``.
 
         Raises:
@@ -325,7 +344,7 @@ class Node(Configurable):
         """
         return node_state.save(self)
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Take back what ``save`` gave, on a node of the same class that was set up the same way.
 
         Raises:
@@ -334,7 +353,7 @@ class Node(Configurable):
         node_state.load(self, saved)
 
     # -- life on the bus, called by it -----------------------------------------------------------------------------
-    def check_free(self) -> None:
+    def check_unattached(self) -> None:
         """Whether the node can join a bus.
 
         Raises:
@@ -350,8 +369,8 @@ class Node(Configurable):
         self._remap, self._frame_prefix = dict(remap), frame_prefix
         self.log = Logger(self.full_name, lambda: bus.executor.now_ns, bus.write_log)
         self.random: np.random.Generator = bus.random(self.full_name)
-        parameter_services.offer(self)
-        Meter(self.full_name, "setup", self.setup, lambda: bus.executor.now_ns)()
+        parameter_services.serve_parameters(self)
+        CallbackTimer(self.full_name, "setup", self.setup, lambda: bus.executor.now_ns)()
 
     def detach(self) -> None:
         """Leave the bus; use ``bus.remove``."""
@@ -359,42 +378,46 @@ class Node(Configurable):
             return
         bus = self._bus
         try:
-            Meter(self.full_name, "close", self.close, lambda: bus.executor.now_ns)()
+            CallbackTimer(self.full_name, "close", self.close, lambda: bus.executor.now_ns)()
         finally:
-            for work in list(self._works):
-                work.cancel()
-            for event in self._one_shots:
+            for task in list(self._offloaded_tasks):
+                task.cancel()
+            for event in self._one_shot_events:
                 event.cancel()
-            for item in reversed(self._open):
-                item.close()
-            self._works.clear()
-            self._one_shots.clear()
-            self._open.clear()
+            for endpoint in reversed(self._endpoints):
+                endpoint.close()
+            self._offloaded_tasks.clear()
+            self._one_shot_events.clear()
+            self._endpoints.clear()
             self._timers.clear()
             self._bus = None
 
     def _is_running(self) -> bool:
         return self._bus is not None
 
-    def _parameter_changed(self, name: str, value: Any) -> None:
+    def _on_parameter_changed(self, name: str, value: Any) -> None:
         if self._bus is not None:
-            self._bus.parameter_changed(self, name, value)
+            self._bus.publish_parameter_change(self, name, value)
 
-    def _keep(self, item: Kept) -> Kept:
-        self._open.append(item)
-        return item
+    def _register(self, endpoint: Endpoint) -> Endpoint:
+        self._endpoints.append(endpoint)
+        return endpoint
 
-    def _meter(self, occasion: str, callback: Callable[..., Any] | None = None, budget_ns: int = 0) -> Meter:
+    def _callback_timer(
+        self, trigger: str, callback: Callable[..., Any] | None = None, deadline_ns: int = 0
+    ) -> CallbackTimer:
         """The meter of a callback; without one, the shared meter of an occasion."""
         if callback is None:
-            for meter in self.meters:
-                if meter.occasion == occasion:
-                    return meter
+            for callback_timer in self.callback_timers:
+                if callback_timer.trigger == trigger:
+                    return callback_timer
         executor = self.bus.executor
-        meter = Meter(self.full_name, occasion, callback or _nothing, lambda: executor.now_ns, budget_ns)
-        self.meters.append(meter)
-        return meter
+        callback_timer = CallbackTimer(
+            self.full_name, trigger, callback or _no_op, lambda: executor.now_ns, deadline_ns
+        )
+        self.callback_timers.append(callback_timer)
+        return callback_timer
 
 
-def _nothing() -> None:
+def _no_op() -> None:
     """What a shared meter has in place of a callback of its own."""

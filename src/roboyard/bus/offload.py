@@ -21,39 +21,39 @@ if TYPE_CHECKING:
     from roboyard.bus.bus import Bus
 
 
-class Work(Future):
+class OffloadedTask(Future):
     """A piece of offloaded work: the future of its result, which may be given up."""
 
-    __slots__ = ("_give_up",)
+    __slots__ = ("_on_cancel",)
 
-    def __init__(self, what: str) -> None:
-        super().__init__(what)
-        self._give_up: Callable[[], None] = _nothing
+    def __init__(self, description: str) -> None:
+        super().__init__(description)
+        self._on_cancel: Callable[[], None] = _no_op
 
     def cancel(self) -> None:
         """Want the result no more: it does not arrive, and what has not begun does not begin."""
         if not self.done():
-            self._give_up()
+            self._on_cancel()
 
 
 @dataclass(slots=True)
-class Job:
+class OffloadStatistics:
     """What offloaded work of one node and function took, against what it declared [ns]."""
 
     node: str
-    what: str
+    function: str
     latency_ns: int
     count: int = 0
     total_ns: int = 0
     max_ns: int = 0
-    late: int = 0
+    late_count: int = 0
 
 
 class Offload:
     """Hands work to a pool and brings results back in simulated time.
 
     Attributes:
-        jobs: Statistics by (node, function).
+        statistics: Statistics by (node, function).
         pending: Results not delivered yet; zero at a barrier.
     """
 
@@ -61,89 +61,89 @@ class Offload:
         self._bus = bus
         self._workers = workers
         self._pool: Pool | None = None
-        self.jobs: dict[tuple[str, str], Job] = {}
+        self.statistics: dict[tuple[str, str], OffloadStatistics] = {}
         self.pending = 0
-        self._stops: dict[Event | None, None] = {}
+        self._cancel_events: dict[Event | None, None] = {}
 
     def submit(
-        self, node: str, latency: float, function: Callable[..., Any], *args: Any, stop: Event | None = None
-    ) -> Work:
+        self, node: str, latency: float, function: Callable[..., Any], *args: Any, cancel_event: Event | None = None
+    ) -> OffloadedTask:
         """Run ``function(*args)`` on a worker; the future is resolved ``latency`` simulated seconds from now.
 
-        ``args`` must not be changed afterwards by anybody, as with messages.  ``stop`` is set when the result is
-        given up, or the run ends before it is there.
+        As with messages, ``args`` must not be changed afterwards.  ``cancel_event`` is set when the result is
+        abandoned, or when the run ends before the result is available.
 
         Raises:
             InputError: ``latency`` is not a positive time.
         """
         if not 0.0 < latency <= 1e9:
-            raise InputError(f"latency {latency} s of offloaded work", where=f"node {node}", valid="a positive time")
+            raise InputError(f"latency {latency} s of offloaded work", location=f"node {node}", valid="a positive time")
         if self._pool is None:
             self._pool = ThreadPool(self._workers)
         name = getattr(function, "__name__", type(function).__name__)
         latency_ns = round(latency * 1e9)
-        self._job(node, name, latency_ns)
-        work = Work(f"result of {name}")
-        running = self._pool.submit(timed, function, args)
+        self._statistics_for(node, name, latency_ns)
+        task = OffloadedTask(f"result of {name}")
+        pool_future = self._pool.submit(run_timed, function, args)
         self.pending += 1
-        if stop is not None:
-            self._stops[stop] = None
+        if cancel_event is not None:
+            self._cancel_events[cancel_event] = None
         executor = self._bus.executor
 
-        def arrive() -> None:
+        def deliver_result() -> None:
             self.pending -= 1
-            self._stops.pop(stop, None)
+            self._cancel_events.pop(cancel_event, None)
             try:
-                result, spent_ns = running.result()
+                result, spent_ns = pool_future.result()
             except (Exception, SystemExit) as error:
                 raise NodeError(node, f"offloaded {name}", executor.now_ns, error) from error
-            self.note(node, name, latency_ns, spent_ns)
-            work.resolve(result)
+            self.record_duration(node, name, latency_ns, spent_ns)
+            task.set_result(result)
 
-        event = executor.at(executor.now_ns + latency_ns, arrive)
+        event = executor.schedule(executor.now_ns + latency_ns, deliver_result)
 
-        def give_up() -> None:
+        def cancel_task() -> None:
             if event.cancelled:
                 return
             event.cancel()
-            running.cancel()
+            pool_future.cancel()
             self.pending -= 1
-            if stop is not None:
-                self._stops.pop(stop, None)
-                stop.set()
+            if cancel_event is not None:
+                self._cancel_events.pop(cancel_event, None)
+                cancel_event.set()
 
-        work._give_up = give_up
-        return work
+        task._on_cancel = cancel_task
+        return task
 
-    def note(self, node: str, what: str, latency_ns: int, spent_ns: int) -> None:
+    def record_duration(self, node: str, function: str, latency_ns: int, spent_ns: int) -> None:
         """Count a piece of work that took ``spent_ns`` [ns] of the ``latency_ns`` that were declared."""
-        job = self._job(node, what, latency_ns)
-        job.count += 1
-        job.total_ns += spent_ns
-        job.max_ns = max(job.max_ns, spent_ns)
-        job.late += spent_ns > latency_ns
+        statistics = self._statistics_for(node, function, latency_ns)
+        statistics.count += 1
+        statistics.total_ns += spent_ns
+        statistics.max_ns = max(statistics.max_ns, spent_ns)
+        statistics.late_count += spent_ns > latency_ns
 
-    def _job(self, node: str, what: str, latency_ns: int) -> Job:
-        job = self.jobs.setdefault((node, what), Job(node, what, latency_ns))
-        job.latency_ns = latency_ns
-        return job
+    def _statistics_for(self, node: str, function: str, latency_ns: int) -> OffloadStatistics:
+        statistics = self.statistics.setdefault((node, function), OffloadStatistics(node, function, latency_ns))
+        statistics.latency_ns = latency_ns
+        return statistics
 
     def close(self) -> None:
         """Stop the workers; waiting work is dropped, and what runs is told to stop."""
-        for stop in self._stops:
-            if stop is not None:
-                stop.set()
-        self._stops.clear()
+        for cancel_event in self._cancel_events:
+            if cancel_event is not None:
+                cancel_event.set()
+        self._cancel_events.clear()
         if self._pool is not None:
             self._pool.close(now=True)
             self._pool = None
 
 
-def _nothing() -> None:
+def _no_op() -> None:
     """What there is to give up before the work is under way."""
 
 
-def timed(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, int]:
+def run_timed(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, int]:
     """What ``function(*args)`` gives, and how long it took [ns]."""
-    start = perf_ns()
-    return function(*args), perf_ns() - start
+    start_ns = perf_ns()
+    return function(*args), perf_ns() - start_ns

@@ -16,21 +16,21 @@ if TYPE_CHECKING:
     from roboyard.bus.node import Node
 
 
-def offer(node: Node) -> None:
+def serve_parameters(node: Node) -> None:
     """Let ``node`` serve its parameters under ``~/…``, as rcl_interfaces defines it."""
     for name, handler in _HANDLERS.items():
         kind = service_type(f"rcl_interfaces/srv/{''.join(word.title() for word in name.split('_'))}")
-        node.service(f"~{name}", kind, _bound(node, kind, handler))
+        node.service(f"~{name}", kind, _bind_handler(node, kind, handler))
 
 
-def _bound(node: Node, kind: Any, handler: Callable[[Node, Any, Any], Any]) -> Callable[[Any], Any]:
+def _bind_handler(node: Node, kind: Any, handler: Callable[[Node, Any, Any], Any]) -> Callable[[Any], Any]:
     return lambda request: handler(node, request, kind.Response())
 
 
 def _list(node: Node, request: Any, response: Any) -> Any:
     names = sorted(node.parameters())
-    wanted = list(request.prefixes)
-    response.result.names = [n for n in names if not wanted or any(n == p or n.startswith(p + ".") for p in wanted)]
+    prefixes = list(request.prefixes)
+    response.result.names = [n for n in names if not prefixes or any(n == p or n.startswith(p + ".") for p in prefixes)]
     return response
 
 
@@ -48,25 +48,25 @@ def _get_types(node: Node, request: Any, response: Any) -> Any:
 
 
 def _describe(node: Node, request: Any, response: Any) -> Any:
-    make = message_type("rcl_interfaces/msg/ParameterDescriptor")
-    number = message_type("rcl_interfaces/msg/FloatingPointRange")
-    integer = message_type("rcl_interfaces/msg/IntegerRange")
-    known = node.parameters_declared()
+    descriptor_type = message_type("rcl_interfaces/msg/ParameterDescriptor")
+    float_range_type = message_type("rcl_interfaces/msg/FloatingPointRange")
+    integer_range_type = message_type("rcl_interfaces/msg/IntegerRange")
+    parameters = node.parameters_declared()
     for name in request.names:
-        item = make(name=name)
-        if name in known:
-            param = known[name]
+        item = descriptor_type(name=name)
+        if name in parameters:
+            param = parameters[name]
             item.type = to_value(param.default).type
             item.description = param.doc
             item.additional_constraints = param.describe()
             item.read_only = param.fixed
-            bounded = math.isfinite(param.low) or math.isfinite(param.high)
-            if bounded and isinstance(param.default, float):
-                item.floating_point_range = [number(from_value=param.low, to_value=param.high)]
-            elif bounded and isinstance(param.default, int):
+            is_bounded = math.isfinite(param.low) or math.isfinite(param.high)
+            if is_bounded and isinstance(param.default, float):
+                item.floating_point_range = [float_range_type(from_value=param.low, to_value=param.high)]
+            elif is_bounded and isinstance(param.default, int):
                 limit = float(2**63 - 1)
                 low, high = max(param.low, -limit), min(param.high, limit)
-                item.integer_range = [integer(from_value=int(low), to_value=int(min(high, 2**63 - 1025)))]
+                item.integer_range = [integer_range_type(from_value=int(low), to_value=int(min(high, 2**63 - 1025)))]
         response.descriptors.append(item)
     return response
 

@@ -10,7 +10,7 @@ from roboyard.config import load
 from roboyard.errors import ConfigError
 
 T = TypeVar("T")
-_KINDS = (bool, int, float, str)
+_SCALAR_TYPES = (bool, int, float, str)
 
 
 class Param(Generic[T]):
@@ -30,7 +30,7 @@ class Param(Generic[T]):
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
-        if type(self.default) not in (*_KINDS, tuple):
+        if type(self.default) not in (*_SCALAR_TYPES, tuple):
             raise TypeError(
                 f"default of {owner.__name__}.{name}: {self.default!r} is no bool, int, float, str or tuple"
             )
@@ -50,35 +50,41 @@ class Param(Generic[T]):
         return values[self.name]
 
     def __set__(self, instance: object, value: T) -> None:
-        raise ConfigError(f"parameter '{self.name}' is set with set_parameter()", where=type(instance).__name__)
+        raise ConfigError(f"parameter '{self.name}' is set with set_parameter()", location=type(instance).__name__)
 
-    def check(self, value: Any, where: str) -> T:
+    def check(self, value: Any, owner: str) -> T:
         """The value in this parameter's type.
 
         Raises:
             ConfigError: wrong type, out of range, or not one of the choices.
         """
-        place = f"{where}, parameter '{self.name}'"
+        location = f"{owner}, parameter '{self.name}'"
         kind = type(self.default)
         if kind is tuple:
             if not isinstance(value, (list, tuple)):
-                raise ConfigError(f"{_short(value)} is not a tuple", where=place, valid=self.describe())
-            like = self.default[0] if self.default else value[0] if value else ""  # type: ignore[index]
-            value = tuple(_like(item, type(like)) for item in value)
-            if type(like) not in _KINDS or any(type(item) is not type(like) for item in value):
-                raise ConfigError(f"{_short(value)} has entries of another type", where=place, valid=self.describe())
+                raise ConfigError(f"{_shortened_repr(value)} is not a tuple", location=location, valid=self.describe())
+            example = self.default[0] if self.default else value[0] if value else ""  # type: ignore[index]
+            value = tuple(_widen_int(item, type(example)) for item in value)
+            if type(example) not in _SCALAR_TYPES or any(type(item) is not type(example) for item in value):
+                raise ConfigError(
+                    f"{_shortened_repr(value)} has entries of another type", location=location, valid=self.describe()
+                )
         else:
-            value = _like(value, kind)
+            value = _widen_int(value, kind)
         if type(value) is not kind:
             article = "an" if kind is int else "a"
-            raise ConfigError(f"{_short(value)} is not {article} {kind.__name__}", where=place, valid=self.describe())
+            raise ConfigError(
+                f"{_shortened_repr(value)} is not {article} {kind.__name__}", location=location, valid=self.describe()
+            )
         if self.choices and value not in self.choices:
-            raise ConfigError(f"{_short(value)} is not allowed", where=place, valid=self.describe())
+            raise ConfigError(f"{_shortened_repr(value)} is not allowed", location=location, valid=self.describe())
         for item in value if isinstance(value, tuple) else (value,):
             if isinstance(item, (int, float)) and not isinstance(item, bool) and not self.low <= item <= self.high:
-                raise ConfigError(f"{_short(item)} is out of range", where=place, valid=self.describe())
+                raise ConfigError(f"{_shortened_repr(item)} is out of range", location=location, valid=self.describe())
             if type(item) is int and not -(2**63) <= item < 2**63:
-                raise ConfigError(f"{_short(item)} is out of range", where=place, valid="whole numbers of 64 bits")
+                raise ConfigError(
+                    f"{_shortened_repr(item)} is out of range", location=location, valid="whole numbers of 64 bits"
+                )
         checked: T = value
         return checked
 
@@ -93,12 +99,12 @@ class Param(Generic[T]):
         return f"{text} {self.unit}".rstrip()
 
 
-def _short(value: Any) -> str:
+def _shortened_repr(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-def _like(value: Any, kind: type) -> Any:
+def _widen_int(value: Any, kind: type) -> Any:
     """``value``, whole numbers made real where those are wanted."""
     return float(value) if kind is float and type(value) is int and abs(value) < 2**63 else value
 
@@ -149,9 +155,9 @@ class Settings(Generic[T]):
         return values[self.name]
 
     def __set__(self, instance: object, value: T) -> None:
-        raise ConfigError(f"'{self.name}' is given at construction", where=type(instance).__name__)
+        raise ConfigError(f"'{self.name}' is given at construction", location=type(instance).__name__)
 
-    def check(self, value: Any, where: str) -> T:
+    def check(self, value: Any, owner: str) -> T:
         """The configuration: the value itself, or made from a mapping as files have it; None gives the defaults.
 
         Raises:
@@ -159,7 +165,7 @@ class Settings(Generic[T]):
         """
         if isinstance(value, self.kind):
             return value
-        return load(self.kind, {} if value is None else value, where=f"{where}, {self.name}")
+        return load(self.kind, {} if value is None else value, source_name=f"{owner}, {self.name}")
 
 
 def settings(kind: type[T]) -> T:
@@ -190,7 +196,7 @@ class Resource:
         return instance.__dict__["_resources"][self.name]
 
     def __set__(self, instance: object, value: Any) -> None:
-        raise ConfigError(f"resource '{self.name}' is given at construction", where=type(instance).__name__)
+        raise ConfigError(f"resource '{self.name}' is given at construction", location=type(instance).__name__)
 
 
 def resource(kind: type | None = None, *, optional: bool = False, make: Callable[[], Any] | None = None) -> Any:
@@ -204,7 +210,7 @@ def resource(kind: type | None = None, *, optional: bool = False, make: Callable
     return Resource(kind, optional, make)
 
 
-def declared(cls: type, descriptor: type[T]) -> dict[str, T]:
+def find_descriptors(cls: type, descriptor: type[T]) -> dict[str, T]:
     """All descriptors of one kind on a class, base classes first."""
     found: dict[str, T] = {}
     for base in reversed(cls.__mro__):

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from roboyard.bus.futures import Future
-from roboyard.bus.meter import Meter, NodeError
+from roboyard.bus.meter import CallbackTimer, NodeError
 from roboyard.errors import InputError, MessageError, RoboyardError, UnknownNameError
 from roboyard.messages import ServiceType
 
@@ -18,7 +18,7 @@ class ServiceError(RoboyardError):
     """A call could not be answered."""
 
 
-class Reply(Future):
+class ServiceFuture(Future):
     """The answer to a call; what its reader does with it is done in the name of the calling node."""
 
     __slots__ = ("_bus", "_node")
@@ -32,14 +32,14 @@ class Reply(Future):
         """Be resolved by the queue.
 
         Raises:
-            NodeError: one of the callbacks given to ``then`` raised.
+            NodeError: one of the callbacks given to ``add_done_callback`` raised.
         """
         try:
             super().deliver(message, source)
         except NodeError:
             raise
         except (Exception, SystemExit) as error:
-            raise NodeError(self._node, self.what, self._bus.now_ns, error) from error
+            raise NodeError(self._node, self.description, self._bus.now_ns, error) from error
 
 
 class Service:
@@ -49,59 +49,59 @@ class Service:
     raises InputError refuses the call: the caller's future fails with it, and the run goes on.
     """
 
-    __slots__ = ("_bus", "_waiting", "closed", "meter", "name", "node", "type")
+    __slots__ = ("_bus", "_pending", "callback_timer", "closed", "name", "node", "type")
 
-    def __init__(self, bus: Bus, name: str, service_type: Any, node: str, meter: Meter) -> None:
-        self._waiting: dict[Future, None] = {}
+    def __init__(self, bus: Bus, name: str, service_type: Any, node: str, callback_timer: CallbackTimer) -> None:
+        self._pending: dict[Future, None] = {}
         self.closed = False
         self._bus = bus
         self.name = name
         self.type = service_type
         self.node = node
-        self.meter = meter
+        self.callback_timer = callback_timer
 
     def deliver(self, message: tuple[Any, Future], source: str) -> None:
         """Answer one call."""
-        request, reply = message
+        request, response_future = message
         if self.closed:  # since the call was made
-            self._reply(reply, self._gone())
+            self._respond(response_future, self._closed_error())
             return
         try:
-            response = self.meter(request)
+            response = self.callback_timer(request)
         except NodeError as error:
             if isinstance(error.__cause__, InputError):
-                self._reply(reply, error.__cause__)
+                self._respond(response_future, error.__cause__)
                 return
             raise
         if isinstance(response, Future):
-            self._waiting[reply] = None
-            response.then(lambda future: self._reply(reply, future.error or future.result))
+            self._pending[response_future] = None
+            response.add_done_callback(lambda future: self._respond(response_future, future.error or future.result))
         else:
-            self._reply(reply, response)
+            self._respond(response_future, response)
 
-    def _reply(self, reply: Future, response: Any) -> None:
-        self._waiting.pop(reply, None)
+    def _respond(self, response_future: Future, response: Any) -> None:
+        self._pending.pop(response_future, None)
         if not isinstance(response, RoboyardError) and response.__class__ is not self.type.Response:
             response = ServiceError(
                 f"answered with {type(response).__name__} instead of {self.type.name} response",
-                where=f"node {self.node}, service {self.name}",
+                location=f"node {self.node}, service {self.name}",
             )
-        self._bus.executor.ready.append((reply, response, self.node))
+        self._bus.executor.ready.append((response_future, response, self.node))
 
     @property
-    def unanswered(self) -> int:
+    def pending_count(self) -> int:
         """How many calls wait for their answer."""
-        return len(self._waiting)
+        return len(self._pending)
 
     def close(self) -> None:
         """Serve no more; calls that are still unanswered fail."""
         if not self.closed:
             self.closed = True
             self._bus.services.pop(self.name, None)
-            for reply in list(self._waiting):
-                self._reply(reply, self._gone())
+            for response_future in list(self._pending):
+                self._respond(response_future, self._closed_error())
 
-    def _gone(self) -> ServiceError:
+    def _closed_error(self) -> ServiceError:
         return ServiceError(f"node {self.node}, which served {self.name}, went away")
 
 
@@ -113,17 +113,17 @@ def check_service(service_type: Any, node: str) -> None:
     """
     if not isinstance(service_type, ServiceType):
         raise MessageError(
-            f"{getattr(service_type, '__name__', service_type)!r:.80} is no service", where=f"node {node}",
+            f"{getattr(service_type, '__name__', service_type)!r:.80} is no service", location=f"node {node}",
             valid="e.g. ry.srv.Trigger",
         )  # fmt: skip
 
 
-def _like(name: str, served: list[str]) -> str:
+def _similar_services(name: str, available: list[str]) -> str:
     """The services that may have been meant."""
-    last = name.rsplit("/", 1)[-1]
-    same = sorted(other for other in served if other.rsplit("/", 1)[-1] == last)
-    near = list(dict.fromkeys([*same, *get_close_matches(name, served, 5, 0.7)]))[:8]
-    return f"near it: {', '.join(near)}" if near else f"{len(served)} others are served"
+    base_name = name.rsplit("/", 1)[-1]
+    same_name = sorted(other for other in available if other.rsplit("/", 1)[-1] == base_name)
+    similar = list(dict.fromkeys([*same_name, *get_close_matches(name, available, 5, 0.7)]))[:8]
+    return f"near it: {', '.join(similar)}" if similar else f"{len(available)} others are served"
 
 
 class ServiceClient:
@@ -137,7 +137,7 @@ class ServiceClient:
         self.type = service_type
         self.node = node
 
-    def available(self) -> bool:
+    def is_available(self) -> bool:
         """Whether some node serves this name now."""
         return self.name in self._bus.services
 
@@ -150,7 +150,7 @@ class ServiceClient:
         if request.__class__ is not self.type.Request:
             raise MessageError(
                 f"service {self.name} takes a {self.type.name} request, not {type(request).__name__}",
-                where=f"node {self.node}",
+                location=f"node {self.node}",
             )
 
     def call(self, request: Any) -> Future:
@@ -160,18 +160,18 @@ class ServiceClient:
             MessageError: ``request`` is not this service's request.
         """
         self.check(request)
-        reply = Reply(self._bus, self.name, self.node)
+        response_future = ServiceFuture(self._bus, self.name, self.node)
         server = self._bus.services.get(self.name)
         ready = self._bus.executor.ready
         if server is None:
-            names = _like(self.name, list(self._bus.services))
+            names = _similar_services(self.name, list(self._bus.services))
             error: RoboyardError = UnknownNameError(
-                f"nobody serves {self.name}", where=f"node {self.node}", valid=names
+                f"nobody serves {self.name}", location=f"node {self.node}", valid=names
             )
-            ready.append((reply, error, self.node))
+            ready.append((response_future, error, self.node))
         elif server.type is not self.type:
             error = MessageError(f"service {self.name} is a {server.type.name}, not a {self.type.name}")
-            ready.append((reply, error, self.node))
+            ready.append((response_future, error, self.node))
         else:
-            ready.append((server, (request, reply), self.node))
-        return reply
+            ready.append((server, (request, response_future), self.node))
+        return response_future

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from roboyard.bus.topics import Publisher
 
 
-def copied(node: Node, name: str) -> Any:
+def copy_field(node: Node, name: str) -> Any:
     """A copy of a node's attribute.
 
     Raises:
@@ -31,7 +31,7 @@ def copied(node: Node, name: str) -> Any:
         reason = describe_exception(error) if isinstance(error, SystemExit) else error
         raise RunError(
             f"cannot be saved: attribute '{name}': {reason}",
-            where=f"node {node.full_name}",
+            location=f"node {node.full_name}",
             valid="plain data",
         ) from error
 
@@ -46,17 +46,17 @@ def save(bus: Bus) -> dict[str, Any]:
     return {
         "now_ns": bus.now_ns,
         "nodes": {name: _save_node(node) for name, node in bus.nodes.items()},
-        "order": _timers_in_order(bus),
-        "transforms": bus.transforms.save(),
+        "timer_order": _timers_in_order(bus),
+        "transforms": bus.transforms.save_state(),
         "latched": [
             (publisher.topic.name, publisher.node, publisher.topic.type_name, serialize(publisher.last))
-            for publisher in _latching(bus)
+            for publisher in _latched_publishers(bus)
             if publisher.last is not None
         ],
         "topics": {topic.name: (topic.count, topic.first_ns, topic.last_ns) for topic in bus.topics.values()},
-        "post": bus.post.save(),
-        "inputs": bus.inputs.save(),
-        "log": bus.log.save(),
+        "delayed": bus.delayed_delivery.save_state(),
+        "inputs": bus.inputs.save_state(),
+        "log": bus.log.save_state(),
     }
 
 
@@ -74,28 +74,28 @@ def load(bus: Bus, saved: dict[str, Any]) -> None:
         )
     bus.executor.ready.clear()
     for name, node in bus.nodes.items():
-        node.load(saved["nodes"][name])
-    for name, index in saved["order"]:  # timers of one instant tick in the order they were scheduled in
+        node.load_state(saved["nodes"][name])
+    for name, index in saved["timer_order"]:  # timers of one instant tick in the order they were scheduled in
         timer = bus.nodes[name].timers[index]
         timer.reschedule(timer.next_ns)
-    bus.transforms.load(saved["transforms"])
-    bus.inputs.load(saved["inputs"])
-    publishers = {(publisher.topic.name, publisher.node): publisher for publisher in _latching(bus)}
+    bus.transforms.load_state(saved["transforms"])
+    bus.inputs.load_state(saved["inputs"])
+    publishers = {(publisher.topic.name, publisher.node): publisher for publisher in _latched_publishers(bus)}
     for name, node_name, type_name, data in saved["latched"]:
         publisher = publishers.get((name, node_name))
         if publisher is not None:
             publisher.last = deserialize(data, type_name)
-    for name, counted in saved["topics"].items():
+    for name, counters in saved["topics"].items():
         topic = bus.topics.get(name)
         if topic is not None:
-            topic.count, topic.first_ns, topic.last_ns = counted
-    bus.executor.seek(saved["now_ns"])
-    _ask_again(bus.executor)
-    bus.post.load(saved["post"])
-    bus.log.load(saved["log"])
+            topic.count, topic.first_ns, topic.last_ns = counters
+    bus.executor.set_time(saved["now_ns"])
+    _deliver_restored_requests(bus.executor)
+    bus.delayed_delivery.load_state(saved["delayed"])
+    bus.log.load_state(saved["log"])
 
 
-def _ask_again(executor: Executor) -> None:
+def _deliver_restored_requests(executor: Executor) -> None:
     """Let clients that were loaded ask for the results of their goals now that all servers are loaded, too."""
     while executor.ready:
         receiver, message, source = executor.ready.popleft()
@@ -111,7 +111,7 @@ def _check_barrier(executor: Executor) -> None:
 
 def _timers_in_order(bus: Bus) -> list[tuple[str, int]]:
     """(node, number) of every timer, as they were scheduled."""
-    sequence = bus.executor.sequence_of()
+    sequence = bus.executor.event_sequence()
     timers = [(name, index, timer) for name, node in bus.nodes.items() for index, timer in enumerate(node.timers)]
     running = [(sequence[timer.event], name, index) for name, index, timer in timers if timer.event in sequence]
     return [(name, index) for _, name, index in sorted(running)]
@@ -119,12 +119,12 @@ def _timers_in_order(bus: Bus) -> list[tuple[str, int]]:
 
 def _save_node(node: Node) -> Any:
     try:
-        return node.save()
+        return node.save_state()
     except RoboyardError:
         raise
     except (Exception, SystemExit) as error:
-        raise RunError(f"cannot be saved: {describe_exception(error)}", where=f"node {node.full_name}") from error
+        raise RunError(f"cannot be saved: {describe_exception(error)}", location=f"node {node.full_name}") from error
 
 
-def _latching(bus: Bus) -> list[Publisher]:
+def _latched_publishers(bus: Bus) -> list[Publisher]:
     return [publisher for topic in bus.topics.values() for publisher in topic.publishers if publisher.latched]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from roboyard.bus.executor import TIMER, Executor, Scheduled
-from roboyard.bus.meter import Meter
+from roboyard.bus.executor import TIMER, Executor, ScheduledEvent
+from roboyard.bus.meter import CallbackTimer
 
 
 class Timer:
@@ -14,26 +14,32 @@ class Timer:
         next_ns: Time of the next call [ns]; -1 once cancelled.
     """
 
-    __slots__ = ("_event", "_executor", "_meter", "_priority", "next_ns", "period_ns")
+    __slots__ = ("_callback_timer", "_event", "_executor", "_priority", "next_ns", "period_ns")
 
     def __init__(
-        self, executor: Executor, period_ns: int, meter: Meter, *, start: bool = False, priority: int = TIMER
+        self,
+        executor: Executor,
+        period_ns: int,
+        callback_timer: CallbackTimer,
+        *,
+        immediate: bool = False,
+        priority: int = TIMER,
     ) -> None:
         self._executor = executor
-        self._meter = meter
+        self._callback_timer = callback_timer
         self._priority = priority
         self.period_ns = period_ns
-        self.next_ns = executor.now_ns + (0 if start else period_ns)
-        self._event: Scheduled | None = executor.at(self.next_ns, self._fire, priority)
+        self.next_ns = executor.now_ns + (0 if immediate else period_ns)
+        self._event: ScheduledEvent | None = executor.schedule(self.next_ns, self._fire, priority)
 
     def _fire(self) -> None:
         # the next call is scheduled first, so that the callback may cancel it
         self.next_ns += self.period_ns
-        self._event = self._executor.at(self.next_ns, self._fire, self._priority)
-        self._meter()
+        self._event = self._executor.schedule(self.next_ns, self._fire, self._priority)
+        self._callback_timer()
 
     @property
-    def event(self) -> Scheduled | None:
+    def event(self) -> ScheduledEvent | None:
         """The next call as the executor knows it; None once cancelled."""
         return self._event
 
@@ -48,6 +54,6 @@ class Timer:
         self.cancel()
         if next_ns >= 0:
             self.next_ns = next_ns
-            self._event = self._executor.at(next_ns, self._fire, self._priority)
+            self._event = self._executor.schedule(next_ns, self._fire, self._priority)
 
     close = cancel

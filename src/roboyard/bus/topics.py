@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from roboyard.bus.meter import Meter
+from roboyard.bus.meter import CallbackTimer
 from roboyard.errors import MessageError, RunError
 from roboyard.messages import fingerprint, freeze, serialize, type_name
 
 if TYPE_CHECKING:
     from roboyard.bus.bus import Bus
-    from roboyard.bus.disturbance import Disturbance
+    from roboyard.bus.disturbance import TopicImpairment
 
-Tap = Callable[["Topic", Any, str, int], None]
+MessageObserver = Callable[["Topic", Any, str, int], None]
 """Sees every message as it is published: (topic, message, publisher's node, time in ns)."""
 
 
@@ -29,12 +29,21 @@ class Topic:
         count: Messages published so far.
         first_ns: Time of the first message [ns]; -1 before it.
         last_ns: Time of the newest message [ns]; -1 before it.
-        disturbances: What loses or delays its messages at present.
+        impairments: What loses or delays its messages at present.
     """
 
     __slots__ = (
-        "_coded", "count", "disturbances", "first_ns", "last_ns", "latched", "name", "publishers", "subscriptions",
-        "type", "type_name",
+        "_encoded",
+        "count",
+        "first_ns",
+        "impairments",
+        "last_ns",
+        "latched",
+        "name",
+        "publishers",
+        "subscriptions",
+        "type",
+        "type_name",
     )  # fmt: skip
 
     def __init__(self, name: str, message_type: type) -> None:
@@ -44,11 +53,11 @@ class Topic:
         self.latched = False
         self.publishers: list[Publisher] = []
         self.subscriptions: list[Subscription] = []
-        self.disturbances: list[Disturbance] = []
+        self.impairments: list[TopicImpairment] = []
         self.count = 0
         self.first_ns = -1
         self.last_ns = -1
-        self._coded: tuple[int, Any, bytes] = (-1, None, b"")
+        self._encoded: tuple[int, Any, bytes] = (-1, None, b"")
 
     def encode(self, message: Any) -> bytes:
         """The message that is being published, as CDR: serialised once for all taps, who get the same bytes.
@@ -56,10 +65,10 @@ class Topic:
         Raises:
             MessageError: a field holds what its type forbids.
         """
-        count, coded, data = self._coded
-        if coded is not message or count != self.count:
+        count, encoded_message, data = self._encoded
+        if encoded_message is not message or count != self.count:
             data = serialize(message)
-            self._coded = (self.count, message, data)
+            self._encoded = (self.count, message, data)
         return data
 
     def check_type(self, message_type: type, node: str) -> None:
@@ -70,7 +79,7 @@ class Topic:
         """
         if message_type is not self.type:
             raise MessageError(
-                f"topic {self.name} carries {self.type_name}, not {type_name(message_type)}", where=f"node {node}"
+                f"topic {self.name} carries {self.type_name}, not {type_name(message_type)}", location=f"node {node}"
             )
 
 
@@ -99,10 +108,11 @@ class Publisher:
         topic = self.topic
         if message.__class__ is not self._type:
             raise MessageError(
-                f"topic {topic.name} carries {topic.type_name}, not {type(message).__name__}", where=f"node {self.node}"
+                f"topic {topic.name} carries {topic.type_name}, not {type(message).__name__}",
+                location=f"node {self.node}",
             )
         if self.closed:
-            raise RunError(f"publisher on {topic.name} is closed", where=f"node {self.node}")
+            raise RunError(f"publisher on {topic.name} is closed", location=f"node {self.node}")
         freeze(message)
         bus = self._bus
         now_ns = bus.executor.now_ns
@@ -113,10 +123,10 @@ class Publisher:
         self.count += 1
         if self.latched:
             self.last = message
-        for tap in bus.taps:
-            tap(topic, message, self.node, now_ns)
-        if topic.disturbances:
-            bus.post.send(topic, message, self.node)
+        for observer in bus.message_observers:
+            observer(topic, message, self.node, now_ns)
+        if topic.impairments:
+            bus.delayed_delivery.send(topic, message, self.node)
         elif topic.subscriptions:
             ready, node = bus.executor.ready, self.node
             for subscription in topic.subscriptions:
@@ -132,12 +142,12 @@ class Publisher:
 class Subscription:
     """A node's end of a topic for receiving."""
 
-    __slots__ = ("closed", "meter", "node", "topic", "with_source")
+    __slots__ = ("callback_timer", "closed", "node", "topic", "with_source")
 
-    def __init__(self, topic: Topic, node: str, meter: Meter, with_source: bool) -> None:
+    def __init__(self, topic: Topic, node: str, callback_timer: CallbackTimer, with_source: bool) -> None:
         self.topic = topic
         self.node = node
-        self.meter = meter
+        self.callback_timer = callback_timer
         self.with_source = with_source
         self.closed = False
 
@@ -146,9 +156,9 @@ class Subscription:
         if self.closed:
             return
         if self.with_source:
-            self.meter(message, source)
+            self.callback_timer(message, source)
         else:
-            self.meter(message)
+            self.callback_timer(message)
 
     def close(self) -> None:
         """Receive nothing any more."""
@@ -173,6 +183,6 @@ class CheckedSubscription(Subscription):
         if fingerprint(message) != before:
             raise RunError(
                 f"changed a received {self.topic.type_name}",
-                where=f"node {self.node}, topic {self.topic.name}",
+                location=f"node {self.node}, topic {self.topic.name}",
                 valid="messages are shared: copy before changing",
             )

@@ -29,11 +29,11 @@ class TransformBuffer:
     """Collects transforms and answers "where is ``source`` seen from ``target``" (REP 105 trees).
 
     Args:
-        seconds: How much past is kept.
+        cache_time: How much past is kept.
     """
 
-    def __init__(self, seconds: float = 10.0) -> None:
-        self._keep_ns = round(seconds * 1e9)
+    def __init__(self, cache_time: float = 10.0) -> None:
+        self._cache_time_ns = round(cache_time * 1e9)
         self._edges: dict[str, _Edge] = {}
 
     def insert(self, T_parent_child: SE3, parent: str, child: str, time_ns: int, static: bool = False) -> None:
@@ -56,14 +56,14 @@ class TransformBuffer:
         if not times or time_ns > times[-1]:
             times.append(time_ns)
             poses.append(T_parent_child)
-            if len(times) > 64 and times[len(times) // 2] < time_ns - self._keep_ns:
-                cut = bisect_right(times, time_ns - self._keep_ns)
+            if len(times) > 64 and times[len(times) // 2] < time_ns - self._cache_time_ns:
+                cut = bisect_right(times, time_ns - self._cache_time_ns)
                 del times[:cut], poses[:cut]
             return
         index = bisect_right(times, time_ns)
         if index and times[index - 1] == time_ns:
             poses[index - 1] = T_parent_child
-        elif time_ns >= times[-1] - self._keep_ns:
+        elif time_ns >= times[-1] - self._cache_time_ns:
             times.insert(index, time_ns)
             poses.insert(index, T_parent_child)
 
@@ -78,26 +78,28 @@ class TransformBuffer:
         Raises:
             TransformError: a frame is unknown, the two are not connected, or the moment is outside of what is known.
         """
-        up_target, up_source = self._chain(target), self._chain(source)
-        if target == source and (target in self._edges or target in self.frames()):
+        target_chain, source_chain = self._chain(target), self._chain(source)
+        if target == source and (target in self._edges or target in self.parents()):
             return SE3.identity()
-        self._check_known(target, up_target)
-        self._check_known(source, up_source)
-        common = next((frame for frame in up_target if frame in set(up_source)), None)
+        self._check_frame(target, target_chain)
+        self._check_frame(source, source_chain)
+        common = next((frame for frame in target_chain if frame in set(source_chain)), None)
         if common is None:
             raise TransformError(
                 f"'{target}' and '{source}' are not connected",
-                valid=f"'{target}' hangs under '{up_target[-1]}', '{source}' under '{up_source[-1]}'",
+                valid=f"'{target}' hangs under '{target_chain[-1]}', '{source}' under '{source_chain[-1]}'",
             )
-        to_target = up_target[: up_target.index(common)]
-        to_source = up_source[: up_source.index(common)]
+        target_branch = target_chain[: target_chain.index(common)]
+        source_branch = source_chain[: source_chain.index(common)]
         if time_ns is None:
-            time_ns = self._newest_common(to_target + to_source)
+            time_ns = self._latest_common_time(target_branch + source_branch)
         try:
-            T_common_target = self._compose(to_target, time_ns)
-            T_common_source = self._compose(to_source, time_ns)
+            T_common_target = self._compose(target_branch, time_ns)
+            T_common_source = self._compose(source_branch, time_ns)
         except TransformError as error:
-            raise TransformError(error.what, where=f"'{source}' seen from '{target}'", valid=error.valid) from None
+            raise TransformError(
+                error.message, location=f"'{source}' seen from '{target}'", valid=error.valid
+            ) from None
         return T_common_target.inverse() @ T_common_source
 
     def can_lookup(self, target: str, source: str, time_ns: int | None = None) -> bool:
@@ -108,14 +110,14 @@ class TransformBuffer:
             return False
         return True
 
-    def frames(self) -> dict[str, str | None]:
+    def parents(self) -> dict[str, str | None]:
         """Every frame with its parent (None for roots), sorted by name."""
         parents: dict[str, str | None] = {child: edge.parent for child, edge in self._edges.items()}
         for edge in self._edges.values():
             parents.setdefault(edge.parent, None)
         return dict(sorted(parents.items()))
 
-    def span(self, frame: str) -> tuple[int, int] | None:
+    def time_range(self, frame: str) -> tuple[int, int] | None:
         """First and last known moment [ns] of a moving frame in its parent; None if static, root or unknown."""
         edge = self._edges.get(frame)
         return None if edge is None or edge.static else (edge.times[0], edge.times[-1])
@@ -126,12 +128,12 @@ class TransformBuffer:
             chain.append(edge.parent)
         return chain
 
-    def _check_known(self, frame: str, chain: list[str]) -> None:
+    def _check_frame(self, frame: str, chain: list[str]) -> None:
         if len(chain) == 1 and all(edge.parent != frame for edge in self._edges.values()):
-            known = ", ".join(self.frames()) or "none"
-            raise TransformError(f"frame '{frame}' is unknown", valid=f"known: {known}")
+            frame_names = ", ".join(self.parents()) or "none"
+            raise TransformError(f"frame '{frame}' is unknown", valid=f"known: {frame_names}")
 
-    def _newest_common(self, frames: list[str]) -> int:
+    def _latest_common_time(self, frames: list[str]) -> int:
         moments = [edge.times[-1] for frame in frames if not (edge := self._edges[frame]).static]
         return min(moments, default=0)
 
@@ -159,7 +161,7 @@ class TransformBuffer:
         return poses[index - 1].interpolate(poses[index], (time_ns - before) / (after - before))
 
     # -- state -----------------------------------------------------------------------------------------------------
-    def save(self) -> list[Any]:
+    def save_state(self) -> list[Any]:
         """Everything as plain data: (child, parent, static, [(ns, quaternion, translation)])."""
         return [
             (
@@ -174,7 +176,7 @@ class TransformBuffer:
             for child, edge in self._edges.items()
         ]
 
-    def load(self, state: list[Any]) -> None:
+    def load_state(self, state: list[Any]) -> None:
         """Take back what ``save`` gave."""
         self._edges = {}
         for child, parent, static, samples in state:

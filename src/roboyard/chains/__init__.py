@@ -7,14 +7,14 @@ from roboyard.config.lazy import lazy_exports
 if TYPE_CHECKING:
     from roboyard.chains.building import build_chain
     from roboyard.chains.chain import Chain
-    from roboyard.chains.dynamics import Dynamics, Load
-    from roboyard.chains.rows import Rows
+    from roboyard.chains.dynamics import ChainDynamics, Payload
+    from roboyard.chains.rows import ChainArrays
 
-__all__ = ["Chain", "Dynamics", "Load", "Rows", "build_chain"]
+__all__ = ["Chain", "ChainArrays", "ChainDynamics", "Payload", "build_chain"]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
     "building": ("build_chain",),
     "chain": ("Chain",),
-    "dynamics": ("Dynamics", "Load"),
-    "rows": ("Rows",),
+    "dynamics": ("ChainDynamics", "Payload"),
+    "rows": ("ChainArrays",),
 })  # fmt: skip

@@ -10,27 +10,27 @@ from numpy.typing import NDArray
 from roboyard.compute import kernel
 
 Array = NDArray[np.float64]
-SLACK = 1e-6
+TOLERANCE = 1e-6
 """By which share an equation may miss, since a stretched-out arm reaches its goal only but for rounding."""
 
 
 @kernel(examples=lambda: [(1.0, 0.5, 0.3, np.zeros(4))])
-def angles_of_line(a: float, b: float, d: float, out: Array) -> int:
+def solve_linear_trig(a: float, b: float, d: float, out: Array) -> int:
     """Angles x with ``a cos x + b sin x = d``, into ``out``; how many (0 to 2)."""
     length = math.hypot(a, b)
-    if length < 1e-12 or abs(d) > length * (1.0 + SLACK):
+    if length < 1e-12 or abs(d) > length * (1.0 + TOLERANCE):
         return 0
-    middle = math.atan2(b, a)
-    apart = math.acos(min(1.0, max(-1.0, d / length)))
-    out[0] = middle + apart
-    if apart < 1e-12 or apart > math.pi - 1e-12:
+    center = math.atan2(b, a)
+    half_width = math.acos(min(1.0, max(-1.0, d / length)))
+    out[0] = center + half_width
+    if half_width < 1e-12 or half_width > math.pi - 1e-12:
         return 1
-    out[1] = middle - apart
+    out[1] = center - half_width
     return 2
 
 
 @kernel(inline="always", examples=lambda: [(np.ones(5), 4, 0.1)])
-def _value(poly: Array, degree: int, x: float) -> float:
+def _evaluate_polynomial(poly: Array, degree: int, x: float) -> float:
     value: float = poly[degree]
     for i in range(degree - 1, -1, -1):
         value = value * x + poly[i]
@@ -48,31 +48,31 @@ def real_roots(poly: Array, out: Array) -> int:
         poly: (degree + 1,) coefficients, the constant first; the last must not vanish.
         out: (4,) is filled.
     """
-    top = poly.shape[0] - 1
+    degree = poly.shape[0] - 1
     bound = 0.0
-    for i in range(top):
-        bound = max(bound, abs(poly[i] / poly[top]))
+    for i in range(degree):
+        bound = max(bound, abs(poly[i] / poly[degree]))
     bound += 1.0
-    derived = np.empty((top + 1, top + 1))
-    derived[top, : top + 1] = poly
-    for n in range(top, 0, -1):
+    derivatives = np.empty((degree + 1, degree + 1))
+    derivatives[degree, : degree + 1] = poly
+    for n in range(degree, 0, -1):
         for i in range(n):
-            derived[n - 1, i] = derived[n, i + 1] * (i + 1)
-    roots, count = np.empty(top + 2), 0
-    ends = np.empty(top + 2)
-    for n in range(1, top + 1):
-        p = derived[n]
+            derivatives[n - 1, i] = derivatives[n, i + 1] * (i + 1)
+    roots, count = np.empty(degree + 2), 0
+    ends = np.empty(degree + 2)
+    for n in range(1, degree + 1):
+        p = derivatives[n]
         ends[0] = -bound
         ends[1 : count + 1] = roots[:count]
         ends[count + 1] = bound
-        borders, count = count + 2, 0
-        for k in range(borders - 1):
+        n_ends, count = count + 2, 0
+        for k in range(n_ends - 1):
             low, high = ends[k], ends[k + 1]
-            at_low, at_high = _value(p, n, low), _value(p, n, high)
-            size = 0.0
+            at_low, at_high = _evaluate_polynomial(p, n, low), _evaluate_polynomial(p, n, high)
+            magnitude = 0.0
             for i in range(n + 1):
-                size += abs(p[i]) * abs(low) ** i
-            if k > 0 and abs(at_low) < SLACK * SLACK * size:
+                magnitude += abs(p[i]) * abs(low) ** i
+            if k > 0 and abs(at_low) < TOLERANCE * TOLERANCE * magnitude:
                 if count == 0 or low - roots[count - 1] > 1e-12 * bound:
                     roots[count] = low
                     count += 1
@@ -81,19 +81,19 @@ def real_roots(poly: Array, out: Array) -> int:
                 continue
             x = 0.5 * (low + high)
             for _ in range(100):
-                value = _value(p, n, x)
+                value = _evaluate_polynomial(p, n, x)
                 if value * at_low > 0.0:
                     low = x
                 else:
                     high = x
-                slope = _value(derived[n - 1], n - 1, x) if n > 1 else derived[0, 0]
+                slope = _evaluate_polynomial(derivatives[n - 1], n - 1, x) if n > 1 else derivatives[0, 0]
                 step = value / slope if slope != 0.0 else math.inf
-                following = x - step
-                if not low < following < high:
-                    following = 0.5 * (low + high)
-                if abs(following - x) <= 1e-15 * (1.0 + abs(x)):
+                next_x = x - step
+                if not low < next_x < high:
+                    next_x = 0.5 * (low + high)
+                if abs(next_x - x) <= 1e-15 * (1.0 + abs(x)):
                     break
-                x = following
+                x = next_x
             roots[count] = x
             count += 1
     out[:count] = roots[:count]
@@ -101,7 +101,7 @@ def real_roots(poly: Array, out: Array) -> int:
 
 
 @kernel(examples=lambda: [(np.ones(6), np.zeros(4))])
-def angles_of_conic(conic: Array, out: Array) -> int:
+def solve_quadratic_trig(conic: Array, out: Array) -> int:
     """Angles x with ``A c² + B c s + C s² + D c + E s + F = 0``, c and s being cos x and sin x; how many (0 to 4).
 
     With t = tan(x' / 2) it is a polynomial of degree 4. x' is x less an angle for which x' = pi is far from a root,

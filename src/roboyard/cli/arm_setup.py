@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from roboyard.description import World
-from roboyard.description.model import Placed
+from roboyard.description.model import PlacedModel
 from roboyard.geometry import SE3
 from roboyard.manipulation import Groups, guess_groups
 from roboyard.manipulation.collision.sampling import found_pairs
@@ -70,7 +70,7 @@ def set_up(model: Model, rng: np.random.Generator, states: int) -> Setup:
         if clearance[name] > 0.0:
             poses["safe"] = tuple(float(round(value, 4)) for value in q)
         named[name] = replace(group, poses=poses, start="safe" if "safe" in poses else None)
-        speeds |= dict(zip(scene.chain.joints, scene.chain.velocity.tolist(), strict=True))
+        speeds |= dict(zip(scene.chain.joints, scene.chain.max_velocity.tolist(), strict=True))
         gains |= _gains(scene, rng)
     rates = {joint: round(speed / _START, 6) for joint, speed in speeds.items() if 0.0 < speed < 1e3}
     return Setup(replace(known, groups=named, acceleration=rates, gains=gains), clearance)
@@ -98,8 +98,8 @@ def _gains(scene: PlanningScene, rng: np.random.Generator) -> dict[str, dict[str
     set-points that come each `_CYCLE` with feed-forward; velocity loops have the time constant `_DELAY`.
     """
     chain, found = scene.chain, {}
-    inertia = np.max([np.diag(scene.dynamics.inertia(q)) for q in chain.random(rng, _STATES)], axis=0)
-    for name, own, effort in zip(chain.joints, inertia.tolist(), chain.effort.tolist(), strict=True):
+    inertia = np.max([np.diag(scene.dynamics.mass_matrix(q)) for q in chain.sample_positions(rng, _STATES)], axis=0)
+    for name, own, effort in zip(chain.joints, inertia.tolist(), chain.max_effort.tolist(), strict=True):
         p = min(own * _BANDWIDTH**2, effort / GIVE if effort > 0.0 else np.inf)
         d, v = 2.0 * float(np.sqrt(p * own)), own / _DELAY
         values = {"pos_kp": p, "pos_ki": p / POSITION_RESET, "pos_kd": d, "pos_cycle": _CYCLE,
@@ -114,7 +114,7 @@ def draw_pose(file: Path, model: Model, positions: dict[str, float]) -> None:
 
     from roboyard.simulation.render.portrait import save_portrait
 
-    simulation = Simulation(World("arm", (Placed("arm", model, SE3.identity()),)))
+    simulation = Simulation(World("arm", (PlacedModel("arm", model, SE3.identity()),)))
     try:
         for k in range(simulation.model.njnt):
             name = simulation.model.joint(k).name.split(SEPARATOR)[-1]

@@ -19,7 +19,7 @@ from statistics import median
 from typing import Any, Literal
 
 from roboyard.cli.revisions import Revision
-from roboyard.compute import usable_cores
+from roboyard.compute import count_usable_cores
 from roboyard.compute.wall_clock import wall_seconds
 from roboyard.errors import InputError
 
@@ -260,7 +260,7 @@ def measure_at(revision: Revision, name: str, words: Sequence[str]) -> Benchmark
 
 def busy_note() -> str | None:
     """A warning where others use this machine as well."""
-    load, cores = os.getloadavg()[0], usable_cores()
+    load, cores = os.getloadavg()[0], count_usable_cores()
     if load < 0.5:
         return None
     return f"others use this machine (load average {load:.1f} on {cores} cores): look at ratios, not at times"

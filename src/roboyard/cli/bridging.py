@@ -121,9 +121,11 @@ class Bridging:
     def told(self) -> list[str]:
         """A line for each bridge, what crossed it, and one about real time."""
         lines = [f"{bridge.name}, {bridge.where}: {_counts(bridge)}" for bridge in self.opened]
-        if lines and self.pacer is not None and self.pacer.factor > 0.0:
-            lost = f", {self.pacer.given_up:.1f} s given up" if self.pacer.given_up else ""
-            lines.append(f"{self.pacer.factor:g} × real time: at most {self.pacer.behind * 1e3:.0f} ms behind{lost}")
+        if lines and self.pacer is not None and self.pacer.real_time_factor > 0.0:
+            lost = f", {self.pacer.dropped_time:.1f} s given up" if self.pacer.dropped_time else ""
+            lines.append(
+                f"{self.pacer.real_time_factor:g} × real time: at most {self.pacer.max_lag * 1e3:.0f} ms behind{lost}"
+            )
         return lines
 
 
@@ -142,7 +144,7 @@ def leave_out(run: Run, name: str, patience: float | None = None) -> None:
     node, own = run.bus.nodes.get(full), ("/roboyard", NODE)
     if node is None or full in own:
         known = ", ".join(other for other in run.bus.nodes if other not in own)
-        raise UnknownNameError(f"the run has no node {full}", where="--external", valid=known)
+        raise UnknownNameError(f"the run has no node {full}", location="--external", valid=known)
     for robot in run.robots.values():
         for label in [label for label, own in robot.nodes.items() if own is node]:
             del robot.nodes[label]

@@ -156,7 +156,7 @@ def convert(name: str, to: Format, out: Path | None, kind: Kind | None, *, repai
         thing = files.kept(thing)
         if to == "urdf":
             if isinstance(thing, World):
-                raise DescriptionError("a world cannot be written as URDF", where=str(source), valid="sdf or mjcf")
+                raise DescriptionError("a world cannot be written as URDF", location=str(source), valid="sdf or mjcf")
             written = write_urdf(thing, files)
         else:
             written = (write_sdf if to == "sdf" else write_mjcf)(thing, files)
@@ -166,13 +166,13 @@ def convert(name: str, to: Format, out: Path | None, kind: Kind | None, *, repai
         raise InputError(f"{out} cannot be written: {error.strerror}") from None
     except DescriptionError as error:
         _take_back(out, files)
-        if error.where and error.where.startswith(str(out)):
-            raise DescriptionError(f"the result does not read back: {error.what}", where=str(source)) from None
+        if error.location and error.location.startswith(str(out)):
+            raise DescriptionError(f"the result does not read back: {error.message}", location=str(source)) from None
         raise
-    findings = tuple(map(str, thing.findings))
+    findings = tuple(map(str, thing.warnings))
     between = thing.joints if isinstance(thing, World) and to != "sdf" else ()
     losses = (*written.losses, *(f"joint '{joint.name}' between models" for joint in between))
-    mendings = tuple(map(str, thing.mendings))
+    mendings = tuple(map(str, thing.repairs))
     return Converted(out, tuple(files.copied.values()), losses, findings, (_mass(thing), _mass(again)), mendings)
 
 
@@ -211,10 +211,10 @@ def _read(name: str, to: Format, kind: Kind | None, repair: bool) -> tuple[Model
 def _holds_world(path: Path) -> bool:
     """Whether a file describes a world: SDF says so; MJCF does where something stands in the world beside one body."""
     from roboyard.description.load import read_file
-    from roboyard.description.xml import parse
+    from roboyard.description.xml import parse_xml
 
-    root, _ = parse(read_file(path)[1], str(path))
+    root, _ = parse_xml(read_file(path)[1], str(path))
     if root.tag == "mujoco":
-        inside = [child.tag for section in root.all("worldbody") for child in section.children]
+        inside = [child.tag for section in root.children_with_tag("worldbody") for child in section.children]
         return inside.count("body") > 1 or "geom" in inside or "light" in inside
     return root.child("world") is not None

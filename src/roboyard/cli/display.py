@@ -13,7 +13,7 @@ from roboyard.compute.wall_clock import wall_seconds
 
 if TYPE_CHECKING:
     from roboyard.bus import Bus
-    from roboyard.bus.log import Record
+    from roboyard.bus.log import LogRecord
 
 _REDRAWS = 5
 """Times a second; each takes a few milliseconds from the run."""
@@ -119,7 +119,7 @@ class Display:
         elif not self._quiet:
             terminal.note(f"warning: {text}")
 
-    def log(self, record: Record) -> None:
+    def log(self, record: LogRecord) -> None:
         """Show warnings and errors of nodes."""
         if record.level in ("debug", "info") or (self._quiet and record.level == "warn"):
             return

@@ -11,7 +11,7 @@ from contextlib import suppress
 import typer
 
 from roboyard.cli import terminal
-from roboyard.errors import InputError, MendableError, RoboyardError, describe_exception
+from roboyard.errors import InputError, RepairableError, RoboyardError, describe_exception
 
 DONE, NOT_HELD, BAD_INPUT, BUG, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 70, 130, 141
 """Exit codes. 70 is EX_SOFTWARE of sysexits.h; 130 and 141 are what shells show for Ctrl-C and a closed pipe."""
@@ -35,7 +35,7 @@ def report(error: BaseException, *, as_json: bool) -> int:
     code, text = _judge(error)
     if text:
         terminal.complain(text)
-        if isinstance(error, MendableError):
+        if isinstance(error, RepairableError):
             terminal.note("`roboyard convert FILE --to FORMAT --repair` writes it mended, and lists what it mended")
         if os.environ.get("ROBOYARD_DEBUG") == "1":
             traceback.print_exception(error)
@@ -58,7 +58,7 @@ def _judge(error: BaseException) -> tuple[int, str]:
         return BAD_INPUT, _usage(error)
     if isinstance(error, RoboyardError):
         cause = error.__cause__.errno if isinstance(error.__cause__, OSError) else None
-        begun = getattr(error, "occasion", "") != "setup"  # what a node cannot begin with was given to it
+        begun = getattr(error, "trigger", "") != "setup"  # what a node cannot begin with was given to it
         refused = isinstance(error if begun else error.__cause__, InputError)
         theirs = cause in _REFUSED or (refused and cause not in _FULL)
         return BAD_INPUT if theirs else NOT_HELD, str(error)

@@ -95,7 +95,7 @@ def benchmarks(names: Sequence[str]) -> dict[str, Path]:
     found = {path.stem.replace("_", "-"): path for path in sorted(folder.glob("*.py")) if not path.stem.startswith("_")}
     for name in names:
         if name not in found:
-            raise UnknownNameError(f"no benchmark {name!r}", where=str(folder), valid=", ".join(found))
+            raise UnknownNameError(f"no benchmark {name!r}", location=str(folder), valid=", ".join(found))
     return {name: found[name] for name in names} if names else found
 
 
@@ -127,27 +127,27 @@ def measure(path: Path, *, nightly: bool, **options: Any) -> Measured:
         except ImportError as error:
             found.skipped.append((_about(part, path), str(error)))
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise RunError(f"cannot be measured: {type(error).__name__}: {error}", where=str(path)) from error
+            raise RunError(f"cannot be measured: {type(error).__name__}: {error}", location=str(path)) from error
     return found
 
 
 def _load(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"roboyard_benchmark_{path.stem}", path)
     if spec is None or spec.loader is None:
-        raise RunError("is no Python module", where=str(path))
+        raise RunError("is no Python module", location=str(path))
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look their module up
     try:
         spec.loader.exec_module(module)
     except SyntaxError as error:
-        raise RunError(f"is no Python: {error.msg}", where=f"{path}:{error.lineno}") from error
+        raise RunError(f"is no Python: {error.msg}", location=f"{path}:{error.lineno}") from error
     return module
 
 
 def _parts(module: ModuleType) -> Sequence[Callable[..., Any]]:
     parts = getattr(module, "PARTS", None) or [getattr(module, "run", None)]
     if not all(callable(part) for part in parts):
-        raise RunError("has no function run(nightly)", where=str(module.__file__), valid="run, or PARTS: several")
+        raise RunError("has no function run(nightly)", location=str(module.__file__), valid="run, or PARTS: several")
     return list(parts)
 
 

@@ -17,8 +17,8 @@ _PLACED = re.compile(r"(?P<file>[^:\n]+):(?P<line>\d+)(, [^:\n]+)?: (?P<what>.*)
 def findings_of(run: Run) -> list[str]:
     """Findings about a run's world and robots; guesses about robots first."""
     guessed = [f"{robot.name}: {finding}" for robot in run.robots.values() for finding in robot.package.findings]
-    models = [str(finding) for robot in run.robots.values() for finding in robot.model.findings]
-    return [*guessed, *models, *map(str, run.world.findings), *run.simulation.notes]
+    models = [str(finding) for robot in run.robots.values() for finding in robot.model.warnings]
+    return [*guessed, *models, *map(str, run.world.warnings), *run.simulation.notes]
 
 
 def shortened(findings: Iterable[str]) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from roboyard.cli.lookup import FileSource, LiveSource, Source
 from roboyard.compute.wall_clock import wall_seconds
-from roboyard.record.recording import Connection, Decode, Raw, Recording
+from roboyard.record.recording import MessageDecoder, RawMessage, RecordedChannel, Recording
 
 if TYPE_CHECKING:
     from roboyard.bus import TransformBuffer
@@ -30,39 +30,39 @@ class Gathered(Recording):
 
     format = "live"
 
-    def __init__(self, name: str, items: list[Raw]) -> None:
+    def __init__(self, name: str, items: list[RawMessage]) -> None:
         super().__init__(Path(name))
         self._items = items
-        counts: dict[Connection, list[int]] = {}
+        counts: dict[RecordedChannel, list[int]] = {}
         for time_ns, connection, _ in items:
             counts.setdefault(connection, []).append(time_ns)
-        self.connections = tuple(
-            Connection(c.topic, c.type, c.publisher, count=len(times), start_ns=times[0], end_ns=times[-1])
+        self.channels = tuple(
+            RecordedChannel(c.topic, c.type, c.publisher, count=len(times), start_ns=times[0], end_ns=times[-1])
             for c, times in counts.items()
         )
 
-    def _raw(self, wanted: Collection[Connection], start_ns: int, end_ns: int) -> Iterator[Raw]:
-        chosen = {(connection.topic, connection.publisher): connection for connection in wanted}
+    def _raw_messages(self, channels: Collection[RecordedChannel], start_ns: int, end_ns: int) -> Iterator[RawMessage]:
+        chosen = {(connection.topic, connection.publisher): connection for connection in channels}
         for time_ns, connection, data in self._items:
             own = chosen.get((connection.topic, connection.publisher))
             if own is not None and start_ns <= time_ns <= end_ns:
                 yield time_ns, own, data
 
-    def _decoder(self, connection: Connection) -> Decode:
+    def _make_decoder(self, channel: RecordedChannel) -> MessageDecoder:
         from roboyard.messages import deserialize
 
-        return lambda data: deserialize(data, connection.type)
+        return lambda data: deserialize(data, channel.type)
 
 
 def transforms_of(source: Source) -> Recording:
     """The recording of ``source``, or what a live run says about its frames in the next moments."""
     if isinstance(source, FileSource):
         return source.recording
-    items: list[Raw] = []
+    items: list[RawMessage] = []
     first_ns: int | None = None
     end = wall_seconds() + _LONGEST
     for heard in source.messages(TOPICS, _SILENCE):
-        connection = Connection(heard.topic, "tf2_msgs/msg/TFMessage", heard.publisher)
+        connection = RecordedChannel(heard.topic, "tf2_msgs/msg/TFMessage", heard.publisher)
         items.append((heard.time_ns, connection, heard.data))
         if heard.topic == "/tf":
             first_ns = heard.time_ns if first_ns is None else first_ns
@@ -74,13 +74,13 @@ def transforms_of(source: Source) -> Recording:
 def follow(source: LiveSource, buffer: TransformBuffer) -> Iterator[int]:
     """Fill ``buffer`` from a live run; gives the run's time [ns] after each message, until the run ends."""
     from roboyard.bus import TransformError
-    from roboyard.messages import nanoseconds
+    from roboyard.messages import to_nanoseconds
     from roboyard.messages.convert import transform_to_se3
 
     for heard in source.messages(TOPICS):
         for item in heard.message.transforms:
             header, static = item.header, heard.topic == "/tf_static"
-            time_ns = nanoseconds(header.stamp)
+            time_ns = to_nanoseconds(header.stamp)
             try:
                 pose = transform_to_se3(item.transform)
                 buffer.insert(pose, header.frame_id, item.child_frame_id, time_ns, static)

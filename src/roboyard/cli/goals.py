@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from roboyard.bus.actions.status import Status, endpoint
+from roboyard.bus.actions.status import GoalStatus, endpoint
 from roboyard.cli.lookup import LiveSource
 from roboyard.errors import RunError
 
@@ -49,8 +49,8 @@ def pursue(source: LiveSource, action: str, types: Any, goal: Any, feedback: Cal
         endpoint(action, "send_goal"), types.SendGoal, types.SendGoal.Request(goal_id=goal_id, goal=goal)
     )
     if not answer.accepted:
-        raise RunError(f"the goal was rejected: {_reason(source, topics['reason'], own)}", where=action)
-    status, reason = Status.EXECUTING, ""
+        raise RunError(f"the goal was rejected: {_reason(source, topics['reason'], own)}", location=action)
+    status, reason = GoalStatus.EXECUTING, ""
     try:
         for item in connection.messages():
             message = item.message
@@ -60,10 +60,10 @@ def pursue(source: LiveSource, action: str, types: Any, goal: Any, feedback: Cal
                 reason = message.reason
             elif item.topic == topics["status"]:
                 status = _status(message, own, status)
-                if status.final:
+                if status.is_terminal:
                     break
         else:
-            raise RunError("the run ended before the goal did", where=action)
+            raise RunError("the run ended before the goal did", location=action)
     except KeyboardInterrupt:
         _cancel(source, action, goal_id)
         raise
@@ -72,10 +72,10 @@ def pursue(source: LiveSource, action: str, types: Any, goal: Any, feedback: Cal
     return GoalEnd(status.name.lower(), reason, result.result)
 
 
-def _status(message: Any, goal: bytes, before: Status) -> Status:
+def _status(message: Any, goal: bytes, before: GoalStatus) -> GoalStatus:
     for entry in message.status_list:
         if bytes(entry.goal_info.goal_id.uuid) == goal:
-            return Status(entry.status)
+            return GoalStatus(entry.status)
     return before
 
 
@@ -96,10 +96,10 @@ def _uuid(goal: bytes) -> Any:
 
 def _cancel(source: LiveSource, action: str, goal_id: Any) -> None:
     """On a connection of its own: the other one may have been interrupted in the middle of a frame."""
-    from roboyard.bus.socket import Connection
+    from roboyard.bus.socket import RunConnection
     from roboyard.messages import message_type, service_type
 
     types = service_type("action_msgs/srv/CancelGoal")
     info = message_type("action_msgs/msg/GoalInfo")(goal_id=goal_id)
-    with Connection(source.connection.run) as other:
+    with RunConnection(source.connection.run) as other:
         other.call(endpoint(action, "cancel_goal"), types, types.Request(goal_info=info))

@@ -13,7 +13,7 @@ from roboyard.control import PlanarTwist
 from roboyard.control.teleoperation import JointWish, KeyDecoder, KeyHand, KeyJoints, PadArm, PadMap, PadState
 from roboyard.control.teleoperation.keys import KITTY_OFF, KITTY_ON, KITTY_TERMINALS, QUIT
 from roboyard.errors import InputError
-from roboyard.hardware.joystick import Joystick, JoystickGoneError
+from roboyard.hardware.joystick import Joystick, JoystickDisconnectedError
 
 _RETRY = 1.0
 """Between two looks for a gamepad that was unplugged [wall s]."""
@@ -166,7 +166,7 @@ class Gamepad:
         if self._pad is not None:
             try:
                 self._state.take(self._pad.read())
-            except JoystickGoneError:
+            except JoystickDisconnectedError:
                 self._pad.close()
                 self._pad, self._state, self._look_at = None, PadState(), now + _RETRY
         return self._means.twist(self._state, self._speed, self._turn)

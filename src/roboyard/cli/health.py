@@ -49,8 +49,8 @@ def _safely(look: Callable[[], Finding]) -> Finding:
     try:
         return look()
     except RoboyardError as error:
-        where = f"{error.where}: " if error.where else ""
-        return Finding(what, False, f"{where}{error.what}", error.valid or _REPAIR)
+        where = f"{error.location}: " if error.location else ""
+        return Finding(what, False, f"{where}{error.message}", error.valid or _REPAIR)
     except (OSError, ImportError, RuntimeError) as error:
         return Finding(what, False, str(error), _REPAIR)
 
@@ -98,10 +98,10 @@ def _lock() -> Finding:
 
 
 def _cores() -> Finding:
-    from roboyard.compute import usable_cores
+    from roboyard.compute import count_usable_cores
     from roboyard.scenarios.provenance import cpu_class
 
-    memory, free, cores = _memory_gib("MemTotal"), _memory_gib("MemAvailable"), usable_cores()
+    memory, free, cores = _memory_gib("MemTotal"), _memory_gib("MemAvailable"), count_usable_cores()
     text = f"{cores} usable of {os.cpu_count()}, {cpu_class()}, {free:.1f} of {memory:.1f} GiB memory free"
     fitting = int(free / _RUN_GIB)
     if fitting >= cores:
@@ -172,10 +172,10 @@ def _video() -> Finding:
 
 def _sockets() -> Finding:
     from roboyard.bus.socket import live_runs
-    from roboyard.bus.socket.registry import directory
+    from roboyard.bus.socket.registry import runtime_directory
 
     names = ", ".join(f"{run.name} (pid {run.pid})" for run in live_runs()) or "none"
-    return Finding("live runs", True, f"{names}, announced in {directory()}")
+    return Finding("live runs", True, f"{names}, announced in {runtime_directory()}")
 
 
 def _disk() -> Finding:

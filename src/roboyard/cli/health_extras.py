@@ -122,4 +122,4 @@ def installed() -> dict[str, Any]:
 
 def machines(pool: RayPool) -> list[Finding]:
     """Each machine of a cluster, beside this one."""
-    return compare(installed(), pool.on_each_machine(installed))
+    return compare(installed(), pool.run_on_each_machine(installed))

@@ -63,7 +63,7 @@ def ros1() -> Finding:
     try:
         asyncio.run(call(uri, "getPid", "/roboyard_doctor"))
     except InputError as error:
-        return Finding("ros 1", False, f"ROS_MASTER_URI: {error.what}", f"`export ROS_MASTER_URI={MASTER}`")
+        return Finding("ros 1", False, f"ROS_MASTER_URI: {error.message}", f"`export ROS_MASTER_URI={MASTER}`")
     except RoboyardError:
         text = f"no master answers at {uri}: nothing for --ros1"
         return Finding("ros 1", None, text, "`roscore` starts one; ROS_MASTER_URI names one elsewhere")

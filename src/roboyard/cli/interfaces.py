@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from roboyard.errors import MessageError, UnknownNameError
-from roboyard.messages import action_type, full_name, message_type, names, service_type, type_name
+from roboyard.messages import action_type, full_name, message_type, service_type, type_name, type_names
 from roboyard.messages.layout import definition_of
 from roboyard.messages.structure import EMPTY_MEMBER
 
@@ -20,7 +20,7 @@ def types_of(package: str | None) -> dict[str, list[str]]:
     Raises:
         UnknownNameError: no such package.
     """
-    found = {kind: names(part) for kind, part in _KINDS.items()}
+    found = {kind: type_names(part) for kind, part in _KINDS.items()}
     if package is None:
         return found
     packages = sorted({name.partition("/")[0] for each in found.values() for name in each})
@@ -71,7 +71,7 @@ def _lines(name: str, indent: str) -> list[str]:
     for field in definition_of(name).fields:
         if field.name == EMPTY_MEMBER:
             continue
-        lines.append(f"{indent}{field.text()} {field.name}")
-        if field.nested and len(indent) < 2 * _DEEPEST:
+        lines.append(f"{indent}{field.type_text()} {field.name}")
+        if field.is_message and len(indent) < 2 * _DEEPEST:
             lines += _lines(field.type, indent + "  ")
     return lines

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from roboyard.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
-    from roboyard.bus.socket import Connection as Socket
-    from roboyard.record import Connection, Recording
+    from roboyard.bus.socket import RunConnection as Socket
+    from roboyard.record import RecordedChannel, Recording
 
 _NAME = re.compile(r"(/[A-Za-z_]\w*)+", re.ASCII)
 
@@ -139,11 +139,11 @@ class FileSource(Source):
 
     def messages(self, topics: Collection[str], timeout: float | None = None) -> Iterator[Heard]:
         """From its start to its end."""
-        for time_ns, connection, data in self.recording.raw(topics):
+        for time_ns, connection, data in self.recording.raw_messages(topics):
             decode = partial(self._decode, connection)
             yield Heard(time_ns, connection.topic, connection.publisher, data, decode)
 
-    def _decode(self, connection: Connection, data: bytes) -> Any:
+    def _decode(self, connection: RecordedChannel, data: bytes) -> Any:
         """Only when somebody looks: rates and sizes are known of messages that cannot be decoded, too."""
         return self.recording.decoder(connection)(data)
 
@@ -209,5 +209,5 @@ def unknown(kind: str, name: str, known: list[str], where: str) -> UnknownNameEr
     near = get_close_matches(absolute(name), known, n=3, cutoff=0.5)
     listed = ", ".join(near or sorted(known)[:8]) or "none"
     return UnknownNameError(
-        f"no {kind} {name}", where=where, valid=f"{'near to it' if near else 'there are'}: {listed}"
+        f"no {kind} {name}", location=where, valid=f"{'near to it' if near else 'there are'}: {listed}"
     )

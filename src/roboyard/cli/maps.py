@@ -64,7 +64,9 @@ def keep_map(source: Source, topic: str, file: Path, mode: str) -> KeptMap:
     if view.type != _TYPE:
         maps = sorted(other.name for other in source.topics() if other.type == _TYPE)
         raise InputError(
-            f"{view.name} carries {view.type}", where=source.where, valid=f"maps: {', '.join(maps) or 'there are none'}"
+            f"{view.name} carries {view.type}",
+            location=source.where,
+            valid=f"maps: {', '.join(maps) or 'there are none'}",
         )
     last = None
     for heard in source.messages([view.name], _PATIENCE):
@@ -72,8 +74,8 @@ def keep_map(source: Source, topic: str, file: Path, mode: str) -> KeptMap:
         if source.live:
             break
     if last is None:
-        raise InputError(f"no map came on {view.name}", where=source.where, valid="a topic on which a map is told")
+        raise InputError(f"no map came on {view.name}", location=source.where, valid="a topic on which a map is told")
     grid = map_from_msg(last.message)
     path = save_map(file, grid, MapMode(mode))
     rows, columns = grid.cells.shape
-    return KeptMap(str(path), view.name, last.time_ns * 1e-9, columns, rows, grid.frame.resolution)
+    return KeptMap(str(path), view.name, last.time_ns * 1e-9, columns, rows, grid.geometry.resolution)

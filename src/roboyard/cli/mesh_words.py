@@ -14,21 +14,21 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from roboyard.description.mesh_tools import Attached, Surface
+    from roboyard.description.mesh_tools import LinkAttachment, TriangleMesh
 
 
-def load(file: Path, unit: str) -> Surface:
+def load(file: Path, unit: str) -> TriangleMesh:
     """A mesh file's surface, gaps by rounding closed."""
-    from roboyard.description.mesh_tools.mending import without_gaps
+    from roboyard.description.mesh_tools.mending import merge_narrow_gaps
 
-    return without_gaps(read(file, unit))
+    return merge_narrow_gaps(read(file, unit))
 
 
-def load_closed(file: Path, unit: str, repair: bool) -> tuple[Surface, tuple[str, ...]]:
+def load_closed(file: Path, unit: str, repair: bool) -> tuple[TriangleMesh, tuple[str, ...]]:
     """A mesh file's closed surface, and what was mended."""
-    from roboyard.description.mesh_tools import closed_surface
+    from roboyard.description.mesh_tools import repair_mesh
 
-    return closed_surface(read(file, unit), repair, str(file))
+    return repair_mesh(read(file, unit), repair, str(file))
 
 
 @contextmanager
@@ -37,19 +37,19 @@ def about(file: Path) -> Iterator[None]:
     try:
         yield
     except DescriptionError as error:
-        raise DescriptionError(error.what, where=error.where or str(file), valid=error.valid) from error
+        raise DescriptionError(error.message, location=error.location or str(file), valid=error.valid) from error
 
 
-def read(file: Path, unit: str) -> Surface:
+def read(file: Path, unit: str) -> TriangleMesh:
     """A mesh file's surface; COLLADA says its unit itself, to which ``unit`` then is a factor."""
-    from roboyard.description.mesh_tools import read_surface
+    from roboyard.description.mesh_tools import read_mesh
 
     def collada(path: Path, most: int) -> NDArray[np.float64]:
         from roboyard.simulation.assembly.collada import read_collada
 
         return read_collada(path, most)
 
-    return read_surface(file, unit, {".dae": collada})
+    return read_mesh(file, unit, {".dae": collada})
 
 
 def numbers(text: str, count: int, what: str) -> tuple[float, ...]:
@@ -103,9 +103,9 @@ def masses(words: list[str]) -> tuple[float | None, dict[str, float]]:
     return total, weighed
 
 
-def joints(words: list[str]) -> dict[str, Attached]:
+def joints(words: list[str]) -> dict[str, LinkAttachment]:
     """``wheel=continuous,y`` or ``hand=fixed,z,arm``. Raises InputError, UnknownNameError."""
-    from roboyard.description.mesh_tools import Attached
+    from roboyard.description.mesh_tools import LinkAttachment
 
     found = {}
     for word in words:
@@ -113,24 +113,24 @@ def joints(words: list[str]) -> dict[str, Attached]:
         parts = [part.strip() for part in rest.split(",")]
         if not equals or not name or len(parts) > 3:
             raise InputError(f"joint {word!r}", valid="LINK=TYPE[,AXIS[,PARENT]], e.g. wheel=continuous,y")
-        found[name] = Attached(*parts)
+        found[name] = LinkAttachment(*parts)
     return found
 
 
 def parted(
-    surface: Surface, planes: list[str], boxes: list[str], names: str | None = None
-) -> tuple[dict[str, Surface], str]:
+    surface: TriangleMesh, planes: list[str], boxes: list[str], names: str | None = None
+) -> tuple[dict[str, TriangleMesh], str]:
     """Parts of a surface by name, and how they were found: by components, planes or boxes. Raises InputError."""
-    from roboyard.description.mesh_tools import by_boxes, by_components, by_planes
+    from roboyard.description.mesh_tools import split_by_boxes, split_by_planes, split_components
 
     if planes and boxes:
         raise InputError("planes and boxes together", valid="one of them; a second call splits further")
     if planes:
-        parts, how = by_planes(surface, [plane(text) for text in planes]), "planes"
+        parts, how = split_by_planes(surface, [plane(text) for text in planes]), "planes"
     elif boxes:
-        parts, how = by_boxes(surface, [box(text) for text in boxes]), "boxes"
+        parts, how = split_by_boxes(surface, [box(text) for text in boxes]), "boxes"
     else:
-        parts, how = by_components(surface), "components"
+        parts, how = split_components(surface), "components"
     wanted = [name.strip() for name in names.split(",")] if names else []
     if len(wanted) > len(parts):
         raise InputError(f"{len(wanted)} names for {len(parts)} parts", valid="a name for each part, or fewer")

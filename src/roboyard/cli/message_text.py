@@ -152,7 +152,7 @@ def _singles(kind: Any) -> dict[str, str]:
             return {}
     except MessageError:
         return {}
-    return {field.name: field.type for field in definition_of(name).fields if field.kind == "one"}
+    return {field.name: field.type for field in definition_of(name).fields if field.arity == "one"}
 
 
 def _scalar(value: Any) -> str:
@@ -168,7 +168,7 @@ def _dumper() -> Any:
     """YAML without anchors and with ``''`` for empty text; C's emitter writes large scans ten times faster."""
     import yaml
 
-    from roboyard.config.tree import read_scalar
+    from roboyard.config.tree import parse_scalar
 
     class Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
         def ignore_aliases(self, data: Any) -> bool:
@@ -176,7 +176,7 @@ def _dumper() -> Any:
 
     def text(dumper: Any, value: str) -> Any:
         """Quoted wherever YAML 1.2, by which values are read, sees no text, e.g. 0E0; the emitter knows 1.1 only."""
-        style = None if isinstance(read_scalar(value), str) else "'"
+        style = None if isinstance(parse_scalar(value), str) else "'"
         return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
     Dumper.add_representer(str, text)

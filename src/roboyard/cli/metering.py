@@ -100,7 +100,7 @@ def ages(
         InputError: they have no header.
     """
     from roboyard.errors import InputError
-    from roboyard.messages import nanoseconds
+    from roboyard.messages import to_nanoseconds
 
     seen: deque[float] = deque(maxlen=max(window, 2))
     due = wall_seconds() + _EVERY
@@ -109,8 +109,8 @@ def ages(
             header = getattr(heard.message, "header", None)
             if header is None:
                 kind = source.topic(topic).type
-                raise InputError(f"{topic} carries {kind}, which has no header", where=source.where)
-            seen.append((heard.time_ns - nanoseconds(header.stamp)) * 1e-9)
+                raise InputError(f"{topic} carries {kind}, which has no header", location=source.where)
+            seen.append((heard.time_ns - to_nanoseconds(header.stamp)) * 1e-9)
             if shown is not None and wall_seconds() >= due:
                 shown(_age_of(topic, seen))
                 due = wall_seconds() + _EVERY

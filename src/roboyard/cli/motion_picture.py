@@ -31,7 +31,7 @@ def draw_motion(file: Path, scene: PlanningScene, found: Plan, world: World | No
     from PIL import Image, ImageDraw
 
     from roboyard.description import World
-    from roboyard.description.model import Placed
+    from roboyard.description.model import PlacedModel
     from roboyard.errors import InputError
     from roboyard.simulation import Simulation
     from roboyard.simulation.naming import SEPARATOR
@@ -39,7 +39,7 @@ def draw_motion(file: Path, scene: PlanningScene, found: Plan, world: World | No
     from roboyard.simulation.render.rays import RayRenderer
 
     model = scene.groups.model
-    placed = Placed("arm", model, scene.T_world_robot)
+    placed = PlacedModel("arm", model, scene.T_world_robot)
     around = world.models if world is not None else ()
     lamps = world.lights if world is not None else ()
     simulation = Simulation(World("motion", (*around, placed), lights=lamps))
@@ -82,7 +82,7 @@ def draw_motion(file: Path, scene: PlanningScene, found: Plan, world: World | No
         with atomic_path(file, has_target_suffix=True) as temporary:
             image.save(temporary)
     except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror or error}", where=str(file)) from error
+        raise InputError(f"cannot be written: {error.strerror or error}", location=str(file)) from error
 
 
 def _seen(camera: Any, points: Any) -> list[tuple[float, float]]:

@@ -58,4 +58,6 @@ def draw_movement(file: Path, walker: Walker, movement: Movement, played: Played
         with atomic_path(file, has_target_suffix=True) as temporary:
             figure.savefig(temporary, dpi=100)
     except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", where=str(file), valid="a file in a folder") from None
+        raise InputError(
+            f"cannot be written: {error.strerror}", location=str(file), valid="a file in a folder"
+        ) from None

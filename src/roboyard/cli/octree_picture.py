@@ -41,7 +41,7 @@ def draw(file: Path, leaves: Leaves, title: str) -> None:
     up = np.cross(towards, right)
     corners, colors = _sides(leaves)
     if len(corners) > _MOST_SIDES:
-        raise InputError(f"{len(corners)} sides to draw", where=str(file), valid=f"at most {_MOST_SIDES}")
+        raise InputError(f"{len(corners)} sides to draw", location=str(file), valid=f"at most {_MOST_SIDES}")
     order = np.argsort(corners.mean(axis=1) @ towards, kind="stable")  # the nearest last
     flat = np.stack([corners @ right, corners @ up], axis=-1)[order]
     figure = Figure(figsize=(10.0, 7.0), layout="constrained")
@@ -57,7 +57,7 @@ def draw(file: Path, leaves: Leaves, title: str) -> None:
         with atomic_path(file, has_target_suffix=True) as temporary:
             figure.savefig(temporary, dpi=120)
     except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror or error}", where=str(file)) from error
+        raise InputError(f"cannot be written: {error.strerror or error}", location=str(file)) from error
 
 
 def _sides(leaves: Leaves) -> tuple[NDArray[np.float64], NDArray[Any]]:

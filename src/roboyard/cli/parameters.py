@@ -58,18 +58,18 @@ def load_file(source: LiveSource, node: str, path: Path) -> tuple[str, dict[str,
         InputError: the node refuses a value; those before it are set.
         UnknownNameError: there is no such node or parameter.
     """
-    from roboyard.config import read_file
+    from roboyard.config import read_yaml
 
     found = node_of(source, node)
     name, present = found["name"], found["parameters"]
-    data = read_file(path).plain()
+    data = read_yaml(path).to_data()
     sections: list[Any] = (
         [data.get(key) for key in ("/**", name.removeprefix("/"), name)] if isinstance(data, dict) else []
     )
     stated = [section["ros__parameters"] for section in sections if _is_section(section)]
     if not stated:
         valid = f"{name}: {{ros__parameters: {{...}}}}"
-        raise ConfigError(f"says nothing about node {name}", where=str(path), valid=valid)
+        raise ConfigError(f"says nothing about node {name}", location=str(path), valid=valid)
     wanted = {key: value for section in stated for key, value in section.items()}
     for key in wanted:
         _check(source, found, key)
@@ -80,7 +80,7 @@ def load_file(source: LiveSource, node: str, path: Path) -> tuple[str, dict[str,
         try:
             _set(source, name, key, value, present[key])
         except InputError as error:
-            raise InputError(error.what, where=f"{path}, {key}", valid=error.valid) from error
+            raise InputError(error.message, location=f"{path}, {key}", valid=error.valid) from error
         changed[key] = value_of(source, node, key)[1]
     return name, changed
 
@@ -133,4 +133,4 @@ def _check(source: LiveSource, node: dict[str, Any], name: str) -> None:
     if name not in node["parameters"]:
         there = ", ".join(node["parameters"]) or "none"
         where = f"{source.where}, node {node['name']}"
-        raise UnknownNameError(f"no parameter {name}", where=where, valid=f"there are: {there}")
+        raise UnknownNameError(f"no parameter {name}", location=where, valid=f"there are: {there}")

@@ -32,7 +32,7 @@ def draw(
     colours = np.empty((256, 3), dtype=np.uint8)
     colours[:] = (255 - np.arange(256) * 0.45).astype(np.uint8)[:, None]
     colours[INSCRIBED], colours[LETHAL], colours[UNKNOWN] = (150, 120, 120), (20, 20, 20), (200, 215, 235)
-    width, height = costmap.frame.size
+    width, height = costmap.frame.extent
     scale = 9.0 / max(width, height)
     figure = Figure(figsize=(max(width * scale, 3.0) + 1.0, max(height * scale, 3.0) + 0.6), layout="constrained")
     FigureCanvasAgg(figure)
@@ -47,7 +47,7 @@ def draw(
         label = f"way of {path.length:.2f} m"
         axes.plot(path.poses[:, 0], path.poses[:, 1], color="#d0402b", linewidth=1.6, label=label)
     if explanation is not None:
-        obstacles = costmap.frame.points(explanation.cells)
+        obstacles = costmap.frame.cell_centers(explanation.cells)
         axes.scatter(obstacles[:, 0], obstacles[:, 1], s=14, color="#e08a00", zorder=3, label="what is in the way")
         axes.scatter(
             [explanation.place[0]],
@@ -70,4 +70,4 @@ def draw(
         with atomic_path(file, has_target_suffix=True) as temporary:
             figure.savefig(temporary, dpi=110)
     except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror or error}", where=str(file)) from error
+        raise InputError(f"cannot be written: {error.strerror or error}", location=str(file)) from error

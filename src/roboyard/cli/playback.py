@@ -14,7 +14,7 @@ from roboyard.bus.socket import SocketServer
 from roboyard.cli.lookup import absolute, new_name, unknown
 from roboyard.cli.values import parse
 from roboyard.errors import InputError
-from roboyard.record import Recorder, Replay, open_recording
+from roboyard.record import Recorder, RecordingPlayer, open_recording
 from roboyard.scenarios.control import Control, interruptible
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Playback:
                 if not any(fnmatchcase(name, pattern) for name in known):
                     raise unknown("topic", pattern, list(known), str(file))
             self.bus = self._stack.enter_context(Bus(start_ns=self._start_ns))
-            self._replay = Replay(
+            self._replay = RecordingPlayer(
                 self.bus, recording, topics=topics, exclude=[_pattern(topic) for topic in exclude],
                 exclude_publishers=[f"/{name}" for name in self._uses], rename=dict(map(_old_and_new, remap)),
                 end_ns=end_ns, start_ns=None if start is None else self._start_ns, loop=loop,
@@ -97,7 +97,7 @@ class Playback:
     @property
     def passes(self) -> int:
         """How often it was played to its end so far."""
-        return self._replay.passes
+        return self._replay.n_passes
 
     def add_nodes(self, parameters: Sequence[str], robot: str | None = None) -> None:
         """Let the nodes run on it.
@@ -141,7 +141,7 @@ class Playback:
                 stack.enter_context(Recorder(self.bus, out))
             stack.callback(SocketServer(self.bus, self.name).close)
             display.started(self.bus)
-            while not self._replay.done and not control.stopping:
+            while not self._replay.is_finished and not control.stopping:
                 step = control.next_step()
                 if step is not None:
                     self._step(step)
@@ -176,10 +176,10 @@ def _range(recording: Recording, start: float | None, duration: float | None) ->
     where, length = str(recording.path), (recording.end_ns - recording.start_ns) * 1e-9
     for name, value in (("--start", start), ("--duration", duration)):
         if value is not None and not 0.0 <= value <= 1e9:
-            raise InputError(f"{name} {value:g}", where=where, valid=f"0 to {length:.3f} s")
+            raise InputError(f"{name} {value:g}", location=where, valid=f"0 to {length:.3f} s")
     start_ns, end_ns = recording.start_ns + round((start or 0.0) * 1e9), recording.end_ns
     if start_ns > end_ns:
-        raise InputError(f"--start {start:g} is behind the end", where=where, valid=f"up to {length:.3f} s")
+        raise InputError(f"--start {start:g} is behind the end", location=where, valid=f"up to {length:.3f} s")
     return start_ns, end_ns if duration is None else min(end_ns, start_ns + round(duration * 1e9))
 
 
@@ -191,7 +191,7 @@ def _pattern(text: str) -> str:
 def _old_and_new(text: str) -> tuple[str, str]:
     old, sign, new = text.partition(":=")
     if not (sign and old and new):
-        raise InputError(f"{text!r} is no new name", where="--remap", valid="OLD:=NEW, e.g. /odom:=/recorded/odom")
+        raise InputError(f"{text!r} is no new name", location="--remap", valid="OLD:=NEW, e.g. /odom:=/recorded/odom")
     return absolute(old), new_name(new)
 
 
@@ -207,6 +207,6 @@ def _parameters(texts: Sequence[str]) -> dict[str, dict[str, Any]]:
         key, equals, value = text.partition("=")
         node, dot, name = key.partition(".")
         if not (equals and dot and node and name):
-            raise InputError(f"{text!r} is no parameter", where="--param", valid="NODE.KEY=VALUE")
+            raise InputError(f"{text!r} is no parameter", location="--param", valid="NODE.KEY=VALUE")
         found.setdefault(node.lower(), {})[name] = parse(value) if value.strip() else ""
     return found

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from roboyard.cli.lookup import LiveSource, absolute, new_name
 from roboyard.cli.values import parse
 from roboyard.errors import InputError
-from roboyard.messages.filling import fill
+from roboyard.messages.filling import message_from_data
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,13 +44,13 @@ def message_for(source: LiveSource, topic: str, words: Sequence[str]) -> tuple[s
     kind, data = type_and_values(words)
     carried = {view.name: view.type for view in source.topics()}.get(name)
     if kind is None and carried is None:
-        raise InputError(f"topic {name} is new and has no type", where=source.where, valid=f"pub {name} TYPE VALUES")
+        raise InputError(f"topic {name} is new and has no type", location=source.where, valid=f"pub {name} TYPE VALUES")
     if carried is None:
         new_name(topic)
     wanted = full_name(kind) if kind is not None else str(carried)
     if carried is not None and wanted != carried:
-        raise InputError(f"topic {name} carries {carried}, not {wanted}", where=source.where)
-    return name, fill(message_type(wanted), data)
+        raise InputError(f"topic {name} carries {carried}, not {wanted}", location=source.where)
+    return name, message_from_data(message_type(wanted), data)
 
 
 def repeat(source: LiveSource, topic: str, message: Any, publisher: str, rate: float, times: int | None) -> int:
@@ -68,7 +68,7 @@ def repeat(source: LiveSource, topic: str, message: Any, publisher: str, rate: f
         InputError: the rate is not positive.
     """
     if not rate > 0.0:
-        raise InputError(f"rate {rate:g}", where="--rate", valid="more than 0 Hz")
+        raise InputError(f"rate {rate:g}", location="--rate", valid="more than 0 Hz")
     source.connection.publish(topic, message, publisher)
     sent = 1
     if times != 1:

@@ -37,7 +37,7 @@ def reach_of(chain: Chain, rng: np.random.Generator, samples: int) -> Reach:
     """Look at random positions of the joints. Raises InputError where a sliding joint has no limits."""
     points, measures = [], []
     for begin in range(0, samples, _BATCH):
-        q = chain.random(rng, min(_BATCH, samples - begin))
+        q = chain.sample_positions(rng, min(_BATCH, samples - begin))
         points.append(chain.forward(q)[:, :3, 3])
         measures.append(np.atleast_1d(chain.manipulability(q)))
     places = np.concatenate(points)
@@ -84,4 +84,4 @@ def draw_reach(file: Path, chain: Chain, reach: Reach) -> None:
         with atomic_path(file, has_target_suffix=True) as temporary:
             figure.savefig(temporary, dpi=90)
     except (OSError, ValueError) as error:
-        raise InputError(f"cannot be written: {error}", where=str(file)) from error
+        raise InputError(f"cannot be written: {error}", location=str(file)) from error

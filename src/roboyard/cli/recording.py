@@ -16,7 +16,7 @@ from roboyard.errors import MessageError, RunError
 from roboyard.record import McapWriter
 
 if TYPE_CHECKING:
-    from roboyard.bus.socket.client import Received
+    from roboyard.bus.socket.client import ReceivedMessage
     from roboyard.cli.lookup import LiveSource
     from roboyard.record import ChannelWriter
 
@@ -74,16 +74,16 @@ class _LiveRecording:
         self._topics, self._exclude = topics, exclude
         self._latched: dict[str, bool] = {}
         self._channels: dict[tuple[str, str], ChannelWriter | None] = {}
-        self._early: list[Received] | None = []  # latched ones, until the time is known; more may come later
+        self._early: list[ReceivedMessage] | None = []  # latched ones, until the time is known; more may come later
 
     def run(self, length_ns: int | None) -> None:
         """Take messages; look now and then for topics that are new."""
         connection = self._source.connection
-        while not connection.ended:
+        while not connection.has_ended:
             try:
                 self._look()
             except RunError as error:  # it ended between two messages, or does not answer any more
-                self.taken.warnings.append(error.what)
+                self.taken.warnings.append(error.message)
                 return
             due = wall_seconds() + _LOOK
             for item in connection.messages(_LOOK):
@@ -117,7 +117,7 @@ class _LiveRecording:
         for item in early:
             self._take(item, time_ns)
 
-    def _take(self, item: Received, time_ns: int) -> None:
+    def _take(self, item: ReceivedMessage, time_ns: int) -> None:
         key = (item.topic, item.source)
         if key not in self._channels:
             self._channels[key] = self._channel(item)
@@ -127,7 +127,7 @@ class _LiveRecording:
             self.taken.messages += 1
             self.taken.end_ns = max(self.taken.end_ns, time_ns)
 
-    def _channel(self, item: Received) -> ChannelWriter | None:
+    def _channel(self, item: ReceivedMessage) -> ChannelWriter | None:
         try:
             return self._writer.channel(item.topic, item.type, item.source, latched=self._latched[item.topic])
         except MessageError as error:

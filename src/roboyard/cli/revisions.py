@@ -69,12 +69,12 @@ def resolve_commit(repository: Path, name: str) -> str:
         InputError: the repository has no such revision.
     """
     if name.startswith("-"):  # git would take it for an option
-        raise InputError(f"{name!r} is no revision", where=str(repository), valid="a commit, branch or tag")
+        raise InputError(f"{name!r} is no revision", location=str(repository), valid="a commit, branch or tag")
     try:
         return _git(repository, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}").strip()
     except InputError:
         valid = "a commit, branch or tag of this repository"
-        raise InputError(f"there is no revision {name!r}", where=str(repository), valid=valid) from None
+        raise InputError(f"there is no revision {name!r}", location=str(repository), valid=valid) from None
 
 
 @contextmanager
@@ -110,7 +110,7 @@ def open_working_tree(repository: Path, python: Path | None = None) -> Iterator[
 def _revision(name: str, commit: str, is_clean: bool, tree: Path, scratch: Path, python: Path | None) -> Revision:
     source = tree / "src"
     if not (source / "roboyard").is_dir():
-        raise InputError(f"revision {name} has no folder src/roboyard", where=str(tree), valid=_NEEDS)
+        raise InputError(f"revision {name} has no folder src/roboyard", location=str(tree), valid=_NEEDS)
     metadata, data = scratch / "metadata", scratch / "data"
     write_metadata(tree / "pyproject.toml", metadata)
     data.mkdir()
@@ -138,7 +138,7 @@ def write_metadata(project: Path, folder: Path) -> None:
         name, version = str(table["name"]), str(table.get("version", "0"))
     except (OSError, KeyError, ValueError) as error:
         raise InputError(
-            f"cannot be used: {error}", where=str(project), valid="a pyproject.toml with a project"
+            f"cannot be used: {error}", location=str(project), valid="a pyproject.toml with a project"
         ) from None
     lines = ["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}"]
     lines += [f"Requires-Dist: {text}" for text in table.get("dependencies", ())]
@@ -168,7 +168,7 @@ def _extract(repository: Path, commit: str, tree: Path) -> None:
         _, errors = git.communicate()
     if git.returncode or tar.returncode:
         reason = " ".join((errors or tar.stderr).decode(errors="replace").split())
-        raise RunError(f"commit {commit[:10]} cannot be unpacked: {reason}", where=str(tree))
+        raise RunError(f"commit {commit[:10]} cannot be unpacked: {reason}", location=str(tree))
 
 
 def _git(path: Path, *words: str) -> str:
@@ -178,5 +178,5 @@ def _git(path: Path, *words: str) -> str:
         raise InputError(f"git cannot be called: {error.strerror}", valid="git, and " + _NEEDS) from None
     if process.returncode:
         message = " ".join(process.stderr.split()) or f"git {words[0]} ended with {process.returncode}"
-        raise InputError(message, where=str(path), valid=_NEEDS)
+        raise InputError(message, location=str(path), valid=_NEEDS)
     return process.stdout

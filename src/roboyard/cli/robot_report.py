@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from roboyard.description.model import Joint, JointInterface, Link, Mimic, Model, Safety
+from roboyard.description.model import Joint, JointInterface, Link, Mimic, Model, SafetyController
 
 
 def tree(model: Model) -> list[str]:
@@ -41,7 +41,7 @@ def _by(joint: Joint) -> str:
 
 def joints(model: Model) -> list[dict[str, Any]]:
     """Every joint that moves or closes a loop: type, ends, limits, what it follows, its safety; plain data."""
-    closing = {joint.name for joint in model.closures}
+    closing = {joint.name for joint in model.loop_joints}
     interfaces = {one.joint: one for one in model.interfaces}
     return [
         {
@@ -55,7 +55,7 @@ def joints(model: Model) -> list[dict[str, Any]]:
             "commands": _ranges(interfaces.get(joint.name)),
             "closes_loop": joint.name in closing,
         }
-        for joint in (*model.joints, *model.closures)
+        for joint in (*model.joints, *model.loop_joints)
         if joint.type != "fixed" or joint.name in closing
     ]
 
@@ -64,7 +64,7 @@ def _mimics(mimic: Mimic) -> dict[str, Any]:
     return {"joint": mimic.joint, "multiplier": mimic.multiplier, "offset": mimic.offset}
 
 
-def _safety(safety: Safety) -> dict[str, float]:
+def _safety(safety: SafetyController) -> dict[str, float]:
     return {
         "soft_lower": safety.soft_lower,
         "soft_upper": safety.soft_upper,

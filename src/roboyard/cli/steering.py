@@ -15,7 +15,7 @@ from roboyard.compute.wall_clock import wall_seconds
 from roboyard.errors import InputError, RunError, UnknownNameError
 
 if TYPE_CHECKING:
-    from roboyard.bus.socket import Connection
+    from roboyard.bus.socket import RunConnection
     from roboyard.cli.hands import Hand
     from roboyard.control import PlanarTwist
     from roboyard.control.teleoperation import JointWish
@@ -77,7 +77,7 @@ def find_reins(graph: Mapping[str, Any], robot: str | None, topic: str | None) -
         name = own if own in drives else "/cmd_vel"
         if (name not in drives) or (name != own and robot not in robots):
             raise UnknownNameError(
-                f"no robot {robot!r} that can be driven", where="--robot", valid=", ".join(sorted(robots)) or "none"
+                f"no robot {robot!r} that can be driven", location="--robot", valid=", ".join(sorted(robots)) or "none"
             )
         return _with_joints(graph, name, heard[name])
     if not drives:
@@ -114,7 +114,7 @@ class Steering:
         hand: What wants.
     """
 
-    def __init__(self, connection: Connection, reins: Reins, hand: Hand) -> None:
+    def __init__(self, connection: RunConnection, reins: Reins, hand: Hand) -> None:
         from roboyard.messages import msg
 
         self._connection, self._reins, self._hand = connection, reins, hand
@@ -135,7 +135,7 @@ class Steering:
         Raises:
             RunError: another operator steers this robot already.
         """
-        self._connection.join(self._source)
+        self._connection.reserve_node_name(self._source)
         self._connection.subscribe("/clock")
         if self._reins.joints[2]:
             self._connection.subscribe(self._reins.joints[2])
@@ -152,12 +152,12 @@ class Steering:
         except KeyboardInterrupt:
             pass
         except RunError:
-            self._connection.ended = True
+            self._connection.has_ended = True
         finally:
             self._stop()
 
     def _goes_on(self) -> bool:
-        return not self._connection.ended and not self._hand.over
+        return not self._connection.has_ended and not self._hand.over
 
     def _step(self, clock_ns: int) -> None:
         now = wall_seconds()
@@ -200,11 +200,11 @@ class Steering:
         self._connection.publish(topic, self._msg.IDAndFloat(id=joint, value=value), self._source)
 
     def _header(self) -> Any:
-        from roboyard.messages.convert import header
+        from roboyard.messages.convert import make_header
 
-        return header("", self._clock_ns)
+        return make_header("", self._clock_ns)
 
-    def _send(self, wanted: PlanarTwist | None, connection: Connection | None = None) -> None:
+    def _send(self, wanted: PlanarTwist | None, connection: RunConnection | None = None) -> None:
         vx, vy, wz = wanted or (0.0, 0.0, 0.0)
         twist = self._msg.Twist(linear=self._msg.Vector3(x=vx, y=vy), angular=self._msg.Vector3(z=wz))
         if self._reins.type == _STAMPED:
@@ -213,14 +213,14 @@ class Steering:
 
     def _stop(self) -> None:
         """On a connection of its own: the other one may have been interrupted in the middle of a frame."""
-        from roboyard.bus.socket import Connection
+        from roboyard.bus.socket import RunConnection
 
         if self._drawn:
             with suppress(OSError):  # the terminal was closed
                 sys.stderr.write("\r\x1b[K")
                 sys.stderr.flush()
-        if not self._connection.ended:
-            with suppress(RunError), Connection(self._connection.run) as other:
+        if not self._connection.has_ended:
+            with suppress(RunError), RunConnection(self._connection.run) as other:
                 self._send(None, other)
                 other.graph()  # its answer shows that the twist has arrived
 

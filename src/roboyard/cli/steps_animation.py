@@ -99,7 +99,9 @@ def animate_steps(
     try:
         _WRITERS[file.suffix.lower()](file, pictures(), rate)
     except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", where=str(file), valid="a file in a folder") from None
+        raise InputError(
+            f"cannot be written: {error.strerror}", location=str(file), valid="a file in a folder"
+        ) from None
 
 
 def _write_gif(file: Path, pictures: Iterator[NDArray[np.uint8]], rate: float) -> None:

@@ -86,4 +86,6 @@ def write_text(file: Path, text: str) -> None:
     try:
         write_atomic(file, text)
     except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", where=str(file), valid="a file in a folder") from None
+        raise InputError(
+            f"cannot be written: {error.strerror}", location=str(file), valid="a file in a folder"
+        ) from None

@@ -88,7 +88,9 @@ def draw_steps(file: Path, plan: StepPlan, rig: Rig, ground: Ground, goal: tuple
         with atomic_path(file, has_target_suffix=True) as temporary:
             figure.savefig(temporary, dpi=90)
     except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", where=str(file), valid="a file in a folder") from None
+        raise InputError(
+            f"cannot be written: {error.strerror}", location=str(file), valid="a file in a folder"
+        ) from None
 
 
 def _draw_searches(axes: Any, spirals: list[SpiralSearch]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from roboyard.cli.batch_display import BatchDisplay
 from roboyard.cli.terminal import count, emit, say, table
-from roboyard.config.describe import near
+from roboyard.config.describe import did_you_mean
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.scenarios.batch_export import write_junit
 from roboyard.scenarios.catalog import scenarios
@@ -63,7 +63,7 @@ def _checked(names: Sequence[str]) -> Sequence[str]:
     known = scenarios()
     for name in names:
         if name not in known:
-            hint = near(name, known)
+            hint = did_you_mean(name, known)
             raise UnknownNameError(f"'{name}' among several scenarios", valid=f"names of `roboyard list`{hint}")
     twice = next((name for name in names if list(names).count(name) > 1), None)
     if twice is not None:

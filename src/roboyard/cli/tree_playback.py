@@ -70,7 +70,7 @@ def _node(source: Source, mission: str) -> str:
         return absolute(mission)
     if mission or len(nodes) != 1:
         what = f"no tree of {mission}" if mission else "several trees" if nodes else "there is no tree"
-        raise InputError(what, where=source.where, valid="--mission " + " or ".join(nodes) if nodes else "a mission")
+        raise InputError(what, location=source.where, valid="--mission " + " or ".join(nodes) if nodes else "a mission")
     return nodes[0]
 
 

@@ -11,6 +11,6 @@ def parse(text: str) -> Any:
     Raises:
         ConfigError: it is no YAML.
     """
-    from roboyard.config import read_text
+    from roboyard.config import parse_yaml
 
-    return read_text(text, "the value").plain() if text.strip() else {}
+    return parse_yaml(text, "the value").to_data() if text.strip() else {}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         registered_kernels,
     )
     from roboyard.compute.kernel_folders import KernelCacheWarning, cache_root, can_write_cache
-    from roboyard.compute.pools import Pool, ProcessPool, ThreadPool, open_pool, usable_cores
+    from roboyard.compute.pools import Pool, ProcessPool, ThreadPool, count_usable_cores, open_pool
     from roboyard.compute.precompile import (
         CompilationProgress,
         compile_all_kernels,
@@ -45,6 +45,7 @@ __all__ = [
     "can_write_cache",
     "compile_all_kernels",
     "compile_on_demand",
+    "count_usable_cores",
     "expect_kernels",
     "expected_kernels",
     "kernel",
@@ -54,7 +55,6 @@ __all__ = [
     "open_pool",
     "read_only",
     "registered_kernels",
-    "usable_cores",
     "wait_for_kernels",
 ]
 
@@ -66,7 +66,7 @@ __getattr__, __dir__ = lazy_exports(__name__, {
         "read_only", "registered_kernels",
     ),
     "kernel_folders": ("KernelCacheWarning", "cache_root", "can_write_cache"),
-    "pools": ("open_pool", "Pool", "ProcessPool", "ThreadPool", "usable_cores"),
+    "pools": ("open_pool", "Pool", "ProcessPool", "ThreadPool", "count_usable_cores"),
     "precompile": (
         "CompilationProgress", "compile_all_kernels", "compile_on_demand", "expect_kernels", "expected_kernels",
         "wait_for_kernels", "monitor_compilation",

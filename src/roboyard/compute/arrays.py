@@ -13,7 +13,7 @@ from roboyard.compute.jit import kernel
 Array = NDArray[np.float64]
 
 
-@kernel(leaf=True, examples=lambda: [(np.zeros(1), np.zeros(1))])
+@kernel(no_refcount=True, examples=lambda: [(np.zeros(1), np.zeros(1))])
 def assign(target: NDArray[Any], source: NDArray[Any]) -> None:
     """Copy (n) values into an array of the same length or a longer one.
 
@@ -25,13 +25,13 @@ def assign(target: NDArray[Any], source: NDArray[Any]) -> None:
 
 
 @kernel(examples=lambda: [(np.eye(2), np.zeros(2), 0.0)], error_model="numpy")
-def solve_positive(A: Array, b: Array, least: float) -> bool:
+def solve_spd(A: Array, b: Array, min_pivot: float) -> bool:
     """Solve A x = b for symmetric positive A by Cholesky's factors, in place: A goes, and x stands in ``b``.
 
     Args:
         A: (n, n), of which the lower half is read.
         b: (n,).
-        least: What a pivot must be more than.
+        min_pivot: What a pivot must be more than.
 
     Returns:
         False if one is not: then ``b`` is what it was.
@@ -40,7 +40,7 @@ def solve_positive(A: Array, b: Array, least: float) -> bool:
     for j in range(n):
         for k in range(j):
             A[j, j] -= A[j, k] * A[j, k]
-        if not A[j, j] > least:
+        if not A[j, j] > min_pivot:
             return False
         A[j, j] = math.sqrt(A[j, j])
         for i in range(j + 1, n):

@@ -27,9 +27,9 @@ from numba.core.runtime import rtsys
 from numba.np import linalg
 from numpy.typing import NDArray
 
-from roboyard.compute.kernel_folders import KernelCacheWarning, is_locked, kernel_folder, lock_folder
+from roboyard.compute.kernel_folders import KernelCacheWarning, is_locked, kernel_cache_folder, lock_folder
 from roboyard.compute.kernel_key import kernel_key
-from roboyard.compute.kernel_linking import LinkedCode, find_linked_code, is_linked, link_callers, pack
+from roboyard.compute.kernel_linking import LinkedCode, find_linked_code, is_linked, link_callers, serialize_result
 from roboyard.compute.wall_clock import wall_seconds
 from roboyard.errors import RunError
 
@@ -68,7 +68,7 @@ def _find_internals() -> tuple[Any, Any]:
 IndexDataCacheFile, CompileResult = _find_internals()
 
 # What reading a damaged pickle may raise, says its documentation, beside the file system's own errors.
-_FILE_TROUBLE = (
+_CACHE_ERRORS = (
     OSError,
     pickle.UnpicklingError,
     EOFError,
@@ -162,7 +162,7 @@ def kernel_name(compiled: Kernel[..., Any]) -> str:
     return f"{compiled.py_func.__module__}.{compiled.py_func.__qualname__}"
 
 
-def examples_of(compiled: Kernel[..., Any]) -> Examples | None:
+def get_examples(compiled: Kernel[..., Any]) -> Examples | None:
     """Return the function that gives a kernel's examples, if it has one."""
     return _registry[kernel_name(compiled)][1]
 
@@ -273,7 +273,7 @@ class _KernelCache:
         function = self._compiled.py_func
         try:
             key = f"{kernel_key(self._compiled)} {_FORMAT}"
-            folder = kernel_folder(f"{function.__module__}.{function.__qualname__}", key)
+            folder = kernel_cache_folder(f"{function.__module__}.{function.__qualname__}", key)
         except OSError as error:
             _warn_once(str(error))
             return None
@@ -290,7 +290,7 @@ class _KernelCache:
         try:
             name = self._files._load_index().get(key)
             return name is not None and Path(self._files._data_path(name)).exists()
-        except _FILE_TROUBLE:
+        except _CACHE_ERRORS:
             return False
 
     def load_overload(self, signature: Any, target: Any) -> Any:
@@ -306,7 +306,7 @@ class _KernelCache:
             if not all(map(_is_loaded, linked)):
                 return None  # compiled again since, under another symbol
             result = CompileResult._rebuild(target, *parts)
-        except _FILE_TROUBLE:
+        except _CACHE_ERRORS:
             # Cut short by a crash or a full disk: begin an empty index, and compile again.
             with suppress(OSError):
                 self._files.flush()
@@ -322,9 +322,9 @@ class _KernelCache:
         has_linked_callers = is_linked(self._compiled)
         try:
             if self._files is not None:
-                parts = pack(result) if has_linked_callers else result._reduce()
+                parts = serialize_result(result) if has_linked_callers else result._reduce()
                 self._files.save(_index_key(signature, result.codegen), (find_linked_code(result), parts))
-        except _FILE_TROUBLE as error:
+        except _CACHE_ERRORS as error:
             _warn_once(str(error))
         finally:
             if has_linked_callers:
@@ -399,12 +399,12 @@ def _rare_collections() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
-def _of_plain_types(template: Callable[..., Any]) -> Callable[..., Any]:
+def _without_literal_types(template: Callable[..., Any]) -> Callable[..., Any]:
     """How kernels call a kernel: numba would compile it, and all it calls, once more for each constant."""
 
     def for_call(args: Iterable[Any], kws: dict[str, Any]) -> Any:
-        plain = {name: numba.types.unliteral(kind) for name, kind in kws.items()}
-        return template(tuple(numba.types.unliteral(kind) for kind in args), plain)
+        keyword_types = {name: numba.types.unliteral(kind) for name, kind in kws.items()}
+        return template(tuple(numba.types.unliteral(kind) for kind in args), keyword_types)
 
     return for_call
 
@@ -423,14 +423,14 @@ def _fields(item: Any) -> Any:
 def kernel(function: Callable[P, R], /) -> Kernel[P, R]: ...
 @overload
 def kernel(
-    *, examples: Examples | None = None, leaf: bool = False, **options: Any
+    *, examples: Examples | None = None, no_refcount: bool = False, **options: Any
 ) -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
 def kernel(
     function: Callable[..., Any] | None = None,
     /,
     *,
     examples: Examples | None = None,
-    leaf: bool = False,
+    no_refcount: bool = False,
     **options: Any,
 ) -> Any:
     """Compile a function with numba: no Python objects inside, the GIL released, machine code kept on disk.
@@ -439,8 +439,8 @@ def kernel(
         function: Takes and gives numbers, arrays and tuples of them.
         examples: Returns argument tuples of the types the kernel will meet. `expect_kernels` has it compiled for these
             types ahead of its first call (nothing is run); otherwise the first call compiles.
-        leaf: It makes no arrays, so no references are counted inside. numba counts each array of every tuple that is
-            handed on, which takes longer than a short function's work.
+        no_refcount: The kernel creates no arrays, so reference counting is left out. numba otherwise counts references
+            to each array of every tuple passed on, which takes longer than the work of a short function.
         options: Further options of `numba.njit`, e.g. `error_model="numpy"`. ``forceinline=True`` puts it into whatever
             kernel calls it: an array is handed on as seven numbers, so that a call with a few tuples of arrays takes
             longer than a short function's work, too.
@@ -452,7 +452,7 @@ def kernel(
     for forbidden in ("fastmath", "parallel", "cache", "nogil"):
         if forbidden in options:
             raise ValueError(f"kernel: option {forbidden!r} is not to be chosen")
-    if leaf:
+    if no_refcount:
         options["_nrt"] = False
     options["no_cfunc_wrapper"] = True  # by which C would call it
 
@@ -461,7 +461,7 @@ def kernel(
         if compiled is not function:  # NUMBA_DISABLE_JIT leaves the function as it is
             compiled._cache = _KernelCache(compiled)
             compiled.compile = partial(_compile_once, compiled, compiled.compile)
-            compiled.get_call_template = _of_plain_types(compiled.get_call_template)
+            compiled.get_call_template = _without_literal_types(compiled.get_call_template)
             _registry[f"{function.__module__}.{function.__qualname__}"] = (compiled, examples)
         return cast("Kernel[P, R]", compiled)
 

@@ -23,25 +23,25 @@ class KernelCacheWarning(RuntimeWarning):
     """Compiled kernels cannot be kept in the cache."""
 
 
-def divert_cache_warnings(receive: Callable[[str], object]) -> None:
-    """From now on hand the text of each `KernelCacheWarning` to ``receive`` instead of showing it as Python does."""
+def divert_cache_warnings(handler: Callable[[str], object]) -> None:
+    """From now on hand the text of each `KernelCacheWarning` to ``handler`` instead of showing it as Python does."""
     show = warnings.showwarning
 
     def divert(message: Warning | str, category: type[Warning], *arguments: Any, **options: Any) -> None:
         if issubclass(category, KernelCacheWarning):
-            receive(str(message))
+            handler(str(message))
         else:
             show(message, category, *arguments, **options)
 
     warnings.showwarning = divert
 
 
-KEPT_FOLDERS = 8
+MAX_CACHED_VERSIONS = 8
 """How many folders of one kernel stay; each edit of what it is compiled from makes a new one."""
 
 
 @lru_cache(maxsize=1)
-def machine_text() -> str:
+def environment_key() -> str:
     """What else compiled code depends on: Python, numba, LLVM and numpy versions, and the CPU."""
     import llvmlite
     import llvmlite.binding as binding
@@ -54,9 +54,9 @@ def machine_text() -> str:
 
 def cache_root() -> Path:
     """The folder that holds those of all kernels: `$NUMBA_CACHE_DIR`, else `roboyard/kernels` in the XDG cache."""
-    chosen = os.environ.get("NUMBA_CACHE_DIR")
-    if chosen:
-        return Path(chosen)
+    configured = os.environ.get("NUMBA_CACHE_DIR")
+    if configured:
+        return Path(configured)
     # An XDG path that is not absolute is to be ignored, says the XDG base directory specification.
     xdg = os.environ.get("XDG_CACHE_HOME", "")
     home = Path(xdg) if xdg.startswith("/") else Path(os.path.expanduser("~")) / ".cache"  # noqa: PTH111 - never raises
@@ -75,7 +75,7 @@ def can_write_cache() -> bool:
     return True
 
 
-def kernel_folder(name: str, key: str) -> Path:
+def kernel_cache_folder(name: str, key: str) -> Path:
     """Make, mark as just used, and return the folder for a kernel on this machine; old ones of its name are removed.
 
     A folder that exists and cannot be written is returned as it is: code can be read from it.
@@ -83,30 +83,30 @@ def kernel_folder(name: str, key: str) -> Path:
     Raises:
         OSError: It cannot be made.
     """
-    digest = hashlib.sha256(f"{key} {machine_text()}".encode()).hexdigest()[:24]
+    digest = hashlib.sha256(f"{key} {environment_key()}".encode()).hexdigest()[:24]
     name = name.replace("<", "").replace(">", "")
-    base = cache_root()
-    folder = base / f"{name}-{digest}"
+    root = cache_root()
+    folder = root / f"{name}-{digest}"
     is_new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     with suppress(OSError):  # in a cache that cannot be written
         os.utime(folder)  # the order of use, for pruning; no clock is read
     if is_new:
-        _prune(base, name, keep=folder)
+        _prune(root, name, current=folder)
     return folder
 
 
-def _prune(base: Path, name: str, keep: Path) -> None:
+def _prune(root: Path, name: str, current: Path) -> None:
     """Remove all but the most recently used folders of `name`. A process still using one only recompiles."""
-    aged: list[tuple[int, str]] = []
-    for folder in base.glob(f"{name}-*"):
+    folders: list[tuple[int, str]] = []
+    for folder in root.glob(f"{name}-*"):
         try:
-            aged.append((folder.stat().st_mtime_ns, folder.name))
+            folders.append((folder.stat().st_mtime_ns, folder.name))
         except FileNotFoundError:
             continue  # another process prunes at the same time
-    for _, old in sorted(aged, reverse=True)[KEPT_FOLDERS:]:
-        if old != keep.name:
-            shutil.rmtree(base / old, ignore_errors=True)
+    for _, folder_name in sorted(folders, reverse=True)[MAX_CACHED_VERSIONS:]:
+        if folder_name != current.name:
+            shutil.rmtree(root / folder_name, ignore_errors=True)
 
 
 _PROBE_SIZE = 1 << 16

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-_PLAIN = (bool, int, float, complex, str, np.generic)
+_LITERAL_TYPES = (bool, int, float, complex, str, np.generic)
 
 
 def kernel_key(compiled: Any) -> str:
@@ -24,35 +24,35 @@ def kernel_key(compiled: Any) -> str:
     `numba.extending.overload` is not seen.
     """
     parts: list[str] = []
-    seen: set[int] = set()
-    left = [compiled]
-    while left:
-        here = left.pop()
-        if id(here) in seen:
+    visited: set[int] = set()
+    pending = [compiled]
+    while pending:
+        current = pending.pop()
+        if id(current) in visited:
             continue
-        seen.add(id(here))
-        function = here.py_func
+        visited.add(id(current))
+        function = current.py_func
         # the compiler's options of a called function, e.g. its error model, go into the caller's code as well
-        options = sorted(getattr(here, "targetoptions", {}).items(), key=lambda item: item[0])
-        parts.append(f"{_name(function)} {options!r} {_function(function)}")
-        for name, value in _names(function):
+        options = sorted(getattr(current, "targetoptions", {}).items(), key=lambda item: item[0])
+        parts.append(f"{_qualified_name(function)} {options!r} {_describe_function(function)}")
+        for name, value in _find_references(function):
             if hasattr(value, "py_func"):
-                left.append(value)
-                parts.append(f"{_name(function)} {name} is {_name(value.py_func)}")
+                pending.append(value)
+                parts.append(f"{_qualified_name(function)} {name} is {_qualified_name(value.py_func)}")
             else:
-                parts.append(f"{_name(function)} {name} is {_described(value)}")
+                parts.append(f"{_qualified_name(function)} {name} is {_describe_value(value)}")
     return hashlib.sha256("\n".join(sorted(parts)).encode()).hexdigest()
 
 
 def called_kernels(compiled: Any) -> list[Any]:
     """Return all kernels that a kernel calls, directly or through others."""
     found: dict[int, Any] = {}
-    left = [compiled]
-    while left:
-        for _, value in _names(left.pop().py_func):
+    pending = [compiled]
+    while pending:
+        for _, value in _find_references(pending.pop().py_func):
             if hasattr(value, "py_func") and id(value) not in found:
                 found[id(value)] = value
-                left.append(value)
+                pending.append(value)
     return list(found.values())
 
 
@@ -66,24 +66,26 @@ def total_code_size(compiled: Any) -> int:
     return code_size(compiled) + sum(map(code_size, called_kernels(compiled)))
 
 
-def _name(thing: Any) -> str:
-    return f"{getattr(thing, '__module__', '')}.{getattr(thing, '__qualname__', type(thing).__qualname__)}"
+def _qualified_name(value: Any) -> str:
+    return f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', type(value).__qualname__)}"
 
 
-def _function(function: Callable[..., Any]) -> str:
+def _describe_function(function: Callable[..., Any]) -> str:
     defaults = (function.__defaults__ or (), sorted((function.__kwdefaults__ or {}).items()))
-    return f"{_code(function.__code__)} {defaults!r}"
+    return f"{_describe_code(function.__code__)} {defaults!r}"
 
 
-def _code(code: CodeType) -> str:
+def _describe_code(code: CodeType) -> str:
     """The code object as text, without where it stands."""
-    constants = [_code(item) if isinstance(item, CodeType) else _described(item) for item in code.co_consts]
+    constants = [
+        _describe_code(item) if isinstance(item, CodeType) else _describe_value(item) for item in code.co_consts
+    ]
     names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
     counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
     return repr((code.co_code.hex(), code.co_exceptiontable.hex(), constants, names, counts))
 
 
-def _names(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
+def _find_references(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
     """Globals, attributes of modules and variables of enclosing functions that the code names."""
     code = function.__code__
     for name in code.co_names:
@@ -102,22 +104,22 @@ def _names(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
             continue  # not filled yet
 
 
-def _described(value: Any) -> str:
+def _describe_value(value: Any) -> str:
     """A value that numba writes into the code; of other things what they are called and made of."""
-    if value is None or isinstance(value, _PLAIN):
+    if value is None or isinstance(value, _LITERAL_TYPES):
         return f"{type(value).__name__} {value!r}"
     if isinstance(value, np.ndarray) and value.dtype != object:
         return f"{value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
     if isinstance(value, tuple):
-        return f"{_name(type(value))} {[_described(item) for item in value]}"
+        return f"{_qualified_name(type(value))} {[_describe_value(item) for item in value]}"
     if isinstance(value, frozenset):
-        return f"{sorted(_described(item) for item in value)}"
+        return f"{sorted(_describe_value(item) for item in value)}"
     if isinstance(value, type):
-        return f"{_name(value)} {getattr(value, '_fields', ())}"
+        return f"{_qualified_name(value)} {getattr(value, '_fields', ())}"
     if isinstance(value, FunctionType):
-        return f"{_name(value)} {_function(value)}"
+        return f"{_qualified_name(value)} {_describe_function(value)}"
     inner = getattr(value, "_defn", None)  # numba's intrinsics: the function that writes the instructions
     if isinstance(inner, FunctionType):
-        return f"{_name(inner)} {_function(inner)}"
+        return f"{_qualified_name(inner)} {_describe_function(inner)}"
     symbol = getattr(value, "symbol", None)  # numba's external functions
-    return f"{_name(value)} {symbol} {value.sig}" if symbol is not None else _name(value)
+    return f"{_qualified_name(value)} {symbol} {value.sig}" if symbol is not None else _qualified_name(value)

@@ -32,7 +32,7 @@ class LinkedCode(NamedTuple):
     signature: tuple[Any, ...]
 
 
-_linked: dict[str, LinkedCode] = {}
+_linked_code: dict[str, LinkedCode] = {}
 """All code of this process that callers are linked to, by its symbol."""
 
 
@@ -50,17 +50,17 @@ def link_callers(result: Any, kernel: str, signature: tuple[Any, ...]) -> None:
         signature: The types of its arguments.
     """
     symbol = result.fndesc.llvm_func_name
-    _linked[symbol] = LinkedCode(symbol, kernel, signature)
+    _linked_code[symbol] = LinkedCode(symbol, kernel, signature)
     result.library._shared_module = llvm.parse_assembly("")  # what numba adds to a caller
 
 
 def find_linked_code(result: Any) -> list[LinkedCode]:
     """Return all code that a result of a compilation is linked to."""
     declared = (function.name for function in result.library._final_module.functions if function.is_declaration)
-    return [_linked[name] for name in declared if name in _linked]
+    return [_linked_code[name] for name in declared if name in _linked_code]
 
 
-def pack(result: Any) -> tuple[Any, ...]:
+def serialize_result(result: Any) -> tuple[Any, ...]:
     """Return what is to be kept of a result whose callers are linked to it: without the code for callers."""
     description, library = result.fndesc, result.library
     defined = {function.name for function in library.get_defined_functions()}

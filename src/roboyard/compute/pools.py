@@ -19,23 +19,23 @@ from typing import Any, Literal, ParamSpec, Self, TypeVar
 from roboyard.compute.worker import Worker
 from roboyard.errors import InputError, RunError
 
-_MOST_WORKERS = 1024
+_MAX_WORKERS = 1024
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def usable_cores() -> int:
+def count_usable_cores() -> int:
     """Cores this process may use (a container or `taskset` may allow fewer than the machine has)."""
     return len(os.sched_getaffinity(0))
 
 
-def checked_workers(workers: int | None) -> int:
+def resolve_worker_count(workers: int | None) -> int:
     """A number of workers; one for each usable core if none is given. Raises InputError for none that makes sense."""
     if workers is None:
-        return usable_cores()
-    if not isinstance(workers, int) or isinstance(workers, bool) or not 1 <= workers <= _MOST_WORKERS:
-        raise InputError(f"{workers!r} workers", valid=f"a whole number from 1 to {_MOST_WORKERS}")
+        return count_usable_cores()
+    if not isinstance(workers, int) or isinstance(workers, bool) or not 1 <= workers <= _MAX_WORKERS:
+        raise InputError(f"{workers!r} workers", valid=f"a whole number from 1 to {_MAX_WORKERS}")
     return workers
 
 
@@ -43,7 +43,7 @@ class Pool(ABC):
     """Runs calls beside the caller. Use it in a `with` block: an exception or Ctrl-C inside ends the work at once."""
 
     workers: int
-    apart: bool = False
+    has_separate_filesystem: bool = False
     """Whether its workers see other files than the caller does."""
 
     @abstractmethod
@@ -77,7 +77,7 @@ class ThreadPool(Pool):
     """
 
     def __init__(self, workers: int | None = None) -> None:
-        self.workers = checked_workers(workers)
+        self.workers = resolve_worker_count(workers)
         self._threads = ThreadPoolExecutor(self.workers, thread_name_prefix="roboyard")
 
     def submit(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
@@ -103,27 +103,27 @@ class ProcessPool(Pool):
     """
 
     def __init__(self, workers: int | None = None, *, preload: tuple[str, ...] = ()) -> None:
-        self.workers = checked_workers(workers)
+        self.workers = resolve_worker_count(workers)
         self._preload = preload
-        self._all = [Worker(preload) for _ in range(self.workers)]
+        self._workers = [Worker(preload) for _ in range(self.workers)]
         self._idle: queue.SimpleQueue[Worker] = queue.SimpleQueue()
-        for worker in self._all:
+        for worker in self._workers:
             self._idle.put(worker)
         # One thread stands for each process and waits for its answers.
         self._threads = ThreadPoolExecutor(self.workers, thread_name_prefix="roboyard-pool")
-        self._ending = False
-        self._change = Lock()  # of the workers: nobody replaces one while all are being ended
+        self._is_closing = False
+        self._workers_lock = Lock()  # of the workers: nobody replaces one while all are being ended
         # Where nobody closed the pool: before multiprocessing, at exit, waits for children that wait for us.
-        self._finalizer = util.Finalize(self, _terminate, args=(self._all,), exitpriority=100)
+        self._finalizer = util.Finalize(self, _terminate, args=(self._workers,), exitpriority=100)
 
     def submit(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
         """Queue a call."""
-        return _submit(self._threads, self._remote, function, args, kwargs)
+        return _submit(self._threads, self._run_in_worker, function, args, kwargs)
 
-    def _remote(self, function: Callable[..., R], args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
+    def _run_in_worker(self, function: Callable[..., R], args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
         worker = self._idle.get()
         try:
-            if not worker.alive:
+            if not worker.is_alive:
                 worker = self._replace(worker)
             result: R = worker.call(function, args, kwargs)
             return result
@@ -131,25 +131,25 @@ class ProcessPool(Pool):
             self._idle.put(worker)
 
     def _replace(self, dead: Worker) -> Worker:
-        with self._change:
-            if self._ending:
+        with self._workers_lock:
+            if self._is_closing:
                 return dead
             dead.stop(now=True)
-            fresh = Worker(self._preload)
-            self._all[self._all.index(dead)] = fresh
-            return fresh
+            replacement = Worker(self._preload)
+            self._workers[self._workers.index(dead)] = replacement
+            return replacement
 
     def close(self, *, now: bool = False) -> None:
         """End the processes."""
         if now:
             self._threads.shutdown(wait=False, cancel_futures=True)
-            with self._change:
-                self._ending = True
-                for worker in self._all:
+            with self._workers_lock:
+                self._is_closing = True
+                for worker in self._workers:
                     worker.process.terminate()
         self._threads.shutdown(wait=True)
         self._finalizer.cancel()
-        for worker in self._all:
+        for worker in self._workers:
             worker.stop(now=now)
 
 

@@ -28,7 +28,7 @@ from roboyard.compute.jit import (
     call_before_compilation,
     check_interruption,
     compile_examples,
-    examples_of,
+    get_examples,
     has_signature,
     interrupt_compilation,
     is_being_compiled,
@@ -38,7 +38,7 @@ from roboyard.compute.jit import (
 )
 from roboyard.compute.kernel_key import called_kernels, total_code_size
 from roboyard.compute.kernel_linking import MIN_LINKED_SIZE
-from roboyard.compute.pools import usable_cores
+from roboyard.compute.pools import count_usable_cores
 from roboyard.compute.wall_clock import wall_seconds
 
 _PACKAGE: Final = Path(__file__).resolve().parent.parent
@@ -157,17 +157,21 @@ def wait_for_kernels(
     if not _expected and not load:
         return
     _compilers.wait(report, is_stopped)
-    left = {name: kernel for name, kernel in _expected.items() if not is_cached(kernel, _required_examples(kernel))}
-    _ready.update(_expected.keys() - left.keys())
-    total, start, sizes = len(left), wall_seconds(), {name: total_code_size(kernel) for name, kernel in left.items()}
-    while left and not is_stopped():
+    missing = {name: kernel for name, kernel in _expected.items() if not is_cached(kernel, _required_examples(kernel))}
+    _ready.update(_expected.keys() - missing.keys())
+    total, start, sizes = (
+        len(missing),
+        wall_seconds(),
+        {name: total_code_size(kernel) for name, kernel in missing.items()},
+    )
+    while missing and not is_stopped():
         # Workers of a batch have the same list: each compiles what the others do not compile at this moment.
-        name = next((name for name, kernel in left.items() if not is_being_compiled(kernel)), next(iter(left)))
+        name = next((name for name, kernel in missing.items() if not is_being_compiled(kernel)), next(iter(missing)))
         if report is not None:
-            size_left = sum(sizes[other] for other in left)
+            size_left = sum(sizes[other] for other in missing)
             seconds = _estimate_seconds_left(wall_seconds() - start, sum(sizes.values()) - size_left, size_left)
-            report(CompilationProgress(total - len(left), total, name, seconds))
-        kernel = left.pop(name)
+            report(CompilationProgress(total - len(missing), total, name, seconds))
+        kernel = missing.pop(name)
         if not is_cached(kernel, _required_examples(kernel)):
             compile_examples(kernel, _required_examples(kernel))
         _ready.add(name)
@@ -209,7 +213,7 @@ def _estimate_seconds_left(elapsed: float, size_finished: int, size_left: int) -
 
 
 def _required_examples(kernel: Kernel[..., Any]) -> Examples:
-    examples = examples_of(kernel)
+    examples = get_examples(kernel)
     if examples is None:
         raise ValueError(f"kernel {kernel_name(kernel)} has no examples of its arguments")
     return examples
@@ -226,7 +230,7 @@ call_before_compilation(_wait_for_background)
 
 def _can_compile_in_background() -> bool:
     """A worker process has others beside it; a single core has nothing to spare."""
-    return _compilers.is_enabled and usable_cores() > 1 and multiprocessing.parent_process() is None
+    return _compilers.is_enabled and count_usable_cores() > 1 and multiprocessing.parent_process() is None
 
 
 class _Compilers:
@@ -258,14 +262,14 @@ class _Compilers:
                 for part in (kernel, *called_kernels(kernel)):
                     self._add(part, is_part=part is not kernel)
             n_missing = len(self._sizes) - len(self._finished)
-            while len(self._processes) < min(usable_cores(), n_missing):
+            while len(self._processes) < min(count_usable_cores(), n_missing):
                 self._start_process()
 
     def _add(self, kernel: Kernel[..., Any], *, is_part: bool) -> None:
         name = kernel_name(kernel)
         if name in self._sizes or not name.startswith("roboyard."):
             return
-        examples = examples_of(kernel)
+        examples = get_examples(kernel)
         if examples is None:
             return
         size = total_code_size(kernel)

@@ -22,65 +22,67 @@ _MAX_LAG_SECONDS = 1.0
 
 
 class Pacer:
-    """Holds a run back so that simulated time does not outrun ``factor`` × wall time.
+    """Holds a run back so that simulated time does not outrun ``real_time_factor`` × wall time.
 
     Attributes:
-        factor: Simulated seconds per wall second; 0 runs as fast as possible.
-        behind: The most that a moment came late [wall s].
-        given_up: How much wall time could not be caught up and was let go [s].
+        real_time_factor: Simulated seconds per wall second; 0 runs as fast as possible.
+        max_lag: The most that a moment came late [wall s].
+        dropped_time: How much wall time could not be caught up and was let go [s].
     """
 
-    def __init__(self, factor: float = 0.0) -> None:
+    def __init__(self, real_time_factor: float = 0.0) -> None:
         self._wall_ns = 0
         self._sim_ns = 0
         self._latest_ns = 0
-        self.behind = self.given_up = 0.0
-        self.factor = factor
+        self.max_lag = self.dropped_time = 0.0
+        self.real_time_factor = real_time_factor
 
     @property
-    def factor(self) -> float:
+    def real_time_factor(self) -> float:
         """Simulated seconds per wall second; may be set at any time."""
-        return self._factor
+        return self._real_time_factor
 
-    @factor.setter
-    def factor(self, factor: float) -> None:
-        if not 0.0 <= factor <= 1e6:
-            raise InputError(f"rate {factor!r}", valid="0 (as fast as possible) to 1e6 simulated seconds per second")
-        self._factor = float(factor)
+    @real_time_factor.setter
+    def real_time_factor(self, real_time_factor: float) -> None:
+        if not 0.0 <= real_time_factor <= 1e6:
+            raise InputError(
+                f"rate {real_time_factor!r}", valid="0 (as fast as possible) to 1e6 simulated seconds per second"
+            )
+        self._real_time_factor = float(real_time_factor)
         self.restart(self._latest_ns)  # else a run that was fast until now would wait for the clock on the wall
 
     def restart(self, sim_ns: int) -> None:
-        """Count from here: at the start, after a pause, after a change of ``factor``."""
+        """Count from here: at the start, after a pause, after a change of ``real_time_factor``."""
         self._wall_ns = time.monotonic_ns()
         self._sim_ns = self._latest_ns = sim_ns
 
-    def wait(self, sim_ns: int, wake: Event, rest: Callable[[], None]) -> bool:
-        """Sleep until ``sim_ns`` is due or ``wake`` is set; ``rest`` is called before, if there is time to.
+    def wait(self, sim_ns: int, wake_event: Event, on_idle: Callable[[], None]) -> bool:
+        """Sleep until ``sim_ns`` is due or ``wake_event`` is set; ``on_idle`` is called before, if there is time to.
 
         Returns:
             True when the moment is due, False when woken early.
         """
-        if not self._factor:
+        if not self._real_time_factor:
             self._latest_ns = sim_ns
             return True
-        remaining = (self._wall_ns + (sim_ns - self._sim_ns) / self._factor - time.monotonic_ns()) * 1e-9
+        remaining = (self._wall_ns + (sim_ns - self._sim_ns) / self._real_time_factor - time.monotonic_ns()) * 1e-9
         if remaining <= 0.0:
-            self.behind = max(self.behind, -remaining)
+            self.max_lag = max(self.max_lag, -remaining)
             if remaining < -_MAX_LAG_SECONDS:  # too far behind: go on from here instead of sprinting to catch up
-                self.given_up -= remaining
+                self.dropped_time -= remaining
                 self.restart(sim_ns)
             self._latest_ns = sim_ns
             return True
-        begun = time.monotonic()
-        rest()
-        if wake.wait(max(remaining - (time.monotonic() - begun), 0.0)):
-            wake.clear()
+        start_time = time.monotonic()
+        on_idle()
+        if wake_event.wait(max(remaining - (time.monotonic() - start_time), 0.0)):
+            wake_event.clear()
             return False
         self._latest_ns = sim_ns
         return True
 
 
-def idle(wake: Event) -> None:
-    """Rest a moment of wall time, or until ``wake`` is set; clears it."""
-    wake.wait(_IDLE_SECONDS)
-    wake.clear()
+def wait_idle(wake_event: Event) -> None:
+    """Rest a moment of wall time, or until ``wake_event`` is set; clears it."""
+    wake_event.wait(_IDLE_SECONDS)
+    wake_event.clear()

@@ -37,15 +37,15 @@ def _serve(connection: Connection, preload: tuple[str, ...]) -> None:
         except (EOFError, OSError):
             return
         except SystemExit as error:  # of a module that the call needs
-            answer: tuple[bool, Any] = (False, RunError(f"a module of the call {describe_exception(error)}"))
+            response: tuple[bool, Any] = (False, RunError(f"a module of the call {describe_exception(error)}"))
         except Exception as error:  # noqa: BLE001 - e.g. a module that cannot be imported here: the caller's to know
-            answer = (False, error)
+            response = (False, error)
         else:
-            answer = _call(function, arguments, keywords)
+            response = _call(function, arguments, keywords)
         try:
             while cache_warnings:
                 connection.send_bytes(pickle.dumps((None, cache_warnings.pop(0))))
-            _send(connection, answer)
+            _send(connection, response)
         except OSError:
             return
 
@@ -60,14 +60,14 @@ def _call(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: di
         return False, error
 
 
-def _send(connection: Connection, answer: tuple[bool, Any]) -> None:
-    done, value = answer
+def _send(connection: Connection, response: tuple[bool, Any]) -> None:
+    is_ok, value = response
     try:
-        data = pickle.dumps(answer)
-        if not done:
+        data = pickle.dumps(response)
+        if not is_ok:
             pickle.loads(data)  # noqa: S301 - our own; some exceptions pickle well and fail on the way back
     except Exception as error:  # noqa: BLE001 - an object's own pickling may raise anything
-        kind = "result" if done else "exception"
+        kind = "result" if is_ok else "exception"
         text = f"the {kind} of a worker process cannot be sent back: {type(value).__name__} {value!s:.200}: {error}"
         data = pickle.dumps((False, RunError(text)))
     connection.send_bytes(data)
@@ -95,10 +95,10 @@ class Worker:
         """
         try:
             self._connection.send((function, arguments, keywords))
-            done, value = self._receive()
-            while done is None:
+            is_ok, value = self._receive()
+            while is_ok is None:
                 warnings.warn(value, KernelCacheWarning, stacklevel=1)  # from one line: Python shows it once
-                done, value = self._receive()
+                is_ok, value = self._receive()
         except (EOFError, ConnectionError) as error:
             self.process.join()
             raise RunError(
@@ -107,7 +107,7 @@ class Worker:
                 valid="-9 often means that memory ran out; a script that starts workers needs "
                 "`if __name__ == '__main__':` round its start",
             ) from error
-        if done:
+        if is_ok:
             return value
         raise value
 
@@ -117,7 +117,7 @@ class Worker:
         return response
 
     @property
-    def alive(self) -> bool:
+    def is_alive(self) -> bool:
         """Whether it can take a call."""
         return self.process.is_alive()
 

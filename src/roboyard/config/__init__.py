@@ -9,42 +9,42 @@ from typing import TYPE_CHECKING
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from roboyard.config.atomic_file import Replacement, atomic_path, write_atomic
-    from roboyard.config.fields import Limits, field
+    from roboyard.config.atomic_file import FileReplacement, atomic_path, write_atomic
+    from roboyard.config.fields import ValueConstraint, field
     from roboyard.config.load import check, convert_value, load, loads
-    from roboyard.config.override import override
+    from roboyard.config.override import apply_override
     from roboyard.config.schema import dump, dumps, schema_table
-    from roboyard.config.tree import Node, from_data, read_file, read_text
+    from roboyard.config.tree import YamlNode, parse_yaml, read_yaml, yaml_from_data
     from roboyard.config.units import UnitError, parse_quantity
 
 __all__ = [
-    "Limits",
-    "Node",
-    "Replacement",
+    "FileReplacement",
     "UnitError",
+    "ValueConstraint",
+    "YamlNode",
+    "apply_override",
     "atomic_path",
     "check",
     "convert_value",
     "dump",
     "dumps",
     "field",
-    "from_data",
     "load",
     "loads",
-    "override",
     "parse_quantity",
-    "read_file",
-    "read_text",
+    "parse_yaml",
+    "read_yaml",
     "schema_table",
     "write_atomic",
+    "yaml_from_data",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
-    "atomic_file": ("Replacement", "atomic_path", "write_atomic"),
-    "fields": ("Limits", "field"),
+    "atomic_file": ("FileReplacement", "atomic_path", "write_atomic"),
+    "fields": ("ValueConstraint", "field"),
     "load": ("check", "convert_value", "load", "loads"),
-    "override": ("override",),
+    "override": ("apply_override",),
     "schema": ("dump", "dumps", "schema_table"),
-    "tree": ("Node", "from_data", "read_file", "read_text"),
+    "tree": ("YamlNode", "yaml_from_data", "read_yaml", "parse_yaml"),
     "units": ("UnitError", "parse_quantity"),
 })  # fmt: skip

@@ -42,7 +42,7 @@ def atomic_path(path: Path | str, *, has_target_suffix: bool = False) -> Iterato
         OSError: The disk is full, or the file or its folder cannot be written; it names ``path``.
     """
     try:
-        replacement = Replacement(path, has_target_suffix=has_target_suffix)
+        replacement = FileReplacement(path, has_target_suffix=has_target_suffix)
         try:
             yield replacement.path
             replacement.commit()
@@ -54,7 +54,7 @@ def atomic_path(path: Path | str, *, has_target_suffix: bool = False) -> Iterato
         raise
 
 
-class Replacement:
+class FileReplacement:
     """A temporary file that takes the place of another file when its owner calls `commit`; see `atomic_path`.
 
     The owner may hold the temporary file open during `commit` and write to it afterwards.
@@ -65,7 +65,7 @@ class Replacement:
 
     Attributes:
         path: Where to write: the temporary file, or ``path`` itself where that is no regular file.
-        pending: Whether `commit` or `discard` still has to decide.
+        is_pending: Whether `commit` or `discard` still has to decide.
 
     Raises:
         OSError: The file may not be written, or its folder takes no new file.
@@ -74,9 +74,9 @@ class Replacement:
     def __init__(self, path: Path | str, *, has_target_suffix: bool = False) -> None:
         self._target = target = Path(os.path.realpath(path))
         self._mode = target.stat().st_mode if target.exists() else None
-        self.pending = self._mode is None or stat.S_ISREG(self._mode)
+        self.is_pending = self._mode is None or stat.S_ISREG(self._mode)
         self.path = target
-        if not self.pending:
+        if not self.is_pending:
             return
         if self._mode is not None and not os.access(target, os.W_OK):
             raise PermissionError(13, "Permission denied", str(path))
@@ -88,21 +88,21 @@ class Replacement:
         Raises:
             OSError: The disk is full, or the folder cannot be written.
         """
-        if not self.pending:
+        if not self.is_pending:
             return
         _flush(self.path)
         if self._mode is not None:
             self.path.chmod(stat.S_IMODE(self._mode))
         self.path.replace(self._target)
-        self.path, self.pending = self._target, False
+        self.path, self.is_pending = self._target, False
         with suppress(OSError):  # not every file system can flush a folder; the file itself is complete
             _flush(self._target.parent)
 
     def discard(self) -> None:
         """Remove the temporary file; what was committed stays."""
-        if self.pending:
+        if self.is_pending:
             self.path.unlink(missing_ok=True)
-            self.pending = False
+            self.is_pending = False
 
 
 def _create_temporary(target: Path, suffix: str) -> Path:

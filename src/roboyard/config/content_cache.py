@@ -88,13 +88,13 @@ class ContentCache:
 
     def _prune(self) -> None:
         """Remove the entries that were not used for longest, beyond what may stay."""
-        aged: list[tuple[int, int, Path]] = []
+        entries: list[tuple[int, int, Path]] = []
         for path in self._folder.iterdir():
             with suppress(FileNotFoundError):  # another process prunes at the same time
                 status = path.stat()
-                aged.append((status.st_mtime_ns, status.st_size, path))
-        kept = 0
-        for count, (_, size, path) in enumerate(sorted(aged, reverse=True), 1):
-            kept += size
-            if count > self._max_entries or kept > self._max_bytes:
+                entries.append((status.st_mtime_ns, status.st_size, path))
+        total_size = 0
+        for count, (_, size, path) in enumerate(sorted(entries, reverse=True), 1):
+            total_size += size
+            if count > self._max_entries or total_size > self._max_bytes:
                 path.unlink(missing_ok=True)

@@ -11,7 +11,7 @@ from roboyard.config.units import parse_unit
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ValueConstraint:
     """What a value may be: its unit ("" for a bare number), its range (ends included), its choices.
 
     On a list, tuple or dict they hold for every element. `units` gives the elements of a fixed tuple one each:
@@ -30,7 +30,7 @@ class Limits:
         if self.low is not None and self.high is not None and self.low > self.high:
             raise ValueError(f"low {self.low} is above high {self.high}")
 
-    def at(self, index: int) -> Limits:
+    def of_element(self, index: int) -> ValueConstraint:
         """The limits of a tuple's element."""
         if not self.units:
             return self
@@ -38,14 +38,14 @@ class Limits:
         return dataclasses.replace(self, unit=unit, units=())
 
 
-NO_LIMITS = Limits()
+UNCONSTRAINED = ValueConstraint()
 
 
 @dataclass(frozen=True, slots=True)
-class FieldInfo:
+class ParameterInfo:
     """What `field` keeps in a dataclass field's metadata under "roboyard"."""
 
-    limits: Limits = NO_LIMITS
+    constraint: ValueConstraint = UNCONSTRAINED
     doc: str = ""
     key: str | None = None
 
@@ -76,11 +76,11 @@ def field(
     Raises:
         ValueError: The unit is unknown or the limits contradict each other: a mistake in the program.
     """
-    limits = Limits(
+    constraint = ValueConstraint(
         unit=unit if isinstance(unit, str) else "", low=low, high=high, choices=tuple(choices),
         units=() if isinstance(unit, str) else unit,
     )  # fmt: skip
-    metadata = {"roboyard": FieldInfo(limits, doc, key)}
+    metadata = {"roboyard": ParameterInfo(constraint, doc, key)}
     if isinstance(default, list | dict):
         template = default
         return dataclasses.field(default_factory=lambda: template.copy(), metadata=metadata)
@@ -91,12 +91,12 @@ def field(
     return dataclasses.field(default=default, metadata=metadata)
 
 
-def info_of(field: dataclasses.Field[Any]) -> FieldInfo:
+def parameter_info(field: dataclasses.Field[Any]) -> ParameterInfo:
     """What `field` noted, or nothing in particular for a plain dataclass field."""
-    noted = field.metadata.get("roboyard")
-    return noted if isinstance(noted, FieldInfo) else FieldInfo()
+    info = field.metadata.get("roboyard")
+    return info if isinstance(info, ParameterInfo) else ParameterInfo()
 
 
-def key_of(field: dataclasses.Field[Any]) -> str:
+def yaml_key(field: dataclasses.Field[Any]) -> str:
     """The field's name in files."""
-    return info_of(field).key or field.name
+    return parameter_info(field).key or field.name

@@ -10,16 +10,16 @@ from typing import Any, get_args, get_origin
 
 import yaml
 
-from roboyard.config.convert import hints_of
-from roboyard.config.describe import LISTS, expected, union_members
-from roboyard.config.fields import info_of, key_of
-from roboyard.config.tree import read_scalar
+from roboyard.config.convert import type_hints
+from roboyard.config.describe import LIST_TYPES, describe_expected, union_members
+from roboyard.config.fields import parameter_info, yaml_key
+from roboyard.config.tree import parse_scalar
 
 
 def dump(value: Any) -> Any:
     """Plain data (dicts, lists, numbers, text) from which `load` makes an equal configuration."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {key_of(f): dump(getattr(value, f.name)) for f in dataclasses.fields(value) if f.init}
+        return {yaml_key(f): dump(getattr(value, f.name)) for f in dataclasses.fields(value) if f.init}
     if isinstance(value, Mapping):
         return {key: dump(element) for key, element in value.items()}
     if isinstance(value, list | tuple):
@@ -36,7 +36,7 @@ class _Dumper(yaml.SafeDumper):
         return True
 
     def represent_text(self, data: str) -> yaml.ScalarNode:
-        style = None if isinstance(read_scalar(data), str) else "'"
+        style = None if isinstance(parse_scalar(data), str) else "'"
         return self.represent_scalar("tag:yaml.org,2002:str", data, style=style)
 
 
@@ -52,38 +52,38 @@ def dumps(value: Any) -> str:
 def schema_table(cls: type) -> str:
     """A Markdown table of all keys: name, what it must be, default, meaning. Nested keys are written `outer.inner`."""
     lines = ["| key | must be | default | meaning |", "| --- | --- | --- | --- |"]
-    for key, field, hint in _rows(cls, "", ()):
-        info = info_of(field)
-        cells = (f"`{key}`", expected(hint, info.limits), _default(field), info.doc)
+    for key, field, hint in _schema_rows(cls, "", ()):
+        info = parameter_info(field)
+        cells = (f"`{key}`", describe_expected(hint, info.constraint), _default_text(field), info.doc)
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
 
 
-def _rows(cls: type, prefix: str, outer: tuple[type, ...]) -> Iterator[tuple[str, dataclasses.Field[Any], Any]]:
-    hints = hints_of(cls)
+def _schema_rows(cls: type, prefix: str, outer: tuple[type, ...]) -> Iterator[tuple[str, dataclasses.Field[Any], Any]]:
+    hints = type_hints(cls)
     for field in dataclasses.fields(cls):
         if not field.init:
             continue
-        key = prefix + key_of(field)
+        key = prefix + yaml_key(field)
         yield key, field, hints[field.name]
-        for suffix, nested in _nested(hints[field.name]):
+        for suffix, nested in _nested_dataclasses(hints[field.name]):
             if nested not in (*outer, cls):
-                yield from _rows(nested, f"{key}{suffix}.", (*outer, cls))
+                yield from _schema_rows(nested, f"{key}{suffix}.", (*outer, cls))
 
 
-def _nested(hint: Any) -> Iterator[tuple[str, type]]:
+def _nested_dataclasses(hint: Any) -> Iterator[tuple[str, type]]:
     """The dataclasses within an annotation, each with how a key path gets there."""
     for member in union_members(hint):
         origin, arguments = get_origin(member), get_args(member)
         if isinstance(member, type) and dataclasses.is_dataclass(member):
             yield "", member
         elif origin is dict:
-            yield from ((f".<name>{suffix}", cls) for suffix, cls in _nested(arguments[1]))
-        elif origin in LISTS and arguments:
-            yield from ((f"[]{suffix}", cls) for suffix, cls in _nested(arguments[0]))
+            yield from ((f".<name>{suffix}", cls) for suffix, cls in _nested_dataclasses(arguments[1]))
+        elif origin in LIST_TYPES and arguments:
+            yield from ((f"[]{suffix}", cls) for suffix, cls in _nested_dataclasses(arguments[0]))
 
 
-def _default(field: dataclasses.Field[Any]) -> str:
+def _default_text(field: dataclasses.Field[Any]) -> str:
     if field.default is not dataclasses.MISSING:
         value = dump(field.default)
     elif field.default_factory is not dataclasses.MISSING:

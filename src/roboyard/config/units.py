@@ -17,7 +17,7 @@ from functools import lru_cache
 
 from roboyard.errors import InputError
 
-_BASES = ("m", "kg", "s", "A", "K", "rad", "px")
+_BASE_UNITS = ("m", "kg", "s", "A", "K", "rad", "px")
 Dimension = tuple[int, ...]
 
 
@@ -38,11 +38,11 @@ class Unit:
 
 
 def _unit(ratio: int | str | Fraction, pi_power: int = 0, **powers: int) -> Unit:
-    return Unit(Fraction(ratio), pi_power, tuple(powers.get(base, 0) for base in _BASES))
+    return Unit(Fraction(ratio), pi_power, tuple(powers.get(base, 0) for base in _BASE_UNITS))
 
 
-ONE = _unit(1)
-_PREFIXED = {
+DIMENSIONLESS = _unit(1)
+_PREFIXABLE_UNITS = {
     "m": _unit(1, m=1),
     "g": _unit("1/1000", kg=1),
     "s": _unit(1, s=1),
@@ -59,12 +59,12 @@ _PREFIXED = {
     "T": _unit(1, kg=1, s=-2, A=-1),
 }
 _PREFIXES = {"n": -9, "u": -6, "µ": -6, "m": -3, "c": -2, "d": -1, "": 0, "k": 3, "M": 6, "G": 9}
-_SCALED = {
+_PREFIXED_UNITS = {
     prefix + name: _unit(Fraction(10) ** n) * unit
     for prefix, n in _PREFIXES.items()
-    for name, unit in _PREFIXED.items()
+    for name, unit in _PREFIXABLE_UNITS.items()
 }
-_NAMED = _SCALED | {
+_NAMED_UNITS = _PREFIXED_UNITS | {
     "min": _unit(60, s=1),
     "h": _unit(3600, s=1),
     "Ah": _unit(3600, A=1, s=1),
@@ -81,11 +81,11 @@ _NAMED = _SCALED | {
     "rpm": _unit("1/30", 1, rad=1, s=-1),
     "px": _unit(1, px=1),
     "%": _unit("1/100"),
-    "1": ONE,
+    "1": DIMENSIONLESS,
 }
 
 # What a dimension is called, and units that people write it in.
-_KINDS = {
+_QUANTITY_NAMES = {
     "m": ("a length", "m, cm, mm, km"),
     "m^2": ("an area", "m^2, cm^2"),
     "m^3": ("a volume", "m^3, cm^3"),
@@ -108,7 +108,7 @@ _KINDS = {
     "px": ("a number of pixels", "px"),
     "1": ("a bare number", "no unit, or %"),
 }
-_FACTOR = re.compile(r"(?P<name>[A-Za-zµ°%]+|1)(?:\^?(?P<power>-?[1-9])|(?P<sign>[²³]))?")
+_UNIT_FACTOR = re.compile(r"(?P<name>[A-Za-zµ°%]+|1)(?:\^?(?P<power>-?[1-9])|(?P<sign>[²³]))?")
 _SEPARATOR = re.compile(r"\s*(?P<op>[*·/])\s*|\s+")
 # Three digits of exponent at most: an exact power of ten beyond that would fill the memory.
 _QUANTITY = re.compile(
@@ -127,15 +127,18 @@ def parse_unit(text: str) -> Unit:
     Raises:
         UnitError: A part is no unit known here.
     """
-    result, position, sign = ONE, 0, 1
+    result, position, sign = DIMENSIONLESS, 0, 1
     while position < len(text):
-        match = _FACTOR.match(text, position)
+        match = _UNIT_FACTOR.match(text, position)
         name = match["name"] if match else text[position:]
-        if match is None or name not in _NAMED:
-            near = get_close_matches(name, _NAMED, n=3, cutoff=0.5)
-            raise UnitError(f"{name!r} is no unit known here" + (f"; near to it: {', '.join(near)}" if near else ""))
+        if match is None or name not in _NAMED_UNITS:
+            similar_names = get_close_matches(name, _NAMED_UNITS, n=3, cutoff=0.5)
+            raise UnitError(
+                f"{name!r} is no unit known here"
+                + (f"; near to it: {', '.join(similar_names)}" if similar_names else "")
+            )
         power = int(match["power"] or {"²": 2, "³": 3, None: 1}[match["sign"]])
-        result = result * _NAMED[name] ** (sign * power)
+        result = result * _NAMED_UNITS[name] ** (sign * power)
         position = match.end()
         if position < len(text):
             separator = _SEPARATOR.match(text, position)
@@ -146,12 +149,12 @@ def parse_unit(text: str) -> Unit:
     return result
 
 
-def kind_of(unit: str) -> tuple[str, str]:
+def describe_quantity(unit: str) -> tuple[str, str]:
     """What a unit measures ("a length") and units it may be written in ("m, cm, mm, km")."""
     dimension = parse_unit(unit).dimension
-    for canonical, kind in _KINDS.items():
+    for canonical, quantity in _QUANTITY_NAMES.items():
         if parse_unit(canonical).dimension == dimension:
-            return kind
+            return quantity
     return f"a quantity in {unit}", unit
 
 
@@ -166,16 +169,16 @@ def parse_quantity(text: str, unit: str) -> float:
         UnitError: It is no quantity, its unit is unknown, or it measures something else than `unit` does.
     """
     match = _QUANTITY.fullmatch(text.strip())
-    wanted_kind, examples = kind_of(unit)
+    target_quantity, examples = describe_quantity(unit)
     if match is None:
-        raise UnitError(f"{text!r:.80} is not a number with a unit; wanted is {wanted_kind} ({examples})")
-    given = parse_unit(match["unit"])
-    wanted = parse_unit(unit)
-    if given.dimension != wanted.dimension:
-        given_kind = kind_of(match["unit"])[0]
-        raise UnitError(f"{text!r} is {given_kind}; wanted is {wanted_kind} ({examples})")
+        raise UnitError(f"{text!r:.80} is not a number with a unit; wanted is {target_quantity} ({examples})")
+    parsed_unit = parse_unit(match["unit"])
+    target_unit = parse_unit(unit)
+    if parsed_unit.dimension != target_unit.dimension:
+        parsed_quantity = describe_quantity(match["unit"])[0]
+        raise UnitError(f"{text!r} is {parsed_quantity}; wanted is {target_quantity} ({examples})")
     try:
-        number = float(Fraction(match["number"]) * given.ratio / wanted.ratio)
+        number = float(Fraction(match["number"]) * parsed_unit.ratio / target_unit.ratio)
     except OverflowError as error:
         raise UnitError(f"{text!r} is too large") from error
-    return number * math.pi ** (given.pi_power - wanted.pi_power)
+    return number * math.pi ** (parsed_unit.pi_power - target_unit.pi_power)

@@ -53,15 +53,15 @@ class AckermannDrive:
         for name in ("wheel_radius", "track", "kingpin_width"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value > 0.0):
-                raise ConfigError(f"{name} = {value}", where="AckermannDrive", valid="a positive length [m]")
+                raise ConfigError(f"{name} = {value}", location="AckermannDrive", valid="a positive length [m]")
         if not (math.isfinite(self.wheelbase) and self.wheelbase != 0.0):
-            raise ConfigError(f"wheelbase = {self.wheelbase}", where="AckermannDrive", valid="a length [m]")
+            raise ConfigError(f"wheelbase = {self.wheelbase}", location="AckermannDrive", valid="a length [m]")
         if not 0.0 < self.steering_limit < 0.5 * math.pi:
             raise ConfigError(
-                f"steering_limit = {self.steering_limit}", where="AckermannDrive", valid="between 0 and pi/2 rad"
+                f"steering_limit = {self.steering_limit}", location="AckermannDrive", valid="between 0 and pi/2 rad"
             )
         if not math.isfinite(self.axle_x):
-            raise ConfigError(f"axle_x = {self.axle_x}", where="AckermannDrive", valid="a finite number [m]")
+            raise ConfigError(f"axle_x = {self.axle_x}", location="AckermannDrive", valid="a finite number [m]")
 
     @property
     def largest_curvature(self) -> float:

@@ -224,11 +224,11 @@ class Follower:
         """The joint that is farthest beyond ``tolerance`` (n,)."""
         return int(np.argmax(np.abs(self.error) - tolerance))
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """How far it is, as plain data."""
         return {"wait": self._wait, "now": self._now, "trail": list(self._trail), "ended_ns": self._ended_ns}
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
         self._wait, self._now, self._ended_ns = state["wait"], tuple(state["now"]), state["ended_ns"]
         self._trail = [tuple(one) for one in state["trail"]]

@@ -8,18 +8,18 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.control.forward_kernels import FrameRows, moved_frames
+from roboyard.control.forward_kernels import JointArrays, compute_child_poses
 from roboyard.description.cameras import CameraSpec, optical_poses
 from roboyard.description.model import Joint, Model, Vec3
 from roboyard.geometry import SE3
 
-_TURNING = ("revolute", "continuous", "screw", "gearbox", "universal", "revolute2")
-_MOVING = (*_TURNING, "prismatic")
+_ROTATING_TYPES = ("revolute", "continuous", "screw", "gearbox", "universal", "revolute2")
+_MOVING_TYPES = (*_ROTATING_TYPES, "prismatic")
 
 
 def is_moving(joint: Joint) -> bool:
     """Whether position numbers move the joint (the others stay at zero here: fixed, ball, planar, floating)."""
-    return joint.type in _MOVING and bool(joint.axes)
+    return joint.type in _MOVING_TYPES and bool(joint.axes)
 
 
 def position_names(joint: Joint) -> tuple[str, ...]:
@@ -35,30 +35,30 @@ class JointMotion:
     ``thread_pitch`` along its axis per turn.
 
     Attributes:
-        before: ``T_parent_child(0) · T_child_J``.
-        after: ``T_child_J⁻¹``; None where J is the child's own frame.
+        T_parent_joint: ``T_parent_child(0) · T_child_J``.
+        T_joint_child: ``T_child_J⁻¹``; None where J is the child's own frame.
         axes: One or two, of length 1, in J.
-        slides: Whether positions shift along the axis.
+        is_prismatic: Whether positions shift along the axis.
         lead: How far a turn shifts along its axis [m/rad].
     """
 
     def __init__(self, joint: Joint) -> None:
-        plain = joint.T_child_joint == SE3.identity()
-        self.before = joint.T_parent_child if plain else joint.T_parent_child @ joint.T_child_joint
-        self.after = None if plain else joint.T_child_joint.inverse()
-        self.slides = joint.type == "prismatic"
+        has_child_frame = joint.T_child_joint == SE3.identity()
+        self.T_parent_joint = joint.T_parent_child if has_child_frame else joint.T_parent_child @ joint.T_child_joint
+        self.T_joint_child = None if has_child_frame else joint.T_child_joint.inverse()
+        self.is_prismatic = joint.type == "prismatic"
         self.lead = joint.thread_pitch / math.tau if joint.type == "screw" else 0.0
-        used = joint.axes if len(position_names(joint)) > 1 else joint.axes[-1:]
-        self.axes: tuple[Vec3, ...] = tuple(axis.xyz for axis in used)
+        axes = joint.axes if len(position_names(joint)) > 1 else joint.axes[-1:]
+        self.axes: tuple[Vec3, ...] = tuple(axis.xyz for axis in axes)
 
-    def at(self, positions: tuple[float, ...]) -> SE3:
+    def transform(self, positions: tuple[float, ...]) -> SE3:
         """``T_parent_child`` at one position an axis [rad; m if prismatic]."""
-        T = self.before
+        T = self.T_parent_joint
         for (x, y, z), position in zip(self.axes, positions, strict=False):
-            turn, shift = (0.0, position) if self.slides else (position, position * self.lead)
-            c, s = math.cos(0.5 * turn), math.sin(0.5 * turn)
+            angle, shift = (0.0, position) if self.is_prismatic else (position, position * self.lead)
+            c, s = math.cos(0.5 * angle), math.sin(0.5 * angle)
             T = T @ SE3((c, s * x, s * y, s * z), (shift * x, shift * y, shift * z))
-        return T if self.after is None else T @ self.after
+        return T if self.T_joint_child is None else T @ self.T_joint_child
 
 
 class ForwardKinematics:
@@ -68,20 +68,24 @@ class ForwardKinematics:
         model: The robot; its joints form a forest.
 
     Attributes:
-        moving: Joints that positions move, in file order; mimicking ones included.
-        inputs: Names of the positions that are asked for: of the moving joints that mimic nobody.
+        moving_joints: Joints that positions move, in file order; mimicking ones included.
+        independent_positions: Names of the positions that are asked for: of the moving joints that mimic nobody.
     """
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self.moving = tuple(joint for joint in model.joints if is_moving(joint))
-        self.inputs = tuple(name for joint in self.moving if joint.mimic is None for name in position_names(joint))
-        self._by_name = {joint.name: joint for joint in self.moving}
-        self._motions = {joint.name: JointMotion(joint) for joint in self.moving}
-        self._order = _parents_first(model)
-        self._names = [(*position_names(joint), "")[:2] for joint in self.moving]  # "": no second axis, which is at 0
-        self._ends = [(joint.parent, joint.child) for joint in self.moving]
-        self._rows = _frame_rows([self._motions[joint.name] for joint in self.moving])
+        self.moving_joints = tuple(joint for joint in model.joints if is_moving(joint))
+        self.independent_positions = tuple(
+            name for joint in self.moving_joints if joint.mimic is None for name in position_names(joint)
+        )
+        self._by_name = {joint.name: joint for joint in self.moving_joints}
+        self._motions = {joint.name: JointMotion(joint) for joint in self.moving_joints}
+        self._order = _sort_parents_first(model)
+        self._names = [
+            (*position_names(joint), "")[:2] for joint in self.moving_joints
+        ]  # "": no second axis, which is at 0
+        self._ends = [(joint.parent, joint.child) for joint in self.moving_joints]
+        self._arrays = _joint_arrays([self._motions[joint.name] for joint in self.moving_joints])
 
     def position(self, name: str, positions: Mapping[str, float]) -> float:
         """A joint's own position, found through the joints it mimics; unknown ones are at zero."""
@@ -95,7 +99,7 @@ class ForwardKinematics:
         motion = self._motions.get(joint.name)
         if motion is None:
             return joint.T_parent_child
-        return motion.at(tuple(self.position(name, positions) for name in position_names(joint)))
+        return motion.transform(tuple(self.position(name, positions) for name in position_names(joint)))
 
     def joint_transforms(self, positions: Mapping[str, float]) -> list[tuple[SE3, str, str]]:
         """(T_parent_child, parent, child) of every moving joint.
@@ -104,7 +108,7 @@ class ForwardKinematics:
             positions: By joint name [rad or m].
         """
         q = np.array([[self.position(name, positions) for name in names] for names in self._names]).reshape(-1, 2)
-        poses = SE3.from_rows(moved_frames(self._rows, q))
+        poses = SE3.from_rows(compute_child_poses(self._arrays, q))
         return [(T_parent_child, *ends) for T_parent_child, ends in zip(poses, self._ends, strict=True)]
 
     def link_poses(self, positions: Mapping[str, float]) -> dict[str, SE3]:
@@ -131,45 +135,45 @@ def fixed_transforms(model: Model) -> list[tuple[SE3, str, str]]:
         for joint in model.joints
         if not is_moving(joint) and joint.parent != "world"
     ]
-    taken = {link.name for link in model.links}
+    used_names = {link.name for link in model.links}
     for sensor in model.sensors:
-        if sensor.frame and sensor.frame not in taken:
-            taken.add(sensor.frame)
+        if sensor.frame and sensor.frame not in used_names:
+            used_names.add(sensor.frame)
             frames.append((sensor.T_link_sensor, sensor.link, sensor.frame))
         if isinstance(sensor.spec, CameraSpec):
             for T_link_frame, frame in optical_poses(sensor, sensor.spec):
-                if frame not in taken:
-                    taken.add(frame)
+                if frame not in used_names:
+                    used_names.add(frame)
                     frames.append((T_link_frame, sensor.link, frame))
     return frames
 
 
-def _frame_rows(motions: Sequence[JointMotion]) -> FrameRows:
+def _joint_arrays(motions: Sequence[JointMotion]) -> JointArrays:
     axes = np.zeros((len(motions), 2, 3))
     for row, motion in zip(axes, motions, strict=True):
         row[: len(motion.axes)] = motion.axes
-    return FrameRows(
-        _pose_rows([motion.before for motion in motions]),
-        _pose_rows([motion.after or SE3.identity() for motion in motions]),
+    return JointArrays(
+        _pose_array([motion.T_parent_joint for motion in motions]),
+        _pose_array([motion.T_joint_child or SE3.identity() for motion in motions]),
         axes,
-        np.array([motion.slides for motion in motions], bool),
+        np.array([motion.is_prismatic for motion in motions], bool),
         np.array([motion.lead for motion in motions], float),
     )
 
 
-def _pose_rows(poses: Sequence[SE3]) -> NDArray[np.float64]:
+def _pose_array(poses: Sequence[SE3]) -> NDArray[np.float64]:
     return np.array([(*pose.quaternion, pose.x, pose.y, pose.z) for pose in poses]).reshape(-1, 7)
 
 
-def _parents_first(model: Model) -> tuple[Joint, ...]:
+def _sort_parents_first(model: Model) -> tuple[Joint, ...]:
     """Joints in an order in which every parent link is known before its children."""
-    known = {link.name for link in model.roots} | {"world"}
-    waiting, ordered = list(model.joints), list[Joint]()
-    while waiting:
-        ready = [joint for joint in waiting if joint.parent in known]
+    known_links = {link.name for link in model.roots} | {"world"}
+    remaining, ordered = list(model.joints), list[Joint]()
+    while remaining:
+        ready = [joint for joint in remaining if joint.parent in known_links]
         if not ready:  # a cycle, which readers refuse
             break
         ordered.extend(ready)
-        known.update(joint.child for joint in ready)
-        waiting = [joint for joint in waiting if joint.child not in known]
+        known_links.update(joint.child for joint in ready)
+        remaining = [joint for joint in remaining if joint.child not in known_links]
     return tuple(ordered)

@@ -13,26 +13,26 @@ from roboyard.compute import kernel
 Array = NDArray[np.float64]
 
 
-class FrameRows(NamedTuple):
+class JointArrays(NamedTuple):
     """Moving joints as kernels take them; see `JointMotion`.
 
     Attributes:
-        before: (n, 7) poses as quaternion w, x, y, z and position [m].
-        after: (n, 7) the same.
+        parent_joint_poses: (n, 7) poses as quaternion w, x, y, z and position [m].
+        joint_child_poses: (n, 7) the same.
         axes: (n, 2, 3) of length 1; 0 where there is no second one.
-        slides: (n,).
+        is_prismatic: (n,).
         leads: (n,) [m/rad].
     """
 
-    before: Array
-    after: Array
+    parent_joint_poses: Array
+    joint_child_poses: Array
     axes: Array
-    slides: NDArray[np.bool_]
+    is_prismatic: NDArray[np.bool_]
     leads: Array
 
 
 @kernel(inline="always")
-def _append(pose: Array, w: float, x: float, y: float, z: float, px: float, py: float, pz: float) -> None:
+def _compose_in_place(pose: Array, w: float, x: float, y: float, z: float, px: float, py: float, pz: float) -> None:
     """``pose @ other`` in place."""
     aw, ax, ay, az = pose[0], pose[1], pose[2], pose[3]
     tx, ty, tz = 2.0 * (ay * pz - az * py), 2.0 * (az * px - ax * pz), 2.0 * (ax * py - ay * px)
@@ -47,21 +47,21 @@ def _append(pose: Array, w: float, x: float, y: float, z: float, px: float, py: 
 
 def _example() -> list[tuple[object, ...]]:
     one = np.array([[1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]])
-    return [(FrameRows(one, one.copy(), np.zeros((1, 2, 3)), np.zeros(1, np.bool_), np.zeros(1)), np.zeros((1, 2)))]
+    return [(JointArrays(one, one.copy(), np.zeros((1, 2, 3)), np.zeros(1, np.bool_), np.zeros(1)), np.zeros((1, 2)))]
 
 
 @kernel(examples=_example)
-def moved_frames(rows: FrameRows, q: Array) -> Array:
+def compute_child_poses(joints: JointArrays, q: Array) -> Array:
     """Poses (n, 7) of the children in their parents at positions (n, 2) of the joints' axes [rad or m]."""
-    out = rows.before.copy()
+    out = joints.parent_joint_poses.copy()
     for i in range(len(out)):
         for k in range(2):
-            turn = 0.0 if rows.slides[i] else q[i, k]
-            shift = q[i, k] if rows.slides[i] else q[i, k] * rows.leads[i]
-            x, y, z = rows.axes[i, k]
+            angle = 0.0 if joints.is_prismatic[i] else q[i, k]
+            shift = q[i, k] if joints.is_prismatic[i] else q[i, k] * joints.leads[i]
+            x, y, z = joints.axes[i, k]
             if x != 0.0 or y != 0.0 or z != 0.0:
-                c, s = math.cos(0.5 * turn), math.sin(0.5 * turn)
-                _append(out[i], c, s * x, s * y, s * z, shift * x, shift * y, shift * z)
-        a = rows.after[i]
-        _append(out[i], a[0], a[1], a[2], a[3], a[4], a[5], a[6])
+                c, s = math.cos(0.5 * angle), math.sin(0.5 * angle)
+                _compose_in_place(out[i], c, s * x, s * y, s * z, shift * x, shift * y, shift * z)
+        after = joints.joint_child_poses[i]
+        _compose_in_place(out[i], after[0], after[1], after[2], after[3], after[4], after[5], after[6])
     return out

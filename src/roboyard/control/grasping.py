@@ -163,10 +163,10 @@ class Grasp:
         most = min(self._force, self.hand.force)
         return force >= self.config.force_share * most > 0.0 if math.isfinite(most) else not reached
 
-    def save(self) -> tuple[Any, ...]:
+    def save_state(self) -> tuple[Any, ...]:
         """State as plain data."""
         return self._goal, self._force, self._moved_ns, self._held_at, self._state
 
-    def load(self, saved: Sequence[Any]) -> None:
+    def load_state(self, saved: Sequence[Any]) -> None:
         """Take back what ``save`` gave."""
         self._goal, self._force, self._moved_ns, self._held_at, self._state = saved

@@ -81,9 +81,9 @@ class DifferentialDrive:
         for name in ("wheel_radius", "track", "slip_factor", "left_radius_scale", "right_radius_scale"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value > 0.0):
-                raise ConfigError(f"{name} = {value}", where="DifferentialDrive", valid="a positive number")
+                raise ConfigError(f"{name} = {value}", location="DifferentialDrive", valid="a positive number")
         if not math.isfinite(self.axle_x):
-            raise ConfigError(f"axle_x = {self.axle_x}", where="DifferentialDrive", valid="a finite number [m]")
+            raise ConfigError(f"axle_x = {self.axle_x}", location="DifferentialDrive", valid="a finite number [m]")
 
     @property
     def wheels(self) -> tuple[str, ...]:

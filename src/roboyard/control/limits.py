@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.description.model import Limits, Model
+from roboyard.description.model import AxisLimits, Model
 from roboyard.errors import InputError
 
 Array = NDArray[np.float64]
@@ -34,7 +34,7 @@ class JointRates:
 def bounds_of(model: Model, joint: str, mode: Literal["position", "velocity", "effort"]) -> tuple[float, float]:
     """Least and largest set-point of a joint [rad, rad/s, N m; m, m/s, N]; infinite where nobody says."""
     found = next((one for one in model.joints if one.name == joint), None)
-    limits = found.axes[0].limits if found is not None and found.axes else Limits()
+    limits = found.axes[0].limits if found is not None and found.axes else AxisLimits()
     if mode == "position":
         return limits.lower, limits.upper
     top = limits.velocity if mode == "velocity" else limits.effort

@@ -44,9 +44,9 @@ class MecanumDrive:
         for name in ("wheel_radius", "wheelbase", "track"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value > 0.0):
-                raise ConfigError(f"{name} = {value}", where="MecanumDrive", valid="a positive length [m]")
+                raise ConfigError(f"{name} = {value}", location="MecanumDrive", valid="a positive length [m]")
         if not math.isfinite(self.axle_x):
-            raise ConfigError(f"axle_x = {self.axle_x}", where="MecanumDrive", valid="a finite number [m]")
+            raise ConfigError(f"axle_x = {self.axle_x}", location="MecanumDrive", valid="a finite number [m]")
 
     @property
     def wheels(self) -> tuple[str, ...]:

@@ -96,7 +96,7 @@ class JointMoves:
                     self._speeds[index], self._targets[index], ended = None, then.position, True
         return ended
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
         return {
             "reach": [tuple(one) for one in self._reach],
@@ -104,7 +104,7 @@ class JointMoves:
             "speeds": list(self._speeds),
         }
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
         self._reach = [Reach(*one) for one in state["reach"]]
         self._targets = list(state["targets"])

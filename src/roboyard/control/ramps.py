@@ -43,14 +43,14 @@ class RampLimits:
         for name in ("acceleration", "deceleration", "jerk"):
             value = getattr(self, name)
             if value is not None and not value > 0.0:
-                raise ConfigError(f"{name} = {value}", where="RampLimits", valid="a positive number")
+                raise ConfigError(f"{name} = {value}", location="RampLimits", valid="a positive number")
         for name in ("speed", "reverse_speed", "deadband", "minimum"):
             value = getattr(self, name)
             if value is not None and not value >= 0.0:
-                raise ConfigError(f"{name} = {value}", where="RampLimits", valid="zero or more")
+                raise ConfigError(f"{name} = {value}", location="RampLimits", valid="zero or more")
         slowest = self.speed if not self.reverse_speed else min(self.speed, self.reverse_speed)
         if self.minimum > slowest:
-            raise ConfigError(f"minimum = {self.minimum}", where="RampLimits", valid=f"at most the speed {slowest}")
+            raise ConfigError(f"minimum = {self.minimum}", location="RampLimits", valid=f"at most the speed {slowest}")
 
     def shape(self, wanted: float) -> float:
         """The reachable target nearest in meaning to ``wanted``: dead band, minimum and speed limits applied."""

@@ -38,10 +38,10 @@ class ReachLimits:
 
     def __post_init__(self) -> None:
         if not self.lower <= self.upper:
-            raise ConfigError(f"from {self.lower} to {self.upper}", where="ReachLimits", valid="lower below upper")
+            raise ConfigError(f"from {self.lower} to {self.upper}", location="ReachLimits", valid="lower below upper")
         for name in ("speed", "acceleration"):
             if not getattr(self, name) > 0.0:
-                raise ConfigError(f"{name} = {getattr(self, name)}", where="ReachLimits", valid="a positive number")
+                raise ConfigError(f"{name} = {getattr(self, name)}", location="ReachLimits", valid="a positive number")
 
     def toward(self, now: Reach, target: float, dt: float) -> Reach:
         """The state ``dt`` seconds later on the fastest way to ``target`` and to standstill there.

@@ -29,10 +29,10 @@ class Throttle:
         self.last_ns, self.next_ns = time_ns, due_ns + self._period_ns
         return True
 
-    def save(self) -> tuple[int, int]:
+    def save_state(self) -> tuple[int, int]:
         """State as plain data."""
         return self.last_ns, self.next_ns
 
-    def load(self, state: tuple[int, int]) -> None:
+    def load_state(self, state: tuple[int, int]) -> None:
         """Take back what ``save`` gave."""
         self.last_ns, self.next_ns = state

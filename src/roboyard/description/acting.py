@@ -9,7 +9,7 @@ from roboyard.geometry import SE3
 
 
 @dataclass(frozen=True, slots=True)
-class Animation:
+class ActorClip:
     """An animation of an actor.
 
     Attributes:
@@ -26,32 +26,32 @@ class Animation:
 
 
 @dataclass(frozen=True, slots=True)
-class Trajectory:
+class ActorTrajectory:
     """One way of an actor.
 
     Attributes:
-        animation: Name of what it shows on it.
+        clip: Name of what it shows on it.
         waypoints: When it is where, in the world, by rising time [s].
     """
 
-    animation: str
+    clip: str
     waypoints: tuple[tuple[float, SE3], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Acting:
+class ActorScript:
     """What an actor does.
 
     Attributes:
-        animations: Those it knows.
+        clips: Those it knows.
         trajectories: One after the other.
         loop: Whether it then begins again.
         delay: Before it begins, each time [s].
         auto_start: Whether it begins by itself.
     """
 
-    animations: tuple[Animation, ...] = ()
-    trajectories: tuple[Trajectory, ...] = ()
+    clips: tuple[ActorClip, ...] = ()
+    trajectories: tuple[ActorTrajectory, ...] = ()
     loop: bool = True
     delay: float = 0.0
     auto_start: bool = True

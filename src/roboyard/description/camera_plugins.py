@@ -9,25 +9,30 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from roboyard.description.fields import number_of, text_of
-from roboyard.description.xml import Node
+from roboyard.description.fields import child_number, child_text
+from roboyard.description.xml import XmlNode
 
-_FILE = re.compile(
+_PLUGIN_FILE = re.compile(
     r"^lib(?:gazebo_ros_(camera|multicamera|depth_camera|openni_kinect|triggered_camera|prosilica)|"
     r"(?:RealSense|realsense_gazebo_)\w*)\.so$"
 )
-_TOPICS = {
+_TOPIC_TAGS = {
     "imageTopicName": "image", "cameraInfoTopicName": "info", "depthImageTopicName": "depth",
     "depthImageCameraInfoTopicName": "depth_info", "depthImageInfoTopicName": "depth_info",
     "pointCloudTopicName": "points",
 }  # fmt: skip
-_FRAMES = ("gz_frame_id", "ignition_frame_id", "frame_id")
-_REMAPPED = {
+_FRAME_TAGS = ("gz_frame_id", "ignition_frame_id", "frame_id")
+_REMAPPABLE_TOPICS = {
     "image_raw": "image", "camera_info": "info", "depth/image_raw": "depth", "image_depth": "depth",
     "depth/camera_info": "depth_info", "camera_info_depth": "depth_info", "points": "points",
 }  # fmt: skip
-_DISTORTION = (("distortionK1", "distortion_k1"), ("distortionK2", "distortion_k2"), ("distortionT1", "distortion_t1"),
-               ("distortionT2", "distortion_t2"), ("distortionK3", "distortion_k3"))  # fmt: skip
+_DISTORTION_TAGS = (
+    ("distortionK1", "distortion_k1"),
+    ("distortionK2", "distortion_k2"),
+    ("distortionT1", "distortion_t1"),
+    ("distortionT2", "distortion_t2"),
+    ("distortionK3", "distortion_k3"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +44,7 @@ class CameraPlugin:
         topics: (output, topic), see ``camera_topics``.
         optical_frame: Frame id, if its name says that it is an optical one.
         distortion: k1, k2, p1, p2, k3.
-        lens: fx, fy, cx, cy where it sets them.
+        intrinsics: fx, fy, cx, cy where it sets them.
         depth_range: Least and largest depth [m]; None where it says nothing.
         baseline: Of a pair [m].
     """
@@ -48,84 +53,84 @@ class CameraPlugin:
     topics: tuple[tuple[str, str], ...] = ()
     optical_frame: str = ""
     distortion: tuple[float, float, float, float, float] = (0.0, 0.0, 0.0, 0.0, 0.0)
-    lens: dict[str, float] = field(default_factory=dict)
+    intrinsics: dict[str, float] = field(default_factory=dict)
     depth_range: tuple[float | None, float | None] = (None, None)
     baseline: float = 0.0
 
 
-def camera_plugin(sensor: Node) -> CameraPlugin:
+def read_camera_plugin(sensor: XmlNode) -> CameraPlugin:
     """What the first camera plugin in a ``<sensor>`` says, and the frame that the sensor itself names.
 
     Raises:
         DescriptionError: one of its values is no number.
     """
-    frame = next((text for tag in _FRAMES if (text := text_of(sensor, tag))), "")
-    for node in sensor.all("plugin"):
-        matched = _FILE.match(node.get("filename").strip().rpartition("/")[2])
-        if matched is None:
+    frame = next((text for tag in _FRAME_TAGS if (text := child_text(sensor, tag))), "")
+    for node in sensor.children_with_tag("plugin"):
+        match = _PLUGIN_FILE.match(node.get("filename").strip().rpartition("/")[2])
+        if match is None:
             continue
-        frame = frame or text_of(node, "frameName", text_of(node, "frame_name")).strip("/")
-        k1, k2, p1, p2, k3 = (number_of(node, old, number_of(node, new, 0.0)) for old, new in _DISTORTION)
+        frame = frame or child_text(node, "frameName", child_text(node, "frame_name")).strip("/")
+        k1, k2, p1, p2, k3 = (child_number(node, old, child_number(node, new, 0.0)) for old, new in _DISTORTION_TAGS)
         return CameraPlugin(
-            kind=matched[1] or "realsense",
-            topics=_topics(node),
+            kind=match[1] or "realsense",
+            topics=_read_topics(node),
             optical_frame=frame if "optical" in frame else "",
             distortion=(k1, k2, p1, p2, k3),
-            lens=_lens(node),
+            intrinsics=_read_intrinsics(node),
             depth_range=(
-                _maybe(node, "pointCloudCutoff", "min_depth"),
-                _maybe(node, "pointCloudCutoffMax", "max_depth"),
+                _optional_number(node, "pointCloudCutoff", "min_depth"),
+                _optional_number(node, "pointCloudCutoffMax", "max_depth"),
             ),
-            baseline=abs(number_of(node, "hackBaseline", number_of(node, "hack_baseline", 0.0))),
+            baseline=abs(child_number(node, "hackBaseline", child_number(node, "hack_baseline", 0.0))),
         )
     return CameraPlugin(optical_frame=frame if "optical" in frame else "")
 
 
-def plugin_base(sensor: Node) -> str:
+def read_plugin_base_topic(sensor: XmlNode) -> str:
     """Base of a camera's topics as a plugin names it: ``<cameraName>``, or ROS 2's namespace and camera name."""
-    for node in sensor.all("plugin"):
-        if _FILE.match(node.get("filename").strip().rpartition("/")[2]):
+    for node in sensor.children_with_tag("plugin"):
+        if _PLUGIN_FILE.match(node.get("filename").strip().rpartition("/")[2]):
             ros = node.child("ros")
-            name = text_of(node, "cameraName", text_of(node, "camera_name", ""))
+            name = child_text(node, "cameraName", child_text(node, "camera_name", ""))
             if name and not name.startswith("/"):
-                space = text_of(ros, "namespace").strip("/") if ros is not None else ""
-                name = f"{space}/{name}" if space else name
+                namespace = child_text(ros, "namespace").strip("/") if ros is not None else ""
+                name = f"{namespace}/{name}" if namespace else name
             return name.strip("/")
     return ""
 
 
-def _topics(node: Node) -> tuple[tuple[str, str], ...]:
+def _read_topics(node: XmlNode) -> tuple[tuple[str, str], ...]:
     """Topics that the plugin names, below its camera's name unless they begin with a slash."""
-    base = text_of(node, "cameraName", text_of(node, "camera_name")).strip("/")
+    base = child_text(node, "cameraName", child_text(node, "camera_name")).strip("/")
 
-    def placed(topic: str) -> str:
+    def resolve_topic(topic: str) -> str:
         return topic.strip("/") if topic.startswith("/") or not base else f"{base}/{topic.strip('/')}"
 
-    found = {output: placed(text) for tag, output in _TOPICS.items() if (text := text_of(node, tag))}
+    topics = {output: resolve_topic(text) for tag, output in _TOPIC_TAGS.items() if (text := child_text(node, tag))}
     if base and "camera_name" in {child.tag for child in node.children}:  # ROS 2: fixed names
-        found = {"image": f"{base}/image_raw", "depth": f"{base}/depth/image_raw"} | found
-    for ros in node.all("ros"):
-        for one in (*ros.all("remapping"), *ros.all("argument")):
-            source, arrow, target = one.text.strip().partition(":=")
+        topics = {"image": f"{base}/image_raw", "depth": f"{base}/depth/image_raw"} | topics
+    for ros in node.children_with_tag("ros"):
+        for remapping in (*ros.children_with_tag("remapping"), *ros.children_with_tag("argument")):
+            source, arrow, target = remapping.text.strip().partition(":=")
             source = source.removeprefix("~/").strip("/")
             source = source.removeprefix(f"{base}/") if base else source
-            if arrow and source in _REMAPPED:
-                found[_REMAPPED[source]] = target.strip().strip("/")
-    return tuple(found.items())
+            if arrow and source in _REMAPPABLE_TOPICS:
+                topics[_REMAPPABLE_TOPICS[source]] = target.strip().strip("/")
+    return tuple(topics.items())
 
 
-def _lens(node: Node) -> dict[str, float]:
+def _read_intrinsics(node: XmlNode) -> dict[str, float]:
     """Focal length and principal point that a plugin claims; zero means: as the field of view says."""
-    found: dict[str, float] = {}
-    focal = number_of(node, "focalLength", number_of(node, "focal_length", 0.0))
-    if focal > 0.0:
-        found |= {"fx": focal, "fy": focal}
+    intrinsics: dict[str, float] = {}
+    focal_length = child_number(node, "focalLength", child_number(node, "focal_length", 0.0))
+    if focal_length > 0.0:
+        intrinsics |= {"fx": focal_length, "fy": focal_length}
     for name, tags in (("cx", ("Cx", "cx")), ("cy", ("Cy", "cy"))):
-        value = number_of(node, tags[0], number_of(node, tags[1], 0.0))
+        value = child_number(node, tags[0], child_number(node, tags[1], 0.0))
         if value > 0.0:
-            found[name] = value - 0.5
-    return found
+            intrinsics[name] = value - 0.5
+    return intrinsics
 
 
-def _maybe(node: Node, *tags: str) -> float | None:
-    return next((number_of(node, tag, 0.0, low=0.0) for tag in tags if text_of(node, tag)), None)
+def _optional_number(node: XmlNode, *tags: str) -> float | None:
+    return next((child_number(node, tag, 0.0, minimum=0.0) for tag in tags if child_text(node, tag)), None)

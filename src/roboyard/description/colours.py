@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from roboyard.description.model import Material, Rgba
 
-_COLOURS: dict[str, Rgba] = {
+_GAZEBO_COLORS: dict[str, Rgba] = {
     "grey": (0.7, 0.7, 0.7, 1.0),
     "gray": (0.7, 0.7, 0.7, 1.0),
     "darkgrey": (0.175, 0.175, 0.175, 1.0),
@@ -69,7 +69,7 @@ _COLOURS: dict[str, Rgba] = {
 def gazebo_material(name: str) -> Material | None:
     """Looks of ``Gazebo/Orange`` or ``Orange``; None for a name that Gazebo does not ship. ``…Glow`` ones shine."""
     short = name.strip().rpartition("/")[2].lower()
-    rgba = _COLOURS.get(short)
+    rgba = _GAZEBO_COLORS.get(short)
     if rgba is None:
         return None
     return Material(name, rgba, emissive=rgba[:3] if short.endswith("glow") else (0.0, 0.0, 0.0))

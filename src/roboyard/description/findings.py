@@ -6,41 +6,41 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ReaderWarning:
     """Something the reader did not understand or had to guess, with its place."""
 
-    what: str
+    message: str
     file: str
     line: int
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.what}"
+        return f"{self.file}:{self.line}: {self.message}"
 
 
 @dataclass(frozen=True, slots=True)
-class Mending:
+class Repair:
     """A fault in a file, and what was done about it when mending was asked for.
 
     Attributes:
-        what: The fault, with the link or joint it is in.
-        done: What stands in its place now.
+        problem: The fault, with the link or joint it is in.
+        action: What stands in its place now.
         valid: What would be right.
         file: Where it is.
         line: Where in it.
-        needed: Whether the file is refused without it; one can live with the others.
+        is_required: Whether the file is refused without it; one can live with the others.
     """
 
-    what: str
-    done: str
+    problem: str
+    action: str
     valid: str
     file: str
     line: int
-    needed: bool = True
+    is_required: bool = True
 
     @property
-    def fault(self) -> str:
+    def error_text(self) -> str:
         """The fault alone, as the refusal says it."""
-        return f"{self.file}:{self.line}: {self.what}" + (f" ({self.valid})" if self.valid else "")
+        return f"{self.file}:{self.line}: {self.problem}" + (f" ({self.valid})" if self.valid else "")
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.what}: {self.done}"
+        return f"{self.file}:{self.line}: {self.problem}: {self.action}"

@@ -13,7 +13,7 @@ from roboyard.description.model import Box, Capsule, Collision, Cone, Cylinder, 
 Array = NDArray[np.float64]
 
 
-def of_shape(shape: Geometry, density: float) -> tuple[float, float, tuple[float, float, float]] | None:
+def shape_inertia(shape: Geometry, density: float) -> tuple[float, float, tuple[float, float, float]] | None:
     """Mass [kg], height of the centre of mass above the shape's frame [m], and principal moments [kg m²].
 
     Textbook formulas of homogeneous bodies; None for meshes, planes, terrain and prisms.  Results that are too large
@@ -53,7 +53,7 @@ def _cube(length: float) -> float:
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def of_collisions(
+def collisions_inertia(
     parts: Sequence[tuple[Collision, float]],
 ) -> tuple[float, Array, Array] | None:
     """Mass [kg], center of mass (3,) [m] and inertia (3, 3) about it [kg m²], in link axes.
@@ -66,25 +66,25 @@ def of_collisions(
     """
     bodies = []
     for collision, density in parts:
-        found = of_shape(collision.geometry, density)
-        if found is None:
+        properties = shape_inertia(collision.geometry, density)
+        if properties is None:
             return None
-        mass, height, moments = found
+        mass, height, moments = properties
         R = collision.T_link_geom.rotation_matrix()
-        centre = collision.T_link_geom @ np.array([0.0, 0.0, height])
-        bodies.append((mass, centre, R @ np.diag(moments) @ R.T))
+        center = collision.T_link_geom @ np.array([0.0, 0.0, height])
+        bodies.append((mass, center, R @ np.diag(moments) @ R.T))
     total = sum(mass for mass, _, _ in bodies)
     if total == 0.0:
         return None
-    com = sum((mass * centre for mass, centre, _ in bodies), np.zeros(3)) / total
+    com = sum((mass * center for mass, center, _ in bodies), np.zeros(3)) / total
     inertia = np.zeros((3, 3))
-    for mass, centre, about in bodies:
-        arm = centre - com
-        inertia += about + mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
+    for mass, center, body_inertia in bodies:
+        arm = center - com
+        inertia += body_inertia + mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
     return total, com, inertia
 
 
-def is_finite(found: tuple[float, Array, Array]) -> bool:
+def is_finite(properties: tuple[float, Array, Array]) -> bool:
     """Whether mass, center of mass and inertia are numbers that can be computed with."""
-    mass, com, inertia = found
+    mass, com, inertia = properties
     return math.isfinite(mass) and bool(np.isfinite(com).all() and np.isfinite(inertia).all())

@@ -25,7 +25,7 @@ JointType = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class AxisLimits:
     """Range, speed and effort of an axis; infinite where the file gives none [rad, rad/s, N m or m, m/s, N]."""
 
     lower: float = -math.inf
@@ -35,7 +35,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Dynamics:
+class JointDynamics:
     """Passive dynamics of an axis: viscous damping, dry friction, spring, inertia of the motor's rotor (MJCF, URDF)."""
 
     damping: float = 0.0
@@ -50,8 +50,8 @@ class Axis:
     """One axis, a unit vector in the joint frame."""
 
     xyz: Vec3 = (1.0, 0.0, 0.0)
-    limits: Limits = Limits()
-    dynamics: Dynamics = Dynamics()
+    limits: AxisLimits = AxisLimits()
+    dynamics: JointDynamics = JointDynamics()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Mimic:
 
 
 @dataclass(frozen=True, slots=True)
-class Safety:
+class SafetyController:
     """URDF's safety controller: soft limits inside the hard ones, and the gains that act towards them.
 
     Attributes:
@@ -89,7 +89,7 @@ class Joint:
     universal, revolute2 and gearbox, none for fixed, ball and floating; planar has the plane's normal.
     ``thread_pitch`` of a screw: metres along the axis per positive revolution (SDF's ``screw_thread_pitch``).
     A gearbox holds ``angle(axis 2) = -gear_ratio · angle(axis 1)`` against ``gear_reference``.
-    ``swing`` of a ball: ``limits.upper`` bounds the angle by which it is turned from zero, ``dynamics`` acts about
+    ``ball_axis`` of a ball: ``limits.upper`` bounds the angle by which it is turned from zero, ``dynamics`` acts about
     every direction (MJCF only).
     """
 
@@ -104,5 +104,5 @@ class Joint:
     thread_pitch: float = 0.0
     gear_ratio: float = 1.0
     gear_reference: str | None = None
-    safety: Safety | None = None
-    swing: Axis | None = None
+    safety: SafetyController | None = None
+    ball_axis: Axis | None = None

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from roboyard.description.findings import Mending
+from roboyard.description.findings import Repair
 from roboyard.description.model import Model, World
-from roboyard.description.reading import Reading
-from roboyard.description.resources import Resources, at_home
-from roboyard.description.values import fault
-from roboyard.description.xml import MAX_CHARACTERS, Node, parse
+from roboyard.description.reading import ReaderContext
+from roboyard.description.resources import Resources, expand_home
+from roboyard.description.values import error_at
+from roboyard.description.xml import MAX_CHARACTERS, XmlNode, parse_xml
 from roboyard.errors import DescriptionError
 
 _EXTENSIONS = (".urdf", ".xacro", ".sdf", ".world", ".xml", ".gazebo", ".model", ".launch")
@@ -35,40 +35,40 @@ def load_model(
         arguments: Values for ``<xacro:arg>``, and for ``<arg>`` of launch files.
         name: Name for the model instead of the file's.
         repair: Mend the faults that can be mended, such as an inertia that no body has, instead of refusing the file;
-            `Model.mendings` lists each.
+            `Model.repairs` lists each.
 
     Returns:
-        The model; `Model.findings` lists what was not understood, with file and line.
+        The model; `Model.warnings` lists what was not understood, with file and line.
 
     Raises:
         DescriptionError: the file cannot be read, or what it describes is wrong; the message says what and where.
     """
-    reading = _reading(search, repair=repair)
-    root, source = _open(reading, path_or_text, arguments)
-    model = _model(reading, root, name)
-    return replace(model, source=source, findings=reading.findings, mendings=reading.mendings)
+    context = _make_context(search, repair=repair)
+    root, source = _open(context, path_or_text, arguments)
+    model = _read_model(context, root, name)
+    return replace(model, source=source, warnings=context.warnings, repairs=context.repairs)
 
 
-def _model(reading: Reading, root: Node, name: str | None) -> Model:
+def _read_model(context: ReaderContext, root: XmlNode, name: str | None) -> Model:
     if root.tag == "robot":
         from roboyard.description.urdf import read_robot
 
-        return read_robot(reading, root, name)
+        return read_robot(context, root, name)
     if root.tag == "mujoco":
         from roboyard.description.mjcf import read_model_document as read_mjcf
 
-        return read_mjcf(reading, root, name)
+        return read_mjcf(context, root, name)
     from roboyard.description.sdf import read_model_document
 
-    return read_model_document(reading, root, name)
+    return read_model_document(context, root, name)
 
 
-def survey_model(
+def diagnose_model(
     path_or_text: str | os.PathLike[str],
     *,
     search: Sequence[str | os.PathLike[str]] = (),
     arguments: Mapping[str, str] | None = None,
-) -> tuple[tuple[DescriptionError, ...], tuple[Mending, ...]]:
+) -> tuple[tuple[DescriptionError, ...], tuple[Repair, ...]]:
     """Everything that is wrong with a model: what cannot be mended, and what ``repair`` would mend.
 
     Reading goes on after each fault as far as the format's reader can: in URDF from link to link, joint to joint and
@@ -80,30 +80,30 @@ def survey_model(
         search: As there.
         arguments: As there.
     """
-    return _survey(path_or_text, search, arguments, lambda reading, root: _model(reading, root, None))
+    return _diagnose(path_or_text, search, arguments, lambda context, root: _read_model(context, root, None))
 
 
-def survey_world(
+def diagnose_world(
     path_or_text: str | os.PathLike[str], *, search: Sequence[str | os.PathLike[str]] = ()
-) -> tuple[tuple[DescriptionError, ...], tuple[Mending, ...]]:
-    """As `survey_model`, of a world."""
-    return _survey(path_or_text, search, None, _world)
+) -> tuple[tuple[DescriptionError, ...], tuple[Repair, ...]]:
+    """As `diagnose_model`, of a world."""
+    return _diagnose(path_or_text, search, None, _read_world)
 
 
-def _survey(
-    given: str | os.PathLike[str],
+def _diagnose(
+    path_or_text: str | os.PathLike[str],
     search: Sequence[str | os.PathLike[str]],
     arguments: Mapping[str, str] | None,
-    read: Callable[[Reading, Node], object],
-) -> tuple[tuple[DescriptionError, ...], tuple[Mending, ...]]:
-    reading = _reading(search, repair=True, survey=True)
+    read: Callable[[ReaderContext, XmlNode], object],
+) -> tuple[tuple[DescriptionError, ...], tuple[Repair, ...]]:
+    context = _make_context(search, repair=True, collect_errors=True)
     try:
-        root, _ = _open(reading, given, arguments)
-        read(reading, root)
+        root, _ = _open(context, path_or_text, arguments)
+        read(context, root)
     except DescriptionError as error:
-        if error not in reading.faults:
-            reading.faults.append(error)
-    return tuple(reading.faults), reading.mendings
+        if error not in context.errors:
+            context.errors.append(error)
+    return tuple(context.errors), context.repairs
 
 
 def load_world(
@@ -124,118 +124,128 @@ def load_world(
     Raises:
         DescriptionError: as `load_model`.
     """
-    reading = _reading(search, repair=repair)
-    root, source = _open(reading, path_or_text, arguments)
-    world = _world(reading, root)
-    return replace(world, source=source, findings=reading.findings, mendings=reading.mendings)
+    context = _make_context(search, repair=repair)
+    root, source = _open(context, path_or_text, arguments)
+    world = _read_world(context, root)
+    return replace(world, source=source, warnings=context.warnings, repairs=context.repairs)
 
 
-def _world(reading: Reading, root: Node) -> World:
+def _read_world(context: ReaderContext, root: XmlNode) -> World:
     if root.tag == "robot":
-        raise fault("this describes a robot, not a world", root, "load it as a model")
+        raise error_at("this describes a robot, not a world", root, "load it as a model")
     if root.tag == "mujoco":
         from roboyard.description.mjcf import read_world_document as read_mjcf
 
-        return read_mjcf(reading, root)
+        return read_mjcf(context, root)
     from roboyard.description.sdf import read_world_document
 
-    return read_world_document(reading, root)
+    return read_world_document(context, root)
 
 
-def _reading(search: Sequence[str | os.PathLike[str]], *, repair: bool, survey: bool = False) -> Reading:
+def _make_context(
+    search: Sequence[str | os.PathLike[str]], *, repair: bool, collect_errors: bool = False
+) -> ReaderContext:
     for folder in search:
-        if not at_home(folder).is_dir():
+        if not expand_home(folder).is_dir():
             raise DescriptionError(f"the search folder {os.fspath(folder)!r} does not exist")
-    return Reading(Resources([Path(folder) for folder in search], os.environ), repair=repair, survey=survey)
+    return ReaderContext(
+        Resources([Path(folder) for folder in search], os.environ), repair=repair, collect_errors=collect_errors
+    )
 
 
 def _open(
-    reading: Reading, given: str | os.PathLike[str], arguments: Mapping[str, str] | None, *, launched: bool = False
-) -> tuple[Node, Path | None]:
-    if isinstance(given, str) and given.lstrip("\ufeff \t\r\n").startswith("<"):
-        source, text = None, given
-        root, findings = parse(text, "<text>")
+    context: ReaderContext,
+    path_or_text: str | os.PathLike[str],
+    arguments: Mapping[str, str] | None,
+    *,
+    from_launch_file: bool = False,
+) -> tuple[XmlNode, Path | None]:
+    if isinstance(path_or_text, str) and path_or_text.lstrip("\ufeff \t\r\n").startswith("<"):
+        source, text = None, path_or_text
+        root, warnings = parse_xml(text, "<text>")
     else:
-        source, data = read_file(given)
-        root, findings = parse(data, str(given))
-    reading.add(findings)
+        source, data = read_file(path_or_text)
+        root, warnings = parse_xml(data, str(path_or_text))
+    context.add_warnings(warnings)
     if root.tag == "launch":
-        from roboyard.description.launch import described_in
+        from roboyard.description.launch import find_robot_description
 
-        if launched:
-            raise fault("robot_description is a launch file", root, "a xacro or URDF file")
-        found, arguments = described_in(root, reading.resources, arguments or {})
-        return _open(reading, found, arguments, launched=True)
-    return known_root(_expand(reading, root, source, arguments)), source
+        if from_launch_file:
+            raise error_at("robot_description is a launch file", root, "a xacro or URDF file")
+        file, arguments = find_robot_description(root, context.resources, arguments or {})
+        return _open(context, file, arguments, from_launch_file=True)
+    return require_known_root(_expand_xacro(context, root, source, arguments)), source
 
 
-def load_srdf_document(path: str | os.PathLike[str]) -> Node:
+def load_srdf_document(path: str | os.PathLike[str]) -> XmlNode:
     """The XML of an SRDF, which says more of a robot that a URDF describes; of a ``.srdf.xacro``, expanded.
 
     Raises:
         DescriptionError: it cannot be read, or is none.
     """
-    reading = _reading((), repair=False)
+    context = _make_context((), repair=False)
     source, data = read_file(path, (".srdf", ".xacro"))
-    root, _ = parse(data, str(path))
+    root, _ = parse_xml(data, str(path))
     if root.tag != "robot":
-        raise fault(f"the document is a <{root.tag[:60]}>", root, "<robot>, as SRDF has it")
+        raise error_at(f"the document is a <{root.tag[:60]}>", root, "<robot>, as SRDF has it")
     from roboyard.description.xacro import expand, is_xacro
 
-    return expand(reading, root, {}) if is_xacro(root, source) else root
+    return expand(context, root, {}) if is_xacro(root, source) else root
 
 
 def read_file(
-    given: str | os.PathLike[str], extensions: tuple[str, ...] = _EXTENSIONS, formats: str = _FORMATS
+    file: str | os.PathLike[str], extensions: tuple[str, ...] = _EXTENSIONS, formats: str = _FORMATS
 ) -> tuple[Path, bytes]:
     """Path and bytes of a description file. Raises DescriptionError saying why it cannot be one."""
-    shown = os.fspath(given)
-    if not shown.strip() or "\x00" in shown:
+    file_name = os.fspath(file)
+    if not file_name.strip() or "\x00" in file_name:
         raise DescriptionError("the name of the file is empty or not a path", valid=formats)
-    path = at_home(shown)
+    path = expand_home(file_name)
     try:
         if path.is_dir():
-            raise DescriptionError("this is a folder", where=shown, valid=f"{formats} in it")
+            raise DescriptionError("this is a folder", location=file_name, valid=f"{formats} in it")
         if not path.exists():
-            raise DescriptionError("no such file", where=shown[:300], valid=formats)
+            raise DescriptionError("no such file", location=file_name[:300], valid=formats)
         if not path.is_file():
-            raise DescriptionError("this is not a regular file", where=shown, valid=formats)
+            raise DescriptionError("this is not a regular file", location=file_name, valid=formats)
         if path.suffix == ".py":
             raise DescriptionError(
                 "a launch file in Python is a program, and not run",
-                where=shown,
+                location=file_name,
                 valid="the xacro or URDF file it loads",
             )
         if not path.name.lower().endswith(extensions):
-            raise DescriptionError(f"unknown extension '{path.suffix}'", where=shown, valid=formats)
+            raise DescriptionError(f"unknown extension '{path.suffix}'", location=file_name, valid=formats)
         if path.stat().st_size > MAX_CHARACTERS:
             raise DescriptionError(
-                f"the file has {path.stat().st_size} bytes", where=shown, valid=f"at most {MAX_CHARACTERS}"
+                f"the file has {path.stat().st_size} bytes", location=file_name, valid=f"at most {MAX_CHARACTERS}"
             )
         return path, path.read_bytes()
     except OSError as error:
-        raise DescriptionError(f"cannot be read: {error.strerror}", where=shown[:300]) from None
+        raise DescriptionError(f"cannot be read: {error.strerror}", location=file_name[:300]) from None
 
 
-def _expand(reading: Reading, root: Node, source: Path | None, arguments: Mapping[str, str] | None) -> Node:
+def _expand_xacro(
+    context: ReaderContext, root: XmlNode, source: Path | None, arguments: Mapping[str, str] | None
+) -> XmlNode:
     from roboyard.description.xacro import expand, is_xacro
 
     if is_xacro(root, source):
-        plain = expand(reading, root, arguments or {})
-        if root.tag in ("robot", "root") and not plain.all("link", "joint"):
-            raise fault(
+        expanded = expand(context, root, arguments or {})
+        if root.tag in ("robot", "root") and not expanded.children_with_tag("link", "joint"):
+            raise error_at(
                 "the file holds no robot, only parts for one (macros, properties)", root, "a file that uses them"
             )
-        return plain
+        return expanded
     if arguments:
-        raise fault(
+        raise error_at(
             f"arguments are given ({', '.join(sorted(arguments))}) but the file takes none", root, "a xacro file"
         )
     return root
 
 
-def known_root(root: Node) -> Node:
+def require_known_root(root: XmlNode) -> XmlNode:
     """The root, if it is of a format that is read. Raises DescriptionError."""
     if root.tag in ("robot", "sdf", "gazebo", "mujoco"):
         return root
-    raise fault(f"the document is a <{root.tag[:60]}>", root, "<robot> (URDF, xacro), <sdf> or <mujoco>")
+    raise error_at(f"the document is a <{root.tag[:60]}>", root, "<robot> (URDF, xacro), <sdf> or <mujoco>")

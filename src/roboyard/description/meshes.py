@@ -5,12 +5,12 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
-_STARTS: dict[str, tuple[bytes, ...]] = {
+_SIGNATURES: dict[str, tuple[bytes, ...]] = {
     ".dae": (b"<", b"\xef\xbb\xbf<"),
     ".gltf": (b"{",),
     ".glb": (b"glTF",),
 }
-_KNOWN = (".stl", ".obj", ".dae", ".gltf", ".glb")
+_MESH_SUFFIXES = (".stl", ".obj", ".dae", ".gltf", ".glb")
 
 
 def mesh_problem(path: Path) -> str:
@@ -19,22 +19,22 @@ def mesh_problem(path: Path) -> str:
     Raises:
         OSError: it cannot be read after all.
     """
-    kind = path.suffix.lower()
-    if kind not in _KNOWN:
-        return f"'{kind}' is no mesh format that is read ({', '.join(_KNOWN)})"
+    suffix = path.suffix.lower()
+    if suffix not in _MESH_SUFFIXES:
+        return f"'{suffix}' is no mesh format that is read ({', '.join(_MESH_SUFFIXES)})"
     with path.open("rb") as stream:
         start = stream.read(84)
-    if kind == ".stl":
-        return _stl(start, path.stat().st_size)
-    starts = _STARTS.get(kind)
-    if starts and not start.lstrip().startswith(starts):
-        return f"it is no {kind[1:]} file"
-    if kind == ".obj" and b"\x00" in start:
+    if suffix == ".stl":
+        return _stl_problem(start, path.stat().st_size)
+    signatures = _SIGNATURES.get(suffix)
+    if signatures and not start.lstrip().startswith(signatures):
+        return f"it is no {suffix[1:]} file"
+    if suffix == ".obj" and b"\x00" in start:
         return "it is no obj file"
     return ""
 
 
-def _stl(start: bytes, size: int) -> str:
+def _stl_problem(start: bytes, size: int) -> str:
     """Text starts with "solid"; binary has 80 bytes, the number of triangles, and 50 bytes for each."""
     if len(start) == 84:
         (triangles,) = struct.unpack("<I", start[80:])

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from roboyard.description.acting import Acting
-from roboyard.description.findings import Finding, Mending
-from roboyard.description.joints import Axis, Dynamics, Joint, JointType, Limits, Mimic, Safety
+from roboyard.description.acting import ActorScript
+from roboyard.description.findings import ReaderWarning, Repair
+from roboyard.description.joints import Axis, AxisLimits, Joint, JointDynamics, JointType, Mimic, SafetyController
 from roboyard.description.sensors import Sensor
 from roboyard.description.shapes import (
     Box,
@@ -24,7 +24,7 @@ from roboyard.description.shapes import (
     Ellipsoid,
     Geometry,
     Heightmap,
-    Inline,
+    InlineArray,
     Mesh,
     Plane,
     Polyline,
@@ -35,11 +35,45 @@ from roboyard.description.shapes import (
 from roboyard.geometry import SE3
 
 __all__ = [
-    "Axis", "Box", "Capsule", "Collision", "Cone", "Cylinder", "Dynamics", "Element", "Ellipsoid", "Finding", "Frame",
-    "Geodetic", "Geometry", "Heightmap", "Inertial", "Inline",
-    "Joint", "JointInterface", "JointType", "Light", "Limits", "Link",
-    "Material", "Mending", "Mesh", "Mimic", "Model", "Physics", "Placed", "Plane", "Plugin", "Polyline", "Rgba",
-    "Safety", "Sphere", "Surface", "Vec3", "Visual", "World",
+    "Axis",
+    "AxisLimits",
+    "Box",
+    "Capsule",
+    "Collision",
+    "Cone",
+    "Cylinder",
+    "Ellipsoid",
+    "Frame",
+    "GeodeticOrigin",
+    "Geometry",
+    "Heightmap",
+    "Inertial",
+    "InlineArray",
+    "Joint",
+    "JointDynamics",
+    "JointInterface",
+    "JointType",
+    "Light",
+    "Link",
+    "Material",
+    "Mesh",
+    "Mimic",
+    "Model",
+    "PhysicsRequest",
+    "PlacedModel",
+    "Plane",
+    "Plugin",
+    "Polyline",
+    "ReaderWarning",
+    "Repair",
+    "Rgba",
+    "SafetyController",
+    "Sphere",
+    "Surface",
+    "Vec3",
+    "Visual",
+    "World",
+    "XmlElement",
 ]  # fmt: skip
 
 
@@ -53,7 +87,7 @@ class Material:
         texture: A resolved picture file.
         emissive: Colour of the light it gives off itself; black = none.
         mirror: Polished metal: light beams are thrown on.
-        stated: The description says so itself; a mesh file's own looks count only where it does not.
+        is_explicit: The description says so itself; a mesh file's own looks count only where it does not.
     """
 
     name: str = ""
@@ -61,7 +95,7 @@ class Material:
     texture: Path | None = None
     emissive: Vec3 = (0.0, 0.0, 0.0)
     mirror: bool = False
-    stated: bool = True
+    is_explicit: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +105,8 @@ class Surface:
     Attributes:
         friction: Coulomb coefficient along the first direction (ODE ``mu``, URDF ``mu1``).
         friction2: Along the second direction; None = same as ``friction``.
-        direction1: First friction direction, a unit vector; None = not said.
-        direction1_in: Link in whose frame it is; None = the collision's own frame (``gz:expressed_in``).
+        friction_direction: First friction direction, a unit vector; None = not said.
+        friction_direction_frame: Link in whose frame it is; None = the collision's own frame (``gz:expressed_in``).
         torsional: Torsional friction coefficient [m]; None = engine default.
         rolling: Rolling friction coefficient [m]; None = engine default.
         slip: ODE force-dependent slip 1/(N s/m) along both directions.
@@ -84,8 +118,8 @@ class Surface:
 
     friction: float = 1.0
     friction2: float | None = None
-    direction1: Vec3 | None = None
-    direction1_in: str | None = None
+    friction_direction: Vec3 | None = None
+    friction_direction_frame: str | None = None
     torsional: float | None = None
     rolling: float | None = None
     slip: tuple[float, float] = (0.0, 0.0)
@@ -112,7 +146,7 @@ class Visual:
     name: str
     geometry: Geometry
     T_link_geom: SE3
-    material: Material = Material(stated=False)
+    material: Material = Material(is_explicit=False)
     cast_shadows: bool = True
 
 
@@ -159,21 +193,21 @@ class JointInterface:
 
 
 @dataclass(frozen=True, slots=True)
-class Element:
+class XmlElement:
     """A neutral tree of what stands inside a plugin: tag, text, attributes, children, place."""
 
     tag: str
     text: str = ""
     attributes: tuple[tuple[str, str], ...] = ()
-    children: tuple[Element, ...] = ()
+    children: tuple[XmlElement, ...] = ()
     line: int = 0
     file: str = field(default="", compare=False)
 
-    def find(self, tag: str) -> Element | None:
+    def find(self, tag: str) -> XmlElement | None:
         """First child with this tag."""
         return next((child for child in self.children if child.tag == tag), None)
 
-    def find_all(self, tag: str) -> tuple[Element, ...]:
+    def find_all(self, tag: str) -> tuple[XmlElement, ...]:
         """All children with this tag."""
         return tuple(child for child in self.children if child.tag == tag)
 
@@ -184,7 +218,7 @@ class Plugin:
 
     name: str
     filename: str
-    element: Element
+    element: XmlElement
     link: str | None = None
 
 
@@ -208,12 +242,12 @@ class Model:
     root hangs on ``"world"`` by a joint.
 
     Attributes:
-        closures: Joints that close a loop (SDF only): both ends hang in the tree already, so that engines realise them
-            as constraints.
+        loop_joints: Joints that close a loop (SDF only): both of their links are in the tree already, so engines
+            implement them as constraints.
         frames: Named places on links.
-        mendings: Faults of the file that were mended on request.
-        excludes: Pairs of links that never touch, although both may touch others of the model.
-        acting: What it does if it stands for an SDF actor.
+        repairs: Faults of the file that were mended on request.
+        disabled_collisions: Pairs of links that never touch, although both may touch others of the model.
+        actor_script: What it does if it stands for an SDF actor.
     """
 
     name: str
@@ -225,12 +259,12 @@ class Model:
     static: bool = False
     canonical_link: str | None = None
     source: Path | None = None
-    findings: tuple[Finding, ...] = ()
+    warnings: tuple[ReaderWarning, ...] = ()
     frames: tuple[Frame, ...] = ()
-    closures: tuple[Joint, ...] = ()
-    mendings: tuple[Mending, ...] = ()
-    excludes: tuple[tuple[str, str], ...] = ()
-    acting: Acting | None = None
+    loop_joints: tuple[Joint, ...] = ()
+    repairs: tuple[Repair, ...] = ()
+    disabled_collisions: tuple[tuple[str, str], ...] = ()
+    actor_script: ActorScript | None = None
 
     @property
     def mass(self) -> float:
@@ -243,13 +277,13 @@ class Model:
         children = {joint.child for joint in self.joints}
         return tuple(link for link in self.links if link.name not in children)
 
-    def bolted(self) -> Model:
+    def fixed_to_world(self) -> Model:
         """The same with every root held to the world where the model is put."""
-        held = (
+        fixed_joints = (
             Joint(f"{root.name}_to_world", "fixed", "world", root.name, SE3.identity(), SE3.identity())
             for root in self.roots
         )
-        return replace(self, joints=(*self.joints, *held))
+        return replace(self, joints=(*self.joints, *fixed_joints))
 
     def link(self, name: str) -> Link:
         """The link of this name. Raises KeyError."""
@@ -267,7 +301,7 @@ class Model:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedModel:
     """A model standing in a world."""
 
     name: str
@@ -281,8 +315,8 @@ class Light:
 
     Attributes:
         attenuation: Constant [1], linear [1/m] and quadratic [1/m²] terms that its light is divided by.
-        reach: Beyond it is dark [m]; infinite where the file says nothing.
-        cone: Half angle of a spot [rad].
+        range: Beyond it is dark [m]; infinite where the file says nothing.
+        outer_angle: Half angle of a spot [rad].
         falloff: How much darker a spot's rim is than its middle.
     """
 
@@ -294,20 +328,20 @@ class Light:
     specular: Rgba = (0.2, 0.2, 0.2, 1.0)
     cast_shadows: bool = True
     attenuation: Vec3 = (1.0, 0.0, 0.0)
-    reach: float = math.inf
-    cone: float = math.pi / 4.0
+    range: float = math.inf
+    outer_angle: float = math.pi / 4.0
     falloff: float = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Physics:
+class PhysicsRequest:
     """What the file asks of the engine; None = our default."""
 
     max_step_size: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Geodetic:
+class GeodeticOrigin:
     """Where on Earth a world's origin lies, by WGS 84.
 
     Attributes:
@@ -331,16 +365,16 @@ class World:
     """
 
     name: str
-    models: tuple[Placed, ...] = ()
+    models: tuple[PlacedModel, ...] = ()
     lights: tuple[Light, ...] = ()
     joints: tuple[Joint, ...] = ()
     gravity: Vec3 = (0.0, 0.0, -9.8)
-    physics: Physics = Physics()
+    physics: PhysicsRequest = PhysicsRequest()
     ambient: Rgba = (0.4, 0.4, 0.4, 1.0)
     background: Rgba = (0.7, 0.8, 0.9, 1.0)
     magnetic_field: Vec3 = (5.5645e-6, 22.8758e-6, -42.3884e-6)
-    origin: Geodetic = Geodetic()
+    origin: GeodeticOrigin = GeodeticOrigin()
     plugins: tuple[Plugin, ...] = ()
     source: Path | None = None
-    findings: tuple[Finding, ...] = ()
-    mendings: tuple[Mending, ...] = ()
+    warnings: tuple[ReaderWarning, ...] = ()
+    repairs: tuple[Repair, ...] = ()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 
-def free_name(name: str, taken: dict[str, int]) -> str:
-    """``name``, or with the next free number where it is taken; ``taken`` remembers it, in steady time a name."""
-    if name not in taken:
-        taken[name] = 0
+def make_unique_name(name: str, used_names: dict[str, int]) -> str:
+    """``name``, or with the next free number where it is taken; ``used_names`` remembers it, in steady time a name."""
+    if name not in used_names:
+        used_names[name] = 0
         return name
     while True:
-        taken[name] += 1
-        candidate = f"{name}_{taken[name]}"
-        if candidate not in taken:
-            taken[candidate] = 0
+        used_names[name] += 1
+        candidate = f"{name}_{used_names[name]}"
+        if candidate not in used_names:
+            used_names[candidate] = 0
             return candidate

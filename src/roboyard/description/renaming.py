@@ -11,22 +11,24 @@ from roboyard.description.sensors import ContactSpec, EncoderSpec, ForceTorqueSp
 Rename = Callable[[str], str]
 
 
-def surface_renamed(collision: Collision, links: Rename) -> Collision:
+def rename_friction_frame(collision: Collision, links: Rename) -> Collision:
     """The collision with another name for the link in whose frame its direction of friction is."""
     surface = collision.surface
-    if surface.direction1_in is None:
+    if surface.friction_direction_frame is None:
         return collision
-    return replace(collision, surface=replace(surface, direction1_in=links(surface.direction1_in)))
+    return replace(
+        collision, surface=replace(surface, friction_direction_frame=links(surface.friction_direction_frame))
+    )
 
 
-def renamed(model: Model, *, links: Rename, joints: Rename, others: Rename) -> Model:
+def rename_parts(model: Model, *, links: Rename, joints: Rename, others: Rename) -> Model:
     """The model with other names for links, joints, and sensors with frames, wherever they stand."""
 
-    def joint(one: Joint) -> Joint:
+    def rename_joint(one: Joint) -> Joint:
         mimic = replace(one.mimic, joint=joints(one.mimic.joint)) if one.mimic else None
         return replace(one, name=joints(one.name), parent=links(one.parent), child=links(one.child), mimic=mimic)
 
-    def sensor(one: Sensor) -> Sensor:
+    def rename_sensor(one: Sensor) -> Sensor:
         spec = one.spec
         if isinstance(spec, EncoderSpec):
             spec = replace(spec, joints=tuple(map(joints, spec.joints)))
@@ -45,17 +47,17 @@ def renamed(model: Model, *, links: Rename, joints: Rename, others: Rename) -> M
                 link,
                 name=links(link.name),
                 collisions=tuple(
-                    replace(surface_renamed(one, links), name=others(one.name)) for one in link.collisions
+                    replace(rename_friction_frame(one, links), name=others(one.name)) for one in link.collisions
                 ),
                 visuals=tuple(replace(one, name=others(one.name)) for one in link.visuals),
             )
             for link in model.links
         ),
-        joints=tuple(map(joint, model.joints)),
-        closures=tuple(map(joint, model.closures)),
-        sensors=tuple(map(sensor, model.sensors)),
+        joints=tuple(map(rename_joint, model.joints)),
+        loop_joints=tuple(map(rename_joint, model.loop_joints)),
+        sensors=tuple(map(rename_sensor, model.sensors)),
         interfaces=tuple(replace(one, joint=joints(one.joint)) for one in model.interfaces),
         frames=tuple(replace(one, name=others(one.name), link=links(one.link)) for one in model.frames),
-        excludes=tuple((links(one), links(other)) for one, other in model.excludes),
+        disabled_collisions=tuple((links(one), links(other)) for one, other in model.disabled_collisions),
         canonical_link=links(model.canonical_link) if model.canonical_link else None,
     )

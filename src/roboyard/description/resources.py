@@ -17,29 +17,31 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
-MESH_BYTES = 256 * 2**20
-_MARKS = ("package.xml", "model.config")
-_LEVELS = 8  # how far up the tree neighbours are looked for
-_CRAWL_DEPTH = 5
-_CRAWL_FOLDERS = 20_000
-_MODEL_PATHS = (
+MAX_MESH_BYTES = 256 * 2**20
+_MARKER_FILES = ("package.xml", "model.config")
+_MAX_LEVELS = 8  # how far up the tree neighbours are looked for
+_MAX_CRAWL_DEPTH = 5
+_MAX_CRAWL_FOLDERS = 20_000
+_MODEL_PATH_VARIABLES = (
     "GZ_SIM_RESOURCE_PATH",
     "IGN_GAZEBO_RESOURCE_PATH",
     "SDF_PATH",
     "GAZEBO_MODEL_PATH",
     "GAZEBO_RESOURCE_PATH",
 )
-_FUEL = re.compile(r"https?://(?:app|fuel|staging-fuel)\.(?:gazebosim|ignitionrobotics|ignitionfuel)\.org/.*", re.I)
+_FUEL_ADDRESS = re.compile(
+    r"https?://(?:app|fuel|staging-fuel)\.(?:gazebosim|ignitionrobotics|ignitionfuel)\.org/.*", re.I
+)
 _PACKAGE_NAME = re.compile(rb"<name>\s*([A-Za-z0-9_.-]{1,200})\s*</name>")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """The path behind a URI, or why there is none; ``guess`` says how it was found where the URI was not right."""
+class ResolvedUri:
+    """The path behind a URI, or why there is none; ``how_found`` says how it was found where the URI was not right."""
 
     path: Path | None
     problem: str = ""
-    guess: str = ""
+    how_found: str = ""
 
 
 class Resources:
@@ -52,62 +54,62 @@ class Resources:
 
     def __init__(self, search: Iterable[str | Path] = (), environment: Mapping[str, str] | None = None) -> None:
         variables = environment if environment is not None else {}
-        self.search = tuple(_absolute(at_home(folder)) for folder in search)
-        models = [folder for name in _MODEL_PATHS for folder in _paths(variables.get(name, ""))]
-        packages = _paths(variables.get("ROS_PACKAGE_PATH", ""))
-        shares = [prefix / "share" for prefix in _paths(variables.get("AMENT_PREFIX_PATH", ""))]
-        self._crawled = (*self.search, *packages)
-        self._given = (*self.search, *models, *packages, *shares)
-        self._index: dict[Path, dict[str, Path]] = {}
-        self._implied: dict[Path, tuple[Path, ...]] = {}
-        self._homes: dict[Path, None] = {}  # packages that were asked for by name
+        self.search = tuple(_absolute(expand_home(folder)) for folder in search)
+        model_folders = [folder for name in _MODEL_PATH_VARIABLES for folder in _split_paths(variables.get(name, ""))]
+        package_folders = _split_paths(variables.get("ROS_PACKAGE_PATH", ""))
+        prefix_folders = [prefix / "share" for prefix in _split_paths(variables.get("AMENT_PREFIX_PATH", ""))]
+        self._crawl_roots = (*self.search, *package_folders)
+        self._trusted_folders = (*self.search, *model_folders, *package_folders, *prefix_folders)
+        self._package_index: dict[Path, dict[str, Path]] = {}
+        self._implied_roots: dict[Path, tuple[Path, ...]] = {}
+        self._named_packages: dict[Path, None] = {}  # packages that were asked for by name
 
     # -- public ------------------------------------------------------------------------------------------------------
-    def resolve(self, uri: str, base: str | Path | None = None, *, folder: bool = False) -> Found:
+    def resolve(self, uri: str, base: str | Path | None = None, *, expect_folder: bool = False) -> ResolvedUri:
         """The existing file (or folder) behind ``uri``.
 
         Args:
             uri: package://name/path, model://name/path, file://path, an absolute or relative path.
             base: File that names it; None or a text in angle brackets when there is none.
-            folder: Whether a folder is wanted instead of a file.
+            expect_folder: Whether a folder is wanted instead of a file.
         """
         uri = uri.strip()
         if not uri or "\x00" in uri or len(uri) > 2000:
-            return Found(None, "the name is empty or not a path")
-        here = self._folder_of(base)
-        scheme, separator, rest = uri.partition("://")
+            return ResolvedUri(None, "the name is empty or not a path")
+        base_folder = self._base_folder(base)
+        scheme, separator, location = uri.partition("://")
         if not separator:
-            return self._relative(uri, here, folder)
+            return self._resolve_path(uri, base_folder, expect_folder)
         if scheme == "file":
-            return self._relative(unquote(rest), here, folder)
+            return self._resolve_path(unquote(location), base_folder, expect_folder)
         if scheme in ("package", "model"):
-            return self._named(rest, here, folder)
-        if _FUEL.match(uri):
+            return self._resolve_in_package(location, base_folder, expect_folder)
+        if _FUEL_ADDRESS.match(uri):
             name = fuel_name(uri)
-            found = self._named(name, here, folder) if name else Found(None)
-            return found if found.path else Found(None, "it lies on Gazebo's server, and nothing is fetched")
-        return Found(None, f"'{scheme[:20]}://' is not read: give a file, package:// or model://")
+            found = self._resolve_in_package(name, base_folder, expect_folder) if name else ResolvedUri(None)
+            return found if found.path else ResolvedUri(None, "it lies on Gazebo's server, and nothing is fetched")
+        return ResolvedUri(None, f"'{scheme[:20]}://' is not read: give a file, package:// or model://")
 
-    def package(self, name: str, base: str | Path | None = None) -> Path | None:
+    def find_package(self, name: str, base: str | Path | None = None) -> Path | None:
         """The folder of the package or model ``name``."""
         if not re.fullmatch(r"[A-Za-z0-9_ .()+-]+", name) or name.strip(".") == "":
             return None
-        here = self._folder_of(base)
-        found = next((one for one in self._candidates(name, here) if _exists(one, True)), None)
+        base_folder = self._base_folder(base)
+        found = next((one for one in self._candidate_packages(name, base_folder) if _exists(one, True)), None)
         if found is not None:
-            self._homes.setdefault(found)
+            self._named_packages.setdefault(found)
         return found
 
-    def allows(self, path: Path, base: str | Path | None = None) -> bool:
+    def is_allowed(self, path: Path, base: str | Path | None = None) -> bool:
         """Whether ``path`` lies in a folder that may be read on behalf of ``base``."""
-        return self._allowed(path, self._folder_of(base), ())
+        return self._is_allowed(path, self._base_folder(base), ())
 
-    def unreadable(self, path: Path, limit: int) -> str:
+    def explain_unreadable(self, path: Path, max_bytes: int) -> str:
         """Why the file cannot be used; empty when it can."""
         try:
             size = path.stat().st_size
-            if size > limit:
-                return f"it has {size} bytes, more than {limit}"
+            if size > max_bytes:
+                return f"it has {size} bytes, more than {max_bytes}"
             with path.open("rb") as stream:
                 start = stream.read(64)
         except OSError as error:
@@ -120,152 +122,163 @@ class Resources:
 
     # -- how -----------------------------------------------------------------------------------------------------------
     @staticmethod
-    def _folder_of(base: str | Path | None) -> Path | None:
+    def _base_folder(base: str | Path | None) -> Path | None:
         if base is None or str(base).startswith("<"):
             return None
         return _absolute(Path(base)).parent
 
-    def _relative(self, text: str, here: Path | None, folder: bool) -> Found:
+    def _resolve_path(self, text: str, base_folder: Path | None, expect_folder: bool) -> ResolvedUri:
         path = Path(text)
-        starts = [] if path.is_absolute() else [*((here,) if here else ()), *self._given]
-        candidates = [path] if path.is_absolute() else [start / path for start in starts]
-        if here and not path.is_absolute():
-            candidates += [root / path for root in self._around(here)]
-        refused = False
+        search_roots = [] if path.is_absolute() else [*((base_folder,) if base_folder else ()), *self._trusted_folders]
+        candidates = [path] if path.is_absolute() else [start / path for start in search_roots]
+        if base_folder and not path.is_absolute():
+            candidates += [root / path for root in self._find_implied_roots(base_folder)]
+        is_outside = False
         for candidate in candidates:
             candidate = _absolute(candidate)
-            if not _exists(candidate, folder):
+            if not _exists(candidate, expect_folder):
                 continue
-            if self._allowed(candidate, here, ()):
-                return Found(candidate)
-            refused = True
-        for home in self._homes:
-            if not refused and path.is_relative_to(home):
-                return self._deeper(home, path.relative_to(home), folder)
-        if refused:
-            return Found(None, "it lies outside the folders that may be read (name its folder in search)")
-        return Found(None, "no such file")
+            if self._is_allowed(candidate, base_folder, ()):
+                return ResolvedUri(candidate)
+            is_outside = True
+        for package_folder in self._named_packages:
+            if not is_outside and path.is_relative_to(package_folder):
+                return self._find_one_level_deeper(package_folder, path.relative_to(package_folder), expect_folder)
+        if is_outside:
+            return ResolvedUri(None, "it lies outside the folders that may be read (name its folder in search)")
+        return ResolvedUri(None, "no such file")
 
-    def _named(self, text: str, here: Path | None, folder: bool) -> Found:
-        name, _, rest = unquote(text).partition("/")
+    def _resolve_in_package(self, text: str, base_folder: Path | None, expect_folder: bool) -> ResolvedUri:
+        name, _, subpath = unquote(text).partition("/")
         if name in ("", ".", ".."):
-            return Found(None, "the URI names no package or model")
-        known: list[Path] = []
-        for home in self._candidates(name, here):
-            known.append(home)
-            path = _absolute(home / rest) if rest else home
-            if not self._allowed(path, here, (home,)):
-                return Found(None, "it lies outside the folders that may be read (name its folder in search)")
-            if _exists(path, folder):
-                return Found(path)
-        if known:
-            found = self._deeper(known[0], Path(os.path.normpath(rest or ".")), folder)
-            return found if found.path else Found(None, f"'{name}' has no such file")
-        if (here or self._given) and not rest:
-            return self._relative(name, here, folder)
-        return Found(None, f"package or model '{name}' is not found (name the folder that holds it in search)")
+            return ResolvedUri(None, "the URI names no package or model")
+        package_folders: list[Path] = []
+        for package_folder in self._candidate_packages(name, base_folder):
+            package_folders.append(package_folder)
+            path = _absolute(package_folder / subpath) if subpath else package_folder
+            if not self._is_allowed(path, base_folder, (package_folder,)):
+                return ResolvedUri(None, "it lies outside the folders that may be read (name its folder in search)")
+            if _exists(path, expect_folder):
+                return ResolvedUri(path)
+        if package_folders:
+            found = self._find_one_level_deeper(
+                package_folders[0], Path(os.path.normpath(subpath or ".")), expect_folder
+            )
+            return found if found.path else ResolvedUri(None, f"'{name}' has no such file")
+        if (base_folder or self._trusted_folders) and not subpath:
+            return self._resolve_path(name, base_folder, expect_folder)
+        return ResolvedUri(None, f"package or model '{name}' is not found (name the folder that holds it in search)")
 
     @staticmethod
-    def _deeper(home: Path, rest: Path, folder: bool) -> Found:
+    def _find_one_level_deeper(package_folder: Path, subpath: Path, expect_folder: bool) -> ResolvedUri:
         """The one file a folder deeper than the URI says: build rules may install ``description/urdf`` as ``urdf``."""
-        if rest.parts and ".." not in rest.parts:
-            found = [one / rest for one in _subfolders(home) if _exists(one / rest, folder)]
+        if subpath.parts and ".." not in subpath.parts:
+            found = [one / subpath for one in _subfolders(package_folder) if _exists(one / subpath, expect_folder)]
             if len(found) == 1:
-                return Found(found[0], guess=f"taken from the folder '{found[0].relative_to(home).parts[0]}'")
-        return Found(None, "no such file")
+                return ResolvedUri(
+                    found[0], how_found=f"taken from the folder '{found[0].relative_to(package_folder).parts[0]}'"
+                )
+        return ResolvedUri(None, "no such file")
 
-    def _candidates(self, name: str, here: Path | None) -> Iterator[Path]:
+    def _candidate_packages(self, name: str, base_folder: Path | None) -> Iterator[Path]:
         """Folders that may be the package or model ``name``, best first."""
-        ancestors = _ancestors(here) if here else ()
+        ancestors = _ancestors(base_folder) if base_folder else ()
         for ancestor in ancestors:
-            if _is_home(ancestor) and name in (ancestor.name, _package_name(ancestor)):
+            if _is_package(ancestor) and name in (ancestor.name, _package_name(ancestor)):
                 yield ancestor
-        for root in self._given:
-            if root.name == name or (_is_home(root) and _package_name(root) == name):
+        for root in self._trusted_folders:
+            if root.name == name or (_is_package(root) and _package_name(root) == name):
                 yield root
             for path in (root / name, root / "models" / name, root / "share" / name):
                 if _exists(path, True):
                     yield path
         for ancestor in ancestors:
             for path in (ancestor / name, ancestor / "models" / name, ancestor / name / "share" / name):
-                if _is_home(path):
+                if _is_package(path):
                     yield path
-        for root in self._crawled:
-            path = self._crawl(root).get(name, root)
+        for root in self._crawl_roots:
+            path = self._index_packages(root).get(name, root)
             if path != root:
                 yield path
-        for root in _workspaces(ancestors):
-            path = self._crawl(root).get(name, root)
+        for root in _find_workspaces(ancestors):
+            path = self._index_packages(root).get(name, root)
             if path != root and path.resolve().is_relative_to(root.resolve()):
                 yield path
 
-    def _crawl(self, root: Path) -> dict[str, Path]:
+    def _index_packages(self, root: Path) -> dict[str, Path]:
         """Packages and models below ``root`` by name, as ROS crawls its package path; bounded."""
-        index = self._index.get(root)
+        index = self._package_index.get(root)
         if index is not None:
             return index
-        index = self._index[root] = {}
-        level, seen = [root], 0
-        for _ in range(_CRAWL_DEPTH):
-            below: list[Path] = []
+        index = self._package_index[root] = {}
+        level, folder_count = [root], 0
+        for _ in range(_MAX_CRAWL_DEPTH):
+            next_level: list[Path] = []
             for folder in level:
-                seen += 1
-                if seen > _CRAWL_FOLDERS:
+                folder_count += 1
+                if folder_count > _MAX_CRAWL_FOLDERS:
                     return index
-                if _is_home(folder):
+                if _is_package(folder):
                     index.setdefault(folder.name, folder)
                     index.setdefault(_package_name(folder), folder)
-                below += _subfolders(folder)
-            level = below
+                next_level += _subfolders(folder)
+            level = next_level
         return index
 
-    def _around(self, here: Path) -> tuple[Path, ...]:
-        """The folders that a file in ``here`` may read without being told: see the module's text."""
-        if here not in self._implied:
-            roots = [here]
-            if len(here.parts) > 3:  # ../meshes, ../scene.xml: one folder up is still the same project
-                roots.append(here.parent)
-            for ancestor in _ancestors(here):
-                if _is_home(ancestor):
+    def _find_implied_roots(self, base_folder: Path) -> tuple[Path, ...]:
+        """The folders that a file in ``base_folder`` may read without being told: see the module's text."""
+        if base_folder not in self._implied_roots:
+            roots = [base_folder]
+            if len(base_folder.parts) > 3:  # ../meshes, ../scene.xml: one folder up is still the same project
+                roots.append(base_folder.parent)
+            for ancestor in _ancestors(base_folder):
+                if _is_package(ancestor):
                     roots.append(ancestor)
                     if (ancestor / "model.config").is_file() and len(ancestor.parts) > 3:
                         roots.append(ancestor.parent)
                 elif ancestor.name == "models" or (ancestor / "models").is_dir():
                     roots.append(ancestor if ancestor.name == "models" else ancestor / "models")
-            self._implied[here] = tuple(dict.fromkeys(roots))
-        return self._implied[here]
+            self._implied_roots[base_folder] = tuple(dict.fromkeys(roots))
+        return self._implied_roots[base_folder]
 
-    def _allowed(self, path: Path, here: Path | None, homes: tuple[Path, ...]) -> bool:
+    def _is_allowed(self, path: Path, base_folder: Path | None, package_folders: tuple[Path, ...]) -> bool:
         """Links are followed for folders implied by a description's place; folders the user named are trusted."""
-        if any(path.is_relative_to(root) for root in self._given):
+        if any(path.is_relative_to(root) for root in self._trusted_folders):
             return True
         real = path.resolve()
-        roots = (*homes, *self._homes, *(self._around(here) if here else ()))
+        roots = (
+            *package_folders,
+            *self._named_packages,
+            *(self._find_implied_roots(base_folder) if base_folder else ()),
+        )
         return any(path.is_relative_to(root) and real.is_relative_to(root.resolve()) for root in roots)
 
 
-def packages_around(file: Path) -> tuple[Path, ...]:
+def find_related_packages(file: Path) -> tuple[Path, ...]:
     """The package that ``file`` lies in (its folder's parent, where it lies in none), and those beside it by name.
 
     Of the neighbours only those that control or bring up the same robot: they share the beginning of its name.
     """
     ancestors = _ancestors(_absolute(file).parent)
-    home = next((one for one in ancestors if _exists(one / "package.xml", False)), None)
-    if home is None:
-        above = ancestors[1] if len(ancestors) > 1 else None
-        return tuple(one for one in (ancestors[0] if ancestors else None, above) if one is not None)
-    stem = (_package_name(home) or home.name).removesuffix("_description")
-    kin = [
+    package_folder = next((one for one in ancestors if _exists(one / "package.xml", False)), None)
+    if package_folder is None:
+        parent = ancestors[1] if len(ancestors) > 1 else None
+        return tuple(one for one in (ancestors[0] if ancestors else None, parent) if one is not None)
+    robot_name = (_package_name(package_folder) or package_folder.name).removesuffix("_description")
+    related = [
         one
-        for one in _subfolders(home.parent)
-        if one != home and one.name.startswith(stem) and _exists(one / "package.xml", False)
+        for one in _subfolders(package_folder.parent)
+        if one != package_folder and one.name.startswith(robot_name) and _exists(one / "package.xml", False)
     ]
-    order = ("control", "bringup", "gazebo", "gz", "sim")
-    rank = {one: next((k for k, word in enumerate(order) if word in one.name), None) for one in kin}
-    return (home, *sorted((one for one in kin if rank[one] is not None), key=lambda one: (rank[one], one.name)))
+    role_words = ("control", "bringup", "gazebo", "gz", "sim")
+    rank = {one: next((k for k, word in enumerate(role_words) if word in one.name), None) for one in related}
+    return (
+        package_folder,
+        *sorted((one for one in related if rank[one] is not None), key=lambda one: (rank[one], one.name)),
+    )
 
 
-def at_home(path: str | os.PathLike[str]) -> Path:
+def expand_home(path: str | os.PathLike[str]) -> Path:
     """The path with ``~`` written out, as it is where there is no such home."""
     try:
         return Path(path).expanduser()
@@ -288,19 +301,19 @@ def _absolute(path: Path) -> Path:
     return Path(os.path.normpath(Path.cwd() / path))
 
 
-def _paths(text: str) -> list[Path]:
+def _split_paths(text: str) -> list[Path]:
     return [_absolute(Path(part)) for part in text.split(os.pathsep) if part.strip()]
 
 
-def _exists(path: Path, folder: bool) -> bool:
+def _exists(path: Path, expect_folder: bool) -> bool:
     try:
-        return path.is_dir() if folder else path.is_file()
+        return path.is_dir() if expect_folder else path.is_file()
     except (OSError, ValueError):
         return False
 
 
-def _is_home(folder: Path) -> bool:
-    return any(_exists(folder / mark, False) for mark in _MARKS)
+def _is_package(folder: Path) -> bool:
+    return any(_exists(folder / marker, False) for marker in _MARKER_FILES)
 
 
 def _package_name(folder: Path) -> str:
@@ -314,20 +327,22 @@ def _package_name(folder: Path) -> str:
 
 def _ancestors(folder: Path) -> tuple[Path, ...]:
     """``folder`` and those above it, without the root of the file system and the folders just below it."""
-    return tuple(path for path in (folder, *folder.parents)[:_LEVELS] if len(path.parts) > 2)
+    return tuple(path for path in (folder, *folder.parents)[:_MAX_LEVELS] if len(path.parts) > 2)
 
 
-def _workspaces(ancestors: tuple[Path, ...]) -> list[Path]:
+def _find_workspaces(ancestors: tuple[Path, ...]) -> list[Path]:
     """Where unbuilt packages lie side by side: two folders above the package, the repository, the workspace's src."""
-    home = next((index for index, one in enumerate(ancestors) if _exists(one / "package.xml", False)), len(ancestors))
-    found = []
+    package_level = next(
+        (index for index, one in enumerate(ancestors) if _exists(one / "package.xml", False)), len(ancestors)
+    )
+    workspaces = []
     for index, ancestor in enumerate(ancestors):
-        last = ancestor.name == "src" or _exists(ancestor / ".git", True) or _exists(ancestor / ".git", False)
-        if last or home < index <= home + 2:
-            found.append(ancestor)
-        if last:
+        is_top = ancestor.name == "src" or _exists(ancestor / ".git", True) or _exists(ancestor / ".git", False)
+        if is_top or package_level < index <= package_level + 2:
+            workspaces.append(ancestor)
+        if is_top:
             break
-    return found
+    return workspaces
 
 
 def _subfolders(folder: Path) -> list[Path]:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from roboyard.description.fields import number_of, text_of
+from roboyard.description.fields import child_number, child_text
 from roboyard.description.noise import Noise
-from roboyard.description.reading import Reading
-from roboyard.description.values import fault, shown
-from roboyard.description.xml import Node
+from roboyard.description.reading import ReaderContext
+from roboyard.description.values import error_at, quote
+from roboyard.description.xml import XmlNode
 
-_LOUDEST = 1e9  # noise of any unit
+_MAX_NOISE = 1e9  # noise of any unit
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SensorElement:
     """Where a kind is read from.
 
     Attributes:
@@ -24,33 +24,33 @@ class Place:
         name: The sensor's name.
         joint: The joint it stands in, if any.
         kind: Of the sensor.
-        written: What the file calls that kind.
+        type_text: What the file calls that kind.
     """
 
-    node: Node
-    body: Node | None
+    node: XmlNode
+    body: XmlNode | None
     name: str
     joint: str
     kind: str = ""
-    written: str = ""
+    type_text: str = ""
 
 
-def read_noise(reading: Reading, node: Node | None) -> Noise:
+def read_noise(context: ReaderContext, node: XmlNode | None) -> Noise:
     """A ``<noise>`` element; None is ideal. Raises DescriptionError for a negative spread."""
     if node is None:
         return Noise()
-    kind = (node.get("type") or text_of(node, "type", "gaussian")).strip().lower()
+    kind = (node.get("type") or child_text(node, "type", "gaussian")).strip().lower()
     if kind == "none":
         return Noise()
     if kind not in ("gaussian", "gaussian_quantized"):
-        reading.note(node, f"noise type {shown(kind)} is not understood: no noise")
+        context.warn(node, f"noise type {quote(kind)} is not understood: no noise")
         return Noise()
 
-    def value(tag: str, low: float = 0.0) -> float:
-        found = number_of(node, tag, 0.0, low=low)
-        if abs(found) > _LOUDEST:
-            raise fault(f"<{tag}> is {found:g}", node.child(tag) or node, f"at most {_LOUDEST:g}")
-        return found
+    def value(tag: str, minimum: float = 0.0) -> float:
+        number = child_number(node, tag, 0.0, minimum=minimum)
+        if abs(number) > _MAX_NOISE:
+            raise error_at(f"<{tag}> is {number:g}", node.child(tag) or node, f"at most {_MAX_NOISE:g}")
+        return number
 
     return Noise(
         mean=value("mean", -math.inf),
@@ -63,9 +63,9 @@ def read_noise(reading: Reading, node: Node | None) -> Noise:
     )
 
 
-def probability(node: Node | None, tag: str) -> float:
+def read_probability(node: XmlNode | None, tag: str) -> float:
     """A number from 0 to 1 in the child; 0 if there is none. Raises DescriptionError."""
-    value = number_of(node, tag, 0.0, low=0.0)
+    value = child_number(node, tag, 0.0, minimum=0.0)
     if value > 1.0 and node is not None:
-        raise fault(f"<{tag}> is {value:g}", node, "a probability from 0 to 1")
+        raise error_at(f"<{tag}> is {value:g}", node, "a probability from 0 to 1")
     return value

@@ -17,8 +17,8 @@ class LidarSpec:
     """Planar or spinning lidar; angles about the sensor's z (horizontal) and elevation (vertical).
 
     Attributes:
-        phantom: Probability that a beam reports something in front of what is there.
-        dropout: Probability that a beam comes back with nothing.
+        false_echo_probability: Probability that a beam reports something in front of what is there.
+        dropout_probability: Probability that a beam comes back with nothing.
     """
 
     samples: int = 720
@@ -31,8 +31,8 @@ class LidarSpec:
     range_max: float = 30.0
     resolution: float = 0.0
     noise: Noise = Noise()
-    phantom: float = 0.0
-    dropout: float = 0.0
+    false_echo_probability: float = 0.0
+    dropout_probability: float = 0.0
 
 
 SPEED_OF_SOUND = 343.0
@@ -47,30 +47,31 @@ class SonarSpec:
         range_min: Nearer things are not told apart [m].
         range_max: Farther echoes are too weak [m].
         half_angle: Of the cone [rad].
-        grazing: Surfaces tilted farther away from the beam than this throw the echo away; edges still echo [rad].
+        max_incidence_angle: Surfaces at a larger angle of incidence reflect the echo away; edges still echo [rad].
         noise: Of the distance [m].
-        phantom: Probability of an echo that is none.  Those of other sonars and of earlier pulses come by themselves.
-        dropout: Probability that the echo is missed.
+        false_echo_probability: Probability of a random false echo.  False echoes from other sonars and from earlier
+            pulses are simulated in any case.
+        dropout_probability: Probability that the echo is missed.
         frequency: Of the sound [Hz]; sonars hear each other only where their pulses overlap in it.
-        cycles: Length of the pulse in periods of the sound.
-        threshold: Energy at which the receiver says "echo", as a share of what a whole pulse brings back from a wall at
-            the largest range; 0: the very first sound.
+        burst_cycles: Length of the pulse in periods of the sound.
+        detection_threshold: Energy at which the receiver detects an echo, as a fraction of the energy that a whole
+            pulse returns from a wall at the maximum range; 0: any energy is detected.
     """
 
     range_min: float = 0.02
     range_max: float = 5.0
     half_angle: float = 0.26
-    grazing: float = 0.6
+    max_incidence_angle: float = 0.6
     noise: Noise = Noise()
-    phantom: float = 0.0
-    dropout: float = 0.0
+    false_echo_probability: float = 0.0
+    dropout_probability: float = 0.0
     frequency: float = 40e3
-    cycles: int = 16
-    threshold: float = 0.0
+    burst_cycles: int = 16
+    detection_threshold: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class VectorSpec:
+class ThreeAxisSpec:
     """Three axes with a noise each: accelerometer [m/s²], gyroscope [rad/s], magnetometer [T]."""
 
     axes: tuple[Noise, Noise, Noise] = (Noise(), Noise(), Noise())
@@ -85,7 +86,7 @@ class AltimeterSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class PressureSpec:
+class BarometerSpec:
     """Barometer: air pressure [Pa] of the standard atmosphere above a ground of ``reference_altitude`` [m]."""
 
     noise: Noise = Noise()
@@ -93,17 +94,17 @@ class PressureSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class SatelliteSpec:
+class GnssSpec:
     """Satellite position (GPS): noise along the ground and upwards [m], and of the velocities [m/s].
 
-    It needs a free view of the sky: ``sky`` is the share of it that must be open.
+    It needs a free view of the sky: ``min_sky_fraction`` is the share of it that must be open.
     """
 
     horizontal: Noise = Noise()
     vertical: Noise = Noise()
     horizontal_velocity: Noise = Noise()
     vertical_velocity: Noise = Noise()
-    sky: float = 0.4
+    min_sky_fraction: float = 0.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,23 +151,23 @@ class EncoderSpec:
         resolution: Steps per revolution; 0 = continuous.
         noise: Of the velocity [rad/s].
         absolute: Shows the angle within one turn; an incremental one counts on. Both from the joint's own zero.
-        miscount: Probability that a step is lost or counted twice.
+        miscount_probability: Probability that a step is lost or counted twice.
     """
 
     joints: tuple[str, ...] = ()
     resolution: int = 0
     noise: Noise = Noise()
     absolute: bool = False
-    miscount: float = 0.0
+    miscount_probability: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class TruthSpec:
+class GroundTruthSpec:
     """Ground truth of the link's pose and twist."""
 
 
 @dataclass(frozen=True, slots=True)
-class OtherSpec:
+class CustomSensorSpec:
     """A kind no reader rule knows yet, kept as written so that nothing is lost.
 
     Attributes:
@@ -175,16 +176,16 @@ class OtherSpec:
 
     parameters: tuple[tuple[str, str], ...] = ()
 
-    def number(self, path: str, default: float, *, low: float = -math.inf, high: float = math.inf) -> float:
+    def get_number(self, path: str, default: float, *, minimum: float = -math.inf, maximum: float = math.inf) -> float:
         """The number at ``path``; ``default`` where the file has none. Raises DescriptionError."""
         text = dict(self.parameters).get(path)
         try:
             value = default if text is None else float(text)
         except ValueError:
             value = math.nan
-        if not (math.isfinite(value) and low <= value <= high):
+        if not (math.isfinite(value) and minimum <= value <= maximum):
             raise DescriptionError(
-                f"<{path}> is {text!r}", where="<sensor>", valid=f"a number from {low:g} to {high:g}"
+                f"<{path}> is {text!r}", location="<sensor>", valid=f"a number from {minimum:g} to {maximum:g}"
             )
         return value
 
@@ -193,16 +194,16 @@ SensorSpec = (
     LidarSpec
     | SonarSpec
     | ImuSpec
-    | VectorSpec
+    | ThreeAxisSpec
     | AltimeterSpec
-    | PressureSpec
-    | SatelliteSpec
+    | BarometerSpec
+    | GnssSpec
     | ForceTorqueSpec
     | ContactSpec
     | EncoderSpec
-    | TruthSpec
+    | GroundTruthSpec
     | CameraSpec
-    | OtherSpec
+    | CustomSensorSpec
 )
 
 
@@ -211,12 +212,12 @@ class Outage:
     """Times in which a sensor says nothing, at random.
 
     Attributes:
-        every: Mean time from the end of one to the beginning of the next [s]; 0 = never.
-        lasts: Mean length [s].
+        mean_interval: Mean time from the end of one to the beginning of the next [s]; 0 = never.
+        mean_duration: Mean length [s].
     """
 
-    every: float = 0.0
-    lasts: float = 1.0
+    mean_interval: float = 0.0
+    mean_duration: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +226,7 @@ class Sensor:
 
     Attributes:
         kind: "lidar", "imu", … (``roboyard.simulation.sensors.sensor_kinds``), or the file's own word with an
-            OtherSpec.
+            CustomSensorSpec.
         topic: Name it publishes under, relative to the robot's namespace.
         frame: Frame id in its messages.
         update_rate: [Hz].

@@ -63,7 +63,7 @@ class Plane:
 
 
 @dataclass(frozen=True, slots=True)
-class Inline:
+class InlineArray:
     """Values that stand in the description itself, as the bytes of arrays, so that records stay comparable.
 
     Of a mesh: ``values`` are float32 vertices (n, 3) [m], ``faces`` int32 (m, 3).  Of a terrain: ``values`` are float32
@@ -89,7 +89,7 @@ class Mesh:
     submesh: str | None = None
     center_submesh: bool = False
     convex: bool = False
-    inline: Inline | None = None
+    inline: InlineArray | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class Heightmap:
     file: Path | None
     size: Vec3
     position: Vec3 = (0.0, 0.0, 0.0)
-    inline: Inline | None = None
+    inline: InlineArray | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class Polyline:
 Geometry = Box | Cylinder | Capsule | Cone | Sphere | Ellipsoid | Plane | Mesh | Heightmap | Polyline
 
 
-def half_edges(shape: Geometry) -> Vec3 | None:
+def bounding_half_extents(shape: Geometry) -> Vec3 | None:
     """Half the edges of the box around a shape, in its own frame [m]; None where that is more than the shape says."""
     match shape:
         case Box((x, y, z)):

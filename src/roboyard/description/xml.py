@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from xml.parsers import expat
 
-from roboyard.description.model import Element, Finding
+from roboyard.description.model import ReaderWarning, XmlElement
 from roboyard.errors import DescriptionError
 
 MAX_CHARACTERS = 16 * 2**20
@@ -25,14 +25,14 @@ MAX_NODES = 300_000  # elements and attributes together; a PR2 with every sensor
 _TEXT_ENCODING = re.compile(
     r"(utf-?(8|16|32)|us-ascii|ascii|iso-?8859-?\d+|latin-?1|windows-\d+|cp\d+|gb\w+|shift_jis|euc-\w+|big5)", re.I
 )
-_SPECIAL = re.compile(r"<!--|<!\[CDATA\[|<\?xml\s")
-_CLOSING = {"<!--": "-->", "<![C": "]]>", "<?xm": "?>"}
-_BARE_AMPERSAND = re.compile(r"&(?![A-Za-z_:][\w.:-]{0,63};|#\d{1,8};|#x[0-9A-Fa-f]{1,8};)")
+_SECTION_START = re.compile(r"<!--|<!\[CDATA\[|<\?xml\s")
+_SECTION_END = {"<!--": "-->", "<![C": "]]>", "<?xm": "?>"}
+_UNESCAPED_AMPERSAND = re.compile(r"&(?![A-Za-z_:][\w.:-]{0,63};|#\d{1,8};|#x[0-9A-Fa-f]{1,8};)")
 _DECLARED_ENCODING = re.compile(rb"""<\?xml[^>]{0,200}?encoding\s*=\s*["']([A-Za-z0-9._-]{1,40})["']""")
 
 
 @dataclass(slots=True)
-class Node:
+class XmlNode:
     """An element: its tag as written (prefix included), attributes, children, own text, and place."""
 
     tag: str
@@ -40,10 +40,10 @@ class Node:
     file: str
     line: int
     text: str = ""
-    children: list[Node] = field(default_factory=list)
+    children: list[XmlNode] = field(default_factory=list)
 
     @property
-    def where(self) -> str:
+    def location(self) -> str:
         """``file:line`` for messages."""
         return f"{self.file}:{self.line}"
 
@@ -51,18 +51,18 @@ class Node:
         """The attribute, or ``default``."""
         return self.attributes.get(name, default)
 
-    def child(self, tag: str) -> Node | None:
+    def child(self, tag: str) -> XmlNode | None:
         """First child with this tag."""
         for node in self.children:
             if node.tag == tag:
                 return node
         return None
 
-    def all(self, *tags: str) -> list[Node]:
+    def children_with_tag(self, *tags: str) -> list[XmlNode]:
         """Children with one of these tags, in file order."""
         return [node for node in self.children if node.tag in tags]
 
-    def walk(self) -> Iterator[Node]:
+    def walk(self) -> Iterator[XmlNode]:
         """This node and everything below it, in file order."""
         stack = [self]
         while stack:
@@ -70,31 +70,31 @@ class Node:
             yield node
             stack.extend(reversed(node.children))
 
-    def element(self) -> Element:
+    def freeze(self) -> XmlElement:
         """A frozen copy without this module's types, for plugins and unknown sensors."""
-        return Element(
+        return XmlElement(
             tag=self.tag,
             text=self.text.strip(),
             attributes=tuple(self.attributes.items()),
-            children=tuple(child.element() for child in self.children),
+            children=tuple(child.freeze() for child in self.children),
             line=self.line,
             file=self.file,
         )
 
 
-def decode(data: bytes, source: str) -> tuple[str, tuple[Finding, ...]]:
+def decode_xml(data: bytes, source: str) -> tuple[str, tuple[ReaderWarning, ...]]:
     """Bytes of an XML file as text: byte-order mark, then declared encoding, then UTF-8, then Latin-1 with a finding.
 
     Raises:
         DescriptionError: the file is empty, too large, binary, or in an encoding that is none.
     """
     if not data.strip():
-        raise DescriptionError("the file is empty", where=source, valid="a URDF, xacro, SDF or MJCF document")
+        raise DescriptionError("the file is empty", location=source, valid="a URDF, xacro, SDF or MJCF document")
     if len(data) > MAX_CHARACTERS:
-        raise DescriptionError(f"the file has {len(data)} bytes", where=source, valid=f"at most {MAX_CHARACTERS}")
+        raise DescriptionError(f"the file has {len(data)} bytes", location=source, valid=f"at most {MAX_CHARACTERS}")
     encoding = "utf-8"
-    for mark, name in ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16")):
-        if data.startswith(mark):
+    for byte_order_mark, name in ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16")):
+        if data.startswith(byte_order_mark):
             encoding = name
             break
     else:
@@ -102,17 +102,17 @@ def decode(data: bytes, source: str) -> tuple[str, tuple[Finding, ...]]:
         if declared:
             encoding = declared.group(1).decode("ascii")
             if not _TEXT_ENCODING.fullmatch(encoding):
-                raise DescriptionError(f"unknown encoding {encoding!r}", where=f"{source}:1", valid="utf-8")
+                raise DescriptionError(f"unknown encoding {encoding!r}", location=f"{source}:1", valid="utf-8")
     if encoding.startswith("utf-8") and b"\x00" in data:
-        raise DescriptionError("this is a binary file", where=source, valid="an XML file: URDF, xacro, SDF or MJCF")
+        raise DescriptionError("this is a binary file", location=source, valid="an XML file: URDF, xacro, SDF or MJCF")
     try:
         return data.decode(encoding), ()
     except (UnicodeDecodeError, LookupError):
-        note = Finding(f"not valid {encoding}: read as Latin-1", source, 1)
-        return data.decode("latin-1"), (note,)
+        warning = ReaderWarning(f"not valid {encoding}: read as Latin-1", source, 1)
+        return data.decode("latin-1"), (warning,)
 
 
-def parse(text: str | bytes, source: str = "<text>") -> tuple[Node, tuple[Finding, ...]]:
+def parse_xml(text: str | bytes, source: str = "<text>") -> tuple[XmlNode, tuple[ReaderWarning, ...]]:
     """The root node of an XML text and what had to be tolerated.
 
     Args:
@@ -122,144 +122,146 @@ def parse(text: str | bytes, source: str = "<text>") -> tuple[Node, tuple[Findin
     Raises:
         DescriptionError: not well formed, too large or deep, or it declares entities.
     """
-    findings: list[Finding] = []
+    warnings: list[ReaderWarning] = []
     if isinstance(text, bytes):
-        text, notes = decode(text, source)
-        findings.extend(notes)
+        text, decode_warnings = decode_xml(text, source)
+        warnings.extend(decode_warnings)
     if not text.strip():
-        raise DescriptionError("the text is empty", where=source, valid="a URDF, xacro, SDF or MJCF document")
+        raise DescriptionError("the text is empty", location=source, valid="a URDF, xacro, SDF or MJCF document")
     if len(text) > MAX_CHARACTERS:
-        raise DescriptionError(f"the text has {len(text)} characters", where=source, valid=f"at most {MAX_CHARACTERS}")
-    text = _mend(text.removeprefix("\ufeff"), source, findings)
-    builder = _Builder(source, findings)
+        raise DescriptionError(
+            f"the text has {len(text)} characters", location=source, valid=f"at most {MAX_CHARACTERS}"
+        )
+    text = _blank_nonstandard_xml(text.removeprefix("\ufeff"), source, warnings)
+    builder = _Builder(source, warnings)
     try:
         builder.parser.Parse(text, True)
     except expat.ExpatError as error:
         reason = expat.ErrorString(error.code)
-        raise DescriptionError(f"not well-formed XML: {reason}", where=f"{source}:{error.lineno}") from None
+        raise DescriptionError(f"not well-formed XML: {reason}", location=f"{source}:{error.lineno}") from None
     except (UnicodeError, ValueError):
-        raise DescriptionError("the text holds characters that XML cannot have", where=source) from None
+        raise DescriptionError("the text holds characters that XML cannot have", location=source) from None
     if builder.root is None:
-        raise DescriptionError("the document has no element", where=source)
-    builder.report_names()
-    return builder.root, tuple(findings)
+        raise DescriptionError("the document has no element", location=source)
+    builder.warn_nonstandard_names()
+    return builder.root, tuple(warnings)
 
 
-def _mend(text: str, source: str, findings: list[Finding]) -> str:
+def _blank_nonstandard_xml(text: str, source: str, warnings: list[ReaderWarning]) -> str:
     """Blank what strict XML forbids and Gazebo reads, keeping every line where it is."""
     pieces: list[str] = []
     counted, line = 0, 1
-    at = 0
+    offset = 0
 
-    def note(what: str, position: int) -> None:
+    def warn(message: str, position: int) -> None:
         nonlocal counted, line
         line += text.count("\n", counted, position)
         counted = position
-        findings.append(Finding(what, source, line))
+        warnings.append(ReaderWarning(message, source, line))
 
-    def plain(start: int, end: int) -> str:
+    def escape_ampersands(start: int, end: int) -> str:
         part = text[start:end]
-        bare = _BARE_AMPERSAND.search(part)
-        if bare is None:
+        ampersand = _UNESCAPED_AMPERSAND.search(part)
+        if ampersand is None:
             return part
-        note("'&' that starts no entity", start + bare.start())
-        return _BARE_AMPERSAND.sub("&amp;", part)
+        warn("'&' that starts no entity", start + ampersand.start())
+        return _UNESCAPED_AMPERSAND.sub("&amp;", part)
 
-    while (special := _SPECIAL.search(text, at)) is not None:
-        start = special.start()
-        closing = _CLOSING[special.group()[:4]]
-        end = text.find(closing, special.end())
+    while (opening := _SECTION_START.search(text, offset)) is not None:
+        start = opening.start()
+        closing = _SECTION_END[opening.group()[:4]]
+        end = text.find(closing, opening.end())
         if end < 0:
             break  # expat will say which construct is not closed
         end += len(closing)
-        pieces.append(plain(at, start))
+        pieces.append(escape_ampersands(offset, start))
         section = text[start:end]
         if closing == "-->" and ("--" in section[4:-3] or section[4:-3].endswith("-")):
-            note("'--' inside a comment", start)
+            warn("'--' inside a comment", start)
             section = "<!--" + "\n" * section.count("\n") + "-->"
         elif closing == "?>" and start > 0:
             if text[:start].strip():
-                note("XML declaration not at the start", start)
+                warn("XML declaration not at the start", start)
             section = "\n" * section.count("\n")
         pieces.append(section)
-        at = end
-    pieces.append(plain(at, len(text)))
+        offset = end
+    pieces.append(escape_ampersands(offset, len(text)))
     return "".join(pieces)
 
 
 class _Builder:
     """Expat's callbacks: build nodes, keep the bounds, refuse declarations."""
 
-    def __init__(self, source: str, findings: list[Finding]) -> None:
-        self.root: Node | None = None
+    def __init__(self, source: str, warnings: list[ReaderWarning]) -> None:
+        self.root: XmlNode | None = None
         self._source = source
-        self._findings = findings
-        self._open: list[Node] = []
+        self._warnings = warnings
+        self._open_nodes: list[XmlNode] = []
         self._texts: list[list[str]] = []
         self._count = 0
-        self._declared = {"xml", "xmlns"}
-        self._prefixes: dict[str, int] = {}
+        self._declared_prefixes = {"xml", "xmlns"}
+        self._used_prefixes: dict[str, int] = {}
         self._double_colon: tuple[str, int] | None = None
         parser = expat.ParserCreate()
         parser.buffer_text = True
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
         parser.CharacterDataHandler = self._text
-        parser.EntityDeclHandler = self._refuse("the document declares entities")
-        parser.AttlistDeclHandler = self._refuse("the document declares attribute defaults")
-        parser.SkippedEntityHandler = self._refuse("the document uses an undeclared entity")
-        parser.ExternalEntityRefHandler = self._refuse("the document refers to an external entity")
+        parser.EntityDeclHandler = self._make_rejecting_handler("the document declares entities")
+        parser.AttlistDeclHandler = self._make_rejecting_handler("the document declares attribute defaults")
+        parser.SkippedEntityHandler = self._make_rejecting_handler("the document uses an undeclared entity")
+        parser.ExternalEntityRefHandler = self._make_rejecting_handler("the document refers to an external entity")
         self.parser = parser
 
-    def _refuse(self, what: str) -> Callable[..., int]:
+    def _make_rejecting_handler(self, problem: str) -> Callable[..., int]:
         def handler(*_: object) -> int:
-            raise DescriptionError(f"{what}: refused", where=self._place(), valid="plain XML without a DTD")
+            raise DescriptionError(f"{problem}: refused", location=self._location(), valid="plain XML without a DTD")
 
         return handler
 
-    def _place(self) -> str:
+    def _location(self) -> str:
         return f"{self._source}:{self.parser.CurrentLineNumber}"
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         self._count += 1 + len(attributes)
         if self._count > MAX_NODES:
-            raise DescriptionError(f"more than {MAX_NODES} elements and attributes", where=self._place())
-        if len(self._open) >= MAX_DEPTH:
-            raise DescriptionError(f"elements are nested more than {MAX_DEPTH} deep", where=self._place())
+            raise DescriptionError(f"more than {MAX_NODES} elements and attributes", location=self._location())
+        if len(self._open_nodes) >= MAX_DEPTH:
+            raise DescriptionError(f"elements are nested more than {MAX_DEPTH} deep", location=self._location())
         line = self.parser.CurrentLineNumber
-        node = Node(tag, attributes, self._source, line)
+        node = XmlNode(tag, attributes, self._source, line)
         if ":" in tag:
-            self._note_name(tag, line)
+            self._record_name(tag, line)
         for name in attributes:
             if ":" in name:
                 if name.startswith("xmlns:"):
-                    self._declared.add(name[6:])
+                    self._declared_prefixes.add(name[6:])
                 else:
-                    self._note_name(name, line)
-        if self._open:
-            self._open[-1].children.append(node)
+                    self._record_name(name, line)
+        if self._open_nodes:
+            self._open_nodes[-1].children.append(node)
         else:
             self.root = node
-        self._open.append(node)
+        self._open_nodes.append(node)
         self._texts.append([])
 
-    def _note_name(self, name: str, line: int) -> None:
+    def _record_name(self, name: str, line: int) -> None:
         if "::" in name:
             self._double_colon = self._double_colon or (name, line)
         else:
-            self._prefixes.setdefault(name.partition(":")[0], line)
+            self._used_prefixes.setdefault(name.partition(":")[0], line)
 
     def _text(self, text: str) -> None:
         self._texts[-1].append(text)
 
     def _end(self, _tag: str) -> None:
-        self._open.pop().text = "".join(self._texts.pop())
+        self._open_nodes.pop().text = "".join(self._texts.pop())
 
-    def report_names(self) -> None:
+    def warn_nonstandard_names(self) -> None:
         """Findings for names that strict XML with namespaces would refuse, one a kind."""
-        for prefix, line in self._prefixes.items():
-            if prefix not in self._declared:
-                self._findings.append(Finding(f"prefix '{prefix}:' is not declared", self._source, line))
+        for prefix, line in self._used_prefixes.items():
+            if prefix not in self._declared_prefixes:
+                self._warnings.append(ReaderWarning(f"prefix '{prefix}:' is not declared", self._source, line))
         if self._double_colon:
             name, line = self._double_colon
-            self._findings.append(Finding(f"'::' in the name '{name}'", self._source, line))
+            self._warnings.append(ReaderWarning(f"'::' in the name '{name}'", self._source, line))

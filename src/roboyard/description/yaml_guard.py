@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-MAX_LEVELS = 100
+MAX_NESTING = 100
 
 
-def nesting(text: bytes) -> int:
+def max_nesting(text: bytes) -> int:
     """The most brackets and braces open at once, those in quotes and comments included."""
-    level = most = 0
+    level = max_level = 0
     for byte in text:
         if byte in b"[{":
             level += 1
-            most = max(most, level)
+            max_level = max(max_level, level)
         elif byte in b"]}":
             level = max(level - 1, 0)
-    return most
+    return max_level

@@ -15,24 +15,30 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
-LensModel = Literal["plumb_bob", "equidistant", "stereographic", "equisolid", "orthographic"]
+ProjectionModel = Literal["plumb_bob", "equidistant", "stereographic", "equisolid", "orthographic"]
 
-_ROUNDS = 30
-_SHARP = 1e-9  # of normalised coordinates, where a search for an undistorted point ends
-_MISSED = 1e-6  # of normalised coordinates: the search went nowhere
+_MAX_ITERATIONS = 30
+_TOLERANCE = 1e-9  # of normalised coordinates, where a search for an undistorted point ends
+_RESIDUAL_LIMIT = 1e-6  # of normalised coordinates: the search went nowhere
 
 # Distance from the middle of the picture over the focal length, for a ray at an angle to the axis, and back.
-_BENT: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], float]] = {
+_FISHEYE: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], float]] = {
     "equidistant": (lambda angle: angle, lambda r: r, math.pi),
     "stereographic": (lambda angle: 2.0 * np.tan(0.5 * angle), lambda r: 2.0 * np.arctan(0.5 * r), 0.999 * math.pi),
     "equisolid": (lambda angle: 2.0 * np.sin(0.5 * angle), lambda r: 2.0 * np.arcsin(0.5 * r), math.pi),
     "orthographic": (np.sin, np.arcsin, 0.5 * math.pi),
 }
-LENS_MODELS: tuple[LensModel, ...] = ("plumb_bob", "equidistant", "stereographic", "equisolid", "orthographic")
+PROJECTION_MODELS: tuple[ProjectionModel, ...] = (
+    "plumb_bob",
+    "equidistant",
+    "stereographic",
+    "equisolid",
+    "orthographic",
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Lens:
+class CameraModel:
     """A lens and the size of the picture behind it.
 
     ``plumb_bob`` is the pinhole with the distortion of D. Brown, "Decentering distortion of lenses", Photogrammetric
@@ -55,30 +61,30 @@ class Lens:
     fy: float = 554.4
     cx: float = 319.5
     cy: float = 239.5
-    model: LensModel = "plumb_bob"
+    model: ProjectionModel = "plumb_bob"
     distortion: tuple[float, float, float, float, float] = (0.0, 0.0, 0.0, 0.0, 0.0)
 
     @classmethod
-    def of_view(
+    def from_field_of_view(
         cls,
         width: int,
         height: int,
-        horizontal_view: float,
-        model: LensModel = "plumb_bob",
+        horizontal_fov: float,
+        model: ProjectionModel = "plumb_bob",
         distortion: tuple[float, float, float, float, float] = (0.0, 0.0, 0.0, 0.0, 0.0),
-    ) -> Lens:
+    ) -> CameraModel:
         """A lens with square pixels, its axis in the middle.
 
         Args:
             width: [px].
             height: [px].
-            horizontal_view: Angle between the outer edges of the picture, distortion aside [rad].
+            horizontal_fov: Angle between the outer edges of the picture, distortion aside [rad].
             model: Of the lens.
             distortion: Of ``plumb_bob``.
         """
-        half = 0.5 * horizontal_view
-        reach = math.tan(half) if model == "plumb_bob" else float(_BENT[model][0](half))
-        focal = 0.5 * width / reach
+        half_fov = 0.5 * horizontal_fov
+        edge_radius = math.tan(half_fov) if model == "plumb_bob" else float(_FISHEYE[model][0](half_fov))
+        focal = 0.5 * width / edge_radius
         return cls(width, height, focal, focal, 0.5 * (width - 1), 0.5 * (height - 1), model, distortion)
 
     @property
@@ -87,18 +93,18 @@ class Lens:
         return np.array([[self.fx, 0.0, self.cx], [0.0, self.fy, self.cy], [0.0, 0.0, 1.0]])
 
     @property
-    def straight(self) -> bool:
+    def is_undistorted(self) -> bool:
         """Whether straight lines stay straight: a pinhole without distortion."""
         return self.model == "plumb_bob" and not any(self.distortion)
 
     @property
-    def horizontal_view(self) -> float:
+    def horizontal_fov(self) -> float:
         """Angle between the outer edges of the picture in the row of the axis, distortion aside [rad]."""
         left, right = (self.cx + 0.5) / self.fx, (self.width - 0.5 - self.cx) / self.fx
         if self.model == "plumb_bob":
             return math.atan(left) + math.atan(right)
-        back = _BENT[self.model][1]
-        return float(back(left) + back(right))
+        radius_to_angle = _FISHEYE[self.model][1]
+        return float(radius_to_angle(left) + radius_to_angle(right))
 
     def project(self, points: ArrayLike) -> Array:
         """Pixels (…, 2) of points (…, 3) in the optical frame [m]; not a number where the lens does not see them."""
@@ -106,13 +112,13 @@ class Lens:
         x, y, z = p[..., 0], p[..., 1], p[..., 2]
         with np.errstate(divide="ignore", invalid="ignore"):
             if self.model == "plumb_bob":
-                u, v = _bend(np.where(z > 0.0, x / z, np.nan), np.where(z > 0.0, y / z, np.nan), self.distortion)
+                u, v = _distort(np.where(z > 0.0, x / z, np.nan), np.where(z > 0.0, y / z, np.nan), self.distortion)
             else:
-                forth, _, widest = _BENT[self.model]
-                across = np.hypot(x, y)
-                angle = np.arctan2(across, z)
-                scale = np.where(across > 0.0, forth(angle) / across, 1.0)
-                scale = np.where(angle <= widest, scale, np.nan)
+                angle_to_radius, _, max_angle = _FISHEYE[self.model]
+                radius = np.hypot(x, y)
+                angle = np.arctan2(radius, z)
+                scale = np.where(radius > 0.0, angle_to_radius(angle) / radius, 1.0)
+                scale = np.where(angle <= max_angle, scale, np.nan)
                 u, v = scale * x, scale * y
         return np.stack([self.fx * u + self.cx, self.fy * v + self.cy], axis=-1)
 
@@ -121,37 +127,37 @@ class Lens:
         q = np.asarray(pixels, dtype=np.float64)
         u, v = (q[..., 0] - self.cx) / self.fx, (q[..., 1] - self.cy) / self.fy
         if self.model == "plumb_bob":
-            x, y = _straighten(u, v, self.distortion)
+            x, y = _undistort(u, v, self.distortion)
             z = np.ones_like(x)
         else:
-            forth, back, widest = _BENT[self.model]
+            angle_to_radius, radius_to_angle, max_angle = _FISHEYE[self.model]
             radius = np.hypot(u, v)
             with np.errstate(invalid="ignore", divide="ignore"):
-                angle = np.where(radius <= float(forth(widest)) + 1e-12, back(radius), np.nan)
+                angle = np.where(radius <= float(angle_to_radius(max_angle)) + 1e-12, radius_to_angle(radius), np.nan)
                 scale = np.where(radius > 0.0, np.sin(angle) / radius, 1.0)
             x, y, z = scale * u, scale * v, np.cos(angle)
         length = np.sqrt(x * x + y * y + z * z)
         return np.stack([x / length, y / length, z / length], axis=-1)
 
-    def all_rays(self) -> Array:
+    def pixel_rays(self) -> Array:
         """``rays`` of every pixel, (height, width, 3)."""
         columns, rows = np.meshgrid(np.arange(self.width, dtype=float), np.arange(self.height, dtype=float))
         return self.rays(np.stack([columns, rows], axis=-1))
 
-    def folds_at(self) -> tuple[float, float] | None:
+    def find_distortion_fold(self) -> tuple[float, float] | None:
         """A pixel of the edge at which no ray arrives, since the distortion folds the picture over; None if none."""
-        if self.model != "plumb_bob" or self.straight:
+        if self.model != "plumb_bob" or self.is_undistorted:
             return None
         x, y = np.linspace(0.0, self.width - 1.0, 33), np.linspace(0.0, self.height - 1.0, 33)
         edge = np.concatenate(
             [np.stack([x, np.full(33, row)], axis=1) for row in (0.0, self.height - 1.0)]
             + [np.stack([np.full(33, column), y], axis=1) for column in (0.0, self.width - 1.0)]
         )
-        lost = np.flatnonzero(~np.isfinite(self.rays(edge)).all(axis=1))
-        return (float(edge[lost[0], 0]), float(edge[lost[0], 1])) if len(lost) else None
+        without_ray = np.flatnonzero(~np.isfinite(self.rays(edge)).all(axis=1))
+        return (float(edge[without_ray[0], 0]), float(edge[without_ray[0], 1])) if len(without_ray) else None
 
 
-def _bend(x: Array, y: Array, distortion: tuple[float, ...]) -> tuple[Array, Array]:
+def _distort(x: Array, y: Array, distortion: tuple[float, ...]) -> tuple[Array, Array]:
     """Brown's distortion of normalised coordinates."""
     k1, k2, p1, p2, k3 = distortion
     r2 = x * x + y * y
@@ -162,15 +168,15 @@ def _bend(x: Array, y: Array, distortion: tuple[float, ...]) -> tuple[Array, Arr
     )
 
 
-def _straighten(u: Array, v: Array, distortion: tuple[float, ...]) -> tuple[Array, Array]:
-    """Inverse of ``_bend`` by Newton's method; not a number beyond where the distortion folds over."""
+def _undistort(u: Array, v: Array, distortion: tuple[float, ...]) -> tuple[Array, Array]:
+    """Inverse of ``_distort`` by Newton's method; not a number beyond where the distortion folds over."""
     if not any(distortion):
         return u.copy(), v.copy()
     k1, k2, p1, p2, k3 = distortion
     x, y = u.copy(), v.copy()
     with np.errstate(all="ignore"):
-        for _ in range(_ROUNDS):
-            bu, bv = _bend(x, y, distortion)
+        for _ in range(_MAX_ITERATIONS):
+            bu, bv = _distort(x, y, distortion)
             du, dv = u - bu, v - bv
             r2 = x * x + y * y
             radial = 1.0 + r2 * (k1 + r2 * (k2 + r2 * k3))
@@ -180,11 +186,11 @@ def _straighten(u: Array, v: Array, distortion: tuple[float, ...]) -> tuple[Arra
             d = radial + slope * y * y + 6.0 * p1 * y + 2.0 * p2 * x
             determinant = a * d - b * b
             x, y = x + (d * du - b * dv) / determinant, y + (a * dv - b * du) / determinant
-            if not np.nanmax(np.abs(du) + np.abs(dv), initial=0.0) > _SHARP:
+            if not np.nanmax(np.abs(du) + np.abs(dv), initial=0.0) > _TOLERANCE:
                 break
-        bu, bv = _bend(x, y, distortion)
+        bu, bv = _distort(x, y, distortion)
         # A solution beyond the fold is none: there the picture runs backwards.
         r2 = x * x + y * y
         forward = 1.0 + r2 * (3.0 * k1 + r2 * (5.0 * k2 + r2 * 7.0 * k3)) > 0.0
-        good = (np.abs(bu - u) + np.abs(bv - v) < _MISSED) & forward
-    return np.where(good, x, np.nan), np.where(good, y, np.nan)
+        is_valid = (np.abs(bu - u) + np.abs(bv - v) < _RESIDUAL_LIMIT) & forward
+    return np.where(is_valid, x, np.nan), np.where(is_valid, y, np.nan)

@@ -7,10 +7,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from roboyard.geometry.angles import wrap_angle
 
-Poses = NDArray[np.float64]
+SE2Array = NDArray[np.float64]
 
 
-def compose(T_a_b: ArrayLike, T_b_c: ArrayLike) -> Poses:
+def compose(T_a_b: ArrayLike, T_b_c: ArrayLike) -> SE2Array:
     """``T_a_c`` (..., 3) row by row; one side may be a single pose (3,)."""
     first, second = np.asarray(T_a_b, dtype=np.float64), np.asarray(T_b_c, dtype=np.float64)
     c, s = np.cos(first[..., 2]), np.sin(first[..., 2])
@@ -24,7 +24,7 @@ def compose(T_a_b: ArrayLike, T_b_c: ArrayLike) -> Poses:
     )
 
 
-def invert(T_a_b: ArrayLike) -> Poses:
+def invert(T_a_b: ArrayLike) -> SE2Array:
     """``T_b_a`` (..., 3) row by row."""
     pose = np.asarray(T_a_b, dtype=np.float64)
     c, s = np.cos(pose[..., 2]), np.sin(pose[..., 2])
@@ -38,10 +38,10 @@ def invert(T_a_b: ArrayLike) -> Poses:
     )
 
 
-def between(T_w_a: ArrayLike, T_w_b: ArrayLike) -> Poses:
+def relative(T_w_a: ArrayLike, T_w_b: ArrayLike) -> SE2Array:
     """``T_a_b`` (..., 3) row by row: b as seen from a."""
     first, second = np.asarray(T_w_a, dtype=np.float64), np.asarray(T_w_b, dtype=np.float64)
     c, s = np.cos(first[..., 2]), np.sin(first[..., 2])
     dx, dy = second[..., 0] - first[..., 0], second[..., 1] - first[..., 1]
-    turn = np.asarray(wrap_angle(second[..., 2] - first[..., 2]))
-    return np.stack([c * dx + s * dy, -s * dx + c * dy, turn], axis=-1)
+    theta = np.asarray(wrap_angle(second[..., 2] - first[..., 2]))
+    return np.stack([c * dx + s * dy, -s * dx + c * dy, theta], axis=-1)

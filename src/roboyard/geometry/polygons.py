@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from roboyard.errors import InputError
-from roboyard.geometry.segments import crossing_matrix, nearest_on_segments
+from roboyard.geometry.segments import nearest_on_segments, segments_cross
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -39,8 +39,8 @@ def centroid(polygon: ArrayLike) -> Array:
     if abs(total) <= 1e-12 * np.max(np.abs(shifted), initial=0.0) ** 2:
         mean: Array = corners.mean(axis=0)
         return mean
-    centre: Array = corners[0] + np.sum((shifted + following) * cross[:, None], axis=0) / (3.0 * total)
-    return centre
+    center: Array = corners[0] + np.sum((shifted + following) * cross[:, None], axis=0) / (3.0 * total)
+    return center
 
 
 def contains(polygon: ArrayLike, points: ArrayLike) -> NDArray[np.bool_]:
@@ -60,18 +60,18 @@ def contains(polygon: ArrayLike, points: ArrayLike) -> NDArray[np.bool_]:
 
 def distance(polygon: ArrayLike, points: ArrayLike) -> Array:
     """From points (..., 2) to the polygon [m]; 0 inside."""
-    outside = border_distance(polygon, points)
+    outside = boundary_distance(polygon, points)
     return np.where(contains(polygon, points), 0.0, outside)
 
 
-def border_distance(polygon: ArrayLike, points: ArrayLike) -> Array:
+def boundary_distance(polygon: ArrayLike, points: ArrayLike) -> Array:
     """From points (..., 2) to the nearest point of the border [m]."""
     points = _points(points)
-    lengths: Array = np.linalg.norm(nearest_on_border(polygon, points) - points, axis=-1)
+    lengths: Array = np.linalg.norm(nearest_on_boundary(polygon, points) - points, axis=-1)
     return lengths
 
 
-def nearest_on_border(polygon: ArrayLike, points: ArrayLike) -> Array:
+def nearest_on_boundary(polygon: ArrayLike, points: ArrayLike) -> Array:
     """The nearest point of the border (..., 2) for each of the points (..., 2)."""
     corners = _corners(polygon)
     return nearest_on_segments(corners, np.roll(corners, -1, axis=0), _points(points))
@@ -93,15 +93,15 @@ def convex_hull(points: ArrayLike) -> Array:
         return ordered
 
     def chain(sequence: list[list[float]]) -> list[list[float]]:
-        kept: list[list[float]] = []
+        hull: list[list[float]] = []
         for x, y in sequence:
-            while len(kept) > 1:
-                (ax, ay), (bx, by) = kept[-2], kept[-1]
+            while len(hull) > 1:
+                (ax, ay), (bx, by) = hull[-2], hull[-1]
                 if (bx - ax) * (y - ay) - (by - ay) * (x - ax) > 0.0:
                     break
-                kept.pop()
-            kept.append([x, y])
-        return kept
+                hull.pop()
+            hull.append([x, y])
+        return hull
 
     rows = ordered.tolist()
     return np.array(chain(rows)[:-1] + chain(rows[::-1])[:-1])
@@ -116,9 +116,9 @@ def is_convex(polygon: ArrayLike) -> bool:
         return False
     following = np.roll(edges, -1, axis=0)
     cross = edges[:, 0] * following[:, 1] - edges[:, 1] * following[:, 0]
-    turn = np.arctan2(cross, np.sum(edges * following, axis=1))
+    exterior_angles = np.arctan2(cross, np.sum(edges * following, axis=1))
     one_way = bool(np.all(cross >= 0.0) or np.all(cross <= 0.0)) and bool(np.any(cross != 0.0))
-    return one_way and bool(abs(abs(np.sum(turn)) - 2.0 * np.pi) < 1e-6)
+    return one_way and bool(abs(abs(np.sum(exterior_angles)) - 2.0 * np.pi) < 1e-6)
 
 
 def is_simple(polygon: ArrayLike) -> bool:
@@ -128,26 +128,26 @@ def is_simple(polygon: ArrayLike) -> bool:
     count = len(corners)
     if np.any(np.all(corners == following, axis=1)):
         return False
-    touching = crossing_matrix(corners, following, corners, following)
+    touching = segments_cross(corners, following, corners, following)
     index = np.arange(count)
-    neighbours = np.abs(index[:, None] - index[None, :])
-    apart = (neighbours > 1) & (neighbours < count - 1)
-    if np.any(touching & apart):
+    index_distance = np.abs(index[:, None] - index[None, :])
+    is_non_adjacent = (index_distance > 1) & (index_distance < count - 1)
+    if np.any(touching & is_non_adjacent):
         return False
     # neighbours share a corner; they may not fold back onto each other
     edges = following - corners
-    ahead = np.roll(edges, -1, axis=0)
-    cross = edges[:, 0] * ahead[:, 1] - edges[:, 1] * ahead[:, 0]
-    return not bool(np.any((cross == 0.0) & (np.sum(edges * ahead, axis=1) < 0.0)))
+    next_edges = np.roll(edges, -1, axis=0)
+    cross = edges[:, 0] * next_edges[:, 1] - edges[:, 1] * next_edges[:, 0]
+    return not bool(np.any((cross == 0.0) & (np.sum(edges * next_edges, axis=1) < 0.0)))
 
 
-def anticlockwise(polygon: ArrayLike) -> Array:
+def make_counter_clockwise(polygon: ArrayLike) -> Array:
     """The same polygon with its corners running anticlockwise."""
     corners = _corners(polygon)
     return corners if area(corners) >= 0.0 else corners[::-1]
 
 
-def rectangle(length: float, width: float, centre: ArrayLike = (0.0, 0.0)) -> Array:
+def rectangle(length: float, width: float, center: ArrayLike = (0.0, 0.0)) -> Array:
     """Corners (4, 2) of a rectangle: ``length`` along x, ``width`` along y [m].
 
     Raises:
@@ -156,10 +156,10 @@ def rectangle(length: float, width: float, centre: ArrayLike = (0.0, 0.0)) -> Ar
     if not (length > 0.0 and width > 0.0):
         raise InputError(f"rectangle of {length} by {width}", valid="positive sides")
     corners: Array = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]]) * (length, width)
-    return corners + np.asarray(centre, dtype=np.float64)
+    return corners + np.asarray(center, dtype=np.float64)
 
 
-def regular(radius: float, corners: int = 16) -> Array:
+def regular_polygon(radius: float, corners: int = 16) -> Array:
     """A regular polygon (corners, 2) round the origin whose *edges* touch the circle of ``radius`` [m]: it holds it.
 
     Raises:

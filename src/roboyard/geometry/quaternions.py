@@ -15,7 +15,7 @@ from roboyard.errors import InputError
 
 Array: TypeAlias = NDArray[np.float64]
 
-_SMALL = 1e-12  # below it a direction is lost in rounding
+_MIN_NORM = 1e-12  # below it a direction is lost in rounding
 
 
 def normalize(q: ArrayLike) -> Array:
@@ -98,8 +98,8 @@ def to_rpy(q: ArrayLike) -> Array:
     w, x, y, z = np.moveaxis(_quaternions(q), -1, 0)
     down, up = np.hypot(x + z, w - y), np.hypot(x - z, w + y)
     half_sum, half_difference = np.arctan2(x + z, w - y), np.arctan2(x - z, w + y)
-    half_sum = np.where(down < _SMALL, half_difference, half_sum)
-    half_difference = np.where(up < _SMALL, half_sum, half_difference)
+    half_sum = np.where(down < _MIN_NORM, half_difference, half_sum)
+    half_difference = np.where(up < _MIN_NORM, half_sum, half_difference)
     pitch = 2.0 * np.arctan2(up - down, up + down)
     rpy = np.stack([half_sum + half_difference, pitch, half_sum - half_difference], axis=-1)
     rpy = np.where(rpy > np.pi, rpy - 2.0 * np.pi, rpy)
@@ -141,8 +141,8 @@ def from_matrix(R: ArrayLike) -> Array:
         for column, value in enumerate(values):
             candidates[..., row, column] = squares[..., row] if value is None else value
     best = np.argmax(squares, axis=-1)
-    chosen = np.take_along_axis(candidates, best[..., None, None], axis=-2)[..., 0, :]
-    return normalize(chosen)
+    best_candidate = np.take_along_axis(candidates, best[..., None, None], axis=-2)[..., 0, :]
+    return normalize(best_candidate)
 
 
 def from_rotation_vector(vector: ArrayLike) -> Array:
@@ -159,7 +159,7 @@ def to_rotation_vector(q: ArrayLike) -> Array:
     w, u = q[..., :1], q[..., 1:]
     sine = np.linalg.norm(u, axis=-1, keepdims=True)
     angle = 2.0 * np.arctan2(sine, w)
-    scale = np.where(sine > _SMALL, angle / np.maximum(sine, _SMALL), 2.0)
+    scale = np.where(sine > _MIN_NORM, angle / np.maximum(sine, _MIN_NORM), 2.0)
     vector: Array = scale * u
     return vector
 
@@ -174,10 +174,10 @@ def slerp(a: ArrayLike, b: ArrayLike, s: ArrayLike) -> Array:
     half = np.arctan2(np.linalg.norm(b - a, axis=-1, keepdims=True), np.linalg.norm(a + b, axis=-1, keepdims=True))
     angle = 2.0 * half
     sine = np.sin(angle)
-    near = sine < 1e-9
-    safe = np.where(near, 1.0, sine)
-    weight_a = np.where(near, 1.0 - s, np.sin((1.0 - s) * angle) / safe)
-    weight_b = np.where(near, s, np.sin(s * angle) / safe)
+    is_small_angle = sine < 1e-9
+    safe = np.where(is_small_angle, 1.0, sine)
+    weight_a = np.where(is_small_angle, 1.0 - s, np.sin((1.0 - s) * angle) / safe)
+    weight_b = np.where(is_small_angle, s, np.sin(s * angle) / safe)
     return normalize(weight_a * a + weight_b * b)
 
 
@@ -194,14 +194,14 @@ def from_two_vectors(a: ArrayLike, b: ArrayLike) -> Array:
     if np.any(length_a < 1e-150) or np.any(length_b < 1e-150):
         raise InputError("a vector has no length", valid="vectors other than zero")
     start = from_a / length_a
-    middle = start + to_b / length_b
-    length = np.linalg.norm(middle, axis=-1, keepdims=True)
+    bisector = start + to_b / length_b
+    length = np.linalg.norm(bisector, axis=-1, keepdims=True)
     opposite = length < 1e-9
-    middle = middle / np.where(opposite, 1.0, length)
+    bisector = bisector / np.where(opposite, 1.0, length)
     across = np.where(np.abs(start[..., :1]) < 0.6, np.cross(start, [1.0, 0.0, 0.0]), np.cross(start, [0.0, 1.0, 0.0]))
-    turned = np.concatenate([np.sum(start * middle, axis=-1, keepdims=True), np.cross(start, middle)], axis=-1)
+    rotation = np.concatenate([np.sum(start * bisector, axis=-1, keepdims=True), np.cross(start, bisector)], axis=-1)
     flipped = np.concatenate([np.zeros_like(length), across], axis=-1)
-    return normalize(np.where(opposite, flipped, turned))
+    return normalize(np.where(opposite, flipped, rotation))
 
 
 def _canonical(q: Array) -> Array:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from roboyard.errors import InputError
 
 
-def unit(w: float, x: float, y: float, z: float) -> tuple[float, float, float, float]:
+def normalize_quaternion(w: float, x: float, y: float, z: float) -> tuple[float, float, float, float]:
     """Length 1 and ``w >= 0``; what is exact to rounding (12 half units) stays as it is, so doing it twice is once."""
     square = w * w + x * x + y * y + z * z
     if not -1.5e-15 < square - 1.0 < 1.5e-15:
@@ -21,7 +21,7 @@ def unit(w: float, x: float, y: float, z: float) -> tuple[float, float, float, f
     return w + 0.0, x + 0.0, y + 0.0, z + 0.0
 
 
-def from_rpy(roll: float, pitch: float, yaw: float) -> tuple[float, float, float, float]:
+def quaternion_from_rpy(roll: float, pitch: float, yaw: float) -> tuple[float, float, float, float]:
     """Quaternion w, x, y, z of turns about fixed axes [rad]."""
     cr, sr = math.cos(roll / 2), math.sin(roll / 2)
     cp, sp = math.cos(pitch / 2), math.sin(pitch / 2)
@@ -34,7 +34,9 @@ def from_rpy(roll: float, pitch: float, yaw: float) -> tuple[float, float, float
     )
 
 
-def turn(w: float, x: float, y: float, z: float, vx: float, vy: float, vz: float) -> tuple[float, float, float]:
+def rotate_vector(
+    w: float, x: float, y: float, z: float, vx: float, vy: float, vz: float
+) -> tuple[float, float, float]:
     """The vector v turned by the quaternion."""
     tx, ty, tz = 2.0 * (y * vz - z * vy), 2.0 * (z * vx - x * vz), 2.0 * (x * vy - y * vx)
     return (
@@ -44,24 +46,24 @@ def turn(w: float, x: float, y: float, z: float, vx: float, vy: float, vz: float
     )
 
 
-def points_of(other: object, size: int) -> NDArray[np.float64]:
+def as_points(values: object, size: int) -> NDArray[np.float64]:
     """What stands right of ``T @`` as an array (..., size) [m].
 
     Raises:
         InputError: it holds no points of that size.
     """
     try:
-        points = np.asarray(other, dtype=np.float64)
+        points = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"T @ {type(other).__name__}", valid=f"a pose of the same kind or points (..., {size})"
+            f"T @ {type(values).__name__}", valid=f"a pose of the same kind or points (..., {size})"
         ) from error
     if points.shape[-1:] != (size,):
         raise InputError(f"points of shape {points.shape}", valid=f"(..., {size})")
     return points
 
 
-def floats(values: ArrayLike, count: int, what: str) -> tuple[float, ...]:
+def as_floats(values: ArrayLike, count: int, name: str) -> tuple[float, ...]:
     """``values`` as ``count`` plain numbers.
 
     Raises:
@@ -71,7 +73,7 @@ def floats(values: ArrayLike, count: int, what: str) -> tuple[float, ...]:
         items = values if isinstance(values, tuple) else np.asarray(values, dtype=np.float64).tolist()
         numbers = tuple(map(float, items))
     except (TypeError, ValueError) as error:
-        raise InputError(f"{what} of {np.shape(values)}", valid=f"{count} numbers") from error
+        raise InputError(f"{name} of {np.shape(values)}", valid=f"{count} numbers") from error
     if len(numbers) != count:
-        raise InputError(f"{what} of {len(numbers)} numbers", valid=f"{count} numbers")
+        raise InputError(f"{name} of {len(numbers)} numbers", valid=f"{count} numbers")
     return numbers

@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from roboyard.errors import InputError
 from roboyard.geometry.angles import wrap_angle
-from roboyard.geometry.scalars import points_of
+from roboyard.geometry.scalars import as_points
 
 if TYPE_CHECKING:
     from roboyard.geometry.se3 import SE3
 
-_NEAR = 1e-4  # below this angle the closed forms lose digits and a series is exact to rounding
+_SMALL_ANGLE = 1e-4  # below this angle the closed forms lose digits and a series is exact to rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class SE2:
     def exp(cls, twist: ArrayLike) -> SE2:
         """Motion of one second at constant ``(vx, vy, omega)`` in the moving frame [m, m, rad]: an arc."""
         vx, vy, omega = (float(value) for value in np.asarray(twist, dtype=np.float64))
-        if abs(omega) < _NEAR:
+        if abs(omega) < _SMALL_ANGLE:
             a, b = 1.0 - omega * omega / 6.0, omega * (0.5 - omega * omega / 24.0)
         else:
             a, b = math.sin(omega) / omega, (1.0 - math.cos(omega)) / omega
@@ -84,7 +84,7 @@ class SE2:
     def log(self) -> NDArray[np.float64]:
         """The constant twist ``(vx, vy, omega)`` that leads here in one second; ``exp(log(T)) == T``."""
         half = 0.5 * self.theta
-        a = 1.0 - half * half / 3.0 if abs(half) < _NEAR else half / math.tan(half)
+        a = 1.0 - half * half / 3.0 if abs(half) < _SMALL_ANGLE else half / math.tan(half)
         return np.array([a * self.x + half * self.y, a * self.y - half * self.x, self.theta])
 
     def inverse(self) -> SE2:
@@ -101,16 +101,16 @@ class SE2:
         c, s = math.cos(self.theta), math.sin(self.theta)
         if isinstance(other, SE2):
             return SE2(self.x + c * other.x - s * other.y, self.y + s * other.x + c * other.y, self.theta + other.theta)
-        points = points_of(other, 2)
+        points = as_points(other, 2)
         px, py = points[..., 0], points[..., 1]
         return np.stack([self.x + c * px - s * py, self.y + s * px + c * py], axis=-1)
 
     def interpolate(self, other: SE2, s: float) -> SE2:
         """Straight line and shortest turn from here (s = 0) to ``other`` (s = 1)."""
-        turn = wrap_angle(other.theta - self.theta)
+        delta_theta = wrap_angle(other.theta - self.theta)
         return SE2(
             (1.0 - s) * self.x + s * other.x, (1.0 - s) * self.y + s * other.y,
-            other.theta if s == 1.0 else self.theta + s * turn,
+            other.theta if s == 1.0 else self.theta + s * delta_theta,
         )  # fmt: skip
 
     def adjoint(self) -> NDArray[np.float64]:

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from roboyard.errors import InputError
 from roboyard.geometry import quaternions
-from roboyard.geometry.scalars import floats, from_rpy, points_of, turn, unit
+from roboyard.geometry.scalars import as_floats, as_points, normalize_quaternion, quaternion_from_rpy, rotate_vector
 
-_NEAR = 1e-3  # below this angle [rad] the closed forms lose digits; the series are exact to rounding there
+_SMALL_ANGLE = 1e-3  # below this angle [rad] the closed forms lose digits; the series are exact to rounding there
 
 
 class SE3:
@@ -36,8 +36,8 @@ class SE3:
     __array_ufunc__ = None  # array @ SE3 is a mistake, not an elementwise product
 
     def __init__(self, rotation: ArrayLike = (1.0, 0.0, 0.0, 0.0), translation: ArrayLike = (0.0, 0.0, 0.0)) -> None:
-        w, x, y, z = floats(rotation, 4, "rotation")
-        tx, ty, tz = floats(translation, 3, "translation")
+        w, x, y, z = as_floats(rotation, 4, "rotation")
+        tx, ty, tz = as_floats(translation, 3, "translation")
         length = math.sqrt(w * w + x * x + y * y + z * z)
         if not (1e-150 < length < math.inf and math.isfinite(tx) and math.isfinite(ty) and math.isfinite(tz)):
             raise InputError(
@@ -46,7 +46,7 @@ class SE3:
             )
         if not -1e-9 <= length - 1.0 <= 1e-9:  # also keeps squares of wild lengths finite
             w, x, y, z = w / length, x / length, y / length, z / length
-        _set_q(self, unit(w, x, y, z))
+        _set_q(self, normalize_quaternion(w, x, y, z))
         _set_t(self, (tx, ty, tz))
         _set_arrays(self, None)
 
@@ -59,8 +59,8 @@ class SE3:
     @classmethod
     def from_xyz_rpy(cls, xyz: ArrayLike = (0.0, 0.0, 0.0), rpy: ArrayLike = (0.0, 0.0, 0.0)) -> SE3:
         """From a position [m] and roll, pitch, yaw [rad] about fixed axes, as URDF and SDF write poses."""
-        roll, pitch, yaw = floats(rpy, 3, "rpy")
-        return cls(from_rpy(roll, pitch, yaw), xyz)
+        roll, pitch, yaw = as_floats(rpy, 3, "rpy")
+        return cls(quaternion_from_rpy(roll, pitch, yaw), xyz)
 
     @classmethod
     def from_matrix(cls, T: ArrayLike) -> SE3:
@@ -90,26 +90,26 @@ class SE3:
         Raises:
             InputError: another shape, a quaternion that is not of length 1, or numbers that are not finite.
         """
-        given = np.asarray(rows, dtype=np.float64)
-        if given.ndim != 2 or given.shape[1] != 7:
-            raise InputError(f"poses of shape {given.shape}", valid="(n, 7)")
-        off = np.abs(np.einsum("ni,ni->n", given[:, :4], given[:, :4]) - 1.0)
-        if not (off < 1e-6).all() or not np.isfinite(given).all():
+        values = np.asarray(rows, dtype=np.float64)
+        if values.ndim != 2 or values.shape[1] != 7:
+            raise InputError(f"poses of shape {values.shape}", valid="(n, 7)")
+        norm_error = np.abs(np.einsum("ni,ni->n", values[:, :4], values[:, :4]) - 1.0)
+        if not (norm_error < 1e-6).all() or not np.isfinite(values).all():
             raise InputError("poses of no rotation or no place", valid="quaternions w x y z of length 1, metres")
-        return [_make(unit(w, x, y, z), (px, py, pz)) for w, x, y, z, px, py, pz in given.tolist()]
+        return [_make(normalize_quaternion(w, x, y, z), (px, py, pz)) for w, x, y, z, px, py, pz in values.tolist()]
 
     @classmethod
     def exp(cls, twist: ArrayLike) -> SE3:
         """Motion of one second at the constant twist (6,): linear [m], then angular [rad], in the moving frame."""
-        xi = np.array(floats(twist, 6, "twist"))
+        xi = np.array(as_floats(twist, 6, "twist"))
         v, omega = xi[:3], xi[3:]
         angle = math.sqrt(float(omega @ omega))
-        if angle < _NEAR:
+        if angle < _SMALL_ANGLE:
             a, b = 0.5 - angle**2 / 24.0, 1.0 / 6.0 - angle**2 / 120.0
         else:
             a, b = (1.0 - math.cos(angle)) / angle**2, (angle - math.sin(angle)) / angle**3
-        turned = np.cross(omega, v)
-        return cls(quaternions.from_rotation_vector(omega), v + a * turned + b * np.cross(omega, turned))
+        omega_cross_v = np.cross(omega, v)
+        return cls(quaternions.from_rotation_vector(omega), v + a * omega_cross_v + b * np.cross(omega, omega_cross_v))
 
     # -- reading -----------------------------------------------------------------------------------------------------
     @property
@@ -183,8 +183,8 @@ class SE3:
     def inverse(self) -> SE3:
         """``T_b_a`` of ``T_a_b``."""
         w, x, y, z = self._q
-        px, py, pz = turn(w, -x, -y, -z, *self._t)
-        return _make(unit(w, -x, -y, -z), (-px, -py, -pz))
+        px, py, pz = rotate_vector(w, -x, -y, -z, *self._t)
+        return _make(normalize_quaternion(w, -x, -y, -z), (-px, -py, -pz))
 
     @overload
     def __matmul__(self, other: SE3) -> SE3: ...
@@ -195,30 +195,30 @@ class SE3:
         if isinstance(other, SE3):
             aw, ax, ay, az = self._q
             bw, bx, by, bz = other._q
-            px, py, pz = turn(aw, ax, ay, az, *other._t)
+            px, py, pz = rotate_vector(aw, ax, ay, az, *other._t)
             tx, ty, tz = self._t
-            q = unit(
+            q = normalize_quaternion(
                 aw * bw - ax * bx - ay * by - az * bz,
                 aw * bx + ax * bw + ay * bz - az * by,
                 aw * by - ax * bz + ay * bw + az * bx,
                 aw * bz + ax * by - ay * bx + az * bw,
             )
             return _make(q, (tx + px, ty + py, tz + pz))
-        moved: NDArray[np.float64] = points_of(other, 3) @ self.rotation_matrix().T + self._t
-        return moved
+        transformed: NDArray[np.float64] = as_points(other, 3) @ self.rotation_matrix().T + self._t
+        return transformed
 
     def log(self) -> NDArray[np.float64]:
         """The constant twist (6,), linear then angular, that leads here in one second; ``exp(log(T)) == T``."""
         omega = quaternions.to_rotation_vector(self._q)
         angle = math.sqrt(float(omega @ omega))
-        if angle < _NEAR:
+        if angle < _SMALL_ANGLE:
             c = 1.0 / 12.0 + angle**2 / 720.0
         else:
             half = 0.5 * angle
             c = (1.0 - half * math.cos(half) / math.sin(half)) / angle**2
         t = np.array(self._t)
-        turned = np.cross(omega, t)
-        return np.concatenate([t - 0.5 * turned + c * np.cross(omega, turned), omega])
+        omega_cross_t = np.cross(omega, t)
+        return np.concatenate([t - 0.5 * omega_cross_t + c * np.cross(omega, omega_cross_t), omega])
 
     def adjoint(self) -> NDArray[np.float64]:
         """(6, 6): ``T exp(xi) T^-1 = exp(adjoint xi)``; carries twists (linear, angular) from b to a."""
@@ -245,7 +245,7 @@ class SE3:
         sine = math.sin(angle)
         u, v = (1.0 - s, s) if sine < 1e-9 else (math.sin((1.0 - s) * angle) / sine, math.sin(s * angle) / sine)
         (ux, uy, uz), (vx, vy, vz) = self._t, other._t
-        q = unit(u * aw + v * bw, u * ax + v * bx, u * ay + v * by, u * az + v * bz)
+        q = normalize_quaternion(u * aw + v * bw, u * ax + v * bx, u * ay + v * by, u * az + v * bz)
         return _make(q, (ux + s * (vx - ux), uy + s * (vy - uy), uz + s * (vz - uz)))
 
     # -- comparing ---------------------------------------------------------------------------------------------------
@@ -259,8 +259,8 @@ class SE3:
 
     def almost_equal(self, other: SE3, atol: float = 1e-9) -> bool:
         """Whether positions [m] (each axis) and rotations [rad] agree within ``atol``."""
-        near = all(abs(a - b) <= atol for a, b in zip(self._t, other._t, strict=True))
-        return near and self.angle_to(other) <= atol
+        is_position_equal = all(abs(a - b) <= atol for a, b in zip(self._t, other._t, strict=True))
+        return is_position_equal and self.angle_to(other) <= atol
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, SE3):

@@ -17,10 +17,10 @@ def nearest_on_segments(a: ArrayLike, b: ArrayLike, points: ArrayLike) -> Array:
     flat = array.reshape(-1, 1, 2)
     along = end - start
     square = np.sum(along * along, axis=1)
-    share = np.sum((flat - start) * along, axis=-1) / np.where(square > 0.0, square, 1.0)
-    feet = start + np.clip(share, 0.0, 1.0)[..., None] * along
-    best = np.argmin(np.sum((feet - flat) ** 2, axis=-1), axis=1)
-    nearest: Array = feet[np.arange(len(feet)), best].reshape(array.shape)
+    fraction = np.sum((flat - start) * along, axis=-1) / np.where(square > 0.0, square, 1.0)
+    projections = start + np.clip(fraction, 0.0, 1.0)[..., None] * along
+    best = np.argmin(np.sum((projections - flat) ** 2, axis=-1), axis=1)
+    nearest: Array = projections[np.arange(len(projections)), best].reshape(array.shape)
     return nearest
 
 
@@ -31,25 +31,25 @@ def distance_to_segments(a: ArrayLike, b: ArrayLike, points: ArrayLike) -> Array
     return lengths
 
 
-def crossing_matrix(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> NDArray[np.bool_]:
+def segments_cross(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> NDArray[np.bool_]:
     """Which segments a-b (n of them) cross or touch which segments c-d (m of them): (n, m)."""
     a, b, c, d = (np.asarray(v, dtype=np.float64).reshape(-1, 2) for v in (a, b, c, d))
     p, q = a[:, None], b[:, None]
     r, s = c[None], d[None]
-    side_c, side_d = _side(p, q, r), _side(p, q, s)
-    side_a, side_b = _side(r, s, p), _side(r, s, q)
+    side_c, side_d = _orientation(p, q, r), _orientation(p, q, s)
+    side_a, side_b = _orientation(r, s, p), _orientation(r, s, q)
     proper = (side_c * side_d < 0.0) & (side_a * side_b < 0.0)
     touching = (
-        ((side_c == 0.0) & _between(p, q, r))
-        | ((side_d == 0.0) & _between(p, q, s))
-        | ((side_a == 0.0) & _between(r, s, p))
-        | ((side_b == 0.0) & _between(r, s, q))
+        ((side_c == 0.0) & _is_within_segment(p, q, r))
+        | ((side_d == 0.0) & _is_within_segment(p, q, s))
+        | ((side_a == 0.0) & _is_within_segment(r, s, p))
+        | ((side_b == 0.0) & _is_within_segment(r, s, q))
     )
     result: NDArray[np.bool_] = proper | touching
     return result
 
 
-def intersection(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> Array | None:
+def intersect_segments(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> Array | None:
     """The point (2,) where segment a-b meets segment c-d; None if they do not, or lie along each other."""
     a, b, c, d = (np.asarray(v, dtype=np.float64) for v in (a, b, c, d))
     u, v, w = b - a, d - c, c - a
@@ -63,15 +63,15 @@ def intersection(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> Arra
     return point
 
 
-def _side(p: Array, q: Array, r: Array) -> Array:
+def _orientation(p: Array, q: Array, r: Array) -> Array:
     """Sign of the turn p, q, r."""
-    turn: Array = np.sign(
+    sign: Array = np.sign(
         (q[..., 0] - p[..., 0]) * (r[..., 1] - p[..., 1]) - (q[..., 1] - p[..., 1]) * (r[..., 0] - p[..., 0])
     )
-    return turn
+    return sign
 
 
-def _between(p: Array, q: Array, r: Array) -> NDArray[np.bool_]:
+def _is_within_segment(p: Array, q: Array, r: Array) -> NDArray[np.bool_]:
     """Whether r, known to lie on the line p-q, lies between its ends."""
     low, high = np.minimum(p, q), np.maximum(p, q)
     within: NDArray[np.bool_] = np.all((r >= low) & (r <= high), axis=-1)

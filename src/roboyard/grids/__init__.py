@@ -10,40 +10,40 @@ from typing import TYPE_CHECKING
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from roboyard.grids.casting import cast_scans
-    from roboyard.grids.distance import distance_to, surface
-    from roboyard.grids.evidence import BeamModel, Evidence
-    from roboyard.grids.frame import GridFrame
+    from roboyard.grids.casting import simulate_scans
+    from roboyard.grids.distance import distance_transform, surface_cells
+    from roboyard.grids.evidence import InverseSensorModel, OccupancyMapBuilder
+    from roboyard.grids.frame import GridGeometry
     from roboyard.grids.likelihood import LikelihoodField
     from roboyard.grids.occupancy import FREE, OCCUPIED, UNKNOWN, OccupancyGrid
-    from roboyard.grids.rays import add_evidence, cast_rays
-    from roboyard.grids.thinning import Thinned, thin
+    from roboyard.grids.rays import cast_rays, count_hits_and_misses
+    from roboyard.grids.thinning import VoxelPoints, voxel_downsample
 
 __all__ = [
     "FREE",
     "OCCUPIED",
     "UNKNOWN",
-    "BeamModel",
-    "Evidence",
-    "GridFrame",
+    "GridGeometry",
+    "InverseSensorModel",
     "LikelihoodField",
     "OccupancyGrid",
-    "Thinned",
-    "add_evidence",
+    "OccupancyMapBuilder",
+    "VoxelPoints",
     "cast_rays",
-    "cast_scans",
-    "distance_to",
-    "surface",
-    "thin",
+    "count_hits_and_misses",
+    "distance_transform",
+    "simulate_scans",
+    "surface_cells",
+    "voxel_downsample",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
-    "casting": ("cast_scans",),
-    "distance": ("distance_to", "surface"),
-    "evidence": ("BeamModel", "Evidence"),
-    "frame": ("GridFrame",),
+    "casting": ("simulate_scans",),
+    "distance": ("distance_transform", "surface_cells"),
+    "evidence": ("InverseSensorModel", "OccupancyMapBuilder"),
+    "frame": ("GridGeometry",),
     "likelihood": ("LikelihoodField",),
     "occupancy": ("FREE", "OCCUPIED", "UNKNOWN", "OccupancyGrid"),
-    "rays": ("add_evidence", "cast_rays"),
-    "thinning": ("Thinned", "thin"),
+    "rays": ("count_hits_and_misses", "cast_rays"),
+    "thinning": ("VoxelPoints", "voxel_downsample"),
 })  # fmt: skip

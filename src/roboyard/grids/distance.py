@@ -18,24 +18,24 @@ def _examples() -> Iterable[tuple[Any, ...]]:
 
 
 @kernel(examples=_examples)
-def squared_distances(marked: NDArray[np.bool_]) -> NDArray[np.float64]:
+def squared_distance_transform(occupied: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Squared distances (rows, columns) in cells; infinite where nothing is marked.
 
     Two sweeps of lower envelopes of parabolas (P. Felzenszwalb, D. Huttenlocher, Distance Transforms of Sampled
     Functions, Theory of Computing 8, 2012); the first, along columns, needs no envelope since its heights are 0.
     """
-    rows, columns = marked.shape
+    rows, columns = occupied.shape
     squares = np.full((rows, columns), np.inf)
     for column in range(columns):
         last = -1
         for row in range(rows):
-            if marked[row, column]:
+            if occupied[row, column]:
                 last = row
             if last >= 0:
                 squares[row, column] = float(row - last) ** 2
         last = -1
         for row in range(rows - 1, -1, -1):
-            if marked[row, column]:
+            if occupied[row, column]:
                 last = row
             if last >= 0:
                 squares[row, column] = min(squares[row, column], float(last - row) ** 2)
@@ -48,15 +48,15 @@ def squared_distances(marked: NDArray[np.bool_]) -> NDArray[np.float64]:
             height[column] = squares[row, column]
             if not np.isfinite(height[column]):
                 continue
-            begin = -np.inf
+            boundary = -np.inf
             while count:
                 other = apex[count - 1]
-                begin = (height[column] - height[other] + column * column - other * other) / (2.0 * (column - other))
-                if begin > start[count - 1]:
+                boundary = (height[column] - height[other] + column * column - other * other) / (2.0 * (column - other))
+                if boundary > start[count - 1]:
                     break
                 count -= 1
-                begin = -np.inf
-            apex[count], start[count] = column, begin
+                boundary = -np.inf
+            apex[count], start[count] = column, boundary
             count += 1
         if not count:
             continue
@@ -69,11 +69,11 @@ def squared_distances(marked: NDArray[np.bool_]) -> NDArray[np.float64]:
     return squares
 
 
-def distance_to(marked: ArrayLike, resolution: float = 1.0, limit: float = math.inf) -> NDArray[np.float32]:
+def distance_transform(occupied: ArrayLike, resolution: float = 1.0, limit: float = math.inf) -> NDArray[np.float32]:
     """Distances from the middle of every cell to the middle of the nearest marked one.
 
     Args:
-        marked: (rows, columns), true where distances are 0.
+        occupied: (rows, columns), true where distances are 0.
         resolution: Side of a cell [m].
         limit: Larger distances, and those in a grid without marks, are this [m].
 
@@ -83,16 +83,16 @@ def distance_to(marked: ArrayLike, resolution: float = 1.0, limit: float = math.
     Raises:
         InputError: an array of another shape.
     """
-    cells = np.ascontiguousarray(marked, dtype=np.bool_)
+    cells = np.ascontiguousarray(occupied, dtype=np.bool_)
     if cells.ndim != 2:
         raise InputError(f"a grid of shape {cells.shape}", valid="(rows, columns)")
-    distances = np.minimum(np.sqrt(squared_distances(cells)) * resolution, limit)
+    distances = np.minimum(np.sqrt(squared_distance_transform(cells)) * resolution, limit)
     return np.asarray(distances, dtype=np.float32)
 
 
-def surface(solid: ArrayLike) -> NDArray[np.bool_]:
+def surface_cells(occupied: ArrayLike) -> NDArray[np.bool_]:
     """Solid cells with a side that is not solid: what a beam can hit.  What lies beyond the grid counts as solid."""
-    cells = np.asarray(solid, dtype=np.bool_)
-    framed = np.pad(cells, 1, constant_values=True)
-    inside = framed[:-2, 1:-1] & framed[2:, 1:-1] & framed[1:-1, :-2] & framed[1:-1, 2:]
+    cells = np.asarray(occupied, dtype=np.bool_)
+    padded = np.pad(cells, 1, constant_values=True)
+    inside = padded[:-2, 1:-1] & padded[2:, 1:-1] & padded[1:-1, :-2] & padded[1:-1, 2:]
     return np.asarray(cells & ~inside)

@@ -8,46 +8,46 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from roboyard.errors import InputError
-from roboyard.grids.frame import GridFrame
+from roboyard.grids.frame import GridGeometry
 from roboyard.grids.occupancy import UNKNOWN, OccupancyGrid
-from roboyard.grids.rays import add_evidence
+from roboyard.grids.rays import count_hits_and_misses
 
-_LONGEST = 100_000
+_MAX_BEAM_CELLS = 100_000
 """Cells that a beam may cross; what claims to be longer is no measurement."""
 
 
 @dataclass(frozen=True, slots=True)
-class BeamModel:
+class InverseSensorModel:
     """What a beam says about the cells it touches, in log-odds.
 
     Attributes:
-        hit: For a cell in which it ends.
-        miss: For a cell through which it passes; negative.
-        limit: Further evidence of the same kind no longer counts, so that a map can change its mind.
-        unseen: Cells with less evidence than so many beams stay unknown.
+        log_odds_hit: For a cell in which it ends.
+        log_odds_miss: For a cell through which it passes; negative.
+        log_odds_max: Further evidence of the same kind no longer counts, so that a map can change its mind.
+        min_observations: Cells with less evidence than so many beams stay unknown.
     """
 
-    hit: float = 0.85
-    miss: float = -0.4
-    limit: float = 4.0
-    unseen: int = 1
+    log_odds_hit: float = 0.85
+    log_odds_miss: float = -0.4
+    log_odds_max: float = 4.0
+    min_observations: int = 1
 
 
-class Evidence:
+class OccupancyMapBuilder:
     """An occupancy map in the making: beams go in, in any order, and probabilities come out.
 
     Args:
-        frame: Where the cells lie; beams beyond it are cut off.
+        geometry: Where the cells lie; beams beyond it are cut off.
         model: What beams prove.
     """
 
-    def __init__(self, frame: GridFrame, model: BeamModel | None = None) -> None:
-        self.frame = frame
-        self.model = model or BeamModel()
-        self.hits: NDArray[np.int32] = np.zeros(frame.shape, dtype=np.int32)
-        self.misses: NDArray[np.int32] = np.zeros(frame.shape, dtype=np.int32)
+    def __init__(self, geometry: GridGeometry, model: InverseSensorModel | None = None) -> None:
+        self.geometry = geometry
+        self.model = model or InverseSensorModel()
+        self.hits: NDArray[np.int32] = np.zeros(geometry.shape, dtype=np.int32)
+        self.misses: NDArray[np.int32] = np.zeros(geometry.shape, dtype=np.int32)
 
-    def add(self, start: ArrayLike, ends: ArrayLike, hit: ArrayLike = True) -> None:
+    def add_beams(self, start: ArrayLike, ends: ArrayLike, hit: ArrayLike = True) -> None:
         """Add beams.
 
         Args:
@@ -61,15 +61,17 @@ class Evidence:
         points = np.asarray(ends, dtype=np.float64)
         if points.ndim != 2 or points.shape[1] != 2:
             raise InputError(f"beams that end in an array of shape {points.shape}", valid="(n, 2)")
-        T_grid_map = self.frame.T_map_grid.inverse()
+        T_grid_map = self.geometry.T_map_grid.inverse()
         origins = np.broadcast_to(np.asarray(start, dtype=np.float64), points.shape)
         stopped = np.ascontiguousarray(np.broadcast_to(np.asarray(hit, dtype=np.bool_), len(points)))
         with np.errstate(invalid="ignore"):
-            usable = np.abs(points - origins).max(axis=1, initial=0.0) < _LONGEST * self.frame.resolution  # not NaN
+            usable = (
+                np.abs(points - origins).max(axis=1, initial=0.0) < _MAX_BEAM_CELLS * self.geometry.resolution
+            )  # not NaN
         if not usable.all():
             points, origins, stopped = points[usable], origins[usable], stopped[usable]
-        scale = 1.0 / self.frame.resolution
-        add_evidence(
+        scale = 1.0 / self.geometry.resolution
+        count_hits_and_misses(
             self.hits,
             self.misses,
             np.ascontiguousarray(T_grid_map @ origins) * scale,
@@ -80,10 +82,16 @@ class Evidence:
     def log_odds(self) -> NDArray[np.float64]:
         """(rows, columns); 0 where nothing is known."""
         model = self.model
-        return np.asarray(np.clip(self.hits * model.hit + self.misses * model.miss, -model.limit, model.limit))
+        return np.asarray(
+            np.clip(
+                self.hits * model.log_odds_hit + self.misses * model.log_odds_miss,
+                -model.log_odds_max,
+                model.log_odds_max,
+            )
+        )
 
-    def grid(self) -> OccupancyGrid:
+    def to_grid(self) -> OccupancyGrid:
         """As probabilities in percent."""
         percent = np.rint(100.0 / (1.0 + np.exp(-self.log_odds()))).astype(np.int8)
-        percent[self.hits + self.misses < self.model.unseen] = UNKNOWN
-        return OccupancyGrid(percent, self.frame)
+        percent[self.hits + self.misses < self.model.min_observations] = UNKNOWN
+        return OccupancyGrid(percent, self.geometry)

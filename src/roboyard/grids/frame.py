@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
-from roboyard.geometry.scalars import points_of
+from roboyard.geometry.scalars import as_points
 
 
 @dataclass(frozen=True, slots=True)
-class GridFrame:
+class GridGeometry:
     """Cells of a grid in the plane of a map.
 
     Attributes:
@@ -37,7 +37,7 @@ class GridFrame:
             raise InputError(f"grid of shape {self.shape}", valid="(rows, columns)")
 
     @classmethod
-    def around(cls, low: ArrayLike, high: ArrayLike, resolution: float) -> GridFrame:
+    def covering(cls, low: ArrayLike, high: ArrayLike, resolution: float) -> GridGeometry:
         """The smallest grid along the map's axes that holds the box from ``low`` to ``high`` (2,) [m].
 
         Its corners lie on multiples of the resolution, so that grids of one map fit on each other.
@@ -48,19 +48,19 @@ class GridFrame:
         return cls(resolution, (rows, columns), SE2(first[0] * resolution, first[1] * resolution, 0.0))
 
     @property
-    def size(self) -> tuple[float, float]:
+    def extent(self) -> tuple[float, float]:
         """Width along x and height along y of the grid's frame [m]."""
         return self.shape[1] * self.resolution, self.shape[0] * self.resolution
 
-    def cells(self, points: ArrayLike) -> NDArray[np.int64]:
+    def cells_of_points(self, points: ArrayLike) -> NDArray[np.int64]:
         """Row and column (..., 2) of points (..., 2) in the map [m]; beyond the shape for points outside."""
-        inside = self.T_map_grid.inverse() @ points_of(points, 2)
+        inside = self.T_map_grid.inverse() @ as_points(points, 2)
         return np.floor(inside / self.resolution).astype(np.int64)[..., ::-1]
 
-    def points(self, cells: ArrayLike) -> NDArray[np.float64]:
+    def cell_centers(self, cells: ArrayLike) -> NDArray[np.float64]:
         """Middles (..., 2) in the map [m] of cells (..., 2), each row and column."""
-        middles = (np.asarray(cells, dtype=np.float64)[..., ::-1] + 0.5) * self.resolution
-        return self.T_map_grid @ middles
+        centers = (np.asarray(cells, dtype=np.float64)[..., ::-1] + 0.5) * self.resolution
+        return self.T_map_grid @ centers
 
     def contains(self, cells: ArrayLike) -> NDArray[np.bool_]:
         """Whether cells (..., 2) belong to the grid."""

@@ -12,21 +12,21 @@ from numpy.typing import ArrayLike, NDArray
 from roboyard.compute import kernel
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
-from roboyard.grids.distance import distance_to, surface
-from roboyard.grids.frame import GridFrame
+from roboyard.grids.distance import distance_transform, surface_cells
+from roboyard.grids.frame import GridGeometry
 from roboyard.grids.occupancy import OccupancyGrid
 
-_BLOCK = 256
+_BLOCK_SIZE = 256
 """Poses whose sums stay in the processor's first cache."""
 
 
 def _examples() -> Iterable[tuple[Any, ...]]:
-    few = np.zeros(1, np.float32)
-    yield (few, few, few, few, few, few, few, 1, 1)
+    values = np.zeros(1, np.float32)
+    yield (values, values, values, values, values, values, values, 1, 1)
 
 
 @kernel(examples=_examples)
-def sum_over_points(
+def sum_scores(
     column: NDArray[np.float32],
     row: NDArray[np.float32],
     cosine: NDArray[np.float32],
@@ -54,11 +54,11 @@ def sum_over_points(
         (n,) sums.
     """
     sums = np.zeros(len(column), np.float32)
-    wide, last_column, last_row, zero = np.int32(columns), np.int32(columns - 1), np.int32(rows - 1), np.int32(0)
-    cell = np.empty(_BLOCK, np.int32)
+    width, last_column, last_row, zero = np.int32(columns), np.int32(columns - 1), np.int32(rows - 1), np.int32(0)
+    cell = np.empty(_BLOCK_SIZE, np.int32)
     # Points outside, poses inside, and cells apart from sums: each inner loop then takes many poses at once.
-    for first in range(0, len(column), _BLOCK):
-        count = min(_BLOCK, len(column) - first)
+    for first in range(0, len(column), _BLOCK_SIZE):
+        count = min(_BLOCK_SIZE, len(column) - first)
         along, across = column[first : first + count], row[first : first + count]
         c, s = cosine[first : first + count], sine[first : first + count]
         total = sums[first : first + count]
@@ -69,7 +69,7 @@ def sum_over_points(
                 v = np.int32(across[i] + s[i] * px + c[i] * py)
                 u = last_column if u > last_column else (zero if u < zero else u)
                 v = last_row if v > last_row else (zero if v < zero else v)
-                cell[i] = v * wide + u
+                cell[i] = v * width + u
             for i in range(count):
                 total[i] += table[np.uint32(cell[i])]
     return sums
@@ -85,62 +85,69 @@ class LikelihoodField:
     Attributes:
         distances: (rows, columns) from the middle of each cell to that of the nearest surface cell [m], with a margin
             of one cell around the map.
-        frame: Where those cells lie.
+        geometry: Where those cells lie.
         limit: Larger distances are this [m].
     """
 
     distances: NDArray[np.float32]
-    frame: GridFrame
+    geometry: GridGeometry
     limit: float
 
     @classmethod
-    def of(cls, grid: OccupancyGrid, *, occupied: int = 65, limit: float = 2.0) -> LikelihoodField:
+    def from_grid(cls, grid: OccupancyGrid, *, occupied_threshold: int = 65, limit: float = 2.0) -> LikelihoodField:
         """Of an occupancy map.
 
         Args:
             grid: The map.
-            occupied: From this value on a cell is occupied (map_server's threshold).
+            occupied_threshold: From this value on a cell is occupied (map_server's threshold).
             limit: Largest distance that matters [m].
 
         Raises:
             InputError: the map has no occupied cell.
         """
-        solid = grid.cells >= occupied
-        if not solid.any():
-            raise InputError("the map has no occupied cell: nothing can be located in it", valid=f"values ≥ {occupied}")
-        r, frame = grid.frame.resolution, grid.frame
-        margin = np.pad(_visible(solid, (grid.cells >= 0) & ~solid), 1)
-        place = GridFrame(r, (margin.shape[0], margin.shape[1]), frame.T_map_grid @ SE2(-r, -r, 0.0))
-        distances = distance_to(margin, r, limit)
+        is_occupied = grid.cells >= occupied_threshold
+        if not is_occupied.any():
+            raise InputError(
+                "the map has no occupied cell: nothing can be located in it", valid=f"values ≥ {occupied_threshold}"
+            )
+        r, geometry = grid.geometry.resolution, grid.geometry
+        padded_surface = np.pad(_observable_surface(is_occupied, (grid.cells >= 0) & ~is_occupied), 1)
+        padded_geometry = GridGeometry(
+            r, (padded_surface.shape[0], padded_surface.shape[1]), geometry.T_map_grid @ SE2(-r, -r, 0.0)
+        )
+        distances = distance_transform(padded_surface, r, limit)
         distances.flags.writeable = False
-        return cls(distances, place, limit)
+        return cls(distances, padded_geometry, limit)
 
-    def table(self, value: Callable[[NDArray[np.float64]], ArrayLike]) -> NDArray[np.float32]:
-        """``value`` of each cell's distance [m], beyond the map that of the limit; flat, for ``sums``."""
+    def score_table(self, value: Callable[[NDArray[np.float64]], ArrayLike]) -> NDArray[np.float32]:
+        """``value`` of each cell's distance [m], beyond the map that of the limit; flat, for ``score_poses``."""
         distances = self.distances.astype(np.float64)
         distances[[0, -1]], distances[:, [0, -1]] = self.limit, self.limit
         return np.ascontiguousarray(value(distances), dtype=np.float32).ravel()
 
-    def sums(self, table: NDArray[np.float32], poses: NDArray[np.float64], points: ArrayLike) -> NDArray[np.float32]:
+    def score_poses(
+        self, table: NDArray[np.float32], poses: NDArray[np.float64], points: ArrayLike
+    ) -> NDArray[np.float32]:
         """Sums (n,) of a table over points (m, 2) [m] seen from poses (n, 3) in the map."""
-        frame = self.frame
-        place = frame.T_map_grid.inverse()
-        r = 1.0 / frame.resolution
-        where = (place @ poses[:, :2]) * r
-        heading = (poses[:, 2] + place.theta).astype(np.float32)
-        seen = (np.asarray(points, dtype=np.float64).reshape(-1, 2) * r).astype(np.float32)
-        return sum_over_points(
-            where[:, 0].astype(np.float32), where[:, 1].astype(np.float32), np.cos(heading), np.sin(heading),
-            np.ascontiguousarray(seen[:, 0]), np.ascontiguousarray(seen[:, 1]), table, *frame.shape,
+        geometry = self.geometry
+        T_grid_map = geometry.T_map_grid.inverse()
+        r = 1.0 / geometry.resolution
+        positions = (T_grid_map @ poses[:, :2]) * r
+        heading = (poses[:, 2] + T_grid_map.theta).astype(np.float32)
+        scaled_points = (np.asarray(points, dtype=np.float64).reshape(-1, 2) * r).astype(np.float32)
+        return sum_scores(
+            positions[:, 0].astype(np.float32), positions[:, 1].astype(np.float32), np.cos(heading), np.sin(heading),
+            np.ascontiguousarray(scaled_points[:, 0]), np.ascontiguousarray(scaled_points[:, 1]), table,
+            *geometry.shape,
         )  # fmt: skip
 
 
-def _visible(solid: NDArray[np.bool_], free: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _observable_surface(occupied: NDArray[np.bool_], free: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Solid cells with a side that is known to be free; of what stands amid the unknown, all its surface."""
     from scipy.ndimage import binary_dilation, label
 
-    seen = solid & binary_dilation(free)
-    pieces, count = label(solid, np.ones((3, 3), dtype=np.int8))
-    known = np.zeros(count + 1, dtype=np.bool_)
-    known[pieces[seen]] = True
-    return np.asarray(seen | (surface(solid) & ~known[pieces]))
+    visible = occupied & binary_dilation(free)
+    labels, count = label(occupied, np.ones((3, 3), dtype=np.int8))
+    has_visible_cell = np.zeros(count + 1, dtype=np.bool_)
+    has_visible_cell[labels[visible]] = True
+    return np.asarray(visible | (surface_cells(occupied) & ~has_visible_cell[labels]))

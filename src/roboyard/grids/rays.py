@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from roboyard.compute import kernel
 
 
-def _example_evidence() -> Iterable[tuple[Any, ...]]:
+def _example_beams() -> Iterable[tuple[Any, ...]]:
     grid = np.zeros((4, 4), dtype=np.int32)
     yield grid, grid.copy(), np.zeros((2, 2)), np.ones((2, 2)), np.ones(2, dtype=np.bool_)
 
 
-@kernel(examples=_example_evidence)
-def add_evidence(
+@kernel(examples=_example_beams)
+def count_hits_and_misses(
     hits: NDArray[np.int32],
     misses: NDArray[np.int32],
     starts: NDArray[np.float64],
@@ -48,17 +48,17 @@ def add_evidence(
         step_row = 1 if dy > 0.0 else -1
         t_column = ((column + (dx > 0.0)) - x0) / dx if dx != 0.0 else math.inf
         t_row = ((row + (dy > 0.0)) - y0) / dy if dy != 0.0 else math.inf
-        each_column = abs(1.0 / dx) if dx != 0.0 else math.inf
-        each_row = abs(1.0 / dy) if dy != 0.0 else math.inf
+        t_per_column = abs(1.0 / dx) if dx != 0.0 else math.inf
+        t_per_row = abs(1.0 / dy) if dy != 0.0 else math.inf
         for _ in range(abs(last_column - column) + abs(last_row - row)):
             if 0 <= row < rows and 0 <= column < columns:
                 misses[row, column] += 1
             if t_column < t_row:
                 column += step_column
-                t_column += each_column
+                t_column += t_per_column
             else:
                 row += step_row
-                t_row += each_row
+                t_row += t_per_row
         if 0 <= last_row < rows and 0 <= last_column < columns:
             if hit[k]:
                 hits[last_row, last_column] += 1
@@ -66,24 +66,24 @@ def add_evidence(
                 misses[last_row, last_column] += 1
 
 
-def _example_cast() -> Iterable[tuple[Any, ...]]:
+def _example_rays() -> Iterable[tuple[Any, ...]]:
     yield np.zeros((4, 4), dtype=np.bool_), np.zeros((2, 3)), 5.0
 
 
-@kernel(examples=_example_cast)
-def cast_rays(blocked: NDArray[np.bool_], rays: NDArray[np.float64], reach: float) -> NDArray[np.float64]:
+@kernel(examples=_example_rays)
+def cast_rays(blocked: NDArray[np.bool_], rays: NDArray[np.float64], max_range: float) -> NDArray[np.float64]:
     """How far each ray gets before it enters a blocked cell.
 
     Args:
         blocked: (rows, columns).
         rays: (n, 3) where they begin, x and y in cells, and their direction [rad].
-        reach: Longest length [cells].
+        max_range: Longest length [cells].
 
     Returns:
-        (n,) lengths [cells], ``reach`` for those that meet nothing; 0 for one that begins in a blocked cell.
+        (n,) lengths [cells], ``max_range`` for those that meet nothing; 0 for one that begins in a blocked cell.
     """
     rows, columns = blocked.shape
-    lengths = np.full(len(rays), reach)
+    lengths = np.full(len(rays), max_range)
     for k in range(len(rays)):
         x, y = rays[k, 0], rays[k, 1]
         c, s = math.cos(rays[k, 2]), math.sin(rays[k, 2])
@@ -92,10 +92,10 @@ def cast_rays(blocked: NDArray[np.bool_], rays: NDArray[np.float64], reach: floa
         step_row = 1 if s > 0.0 else -1
         t_column = ((column + (c > 0.0)) - x) / c if c != 0.0 else math.inf
         t_row = ((row + (s > 0.0)) - y) / s if s != 0.0 else math.inf
-        each_column = abs(1.0 / c) if c != 0.0 else math.inf
-        each_row = abs(1.0 / s) if s != 0.0 else math.inf
+        t_per_column = abs(1.0 / c) if c != 0.0 else math.inf
+        t_per_row = abs(1.0 / s) if s != 0.0 else math.inf
         length = 0.0
-        while length < reach:
+        while length < max_range:
             if 0 <= row < rows and 0 <= column < columns:
                 if blocked[row, column]:
                     lengths[k] = length
@@ -108,9 +108,9 @@ def cast_rays(blocked: NDArray[np.bool_], rays: NDArray[np.float64], reach: floa
             if t_column < t_row:
                 length = t_column
                 column += step_column
-                t_column += each_column
+                t_column += t_per_column
             else:
                 length = t_row
                 row += step_row
-                t_row += each_row
+                t_row += t_per_row
     return lengths

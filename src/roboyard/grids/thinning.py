@@ -12,7 +12,7 @@ from roboyard.compute import kernel
 
 
 @dataclass(frozen=True, slots=True)
-class Thinned:
+class VoxelPoints:
     """Points that stand for voxels.
 
     Attributes:
@@ -26,7 +26,7 @@ class Thinned:
     colors: NDArray[np.uint8] | None
 
 
-def thin(points: NDArray[np.float64], colors: NDArray[np.uint8] | None, resolution: float) -> Thinned:
+def voxel_downsample(points: NDArray[np.float64], colors: NDArray[np.uint8] | None, resolution: float) -> VoxelPoints:
     """One point for each voxel that holds some, in the order in which voxels come first.
 
     Args:
@@ -34,13 +34,15 @@ def thin(points: NDArray[np.float64], colors: NDArray[np.uint8] | None, resoluti
         colors: (n, 3), or None.
         resolution: Edge of a voxel [m].
     """
-    given = np.zeros((0, 3), dtype=np.uint8) if colors is None else colors
-    mean, keys, shades = grouped(np.ascontiguousarray(points), np.ascontiguousarray(given), resolution)
-    return Thinned(mean, keys, None if colors is None else shades)
+    color_array = np.zeros((0, 3), dtype=np.uint8) if colors is None else colors
+    mean, keys, mean_colors = average_by_voxel(
+        np.ascontiguousarray(points), np.ascontiguousarray(color_array), resolution
+    )
+    return VoxelPoints(mean, keys, None if colors is None else mean_colors)
 
 
 @kernel(examples=lambda: [(np.zeros((2, 3)), np.zeros((2, 3), np.uint8), 0.1)])
-def grouped(
+def average_by_voxel(
     points: NDArray[np.float64], colors: NDArray[np.uint8], resolution: float
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.uint8]]:
     """Mean points (m, 3), voxels (m, 3) and mean colours (m, 3) of points that share voxels.
@@ -56,32 +58,32 @@ def grouped(
     while size < 2 * count:
         size *= 2
     slots = np.full(size, -1, np.int64)
-    members = np.zeros(count, np.int64)
-    sums, shades, keys = np.zeros((count, 3)), np.zeros((count, 3), np.int64), np.empty((count, 3), np.int64)
+    counts = np.zeros(count, np.int64)
+    sums, color_sums, keys = np.zeros((count, 3)), np.zeros((count, 3), np.int64), np.empty((count, 3), np.int64)
     for i in range(count):
         x = np.int64(math.floor(points[i, 0] * factor))
         y = np.int64(math.floor(points[i, 1] * factor))
         z = np.int64(math.floor(points[i, 2] * factor))
-        at = (x * 73856093 ^ y * 19349663 ^ z * 83492791) & (size - 1)  # Teschner et al. 2003
-        while slots[at] >= 0:
-            other = keys[slots[at]]
+        slot = (x * 73856093 ^ y * 19349663 ^ z * 83492791) & (size - 1)  # Teschner et al. 2003
+        while slots[slot] >= 0:
+            other = keys[slots[slot]]
             if other[0] == x and other[1] == y and other[2] == z:
                 break
-            at = (at + 1) & (size - 1)
-        group = slots[at]
+            slot = (slot + 1) & (size - 1)
+        group = slots[slot]
         if group < 0:
             group = groups
             groups += 1
-            slots[at] = group
+            slots[slot] = group
             keys[group, 0], keys[group, 1], keys[group, 2] = x, y, z
-        members[group] += 1
+        counts[group] += 1
         for axis in range(3):
             sums[group, axis] += points[i, axis]
             if len(colors) > 0:
-                shades[group, axis] += colors[i, axis]
-    mean = np.zeros((groups, 3), np.uint8)
+                color_sums[group, axis] += colors[i, axis]
+    mean_colors = np.zeros((groups, 3), np.uint8)
     for group in range(groups):
         for axis in range(3):
-            sums[group, axis] /= members[group]
-            mean[group, axis] = np.uint8((shades[group, axis] + members[group] // 2) // members[group])
-    return sums[:groups].copy(), keys[:groups].copy(), mean
+            sums[group, axis] /= counts[group]
+            mean_colors[group, axis] = np.uint8((color_sums[group, axis] + counts[group] // 2) // counts[group])
+    return sums[:groups].copy(), keys[:groups].copy(), mean_colors

@@ -18,7 +18,7 @@ from roboyard.errors import ConfigError
 from roboyard.geometry import SE3
 from roboyard.gym.robot import ReadRobot
 from roboyard.messages import msg
-from roboyard.messages.time import stamp
+from roboyard.messages.time import time_to_msg
 from roboyard.scenarios.robot_package import NodeSpec
 
 Array = NDArray[np.float64]
@@ -90,7 +90,7 @@ class Twist(Command):
         turn_rate = limits.turn_rate if self.turn_rate is None else self.turn_rate
         if speed is None or turn_rate is None:
             raise ConfigError(
-                "nobody says how fast it drives", where=f"robot {robot.name}", valid="Twist(speed=…, turn_rate=…)"
+                "nobody says how fast it drives", location=f"robot {robot.name}", valid="Twist(speed=…, turn_rate=…)"
             )
         if not (0.0 < speed < math.inf and 0.0 < turn_rate < math.inf):
             raise ConfigError(f"Twist at {speed} m/s, {turn_rate} rad/s", valid="both above zero")
@@ -171,7 +171,7 @@ class JointSpeeds(Command):
         most = self.share * np.where(np.isfinite(speed), speed, 1.0)
 
         def tell(action: Array, time_ns: int) -> Any:
-            header = msg.Header(stamp=stamp(time_ns))
+            header = msg.Header(stamp=time_to_msg(time_ns))
             return msg.JointJog(header=header, joint_names=list(joints), velocities=most * action)
 
         return tell

@@ -97,7 +97,7 @@ class RobotEnv(gymnasium.Env[Any, Any]):
         self.action_space = box(-1.0, 1.0, (len(self._names),))
         own, tasks = {name: sense.space(self.robot) for name, sense in senses.items()}, task.spaces(self.robot)
         if twice := sorted(own.keys() & tasks.keys()):
-            raise ConfigError(f"two entries called {', '.join(twice)}", where="senses", valid="other names")
+            raise ConfigError(f"two entries called {', '.join(twice)}", location="senses", valid="other names")
         self._boxes: dict[str, Box] = {**own, **tasks}
         self.observation_space = Dict({**self._boxes})
         self._readers = {
@@ -126,7 +126,7 @@ class RobotEnv(gymnasium.Env[Any, Any]):
         chosen = dict(options or {})
         if unknown := [key for key in chosen if key not in self.task.options]:
             raise InputError(
-                f"no option {', '.join(map(repr, unknown))}", where="reset(options=…)",
+                f"no option {', '.join(map(repr, unknown))}", location="reset(options=…)",
                 valid=", ".join(self.task.options) or "this task has none",
             )  # fmt: skip
         self._end()
@@ -146,7 +146,7 @@ class RobotEnv(gymnasium.Env[Any, Any]):
             handle.add_node(self._agent, NAME)
             if not run.until(lambda: not self._agent.silent, _PATIENCE):
                 raise RunError(
-                    f"nobody tells {', '.join(sorted(self._agent.silent))}", where=f"robot {self.robot.name}",
+                    f"nobody tells {', '.join(sorted(self._agent.silent))}", location=f"robot {self.robot.name}",
                     valid="nodes that do",
                 )  # fmt: skip
             self._stage = Stage(run, handle, self.robot, start, self._agent.heard, self.period)
@@ -212,12 +212,12 @@ class RobotEnv(gymnasium.Env[Any, Any]):
         try:
             given = np.asarray(action, dtype=np.float64)
         except (TypeError, ValueError):
-            raise InputError("the action is no array of numbers", where="step(action)", valid=wanted) from None
+            raise InputError("the action is no array of numbers", location="step(action)", valid=wanted) from None
         if given.shape != self.action_space.shape:
-            raise InputError(f"an action of shape {given.shape}", where="step(action)", valid=wanted)
+            raise InputError(f"an action of shape {given.shape}", location="step(action)", valid=wanted)
         if not np.isfinite(given).all():
             bad = names[int(np.argmin(np.isfinite(given)))]
-            raise InputError(f"the action for {bad} is not finite", where="step(action)", valid=wanted)
+            raise InputError(f"the action for {bad} is not finite", location="step(action)", valid=wanted)
         return np.clip(given, -1.0, 1.0)
 
     def _observed(self) -> Observation:

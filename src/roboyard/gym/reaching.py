@@ -94,11 +94,13 @@ class Reach(Task):
         drawn = self._free(lambda: np.clip(posture + rng.uniform(-_SWAY, _SWAY, chain.dof), chain.lower, chain.upper))
         high = self.floor - scene.T_world_base.z
         up = scene.T_world_base.rotation_matrix()[2]
-        far = self._free(lambda: chain.random(rng, 1)[0], lambda q: float(up @ chain.forward(q)[:3, 3]) >= high)
+        far = self._free(
+            lambda: chain.sample_positions(rng, 1)[0], lambda q: float(up @ chain.forward(q)[:3, 3]) >= high
+        )
         goal = tuple(chain.forward(far)[:3, 3].tolist())
         q = chosen(options, "joints", chain.dof) or tuple(drawn.tolist())
-        if not chain.within(q) or not scene.free(q):
-            raise InputError(f"{list(q)}", where="option joints", valid="within limits, and touching nothing")
+        if not chain.is_within_limits(q) or not scene.free(q):
+            raise InputError(f"{list(q)}", location="option joints", valid="within limits, and touching nothing")
         return Start(self.at, dict(zip(chain.joints, q, strict=True)), chosen(options, "goal", 3) or goal)
 
     def begin(self, stage: Stage) -> Episode:
@@ -119,7 +121,9 @@ class Reach(Task):
             q: Array = draw()
             if fits(q) and self.scene.free(q):
                 return q
-        raise InputError("no posture was found that touches nothing", where=self.scene.chain.robot, valid="more room")
+        raise InputError(
+            "no posture was found that touches nothing", location=self.scene.chain.robot, valid="more room"
+        )
 
 
 class _Reach(Episode):

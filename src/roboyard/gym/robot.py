@@ -72,7 +72,7 @@ class ReadRobot(RobotPackage):
         found = legs_of(self, self.model)
         if found is None:
             raise ConfigError(
-                "has no legs", where=f"robot {self.name}", valid="a robot whose YAML names a file of legs"
+                "has no legs", location=f"robot {self.name}", valid="a robot whose YAML names a file of legs"
             )
         return found
 
@@ -86,6 +86,6 @@ class ReadRobot(RobotPackage):
         for name in joints:
             if name not in self.moving:
                 raise ConfigError(
-                    f"no joint {name!r}", where=f"robot {self.name}", valid=", ".join(self.moving) or "none"
+                    f"no joint {name!r}", location=f"robot {self.name}", valid=", ".join(self.moving) or "none"
                 )
         return JointBounds.of(self.known.model, joints, self.known.rates)

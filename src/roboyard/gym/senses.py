@@ -100,10 +100,14 @@ class Scan(Sense):
         if spec is None or spec.vertical_samples != 1:
             planar = [topic for topic, one in found.items() if one.vertical_samples == 1]
             raise ConfigError(
-                f"no planar lidar tells {self.topic!r}", where=f"robot {robot.name}", valid=", ".join(planar) or "none"
+                f"no planar lidar tells {self.topic!r}",
+                location=f"robot {robot.name}",
+                valid=", ".join(planar) or "none",
             )
         if not 1 <= self.beams <= spec.samples:
-            raise ConfigError(f"{self.beams} beams", where=self.topic, valid=f"1 to {spec.samples}, those of the lidar")
+            raise ConfigError(
+                f"{self.beams} beams", location=self.topic, valid=f"1 to {spec.samples}, those of the lidar"
+            )
         return spec
 
 
@@ -246,7 +250,7 @@ class Touch(Sense):
         for topic in wanted:
             if topic not in there:
                 raise ConfigError(
-                    f"no contact sensor tells {topic!r}", where=f"robot {robot.name}", valid=", ".join(sorted(there))
+                    f"no contact sensor tells {topic!r}", location=f"robot {robot.name}", valid=", ".join(sorted(there))
                 )
         return dict.fromkeys(wanted, msg.ContactsState)
 

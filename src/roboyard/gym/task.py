@@ -142,5 +142,5 @@ def chosen(options: Mapping[str, Any], key: str, count: int) -> tuple[float, ...
     except (TypeError, ValueError):
         values = ()
     if len(values) != count or not all(map(math.isfinite, values)):
-        raise InputError(f"{options[key]!r}", where=f"option {key}", valid=f"{count} finite numbers")
+        raise InputError(f"{options[key]!r}", location=f"option {key}", valid=f"{count} finite numbers")
     return values

@@ -82,7 +82,7 @@ class Walk(Task):
         twist = chosen(options, "twist", 3) or drawn
         if (np.abs(twist) > self._most()).any():
             raise InputError(
-                f"{list(twist)}", where="option twist", valid=f"at most {self._most().tolist()} either way"
+                f"{list(twist)}", location="option twist", valid=f"at most {self._most().tolist()} either way"
             )
         return Start(T_world_body @ T_model_body.inverse(), stance, twist)
 

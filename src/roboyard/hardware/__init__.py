@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from roboyard.hardware.base import Base, BaseKind
-    from roboyard.hardware.interface import Hardware, JointCommand, JointReadings
+    from roboyard.hardware.base import BaseMotion, VelocityBase
+    from roboyard.hardware.interface import Hardware, JointCommand, JointStates
 
-__all__ = ["Base", "BaseKind", "Hardware", "JointCommand", "JointReadings"]
+__all__ = ["BaseMotion", "Hardware", "JointCommand", "JointStates", "VelocityBase"]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
-    "base": ("Base", "BaseKind"),
-    "interface": ("Hardware", "JointCommand", "JointReadings"),
+    "base": ("VelocityBase", "BaseMotion"),
+    "interface": ("Hardware", "JointCommand", "JointStates"),
 })  # fmt: skip

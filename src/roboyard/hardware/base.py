@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import Literal, Protocol, runtime_checkable
 
-BaseKind = Literal["planar", "free"]
+BaseMotion = Literal["planar", "free"]
 """What of a body's velocity is commanded: forward, sideways and turning; or all six components."""
 Vector = tuple[float, float, float]
 
 
 @runtime_checkable
-class Base(Protocol):
+class VelocityBase(Protocol):
     """A body that moves as it is told: a bought base with a drive of its own, or a simulated one."""
 
     @property
-    def kind(self) -> BaseKind:
+    def kind(self) -> BaseMotion:
         """Which components it takes; the others are left to gravity and contacts."""
         ...
 
-    def drive(self, linear: Vector, angular: Vector) -> None:
+    def set_velocity(self, linear: Vector, angular: Vector) -> None:
         """Take new velocities at once, in the body's own axes.
 
         Args:

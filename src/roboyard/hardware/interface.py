@@ -12,7 +12,7 @@ CommandMode = Literal["position", "velocity", "effort"]
 
 
 @dataclass(frozen=True, slots=True)
-class JointReadings:
+class JointStates:
     """What the joints' own sensors say, in the order of ``Hardware.joint_names``.
 
     Attributes:
@@ -33,16 +33,16 @@ class JointCommand:
     """Set-points for some joints; joints not named keep their last command.
 
     Attributes:
-        mode: What ``values`` are.
+        mode: What ``setpoints`` are.
         joints: Names, all known to the hardware and commandable in this mode.
-        values: (len(joints),) [rad, rad/s or N m; m, m/s or N for prismatic joints].
+        setpoints: (len(joints),) [rad, rad/s or N m; m, m/s or N for prismatic joints].
         max_effort: (len(joints),) what the joints may press with on their way to positions and there [N m or N]; None:
             all they can.  A joint that is given one presses on what stops it until it reaches it.
     """
 
     mode: CommandMode
     joints: tuple[str, ...]
-    values: NDArray[np.float64] = field(repr=False)
+    setpoints: NDArray[np.float64] = field(repr=False)
     max_effort: NDArray[np.float64] | None = field(default=None, repr=False)
 
 
@@ -59,7 +59,7 @@ class Hardware(Protocol):
         """Modes in which ``joint`` takes commands (empty: passive). Raises UnknownNameError."""
         ...
 
-    def read(self) -> JointReadings:
+    def read(self) -> JointStates:
         """The newest readings."""
         ...
 

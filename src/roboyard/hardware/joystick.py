@@ -22,7 +22,7 @@ _INITIAL = 0x80
 _CHUNK = 64 * _EVENT.size
 
 
-class JoystickGoneError(RoboyardError):
+class JoystickDisconnectedError(RoboyardError):
     """The gamepad was unplugged, or its radio link broke."""
 
 
@@ -54,17 +54,17 @@ class Joystick:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._rest = b""
+        self._buffer = b""
         try:
             self._file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         except OSError as error:
-            raise InputError(f"no gamepad: {error.strerror}", where=str(path), valid=_advice(error)) from error
+            raise InputError(f"no gamepad: {error.strerror}", location=str(path), valid=_suggest_fix(error)) from error
 
     def read(self) -> list[JoystickEvent]:
         """What happened since the last call; never waits.
 
         Raises:
-            JoystickGoneError: there is no gamepad any more.
+            JoystickDisconnectedError: there is no gamepad any more.
         """
         while True:
             try:
@@ -72,14 +72,16 @@ class Joystick:
             except BlockingIOError:
                 break
             except OSError as error:
-                raise JoystickGoneError(f"the gamepad is gone: {error.strerror}", where=str(self.path)) from error
+                raise JoystickDisconnectedError(
+                    f"the gamepad is gone: {error.strerror}", location=str(self.path)
+                ) from error
             if not piece:
-                raise JoystickGoneError("the gamepad is gone", where=str(self.path))
-            self._rest += piece
+                raise JoystickDisconnectedError("the gamepad is gone", location=str(self.path))
+            self._buffer += piece
             if len(piece) < _CHUNK:
                 break
-        whole = len(self._rest) - len(self._rest) % _EVENT.size
-        data, self._rest = self._rest[:whole], self._rest[whole:]
+        n_complete = len(self._buffer) - len(self._buffer) % _EVENT.size
+        data, self._buffer = self._buffer[:n_complete], self._buffer[n_complete:]
         return list(decode(data))
 
     def close(self) -> None:
@@ -93,7 +95,7 @@ class Joystick:
         self.close()
 
 
-def _advice(error: OSError) -> str:
+def _suggest_fix(error: OSError) -> str:
     if error.errno in (errno.EACCES, errno.EPERM):
         return "to read it you may have to join the group 'input'"
     found = ", ".join(str(path) for path in sorted(Path("/dev/input").glob("js*")))

@@ -48,7 +48,7 @@ class OdometryNoise:
         for name in ("way_per_way", "turn_per_way", "turn_per_turn", "velocity_floor"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value >= 0.0):
-                raise ConfigError(f"{name} = {value}", where="OdometryNoise", valid="zero or more")
+                raise ConfigError(f"{name} = {value}", location="OdometryNoise", valid="zero or more")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class WheelOdometry:
         return self._pose
 
     # -- state ---------------------------------------------------------------------------------------------------------
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
         pose = self._pose
         return {
@@ -132,7 +132,7 @@ class WheelOdometry:
             "refused": self.refused,
         }
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
         self._last = None if state["last"] is None else tuple(state["last"])
         self._pose = SE2(*state["pose"])

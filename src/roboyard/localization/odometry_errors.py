@@ -52,7 +52,7 @@ class OdometryErrors:
         ):  # fmt: skip
             value = getattr(self, name)
             if not low <= value <= high:
-                raise ConfigError(f"{name} = {value}", where="OdometryErrors", valid=f"from {low:g} to {high:g}")
+                raise ConfigError(f"{name} = {value}", location="OdometryErrors", valid=f"from {low:g} to {high:g}")
 
     def true_drive(self, nominal: DifferentialDrive) -> DifferentialDrive:
         """The drive as it truly is, of which the software knows ``nominal``."""
@@ -108,11 +108,11 @@ class FaultyWheels:
             told = np.floor(told / step) * step
         return float(told[0]), float(told[1])
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data, without the generator."""
         return {"angles": self._angles.tolist(), "lost": self._lost.tolist(), "last_ns": self._last_ns}
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
         self._angles, self._lost = np.array(state["angles"]), np.array(state["lost"])
         self._last_ns = state["last_ns"]

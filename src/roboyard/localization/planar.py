@@ -65,12 +65,12 @@ class PlanarOdometry:
         twist_covariance = spread / dt**2 + noise.velocity_floor * np.eye(3)
         return OdometryEstimate(time_ns, self.T_odom_base, twist, self._covariance.copy(), twist_covariance)
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
         pose = self.T_odom_base
         return {"pose": (pose.x, pose.y, pose.theta), "covariance": self._covariance.copy(), "time_ns": self._time_ns}
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
         self.T_odom_base = SE2(*state["pose"])
         self._covariance = np.array(state["covariance"])

@@ -37,7 +37,7 @@ def ros_parameters(path: Path, nodes: tuple[str, ...]) -> dict[str, Any]:
         fitting = [values for name, values in sections if name.split("/")[-1] in (*nodes, "**")]
         if not fitting:
             found = ", ".join(sorted({name for name, _ in sections}))
-            raise ConfigError(f"has nothing for {nodes[0]}", where=str(path), valid=f"sections there: {found}")
+            raise ConfigError(f"has nothing for {nodes[0]}", location=str(path), valid=f"sections there: {found}")
         chosen = fitting
     else:
         inner = next((data[name] for name in nodes if isinstance(data.get(name), Mapping)), data)
@@ -51,15 +51,15 @@ def ros_parameters(path: Path, nodes: tuple[str, ...]) -> dict[str, Any]:
 def _read(path: Path) -> Mapping[str, Any]:
     try:
         if path.stat().st_size > _MOST_BYTES:
-            raise ConfigError("is too long for a parameter file", where=str(path), valid=f"{_MOST_BYTES} bytes")
+            raise ConfigError("is too long for a parameter file", location=str(path), valid=f"{_MOST_BYTES} bytes")
         data = yaml.safe_load(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot be read: {error}", where=str(path), valid="a parameter file of ROS") from error
+        raise ConfigError(f"cannot be read: {error}", location=str(path), valid="a parameter file of ROS") from error
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         first = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ConfigError(f"is no YAML: {first}", where=str(path), valid="a parameter file of ROS") from error
+        raise ConfigError(f"is no YAML: {first}", location=str(path), valid="a parameter file of ROS") from error
     if not isinstance(data, Mapping):
-        raise ConfigError("is no mapping", where=str(path), valid="node: {ros__parameters: {…}}")
+        raise ConfigError("is no mapping", location=str(path), valid="node: {ros__parameters: {…}}")
     return data
 
 
@@ -86,10 +86,10 @@ def _flat(data: Mapping[str, Any], above: str, where: str, depth: int) -> dict[s
         name = f"{above}{key}".replace(".", "_")
         if isinstance(value, Mapping):
             if depth >= 10:
-                raise ConfigError("is nested too deeply", where=where, valid="10 levels")
+                raise ConfigError("is nested too deeply", location=where, valid="10 levels")
             values.update(_flat(value, f"{name}_", where, depth + 1))
         else:
             values[name] = [_number(item) for item in value] if isinstance(value, list) else _number(value)
         if len(values) > _MOST_VALUES:
-            raise ConfigError("has too many values", where=where, valid=f"{_MOST_VALUES}")
+            raise ConfigError("has too many values", location=where, valid=f"{_MOST_VALUES}")
     return values

@@ -66,7 +66,7 @@ def draw_goal(
     chain = scene.chain
     near: Counter[tuple[str, str]] = Counter()
     for _ in range(_MOST):
-        states = chain.random(rng, _CHUNK)
+        states = chain.sample_positions(rng, _CHUNK)
         kept = np.arange(_CHUNK)
         if region is not None:
             places = scene.T_world_base @ chain.forward(states)[:, :3, 3]
@@ -81,7 +81,7 @@ def draw_goal(
             break
     raise InputError(
         f"no free state with the tool in {'the region' if region is not None else 'space'}{_blame(near)}",
-        where=scene.groups.model.name, valid="a region that the arm reaches",
+        location=scene.groups.model.name, valid="a region that the arm reaches",
     )  # fmt: skip
 
 
@@ -120,13 +120,13 @@ def draw_jog(scene: PlanningScene, q: ArrayLike, rng: np.random.Generator, *, af
     Raises:
         InputError: none was found among 1,000.
     """
-    chain, here = scene.chain, scene.chain.positions(q)
+    chain, here = scene.chain, scene.chain.as_positions(q)
     for _ in range(_MOST_JOGS):
         joint = int(rng.integers(chain.dof))
-        most = min(float(chain.velocity[joint]), _FAST)
+        most = min(float(chain.max_velocity[joint]), _FAST)
         jog = Jog(joint, float(rng.uniform(0.3, 0.9) * most * rng.choice((-1.0, 1.0))), float(rng.uniform(1.0, 2.0)))
         end = here.copy()
         end[joint] += jog.speed * (jog.seconds + after + _SPARE)
-        if chain.within(end) and scene.free_line(here, end):
+        if chain.is_within_limits(end) and scene.free_line(here, end):
             return jog
-    raise InputError("no joint can be driven anywhere", where=scene.groups.model.name, valid="an arm with room")
+    raise InputError("no joint can be driven anywhere", location=scene.groups.model.name, valid="an arm with room")

@@ -55,7 +55,7 @@ def person_at(name: str, place: ArrayLike, speed: float, settings: PeopleSetting
     """
     where = np.asarray(place, dtype=np.float64)
     if where.shape != (3,) or not np.isfinite(where).all() or not 0.0 <= speed < math.inf:
-        raise InputError(f"somebody at {where.tolist()}, {speed} m/s", where=name, valid="finite numbers")
+        raise InputError(f"somebody at {where.tolist()}, {speed} m/s", location=name, valid="finite numbers")
     radius = math.ceil((settings.radius + settings.ahead * speed) / _STEP - 1e-9) * _STEP + _STEP / 2.0
     x, y, z = (np.round(where / _STEP) * _STEP).tolist()
     length = max(settings.height - 2.0 * radius, 0.01)
@@ -105,7 +105,9 @@ class PartsOfBody:
 def _part(name: str, told: Array, rounded: tuple[float, ...]) -> Obstacle:
     radius, length, speed = told[7:].tolist()
     if not (np.isfinite(told).all() and speed >= 0.0 and 0.0 < radius < 1.0 and 0.0 <= length < 3.0):
-        raise InputError(f"a part of radius {radius}, length {length}, at {speed} m/s", where=name, valid="a capsule")
+        raise InputError(
+            f"a part of radius {radius}, length {length}, at {speed} m/s", location=name, valid="a capsule"
+        )
     wide, long = rounded[7:]
     return Obstacle(name, Capsule(wide, long), SE3(rounded[3:7], rounded[:3]))
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from roboyard.chains.chain import Chain
-from roboyard.chains.dynamics import GRAVITY, Dynamics
-from roboyard.config.describe import near
+from roboyard.chains.dynamics import GRAVITY_VECTOR, ChainDynamics
+from roboyard.config.describe import did_you_mean
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.geometry import SE3
 from roboyard.manipulation.collision.bodies import Bodies, make_work
@@ -130,10 +130,10 @@ class PlanningScene:
 
     def attach(self, thing: Attached) -> PlanningScene:
         """With something that a link carries. Raises UnknownNameError, InputError."""
-        self._known("link", thing.link, self.chain.links)
+        self._known("link", thing.link, self.chain.link_mounts)
         for link in thing.touches:
-            self._known("link", link, self.chain.links)
-        if thing.name in self.attached or thing.name in self.chain.links:
+            self._known("link", link, self.chain.link_mounts)
+        if thing.name in self.attached or thing.name in self.chain.link_mounts:
             raise InputError(f"the name {thing.name!r} is taken", valid="a name of its own")
         return self._but(attached={**self.attached, thing.name: thing})
 
@@ -203,7 +203,7 @@ class PlanningScene:
         Raises:
             UnknownNameError: there is nothing of a name.
         """
-        known = [*self.chain.links, *self.obstacles, *self.attached]
+        known = [*self.chain.link_mounts, *self.obstacles, *self.attached]
         whole = [name for one in (*self.obstacles, *self.attached) for name in wholes(one)[1:]]
         for name in (name for pair in pairs for name in pair):
             if name not in whole:
@@ -241,15 +241,15 @@ class PlanningScene:
         top = self.chain.base
         while above.get(top, "world") != "world":
             top = above[top]
-        T_base_top = SE3.from_matrix(self.chain.links[top][1])
+        T_base_top = SE3.from_matrix(self.chain.link_mounts[top][1])
         return self.T_world_robot @ self.groups.model.link(top).T_model_link @ T_base_top.inverse()
 
     @cached_property
-    def dynamics(self) -> Dynamics:
+    def dynamics(self) -> ChainDynamics:
         """What motions take, with what links carry."""
-        pull = self.T_world_base.rotation_matrix().T @ np.array(GRAVITY)
+        pull = self.T_world_base.rotation_matrix().T @ np.array(GRAVITY_VECTOR)
         loads = [one.load() for one in self.attached.values() if one.mass > 0.0]
-        return Dynamics.of(self.groups.model, self.chain, loads, pull)
+        return ChainDynamics.from_model(self.groups.model, self.chain, loads, pull)
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
@@ -283,7 +283,7 @@ class PlanningScene:
 
     def contacts(self, q: ArrayLike) -> list[Pair | None]:
         """What touches first in each state (k, n), or None where nothing is too near. Raises InputError."""
-        states = np.atleast_2d(self.chain.positions(q))
+        states = np.atleast_2d(self.chain.as_positions(q))
         bodies = self.bodies
         return [self.named(who) for who in touching(bodies, make_work(bodies), states)]
 
@@ -298,7 +298,7 @@ class PlanningScene:
     def free_line(self, a: ArrayLike, b: ArrayLike) -> bool:
         """Whether nothing touches on the straight way of the joints from ``a`` to ``b`` (n,). Raises InputError."""
         bodies = self.bodies
-        return bool(free_line(bodies, make_work(bodies), self.chain.positions(a), self.chain.positions(b)))
+        return bool(free_line(bodies, make_work(bodies), self.chain.as_positions(a), self.chain.as_positions(b)))
 
     def distance(self, q: ArrayLike, limit: float = 1.0) -> float:
         """How far everything that must not touch is apart [m]: at most ``limit``, 0 where something touches.
@@ -306,17 +306,17 @@ class PlanningScene:
         Never more than it is; negative depths are known to `ExactChecker`. Raises InputError.
         """
         bodies = self.bodies
-        return float(distances(bodies, make_work(bodies), np.atleast_2d(self.chain.positions(q)), limit)[0])
+        return float(distances(bodies, make_work(bodies), np.atleast_2d(self.chain.as_positions(q)), limit)[0])
 
     def room(self, q: ArrayLike, limit: float = 1.0) -> float:
         """As `distance`, of the robot from the world only: its own links are often near to each other."""
         bodies = self.bodies._replace(pairs=np.zeros((0, 2), np.int64))
-        return float(distances(bodies, make_work(bodies), np.atleast_2d(self.chain.positions(q)), limit)[0])
+        return float(distances(bodies, make_work(bodies), np.atleast_2d(self.chain.as_positions(q)), limit)[0])
 
     def link_pose(self, link: str, q: ArrayLike) -> Array:
         """Pose (4, 4) of a link in the chain's base. Raises UnknownNameError, InputError."""
-        self._known("link", link, self.chain.links)
-        frame, T = self.chain.links[link]
+        self._known("link", link, self.chain.link_mounts)
+        frame, T = self.chain.link_mounts[link]
         found: Array = self.chain.frames(q)[frame] @ T
         return found
 
@@ -348,7 +348,7 @@ class PlanningScene:
         names = list(known)
         if name not in names:
             raise UnknownNameError(
-                f"no {kind} {name!r}{near(name, names)}",
-                where=f"scene of {self.groups.model.name}",
+                f"no {kind} {name!r}{did_you_mean(name, names)}",
+                location=f"scene of {self.groups.model.name}",
                 valid=", ".join(names[:40]) or "there is none",
             )

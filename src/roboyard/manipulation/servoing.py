@@ -18,7 +18,7 @@ from roboyard.chains.chain import Chain
 from roboyard.config import field as setting
 from roboyard.manipulation.collision.bodies import Bodies, Work, make_work
 from roboyard.manipulation.collision.clearance import distances, free_piece
-from roboyard.manipulation.kinematics.servo import speed_bounds
+from roboyard.manipulation.kinematics.servo import velocity_bounds
 from roboyard.manipulation.scene import PlanningScene
 
 Array = NDArray[np.float64]
@@ -164,7 +164,7 @@ class Servoing:
     def __init__(
         self, chain: Chain, speed: Array, acceleration: Array, position: Array, settings: ServoingSettings
     ) -> None:
-        self._chain = chain.with_rates(acceleration, np.full(chain.dof, np.inf))
+        self._chain = chain.with_acceleration_limits(acceleration, np.full(chain.dof, np.inf))
         self._most, self._rate, self._settings = speed, acceleration, settings
         self.be_at(position)
 
@@ -199,7 +199,7 @@ class Servoing:
 
     def wants_joints(self, speeds: Array, dt: float) -> Wanted:
         """The same for speeds (n,) of the joints, each slowed for itself at its limits."""
-        low, high = speed_bounds(self._chain, self.position, dt)
+        low, high = velocity_bounds(self._chain, self.position, dt)
         fast = np.clip(speeds, -self._most, self._most)
         wanted = np.clip(fast, low, high)
         stopped = np.abs(wanted - fast) > 1e-9
@@ -220,7 +220,7 @@ class Servoing:
         """The share of speeds that every joint may have."""
         size = np.maximum(np.abs(wanted), 1e-12)
         share = min(1.0, float((self._most / size).min()))
-        low, high = speed_bounds(self._chain, self.position, dt)
+        low, high = velocity_bounds(self._chain, self.position, dt)
         room = np.maximum(np.where(wanted > 0.0, high, -low), 0.0) / size
         k = int(np.argmin(room))
         if room[k] >= share - 1e-9:
@@ -313,11 +313,11 @@ class Servoing:
         return held
 
     # -- state ---------------------------------------------------------------------------------------------------------
-    def save(self) -> tuple[Array, Array, bool]:
+    def save_state(self) -> tuple[Array, Array, bool]:
         """State as plain data."""
         return self.position.copy(), self.velocity.copy(), self._halted
 
-    def load(self, saved: Sequence[object]) -> None:
+    def load_state(self, saved: Sequence[object]) -> None:
         """Take back what ``save`` gave."""
         self.position, self.velocity = np.array(saved[0]), np.array(saved[1])
         self._halted = bool(saved[2])

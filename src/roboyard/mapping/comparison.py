@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
-from roboyard.grids import UNKNOWN, GridFrame, OccupancyGrid
+from roboyard.grids import UNKNOWN, GridGeometry, OccupancyGrid
 
 _OCCUPIED: Final = 65
 _FREE: Final = 20
@@ -39,7 +39,7 @@ class MapComparison:
     cells: int
 
 
-def compare(grid: OccupancyGrid, solid: NDArray[np.bool_], frame: GridFrame, T_world_map: SE2) -> MapComparison:
+def compare(grid: OccupancyGrid, solid: NDArray[np.bool_], frame: GridGeometry, T_world_map: SE2) -> MapComparison:
     """Hold a map against the truth.
 
     Args:
@@ -57,9 +57,9 @@ def compare(grid: OccupancyGrid, solid: NDArray[np.bool_], frame: GridFrame, T_w
     if not occupied.any() or not free.any() or not solid.any() or solid.all():
         raise InputError("a map or plan without walls or without room cannot be compared", valid="both of both")
     T_plan_cells = frame.T_map_grid.inverse() @ T_world_map
-    true = _sampled(grid.frame, solid, frame, T_world_map)
-    known = (grid.cells != UNKNOWN) & _inside(grid.frame, frame, T_world_map)
-    errors = _distances(T_plan_cells @ grid.frame.points(np.argwhere(occupied)), solid, frame)
+    true = _sampled(grid.geometry, solid, frame, T_world_map)
+    known = (grid.cells != UNKNOWN) & _inside(grid.geometry, frame, T_world_map)
+    errors = _distances(T_plan_cells @ grid.geometry.cell_centers(np.argwhere(occupied)), solid, frame)
     surface = true & binary_dilation(~true, _AROUND)
     seen = surface & binary_dilation(free, _AROUND, iterations=2)
     hit = occupied & binary_dilation(true, _AROUND)
@@ -79,7 +79,7 @@ def compare(grid: OccupancyGrid, solid: NDArray[np.bool_], frame: GridFrame, T_w
     )
 
 
-def _distances(points: NDArray[np.float64], solid: NDArray[np.bool_], frame: GridFrame) -> NDArray[np.float64]:
+def _distances(points: NDArray[np.float64], solid: NDArray[np.bool_], frame: GridGeometry) -> NDArray[np.float64]:
     """How far points (n, 2) in the plan's own frame are from the nearest true surface [m]."""
     from scipy.ndimage import distance_transform_edt
 
@@ -92,39 +92,39 @@ def _distances(points: NDArray[np.float64], solid: NDArray[np.bool_], frame: Gri
     return np.asarray(to_surface[clipped[:, 0], clipped[:, 1]] + beyond)
 
 
-def _sampled(cells: GridFrame, solid: NDArray[np.bool_], frame: GridFrame, T_world_map: SE2) -> NDArray[np.bool_]:
+def _sampled(cells: GridGeometry, solid: NDArray[np.bool_], frame: GridGeometry, T_world_map: SE2) -> NDArray[np.bool_]:
     """The plan at the middles of a map's cells; what lies beyond it is free."""
-    place = frame.cells(T_world_map @ cells.points(_all(cells)))
+    place = frame.cells_of_points(T_world_map @ cells.cell_centers(_all(cells)))
     inside = frame.contains(place)
     result = np.zeros(cells.shape, dtype=np.bool_)
     result[inside] = solid[place[inside][:, 0], place[inside][:, 1]]
     return result
 
 
-def _inside(cells: GridFrame, frame: GridFrame, T_world_map: SE2) -> NDArray[np.bool_]:
-    return frame.contains(frame.cells(T_world_map @ cells.points(_all(cells))))
+def _inside(cells: GridGeometry, frame: GridGeometry, T_world_map: SE2) -> NDArray[np.bool_]:
+    return frame.contains(frame.cells_of_points(T_world_map @ cells.cell_centers(_all(cells))))
 
 
-def _all(cells: GridFrame) -> NDArray[np.int64]:
+def _all(cells: GridGeometry) -> NDArray[np.int64]:
     return np.stack(np.meshgrid(*map(np.arange, cells.shape), indexing="ij"), axis=-1)
 
 
-def _coverage(grid: OccupancyGrid, solid: NDArray[np.bool_], frame: GridFrame, T_world_map: SE2) -> float:
+def _coverage(grid: OccupancyGrid, solid: NDArray[np.bool_], frame: GridGeometry, T_world_map: SE2) -> float:
     """Share of the true room that the map knows: of the rooms in which the map has free cells."""
     from scipy.ndimage import label
 
     rooms, _ = label(~solid)
     free = np.argwhere((grid.cells != UNKNOWN) & (grid.cells <= _FREE))
-    place = frame.cells(T_world_map @ grid.frame.points(free))
+    place = frame.cells_of_points(T_world_map @ grid.geometry.cell_centers(free))
     place = place[frame.contains(place)]
     inside = np.unique(rooms[place[:, 0], place[:, 1]], return_counts=True)
     counts = {int(room): int(count) for room, count in zip(*inside, strict=True) if room > 0}
     if not counts:
         return 0.0
     room = max(counts, key=lambda number: counts[number])
-    step = max(1, round(grid.frame.resolution / frame.resolution))
+    step = max(1, round(grid.geometry.resolution / frame.resolution))
     true = np.argwhere(rooms[::step, ::step] == room) * step
-    cells = grid.frame.cells(T_world_map.inverse() @ frame.points(true))
-    there = grid.frame.contains(cells)
+    cells = grid.geometry.cells_of_points(T_world_map.inverse() @ frame.cell_centers(true))
+    there = grid.geometry.contains(cells)
     known = grid.cells[cells[there][:, 0], cells[there][:, 1]] != UNKNOWN
     return float(known.sum() / max(len(true), 1))

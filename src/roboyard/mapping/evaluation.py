@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE2, wrap_angle
-from roboyard.geometry.many import between, compose
+from roboyard.geometry.many import compose, relative
 from roboyard.mapping.statistics import ErrorStatistics
 from roboyard.mapping.trajectory import Trajectory
 
@@ -128,7 +128,7 @@ def relative_error(trajectory: Trajectory, truth: Trajectory, over_ns: int = 1_0
     if not known.any():
         raise InputError(f"no motion over {over_ns * 1e-9:g} s lies in both trajectories", valid="a shorter time")
     first, second, true_first, true_second = (poses[known] for poses, _ in found)
-    wrong = between(between(true_first, true_second), between(first, second))
+    wrong = relative(relative(true_first, true_second), relative(first, second))
     return RelativeError(
         ErrorStatistics.of(np.hypot(wrong[:, 0], wrong[:, 1])), ErrorStatistics.of(np.degrees(wrong[:, 2])), over_ns
     )

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from roboyard.errors import InputError
 from roboyard.geometry import wrap_angle
-from roboyard.geometry.many import between
+from roboyard.geometry.many import relative
 from roboyard.mapping.pose_graph import PoseGraph
 from roboyard.mapping.text_files import nanoseconds, numbers, read_lines, seconds, write_lines
 
@@ -82,7 +82,7 @@ def squared_error(graph: PoseGraph) -> float:
 def edge_errors(graph: PoseGraph) -> NDArray[np.float64]:
     """What each measurement is wrong by (m, 3), in the frame of the pose that measures: x, y [m], theta [rad]."""
     first, second = (graph.poses[graph.pairs[:, side]] for side in (0, 1))
-    errors = between(first, second) - graph.measurements
+    errors = relative(first, second) - graph.measurements
     errors[:, 2] = wrap_angle(errors[:, 2])
     return errors
 
@@ -113,9 +113,9 @@ class _Reader:
             index = _index(words, 1, where)
             x, y, theta = numbers(words[2:], 3, where, _VERTEX)
             if index in self.vertices:
-                raise InputError(f"node {index} is there twice", where=where)
+                raise InputError(f"node {index} is there twice", location=where)
             if len(self.vertices) >= _MAX_NODES:
-                raise InputError(f"more than {_MAX_NODES} nodes", where=where)
+                raise InputError(f"more than {_MAX_NODES} nodes", location=where)
             self.vertices[index] = (x, y, wrap_angle(theta))
         elif kind == "EDGE_SE2":
             values = numbers(words[3:], 9, where, _EDGE)
@@ -129,20 +129,20 @@ class _Reader:
             self.loops.add((_index(words, 2, where), _index(words, 3, where)))
         elif kind.startswith(("VERTEX_SE3", "EDGE_SE3")):
             raise InputError(
-                "is a graph in space", where=where, valid="a graph in the plane, of VERTEX_SE2 and EDGE_SE2"
+                "is a graph in space", location=where, valid="a graph in the plane, of VERTEX_SE2 and EDGE_SE2"
             )
         elif kind[0] != "#" and kind not in ("FIX", "PARAMS_SE2OFFSET"):
-            raise InputError(f"'{kind[:40]}' is no line of a pose graph", where=where, valid=f"{_VERTEX}; {_EDGE}")
+            raise InputError(f"'{kind[:40]}' is no line of a pose graph", location=where, valid=f"{_VERTEX}; {_EDGE}")
 
     def graph(self) -> PoseGraph:
         if not self.vertices:
-            raise InputError("holds no pose graph", where=self.where, valid=_VERTEX)
+            raise InputError("holds no pose graph", location=self.where, valid=_VERTEX)
         ids = sorted(self.vertices)
         number = {index: k for k, index in enumerate(ids)}
         pairs = np.zeros((len(self.edges), 2), dtype=np.int64)
         for k, (i, j) in enumerate(self.edges):
             if i not in number or j not in number:
-                raise InputError(f"an edge from {i} to {j}, of which one is no node", where=self.places[k])
+                raise InputError(f"an edge from {i} to {j}, of which one is no node", location=self.places[k])
             pairs[k] = number[i], number[j]
         information = np.zeros((len(pairs), 3, 3))
         if len(pairs):
@@ -168,5 +168,5 @@ class _Reader:
 def _index(words: list[str], at: int, where: str) -> int:
     word = words[at] if at < len(words) else ""
     if not (word.isascii() and word.isdecimal() and len(word) < 19):
-        raise InputError(f"'{word[:40]}' is no number of a node", where=where, valid=f"{_VERTEX}; {_EDGE}")
+        raise InputError(f"'{word[:40]}' is no number of a node", location=where, valid=f"{_VERTEX}; {_EDGE}")
     return int(word)

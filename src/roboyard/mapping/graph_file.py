@@ -97,7 +97,7 @@ def write_place(path: str | Path, place: MappedPlace) -> Path:
         with atomic_path(target) as temporary, temporary.open("wb") as file:
             np.savez_compressed(file, allow_pickle=False, **arrays)
     except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror or error}", where=str(target)) from error
+        raise InputError(f"cannot be written: {error.strerror or error}", location=str(target)) from error
     return target
 
 
@@ -119,9 +119,11 @@ def read_place(path: str | Path) -> MappedPlace:
         nothing = {str(key): int(count) for key, count in header["nothing"].items()}
         known = header["format"] == FORMAT and header["version"] == VERSION
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError("its header is not readable", where=where, valid=_VALID) from error
+        raise InputError("its header is not readable", location=where, valid=_VALID) from error
     if not known:
-        raise InputError(f"holds {str(header['format'])[:40]!r}", where=where, valid=f"{FORMAT!r}, version {VERSION}")
+        raise InputError(
+            f"holds {str(header['format'])[:40]!r}", location=where, valid=f"{FORMAT!r}, version {VERSION}"
+        )
     _check(arrays, len(lasers), where)
     return MappedPlace(_nodes(arrays, lasers), _edges(arrays), _submaps(arrays), nothing)
 
@@ -131,7 +133,7 @@ def _read_arrays(path: Path, where: str) -> dict[str, NDArray[Any]]:
         with zipfile.ZipFile(path) as archive:
             size = sum(entry.file_size for entry in archive.infolist())
             if size > MAX_BYTES:
-                raise InputError(f"would unpack to {size} bytes", where=where, valid=f"at most {MAX_BYTES}")
+                raise InputError(f"would unpack to {size} bytes", location=where, valid=f"at most {MAX_BYTES}")
             members = {entry.filename.removesuffix(".npy"): entry for entry in archive.infolist()}
             wanted = [*_WIDTHS, "header"]
             return {
@@ -139,14 +141,14 @@ def _read_arrays(path: Path, where: str) -> dict[str, NDArray[Any]]:
                 for name in wanted if name in members
             }  # fmt: skip
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", where=where, valid=_VALID) from error
+        raise InputError(f"cannot be read: {error.strerror or error}", location=where, valid=_VALID) from error
     except (zipfile.BadZipFile, zlib.error, ValueError, EOFError, NotImplementedError, RuntimeError) as error:
-        raise InputError("is damaged or no such file", where=where, valid=_VALID) from error
+        raise InputError("is damaged or no such file", location=where, valid=_VALID) from error
 
 
 def _check(arrays: dict[str, NDArray[Any]], lasers: int, where: str) -> None:
     def refuse(what: str) -> None:
-        raise InputError(what, where=where, valid=_VALID)
+        raise InputError(what, location=where, valid=_VALID)
 
     for name, width in _WIDTHS.items():
         array = arrays.get(name)

@@ -68,7 +68,7 @@ class GraphLocalizer:
         half = self.config.preparation.reach + 15.0
         self._finder = LoopFinder(LoopConfig(tables=len(self._place.submaps) + 1), self.config.refining, half)
         self._preparation = Preparation(self.config.preparation)
-        self._preparation.restore(self._place.nothing)
+        self._preparation.load_state(self._place.nothing)
         self._local = LocalMatcher(self.config.local, self.config.refining)
         self._motion = Motion(self.config.motion)
         self._surface = CellMap(half)

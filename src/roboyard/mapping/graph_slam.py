@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from roboyard.compute import expect_kernels
 from roboyard.geometry import SE2
 from roboyard.grids import OccupancyGrid
-from roboyard.grids.rays import add_evidence
+from roboyard.grids.rays import count_hits_and_misses
 from roboyard.mapping.anywhere import find_anywhere
 from roboyard.mapping.graph_config import GraphSlamConfig
 from roboyard.mapping.graph_file import MappedPlace, read_place, write_place
@@ -44,7 +44,7 @@ class GraphSlam:
     """
 
     def __init__(self, config: GraphSlamConfig | None = None) -> None:
-        expect_kernels(add_evidence)
+        expect_kernels(count_hits_and_misses)
         self.config = config or GraphSlamConfig()
         self._warnings: list[str] = []
         self._counts: dict[str, int] = {}
@@ -234,7 +234,7 @@ class GraphSlam:
         """What was mapped so far, complete: nodes, edges and submaps; not a copy."""
         self._chain.snapshot()
         edges = list(self._graph.edges.values())
-        return MappedPlace(self._graph.nodes, edges, self._chain.all, self._preparation.state())
+        return MappedPlace(self._graph.nodes, edges, self._chain.all, self._preparation.save_state())
 
     def save(self, path: str | Path) -> Path:
         """Write what was mapped so far, for ``load`` and ``GraphLocalizer``.
@@ -259,7 +259,7 @@ class GraphSlam:
         """
         place = read_place(path)
         slam = cls(config)
-        slam._preparation.restore(place.nothing)
+        slam._preparation.load_state(place.nothing)
         slam._graph.nodes = place.nodes
         for edge in place.edges:
             slam._graph.add(edge)

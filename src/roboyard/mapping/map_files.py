@@ -17,7 +17,7 @@ from roboyard import config
 from roboyard.config import write_atomic
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE2
-from roboyard.grids import FREE, OCCUPIED, UNKNOWN, GridFrame, OccupancyGrid
+from roboyard.grids import FREE, OCCUPIED, UNKNOWN, GridGeometry, OccupancyGrid
 from roboyard.mapping.map_pictures import Picture, read_picture, write_picture
 
 _GRAY: Final = 205
@@ -71,9 +71,11 @@ def load_map(path: Path | str) -> OccupancyGrid:
     info = read_map_info(path)
     file = _picture_of(Path(path), info.image)
     if not file.is_file():
-        raise InputError(f"its picture {file} does not exist", where=f"{path}, image", valid="a PGM, PNG or BMP file")
+        raise InputError(
+            f"its picture {file} does not exist", location=f"{path}, image", valid="a PGM, PNG or BMP file"
+        )
     cells = _cells(read_picture(file), info)[::-1]
-    return OccupancyGrid(cells, GridFrame(info.resolution, cells.shape, SE2(*info.origin)))
+    return OccupancyGrid(cells, GridGeometry(info.resolution, cells.shape, SE2(*info.origin)))
 
 
 def read_map_info(path: Path | str) -> MapInfo:
@@ -82,23 +84,24 @@ def read_map_info(path: Path | str) -> MapInfo:
     Raises:
         ConfigError: it cannot be read, or a key is missing or wrong.
     """
-    node = config.read_file(path)
+    node = config.read_yaml(path)
     if not isinstance(node.value, dict):
-        raise ConfigError("is no mapping", where=str(path), valid=", ".join(MapInfo.__dataclass_fields__))
+        raise ConfigError("is no mapping", location=str(path), valid=", ".join(MapInfo.__dataclass_fields__))
     known = {key: value for key, value in node.value.items() if key in MapInfo.__dataclass_fields__}
     negate = known.get("negate")
     if negate is not None:
         plain = negate.value
         plain = _YES_NO.get(plain.lower(), plain) if isinstance(plain, str) else plain
         plain = bool(plain) if isinstance(plain, int) and plain in (0, 1) else plain
-        known["negate"] = config.Node(plain, negate.place, negate.key_place)
-    info = config.load(MapInfo, config.Node(known, node.place, node.key_place, node.size))
+        known["negate"] = config.YamlNode(plain, negate.location, negate.key_location)
+    info = config.load(MapInfo, config.YamlNode(known, node.location, node.key_location, node.size))
     if not info.free_thresh < info.occupied_thresh:
         raise ConfigError(
-            f"free_thresh {info.free_thresh:g} is not below occupied_thresh {info.occupied_thresh:g}", where=str(path)
+            f"free_thresh {info.free_thresh:g} is not below occupied_thresh {info.occupied_thresh:g}",
+            location=str(path),
         )
     if not info.image:
-        raise ConfigError("image is empty", where=str(path), valid="name of a picture")
+        raise ConfigError("image is empty", location=str(path), valid="name of a picture")
     return info
 
 
@@ -130,26 +133,28 @@ def save_map(
     path = Path(path)
     path = path if path.suffix in (".yaml", ".yml") else path.with_name(f"{path.name}.yaml")
     if not grid.cells.size:
-        raise InputError("a map without cells", where=str(path), valid="at least one cell")
+        raise InputError("a map without cells", location=str(path), valid="at least one cell")
     trinary = mode is MapMode.TRINARY
     high = occupied_thresh if occupied_thresh is not None else (0.65 if trinary else 1.0)
     low = free_thresh if free_thresh is not None else (0.196 if trinary else 0.0)
     if not trinary and (high, low) != (1.0, 0.0):
-        raise InputError(f"thresholds in the mode {mode.value}", where=str(path), valid="none: all shades are kept")
+        raise InputError(f"thresholds in the mode {mode.value}", location=str(path), valid="none: all shades are kept")
     if trinary and not (0.0 < low <= high - 0.02 and high < 1.0):
-        raise InputError(f"thresholds {low} and {high}", where=str(path), valid="0 < free < occupied < 1, 0.02 apart")
+        raise InputError(
+            f"thresholds {low} and {high}", location=str(path), valid="0 < free < occupied < 1, 0.02 apart"
+        )
     suffix = image_format.lower() or ("png" if mode is MapMode.SCALE else "pgm")
     shades, opacity = _shades(grid, mode, low, high)
     picture = path.with_suffix(f".{suffix}")
     if opacity is not None and suffix != "png" and (opacity == 255).all():
         opacity = None
     write_picture(picture, shades[::-1], None if opacity is None else opacity[::-1])
-    pose = grid.frame.T_map_grid
-    info = MapInfo(picture.name, grid.frame.resolution, (pose.x, pose.y, pose.theta), high, low, False, mode)
+    pose = grid.geometry.T_map_grid
+    info = MapInfo(picture.name, grid.geometry.resolution, (pose.x, pose.y, pose.theta), high, low, False, mode)
     try:
         write_atomic(path, _yaml(info))
     except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", where=str(path)) from error
+        raise InputError(f"cannot be written: {error.strerror}", location=str(path)) from error
     return path
 
 
@@ -159,7 +164,7 @@ def classified(grid: OccupancyGrid, occupied_thresh: float = 0.65, free_thresh: 
     cells = np.full(grid.cells.shape, UNKNOWN, dtype=np.int8)
     cells[(grid.cells >= 0) & (grid.cells <= low)] = FREE
     cells[grid.cells >= high] = OCCUPIED
-    return OccupancyGrid(cells, grid.frame)
+    return OccupancyGrid(cells, grid.geometry)
 
 
 def _limits(free_thresh: float, occupied_thresh: float) -> tuple[int, int]:
@@ -173,10 +178,12 @@ def _picture_of(path: Path, image: str) -> Path:
     try:
         inside = file.resolve().is_relative_to(folder.resolve())
     except (OSError, ValueError, RuntimeError) as error:
-        raise ConfigError(f"'{image[:80]}' is no path", where=f"{path}, image") from error
+        raise ConfigError(f"'{image[:80]}' is no path", location=f"{path}, image") from error
     if not inside:
         raise ConfigError(
-            f"'{image[:200]}' lies outside of the folder {folder}", where=f"{path}, image", valid="a picture beside it"
+            f"'{image[:200]}' lies outside of the folder {folder}",
+            location=f"{path}, image",
+            valid="a picture beside it",
         )
     return file
 

@@ -46,14 +46,14 @@ def read_picture(path: Path) -> Picture:
     """
     try:
         if not path.is_file():
-            raise InputError("does not exist" if not path.exists() else "is no file", where=str(path))
+            raise InputError("does not exist" if not path.exists() else "is no file", location=str(path))
         if path.stat().st_size > _MAX_TEXT:
-            raise InputError(f"is larger than {_MAX_TEXT} bytes", where=str(path))
+            raise InputError(f"is larger than {_MAX_TEXT} bytes", location=str(path))
         with path.open("rb") as file:
             start = file.read(2)
         return _read_pgm(path) if start in (b"P5", b"P2") else _read_with_pillow(path)
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", where=str(path), valid=_VALID) from error
+        raise InputError(f"cannot be read: {error.strerror or error}", location=str(path), valid=_VALID) from error
 
 
 def write_picture(path: Path, shades: NDArray[np.uint8], opacity: NDArray[np.uint8] | None = None) -> None:
@@ -70,7 +70,7 @@ def write_picture(path: Path, shades: NDArray[np.uint8], opacity: NDArray[np.uin
     suffix = path.suffix.lower()
     if suffix not in (".pgm", ".png") or (opacity is not None and suffix != ".png"):
         valid = ".pgm or .png" if opacity is None else ".png, since parts are transparent"
-        raise InputError(f"a map cannot be written as '{suffix}'", where=str(path), valid=valid)
+        raise InputError(f"a map cannot be written as '{suffix}'", location=str(path), valid=valid)
     try:
         with atomic_path(path) as temporary:
             if suffix == ".pgm":
@@ -82,7 +82,7 @@ def write_picture(path: Path, shades: NDArray[np.uint8], opacity: NDArray[np.uin
                 data = shades if opacity is None else np.dstack([shades, opacity])
                 Image.fromarray(np.ascontiguousarray(data)).save(temporary, format="PNG")
     except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror or error}", where=str(path)) from error
+        raise InputError(f"cannot be written: {error.strerror or error}", location=str(path)) from error
 
 
 def _read_pgm(path: Path) -> Picture:
@@ -90,33 +90,35 @@ def _read_pgm(path: Path) -> Picture:
     where = str(path)
     header = _HEADER.match(data)
     if header is None:
-        raise InputError("is no PGM file", where=where, valid=_VALID)
+        raise InputError("is no PGM file", location=where, valid=_VALID)
     at, sizes = header.end(), []
     for _ in range(3):
         space = _SPACE.match(data, at)
         at = space.end() if space else at
         digits = _DIGITS.match(data, at)
         if digits is None:
-            raise InputError("width, height and brightest shade are missing", where=where, valid="a PGM header")
+            raise InputError("width, height and brightest shade are missing", location=where, valid="a PGM header")
         sizes.append(int(digits[0]))
         at = digits.end()
     columns, rows, white = sizes
     if not 1 <= white <= 65535:
-        raise InputError(f"the brightest shade is {white}", where=where, valid="1 to 65535")
+        raise InputError(f"the brightest shade is {white}", location=where, valid="1 to 65535")
     _check_size(rows, columns, where)
     if header[1] == b"5":
         kind = np.dtype(np.uint8) if white < 256 else np.dtype(">u2")
         body = data[at + 1 : at + 1 + rows * columns * kind.itemsize]
         if len(body) < rows * columns * kind.itemsize:
-            raise InputError(f"is cut off: {columns} x {rows} pixels are announced", where=where, valid="all of them")
+            raise InputError(
+                f"is cut off: {columns} x {rows} pixels are announced", location=where, valid="all of them"
+            )
         shades: NDArray[Any] = np.frombuffer(body, kind).reshape(rows, columns).astype(kind.newbyteorder("="))
     else:
         words = re.sub(rb"#[^\n]*", b"", data[at:]).split(maxsplit=rows * columns)[: rows * columns]
         if len(words) < rows * columns or not all(word.isdigit() and len(word) < 6 for word in words):
-            raise InputError(f"does not hold {columns} x {rows} whole numbers", where=where, valid="a whole picture")
+            raise InputError(f"does not hold {columns} x {rows} whole numbers", location=where, valid="a whole picture")
         shades = np.array(words).astype(np.int64).reshape(rows, columns)
     if int(shades.max()) > white:
-        raise InputError(f"a pixel is brighter than {white}, the brightest", where=where, valid=f"0 to {white}")
+        raise InputError(f"a pixel is brighter than {white}, the brightest", location=where, valid=f"0 to {white}")
     return Picture(shades, white)
 
 
@@ -132,13 +134,13 @@ def _read_with_pillow(path: Path) -> Picture:
             transparent = "A" in image.mode or "transparency" in image.info
             pixels = np.asarray(image.convert("RGBA"))
     except UnidentifiedImageError as error:
-        raise InputError("is no picture of a kind that is read", where=where, valid=_VALID) from error
+        raise InputError("is no picture of a kind that is read", location=where, valid=_VALID) from error
     except (SyntaxError, ValueError, EOFError, Image.DecompressionBombError) as error:
-        raise InputError(f"is damaged: {error}", where=where, valid=_VALID) from error
+        raise InputError(f"is damaged: {error}", location=where, valid=_VALID) from error
     shades = pixels[:, :, :3].sum(axis=2, dtype=np.uint16)
     return Picture(shades, 3 * 255, pixels[:, :, 3].copy() if transparent else None)
 
 
 def _check_size(rows: int, columns: int, where: str) -> None:
     if not (rows > 0 and columns > 0 and rows * columns <= MAX_CELLS):
-        raise InputError(f"{columns} x {rows} pixels", where=where, valid=f"1 to {MAX_CELLS} in all")
+        raise InputError(f"{columns} x {rows} pixels", location=where, valid=f"1 to {MAX_CELLS} in all")

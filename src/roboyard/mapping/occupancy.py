@@ -9,7 +9,7 @@ import numpy as np
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
-from roboyard.grids import BeamModel, Evidence, GridFrame, OccupancyGrid
+from roboyard.grids import GridGeometry, InverseSensorModel, OccupancyGrid, OccupancyMapBuilder
 from roboyard.mapping.preparation import Prepared
 
 MAX_CELLS = 100_000_000
@@ -18,7 +18,7 @@ _MARGIN = 1.0
 
 
 def draw(
-    poses: Sequence[SE2], scans: Sequence[Prepared], resolution: float, model: BeamModel | None = None
+    poses: Sequence[SE2], scans: Sequence[Prepared], resolution: float, model: InverseSensorModel | None = None
 ) -> OccupancyGrid:
     """Draw scans into a map that just holds them.
 
@@ -40,8 +40,8 @@ def draw(
     size = (high - low + 2.0 * _MARGIN) / resolution
     if not size[0] * size[1] <= MAX_CELLS:
         raise InputError(f"a map of {size[0]:.0f} × {size[1]:.0f} cells", valid=f"at most {MAX_CELLS} cells")
-    evidence = Evidence(GridFrame.around(low - _MARGIN, high + _MARGIN, resolution), model)
+    evidence = OccupancyMapBuilder(GridGeometry.covering(low - _MARGIN, high + _MARGIN, resolution), model)
     for pose, scan in zip(poses, scans, strict=True):
         if len(scan.ends):
-            evidence.add(pose @ scan.origin, pose @ scan.ends)
-    return evidence.grid()
+            evidence.add_beams(pose @ scan.origin, pose @ scan.ends)
+    return evidence.to_grid()

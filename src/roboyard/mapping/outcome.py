@@ -115,7 +115,7 @@ def judge(mapped: Mapped) -> Judged:
 
 def metrics(mapped: Mapped, judged: Judged) -> dict[str, Any]:
     """All figures as plain data."""
-    cells, resolution = mapped.grid.cells, mapped.grid.frame.resolution
+    cells, resolution = mapped.grid.cells, mapped.grid.geometry.resolution
     costs = mapped.costs * 1e3
     result: dict[str, Any] = {
         "log": mapped.name,

@@ -74,11 +74,11 @@ class Preparation:
         self.config = config or PreparationConfig()
         self._nothing: dict[tuple[str, int], int] = {}  # how often an arc was seen, by laser and value [cm]
 
-    def state(self) -> dict[str, int]:
+    def save_state(self) -> dict[str, int]:
         """What was learnt about lasers, as plain data."""
         return {f"{laser}|{value}": count for (laser, value), count in sorted(self._nothing.items())}
 
-    def restore(self, state: dict[str, int]) -> None:
+    def load_state(self, state: dict[str, int]) -> None:
         """Take up what ``state`` gave."""
         self._nothing = {
             (key.rpartition("|")[0], int(key.rpartition("|")[2])): int(count) for key, count in state.items()

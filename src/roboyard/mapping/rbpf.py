@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE2, wrap_angle
-from roboyard.geometry.many import between, compose
+from roboyard.geometry.many import compose, relative
 from roboyard.grids import OccupancyGrid
 from roboyard.mapping.pose_graph import PoseGraph
 from roboyard.mapping.rbpf_match import climb, curvature, fit, search
@@ -165,7 +165,7 @@ class RbpfSlam:
         track = self.trajectory()
         n = len(track)
         pairs = np.column_stack([np.arange(n - 1), np.arange(1, n)]) if n > 1 else np.zeros((0, 2), dtype=np.int64)
-        steps = between(track.poses[:-1], track.poses[1:]) if n > 1 else np.zeros((0, 3))
+        steps = relative(track.poses[:-1], track.poses[1:]) if n > 1 else np.zeros((0, 3))
         information = np.zeros((len(pairs), 3, 3))
         for k, step in enumerate(steps):
             information[k] = np.diag(1.0 / self._noise(math.hypot(step[0], step[1]), abs(step[2])))
@@ -256,7 +256,7 @@ class RbpfSlam:
         if score >= config.poor:
             return None
         *coarse, _ = search(*arguments, predicted, maps.resolution, *_FARTHER)
-        return np.asarray(between(predicted, np.array(coarse)))
+        return np.asarray(relative(predicted, np.array(coarse)))
 
     def _choose(self) -> None:
         """Choose particles anew where few carry the weight: systematic resampling."""
@@ -287,30 +287,30 @@ class RbpfSlam:
         now = self._poses[self.best].copy()
         dt = (scan.time_ns - self._matched_ns) * 1e-9
         if self.matched and dt > 0.0:
-            self._velocity = np.asarray(between(self._step_pose, now)) / dt
+            self._velocity = np.asarray(relative(self._step_pose, now)) / dt
         self._step_pose, self._matched_ns = now, scan.time_ns
         self._way = self._turned = 0.0
         self.matched += 1
 
     # -- state -------------------------------------------------------------------------------------------------------
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data: numbers, lists and arrays."""
         plain = {name: copy.deepcopy(getattr(self, f"_{name}")) for name in _PLAIN}
         return plain | {
             "counts": [self.matched, self.resampled],
             "random": copy.deepcopy(self._random.bit_generator.state),
-            "maps": self._maps.save(),
-            "paths": self._paths.save(),
+            "maps": self._maps.save_state(),
+            "paths": self._paths.save_state(),
         }
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Take back what ``save`` gave, with the same configuration."""
         for name in _PLAIN:
             setattr(self, f"_{name}", copy.deepcopy(saved[name]))
         self.matched, self.resampled = saved["counts"]
         self._random.bit_generator.state = copy.deepcopy(saved["random"])
-        self._maps.load(saved["maps"])
-        self._paths.load(saved["paths"])
+        self._maps.load_state(saved["maps"])
+        self._paths.load_state(saved["paths"])
 
 
 def _normal(logarithms: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -53,7 +53,7 @@ class Paths:
         rows = self._trunk + poses[::-1]
         return np.array(rows, dtype=np.float64).reshape(-1, 3)
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
         shape = (-1, self._particles)
         return {
@@ -63,7 +63,7 @@ class Paths:
             "next": self._next.copy(),
         }
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
         self._trunk, self._steps, self._parents = ([*saved[name].copy()] for name in ("trunk", "steps", "parents"))
         self._next = saved["next"].copy()

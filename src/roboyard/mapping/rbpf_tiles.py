@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from roboyard.compute import kernel
 from roboyard.errors import RunError
 from roboyard.geometry import SE2
-from roboyard.grids import UNKNOWN, Evidence, GridFrame, OccupancyGrid
+from roboyard.grids import UNKNOWN, GridGeometry, OccupancyGrid, OccupancyMapBuilder
 
 SIDE: Final = 32
 """Cells along a tile's side; a power of two."""
@@ -107,7 +107,7 @@ class TileMaps:
         """One map as a grid: of cells that fall into one the likeliest occupied counts, and unknown least."""
         where = np.argwhere(self.table[particle] >= 0)
         if not len(where):
-            return OccupancyGrid(np.full((0, 0), UNKNOWN, dtype=np.int8), GridFrame(resolution, (0, 0)))
+            return OccupancyGrid(np.full((0, 0), UNKNOWN, dtype=np.int8), GridGeometry(resolution, (0, 0)))
         low, high = where.min(axis=0), where.max(axis=0) + 1
         rows, columns = (high - low) * SIDE
         hits, seen = np.zeros((rows, columns), np.float32), np.zeros((rows, columns), np.float32)
@@ -117,12 +117,12 @@ class TileMaps:
             at = np.s_[top : top + SIDE, left : left + SIDE]
             hits[at], seen[at] = tile[..., HITS], tile[..., SEEN]
         start = (self.corner + low)[::-1] * (SIDE * self.resolution)
-        evidence = Evidence(GridFrame(self.resolution, hits.shape, SE2(start[0], start[1], 0.0)))
+        evidence = OccupancyMapBuilder(GridGeometry(self.resolution, hits.shape, SE2(start[0], start[1], 0.0)))
         evidence.hits[:], evidence.misses[:] = hits, seen - hits
-        grid = evidence.grid()
+        grid = evidence.to_grid()
         return grid if resolution == self.resolution else resampled(grid, resolution)
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data; tiles that nobody shows are left out."""
         used = np.flatnonzero(self.users)
         numbers = np.full(len(self.users) + 1, -1, dtype=np.int32)  # the last one stands for no tile
@@ -134,7 +134,7 @@ class TileMaps:
             "corner": self.corner.copy(),
         }
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
         count = max(len(saved["users"]), _FIRST)
         self.tiles = np.zeros((count, SIDE, SIDE, 4), dtype=np.float32)
@@ -154,18 +154,18 @@ def resampled(grid: OccupancyGrid, resolution: float) -> OccupancyGrid:
 
     Finer cells get the value of the old cell in which their middle lies.
     """
-    old = grid.frame
+    old = grid.geometry
     low = old.T_map_grid.xy
-    frame = GridFrame.around(low, low + np.array(old.size), resolution)
+    frame = GridGeometry.covering(low, low + np.array(old.extent), resolution)
     cells = np.full(frame.shape, UNKNOWN, dtype=np.int8)
     if resolution < old.resolution:
         rows_columns = np.stack(np.meshgrid(*map(np.arange, frame.shape), indexing="ij"), axis=-1)
-        source = old.cells(frame.points(rows_columns))
+        source = old.cells_of_points(frame.cell_centers(rows_columns))
         inside = old.contains(source)
         cells[inside] = grid.cells[source[inside][:, 0], source[inside][:, 1]]
     else:
         known = np.argwhere(grid.cells != UNKNOWN)
-        target = frame.cells(old.points(known))
+        target = frame.cells_of_points(old.cell_centers(known))
         np.maximum.at(cells, (target[:, 0], target[:, 1]), grid.cells[known[:, 0], known[:, 1]])
     return OccupancyGrid(cells, frame)
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from roboyard.errors import InputError
 from roboyard.geometry import wrap_angle
-from roboyard.geometry.many import between
+from roboyard.geometry.many import relative
 from roboyard.mapping.statistics import ErrorStatistics
 from roboyard.mapping.text_files import nanoseconds, numbers, read_lines, seconds, write_lines
 from roboyard.mapping.trajectory import Trajectory
@@ -99,12 +99,12 @@ def relation_errors(trajectory: Trajectory, relations: Relations, tolerance_ns: 
     if not known.any():
         raise InputError(
             f"none of {len(relations)} relations is of times at which the trajectory has poses",
-            where=_spans(trajectory, relations),
+            location=_spans(trajectory, relations),
             valid="relations of the same log",
         )
     first = trajectory.at(relations.first_ns[known], beyond_ns=tolerance_ns)[0]
     second = trajectory.at(relations.second_ns[known], beyond_ns=tolerance_ns)[0]
-    wrong = between(first, second) - relations.motions[known]
+    wrong = relative(first, second) - relations.motions[known]
     distances, turns = np.hypot(wrong[:, 0], wrong[:, 1]), np.asarray(wrap_angle(wrong[:, 2]))
     return RelationErrors(
         ErrorStatistics.of(distances),
@@ -134,7 +134,7 @@ def read_relations(path: Path | str) -> Relations:
         second.append(nanoseconds(words[1], where))
         motions.append((values[2], values[3], _yaw(values[5], values[6], values[7])))
     if not motions:
-        raise InputError("holds no relations", where=str(path), valid=f"lines of {_COLUMNS}")
+        raise InputError("holds no relations", location=str(path), valid=f"lines of {_COLUMNS}")
     return Relations(np.array(first, dtype=np.int64), np.array(second, dtype=np.int64), np.array(motions))
 
 

@@ -41,7 +41,7 @@ def write_mapped(mapped: Mapped, folder: Path, version: str = "") -> tuple[dict[
         try:
             write_atomic(paths[name], text)
         except OSError as error:
-            raise InputError(f"cannot be written: {error.strerror}", where=str(paths[name])) from error
+            raise InputError(f"cannot be written: {error.strerror}", location=str(paths[name])) from error
     return found, paths
 
 
@@ -85,7 +85,7 @@ def _tiles(mapped: Mapped, judged: Judged, found: dict[str, Any]) -> list[tuple[
     factor = found["real_time_factor"]
     tiles += [
         ("way", f"{found['way']:,.0f} m"),
-        ("map", f"{mapped.grid.frame.size[0]:.0f} × {mapped.grid.frame.size[1]:.0f} m"),
+        ("map", f"{mapped.grid.geometry.extent[0]:.0f} × {mapped.grid.geometry.extent[1]:.0f} m"),
         ("loops closed", f"{found['loops']:,}"),
         ("real time", f"{factor:,.0f} ×" if factor else "–"),
         ("a scan, median", f"{found['scan_ms_median']:.1f} ms" if found["scan_ms_median"] is not None else "–"),

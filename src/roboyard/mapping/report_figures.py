@@ -162,7 +162,7 @@ def _show_map(axes: Any, mapped: Mapped) -> None:
     """Draw the known part of the map as a picture: white free, dark occupied, transparent unknown."""
     from matplotlib.transforms import Affine2D
 
-    cells, frame = mapped.grid.cells, mapped.grid.frame
+    cells, frame = mapped.grid.cells, mapped.grid.geometry
     if not cells.size:
         return
     share = np.clip(cells, 0, 100).astype(np.float64)[..., None] / 100.0
@@ -170,7 +170,7 @@ def _show_map(axes: Any, mapped: Mapped) -> None:
     picture = np.zeros((*cells.shape, 4), dtype=np.uint8)
     picture[..., :3] = np.rint(colours)
     picture[..., 3] = np.where(cells == UNKNOWN, 0, 255)
-    pose, (width, height) = frame.T_map_grid, frame.size
+    pose, (width, height) = frame.T_map_grid, frame.extent
     shown = axes.imshow(picture, origin="lower", extent=(0.0, width, 0.0, height), interpolation="none", zorder=0.5)
     shown.set_transform(Affine2D().rotate(pose.theta).translate(pose.x, pose.y) + axes.transData)
     low, high = _shown_box(mapped)
@@ -180,8 +180,8 @@ def _show_map(axes: Any, mapped: Mapped) -> None:
 
 def _shown_box(mapped: Mapped) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Corners (2,) of what is worth being shown: walls and the way, without beams that left by the windows [m]."""
-    cells, frame = mapped.grid.cells, mapped.grid.frame
-    walls = frame.points(np.argwhere(cells >= _WALL))
+    cells, frame = mapped.grid.cells, mapped.grid.geometry
+    walls = frame.cell_centers(np.argwhere(cells >= _WALL))
     places = np.vstack([walls, mapped.trajectory.poses[:, :2]])
     if not len(places):
         return np.zeros(2), np.ones(2)

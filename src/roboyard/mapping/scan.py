@@ -45,10 +45,10 @@ class Scan:
 
     def __post_init__(self) -> None:
         if np.ndim(self.ranges) != 1:
-            raise InputError(f"a scan with ranges of shape {np.shape(self.ranges)}", where=self.laser, valid="(n,)")
+            raise InputError(f"a scan with ranges of shape {np.shape(self.ranges)}", location=self.laser, valid="(n,)")
         numbers = (self.angle_min, self.angle_increment, self.range_min, self.time_increment)
         if not all(math.isfinite(number) for number in numbers) or math.isnan(self.range_max):
-            raise InputError("a scan with angles or limits that are not finite", where=self.laser, valid="rad and m")
+            raise InputError("a scan with angles or limits that are not finite", location=self.laser, valid="rad and m")
 
     @property
     def angles(self) -> NDArray[np.float64]:

@@ -26,7 +26,7 @@ def read_lines(path: Path | str) -> Iterator[tuple[int, str]]:
     path = Path(path)
     try:
         if path.exists() and not path.is_file():  # a pipe would let us wait for ever
-            raise InputError("is no file", where=str(path))
+            raise InputError("is no file", location=str(path))
         with path.open("rb") as raw:
             zipped = raw.read(2) == b"\x1f\x8b"
             raw.seek(0)
@@ -37,14 +37,14 @@ def read_lines(path: Path | str) -> Iterator[tuple[int, str]]:
                     if not line:
                         return
                     if len(line) >= MAX_LINE or "\0" in line:
-                        raise InputError("is no text", where=f"{path}:{number}", valid="lines of numbers")
+                        raise InputError("is no text", location=f"{path}:{number}", valid="lines of numbers")
                     yield number, line
-        raise InputError(f"has more than {MAX_LINES} lines", where=str(path))
+        raise InputError(f"has more than {MAX_LINES} lines", location=str(path))
     except EOFError as error:
-        raise InputError("the gzipped file is cut off", where=str(path)) from error
+        raise InputError("the gzipped file is cut off", location=str(path)) from error
     except (OSError, zlib.error, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise InputError(f"cannot be read: {reason}", where=str(path)) from error
+        raise InputError(f"cannot be read: {reason}", location=str(path)) from error
 
 
 def write_lines(path: Path | str, lines: Iterable[str]) -> None:
@@ -58,7 +58,7 @@ def write_lines(path: Path | str, lines: Iterable[str]) -> None:
         with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(f"{line}\n" for line in lines)
     except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", where=str(path)) from error
+        raise InputError(f"cannot be written: {error.strerror}", location=str(path)) from error
 
 
 def numbers(words: list[str], count: int, where: str, valid: str) -> list[float]:
@@ -68,13 +68,13 @@ def numbers(words: list[str], count: int, where: str, valid: str) -> list[float]
         InputError: there are fewer, or one is no finite number.
     """
     if len(words) < count:
-        raise InputError(f"{len(words)} numbers in a line", where=where, valid=valid)
+        raise InputError(f"{len(words)} numbers in a line", location=where, valid=valid)
     try:
         values = [float(word) for word in words[:count]]
     except ValueError as error:
-        raise InputError(f"'{' '.join(words)[:60]}' are no numbers", where=where, valid=valid) from error
+        raise InputError(f"'{' '.join(words)[:60]}' are no numbers", location=where, valid=valid) from error
     if not all(math.isfinite(value) for value in values):
-        raise InputError(f"'{' '.join(words)[:60]}' is not finite", where=where, valid=valid)
+        raise InputError(f"'{' '.join(words)[:60]}' is not finite", location=where, valid=valid)
     return values
 
 
@@ -93,7 +93,7 @@ def nanoseconds(text: str, where: str) -> int:
     except ValueError:
         value = math.nan
     if not abs(value) < 9e9:
-        raise InputError(f"'{text[:40]}' is no time", where=where, valid="seconds")
+        raise InputError(f"'{text[:40]}' is no time", location=where, valid="seconds")
     return round(value * 1e9)
 
 

@@ -47,12 +47,12 @@ def read_tum(path: Path | str) -> Trajectory:
         where = f"{path}:{number}"
         _, x, y, _, qx, qy, qz, qw = numbers(words, 8, where, _COLUMNS)
         if not 0.5 < qx * qx + qy * qy + qz * qz + qw * qw < 2.0:
-            raise InputError("the quaternion has not length 1", where=where, valid=_COLUMNS)
+            raise InputError("the quaternion has not length 1", location=where, valid=_COLUMNS)
         time_ns = nanoseconds(words[0], where)
         if times and time_ns <= times[-1]:
-            raise InputError("a time that is not after the one before", where=where, valid="ascending times")
+            raise InputError("a time that is not after the one before", location=where, valid="ascending times")
         times.append(time_ns)
         poses.append((x, y, math.atan2(2.0 * (qw * qz + qx * qy), qw * qw + qx * qx - qy * qy - qz * qz)))
     if not times:
-        raise InputError("holds no poses", where=str(path), valid=f"lines of {_COLUMNS}")
+        raise InputError("holds no poses", location=str(path), valid=f"lines of {_COLUMNS}")
     return Trajectory(np.array(times, dtype=np.int64), np.array(poses))

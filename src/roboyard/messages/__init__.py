@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from roboyard.messages.classes import type_name
     from roboyard.messages.freezing import fingerprint, freeze
     from roboyard.messages.schema import schema, type_hash
-    from roboyard.messages.time import duration, nanoseconds, stamp
+    from roboyard.messages.time import duration_to_msg, time_to_msg, to_nanoseconds
     from roboyard.messages.types import (
         ActionType,
         ServiceType,
         action_type,
         full_name,
         message_type,
-        names,
         register,
         register_folder,
         service_type,
+        type_names,
     )
 
 __all__ = [
@@ -32,23 +32,23 @@ __all__ = [
     "action",
     "action_type",
     "deserialize",
-    "duration",
+    "duration_to_msg",
     "fingerprint",
     "freeze",
     "full_name",
     "message_type",
     "msg",
-    "names",
-    "nanoseconds",
     "register",
     "register_folder",
     "schema",
     "serialize",
     "service_type",
     "srv",
-    "stamp",
+    "time_to_msg",
+    "to_nanoseconds",
     "type_hash",
     "type_name",
+    "type_names",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
@@ -56,7 +56,7 @@ __getattr__, __dir__ = lazy_exports(__name__, {
     "classes": ("type_name",),
     "freezing": ("fingerprint", "freeze"),
     "schema": ("schema", "type_hash"),
-    "time": ("duration", "nanoseconds", "stamp"),
-    "types": ("ActionType", "ServiceType", "action_type", "full_name", "message_type", "names", "register",
+    "time": ("duration_to_msg", "to_nanoseconds", "time_to_msg"),
+    "types": ("ActionType", "ServiceType", "action_type", "full_name", "message_type", "type_names", "register",
         "register_folder", "service_type"),
 }, submodules=("action", "msg", "srv"))  # fmt: skip

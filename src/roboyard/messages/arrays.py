@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from roboyard.errors import MessageError
 
 
-def fix_array(value: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+def coerce_array(value: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     """``value`` as a one-dimensional array of ``dtype``.
 
     Lists, tuples, bytes and arrays of other number types are converted if the numbers fit: whole numbers into any type
@@ -22,11 +22,11 @@ def fix_array(value: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     if isinstance(value, bytes | bytearray | memoryview) and dtype == np.uint8:
         return np.frombuffer(bytes(value), dtype=np.uint8)
     if isinstance(value, str) or not hasattr(value, "__len__"):
-        raise TypeError(f"{_kind(value)} where an array of {dtype} belongs")
+        raise TypeError(f"{_describe(value)} where an array of {dtype} belongs")
     try:
         array = np.asarray(value)
     except ValueError as error:
-        raise TypeError(f"{_kind(value)} is no array of {dtype}") from error
+        raise TypeError(f"{_describe(value)} is no array of {dtype}") from error
     if array.ndim != 1:
         raise TypeError(f"array of shape {array.shape} where one dimension belongs (use .ravel())")
     if array.dtype == dtype:
@@ -36,7 +36,7 @@ def fix_array(value: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     fits = (
         dtype.kind == array.dtype.kind == "f"
         or (dtype.kind == "f" and array.dtype.kind in "iu")
-        or (dtype.kind in "iu" and array.dtype.kind in "iu" and _within(array, dtype))
+        or (dtype.kind in "iu" and array.dtype.kind in "iu" and _is_in_range(array, dtype))
     )
     if not fits:
         raise TypeError(f"array of {array.dtype} where one of {dtype} belongs")
@@ -44,7 +44,7 @@ def fix_array(value: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
         return array.astype(dtype)
 
 
-def numbers(values: Any, what: str, dtype: Any = np.float64) -> NDArray[Any]:
+def as_numbers(values: Any, name: str, dtype: Any = np.float64) -> NDArray[Any]:
     """``values`` as a new array of ``dtype``, for conversion into a message.
 
     Raises:
@@ -53,10 +53,10 @@ def numbers(values: Any, what: str, dtype: Any = np.float64) -> NDArray[Any]:
     try:
         return np.array(values, dtype=dtype)
     except (TypeError, ValueError, OverflowError) as error:
-        raise MessageError(f"{what}: {error}", valid=f"numbers as {np.dtype(dtype)}") from error
+        raise MessageError(f"{name}: {error}", valid=f"numbers as {np.dtype(dtype)}") from error
 
 
-def fix_bool(value: Any) -> bool:
+def coerce_bool(value: Any) -> bool:
     """``value`` as a bool.
 
     Raises:
@@ -64,13 +64,13 @@ def fix_bool(value: Any) -> bool:
     """
     if isinstance(value, np.bool_) or (isinstance(value, int) and value in (0, 1)):
         return bool(value)
-    raise TypeError(f"{_kind(value)} where a bool belongs")
+    raise TypeError(f"{_describe(value)} where a bool belongs")
 
 
-def _within(array: NDArray[Any], dtype: np.dtype[Any]) -> bool:
+def _is_in_range(array: NDArray[Any], dtype: np.dtype[Any]) -> bool:
     limits = np.iinfo(dtype)
     return int(array.min()) >= limits.min and int(array.max()) <= limits.max
 
 
-def _kind(value: Any) -> str:
+def _describe(value: Any) -> str:
     return f"{type(value).__name__} {value!r}"[:80]

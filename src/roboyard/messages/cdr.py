@@ -9,16 +9,16 @@ import numpy as np
 
 from roboyard.errors import MessageError
 from roboyard.messages.classes import message_class, type_name
-from roboyard.messages.reading import Reader, reader
-from roboyard.messages.writing import Writer, writer
+from roboyard.messages.reading import MessageReader, make_reader
+from roboyard.messages.writing import MessageWriter, make_writer
 
 _HEADER = b"\x00\x01\x00\x00"  # plain CDR, little endian, no options
 _ORDERS = {b"\x00\x01": "<", b"\x00\x00": ">"}
 _WRITE_ERRORS = (struct.error, OverflowError, TypeError, AttributeError, ValueError)
 _READ_ERRORS = (struct.error, ValueError, IndexError, OverflowError)  # UnicodeDecodeError is a ValueError
 
-_writers: dict[type[Any], Writer] = {}
-_readers: dict[tuple[str, bytes], Reader] = {}
+_writers: dict[type[Any], MessageWriter] = {}
+_readers: dict[tuple[str, bytes], MessageReader] = {}
 
 
 def serialize(message: Any) -> bytes:
@@ -35,9 +35,9 @@ def serialize(message: Any) -> bytes:
     try:
         write(message, chunks.append, 0)
     except _WRITE_ERRORS as error:
-        from roboyard.messages.diagnosis import fault
+        from roboyard.messages.diagnosis import explain_error
 
-        raise fault(message, error) from error
+        raise explain_error(message, error) from error
     try:
         return b"".join(chunks)
     except (TypeError, ValueError, BufferError):  # arrays with gaps, e.g. one column of a matrix
@@ -79,20 +79,20 @@ def _as_bytes(data: Any) -> bytes:
         raise MessageError(f"{type(data).__name__} where bytes belong") from error
 
 
-def _prepare(message: Any) -> Writer:
+def _prepare(message: Any) -> MessageWriter:
     name = type_name(message)
     if message.__class__ is not message_class(name):
         raise MessageError(f"{message!r}"[:200] + " is no message", valid="e.g. ry.msg.Twist()")
-    write = _writers[message.__class__] = writer(name, 8)
+    write = _writers[message.__class__] = make_writer(name, 8)
     return write
 
 
-def _prepare_reader(name: str, header: bytes) -> Reader:
+def _prepare_reader(name: str, header: bytes) -> MessageReader:
     from roboyard.messages.types import full_name
 
     if len(header) < 4 or header[:2] not in _ORDERS:
         raise _bad_header(header, name)
-    read = _readers[name, header[:2]] = reader(full_name(name), 8, _ORDERS[header[:2]])
+    read = _readers[name, header[:2]] = make_reader(full_name(name), 8, _ORDERS[header[:2]])
     return read
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from roboyard.errors import MessageError
-from roboyard.messages.library import library
+from roboyard.messages.library import type_registry
 from roboyard.messages.reading import empty_array
-from roboyard.messages.structure import DTYPES, EMPTY_MEMBER, Definition, Field
+from roboyard.messages.structure import DTYPES, EMPTY_MEMBER, MessageDefinition, MessageField
 
 _classes: dict[str, type[Any]] = {}
 
@@ -23,11 +23,11 @@ def message_class(name: str) -> type[Any]:
     """
     found = _classes.get(name)
     if found is None:
-        known = library()
-        with known.lock:
+        registry = type_registry()
+        with registry.lock:
             found = _classes.get(name)
             if found is None:
-                found = _classes[name] = _make(known.need(name))
+                found = _classes[name] = _make_class(registry.require(name))
     return found
 
 
@@ -43,30 +43,30 @@ def type_name(message_type: type[Any] | Any) -> str:
     return name
 
 
-def _make(definition: Definition) -> type[Any]:
-    names: dict[str, Any] = {"_zeros": np.zeros, "_same": _same}
+def _make_class(definition: MessageDefinition) -> type[Any]:
+    names: dict[str, Any] = {"_zeros": np.zeros, "_same": _equal_arrays}
     arguments, lines = [], []
     fields: list[tuple[str, Any, Any]] = []
     for index, field in enumerate(definition.fields):
-        default, annotation, make = _default(field)
-        label = field.attribute
-        names[f"_d{index}"] = default if make is None else make
-        if make is None:
+        default, annotation, make_default = _default(field)
+        label = field.python_name
+        names[f"_d{index}"] = default if make_default is None else make_default
+        if make_default is None:
             arguments.append(f"{label}=_d{index}")
             lines.append(f"    _s.{label} = {label}")
             spec = dataclasses.field(default=default, repr=field.name != EMPTY_MEMBER)
         else:
             arguments.append(f"{label}=None")
             lines.append(f"    _s.{label} = _d{index}() if {label} is None else {label}")
-            spec = dataclasses.field(default_factory=make)
+            spec = dataclasses.field(default_factory=make_default)
         fields.append((label, annotation, spec))
     compared = [
-        f"_same(_s.{f.attribute}, _o.{f.attribute})"
-        if f.primitive and f.kind != "one"
-        else f"_s.{f.attribute} == _o.{f.attribute}"
+        f"_same(_s.{f.python_name}, _o.{f.python_name})"
+        if f.is_primitive and f.arity != "one"
+        else f"_s.{f.python_name} == _o.{f.python_name}"
         for f in definition.fields
     ]
-    values = "".join(f"_s.{f.attribute}, " for f in definition.fields)
+    values = "".join(f"_s.{f.python_name}, " for f in definition.fields)
     source = "\n".join(
         [
             f"def __init__(_s, {', '.join(arguments)}):",
@@ -78,7 +78,7 @@ def _make(definition: Definition) -> type[Any]:
             f"    return _restore, (_s.__msgtype__, ({values}))",
         ]
     )
-    names["_restore"] = restore
+    names["_restore"] = rebuild_message
     exec(compile(source, f"<roboyard {definition.name}>", "exec"), names)  # noqa: S102  names come from checked definitions
     body: dict[str, Any] = {c.name: c.value for c in definition.constants}
     body |= {key: names[key] for key in ("__init__", "__eq__", "__reduce__")}
@@ -89,40 +89,40 @@ def _make(definition: Definition) -> type[Any]:
         "__doc__": _doc(definition),
     }
     short = definition.name.rsplit("/", 1)[1]
-    made: type[Any] = dataclasses.make_dataclass(short, fields, namespace=body, init=False, eq=False, slots=True)
-    return made
+    new_class: type[Any] = dataclasses.make_dataclass(short, fields, namespace=body, init=False, eq=False, slots=True)
+    return new_class
 
 
-def restore(name: str, values: tuple[Any, ...]) -> Any:
+def rebuild_message(name: str, values: tuple[Any, ...]) -> Any:
     """A message from its values in order; how pickle and copy make one."""
     return message_class(name)(*values)
 
 
-def _default(field: Field) -> tuple[Any, Any, Any]:
+def _default(field: MessageField) -> tuple[Any, Any, Any]:
     """Default value, annotation, and a function that makes the default if it may not be shared."""
-    if field.primitive and field.kind != "one":
+    if field.is_primitive and field.arity != "one":
         dtype = DTYPES[field.type]
         if field.default:
             values = np.array(field.default, dtype)
             return None, np.ndarray, values.copy
-        if field.kind == "sequence":
+        if field.arity == "sequence":
             empty = empty_array(dtype)
             return None, np.ndarray, lambda: empty
         size = field.size
         return None, np.ndarray, lambda: np.zeros(size, dtype)
-    if field.nested:
+    if field.is_message:
         nested = message_class(field.type)
-        if field.kind == "one":
+        if field.arity == "one":
             return None, nested, nested
-        if field.kind == "array":
+        if field.arity == "array":
             size = field.size
             return None, list, lambda: [nested() for _ in range(size)]
         return None, list, list
-    if field.kind != "one":
+    if field.arity != "one":
         start = (
             list(field.default)
             if isinstance(field.default, tuple)
-            else [""] * (field.size if field.kind == "array" else 0)
+            else [""] * (field.size if field.arity == "array" else 0)
         )
         return None, list, start.copy
     if field.type == "string":
@@ -134,10 +134,10 @@ def _default(field: Field) -> tuple[Any, Any, Any]:
     return field.default or 0, int, None
 
 
-def _same(a: Any, b: Any) -> bool:
+def _equal_arrays(a: Any, b: Any) -> bool:
     return a is b or bool(np.array_equal(a, b))
 
 
-def _doc(definition: Definition) -> str:
-    lines = [f"{f.text()} {f.name}" for f in definition.fields if f.name != EMPTY_MEMBER]
+def _doc(definition: MessageDefinition) -> str:
+    lines = [f"{f.type_text()} {f.name}" for f in definition.fields if f.name != EMPTY_MEMBER]
     return "\n".join([f"{definition.name}", "", *lines])

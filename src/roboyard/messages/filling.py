@@ -8,12 +8,12 @@ import numpy as np
 
 from roboyard.errors import MessageError
 from roboyard.messages import message_type, serialize, type_name
-from roboyard.messages.arrays import fix_array
+from roboyard.messages.arrays import coerce_array
 from roboyard.messages.layout import definition_of
-from roboyard.messages.structure import DTYPES, EMPTY_MEMBER, Field
+from roboyard.messages.structure import DTYPES, EMPTY_MEMBER, MessageField
 
 
-def fill(kind: type[Any], data: Any) -> Any:
+def message_from_data(message_class: type[Any], data: Any) -> Any:
     """A message of class ``kind`` with the fields that ``data`` names, the others at their defaults.
 
     Args:
@@ -23,40 +23,42 @@ def fill(kind: type[Any], data: Any) -> Any:
     Raises:
         MessageError: an unknown field, or a value that does not fit.
     """
-    message = _fill(type_name(kind), data, type_name(kind).rsplit("/", 1)[-1])
+    message = _build_message(type_name(message_class), data, type_name(message_class).rsplit("/", 1)[-1])
     serialize(message)  # names the field whose value does not fit
     return message
 
 
-def _fill(name: str, data: Any, where: str) -> Any:
+def _build_message(name: str, data: Any, location: str) -> Any:
     fields = {field.name: field for field in definition_of(name).fields if field.name != EMPTY_MEMBER}
     if not isinstance(data, dict):
-        raise MessageError(f"{data!r:.60} where a {name} belongs", where=where, valid=_example(fields))
+        raise MessageError(f"{data!r:.60} where a {name} belongs", location=location, valid=_list_fields(fields))
     for key in data:
         if key not in fields:
-            raise MessageError(f"{name} has no field '{key}'", where=where, valid=_example(fields))
-    values = {fields[key].attribute: _value(fields[key], value, f"{where}.{key}") for key, value in data.items()}
+            raise MessageError(f"{name} has no field '{key}'", location=location, valid=_list_fields(fields))
+    values = {
+        fields[key].python_name: _field_value(fields[key], value, f"{location}.{key}") for key, value in data.items()
+    }
     return message_type(name)(**values)
 
 
-def _value(field: Field, value: Any, where: str) -> Any:
-    if field.kind == "one":
-        if field.nested:
-            return _fill(field.type, value, where)
+def _field_value(field: MessageField, value: Any, location: str) -> Any:
+    if field.arity == "one":
+        if field.is_message:
+            return _build_message(field.type, value, location)
         return float(value) if field.type.startswith("float") and type(value) is int else value
     if not isinstance(value, list):
-        raise MessageError(f"{value!r:.60} where a list belongs", where=where, valid=f"[...] of {field.type}")
-    if field.nested:
-        return [_fill(field.type, item, f"{where}[{i}]") for i, item in enumerate(value)]
-    return _numbers(field, value, where) if field.primitive else value
+        raise MessageError(f"{value!r:.60} where a list belongs", location=location, valid=f"[...] of {field.type}")
+    if field.is_message:
+        return [_build_message(field.type, item, f"{location}[{i}]") for i, item in enumerate(value)]
+    return _number_array(field, value, location) if field.is_primitive else value
 
 
-def _numbers(field: Field, values: list[Any], where: str) -> Any:
+def _number_array(field: MessageField, values: list[Any], location: str) -> Any:
     try:
-        return fix_array(values, np.dtype(DTYPES[field.type]))
+        return coerce_array(values, np.dtype(DTYPES[field.type]))
     except (TypeError, OverflowError) as error:
-        raise MessageError(str(error), where=where, valid=field.text()) from error
+        raise MessageError(str(error), location=location, valid=field.type_text()) from error
 
 
-def _example(fields: dict[str, Field]) -> str:
+def _list_fields(fields: dict[str, MessageField]) -> str:
     return "fields: " + (", ".join(fields) or "none")

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from roboyard.errors import MessageError
-from roboyard.messages.arrays import fix_array
+from roboyard.messages.arrays import coerce_array
 from roboyard.messages.layout import definition_of
-from roboyard.messages.structure import DTYPES, Definition
+from roboyard.messages.structure import DTYPES, MessageDefinition
 
 _freezers: dict[type[Any], Callable[[Any], None] | None] = {}
 
@@ -37,9 +37,9 @@ def freeze(message: Any) -> None:
         try:
             freezer(message)
         except (TypeError, AttributeError, ValueError, OverflowError, struct.error) as error:
-            from roboyard.messages.diagnosis import fault
+            from roboyard.messages.diagnosis import explain_error
 
-            raise fault(message, error) from error
+            raise explain_error(message, error) from error
 
 
 def fingerprint(message: Any) -> bytes:
@@ -59,40 +59,40 @@ def _prepare(message: Any) -> Callable[[Any], None] | None:
     name = type_name(message)
     if message.__class__ is not message_class(name):
         raise MessageError(f"{message!r}"[:200] + " is no message", valid="e.g. ry.msg.Twist()")
-    freezer = _freezers[message.__class__] = _freezer(name) if _concerns(name) else None
+    freezer = _freezers[message.__class__] = _freezer(name) if _needs_freezing(name) else None
     return freezer
 
 
 @cache
-def _concerns(name: str) -> bool:
+def _needs_freezing(name: str) -> bool:
     """Whether messages of this type hold arrays or 32-bit numbers anywhere."""
     return any(
-        (f.primitive and f.kind != "one") or f.type == "float32" or (f.nested and _concerns(f.type))
+        (f.is_primitive and f.arity != "one") or f.type == "float32" or (f.is_message and _needs_freezing(f.type))
         for f in definition_of(name).fields
     )
 
 
 @cache
 def _freezer(name: str) -> Callable[[Any], None]:
-    names: dict[str, Any] = {"_array": np.ndarray, "_fix": fix_array}
-    lines = ["def freeze(m):", *_lines(definition_of(name), "m", 1, names)]
+    names: dict[str, Any] = {"_array": np.ndarray, "_fix": coerce_array}
+    lines = ["def freeze(m):", *_freezing_lines(definition_of(name), "m", 1, names)]
     exec(compile("\n".join(lines), f"<roboyard freeze {name}>", "exec"), names)  # noqa: S102  names come from checked definitions
     function: Callable[[Any], None] = names["freeze"]
     return function
 
 
-def _lines(definition: Definition, owner: str, depth: int, names: dict[str, Any]) -> list[str]:
+def _freezing_lines(definition: MessageDefinition, owner: str, depth: int, names: dict[str, Any]) -> list[str]:
     pad = "    " * depth
     lines: list[str] = []
-    rounded = [f"{owner}.{f.attribute}" for f in definition.fields if f.kind == "one" and f.type == "float32"]
-    if rounded:
-        both = struct.Struct(f"<{len(rounded)}f")
-        names["_pack"], names["_unpack"] = both.pack, both.unpack
-        values = ", ".join(rounded)
+    float32_values = [f"{owner}.{f.python_name}" for f in definition.fields if f.arity == "one" and f.type == "float32"]
+    if float32_values:
+        packer = struct.Struct(f"<{len(float32_values)}f")
+        names["_pack"], names["_unpack"] = packer.pack, packer.unpack
+        values = ", ".join(float32_values)
         lines.append(f"{pad}{values}, = _unpack(_pack({values}))")
     for field in definition.fields:
-        value = f"{owner}.{field.attribute}"
-        if field.primitive and field.kind != "one":
+        value = f"{owner}.{field.python_name}"
+        if field.is_primitive and field.arity != "one":
             dtype = f"_{DTYPES[field.type]}"
             names[dtype] = np.dtype(DTYPES[field.type])
             lines += [
@@ -101,11 +101,11 @@ def _lines(definition: Definition, owner: str, depth: int, names: dict[str, Any]
                 f"{pad}    {value} = a = _fix(a, {dtype})",
                 f"{pad}a.setflags(False)",
             ]
-        elif field.nested and _concerns(field.type):
-            inner = f"_f{len(names)}"
-            names[inner] = _freezer(field.type)
-            if field.kind == "one":
-                lines.append(f"{pad}{inner}({value})")
+        elif field.is_message and _needs_freezing(field.type):
+            nested_freezer = f"_f{len(names)}"
+            names[nested_freezer] = _freezer(field.type)
+            if field.arity == "one":
+                lines.append(f"{pad}{nested_freezer}({value})")
             else:
-                lines += [f"{pad}for i in {value}:", f"{pad}    {inner}(i)"]
+                lines += [f"{pad}for i in {value}:", f"{pad}    {nested_freezer}(i)"]
     return lines

@@ -9,37 +9,37 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from roboyard.messages.library import library
-from roboyard.messages.structure import CODES, SIZES, Definition, Field
+from roboyard.messages.library import type_registry
+from roboyard.messages.structure import STRUCT_CODES, STRUCT_SIZES, MessageDefinition, MessageField
 
-INLINE_LEAVES = 100  # nested messages up to this size are written into their owner's function
+MAX_INLINE_FIELDS = 100  # nested messages up to this size are written into their owner's function
 
 
-class Code:
+class CodeWriter:
     """Source of one function in the making.
 
     Attributes:
-        known: The position is ``rest`` modulo this power of two.
-        off: Bytes passed since the variable ``pos`` was brought up to date.
+        alignment: The position is ``remainder`` modulo this power of two.
+        pending_bytes: Bytes passed since the variable ``pos`` was brought up to date.
     """
 
-    def __init__(self, known: int) -> None:
+    def __init__(self, alignment: int) -> None:
         self.lines: list[str] = []
         self.names: dict[str, Any] = {}
         self.indent = 1
-        self.known, self.rest, self.off = known, 0, 0
+        self.alignment, self.remainder, self.pending_bytes = alignment, 0, 0
         self._count = 0
 
-    def line(self, text: str) -> None:
+    def add_line(self, text: str) -> None:
         """Add a line."""
         self.lines.append("    " * self.indent + text)
 
-    def fresh(self, prefix: str = "v") -> str:
+    def new_variable(self, prefix: str = "v") -> str:
         """A variable name not used yet."""
         self._count += 1
         return f"{prefix}{self._count}"
 
-    def bind(self, value: Any) -> str:
+    def add_global(self, value: Any) -> str:
         """A global name for ``value``."""
         for name, bound in self.names.items():
             if bound is value:
@@ -50,17 +50,17 @@ class Code:
 
     def advance(self, size: int) -> None:
         """Pass ``size`` bytes whose number is known now."""
-        self.off += size
-        self.rest = (self.rest + size) % self.known
+        self.pending_bytes += size
+        self.remainder = (self.remainder + size) % self.alignment
 
-    def aligned(self, known: int) -> None:
-        """From here the position is a multiple of ``known``."""
-        self.known, self.rest = known, 0
+    def set_alignment(self, alignment: int) -> None:
+        """From here the position is a multiple of ``alignment``."""
+        self.alignment, self.remainder = alignment, 0
 
     def padding(self, alignment: int) -> int | None:
         """Bytes up to the next multiple of ``alignment``, None if that depends on the message."""
-        if self.known % alignment == 0:
-            return -self.rest % alignment
+        if self.alignment % alignment == 0:
+            return -self.remainder % alignment
         return None
 
     def compile(self, head: str, tail: str) -> Any:
@@ -71,31 +71,31 @@ class Code:
         return self.names[name]
 
 
-def size_of(field: Field) -> int:
+def element_size(field: MessageField) -> int:
     """Bytes of one element of a primitive field."""
-    return SIZES[CODES[field.type]]
+    return STRUCT_SIZES[STRUCT_CODES[field.type]]
 
 
 @cache
-def leaves(name: str) -> int:
+def count_leaf_fields(name: str) -> int:
     """How many fields a message has with its single nested messages written out."""
-    fields = library().need(name).fields
-    return sum(leaves(f.type) if f.nested and f.kind == "one" else 1 for f in fields)
+    fields = type_registry().require(name).fields
+    return sum(count_leaf_fields(f.type) if f.is_message and f.arity == "one" else 1 for f in fields)
 
 
 @cache
-def least_size(name: str) -> int:
+def min_size(name: str) -> int:
     """Bytes that a message of this type takes at least, padding not counted."""
-    return sum(_least(field) for field in library().need(name).fields)
+    return sum(_min_field_size(field) for field in type_registry().require(name).fields)
 
 
-def _least(field: Field) -> int:
-    if field.kind == "sequence":
+def _min_field_size(field: MessageField) -> int:
+    if field.arity == "sequence":
         return 4
-    one = least_size(field.type) if field.nested else 4 if field.type == "string" else size_of(field)
-    return one * (field.size if field.kind == "array" else 1)
+    element = min_size(field.type) if field.is_message else 4 if field.type == "string" else element_size(field)
+    return element * (field.size if field.arity == "array" else 1)
 
 
-def definition_of(name: str) -> Definition:
+def definition_of(name: str) -> MessageDefinition:
     """The definition of a type that is known to exist."""
-    return library().need(name)
+    return type_registry().require(name)

@@ -11,9 +11,9 @@ from typing import Any
 
 from roboyard.config.content_cache import ContentCache, content_key
 from roboyard.errors import MessageError
-from roboyard.messages.names import near
-from roboyard.messages.structure import EMPTY_MEMBER, Constant, Definition, Field, from_data, to_data
-from roboyard.messages.text import check_name, make_definition, parse_msg, parse_parts
+from roboyard.messages.names import suggest_types
+from roboyard.messages.structure import EMPTY_MEMBER, Constant, MessageDefinition, MessageField, from_data, to_data
+from roboyard.messages.text import check_type_name, make_definition, parse_msg, parse_parts
 
 SERVICE_PARTS = ("Request", "Response")
 ACTION_PARTS = ("Goal", "Result", "Feedback")
@@ -23,12 +23,12 @@ _MAX_VALUES = 4_000_000
 _MAX_DEPTH = 50
 
 
-class Library:
+class TypeRegistry:
     """Definitions by full name, read when first asked for; one a process, safe to use from threads."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        self._definitions: dict[str, Definition] = {}
+        self._definitions: dict[str, MessageDefinition] = {}
         self._unread: dict[str, str] = {}  # full name of a message, service or action -> its text
         self._parsed: dict[str, Any] = {}  # the same names -> their definitions as plain data, where they are cached
         self._jazzy: dict[str, Any] = {}
@@ -36,20 +36,20 @@ class Library:
         self._load_index()
 
     # -- asking --------------------------------------------------------------------------------------------------------
-    def get(self, name: str) -> Definition | None:
+    def get(self, name: str) -> MessageDefinition | None:
         """The definition of that full name; parts of services and actions are found under their own names."""
         found = self._definitions.get(name)
         if found is not None:
             return found
         with self.lock:
-            owner = name if name in self._unread else interface_of(name)
+            owner = name if name in self._unread else interface_of_part(name)
             if owner in self._unread:
                 self._read(owner)
             elif name in self._jazzy and name not in self._definitions:
                 self._definitions[name] = _from_rosbags(name, self._jazzy[name])
             return self._definitions.get(name)
 
-    def need(self, name: str, where: str | None = None) -> Definition:
+    def require(self, name: str, location: str | None = None) -> MessageDefinition:
         """As ``get``.
 
         Raises:
@@ -57,7 +57,9 @@ class Library:
         """
         found = self.get(name)
         if found is None:
-            raise MessageError(f"unknown type '{name[:200]}'", where=where, valid=near(name, self.messages()))
+            raise MessageError(
+                f"unknown type '{name[:200]}'", location=location, valid=suggest_types(name, self.message_names())
+            )
         return found
 
     def has_interface(self, name: str) -> bool:
@@ -67,12 +69,12 @@ class Library:
                 self._read(name)
             return name in self._interfaces
 
-    def messages(self) -> list[str]:
+    def message_names(self) -> list[str]:
         """Full names of message types, sorted; without the parts of services and actions."""
-        every = [*self._jazzy, *self._definitions, *self._unread]
-        return sorted({name for name in every if "/msg/" in name})
+        names = [*self._jazzy, *self._definitions, *self._unread]
+        return sorted({name for name in names if "/msg/" in name})
 
-    def interfaces(self, kind: str) -> list[str]:
+    def interface_names(self, kind: str) -> list[str]:
         """Full names of services (``srv``) or actions (``action``), sorted."""
         return sorted(name for name in {*self._interfaces, *self._unread} if f"/{kind}/" in name)
 
@@ -83,9 +85,9 @@ class Library:
         Raises:
             MessageError: malformed, names unknown types, or another definition of that name exists.
         """
-        check_name(name)
+        check_type_name(name)
         with self.lock:
-            self._admit(self._parse(text, name), name)
+            self._add(self._parse(text, name), name)
 
     def register_folder(self, path: Path) -> tuple[str, ...]:
         """Add every ``<package>/{msg,srv,action}/Name.*`` under ``path``; types may refer to each other.
@@ -100,39 +102,44 @@ class Library:
                 try:
                     found[name] = file.read_text("utf-8")
                 except (OSError, UnicodeDecodeError) as error:
-                    raise MessageError(f"cannot be read: {error}", where=str(file)) from error
+                    raise MessageError(f"cannot be read: {error}", location=str(file)) from error
         if not found:
-            raise MessageError("no definitions here", where=str(path), valid="<package>/msg/Name.msg, srv/, action/")
+            raise MessageError("no definitions here", location=str(path), valid="<package>/msg/Name.msg, srv/, action/")
         with self.lock:
             definitions = [item for name, text in found.items() for item in self._parse(text, name)]
-            self._admit(definitions, *found)
+            self._add(definitions, *found)
         return tuple(sorted(found))
 
-    def _parse(self, text: str, name: str) -> list[Definition]:
+    def _parse(self, text: str, name: str) -> list[MessageDefinition]:
         kind = name.split("/")[1]
         if kind == "srv":
             return parse_parts(text, tuple(f"{name}_{part}" for part in SERVICE_PARTS), name)
         if kind == "action":
-            return [*parse_parts(text, tuple(f"{name}_{part}" for part in ACTION_PARTS), name), *action_wire(name)]
+            return [
+                *parse_parts(text, tuple(f"{name}_{part}" for part in ACTION_PARTS), name),
+                *action_wire_types(name),
+            ]
         return parse_msg(text, name)
 
-    def _admit(self, definitions: list[Definition], *names: str) -> None:
+    def _add(self, definitions: list[MessageDefinition], *names: str) -> None:
         """Take definitions in, all or none."""
-        new: dict[str, Definition] = {}
+        new: dict[str, MessageDefinition] = {}
         for item in definitions:
-            known = new.get(item.name) or self.get(item.name)
-            if known is not None and not known.same(item):
+            existing = new.get(item.name) or self.get(item.name)
+            if existing is not None and not existing.is_equivalent(item):
                 raise MessageError(
-                    "is already defined otherwise", where=item.name, valid="the same fields, or another name"
+                    "is already defined otherwise", location=item.name, valid="the same fields, or another name"
                 )
-            if known is None:
+            if existing is None:
                 new[item.name] = item
         for item in new.values():
             for field in item.fields:
-                if field.nested and field.type not in new and self.get(field.type) is None:
-                    where = f"{item.name}.{field.name}"
+                if field.is_message and field.type not in new and self.get(field.type) is None:
+                    location = f"{item.name}.{field.name}"
                     raise MessageError(
-                        f"unknown type '{field.type}'", where=where, valid=near(field.type, self.messages())
+                        f"unknown type '{field.type}'",
+                        location=location,
+                        valid=suggest_types(field.type, self.message_names()),
                     )
         _check_sizes(new, self.get)
         self._definitions.update(new)
@@ -148,29 +155,29 @@ class Library:
         )
         found = cache.read(key)
         if found is None:
-            found = self._plain_definitions(texts)
+            found = self._parse_package_definitions(texts)
             cache.write(key, found)
         self._jazzy, self._parsed = found["standard"], found["own"]
         self._unread = {name: text for name, text in texts.items() if name not in self._jazzy}
 
-    def _plain_definitions(self, texts: dict[str, str]) -> dict[str, Any]:
+    def _parse_package_definitions(self, texts: dict[str, str]) -> dict[str, Any]:
         """All definitions that come with this package, as plain data."""
         from rosbags.typesys.stores import ros2_jazzy
 
-        own: dict[str, Any] = {}
+        package_definitions: dict[str, Any] = {}
         for name, text in texts.items():
             if name not in ros2_jazzy.FIELDDEFS:
                 try:
-                    own[name] = [to_data(item) for item in self._parse(text, name)]
+                    package_definitions[name] = [to_data(item) for item in self._parse(text, name)]
                 except MessageError:
                     continue  # said when somebody asks for it
-        return {"standard": ros2_jazzy.FIELDDEFS, "own": own}
+        return {"standard": ros2_jazzy.FIELDDEFS, "own": package_definitions}
 
     def _read(self, name: str) -> None:
         """Take in one of our own files, and before it the types it refers to."""
         text = self._unread.pop(name)
         data = self._parsed.get(name)
-        self._admit(self._parse(text, name) if data is None else list(map(from_data, data)), name)
+        self._add(self._parse(text, name) if data is None else list(map(from_data, data)), name)
 
 
 def _package_texts() -> dict[str, str]:
@@ -192,7 +199,7 @@ def _parser_sources() -> list[bytes]:
     return [*local, *(file.read_bytes() for file in external)]
 
 
-def interface_of(name: str) -> str:
+def interface_of_part(name: str) -> str:
     """The service or action that a part's name belongs to: ``a/srv/B_Request`` is of ``a/srv/B``."""
     for part in (*SERVICE_PARTS, *ACTION_PARTS, "FeedbackMessage", "Event"):
         if name.endswith(f"_{part}"):
@@ -203,53 +210,55 @@ def interface_of(name: str) -> str:
     return name
 
 
-def action_wire(name: str) -> list[Definition]:
+def action_wire_types(name: str) -> list[MessageDefinition]:
     """The messages that carry an action: two services' and the feedback's (design.ros2.org/articles/actions)."""
-    goal_id = Field("goal_id", _UUID)
+    goal_id = MessageField("goal_id", _UUID)
     return [
-        make_definition(f"{name}_SendGoal_Request", [goal_id, Field("goal", f"{name}_Goal")]),
-        make_definition(f"{name}_SendGoal_Response", [Field("accepted", "bool"), Field("stamp", _TIME)]),
+        make_definition(f"{name}_SendGoal_Request", [goal_id, MessageField("goal", f"{name}_Goal")]),
+        make_definition(f"{name}_SendGoal_Response", [MessageField("accepted", "bool"), MessageField("stamp", _TIME)]),
         make_definition(f"{name}_GetResult_Request", [goal_id]),
-        make_definition(f"{name}_GetResult_Response", [Field("status", "int8"), Field("result", f"{name}_Result")]),
-        make_definition(f"{name}_FeedbackMessage", [goal_id, Field("feedback", f"{name}_Feedback")]),
+        make_definition(
+            f"{name}_GetResult_Response", [MessageField("status", "int8"), MessageField("result", f"{name}_Result")]
+        ),
+        make_definition(f"{name}_FeedbackMessage", [goal_id, MessageField("feedback", f"{name}_Feedback")]),
     ]
 
 
-def _from_rosbags(name: str, entry: Any) -> Definition:
+def _from_rosbags(name: str, entry: Any) -> MessageDefinition:
     constants, content = entry
     fields = []
     for label, (node, inner) in content:
-        kind, size = "one", 0
+        arity, size = "one", 0
         if node in (3, 4):  # rosbags.interfaces.Nodetype: ARRAY, SEQUENCE
-            kind, size = ("array" if node == 3 else "sequence"), inner[1]
+            arity, size = ("array" if node == 3 else "sequence"), inner[1]
             node, inner = inner[0]
-        base, bound = inner if node == 1 else (inner, 0)
+        base, string_capacity = inner if node == 1 else (inner, 0)
         # rosbags keeps no default values; among the standard messages only the quaternion has one
         default = 1.0 if name == _QUATERNION and label == "w" else None
-        fields.append(Field(label, base, kind, size, bound, default))  # type: ignore[arg-type]
-    return Definition(
+        fields.append(MessageField(label, base, arity, size, string_capacity, default))  # type: ignore[arg-type]
+    return MessageDefinition(
         name,
-        tuple(fields) or (Field(EMPTY_MEMBER, "uint8"),),
-        tuple(Constant(label, kind, value) for label, kind, value in constants),
+        tuple(fields) or (MessageField(EMPTY_MEMBER, "uint8"),),
+        tuple(Constant(label, arity, value) for label, arity, value in constants),
     )
 
 
-def _check_sizes(new: dict[str, Definition], known: Callable[[str], Definition | None]) -> None:
+def _check_sizes(new: dict[str, MessageDefinition], find_definition: Callable[[str], MessageDefinition | None]) -> None:
     """A message cannot contain itself, nor be so large that its default value is a burden."""
     sizes: dict[str, int] = {}
 
-    def size(name: str, above: tuple[str, ...]) -> int:
-        if name in above or len(above) > _MAX_DEPTH:
-            what = "contains itself" if name in above else "is nested too deep"
-            raise MessageError(what, where=" > ".join((*above, name))[:300])
+    def size(name: str, parents: tuple[str, ...]) -> int:
+        if name in parents or len(parents) > _MAX_DEPTH:
+            problem = "contains itself" if name in parents else "is nested too deep"
+            raise MessageError(problem, location=" > ".join((*parents, name))[:300])
         if name not in sizes:
-            definition = new.get(name) or known(name)
+            definition = new.get(name) or find_definition(name)
             total = 0
             for field in definition.fields if definition else ():
-                one = size(field.type, (*above, name)) if field.nested else 1
-                total += one * {"one": 1, "array": field.size, "sequence": 0}[field.kind]
+                element_size = size(field.type, (*parents, name)) if field.is_message else 1
+                total += element_size * {"one": 1, "array": field.size, "sequence": 0}[field.arity]
             if total > _MAX_VALUES:
-                raise MessageError(f"holds {total} values", where=name, valid=f"at most {_MAX_VALUES}")
+                raise MessageError(f"holds {total} values", location=name, valid=f"at most {_MAX_VALUES}")
             sizes[name] = total
         return sizes[name]
 
@@ -257,15 +266,15 @@ def _check_sizes(new: dict[str, Definition], known: Callable[[str], Definition |
         size(name, ())
 
 
-_library: Library | None = None
-_library_lock = threading.Lock()
+_type_registry: TypeRegistry | None = None
+_type_registry_lock = threading.Lock()
 
 
-def library() -> Library:
+def type_registry() -> TypeRegistry:
     """The library of this process, made when first asked for."""
-    global _library
-    if _library is None:
-        with _library_lock:
-            if _library is None:
-                _library = Library()
-    return _library
+    global _type_registry
+    if _type_registry is None:
+        with _type_registry_lock:
+            if _type_registry is None:
+                _type_registry = TypeRegistry()
+    return _type_registry

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from roboyard.errors import MessageError
-from roboyard.messages.types import action_type, message_type, names, service_type
+from roboyard.messages.types import action_type, message_type, service_type, type_names
 
-_FIND = {"msg": message_type, "srv": service_type, "action": action_type}
+_RESOLVERS = {"msg": message_type, "srv": service_type, "action": action_type}
 
 
 class UnknownTypeError(MessageError, AttributeError):
     """No type of that name; also an AttributeError, so that ``hasattr`` works."""
 
 
-class Package:
+class TypeNamespace:
     """The types of one package as attributes."""
 
     def __init__(self, kind: str, name: str) -> None:
@@ -23,19 +23,19 @@ class Package:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        found = _find(self._kind, f"{self._name}/{self._kind}/{name}")
+        found = _resolve(self._kind, f"{self._name}/{self._kind}/{name}")
         setattr(self, name, found)  # a plain attribute from now on
         return found
 
     def __dir__(self) -> list[str]:
         start = f"{self._name}/"
-        return [full.rsplit("/", 1)[1] for full in names(self._kind) if full.startswith(start)]
+        return [full.rsplit("/", 1)[1] for full in type_names(self._kind) if full.startswith(start)]
 
     def __repr__(self) -> str:
         return f"<{self._kind} types of {self._name}>"
 
 
-def find(kind: str, name: str) -> Any:
+def find_type(kind: str, name: str) -> Any:
     """The type of that bare name, or the package.
 
     Raises:
@@ -43,25 +43,25 @@ def find(kind: str, name: str) -> Any:
     """
     if name.startswith("_"):
         raise AttributeError(name)
-    packages = _packages(kind)
+    packages = _package_names(kind)
     if name in packages:
-        return Package(kind, name)
+        return TypeNamespace(kind, name)
     if name[0].islower():
         raise UnknownTypeError(f"no package '{name}' has {kind} types", valid=", ".join(packages))
-    return _find(kind, name)
+    return _resolve(kind, name)
 
 
-def listing(kind: str) -> list[str]:
+def list_names(kind: str) -> list[str]:
     """Packages and bare names, sorted."""
-    return sorted({*_packages(kind), *(full.rsplit("/", 1)[1] for full in names(kind))})
+    return sorted({*_package_names(kind), *(full.rsplit("/", 1)[1] for full in type_names(kind))})
 
 
-def _find(kind: str, name: str) -> Any:
+def _resolve(kind: str, name: str) -> Any:
     try:
-        return _FIND[kind](name)
+        return _RESOLVERS[kind](name)
     except MessageError as error:
-        raise UnknownTypeError(error.what, where=error.where, valid=error.valid) from None
+        raise UnknownTypeError(error.message, location=error.location, valid=error.valid) from None
 
 
-def _packages(kind: str) -> list[str]:
-    return sorted({full.split("/", 1)[0] for full in names(kind)})
+def _package_names(kind: str) -> list[str]:
+    return sorted({full.split("/", 1)[0] for full in type_names(kind)})

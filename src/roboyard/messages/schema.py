@@ -8,8 +8,8 @@ from functools import cache
 from typing import Any
 
 from roboyard.messages.layout import definition_of
-from roboyard.messages.library import library
-from roboyard.messages.structure import EMPTY_MEMBER, Definition, Field
+from roboyard.messages.library import type_registry
+from roboyard.messages.structure import EMPTY_MEMBER, MessageDefinition, MessageField
 from roboyard.messages.text import make_definition
 from roboyard.messages.types import full_name
 
@@ -38,7 +38,7 @@ def type_hash(name: str) -> str:
         MessageError: unknown type.
     """
     owner = name.removesuffix("_Event").removesuffix("_SendGoal").removesuffix("_GetResult")
-    if library().has_interface(owner):
+    if type_registry().has_interface(owner):
         return _type_hash(name)
     return _type_hash(full_name(name))
 
@@ -53,10 +53,10 @@ def _schema(name: str) -> str:
         for field in definition.fields:
             if field.name == EMPTY_MEMBER:
                 continue
-            if field.nested and field.type not in needed:
+            if field.is_message and field.type not in needed:
                 needed[field.type] = ""
                 needed[field.type] = text(field.type)
-            lines.append(f"{_short(field.text())} {field.name}")
+            lines.append(f"{_short(field.type_text())} {field.name}")
         return "\n".join([*lines, ""])
 
     head = text(name)
@@ -77,7 +77,7 @@ def _type_hash(name: str) -> str:
         described[name] = {}  # before its fields: they come first otherwise
         definition = _interface_struct(name) or definition_of(name)
         for field in definition.fields:
-            if field.nested:
+            if field.is_message:
                 describe(field.type)
         described[name] = {"type_name": name, "fields": [_describe_field(field) for field in definition.fields]}
 
@@ -89,32 +89,32 @@ def _type_hash(name: str) -> str:
     return "RIHS01_" + hashlib.sha256(json.dumps(description).encode()).hexdigest()
 
 
-def _describe_field(field: Field) -> dict[str, Any]:
-    base = _NESTED if field.nested else _BOUNDED_STRING if field.bound else _TYPE_IDS[field.type]
-    offset = {"one": 0, "array": _ARRAY, "sequence": _BOUNDED if field.size else _UNBOUNDED}[field.kind]
+def _describe_field(field: MessageField) -> dict[str, Any]:
+    base = _NESTED if field.is_message else _BOUNDED_STRING if field.string_capacity else _TYPE_IDS[field.type]
+    offset = {"one": 0, "array": _ARRAY, "sequence": _BOUNDED if field.size else _UNBOUNDED}[field.arity]
     return {
         "name": field.name,
         "type": {
             "type_id": base + offset,
             "capacity": field.size,
-            "string_capacity": field.bound,
-            "nested_type_name": field.type if field.nested else "",
+            "string_capacity": field.string_capacity,
+            "nested_type_name": field.type if field.is_message else "",
         },
     }
 
 
-def _interface_struct(name: str) -> Definition | None:
+def _interface_struct(name: str) -> MessageDefinition | None:
     """The structure by which ROS 2 describes a service or action itself; it never travels."""
     parts: dict[str, str] = {}
     if name.endswith("_Event"):
         service = name.removesuffix("_Event")
         fields = [
-            Field("info", "service_msgs/msg/ServiceEventInfo"),
-            Field("request", f"{service}_Request", "sequence", 1),
-            Field("response", f"{service}_Response", "sequence", 1),
+            MessageField("info", "service_msgs/msg/ServiceEventInfo"),
+            MessageField("request", f"{service}_Request", "sequence", 1),
+            MessageField("response", f"{service}_Response", "sequence", 1),
         ]
         return make_definition(name, fields)
-    if library().get(name) is not None:
+    if type_registry().get(name) is not None:
         return None
     if "/srv/" in name or name.endswith(("_SendGoal", "_GetResult")):
         parts = {f"{part}_message": f"{name}_{part.title()}" for part in ("request", "response", "event")}
@@ -122,4 +122,4 @@ def _interface_struct(name: str) -> Definition | None:
         parts = {part: f"{name}_{part.title()}" for part in ("goal", "result", "feedback")}
         parts |= {"send_goal_service": f"{name}_SendGoal", "get_result_service": f"{name}_GetResult"}
         parts |= {"feedback_message": f"{name}_FeedbackMessage"}
-    return make_definition(name, [Field(label, kind) for label, kind in parts.items()]) if parts else None
+    return make_definition(name, [MessageField(label, kind) for label, kind in parts.items()]) if parts else None

@@ -1,19 +1,20 @@
 """Service types as attributes: ``srv.SetBool``, or ``srv.std_srvs.SetBool``.
 
-A bare name that several packages have means the commonest package's (``names.PREFERENCE``), else it is an error.
+A bare name that several packages define resolves to the preferred package (``names.PACKAGE_PREFERENCE``); if none is
+preferred, it is an error.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from roboyard.messages.namespaces import find, listing
+from roboyard.messages.namespaces import find_type, list_names
 
 
 def __getattr__(name: str) -> Any:
-    found = globals()[name] = find("srv", name)  # found without this function from now on
+    found = globals()[name] = find_type("srv", name)  # found without this function from now on
     return found
 
 
 def __dir__() -> list[str]:
-    return listing("srv")
+    return list_names("srv")

@@ -6,21 +6,21 @@ import keyword
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-Kind: TypeAlias = Literal["one", "array", "sequence"]
+FieldArity: TypeAlias = Literal["one", "array", "sequence"]
 Scalar: TypeAlias = bool | int | float | str
 
 # struct codes and numpy names of ROS 2's primitive types; byte and char are octets there
-CODES = {
+STRUCT_CODES = {
     "bool": "?", "byte": "B", "char": "B", "int8": "b", "uint8": "B", "int16": "h", "uint16": "H",
     "int32": "i", "uint32": "I", "int64": "q", "uint64": "Q", "float32": "f", "float64": "d",
 }  # fmt: skip
-SIZES = {"?": 1, "B": 1, "b": 1, "h": 2, "H": 2, "i": 4, "I": 4, "q": 8, "Q": 8, "f": 4, "d": 8}
-DTYPES = {name: {"bool": "bool", "byte": "uint8", "char": "uint8"}.get(name, name) for name in CODES}
+STRUCT_SIZES = {"?": 1, "B": 1, "b": 1, "h": 2, "H": 2, "i": 4, "I": 4, "q": 8, "Q": 8, "f": 4, "d": 8}
+DTYPES = {name: {"bool": "bool", "byte": "uint8", "char": "uint8"}.get(name, name) for name in STRUCT_CODES}
 EMPTY_MEMBER = "structure_needs_at_least_one_member"  # what ROS 2 puts into messages without fields
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class MessageField:
     """One field.
 
     Attributes:
@@ -34,32 +34,32 @@ class Field:
 
     name: str
     type: str
-    kind: Kind = "one"
+    arity: FieldArity = "one"
     size: int = 0
-    bound: int = 0
+    string_capacity: int = 0
     default: Scalar | tuple[Scalar, ...] | None = None
 
     @property
-    def attribute(self) -> str:
+    def python_name(self) -> str:
         """Name in Python: keywords get an underscore behind."""
         return f"{self.name}_" if keyword.iskeyword(self.name) else self.name
 
     @property
-    def primitive(self) -> bool:
+    def is_primitive(self) -> bool:
         """A number or bool, which numpy holds."""
-        return self.type in CODES
+        return self.type in STRUCT_CODES
 
     @property
-    def nested(self) -> bool:
+    def is_message(self) -> bool:
         """A message."""
         return "/" in self.type
 
-    def text(self) -> str:
+    def type_text(self) -> str:
         """The type as ``.msg`` files write it, messages by full name."""
-        base = f"string<={self.bound}" if self.bound else self.type
-        if self.kind == "one":
+        base = f"string<={self.string_capacity}" if self.string_capacity else self.type
+        if self.arity == "one":
             return base
-        if self.kind == "array":
+        if self.arity == "array":
             return f"{base}[{self.size}]"
         return f"{base}[<={self.size}]" if self.size else f"{base}[]"
 
@@ -74,7 +74,7 @@ class Constant:
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
+class MessageDefinition:
     """A message type.
 
     Attributes:
@@ -84,28 +84,30 @@ class Definition:
     """
 
     name: str
-    fields: tuple[Field, ...]
+    fields: tuple[MessageField, ...]
     constants: tuple[Constant, ...] = ()
 
-    def same(self, other: Definition) -> bool:
+    def is_equivalent(self, other: MessageDefinition) -> bool:
         """Whether both mean the same type; default values and spelling of constants do not count."""
-        return [(f.name, f.text()) for f in self.fields] == [(f.name, f.text()) for f in other.fields] and [
+        return [(f.name, f.type_text()) for f in self.fields] == [(f.name, f.type_text()) for f in other.fields] and [
             (c.name, c.type, c.value) for c in self.constants
         ] == [(c.name, c.type, c.value) for c in other.constants]
 
 
-def to_data(definition: Definition) -> list[Any]:
+def to_data(definition: MessageDefinition) -> list[Any]:
     """A definition as plain lists, for JSON."""
-    fields = [[f.name, f.type, f.kind, f.size, f.bound, f.default] for f in definition.fields]
+    fields = [[f.name, f.type, f.arity, f.size, f.string_capacity, f.default] for f in definition.fields]
     return [definition.name, fields, [[c.name, c.type, c.value] for c in definition.constants]]
 
 
-def from_data(data: list[Any]) -> Definition:
+def from_data(data: list[Any]) -> MessageDefinition:
     """The inverse of ``to_data``, also after a way through JSON."""
     name, fields, constants = data
-    return Definition(name, tuple(map(_field, fields)), tuple(Constant(*constant) for constant in constants))
+    return MessageDefinition(name, tuple(map(_field, fields)), tuple(Constant(*constant) for constant in constants))
 
 
-def _field(data: list[Any]) -> Field:
-    name, type_name, kind, size, bound, default = data
-    return Field(name, type_name, kind, size, bound, tuple(default) if isinstance(default, list) else default)
+def _field(data: list[Any]) -> MessageField:
+    name, type_name, arity, size, string_capacity, default = data
+    return MessageField(
+        name, type_name, arity, size, string_capacity, tuple(default) if isinstance(default, list) else default
+    )

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from roboyard.messages.layout import definition_of
 from roboyard.messages.library import ACTION_PARTS, SERVICE_PARTS
-from roboyard.messages.names import resolve
-from roboyard.messages.structure import DTYPES, EMPTY_MEMBER, Constant, Field
-from roboyard.messages.types import names
+from roboyard.messages.names import resolve_type_name
+from roboyard.messages.structure import DTYPES, EMPTY_MEMBER, Constant, MessageField
+from roboyard.messages.types import type_names
 
 _HEAD = """\
 # Made by `python -m roboyard.messages.stubs`: do not edit.
@@ -38,35 +38,35 @@ def main() -> None:
 
 
 def _messages() -> str:
-    known = names("msg")
+    message_names = type_names("msg")
     parts = [_HEAD]
     packages: dict[str, list[str]] = {}
-    for full in known:
-        parts.append(_class(full, _own_name(full, known), "", known, ""))
+    for full in message_names:
+        parts.append(_class(full, _stub_name(full, message_names), "", message_names, ""))
         packages.setdefault(full.split("/")[0], []).append(full)
     for package, members in packages.items():
-        lines = [f"    {full.rsplit('/', 1)[1]}: TypeAlias = {_own_name(full, known)}" for full in members]
+        lines = [f"    {full.rsplit('/', 1)[1]}: TypeAlias = {_stub_name(full, message_names)}" for full in members]
         parts.append("\n".join([f"class {package}:", *lines, ""]))
     return "\n".join(parts) + _TAIL
 
 
 def _interfaces(kind: str) -> str:
-    known, messages = names(kind), names("msg")
+    interface_names, message_names = type_names(kind), type_names("msg")
     parts = [_HEAD + "\nfrom roboyard.messages import msg\n"]
     packages: dict[str, list[str]] = {}
-    for full in known:
-        short = _own_name(full, known, kind)
+    for full in interface_names:
+        short = _stub_name(full, interface_names, kind)
         lines = [f"class {short}:", "    name: ClassVar[str]", ""]
         members = SERVICE_PARTS if kind == "srv" else ACTION_PARTS
-        lines += [_class(f"{full}_{part}", part, "    ", messages, "msg.") for part in members]
+        lines += [_class(f"{full}_{part}", part, "    ", message_names, "msg.") for part in members]
         if kind == "action":
             for service in ("SendGoal", "GetResult"):
                 lines += [f"    class {service}:", "        name: ClassVar[str]", ""]
                 lines += [
-                    _class(f"{full}_{service}_{part}", part, "        ", messages, "msg.", short)
+                    _class(f"{full}_{service}_{part}", part, "        ", message_names, "msg.", short)
                     for part in SERVICE_PARTS
                 ]
-            lines.append(_class(f"{full}_FeedbackMessage", "FeedbackMessage", "    ", messages, "msg.", short))
+            lines.append(_class(f"{full}_FeedbackMessage", "FeedbackMessage", "    ", message_names, "msg.", short))
         parts.append("\n".join(lines))
         packages.setdefault(full.split("/")[0], []).append(f"    {full.rsplit('/', 1)[1]}: TypeAlias = {short}")
     for package, lines in packages.items():
@@ -74,29 +74,29 @@ def _interfaces(kind: str) -> str:
     return "\n".join(parts) + _TAIL
 
 
-def _class(full: str, name: str, pad: str, messages: list[str], prefix: str, owner: str = "") -> str:
+def _class(full: str, name: str, pad: str, message_names: list[str], prefix: str, owner: str = "") -> str:
     definition = definition_of(full)
     lines = [f"{pad}@dataclass(slots=True)", f"{pad}class {name}:", f"{pad}    __msgtype__: ClassVar[str]"]
     lines += [f"{pad}    {c.name}: ClassVar[{_constant(c)}]" for c in definition.constants]
     lines += [
-        f"{pad}    {f.attribute}: {_annotation(f, messages, prefix, owner)} = ..."
+        f"{pad}    {f.python_name}: {_annotation(f, message_names, prefix, owner)} = ..."
         for f in definition.fields
         if f.name != EMPTY_MEMBER
     ]
     return "\n".join([*lines, ""])
 
 
-def _annotation(field: Field, messages: list[str], prefix: str, owner: str) -> str:
-    if field.primitive and field.kind != "one":
+def _annotation(field: MessageField, message_names: list[str], prefix: str, owner: str) -> str:
+    if field.is_primitive and field.arity != "one":
         kind = DTYPES[field.type]
         return f"NDArray[np.{'bool_' if kind == 'bool' else kind}]"
-    if not field.nested:
+    if not field.is_message:
         base = _scalar(field.type)
     elif "/msg/" in field.type:
-        base = prefix + _own_name(field.type, messages)
+        base = prefix + _stub_name(field.type, message_names)
     else:  # an action's goal in the request that carries it
         base = f"{owner}.{field.type.rsplit('_', 1)[1]}"
-    return base if field.kind == "one" else f"list[{base}]"
+    return base if field.arity == "one" else f"list[{base}]"
 
 
 def _constant(constant: Constant) -> str:
@@ -107,13 +107,13 @@ def _scalar(kind: str) -> str:
     return {"string": "str", "bool": "bool", "float32": "float", "float64": "float"}.get(kind, "int")
 
 
-def _own_name(full: str, known: list[str], kind: str = "msg") -> str:
+def _stub_name(full: str, full_names: list[str], kind: str = "msg") -> str:
     """The bare name where it means this type, else one with its package."""
     from roboyard.errors import MessageError
 
     package, _, short = full.split("/")
     try:
-        if resolve(short, kind, known) == full:
+        if resolve_type_name(short, kind, full_names) == full:
             return short
     except MessageError:
         pass

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from roboyard.errors import MessageError
-from roboyard.messages.structure import CODES, EMPTY_MEMBER, Constant, Definition, Field, Scalar
+from roboyard.messages.structure import EMPTY_MEMBER, STRUCT_CODES, Constant, MessageDefinition, MessageField, Scalar
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*/(msg|srv|action)/[A-Za-z][A-Za-z0-9_]*")
 _MAX_TEXT = 1_000_000
@@ -19,18 +19,18 @@ _RANGES = dict.fromkeys(("byte", "char"), (0, 255)) | {
 }
 
 
-def check_name(name: str, where: str | None = None) -> str:
+def check_type_name(name: str, location: str | None = None) -> str:
     """``name`` if it is a full type name.
 
     Raises:
         MessageError: it is not.
     """
     if not _NAME.fullmatch(name):
-        raise MessageError(f"'{name[:200]}' is no type name", where=where, valid="package_name/msg/TypeName")
+        raise MessageError(f"'{name[:200]}' is no type name", location=location, valid="package_name/msg/TypeName")
     return name
 
 
-def parse_msg(text: str, name: str) -> list[Definition]:
+def parse_msg(text: str, name: str) -> list[MessageDefinition]:
     """Definitions in the text of a message: its own first, then those appended after ``===`` and ``MSG:`` lines.
 
     Args:
@@ -43,7 +43,7 @@ def parse_msg(text: str, name: str) -> list[Definition]:
     from rosbags.typesys import TypesysError
     from rosbags.typesys.msg import MSGParser
 
-    check_name(name)
+    check_type_name(name)
     _check_text(text, name)
     package, kind, short = name.split("/")
     try:  # the parser takes references without a package from the name's folder, which must be msg
@@ -52,10 +52,10 @@ def parse_msg(text: str, name: str) -> list[Definition]:
         raise _syntax_error(text, name) from error
     definitions = []
     for index, item in enumerate(parsed):
-        own = f"{package}/{kind}/{short}" if index == 0 else item.name
-        check_name(own, where=name)
+        full_name = f"{package}/{kind}/{short}" if index == 0 else item.name
+        check_type_name(full_name, location=name)
         fields = [
-            Field(
+            MessageField(
                 field.name,
                 field.typ.ref.name if isinstance(field.typ.ref.name, str) else field.typ.ref.name.value,
                 "one" if field.typ.cardinality.value == "scalar" else field.typ.cardinality.value,
@@ -66,85 +66,89 @@ def parse_msg(text: str, name: str) -> list[Definition]:
             for field in item.fields
         ]
         constants = [Constant(c.name, c.typ.value, c.value) for c in item.constants]
-        definitions.append(make_definition(own, fields, constants))
+        definitions.append(make_definition(full_name, fields, constants))
     return definitions
 
 
-def parse_parts(text: str, names: tuple[str, ...], where: str) -> list[Definition]:
+def parse_parts(text: str, names: tuple[str, ...], interface_name: str) -> list[MessageDefinition]:
     """Definitions of a ``.srv`` or ``.action`` file, whose parts are parted by lines of ``---``.
 
     Raises:
         MessageError: another number of parts, or malformed text.
     """
-    _check_text(text, where)
+    _check_text(text, interface_name)
     parts = re.split(r"(?m)^---[ \t]*$", text.replace("\r\n", "\n"))
     if len(parts) != len(names):
         raise MessageError(
-            f"{len(parts)} parts between '---' lines", where=where, valid=f"{len(names)} for a {where.split('/')[1]}"
+            f"{len(parts)} parts between '---' lines",
+            location=interface_name,
+            valid=f"{len(names)} for a {interface_name.split('/')[1]}",
         )
     return [parse_msg(part, name)[0] for part, name in zip(parts, names, strict=True)]
 
 
-def make_definition(name: str, fields: Iterable[Field], constants: Iterable[Constant] = ()) -> Definition:
+def make_definition(name: str, fields: Iterable[MessageField], constants: Iterable[Constant] = ()) -> MessageDefinition:
     """A definition whose names and values have been checked.
 
     Raises:
         MessageError: a name twice, a fixed length out of range, or a value that does not fit its type.
     """
     fields, constants = tuple(fields), tuple(constants)
-    seen: set[str] = set()
-    for label in [f.attribute for f in fields] + [c.name for c in constants]:
-        if label in seen:
-            raise MessageError(f"'{label}' is defined twice", where=name)
-        seen.add(label)
+    labels: set[str] = set()
+    for label in [f.python_name for f in fields] + [c.name for c in constants]:
+        if label in labels:
+            raise MessageError(f"'{label}' is defined twice", location=name)
+        labels.add(label)
     for field in fields:
-        if field.kind == "array" and not 0 < field.size <= _MAX_ARRAY:
-            raise MessageError(f"array length {field.size}", where=f"{name}.{field.name}", valid=f"1 to {_MAX_ARRAY}")
-    constants = tuple(replace(c, value=_value(c.value, c.type, f"{name}.{c.name}")) for c in constants)
+        if field.arity == "array" and not 0 < field.size <= _MAX_ARRAY:
+            raise MessageError(
+                f"array length {field.size}", location=f"{name}.{field.name}", valid=f"1 to {_MAX_ARRAY}"
+            )
+    constants = tuple(replace(c, value=_checked_value(c.value, c.type, f"{name}.{c.name}")) for c in constants)
     fields = tuple(replace(f, default=_default(f, name)) for f in fields)
-    return Definition(name, fields or (Field(EMPTY_MEMBER, "uint8"),), constants)
+    return MessageDefinition(name, fields or (MessageField(EMPTY_MEMBER, "uint8"),), constants)
 
 
-def _default(field: Field, name: str) -> Scalar | tuple[Scalar, ...] | None:
-    where, value = f"{name}.{field.name}", field.default
+def _default(field: MessageField, name: str) -> Scalar | tuple[Scalar, ...] | None:
+    location, value = f"{name}.{field.name}", field.default
     if value is None:
         return None
-    if field.nested:
-        raise MessageError(f"a default value for {field.type}", where=where, valid="none for messages")
-    if field.kind == "one":
+    if field.is_message:
+        raise MessageError(f"a default value for {field.type}", location=location, valid="none for messages")
+    if field.arity == "one":
         if isinstance(value, tuple):
-            raise MessageError("a list as default of one value", where=where)
-        return _value(value, field.type, where)
+            raise MessageError("a list as default of one value", location=location)
+        return _checked_value(value, field.type, location)
     if not isinstance(value, tuple):  # the parser reads the empty list as a string
         if value != "[]":
-            raise MessageError("one value as default of a list", where=where, valid="[a, b, c]")
+            raise MessageError("one value as default of a list", location=location, valid="[a, b, c]")
         value = ()
-    if field.size and (len(value) > field.size or (field.kind == "array" and len(value) < field.size)):
-        raise MessageError(f"{len(value)} default values", where=where, valid=field.text())
-    return tuple(_value(item, field.type, where) for item in value)
+    if field.size and (len(value) > field.size or (field.arity == "array" and len(value) < field.size)):
+        raise MessageError(f"{len(value)} default values", location=location, valid=field.type_text())
+    return tuple(_checked_value(item, field.type, location) for item in value)
 
 
-def _value(value: Scalar, kind: str, where: str) -> Scalar:
+def _checked_value(value: Scalar, type_name: str, location: str) -> Scalar:
     """``value`` as a ``kind``."""
-    if kind == "string":
+    if type_name == "string":
         return value if isinstance(value, str) else str(value)
-    if kind == "bool" and (isinstance(value, bool) or value in (0, 1)):
+    if type_name == "bool" and (isinstance(value, bool) or value in (0, 1)):
         return bool(value)
-    if kind in _RANGES and isinstance(value, int) and not isinstance(value, bool):
-        low, high = _RANGES[kind]
+    if type_name in _RANGES and isinstance(value, int) and not isinstance(value, bool):
+        low, high = _RANGES[type_name]
         if low <= value <= high:
             return value
-    if kind.startswith("float") and not isinstance(value, bool):
+    if type_name.startswith("float") and not isinstance(value, bool):
         try:
             return float(value)
         except (ValueError, OverflowError):
             pass
-    raise MessageError(f"{value!r} is no {kind}", where=where)
+    raise MessageError(f"{value!r} is no {type_name}", location=location)
 
 
 def _check_text(text: str, name: str) -> None:
     if not isinstance(text, str) or len(text) > _MAX_TEXT or "\0" in text:
-        raise MessageError("no definition text", where=name, valid=f"text of at most {_MAX_TEXT} characters")
+        raise MessageError("no definition text", location=name, valid=f"text of at most {_MAX_TEXT} characters")
 
 
 def _tidy(text: str) -> str:
@@ -156,7 +160,7 @@ def _syntax_error(text: str, name: str) -> MessageError:
     from rosbags.typesys import TypesysError
     from rosbags.typesys.msg import MSGParser
 
-    primitives = ", ".join([*CODES, "string"])
+    primitives = ", ".join([*STRUCT_CODES, "string"])
     for number, line in enumerate(_tidy(text).splitlines(), 1):
         if line.startswith("===") or line.startswith("MSG:"):
             continue
@@ -165,7 +169,7 @@ def _syntax_error(text: str, name: str) -> MessageError:
         except (TypesysError, ValueError, RecursionError):
             return MessageError(
                 f"cannot read {line.strip()[:80]!r}",
-                where=f"{name}, line {number}",
+                location=f"{name}, line {number}",
                 valid=f"'type name', 'type name default' or 'type NAME=constant'; types: {primitives}, package/Name",
             )
-    return MessageError("cannot read the definition", where=name)
+    return MessageError("cannot read the definition", location=name)

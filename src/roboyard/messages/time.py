@@ -11,30 +11,30 @@ _SECOND = 1_000_000_000
 _MAX_CLOCK_DIFFERENCE_NS = 100_000_000
 
 
-def stamp(nanoseconds: int) -> Any:
+def time_to_msg(time_ns: int) -> Any:
     """A ``builtin_interfaces/Time`` of nanoseconds from 0.
 
     Raises:
         MessageError: out of range of its 32-bit seconds.
     """
-    return _make(_time_class or _load()[0], nanoseconds)
+    return _make_message(_time_class or _load()[0], time_ns)
 
 
-def duration(nanoseconds: int) -> Any:
+def duration_to_msg(duration_ns: int) -> Any:
     """A ``builtin_interfaces/Duration``; negative ones have negative seconds and ``nanosec`` counting up from there.
 
     Raises:
         MessageError: out of range of its 32-bit seconds.
     """
-    return _make(_duration_class or _load()[1], nanoseconds)
+    return _make_message(_duration_class or _load()[1], duration_ns)
 
 
-def nanoseconds(time: Any) -> int:
+def to_nanoseconds(time: Any) -> int:
     """Nanoseconds of a Time or Duration."""
     return int(time.sec) * _SECOND + int(time.nanosec)
 
 
-def is_ahead(stamp_ns: int, now_ns: int) -> bool:
+def is_in_future(stamp_ns: int, now_ns: int) -> bool:
     """Whether a stamp is so far in the future of a clock that no difference between two machines' clocks explains it.
 
     A node that waits for such a stamp, or takes it for the newest, uses nothing else until then.
@@ -57,8 +57,8 @@ def _load() -> tuple[type[Any], type[Any]]:
     return _time_class, _duration_class
 
 
-def _make(kind: type[Any], nanoseconds: int) -> Any:
-    seconds, rest = divmod(nanoseconds, _SECOND)
+def _make_message(message_type: type[Any], time_ns: int) -> Any:
+    seconds, remainder_ns = divmod(time_ns, _SECOND)
     if not -(2**31) <= seconds < 2**31:
-        raise MessageError(f"{nanoseconds} ns is out of range", valid="seconds that fit 32 bits")
-    return kind(seconds, rest)
+        raise MessageError(f"{time_ns} ns is out of range", valid="seconds that fit 32 bits")
+    return message_type(seconds, remainder_ns)

@@ -8,8 +8,8 @@ from typing import Any
 
 from roboyard.errors import MessageError
 from roboyard.messages.classes import message_class
-from roboyard.messages.library import library
-from roboyard.messages.names import near, resolve
+from roboyard.messages.library import type_registry
+from roboyard.messages.names import resolve_type_name, suggest_types
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +85,9 @@ def full_name(name: str) -> str:
     """
     if not isinstance(name, str):
         raise MessageError(f"{name!r}"[:200] + " is no type name", valid="e.g. 'geometry_msgs/msg/Twist'")
-    if library().get(name) is not None:
+    if type_registry().get(name) is not None:
         return name
-    return resolve(name, "msg", library().messages())
+    return resolve_type_name(name, "msg", type_registry().message_names())
 
 
 def service_type(name: str) -> ServiceType:
@@ -98,7 +98,7 @@ def service_type(name: str) -> ServiceType:
     """
     found = _services.get(name)
     if found is None:
-        full = _interface(name, "srv")
+        full = _full_interface_name(name, "srv")
         found = _services.get(full) or ServiceType(full)
         _services[name] = _services[full] = found
     return found
@@ -112,7 +112,7 @@ def action_type(name: str) -> ActionType:
     """
     found = _actions.get(name)
     if found is None:
-        full = _interface(name, "action")
+        full = _full_interface_name(name, "action")
         found = _actions.get(full) or ActionType(
             full,
             message_class(f"{full}_Goal"),
@@ -140,7 +140,7 @@ def register(text: str, name: str) -> None:
         MessageError: bad name, malformed text (says the line), a field of unknown type, or another definition exists
             under that name.
     """
-    library().register(text, name)
+    type_registry().register(text, name)
 
 
 def register_folder(path: str | Path) -> tuple[str, ...]:
@@ -154,19 +154,19 @@ def register_folder(path: str | Path) -> tuple[str, ...]:
     """
     folder = Path(path)
     if not folder.is_dir():
-        raise MessageError("is no folder", where=str(folder), valid="one with <package>/msg/Name.msg")
-    return library().register_folder(folder)
+        raise MessageError("is no folder", location=str(folder), valid="one with <package>/msg/Name.msg")
+    return type_registry().register_folder(folder)
 
 
-def names(kind: str = "msg") -> list[str]:
+def type_names(kind: str = "msg") -> list[str]:
     """Full names of all known ``msg``, ``srv`` or ``action`` types, sorted."""
-    return library().messages() if kind == "msg" else library().interfaces(kind)
+    return type_registry().message_names() if kind == "msg" else type_registry().interface_names(kind)
 
 
-def _interface(name: str, kind: str) -> str:
+def _full_interface_name(name: str, kind: str) -> str:
     if not isinstance(name, str):
         raise MessageError(f"{name!r}"[:200] + " is no type name", valid=f"e.g. 'package/{kind}/Name'")
-    full = resolve(name, kind, library().interfaces(kind))
-    if not library().has_interface(full):
-        raise MessageError(f"unknown type '{full}'", valid=near(full, library().interfaces(kind)))
+    full = resolve_type_name(name, kind, type_registry().interface_names(kind))
+    if not type_registry().has_interface(full):
+        raise MessageError(f"unknown type '{full}'", valid=suggest_types(full, type_registry().interface_names(kind)))
     return full

@@ -66,7 +66,7 @@ class NoPath(NavigationError):
         valid: str | None = None,
         explanation: Explanation | None = None,
     ) -> None:
-        super().__init__(what, where=where, valid=valid)
+        super().__init__(what, location=where, valid=valid)
         self.explanation = explanation
 
 

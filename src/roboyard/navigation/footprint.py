@@ -32,25 +32,27 @@ class Footprint:
         corners = np.asarray(self.corners, dtype=np.float64)
         if corners.ndim != 2 or corners.shape[1:] != (2,) or len(corners) < 3 or not np.isfinite(corners).all():
             raise ConfigError(
-                f"corners of shape {corners.shape}", where="footprint", valid="(n, 2), finite, at least 3"
+                f"corners of shape {corners.shape}", location="footprint", valid="(n, 2), finite, at least 3"
             )
         if not polygons.is_simple(corners):
-            raise ConfigError("its outline crosses itself", where="footprint", valid="corners in order round the robot")
+            raise ConfigError(
+                "its outline crosses itself", location="footprint", valid="corners in order round the robot"
+            )
         if abs(polygons.area(corners)) < 1e-6:
-            raise ConfigError("its outline holds no area", where="footprint", valid="corners that span an area")
+            raise ConfigError("its outline holds no area", location="footprint", valid="corners that span an area")
         object.__setattr__(self, "corners", corners)
 
     @classmethod
     def circle(cls, radius: float) -> Footprint:
         """About the base's origin [m]."""
-        return cls(polygons.regular(radius, 16))
+        return cls(polygons.regular_polygon(radius, 16))
 
     @cached_property
     def inscribed_radius(self) -> float:
         """Of the largest circle about the base's origin within the outline [m]; 0 if the origin lies outside."""
         if not polygons.contains(self.corners, np.zeros((1, 2)))[0]:
             return 0.0
-        return float(polygons.border_distance(self.corners, np.zeros((1, 2)))[0])
+        return float(polygons.boundary_distance(self.corners, np.zeros((1, 2)))[0])
 
     @cached_property
     def circumscribed_radius(self) -> float:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from roboyard.geometry import SE2
-from roboyard.grids import FREE, OccupancyGrid, distance_to
+from roboyard.grids import FREE, OccupancyGrid, distance_transform
 
 
 def reachable_places(
@@ -30,12 +30,12 @@ def reachable_places(
     """
     from scipy.ndimage import label
 
-    clear = distance_to(grid.cells != FREE, grid.frame.resolution) > room
+    clear = distance_transform(grid.cells != FREE, grid.geometry.resolution) > room
     parts, _ = label(clear)
-    cell = grid.frame.cells(start.xy)
-    if not grid.frame.contains(cell) or not clear[cell[0], cell[1]]:
+    cell = grid.geometry.cells_of_points(start.xy)
+    if not grid.geometry.contains(cell) or not clear[cell[0], cell[1]]:
         return []
-    points = grid.frame.points(np.argwhere(parts == parts[cell[0], cell[1]]))
+    points = grid.geometry.cell_centers(np.argwhere(parts == parts[cell[0], cell[1]]))
     points = points[np.hypot(points[:, 0] - start.x, points[:, 1] - start.y) <= within]
     chosen, last = [], start
     for _ in range(count):

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.geometry import SE2
-from roboyard.grids import GridFrame
+from roboyard.grids import GridGeometry
 
 
-def joined(passable: NDArray[np.bool_], frame: GridFrame, place: SE2) -> NDArray[np.bool_]:
+def joined(passable: NDArray[np.bool_], frame: GridGeometry, place: SE2) -> NDArray[np.bool_]:
     """Which cells (rows, columns) a way leads to from a place on a passable one.
 
     Ways go over four neighbours: none leads across an obstacle's corner.
@@ -19,11 +19,11 @@ def joined(passable: NDArray[np.bool_], frame: GridFrame, place: SE2) -> NDArray
     from scipy.ndimage import label
 
     labels, _ = label(passable)
-    row, column = frame.cells(place.xy)
+    row, column = frame.cells_of_points(place.xy)
     return np.asarray(labels == labels[row, column])
 
 
-def nearest(wanted: NDArray[np.bool_], frame: GridFrame, pose: SE2, radius: float = math.inf) -> SE2 | None:
+def nearest(wanted: NDArray[np.bool_], frame: GridGeometry, pose: SE2, radius: float = math.inf) -> SE2 | None:
     """The middle of the wanted cell (rows, columns) nearest to a pose, the first of equals, with the pose's heading.
 
     Args:
@@ -32,7 +32,7 @@ def nearest(wanted: NDArray[np.bool_], frame: GridFrame, pose: SE2, radius: floa
         pose: In the frame's map; itself the answer if it lies on a wanted cell.
         radius: How far to look [m].
     """
-    cell = frame.cells(pose.xy)
+    cell = frame.cells_of_points(pose.xy)
     if frame.contains(cell) and wanted[cell[0], cell[1]]:
         return pose
     top, left, bottom, right = 0, 0, frame.shape[0], frame.shape[1]
@@ -43,7 +43,7 @@ def nearest(wanted: NDArray[np.bool_], frame: GridFrame, pose: SE2, radius: floa
     cells = np.argwhere(wanted[top:bottom, left:right]) + np.array([top, left])
     if not len(cells):
         return None
-    points = frame.points(cells)
+    points = frame.cell_centers(cells)
     distances = np.hypot(points[:, 0] - pose.x, points[:, 1] - pose.y)
     best = int(np.argmin(distances))
     if distances[best] > radius:

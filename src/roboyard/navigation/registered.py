@@ -6,7 +6,7 @@ from collections.abc import Collection
 from importlib.metadata import entry_points
 from typing import Any
 
-from roboyard.config.describe import near
+from roboyard.config.describe import did_you_mean
 from roboyard.errors import ConfigError, UnknownNameError
 
 
@@ -30,8 +30,8 @@ def registered(group: str, what: str, name: str, known: Collection[str]) -> Any:
     """
     found = sorted(entry_points(group=group, name=name), key=lambda entry: entry.value)
     if not found:
-        raise UnknownNameError(f"no {what} {name!r}{near(name, known)}", valid=", ".join(known))
+        raise UnknownNameError(f"no {what} {name!r}{did_you_mean(name, known)}", valid=", ".join(known))
     try:
         return found[0].load()
     except (ImportError, AttributeError) as error:
-        raise ConfigError(f"cannot be loaded: {error}", where=f"{what} {name} ({found[0].value})") from error
+        raise ConfigError(f"cannot be loaded: {error}", location=f"{what} {name} ({found[0].value})") from error

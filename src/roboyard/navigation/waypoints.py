@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
-from roboyard.geometry.scalars import points_of
+from roboyard.geometry.scalars import as_points
 
 Doing = Literal["drive", "wait", "task", "done", "failed"]
 
@@ -147,12 +147,12 @@ class WaypointSequence:
         if self.doing not in doing:
             raise InputError(f"the sequence is at '{self.doing}'", valid=" or ".join(doing))
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """Where it stands, as plain data; the waypoints are not in it."""
         missed = [(miss.index, miss.loop, miss.cause) for miss in self.missed]
         return {"at": (self.doing, self.index, self.loop, self._until_ns), "missed": missed}
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Counterpart of ``save``, for the same waypoints."""
         self.doing, self.index, self.loop, self._until_ns = saved["at"]
         self.missed = [Missed(*miss) for miss in saved["missed"]]
@@ -168,7 +168,7 @@ def waypoints_along(points: ArrayLike, final_heading: float | None = None) -> tu
     Raises:
         InputError: no points, or points of another shape.
     """
-    nodes = points_of(points, 2).reshape(-1, 2)
+    nodes = as_points(points, 2).reshape(-1, 2)
     if not len(nodes):
         raise InputError("a route without nodes", valid="at least one")
     ways = np.diff(nodes, axis=0)

@@ -22,9 +22,9 @@ def ways_over(grid: OccupancyGrid, radius: float) -> Callable[[Place, Place], fl
     It is infinite where there is none: through less room than a circle of that radius [m] needs, or over what is not
     known.  One wave is kept for each place that was asked for as the second of the two.
     """
-    static, around = StaticLayer(), InflationLayer(radius, radius + grid.frame.resolution)
+    static, around = StaticLayer(), InflationLayer(radius, radius + grid.geometry.resolution)
     static.take(grid)
-    layers = LayeredCostmap(grid.frame, [static, around], unknown=True)
+    layers = LayeredCostmap(grid.geometry, [static, around], unknown=True)
     layers.update()
     costmap = layers.costmap()
     planner = WavePlanner()
@@ -37,8 +37,8 @@ def ways_over(grid: OccupancyGrid, radius: float) -> Callable[[Place, Place], fl
             except NavigationError:
                 waves[b] = None
         wave = waves[b]
-        cell = grid.frame.cells(np.array(a[:2]))
-        if wave is None or not grid.frame.contains(cell):
+        cell = grid.geometry.cells_of_points(np.array(a[:2]))
+        if wave is None or not grid.geometry.contains(cell):
             return float("inf")
         return float(wave[cell[0], cell[1]])
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from roboyard.record.inputs import inputs_of
+    from roboyard.record.inputs import recorded_inputs
     from roboyard.record.inspect import (
         RecordingInfo,
         TopicBandwidth,
@@ -20,32 +20,31 @@ if TYPE_CHECKING:
     from roboyard.record.inspect_tf import FrameInfo, tf_buffer, tf_echo, tf_tree
     from roboyard.record.reader import open_recording
     from roboyard.record.recorder import Recorder
-    from roboyard.record.recording import Connection, Recorded, Recording, TopicInfo
-    from roboyard.record.recovery import Recovered, convert, recover, save
-    from roboyard.record.replay import Replay
+    from roboyard.record.recording import RecordedChannel, RecordedMessage, RecordedTopic, Recording
+    from roboyard.record.recovery import ConversionResult, convert, recover, write_mcap
+    from roboyard.record.replay import RecordingPlayer
     from roboyard.record.writer import ChannelWriter, McapWriter
 
 __all__ = [
     "ChannelWriter",
-    "Connection",
+    "ConversionResult",
     "FrameInfo",
     "McapWriter",
-    "Recorded",
+    "RecordedChannel",
+    "RecordedMessage",
+    "RecordedTopic",
     "Recorder",
     "Recording",
     "RecordingInfo",
-    "Recovered",
-    "Replay",
+    "RecordingPlayer",
     "TopicBandwidth",
-    "TopicInfo",
     "TopicRate",
     "convert",
     "info",
-    "inputs_of",
     "node_list",
     "open_recording",
+    "recorded_inputs",
     "recover",
-    "save",
     "tf_buffer",
     "tf_echo",
     "tf_tree",
@@ -53,17 +52,18 @@ __all__ = [
     "topic_echo",
     "topic_hz",
     "topic_list",
+    "write_mcap",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
-    "inputs": ("inputs_of",),
+    "inputs": ("recorded_inputs",),
     "inspect": ("RecordingInfo", "TopicBandwidth", "TopicRate", "info", "node_list", "topic_bw", "topic_echo",
         "topic_hz", "topic_list"),
     "inspect_tf": ("FrameInfo", "tf_buffer", "tf_echo", "tf_tree"),
     "reader": ("open_recording",),
     "recorder": ("Recorder",),
-    "recording": ("Connection", "Recorded", "Recording", "TopicInfo"),
-    "recovery": ("Recovered", "convert", "recover", "save"),
-    "replay": ("Replay",),
+    "recording": ("RecordedChannel", "RecordedMessage", "Recording", "RecordedTopic"),
+    "recovery": ("ConversionResult", "convert", "recover", "write_mcap"),
+    "replay": ("RecordingPlayer",),
     "writer": ("ChannelWriter", "McapWriter"),
 })  # fmt: skip

@@ -14,11 +14,11 @@ import numpy as np
 
 from roboyard.errors import RecordingError
 from roboyard.geometry import SE3
-from roboyard.messages import deserialize, message_type, schema, serialize, stamp
-from roboyard.messages.convert import header, pose_stamped, pose_to_msg, tf_message
-from roboyard.record.carmen_log import CarmenLog, LaserLine, OdometryLine, Pose, parse
-from roboyard.record.mcap_blocks import Span
-from roboyard.record.recording import Connection, Decode, Raw, Recorded, Recording
+from roboyard.messages import deserialize, message_type, schema, serialize, time_to_msg
+from roboyard.messages.convert import make_header, pose_stamped_to_msg, pose_to_msg, transforms_to_msg
+from roboyard.record.carmen_log import CarmenLog, CarmenPose, LaserEntry, OdometryEntry, parse_carmen_log
+from roboyard.record.mcap_blocks import ChannelStatistics
+from roboyard.record.recording import MessageDecoder, RawMessage, RecordedChannel, RecordedMessage, Recording
 
 _MAX_TEXT = 1 << 30
 _MAX_LINE = 4 << 20
@@ -51,25 +51,25 @@ class CarmenRecording(Recording):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        log = parse(self._lines(), str(path))
+        log = parse_carmen_log(self._lines(), str(path))
         self.metadata = log.parameters
         self.warnings += log.warnings
         self._log = log
-        spans: dict[str, Span] = {}
-        for time_ns, topic, _ in _messages(log):
-            spans.setdefault(topic, Span()).add(time_ns)
-        self.connections = tuple(
-            Connection(
+        statistics: dict[str, ChannelStatistics] = {}
+        for time_ns, topic, _ in _log_messages(log):
+            statistics.setdefault(topic, ChannelStatistics()).add(time_ns)
+        self.channels = tuple(
+            RecordedChannel(
                 topic,
                 _TYPES[topic],
                 _PUBLISHER,
                 schema(_TYPES[topic]),
                 latched=topic == "/tf_static",
-                count=span.count,
-                start_ns=span.start_ns,
-                end_ns=span.end_ns,
+                count=channel_statistics.count,
+                start_ns=channel_statistics.start_ns,
+                end_ns=channel_statistics.end_ns,
             )
-            for topic, span in sorted(spans.items())
+            for topic, channel_statistics in sorted(statistics.items())
         )
 
     def _lines(self) -> Iterator[str]:
@@ -77,67 +77,67 @@ class CarmenRecording(Recording):
         read = 0
         try:
             with self.path.open("rb") as raw:
-                zipped = raw.read(2) == b"\x1f\x8b"
+                is_gzipped = raw.read(2) == b"\x1f\x8b"
                 raw.seek(0)
-                file = gzip.GzipFile(fileobj=raw) if zipped else raw
+                file = gzip.GzipFile(fileobj=raw) if is_gzipped else raw
                 with io.TextIOWrapper(file, encoding="ascii", errors="replace", newline="\n") as text:
                     while line := text.readline(_MAX_LINE):
                         read += len(line)
                         if read > _MAX_TEXT:
-                            raise RecordingError(f"holds more than {_MAX_TEXT} characters", where=str(self.path))
+                            raise RecordingError(f"holds more than {_MAX_TEXT} characters", location=str(self.path))
                         yield line
         except EOFError:
-            self.complete = False
+            self.is_complete = False
             self.warnings.append("the gzipped file is cut off; what is whole was read")
         except (OSError, zlib.error) as error:
             reason = getattr(error, "strerror", None) or error
-            raise RecordingError(f"cannot be read: {reason}", where=str(self.path)) from error
+            raise RecordingError(f"cannot be read: {reason}", location=str(self.path)) from error
 
-    def _raw(self, wanted: Collection[Connection], start_ns: int, end_ns: int) -> Iterator[Raw]:
-        by_topic = {connection.topic: connection for connection in wanted}
-        for time_ns, topic, make in _messages(self._log):
+    def _raw_messages(self, channels: Collection[RecordedChannel], start_ns: int, end_ns: int) -> Iterator[RawMessage]:
+        by_topic = {channel.topic: channel for channel in channels}
+        for time_ns, topic, make in _log_messages(self._log):
             if topic in by_topic and start_ns <= time_ns <= end_ns:
                 yield time_ns, by_topic[topic], serialize(make())
 
-    def _messages(self, decoders: Any, start_ns: int, end_ns: int) -> Iterator[Recorded]:
-        wanted = {connection.topic for connection in decoders}
-        for time_ns, topic, make in _messages(self._log):
-            if topic in wanted and start_ns <= time_ns <= end_ns:
-                yield Recorded(time_ns, topic, make(), _PUBLISHER)
+    def _decoded_messages(self, decoders: Any, start_ns: int, end_ns: int) -> Iterator[RecordedMessage]:
+        topics = {channel.topic for channel in decoders}
+        for time_ns, topic, make in _log_messages(self._log):
+            if topic in topics and start_ns <= time_ns <= end_ns:
+                yield RecordedMessage(time_ns, topic, make(), _PUBLISHER)
 
-    def _decoder(self, connection: Connection) -> Decode:
-        name = connection.type
+    def _make_decoder(self, channel: RecordedChannel) -> MessageDecoder:
+        name = channel.type
         return lambda data: deserialize(data, name)
 
 
-_Event = tuple[int, str, Callable[[], Any]]
+_LogMessage = tuple[int, str, Callable[[], Any]]
 
 
-def _messages(log: CarmenLog) -> Iterator[_Event]:
+def _log_messages(log: CarmenLog) -> Iterator[_LogMessage]:
     """Times and topics of the messages a log stands for, in order, and what makes each: most are never looked at."""
-    scans = [entry for entry in log.entries if isinstance(entry, LaserLine)]
+    scans = [entry for entry in log.entries if isinstance(entry, LaserEntry)]
     lasers = {scan.name: scan.laser for scan in reversed(scans)}
     if lasers:
         first_ns = log.entries[0].time_ns
         mounted = [(_se3(pose), "base_link", _FRAMES[name]) for name, pose in sorted(lasers.items(), reverse=True)]
-        yield first_ns, "/tf_static", partial(tf_message, mounted, first_ns)
+        yield first_ns, "/tf_static", partial(transforms_to_msg, mounted, first_ns)
     periods = _periods(scans)
     last_odometry_ns = -1
     for entry in log.entries:
         time_ns = entry.time_ns
-        if isinstance(entry, OdometryLine):
+        if isinstance(entry, OdometryEntry):
             last_odometry_ns = time_ns
-            yield from _odometry(time_ns, entry.pose, entry.speed, entry.turning)
+            yield from _odometry_messages(time_ns, entry.pose, entry.linear_velocity, entry.angular_velocity)
             continue
         if last_odometry_ns != time_ns:
             last_odometry_ns = time_ns
-            yield from _odometry(time_ns, entry.odometry, 0.0, 0.0)
-        if log.corrected:
-            yield time_ns, "/corrected_pose", partial(_corrected, time_ns, entry.pose)
-        yield time_ns, f"/{entry.name}", partial(_scan, entry, periods[entry.name])
+            yield from _odometry_messages(time_ns, entry.odometry, 0.0, 0.0)
+        if log.is_slam_output:
+            yield time_ns, "/corrected_pose", partial(_corrected_pose_message, time_ns, entry.pose)
+        yield time_ns, f"/{entry.name}", partial(_scan_message, entry, periods[entry.name])
 
 
-def _periods(scans: list[LaserLine]) -> dict[str, float]:
+def _periods(scans: list[LaserEntry]) -> dict[str, float]:
     """Median time between the scans of each laser [s]."""
     periods = {}
     for name in sorted({scan.name for scan in scans}):
@@ -146,9 +146,9 @@ def _periods(scans: list[LaserLine]) -> dict[str, float]:
     return periods
 
 
-def _scan(line: LaserLine, period: float) -> Any:
+def _scan_message(line: LaserEntry, period: float) -> Any:
     message = message_type("sensor_msgs/msg/LaserScan")()
-    message.header = header(_FRAMES[line.name], line.time_ns)
+    message.header = make_header(_FRAMES[line.name], line.time_ns)
     message.angle_min = line.angle_min
     message.angle_increment = line.angle_increment
     message.angle_max = line.angle_min + line.angle_increment * max(len(line.ranges) - 1, 0)
@@ -158,27 +158,29 @@ def _scan(line: LaserLine, period: float) -> Any:
     return message
 
 
-def _odometry(time_ns: int, pose: Pose, speed: float, turning: float) -> Iterator[_Event]:
-    yield time_ns, "/odom", partial(_odometry_message, time_ns, pose, speed, turning)
-    yield time_ns, "/tf", partial(_transform, time_ns, pose)
+def _odometry_messages(
+    time_ns: int, pose: CarmenPose, linear_velocity: float, angular_velocity: float
+) -> Iterator[_LogMessage]:
+    yield time_ns, "/odom", partial(_odometry_message, time_ns, pose, linear_velocity, angular_velocity)
+    yield time_ns, "/tf", partial(_transform_message, time_ns, pose)
 
 
-def _odometry_message(time_ns: int, pose: Pose, speed: float, turning: float) -> Any:
+def _odometry_message(time_ns: int, pose: CarmenPose, linear_velocity: float, angular_velocity: float) -> Any:
     message = message_type("nav_msgs/msg/Odometry")()
-    message.header.stamp, message.header.frame_id = stamp(time_ns), "odom"
+    message.header.stamp, message.header.frame_id = time_to_msg(time_ns), "odom"
     message.child_frame_id = "base_link"
     message.pose.pose = pose_to_msg(_se3(pose))
-    message.twist.twist.linear.x, message.twist.twist.angular.z = speed, turning
+    message.twist.twist.linear.x, message.twist.twist.angular.z = linear_velocity, angular_velocity
     return message
 
 
-def _transform(time_ns: int, pose: Pose) -> Any:
-    return tf_message([(_se3(pose), "odom", "base_link")], time_ns)
+def _transform_message(time_ns: int, pose: CarmenPose) -> Any:
+    return transforms_to_msg([(_se3(pose), "odom", "base_link")], time_ns)
 
 
-def _corrected(time_ns: int, pose: Pose) -> Any:
-    return pose_stamped(_se3(pose), "map", time_ns)
+def _corrected_pose_message(time_ns: int, pose: CarmenPose) -> Any:
+    return pose_stamped_to_msg(_se3(pose), "map", time_ns)
 
 
-def _se3(pose: Pose) -> SE3:
+def _se3(pose: CarmenPose) -> SE3:
     return SE3.from_xyz_rpy((pose[0], pose[1], 0.0), (0.0, 0.0, pose[2]))

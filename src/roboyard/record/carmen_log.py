@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from roboyard.errors import RecordingError
 from roboyard.geometry import SE2
-from roboyard.record.recording import brief
+from roboyard.record.recording import short_error_text
 
 MAX_BEAMS = 100_000
 MAX_ENTRIES = 2_000_000
@@ -37,19 +37,19 @@ MAX_ENTRIES = 2_000_000
 _MAX_LINE = 4 << 20
 _MAX_KINDS = 1000
 _MAX_PARAMETERS = 100_000
-_ROUNDED_NS = 100_000_000
+_MIN_LINE_GAP_NS = 100_000_000
 """Between the lines of a log whose stamps were rounded away, at least [ns]."""
-_FARTHEST = 10.0
+_MAX_DISTANCE = 10.0
 """Between two lines no robot is believed to have come farther [m]."""
 _LASERS = {"FLASER": "scan", "ROBOTLASER1": "scan", "RLASER": "rear_scan", "ROBOTLASER2": "rear_scan"}
-_SICK_MAX = 80.0
+_SICK_MAX_RANGE = 80.0
 """Range that counts as "nothing seen" when the log does not say [m]; SICK LMS give 81.91 then."""
 
-Pose = tuple[float, float, float]
+CarmenPose = tuple[float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class LaserLine:
+class LaserEntry:
     """One scan.
 
     Attributes:
@@ -70,19 +70,19 @@ class LaserLine:
     angle_min: float
     angle_increment: float
     range_max: float
-    pose: Pose
-    odometry: Pose
-    laser: Pose
+    pose: CarmenPose
+    odometry: CarmenPose
+    laser: CarmenPose
 
 
 @dataclass(frozen=True, slots=True)
-class OdometryLine:
+class OdometryEntry:
     """Odometry: stamp [ns], pose (x [m], y [m], theta [rad]), forward speed [m/s] and turning speed [rad/s]."""
 
     time_ns: int
-    pose: Pose
-    speed: float
-    turning: float
+    pose: CarmenPose
+    linear_velocity: float
+    angular_velocity: float
 
 
 @dataclass(slots=True)
@@ -96,13 +96,13 @@ class CarmenLog:
         warnings: What was found amiss.
     """
 
-    entries: list[LaserLine | OdometryLine] = field(default_factory=list)
+    entries: list[LaserEntry | OdometryEntry] = field(default_factory=list)
     parameters: dict[str, str] = field(default_factory=dict)
-    corrected: bool = False
+    is_slam_output: bool = False
     warnings: list[str] = field(default_factory=list)
 
 
-def parse(lines: Iterable[str], where: str = "log") -> CarmenLog:
+def parse_carmen_log(lines: Iterable[str], location: str = "log") -> CarmenLog:
     """Parse the lines of a log.
 
     Args:
@@ -112,48 +112,48 @@ def parse(lines: Iterable[str], where: str = "log") -> CarmenLog:
     Raises:
         RecordingError: a line is malformed, or there is neither scan nor odometry.
     """
-    return _Parser(where).run(lines)
+    return _CarmenParser(location).parse(lines)
 
 
-class _Parser:
-    def __init__(self, where: str) -> None:
-        self.where = where
+class _CarmenParser:
+    def __init__(self, location: str) -> None:
+        self.location = location
         self.log = CarmenLog()
         self.last_ns = 0
-        self.late = 0
-        self.repeated = 0
-        self.skipped: dict[str, int] = {}
-        self.logged: Pose | None = None  # the last ODOM line's pose as the file gives it
-        self.raw: Pose = (0.0, 0.0, 0.0)  # odometry chained over the marks
-        self.behind: LaserLine | None = None  # the scan on the line before
-        self.marked: Pose | None = None  # pose of a SLAM program's mark that no odometry has followed yet
-        self.estimated = 0
-        self.kinds: dict[int, str] = {}  # kind of line by the number of the scan's entry
-        self.raw_at: dict[int, Pose] = {}  # that, by the number of the scan's entry
+        self.n_late = 0
+        self.n_repeated = 0
+        self.skipped_lines: dict[str, int] = {}
+        self.logged_odometry: CarmenPose | None = None  # the last ODOM line's pose as the file gives it
+        self.raw_odometry: CarmenPose = (0.0, 0.0, 0.0)  # odometry chained over the marks
+        self.previous_scan: LaserEntry | None = None  # the scan on the line before
+        self.marked_pose: CarmenPose | None = None  # pose of a SLAM program's mark that no odometry has followed yet
+        self.n_estimated = 0
+        self.scan_keywords: dict[int, str] = {}  # kind of line by the number of the scan's entry
+        self.raw_odometry_by_entry: dict[int, CarmenPose] = {}  # that, by the number of the scan's entry
 
-    def run(self, lines: Iterable[str]) -> CarmenLog:
+    def parse(self, lines: Iterable[str]) -> CarmenLog:
         log = self.log
         for number, line in enumerate(lines, 1):
             try:
-                self.line(line)
+                self.parse_line(line)
             except (ValueError, OverflowError) as error:
-                shown = "".join(c if c.isprintable() else " " for c in line.strip()[:60])
-                problem = f"{brief(error)}: '{shown}'"
+                printable = "".join(c if c.isprintable() else " " for c in line.strip()[:60])
+                problem = f"{short_error_text(error)}: '{printable}'"
                 if line.endswith("\n") or not log.entries:
-                    raise RecordingError(problem, where=f"{self.where}:{number}", valid="a CARMEN log") from error
+                    raise RecordingError(problem, location=f"{self.location}:{number}", valid="a CARMEN log") from error
                 log.warnings.append(f"the last line is torn and was left out ({problem})")
         if not log.entries:
-            raise RecordingError("holds no scan and no odometry", where=self.where, valid="a CARMEN log")
-        for index, raw in self.raw_at.items() if log.corrected else ():
+            raise RecordingError("holds no scan and no odometry", location=self.location, valid="a CARMEN log")
+        for index, odometry in self.raw_odometry_by_entry.items() if log.is_slam_output else ():
             entry = log.entries[index]
-            if isinstance(entry, LaserLine):
-                log.entries[index] = replace(entry, odometry=raw)
-        self.leave_out_doubles()
-        self.warn()
-        self.spread()
+            if isinstance(entry, LaserEntry):
+                log.entries[index] = replace(entry, odometry=odometry)
+        self.drop_duplicate_scans()
+        self.add_warnings()
+        self.interpolate_rounded_stamps()
         return log
 
-    def spread(self) -> None:
+    def interpolate_rounded_stamps(self) -> None:
         """Some public logs went through a program that wrote stamps with six digits; only the order is left of them."""
         entries = self.log.entries
         instants = len({entry.time_ns for entry in entries})
@@ -161,41 +161,49 @@ class _Parser:
             return
         self.log.warnings.append(
             f"{len(entries)} lines have only {instants} different stamps: they were rounded, and the lines are taken "
-            f"to be {_ROUNDED_NS * 1e-9:g} s apart, or as long as the robot needs at 1 m/s and 1 rad/s"
+            f"to be {_MIN_LINE_GAP_NS * 1e-9:g} s apart, or as long as the robot needs at 1 m/s and 1 rad/s"
         )
-        time_ns, last = entries[0].time_ns, _place(entries[0])
+        time_ns, last = entries[0].time_ns, _robot_pose(entries[0])
         for index, entry in enumerate(entries[1:], 1):
-            x, y, turn = _between(last, _place(entry))
-            last = _place(entry)
-            time_ns += max(_ROUNDED_NS, round(max(min(math.hypot(x, y), _FARTHEST), abs(turn)) * 1e9))
+            x, y, rotation = _relative_pose(last, _robot_pose(entry))
+            last = _robot_pose(entry)
+            time_ns += max(_MIN_LINE_GAP_NS, round(max(min(math.hypot(x, y), _MAX_DISTANCE), abs(rotation)) * 1e9))
             entries[index] = replace(entry, time_ns=time_ns)
 
-    def leave_out_doubles(self) -> None:
+    def drop_duplicate_scans(self) -> None:
         """Loggers may write a scan twice, as FLASER and as ROBOTLASER1; the latter, which states its angles, stays."""
-        double = {
-            f"{plain}LASER" for plain, full in (("F", "1"), ("R", "2")) if f"ROBOTLASER{full}" in self.kinds.values()
+        duplicate_keywords = {
+            f"{plain}LASER"
+            for plain, full in (("F", "1"), ("R", "2"))
+            if f"ROBOTLASER{full}" in self.scan_keywords.values()
         }
-        kept = [entry for index, entry in enumerate(self.log.entries) if self.kinds.get(index) not in double]
-        if len(kept) < len(self.log.entries):
+        entries = [
+            entry
+            for index, entry in enumerate(self.log.entries)
+            if self.scan_keywords.get(index) not in duplicate_keywords
+        ]
+        if len(entries) < len(self.log.entries):
             self.log.warnings.append(
-                f"{len(self.log.entries) - len(kept)} scans without angles are there with them too"
+                f"{len(self.log.entries) - len(entries)} scans without angles are there with them too"
             )
-        self.log.entries = kept
+        self.log.entries = entries
 
-    def warn(self) -> None:
+    def add_warnings(self) -> None:
         log = self.log
-        if self.skipped:
-            kinds = ", ".join(f"{count} {word}" for word, count in list(self.skipped.items())[:8])
+        if self.skipped_lines:
+            kinds = ", ".join(f"{count} {word}" for word, count in list(self.skipped_lines.items())[:8])
             log.warnings.append(f"lines passed over: {kinds}")
-        if self.estimated:
+        if self.n_estimated:
             log.warnings.append(
-                f"{self.estimated} scans have no odometry of their own: how far the robot came is what the log's own "
+                f"{self.n_estimated} scans have no odometry of their own: how far the robot came is what the log's own "
                 "SLAM program says"
             )
-        if self.late:
-            log.warnings.append(f"{self.late} stamps went back, or lay before 0, and were taken as of the line before")
+        if self.n_late:
+            log.warnings.append(
+                f"{self.n_late} stamps went back, or lay before 0, and were taken as of the line before"
+            )
 
-    def line(self, line: str) -> None:
+    def parse_line(self, line: str) -> None:
         if len(line) >= _MAX_LINE:
             raise ValueError(f"{len(line)} characters in a line, or more")
         if len(self.log.entries) > MAX_ENTRIES:
@@ -203,119 +211,132 @@ class _Parser:
         words = line.split()
         if not words or words[0][0] in '#"':
             return
-        kind = words[0]
-        if kind == "ODOM":
-            self.odometry(words)
-        elif kind in ("FLASER", "RLASER"):
-            self.plain_laser(words)
-        elif kind in ("ROBOTLASER1", "ROBOTLASER2"):
-            self.robot_laser(words)
-        elif kind == "PARAM":
+        keyword = words[0]
+        if keyword == "ODOM":
+            self.parse_odometry(words)
+        elif keyword in ("FLASER", "RLASER"):
+            self.parse_laser(words)
+        elif keyword in ("ROBOTLASER1", "ROBOTLASER2"):
+            self.parse_robot_laser(words)
+        elif keyword == "PARAM":
             if len(words) < 3:
                 raise ValueError("PARAM needs a name and a value")
             self.log.parameters[words[1]] = words[2]
             if len(self.log.parameters) > _MAX_PARAMETERS:
                 raise ValueError(f"more than {_MAX_PARAMETERS} parameters")
-        elif kind.isascii() and kind.isidentifier() and kind.isupper():  # NEFF, SYNC, RAWLASER1, …
-            self.log.corrected |= kind == "NEFF"
-            self.skipped[kind] = self.skipped.get(kind, 0) + 1
-            if len(self.skipped) > _MAX_KINDS:
+        elif keyword.isascii() and keyword.isidentifier() and keyword.isupper():  # NEFF, SYNC, RAWLASER1, …
+            self.log.is_slam_output |= keyword == "NEFF"
+            self.skipped_lines[keyword] = self.skipped_lines.get(keyword, 0) + 1
+            if len(self.skipped_lines) > _MAX_KINDS:
                 raise ValueError("too many kinds of lines")
         else:
             raise ValueError("no known kind of line")
 
-    def odometry(self, words: list[str]) -> None:
+    def parse_odometry(self, words: list[str]) -> None:
         if len(words) < 8:
             raise ValueError(f"ODOM needs 9 fields and has {len(words) - 1}")
-        pose, speed, turning = _pose(words[1:4]), _number(words[4]), _number(words[5])
-        scan, self.behind = self.behind, None
+        pose, linear_velocity, angular_velocity = _pose(words[1:4]), _number(words[4]), _number(words[5])
+        scan, self.previous_scan = self.previous_scan, None
         if scan is not None and scan.pose == pose:
-            self.log.corrected |= _number(words[7]) * 1e9 < scan.time_ns
-            if self.log.corrected:
-                self.logged = self.marked = pose
+            self.log.is_slam_output |= _number(words[7]) * 1e9 < scan.time_ns
+            if self.log.is_slam_output:
+                self.logged_odometry = self.marked_pose = pose
                 return
-        self.marked = None
-        self.raw = pose if self.logged is None else _compose(self.raw, _between(self.logged, pose))
-        self.logged = pose
-        self.log.entries.append(OdometryLine(self.stamp(nanoseconds(words[7])), self.raw, speed, turning))
+        self.marked_pose = None
+        self.raw_odometry = (
+            pose
+            if self.logged_odometry is None
+            else _compose(self.raw_odometry, _relative_pose(self.logged_odometry, pose))
+        )
+        self.logged_odometry = pose
+        self.log.entries.append(
+            OdometryEntry(
+                self.increasing_stamp(parse_nanoseconds(words[7])), self.raw_odometry, linear_velocity, angular_velocity
+            )
+        )
 
-    def plain_laser(self, words: list[str]) -> None:
+    def parse_laser(self, words: list[str]) -> None:
         front = words[0] == "FLASER"
-        ranges, rest = _readings(words, 1)
-        if len(rest) < 8:
-            raise ValueError(f"after its readings {words[0]} needs 9 fields and has {len(rest)}")
+        ranges, fields = _readings(words, 1)
+        if len(fields) < 8:
+            raise ValueError(f"after its readings {words[0]} needs 9 fields and has {len(fields)}")
         name = "front" if front else "rear"
         parameters = self.log.parameters
         offset = _number(parameters.get(f"robot_{name}laser_offset", "0"))
-        range_max = _number(parameters.get(f"robot_{name}_laser_max", str(_SICK_MAX)))
+        range_max = _number(parameters.get(f"robot_{name}_laser_max", str(_SICK_MAX_RANGE)))
         laser = (offset, 0.0, 0.0) if front else (offset, 0.0, math.pi)
         gaps = len(ranges) - len(ranges) % 2
         increment = math.pi / gaps if gaps else 0.0
-        poses = _pose(rest[0:3]), _pose(rest[3:6])
-        self.scan(words[0], rest[6], ranges, -math.pi / 2, increment, range_max, *poses, laser)
+        poses = _pose(fields[0:3]), _pose(fields[3:6])
+        self.add_scan(words[0], fields[6], ranges, -math.pi / 2, increment, range_max, *poses, laser)
 
-    def robot_laser(self, words: list[str]) -> None:
+    def parse_robot_laser(self, words: list[str]) -> None:
         if len(words) < 9:
             raise ValueError(f"{words[0]} needs 8 fields before its readings and has {len(words) - 1}")
         start, increment, range_max = _number(words[2]), _number(words[4]), _number(words[5])
-        ranges, rest = _readings(words, 8)
-        _, rest = _readings(rest, 0)  # remission
-        if len(rest) < 12:
-            raise ValueError(f"after its readings {words[0]} needs 14 fields and has {len(rest)}")
-        laser_pose, robot_pose = _pose(rest[0:3]), _pose(rest[3:6])
-        self.scan(
+        ranges, fields = _readings(words, 8)
+        _, fields = _readings(fields, 0)  # remission
+        if len(fields) < 12:
+            raise ValueError(f"after its readings {words[0]} needs 14 fields and has {len(fields)}")
+        laser_pose, robot_pose = _pose(fields[0:3]), _pose(fields[3:6])
+        self.add_scan(
             words[0],
-            rest[11],
+            fields[11],
             ranges,
             start,
             increment,
             range_max,
             laser_pose,
             robot_pose,
-            _between(robot_pose, laser_pose),
+            _relative_pose(robot_pose, laser_pose),
         )
 
-    def scan(
+    def add_scan(
         self,
-        kind: str,
+        keyword: str,
         stamp: str,
         ranges: NDArray[np.float32],
         angle_min: float,
         increment: float,
         range_max: float,
-        pose: Pose,
-        odometry: Pose,
-        laser: Pose,
+        pose: CarmenPose,
+        odometry: CarmenPose,
+        laser: CarmenPose,
     ) -> None:
-        if self.marked is not None and pose != self.marked:
-            self.raw = _compose(self.raw, _between(self.marked, pose))
-            self.logged = self.marked = pose
-            self.estimated += 1
-        self.raw_at[len(self.log.entries)] = self.raw
-        self.kinds[len(self.log.entries)] = kind
-        time_ns = self.stamp(nanoseconds(stamp))
-        name = _LASERS[kind]
-        self.behind = LaserLine(time_ns, name, ranges, angle_min, increment, range_max, pose, odometry, laser)
-        self.log.entries.append(self.behind)
+        if self.marked_pose is not None and pose != self.marked_pose:
+            self.raw_odometry = _compose(self.raw_odometry, _relative_pose(self.marked_pose, pose))
+            self.logged_odometry = self.marked_pose = pose
+            self.n_estimated += 1
+        self.raw_odometry_by_entry[len(self.log.entries)] = self.raw_odometry
+        self.scan_keywords[len(self.log.entries)] = keyword
+        time_ns = self.increasing_stamp(parse_nanoseconds(stamp))
+        name = _LASERS[keyword]
+        self.previous_scan = LaserEntry(time_ns, name, ranges, angle_min, increment, range_max, pose, odometry, laser)
+        self.log.entries.append(self.previous_scan)
 
-    def stamp(self, time_ns: int) -> int:
+    def increasing_stamp(self, time_ns: int) -> int:
         """The line's time; one that goes back, or is negative, is taken as of the line before: lines are in order."""
         if time_ns < self.last_ns:
-            self.late += 1
+            self.n_late += 1
             return self.last_ns
         self.last_ns = time_ns
         return time_ns
 
 
-def _place(entry: LaserLine | OdometryLine) -> Pose:
-    return entry.odometry if isinstance(entry, LaserLine) else entry.pose
+def _robot_pose(entry: LaserEntry | OdometryEntry) -> CarmenPose:
+    return entry.odometry if isinstance(entry, LaserEntry) else entry.pose
 
 
-def nanoseconds(text: str) -> int:
+def parse_nanoseconds(text: str) -> int:
     """A stamp in seconds as exact nanoseconds: 1e9 s with microseconds do not fit a float's digits in nanoseconds."""
-    whole, point, fraction = text.partition(".")
-    if whole.isdecimal() and (not point or fraction.isdecimal()) and whole.isascii() and len(whole) < 18:
-        return int(whole) * 10**9 + int(fraction[:9].ljust(9, "0") or "0")
+    integer_part, point, fraction = text.partition(".")
+    if (
+        integer_part.isdecimal()
+        and (not point or fraction.isdecimal())
+        and integer_part.isascii()
+        and len(integer_part) < 18
+    ):
+        return int(integer_part) * 10**9 + int(fraction[:9].ljust(9, "0") or "0")
     seconds = float(text)
     if not abs(seconds) < 9e9:
         raise ValueError(f"'{text}' is no stamp in seconds")
@@ -329,28 +350,28 @@ def _number(text: str) -> float:
     return value
 
 
-def _pose(words: list[str]) -> Pose:
+def _pose(words: list[str]) -> CarmenPose:
     return _number(words[0]), _number(words[1]), _number(words[2])
 
 
-def _readings(words: list[str], at: int) -> tuple[NDArray[np.float32], list[str]]:
+def _readings(words: list[str], index: int) -> tuple[NDArray[np.float32], list[str]]:
     """The counted readings from word ``at`` on, and the words behind them."""
-    if len(words) <= at:
+    if len(words) <= index:
         raise ValueError("the number of readings is missing")
-    count = int(words[at])
-    if not 0 <= count <= MAX_BEAMS or at + 1 + count > len(words):
-        raise ValueError(f"{count} readings are announced and {len(words) - at - 1} fields follow")
-    values = [float(word) for word in words[at + 1 : at + 1 + count]]
-    return np.asarray(values, dtype=np.float32), words[at + 1 + count :]
+    count = int(words[index])
+    if not 0 <= count <= MAX_BEAMS or index + 1 + count > len(words):
+        raise ValueError(f"{count} readings are announced and {len(words) - index - 1} fields follow")
+    values = [float(word) for word in words[index + 1 : index + 1 + count]]
+    return np.asarray(values, dtype=np.float32), words[index + 1 + count :]
 
 
-def _compose(first: Pose, second: Pose) -> Pose:
+def _compose(first: CarmenPose, second: CarmenPose) -> CarmenPose:
     """Pose ``second``, given in the frame of ``first``."""
     pose = SE2(*first) @ SE2(*second)
     return pose.x, pose.y, pose.theta
 
 
-def _between(first: Pose, second: Pose) -> Pose:
+def _relative_pose(first: CarmenPose, second: CarmenPose) -> CarmenPose:
     """``second`` as seen from ``first``."""
     pose = SE2(*first).inverse() @ SE2(*second)
     return pose.x, pose.y, pose.theta

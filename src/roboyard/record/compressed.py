@@ -20,13 +20,13 @@ SUFFIXES: Final = (".zstd", ".zst", ".gz")
 _DAMAGE = (zstandard.ZstdError, zlib.error, OSError)
 _PIECE = 1 << 20
 _MAX_RATIO = 200
-_ALWAYS = 1 << 30
+_ALWAYS_ALLOWED_SIZE = 1 << 30
 """A file may unpack to this much whatever its size [bytes]; ten minutes of a resting robot compress very well."""
-_KEPT_FREE = 256 << 20
+_MIN_FREE_DISK = 256 << 20
 """What must stay free on the disk [bytes]."""
 
 
-def start_of(path: Path, size: int) -> bytes:
+def read_head(path: Path, size: int) -> bytes:
     """The first bytes of what is in the file; fewer if it is damaged."""
     try:
         with ExitStack() as stack:
@@ -35,7 +35,7 @@ def start_of(path: Path, size: int) -> bytes:
         return b""
 
 
-def unpack(path: Path, folder: Path) -> tuple[Path, bool]:
+def decompress_to_folder(path: Path, folder: Path) -> tuple[Path, bool]:
     """Unpack a file compressed by zstd or gzip into a folder; gives its place, and whether it was whole.
 
     Raises:
@@ -45,10 +45,10 @@ def unpack(path: Path, folder: Path) -> tuple[Path, bool]:
     for suffix in SUFFIXES:
         name = name.removesuffix(suffix)
     target = folder / name
-    most = max(_ALWAYS, _MAX_RATIO * path.stat().st_size)
-    room = shutil.disk_usage(folder).free - _KEPT_FREE
+    max_size = max(_ALWAYS_ALLOWED_SIZE, _MAX_RATIO * path.stat().st_size)
+    free_space = shutil.disk_usage(folder).free - _MIN_FREE_DISK
     written = 0
-    whole = True
+    is_complete = True
     with target.open("wb") as out:
         pieces = _pieces(path)
         while True:
@@ -56,18 +56,22 @@ def unpack(path: Path, folder: Path) -> tuple[Path, bool]:
                 piece = next(pieces, b"")
             except (*_DAMAGE, EOFError) as error:
                 if not written:
-                    raise RecordingError(f"does not decompress: {error}", where=str(path)) from error
-                whole = False
+                    raise RecordingError(f"does not decompress: {error}", location=str(path)) from error
+                is_complete = False
                 break
             if not piece:
                 break
             written += len(piece)
-            if written > most:
-                raise RecordingError(f"unpacks to more than {most} bytes", where=str(path), valid="a real recording")
-            if written > room:
-                raise RecordingError(f"finds no room to be unpacked in {folder}", where=str(path), valid="set TMPDIR")
+            if written > max_size:
+                raise RecordingError(
+                    f"unpacks to more than {max_size} bytes", location=str(path), valid="a real recording"
+                )
+            if written > free_space:
+                raise RecordingError(
+                    f"finds no room to be unpacked in {folder}", location=str(path), valid="set TMPDIR"
+                )
             out.write(piece)
-    return target, whole
+    return target, is_complete
 
 
 def _pieces(path: Path) -> Iterator[bytes]:
@@ -81,6 +85,6 @@ def _reader(path: Path, stack: ExitStack) -> IO[bytes]:
     file = stack.enter_context(path.open("rb"))
     if file.peek(2)[:2] == GZIP:
         return cast("IO[bytes]", stack.enter_context(gzip.GzipFile(fileobj=file)))
-    unpacker = zstandard.ZstdDecompressor(max_window_size=1 << 27)
-    reader: IO[bytes] = stack.enter_context(unpacker.stream_reader(file, read_across_frames=True))
+    decompressor = zstandard.ZstdDecompressor(max_window_size=1 << 27)
+    reader: IO[bytes] = stack.enter_context(decompressor.stream_reader(file, read_across_frames=True))
     return reader

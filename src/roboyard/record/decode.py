@@ -23,11 +23,11 @@ from roboyard import messages
 from roboyard.errors import MessageError, RecordingError, RoboyardError, UnknownNameError
 from roboyard.record.compressed import ZSTD
 from roboyard.record.mcap_blocks import MAX_CHUNK
-from roboyard.record.recording import Connection, Decode, brief
+from roboyard.record.recording import MessageDecoder, RecordedChannel, short_error_text
 
 _MAX_DEFINITION = 1 << 20
 _TYPE = re.compile(r"^[A-Za-z]\w*/(msg|srv|action)/[A-Za-z]\w*$", re.ASCII)
-_RENAMED = {"tf/msg/tfMessage": "tf2_msgs/msg/TFMessage"}
+_ROS2_TYPE_NAMES = {"tf/msg/tfMessage": "tf2_msgs/msg/TFMessage"}
 _DAMAGE = (
     SerdeError,
     MessageError,
@@ -44,12 +44,12 @@ _DAMAGE = (
 """What rosbags is seen to raise on damaged bytes."""
 
 
-def normal_type(name: str) -> str:
+def normalize_type_name(name: str) -> str:
     """ "pkg/Name" as "pkg/msg/Name"; a full name stays."""
     return name.replace("/", "/msg/") if name.count("/") == 1 else name
 
 
-def decoder(connection: Connection, where: str, warnings: list[str]) -> Decode:
+def make_decoder(channel: RecordedChannel, location: str, warnings: list[str]) -> MessageDecoder:
     """What decodes the messages of ``connection``.
 
     Args:
@@ -60,32 +60,37 @@ def decoder(connection: Connection, where: str, warnings: list[str]) -> Decode:
     Raises:
         RecordingError: encoding or type is unknown, or the definition cannot be read.
     """
-    name = connection.type
-    if connection.encoding not in ("cdr", "ros1"):
+    name = channel.type
+    if channel.encoding not in ("cdr", "ros1"):
         raise RecordingError(
-            f"topic {connection.topic} is encoded as '{connection.encoding}'", where=where, valid="cdr or ros1"
+            f"topic {channel.topic} is encoded as '{channel.encoding}'", location=location, valid="cdr or ros1"
         )
     if not _TYPE.match(name):
-        raise RecordingError(f"topic {connection.topic} has the type '{name}'", where=where, valid="package/msg/Name")
+        raise RecordingError(
+            f"topic {channel.topic} has the type '{name}'", location=location, valid="package/msg/Name"
+        )
     try:
-        decode = _ros1(connection) if connection.encoding == "ros1" else _cdr(connection, warnings)
+        decode = _ros1_decoder(channel) if channel.encoding == "ros1" else _cdr_decoder(channel, warnings)
     except (TypesysError, RoboyardError, KeyError, ValueError, AssertionError, RecursionError) as error:
-        known = isinstance(error, TypesysError | RoboyardError)
-        reason = brief(error) if known else f"{type(error).__name__}: {brief(error)}"
-        raise RecordingError(f"the definition of {name} cannot be used: {reason}", where=where) from error
+        is_definition_error = isinstance(error, TypesysError | RoboyardError)
+        reason = (
+            short_error_text(error) if is_definition_error else f"{type(error).__name__}: {short_error_text(error)}"
+        )
+        raise RecordingError(f"the definition of {name} cannot be used: {reason}", location=location) from error
 
-    def guarded(data: bytes) -> Any:
+    def decode_checked(data: bytes) -> Any:
         try:
-            return decode(unpacked(data))
+            return decode(decompress_message(data))
         except _DAMAGE as error:
             raise RecordingError(
-                f"a message of {len(data)} bytes on {connection.topic} is no {name}: {brief(error)}", where=where
+                f"a message of {len(data)} bytes on {channel.topic} is no {name}: {short_error_text(error)}",
+                location=location,
             ) from error
 
-    return guarded
+    return decode_checked
 
 
-def unpacked(data: bytes) -> bytes:
+def decompress_message(data: bytes) -> bytes:
     """A message, unpacked if ``ros2 bag record --compression-mode message`` compressed it; no CDR begins as zstd does.
 
     Raises:
@@ -103,7 +108,7 @@ def unpacked(data: bytes) -> bytes:
     return plain
 
 
-def definitions(text: str, form: str, name: str) -> Typesdict:
+def parse_definition(text: str, definition_format: str, name: str) -> Typesdict:
     """Fields of ``name`` and of the types nested in it.
 
     Raises:
@@ -111,12 +116,12 @@ def definitions(text: str, form: str, name: str) -> Typesdict:
     """
     if len(text) > _MAX_DEFINITION:
         raise TypesysError(f"it is {len(text)} characters long")
-    if not text.strip() and form == "":
+    if not text.strip() and definition_format == "":
         return {}
-    if form in ("ros2msg", "ros1msg", ""):
+    if definition_format in ("ros2msg", "ros1msg", ""):
         return get_types_from_msg(text, name)
-    if form not in ("ros2idl", "omgidl"):
-        raise TypesysError(f"it is written as '{form}'")
+    if definition_format not in ("ros2idl", "omgidl"):
+        raise TypesysError(f"it is written as '{definition_format}'")
     types: Typesdict = {}
     separator = "=" * 80 + "\n"
     parts = text.split(separator)[1:] if text.startswith(separator + "IDL: ") else ["\n" + text]
@@ -125,30 +130,30 @@ def definitions(text: str, form: str, name: str) -> Typesdict:
     return types
 
 
-def _known(name: str) -> Typesdict | None:
+def _roboyard_definition(name: str) -> Typesdict | None:
     """Fields of a type, and of those nested in it, as Roboyard knows them; None when it does not."""
-    text = _schema(name)
+    text = _roboyard_definition_text(name)
     return None if text is None else get_types_from_msg(text, name)
 
 
-def _schema(name: str) -> str | None:
+def _roboyard_definition_text(name: str) -> str | None:
     try:
         return str(messages.schema(name))
     except (MessageError, UnknownNameError):
         return None
 
 
-def _same(first: Typesdict, second: Typesdict) -> bool:
+def _equal_definitions(first: Typesdict, second: Typesdict) -> bool:
     return all(first[name][1] == second[name][1] for name in first if name in second)
 
 
-def _ours(name: str) -> Decode:
+def _roboyard_decoder(name: str) -> MessageDecoder:
     messages.message_type(name)
     deserialize = messages.deserialize
     return lambda data: deserialize(data, name)
 
 
-def foreign_definition(connection: Connection) -> Typesdict | None:
+def incompatible_definition(channel: RecordedChannel) -> Typesdict | None:
     """The recording's own definition when Roboyard's class does not fit its messages; None when it does.
 
     A type that is new here is registered.
@@ -157,55 +162,55 @@ def foreign_definition(connection: Connection) -> Typesdict | None:
         TypesysError: there is no definition, or it cannot be read.
         MessageError: it cannot be registered.
     """
-    name, text = connection.type, connection.definition
-    if text and text == _schema(name):
+    name, text = channel.type, channel.definition
+    if text and text == _roboyard_definition_text(name):
         return None
-    found = definitions(text, connection.definition_format, name)
-    known = _known(name)
+    found = parse_definition(text, channel.definition_format, name)
+    roboyard_definition = _roboyard_definition(name)
     if not found:
-        if known is None:
+        if roboyard_definition is None:
             raise TypesysError("the recording has no definition of it and Roboyard does not know it")
         return None
-    if known is not None:
-        return None if name in found and _same(found, known) else found
-    if connection.definition_format == "ros2msg" and _fits(found):
+    if roboyard_definition is not None:
+        return None if name in found and _equal_definitions(found, roboyard_definition) else found
+    if channel.definition_format == "ros2msg" and _is_compatible(found):
         messages.register(text, name)
         return None
     return found
 
 
-def own_definition(connection: Connection) -> str | None:
+def incompatible_definition_text(channel: RecordedChannel) -> str | None:
     """The recording's definition as ROS 2 text, where messages are of a class of its own; None where ours fits.
 
     Raises:
         RecordingError: it cannot be used.
     """
     try:
-        foreign = foreign_definition(connection) if connection.encoding == "cdr" else None
-        if foreign is None:
+        incompatible = incompatible_definition(channel) if channel.encoding == "cdr" else None
+        if incompatible is None:
             return None
-        return str(_store(foreign).generate_msgdef(connection.type, ros_version=2)[0])
+        return str(_store(incompatible).generate_msgdef(channel.type, ros_version=2)[0])
     except (TypesysError, RoboyardError, KeyError, ValueError) as error:
-        raise RecordingError(f"the definition of {connection.type} cannot be used: {brief(error)}") from error
+        raise RecordingError(f"the definition of {channel.type} cannot be used: {short_error_text(error)}") from error
 
 
-def _cdr(connection: Connection, warnings: list[str]) -> Decode:
-    name = connection.type
-    foreign = foreign_definition(connection)
-    if foreign is None:
-        return _ours(name)
-    if _known(name) is not None:
+def _cdr_decoder(channel: RecordedChannel, warnings: list[str]) -> MessageDecoder:
+    name = channel.type
+    incompatible = incompatible_definition(channel)
+    if incompatible is None:
+        return _roboyard_decoder(name)
+    if _roboyard_definition(name) is not None:
         warnings.append(f"{name} differs from ROS 2 Jazzy's and is read by the recording's own definition")
-    store = _store(foreign)
+    store = _store(incompatible)
     store.get_msgdef(name)  # raises KeyError when a nested type is missing
     return lambda data: store.deserialize_cdr(data, name)
 
 
-def _fits(found: Typesdict) -> bool:
+def _is_compatible(found: Typesdict) -> bool:
     """Whether every type in ``found`` that Roboyard knows is the same there."""
     for name in sorted(found):
-        known = _known(name)
-        if known is not None and known[name][1] != found[name][1]:
+        definition = _roboyard_definition(name)
+        if definition is not None and definition[name][1] != found[name][1]:
             return False
     return True
 
@@ -219,28 +224,28 @@ def _store(types: Typesdict) -> Typestore:
     return store
 
 
-def _ros1(connection: Connection) -> Decode:
-    source_name = connection.type
-    name = _RENAMED.get(source_name, source_name)
-    source = _store(definitions(connection.definition, "ros1msg", source_name))
+def _ros1_decoder(channel: RecordedChannel) -> MessageDecoder:
+    source_name = channel.type
+    name = _ROS2_TYPE_NAMES.get(source_name, source_name)
+    source = _store(parse_definition(channel.definition, "ros1msg", source_name))
     source.get_msgdef(source_name)  # raises KeyError when a nested type is missing
-    if _known(name) is None:
+    if _roboyard_definition(name) is None:
         messages.register(_as_ros2(source, source_name), name)
     target = _store(get_types_from_msg(messages.schema(name), name))
     convert: Callable[[bytes], memoryview]
     if is_same_wireformat(source, target, source_name, name):
-        convert = _straight(target, name)
+        convert = _copy_bytes(target, name)
     else:
-        convert = _by_fields(source, target, source_name, name)
+        convert = _convert_by_fields(source, target, source_name, name)
     deserialize = messages.deserialize
     return lambda data: deserialize(bytes(convert(data)), name)
 
 
-def _straight(target: Typestore, name: str) -> Callable[[bytes], memoryview]:
+def _copy_bytes(target: Typestore, name: str) -> Callable[[bytes], memoryview]:
     return lambda data: target.ros1_to_cdr(data, name)
 
 
-def _by_fields(source: Typestore, target: Typestore, old: str, new: str) -> Callable[[bytes], memoryview]:
+def _convert_by_fields(source: Typestore, target: Typestore, old: str, new: str) -> Callable[[bytes], memoryview]:
     cache: dict[str, object] = {}
     return lambda data: migrate_bytes(source, target, old, new, cache, data, src_is2=False, dst_is2=True)
 
@@ -248,5 +253,5 @@ def _by_fields(source: Typestore, target: Typestore, old: str, new: str) -> Call
 def _as_ros2(source: Typestore, name: str) -> str:
     """Definition text of a ROS 1 type as ROS 2 would have it: the header without its sequence number."""
     types = get_types_from_msg(source.generate_msgdef(name, ros_version=2)[0], name)
-    header = _known("std_msgs/msg/Header") or {}
+    header = _roboyard_definition("std_msgs/msg/Header") or {}
     return str(_store({**types, **header}).generate_msgdef(name, ros_version=2)[0])

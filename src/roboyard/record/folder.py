@@ -9,7 +9,7 @@ from operator import itemgetter
 from pathlib import Path
 
 from roboyard.errors import RecordingError
-from roboyard.record.recording import Connection, Decode, Raw, Recording
+from roboyard.record.recording import MessageDecoder, RawMessage, RecordedChannel, Recording
 
 
 class FolderRecording(Recording):
@@ -35,26 +35,26 @@ class FolderRecording(Recording):
             for file in files:
                 self._open(file, open_part)
             if not self._parts:
-                raise RecordingError("; ".join(self.warnings), where=str(path))
+                raise RecordingError("; ".join(self.warnings), location=str(path))
         except BaseException:
             self.close()
             raise
-        merged: dict[tuple[str, str, str], Connection] = {}
+        merged: dict[tuple[str, str, str], RecordedChannel] = {}
         for part in self._parts:
-            self.complete = self.complete and part.complete
+            self.is_complete = self.is_complete and part.is_complete
             self.warnings += [f"{part.path.name}: {warning}" for warning in part.warnings]
             self.metadata = {**self.metadata, **part.metadata}
-            for connection in part.connections:
-                key = _key(connection)
-                merged[key] = _join(merged[key], connection) if key in merged else connection
-        self.connections = tuple(merged.values())
+            for channel in part.channels:
+                key = _key(channel)
+                merged[key] = _join(merged[key], channel) if key in merged else channel
+        self.channels = tuple(merged.values())
 
     def _open(self, file: Path, open_part: Callable[[Path], Recording]) -> None:
         try:
             self._parts.append(open_part(file))
         except RecordingError as error:
-            self.complete = False
-            self.warnings.append(f"{file.name} was left out: {error.what}")
+            self.is_complete = False
+            self.warnings.append(f"{file.name} was left out: {error.message}")
 
     def close(self) -> None:
         """Close the files; harmless when already closed."""
@@ -62,33 +62,33 @@ class FolderRecording(Recording):
         for part in self._parts:
             part.close()
 
-    def _decoder(self, connection: Connection) -> Decode:
+    def _make_decoder(self, channel: RecordedChannel) -> MessageDecoder:
         for part in self._parts:
-            for own in part.connections:
-                if _key(own) == _key(connection):
-                    return part.decoder(own)
-        raise KeyError(connection.topic)
+            for part_channel in part.channels:
+                if _key(part_channel) == _key(channel):
+                    return part.decoder(part_channel)
+        raise KeyError(channel.topic)
 
-    def _raw(self, wanted: Collection[Connection], start_ns: int, end_ns: int) -> Iterator[Raw]:
-        chosen = {_key(connection): connection for connection in wanted}
+    def _raw_messages(self, channels: Collection[RecordedChannel], start_ns: int, end_ns: int) -> Iterator[RawMessage]:
+        channel_by_key = {_key(channel): channel for channel in channels}
 
-        def of(part: Recording) -> Iterator[Raw]:
-            own = [connection for connection in part.connections if _key(connection) in chosen]
-            for time_ns, connection, data in part._raw(own, start_ns, end_ns):
-                yield time_ns, chosen[_key(connection)], data
+        def part_messages(part: Recording) -> Iterator[RawMessage]:
+            part_channels = [channel for channel in part.channels if _key(channel) in channel_by_key]
+            for time_ns, channel, data in part._raw_messages(part_channels, start_ns, end_ns):
+                yield time_ns, channel_by_key[_key(channel)], data
 
-        yield from heapq.merge(*(of(part) for part in self._parts), key=itemgetter(0))
-
-
-def _key(connection: Connection) -> tuple[str, str, str]:
-    return connection.topic, connection.type, connection.publisher
+        yield from heapq.merge(*(part_messages(part) for part in self._parts), key=itemgetter(0))
 
 
-def _join(first: Connection, second: Connection) -> Connection:
-    used = [connection for connection in (first, second) if connection.count]
+def _key(channel: RecordedChannel) -> tuple[str, str, str]:
+    return channel.topic, channel.type, channel.publisher
+
+
+def _join(first: RecordedChannel, second: RecordedChannel) -> RecordedChannel:
+    used = [channel for channel in (first, second) if channel.count]
     return replace(
         first,
         count=first.count + second.count,
-        start_ns=min((connection.start_ns for connection in used), default=0),
-        end_ns=max((connection.end_ns for connection in used), default=0),
+        start_ns=min((channel.start_ns for channel in used), default=0),
+        end_ns=max((channel.end_ns for channel in used), default=0),
     )

@@ -8,7 +8,7 @@ from itertools import islice, pairwise
 
 import numpy as np
 
-from roboyard.record.recording import Recorded, Recording, TopicInfo
+from roboyard.record.recording import RecordedMessage, RecordedTopic, Recording
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,9 @@ class RecordingInfo:
     size: int
     start_ns: int
     end_ns: int
-    messages: int
-    complete: bool
-    topics: tuple[TopicInfo, ...]
+    message_count: int
+    is_complete: bool
+    topics: tuple[RecordedTopic, ...]
     nodes: tuple[str, ...]
     metadata: dict[str, str]
     warnings: tuple[str, ...]
@@ -63,9 +63,9 @@ class TopicRate:
     topic: str
     count: int
     mean: float | None
-    shortest: float
-    longest: float
-    deviation: float
+    min_interval: float
+    max_interval: float
+    interval_stddev: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +75,10 @@ class TopicBandwidth:
     topic: str
     count: int
     bytes: int
-    mean: float
-    smallest: int
-    largest: int
-    per_second: float | None
+    mean_size: float
+    min_size: int
+    max_size: int
+    bytes_per_second: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +99,8 @@ def info(recording: Recording) -> RecordingInfo:
         size=sum(item.stat().st_size for item in files),
         start_ns=recording.start_ns,
         end_ns=recording.end_ns,
-        messages=recording.count,
-        complete=recording.complete,
+        message_count=recording.count,
+        is_complete=recording.is_complete,
         topics=topic_list(recording),
         nodes=tuple(node.name for node in node_list(recording)),
         metadata=dict(recording.metadata),
@@ -108,7 +108,7 @@ def info(recording: Recording) -> RecordingInfo:
     )
 
 
-def topic_list(recording: Recording) -> tuple[TopicInfo, ...]:
+def topic_list(recording: Recording) -> tuple[RecordedTopic, ...]:
     """Topics, sorted by name."""
     return tuple(recording.topics.values())
 
@@ -120,7 +120,7 @@ def topic_echo(
     count: int | None = None,
     start_ns: int | None = None,
     end_ns: int | None = None,
-) -> Iterator[Recorded]:
+) -> Iterator[RecordedMessage]:
     """The topic's messages, at most ``count``.
 
     Raises:
@@ -135,7 +135,7 @@ def topic_hz(recording: Recording, topic: str) -> TopicRate:
     Raises:
         UnknownNameError: there is no such topic.
     """
-    times = [time_ns for time_ns, _, _ in recording.raw([topic])]
+    times = [time_ns for time_ns, _, _ in recording.raw_messages([topic])]
     if len(times) < 2:
         return TopicRate(topic, len(times), None, 0.0, 0.0, 0.0)
     gaps = np.array([later - earlier for earlier, later in pairwise(times)], dtype=np.float64) * 1e-9
@@ -158,7 +158,7 @@ def topic_bw(recording: Recording, topic: str) -> TopicBandwidth:
     """
     sizes: list[int] = []
     first = last = 0
-    for time_ns, _, data in recording.raw([topic]):
+    for time_ns, _, data in recording.raw_messages([topic]):
         first, last = first if sizes else time_ns, time_ns
         sizes.append(len(data))
     total, span = sum(sizes), (last - first) * 1e-9
@@ -166,17 +166,17 @@ def topic_bw(recording: Recording, topic: str) -> TopicBandwidth:
         topic=topic,
         count=len(sizes),
         bytes=total,
-        mean=total / len(sizes) if sizes else 0.0,
-        smallest=min(sizes, default=0),
-        largest=max(sizes, default=0),
-        per_second=total / span if span > 0.0 else None,
+        mean_size=total / len(sizes) if sizes else 0.0,
+        min_size=min(sizes, default=0),
+        max_size=max(sizes, default=0),
+        bytes_per_second=total / span if span > 0.0 else None,
     )
 
 
 def node_list(recording: Recording) -> tuple[RecordedNode, ...]:
     """Nodes that published, sorted by name; empty when the recording does not name publishers."""
     topics: dict[str, list[str]] = {}
-    for connection in recording.connections:
-        if connection.publisher:
-            topics.setdefault(connection.publisher, []).append(connection.topic)
+    for channel in recording.channels:
+        if channel.publisher:
+            topics.setdefault(channel.publisher, []).append(channel.topic)
     return tuple(RecordedNode(name, tuple(sorted(set(topics[name])))) for name in sorted(topics))

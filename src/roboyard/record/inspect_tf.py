@@ -9,9 +9,9 @@ from typing import Any
 from roboyard.bus import TransformBuffer, TransformError
 from roboyard.errors import RecordingError
 from roboyard.geometry import SE3
-from roboyard.messages import nanoseconds
+from roboyard.messages import to_nanoseconds
 from roboyard.messages.convert import transform_to_se3
-from roboyard.record.decode import foreign_definition
+from roboyard.record.decode import incompatible_definition
 from roboyard.record.recording import Recording
 
 _TOPICS = ("/tf", "/tf_static")
@@ -47,7 +47,7 @@ class FrameInfo:
         return None if self.static or span <= 0.0 else (self.count - 1) / span
 
 
-def transforms(recording: Recording) -> Iterator[tuple[Any, bool, str]]:
+def recorded_transforms(recording: Recording) -> Iterator[tuple[Any, bool, str]]:
     """Every recorded TransformStamped, whether it is static, and its publisher.
 
     Raises:
@@ -55,14 +55,14 @@ def transforms(recording: Recording) -> Iterator[tuple[Any, bool, str]]:
     """
     topics = recording.topics
     present = [topic for topic in _TOPICS if topic in topics]
-    connections = [connection for connection in recording.connections if connection.topic in present]
-    for connection in connections:
-        recording.decoder(connection)
-        own = connection.definition and connection.encoding == "cdr" and foreign_definition(connection)
-        if connection.type not in _TYPES or own:
+    channels = [channel for channel in recording.channels if channel.topic in present]
+    for channel in channels:
+        recording.decoder(channel)
+        is_incompatible = channel.definition and channel.encoding == "cdr" and incompatible_definition(channel)
+        if channel.type not in _TYPES or is_incompatible:
             raise RecordingError(
-                f"{connection.topic} carries no transforms as ROS 2 knows them ({connection.type})",
-                where=str(recording.path),
+                f"{channel.topic} carries no transforms as ROS 2 knows them ({channel.type})",
+                location=str(recording.path),
                 valid=_TYPES[0],
             )
     for item in recording.messages(present) if present else ():
@@ -73,9 +73,9 @@ def transforms(recording: Recording) -> Iterator[tuple[Any, bool, str]]:
 def tf_tree(recording: Recording) -> tuple[FrameInfo, ...]:
     """All frames, sorted by name; roots have no parent."""
     frames: dict[str, FrameInfo] = {}
-    for transform, static, publisher in transforms(recording):
+    for transform, static, publisher in recorded_transforms(recording):
         name, parent = transform.child_frame_id, transform.header.frame_id
-        time_ns = nanoseconds(transform.header.stamp)
+        time_ns = to_nanoseconds(transform.header.stamp)
         before = frames.get(name)
         count, first, last = (0, time_ns, time_ns) if before is None else (before.count, before.start_ns, before.end_ns)
         frames[name] = FrameInfo(name, parent, static, publisher, count + 1, min(first, time_ns), max(last, time_ns))
@@ -86,15 +86,15 @@ def tf_tree(recording: Recording) -> tuple[FrameInfo, ...]:
 
 def tf_buffer(recording: Recording) -> TransformBuffer:
     """A buffer with every transform of the recording; those that contradict the tree are left out."""
-    buffer = TransformBuffer(seconds=max(10.0, (recording.end_ns - recording.start_ns) * 1e-9 + 10.0))
-    for transform, static, _ in transforms(recording):
+    buffer = TransformBuffer(cache_time=max(10.0, (recording.end_ns - recording.start_ns) * 1e-9 + 10.0))
+    for transform, static, _ in recorded_transforms(recording):
         header = transform.header
         try:
             buffer.insert(
                 transform_to_se3(transform.transform),
                 header.frame_id,
                 transform.child_frame_id,
-                nanoseconds(header.stamp),
+                to_nanoseconds(header.stamp),
                 static,
             )
         except TransformError as error:

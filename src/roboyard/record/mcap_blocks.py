@@ -18,11 +18,11 @@ from roboyard.record.mcap_format import MalformedRecordError
 
 MAX_CHUNK = 256 << 20
 """Largest chunk that is read, uncompressed [bytes]; writers close theirs at about 1 MiB."""
-_FARTHEST = (1 << 63) - 1
+_MAX_OFFSET = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class DataBlock:
     """A run of records in the file that holds messages: a chunk, or messages outside chunks.
 
     Attributes:
@@ -43,7 +43,7 @@ class Block:
 
 
 @dataclass(slots=True)
-class Span:
+class ChannelStatistics:
     """Number of messages of a channel and the times of its first and last."""
 
     count: int = 0
@@ -58,7 +58,7 @@ class Span:
 
 
 @dataclass(slots=True)
-class Contents:
+class McapContents:
     """What an MCAP file holds.
 
     Attributes:
@@ -76,11 +76,11 @@ class Contents:
     profile: str = ""
     schemas: dict[int, mcap.Schema] = field(default_factory=dict)
     channels: dict[int, mcap.Channel] = field(default_factory=dict)
-    spans: dict[int, Span] = field(default_factory=dict)
-    blocks: list[Block] = field(default_factory=list)
+    channel_statistics: dict[int, ChannelStatistics] = field(default_factory=dict)
+    blocks: list[DataBlock] = field(default_factory=list)
     metadata: list[mcap.Metadata] = field(default_factory=list)
-    end: int = 0
-    complete: bool = True
+    data_end: int = 0
+    is_complete: bool = True
     problems: list[str] = field(default_factory=list)
 
 
@@ -90,7 +90,7 @@ def read_at(fd: int, offset: int, size: int) -> bytes:
     Raises:
         MalformedRecordError: the file ends before.
     """
-    if offset + size > _FARTHEST:  # pread takes signed 64-bit integers
+    if offset + size > _MAX_OFFSET:  # pread takes signed 64-bit integers
         raise MalformedRecordError(f"points to byte {offset}, which no file has")
     data = os.pread(fd, size, offset)
     while len(data) < size:
@@ -101,7 +101,7 @@ def read_at(fd: int, offset: int, size: int) -> bytes:
     return data
 
 
-def unpack_chunk(chunk: mcap.Chunk) -> bytes:
+def decompress_chunk(chunk: mcap.Chunk) -> bytes:
     """The records in ``chunk``.
 
     Raises:
@@ -130,7 +130,7 @@ def unpack_chunk(chunk: mcap.Chunk) -> bytes:
     return bytes(data)
 
 
-def records(data: bytes, start: int = 0) -> Iterator[tuple[int, int, int]]:
+def iterate_records(data: bytes, start: int = 0) -> Iterator[tuple[int, int, int]]:
     """(opcode, begin, end) of the content of every record in ``data``.
 
     Raises:
@@ -142,26 +142,26 @@ def records(data: bytes, start: int = 0) -> Iterator[tuple[int, int, int]]:
         if position + 9 > size:
             raise MalformedRecordError("ends inside a record's head")
         opcode, length = head(data, position)
-        begin = position + 9
-        position = begin + length
+        body_start = position + 9
+        position = body_start + length
         if position > size:
             raise MalformedRecordError(f"has a record of {length} bytes that reaches beyond its end")
-        yield opcode, begin, position
+        yield opcode, body_start, position
 
 
-def messages(data: bytes) -> Iterator[tuple[int, int, int, int]]:
+def iterate_messages(data: bytes) -> Iterator[tuple[int, int, int, int]]:
     """(channel id, log time [ns], begin, end) of every message in ``data``; other records are passed over.
 
     Raises:
         MalformedRecordError: a record reaches beyond the end or a message is too short.
     """
     fields = mcap.MESSAGE_FIELDS.unpack_from
-    for opcode, begin, end in records(data):
+    for opcode, body_start, end in iterate_records(data):
         if opcode == mcap.MESSAGE:
-            if end - begin < 22:
+            if end - body_start < 22:
                 raise MalformedRecordError("has a message shorter than its head")
-            channel_id, _, time_ns, _ = fields(data, begin)
-            yield channel_id, time_ns, begin + 22, end
+            channel_id, _, time_ns, _ = fields(data, body_start)
+            yield channel_id, time_ns, body_start + 22, end
 
 
 def read_header(fd: int, size: int) -> tuple[str, int]:
@@ -175,4 +175,4 @@ def read_header(fd: int, size: int) -> tuple[str, int]:
     opcode, length = mcap.RECORD_HEAD.unpack(read_at(fd, 8, 9))
     if opcode != mcap.HEADER or 17 + length > size or length > 1 << 20:
         raise MalformedRecordError("has no header")
-    return mcap.Fields(read_at(fd, 17, length)).text(), 17 + length
+    return mcap.RecordReader(read_at(fd, 17, length)).text(), 17 + length

@@ -8,12 +8,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol
 
-from roboyard.config import Replacement
+from roboyard.config import FileReplacement
 from roboyard.errors import RecordingError
 from roboyard.record import mcap_format as mcap
 
 
-class Output(Protocol):
+class BinaryOutput(Protocol):
     """What is needed of a file: a raw one, without a buffer of its own."""
 
     def write(self, data: bytes | memoryview, /) -> int | None:
@@ -49,7 +49,7 @@ class McapFile:
 
     def __init__(
         self,
-        output: Path | str | Output,
+        output: Path | str | BinaryOutput,
         metadata: Iterable[mcap.Metadata] = (),
         *,
         profile: str = "ros2",
@@ -64,30 +64,30 @@ class McapFile:
         self._chunks: list[mcap.ChunkIndex] = []
         self._metadata: list[bytes] = []
         self._path: Path | None = None
-        self._replacement: Replacement | None = None
+        self._replacement: FileReplacement | None = None
         if isinstance(output, str | Path):
             self._path, self._replacement, self._output = _create(Path(output), overwrite)
         else:
             self._output = output
-        header = mcap.MAGIC + mcap.record(mcap.HEADER, mcap.text(profile), mcap.text("roboyard"))
+        header = mcap.MAGIC + mcap.encode_record(mcap.HEADER, mcap.encode_text(profile), mcap.encode_text("roboyard"))
         for item in metadata:
             encoded = item.encode()
-            self._metadata.append(mcap.metadata_index(len(header), len(encoded), item.name))
+            self._metadata.append(mcap.encode_metadata_index(len(header), len(encoded), item.name))
             header += encoded
         self._append(header)
 
     @property
     def replaces(self) -> bool:
         """Whether an older file is still there, which this one replaces with its first chunk or when it is closed."""
-        return self._replacement is not None and self._replacement.pending
+        return self._replacement is not None and self._replacement.is_pending
 
     @property
-    def messages(self) -> int:
+    def message_count(self) -> int:
         """Messages written so far."""
         return sum(self._counts.values())
 
     @property
-    def span(self) -> tuple[int, int]:
+    def time_range(self) -> tuple[int, int]:
         """Times of the earliest and latest message written so far [ns]; (0, 0) before the first."""
         start = min((chunk.start_ns for chunk in self._chunks), default=0)
         return start, max((chunk.end_ns for chunk in self._chunks), default=0)
@@ -110,7 +110,7 @@ class McapFile:
             RecordingError: the file cannot be written.
         """
         encoded = item.encode()
-        index = mcap.metadata_index(self.size, len(encoded), item.name)
+        index = mcap.encode_metadata_index(self.size, len(encoded), item.name)
         self._append(encoded)
         self._metadata.append(index)
 
@@ -129,7 +129,7 @@ class McapFile:
         block, position = [encoded], self.size + len(encoded)
         for channel_id, index in messages.items():
             offsets[channel_id] = position
-            block.append(mcap.message_index(channel_id, index))
+            block.append(mcap.encode_message_index(channel_id, index))
             position += len(block[-1])
         index_length = position - self.size - len(encoded)
         entry = mcap.ChunkIndex(
@@ -149,19 +149,19 @@ class McapFile:
             self._counts[channel_id] += len(index) // 2
         self._replace()
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """All that was written so far and what the index needs, as plain data.
 
         Raises:
             RecordingError: it is no file of a folder, or cannot be read.
         """
         if self._path is None:
-            raise RecordingError("cannot be part of a saved state", where=self.name, valid="a recording in a folder")
+            raise RecordingError("cannot be part of a saved state", location=self.name, valid="a recording in a folder")
         try:
             with self._path.open("rb") as file:
                 written = file.read(self.size)
         except OSError as error:
-            raise RecordingError(f"cannot be read: {error.strerror or error}", where=self.name) from error
+            raise RecordingError(f"cannot be read: {error.strerror or error}", location=self.name) from error
         return {
             "written": written,
             "schemas": dict(self._schemas),
@@ -171,7 +171,7 @@ class McapFile:
             "metadata": list(self._metadata),
         }
 
-    def restore(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Go on from `save` in place of what was written here so far.
 
         Raises:
@@ -202,14 +202,14 @@ class McapFile:
 
     def _replace(self) -> None:
         """Take the place of the older file, if there is one; raises RecordingError, and that file is as it was."""
-        if self._replacement is None or not self._replacement.pending:
+        if self._replacement is None or not self._replacement.is_pending:
             return
         try:
             self._replacement.commit()
         except OSError as error:
             self.remove()
             raise RecordingError(
-                f"cannot be replaced: {error.strerror or error}", where=self.name, valid="it is unchanged"
+                f"cannot be replaced: {error.strerror or error}", location=self.name, valid="it is unchanged"
             ) from error
         self._path = self._replacement.path
 
@@ -218,16 +218,18 @@ class McapFile:
             _write_all(self._output, data)
         except OSError as error:
             replaces = self.replaces
-            self._give_up()
-            kept = f"what was recorded until {self._chunks[-1].end_ns / 1e9:.3f} s" if self._chunks else "nothing"
+            self._truncate_and_close()
+            readable_part = (
+                f"what was recorded until {self._chunks[-1].end_ns / 1e9:.3f} s" if self._chunks else "nothing"
+            )
             raise RecordingError(
                 f"cannot be written: {error.strerror or error}",
-                where=self.name,
-                valid="the old file is unchanged" if replaces else f"{kept} is kept",
+                location=self.name,
+                valid="the old file is unchanged" if replaces else f"{readable_part} is kept",
             ) from error
         self.size += len(data)
 
-    def _give_up(self) -> None:
+    def _truncate_and_close(self) -> None:
         """Cut the torn end off; the index, being smaller than a chunk, may still find room."""
         self.is_open = False
         with suppress(OSError):
@@ -258,16 +260,16 @@ class McapFile:
                 self._path.unlink()
 
     def _summary(self) -> bytes:
-        end = mcap.record(mcap.DATA_END, bytes(4))
+        end = mcap.encode_record(mcap.DATA_END, bytes(4))
         statistics = mcap.Statistics(
-            messages=self.messages,
+            messages=self.message_count,
             schemas=len(self._schemas),
             channels=len(self._channels),
             attachments=0,
             metadata=len(self._metadata),
             chunks=len(self._chunks),
-            start_ns=self.span[0],
-            end_ns=self.span[1],
+            start_ns=self.time_range[0],
+            end_ns=self.time_range[1],
             counts=self._counts,
         )
         groups = {
@@ -277,28 +279,28 @@ class McapFile:
             mcap.CHUNK_INDEX: [chunk.encode() for chunk in self._chunks],
             mcap.METADATA_INDEX: self._metadata,
         }
-        return end + mcap.summary(self.size + len(end), groups)
+        return end + mcap.encode_summary(self.size + len(end), groups)
 
 
-def _create(path: Path, overwrite: bool) -> tuple[Path, Replacement | None, Output]:
+def _create(path: Path, overwrite: bool) -> tuple[Path, FileReplacement | None, BinaryOutput]:
     """Open a new file: its path, and what replaces an older file that holds something."""
     try:
         if not (overwrite and path.is_file() and path.stat().st_size):
             return path, None, path.open("wb" if overwrite else "xb", buffering=0)
-        replacement = Replacement(path, has_target_suffix=True)
+        replacement = FileReplacement(path, has_target_suffix=True)
         try:
             return replacement.path, replacement, replacement.path.open("wb", buffering=0)
         except OSError:
             replacement.discard()
             raise
     except FileExistsError as error:
-        raise RecordingError("exists already", where=str(path), valid="choose a new name or remove it") from error
+        raise RecordingError("exists already", location=str(path), valid="choose a new name or remove it") from error
     except OSError as error:
-        raise RecordingError(f"cannot be created: {error.strerror}", where=str(path)) from error
+        raise RecordingError(f"cannot be created: {error.strerror}", location=str(path)) from error
 
 
-def _write_all(output: Output, data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        written = output.write(rest)
-        rest = rest[len(rest) if written is None else written :]
+def _write_all(output: BinaryOutput, data: bytes) -> None:
+    remaining = memoryview(data)
+    while remaining:
+        written = output.write(remaining)
+        remaining = remaining[len(remaining) if written is None else written :]

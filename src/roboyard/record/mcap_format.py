@@ -30,7 +30,7 @@ class MalformedRecordError(ValueError):
     """A record's content does not fit its own lengths; readers turn it into a RecordingError with the place."""
 
 
-class Fields:
+class RecordReader:
     """Reads the fields of one record in order, never beyond its end.
 
     Raises:
@@ -69,13 +69,13 @@ class Fields:
         except UnicodeDecodeError as error:
             raise MalformedRecordError("holds a text that is not UTF-8") from error
 
-    def texts(self) -> dict[str, str]:
+    def text_map(self) -> dict[str, str]:
         """Map of text to text."""
-        inner = Fields(self.raw(self.u32()))
+        map_reader = RecordReader(self.raw(self.u32()))
         result: dict[str, str] = {}
-        while inner.position < len(inner.data):
-            key = inner.text()
-            result[key] = inner.text()
+        while map_reader.position < len(map_reader.data):
+            key = map_reader.text()
+            result[key] = map_reader.text()
         return result
 
     def pairs(self) -> dict[int, int]:
@@ -86,25 +86,25 @@ class Fields:
         return dict(struct.iter_unpack("<HQ", body))
 
 
-def record(opcode: int, *parts: bytes) -> bytes:
+def encode_record(opcode: int, *parts: bytes) -> bytes:
     """One whole record."""
     body = b"".join(parts)
     return RECORD_HEAD.pack(opcode, len(body)) + body
 
 
-def text(value: str) -> bytes:
+def encode_text(value: str) -> bytes:
     """Length-prefixed UTF-8."""
     data = value.encode()
     return _U32.pack(len(data)) + data
 
 
-def texts(values: Mapping[str, str]) -> bytes:
+def encode_text_map(values: Mapping[str, str]) -> bytes:
     """Map of text to text, in the mapping's order."""
-    body = b"".join(text(key) + text(value) for key, value in values.items())
+    body = b"".join(encode_text(key) + encode_text(value) for key, value in values.items())
     return _U32.pack(len(body)) + body
 
 
-def pairs(values: Iterable[tuple[int, int]]) -> bytes:
+def encode_pairs(values: Iterable[tuple[int, int]]) -> bytes:
     """Map of 16-bit to 64-bit integers, in the given order."""
     body = b"".join(struct.pack("<HQ", key, value) for key, value in values)
     return _U32.pack(len(body)) + body
@@ -121,14 +121,19 @@ class Schema:
 
     def encode(self) -> bytes:
         """The record's bytes."""
-        return record(
-            SCHEMA, _U16.pack(self.id), text(self.name), text(self.encoding), _U32.pack(len(self.data)), self.data
+        return encode_record(
+            SCHEMA,
+            _U16.pack(self.id),
+            encode_text(self.name),
+            encode_text(self.encoding),
+            _U32.pack(len(self.data)),
+            self.data,
         )
 
     @classmethod
     def decode(cls, body: bytes) -> Schema:
         """From a record's content."""
-        fields = Fields(body)
+        fields = RecordReader(body)
         return cls(fields.u16(), fields.text(), fields.text(), fields.raw(fields.u32()))
 
 
@@ -145,13 +150,15 @@ class Channel:
     def encode(self) -> bytes:
         """The record's bytes."""
         ids = _U16.pack(self.id) + _U16.pack(self.schema_id)
-        return record(CHANNEL, ids, text(self.topic), text(self.encoding), texts(self.metadata))
+        return encode_record(
+            CHANNEL, ids, encode_text(self.topic), encode_text(self.encoding), encode_text_map(self.metadata)
+        )
 
     @classmethod
     def decode(cls, body: bytes) -> Channel:
         """From a record's content."""
-        fields = Fields(body)
-        return cls(fields.u16(), fields.u16(), fields.text(), fields.text(), fields.texts())
+        fields = RecordReader(body)
+        return cls(fields.u16(), fields.u16(), fields.text(), fields.text(), fields.text_map())
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,12 +175,12 @@ class Chunk:
     def encode(self) -> bytes:
         """The record's bytes."""
         fields = CHUNK_FIELDS.pack(self.start_ns, self.end_ns, self.uncompressed_size, self.crc)
-        return record(CHUNK, fields, text(self.compression), _U64.pack(len(self.data)), self.data)
+        return encode_record(CHUNK, fields, encode_text(self.compression), _U64.pack(len(self.data)), self.data)
 
     @classmethod
     def decode(cls, body: bytes) -> Chunk:
         """From a record's content."""
-        fields = Fields(body)
+        fields = RecordReader(body)
         start, end, size, crc = CHUNK_FIELDS.unpack(fields.raw(28))
         return cls(start, end, size, crc, fields.text(), fields.raw(fields.u64()))
 
@@ -194,19 +201,19 @@ class ChunkIndex:
 
     def encode(self) -> bytes:
         """The record's bytes."""
-        return record(
+        return encode_record(
             CHUNK_INDEX,
             struct.pack("<QQQQ", self.start_ns, self.end_ns, self.offset, self.length),
-            pairs(self.index_offsets.items()),
+            encode_pairs(self.index_offsets.items()),
             _U64.pack(self.index_length),
-            text(self.compression),
+            encode_text(self.compression),
             struct.pack("<QQ", self.compressed_size, self.uncompressed_size),
         )
 
     @classmethod
     def decode(cls, body: bytes) -> ChunkIndex:
         """From a record's content."""
-        fields = Fields(body)
+        fields = RecordReader(body)
         start, end, offset, length = (fields.u64() for _ in range(4))
         return cls(start, end, offset, length, fields.pairs(), fields.u64(), fields.text(), fields.u64(), fields.u64())
 
@@ -228,16 +235,16 @@ class Statistics:
     def encode(self) -> bytes:
         """The record's bytes."""
         numbers = (self.messages, self.schemas, self.channels, self.attachments, self.metadata, self.chunks)
-        return record(
+        return encode_record(
             STATISTICS,
             struct.pack("<QHIIIIQQ", *numbers, self.start_ns, self.end_ns),
-            pairs(self.counts.items()),
+            encode_pairs(self.counts.items()),
         )
 
     @classmethod
     def decode(cls, body: bytes) -> Statistics:
         """From a record's content."""
-        fields = Fields(body)
+        fields = RecordReader(body)
         messages, schemas, channels, attachments, metadata, chunks, start, end = struct.unpack(
             "<QHIIIIQQ", fields.raw(42)
         )
@@ -253,27 +260,27 @@ class Metadata:
 
     def encode(self) -> bytes:
         """The record's bytes."""
-        return record(METADATA, text(self.name), texts(self.values))
+        return encode_record(METADATA, encode_text(self.name), encode_text_map(self.values))
 
     @classmethod
     def decode(cls, body: bytes) -> Metadata:
         """From a record's content."""
-        fields = Fields(body)
-        return cls(fields.text(), fields.texts())
+        fields = RecordReader(body)
+        return cls(fields.text(), fields.text_map())
 
 
-def message_index(channel_id: int, times_and_offsets: list[int]) -> bytes:
+def encode_message_index(channel_id: int, times_and_offsets: list[int]) -> bytes:
     """Message index of one channel in one chunk from a flat list time, offset, time, offset, …"""
     count = len(times_and_offsets)
-    return record(MESSAGE_INDEX, struct.pack(f"<HI{count}Q", channel_id, 8 * count, *times_and_offsets))
+    return encode_record(MESSAGE_INDEX, struct.pack(f"<HI{count}Q", channel_id, 8 * count, *times_and_offsets))
 
 
-def metadata_index(offset: int, length: int, name: str) -> bytes:
+def encode_metadata_index(offset: int, length: int, name: str) -> bytes:
     """Where the metadata record ``name`` lies."""
-    return record(METADATA_INDEX, struct.pack("<QQ", offset, length), text(name))
+    return encode_record(METADATA_INDEX, struct.pack("<QQ", offset, length), encode_text(name))
 
 
-def summary(start: int, groups: Mapping[int, list[bytes]]) -> bytes:
+def encode_summary(start: int, groups: Mapping[int, list[bytes]]) -> bytes:
     """The summary section, its offsets, the footer and the closing magic.
 
     Args:
@@ -284,7 +291,7 @@ def summary(start: int, groups: Mapping[int, list[bytes]]) -> bytes:
     for opcode, records in groups.items():
         if records:
             group = b"".join(records)
-            offsets += record(SUMMARY_OFFSET, struct.pack("<BQQ", opcode, start + len(body), len(group)))
+            offsets += encode_record(SUMMARY_OFFSET, struct.pack("<BQQ", opcode, start + len(body), len(group)))
             body += group
     head = RECORD_HEAD.pack(FOOTER, FOOTER_FIELDS.size) + struct.pack("<QQ", start, start + len(body))
     crc = zlib.crc32(body + offsets + head)

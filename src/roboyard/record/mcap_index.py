@@ -7,13 +7,20 @@ import zlib
 from dataclasses import replace
 
 from roboyard.record import mcap_format as mcap
-from roboyard.record.mcap_blocks import Block, Contents, Span, read_at, read_header, records
+from roboyard.record.mcap_blocks import (
+    ChannelStatistics,
+    DataBlock,
+    McapContents,
+    iterate_records,
+    read_at,
+    read_header,
+)
 from roboyard.record.mcap_format import MalformedRecordError
 
 _MAX_INDEX = 256 << 20
 
 
-def read_index(fd: int, size: int) -> Contents | None:
+def read_index(fd: int, size: int) -> McapContents | None:
     """What the file holds according to its index; None when it has no usable one."""
     try:
         return _read_index(fd, size)
@@ -21,7 +28,7 @@ def read_index(fd: int, size: int) -> Contents | None:
         return None
 
 
-def _read_index(fd: int, size: int) -> Contents | None:
+def _read_index(fd: int, size: int) -> McapContents | None:
     profile, data_start = read_header(fd, size)
     tail = mcap.FOOTER_SIZE + len(mcap.MAGIC)
     footer = read_at(fd, size - tail, tail)
@@ -35,10 +42,10 @@ def _read_index(fd: int, size: int) -> Contents | None:
     data = read_at(fd, start, end - start)
     if crc and zlib.crc32(footer[:25], zlib.crc32(data)) != crc:
         return None
-    contents = Contents(profile=profile, end=start)
+    contents = McapContents(profile=profile, data_end=start)
     statistics: mcap.Statistics | None = None
     chunks: list[mcap.ChunkIndex] = []
-    for opcode, first, last in records(data):
+    for opcode, first, last in iterate_records(data):
         body = data[first:last]
         if opcode == mcap.SCHEMA:
             schema = mcap.Schema.decode(body)
@@ -51,7 +58,7 @@ def _read_index(fd: int, size: int) -> Contents | None:
         elif opcode == mcap.CHUNK_INDEX:
             chunks.append(mcap.ChunkIndex.decode(body))
         elif opcode == mcap.METADATA_INDEX:
-            fields = mcap.Fields(body)
+            fields = mcap.RecordReader(body)
             contents.metadata.append(_metadata_at(fd, fields.u64(), start))
     if statistics is None or len(chunks) != statistics.chunks:
         return None
@@ -62,9 +69,11 @@ def _read_index(fd: int, size: int) -> Contents | None:
         return None
     chunks.sort(key=lambda chunk: chunk.offset)
     contents.blocks = [
-        Block(c.offset, c.length, True, c.start_ns, c.end_ns, frozenset(c.index_offsets)) for c in chunks
+        DataBlock(c.offset, c.length, True, c.start_ns, c.end_ns, frozenset(c.index_offsets)) for c in chunks
     ]
-    contents.spans = {channel: _span(fd, channel, count, chunks) for channel, count in counts.items()}
+    contents.channel_statistics = {
+        channel: _read_channel_statistics(fd, channel, count, chunks) for channel, count in counts.items()
+    }
     return contents
 
 
@@ -75,23 +84,23 @@ def _metadata_at(fd: int, offset: int, limit: int) -> mcap.Metadata:
     return mcap.Metadata.decode(read_at(fd, offset + 9, length))
 
 
-def _span(fd: int, channel: int, count: int, chunks: list[mcap.ChunkIndex]) -> Span:
+def _read_channel_statistics(fd: int, channel_id: int, count: int, chunks: list[mcap.ChunkIndex]) -> ChannelStatistics:
     """Times of a channel's first and last message, from the message indexes of the chunks that may hold them."""
-    holding = [chunk for chunk in chunks if channel in chunk.index_offsets]
-    if not holding:
+    channel_chunks = [chunk for chunk in chunks if channel_id in chunk.index_offsets]
+    if not channel_chunks:
         raise MalformedRecordError("counts messages of a channel that no chunk holds")
-    earliest, latest = min(holding, key=lambda c: c.start_ns), max(holding, key=lambda c: c.end_ns)
-    candidates = [c for c in holding if c.start_ns <= earliest.end_ns or c.end_ns >= latest.start_ns]
-    span = Span()
+    earliest, latest = min(channel_chunks, key=lambda c: c.start_ns), max(channel_chunks, key=lambda c: c.end_ns)
+    candidates = [c for c in channel_chunks if c.start_ns <= earliest.end_ns or c.end_ns >= latest.start_ns]
+    statistics = ChannelStatistics()
     for chunk in candidates:
-        offset = chunk.index_offsets[channel]
+        offset = chunk.index_offsets[channel_id]
         opcode, length = mcap.RECORD_HEAD.unpack(read_at(fd, offset, 9))
         limit = chunk.offset + chunk.length + chunk.index_length
         if opcode != mcap.MESSAGE_INDEX or offset + 9 + length > limit:
             raise MalformedRecordError("has an index entry that points to no message index")
-        fields = mcap.Fields(read_at(fd, offset + 9, length))
-        if fields.u16() != channel:
+        fields = mcap.RecordReader(read_at(fd, offset + 9, length))
+        if fields.u16() != channel_id:
             raise MalformedRecordError("has a message index of another channel")
         for time_ns, _ in struct.iter_unpack("<QQ", fields.raw(fields.u32())):
-            span.add(time_ns)
-    return replace(span, count=count)
+            statistics.add(time_ns)
+    return replace(statistics, count=count)

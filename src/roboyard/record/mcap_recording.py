@@ -10,17 +10,17 @@ from pathlib import Path
 
 from roboyard.errors import RecordingError
 from roboyard.record import mcap_format as mcap
-from roboyard.record.decode import decoder, normal_type
-from roboyard.record.mcap_blocks import Block, Contents, messages, read_at, unpack_chunk
+from roboyard.record.decode import make_decoder, normalize_type_name
+from roboyard.record.mcap_blocks import DataBlock, McapContents, decompress_chunk, iterate_messages, read_at
 from roboyard.record.mcap_format import MalformedRecordError
 from roboyard.record.mcap_index import read_index
-from roboyard.record.mcap_scan import scan
+from roboyard.record.mcap_scan import scan_contents
 from roboyard.record.qos import is_latched
-from roboyard.record.recording import Connection, Decode, Raw, Recording
+from roboyard.record.recording import MessageDecoder, RawMessage, RecordedChannel, Recording
 from roboyard.record.writer import METADATA_NAME, PUBLISHER_KEY
 
-_MAX_WAITING = 1 << 30
-_Item = tuple[int, int, int, Connection, bytes]
+_MAX_PENDING_BYTES = 1 << 30
+_Item = tuple[int, int, int, RecordedChannel, bytes]
 
 
 class McapRecording(Recording):
@@ -40,45 +40,45 @@ class McapRecording(Recording):
         try:
             self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
-            raise RecordingError(f"cannot be opened: {error.strerror}", where=str(path)) from error
+            raise RecordingError(f"cannot be opened: {error.strerror}", location=str(path)) from error
         try:
             self._contents = self._read()
         except BaseException:
             self.close()
             raise
         contents = self._contents
-        self.complete = contents.complete
+        self.is_complete = contents.is_complete
         self.warnings += contents.problems
         if contents.problems:
             self.warnings.append("`roboyard bag recover` makes a whole file of it for other tools")
-        self._by_id = {number: _connection(contents, number) for number in sorted(contents.channels)}
-        self.connections = tuple(self._by_id.values())
-        about = [item for item in contents.metadata if item.name == METADATA_NAME] or [
+        self._by_id = {number: _recorded_channel(contents, number) for number in sorted(contents.channels)}
+        self.channels = tuple(self._by_id.values())
+        run_metadata = [item for item in contents.metadata if item.name == METADATA_NAME] or [
             item for item in contents.metadata if item.name != "rosbag2"
         ]
-        self.metadata = {key: value for item in about for key, value in item.values.items()}
+        self.metadata = {key: value for item in run_metadata for key, value in item.values.items()}
 
-    def _read(self) -> Contents:
+    def _read(self) -> McapContents:
         size = os.fstat(self._fd).st_size
         if size == 0:
-            raise RecordingError("is empty", where=str(self.path))
+            raise RecordingError("is empty", location=str(self.path))
         try:
             contents = read_index(self._fd, size)
             if contents is not None:
                 return contents
-            contents = scan(self._fd, size)
+            contents = scan_contents(self._fd, size)
         except MalformedRecordError as error:
-            raise RecordingError(str(error), where=str(self.path), valid="an MCAP recording") from error
+            raise RecordingError(str(error), location=str(self.path), valid="an MCAP recording") from error
         except OSError as error:
-            raise RecordingError(f"cannot be read: {error.strerror}", where=str(self.path)) from error
-        if not contents.complete:
-            lost = size - contents.end
+            raise RecordingError(f"cannot be read: {error.strerror}", location=str(self.path)) from error
+        if not contents.is_complete:
+            lost = size - contents.data_end
             torn = f"; {lost} torn bytes at the end are left out" if lost else ""
             contents.problems.insert(0, f"the end is missing, as after a kill{torn}")
         return contents
 
     @property
-    def contents(self) -> Contents:
+    def contents(self) -> McapContents:
         """What the file holds, block by block."""
         return self._contents
 
@@ -89,10 +89,10 @@ class McapRecording(Recording):
         if fd >= 0:
             os.close(fd)
 
-    def _decoder(self, connection: Connection) -> Decode:
-        return decoder(connection, str(self.path), self.warnings)
+    def _make_decoder(self, channel: RecordedChannel) -> MessageDecoder:
+        return make_decoder(channel, str(self.path), self.warnings)
 
-    def block_data(self, block: Block) -> tuple[bytes, bytes]:
+    def block_data(self, block: DataBlock) -> tuple[bytes, bytes]:
         """A block's bytes as they are in the file, and the records in it.
 
         Raises:
@@ -100,15 +100,15 @@ class McapRecording(Recording):
         """
         try:
             raw = read_at(self._fd, block.offset, block.length)
-            return raw, unpack_chunk(mcap.Chunk.decode(raw[9:])) if block.is_chunk else raw
+            return raw, decompress_chunk(mcap.Chunk.decode(raw[9:])) if block.is_chunk else raw
         except MalformedRecordError as error:
-            what = f"the chunk at byte {block.offset} {error}"
+            problem = f"the chunk at byte {block.offset} {error}"
         except OSError as error:
-            what = f"cannot be read: {error.strerror}"
-        raise RecordingError(what, where=str(self.path), valid="`roboyard bag recover` keeps what is whole")
+            problem = f"cannot be read: {error.strerror}"
+        raise RecordingError(problem, location=str(self.path), valid="`roboyard bag recover` keeps what is whole")
 
-    def _raw(self, wanted: Collection[Connection], start_ns: int, end_ns: int) -> Iterator[Raw]:
-        by_id = {number: c for number, c in self._by_id.items() if any(c is item for item in wanted)}
+    def _raw_messages(self, channels: Collection[RecordedChannel], start_ns: int, end_ns: int) -> Iterator[RawMessage]:
+        by_id = {number: c for number, c in self._by_id.items() if any(c is item for item in channels)}
         blocks = [
             (block.start_ns, number, block)
             for number, block in enumerate(self._contents.blocks)
@@ -117,60 +117,61 @@ class McapRecording(Recording):
             and (block.channels is None or not block.channels.isdisjoint(by_id))
         ]
         blocks.sort(key=itemgetter(0, 1))
-        waiting: list[_Item] = []
-        waiting_bytes = 0
-        for place, (first_ns, number, block) in enumerate(blocks):
-            while waiting and waiting[0][0] < first_ns:
-                time_ns, _, _, connection, data = heapq.heappop(waiting)
-                waiting_bytes -= len(data)
-                yield time_ns, connection, data
+        pending: list[_Item] = []
+        pending_bytes = 0
+        for index, (first_ns, number, block) in enumerate(blocks):
+            while pending and pending[0][0] < first_ns:
+                time_ns, _, _, channel, data = heapq.heappop(pending)
+                pending_bytes -= len(data)
+                yield time_ns, channel, data
             items = self._block_messages(block, number, by_id, start_ns, end_ns)
-            following = blocks[place + 1][0] if place + 1 < len(blocks) else end_ns + 1
-            if not waiting and (not items or items[-1][0] < following):  # the usual case: blocks do not overlap
+            next_start_ns = blocks[index + 1][0] if index + 1 < len(blocks) else end_ns + 1
+            if not pending and (not items or items[-1][0] < next_start_ns):  # the usual case: blocks do not overlap
                 for item in items:
                     yield item[0], item[3], item[4]
                 continue
-            waiting_bytes += sum(len(item[4]) for item in items)
-            if waiting_bytes > _MAX_WAITING:
+            pending_bytes += sum(len(item[4]) for item in items)
+            if pending_bytes > _MAX_PENDING_BYTES:
                 raise RecordingError(
-                    f"more than {_MAX_WAITING} bytes of chunks overlap in time at {first_ns} ns", where=str(self.path)
+                    f"more than {_MAX_PENDING_BYTES} bytes of chunks overlap in time at {first_ns} ns",
+                    location=str(self.path),
                 )
             for item in items:
-                heapq.heappush(waiting, item)
-        while waiting:
-            time_ns, _, _, connection, data = heapq.heappop(waiting)
-            yield time_ns, connection, data
+                heapq.heappush(pending, item)
+        while pending:
+            time_ns, _, _, channel, data = heapq.heappop(pending)
+            yield time_ns, channel, data
 
     def _block_messages(
-        self, block: Block, number: int, by_id: dict[int, Connection], start_ns: int, end_ns: int
+        self, block: DataBlock, number: int, by_id: dict[int, RecordedChannel], start_ns: int, end_ns: int
     ) -> list[_Item]:
         _, data = self.block_data(block)
         try:
             items = [
-                (time_ns, number, begin, by_id[channel], data[begin:end])
-                for channel, time_ns, begin, end in messages(data)
-                if channel in by_id and start_ns <= time_ns <= end_ns
+                (time_ns, number, start, by_id[channel_id], data[start:end])
+                for channel_id, time_ns, start, end in iterate_messages(data)
+                if channel_id in by_id and start_ns <= time_ns <= end_ns
             ]
         except MalformedRecordError as error:
-            raise RecordingError(f"the chunk at byte {block.offset} {error}", where=str(self.path)) from error
+            raise RecordingError(f"the chunk at byte {block.offset} {error}", location=str(self.path)) from error
         items.sort(key=itemgetter(0))
         return items
 
 
-def _connection(contents: Contents, number: int) -> Connection:
-    channel = contents.channels[number]
+def _recorded_channel(contents: McapContents, channel_id: int) -> RecordedChannel:
+    channel = contents.channels[channel_id]
     schema = contents.schemas.get(channel.schema_id)
-    span = contents.spans.get(number)
-    return Connection(
+    statistics = contents.channel_statistics.get(channel_id)
+    return RecordedChannel(
         topic=channel.topic,
-        type=normal_type(schema.name) if schema else "",
+        type=normalize_type_name(schema.name) if schema else "",
         publisher=channel.metadata.get(PUBLISHER_KEY, ""),
         definition=schema.data.decode(errors="replace") if schema else "",
         definition_format=schema.encoding if schema else "",
         encoding=channel.encoding,
         latched=is_latched(channel.metadata.get("offered_qos_profiles", ""))
         or channel.metadata.get("latching", "") in ("1", "true"),
-        count=span.count if span else 0,
-        start_ns=span.start_ns if span else 0,
-        end_ns=span.end_ns if span else 0,
+        count=statistics.count if statistics else 0,
+        start_ns=statistics.start_ns if statistics else 0,
+        end_ns=statistics.end_ns if statistics else 0,
     )

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from roboyard.bus import LAST
 from roboyard.errors import RecordingError
-from roboyard.record.mcap_file import Output
+from roboyard.record.mcap_file import BinaryOutput
 from roboyard.record.writer import ChannelWriter, McapWriter
 
 if TYPE_CHECKING:
     from roboyard.bus import Bus, Topic
 
-NEVER: Final = ("sensor_msgs/msg/Image", "sensor_msgs/msg/PointCloud2")
+DEFAULT_EXCLUDED_TYPES: Final = ("sensor_msgs/msg/Image", "sensor_msgs/msg/PointCloud2")
 """Types left out by default: raw pictures and clouds fill a disk (38 GB in 20 minutes); compressed ones are taken."""
 
 
@@ -46,11 +46,11 @@ class Recorder:
     def __init__(
         self,
         bus: Bus,
-        path: Path | str | Output,
+        path: Path | str | BinaryOutput,
         *,
         topics: Collection[str] | None = None,
         exclude: Collection[str] = (),
-        exclude_types: Collection[str] = NEVER,
+        exclude_types: Collection[str] = DEFAULT_EXCLUDED_TYPES,
         metadata: Mapping[str, str] | None = None,
         chunk_seconds: float = 1.0,
         overwrite: bool = False,
@@ -63,7 +63,10 @@ class Recorder:
         self._writer = McapWriter(path, metadata, chunk_seconds=chunk_seconds, overwrite=overwrite)
         self._channels: dict[tuple[str, str], ChannelWriter | None] = {}
         self._error: RecordingError | None = None
-        self._detach: list[Callable[[], None]] = [bus.tap(self._on_message), bus.executor.on_advance(self._on_advance)]
+        self._detach: list[Callable[[], None]] = [
+            bus.add_message_observer(self._on_message),
+            bus.executor.on_advance(self._on_advance),
+        ]
         for topic in bus.topics.values():
             for publisher in topic.publishers:
                 if publisher.last is not None:
@@ -95,7 +98,7 @@ class Recorder:
 
     def _on_advance(self, time_ns: int) -> None:
         try:
-            self._writer.advance(time_ns)
+            self._writer.flush_before(time_ns)
         except RecordingError as error:
             self._fail(error)
 
@@ -103,7 +106,7 @@ class Recorder:
         """End recording; the error leaves the run from an event of its own, not through the node that published."""
         self._stop()
         self._error = error
-        self._bus.executor.at(self._bus.now_ns, self._raise, LAST)
+        self._bus.executor.schedule(self._bus.now_ns, self._raise, LAST)
 
     def _raise(self) -> None:
         error, self._error = self._error, None
@@ -114,16 +117,16 @@ class Recorder:
         while self._detach:
             self._detach.pop()()
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """All that was recorded so far, as plain data. Raises RecordingError."""
         channels = [(*key, channel is not None) for key, channel in self._channels.items()]
-        return {"count": self.count, "channels": channels, "writer": self._writer.save()}
+        return {"count": self.count, "channels": channels, "writer": self._writer.save_state()}
 
-    def restore(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Go on from `save`, as if everything up to there had been recorded here. Raises RecordingError."""
-        self._writer.restore(saved["writer"])
+        self._writer.load_state(saved["writer"])
         self.count = saved["count"]
-        self._channels = {(topic, node): None for topic, node, taken in saved["channels"] if not taken}
+        self._channels = {(topic, node): None for topic, node, is_recorded in saved["channels"] if not is_recorded}
 
     def close(self, metadata: Mapping[str, str] | None = None) -> None:
         """Stop recording and finish the file; harmless when already closed.

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple, Self
 
 from roboyard.errors import UnknownNameError
 
-_BRIEF = 160
+_MAX_ERROR_TEXT = 160
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class RecordedChannel:
     """One publisher on one topic.
 
     Attributes:
@@ -46,7 +46,7 @@ class Connection:
 
 
 @dataclass(frozen=True, slots=True)
-class TopicInfo:
+class RecordedTopic:
     """A topic of a recording: all its connections together.
 
     Attributes:
@@ -68,7 +68,7 @@ class TopicInfo:
     latched: bool
 
 
-class Recorded(NamedTuple):
+class RecordedMessage(NamedTuple):
     """One message of a recording and who published it when."""
 
     time_ns: int
@@ -77,8 +77,8 @@ class Recorded(NamedTuple):
     publisher: str
 
 
-Decode = Callable[[bytes], Any]
-Raw = tuple[int, Connection, bytes]
+MessageDecoder = Callable[[bytes], Any]
+RawMessage = tuple[int, RecordedChannel, bytes]
 
 
 class Recording(ABC):
@@ -98,30 +98,30 @@ class Recording(ABC):
     def __init__(self, path: Path) -> None:
         self.path = path
         self.metadata: Mapping[str, str] = {}
-        self.connections: tuple[Connection, ...] = ()
-        self.complete = True
+        self.channels: tuple[RecordedChannel, ...] = ()
+        self.is_complete = True
         self.warnings: list[str] = []
-        self._decoders: dict[Connection, Decode] = {}
-        self._unpacked: TemporaryDirectory[str] | None = None
+        self._decoders: dict[RecordedChannel, MessageDecoder] = {}
+        self._temp_dir: TemporaryDirectory[str] | None = None
 
-    def keep(self, unpacked: TemporaryDirectory[str], path: Path) -> None:
+    def attach_temp_dir(self, temp_dir: TemporaryDirectory[str], path: Path) -> None:
         """Say that the file was unpacked from ``path`` into a folder, which goes when the recording is closed."""
-        self._unpacked, self.path = unpacked, path
+        self._temp_dir, self.path = temp_dir, path
 
     @abstractmethod
-    def _raw(self, wanted: Collection[Connection], start_ns: int, end_ns: int) -> Iterator[Raw]:
+    def _raw_messages(self, channels: Collection[RecordedChannel], start_ns: int, end_ns: int) -> Iterator[RawMessage]:
         """Undecoded messages of the wanted connections, start and end included, in order of time."""
 
     @abstractmethod
-    def _decoder(self, connection: Connection) -> Decode:
+    def _make_decoder(self, channel: RecordedChannel) -> MessageDecoder:
         """What turns a connection's bytes into messages."""
 
     def close(self) -> None:
         """Close the files; harmless when already closed."""
         self._decoders.clear()
-        unpacked, self._unpacked = self._unpacked, None
-        if unpacked is not None:
-            unpacked.cleanup()
+        temp_dir, self._temp_dir = self._temp_dir, None
+        if temp_dir is not None:
+            temp_dir.cleanup()
 
     def __enter__(self) -> Self:
         return self
@@ -134,39 +134,41 @@ class Recording(ABC):
     @property
     def start_ns(self) -> int:
         """Time of the first message [ns]; 0 when there is none."""
-        return min((connection.start_ns for connection in self.connections if connection.count), default=0)
+        return min((channel.start_ns for channel in self.channels if channel.count), default=0)
 
     @property
     def end_ns(self) -> int:
         """Time of the last message [ns]; 0 when there is none."""
-        return max((connection.end_ns for connection in self.connections if connection.count), default=0)
+        return max((channel.end_ns for channel in self.channels if channel.count), default=0)
 
     @property
     def count(self) -> int:
         """Number of messages."""
-        return sum(connection.count for connection in self.connections)
+        return sum(channel.count for channel in self.channels)
 
     @property
-    def topics(self) -> dict[str, TopicInfo]:
+    def topics(self) -> dict[str, RecordedTopic]:
         """Topics by name, sorted."""
-        names = sorted({connection.topic for connection in self.connections})
-        return {name: _topic(name, [c for c in self.connections if c.topic == name]) for name in names}
+        names = sorted({channel.topic for channel in self.channels})
+        return {name: _make_topic(name, [c for c in self.channels if c.topic == name]) for name in names}
 
-    def raw(
+    def raw_messages(
         self, topics: Collection[str] | None = None, start_ns: int | None = None, end_ns: int | None = None
-    ) -> Iterator[Raw]:
+    ) -> Iterator[RawMessage]:
         """Undecoded messages in order of time; arguments as for ``messages``."""
-        return self.raw_of(self.select(topics), start_ns, end_ns)
+        return self.raw_messages_of_channels(self.channels_of(topics), start_ns, end_ns)
 
-    def raw_of(
-        self, connections: Collection[Connection], start_ns: int | None = None, end_ns: int | None = None
-    ) -> Iterator[Raw]:
+    def raw_messages_of_channels(
+        self, channels: Collection[RecordedChannel], start_ns: int | None = None, end_ns: int | None = None
+    ) -> Iterator[RawMessage]:
         """Undecoded messages of some publishers in order of time; arguments as for ``of``."""
-        return self._raw(connections, 0 if start_ns is None else start_ns, self.end_ns if end_ns is None else end_ns)
+        return self._raw_messages(
+            channels, 0 if start_ns is None else start_ns, self.end_ns if end_ns is None else end_ns
+        )
 
     def messages(
         self, topics: Collection[str] | None = None, start_ns: int | None = None, end_ns: int | None = None
-    ) -> Iterator[Recorded]:
+    ) -> Iterator[RecordedMessage]:
         """Messages in order of time, decoded by the definitions in the file.
 
         Args:
@@ -178,12 +180,12 @@ class Recording(ABC):
             UnknownNameError: the recording has no such topic.
             RecordingError: the file is damaged there, or a wanted topic's encoding cannot be decoded.
         """
-        wanted = [c for c in self.select(topics) if topics is not None or c.encoding in ("cdr", "ros1")]
-        return self.of(wanted, start_ns, end_ns)
+        channels = [c for c in self.channels_of(topics) if topics is not None or c.encoding in ("cdr", "ros1")]
+        return self.messages_of_channels(channels, start_ns, end_ns)
 
-    def of(
-        self, connections: Collection[Connection], start_ns: int | None = None, end_ns: int | None = None
-    ) -> Iterator[Recorded]:
+    def messages_of_channels(
+        self, channels: Collection[RecordedChannel], start_ns: int | None = None, end_ns: int | None = None
+    ) -> Iterator[RecordedMessage]:
         """Messages of some publishers in order of time; arguments as for ``messages``.
 
         Args:
@@ -194,63 +196,67 @@ class Recording(ABC):
         Raises:
             RecordingError: the file is damaged there, or an encoding cannot be decoded.
         """
-        decoders = {connection: self.decoder(connection) for connection in connections}
-        first = 0 if start_ns is None else start_ns
-        last = self.end_ns if end_ns is None else end_ns
-        return self._messages(decoders, first, last)
+        decoders = {channel: self.decoder(channel) for channel in channels}
+        first_ns = 0 if start_ns is None else start_ns
+        last_ns = self.end_ns if end_ns is None else end_ns
+        return self._decoded_messages(decoders, first_ns, last_ns)
 
-    def _messages(self, decoders: Mapping[Connection, Decode], start_ns: int, end_ns: int) -> Iterator[Recorded]:
-        by_id = {id(connection): decode for connection, decode in decoders.items()}
-        for time_ns, connection, data in self._raw(list(decoders), start_ns, end_ns):
-            yield Recorded(time_ns, connection.topic, by_id[id(connection)](data), connection.publisher)
+    def _decoded_messages(
+        self, decoders: Mapping[RecordedChannel, MessageDecoder], start_ns: int, end_ns: int
+    ) -> Iterator[RecordedMessage]:
+        by_id = {id(channel): decode for channel, decode in decoders.items()}
+        for time_ns, channel, data in self._raw_messages(list(decoders), start_ns, end_ns):
+            yield RecordedMessage(time_ns, channel.topic, by_id[id(channel)](data), channel.publisher)
 
-    def select(self, topics: Collection[str] | None) -> list[Connection]:
+    def channels_of(self, topics: Collection[str] | None) -> list[RecordedChannel]:
         """The connections of the named topics; of all when None.
 
         Raises:
             UnknownNameError: the recording has no such topic.
         """
         if topics is None:
-            return list(self.connections)
+            return list(self.channels)
         if isinstance(topics, str):
             topics = (topics,)
-        known = {connection.topic for connection in self.connections}
+        topic_names = {channel.topic for channel in self.channels}
         for name in topics:
-            if name not in known:
-                near = get_close_matches(name, sorted(known), n=3) or sorted(known)[:8]
+            if name not in topic_names:
+                suggestions = get_close_matches(name, sorted(topic_names), n=3) or sorted(topic_names)[:8]
                 raise UnknownNameError(
-                    f"no topic '{name}' in the recording", where=str(self.path), valid="there are " + ", ".join(near)
+                    f"no topic '{name}' in the recording",
+                    location=str(self.path),
+                    valid="there are " + ", ".join(suggestions),
                 )
-        return [connection for connection in self.connections if connection.topic in topics]
+        return [channel for channel in self.channels if channel.topic in topics]
 
-    def decoder(self, connection: Connection) -> Decode:
+    def decoder(self, channel: RecordedChannel) -> MessageDecoder:
         """What turns the bytes of ``connection`` into messages; kept for the next call.
 
         Raises:
             RecordingError: its encoding is unknown or its definition cannot be read.
         """
-        decode = self._decoders.get(connection)
+        decode = self._decoders.get(channel)
         if decode is None:
-            decode = self._decoders[connection] = self._decoder(connection)
+            decode = self._decoders[channel] = self._make_decoder(channel)
         return decode
 
 
-def _topic(name: str, connections: list[Connection]) -> TopicInfo:
-    used = [connection for connection in connections if connection.count]
-    count = sum(connection.count for connection in used)
-    span = max((c.end_ns for c in used), default=0) - min((c.start_ns for c in used), default=0)
-    return TopicInfo(
+def _make_topic(name: str, channels: list[RecordedChannel]) -> RecordedTopic:
+    used = [channel for channel in channels if channel.count]
+    count = sum(channel.count for channel in used)
+    duration_ns = max((c.end_ns for c in used), default=0) - min((c.start_ns for c in used), default=0)
+    return RecordedTopic(
         name=name,
-        type=connections[0].type,
+        type=channels[0].type,
         count=count,
-        frequency=(count - 1) / (span * 1e-9) if span > 0 else None,
-        schema=connections[0].definition,
-        publishers=tuple(dict.fromkeys(connection.publisher for connection in connections)),
-        latched=any(connection.latched for connection in connections),
+        frequency=(count - 1) / (duration_ns * 1e-9) if duration_ns > 0 else None,
+        schema=channels[0].definition,
+        publishers=tuple(dict.fromkeys(channel.publisher for channel in channels)),
+        latched=any(channel.latched for channel in channels),
     )
 
 
-def brief(error: BaseException) -> str:
+def short_error_text(error: BaseException) -> str:
     """An error's text in one short line, whatever it quotes of a damaged file."""
     text = " ".join("".join(c if c.isprintable() else " " for c in str(error)).split()) or type(error).__name__
-    return text if len(text) <= _BRIEF else f"{text[:_BRIEF]}…"
+    return text if len(text) <= _MAX_ERROR_TEXT else f"{text[:_MAX_ERROR_TEXT]}…"

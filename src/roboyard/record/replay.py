@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Final
 
 from roboyard.bus import SENSOR
 from roboyard.errors import RecordingError
-from roboyard.record.decode import foreign_definition
-from roboyard.record.recording import Connection, Recorded, Recording
-from roboyard.record.stamps import move_stamps
+from roboyard.record.decode import incompatible_definition
+from roboyard.record.recording import RecordedChannel, RecordedMessage, Recording
+from roboyard.record.stamps import shift_time_stamps
 
 if TYPE_CHECKING:
     from roboyard.bus import Bus, Publisher
 
-EXCLUDED: Final = ("/clock",)
+EXCLUDED_TOPICS: Final = ("/clock",)
 """Left out by default: the bus has its own clock, which follows the recording."""
 _MAX_GAP_NS = 3600 * 10**9
-_LEAST_GAP_NS = 10**6
+_MIN_GAP_NS = 10**6
 """Between the end of one pass and the beginning of the next [ns]; more where messages come less often."""
 
 
-class Replay:
+class RecordingPlayer:
     """Publishes a recording's messages at their times, in the names of their original publishers.
 
     The bus's clock is the recording's: a recording that starts at an epoch time needs ``Bus(start_ns=…)``.  When the
@@ -69,56 +69,58 @@ class Replay:
         loop: bool = False,
     ) -> None:
         self.count = 0
-        self.passes = 0
-        self.done = False
+        self.n_passes = 0
+        self.is_finished = False
         self.warnings: list[str] = []
         self._bus = bus
         self._recording = recording
         self._rename = dict(rename or {})
-        recording.select(list(self._rename))
+        recording.channels_of(list(self._rename))
         self._publishers: dict[tuple[str, str], Publisher] = {}
-        chosen = [
+        selected = [
             c
-            for c in recording.connections
-            if c.count and c.publisher not in exclude_publishers and _chosen(c.topic, topics, (*EXCLUDED, *exclude))
+            for c in recording.channels
+            if c.count
+            and c.publisher not in exclude_publishers
+            and _is_selected(c.topic, topics, (*EXCLUDED_TOPICS, *exclude))
         ]
-        playable = sorted({c.topic for c in chosen if self._playable(c)})
+        playable = sorted({c.topic for c in selected if self._is_playable(c)})
         if not playable:
-            raise RecordingError("has nothing to replay", where=str(recording.path), valid="; ".join(self.warnings))
-        played = [c for c in chosen if c.topic in playable]
-        first_ns = min(c.start_ns for c in played) if start_ns is None else start_ns
-        self.end_ns = max(c.end_ns for c in played) if end_ns is None else end_ns
+            raise RecordingError("has nothing to replay", location=str(recording.path), valid="; ".join(self.warnings))
+        channels = [c for c in selected if c.topic in playable]
+        first_ns = min(c.start_ns for c in channels) if start_ns is None else start_ns
+        self.end_ns = max(c.end_ns for c in channels) if end_ns is None else end_ns
         self._check_clock(first_ns)
-        self._check_names(played)
-        self._latched = [] if start_ns is None else self._latched_before(start_ns, played)
-        self._played = played
+        self._check_names(channels)
+        self._latched = [] if start_ns is None else self._latched_before(start_ns, channels)
+        self._channels = channels
         self._first_ns = first_ns
         self._loop = loop
         length_ns = max(self.end_ns - first_ns, 0)
-        self._period_ns = length_ns + max(_LEAST_GAP_NS, length_ns // sum(c.count for c in played))
+        self._period_ns = length_ns + max(_MIN_GAP_NS, length_ns // sum(c.count for c in channels))
         self._offset_ns = 0
-        self._messages = recording.of(played, first_ns, self.end_ns)
-        self._next: Recorded | None = None
+        self._messages = recording.messages_of_channels(channels, first_ns, self.end_ns)
+        self._next: RecordedMessage | None = None
         if rate is not None:
-            bus.executor.pacer.factor = rate
-        bus.executor.at(first_ns, self._begin, SENSOR)
+            bus.executor.pacer.real_time_factor = rate
+        bus.executor.schedule(first_ns, self._start, SENSOR)
 
     def close(self) -> None:
         """Stop, and leave the topics."""
-        self.done = True
+        self.is_finished = True
         self._next = None
         for publisher in self._publishers.values():
             publisher.close()
 
-    def _playable(self, connection: Connection) -> bool:
+    def _is_playable(self, channel: RecordedChannel) -> bool:
         """Whether the messages of ``connection`` can go on a bus; says why not."""
-        topic = connection.topic
-        if connection.encoding not in ("cdr", "ros1"):
-            self.warnings.append(f"{topic} is encoded as '{connection.encoding}' and is not played")
+        topic = channel.topic
+        if channel.encoding not in ("cdr", "ros1"):
+            self.warnings.append(f"{topic} is encoded as '{channel.encoding}' and is not played")
             return False
-        self._recording.decoder(connection)  # registers a type that is new here
-        if connection.encoding == "cdr" and foreign_definition(connection) is not None:
-            self.warnings.append(f"{topic} is not played: its {connection.type} differs from the one known here")
+        self._recording.decoder(channel)  # registers a type that is new here
+        if channel.encoding == "cdr" and incompatible_definition(channel) is not None:
+            self.warnings.append(f"{topic} is not played: its {channel.type} differs from the one known here")
             return False
         return True
 
@@ -127,67 +129,67 @@ class Replay:
         if now_ns > first_ns or first_ns - now_ns > _MAX_GAP_NS:
             raise RecordingError(
                 f"starts at {first_ns} ns and the bus stands at {now_ns} ns",
-                where=str(self._recording.path),
+                location=str(self._recording.path),
                 valid=f"Bus(start_ns={first_ns})",
             )
 
-    def _check_names(self, played: list[Connection]) -> None:
+    def _check_names(self, channels: list[RecordedChannel]) -> None:
         """Two topics of different types cannot become one; better said now than in the middle."""
-        types: dict[str, Connection] = {}
-        for connection in played:
-            name = self._rename.get(connection.topic, connection.topic)
-            other = types.setdefault(name, connection)
-            if other.type != connection.type:
+        types: dict[str, RecordedChannel] = {}
+        for channel in channels:
+            name = self._rename.get(channel.topic, channel.topic)
+            other = types.setdefault(name, channel)
+            if other.type != channel.type:
                 raise RecordingError(
-                    f"{other.topic} ({other.type}) and {connection.topic} ({connection.type}) cannot both be {name}",
-                    where=str(self._recording.path),
+                    f"{other.topic} ({other.type}) and {channel.topic} ({channel.type}) cannot both be {name}",
+                    location=str(self._recording.path),
                     valid="another name",
                 )
 
-    def _latched_before(self, start_ns: int, played: list[Connection]) -> list[Recorded]:
-        latched = [c for c in played if c.latched and c.start_ns < start_ns]
-        last: dict[tuple[str, str], Recorded] = {}
-        for item in self._recording.of(latched, 0, start_ns - 1):
+    def _latched_before(self, start_ns: int, channels: list[RecordedChannel]) -> list[RecordedMessage]:
+        latched = [c for c in channels if c.latched and c.start_ns < start_ns]
+        last: dict[tuple[str, str], RecordedMessage] = {}
+        for item in self._recording.messages_of_channels(latched, 0, start_ns - 1):
             key = (item.topic, item.publisher)
             last.pop(key, None)
             last[key] = item
         return list(last.values())
 
-    def _begin(self) -> None:
-        if self.done:
+    def _start(self) -> None:
+        if self.is_finished:
             return
         for item in self._latched:
             self._publish(item)
-        self._next = self._following()
-        self._feed()
+        self._next = self._next_message()
+        self._publish_due()
 
-    def _feed(self) -> None:
+    def _publish_due(self) -> None:
         """Publish what is due and come back for the next."""
         executor = self._bus.executor
         while self._next is not None and self._next.time_ns <= executor.now_ns:
             self._publish(self._next)
-            self._next = self._following()
+            self._next = self._next_message()
         if self._next is None:
-            self.done = True
+            self.is_finished = True
         else:
-            executor.at(self._next.time_ns, self._feed, SENSOR)
+            executor.schedule(self._next.time_ns, self._publish_due, SENSOR)
 
-    def _following(self) -> Recorded | None:
+    def _next_message(self) -> RecordedMessage | None:
         """The next message, moved to the present pass; None at the end."""
         item = next(self._messages, None)
         if item is None:
-            self.passes += 1
+            self.n_passes += 1
             if not self._loop:
                 return None
             self._offset_ns += self._period_ns
-            self._messages = self._recording.of(self._played, self._first_ns, self.end_ns)
+            self._messages = self._recording.messages_of_channels(self._channels, self._first_ns, self.end_ns)
             item = next(self._messages, None)
         if item is None or not self._offset_ns:
             return item
-        move_stamps(item.message, self._offset_ns)
+        shift_time_stamps(item.message, self._offset_ns)
         return item._replace(time_ns=item.time_ns + self._offset_ns)
 
-    def _publish(self, item: Recorded) -> None:
+    def _publish(self, item: RecordedMessage) -> None:
         key = (item.topic, item.publisher)
         publisher = self._publishers.get(key)
         if publisher is None:
@@ -195,17 +197,17 @@ class Replay:
         publisher.publish(item.message)
         self.count += 1
 
-    def _publisher(self, item: Recorded) -> Publisher:
-        found = [c for c in self._recording.connections if (c.topic, c.publisher) == (item.topic, item.publisher)]
+    def _publisher(self, item: RecordedMessage) -> Publisher:
+        found = [c for c in self._recording.channels if (c.topic, c.publisher) == (item.topic, item.publisher)]
         return self._bus.publisher(
             self._rename.get(item.topic, item.topic),
             type(item.message),
             item.publisher or "/replay",
-            latched=any(connection.latched for connection in found),
+            latched=any(channel.latched for channel in found),
         )
 
 
-def _chosen(topic: str, topics: Collection[str] | None, exclude: Collection[str]) -> bool:
+def _is_selected(topic: str, topics: Collection[str] | None, exclude: Collection[str]) -> bool:
     if topics is not None and not any(fnmatchcase(topic, pattern) for pattern in topics):
         return False
     return not any(fnmatchcase(topic, pattern) for pattern in exclude)

@@ -21,9 +21,9 @@ from rosbags.rosbag2 import ReaderError as ReaderError2
 from rosbags.rosbag2.storage_sqlite3 import Sqlite3Reader
 
 from roboyard.errors import RecordingError
-from roboyard.record.decode import decoder, normal_type
+from roboyard.record.decode import make_decoder, normalize_type_name
 from roboyard.record.mcap_blocks import MAX_CHUNK
-from roboyard.record.recording import Connection, Decode, Raw, Recording, brief
+from roboyard.record.recording import MessageDecoder, RawMessage, RecordedChannel, Recording, short_error_text
 
 _DAMAGE = (
     ReaderError1,
@@ -55,39 +55,43 @@ class _BagRecording(Recording):
             bag.open()
         except _DAMAGE as error:
             self._bag = None
-            raise self._damaged(error) from error
+            raise self._damage_error(error) from error
         try:
-            found = self._find()
+            found = self._find_channels()
         except _DAMAGE as error:
             self.close()
-            raise self._damaged(error) from error
-        self._ours = {bag_connection.id: connection for bag_connection, connection in found}
-        self._theirs = {id(connection): bag_connection for bag_connection, connection in found}
-        self.connections = tuple(self._ours.values())
+            raise self._damage_error(error) from error
+        self._channel_by_id = {bag_connection.id: channel for bag_connection, channel in found}
+        self._bag_connection_by_id = {id(channel): bag_connection for bag_connection, channel in found}
+        self.channels = tuple(self._channel_by_id.values())
 
     @abstractmethod
-    def _find(self) -> list[tuple[BagConnection, Connection]]:
+    def _find_channels(self) -> list[tuple[BagConnection, RecordedChannel]]:
         """Each connection of the bag, and what it is here."""
 
-    def _damaged(self, error: Exception) -> RecordingError:
-        known = isinstance(error, ReaderError1 | ReaderError2)
-        what = brief(error) if known else f"is damaged ({type(error).__name__}: {brief(error)})"
-        return RecordingError(what, where=str(self.path), valid=f"a {self.format} recording")
+    def _damage_error(self, error: Exception) -> RecordingError:
+        is_reader_error = isinstance(error, ReaderError1 | ReaderError2)
+        problem = (
+            short_error_text(error)
+            if is_reader_error
+            else f"is damaged ({type(error).__name__}: {short_error_text(error)})"
+        )
+        return RecordingError(problem, location=str(self.path), valid=f"a {self.format} recording")
 
-    def _decoder(self, connection: Connection) -> Decode:
-        return decoder(connection, str(self.path), self.warnings)
+    def _make_decoder(self, channel: RecordedChannel) -> MessageDecoder:
+        return make_decoder(channel, str(self.path), self.warnings)
 
-    def _raw(self, wanted: Collection[Connection], start_ns: int, end_ns: int) -> Iterator[Raw]:
+    def _raw_messages(self, channels: Collection[RecordedChannel], start_ns: int, end_ns: int) -> Iterator[RawMessage]:
         if self._bag is None:
-            raise RecordingError("is closed", where=str(self.path))
-        chosen = [self._theirs[id(connection)] for connection in wanted]
-        if not chosen:
+            raise RecordingError("is closed", location=str(self.path))
+        bag_connections = [self._bag_connection_by_id[id(channel)] for channel in channels]
+        if not bag_connections:
             return
         try:
-            for bag_connection, time_ns, data in self._bag.messages(chosen, start=start_ns, stop=end_ns + 1):
-                yield time_ns, self._ours[bag_connection.id], bytes(data)
+            for bag_connection, time_ns, data in self._bag.messages(bag_connections, start=start_ns, stop=end_ns + 1):
+                yield time_ns, self._channel_by_id[bag_connection.id], bytes(data)
         except _DAMAGE as error:
-            raise self._damaged(error) from error
+            raise self._damage_error(error) from error
 
     def close(self) -> None:
         """Close the files; harmless when already closed."""
@@ -112,10 +116,10 @@ class Rosbag1Recording(_BagRecording):
     def __init__(self, path: Path) -> None:
         super().__init__(path, Reader1(path))
 
-    def _find(self) -> list[tuple[BagConnection, Connection]]:
+    def _find_channels(self) -> list[tuple[BagConnection, RecordedChannel]]:
         bag = self._bag
         bag.chunks = {
-            position: chunk._replace(decompressor=_bounded(chunk.decompressor))
+            position: chunk._replace(decompressor=_limit_output(chunk.decompressor))
             for position, chunk in bag.chunks.items()
         }
         found = []
@@ -124,9 +128,9 @@ class Rosbag1Recording(_BagRecording):
             extension = item.ext
             if not isinstance(extension, ConnectionExtRosbag1):
                 raise TypeError("a connection of another version")
-            connection = Connection(
+            channel = RecordedChannel(
                 topic=item.topic,
-                type=normal_type(item.msgtype),
+                type=normalize_type_name(item.msgtype),
                 publisher=extension.callerid or "",
                 definition=item.msgdef.data,
                 definition_format="ros1msg",
@@ -136,7 +140,7 @@ class Rosbag1Recording(_BagRecording):
                 start_ns=index[0].time if index else 0,
                 end_ns=index[-1].time if index else 0,
             )
-            found.append((item, connection))
+            found.append((item, channel))
         return found
 
 
@@ -157,22 +161,22 @@ class Rosbag2Recording(_BagRecording):
         super().__init__(path, Sqlite3Reader(Path(quote(str(path.absolute())))))
         journal = path.with_name(f"{path.name}-wal")
         if journal.is_file() and journal.stat().st_size:
-            self.complete = False
+            self.is_complete = False
             self.warnings.append(
                 f"{journal.name} beside it holds messages that were not merged: `sqlite3 {path} .dump`"
             )
 
-    def _find(self) -> list[tuple[BagConnection, Connection]]:
-        spans = _spans(self._bag.dbconn)
+    def _find_channels(self) -> list[tuple[BagConnection, RecordedChannel]]:
+        statistics = _topic_statistics(self._bag.dbconn)
         found = []
         for item in self._bag.connections:
             extension = item.ext
             if not isinstance(extension, ConnectionExtRosbag2):
                 raise TypeError("a connection of another version")
-            start, end, count = spans.get(item.id, (0, 0, 0))
-            connection = Connection(
+            start, end, count = statistics.get(item.id, (0, 0, 0))
+            channel = RecordedChannel(
                 topic=item.topic,
-                type=normal_type(item.msgtype),
+                type=normalize_type_name(item.msgtype),
                 definition=item.msgdef.data,
                 definition_format=_FORMATS.get(item.msgdef.format, ""),
                 encoding=extension.serialization_format,
@@ -183,20 +187,20 @@ class Rosbag2Recording(_BagRecording):
                 start_ns=start,
                 end_ns=end,
             )
-            found.append((item, connection))
+            found.append((item, channel))
         return found
 
 
-def _spans(database: Any) -> dict[int, tuple[int, int, int]]:
+def _topic_statistics(database: Any) -> dict[int, tuple[int, int, int]]:
     """First time, last time and number of messages by topic's id."""
     query = "SELECT topic_id, MIN(timestamp), MAX(timestamp), COUNT(*) FROM messages GROUP BY topic_id"
     return {topic: (int(first), int(last), count) for topic, first, last, count in database.execute(query)}
 
 
-def _bounded(decompress: Any) -> Any:
+def _limit_output(decompress: Any) -> Any:
     """``decompress`` of a rosbag1 chunk that never yields more than the largest chunk we read."""
 
-    def bounded(data: bytes) -> bytes:
+    def decompress_limited(data: bytes) -> bytes:
         if decompress is decompressors["bz2"]:
             result = bz2.BZ2Decompressor().decompress(data, MAX_CHUNK + 1)
         elif decompress is decompressors["lz4"]:
@@ -207,4 +211,4 @@ def _bounded(decompress: Any) -> Any:
             raise ValueError(f"a chunk holds more than {MAX_CHUNK} bytes")
         return result
 
-    return bounded
+    return decompress_limited

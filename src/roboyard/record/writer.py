@@ -20,7 +20,7 @@ import zstandard
 from roboyard.errors import RecordingError
 from roboyard.messages import schema, type_hash
 from roboyard.record import mcap_format as mcap
-from roboyard.record.mcap_file import McapFile, Output
+from roboyard.record.mcap_file import BinaryOutput, McapFile
 from roboyard.record.qos import offered_qos_profiles
 
 METADATA_NAME: Final = "roboyard"
@@ -29,7 +29,7 @@ PUBLISHER_KEY: Final = "callerid"
 """Key of a channel's metadata that holds the publisher's node name, as in recordings converted from ROS 1."""
 
 _CHUNK_BYTES = 4 << 20
-_NEVER = (1 << 64) - 1
+_NO_TIME = (1 << 64) - 1
 
 
 class ChannelWriter:
@@ -61,7 +61,7 @@ class McapWriter:
 
     def __init__(
         self,
-        output: Path | str | Output,
+        output: Path | str | BinaryOutput,
         metadata: Mapping[str, str] | None = None,
         *,
         chunk_seconds: float = 1.0,
@@ -78,7 +78,7 @@ class McapWriter:
         self._channels: dict[tuple[str, str, str], ChannelWriter] = {}
         self._schema_ids: dict[tuple[str, str], int] = {}
         self._chunk = bytearray()
-        self._start_ns, self._end_ns = _NEVER, 0
+        self._start_ns, self._end_ns = _NO_TIME, 0
 
     @property
     def replaces(self) -> bool:
@@ -102,22 +102,22 @@ class McapWriter:
             RecordingError: more than 65535 channels.
         """
         key = (topic, type_name, publisher)
-        known = self._channels.get(key)
-        if known is not None:
-            return known
+        existing = self._channels.get(key)
+        if existing is not None:
+            return existing
         channel_id = len(self._channels) + 1
         if channel_id > 0xFFFF:
-            raise RecordingError("more than 65535 channels", where=self._file.name)
-        about = {PUBLISHER_KEY: publisher} if publisher else {}
-        about["offered_qos_profiles"] = offered_qos_profiles(latched)
+            raise RecordingError("more than 65535 channels", location=self._file.name)
+        metadata = {PUBLISHER_KEY: publisher} if publisher else {}
+        metadata["offered_qos_profiles"] = offered_qos_profiles(latched)
         if definition is None:
-            about["topic_type_hash"] = type_hash(type_name)
+            metadata["topic_type_hash"] = type_hash(type_name)
             definition = schema(type_name)
         schema_id = self._schema_ids.get((type_name, definition))
         if schema_id is None:
             schema_id = self._schema_ids[type_name, definition] = len(self._schema_ids) + 1
             self._chunk += self._file.add_schema(mcap.Schema(schema_id, type_name, "ros2msg", definition.encode()))
-        self._chunk += self._file.add_channel(mcap.Channel(channel_id, schema_id, topic, "cdr", about))
+        self._chunk += self._file.add_channel(mcap.Channel(channel_id, schema_id, topic, "cdr", metadata))
         channel = self._channels[key] = ChannelWriter(channel_id)
         return channel
 
@@ -148,7 +148,7 @@ class McapWriter:
         if len(chunk) > _CHUNK_BYTES:
             self.flush()
 
-    def advance(self, time_ns: int) -> None:
+    def flush_before(self, time_ns: int) -> None:
         """Say that no message before ``time_ns`` will come, so that a chunk that is due does not wait for the next.
 
         Raises:
@@ -163,7 +163,7 @@ class McapWriter:
         Raises:
             RecordingError: as ``write``.
         """
-        if self._start_ns == _NEVER:
+        if self._start_ns == _NO_TIME:
             return
         raw = bytes(self._chunk)
         messages: dict[int, list[int]] = {}
@@ -172,7 +172,7 @@ class McapWriter:
                 messages[channel.id], channel.index = channel.index, []
         chunk = mcap.Chunk(self._start_ns, self._end_ns, len(raw), zlib.crc32(raw), "zstd", self._compress(raw))
         self._chunk = bytearray()
-        self._start_ns, self._end_ns = _NEVER, 0
+        self._start_ns, self._end_ns = _NO_TIME, 0
         if self._file.is_open:
             self._file.append_chunk(chunk, messages)
 
@@ -194,10 +194,10 @@ class McapWriter:
         self.flush()
         self._file.close()
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """What was written so far, the open chunk included, as plain data. Raises RecordingError."""
         return {
-            "file": self._file.save(),
+            "file": self._file.save_state(),
             "due_ns": self._due_ns,
             "channels": [
                 (*key, channel.id, channel.count, list(channel.index)) for key, channel in self._channels.items()
@@ -207,9 +207,9 @@ class McapWriter:
             "span": (self._start_ns, self._end_ns),
         }
 
-    def restore(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Go on from `save` in place of what was written here so far. Raises RecordingError."""
-        self._file.restore(saved["file"])
+        self._file.load_state(saved["file"])
         self._due_ns = saved["due_ns"]
         self._channels = {}
         for topic, type_name, publisher, number, count, index in saved["channels"]:

@@ -29,11 +29,11 @@ class Allowance:
         """From 0 to 1."""
         return self._share if now_ns - self._told_ns <= self._timeout_ns else 0.0
 
-    def save(self) -> tuple[float, int]:
+    def save_state(self) -> tuple[float, int]:
         """State as plain data."""
         return self._share, self._told_ns
 
-    def load(self, saved: tuple[float, int]) -> None:
+    def load_state(self, saved: tuple[float, int]) -> None:
         """Counterpart of `save`."""
         self._share, self._told_ns = saved
 

@@ -45,9 +45,11 @@ class Source:
 
     def __post_init__(self) -> None:
         if not self.name.strip("/"):
-            raise ConfigError(f"source name '{self.name}'", where="Source", valid="e.g. 'teleop'")
+            raise ConfigError(f"source name '{self.name}'", location="Source", valid="e.g. 'teleop'")
         if not (math.isfinite(self.timeout) and self.timeout > 0.0):
-            raise ConfigError(f"timeout = {self.timeout}", where=f"source {self.name}", valid="a positive number [s]")
+            raise ConfigError(
+                f"timeout = {self.timeout}", location=f"source {self.name}", valid="a positive number [s]"
+            )
 
     def matches(self, publisher: str) -> bool:
         """Whether the publisher with this full name is meant."""
@@ -73,7 +75,7 @@ class ArbitrationConfig:
         names = [source.name for source in self.sources]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
-            raise ConfigError(f"source '{twice}' is listed twice", where="ArbitrationConfig", valid="each name once")
+            raise ConfigError(f"source '{twice}' is listed twice", location="ArbitrationConfig", valid="each name once")
 
     def rule(self, publisher: str) -> Source | None:
         """The rule for a publisher; None: refuse it."""
@@ -183,12 +185,12 @@ class Arbiter(Generic[C]):
         return self._settle(now_ns)
 
     # -- state ---------------------------------------------------------------------------------------------------------
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data (commands as given)."""
         streams = {name: (s.priority, s.expires_ns, s.began, s.command) for name, s in self._streams.items()}
         return {"streams": streams, "locks": dict(self._locks), "owner": self._owner, "count": self._count}
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
         self._streams = {name: _Stream(*fields) for name, fields in state["streams"].items()}
         self._locks, self._owner, self._count = dict(state["locks"]), state["owner"], state["count"]

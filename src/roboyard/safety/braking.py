@@ -39,9 +39,9 @@ class BrakingConfig:
     def __post_init__(self) -> None:
         for key in ("acceleration", "deceleration", "turn_acceleration", "turn_deceleration"):
             if not 0.0 < getattr(self, key) < math.inf:
-                raise ConfigError(f"{key} = {getattr(self, key)}", where="BrakingConfig", valid="a positive number")
+                raise ConfigError(f"{key} = {getattr(self, key)}", location="BrakingConfig", valid="a positive number")
         if not 0.0 <= self.latency <= 10.0 or not 1e-4 <= self.step <= 1.0:
-            raise ConfigError(f"latency {self.latency}, step {self.step}", where="BrakingConfig", valid="seconds")
+            raise ConfigError(f"latency {self.latency}, step {self.step}", location="BrakingConfig", valid="seconds")
 
     def reach(self, speed: float) -> float:
         """How far the base may come before it stands [m], from a speed [m/s] that it may still raise."""

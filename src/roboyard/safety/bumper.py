@@ -66,7 +66,7 @@ class BumperConfig:
         for name in ("clear_time", "release_speed", "release_distance", "release_time", "elsewhere"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value > 0.0):
-                raise ConfigError(f"{name} = {value}", where="BumperConfig", valid="a positive number")
+                raise ConfigError(f"{name} = {value}", location="BumperConfig", valid="a positive number")
 
 
 class BumperGuard:
@@ -135,7 +135,7 @@ class BumperGuard:
                 return False
         return True
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
         return {
             "state": self.state.value,
@@ -145,7 +145,7 @@ class BumperGuard:
             "left": self._left,
         }
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
         self.state = Bumping(saved["state"])
         self.touching = tuple(TouchPoint(*touch) for touch in saved["touching"])

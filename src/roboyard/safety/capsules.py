@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.chains import Chain, build_chain
-from roboyard.chains.building import MOVING
+from roboyard.chains.building import ONE_AXIS_TYPES
 from roboyard.description import Capsule, Geometry, Mesh, Model, Polyline, Sphere
-from roboyard.description.shapes import half_edges
+from roboyard.description.shapes import bounding_half_extents
 from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
 
@@ -92,10 +92,12 @@ def capsule_round(shape: Geometry, where: str = "") -> tuple[Array, float]:
         case Polyline(outlines, height):
             flat = np.array([point for outline in outlines for point in outline])
             return _of_points(np.concatenate([np.column_stack([flat, np.full(len(flat), z)]) for z in (0.0, height)]))
-    half = half_edges(shape)
+    half = bounding_half_extents(shape)
     if half is None:
         raise DescriptionError(
-            f"a {type(shape).__name__.lower()} has no capsule", where=where or None, valid="a shape that ends somewhere"
+            f"a {type(shape).__name__.lower()} has no capsule",
+            location=where or None,
+            valid="a shape that ends somewhere",
         )
     if type(shape).__name__ in ("Cylinder", "Cone") and half[2] >= half[0]:
         return _line(2, half[2]), half[0]
@@ -124,7 +126,7 @@ def _poses(model: Model, chain: Chain) -> list[dict[str, tuple[int, Array]]]:
     free = {
         joint.name: joint.axes[0].limits
         for joint in model.joints
-        if joint.type in MOVING
+        if joint.type in ONE_AXIS_TYPES
         and joint.type != "continuous"
         and joint.mimic is None
         and joint.name not in chain.joints
@@ -132,14 +134,14 @@ def _poses(model: Model, chain: Chain) -> list[dict[str, tuple[int, Array]]]:
     found = []
     for end in ("lower", "upper"):
         held = {name: getattr(limits, end) for name, limits in free.items() if math.isfinite(getattr(limits, end))}
-        there = build_chain(model, chain.base, _tip_link(model, chain), joints=chain.joints, held=held)
-        found.append({name: (frame, np.asarray(T)) for name, (frame, T) in there.links.items()})
+        there = build_chain(model, chain.base, _tip_link(model, chain), joints=chain.joints, fixed_positions=held)
+        found.append({name: (frame, np.asarray(T)) for name, (frame, T) in there.link_mounts.items()})
     return found
 
 
 def _tip_link(model: Model, chain: Chain) -> str:
     """Link that the last moving joint carries: the tip may be a tool that no description knows."""
-    return model.joint(chain.moving[-1]).child
+    return model.joint(chain.moving_joints[-1]).child
 
 
 def placed(ends: Array, T: SE3) -> Array:

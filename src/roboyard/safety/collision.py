@@ -47,10 +47,10 @@ class MonitorConfig:
     def __post_init__(self) -> None:
         object.__setattr__(self, "footprint", outline(self.footprint, "footprint"))
         if not 0.0 <= self.margin <= 10.0:
-            raise ConfigError(f"margin = {self.margin}", where="collision monitor", valid="0 to 10 m")
+            raise ConfigError(f"margin = {self.margin}", location="collision monitor", valid="0 to 10 m")
         names = [zone.name for zone in self.zones]
         if len(set(names)) != len(names):
-            raise ConfigError(f"zones named {', '.join(names)}", where="collision monitor", valid="each name once")
+            raise ConfigError(f"zones named {', '.join(names)}", location="collision monitor", valid="each name once")
 
 
 @dataclass(frozen=True, slots=True)

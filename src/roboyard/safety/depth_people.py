@@ -148,18 +148,18 @@ class DepthPeople:
             cells.places + half * away, low - 0.5 * short, high + 0.5 * short, np.full(len(cells.places), radius)
         )
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
         rows = [
             (number, place, one.places, one.bottoms, one.tops, one.radii)
             for number, (place, one) in self._bodies.items()
         ]
-        return {"background": self._background.save(), "tracker": self._tracker.save(), "bodies": rows}
+        return {"background": self._background.save_state(), "tracker": self._tracker.save_state(), "bodies": rows}
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Counterpart of `save`."""
-        self._background.load(state["background"])
-        self._tracker.load(state["tracker"])
+        self._background.load_state(state["background"])
+        self._tracker.load_state(state["tracker"])
         self._bodies = {number: (tuple(place), BodyColumns(*rest)) for number, place, *rest in state["bodies"]}
 
 

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.chains import Chain, Rows
-from roboyard.chains.rows import place_frames, smallest
+from roboyard.chains import Chain, ChainArrays
+from roboyard.chains.rows import compute_frames, example_chain_arrays
 from roboyard.compute import kernel
 from roboyard.safety.capsules import LinkCapsules
 from roboyard.safety.separation import STANDSTILL, SeparationRules
@@ -109,11 +109,11 @@ def nearness(chain: Chain, capsules: LinkCapsules, q: Array, velocity: Array, pe
     Raises:
         InputError: as `Chain.positions`.
     """
-    at, rates = np.atleast_2d(chain.positions(q)), np.atleast_2d(chain.positions(velocity))
+    at, rates = np.atleast_2d(chain.as_positions(q)), np.atleast_2d(chain.as_positions(velocity))
     k, n, b = len(at), len(capsules.radii), len(people.radii)
     found = Nearness(np.empty((k, n, b)), np.empty((k, n, b)), np.empty((k, n, b)), np.empty((k, n)))
     robot = (capsules.frame, capsules.ends, capsules.radii)
-    fill_nearness(chain.rows, at, rates, *robot, people.ends, people.radii, people.velocities, *found)
+    fill_nearness(chain.arrays, at, rates, *robot, people.ends, people.radii, people.velocities, *found)
     return found
 
 
@@ -160,11 +160,11 @@ def nearest_shares(a: Array, b: Array, out: Array) -> None:
 
 
 @kernel(
-    leaf=True,
+    no_refcount=True,
     forceinline=True,
-    examples=lambda: [(smallest(), np.zeros((2, 4, 4)), np.zeros(1), np.zeros((2, 6)))],
+    examples=lambda: [(example_chain_arrays(), np.zeros((2, 4, 4)), np.zeros(1), np.zeros((2, 6)))],
 )
-def fill_twists(rows: Rows, frames: Array, rates: Array, out: Array) -> None:
+def fill_twists(rows: ChainArrays, frames: Array, rates: Array, out: Array) -> None:
     """How the frames of a chain move, in the axes of its base.
 
     Args:
@@ -174,17 +174,17 @@ def fill_twists(rows: Rows, frames: Array, rates: Array, out: Array) -> None:
         out: (m + 1, 6) is filled: linear velocity of the frame's origin, then angular.
     """
     out[0] = 0.0
-    for k in range(rows.turn.shape[0]):
+    for k in range(rows.rotation_per_unit.shape[0]):
         T, before = frames[k + 1], frames[k]
-        rate = rows.multiplier[k] * rates[rows.source[k]]
+        rate = rows.multiplier[k] * rates[rows.driving_joint[k]]
         x, y, z = T[0, 3] - before[0, 3], T[1, 3] - before[1, 3], T[2, 3] - before[2, 3]
         wx, wy, wz = out[k, 3], out[k, 4], out[k, 5]
-        slide = rows.slide[k] * rate
+        slide = rows.translation_per_unit[k] * rate
         out[k + 1, 0] = out[k, 0] + wy * z - wz * y + slide * T[0, 2]
         out[k + 1, 1] = out[k, 1] + wz * x - wx * z + slide * T[1, 2]
         out[k + 1, 2] = out[k, 2] + wx * y - wy * x + slide * T[2, 2]
         for i in range(3):
-            out[k + 1, 3 + i] = out[k, 3 + i] + rows.turn[k] * rate * T[i, 2]
+            out[k + 1, 3 + i] = out[k, 3 + i] + rows.rotation_per_unit[k] * rate * T[i, 2]
 
 
 @kernel(
@@ -336,14 +336,14 @@ def _examples() -> Iterable[tuple[Any, ...]]:
     one, several = np.zeros((1, 1)), np.zeros((1, 1, 1))
     ends = np.zeros((1, 2, 3))
     yield (
-        smallest(), one, one, np.zeros(1, np.int64), ends, np.zeros(1), ends, np.zeros(1), ends,
+        example_chain_arrays(), one, one, np.zeros(1, np.int64), ends, np.zeros(1), ends, np.zeros(1), ends,
         several, several.copy(), several.copy(), one.copy(),
     )  # fmt: skip
 
 
 @kernel(examples=_examples)
 def fill_nearness(
-    rows: Rows,
+    rows: ChainArrays,
     q: Array,
     rates: Array,
     frame: NDArray[np.int64],
@@ -358,11 +358,11 @@ def fill_nearness(
     speed: Array,
 ) -> None:
     """See `Nearness` and `nearness`, whose arrays are filled."""
-    m = rows.turn.shape[0]
+    m = rows.rotation_per_unit.shape[0]
     frames, twists = np.empty((m + 1, 4, 4)), np.empty((m + 1, 6))
     line, moving, shares, normal = np.empty((2, 3)), np.empty((2, 3)), np.empty(2), np.empty(3)
     for k in range(q.shape[0]):
-        place_frames(rows, q[k], frames)
+        compute_frames(rows, q[k], frames)
         fill_twists(rows, frames, rates[k], twists)
         for i in range(frame.shape[0]):
             speed[k, i] = move_part(frames[frame[i]], twists[frame[i]], ends[i], line, moving)

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.chains import Chain, Rows
-from roboyard.chains.rows import place_frames, smallest
+from roboyard.chains import Chain, ChainArrays
+from roboyard.chains.rows import compute_frames, example_chain_arrays
 from roboyard.compute import kernel
 from roboyard.safety.capsules import LinkCapsules
 from roboyard.safety.nearness import BodyCapsules, fill_twists, meet, move_part
@@ -98,7 +98,7 @@ def paces_on(
     k = len(q)
     found = Paces(np.ones(k), np.zeros((k, 2), np.int64), np.full(k, np.inf))
     fill_paces(
-        chain.rows, np.ascontiguousarray(q), np.ascontiguousarray(velocity), stopping,
+        chain.arrays, np.ascontiguousarray(q), np.ascontiguousarray(velocity), stopping,
         capsules.frame, capsules.ends, capsules.radii, people.ends, people.radii, people.velocities,
         *seen, *heeded, *found,
     )  # fmt: skip
@@ -120,14 +120,14 @@ def least_spare(
         seen: How they are reckoned with.
     """
     i, j, gap, protective = find_spare(
-        chain.rows, q, velocity, stopping, capsules.frame, capsules.ends, capsules.radii,
+        chain.arrays, q, velocity, stopping, capsules.frame, capsules.ends, capsules.radii,
         people.ends, people.radii, people.velocities, *seen,
     )  # fmt: skip
     return int(i), int(j), gap, protective
 
 
 @kernel(
-    leaf=True,
+    no_refcount=True,
     forceinline=True,
     examples=lambda: [(np.zeros((1, 2, 3)), np.zeros(1), np.zeros((1, 2, 3)), np.zeros((1, 5)))],
 )
@@ -175,22 +175,22 @@ def pace_for(spare: float, person: float, robot: float, stopping: float, reactio
 def _examples() -> Iterable[tuple[Any, ...]]:
     one, ends, yes = np.zeros((1, 1)), np.zeros((1, 2, 3)), np.ones(1, np.bool_)
     yield (
-        smallest(), one, one, np.zeros(1), np.zeros(1, np.int64), ends, np.zeros(1), ends, np.zeros(1), ends,
-        0.1, 0.0, 1.6, 8.0, 0.1, 0.0, yes, yes, np.zeros(1), one.copy(), np.ones(1), np.zeros((1, 2), np.int64),
+        example_chain_arrays(), one, one, np.zeros(1), np.zeros(1, np.int64), ends, np.zeros(1), ends, np.zeros(1),
+        ends, 0.1, 0.0, 1.6, 8.0, 0.1, 0.0, yes, yes, np.zeros(1), one.copy(), np.ones(1), np.zeros((1, 2), np.int64),
         np.zeros(1),
     )  # fmt: skip
 
 
 @kernel(examples=_examples)
 def fill_paces(
-    rows: Rows, q: Array, rates: Array, stopping: Array, frame: NDArray[np.int64], ends: Array, radii: Array,
+    rows: ChainArrays, q: Array, rates: Array, stopping: Array, frame: NDArray[np.int64], ends: Array, radii: Array,
     body_ends: Array, body_radii: Array, body_velocities: Array,
     reaction: float, constant: float, person_speed: float, acceleration: float, since: float, margin: float,
     counted: Flags, gentle: Flags, swing: Array, touch: Array,
     least: Array, pair: NDArray[np.int64], gaps: Array,
 ) -> None:  # fmt: skip
     """See `paces_on`, whose arrays are filled."""
-    m = rows.turn.shape[0]
+    m = rows.rotation_per_unit.shape[0]
     frames, twists = np.empty((m + 1, 4, 4)), np.empty((m + 1, 6))
     line, moving, shares, normal = np.empty((2, 3)), np.empty((2, 3)), np.empty(2), np.empty(3)
     gain, balls = acceleration * since, np.empty((body_radii.shape[0], 5))
@@ -207,7 +207,7 @@ def fill_paces(
             length += (ends[i, 1, x] - ends[i, 0, x]) ** 2
         reach[i] = 0.5 * math.sqrt(length) + radii[i]
     for k in range(q.shape[0]):
-        place_frames(rows, q[k], frames)
+        compute_frames(rows, q[k], frames)
         fill_twists(rows, frames, rates[k], twists)
         T = stopping[k]
         for i in range(frame.shape[0]):
@@ -237,23 +237,24 @@ def fill_paces(
 def _spare_examples() -> Iterable[tuple[Any, ...]]:
     one, ends = np.zeros(1), np.zeros((1, 2, 3))
     yield (
-        smallest(), one, one, 0.0, np.zeros(1, np.int64), ends, one, ends, one, ends, 0.1, 0.0, 1.6, 8.0, 0.0, 0.0
+        example_chain_arrays(), one, one, 0.0, np.zeros(1, np.int64), ends, one, ends, one, ends,
+        0.1, 0.0, 1.6, 8.0, 0.0, 0.0,
     )  # fmt: skip
 
 
 @kernel(examples=_spare_examples)
 def find_spare(
-    rows: Rows, q: Array, rates: Array, stopping: float, frame: NDArray[np.int64], ends: Array, radii: Array,
+    rows: ChainArrays, q: Array, rates: Array, stopping: float, frame: NDArray[np.int64], ends: Array, radii: Array,
     body_ends: Array, body_radii: Array, body_velocities: Array,
     reaction: float, constant: float, person_speed: float, acceleration: float, since: float, margin: float,
 ) -> tuple[int, int, float, float]:  # fmt: skip
     """See `least_spare`."""
-    m = rows.turn.shape[0]
+    m = rows.rotation_per_unit.shape[0]
     frames, twists = np.empty((m + 1, 4, 4)), np.empty((m + 1, 6))
     line, moving, shares, normal = np.empty((2, 3)), np.empty((2, 3)), np.empty(2), np.empty(3)
     gain, balls = acceleration * since, np.empty((body_radii.shape[0], 5))
     fill_balls(body_ends, body_radii, body_velocities, balls)
-    place_frames(rows, q, frames)
+    compute_frames(rows, q, frames)
     fill_twists(rows, frames, rates, twists)
     best, one, other, between, protective = np.inf, 0, 0, np.inf, 0.0
     for i in range(frame.shape[0]):

@@ -107,11 +107,11 @@ class Background:
         known = np.zeros(0, np.bool_) if self._ranges is None else np.isfinite(self._ranges)
         return float(np.isnan(ranges[known]).mean()) if known.any() else 1.0
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
         return {"ranges": None if self._ranges is None else self._ranges.copy(), "began": self._began}
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Counterpart of `save`."""
         self._ranges, self._began = state["ranges"], state["began"]
 
@@ -196,12 +196,12 @@ class PeopleTracker:
         u, v = (np.array(track.velocity) + self._config.beta / dt * surprise).tolist()
         return Track(track.number, time, (x, y), (u, v), _radius(np.array([x, y]), group), time)
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
         rows = [(t.number, t.time, t.place, t.velocity, t.radius, t.seen) for t in self.tracks]
         return {"count": self._count, "tracks": rows}
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Counterpart of `save`."""
         self._count = state["count"]
         self.tracks = tuple(Track(n, t, tuple(p), tuple(v), r, s) for n, t, p, v, r, s in state["tracks"])

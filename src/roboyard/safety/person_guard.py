@@ -164,12 +164,12 @@ class PersonGuard:
         self._pace, self._stopped, self._well_ns, self._zone = 1.0, False, -1, 0
         self._last_ns = -1
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
         return {"pace": self._pace, "stopped": self._stopped, "well_ns": self._well_ns, "zone": self._zone,
                 "last_ns": self._last_ns}  # fmt: skip
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
         self._pace, self._stopped, self._well_ns = state["pace"], state["stopped"], state["well_ns"]
         self._zone, self._last_ns = state["zone"], state["last_ns"]

@@ -38,9 +38,9 @@ class SmootherConfig:
 
     def __post_init__(self) -> None:
         if any(not math.isinf(axis.jerk) for axis in self._axes):
-            raise ConfigError("a limit of jerk", where="SmootherConfig", valid="none; the drive's ramps have one")
+            raise ConfigError("a limit of jerk", location="SmootherConfig", valid="none; the drive's ramps have one")
         if not 0.0 < self.timeout <= 3600.0:
-            raise ConfigError(f"timeout = {self.timeout}", where="SmootherConfig", valid="more than 0, to 3600 s")
+            raise ConfigError(f"timeout = {self.timeout}", location="SmootherConfig", valid="more than 0, to 3600 s")
 
     @property
     def _axes(self) -> tuple[RampLimits, RampLimits, RampLimits]:
@@ -103,7 +103,7 @@ class VelocitySmoother:
             ConfigError: it is not finite.
         """
         if not all(map(math.isfinite, wanted)):
-            raise ConfigError(f"a command of {tuple(wanted)}", where="velocity smoother", valid="finite speeds")
+            raise ConfigError(f"a command of {tuple(wanted)}", location="velocity smoother", valid="finite speeds")
         self._wanted, self._heard_ns = wanted, now_ns
 
     def is_timed_out(self, now_ns: int) -> bool:
@@ -122,10 +122,10 @@ class VelocitySmoother:
         self.twist = self.config.step(self.twist if measured is None else measured, wanted, dt)
         return self.twist
 
-    def save(self) -> tuple[tuple[float, ...], tuple[float, ...], int | None]:
+    def save_state(self) -> tuple[tuple[float, ...], tuple[float, ...], int | None]:
         """State as plain data."""
         return tuple(self.twist), tuple(self._wanted), self._heard_ns
 
-    def load(self, state: tuple[tuple[float, ...], tuple[float, ...], int | None]) -> None:
+    def load_state(self, state: tuple[tuple[float, ...], tuple[float, ...], int | None]) -> None:
         """Take back what ``save`` gave."""
         self.twist, self._wanted, self._heard_ns = PlanarTwist(*state[0]), PlanarTwist(*state[1]), state[2]

@@ -59,9 +59,11 @@ class Surroundings:
 
     def __init__(self, timeouts: Mapping[str, float], *, memory: float = 10.0, radius: float = 4.0) -> None:
         if not all(timeout > 0.0 for timeout in timeouts.values()):
-            raise ConfigError(f"timeouts {dict(timeouts)}", where="surroundings", valid="positive times [s]")
+            raise ConfigError(f"timeouts {dict(timeouts)}", location="surroundings", valid="positive times [s]")
         if not (0.0 <= memory <= 3600.0 and 0.0 < radius < math.inf):
-            raise ConfigError(f"memory {memory} s, radius {radius} m", where="surroundings", valid="0 to 3600 s, > 0 m")
+            raise ConfigError(
+                f"memory {memory} s, radius {radius} m", location="surroundings", valid="0 to 3600 s, > 0 m"
+            )
         self._timeouts = dict(timeouts)
         self._memory_ns, self._radius = round(memory * 1e9), radius
         self._heard_ns: dict[str, int] = {}
@@ -99,11 +101,11 @@ class Surroundings:
             if seconds > self._timeouts[name] or name not in self._heard_ns
         }
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
         return {"heard": dict(self._heard_ns), "now": dict(self._now), "past": dict(self._past)}
 
-    def load(self, state: Mapping[str, Any]) -> None:
+    def load_state(self, state: Mapping[str, Any]) -> None:
         """Take back what ``save`` gave."""
         self._heard_ns = dict(state["heard"])
         self._now = {name: np.asarray(points, dtype=np.float64) for name, points in state["now"].items()}

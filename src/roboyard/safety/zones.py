@@ -31,12 +31,14 @@ def outline(corners: ArrayLike, where: str) -> NDArray[np.float64]:
     """
     array = np.asarray(corners, dtype=np.float64)
     if array.ndim != 2 or array.shape[1:] != (2,) or len(array) < 3 or not np.isfinite(array).all():
-        raise ConfigError(f"a polygon of shape {array.shape}", where=where, valid="(n, 2), finite, at least 3 corners")
+        raise ConfigError(
+            f"a polygon of shape {array.shape}", location=where, valid="(n, 2), finite, at least 3 corners"
+        )
     if not polygons.is_simple(array):
-        raise ConfigError("its outline crosses itself", where=where, valid="corners in order, each once")
+        raise ConfigError("its outline crosses itself", location=where, valid="corners in order, each once")
     if abs(polygons.area(array)) < 1e-6:
-        raise ConfigError("its outline holds no area", where=where, valid="corners that span an area")
-    return np.ascontiguousarray(polygons.anticlockwise(array))
+        raise ConfigError("its outline holds no area", location=where, valid="corners that span an area")
+    return np.ascontiguousarray(polygons.make_counter_clockwise(array))
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class Zone:
     Attributes:
         name: For messages.
         action: Stop; slow down to a share of the speed; limit the speed; approach: keep a time from touching.
-        corners: (n, 2) in the base's frame [m]; for a circle ``polygons.regular(radius)``.
+        corners: (n, 2) in the base's frame [m]; for a circle ``polygons.regular_polygon(radius)``.
         min_points: So many points of the sensors make something.
         ratio: Of ``SLOWDOWN``: what is left of the speed.
         linear_limit: Of ``LIMIT`` [m/s].
@@ -74,18 +76,18 @@ class Zone:
         where = f"zone {self.name}"
         object.__setattr__(self, "corners", outline(self.corners, where))
         if self.action is Action.NONE:
-            raise ConfigError("an action of none", where=where, valid="stop, slowdown, limit, approach")
+            raise ConfigError("an action of none", location=where, valid="stop, slowdown, limit, approach")
         if self.min_points < 1:
-            raise ConfigError(f"min_points = {self.min_points}", where=where, valid="at least 1")
+            raise ConfigError(f"min_points = {self.min_points}", location=where, valid="at least 1")
         if not 0.0 <= self.ratio <= 1.0:
-            raise ConfigError(f"ratio = {self.ratio}", where=where, valid="0 to 1")
+            raise ConfigError(f"ratio = {self.ratio}", location=where, valid="0 to 1")
         for key in ("linear_limit", "angular_limit", "time"):
             if not 0.0 <= getattr(self, key) < math.inf:
-                raise ConfigError(f"{key} = {getattr(self, key)}", where=where, valid="zero or more, finite")
+                raise ConfigError(f"{key} = {getattr(self, key)}", location=where, valid="zero or more, finite")
         for key in ("speeds", "turns"):
             low, high = getattr(self, key)
             if not low < high:
-                raise ConfigError(f"{key} from {low} to {high}", where=where, valid="ascending")
+                raise ConfigError(f"{key} from {low} to {high}", location=where, valid="ascending")
 
     def holds_for(self, vx: float, wz: float) -> bool:
         """Whether it is to be looked at, at such a command."""

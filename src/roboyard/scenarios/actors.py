@@ -14,7 +14,7 @@ from roboyard.simulation.people.library import read_clip
 from roboyard.simulation.people.scripted import Scripted
 
 if TYPE_CHECKING:
-    from roboyard.description.acting import Acting
+    from roboyard.description.acting import ActorScript
     from roboyard.scenarios.run import Run
 
 HEIGHT = 1.75
@@ -27,7 +27,7 @@ def bring_to_life(run: Run) -> None:
     An animation whose file is not there or broken is told in the log; our own walk is shown in its place.
     """
     for name, handle in run.simulation.models.items():
-        acting = handle.model.acting
+        acting = handle.model.actor_script
         if acting is None:
             continue
         T_world_actor = run.simulation.truth(name).T_world_base
@@ -40,9 +40,9 @@ def bring_to_life(run: Run) -> None:
         run.bus.add(node, re.sub(r"[^A-Za-z0-9_]", "_", name))
 
 
-def _clips(run: Run, actor: str, acting: Acting) -> dict[str, Clip]:
+def _clips(run: Run, actor: str, acting: ActorScript) -> dict[str, Clip]:
     found = {}
-    for one in acting.animations:
+    for one in acting.clips:
         if one.file is None:
             continue
         try:

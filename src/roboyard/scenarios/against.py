@@ -131,18 +131,18 @@ def read_baseline(
     given = Path(path)
     file = given / SUMMARY if given.is_dir() else given
     if not file.is_file():
-        raise InputError(f"there is no batch at {given}", where="--against", valid=f"a batch's folder or {SUMMARY}")
+        raise InputError(f"there is no batch at {given}", location="--against", valid=f"a batch's folder or {SUMMARY}")
     header = read_header(file)
     if header["scenario"] != scenario:
         raise InputError(
             f"the baseline {given} is of the scenario {header['scenario']}",
-            where="--against",
+            location="--against",
             valid=f"one of {scenario}",
         )
     if bool(header.get("smoke")) != smoke:
         words = ("the whole scenario", "the smoke variant")
         raise InputError(
-            f"the baseline {given} is of {words[not smoke]}", where="--against", valid=f"one of {words[smoke]}"
+            f"the baseline {given} is of {words[not smoke]}", location="--against", valid=f"one of {words[smoke]}"
         )
     results = [result for result in _results(header, file) if result.finished]
     known = {result.key for result in results}
@@ -151,7 +151,7 @@ def read_baseline(
         there = f"has seeds {seeds[0]} to {seeds[-1]}" if seeds else "has no finished run"
         also = " with the same --vary" if any(r.varied for r in results) or any(t.varied for t in trials) else ""
         raise InputError(
-            f"the baseline {given} {there}, and none in common with this batch", where="--against",
+            f"the baseline {given} {there}, and none in common with this batch", location="--against",
             valid=f"a batch with the same --seed{also}",
         )  # fmt: skip
     other = compare_with_here(header.get("made", {}))
@@ -254,4 +254,4 @@ def _results(header: Mapping[str, Any], file: Path) -> list[Result]:
             return [Result(**one) for one in header["results"]]
         return list(read_results(file.with_name(RESULTS)))
     except TypeError as error:
-        raise InputError(f"holds no results: {error}", where=str(file), valid=f"the {SUMMARY} of a batch") from error
+        raise InputError(f"holds no results: {error}", location=str(file), valid=f"the {SUMMARY} of a batch") from error

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from roboyard.config import dump, read_file
+from roboyard.config import dump, read_yaml
 from roboyard.scenarios.barn import is_numbered
 from roboyard.scenarios.calibrated import may_exist, parameters_of, stored
 from roboyard.scenarios.catalog import find_file, find_robot
@@ -94,7 +94,7 @@ def _absolute(name: str, base: Path) -> str:
 
 
 def _script(source: Any, base: Path) -> Any:
-    return read_file(find_file(source, base)).plain() if isinstance(source, str) else source
+    return read_yaml(find_file(source, base)).to_data() if isinstance(source, str) else source
 
 
 def _without_nothing(data: Any) -> Any:

@@ -150,7 +150,7 @@ def _add_robot(run: Run, name: str, entry: RobotEntry, base: Path, movement: str
     except (ConfigError, NodeError):  # they name their place
         raise
     except RoboyardError as error:
-        error.where = error.where or where
+        error.location = error.location or where
         raise
 
 
@@ -160,7 +160,7 @@ def _add_furniture(run: Run, name: str, entry: FurnitureEntry) -> None:
     except ConfigError:
         raise
     except RoboyardError as error:
-        error.where = error.where or f"furniture.{name}"
+        error.location = error.location or f"furniture.{name}"
         raise
 
 
@@ -168,7 +168,7 @@ def _add_person(run: Run, name: str, entry: PersonEntry) -> None:
     try:
         run.add_person(name, entry)
     except RoboyardError as error:
-        error.where = f"people.{name}" if error.where is None else f"people.{name}: {error.where}"
+        error.location = f"people.{name}" if error.location is None else f"people.{name}: {error.location}"
         raise
 
 

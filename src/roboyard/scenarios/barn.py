@@ -22,7 +22,7 @@ from roboyard.compute.kernel_folders import cache_root
 from roboyard.config import write_atomic
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
-from roboyard.grids import GridFrame
+from roboyard.grids import GridGeometry
 from roboyard.navigation import Costmap, GridSearch, NavigationError, Traversal
 from roboyard.navigation.costmap import LETHAL
 from roboyard.navigation.planning.grid_search import trace
@@ -94,11 +94,13 @@ def barn_world(name: str, base: Path | None = None) -> BarnWorld:
     path = find_file(match["source"], base)
     known = numbers(path)
     if number not in known:
-        raise InputError(f"no world {number}", where=str(path), valid=f"{len(known)} of them: {known[0]} … {known[-1]}")
+        raise InputError(
+            f"no world {number}", location=str(path), valid=f"{len(known)} of them: {known[0]} … {known[-1]}"
+        )
     with np.load(path, allow_pickle=False) as file:
         cylinders, cells = file[f"cyl_{number}"].astype(np.float64), file[f"path_{number}"].astype(np.float64)
     if cylinders.ndim != 2 or cylinders.shape[1] != 2 or not np.isfinite(cylinders).all() or cells.shape[1:] != (2,):
-        raise InputError(f"world {number} is none", where=str(path), valid="cyl_N (n, 2) [m], path_N (m, 2) cells")
+        raise InputError(f"world {number} is none", location=str(path), valid="cyl_N (n, 2) [m], path_N (m, 2) cells")
     return BarnWorld(cylinders, _way(cells * CELL + _PATH_ORIGIN))
 
 
@@ -112,10 +114,10 @@ def numbers(path: Path) -> list[int]:
         with np.load(path, allow_pickle=False) as file:
             names = set(file.files)
     except (OSError, ValueError, zipfile.BadZipFile, AttributeError) as error:
-        raise InputError("holds no worlds", where=str(path), valid=".npz with cyl_N and path_N") from error
+        raise InputError("holds no worlds", location=str(path), valid=".npz with cyl_N and path_N") from error
     found = sorted(int(name[4:]) for name in names if re.fullmatch(r"cyl_\d+", name) and f"path_{name[4:]}" in names)
     if not found:
-        raise InputError("holds no worlds", where=str(path), valid=".npz with cyl_N and path_N")
+        raise InputError("holds no worlds", location=str(path), valid=".npz with cyl_N and path_N")
     return found
 
 
@@ -146,7 +148,7 @@ def _shortest(field: NDArray[np.bool_]) -> NDArray[np.float64] | None:
 
     padded = np.pad(field, ((_ROOM + 1, _ROOM + 1), (0, 0)))
     solid = binary_dilation(padded, iterations=_ROOM)
-    costs = Costmap(np.where(solid, LETHAL, 0).astype(np.uint8), GridFrame(1.0, solid.shape))
+    costs = Costmap(np.where(solid, LETHAL, 0).astype(np.uint8), GridGeometry(1.0, solid.shape))
     middle = SIDE / 2.0
     try:
         path = GridSearch(Traversal(0.0)).plan(costs, SE2(middle, 0.5, 0.0), SE2(middle, solid.shape[0] - 0.5, 0.0))

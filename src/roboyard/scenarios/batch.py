@@ -17,11 +17,11 @@ from roboyard.compute import (
     ProcessPool,
     RayPool,
     can_write_cache,
+    count_usable_cores,
     monitor_compilation,
-    usable_cores,
     wait_for_kernels,
 )
-from roboyard.config.describe import near
+from roboyard.config.describe import did_you_mean
 from roboyard.errors import InputError, RoboyardError
 from roboyard.scenarios.against import Against, compare_with, read_baseline
 from roboyard.scenarios.assemble import assemble, read_criteria
@@ -151,14 +151,14 @@ def run_batch(
         RunError: the folder cannot be written.
     """
     if isinstance(runs, bool) or not isinstance(runs, int) or runs < 1:
-        raise InputError(f"{runs!r} runs", where="--runs", valid="at least 1")
+        raise InputError(f"{runs!r} runs", location="--runs", valid="at least 1")
     if keep not in ("failed", "all", "none"):
-        raise InputError(f"keep {keep!r}{near(keep, ['failed', 'all', 'none'])}", valid="failed, all, none")
+        raise InputError(f"keep {keep!r}{did_you_mean(keep, ['failed', 'all', 'none'])}", valid="failed, all, none")
     spec = load_spec(scenario, overrides=tuple(overrides), smoke=smoke)
     first = spec.scenario.seed if seed is None else seed
     varied = read_varied(vary)
     if design is not None and not varied:
-        raise InputError(f"design {design} of nothing", where="--design", valid="with --vary key=distribution")
+        raise InputError(f"design {design} of nothing", location="--design", valid="with --vary key=distribution")
     trials = plan_trials(varied, design or "random", first, runs)
     _check(scenario, trials, tuple(overrides), smoke)
     baseline = None if against is None else read_baseline(against, spec.name, smoke, trials, overrides)
@@ -210,7 +210,7 @@ def run_batch(
         try:
             with ExitStack() as inner:
                 if pool is None and open_jobs:
-                    count = max(1, min(workers or usable_cores(), len(open_jobs)))
+                    count = max(1, min(workers or count_usable_cores(), len(open_jobs)))
                     pool = inner.enter_context(ProcessPool(count, preload=("roboyard.scenarios.batch_worker",)))
                     _compile_kernels(next(iter(open_jobs.values())), announce or (lambda _: None))
                 for key, result in _results(open_jobs, pool):
@@ -295,13 +295,13 @@ def _results(jobs: dict[str, Job], pool: Pool | None) -> Iterator[tuple[str, Res
     running: dict[Future[Any], str] = {}
     while True:
         while len(running) < pool.workers * _AHEAD and (key := next(waiting, None)) is not None:
-            running[pool.submit(run_job_apart if pool.apart else run_job, jobs[key])] = key
+            running[pool.submit(run_job_apart if pool.has_separate_filesystem else run_job, jobs[key])] = key
         if not running:
             return
         ready, _ = wait(running, return_when=FIRST_COMPLETED)
         for future in sorted(ready, key=lambda item: jobs[running[item]].seed):
             key = running.pop(future)
-            yield key, _settle(jobs[key], future, apart=pool.apart)
+            yield key, _settle(jobs[key], future, apart=pool.has_separate_filesystem)
 
 
 def _settle(job: Job, future: Future[Any], *, apart: bool) -> Result:

@@ -33,9 +33,9 @@ def check_export(path: str | Path) -> None:
     """
     path = Path(path)
     if path.suffix not in _WRITERS:
-        raise InputError(f"cannot export to {path}", where="--export", valid="a name in .csv or .parquet")
+        raise InputError(f"cannot export to {path}", location="--export", valid="a name in .csv or .parquet")
     if path.suffix == ".parquet" and find_spec("pyarrow") is None:
-        raise MissingExtraError("Parquet", "batch", where="--export", otherwise="a name in .csv")
+        raise MissingExtraError("Parquet", "batch", location="--export", alternative="a name in .csv")
     check_place(path, "--export")
 
 
@@ -43,9 +43,9 @@ def check_place(path: str | Path, where: str) -> None:
     """Whether a file can lie there. Raises InputError."""
     path = Path(path)
     if path.is_dir():
-        raise InputError(f"{path} is a folder", where=where, valid="a file")
+        raise InputError(f"{path} is a folder", location=where, valid="a file")
     if not path.parent.is_dir():
-        raise InputError(f"there is no folder {path.parent}", where=where, valid="a folder that exists")
+        raise InputError(f"there is no folder {path.parent}", location=where, valid="a folder that exists")
 
 
 def export(results: Sequence[Result], path: str | Path) -> Path:

@@ -109,13 +109,13 @@ def read_header(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise InputError(f"cannot be read: {error}", where=str(path), valid=f"the {SUMMARY} of a batch") from error
+        raise InputError(f"cannot be read: {error}", location=str(path), valid=f"the {SUMMARY} of a batch") from error
     if not isinstance(found, dict) or not isinstance(found.get("scenario"), str):
-        raise InputError("is of no batch", where=str(path), valid=f"the {SUMMARY} of a batch")
+        raise InputError("is of no batch", location=str(path), valid=f"the {SUMMARY} of a batch")
     version = found.get("format", 1)
     if version not in (1, FORMAT):
         raise InputError(
-            f"is of format {version!r}, which this version of Roboyard does not know", where=str(path),
+            f"is of format {version!r}, which this version of Roboyard does not know", location=str(path),
             valid=f"formats 1 to {FORMAT}",
         )  # fmt: skip
     return found

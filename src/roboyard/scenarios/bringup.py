@@ -49,7 +49,7 @@ def package_of(model: Model, path: Path, arguments: dict[str, str] | None = None
             drive = find_wheels(model)
         except DescriptionError as error:  # a guess that does not work out keeps no robot from running
             drive = None
-            findings.append(f"no drive is guessed: {error.what}")
+            findings.append(f"no drive is guessed: {error.message}")
         if drive is not None:
             place = OdometryPlace({"base_frame": root}, {}, None, None, True)
             guess = two_sided(drive_parameters(drive), drive.axle_x, Speeds(), place, drive.findings)

@@ -121,7 +121,7 @@ def store(package: RobotPackage, calibration: DriveCalibration) -> Path:
                 unchanged = "the older one is unchanged; " if older else ""
                 raise RunError(
                     f"the calibration cannot be stored: {error.strerror or error}",
-                    where=str(path),
+                    location=str(path),
                     valid=f"{unchanged}--out DIR, and --no-store",
                 ) from error
         else:
@@ -144,7 +144,7 @@ def stored(package: RobotPackage) -> tuple[DriveCalibration | None, tuple[str, .
             robot = package.name if is_installed(package) else shlex.quote(str(package.source))
             raise ConfigError(
                 f"the stored calibration cannot be used: {damage}",
-                where=str(path),
+                location=str(path),
                 valid=f"remove the file, or calibrate anew: roboyard calibrate drive {robot}",
             ) from damage
         if found.description != digest(package):

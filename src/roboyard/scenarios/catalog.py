@@ -18,7 +18,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from roboyard.config.describe import near
+from roboyard.config.describe import did_you_mean
 from roboyard.errors import ConfigError, InputError, RoboyardError, UnknownNameError, describe_exception
 
 if TYPE_CHECKING:
@@ -228,7 +228,7 @@ def named_object(use: str, base: Path | None = None) -> Any:
 
 def unknown(kind: str, name: str, known: list[str], valid: str = "") -> UnknownNameError:
     """The error for a name that does not exist, with those near to it and all that do."""
-    hint = near(name, known)
+    hint = did_you_mean(name, known)
     listed = f"there are: {', '.join(known)}" if known else "there are none"
     return UnknownNameError(f"no {kind} {name!r}{hint}", valid=f"{listed}; {valid}" if valid else listed)
 
@@ -259,7 +259,7 @@ def _folders(point: EntryPoint) -> Iterator[Path]:
         spec = importlib.util.find_spec(point.value)
     except (ImportError, ValueError) as error:
         raise ConfigError(
-            f"cannot be found: {error}", where=f"entry point {point.name} of group {point.group}"
+            f"cannot be found: {error}", location=f"entry point {point.name} of group {point.group}"
         ) from error
     if spec is not None and spec.submodule_search_locations:
         yield from map(Path, spec.submodule_search_locations)
@@ -306,5 +306,5 @@ def _module(path: Path) -> Any:
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        raise ConfigError(f"cannot be imported: {describe_exception(error)}", where=str(path)) from error
+        raise ConfigError(f"cannot be imported: {describe_exception(error)}", location=str(path)) from error
     return module

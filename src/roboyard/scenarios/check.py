@@ -58,10 +58,10 @@ def check_scenario(
     spec = load_spec(name, overrides=overrides, smoke=smoke, robot=robot, world=world)
     read_criteria(spec)
     with compile_on_demand(), assemble(spec, record=False) as run:
-        findings = [str(finding) for finding in run.world.findings]
+        findings = [str(finding) for finding in run.world.warnings]
         for handle in run.robots.values():
             findings += [f"{handle.name}: {finding}" for finding in handle.package.findings]
-            findings += [str(finding) for finding in handle.model.findings]
+            findings += [str(finding) for finding in handle.model.warnings]
         findings += list(run.simulation.notes)
         return CheckReport(
             spec.name,

@@ -95,7 +95,9 @@ def compare_scenario(
 
     named = {", ".join(way): way for way in product(*(_assignments(text) for text in varied))}
     if len(named) < 2:
-        raise InputError("there is nothing to compare", where="--vary", valid="at least two values: method=own,thesis")
+        raise InputError(
+            "there is nothing to compare", location="--vary", valid="at least two values: method=own,thesis"
+        )
     specs = {name: load_spec(scenario, overrides=(*overrides, *given)) for name, given in named.items()}
     spec = next(iter(specs.values()))
     folder = Path(out) if out is not None else new_folder(f"{spec.name}-comparison", base).path
@@ -122,7 +124,7 @@ def _assignments(text: str) -> list[str]:
     key, equals, values = text.partition("=")
     parts = split_values(values)
     if not equals or not key or not parts or len(set(parts)) != len(parts):
-        raise InputError(f"{text!r} varies nothing", where="--vary", valid="key=value,value with different values")
+        raise InputError(f"{text!r} varies nothing", location="--vary", valid="key=value,value with different values")
     return [f"{key}={part}" for part in parts]
 
 

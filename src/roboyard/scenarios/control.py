@@ -38,7 +38,7 @@ class Control:
         """Take hold of a run's clock; the runner calls it."""
         self._executor = bus.executor
         bus.executor.paused = self._paused
-        bus.executor.pacer.factor = self._pace
+        bus.executor.pacer.real_time_factor = self._pace
 
     def pause(self) -> None:
         """Stand still after the present instant."""

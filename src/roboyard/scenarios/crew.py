@@ -53,7 +53,7 @@ class Crew(ABC):
         if late is not None:
             raise ConfigError(
                 f"'{late}' hands commands on already, and cannot pass them to a node that comes later",
-                where=f"robot {self.name}",
+                location=f"robot {self.name}",
                 valid=f"bring up together: {', '.join(links)}",
             )
         for name in names:

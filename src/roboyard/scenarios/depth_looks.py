@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from roboyard.description.cameras import DepthNoise
 from roboyard.description.noise import Noise
-from roboyard.geometry import SE3, Lens
+from roboyard.geometry import SE3, CameraModel
 from roboyard.simulation import Simulation
 from roboyard.simulation.sensors.cameras.camera import Camera, CameraReading, Shot, develop
 from roboyard.simulation.sensors.cameras.studio import Studio
@@ -88,13 +88,13 @@ def look_again(simulation: Simulation, robot: str | None = None) -> list[Look]:
         exact.close()
 
 
-def _look(simulation: Simulation, sensor: Camera, lens: Lens, exact: Studio) -> Look:
+def _look(simulation: Simulation, sensor: Camera, lens: CameraModel, exact: Studio) -> Look:
     spec = sensor.spec
     shot: Shot = sensor.shoot()
     plain = replace(spec, depth_noise=DepthNoise(), noise=Noise())
     measured = sensor.develop(shot, _WANTED).result()
     ideal: CameraReading = simulation.studio.submit(develop, shot, plain, _WANTED).result()
-    T = shot.T_world_optical @ (spec.T_colour_depth if spec.colour is not None else SE3.identity())
+    T = shot.T_world_optical @ (spec.T_color_depth if spec.color is not None else SE3.identity())
     truth = exact.submit(_depth, shot, lens, T, min(spec.near, spec.depth_near)).result()
     within = (truth >= spec.depth_near) & (truth <= spec.depth_far)
     return Look(
@@ -103,13 +103,13 @@ def _look(simulation: Simulation, sensor: Camera, lens: Lens, exact: Studio) -> 
     )  # fmt: skip
 
 
-def _depth(room: Any, shot: Shot, lens: Lens, T_world_optical: SE3, near: float) -> NDArray[np.float32]:
+def _depth(room: Any, shot: Shot, lens: CameraModel, T_world_optical: SE3, near: float) -> NDArray[np.float32]:
     room.enter(shot.scene, shot.posture)
     depth: NDArray[np.float32] = room.view(lens, T_world_optical, near, colour=False).depth
     return depth
 
 
-def _known(reading: CameraReading, lens: Lens) -> NDArray[np.float64]:
+def _known(reading: CameraReading, lens: CameraModel) -> NDArray[np.float64]:
     nothing = np.full((lens.height, lens.width), np.nan)
     values = nothing if reading.depth is None else np.asarray(reading.depth, dtype=np.float64)
     return np.where(np.isfinite(values) & (values > 0.0), values, np.nan)

@@ -156,25 +156,25 @@ def costs(graph: Graph | None, wall: float) -> dict[str, Any]:
         "nodes": [
             {
                 "name": node.name,
-                "kind": node.kind,
-                "busy_seconds": node.busy,
-                "busy_share": node.busy / wall if wall > 0.0 else 0.0,
+                "kind": node.class_name,
+                "busy_seconds": node.callback_time,
+                "busy_share": node.callback_time / wall if wall > 0.0 else 0.0,
                 "health": node.health,
                 "health_text": node.health_text,
                 "callbacks": [
                     {
-                        "occasion": call.occasion,
+                        "occasion": call.trigger,
                         "count": call.count,
                         "mean": call.total / call.count,
                         "max": call.max,
-                        "budget": call.budget,
+                        "budget": call.deadline,
                     }
                     for call in node.callbacks
                 ],
             }
             for node in graph.nodes
         ],
-        "jobs": [_plain(job) for job in graph.jobs],
+        "jobs": [_plain(job) for job in graph.offloads],
         "topics": [
             {
                 "name": topic.name,
@@ -196,7 +196,7 @@ def _frames(frames: Any) -> dict[str, int]:
 
 
 def _plain(job: Any) -> dict[str, Any]:
-    names = ("node", "what", "count", "mean", "max", "latency", "late")
+    names = ("node", "function", "count", "mean", "max", "latency", "late_count")
     return {name: getattr(job, name) for name in names}
 
 

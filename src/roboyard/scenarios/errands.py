@@ -46,12 +46,14 @@ class ErrandsNode(Node):
     errands: tuple[Errand, ...] = resource(tuple)
     repeat: bool = resource(bool)
 
-    fields = ("_next", "_until_ns")
+    state_fields = ("_next", "_until_ns")
 
     def setup(self) -> None:
         """Begin at once."""
-        self._move = self.action_client(f"/{self.person}/movement", action.ActorMovement, on_restored=self._watch)
-        self._show = self.action_client(f"/{self.person}/animation", action.ActorAnimation, on_restored=self._watch)
+        self._move = self.action_client(f"/{self.person}/movement", action.ActorMovement, on_goal_restored=self._watch)
+        self._show = self.action_client(
+            f"/{self.person}/animation", action.ActorAnimation, on_goal_restored=self._watch
+        )
         self._next, self._until_ns = 0, 0
         self._goal: GoalFuture | None = None
         self.timer(rate=20.0, callback=self._look)

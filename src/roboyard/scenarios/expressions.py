@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from roboyard.config.describe import near
+from roboyard.config.describe import did_you_mean
 from roboyard.errors import ConfigError
 
 MAX_LENGTH = 1000
@@ -87,7 +87,7 @@ class Criterion:
         self._check(self._tree)
 
     def _error(self, what: str, valid: str | None = None) -> ConfigError:
-        return ConfigError(what, where=self.where, valid=valid)
+        return ConfigError(what, location=self.where, valid=valid)
 
     def _check(self, node: ast.expr) -> None:
         if isinstance(node, ast.Name | ast.Attribute):
@@ -130,7 +130,7 @@ class Criterion:
         """
         for name in self.names:
             if name not in known:
-                hint = near(name, list(known))
+                hint = did_you_mean(name, list(known))
                 raise self._error(f"no metric {name!r} in {self.text!r}{hint}", f"metrics: {', '.join(known)}")
 
     def judge(self, metrics: Mapping[str, Any], name: str = "", rejections: Mapping[str, str] | None = None) -> Verdict:

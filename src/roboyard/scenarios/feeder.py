@@ -81,18 +81,18 @@ class FeederNode(Node):
     robot: str = param("", doc="that things are left to; empty: none", fixed=True)
     away: float = param(0.5, unit="m", low=0.0, high=100.0, doc="from its base: farther away they are not its own")
 
-    fields = ("_last", "_gap", "_queue")
+    state_fields = ("_last", "_gap", "_queue")
 
     def setup(self) -> None:
         """Begin."""
         self._lanes = lanes_of(self.simulation)
         if self.belt not in self._lanes:
             where, known = f"{self.full_name}, parameter 'belt'", ", ".join(self._lanes) or "none: add one to furniture"
-            raise ConfigError(f"{self.belt!r} is no belt of this run", where=where, valid=known)
+            raise ConfigError(f"{self.belt!r} is no belt of this run", location=where, valid=known)
         self._names = movable(self.simulation, self.things, f"{self.full_name}, parameter 'things'")
         if len(self.gap) != 2 or not 0.0 < self.gap[0] <= self.gap[1] < math.inf:
             where = f"{self.full_name}, parameter 'gap'"
-            raise ConfigError(f"{list(self.gap)}", where=where, valid="least and greatest, above 0")
+            raise ConfigError(f"{list(self.gap)}", location=where, valid="least and greatest, above 0")
         self._homes = {name: self.simulation.truth(name).T_world_base for name in self._names}
         self._last, self._gap = "", 0.0
         self._queue = list(self._names)

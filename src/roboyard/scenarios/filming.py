@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from roboyard.compute import usable_cores
+from roboyard.compute import count_usable_cores
 from roboyard.compute.wall_clock import wall_seconds
 from roboyard.errors import RoboyardError, RunError
 from roboyard.scenarios.run import Run
@@ -46,7 +46,7 @@ class Filming:
         self._note = ""
         if concurrent:
             try:
-                if usable_cores() < 2:
+                if count_usable_cores() < 2:
                     raise RunError("drawing beside it needs a second core")
                 self._process = RenderProcess(folder.video, self._robot, self._settings(entry.speed))
             except RoboyardError as error:

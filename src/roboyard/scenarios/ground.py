@@ -9,12 +9,12 @@ import numpy as np
 
 from roboyard.config import field
 from roboyard.description import Box, Collision, Heightmap, Link, Material, Model, Plane, Visual, World
-from roboyard.description.model import Placed
-from roboyard.description.shapes import Inline
+from roboyard.description.model import PlacedModel
+from roboyard.description.shapes import InlineArray
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
 from roboyard.grids.terrain import Terrain
-from roboyard.grids.terrain_kinds import make_terrain
+from roboyard.grids.terrain_kinds import generate_terrain
 
 TERRAIN = "ground_terrain"
 """Name of its model."""
@@ -41,8 +41,14 @@ class TerrainEntry:
     def make(self, seed: int) -> Terrain:
         """The ground; ``seed`` where it says none itself. Raises InputError."""
         rng = np.random.default_rng([0x6E04, seed if self.seed is None else self.seed])
-        return make_terrain(
-            self.kind, self.size, rng, corner=self.at, cell=self.cell, relief=self.relief, share=self.share
+        return generate_terrain(
+            self.kind,
+            self.size,
+            rng,
+            corner=self.at,
+            cell_size=self.cell,
+            height_range=self.relief,
+            fraction=self.share,
         )
 
 
@@ -66,13 +72,13 @@ def with_terrain(world: World, terrain: Terrain) -> World:
     if depth > 0.0:
         planes = {placed.name for placed in models if _is_plane(placed.model)}
         if not planes:
-            raise InputError("a terrain below 0 in a world without a plane", where=world.name, valid="empty")
+            raise InputError("a terrain below 0 in a world without a plane", location=world.name, valid="empty")
         down = SE3(translation=(0.0, 0.0, -depth))
         models = tuple(
             replace(placed, T_world_model=down @ placed.T_world_model) if placed.name in planes else placed
             for placed in models
         )
-    return replace(world, models=(*models, Placed(model.name, model, SE3.identity())))
+    return replace(world, models=(*models, PlacedModel(model.name, model, SE3.identity())))
 
 
 def _is_plane(model: Model) -> bool:
@@ -90,7 +96,7 @@ def _smooth(terrain: Terrain) -> Link:
     span = max(high - low, 1e-9)
     values = ((terrain.heights - low) / span).astype(np.float32)
     x, y = terrain.size
-    inline = Inline(values.tobytes(), b"", values.shape[1])
+    inline = InlineArray(values.tobytes(), b"", values.shape[1])
     field = Heightmap("", None, (x, y, span), inline=inline)
     place = SE3(translation=(terrain.corner[0] + 0.5 * x, terrain.corner[1] + 0.5 * y, low))
     return _link([(field, place, _colour(0.5))])
@@ -100,7 +106,7 @@ def _stepped(terrain: Terrain) -> Link:
     heights = terrain.heights
     low, high = float(heights.min()), float(heights.max())
     bottom = min(low, 0.0) - _THICK
-    boxes = terrain.boxes()
+    boxes = terrain.level_rectangles()
     if low < 0.0:
         boxes = np.concatenate([boxes[boxes[:, 4] > low], _level(terrain), _around(terrain)])
     return _link(
@@ -118,7 +124,7 @@ def _stepped(terrain: Terrain) -> Link:
 def _level(terrain: Terrain) -> np.ndarray:
     """Boxes of the squares at height 0, which stand where the ground round them went down."""
     lifted = replace(terrain, heights=np.where(terrain.heights == 0.0, 1.0, 0.0))
-    found = lifted.boxes()
+    found = lifted.level_rectangles()
     found[:, 4] = 0.0
     return found
 

@@ -36,7 +36,7 @@ class WorldHeightsNode(Node):
     cell: float = param(0.02, unit="m", low=0.005, high=1.0, doc="edge of a cell", fixed=True)
     rate: float = param(10.0, unit="Hz", low=0.1, high=100.0, doc="how often it looks what stands there", fixed=True)
 
-    fields = ("_known",)
+    state_fields = ("_known",)
 
     def setup(self) -> None:
         """Look, and go on looking."""
@@ -44,7 +44,7 @@ class WorldHeightsNode(Node):
         self._publisher = self.publisher("elevation_map", msg.GridMap, latched=True)
         self.log.warn(f"{self.resolve('elevation_map')} is the truth of the simulation, no estimate")
         self.report_health("warn", "this is the truth, no estimate")
-        self.timer(rate=self.rate, callback=self._look, start=True)
+        self.timer(rate=self.rate, callback=self._look, immediate=True)
 
     def _look(self) -> None:
         names = sorted(name for name, handle in self.simulation.models.items() if not handle.is_robot)

@@ -37,7 +37,7 @@ class WorldMapNode(Node):
             self.log.error(f"there is no map: {error}")
             self.report_health("error", "there is no map", reason=str(error))
             return
-        frame = grid.frame
+        frame = grid.geometry
         publisher = self.publisher("map", msg.OccupancyGrid, latched=True)
         publisher.publish(grid_to_msg(grid.cells, frame.resolution, frame.T_map_grid, self.map_frame, self.now_ns))
         self.log.warn("the map is the true floor plan of the world")

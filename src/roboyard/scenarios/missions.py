@@ -54,7 +54,7 @@ def mission_node(
     path = mission_file(said, base)
     use = _NODES.get(path.suffix.lower())
     if use is None:
-        raise InputError(f"{said.file} is no mission", where=MISSION, valid="a tree, .xml, or tasks, .yaml")
+        raise InputError(f"{said.file} is no mission", location=MISSION, valid="a tree, .xml, or tasks, .yaml")
     parameters = {**said.parameters, "file": str(path)}
     return make_node(use, parameters, resources, base=base, where=MISSION), said.remap
 
@@ -64,4 +64,4 @@ def mission_file(entry: str | MissionEntry, base: Path | None) -> Path:
     try:
         return find_file(entry if isinstance(entry, str) else entry.file, base).resolve()
     except InputError as error:
-        raise InputError(error.what, where=MISSION, valid=error.valid) from None
+        raise InputError(error.message, location=MISSION, valid=error.valid) from None

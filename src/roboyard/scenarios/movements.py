@@ -34,16 +34,16 @@ def with_movement(
     try:
         path = find_file(file, base)
     except InputError as error:
-        raise InputError(error.what, where=_WHERE, valid=error.valid) from None
+        raise InputError(error.message, location=_WHERE, valid=error.valid) from None
     legs = legs_of(package, package.load_model(arguments))
     gait = next((name for name, spec in package.file.nodes.items() if spec.use == "gait"), None)
     if legs is None or gait is None:
-        raise InputError(f"{package.name} plays none", where=_WHERE, valid="a robot on legs with a node `gait`")
+        raise InputError(f"{package.name} plays none", location=_WHERE, valid="a robot on legs with a node `gait`")
     between: Between = "spline" if package.node(gait).parameters.get("between") == "spline" else "cosine"
     try:
         play(load_movement(path), legs, between=between)
     except RoboyardError as error:
         if str(path) not in str(error):
-            error.where = f"{path}, {error.where}" if error.where else str(path)
+            error.location = f"{path}, {error.location}" if error.location else str(path)
         raise
     return package.customised({gait: {"movement": str(path.resolve())}}, {})

@@ -46,7 +46,7 @@ def make_node(
         if key not in declared:
             raise ConfigError(
                 f"no parameter {key!r}",
-                where=where or use,
+                location=where or use,
                 valid="there are: " + (", ".join([*declared, *nested]) or "none"),
             )
         values[key] = _in_si(value, declared[key].default, declared[key].unit, f"{where or use}, parameter {key!r}")
@@ -57,7 +57,7 @@ def make_node(
         elif not resource.optional:
             raise ConfigError(
                 f"node {use} wants a resource {name!r}",
-                where=where or None,
+                location=where or None,
                 valid=f"here there are: {', '.join(resources) or 'none'}",
             )
     try:
@@ -65,9 +65,9 @@ def make_node(
     except ConfigError as error:
         if not where:
             raise
-        raise ConfigError(str(error), where=where) from error
+        raise ConfigError(str(error), location=where) from error
     except SystemExit as error:
-        raise ConfigError(f"the constructor of {use} {describe_exception(error)}", where=where or None) from error
+        raise ConfigError(f"the constructor of {use} {describe_exception(error)}", location=where or None) from error
 
 
 def _in_si(value: Any, default: Any, unit: str, where: str) -> Any:
@@ -75,5 +75,5 @@ def _in_si(value: Any, default: Any, unit: str, where: str) -> Any:
         try:
             return parse_quantity(value, unit)
         except UnitError as error:
-            raise ConfigError(str(error), where=where) from error
+            raise ConfigError(str(error), location=where) from error
     return value

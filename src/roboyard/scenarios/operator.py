@@ -44,7 +44,7 @@ class Operator(Node):
             self.subscribe("odom", msg.Odometry, self._on_odometry)
         if any(isinstance(action, Wander) for action in plan):
             self.subscribe("scan", msg.LaserScan, self._on_scan)
-        self.timer(rate=self.script.rate, callback=self._tick, start=True)
+        self.timer(rate=self.script.rate, callback=self._tick, immediate=True)
         self.over = self.blind = False
         self._stray = [0.0, 0.0]
 
@@ -90,22 +90,22 @@ class Operator(Node):
         self._stray = [keep * stray + spread * float(self.random.standard_normal()) for stray in self._stray]
         return v * (1.0 + self._stray[0]), w + (abs(w) + abs(v)) * self._stray[1]
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State of the node and of the script, and what it saw last."""
         seen = {"pose": self._pose, "sight": self._sight, "lidars": dict(self._lidars)}
         return {
-            **super().save(),
-            "pilot": self._pilot.save(),
+            **super().save_state(),
+            "pilot": self._pilot.save_state(),
             "over": self.over,
             "blind": self.blind,
             "stray": list(self._stray),
             **seen,
         }
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take it back."""
-        super().load(state)
-        self._pilot.load(state["pilot"])
+        super().load_state(state)
+        self._pilot.load_state(state["pilot"])
         self.over, self.blind = state["over"], state["blind"]
         self._stray = list(state["stray"])
         self._pose, self._sight, self._lidars = state["pose"], state["sight"], dict(state["lidars"])

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from roboyard.config import Node, field, from_data, load, override, read_text
-from roboyard.config.describe import near
+from roboyard.config import YamlNode, apply_override, field, load, parse_yaml, yaml_from_data
+from roboyard.config.describe import did_you_mean
 from roboyard.errors import ConfigError
 from roboyard.scenarios.overlay import laid_on
 
@@ -46,7 +46,7 @@ class OptionEntry:
         return next(iter(self.choices)) if self.value is None and self.choices else self.value
 
 
-def with_options(node: Node, assignments: Sequence[str]) -> tuple[Node, list[str]]:
+def with_options(node: YamlNode, assignments: Sequence[str]) -> tuple[YamlNode, list[str]]:
     """A scenario with its options' values in place, and the assignments that are of no option.
 
     An option may be called as a key of scenarios is: then a plain value is the option's, a mapping the key's.
@@ -61,13 +61,13 @@ def with_options(node: Node, assignments: Sequence[str]) -> tuple[Node, list[str
     entries = node.value.get("options") if isinstance(node.value, dict) else None
     if entries is None or not isinstance(entries.value, dict):
         return node, list(assignments)
-    options = {name: load(OptionEntry, one, where=f"options.{name}") for name, one in entries.value.items()}
+    options = {name: load(OptionEntry, one, source_name=f"options.{name}") for name, one in entries.value.items()}
     given: dict[str, Plain] = {}
     rest = []
     for text in assignments:
         key, _, value = text.partition("=")
         name = key.removeprefix("options.").removesuffix(".value") if key.endswith(".value") else key
-        read = read_text(value, f"--set {name}").value if name in options and value.strip() else None
+        read = parse_yaml(value, f"--set {name}").value if name in options and value.strip() else None
         if isinstance(read, Plain):
             given[name] = read
         else:
@@ -80,13 +80,13 @@ def with_options(node: Node, assignments: Sequence[str]) -> tuple[Node, list[str
     return node, rest
 
 
-def _with(node: Node, name: str, option: OptionEntry, value: Plain, where: str) -> Node:
+def _with(node: YamlNode, name: str, option: OptionEntry, value: Plain, where: str) -> YamlNode:
     if option.allowed and value not in option.allowed:
         words = [str(one) for one in option.allowed]
-        meant = near(value, words) if isinstance(value, str) else ""
-        raise ConfigError(f"{value!r}{meant}", where=where, valid=", ".join(words))
+        meant = did_you_mean(value, words) if isinstance(value, str) else ""
+        raise ConfigError(f"{value!r}{meant}", location=where, valid=", ".join(words))
     if option.choices:
         node = laid_on(node, node.value["options"].value[name].value["choices"].value[str(value)])
     else:
-        node = override(node, f"{option.sets}={json.dumps(value)}")
-    return laid_on(node, from_data({"options": {name: {"value": value}}}, where))
+        node = apply_override(node, f"{option.sets}={json.dumps(value)}")
+    return laid_on(node, yaml_from_data({"options": {name: {"value": value}}}, where))

@@ -116,12 +116,12 @@ class Pilot:
             speed, turn = speed * action.turn / abs(turn), math.copysign(action.turn, turn)
         return speed, turn
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """The state as plain data."""
         return {"index": self.index, "since": self.since, "leg": self.leg, "start": self._start,
                 "turning": self.wanderer.turning}  # fmt: skip
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
         self.index, self.since, self.leg = state["index"], state["since"], state["leg"]
         self.wanderer.turning = state["turning"]

@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from roboyard.bus import Bus, NodeError
-from roboyard.bus.log import Record
+from roboyard.bus.log import LogRecord
 from roboyard.bus.socket import SocketServer
 from roboyard.compute import limit_blas_threads, wait_for_kernels
 from roboyard.control.owners import JointOwners
 from roboyard.description import Model
 from roboyard.errors import InputError
-from roboyard.hardware.dynamixel.emulation.bus import EmulatedBus, Injection
+from roboyard.hardware.dynamixel.emulation.bus import EmulatedBus, FaultInjection
 from roboyard.hardware.dynamixel.emulation.servo import EmulatedServo
 from roboyard.hardware.dynamixel.hardware import DynamixelHardware
-from roboyard.hardware.dynamixel.loop import ServoLoop
+from roboyard.hardware.dynamixel.loop import ServoThread
 from roboyard.hardware.dynamixel.port import BusStatistics, ServoPort
-from roboyard.hardware.dynamixel.settings import ServoMap, ServosFile, load_servos
+from roboyard.hardware.dynamixel.settings import ServoMap, ServosConfig, load_servos
 from roboyard.hardware.nodes import ServoBusNode
 from roboyard.record import Recorder
 from roboyard.scenarios.catalog import find_robot
@@ -55,7 +55,7 @@ class RealRobot:
 
     package: RobotPackage
     model: Model
-    settings: ServosFile = field(repr=False)
+    settings: ServosConfig = field(repr=False)
     servos: ServoMap = field(repr=False)
 
     @classmethod
@@ -71,7 +71,7 @@ class RealRobot:
         path = package.beside("servos")
         if path is None:
             raise InputError(
-                "names no servos", where=str(package.source), valid="a robot whose YAML names a file of `servos`"
+                "names no servos", location=str(package.source), valid="a robot whose YAML names a file of `servos`"
             )
         legs = legs_of(package, model)
         return cls(package, model, *load_servos(path, model, legs.joints if legs else ()))
@@ -81,7 +81,7 @@ class RealRobot:
         """Its legs; None without."""
         return legs_of(self.package, self.model)
 
-    def emulated(self, troubles: Iterable[Injection] = (), start: float = 0.0) -> EmulatedBus:
+    def emulated(self, troubles: Iterable[FaultInjection] = (), start: float = 0.0) -> EmulatedBus:
         """Servos like its own that are not there, its legs at rest.
 
         Args:
@@ -92,7 +92,7 @@ class RealRobot:
             InputError: a trouble is of a servo that it has not.
         """
         rest = dict(zip(self.legs.joints, self.legs.rest.ravel().tolist(), strict=True)) if self.legs else {}
-        ticks = self.servos.ticks([rest.get(joint, 0.0) for joint in self.servos.joints]).tolist()
+        ticks = self.servos.to_ticks([rest.get(joint, 0.0) for joint in self.servos.joints]).tolist()
         made = [EmulatedServo(servo, at) for servo, at in zip(self.servos.ids, ticks, strict=True)]
         return EmulatedBus(made, troubles, start)
 
@@ -116,7 +116,7 @@ class RealCrew(Crew):
         loop: What keeps them going; None: somebody calls their cycles himself.
     """
 
-    def __init__(self, bus: Bus, robot: RealRobot, hardware: DynamixelHardware, loop: ServoLoop | None) -> None:
+    def __init__(self, bus: Bus, robot: RealRobot, hardware: DynamixelHardware, loop: ServoThread | None) -> None:
         super().__init__(bus, robot.package.name, "", robot.package)
         self._robot, self._hardware, self._loop, self._owners = robot, hardware, loop, JointOwners()
 
@@ -164,7 +164,7 @@ def drive_robot(
     duration: float | None = None,
     folder: RunFolder | None = None,
     control: Control | None = None,
-    log: Callable[[Record], None] | None = None,
+    log: Callable[[LogRecord], None] | None = None,
     started: Callable[[Bus], None] | None = None,
     progress: Callable[[], None] | None = None,
 ) -> Driven:
@@ -195,7 +195,7 @@ def drive_robot(
             stack.enter_context(robot.port(path)), robot.settings, robot.servos, lambda: bus.now_ns
         )
         hardware.start()
-        loop = stack.enter_context(ServoLoop(hardware))
+        loop = stack.enter_context(ServoThread(hardware))
         if folder is not None:
             metadata = provenance().metadata() | {"run": f"{robot.package.name} on its servos"}
             stack.callback(Recorder(bus, folder.recording, metadata=metadata).close)
@@ -208,7 +208,7 @@ def drive_robot(
             wait_for_kernels(load=True)  # before the nodes command anything, for it takes its time
             stack.callback(SocketServer(bus, robot.package.name).close)
             control.bind(bus)
-            bus.executor.pacer.factor = 1.0
+            bus.executor.pacer.real_time_factor = 1.0
             if started is not None:
                 started(bus)
             _let_run(bus, end_ns, control, progress)

@@ -46,7 +46,7 @@ def renamed(world: World, names: Mapping[str, str]) -> World:
         if old not in there:
             raise UnknownNameError(
                 f"the world has no model {old!r}",
-                where=str(world.source or world.name),
+                location=str(world.source or world.name),
                 valid=", ".join(there) or "none",
             )
         if new in there and new != old and new not in names:

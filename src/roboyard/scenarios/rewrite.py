@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from roboyard.config import load, read_file
+from roboyard.config import load, read_yaml
 from roboyard.description import World, load_world
 from roboyard.errors import InputError, RoboyardError
 from roboyard.record import open_recording
@@ -81,7 +81,7 @@ def _legged(entry: RobotEntry) -> Legged | None:
 
 def _document(folder: RunFolder, scenario: Scenario) -> dict[str, Any]:
     """What metrics.json would have said, as far as the recording tells."""
-    about = read_file(folder.scenario).plain().get("run", {})
+    about = read_yaml(folder.scenario).to_data().get("run", {})
     evaluation = Evaluation()
     namespaces: dict[str, str] = {}
     topics: dict[str, dict[str, str]] = {}

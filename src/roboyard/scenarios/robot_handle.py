@@ -14,7 +14,7 @@ from roboyard.errors import InputError
 from roboyard.geometry import SE2
 from roboyard.hardware import Hardware
 from roboyard.messages import action, message_type
-from roboyard.messages.convert import pose_stamped
+from roboyard.messages.convert import pose_stamped_to_msg
 from roboyard.scenarios.crew import Crew
 from roboyard.scenarios.metrics import RobotTopics
 from roboyard.scenarios.metrics.walking import Legged
@@ -165,7 +165,7 @@ class _Asker(Node):
         self._client = self.action_client("navigate_to_pose", self._action)
 
     def ask(self, pose: SE2, frame: str) -> GoalFuture:
-        return self._client.send(self._action.Goal(pose=pose_stamped(pose, frame, self.now_ns)))
+        return self._client.send(self._action.Goal(pose=pose_stamped_to_msg(pose, frame, self.now_ns)))
 
 
 class _Stick(Node):
@@ -175,7 +175,7 @@ class _Stick(Node):
         self._type: Any = message_type("geometry_msgs/msg/Twist")
         self._commands = self.publisher("cmd_vel", self._type)
         self._twist = (0.0, 0.0)
-        self.timer(rate=_STICK_RATE, callback=self._send, start=True)
+        self.timer(rate=_STICK_RATE, callback=self._send, immediate=True)
 
     def hold(self, v: float, w: float) -> None:
         self._twist = (float(v), float(w))

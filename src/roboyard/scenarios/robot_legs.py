@@ -36,7 +36,7 @@ def find_legged(
     model = package.load_model(arguments)
     found = legs_of(package, model)
     if found is None:
-        raise InputError("has no legs", where=str(package.source), valid="a robot whose YAML names a file of `legs`")
+        raise InputError("has no legs", location=str(package.source), valid="a robot whose YAML names a file of `legs`")
     return found, model
 
 

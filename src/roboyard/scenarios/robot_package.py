@@ -8,8 +8,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from roboyard.config import field, load, read_file
-from roboyard.config.describe import near
+from roboyard.config import field, load, read_yaml
+from roboyard.config.describe import did_you_mean
 from roboyard.errors import ConfigError, UnknownNameError
 from roboyard.scenarios.catalog import node_class
 from roboyard.scenarios.catalog import nodes as registered_nodes
@@ -51,7 +51,7 @@ class Limits:
         for least, most in (("least_speed", "speed"), ("least_turn_rate", "turn_rate")):
             low, high = getattr(self, least), getattr(self, most)
             if high is not None and low > high:
-                raise ConfigError(f"{least} of {low}", where=f"limits.{least}", valid=f"at most {most}, {high}")
+                raise ConfigError(f"{least} of {low}", location=f"limits.{least}", valid=f"at most {most}, {high}")
 
 
 _OWN = ("description", "about", "like", "arguments", "nodes")
@@ -93,11 +93,11 @@ class RobotFile:
 
     def _check(self) -> None:
         if self.footprint and len(self.footprint) < 3:
-            raise ConfigError(f"has {len(self.footprint)} corners", where="footprint", valid="at least 3")
+            raise ConfigError(f"has {len(self.footprint)} corners", location="footprint", valid="at least 3")
         for key, names in (("default", self.default), ("chain", self.chain)):
             for name in names:
                 if name not in self.nodes:
-                    raise ConfigError(f"no node {name!r}", where=key, valid=f"nodes: {', '.join(self.nodes)}")
+                    raise ConfigError(f"no node {name!r}", location=key, valid=f"nodes: {', '.join(self.nodes)}")
 
     def laid_over(self, other: RobotFile, said: Collection[str]) -> RobotFile:
         """This file, with all but what is ``said`` in it as in ``other``, and with the nodes of both, joined."""
@@ -145,7 +145,7 @@ class RobotPackage:
             return None
         path = self.source.parent / said
         if not path.is_file():
-            raise ConfigError(f"there is no file {said}", where=f"{self.source}, {key}", valid="a path beside it")
+            raise ConfigError(f"there is no file {said}", location=f"{self.source}, {key}", valid="a path beside it")
         return path
 
     def select(self, nodes: str | tuple[str, ...] = "default") -> tuple[str, ...]:
@@ -175,8 +175,8 @@ class RobotPackage:
         if name in registered_nodes() and "hardware" not in node_class(name).resources_declared():
             return NodeSpec(name)
         raise UnknownNameError(
-            f"no node {name!r}{near(name, [*self.file.nodes, *registered_nodes()])}",
-            where=f"robot {self.name}",
+            f"no node {name!r}{did_you_mean(name, [*self.file.nodes, *registered_nodes()])}",
+            location=f"robot {self.name}",
             valid=f"it offers: {', '.join(self.file.nodes)}; and every node of `roboyard list nodes` without joints",
         )
 
@@ -223,22 +223,26 @@ def load_robot(path: Path) -> RobotPackage:
     Raises:
         ConfigError: it cannot be read or says something it may not, or its description is not there.
     """
-    text = read_file(path)
+    text = read_yaml(path)
     file = load(RobotFile, text)
     if file.like is not None:
         other = path.parent / file.like
         if not other.is_file():
-            raise ConfigError(f"there is no file {file.like}", where=f"{path}, like", valid="a path beside this file")
+            raise ConfigError(
+                f"there is no file {file.like}", location=f"{path}, like", valid="a path beside this file"
+            )
         base = load(RobotFile, other)
         if base.like is not None:
-            raise ConfigError(f"{file.like} is like another one", where=f"{path}, like", valid="the file of that one")
+            raise ConfigError(
+                f"{file.like} is like another one", location=f"{path}, like", valid="the file of that one"
+            )
         try:
-            file = file.laid_over(base, text.plain())
+            file = file.laid_over(base, text.to_data())
         except ConfigError as error:
-            raise ConfigError(error.what, where=f"{path}, {error.where}", valid=error.valid) from None
+            raise ConfigError(error.message, location=f"{path}, {error.location}", valid=error.valid) from None
     package = RobotPackage(path.stem, file, path)
     if not package.description.is_file():
         raise ConfigError(
-            f"there is no file {file.description}", where=f"{path}, description", valid="a path beside this file"
+            f"there is no file {file.description}", location=f"{path}, description", valid="a path beside this file"
         )
     return package

@@ -120,7 +120,7 @@ class Run:
         self.recorder: Recorder | None = None
         self._publishers: dict[str, Publisher] = {}
         self._closed = False
-        self.bus.tap(self.evaluation.tap)
+        self.bus.add_message_observer(self.evaluation.tap)
         try:
             if record:
                 self._record(out, exclude)
@@ -164,7 +164,7 @@ class Run:
             namespace: Of its topics; None: the root for the first robot, its own name for further ones.
             nodes: "default", "all", "none", or names of nodes that its package offers.
             arguments: For xacro.
-            repair: Mend faults of the description that can be mended; ``handle.model.mendings`` lists each.
+            repair: Mend faults of the description that can be mended; ``handle.model.repairs`` lists each.
             fixed: Bolt it down where it is put: an arm whose description has no link ``world`` tips over otherwise.
 
         Raises:
@@ -180,7 +180,7 @@ class Run:
             package = model if isinstance(model, RobotPackage) else find(str(model))
             description = package.load_model(arguments, repair=repair)
         if fixed:
-            description = description.bolted()
+            description = description.fixed_to_world()
         joints = KnownJoints.of(package, description)
         name = name or package.name
         if name in self.known_robots:
@@ -253,7 +253,7 @@ class Run:
         """
         made = model if isinstance(model, Model) else load_model(catalog.find_furniture(str(model), self.base))
         if furniture_of(made) is None:
-            raise InputError(f"nothing of {made.name} moves", where=str(model), valid=f"a plugin {FILENAME}")
+            raise InputError(f"nothing of {made.name} moves", location=str(model), valid=f"a plugin {FILENAME}")
         self.add_object(made, name, at)
         try:
             return self._bring_up(name, made, start)

@@ -112,9 +112,9 @@ class RunFolder:
                 f"{self.path} holds no {METRICS}", valid="the folder of a run, e.g. runs/rover-drive-001"
             ) from error
         except (OSError, ValueError) as error:
-            raise InputError(f"cannot be read: {error}", where=str(self.metrics)) from error
+            raise InputError(f"cannot be read: {error}", location=str(self.metrics)) from error
         if not isinstance(data, dict):
-            raise InputError("holds no metrics", where=str(self.metrics))
+            raise InputError("holds no metrics", location=str(self.metrics))
         return data
 
 
@@ -166,5 +166,5 @@ def given_folder(path: Path | str) -> RunFolder:
 def unwritable(path: Path, error: OSError) -> RunError:
     """The one error for files that cannot be written."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return RunError("the disk is full", where=str(path), valid="free some space, or choose another --out")
-    return RunError(f"cannot be written: {error.strerror or error}", where=str(path))
+        return RunError("the disk is full", location=str(path), valid="free some space, or choose another --out")
+    return RunError(f"cannot be written: {error.strerror or error}", location=str(path))

@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from roboyard.bus import Input
-from roboyard.bus.log import Record
+from roboyard.bus import ExternalInput
+from roboyard.bus.log import LogRecord
 from roboyard.bus.socket import SocketServer
 from roboyard.compute import (
     CompilationInterrupted,
@@ -23,7 +23,7 @@ from roboyard.compute import (
     wait_for_kernels,
 )
 from roboyard.errors import InputError
-from roboyard.record import McapWriter, inputs_of, open_recording
+from roboyard.record import McapWriter, open_recording, recorded_inputs
 from roboyard.scenarios.as_run import scenario_as_run
 from roboyard.scenarios.assemble import assemble, read_criteria
 from roboyard.scenarios.clock import Ending, Progress, finish, let_run
@@ -61,7 +61,7 @@ def run_scenario(
     save_states: Iterable[tuple[float, str | Path]] = (),
     control: Control | None = None,
     progress: Callable[[Progress], None] | None = None,
-    log: Callable[[Record], None] | None = None,
+    log: Callable[[LogRecord], None] | None = None,
     stage: Callable[[str], None] | None = None,
     started: Callable[[Run], None] | None = None,
     serve: bool = True,
@@ -174,13 +174,13 @@ def seldom_collected() -> Iterator[None]:
         gc.unfreeze()
 
 
-def _read_inputs(path: str | Path | None) -> tuple[list[tuple[int, Input]], list[str]]:
+def _read_inputs(path: str | Path | None) -> tuple[list[tuple[int, ExternalInput]], list[str]]:
     """What others gave to a recorded run, and in what that run was made differently."""
     if path is None:
         return [], []
     with open_recording(path) as recording:
         other = compare_with_here({key: str(value) for key, value in recording.metadata.items()})
-        return inputs_of(recording), [f"{path}: {other}"] if other else []
+        return recorded_inputs(recording), [f"{path}: {other}"] if other else []
 
 
 def _folder(spec: Spec, out: str | Path | None, runs: str | Path) -> RunFolder:
@@ -255,7 +255,7 @@ def _restore(run: Run, spec: Spec, path: str | Path | None, folder: RunFolder | 
         if run.bus.now_ns >= round(spec.scenario.duration * 1e9):
             raise InputError(
                 f"the state is of {run.time:g} s, and the run ends at {spec.scenario.duration:g} s",
-                where=str(path), valid="a longer duration",
+                location=str(path), valid="a longer duration",
             )  # fmt: skip
     except BaseException:
         run.close()

@@ -152,23 +152,27 @@ class Scenario:
         _check_names(tuple(self.people), "person's name")
         both = sorted(self.people.keys() & {*self.robots, *self.furniture, *self.things, *self.nodes})
         if both:
-            raise ConfigError(f"{both[0]!r} is a person and something else", where="people", valid="another name")
+            raise ConfigError(f"{both[0]!r} is a person and something else", location="people", valid="another name")
         _check_names(tuple(self.criteria), "criterion name")
         _check_names(tuple(self.options), "option name")
         for key, (low, high) in self.draws.items():
             if not (math.isfinite(low) and math.isfinite(high) and low <= high):
-                raise ConfigError(f"[{low:g}, {high:g}]", where=f"draws.{key}", valid="[least, greatest]")
+                raise ConfigError(f"[{low:g}, {high:g}]", location=f"draws.{key}", valid="[least, greatest]")
         for name, entry in self.nodes.items():
             if entry.robot is not None and entry.robot not in self.robots:
                 raise ConfigError(
-                    f"no robot {entry.robot!r}", where=f"nodes.{name}.robot", valid=f"robots: {', '.join(self.robots)}"
+                    f"no robot {entry.robot!r}",
+                    location=f"nodes.{name}.robot",
+                    valid=f"robots: {', '.join(self.robots)}",
                 )
         if isinstance(self.operator, dict):
             for name in self.operator:
                 if name not in self.robots:
-                    raise ConfigError(f"no robot {name!r}", where="operator", valid=f"robots: {', '.join(self.robots)}")
+                    raise ConfigError(
+                        f"no robot {name!r}", location="operator", valid=f"robots: {', '.join(self.robots)}"
+                    )
         if self.operator is not None and not self.robots:
-            raise ConfigError("there is no robot for the operator", where="operator", valid="add one under robots")
+            raise ConfigError("there is no robot for the operator", location="operator", valid="add one under robots")
 
     @property
     def main_robot(self) -> str | None:

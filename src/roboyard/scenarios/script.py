@@ -16,14 +16,14 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
 
-from roboyard.config import Limits, Node, field, from_data, load, read_file
+from roboyard.config import ValueConstraint, YamlNode, field, load, read_yaml, yaml_from_data
 from roboyard.errors import ConfigError
 
 MAX_ACTIONS = 100_000
 KEYS: dict[str, tuple[float, float]] = {"w": (1, 0), "s": (-1, 0), "a": (0, 1), "d": (0, -1), "x": (0, 0), " ": (0, 0)}
 """Parts of full speed (forward, left turn) that each key stands for; keys held together add up."""
 
-Point = Annotated[tuple[float, float], Limits(unit="m")]
+Point = Annotated[tuple[float, float], ValueConstraint(unit="m")]
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Keys:
         for held in self.press:
             for key in held:
                 if key not in KEYS:
-                    raise ConfigError(f"key {key!r}", where="press", valid="w, a, s, d, x")
+                    raise ConfigError(f"key {key!r}", location="press", valid="w, a, s, d, x")
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Follow:
 
     def __post_init__(self) -> None:
         if not self.points:
-            raise ConfigError("there is no point", where="points")
+            raise ConfigError("there is no point", location="points")
 
 
 @dataclass(frozen=True)
@@ -144,10 +144,15 @@ def load_script(source: str | Path | Sequence[Any] | Mapping[str, Any], where: s
     Raises:
         ConfigError: it cannot be read or says something it may not.
     """
-    node = read_file(source) if isinstance(source, str | Path) else from_data(source, where)
+    node = read_yaml(source) if isinstance(source, str | Path) else yaml_from_data(source, where)
     if isinstance(node.value, list):
-        node = Node({"steps": Node(node.value, node.place, node.place, node.size)}, node.place, node.place, node.size)
-    return load(Script, node, where=where)
+        node = YamlNode(
+            {"steps": YamlNode(node.value, node.location, node.location, node.size)},
+            node.location,
+            node.location,
+            node.size,
+        )
+    return load(Script, node, source_name=where)
 
 
 def actions(script: Script) -> tuple[Action, ...]:
@@ -159,7 +164,7 @@ def actions(script: Script) -> tuple[Action, ...]:
     flat: list[Action] = []
     for action in _flatten(script.steps):
         if len(flat) == MAX_ACTIONS:
-            raise ConfigError(f"the script has more than {MAX_ACTIONS} steps", where="operator")
+            raise ConfigError(f"the script has more than {MAX_ACTIONS} steps", location="operator")
         flat.append(action)
     return tuple(flat)
 

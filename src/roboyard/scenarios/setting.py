@@ -10,9 +10,9 @@ from typing import Annotated
 
 import numpy as np
 
-from roboyard.config import Limits, field
+from roboyard.config import ValueConstraint, field
 from roboyard.description import Model, World, load_model
-from roboyard.description.model import Light, Link, Placed
+from roboyard.description.model import Light, Link, PlacedModel
 from roboyard.errors import ConfigError, RoboyardError
 from roboyard.scenarios.catalog import find_thing
 from roboyard.scenarios.faults.kinds import POSE, Pose
@@ -23,7 +23,7 @@ from roboyard.simulation.randomness import generator
 
 FLOOR = "floor"
 """The visual whose surface ``looks.floor`` is."""
-_Span = Annotated[tuple[float, float], Limits(low=0.0, high=100.0)]
+_Span = Annotated[tuple[float, float], ValueConstraint(low=0.0, high=100.0)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,8 +89,8 @@ def set_out(
     return _lit(replace(world, models=(*world.models, *_things(world, things, seed, base))), looks, seed)
 
 
-def _things(world: World, things: Mapping[str, ThingEntry], seed: int, base: Path | None) -> list[Placed]:
-    found: list[Placed] = []
+def _things(world: World, things: Mapping[str, ThingEntry], seed: int, base: Path | None) -> list[PlacedModel]:
+    found: list[PlacedModel] = []
     taken: list[tuple[float, float]] = []
     names = {placed.name for placed in world.models}
     for name, entry in things.items():
@@ -101,13 +101,13 @@ def _things(world: World, things: Mapping[str, ThingEntry], seed: int, base: Pat
         except ConfigError:
             raise
         except RoboyardError as error:
-            raise type(error)(error.what, where=error.where or where, valid=error.valid) from error
+            raise type(error)(error.message, location=error.location or where, valid=error.valid) from error
         for number, pose in enumerate(poses, 1):
             called = f"{name}_{number}" if entry.count > 1 else name
             if called in names:
-                raise ConfigError(f"there is something called {called!r} already", where=where, valid="another name")
+                raise ConfigError(f"there is something called {called!r} already", location=where, valid="another name")
             names.add(called)
-            found.append(Placed(called, _named(model, called), place(pose, model)))
+            found.append(PlacedModel(called, _named(model, called), place(pose, model)))
     return found
 
 
@@ -137,12 +137,12 @@ def _lit(world: World, looks: LooksEntry, seed: int) -> World:
         return world
     choice = (looks.floor,) if isinstance(looks.floor, str) else looks.floor
     if not choice:
-        raise ConfigError("an empty list", where="looks.floor", valid="at least one floor")
+        raise ConfigError("an empty list", location="looks.floor", valid="at least one floor")
     texture = floor_file(choice[int(rng.integers(len(choice)))])
     models = tuple(replace(one, model=_floored(one.model, texture)) for one in world.models)
     if not any(visual.name == FLOOR for one in models for link in one.model.links for visual in link.visuals):
         raise ConfigError(
-            f"world {world.name} has no visual {FLOOR!r}", where="looks.floor", valid="e.g. world station"
+            f"world {world.name} has no visual {FLOOR!r}", location="looks.floor", valid="e.g. world station"
         )
     return replace(world, models=models)
 

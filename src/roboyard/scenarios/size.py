@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.description import Collision, Geometry, Mesh, Model, Polyline
-from roboyard.description.shapes import half_edges
+from roboyard.description.shapes import bounding_half_extents
 from roboyard.errors import DescriptionError
 
 _UNKNOWN = 0.1
@@ -70,7 +70,7 @@ def _extent(geometry: Geometry) -> tuple[tuple[float, float, float], tuple[float
     if isinstance(geometry, Polyline):
         half = (max(math.hypot(*p) for outline in geometry.points for p in outline),) * 3
     else:
-        half = half_edges(geometry) or (_UNKNOWN,) * 3
+        half = bounding_half_extents(geometry) or (_UNKNOWN,) * 3
     return (-half[0], -half[1], -half[2]), (half[0], half[1], half[2])
 
 

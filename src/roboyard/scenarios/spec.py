@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from roboyard.config import Node, dumps, from_data, load, override, read_file
+from roboyard.config import YamlNode, apply_override, dumps, load, read_yaml, yaml_from_data
 from roboyard.errors import ConfigError
 from roboyard.scenarios.catalog import find
 from roboyard.scenarios.options import with_options
@@ -37,7 +37,7 @@ class Spec:
     scenario: Scenario
     base: Path
     smoke: bool = False
-    tree: Node | None = field(default=None, compare=False, repr=False)
+    tree: YamlNode | None = field(default=None, compare=False, repr=False)
 
     def place(self, path: str) -> str:
         """Where a key was written: "faults[0].robot" gives "mine.yaml:12"; the nearest place known, "" if none is."""
@@ -45,14 +45,14 @@ class Spec:
         for name in re.findall(r"[^.\[\]]+", path):
             if node is None:
                 break
-            found = node.place or found
+            found = node.location or found
             if isinstance(node.value, dict):
                 node = node.value.get(name)
             elif isinstance(node.value, list) and name.isdecimal() and int(name) < len(node.value):
                 node = node.value[int(name)]
             else:
                 break
-        return node.place or found if node is not None else found
+        return node.location or found if node is not None else found
 
     def seeded(self, seed: int | None) -> Spec:
         """With another seed, and what the scenario draws drawn by it; None leaves both."""
@@ -89,17 +89,17 @@ def load_spec(
         InputError: there is no such file.
     """
     path = find("scenario", str(name))
-    node = read_file(path)
+    node = read_yaml(path)
     if not isinstance(node.value, dict):
-        raise ConfigError("is no scenario", where=str(path), valid="a mapping with world, robots, duration, …")
+        raise ConfigError("is no scenario", location=str(path), valid="a mapping with world, robots, duration, …")
     if robot is not None or world is not None:
         node = _elsewhere(node, robot, world)
     if smoke:
         node = _smoke(node)
     node, rest = with_options(node, overrides)
     for text in rest:  # last: what the user says on the spot counts most
-        node = override(node, text)
-    scenario = _drawn(_shortened(load(Scenario, node, where=str(path)), smoke), node, smoke)
+        node = apply_override(node, text)
+    scenario = _drawn(_shortened(load(Scenario, node, source_name=str(path)), smoke), node, smoke)
     return Spec(path.stem if path.stem != "scenario" else path.parent.name, scenario, path.parent, smoke, node)
 
 
@@ -107,7 +107,7 @@ def _shortened(scenario: Scenario, smoke: bool) -> Scenario:
     return replace(scenario, duration=min(scenario.duration, SMOKE_SECONDS)) if smoke else scenario
 
 
-def _drawn(scenario: Scenario, node: Node | None, smoke: bool) -> Scenario:
+def _drawn(scenario: Scenario, node: YamlNode | None, smoke: bool) -> Scenario:
     """The scenario with what it draws in place, drawn by its seed: each key by itself, whatever others there are.
 
     Raises:
@@ -118,13 +118,13 @@ def _drawn(scenario: Scenario, node: Node | None, smoke: bool) -> Scenario:
     for key, (low, high) in scenario.draws.items():
         rng = np.random.default_rng([0xD4A3, scenario.seed, *key.encode()])
         number = f"{float(rng.uniform(low, high)):.6g}"
-        node = override(node, f"{key}='{number}'" if _is_text(node, key) else f"{key}={number}")
+        node = apply_override(node, f"{key}='{number}'" if _is_text(node, key) else f"{key}={number}")
     return replace(_shortened(load(Scenario, node), smoke), seed=scenario.seed)
 
 
-def _is_text(node: Node, key: str) -> bool:
+def _is_text(node: YamlNode, key: str) -> bool:
     """Whether the number at a key stands there as text. Raises ConfigError where nothing stands."""
-    found: Node | None = node
+    found: YamlNode | None = node
     for name in key.split("."):
         value = None if found is None else found.value
         if isinstance(value, dict):
@@ -134,7 +134,7 @@ def _is_text(node: Node, key: str) -> bool:
         else:
             found = None
     if found is None:
-        raise ConfigError(f"there is no {key} to draw", where="draws", valid="a number that the scenario gives")
+        raise ConfigError(f"there is no {key} to draw", location="draws", valid="a number that the scenario gives")
     return isinstance(found.value, str)
 
 
@@ -143,19 +143,19 @@ def spec_of(scenario: Scenario, name: str = "scenario", base: Path | None = None
     return Spec(name, scenario, base or Path())
 
 
-def _elsewhere(node: Node, robot: str | None, world: str | None) -> Node:
+def _elsewhere(node: YamlNode, robot: str | None, world: str | None) -> YamlNode:
     """Another robot or world in place, with what the scenario itself wants to be different then."""
-    node = laid_on(node, node.value.get("elsewhere", from_data({})))
+    node = laid_on(node, node.value.get("elsewhere", yaml_from_data({})))
     if world is not None:
         node = _with(node, "world", str(_from_here("world", world)))
     if robot is not None:
         robots = node.value.get("robots")
         if robots is None or not isinstance(robots.value, dict) or not robots.value:
-            raise ConfigError("there is no robot to replace", where="--robot")
+            raise ConfigError("there is no robot to replace", location="--robot")
         main = next(iter(robots.value))
         entry = _with(robots.value[main], "model", str(_from_here("robot", robot)))
         entry.value.pop("arguments", None)  # those of the other model
-        node = _with(node, "robots", Node({**robots.value, main: entry}, robots.place, robots.key_place))
+        node = _with(node, "robots", YamlNode({**robots.value, main: entry}, robots.location, robots.key_location))
     return node
 
 
@@ -167,12 +167,12 @@ def _from_here(kind: str, name: str) -> str | Path:
     return path.resolve() if "/" in name or path.name == name else name
 
 
-def _smoke(node: Node) -> Node:
+def _smoke(node: YamlNode) -> YamlNode:
     """The scenario with what ``smoke`` says in place, criteria only if it names some."""
     entries = {key: child for key, child in node.value.items() if key != "criteria"}
-    return laid_on(Node(entries, node.place, node.key_place), node.value.get("smoke", from_data({})))
+    return laid_on(YamlNode(entries, node.location, node.key_location), node.value.get("smoke", yaml_from_data({})))
 
 
-def _with(node: Node, key: str, value: object) -> Node:
-    child = value if isinstance(value, Node) else from_data(value, f"{key} given on the command line")
-    return Node({**node.value, key: child}, node.place, node.key_place)
+def _with(node: YamlNode, key: str, value: object) -> YamlNode:
+    child = value if isinstance(value, YamlNode) else yaml_from_data(value, f"{key} given on the command line")
+    return YamlNode({**node.value, key: child}, node.location, node.key_location)

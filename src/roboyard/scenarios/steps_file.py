@@ -87,14 +87,14 @@ class StepsFile:
             raise ConfigError("names no ground, or two", valid="either terrain or map")
         times = [row[0] for row in self.track]
         if not times or times[0] != 0.0 or any(b <= a for a, b in pairwise(times)):
-            raise ConfigError("times that do not grow from 0", where="track", valid="rows, later and later")
+            raise ConfigError("times that do not grow from 0", location="track", valid="rows, later and later")
         for number, one in enumerate(self.swings):
             if one.leg not in self.feet:
-                raise ConfigError(f"no leg {one.leg!r}", where=f"swings[{number}]", valid=", ".join(self.feet))
+                raise ConfigError(f"no leg {one.leg!r}", location=f"swings[{number}]", valid=", ".join(self.feet))
             if not one.lifts < one.lands <= times[-1] + 1e-9:
                 raise ConfigError(
                     f"from {one.lifts:g} to {one.lands:g} s",
-                    where=f"swings[{number}]",
+                    location=f"swings[{number}]",
                     valid=f"within 0 to {times[-1]:g} s",
                 )
 
@@ -111,7 +111,7 @@ class StepsFile:
         names = [leg.name for leg in walker.legs]
         if sorted(names) != sorted(self.feet):
             said = ", ".join(self.feet)
-            raise ConfigError(f"legs {said}", where="feet", valid=f"those of {walker.robot}: {', '.join(names)}")
+            raise ConfigError(f"legs {said}", location="feet", valid=f"those of {walker.robot}: {', '.join(names)}")
         swings = tuple(
             Swing(names.index(one.leg), one.lifts, one.lands, one.source, one.target, one.top, one.quick, one.wish)
             for one in self.swings
@@ -156,17 +156,17 @@ def read_heights(file: Path, relief: float) -> Array:
         InputError: it is no such file.
     """
     if not file.is_file():
-        raise InputError("there is no such file", where=str(file), valid=".npy or .png")
+        raise InputError("there is no such file", location=str(file), valid=".npy or .png")
     try:
         found = open_memmap(file, mode="r") if file.suffix.lower() == ".npy" else _picture(file, relief)
     except InputError:
         raise
     except Exception as error:  # noqa: BLE001 - readers of pictures raise whatever comes to them
         what = f"{type(error).__name__}, {' '.join(str(error).split())[:100]}"
-        raise InputError(f"cannot be read: {what}", where=str(file), valid=".npy of numbers, or a picture") from None
+        raise InputError(f"cannot be read: {what}", location=str(file), valid=".npy of numbers, or a picture") from None
     if found.ndim != 2 or found.dtype.kind not in "fiu" or found.size > LARGEST:
         what = f"holds {found.dtype} of shape {found.shape}"
-        raise InputError(what, where=str(file), valid=f"numbers, rows x columns, {LARGEST} or fewer")
+        raise InputError(what, location=str(file), valid=f"numbers, rows x columns, {LARGEST} or fewer")
     return np.array(found, np.float64)
 
 
@@ -180,9 +180,9 @@ def _picture(file: Path, relief: float) -> Array:
     with quiet, Image.open(file, formats=_PICTURES) as picture:
         if picture.width * picture.height > LARGEST:  # known before anything of it is unpacked
             what = f"a picture of {picture.width} x {picture.height}"
-            raise InputError(what, where=str(file), valid=f"{LARGEST} or fewer points")
+            raise InputError(what, location=str(file), valid=f"{LARGEST} or fewer points")
         if picture.mode == "F":
-            raise InputError("a picture of fractions", where=str(file), valid="8 or 16 bits a point, or .npy")
+            raise InputError("a picture of fractions", location=str(file), valid="8 or 16 bits a point, or .npy")
         deep = picture.mode.startswith("I")  # 16 bits
         grey = np.asarray(picture.convert("I" if deep else "L"), np.float64)
     heights: Array = grey[::-1] * (relief / (65535.0 if deep else 255.0))
@@ -200,7 +200,7 @@ def ground_of(entry: TerrainEntry | HeightMap, rig: Rig, places: ArrayLike, head
 def heights_of(entry: TerrainEntry | HeightMap) -> Heights:
     """What `check_plan` asks for heights: of a terrain, or of a map, with nan outside of it. Raises InputError."""
     if isinstance(entry, TerrainEntry):
-        return entry.make(0).height
+        return entry.make(0).height_at
     values, (x, y), cell = entry.heights(), entry.corner, entry.cell
 
     def height(places: Array) -> Array:

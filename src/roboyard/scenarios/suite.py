@@ -99,11 +99,11 @@ def run_suite(
     from roboyard.scenarios.report.suite import suite_page
 
     if isinstance(runs, bool) or not isinstance(runs, int) or runs < 1:
-        raise InputError(f"{runs!r} runs", where="--runs", valid="at least 1")
+        raise InputError(f"{runs!r} runs", location="--runs", valid="at least 1")
     known = scenarios()
     names = sorted(known) if only is None else list(only)
     if against is not None and not (Path(against) / SUMMARY).is_file():
-        raise InputError(f"{against} is no suite", where="--against", valid="the folder of a `roboyard batch all`")
+        raise InputError(f"{against} is no suite", location="--against", valid="the folder of a `roboyard batch all`")
     with ExitStack() as stack:
         if pool is None and cluster is not None:
             pool = stack.enter_context(RayPool(cluster, workers))

@@ -40,7 +40,7 @@ class SupplyNode(Node):
     away: float = param(0.2, unit="m", low=0.0, high=10.0, doc="from both places, seen from above")
     clear: float = param(0.3, unit="m", low=0.0, high=10.0, doc="of people's joints, likewise")
 
-    fields = ("_since",)
+    state_fields = ("_since",)
 
     def setup(self) -> None:
         """Begin."""
@@ -53,7 +53,7 @@ class SupplyNode(Node):
         given = getattr(self, name)
         if len(given) != 6 or not all(map(math.isfinite, given)) or given[2] > given[3] or given[4] > given[5]:
             where, valid = f"{self.full_name}, parameter {name!r}", "x, y, inner, outer radius, from, to"
-            raise ConfigError(f"{list(given)}", where=where, valid=valid)
+            raise ConfigError(f"{list(given)}", location=where, valid=valid)
         return Sector((given[0], given[1]), (given[2], given[3]), (given[4], given[5]))
 
     def _tick(self) -> None:
@@ -107,7 +107,7 @@ def movable(simulation: Simulation, beginnings: tuple[str, ...], where: str) -> 
     names = tuple(name for name in models if name.startswith(beginnings) and not models[name].model.static)
     if not beginnings or not names:
         raise ConfigError(
-            f"nothing that can be moved is called {list(beginnings)}", where=where, valid=", ".join(models)
+            f"nothing that can be moved is called {list(beginnings)}", location=where, valid=", ".join(models)
         )
     return names
 

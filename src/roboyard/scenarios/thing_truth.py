@@ -9,7 +9,7 @@ import numpy as np
 from roboyard.bus import Node, resource
 from roboyard.geometry import SE3
 from roboyard.messages import msg
-from roboyard.messages.convert import tf_message
+from roboyard.messages.convert import transforms_to_msg
 from roboyard.simulation import Simulation
 
 MOVING, STILL = "/truth/things", "/truth/marks"
@@ -32,7 +32,7 @@ class ThingTruthNode(Node):
     simulation: Simulation = resource(Simulation)
     things: tuple[str, ...] = resource(tuple)
 
-    fields = ("_last",)
+    state_fields = ("_last",)
 
     def setup(self) -> None:
         """Say where everything is."""
@@ -68,4 +68,4 @@ class ThingTruthNode(Node):
         return {name: self._pose(name) for name in names if name in self.simulation.models}
 
     def _message(self, poses: dict[str, SE3]) -> Any:
-        return tf_message(((pose, "world", name) for name, pose in poses.items()), self.now_ns)
+        return transforms_to_msg(((pose, "world", name) for name, pose in poses.items()), self.now_ns)

@@ -8,7 +8,7 @@ import numpy as np
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
-from roboyard.grids import FREE, OCCUPIED, UNKNOWN, GridFrame, OccupancyGrid
+from roboyard.grids import FREE, OCCUPIED, UNKNOWN, GridGeometry, OccupancyGrid
 from roboyard.simulation import Simulation
 from roboyard.simulation.floor_plan import floor_plan
 
@@ -47,9 +47,9 @@ def true_map(
         occupied = occupied | floor_plan(
             simulation.model, height=other, resolution=resolution, bounds=plan.extent
         ).occupied  # fmt: skip
-    frame = GridFrame(resolution, occupied.shape, SE2(*plan.origin, 0.0))
+    frame = GridGeometry(resolution, occupied.shape, SE2(*plan.origin, 0.0))
     regions, _ = label(~occupied)
-    places = frame.cells(np.array(list(inside), dtype=np.float64).reshape(-1, 2))
+    places = frame.cells_of_points(np.array(list(inside), dtype=np.float64).reshape(-1, 2))
     numbers = {int(regions[row, column]) for row, column in places[frame.contains(places)]} - {0}
     free = np.isin(regions, sorted(numbers)) if numbers else ~occupied
     cells = np.where(occupied, OCCUPIED, np.where(free, FREE, UNKNOWN))

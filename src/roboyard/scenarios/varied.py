@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from roboyard.config.describe import near
+from roboyard.config.describe import did_you_mean
 from roboyard.errors import InputError
 
 Plain = str | int | float
@@ -99,17 +99,19 @@ def read_distribution(text: str) -> Distribution:
     key, equals, rest = text.partition("=")
     named = re.match(r"([A-Za-z_]+):(.*)", rest, re.DOTALL)
     if not equals or not key.strip() or not rest.strip():
-        raise InputError(f"{text!r} varies nothing", where=_WHERE, valid=f"key=distribution: {_ALL}")
+        raise InputError(f"{text!r} varies nothing", location=_WHERE, valid=f"key=distribution: {_ALL}")
     if named is None:
         return Distribution(key, "choice", values=_choices(rest, text))
     kind, body = named[1], named[2]
     if kind not in _FORMS:
-        raise InputError(f"no distribution {kind!r} in {text!r}{near(kind, list(_FORMS))}", where=_WHERE, valid=_ALL)
+        raise InputError(
+            f"no distribution {kind!r} in {text!r}{did_you_mean(kind, list(_FORMS))}", location=_WHERE, valid=_ALL
+        )
     if kind == "choice":
         return Distribution(key, kind, values=_choices(body, text))
     numbers = _numbers(body, kind, text)
     if not _SENSIBLE[kind](numbers):
-        raise InputError(f"{text!r} gives no numbers to draw", where=_WHERE, valid=_FORMS[kind])
+        raise InputError(f"{text!r} gives no numbers to draw", location=_WHERE, valid=_FORMS[kind])
     if kind == "range":
         low, high, count = numbers
         return Distribution(key, kind, numbers, tuple(_text(v) for v in np.linspace(low, high, int(count)).tolist()))
@@ -129,7 +131,7 @@ def read_varied(texts: Sequence[str]) -> tuple[Distribution, ...]:
     keys = [one.key for one in found]
     for key in keys:
         if keys.count(key) > 1:
-            raise InputError(f"{key} varies twice", where=_WHERE, valid="each key once")
+            raise InputError(f"{key} varies twice", location=_WHERE, valid="each key once")
     return found
 
 
@@ -147,13 +149,13 @@ def plan_trials(varied: Sequence[Distribution], design: Design, first: int, runs
     Source of the Latin hypercube: McKay, Beckman, Conover, Technometrics 21 (1979).
     """
     if design not in DESIGNS:
-        raise InputError(f"no design {design!r}", where="--design", valid=", ".join(DESIGNS))
+        raise InputError(f"no design {design!r}", location="--design", valid=", ".join(DESIGNS))
     seeds = range(first, first + runs)
     if design == "grid" and varied:
         endless = [one for one in varied if not one.values]
         if endless:
             raise InputError(
-                f"{endless[0].key} has no end of values: {endless[0].kind}", where="--design grid",
+                f"{endless[0].key} has no end of values: {endless[0].kind}", location="--design grid",
                 valid="range:low,high,count, choice:value,value or integer:first,last; or another design",
             )  # fmt: skip
         points = [tuple(zip((d.key for d in varied), way, strict=True)) for way in product(*(d.values for d in varied))]
@@ -193,7 +195,7 @@ def _text(value: float) -> str:
 def _choices(body: str, text: str) -> tuple[str, ...]:
     parts = split_values(body)
     if not parts or len(set(parts)) != len(parts):
-        raise InputError(f"{text!r} names no different values", where=_WHERE, valid=_FORMS["choice"])
+        raise InputError(f"{text!r} names no different values", location=_WHERE, valid=_FORMS["choice"])
     return tuple(parts)
 
 
@@ -209,7 +211,7 @@ def _numbers(body: str, kind: str, text: str) -> tuple[float, ...]:
         numbers = ()
     wanted = _FORMS[kind].split(" ", maxsplit=1)[0].count(",") + 1
     if len(numbers) != wanted or not all(map(math.isfinite, numbers)):
-        raise InputError(f"{text!r} does not say how {kind} varies", where=_WHERE, valid=_FORMS[kind])
+        raise InputError(f"{text!r} does not say how {kind} varies", location=_WHERE, valid=_FORMS[kind])
     return numbers
 
 

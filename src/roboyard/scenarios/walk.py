@@ -8,7 +8,7 @@ from typing import Any
 
 from roboyard.bus import Node, param, resource
 from roboyard.errors import ConfigError
-from roboyard.hardware.base import Base
+from roboyard.hardware.base import VelocityBase
 from roboyard.messages import msg
 from roboyard.scenarios.planar import planar
 
@@ -29,7 +29,7 @@ class WalkNode(Node):
     does not step aside, nor out of the way of one that runs into it.
     """
 
-    base: Base = resource(Base)
+    base: VelocityBase = resource(VelocityBase)
     truth_topic: str = resource(str)
     route: tuple[float, ...] = param((), doc="x, y of two or more places in the world [m]; none: it stands", fixed=True)
     speed: float = param(0.8, unit="m/s", low=0.05, high=3.0, doc="on average")
@@ -39,14 +39,14 @@ class WalkNode(Node):
     patience: float = param(3.0, unit="s", low=0.1, high=1e4, doc="then it turns back")
     heeds: tuple[str, ...] = param(("/truth/rover/odom",), doc="truth of those whom it does not walk into", fixed=True)
 
-    fields = ("_place", "_others", "_next", "_step", "_pace", "_until", "_waited", "_now")
+    state_fields = ("_place", "_others", "_next", "_step", "_pace", "_until", "_waited", "_now")
 
     def setup(self) -> None:
         """Connect, and rest first."""
         if len(self.route) in (1, 2) or len(self.route) % 2 or not all(map(math.isfinite, self.route)):
             where = f"{self.full_name}, parameter 'route'"
             raise ConfigError(
-                f"{len(self.route)} numbers", where=where, valid="x, y of two or more places, or none: it stands"
+                f"{len(self.route)} numbers", location=where, valid="x, y of two or more places, or none: it stands"
             )
         self._place: tuple[float, float, float] | None = None
         self._others: dict[str, tuple[float, float]] = {}
@@ -91,7 +91,7 @@ class WalkNode(Node):
         if way < _NEAR:
             self._turn()
             self._now = 0.0
-            self.base.drive((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+            self.base.set_velocity((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
             return
         wanted = 0.0
         if self.now >= self._until:
@@ -105,7 +105,7 @@ class WalkNode(Node):
         change = _HASTE * _PERIOD
         self._now = min(max(wanted, self._now - change), self._now + change)
         turn = math.atan2(dy, dx) - heading
-        self.base.drive((self._now * math.cos(turn), self._now * math.sin(turn), 0.0), (0.0, 0.0, 0.0))
+        self.base.set_velocity((self._now * math.cos(turn), self._now * math.sin(turn), 0.0), (0.0, 0.0, 0.0))
 
     def _is_free(self, x: float, y: float, ux: float, uy: float) -> bool:
         """Whether going on in a direction brings it too near to nobody, the way that it needs to stop included."""

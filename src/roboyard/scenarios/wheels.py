@@ -85,7 +85,7 @@ def find_wheels(model: Model) -> Drive | None:
     if backwards:
         raise DescriptionError(
             f"wheels {', '.join(backwards)} turn backwards: their axis points right",
-            where=str(model.source or model.name), valid="axis y to the left, or a differential-drive plugin",
+            location=str(model.source or model.name), valid="axis y to the left, or a differential-drive plugin",
         )  # fmt: skip
     _no_car(model)
     source = "the joints that take velocities" if commanded else "the joints that turn freely"
@@ -114,7 +114,7 @@ def _no_car(model: Model) -> None:
     if steered and len(steered) < len(rolling):
         raise DescriptionError(
             f"it is a car: {pins[steered[0].parent]} steers {steered[0].name}",
-            where=str(model.source or model.name), valid="an Ackermann plugin or controller that names its joints",
+            location=str(model.source or model.name), valid="an Ackermann plugin or controller that names its joints",
         )  # fmt: skip
 
 
@@ -149,7 +149,7 @@ def rolls_sideways(model: Model, joint: str) -> bool:
             (rigid if one.type == "fixed" else rollers).add(one.child)
     surfaces = [one.surface for link in model.links if link.name in rigid for one in link.collisions]
     weak = [
-        surface.direction1 is not None
+        surface.friction_direction is not None
         and surface.friction2 is not None
         and min(surface.friction, surface.friction2) <= _WEAK * max(surface.friction, surface.friction2)
         for surface in surfaces

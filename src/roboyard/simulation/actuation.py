@@ -144,7 +144,7 @@ class Servos:
         """
         if not math.isfinite(value):
             raise InputError(
-                f"set-point {value} for joint {servo.place.name}", where=servo.model, valid="a finite number"
+                f"set-point {value} for joint {servo.place.name}", location=servo.model, valid="a finite number"
             )
         row, code = servo.row, _CODES[mode]
         before, self.floats[row, s.ASKED] = float(self.floats[row, s.ASKED]), press

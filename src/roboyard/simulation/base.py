@@ -15,13 +15,13 @@ import mujoco
 import numpy as np
 
 from roboyard.errors import DescriptionError, InputError
-from roboyard.hardware.base import BaseKind, Vector
+from roboyard.hardware.base import BaseMotion, Vector
 from roboyard.simulation.naming import scoped
 
 if TYPE_CHECKING:
     from roboyard.simulation.engine import Simulation
 
-_AXES: dict[BaseKind, tuple[int, ...]] = {"planar": (0, 1, 5), "free": (0, 1, 2, 3, 4, 5)}
+_AXES: dict[BaseMotion, tuple[int, ...]] = {"planar": (0, 1, 5), "free": (0, 1, 2, 3, 4, 5)}
 _TIME = 0.001
 """Within which a servo closes the gap to its command [s]; full friction takes this times 9.81 off the speed."""
 _GRIP = 3.0
@@ -30,7 +30,7 @@ _ENGAGED = 1.0
 """Stands in the position input of an engaged servo, which has no position gain: so that saved controls say it too."""
 
 
-def add_base(spec: mujoco.MjSpec, body: mujoco.MjsBody, model: str, kind: BaseKind) -> None:
+def add_base(spec: mujoco.MjSpec, body: mujoco.MjsBody, model: str, kind: BaseMotion) -> None:
     """Give ``body`` a servo for each component that ``kind`` names; without force until it is commanded."""
     site = body.add_site(name=scoped(model, "base"), group=5)
     for axis in _AXES[kind]:
@@ -54,12 +54,12 @@ class SimulatedBase:
         kind: What it was added as.
     """
 
-    def __init__(self, simulation: Simulation, name: str, kind: BaseKind) -> None:
+    def __init__(self, simulation: Simulation, name: str, kind: BaseMotion) -> None:
         self._simulation, self._name, self._kind = simulation, name, kind
         self.bind()
 
     @property
-    def kind(self) -> BaseKind:
+    def kind(self) -> BaseMotion:
         """Which components it takes."""
         return self._kind
 
@@ -85,7 +85,7 @@ class SimulatedBase:
         ]
         self._engage()
 
-    def drive(self, linear: Vector, angular: Vector) -> None:
+    def set_velocity(self, linear: Vector, angular: Vector) -> None:
         """Take new velocities at once, in the root link's own axes.
 
         Raises:
@@ -93,7 +93,7 @@ class SimulatedBase:
         """
         wanted = (*linear, *angular)
         if not all(map(math.isfinite, wanted)):
-            raise InputError(f"velocities {wanted}", where=self._name, valid="finite numbers")
+            raise InputError(f"velocities {wanted}", location=self._name, valid="finite numbers")
         ctrl = self._simulation.data.ctrl
         for place, axis in zip(self._ctrl, _AXES[self._kind], strict=True):
             ctrl[place], ctrl[place + 1] = _ENGAGED, wanted[axis]

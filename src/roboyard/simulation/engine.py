@@ -13,7 +13,7 @@ from roboyard.compute import expect_kernels
 from roboyard.description.model import Model, World
 from roboyard.errors import InputError, RunError, UnknownNameError
 from roboyard.geometry import SE3
-from roboyard.hardware import Base, BaseKind, Hardware
+from roboyard.hardware import BaseMotion, Hardware, VelocityBase
 from roboyard.simulation import stepping
 from roboyard.simulation.actuation import Servos
 from roboyard.simulation.assembly import Entry, Flesh, Placement, assemble
@@ -107,7 +107,7 @@ class Simulation:
         namespace: str = "",
         *,
         robot: bool | None = None,
-        base: BaseKind | None = None,
+        base: BaseMotion | None = None,
         aloft: Iterable[str] = (),
         flesh: Mapping[str, Flesh] | None = None,
     ) -> Handle:
@@ -149,7 +149,7 @@ class Simulation:
         return self._handles[name]
 
     def adopt(
-        self, name: str, namespace: str = "", *, base: BaseKind | None = None, model: Model | None = None
+        self, name: str, namespace: str = "", *, base: BaseMotion | None = None, model: Model | None = None
     ) -> Handle:
         """Make a robot of a model that stands in the world already.
 
@@ -266,7 +266,7 @@ class Simulation:
             self._hardware[name] = SimulatedHardware(self, name)
         return self._hardware[name]
 
-    def base(self, name: str) -> Base | None:
+    def base(self, name: str) -> VelocityBase | None:
         """The body of a model that was added as a base, as control sees it; else None. Raises UnknownNameError."""
         self._known(name)
         return self._bases.get(name)
@@ -339,13 +339,13 @@ class Simulation:
         return self.running.watch
 
     # -- state ---------------------------------------------------------------------------------------------------------
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """The complete state as plain data; `load` continues from it bit for bit."""
         from roboyard.simulation.state import save
 
         return save(self)
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Go back to a saved state; the simulation must hold the same models.
 
         Raises:

@@ -111,11 +111,11 @@ class FleshTables:
             raise UnknownNameError(f"model {name!r} is not led", valid=", ".join(self.rows) or "none is")
         return self.rows[name]
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """Everything that decides what comes next."""
         return {"parts": self.parts.tolist(), "places": self.places.tolist(), "turns": self.turns.tolist()}
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Continue from `save`. Raises ValueError where the models are others."""
         for table, key in ((self.parts, "parts"), (self.places, "places"), (self.turns, "turns")):
             table[:] = np.array(saved[key], float).reshape(table.shape)

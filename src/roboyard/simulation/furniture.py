@@ -19,7 +19,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from roboyard.description.model import Element, Model, Plugin
+from roboyard.description.model import Model, Plugin, XmlElement
 from roboyard.errors import DescriptionError
 
 Kind = Literal["conveyor", "door", "turntable"]
@@ -101,30 +101,32 @@ def _read(plugin: Plugin, model: Model) -> Furniture:
     where = f"{model.source or model.name}:{element.line}" if element.line else f"model {model.name}"
     kind = _KINDS.get(plugin.name)
     if kind is None:
-        raise DescriptionError(f"furniture {plugin.name!r}", where=where, valid=f"one of: {', '.join(_KINDS)}")
+        raise DescriptionError(f"furniture {plugin.name!r}", location=where, valid=f"one of: {', '.join(_KINDS)}")
     tag = "link" if kind == "conveyor" else "joint"
     parts = [item.name for item in (model.links if kind == "conveyor" else model.joints)]
     part = _text(element, tag)
     if part not in parts:
         raise DescriptionError(
-            f"<{tag}> of {plugin.name} is {part!r}", where=where, valid=f"one of: {', '.join(parts) or 'none is there'}"
+            f"<{tag}> of {plugin.name} is {part!r}",
+            location=where,
+            valid=f"one of: {', '.join(parts) or 'none is there'}",
         )
     speed = _number(element, "speed", 0.5, where, low=1e-6)
     if kind == "door":
         closed, opened = _number(element, "closed", 0.0, where), _number(element, "open", 1.0, where)
         if closed == opened:
-            raise DescriptionError(f"<closed> and <open> are both {closed:g}", where=where, valid="two positions")
+            raise DescriptionError(f"<closed> and <open> are both {closed:g}", location=where, valid="two positions")
         return Furniture(kind, part, rate=speed / abs(opened - closed), closed=closed, opened=opened)
     rate = _number(element, "acceleration", 1.0, where, low=1e-6)
     return Furniture(kind, part, _direction(element, where), on=speed, rate=rate)
 
 
-def _text(element: Element, tag: str) -> str:
+def _text(element: XmlElement, tag: str) -> str:
     child = element.find(tag)
     return child.text.strip() if child is not None else ""
 
 
-def _number(element: Element, tag: str, default: float, where: str, low: float = -1e3) -> float:
+def _number(element: XmlElement, tag: str, default: float, where: str, low: float = -1e3) -> float:
     text = _text(element, tag)
     if not text:
         return default
@@ -134,11 +136,11 @@ def _number(element: Element, tag: str, default: float, where: str, low: float =
         value = math.nan
     high = FASTEST if low > 0.0 else 1e3
     if not low <= value <= high:
-        raise DescriptionError(f"<{tag}> is {text[:40]!r}", where=where, valid=f"a number from {low:g} to {high:g}")
+        raise DescriptionError(f"<{tag}> is {text[:40]!r}", location=where, valid=f"a number from {low:g} to {high:g}")
     return value
 
 
-def _direction(element: Element, where: str) -> tuple[float, float, float]:
+def _direction(element: XmlElement, where: str) -> tuple[float, float, float]:
     text = _text(element, "direction") or "1 0 0"
     try:
         x, y, z = map(float, text.split())
@@ -146,5 +148,5 @@ def _direction(element: Element, where: str) -> tuple[float, float, float]:
     except ValueError:
         length = math.nan
     if not 1e-6 < length < 1e6:
-        raise DescriptionError(f"<direction> is {text[:40]!r}", where=where, valid="three numbers, not all zero")
+        raise DescriptionError(f"<direction> is {text[:40]!r}", location=where, valid="three numbers, not all zero")
     return x / length, y / length, z / length

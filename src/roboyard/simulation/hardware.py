@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from roboyard.errors import InputError, UnknownNameError
-from roboyard.hardware.interface import CommandMode, JointCommand, JointReadings
+from roboyard.hardware.interface import CommandMode, JointCommand, JointStates
 from roboyard.simulation.actuation import Group
 from roboyard.simulation.modes import modes_of
 from roboyard.simulation.sensors.encoder import Encoder
@@ -43,7 +43,7 @@ class SimulatedHardware:
         self._dof = np.array([place.dof for place in placement.joints], int)
         self._modes = {name: modes_of(placement.entry.model, name) for name in self._names}
         self._groups: dict[tuple[CommandMode, tuple[str, ...]], Group] = {}
-        self._last: tuple[Instant, int, JointReadings] | None = None  # readings hold until something changes
+        self._last: tuple[Instant, int, JointStates] | None = None  # readings hold until something changes
         encoders = [sensor for sensor in self._simulation.sensors(self._name) if isinstance(sensor, Encoder)]
         self._encoders = [
             (encoder, np.array([self._names.index(joint) for joint in encoder.joints])) for encoder in encoders
@@ -62,7 +62,7 @@ class SimulatedHardware:
             )
         return self._modes[joint]
 
-    def read(self) -> JointReadings:
+    def read(self) -> JointStates:
         """The joints at this instant."""
         simulation = self._simulation
         instant, last = simulation.instant, self._last
@@ -74,7 +74,7 @@ class SimulatedHardware:
         for encoder, where in self._encoders:
             reading = simulation.faults.sensed(encoder, hold=True)
             position[where], velocity[where] = reading.position + reading.turned, reading.velocity
-        readings = JointReadings(simulation.time_ns, position, velocity, data.qfrc_actuator[self._dof])
+        readings = JointStates(simulation.time_ns, position, velocity, data.qfrc_actuator[self._dof])
         for array in (readings.position, readings.velocity, readings.effort):
             array.flags.writeable = False
         self._last = instant, instant.count, readings
@@ -88,19 +88,19 @@ class SimulatedHardware:
             InputError: a value is not finite, an effort is negative or not for positions, or there are more or fewer of
                 them than joints.
         """
-        if len(command.joints) != len(command.values):
-            raise InputError(f"{len(command.values)} values for {len(command.joints)} joints", where=self._name)
+        if len(command.joints) != len(command.setpoints):
+            raise InputError(f"{len(command.setpoints)} values for {len(command.joints)} joints", location=self._name)
         asked = (command.mode, tuple(command.joints))
         servos, simulation = self._simulation.servos, self._simulation
         if asked not in self._groups:  # control loops ask for the same again and again
             self._check_modes(command)
             self._groups[asked] = servos.group(self._name, *asked)
-        given = np.asarray(command.values, float)
+        given = np.asarray(command.setpoints, float)
         # what goes on counts from the next step on: forces of the present moment are what they were
         goes_on = command.max_effort is None and servos.go_on(self._groups[asked], given)
         if not goes_on:
             if not np.isfinite(given).all():
-                raise InputError(f"set-points {given.tolist()}", where=self._name, valid="finite numbers")
+                raise InputError(f"set-points {given.tolist()}", location=self._name, valid="finite numbers")
             press = [math.inf] * len(given) if command.max_effort is None else self._efforts(command)
             model, data = simulation.model, simulation.data
             for joint, value, most in zip(command.joints, given.tolist(), press, strict=True):
@@ -115,11 +115,11 @@ class SimulatedHardware:
         """How hard each joint may press, checked."""
         efforts: list[float] = np.asarray(command.max_effort, float).tolist()
         if command.mode != "position":
-            raise InputError(f"efforts of {command.mode} commands", where=self._name, valid="of position commands")
+            raise InputError(f"efforts of {command.mode} commands", location=self._name, valid="of position commands")
         if len(efforts) != len(command.joints):
-            raise InputError(f"{len(efforts)} efforts for {len(command.joints)} joints", where=self._name)
+            raise InputError(f"{len(efforts)} efforts for {len(command.joints)} joints", location=self._name)
         if not all(effort >= 0.0 and math.isfinite(effort) for effort in efforts):
-            raise InputError(f"efforts {efforts}", where=self._name, valid="finite numbers, 0 or more")
+            raise InputError(f"efforts {efforts}", location=self._name, valid="finite numbers, 0 or more")
         return efforts
 
     def _check_modes(self, command: JointCommand) -> None:

@@ -172,14 +172,14 @@ class Holds:
         return np.asarray(flesh.places[part] + matrix.reshape(3, 3) @ row[h.POINT : h.POINT + 3])
 
     # -- state ---------------------------------------------------------------------------------------------------------
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """Everything that decides what comes next."""
         return {
             "holds": [[one.model, one.link, one.thing, list(one.point), one.strength] for one in self._holds],
             "table": self.table.tolist(),
         }
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Continue from `save`."""
         self._holds = [
             Hold(model, link, thing, (x, y, z), strength) for model, link, thing, (x, y, z), strength in saved["holds"]

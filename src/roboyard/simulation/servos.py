@@ -83,9 +83,11 @@ def no_load_speed(interface: JointInterface | None, effort: float, model: str) -
     except ValueError:
         speed = 0.0
     if not (speed > 0.0 and math.isfinite(speed)):
-        raise DescriptionError(f"parameter no_load_speed is {said!r}", where=where, valid="a number above zero")
+        raise DescriptionError(f"parameter no_load_speed is {said!r}", location=where, valid="a number above zero")
     if not math.isfinite(effort):
-        raise DescriptionError("a no_load_speed, but no effort", where=where, valid="an effort in the joint's limits")
+        raise DescriptionError(
+            "a no_load_speed, but no effort", location=where, valid="an effort in the joint's limits"
+        )
     return speed
 
 
@@ -184,7 +186,7 @@ def overridden(
             if not values[name.removeprefix(prefix)] >= 0.0:
                 raise DescriptionError(
                     f"parameter {name} of joint {interface.joint} is {text!r}",
-                    where=f"model {model}",
+                    location=f"model {model}",
                     valid="a number, zero or larger",
                 )
     if pressing:

@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.description.model import Collision, Joint, Link, Model, Placed, Plane, World
+from roboyard.description.model import Collision, Joint, Link, Model, PlacedModel, Plane, World
 from roboyard.geometry import SE3
 from roboyard.geometry.polygons import convex_hull
 from roboyard.hardware import JointCommand
@@ -94,7 +94,7 @@ def stand(
     if not held.links or not any(one.surface.collide for link in held.links for one in link.collisions):
         return None
     floor = Link("floor", SE3.identity(), collisions=(Collision("floor", Plane(), SE3.identity()),))
-    place = Placed("ground_plane", Model("ground_plane", (floor,), static=True), SE3.identity())
+    place = PlacedModel("ground_plane", Model("ground_plane", (floor,), static=True), SE3.identity())
     trial = Simulation(World("nowhere"), settings=settings)
     trial.add(held, "robot")
     feet = _points(trial)
@@ -153,7 +153,7 @@ def _grounded(model: Model) -> Model:
         model,
         links=tuple(link for link in model.links if link.name in kept),
         joints=tuple(joint for joint in model.joints if joint.child in kept),
-        closures=tuple(joint for joint in model.closures if {joint.parent, joint.child} <= kept),
+        loop_joints=tuple(joint for joint in model.loop_joints if {joint.parent, joint.child} <= kept),
         sensors=tuple(sensor for sensor in model.sensors if sensor.link in kept),
         canonical_link=model.canonical_link if model.canonical_link in kept else None,
     )

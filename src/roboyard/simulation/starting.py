@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from roboyard.description.model import Limits, Model
+from roboyard.description.model import AxisLimits, Model
 
 
-def starting_positions(model: Model, scalars: Iterable[tuple[str, Limits]]) -> dict[str, float]:
+def starting_positions(model: Model, scalars: Iterable[tuple[str, AxisLimits]]) -> dict[str, float]:
     """Position of each scalar joint at the start [rad or m].
 
     A joint whose limits leave out zero starts at the nearer of them: a leg that cannot be stretched would else be

@@ -38,13 +38,13 @@ def save(simulation: Simulation) -> dict[str, Any]:
         "servos": servos.floats.tolist(),
         "episodes": [list(astuple(episode)) for episode in simulation.contact_episodes()],
         "sensors": {
-            name: {sensor.sensor.name: sensor.save() for sensor in simulation.sensors(name)}
+            name: {sensor.sensor.name: sensor.save_state() for sensor in simulation.sensors(name)}
             for name in simulation.models
         },
         "belts": [[*key, *velocity] for key, velocity in simulation.belts.items()],
-        "flesh": simulation.flesh.save(),
-        "holds": simulation.holds.save(),
-        "faults": simulation.faults.save(),
+        "flesh": simulation.flesh.save_state(),
+        "holds": simulation.holds.save_state(),
+        "faults": simulation.faults.save_state(),
     }
 
 
@@ -87,11 +87,11 @@ def _take(simulation: Simulation, saved: dict[str, Any]) -> None:
     simulation.bind_bases()
     simulation.set_steps(int(saved["steps"]))
     simulation.belts = {(model, link): (x, y, z) for model, link, x, y, z in saved["belts"]}
-    simulation.flesh.load(saved["flesh"])
-    simulation.holds.load(saved["holds"])
-    simulation.faults.load(saved["faults"])
+    simulation.flesh.load_state(saved["flesh"])
+    simulation.holds.load_state(saved["holds"])
+    simulation.faults.load_state(saved["faults"])
     simulation.running.evaluate(simulation.holds.table)
     simulation.watch.restore(tuple(Episode(*values) for values in saved["episodes"]))
     for name in simulation.models:
         for sensor in simulation.sensors(name):
-            sensor.load(saved["sensors"][name][sensor.sensor.name])
+            sensor.load_state(saved["sensors"][name][sensor.sensor.name])

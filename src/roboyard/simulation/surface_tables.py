@@ -75,7 +75,7 @@ class SurfaceTables:
         for (model, link), velocity in running.items():
             placement = assembled.placements.get(model)
             if placement is None or link not in placement.links:
-                raise InputError(f"no link {link!r} of a model {model!r}", where="moving surface")
+                raise InputError(f"no link {link!r} of a model {model!r}", location="moving surface")
             place = placement.links[link]
             if place.body:
                 raise InputError(f"link {link!r} of {model!r} moves itself", valid="a link that stands still")

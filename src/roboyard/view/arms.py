@@ -18,7 +18,7 @@ from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry import SE3
 from roboyard.manipulation.nodes.motion_messages import pose_constraints
 from roboyard.messages import action_type, message_type, msg, service_type, srv
-from roboyard.messages.convert import pose_stamped, pose_to_msg
+from roboyard.messages.convert import pose_stamped_to_msg, pose_to_msg
 from roboyard.scenarios import Run
 from roboyard.view.ghosts import Array, moments_of
 from roboyard.view.places import Places, row
@@ -106,7 +106,9 @@ class ArmHand:
             if f"{space}/plan_kinematic_path" not in self._bus.services:
                 raise InputError(f"{name} has no move node", valid="a robot with the node move_group")
             pose = None if op == "plan" and "named" in said else _pose(said)
-            self._bus.inputs.query(lambda: self._answering(said, reply, lambda: self._ask(said, name, pose, reply)))
+            self._bus.inputs.run_on_executor(
+                lambda: self._answering(said, reply, lambda: self._ask(said, name, pose, reply))
+            )
 
     def _answering(self, said: dict[str, Any], reply: Reply, what: Callable[[], None]) -> None:
         """On the run's thread: an error is told and no more."""
@@ -125,7 +127,7 @@ class ArmHand:
         there = None if pose is None else places.place(frame, body).inverse() @ pose
         if said["op"] == "ik" and there is not None:
             asked = msg.moveit_msgs.PositionIKRequest(avoid_collisions=True, ik_link_name=group.tip)
-            asked.pose_stamped = pose_stamped(there, frame, self._bus.now_ns)
+            asked.pose_stamped = pose_stamped_to_msg(there, frame, self._bus.now_ns)
             self._sender.call(
                 f"{space}/compute_ik", f"{_MOVEIT}/srv/GetPositionIK",
                 srv.moveit_msgs.GetPositionIK.Request(ik_request=asked), said, reply,

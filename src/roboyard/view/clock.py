@@ -45,7 +45,7 @@ class ClockHand:
             control.step(number(said, "seconds", 0.0, _LONGEST_STEP, 0.0))
         elif op == "rate":
             rate = number(said, "rate", 0.0, _FASTEST)
-            self._bus.inputs.query(lambda: setattr(self._bus.executor.pacer, "factor", rate))
+            self._bus.inputs.run_on_executor(lambda: setattr(self._bus.executor.pacer, "real_time_factor", rate))
         elif op == "reset":
             control.reset()
         elif op == "end":

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from roboyard.messages.convert import scan_points
 from roboyard.messages.convert.clouds import cloud_to_arrays, unpack_rgb
-from roboyard.messages.convert.people import body_capsules
+from roboyard.messages.convert.people import person_capsules_from_msg
 
 MOST_POINTS = 60_000
 """Points of one cloud that are sent; of more every second, third … is."""
@@ -45,7 +45,7 @@ def _scan(message: Any) -> Drawing:
 
 def _cloud(message: Any) -> Drawing:
     count = int(message.width) * int(message.height)
-    columns = cloud_to_arrays(message, every=max(1, -(-count // MOST_POINTS)))
+    columns = cloud_to_arrays(message, stride=max(1, -(-count // MOST_POINTS)))
     points = np.stack([columns[name] for name in "xyz"], axis=1).astype(np.float32)
     whole = np.isfinite(points).all(axis=1)
     arrays: tuple[NDArray[Any], ...] = (points[whole],)
@@ -118,12 +118,12 @@ def _contacts(message: Any) -> Drawing:
 
 
 def _people(message: Any) -> Drawing:
-    ends = [body_capsules(person)[1].reshape(-1, 3) for person in message.people]
+    ends = [person_capsules_from_msg(person)[1].reshape(-1, 3) for person in message.people]
     return Drawing({"shape": "segments"}, (_flat(np.concatenate([np.zeros((0, 3)), *ends])),))
 
 
 def _body(message: Any) -> Drawing:
-    return Drawing({"shape": "segments"}, (_flat(body_capsules(message)[1].reshape(-1, 3)),))
+    return Drawing({"shape": "segments"}, (_flat(person_capsules_from_msg(message)[1].reshape(-1, 3)),))
 
 
 def _detections(message: Any) -> Drawing:

@@ -14,7 +14,7 @@ from roboyard.bus import Bus
 from roboyard.compute.wall_clock import wall_seconds
 from roboyard.errors import InputError
 from roboyard.messages import msg
-from roboyard.messages.convert import header
+from roboyard.messages.convert import make_header
 from roboyard.view.abilities import STAMPED, heard
 from roboyard.view.sender import Sender
 from roboyard.view.show import Reply
@@ -96,9 +96,9 @@ class DriveHand:
             self._operating = False
         if self._operating and now - self._beat_at >= _BEAT and now_ns > self._beat_ns:
             self._beat_at, self._beat_ns = now, now_ns
-            self._publish("teleop/heartbeat", header("", now_ns))
+            self._publish("teleop/heartbeat", make_header("", now_ns))
         self._ticking = self._operating or self._wanted is not None
-        if self._ticking and not self._bus.closing:
+        if self._ticking and not self._bus.is_closing:
             self._loop.call_later(_TICK, self._tick)
 
     def _let_go(self) -> None:
@@ -111,7 +111,9 @@ class DriveHand:
         self._sent_at, self._sent_ns = now, self._bus.now_ns
         twist = msg.Twist(linear=msg.Vector3(x=v[0], y=v[1]), angular=msg.Vector3(z=v[2]))
         stamped = heard(self._bus, f"{self._space}/cmd_vel") == STAMPED
-        self._publish("cmd_vel", msg.TwistStamped(header=header("", self._sent_ns), twist=twist) if stamped else twist)
+        self._publish(
+            "cmd_vel", msg.TwistStamped(header=make_header("", self._sent_ns), twist=twist) if stamped else twist
+        )
 
     def _publish(self, name: str, message: Any) -> None:
         try:

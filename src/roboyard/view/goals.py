@@ -14,7 +14,7 @@ from roboyard.bus.actions.status import endpoint
 from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry import SE2
 from roboyard.messages import action_type, message_type, msg, service_type
-from roboyard.messages.convert import header, pose_stamped, pose_to_msg
+from roboyard.messages.convert import make_header, pose_stamped_to_msg, pose_to_msg
 from roboyard.view.abilities import heard
 from roboyard.view.places import Places
 from roboyard.view.sender import Sender
@@ -69,7 +69,7 @@ class GoalHand:
             except RoboyardError as error:
                 reply(Frame(text("refused", what=str(error), to=op, id=said.get("id"))))
 
-        self._bus.inputs.query(send)
+        self._bus.inputs.run_on_executor(send)
 
     def _check(self, op: str, space: str) -> None:
         if op == "follow":
@@ -95,15 +95,15 @@ class GoalHand:
         there = [T_frame_world @ pose for pose in poses]
         now_ns = self._bus.now_ns
         if op == "follow":
-            self._follow(space, [pose_stamped(pose, frame, now_ns) for pose in there], said, reply)
+            self._follow(space, [pose_stamped_to_msg(pose, frame, now_ns) for pose in there], said, reply)
             return
         if op == "goal":
-            message = pose_stamped(there[0], frame, now_ns)
+            message = pose_stamped_to_msg(there[0], frame, now_ns)
         else:
             covariance = np.zeros(36)
             covariance[[0, 7, 35]] = np.square(_SPREAD)
             uncertain = msg.PoseWithCovariance(pose=pose_to_msg(there[0]), covariance=covariance)
-            message = msg.PoseWithCovarianceStamped(header=header(frame, now_ns), pose=uncertain)
+            message = msg.PoseWithCovarianceStamped(header=make_header(frame, now_ns), pose=uncertain)
         self._sender.publish(self._topic(op, space), message)
         reply(Frame(text("done", id=said.get("id"), to=op)))
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.bus import Bus
-from roboyard.bus.log import Record
+from roboyard.bus.log import LogRecord
 from roboyard.bus.topics import Topic
 from roboyard.compute.wall_clock import wall_seconds
 from roboyard.errors import InputError
@@ -133,7 +133,7 @@ class LiveShow:
             for publisher in topic.publishers:
                 if publisher.last is not None:
                     self._tap(topic, publisher.last, publisher.node, topic.last_ns)
-        self._undo: list[Callable[[], None]] = [self.bus.tap(self._tap)]
+        self._undo: list[Callable[[], None]] = [self.bus.add_message_observer(self._tap)]
         self.bus.log_sinks.append(self._log)
 
     def close(self) -> None:
@@ -166,7 +166,7 @@ class LiveShow:
         data = self.run.simulation.data
         return SE3(data.xquat[body], data.xpos[body])
 
-    def _log(self, record: Record) -> None:
+    def _log(self, record: LogRecord) -> None:
         line = Frame(text("log", t=record.time_ns * 1e-9, level=record.level, node=record.node, text=record.text))
         self._fresh_lines.append(line)
 
@@ -179,7 +179,7 @@ class LiveShow:
         simulation, executor = self.run.simulation, self.bus.executor
         data = simulation.data
         look = Look(
-            self.bus.now_ns, executor.paused, executor.pacer.factor,
+            self.bus.now_ns, executor.paused, executor.pacer.real_time_factor,
             (data.qpos.copy(), data.mocap_pos.copy(), data.mocap_quat.copy()),
         )  # fmt: skip
         if simulation.model is not self._model:
@@ -319,7 +319,7 @@ class LiveShow:
             if forest:
                 self._trees_due = now + _TREES_PERIOD
             asked = self._asked = self._loop.create_future()
-            self.bus.inputs.query(lambda: self._answer(asked, graph, frames, forest))
+            self.bus.inputs.run_on_executor(lambda: self._answer(asked, graph, frames, forest))
         done, _ = await asyncio.wait([self._asked], timeout=0.5)
         if not done:
             return None

@@ -40,7 +40,7 @@ class ParameterHand:
         if name not in self._bus.nodes:
             raise InputError(f"there is no node {name}", valid=", ".join(self._bus.nodes))
         if said["op"] == "parameters":
-            self._bus.inputs.query(lambda: self._tell(name, said, reply))
+            self._bus.inputs.run_on_executor(lambda: self._tell(name, said, reply))
             return
         request = service_type(_SET).Request(parameters=[self._parameter(said)])
         self._sender.call(f"{name}/set_parameters", _SET, request, said, reply)

@@ -61,7 +61,7 @@ class Places:
 
     def look(self) -> None:
         """Frames may have come or moved over to others."""
-        self._parents = self._transforms.frames()
+        self._parents = self._transforms.parents()
 
     def anchor(self, frame: str) -> Anchor:
         """What a frame hangs on; one that nobody knows hangs on the world."""

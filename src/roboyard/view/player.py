@@ -11,7 +11,7 @@ from roboyard.bus.transforms import TransformBuffer, TransformError
 from roboyard.compute.wall_clock import wall_seconds
 from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry import SE3
-from roboyard.messages import nanoseconds
+from roboyard.messages import to_nanoseconds
 from roboyard.messages.convert import transform_to_se3
 from roboyard.record import open_recording
 from roboyard.scenarios import load_spec
@@ -139,7 +139,7 @@ class Player:
 
     def _insert(self, message: Any, time_ns: int, *, static: bool) -> None:
         for one in message.transforms:
-            moment = time_ns if static else nanoseconds(one.header.stamp)
+            moment = time_ns if static else to_nanoseconds(one.header.stamp)
             try:
                 T = transform_to_se3(one.transform)
                 self._transforms.insert(T, str(one.header.frame_id), str(one.child_frame_id), moment, static)

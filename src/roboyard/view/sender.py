@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from roboyard.bus import Bus, Input
+from roboyard.bus import Bus, ExternalInput
 from roboyard.bus.futures import Future
 from roboyard.errors import InputError, RoboyardError
 from roboyard.messages import serialize, type_name
@@ -31,7 +31,7 @@ class Sender:
         Raises:
             InputError: too many inputs wait already.
         """
-        self._push(Input("publish", topic, type_name(type(message)), source, serialize(message)))
+        self._push(ExternalInput("publish", topic, type_name(type(message)), source, serialize(message)))
 
     def call(
         self,
@@ -71,10 +71,14 @@ class Sender:
             frame = text("refused", what=trouble, **values) if trouble else text("done", **values, **more)
             reply(Frame(frame))
 
-        self._push(Input("call", service, kind, SOURCE, serialize(request), reply=lambda future: future.then(answer)))
+        self._push(
+            ExternalInput(
+                "call", service, kind, SOURCE, serialize(request), reply=lambda future: future.add_done_callback(answer)
+            )
+        )
 
-    def _push(self, item: Input) -> None:
-        if not self._bus.inputs.push(item):
+    def _push(self, item: ExternalInput) -> None:
+        if not self._bus.inputs.put(item):
             raise InputError("the run has too many inputs waiting", valid="try again later")
 
 

@@ -70,7 +70,7 @@ class Server:
             self.port = bound.result()
         except OSError as error:
             raise InputError(
-                f"port {port} cannot be served: {error.strerror or error}", where="--view-port", valid="a free port"
+                f"port {port} cannot be served: {error.strerror or error}", location="--view-port", valid="a free port"
             ) from None
         self.url = f"http://{_HOST}:{self.port}/#{self.access.token}"
 

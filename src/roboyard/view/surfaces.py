@@ -40,7 +40,13 @@ def _grid(message: Any) -> Drawing:
 def _heights(message: Any) -> Drawing:
     ground = heights_from_msg(message)
     rows, columns = ground.heights.shape
-    head = {"shape": "heights", "width": columns, "height": rows, "cell": ground.cell, "corner": list(ground.corner)}
+    head = {
+        "shape": "heights",
+        "width": columns,
+        "height": rows,
+        "cell": ground.resolution,
+        "corner": list(ground.corner),
+    }
     return Drawing(head, (ground.heights.astype(np.float32),))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 from roboyard.errors import RoboyardError
-from roboyard.record import Connection, Recording
+from roboyard.record import RecordedChannel, Recording
 
 _SLOW = 1.0
 """Topics with fewer messages a second are looked up by themselves [Hz]."""
@@ -16,7 +16,7 @@ _WINDOW_NS = 4_000_000_000
 _MOST_KEPT = 256 * 1024 * 1024
 """Bytes of slow topics that are kept in memory; of more the later ones are missing after a jump."""
 
-Raw = tuple[int, Connection, bytes]
+Raw = tuple[int, RecordedChannel, bytes]
 
 
 class Timeline:
@@ -36,7 +36,7 @@ class Timeline:
     def __init__(self, recording: Recording, wanted: Collection[str], each: Collection[str]) -> None:
         self._recording = recording
         self._each = frozenset(each)
-        known = [c for c in recording.connections if c.encoding in ("cdr", "ros1") and c.count]
+        known = [c for c in recording.channels if c.encoding in ("cdr", "ros1") and c.count]
         self._all = [c for c in known if c.topic in wanted or c.topic in self._each]
         self.start_ns, self.end_ns = recording.start_ns, recording.end_ns
         self.now_ns = self.start_ns
@@ -47,7 +47,7 @@ class Timeline:
         self._quick = [c for c in self._all if c not in self._slow]
         self._kept: dict[str, tuple[list[int], list[Raw]]] = {}
         size = 0
-        for raw in recording.raw_of(self._slow) if self._slow else ():
+        for raw in recording.raw_messages_of_channels(self._slow) if self._slow else ():
             size += len(raw[2])
             if size > _MOST_KEPT:
                 break
@@ -64,7 +64,9 @@ class Timeline:
             if place:
                 newest[topic] = items[place - 1]
         each: list[Raw] = []
-        for raw in self._recording.raw_of(self._quick, max(self.now_ns - _WINDOW_NS, self.start_ns), self.now_ns):
+        for raw in self._recording.raw_messages_of_channels(
+            self._quick, max(self.now_ns - _WINDOW_NS, self.start_ns), self.now_ns
+        ):
             if raw[1].topic in self._each:
                 each.append(raw)
             else:
@@ -72,7 +74,7 @@ class Timeline:
         for raw in sorted([*each, *newest.values()], key=lambda item: item[0]):
             self._say(raw, say)
         self._ahead = None
-        self._stream = self._recording.raw_of(self._all, self.now_ns + 1)
+        self._stream = self._recording.raw_messages_of_channels(self._all, self.now_ns + 1)
 
     def advance(self, time_ns: int, say: Callable[[str, Any, int], None]) -> None:
         """Go on to a later moment, and say what is said on the way: of most topics only the last."""

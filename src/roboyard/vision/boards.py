@@ -44,11 +44,11 @@ class Board:
         least = 3 if self.kind == "chessboard" else 2
         if min(self.columns, self.rows) < least or max(self.columns, self.rows) > 60 or not self.square > 0.0:
             raise InputError(
-                f"a board of {self.columns} x {self.rows} at {self.square:g} m", where="board", valid=_VALID
+                f"a board of {self.columns} x {self.rows} at {self.square:g} m", location="board", valid=_VALID
             )
         if self.kind == "charuco" and not 0.0 < self.marker < self.square:
             raise InputError(
-                f"markers of {self.marker:g} m in squares of {self.square:g} m", where="board",
+                f"markers of {self.marker:g} m in squares of {self.square:g} m", location="board",
                 valid="markers smaller than squares",
             )  # fmt: skip
 
@@ -65,13 +65,13 @@ class Board:
             or (match[1] == "chessboard" and (match[5] or match[6]))
             or (match[1] == "charuco" and not match[5])
         ):
-            raise InputError(f"board {text!r}", where="board", valid=_VALID)
+            raise InputError(f"board {text!r}", location="board", valid=_VALID)
         square = 1e-3 * float(match[4])
         if match[1] == "chessboard":
             return cls("chessboard", int(match[2]), int(match[3]), square)
         family = match[6] or "4x4_50"
         if family not in families():
-            raise InputError(f"family {family!r}", where="board", valid=", ".join(families()))
+            raise InputError(f"family {family!r}", location="board", valid=", ".join(families()))
         return cls("charuco", int(match[2]), int(match[3]), square, 1e-3 * float(match[5]), family)
 
     @property

@@ -9,7 +9,7 @@ from typing import Literal
 
 from roboyard.config import load
 from roboyard.errors import ConfigError, InputError
-from roboyard.geometry import Lens
+from roboyard.geometry import CameraModel
 
 
 @dataclass(frozen=True)
@@ -35,14 +35,14 @@ class CameraText:
     projection_matrix: MatrixText | None = None
 
 
-def camera_text(lens: Lens, name: str = "camera") -> str:
+def camera_text(lens: CameraModel, name: str = "camera") -> str:
     """The text of such a file.
 
     Raises:
         InputError: a fisheye.
     """
     if lens.model != "plumb_bob":
-        raise InputError(f"lens {lens.model}", where="camera file", valid="plumb_bob")
+        raise InputError(f"lens {lens.model}", location="camera file", valid="plumb_bob")
     K = lens.matrix
     rows: list[tuple[str, int, int, list[float]]] = [
         ("camera_matrix", 3, 3, K.ravel().tolist()),
@@ -58,7 +58,7 @@ def camera_text(lens: Lens, name: str = "camera") -> str:
     return "\n".join(lines) + "\n"
 
 
-def read_camera(path: str | Path) -> Lens:
+def read_camera(path: str | Path) -> CameraModel:
     """The lens that a file describes.
 
     Raises:
@@ -66,20 +66,20 @@ def read_camera(path: str | Path) -> Lens:
     """
     data = load(CameraText, path)
     if data.distortion_model != "plumb_bob":
-        raise ConfigError(f"distortion_model {data.distortion_model}", where=str(path), valid="plumb_bob")
+        raise ConfigError(f"distortion_model {data.distortion_model}", location=str(path), valid="plumb_bob")
     for key, matrix, count in (
         ("camera_matrix", data.camera_matrix, (9,)),
         ("distortion_coefficients", data.distortion_coefficients, (4, 5)),
     ):
         if len(matrix.data) not in count:
             valid = " or ".join(map(str, count))
-            raise ConfigError(f"{key}.data has {len(matrix.data)} numbers", where=str(path), valid=valid)
+            raise ConfigError(f"{key}.data has {len(matrix.data)} numbers", location=str(path), valid=valid)
     fx, skew, cx, _, fy, cy = data.camera_matrix.data[:6]
     if not (fx > 0.0 and fy > 0.0 and abs(skew) < 1e-9):
-        raise ConfigError(f"camera_matrix with focal lengths {fx:g}, {fy:g}, skew {skew:g}", where=str(path),
+        raise ConfigError(f"camera_matrix with focal lengths {fx:g}, {fy:g}, skew {skew:g}", location=str(path),
                           valid="focal lengths above 0, no skew")  # fmt: skip
     k = (*data.distortion_coefficients.data, 0.0)[:5]
-    return Lens(data.image_width, data.image_height, fx, fy, cx, cy, "plumb_bob", (k[0], k[1], k[2], k[3], k[4]))
+    return CameraModel(data.image_width, data.image_height, fx, fy, cx, cy, "plumb_bob", (k[0], k[1], k[2], k[3], k[4]))
 
 
 def _numbers(values: Sequence[float]) -> str:

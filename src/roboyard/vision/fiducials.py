@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.errors import InputError
-from roboyard.geometry import SE3, Lens
+from roboyard.geometry import SE3, CameraModel
 from roboyard.vision.opencv import opencv
 from roboyard.vision.quads import sharpen_quad
 
@@ -75,7 +75,7 @@ def dictionary(family: str) -> Any:
         InputError: unknown; lists the known ones.
     """
     if family not in _FAMILIES:
-        raise InputError(f"family {family!r}", where="fiducials", valid=", ".join(_FAMILIES))
+        raise InputError(f"family {family!r}", location="fiducials", valid=", ".join(_FAMILIES))
     aruco = opencv().aruco
     return aruco.getPredefinedDictionary(getattr(aruco, f"DICT_{family.upper()}"))
 
@@ -89,11 +89,11 @@ def marker_picture(family: str, number: int, pixels: int = 200) -> U8:
     known = dictionary(family)
     count = len(known.bytesList)
     if not 0 <= number < count:
-        raise InputError(f"marker {number} of {family}", where="fiducials", valid=f"0 to {count - 1}")
+        raise InputError(f"marker {number} of {family}", location="fiducials", valid=f"0 to {count - 1}")
     return np.asarray(opencv().aruco.generateImageMarker(known, number, pixels))
 
 
-def find_fiducials(image: U8, family: str, lens: Lens | None = None, size: float = 0.0) -> list[Fiducial]:
+def find_fiducials(image: U8, family: str, lens: CameraModel | None = None, size: float = 0.0) -> list[Fiducial]:
     """Markers of a family, by number; with poses where the lens and their size are known.
 
     Args:
@@ -106,9 +106,9 @@ def find_fiducials(image: U8, family: str, lens: Lens | None = None, size: float
         InputError: unknown family, a fisheye, or a size below 0.
     """
     if not (math.isfinite(size) and size >= 0.0):
-        raise InputError(f"size {size:g} m", where="fiducials", valid="0 (not known) or more")
+        raise InputError(f"size {size:g} m", location="fiducials", valid="0 (not known) or more")
     if lens is not None and lens.model != "plumb_bob":
-        raise InputError(f"lens {lens.model}", where="fiducials", valid="plumb_bob")
+        raise InputError(f"lens {lens.model}", location="fiducials", valid="plumb_bob")
     cv2 = opencv()
     grey = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY) if image.ndim == 3 else np.ascontiguousarray(image)
     corners, numbers, _ = cv2.aruco.ArucoDetector(dictionary(family)).detectMarkers(grey)
@@ -123,9 +123,9 @@ def find_fiducials(image: U8, family: str, lens: Lens | None = None, size: float
     return sorted(found, key=lambda one: (one.id, *one.centre.tolist()))
 
 
-def _crossing(corners: Array, lens: Lens | None) -> Array:
+def _crossing(corners: Array, lens: CameraModel | None) -> Array:
     """Where the diagonals meet: straight lines stay straight only without distortion."""
-    bent = lens is not None and not lens.straight
+    bent = lens is not None and not lens.is_undistorted
     points = corners
     if lens is not None and bent:
         rays = lens.rays(corners)
@@ -138,7 +138,7 @@ def _crossing(corners: Array, lens: Lens | None) -> Array:
     return lens.project(np.array([*middle, 1.0])) if lens is not None and bent else np.asarray(middle)
 
 
-def _posed(plain: Fiducial, lens: Lens, size: float) -> Fiducial:
+def _posed(plain: Fiducial, lens: CameraModel, size: float) -> Fiducial:
     cv2 = opencv()
     half = 0.5 * size
     square = np.array([[-half, half, 0.0], [half, half, 0.0], [half, -half, 0.0], [-half, -half, 0.0]])
@@ -165,7 +165,7 @@ def _posed(plain: Fiducial, lens: Lens, size: float) -> Fiducial:
                     covariance)  # fmt: skip
 
 
-def _covariance(T: SE3, square: Array, lens: Lens, sigma: float) -> Array:
+def _covariance(T: SE3, square: Array, lens: CameraModel, sigma: float) -> Array:
     """Of a pose, to first order, from corners that are off by ``sigma`` [px] along each axis."""
     J = np.empty((8, 6))
     step = 1e-6

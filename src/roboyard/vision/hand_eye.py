@@ -83,15 +83,15 @@ def calibrate_hand_eye(
         InputError: as many poses of the target as of the arm are needed; no such setup.
     """
     if setup not in SETUPS:
-        raise InputError(f"setup {setup!r}", where="hand-eye", valid=", ".join(SETUPS))
+        raise InputError(f"setup {setup!r}", location="hand-eye", valid=", ".join(SETUPS))
     if len(T_base_flange) != len(T_camera_target):
         raise InputError(
-            f"{len(T_base_flange)} poses of the arm and {len(T_camera_target)} of the target", where="hand-eye",
+            f"{len(T_base_flange)} poses of the arm and {len(T_camera_target)} of the target", location="hand-eye",
             valid="one of each for every picture",
         )  # fmt: skip
     if len(T_base_flange) < LEAST_POSES:
         raise HandEyeError(
-            f"{len(T_base_flange)} poses do not tell where the camera is", where="hand-eye",
+            f"{len(T_base_flange)} poses do not tell where the camera is", location="hand-eye",
             valid=f"at least {LEAST_POSES}, better 10 to 20, with turns about different axes",
         )  # fmt: skip
     # With the camera beside the arm the base takes the flange's part: its motions are seen from there.
@@ -125,7 +125,7 @@ def _check_turns(hand: Sequence[SE3]) -> float:
     if len(large) < 2:
         most = math.degrees(max((float(np.linalg.norm(turn)) for turn in turns), default=0.0))
         raise HandEyeError(
-            f"the arm turns by {most:.1f}° at most between its poses", where="hand-eye",
+            f"the arm turns by {most:.1f}° at most between its poses", location="hand-eye",
             valid=f"turns of more than {math.degrees(_TURNS):.0f}° about two axes at least; 30° and more are good",
         )  # fmt: skip
     axes = large / np.linalg.norm(large, axis=1, keepdims=True)
@@ -137,7 +137,7 @@ def _check_turns(hand: Sequence[SE3]) -> float:
         told = ", ".join(f"{value:.2f}" for value in direction)
         raise HandEyeError(
             f"all turns are about nearly the same axis ({told}) of the flange: the camera may lie anywhere along it",
-            where="hand-eye", valid=f"turns about a second axis, {math.degrees(_APART):.0f}° away at least",
+            location="hand-eye", valid=f"turns about a second axis, {math.degrees(_APART):.0f}° away at least",
         )  # fmt: skip
     return spread
 

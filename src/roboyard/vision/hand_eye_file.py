@@ -37,14 +37,14 @@ class PoseText:
         """
         if (self.quaternion is None) == (self.rpy is None):
             raise ConfigError(
-                "a pose needs one rotation", where=where, valid="quaternion: [w, x, y, z] or rpy: [r, p, y]"
+                "a pose needs one rotation", location=where, valid="quaternion: [w, x, y, z] or rpy: [r, p, y]"
             )
         try:
             return (
                 SE3(self.quaternion, self.xyz) if self.quaternion else SE3.from_xyz_rpy(self.xyz, self.rpy or (0, 0, 0))
             )
         except InputError as error:
-            raise ConfigError(error.what, where=where, valid=error.valid) from error
+            raise ConfigError(error.message, location=where, valid=error.valid) from error
 
 
 @dataclass(frozen=True)

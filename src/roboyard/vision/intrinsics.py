@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.errors import InputError
-from roboyard.geometry import Lens
+from roboyard.geometry import CameraModel
 from roboyard.vision.boards import Board, find_corners
 from roboyard.vision.opencv import opencv
 
@@ -35,7 +35,7 @@ class Intrinsics:
         covered: Share of the picture's area within the corners' bounds.
     """
 
-    lens: Lens
+    lens: CameraModel
     sigma: Array
     error: float
     view_errors: Array
@@ -59,14 +59,14 @@ def calibrate_camera(images: Sequence[U8], board: Board) -> Intrinsics:
     if len(sizes) > 1:
         told = ", ".join(f"{w} x {h}" for h, w in sorted(sizes))
         raise InputError(
-            f"pictures of {told} pixels", where="camera calibration", valid="one size, one camera, one zoom"
+            f"pictures of {told} pixels", location="camera calibration", valid="one size, one camera, one zoom"
         )
     found = [find_corners(image, board) for image in images]
     used = [k for k, one in enumerate(found) if one is not None]
     unseen = tuple(k for k, one in enumerate(found) if one is None)
     if len(used) < LEAST_VIEWS:
         raise InputError(
-            f"the board is seen in {len(used)} of {len(images)} pictures", where="camera calibration",
+            f"the board is seen in {len(used)} of {len(images)} pictures", location="camera calibration",
             valid=f"at least {LEAST_VIEWS} with the board whole, sharp and of the stated size; 10 to 20 are good",
         )  # fmt: skip
     seen = [one for one in found if one is not None]
@@ -80,11 +80,11 @@ def calibrate_camera(images: Sequence[U8], board: Board) -> Intrinsics:
     tilts = [math.acos(min(1.0, abs(float(cv2.Rodrigues(turn)[0][2, 2])))) for turn in turns]
     if max(tilts) < _TILT:
         raise InputError(
-            f"the board is tilted by {math.degrees(max(tilts)):.1f}° at most", where="camera calibration",
+            f"the board is tilted by {math.degrees(max(tilts)):.1f}° at most", location="camera calibration",
             valid="pictures with the board tilted by 20° to 50° in several directions",
         )  # fmt: skip
     k = [float(value) for value in np.ravel(bend)[:5]]
-    lens = Lens(width, height, float(K[0, 0]), float(K[1, 1]), float(K[0, 2]), float(K[1, 2]), "plumb_bob",
+    lens = CameraModel(width, height, float(K[0, 0]), float(K[1, 1]), float(K[0, 2]), float(K[1, 2]), "plumb_bob",
                 (k[0], k[1], k[2], k[3], k[4]))  # fmt: skip
     every = np.concatenate([one[1] for one in seen])
     low, high = every.min(axis=0), every.max(axis=0)

@@ -21,7 +21,7 @@ class LegBeyondLimits(RoboyardError):
     """
 
     def __init__(self, what: str, *, where: str, valid: str, joint: str, value: float) -> None:
-        super().__init__(what, where=where, valid=valid)
+        super().__init__(what, location=where, valid=valid)
         self.joint = joint
         self.value = value
 

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from roboyard.config.describe import near as similar
+from roboyard.config.describe import did_you_mean as similar
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.walking.gait_kernels import FEWEST, RAMP
 from roboyard.walking.walker import Walker
@@ -42,7 +42,7 @@ class Gait:
 
     def __post_init__(self) -> None:
         if not 0.0 < self.duty < 1.0 or any(not 0.0 <= phase < 1.0 for phase in self.phases):
-            raise InputError(f"duty {self.duty:g}, phases {self.phases}", where=f"gait {self.name}", valid="0 to 1")
+            raise InputError(f"duty {self.duty:g}, phases {self.phases}", location=f"gait {self.name}", valid="0 to 1")
 
     def lifted(self, phase: float) -> NDArray[np.bool_]:
         """(l) which feet are in the air at a phase of the cycle."""
@@ -61,7 +61,7 @@ def _rows(walker: Walker) -> list[tuple[int, int]]:
     if sides.count(0) != sides.count(1):
         raise InputError(
             f"{sides.count(0)} legs on the left, {sides.count(1)} on the right",
-            where=walker.robot,
+            location=walker.robot,
             valid="as many on either side",
         )
     order = np.argsort(feet[:, 0], kind="stable").tolist()
@@ -113,7 +113,7 @@ def gait_of(name: str, walker: Walker, duty: float = 0.0) -> Gait:
         fitting = [other for other in GAITS if other != name] if legs > FEWEST + 1 else ["wave"]
         raise InputError(
             f"gait {name} leaves {made.fewest_down()} of {legs} feet down",
-            where=walker.robot,
+            location=walker.robot,
             valid=f"gaits with {FEWEST} or more: {', '.join(fitting)}",
         )
     return made
@@ -242,4 +242,4 @@ def pace_of(walker: Walker, gait: Gait, twist: ArrayLike, stride: float, lift: f
             cycle = float((np.maximum(*rates) / (share * walker.speeds)).max())
             return Pace(stride, cycle, stride / (gait.duty * cycle))
         stride *= _SHRINK
-    raise InputError(f"a lift of {lift:g} m", where=walker.robot, valid="what all legs reach in the stance")
+    raise InputError(f"a lift of {lift:g} m", location=walker.robot, valid="what all legs reach in the stance")

@@ -61,10 +61,10 @@ class HeadingHold:
         self._should = wrap_angle(self._should + turned * dt)
         return np.array([bx, by, turned])
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
         return {"should": self._should}
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
         self._should = saved["should"]

@@ -57,15 +57,15 @@ class Leg:
             InputError: it is none.
         """
         where = f"leg {name} of {chain.robot}"
-        rows = chain.rows
-        if chain.dof != 3 or len(chain.moving) != 3 or not chain.turning.all():
-            raise InputError(f"{chain.dof} joints ({', '.join(chain.joints)})", where=where, valid="three that turn")
+        rows = chain.arrays
+        if chain.dof != 3 or len(chain.moving_joints) != 3 or not chain.is_revolute.all():
+            raise InputError(f"{chain.dof} joints ({', '.join(chain.joints)})", location=where, valid="three that turn")
         hip, knee, ankle = rows.origins
         bend = float(ankle[2, 2])
         if abs(knee[2, 2]) > _SQUARE or abs(abs(bend) - 1.0) > _SQUARE:
             raise InputError(
                 f"axes of {', '.join(chain.joints)}",
-                where=where,
+                location=where,
                 valid="the last two parallel, the first square to them",
             )
         shank = ankle[:3, :3] @ rows.T_tip[:3, 3]
@@ -93,7 +93,7 @@ class Leg:
 
     def foot(self, q: ArrayLike) -> Array:
         """Place (3,) of the foot in the body of joints (3,), or (k, 3) of (k, 3). Raises InputError."""
-        given = self.chain.positions(q)
+        given = self.chain.as_positions(q)
         states = given.reshape(-1, 3)
         out = np.empty_like(states)
         place_feet(self.rows, np.zeros(len(states), np.int64), states, out)
@@ -112,7 +112,7 @@ class Leg:
         place, wanted = _three(foot, f"foot of leg {self.name}"), self._near(near)
         out = np.empty((MOST, 3))
         count = leg_solutions(self.rows, 0, place, float(wanted[0]), out)
-        found = [LegSolution(q.copy(), bool(self.chain.within(q)), self._lost(q)) for q in out[:count]]
+        found = [LegSolution(q.copy(), bool(self.chain.is_within_limits(q)), self._lost(q)) for q in out[:count]]
         return sorted(found, key=lambda one: (not one.kept, float(np.abs(one.q - wanted).max())))
 
     def reach(self, foot: ArrayLike, near: ArrayLike | None = None) -> Array:
@@ -176,7 +176,7 @@ def unreachable(leg: Leg, foot: Array, q: Array, state: int) -> RoboyardError:
     thigh, shank = (float(np.linalg.norm(side[0])) for side in (leg.rows.thigh, leg.rows.shank))
     return FootOutOfReach(
         f"{wanted} is out of reach",
-        where=where,
+        location=where,
         valid=f"between {abs(thigh - shank):.3f} and {thigh + shank:.3f} m from its second axis, in the leg's plane",
     )
 
@@ -184,5 +184,5 @@ def unreachable(leg: Leg, foot: Array, q: Array, state: int) -> RoboyardError:
 def _three(values: ArrayLike, what: str) -> Array:
     given = np.asarray(values, dtype=np.float64)
     if given.shape != (3,) or not np.isfinite(given).all():
-        raise InputError(f"{given.tolist()}", where=what, valid="three finite numbers")
+        raise InputError(f"{given.tolist()}", location=what, valid="three finite numbers")
     return given

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.chains.trigonometry import angles_of_line
+from roboyard.chains.trigonometry import solve_linear_trig
 from roboyard.compute import kernel, read_only
 from roboyard.compute.arrays import assign
 
@@ -94,7 +94,7 @@ def leg_solutions(legs: LegRows, i: int, foot: Array, free: float, out: Array) -
     if math.hypot(px, py) < _ON_AXIS:
         firsts[0], options = free, 1 if abs(off) < _ON_AXIS else 0
     else:
-        options = angles_of_line(nx * px + ny * py, nx * py - ny * px, off, firsts)
+        options = solve_linear_trig(nx * px + ny * py, nx * py - ny * px, off, firsts)
     ux, uy, lx, ly = legs.thigh[i, 0], legs.thigh[i, 1], legs.shank[i, 0], legs.shank[i, 1]
     for k in range(options):
         c, s = math.cos(firsts[k]), math.sin(firsts[k])
@@ -102,7 +102,7 @@ def leg_solutions(legs: LegRows, i: int, foot: Array, free: float, out: Array) -
         vx = K[0, 0] * wx + K[1, 0] * wy + K[2, 0] * wz
         vy = K[0, 1] * wx + K[1, 1] * wy + K[2, 1] * wz
         rest = 0.5 * (vx * vx + vy * vy - ux * ux - uy * uy - lx * lx - ly * ly)
-        both = angles_of_line(ux * lx + uy * ly, uy * lx - ux * ly, rest, bends)
+        both = solve_linear_trig(ux * lx + uy * ly, uy * lx - ux * ly, rest, bends)
         for m in range(both):
             cb, sb = math.cos(bends[m]), math.sin(bends[m])
             rx, ry = ux + cb * lx - sb * ly, uy + sb * lx + cb * ly

@@ -39,11 +39,15 @@ class Movement:
 
     def __post_init__(self) -> None:
         if self.ticks is not None and not 1 <= self.ticks <= _MOST_TICKS:
-            raise InputError(f"{self.ticks} ticks", where=f"movement {self.name}".strip(), valid=f"1 to {_MOST_TICKS}")
+            raise InputError(
+                f"{self.ticks} ticks", location=f"movement {self.name}".strip(), valid=f"1 to {_MOST_TICKS}"
+            )
         steps = np.array(self.steps, dtype=np.float64)
         if steps.ndim != 3 or steps.shape[2] != 3 or 0 in steps.shape or not np.isfinite(steps).all():
             raise InputError(
-                f"steps of shape {steps.shape}", where=f"movement {self.name}".strip(), valid="finite numbers (l, k, 3)"
+                f"steps of shape {steps.shape}",
+                location=f"movement {self.name}".strip(),
+                valid="finite numbers (l, k, 3)",
             )
         steps.flags.writeable = False
         object.__setattr__(self, "steps", steps)
@@ -84,7 +88,7 @@ def feet_of(movement: Movement, walker: Walker) -> Array:
     if movement.legs != len(walker.legs):
         raise InputError(
             f"{movement.legs} feet",
-            where=f"movement {movement.name}".strip(),
+            location=f"movement {movement.name}".strip(),
             valid=f"{len(walker.legs)}, as {walker.robot} has",
         )
     return walker.stance_feet + movement.steps.transpose(1, 0, 2)
@@ -101,7 +105,7 @@ def check_movement(movement: Movement, walker: Walker) -> Array:
         try:
             near = walker.reach(feet, near)
         except RoboyardError as error:
-            error.what = f"step {number}: {error.what}"
+            error.message = f"step {number}: {error.message}"
             raise
         found.append(near)
     return np.array(found)

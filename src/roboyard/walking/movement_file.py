@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from roboyard.description.load import read_file
-from roboyard.description.xml import Node, parse
+from roboyard.description.xml import XmlNode, parse_xml
 from roboyard.errors import DescriptionError
 from roboyard.walking.movement import Movement
 
@@ -28,10 +28,10 @@ def load_movement(path: Path) -> Movement:
         DescriptionError: it is no such file; with line, what is wrong and what would be right.
     """
     _, data = read_file(path, (".xml",), "a movement: .xml")
-    root, _ = parse(data, str(path))
+    root, _ = parse_xml(data, str(path))
     if root.tag != "movement":
         raise _fault(root, f"the root is <{root.tag}>", "<movement>")
-    feet: dict[int, Node] = {}
+    feet: dict[int, XmlNode] = {}
     for node in root.children:
         if node.tag != "foot":
             raise _fault(node, f"<{node.tag}> in a movement", "<foot number=…>")
@@ -39,7 +39,7 @@ def load_movement(path: Path) -> Movement:
         if not number.isdecimal() or int(number) > 1000:
             raise _fault(node, f"foot number {number!r}", "0, 1, 2, …")
         if int(number) in feet:
-            raise _fault(node, f"a second foot {number}", f"each once; the first is at {feet[int(number)].where}")
+            raise _fault(node, f"a second foot {number}", f"each once; the first is at {feet[int(number)].location}")
         feet[int(number)] = node
     if not feet:
         raise _fault(root, "no feet", '<foot number="0"> and so on')
@@ -66,7 +66,7 @@ def movement_text(movement: Movement) -> str:
     return "\n".join([*lines, "</movement>", ""])
 
 
-def _ticks(root: Node) -> int | None:
+def _ticks(root: XmlNode) -> int | None:
     said = root.get("ticks")
     if not said:
         return None
@@ -75,7 +75,7 @@ def _ticks(root: Node) -> int | None:
     return int(said)
 
 
-def _steps(foot: Node) -> list[tuple[float, ...]]:
+def _steps(foot: XmlNode) -> list[tuple[float, ...]]:
     found: list[tuple[float, ...]] = []
     for node in foot.children:
         if node.tag != "step":
@@ -94,7 +94,7 @@ def _steps(foot: Node) -> list[tuple[float, ...]]:
     return found
 
 
-def _number(node: Node) -> float:
+def _number(node: XmlNode) -> float:
     try:
         value = float(node.text)
     except ValueError:
@@ -104,5 +104,5 @@ def _number(node: Node) -> float:
     return value
 
 
-def _fault(node: Node, what: str, valid: str) -> DescriptionError:
-    return DescriptionError(what, where=node.where, valid=valid)
+def _fault(node: XmlNode, what: str, valid: str) -> DescriptionError:
+    return DescriptionError(what, location=node.location, valid=valid)

@@ -81,11 +81,11 @@ class LeggedOdometry:
         self.yaw = wrap_angle(self.yaw + angle)
         self.speed = np.array([mx / dt, my / dt, angle / dt])
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
         return {name: np.copy(value) if isinstance(value, np.ndarray) else value for name, value in vars(self).items()}
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
         for name, value in saved.items():
             setattr(self, name, np.array(value) if isinstance(value, np.ndarray) else value)

@@ -42,11 +42,11 @@ class StallWatch:
         k = longest_stalled(told, actual, self._before, self._since, self.far, dt)
         return None if self._since.flat[k] < self.time else (k // 3, k % 3)
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
         return {"before": self._before.copy(), "since": self._since.copy()}
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
         self._before, self._since = np.array(saved["before"]), np.array(saved["since"])
 

@@ -59,7 +59,7 @@ def _lifts(walker: Walker, ground: float) -> list[Array]:
     """Joints (l, 3) on the way of the body from the ground to its height in the stance."""
     stance = walker.stance_feet
     if ground <= float(stance[:, 2].max()):
-        raise InputError(f"ground at {ground:g} m", where=walker.robot, valid="above the feet of the stance")
+        raise InputError(f"ground at {ground:g} m", location=walker.robot, valid="above the feet of the stance")
     near, found = walker.stance, []
     for share in np.linspace(1.0, 0.0, _WAY):
         feet = stance.copy()

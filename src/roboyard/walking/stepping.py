@@ -185,10 +185,10 @@ class Stepper:
         return self.feet
 
     # -- state ---------------------------------------------------------------------------------------------------------
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data, the gait's aside."""
         return {name: value.copy() for name, value in self._state._asdict().items()}
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
         self._state = Feet(**{name: np.array(value) for name, value in saved.items()})

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from roboyard.chains import build_chain
 from roboyard.compute import read_only
-from roboyard.config.describe import near as similar
+from roboyard.config.describe import did_you_mean as similar
 from roboyard.description import Model
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.geometry import SE3
@@ -62,12 +62,14 @@ class Walker:
             InputError: a leg is none, a stance is beyond limits, or the legs share joints.
         """
         if len(feet) < 3:
-            raise InputError(f"{len(feet)} legs", where=model.name, valid="three or more")
+            raise InputError(f"{len(feet)} legs", location=model.name, valid="three or more")
         legs = tuple(Leg.of(name, build_chain(model, body, foot)) for name, foot in feet.items())
         joints = [joint for leg in legs for joint in leg.joints]
         if len(set(joints)) < len(joints):
             twice = next(joint for joint in joints if joints.count(joint) > 1)
-            raise InputError(f"joint {twice} is in two legs", where=model.name, valid="joints of its own for each leg")
+            raise InputError(
+                f"joint {twice} is in two legs", location=model.name, valid="joints of its own for each leg"
+            )
         return cls(model.name, body, legs, _positions(legs, stance, "stance"), _positions(legs, rest, "rest"))
 
     @cached_property
@@ -103,13 +105,13 @@ class Walker:
     @cached_property
     def speeds(self) -> Array:
         """(l, 3) greatest speeds [rad/s]."""
-        return np.array([leg.chain.velocity for leg in self.legs])
+        return np.array([leg.chain.max_velocity for leg in self.legs])
 
     def without(self, leg: str) -> Walker:
         """The same robot with a leg less to stand on. Raises UnknownNameError."""
         names = [one.name for one in self.legs]
         if leg not in names:
-            raise UnknownNameError(f"no leg {leg!r}{similar(leg, names)}", where=self.robot, valid=", ".join(names))
+            raise UnknownNameError(f"no leg {leg!r}{similar(leg, names)}", location=self.robot, valid=", ".join(names))
         k = names.index(leg)
         legs = (*self.legs[:k], *self.legs[k + 1 :])
         return Walker(self.robot, self.body, legs, np.delete(self.stance, k, 0), np.delete(self.rest, k, 0))
@@ -170,7 +172,7 @@ class Walker:
                 return one
         names = [leg.name for leg in self.legs]
         raise UnknownNameError(
-            f"no leg {name!r}{similar(name, names)}", where=self.robot, valid=f"legs: {', '.join(names)}"
+            f"no leg {name!r}{similar(name, names)}", location=self.robot, valid=f"legs: {', '.join(names)}"
         )
 
     def _which(self, count: int) -> NDArray[np.int64]:
@@ -199,8 +201,8 @@ def _positions(legs: Sequence[Leg], given: Sequence[float] | Mapping[str, Sequen
         if isinstance(given, Mapping) and leg.name not in given:
             raise InputError(f"no {what} of leg {leg.name}", valid=f"joints of each leg: {', '.join(leg.joints)}")
         values = given[leg.name] if isinstance(given, Mapping) else given
-        q = leg.chain.positions(values)
-        if not leg.chain.within(q):
+        q = leg.chain.as_positions(values)
+        if not leg.chain.is_within_limits(q):
             k = int(np.maximum(leg.chain.lower - q, q - leg.chain.upper).argmax())
             raise InputError(
                 f"{what} of leg {leg.name}: {leg.joints[k]} at {q[k]:.4f} rad",

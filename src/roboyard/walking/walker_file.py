@@ -37,7 +37,7 @@ def load_walker(path: Path, model: Model) -> Walker:
     for key in ("stances", "rests"):
         for name in getattr(said, key):
             if name not in said.feet:
-                raise ConfigError(f"no leg {name!r}", where=f"{path}, {key}", valid=f"legs: {', '.join(said.feet)}")
+                raise ConfigError(f"no leg {name!r}", location=f"{path}, {key}", valid=f"legs: {', '.join(said.feet)}")
     try:
         return Walker.of(
             model,
@@ -47,4 +47,4 @@ def load_walker(path: Path, model: Model) -> Walker:
             {name: said.rests.get(name, said.rest) for name in said.feet},
         )
     except RoboyardError as error:
-        raise ConfigError(error.what, where=str(path), valid=error.valid) from None
+        raise ConfigError(error.message, location=str(path), valid=error.valid) from None

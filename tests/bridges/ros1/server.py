@@ -15,7 +15,7 @@ def main(master: str) -> None:
     """Serve /ring and /count."""
     bus = ry.Bus(seed=2)
     bus.add(BridgedRobot(), "robot")
-    bus.executor.pacer.factor = 1.0
+    bus.executor.pacer.real_time_factor = 1.0
     with Attached(Ros1Bridge(master, topics=["/none"]), bus):
         thread = Thread(target=lambda: bus.executor.run_until(10**12))
         thread.start()

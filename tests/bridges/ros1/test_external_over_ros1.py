@@ -29,7 +29,7 @@ class Ros1Caller(BusHarness):
         robot = self.add(BridgedRobot(), "wheels")
         self.caller = self.add(CallingNode(), "caller")
         stand_in(self.bus, robot, 100.0)
-        self.bus.executor.pacer.factor = 1.0
+        self.bus.executor.pacer.real_time_factor = 1.0
         self.bridge = Ros1Bridge(uri)
         self.processes: list[subprocess.Popen[str]] = []
 
@@ -79,7 +79,7 @@ def test_goals_have_feedback_results_reasons_and_cancel(scene: Ros1Caller) -> No
     scene.spin_until(lambda: len(scene.caller.outcomes) > 6)
     endless.cancel()
     scene.wait_for(endless)
-    assert (int(endless.status), endless.reason) == (5, "as you wish")
+    assert (int(endless.status), endless.error_message) == (5, "as you wish")
     refused = scene.caller.send(-1)
     scene.wait_for(refused)
     assert "only upwards" in str(refused.error)

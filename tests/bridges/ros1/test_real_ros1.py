@@ -332,7 +332,7 @@ def test_rosbag_recording_is_read(graph: Graph, rover: Any) -> None:
     recorder = graph.start("rosbag", "record", "-O", str(bag), "/scan", "/odom", "/tf", "/rosout", "--duration", "4")
     recorder.wait(60.0)
     with open_recording(bag) as recording:
-        counts = {connection.topic: connection.count for connection in recording.connections}
+        counts = {connection.topic: connection.count for connection in recording.channels}
         assert counts["/scan"] > 20
         assert counts["/odom"] > 100
         scans = [item.message for item in recording.messages(topics=["/scan"])]
@@ -377,11 +377,11 @@ def test_actionlib_client_gets_feedback_results_and_cancel(graph: Graph, rover: 
                 goal.accept()
 
         def tick(self) -> None:
-            for goal in self.server.active:
+            for goal in self.server.active_goals:
                 self.reached += 1
-                goal.feedback(kind.Feedback(feedback=self.reached))
-                if goal.canceling:
-                    goal.cancel(reason="as you wish")
+                goal.publish_feedback(kind.Feedback(feedback=self.reached))
+                if goal.is_cancel_requested:
+                    goal.set_canceled(error_message="as you wish")
                 elif self.reached == goal.goal.goal:
                     goal.succeed(kind.Result(result=self.reached))
 
@@ -414,7 +414,7 @@ def test_nodes_call_services_and_actions_of_rospy(tmp_path: Path) -> None:
     script.write_text(SERVER)
     feedbacks: list[int] = []
     with closing(Graph(tmp_path)) as graph, ry.Bus(seed=1) as bus:  # of its own, since there is but one /clock
-        bus.executor.pacer.factor = 1.0
+        bus.executor.pacer.real_time_factor = 1.0
         stand_in_server, caller = bus.add(AcceptingServer(), "stand_in_server"), bus.add(Caller(), "caller")
         stand_in(bus, stand_in_server, 40.0)
         with Attached(Ros1Bridge(graph.uri), bus):
@@ -433,10 +433,10 @@ def test_nodes_call_services_and_actions_of_rospy(tmp_path: Path) -> None:
             assert run(lambda: endless.accepted is not None)
             endless.cancel()
             assert run(endless.done)
-            assert (int(endless.status), endless.reason) == (5, "as you wish")
+            assert (int(endless.status), endless.error_message) == (5, "as you wish")
             aborted = caller.tally.send(kind.Goal(goal=-1))
             assert run(aborted.done)
-            assert (int(aborted.status), aborted.reason) == (6, "only upwards")
+            assert (int(aborted.status), aborted.error_message) == (6, "only upwards")
             graph.stop(server)
 
 

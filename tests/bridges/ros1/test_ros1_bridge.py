@@ -21,7 +21,7 @@ import roboyard as ry
 from roboyard.bridges import Attached, BridgeError, Ros1Bridge
 from roboyard.bridges.external import stand_in
 from roboyard.bridges.ros1.types import Ros1Type, ros1_action, ros1_type
-from roboyard.bus.inputs import INSTANT_LIMIT, RATE_LIMIT
+from roboyard.bus.inputs import MAX_INPUT_RATE, MAX_INPUTS_PER_INSTANT
 from roboyard.messages import action_type, register
 from roboyard.record import Recorder
 
@@ -35,7 +35,7 @@ class Scene(BusHarness):
         super().__init__(seed=1)
         self.master = master
         self.robot = self.add(BridgedRobot(), "wheels")
-        self.bus.executor.pacer.factor = 1.0
+        self.bus.executor.pacer.real_time_factor = 1.0
         self.bridge = Ros1Bridge(master.uri)
         self.open: list[socket.socket | SimpleXMLRPCServer] = []
 
@@ -164,10 +164,10 @@ def test_flooding_publisher_does_not_delay_the_run(scene: Scene) -> None:
     publisher = _Publisher(scene, "/teleop").await_connection()
     data = frame(TWIST.encode(_twist(0.4))) * 50_000
     publisher.raw_later(data)
-    before, taken = scene.bus.now_ns, scene.bus.inputs.taken
+    before, taken = scene.bus.now_ns, scene.bus.inputs.accepted
     scene.run_for(1.0)
     assert scene.bus.now_ns - before == 1_000_000_000
-    assert scene.bus.inputs.taken - taken <= INSTANT_LIMIT + RATE_LIMIT
+    assert scene.bus.inputs.accepted - taken <= MAX_INPUTS_PER_INSTANT + MAX_INPUT_RATE
     assert scene.robot.commands
 
 
@@ -321,7 +321,7 @@ def test_missing_master_is_one_error(master: SmallMaster) -> None:
 def test_passive_client_changes_no_byte(master: SmallMaster) -> None:
     def recorded(*, bridged: bool) -> bytes:
         scene, output = Scene(master), io.BytesIO()
-        scene.bus.executor.pacer.factor = 5.0 if bridged else 0.0
+        scene.bus.executor.pacer.real_time_factor = 5.0 if bridged else 0.0
         output.close = lambda: None  # type: ignore[method-assign]
         recorder = Recorder(scene.bus, output)
         if bridged:

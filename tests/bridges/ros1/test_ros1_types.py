@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import roboyard as ry
 from roboyard.bridges.ros1.types import ros1_action, ros1_service, ros1_type
 from roboyard.errors import MessageError
-from roboyard.messages import action_type, deserialize, message_type, names, service_type, stamp
+from roboyard.messages import action_type, deserialize, message_type, service_type, time_to_msg, type_names
 
 # From `rosmsg md5` and `rossrv md5` of ROS Noetic.
 MESSAGES = {
@@ -63,7 +63,7 @@ def test_md5_sums_of_actions_equal_ros(name: str, md5: tuple[str, str, str]) -> 
 
 def test_every_message_roundtrips() -> None:
     one_way = {"rcl_interfaces/msg/Log"}
-    for name in names():
+    for name in type_names():
         kind, message = ros1_type(name), message_type(name)()
         data = kind.encode(message)
         if name not in one_way:
@@ -71,15 +71,15 @@ def test_every_message_roundtrips() -> None:
 
 
 def test_every_service_and_action_has_ros1_types() -> None:
-    for name in names("srv"):
+    for name in type_names("srv"):
         assert len(ros1_service(service_type(name)).md5) == 32
-    for name in names("action"):
+    for name in type_names("action"):
         assert ros1_action(action_type(name)).goal.name.endswith("ActionGoal")
 
 
 def test_values_are_encoded_and_decoded() -> None:
     scan = ry.msg.LaserScan(angle_min=-1.5, ranges=[1.0, 2.5], intensities=[])
-    scan.header.stamp, scan.header.frame_id = stamp(12_345_678_901), "laser"
+    scan.header.stamp, scan.header.frame_id = time_to_msg(12_345_678_901), "laser"
     kind = ros1_type("sensor_msgs/msg/LaserScan")
     data = kind.encode(scan)
     assert data[:16] == bytes(4) + (12).to_bytes(4, "little") + (345_678_901).to_bytes(4, "little") + b"\x05\0\0\0"

@@ -66,7 +66,9 @@ class Ros2Caller(RunningBus):
         self.caller = self.bus.add(CallingNode(), "caller")
         stand_in(self.bus, robot, 200.0)
         self.sources: list[str] = []
-        self.bus.tap(lambda topic, message, *_: self.sources.append(message.source) if topic.name == "/inputs" else 0)
+        self.bus.add_message_observer(
+            lambda topic, message, *_: self.sources.append(message.source) if topic.name == "/inputs" else 0
+        )
         self.bridge = Ros2Bridge(domain)
         self.attached = Attached(self.bridge, self.bus)
         self.peers: list[Peer] = []

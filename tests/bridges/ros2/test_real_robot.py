@@ -17,7 +17,7 @@ from roboyard.bridges import Attached
 from roboyard.bridges.ros2 import Ros2Bridge, names
 from roboyard.localization.nodes import OdometryNode
 from roboyard.messages import deserialize
-from roboyard.messages.time import nanoseconds, stamp
+from roboyard.messages.time import time_to_msg, to_nanoseconds
 
 ODOMETRY = "nav_msgs/msg/Odometry"
 
@@ -35,7 +35,7 @@ def test_joint_states_of_a_foreign_robot_become_odometry() -> None:
 
                 def turn(time_ns: int, angle: float) -> None:
                     joints = ry.msg.JointState(
-                        header=ry.msg.Header(stamp=stamp(time_ns)),
+                        header=ry.msg.Header(stamp=time_to_msg(time_ns)),
                         name=["left_wheel_joint", "right_wheel_joint"],
                         position=np.full(2, angle),
                     )
@@ -56,7 +56,7 @@ def test_joint_states_of_a_foreign_robot_become_odometry() -> None:
 
                 poll(lambda: last().pose.pose.position.x > 0.31, expected="the end of the way")
                 assert last().pose.pose.position.x == pytest.approx(0.1 * np.pi, abs=1e-6)
-                assert nanoseconds(last().header.stamp) == first + 40 * 25_000_000
+                assert to_nanoseconds(last().header.stamp) == first + 40 * 25_000_000
                 assert abs(bus.now_ns - time.time_ns()) < 1e9  # its clock is the wall's
             finally:
                 live.end()

@@ -19,7 +19,7 @@ import roboyard as ry
 from roboyard.bridges import Attached
 from roboyard.bridges.gateway import BACKLOG
 from roboyard.bridges.ros2 import Ros2Bridge, discovery, names
-from roboyard.bus.inputs import INSTANT_LIMIT, RATE_LIMIT
+from roboyard.bus.inputs import MAX_INPUT_RATE, MAX_INPUTS_PER_INSTANT
 from roboyard.messages import deserialize, message_type, serialize
 from roboyard.record import Recorder
 
@@ -183,14 +183,14 @@ def test_flooding_writer_loses_only_its_own_messages(live: Ros2Run) -> None:
     flood = Peer(live.domain)
     flood.publish("rt/cmd_vel", ry.msg.Twist(linear=ry.msg.Vector3(x=0.9)), node="/flood", pause=1.5, seconds=3.0)
     poll(lambda: live.bridge.counts["dropped"] > 0, timeout=60.0)
-    at_ns, taken, calls = live.bus.now_ns, inputs.taken, 0
+    at_ns, taken, calls = live.bus.now_ns, inputs.accepted, 0
     while live.bus.now_ns < at_ns + 10**9:
         calls += 1
         assert call(live, "/ring", "std_srvs/srv/SetBool", ry.srv.SetBool.Request(data=True), 1000 + calls).success
-        waiting.append(inputs.waiting)
+        waiting.append(inputs.pending_count)
         memory.append(resident())
-    at_ns, taken = live.bus.now_ns - at_ns, inputs.taken - taken
-    assert taken <= INSTANT_LIMIT + (at_ns * 1e-9 + 0.1) * RATE_LIMIT
+    at_ns, taken = live.bus.now_ns - at_ns, inputs.accepted - taken
+    assert taken <= MAX_INPUTS_PER_INSTANT + (at_ns * 1e-9 + 0.1) * MAX_INPUT_RATE
     assert max(waiting) <= BACKLOG + 20  # and few questions of the bridge itself
     assert calls > 5
     half = len(memory) // 2
@@ -224,7 +224,7 @@ def test_passive_reader_changes_no_byte(live: Ros2Run) -> None:
         recorder = Recorder(bus, output)
         if bridged:
             bridge = Ros2Bridge(live.domain)
-            bus.executor.pacer.factor = 2.0
+            bus.executor.pacer.real_time_factor = 2.0
             with Attached(bridge, bus):
                 bus.executor.run_until(2_000_000_000)
                 assert bridge.counts["sent"] > 20

@@ -242,7 +242,7 @@ def test_passive_client_changes_no_byte() -> None:
         recorder = Recorder(bus, output)
         if bridged:
             bridge = FoxgloveBridge(port=0)
-            bus.executor.pacer.factor = 4.0
+            bus.executor.pacer.real_time_factor = 4.0
             with Attached(bridge, bus), connect_client(bridge) as client:
                 channels = [{"id": n, "channelId": item["id"]} for n, item in enumerate(client.channels.values())]
                 client.send(op="subscribe", subscriptions=channels)

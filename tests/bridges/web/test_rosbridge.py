@@ -16,7 +16,7 @@ from websockets.sync.client import ClientConnection, connect
 
 import roboyard as ry
 from roboyard.bridges.values import from_json, to_json
-from roboyard.messages import message_type, names, stamp
+from roboyard.messages import message_type, time_to_msg, type_names
 
 
 class Client:
@@ -150,7 +150,7 @@ def test_malformed_requests_are_answered_and_do_no_harm(live: WebRun, data: str 
 
 
 def test_every_message_roundtrips_through_json() -> None:
-    for name in names():
+    for name in type_names():
         message = message_type(name)()
         assert from_json(name, json.loads(json.dumps(to_json(message)))) == message, name
 
@@ -162,5 +162,5 @@ def test_values_roundtrip_through_json(octets: bytes, ranges: list[float]) -> No
     image = ry.msg.Image(data=np.frombuffer(octets, dtype=np.uint8))
     assert from_json("sensor_msgs/msg/Image", json.loads(json.dumps(to_json(image)))) == image
     scan = ry.msg.LaserScan(ranges=np.array(ranges, dtype=np.float32))
-    scan.header.stamp = stamp(5)
+    scan.header.stamp = time_to_msg(5)
     assert from_json("sensor_msgs/msg/LaserScan", json.loads(json.dumps(to_json(scan)))) == scan

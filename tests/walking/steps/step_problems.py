@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 
 from roboyard.grids.terrain import Terrain
-from roboyard.grids.terrain_kinds import make_terrain
+from roboyard.grids.terrain_kinds import generate_terrain
 from roboyard.scenarios.robot_steps import find_rig
 from roboyard.walking.steps.checker import Limits, Verdict, check_plan
 from roboyard.walking.steps.ground import Ground
@@ -27,7 +27,7 @@ def rig_of(robot: str, failed_leg: str | None = None) -> Rig:
 @cache
 def level_terrain() -> Terrain:
     """One square metre of level ground."""
-    return make_terrain("flat", (1.0, 1.0), np.random.default_rng(0))
+    return generate_terrain("flat", (1.0, 1.0), np.random.default_rng(0))
 
 
 def problem_on(
@@ -51,4 +51,4 @@ def verdict_of(
     """What the checker says of a plan; ``rate`` scales the joint speeds that it allows, every ``period`` [s]."""
     rig, (x, y) = problem.rig, problem.goal.tolist()
     limits = Limits(margin=rig.margin, rate=rate, period=period)
-    return check_plan(plan, rig.walker, rig.body, terrain.height, (x, y), limits)
+    return check_plan(plan, rig.walker, rig.body, terrain.height_at, (x, y), limits)

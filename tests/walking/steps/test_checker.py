@@ -14,7 +14,7 @@ import pytest
 from tests.walking.steps.step_problems import problem_on, verdict_of
 
 from roboyard.grids.terrain import Terrain
-from roboyard.grids.terrain_kinds import make_terrain
+from roboyard.grids.terrain_kinds import generate_terrain
 from roboyard.walking.errors import NoPlan
 from roboyard.walking.stability import tip_over
 from roboyard.walking.steps import checker
@@ -29,16 +29,16 @@ SELDOM = 0.05
 """Time between two looks for the damage of a single swing [s]: what these find, the usual ones find as well."""
 GROUNDS = {
     "flat": {},
-    "blocks": {"relief": 0.08},
-    "stones": {"cell": 0.06, "relief": 0.3, "share": 0.25},
-    "slope": {"relief": 0.08},
+    "blocks": {"height_range": 0.08},
+    "stones": {"cell_size": 0.06, "height_range": 0.3, "fraction": 0.25},
+    "slope": {"height_range": 0.08},
 }
 
 
 @cache
 def planned(kind: str) -> tuple[Problem, Terrain, StepPlan]:
     """A plan that is right, with its problem and terrain."""
-    terrain = make_terrain(kind, (0.6, 2.4), np.random.default_rng(2), corner=(0.34, -1.2), **GROUNDS[kind])
+    terrain = generate_terrain(kind, (0.6, 2.4), np.random.default_rng(2), corner=(0.34, -1.2), **GROUNDS[kind])
     problem = problem_on(terrain, GOAL)
     return problem, terrain, plan_steps(problem, budget=30_000, seed=1)
 
@@ -160,7 +160,7 @@ def test_checker_finds_feet_beside_their_stones() -> None:
     holes = 0
     for number, one in enumerate(plan.swings):
         for away in ((0.06, 0.0, 0.0), (-0.06, 0.0, 0.0), (0.0, 0.06, 0.0), (0.0, -0.06, 0.0)):
-            if terrain.height(np.add(one.target, away)[None, :2])[0] < -0.1:
+            if terrain.height_at(np.add(one.target, away)[None, :2])[0] < -0.1:
                 holes += 1
                 observed = check("stones", with_foothold(plan, number, away), period=SELDOM)
                 assert "foothold" in {fault.kind for fault in observed.faults}

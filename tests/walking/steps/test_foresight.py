@@ -24,7 +24,7 @@ FORESIGHT = Foresight(horizon=0.9, begun=(-0.4, 0.0, 0.0), about=0.5)
 
 def middles(given: HeightMap) -> tuple[Array, Array]:
     rows, columns = given.heights.shape
-    x, y = (given.corner[k] + (np.arange(n) + 0.5) * given.cell for k, n in ((0, columns), (1, rows)))
+    x, y = (given.corner[k] + (np.arange(n) + 0.5) * given.resolution for k, n in ((0, columns), (1, rows)))
     return np.meshgrid(x, y)
 
 
@@ -34,7 +34,7 @@ def seen(low: float = 0.2, high: float = 1.5, height: float = 0.1) -> HeightMap:
     x, _ = middles(empty)
     known = (x > low) & (x < high)
     heights, variance = np.where(known, height, np.nan), np.where(known, 1e-5, np.nan)
-    return HeightMap(heights, empty.corner, empty.cell, variance, np.full(heights.shape, np.inf))
+    return HeightMap(heights, empty.corner, empty.resolution, variance, np.full(heights.shape, np.inf))
 
 
 def complete(given: HeightMap, *, feet: Array = NONE, footholds: Array = NONE) -> HeightMap:
@@ -46,9 +46,9 @@ def test_completed_map_keeps_seen_ground_and_holds_the_goal() -> None:
     out = complete(given)
     x, y = middles(given)
     places = np.column_stack([x.ravel(), y.ravel()])
-    known = np.isfinite(given.at(places))
-    np.testing.assert_array_equal(out.at(places)[known], given.at(places)[known])
-    assert np.isfinite(out.at(np.array([[2.4, 0.4]])))
+    known = np.isfinite(given.heights_at(places))
+    np.testing.assert_array_equal(out.heights_at(places)[known], given.heights_at(places)[known])
+    assert np.isfinite(out.heights_at(np.array([[2.4, 0.4]])))
 
 
 def test_unseen_ground_is_a_hole_nearby_and_continues_far_away() -> None:
@@ -90,18 +90,18 @@ def test_single_gaps_are_bridged_between_equal_heights() -> None:
     given.heights[:, edge + 1 :] += 0.1
     given.heights[row, alike] = given.heights[:, edge] = math.nan
     out = complete(given)
-    assert out.at(np.array([[x[0, alike], y[row, 0]]]))[0] == 0.0
-    assert np.isnan(out.at(np.array([[x[0, edge], y[row, 0]]]))).all()
+    assert out.heights_at(np.array([[x[0, alike], y[row, 0]]]))[0] == 0.0
+    assert np.isnan(out.heights_at(np.array([[x[0, edge], y[row, 0]]]))).all()
 
 
 def test_completed_map_has_ground_under_feet_and_footholds() -> None:
     foot = np.array([[0.03, -0.51, 0.02]])
     held, wrong = np.array([[0.61, 0.01, 0.095]]), np.array([[0.81, 0.01, 0.05]])
     out = complete(seen(), feet=foot, footholds=np.vstack([held, wrong]))
-    assert out.at(foot)[0] == 0.02
-    assert out.at(held)[0] == 0.095  # was 0.1
-    assert out.at(wrong)[0] == 0.1  # as the map says: the foothold is another
-    assert np.isnan(complete(seen()).at(foot)).all()
+    assert out.heights_at(foot)[0] == 0.02
+    assert out.heights_at(held)[0] == 0.095  # was 0.1
+    assert out.heights_at(wrong)[0] == 0.1  # as the map says: the foothold is another
+    assert np.isnan(complete(seen()).heights_at(foot)).all()
 
 
 def test_true_map_is_left_unchanged() -> None:

@@ -11,7 +11,7 @@ import pytest
 from tests.walking.steps.step_problems import problem_on
 
 from roboyard.errors import DescriptionError, InputError
-from roboyard.grids.terrain_kinds import make_terrain
+from roboyard.grids.terrain_kinds import generate_terrain
 from roboyard.scenarios import load_spec, run_scenario
 from roboyard.walking.movement import PERIOD, play
 from roboyard.walking.movement_file import load_movement, movement_text
@@ -23,7 +23,7 @@ from roboyard.walking.steps.rig import Rig
 
 @cache
 def planned(robot: str, kind: str, heading: float, goal: tuple[float, float]) -> tuple[Rig, StepPlan]:
-    terrain = make_terrain(kind, (1.0, 2.4), np.random.default_rng(1), corner=(0.3, -1.2), relief=0.06)
+    terrain = generate_terrain(kind, (1.0, 2.4), np.random.default_rng(1), corner=(0.3, -1.2), height_range=0.06)
     problem = problem_on(terrain, goal, robot, heading=heading)
     return problem.rig, plan_steps(problem, budget=20_000, seed=1)
 

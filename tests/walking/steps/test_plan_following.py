@@ -155,7 +155,7 @@ def test_restored_follower_continues_equally() -> None:
     one, other = IdealRobot(plan, level), IdealRobot(plan, level)
     for _ in range(150):
         one.step()
-    other.follower.load(one.follower.save())
+    other.follower.load_state(one.follower.save_state())
     other.body, other.feet, other.local = one.body, one.feet.copy(), one.local.copy()
     for _ in range(150):
         one.step()

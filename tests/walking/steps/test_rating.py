@@ -12,7 +12,7 @@ from tests.walking.steps.step_problems import problem_on, rig_of, verdict_of
 
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.grids.terrain import Terrain
-from roboyard.grids.terrain_kinds import make_terrain
+from roboyard.grids.terrain_kinds import generate_terrain
 from roboyard.scenarios.robot_steps import find_rig
 from roboyard.walking.steps.extras import leg_work, limb_heights, margin_without_one, share_loads
 from roboyard.walking.steps.plan import StepPlan, plan_as_data, plan_of_data
@@ -26,7 +26,7 @@ ONLY_ENERGY, ONLY_LOSS = Rating(0.0, 0.0, energy=1.0), Rating(0.0, 0.0, leg_loss
 
 @cache
 def ground_of(kind: str) -> Terrain:
-    return make_terrain(kind, (0.7, 2.4), np.random.default_rng(4), corner=(0.3, -1.2), relief=0.06)
+    return generate_terrain(kind, (0.7, 2.4), np.random.default_rng(4), corner=(0.3, -1.2), height_range=0.06)
 
 
 def problem_of(rating: Rating, kind: str = "flat", robot: str = "akrobat", failed_leg: str | None = None) -> Problem:

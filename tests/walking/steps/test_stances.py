@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import label
 from tests.walking.steps.step_problems import problem_on, rig_of
 
-from roboyard.grids.terrain_kinds import make_terrain
+from roboyard.grids.terrain_kinds import generate_terrain
 from roboyard.walking.errors import NoPlan
 from roboyard.walking.stability import stability_margin
 from roboyard.walking.steps.ground import Ground
@@ -78,8 +78,14 @@ def test_stance_queue_pops_the_least_key_first(keys: list[float]) -> None:
 
 
 def on_stones() -> Problem:
-    terrain = make_terrain(
-        "stones", (1.0, 1.6), np.random.default_rng(5), corner=(0.3, -0.8), cell=0.06, relief=0.3, share=0.5
+    terrain = generate_terrain(
+        "stones",
+        (1.0, 1.6),
+        np.random.default_rng(5),
+        corner=(0.3, -0.8),
+        cell_size=0.06,
+        height_range=0.3,
+        fraction=0.5,
     )
     return problem_on(terrain, (1.6, 0.0))
 

@@ -13,7 +13,7 @@ from tests.walking.steps.step_problems import level_terrain, problem_on, rig_of,
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.grids.height_map import HeightMap
 from roboyard.grids.terrain import Terrain
-from roboyard.grids.terrain_kinds import make_terrain
+from roboyard.grids.terrain_kinds import generate_terrain
 from roboyard.walking.errors import BadGoal, BadStart, NoPlan
 from roboyard.walking.steps.checker import Limits, check_plan
 from roboyard.walking.steps.ground import Ground
@@ -94,13 +94,13 @@ def test_larger_budget_never_costs_more() -> None:
 @pytest.mark.parametrize(
     ("kind", "options", "goal"),
     [
-        pytest.param("blocks", {"relief": 0.08}, (2.4, 0.0), marks=pytest.mark.slow),
-        ("stones", {"cell": 0.06, "relief": 0.3, "share": 0.12}, (2.0, 0.0)),
-        ("slope", {"relief": 0.12}, (1.2, 0.0)),
+        pytest.param("blocks", {"height_range": 0.08}, (2.4, 0.0), marks=pytest.mark.slow),
+        ("stones", {"cell_size": 0.06, "height_range": 0.3, "fraction": 0.12}, (2.0, 0.0)),
+        ("slope", {"height_range": 0.12}, (1.2, 0.0)),
     ],
 )
 def test_plans_over_uneven_ground_are_valid(kind: str, options: dict[str, float], goal: tuple[float, float]) -> None:
-    terrain = make_terrain(kind, (1.32, 2.4), np.random.default_rng([0x6E04, 0]), corner=(0.34, -1.2), **options)
+    terrain = generate_terrain(kind, (1.32, 2.4), np.random.default_rng([0x6E04, 0]), corner=(0.34, -1.2), **options)
     problem = problem_on(terrain, goal)
     plan = plan_steps(problem, budget=200_000, seed=0)
     seen = verdict_of(plan, problem, terrain)
@@ -109,9 +109,9 @@ def test_plans_over_uneven_ground_are_valid(kind: str, options: dict[str, float]
 
 def test_joint_speeds_are_kept_at_corners_of_the_path() -> None:
     """Between two looks, and for less than 0.1 ms: found among 330 plans over stones."""
-    terrain = make_terrain(
-        "stones", (1.32, 2.4), np.random.default_rng([0x57E9, 5032, 100]), corner=(0.34, -1.2), cell=0.06, relief=0.3,
-        share=0.1,
+    terrain = generate_terrain(
+        "stones", (1.32, 2.4), np.random.default_rng([0x57E9, 5032, 100]), corner=(0.34, -1.2), cell_size=0.06,
+        height_range=0.3, fraction=0.1,
     )  # fmt: skip
     problem = problem_on(terrain, (2.0, 0.0))
     assert not verdict_of(plan_steps(problem, budget=2_000, seed=32), problem, terrain).faults
@@ -119,7 +119,7 @@ def test_joint_speeds_are_kept_at_corners_of_the_path() -> None:
 
 @pytest.mark.parametrize(("kind", "heading"), [("flat", 0.0), ("flat", 0.7), ("blocks", 0.0)])
 def test_body_is_always_on_the_admissible_stretch(kind: str, heading: float) -> None:
-    terrain = make_terrain(kind, (1.0, 2.4), np.random.default_rng(1), corner=(0.3, -1.2), relief=0.06)
+    terrain = generate_terrain(kind, (1.0, 2.4), np.random.default_rng(1), corner=(0.3, -1.2), height_range=0.06)
     problem = problem_on(terrain, (0.9, 0.1), heading=heading)
     plan = plan_steps(problem, budget=20_000, seed=1)
     found = stretches(plan, problem.rig)
@@ -160,7 +160,9 @@ def test_checker_finds_faults_of_a_changed_plan() -> None:
     assert "reach" in kinds(replace(plan, track=high))
     low = replace(plan, swings=tuple(replace(one, top=-0.02) for one in plan.swings))
     assert "ground" in kinds(low)
-    step = make_terrain("wall", (0.3, 3.0), np.random.default_rng(0), corner=(0.1, -1.5), relief=0.12, share=1.0)
+    step = generate_terrain(
+        "wall", (0.3, 3.0), np.random.default_rng(0), corner=(0.1, -1.5), height_range=0.12, fraction=1.0
+    )
     assert {"foothold", "belly"} <= kinds(plan, step)
 
 
@@ -186,7 +188,7 @@ def test_plan_round_a_wall_keeps_the_body_height() -> None:
     there = HeightMap(heights, (-0.8, -1.6), 0.02)
 
     def height(places: np.ndarray) -> np.ndarray:
-        return there.at(places.reshape(-1, 2)).reshape(places.shape[:-1])
+        return there.heights_at(places.reshape(-1, 2)).reshape(places.shape[:-1])
 
     assert not check_plan(plan, rig.walker, rig.body, height, (1.6, 0.0), Limits(margin=rig.margin)).faults
 

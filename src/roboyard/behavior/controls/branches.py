@@ -18,7 +18,7 @@ class IfThenElse(Control):
     """The first child is the condition, asked until it has answered; then the second or the third."""
 
     arity = (2, 3)
-    fields = ("_index",)
+    state_fields = ("_index",)
 
     def setup(self) -> None:
         """See `TreeNode.setup`."""
@@ -90,7 +90,7 @@ class WhileDoElse(Control):
 class Switch(Control):
     """The child whose case equals the variable, or the last one; as numbers or names, if not as text."""
 
-    fields = ("_running",)
+    state_fields = ("_running",)
     cases = 2
 
     def setup(self) -> None:
@@ -165,7 +165,7 @@ class TryCatch(Control):
             bool, False, "If true, execute the catch child when the node is halted during the try-block"
         )
     }
-    fields = ("_index", "_skipped", "_catching")
+    state_fields = ("_index", "_skipped", "_catching")
 
     def setup(self) -> None:
         """See `TreeNode.setup`."""

@@ -20,7 +20,7 @@ class Parallel(Control):
         "success_count": input_port(int, -1, "number of children that need to succeed to trigger a SUCCESS"),
         "failure_count": input_port(int, 1, "number of children that need to fail to trigger a FAILURE"),
     }
-    fields = ("_done", "_succeeded", "_failed")
+    state_fields = ("_done", "_succeeded", "_failed")
 
     def setup(self) -> None:
         """See `TreeNode.setup`."""
@@ -34,7 +34,7 @@ class Parallel(Control):
         try:
             return int(self.input(port))
         except PortError as error:
-            raise NodeError(f"Missing parameter [{port}] in ParallelNode", valid=error.what) from error
+            raise NodeError(f"Missing parameter [{port}] in ParallelNode", valid=error.message) from error
 
     def tick(self) -> Status:
         """See `TreeNode.tick`."""
@@ -86,7 +86,7 @@ class ParallelAll(Control):
             int, 1, "If the number of children returning FAILURE exceeds this value, ParallelAll returns FAILURE"
         )
     }
-    fields = ("_done", "_failed")
+    state_fields = ("_done", "_failed")
 
     def setup(self) -> None:
         """See `TreeNode.setup`."""
@@ -98,7 +98,7 @@ class ParallelAll(Control):
         try:
             allowed = self.input("max_failures")
         except PortError as error:
-            raise NodeError("Missing parameter [max_failures] in ParallelNode", valid=error.what) from error
+            raise NodeError("Missing parameter [max_failures] in ParallelNode", valid=error.message) from error
         children = self.children
         count = len(children)
         too_many = threshold(allowed, count)

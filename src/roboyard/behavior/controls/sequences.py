@@ -13,7 +13,7 @@ class _InTurn(Control):
     It is skipped if all children were; it takes up where it stood when it is ticked again while it runs.
     """
 
-    fields = ("_index", "_skipped")
+    state_fields = ("_index", "_skipped")
     _go_on: Status = SUCCESS
     _breaks_off = False
     """Whether it lets others have a turn after each child that was done in one go."""

@@ -20,7 +20,7 @@ class _Counted(Decorator):
     _again: Status = SUCCESS
     """The answer after which the child is done again."""
     _refreshed = False
-    fields = ("_count",)
+    state_fields = ("_count",)
 
     def setup(self) -> None:
         """See `TreeNode.setup`."""
@@ -32,7 +32,7 @@ class _Counted(Decorator):
             most = self.input(self._port)
         except PortError as error:
             missing = f"Missing parameter [{self._port}] in {self._class_name}"
-            raise NodeError(missing, valid=error.what) from error
+            raise NodeError(missing, valid=error.message) from error
         again = self._count < most or most == -1
         if self.status is not RUNNING:
             self.set_status(RUNNING)
@@ -95,7 +95,7 @@ class RetryUntilSuccessful(_Counted):
 class Loop(Decorator):
     """Has its child done for each value of a queue, which is emptied; or for each of a list in text, which stays."""
 
-    fields = ("_busy", "_current")
+    state_fields = ("_busy", "_current")
     item: Any = object
 
     def setup(self) -> None:

@@ -79,7 +79,7 @@ class RunOnce(Decorator):
             "If true, skip after the first execution, otherwise return the same NodeStatus returned once by the child.",
         )
     }
-    fields = ("_answer",)
+    state_fields = ("_answer",)
 
     def setup(self) -> None:
         """See `TreeNode.setup`."""
@@ -109,7 +109,7 @@ class Precondition(Decorator):
         "if": input_port(str),
         "else": input_port(Status, FAILURE, "Return status if condition is false"),
     }
-    fields = ("_begun",)
+    state_fields = ("_begun",)
 
     def setup(self) -> None:
         """See `TreeNode.setup`."""
@@ -120,7 +120,7 @@ class Precondition(Decorator):
         try:
             return parse(self.input("if"))
         except PortError as error:
-            raise NodeError("Missing parameter [if] in Precondition", valid=error.what) from error
+            raise NodeError("Missing parameter [if] in Precondition", valid=error.message) from error
 
     def tick(self) -> Status:
         """See `TreeNode.tick`."""
@@ -128,7 +128,7 @@ class Precondition(Decorator):
         try:
             otherwise: Status = self.input("else")
         except PortError as error:
-            raise NodeError("Missing parameter [else] in Precondition", valid=error.what) from error
+            raise NodeError("Missing parameter [else] in Precondition", valid=error.message) from error
         self._begun = self._begun or to_truth(script.run(self._env))
         if not self._begun:
             return otherwise

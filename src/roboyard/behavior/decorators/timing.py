@@ -21,7 +21,7 @@ class _Timed(Decorator):
     """
 
     port: ClassVar[str]
-    fields = ("_begun", "_over")
+    state_fields = ("_begun", "_over")
 
     def setup(self) -> None:
         """See `TreeNode.setup`."""
@@ -33,7 +33,7 @@ class _Timed(Decorator):
         except PortError as error:
             # BehaviorTree.CPP's words, with the name of its class
             raise NodeError(
-                f"Missing parameter [{self.port}] in {type(self).__name__}Node", valid=error.what
+                f"Missing parameter [{self.port}] in {type(self).__name__}Node", valid=error.message
             ) from error
 
     def _begin(self) -> None:

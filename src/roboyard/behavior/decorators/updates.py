@@ -32,7 +32,7 @@ class WasEntryUpdated(Action):
     """Whether an entry was set since this was asked last."""
 
     ports = {"entry": input_port(VALUE, doc="Entry to check")}  # noqa: RUF012
-    fields = ("_seen",)
+    state_fields = ("_seen",)
 
     def setup(self) -> None:
         """See `TreeNode.setup`."""
@@ -46,7 +46,7 @@ class WasEntryUpdated(Action):
 
 class _Updated(Decorator):
     ports = {"entry": input_port(VALUE, doc="Entry to check")}  # noqa: RUF012
-    fields = ("_seen", "_busy")
+    state_fields = ("_seen", "_busy")
     _otherwise: Status = SKIPPED
 
     def setup(self) -> None:

@@ -61,9 +61,9 @@ def _element(step: Step, domain: Domain) -> Any:
         element.extend(etree.fromstring(f"<x>{text}</x>", parser))
     except etree.XMLSyntaxError as error:
         where = f"action {step.action.name}, does"
-        raise InputError(f"is no XML: {error.msg}", where=where, valid="elements of a behaviour tree") from None
+        raise InputError(f"is no XML: {error.msg}", location=where, valid="elements of a behaviour tree") from None
     if len(element) == 0:
-        raise InputError("has no element", where=f"action {step.action.name}, does", valid="<NavigateToPose …/>")
+        raise InputError("has no element", location=f"action {step.action.name}, does", valid="<NavigateToPose …/>")
     return element
 
 

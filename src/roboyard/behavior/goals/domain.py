@@ -58,7 +58,7 @@ class Action:
         """
         cost = self.cost(binding) if callable(self.cost) else self.cost
         if not 0.0 < cost < float("inf"):
-            raise InputError(f"it costs {cost}", where=f"action {self.name}", valid="a number above zero")
+            raise InputError(f"it costs {cost}", location=f"action {self.name}", valid="a number above zero")
         return cost
 
 
@@ -156,14 +156,14 @@ def variables(action: Action) -> tuple[str, ...]:
 def _check(action: Action) -> None:
     where = f"action {action.name}"
     if not action.effects:
-        raise InputError("it brings nothing about", where=where, valid="effects: {condition: value}")
+        raise InputError("it brings nothing about", location=where, valid="effects: {condition: value}")
     used = variables(action)
     for text in VARIABLE.findall(action.does):
         if text not in used and text.removesuffix("_pose") not in used:
             names = ", ".join(f"${name}" for name in used) or "no variables"
-            raise InputError(f"${text} stands for nothing", where=where, valid=f"it has {names}")
+            raise InputError(f"${text} stands for nothing", location=where, valid=f"it has {names}")
     plain = {inside for pairs in (action.effects, action.needs) for v in pairs.values() if (inside := variable(v))}
     for name in used:
         if name not in action.choices and name not in plain:
             what = f"it is not known what ${name} may be"
-            raise InputError(what, where=where, valid=f"choices: {{{name}: [...]}}")
+            raise InputError(what, location=where, valid=f"choices: {{{name}: [...]}}")

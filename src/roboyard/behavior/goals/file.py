@@ -116,7 +116,7 @@ class Tasks:
         for name, said in self.actions.items():
             for text in VARIABLE.findall(said.does):
                 if text.endswith("_pose") and text.removesuffix("_pose") not in said.choices:
-                    raise InputError(f"${text} is no place's", where=f"action {name}", valid="choices: {…: places}")
+                    raise InputError(f"${text} is no place's", location=f"action {name}", valid="choices: {…: places}")
         return Domain(actions, self.values, self._bound(measured), self.places)
 
     def _action(self, name: str, said: ActionOf, way: Way) -> Action:
@@ -128,12 +128,12 @@ class Tasks:
                 choices[variable] = tuple(map(_plain, given))
             else:
                 what = f"${variable} is {given!r}"
-                raise InputError(what, where=f"action {name}, choices", valid="a list of values, or places")
+                raise InputError(what, location=f"action {name}, choices", valid="a list of values, or places")
         needs, effects = _pairs(said.needs), _pairs(said.effects)
         cost = said.cost
         if isinstance(cost, CostOf):
             if len(cost.way) not in (0, 2):
-                raise InputError(f"way {list(cost.way)}", where=f"action {name}, cost", valid="from and to")
+                raise InputError(f"way {list(cost.way)}", location=f"action {name}, cost", valid="from and to")
             return Action(name, effects, needs, choices, partial(self._price, cost, way), said.does)
         return Action(name, effects, needs, choices, cost, said.does)
 
@@ -196,11 +196,11 @@ def load_tasks(path: str | Path) -> Tasks:
         tasks.domain()
         for name in tasks.goals:
             if not tasks.goal(name).wants:
-                raise InputError("it wants nothing", where=f"goal {name}", valid="wants: {condition: value}")
+                raise InputError("it wants nothing", location=f"goal {name}", valid="wants: {condition: value}")
         tasks.start()
     except InputError as error:
-        where = f"{path}: {error.where}" if error.where else str(path)
-        raise InputError(error.what, where=where, valid=error.valid) from None
+        where = f"{path}: {error.location}" if error.location else str(path)
+        raise InputError(error.message, location=where, valid=error.valid) from None
     return tasks
 
 

@@ -79,7 +79,7 @@ def sample_legs() -> Legs:
     return no_legs(1)
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(sample_legs(), 1, 1)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(sample_legs(), 1, 1)])
 def assigned(legs: Legs, rows: int, columns: int) -> float:
     """The cheapest assignment of each row of ``costs`` to a column of its own; rows are at most as many as columns.
 
@@ -134,7 +134,7 @@ def assigned(legs: Legs, rows: int, columns: int) -> float:
     return total
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(sample_legs(),)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(sample_legs(),)])
 def rounds(legs: Legs) -> int:
     """How many times one gets back to where one began, from each place to where what lies there leads."""
     leads, seen = legs.leads[0], legs.leads[1]
@@ -150,7 +150,7 @@ def rounds(legs: Legs) -> int:
     return found
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(sample_legs(), np.zeros(1, np.int64))])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(sample_legs(), np.zeros(1, np.int64))])
 def least_cost(legs: Legs, wants: NDArray[np.int64]) -> float:
     """At least so much it costs to get to what is wanted, numbers of facts or -1."""
     if legs.robot < 0:

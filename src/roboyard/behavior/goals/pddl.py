@@ -103,21 +103,21 @@ def read_pddl(domain: str, problem: str) -> tuple[Domain, dict[str, Value], Goal
     rules, task = _parsed(domain, "the domain"), _parsed(problem, "the problem")
     for needed in _section(rules, ":requirements"):
         if needed not in _KNOWN:
-            raise InputError(f"{needed} is not known", where="the domain", valid=", ".join(_KNOWN))
+            raise InputError(f"{needed} is not known", location="the domain", valid=", ".join(_KNOWN))
     parents = dict(_typed(_section(rules, ":types")))
     kinds = dict(_typed(_section(rules, ":constants")) + _typed(_section(task, ":objects")))
     world: dict[str, Value] = {}
     prices: dict[str, float] = {}
     for fact in _section(task, ":init"):
         if not isinstance(fact, list) or not fact:
-            raise InputError(f"{_text(fact)} is no fact", where="the problem, :init", valid="(at truck home)")
+            raise InputError(f"{_text(fact)} is no fact", location="the problem, :init", valid="(at truck home)")
         if fact[0] == "=":
             prices.update([_given(fact)])
         else:
             world[_text(fact)[1:-1]] = True
     wanted = _section(task, ":goal")
     if len(wanted) != 1 or not isinstance(wanted[0], list):
-        raise InputError("there is no goal", where="the problem", valid="(:goal (and (at truck home)))")
+        raise InputError("there is no goal", location="the problem", valid="(:goal (and (at truck home)))")
     actions = [_action(one[1:], kinds, parents, prices) for one in rules if one[0] == ":action"]
     goal = Goal("goal", _literals(wanted[0], {}, "the goal"))
     made = Domain(tuple(actions))
@@ -138,11 +138,11 @@ def load_pddl(domain: str | Path, problem: str | Path) -> tuple[Domain, dict[str
             texts.append(Path(path).read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError) as error:
             why = error.strerror if isinstance(error, OSError) else "it is no text"
-            raise InputError(f"cannot be read: {why}", where=str(path), valid="a file in PDDL") from None
+            raise InputError(f"cannot be read: {why}", location=str(path), valid="a file in PDDL") from None
     try:
         return read_pddl(*texts)
     except InputError as error:
-        raise InputError(error.what, where=f"{domain}, {problem}: {error.where}", valid=error.valid) from None
+        raise InputError(error.message, location=f"{domain}, {problem}: {error.location}", valid=error.valid) from None
 
 
 def _needs(actions: list[Action], kinds: Mapping[str, str]) -> list[dict[str, Value]]:
@@ -164,12 +164,12 @@ def _parsed(text: str, where: str) -> list[Any]:
             stack.append([])
         elif word == ")":
             if len(stack) == 1:
-                raise InputError("a ) too much", where=where)
+                raise InputError("a ) too much", location=where)
             stack[-2].append(stack.pop())
         else:
             stack[-1].append(word)
     if len(stack) > 1 or len(stack[0]) != 1 or stack[0][0][:1] != ["define"]:
-        raise InputError("this is no PDDL", where=where, valid="one (define …), with as many ) as (")
+        raise InputError("this is no PDDL", location=where, valid="one (define …), with as many ) as (")
     return [part for part in stack[0][0][1:] if isinstance(part, list) and part]
 
 
@@ -201,19 +201,21 @@ def _given(fact: list[Any]) -> tuple[str, float]:
     if len(fact) == 3 and isinstance(fact[1], list):
         with suppress(TypeError, ValueError):
             return _text(fact[1])[1:-1], float(fact[2])
-    raise InputError(f"{_text(fact)} is no value", where="the problem, :init", valid="(= (far a b) 3)")
+    raise InputError(f"{_text(fact)} is no value", location="the problem, :init", valid="(= (far a b) 3)")
 
 
 def _action(
     parts: list[Any], kinds: Mapping[str, str], parents: Mapping[str, str], prices: Mapping[str, float]
 ) -> Action:
     if not parts or not isinstance(parts[0], str):
-        raise InputError("an action without a name", where="the domain", valid="(:action drive …)")
+        raise InputError("an action without a name", location="the domain", valid="(:action drive …)")
     name, where = parts[0], f"action {parts[0]}"
     keys = [_text(one) for one in parts[1::2]]
     said = dict(zip(keys, parts[2::2], strict=False))
     if len(said) != len(keys) or not all(key in _PARTS and isinstance(part, list) for key, part in said.items()):
-        raise InputError(f"{' '.join(keys)} do not make an action", where=where, valid=f"{', '.join(_PARTS)}, each (…)")
+        raise InputError(
+            f"{' '.join(keys)} do not make an action", location=where, valid=f"{', '.join(_PARTS)}, each (…)"
+        )
 
     def is_a(kind: str, wanted: str) -> bool:
         seen: set[str] = set()
@@ -231,7 +233,7 @@ def _action(
     effect = said.get(":effect", [])
     effects = effect[1:] if effect[:1] == ["and"] else [effect]
     if not all(isinstance(one, list) for one in effects):
-        raise InputError(f"{_text(effect)} is no effect", where=where, valid="atoms, (not …), (increase …), (and …)")
+        raise InputError(f"{_text(effect)} is no effect", location=where, valid="atoms, (not …), (increase …), (and …)")
     grown = [one for one in effects if one[:1] == ["increase"]]
     rest = ["and", *(one for one in effects if one[:1] != ["increase"])]
     needs = _literals(said.get(":precondition", ["and"]), variables, where)
@@ -270,7 +272,7 @@ def _literals(part: list[Any], variables: Mapping[str, str], where: str) -> dict
             or not all(isinstance(word, str) for word in inner)
             or inner[0] in _WORDS
         ):
-            raise InputError(f"{_text(one)} is not known", where=where, valid="atoms, (not …), (and …)")
+            raise InputError(f"{_text(one)} is not known", location=where, valid="atoms, (not …), (and …)")
         name = " ".join(variables.get(word, word) for word in inner)
         found[name] = value or bool(found.get(name, False))
     return found

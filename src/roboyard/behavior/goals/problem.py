@@ -149,7 +149,7 @@ class Problem:
         try:
             step = Step(action, binding, needs, effects, action.price(binding))
         except Impossible as error:
-            self.refused[Step(action, binding, needs, effects, 0.0).name] = error.what
+            self.refused[Step(action, binding, needs, effects, 0.0).name] = error.message
             return None
         return None if step.name in self.blocked else step
 

@@ -235,7 +235,7 @@ class Pursuit:
                 break
             except Impossible as error:
                 if not blocked:
-                    self._end(error.what)
+                    self._end(error.message)
                     return False
                 del blocked[0]  # no other way: the one that failed longest ago, once more
         self._set(plan)
@@ -317,7 +317,7 @@ class Pursuit:
         self.halt()
 
     # -- state ---------------------------------------------------------------------------------------------------------
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data.
 
         Raises:
@@ -328,13 +328,13 @@ class Pursuit:
             "world": dict(self.world), "results": dict(self.results), "current": self._current,
             "steps": None if plan is None else [(step.action.name, dict(step.binding)) for step in plan.steps],
             "serves": None if plan is None else [dict(served) for served in plan.serves],
-            "tree": None if self.tree is None else self.tree.save(),
+            "tree": None if self.tree is None else self.tree.save_state(),
             "done": self._done, "reason": self._reason, "tried": dict(self._tried),
             "blocked": dict(self._blocked), "due_ns": self._due_ns, "here": self._here,
             "passed_over": {number: dict(world) for number, world in self._passed_over.items()},
         }  # fmt: skip
 
-    def load(self, saved: Mapping[str, Any]) -> None:
+    def load_state(self, saved: Mapping[str, Any]) -> None:
         """Take back what ``save`` gave, on a pursuit of the same tasks."""
         self.world, self.results = dict(saved["world"]), dict(saved["results"])
         self._current, self._here = saved["current"], saved["here"]
@@ -344,7 +344,7 @@ class Pursuit:
             steps = tuple(_step(domain, name, binding) for name, binding in saved["steps"])
             goal = self.goals[self._current]
             tree = self._set(Plan(goal, steps, tuple(saved["serves"]), sum(step.cost for step in steps)))
-            tree.load(saved["tree"])
+            tree.load_state(saved["tree"])
         self._done, self._reason = saved["done"], saved["reason"]
         self._tried, self._blocked, self._due_ns = dict(saved["tried"]), dict(saved["blocked"]), saved["due_ns"]
         self._passed_over = {number: dict(world) for number, world in saved["passed_over"].items()}

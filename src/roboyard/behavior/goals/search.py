@@ -75,7 +75,7 @@ def dearest_need(ops: Ops) -> Costs:
     return least
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(np.zeros(1, np.int64), np.zeros(1, np.uint64))])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(np.zeros(1, np.int64), np.zeros(1, np.uint64))])
 def set_bits(wants: Numbers, bits: Bits) -> None:
     """Write what is wanted as bits."""
     for word in range(bits.shape[0]):
@@ -85,7 +85,7 @@ def set_bits(wants: Numbers, bits: Bits) -> None:
             bits[fact >> 6] |= np.uint64(1) << np.uint64(fact & 63)
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(_sample_ops(), np.zeros(1, np.uint64), 0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(_sample_ops(), np.zeros(1, np.uint64), 0)])
 def barred(ops: Ops, bits: Bits, op: int) -> bool:
     """Whether an action cannot be what was done last before something is as it is wanted."""
     found = np.uint64(0)
@@ -94,7 +94,7 @@ def barred(ops: Ops, bits: Bits, op: int) -> bool:
     return bool(found != 0)
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(_sample_ops(), *(np.zeros(1, np.int64),) * 2, 0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(_sample_ops(), *(np.zeros(1, np.int64),) * 2, 0)])
 def regress(ops: Ops, wants: Numbers, before: Numbers, op: int) -> None:
     """Write what is wanted before an action that is not barred."""
     for name in range(wants.shape[0]):
@@ -108,7 +108,7 @@ def regress(ops: Ops, wants: Numbers, before: Numbers, op: int) -> None:
 
 
 @kernel(
-    leaf=True,
+    no_refcount=True,
     forceinline=True,
     examples=lambda: [(np.zeros(1, np.int64), np.zeros((1, 1), np.int64), np.zeros(1, np.int64))],
 )
@@ -130,7 +130,7 @@ def place_of(table: Numbers, states: Numbers, wants: Numbers) -> int:
     return int(at)
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(*_sample_heap(), 0, 1)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*_sample_heap(), 0, 1)])
 def sooner(keys: Costs, items: Numbers, a: int, b: int) -> bool:
     """Whether entry a goes before b: less in sum, then nearer to what is there, then older."""
     if keys[a, 0] != keys[b, 0]:
@@ -140,7 +140,7 @@ def sooner(keys: Costs, items: Numbers, a: int, b: int) -> bool:
     return bool(items[a, 0] < items[b, 0])
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(*_sample_heap(), 0, 1)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*_sample_heap(), 0, 1)])
 def swap(keys: Costs, items: Numbers, a: int, b: int) -> None:
     """Have two entries change places."""
     for k in range(2):
@@ -148,7 +148,7 @@ def swap(keys: Costs, items: Numbers, a: int, b: int) -> None:
         items[a, k], items[b, k] = items[b, k], items[a, k]
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(*_sample_heap(), 1)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*_sample_heap(), 1)])
 def rise(keys: Costs, items: Numbers, at: int) -> None:
     """Bring the entry at the end to its place."""
     while at > 0 and sooner(keys, items, at, (at - 1) // 2):
@@ -156,7 +156,7 @@ def rise(keys: Costs, items: Numbers, at: int) -> None:
         at = (at - 1) // 2
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(*_sample_heap(), 1)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*_sample_heap(), 1)])
 def sink(keys: Costs, items: Numbers, size: int) -> None:
     """Bring the entry at the front to its place."""
     at = 0
@@ -171,7 +171,9 @@ def sink(keys: Costs, items: Numbers, size: int) -> None:
 
 
 @kernel(
-    leaf=True, forceinline=True, examples=lambda: [(_sample_ops(), np.zeros(1), sample_legs(), np.zeros(1, np.int64))]
+    no_refcount=True,
+    forceinline=True,
+    examples=lambda: [(_sample_ops(), np.zeros(1), sample_legs(), np.zeros(1, np.int64))],
 )
 def bounded(ops: Ops, least: Costs, legs: Legs, wants: Numbers) -> float:
     """At least so much it costs to get to what is wanted."""

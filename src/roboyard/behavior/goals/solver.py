@@ -41,9 +41,9 @@ def plan_by(domain: Domain, world: World, goal: Goal, engine: str = CHEAPEST) ->
     try:
         end = plan.worlds(world)[-1]
     except Impossible as error:
-        raise InputError(f"{engine} found a plan that is none: {error.what}", where=_WHERE) from None
+        raise InputError(f"{engine} found a plan that is none: {error.message}", location=_WHERE) from None
     if not goal.holds(end):
-        raise InputError(f"{engine} found a plan that does not get there", where=_WHERE)
+        raise InputError(f"{engine} found a plan that does not get there", location=_WHERE)
     return plan
 
 
@@ -55,22 +55,22 @@ def _asked(domain: str, problem: str, engine: str) -> list[str] | None:
         from unified_planning.exceptions import UPException
         from unified_planning.io import PDDLReader
     except ImportError:
-        raise MissingExtraError(f"the planner {engine!r}", "planning", where=_WHERE) from None
+        raise MissingExtraError(f"the planner {engine!r}", "planning", location=_WHERE) from None
     environment = get_environment()
     environment.credits_stream = None
     if engine not in environment.factory.engines:
-        raise InputError(f"no engine {engine!r}", where=_WHERE, valid=", ".join(environment.factory.engines))
+        raise InputError(f"no engine {engine!r}", location=_WHERE, valid=", ".join(environment.factory.engines))
     try:
         task = PDDLReader(environment).parse_problem_string(domain, problem)
         with environment.factory.OneshotPlanner(name=engine) as planner:
             result: Any = planner.solve(task)
     except UPException as error:
-        raise InputError(f"{engine} cannot do it: {error}", where=_WHERE, valid=CHEAPEST) from None
+        raise InputError(f"{engine} cannot do it: {error}", location=_WHERE, valid=CHEAPEST) from None
     if result.plan is not None:
         return [str(one.action.name) for one in result.plan.actions]
     if result.status in (Status.UNSOLVABLE_PROVEN, Status.UNSOLVABLE_INCOMPLETELY):
         return None
-    raise InputError(f"{engine} gave up: {result.status.name.lower()}", where=_WHERE, valid="another engine")
+    raise InputError(f"{engine} gave up: {result.status.name.lower()}", location=_WHERE, valid="another engine")
 
 
 def _serving(steps: tuple[Step, ...], goal: Goal) -> tuple[dict[str, Value], ...]:

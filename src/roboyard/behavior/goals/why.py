@@ -128,5 +128,5 @@ def without(domain: Domain, world: World, plan: Plan, *, blocked: frozenset[str]
             other = make_plan(domain, world, plan.goal, blocked=blocked | {name})
             lines.append(f"without {name}: {other.cost:.4g}, {' · '.join(step.name for step in other.steps)}")
         except (Impossible, Undecided) as error:
-            lines.append(f"without {name}: {error.what}")
+            lines.append(f"without {name}: {error.message}")
     return lines

@@ -11,7 +11,7 @@ from roboyard.behavior.nodes.sending import TIMEOUT, OnBus, check_fields, filled
 from roboyard.behavior.ports import input_port, output_port
 from roboyard.behavior.status import FAILURE, RUNNING, SUCCESS, Status
 from roboyard.bus import Future
-from roboyard.bus.node_state import release
+from roboyard.bus.node_state import release_endpoint
 from roboyard.messages import message_type, msg, service_type, srv
 
 
@@ -24,7 +24,7 @@ class CallService(OnBus, StatefulAction):
         "request": input_port(str, "", "The request's fields, as data: true"),
         "server_timeout": TIMEOUT,
     }
-    fields = ("_asked",)
+    state_fields = ("_asked",)
 
     def setup(self) -> None:
         """See `TreeNode.setup`."""
@@ -85,7 +85,7 @@ class Listening(OnBus, StatefulAction):
         why: It failed last.
     """
 
-    fields: ClassVar[tuple[str, ...]] = ("_came", "_until_ns")
+    state_fields: ClassVar[tuple[str, ...]] = ("_came", "_until_ns")
 
     def hears(self) -> Any:
         """The messages' type."""
@@ -127,7 +127,7 @@ class Listening(OnBus, StatefulAction):
         """See `StatefulAction.on_halted`."""
         subscription, self._subscription = self._subscription, None
         if subscription is not None:
-            release(self.on_desk().node, subscription)
+            release_endpoint(self.on_desk().node, subscription)
 
     def _listen(self) -> None:
         self._subscription = self.on_desk().node.subscribe(self.input("topic"), self.hears(), self._take)
@@ -135,9 +135,9 @@ class Listening(OnBus, StatefulAction):
     def _take(self, message: Any) -> None:
         self._came = self._came or self.take(message)
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """See `TreeNode.load`."""
-        super().load(saved)
+        super().load_state(saved)
         if self.status is RUNNING and not self._came:
             self._listen()
 
@@ -176,7 +176,7 @@ class FeelPull(Listening):
         "force": input_port(float, 2.0, "So much it changes [N]"),
         "timeout": input_port(float, 30.0, "After which it has failed [s]"),
     }
-    fields = (*Listening.fields, "_first")
+    state_fields = (*Listening.state_fields, "_first")
 
     def setup(self) -> None:
         """See `TreeNode.setup`."""

@@ -37,7 +37,7 @@ class DeskNode(Node):
         """See `Desk.client`."""
         key = (name, kind.name)
         if key not in self._clients:
-            self._clients[key] = self.action_client(name, kind, on_restored=self.follow)
+            self._clients[key] = self.action_client(name, kind, on_goal_restored=self.follow)
         return self._clients[key]
 
     def follow(self, goal: GoalFuture) -> None:
@@ -60,12 +60,12 @@ class DeskNode(Node):
         if done == self._done:
             return  # looked through already
         nodes = () if tree is None else tree.nodes.values()
-        sent = {node.save()["_key"] for node in nodes if "_key" in node.fields}
+        sent = {node.save_state()["_key"] for node in nodes if "_key" in node.state_fields}
         self._goals = {key: goal for key, goal in self._goals.items() if not goal.done() or key in sent}
         self._done = sum(goal.done() for goal in self._goals.values())
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
         self._goals.clear()
         self._done = 0
-        super().load(state)
+        super().load_state(state)

@@ -29,7 +29,7 @@ from roboyard.grids import OccupancyGrid
 from roboyard.manipulation.groups import Groups
 from roboyard.mapping.nodes.map_messages import map_from_msg
 from roboyard.messages import msg
-from roboyard.messages.time import stamp
+from roboyard.messages.time import time_to_msg
 from roboyard.navigation.footprint import Footprint
 from roboyard.navigation.places import reachable_places
 from roboyard.navigation.ways import ways_over
@@ -83,13 +83,13 @@ class GoalMissionNode(DeskNode):
         expect_kernels(dearest_need, search)
         self.open_desk()
         if not self.file:
-            raise ConfigError("no tasks", where=f"{self.full_name}: file", valid="a file of tasks in YAML")
+            raise ConfigError("no tasks", location=f"{self.full_name}: file", valid="a file of tasks in YAML")
         self._tasks = load_tasks(self.file)
         self._factory = Factory(plugins=True)
         bind(self._factory, self)
         names = self.goals or tuple(self._tasks.goals)
         if not names:
-            raise ConfigError("no goals", where=f"{self.full_name}: goals", valid="names of goals of the file")
+            raise ConfigError("no goals", location=f"{self.full_name}: goals", valid="names of goals of the file")
         for tree in rehearsed(self._tasks, names, self._factory):
             tree.close()
         if self.draw:
@@ -146,7 +146,7 @@ class GoalMissionNode(DeskNode):
             grid = map_from_msg(self._map)
             found = reachable_places(grid, SE2(*here), self.points, self.random, room=room, within=self.within)
             if not found:
-                self.log.error(f"no points: about the robot there are no {room:.2f} m of free ground", every=10.0)
+                self.log.error(f"no points: about the robot there are no {room:.2f} m of free ground", throttle=10.0)
                 return
             drawn = {f"point {n}": (pose.x, pose.y, pose.theta) for n, pose in enumerate(found, 1)}
             self._tasks = self._tasks.with_places(drawn)
@@ -190,7 +190,7 @@ class GoalMissionNode(DeskNode):
         except (ExecutionError, NodeError) as error:
             pursuit.halt()
             self.log.error(str(error))
-            raise RunError(f"a plan's tree failed: {error}", where=self.full_name) from error
+            raise RunError(f"a plan's tree failed: {error}", location=self.full_name) from error
         self._tell(pursuit)
         if status is not self._status:
             self._status = status
@@ -229,27 +229,27 @@ class GoalMissionNode(DeskNode):
             skill=re.sub(r"\W", "_", event.action), number=self._numbers, event="begins" if begins else "ends",
             done=done, text=event.why, cause="" if begins or done else "failed",
         )  # fmt: skip
-        said.header.stamp = stamp(self.now_ns)
+        said.header.stamp = time_to_msg(self.now_ns)
         self._steps_out.publish(said)
 
     # -- state ---------------------------------------------------------------------------------------------------------
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
         pursuit = self._pursuit
         try:
-            saved = None if pursuit is None else pursuit.save()
+            saved = None if pursuit is None else pursuit.save_state()
         except NodeError as error:
-            raise RunError(f"cannot be saved: {error}", where=f"node {self.full_name}", valid=error.valid) from None
+            raise RunError(f"cannot be saved: {error}", location=f"node {self.full_name}", valid=error.valid) from None
         senses = dict(self._senses.values), dict(self._senses.joints)
-        return super().save() | {
+        return super().save_state() | {
             "pursuit": saved, "places": dict(self._tasks.places), "senses": senses, "map": self._map,
             "told": self._told, "numbers": self._numbers, "status": self._status.name,
             "names": list(self._names),
         }  # fmt: skip
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
-        super().load(state)
+        super().load_state(state)
         self._map, self._told, self._status = state["map"], state["told"], Status[state["status"]]
         self._numbers, self._names = state["numbers"], tuple(state["names"])
         values, joints = state["senses"]
@@ -260,6 +260,6 @@ class GoalMissionNode(DeskNode):
         if state["pursuit"] is not None:
             self._pursuit = self._made()
             try:
-                self._pursuit.load(state["pursuit"])
+                self._pursuit.load_state(state["pursuit"])
             except (NodeError, TreeError) as error:
-                raise RunError(str(error), where=f"node {self.full_name}") from None
+                raise RunError(str(error), location=f"node {self.full_name}") from None

@@ -18,7 +18,7 @@ from roboyard.behavior.nodes.strand import Strand
 from roboyard.behavior.status import Status
 from roboyard.behavior.tree import Tree
 from roboyard.bus import Node
-from roboyard.bus.inputs import Input
+from roboyard.bus.inputs import ExternalInput
 from roboyard.messages import msg, serialize
 
 _ANSWER_S = 2.0
@@ -96,7 +96,7 @@ class HeldTree:
     def _push(self, kind: str, body: str) -> None:
         said = serialize(msg.String(data=json.dumps({"kind": kind, "body": body})))
         topic = self._node.resolve("~/hooks")
-        self._node.bus.inputs.push(Input("publish", topic, "std_msgs/msg/String", "groot", said))
+        self._node.bus.inputs.put(ExternalInput("publish", topic, "std_msgs/msg/String", "groot", said))
 
     def _heard(self, there: bool) -> None:
         if self.hooks:
@@ -111,7 +111,7 @@ class HeldTree:
         except GrootError as error:
             outcome = str(error)
         except (ValueError, TypeError, KeyError) as error:
-            self._node.log.warn(f"no request that changes hooks: {error}", every=1.0)
+            self._node.log.warn(f"no request that changes hooks: {error}", throttle=1.0)
             return
         self._outcomes.put(outcome)
         if self.held:

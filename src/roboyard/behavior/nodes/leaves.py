@@ -18,8 +18,8 @@ from roboyard.behavior.ports import input_port, output_port, remapped
 from roboyard.behavior.status import Status
 from roboyard.geometry import SE2
 from roboyard.messages import action, action_type, msg
-from roboyard.messages.convert import pose_stamped
-from roboyard.messages.time import duration
+from roboyard.messages.convert import pose_stamped_to_msg
+from roboyard.messages.time import duration_to_msg
 
 if TYPE_CHECKING:
     from roboyard.behavior.factory import Factory
@@ -29,7 +29,7 @@ _ALLOWANCE = input_port(float, 10.0, "After which it has failed [s]")
 
 
 def _seconds(leaf: SendGoal) -> Any:
-    return duration(round(leaf.input("time_allowance") * 1e9))
+    return duration_to_msg(round(leaf.input("time_allowance") * 1e9))
 
 
 class NavigateToPose(SendGoal):
@@ -46,7 +46,7 @@ class NavigateToPose(SendGoal):
     def goal(self) -> Any:
         """See `SendGoal.goal`."""
         node = self.on_desk().node
-        return action.NavigateToPose.Goal(pose=pose_stamped(self.input("goal"), node.frame("map"), node.now_ns))
+        return action.NavigateToPose.Goal(pose=pose_stamped_to_msg(self.input("goal"), node.frame("map"), node.now_ns))
 
 
 class ComputePathToPose(SendGoal):
@@ -67,9 +67,11 @@ class ComputePathToPose(SendGoal):
     def goal(self) -> Any:
         """See `SendGoal.goal`."""
         node = self.on_desk().node
-        goal = action.ComputePathToPose.Goal(goal=pose_stamped(self.input("goal"), node.frame("map"), node.now_ns))
+        goal = action.ComputePathToPose.Goal(
+            goal=pose_stamped_to_msg(self.input("goal"), node.frame("map"), node.now_ns)
+        )
         if self.input("use_start"):
-            goal.start, goal.use_start = pose_stamped(self.input("start"), node.frame("map"), node.now_ns), True
+            goal.start, goal.use_start = pose_stamped_to_msg(self.input("start"), node.frame("map"), node.now_ns), True
         return goal
 
     def take(self, result: Any) -> None:
@@ -90,7 +92,7 @@ class FollowPath(SendGoal):
         "tracking_feedback": output_port(object),
         **COMMON,
     }
-    fields = ("_key", "_sent")
+    state_fields = ("_key", "_sent")
     server = "follow_path"
     type = property(lambda _: action.FollowPath)
 
@@ -181,7 +183,7 @@ class Wait(SendGoal):
 
     def goal(self) -> Any:
         """See `SendGoal.goal`."""
-        return action.Wait.Goal(time=duration(round(self.input("wait_duration") * 1e9)))
+        return action.Wait.Goal(time=duration_to_msg(round(self.input("wait_duration") * 1e9)))
 
 
 class CallAction(SendGoal):

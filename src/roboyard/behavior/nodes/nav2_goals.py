@@ -39,7 +39,7 @@ class GoalUpdated(Condition):
     """Whether there is another goal than when this was asked first."""
 
     ports: ClassVar = {"goal": _GOAL, "goals": _GOALS}
-    fields = ("_goal", "_asked")
+    state_fields = ("_goal", "_asked")
 
     def setup(self) -> None:
         """See `TreeNode.setup`."""
@@ -68,7 +68,7 @@ class GlobalUpdatedGoal(GoalUpdated):
 class _Again(Decorator):
     """Does its child at first, as long as it runs, and again when it is time; between, it runs."""
 
-    fields: ClassVar[tuple[str, ...]] = ("_first",)
+    state_fields: ClassVar[tuple[str, ...]] = ("_first",)
 
     def setup(self) -> None:
         """See `TreeNode.setup`."""
@@ -99,7 +99,7 @@ class GoalUpdatedController(_Again):
     """Does its child again when there is another goal."""
 
     ports: ClassVar = {"goal": _GOAL, "goals": _GOALS}
-    fields = ("_first", "_goal")
+    state_fields = ("_first", "_goal")
 
     def setup(self) -> None:
         """See `TreeNode.setup`."""
@@ -119,7 +119,7 @@ class DistanceController(OnBus, _Again):
         "global_frame": UNUSED,
         "robot_base_frame": UNUSED,
     }
-    fields = ("_first", "_from")
+    state_fields = ("_first", "_from")
 
     def setup(self) -> None:
         """See `TreeNode.setup`."""
@@ -149,7 +149,7 @@ class SpeedController(OnBus, _Again):
         "goal": _GOAL,
         "goals": _GOALS,
     }
-    fields = ("_first", "_since_ns", "_speed", "_goal")
+    state_fields = ("_first", "_since_ns", "_speed", "_goal")
 
     def setup(self) -> None:
         """See `TreeNode.setup`."""
@@ -210,7 +210,7 @@ WOULD_HELP = (
 class _Selector(OnBus, Action):
     """Names what somebody chose on a topic, or else the default."""
 
-    fields = ("_chosen",)
+    state_fields = ("_chosen",)
     part: ClassVar[str] = ""
 
     def setup(self) -> None:

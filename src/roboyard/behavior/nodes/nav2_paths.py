@@ -169,7 +169,7 @@ class ValidatePath(OnBus, Condition):
         "server_timeout": UNUSED,
         "collision_poses": output_port(object),
     }
-    fields = ("_costmap",)
+    state_fields = ("_costmap",)
 
     def setup(self) -> None:
         """See `TreeNode.setup`."""
@@ -211,7 +211,7 @@ class PathLongerOnApproach(Decorator):
         "prox_len": input_port(float, 3.0, "How near: length of the last path [m]"),
         "length_factor": input_port(float, 2.0, "How much longer"),
     }
-    fields = ("_last",)
+    state_fields = ("_last",)
 
     def setup(self) -> None:
         """See `TreeNode.setup`."""

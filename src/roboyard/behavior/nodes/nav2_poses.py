@@ -12,7 +12,7 @@ from roboyard.behavior.ports import input_port, output_port, remapped
 from roboyard.behavior.status import FAILURE, SUCCESS, Status
 from roboyard.geometry import SE2
 from roboyard.messages import action, msg
-from roboyard.messages.convert import pose_stamped, pose_to_se2
+from roboyard.messages.convert import pose_stamped_to_msg, pose_to_se2
 
 _MANY = "x;y;yaw|x;y;yaw [m, rad] in the map"
 
@@ -35,9 +35,9 @@ class ComputePathThroughPoses(SendGoal):
         """See `SendGoal.goal`."""
         node = self.on_desk().node
         frame, now = node.frame("map"), node.now_ns
-        goal = self.type.Goal(goals=[pose_stamped(one, frame, now) for one in self.input("goals")])
+        goal = self.type.Goal(goals=[pose_stamped_to_msg(one, frame, now) for one in self.input("goals")])
         if "start" in self.inputs:
-            goal.start, goal.use_start = pose_stamped(self.input("start"), frame, now), True
+            goal.start, goal.use_start = pose_stamped_to_msg(self.input("start"), frame, now), True
         return goal
 
     def take(self, result: Any) -> None:
@@ -94,7 +94,7 @@ class GoalUpdater(OnBus, Decorator):
         "output_goal": output_port(SE2, doc="The goal"),
         "output_goals": output_port(POSES, doc="The goals; nobody tells others"),
     }
-    fields = ("_told", "_told_ns")
+    state_fields = ("_told", "_told_ns")
 
     def setup(self) -> None:
         """See `TreeNode.setup`."""

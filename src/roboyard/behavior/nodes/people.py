@@ -12,7 +12,7 @@ from roboyard.behavior.ports import input_port
 from roboyard.behavior.status import IDLE, RUNNING, SKIPPED, SUCCESS, Status
 from roboyard.geometry import SE2
 from roboyard.messages import action, msg
-from roboyard.messages.convert import header, pose_to_msg
+from roboyard.messages.convert import make_header, pose_to_msg
 
 
 class ActorMovement(SendGoal):
@@ -79,7 +79,7 @@ class WeightedRandom(OnBus, Control):
     """Ticks one of its children, drawn by weight with the run's seed, until that is done, and answers as it does."""
 
     ports: ClassVar = {"weights": input_port(list[float], doc="One for each child, none below 0, as 3;1;1")}
-    fields: ClassVar = ("_index",)
+    state_fields: ClassVar = ("_index",)
 
     def setup(self) -> None:
         """See `TreeNode.setup`."""
@@ -120,7 +120,7 @@ class RandomSleep(OnBus, StatefulAction):
         "low": input_port(float, doc="The least [s]"),
         "high": input_port(float, doc="The greatest [s]"),
     }
-    fields: ClassVar = ("_until_ns",)
+    state_fields: ClassVar = ("_until_ns",)
 
     def setup(self) -> None:
         """See `TreeNode.setup`."""
@@ -164,7 +164,7 @@ class TellWork(OnBus, Action):
         if self._out is not None:
             self._out.publish(
                 msg.WorkEvent(
-                    header=header("world", node.now_ns), actor=self.input("actor"), task=self.input("task"),
+                    header=make_header("world", node.now_ns), actor=self.input("actor"), task=self.input("task"),
                     state=self.input("state"), thing=self.input("thing"), place=place,
                 )
             )  # fmt: skip

@@ -16,7 +16,7 @@ from roboyard.behavior.ports import input_port, output_port
 from roboyard.behavior.status import FAILURE, SUCCESS, Status
 from roboyard.bus import TransformError
 from roboyard.geometry import SE2, SE3
-from roboyard.messages import action, msg, nanoseconds
+from roboyard.messages import action, msg, to_nanoseconds
 from roboyard.messages.convert import pose_to_msg, pose_to_se3
 
 STRAIGHT = "LIN"
@@ -39,7 +39,7 @@ class FindThing(Listening):
         "yaw": output_port(float, doc="Of its x axis about z [rad]"),
         "thing": output_port(str, doc="Its name"),
     }
-    fields = (*Listening.fields, "_seen", "_name")
+    state_fields = (*Listening.state_fields, "_seen", "_name")
 
     def setup(self) -> None:
         """See `TreeNode.setup`."""
@@ -64,7 +64,7 @@ class FindThing(Listening):
             if not fnmatchcase(one.id, self._name or wanted):
                 continue
             try:
-                T = node.transforms.lookup(frame, one.header.frame_id, nanoseconds(one.header.stamp))
+                T = node.transforms.lookup(frame, one.header.frame_id, to_nanoseconds(one.header.stamp))
             except TransformError as error:
                 node.log.info(f"{self.path}: {error}")
                 return False

@@ -9,10 +9,10 @@ from roboyard.behavior.kinds import StatefulAction
 from roboyard.behavior.nodes.sending import COMMON, ERRORS, OnBus, SendGoal
 from roboyard.behavior.ports import input_port, output_port
 from roboyard.behavior.status import FAILURE, RUNNING, SUCCESS, Status
-from roboyard.bus.node_state import release
+from roboyard.bus.node_state import release_endpoint
 from roboyard.geometry import SE2
 from roboyard.messages import action, msg
-from roboyard.messages.convert import pose_stamped, pose_to_se2
+from roboyard.messages.convert import pose_stamped_to_msg, pose_to_se2
 
 _GAIN = 1.0
 """Speed for what is still to go [1/s]."""
@@ -44,7 +44,7 @@ class DockRobot(SendGoal):
         )  # fmt: skip
         if not goal.use_dock_id:
             node = self.on_desk().node
-            goal.dock_pose = pose_stamped(self.input("dock_pose"), node.frame("map"), node.now_ns)
+            goal.dock_pose = pose_stamped_to_msg(self.input("dock_pose"), node.frame("map"), node.now_ns)
         return goal
 
     def take(self, result: Any) -> None:
@@ -130,7 +130,7 @@ class Walk(OnBus, StatefulAction):
         "odometry": input_port(str, "odom", "Of its odometry (nav_msgs/Odometry)"),
         **ERRORS,
     }
-    fields = ("_target", "_here", "_until_ns")
+    state_fields = ("_target", "_here", "_until_ns")
 
     def setup(self) -> None:
         """See `TreeNode.setup`."""
@@ -174,7 +174,7 @@ class Walk(OnBus, StatefulAction):
         self._command(0.0, 0.0, 0.0)
         subscription, self._subscription = self._subscription, None
         if subscription is not None:
-            release(self.on_desk().node, subscription)
+            release_endpoint(self.on_desk().node, subscription)
 
     def _failed(self, why: str) -> Status:
         self.on_halted()
@@ -195,8 +195,8 @@ class Walk(OnBus, StatefulAction):
         here = pose_to_se2(message.pose.pose)
         self._here = (here.x, here.y, here.theta)
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """See `TreeNode.load`."""
-        super().load(saved)
+        super().load_state(saved)
         if self.status is RUNNING:
             self._listen()

@@ -13,11 +13,11 @@ from roboyard.behavior.status import FAILURE, RUNNING, SUCCESS, Status
 from roboyard.behavior.types import PortType, converter
 from roboyard.bus import ActionClient, GoalFuture, Node, TransformError
 from roboyard.bus.actions.client import GoalRejectedError
-from roboyard.bus.node_state import release
-from roboyard.config import read_text
+from roboyard.bus.node_state import release_endpoint
+from roboyard.config import parse_yaml
 from roboyard.errors import RoboyardError
 from roboyard.geometry import SE2
-from roboyard.messages.filling import fill
+from roboyard.messages.filling import message_from_data
 
 
 class Desk(Protocol):
@@ -62,7 +62,7 @@ class OnBus:
     def close(self) -> None:
         """See `TreeNode.close`."""
         for item in self._kept:
-            release(self.on_desk().node, item)
+            release_endpoint(self.on_desk().node, item)
         self._kept = ()
 
     def here(self) -> SE2 | None:
@@ -109,12 +109,12 @@ POSES: Final = PortType("nav_msgs::msg::Goals", list, lambda text: [_goal(part) 
 
 def plain(text: str) -> Any:
     """Fields from ``a: 1, b: {c: 2}``: braces about all of it would make the port an entry's name."""
-    return read_text(f"{{{text}}}", "the port").plain()
+    return parse_yaml(f"{{{text}}}", "the port").to_data()
 
 
 def filled(leaf: TreeNode, kind: Any, port: str) -> Any:
     """A message of a type, with the fields that a port says."""
-    return fill(kind, plain(leaf.input(port)))
+    return message_from_data(kind, plain(leaf.input(port)))
 
 
 def check_fields(leaf: TreeNode, kind: Any, port: str) -> None:
@@ -140,7 +140,7 @@ class SendGoal(OnBus, StatefulAction):
         why: It failed last.
     """
 
-    fields: ClassVar[tuple[str, ...]] = ("_key",)
+    state_fields: ClassVar[tuple[str, ...]] = ("_key",)
     server: ClassVar[str] = ""
 
     @property
@@ -187,12 +187,12 @@ class SendGoal(OnBus, StatefulAction):
             return RUNNING
         if goal.error is not None:
             rejected = isinstance(goal.error, GoalRejectedError)
-            return self._failed(goal.reason if rejected and goal.reason else str(goal.error))
+            return self._failed(goal.error_message if rejected and goal.error_message else str(goal.error))
         self._say(0, "")
         self.take(goal.result)
         if goal.succeeded:
             return SUCCESS
-        return self._failed(goal.reason or goal.status.name.lower(), _number(goal.result) or 1)
+        return self._failed(goal.error_message or goal.status.name.lower(), _number(goal.result) or 1)
 
     def on_halted(self) -> None:
         """See `StatefulAction.on_halted`."""

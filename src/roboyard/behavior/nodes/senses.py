@@ -41,7 +41,9 @@ class Senses:
             self._readers[name] = partial(_place_near, sense.near)
         else:
             if self._groups is None:
-                raise ConfigError("there is no arm", where=f"senses.{name}.pose", valid="a robot with groups of joints")
+                raise ConfigError(
+                    "there is no arm", location=f"senses.{name}.pose", valid="a robot with groups of joints"
+                )
             if not self.joints:
                 self._node.subscribe("joint_states", msg.JointState, self._on_joints)
             self._readers[name] = partial(self._pose_near, sense.pose or 0.0)

@@ -13,7 +13,7 @@ from roboyard.behavior.ports import input_port, output_port
 from roboyard.behavior.status import FAILURE, SUCCESS, Status
 from roboyard.messages import message_type, msg
 from roboyard.messages.convert import pose_to_se2
-from roboyard.messages.filling import fill
+from roboyard.messages.filling import message_from_data
 
 _ENTRY = re.compile(r"\{(\w+)\}")
 
@@ -27,7 +27,7 @@ class LastMessage(OnBus, Condition):
         "field": input_port(str, "", "Which, as pose.position.x; empty: the message itself. Poses become x;y;yaw"),
         "value": output_port(object, doc="The field"),
     }
-    fields = ("_message",)
+    state_fields = ("_message",)
 
     def setup(self) -> None:
         """See `TreeNode.setup`."""
@@ -75,7 +75,7 @@ class PublishMessage(OnBus, Action):
         self._kind = message_type(self.inputs["type"]) if "type" in self.inputs else None
         text = self.inputs.get("fields", "")
         if self._kind is not None and not _ENTRY.search(text):
-            fill(self._kind, plain(text))
+            message_from_data(self._kind, plain(text))
         self._out = None
         if self.desk is not None and self._kind is not None and "topic" in self.inputs:
             self._out = self.keep(self.desk.node.publisher(self.input("topic"), self._kind))
@@ -85,5 +85,5 @@ class PublishMessage(OnBus, Action):
         self.on_desk()
         if self._out is not None and self._kind is not None:
             text = _ENTRY.sub(lambda found: str(self.blackboard.get(found.group(1))), self.input("fields"))
-            self._out.publish(fill(self._kind, plain(text)))
+            self._out.publish(message_from_data(self._kind, plain(text)))
         return SUCCESS

@@ -45,7 +45,7 @@ class TreeMissionNode(DeskNode):
         self._changes: list[tuple[int, str, str, str]] = []
         self._status = IDLE
         if not self.file:
-            raise ConfigError("no tree", where=f"{self.full_name}: file", valid="a file of trees in XML")
+            raise ConfigError("no tree", location=f"{self.full_name}: file", valid="a file of trees in XML")
         factory = Factory(plugins=True)
         bind(factory, self)
         self._tree = load_tree(self.file, factory, main=self.tree or None, mock=self.mock)
@@ -82,7 +82,7 @@ class TreeMissionNode(DeskNode):
         except (ExecutionError, NodeError) as error:
             self._tree.halt()
             self.log.error(str(error))
-            raise RunError(f"the tree failed: {error}", where=self.full_name) from error
+            raise RunError(f"the tree failed: {error}", location=self.full_name) from error
         finally:
             self._tell()
         if status is not self._status:
@@ -104,21 +104,21 @@ class TreeMissionNode(DeskNode):
             self._groot.close()
 
     # -- state ---------------------------------------------------------------------------------------------------------
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
         if self._groot is not None and self._groot.held:
-            raise RunError("held at a breakpoint", where=f"node {self.full_name}", valid="save when it was let go")
+            raise RunError("held at a breakpoint", location=f"node {self.full_name}", valid="save when it was let go")
         try:
-            tree = self._tree.save()
+            tree = self._tree.save_state()
         except NodeError as error:
-            raise RunError(f"cannot be saved: {error}", where=f"node {self.full_name}", valid=error.valid) from None
-        return super().save() | {"tree": tree, "status": self._status.name}
+            raise RunError(f"cannot be saved: {error}", location=f"node {self.full_name}", valid=error.valid) from None
+        return super().save_state() | {"tree": tree, "status": self._status.name}
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
-        super().load(state)
+        super().load_state(state)
         try:
-            self._tree.load(state["tree"])
+            self._tree.load_state(state["tree"])
         except (NodeError, TreeError) as error:
-            raise RunError(str(error), where=f"node {self.full_name}") from None
+            raise RunError(str(error), location=f"node {self.full_name}") from None
         self._status = Status[state["status"]]

@@ -92,7 +92,7 @@ class Script(NamedTuple):
             for statement in self.statements:
                 value = statement(env)
         except ScriptError as error:
-            raise ScriptError(f"Error in script [{self.text}]\n{error.what}", valid=error.valid) from None
+            raise ScriptError(f"Error in script [{self.text}]\n{error.message}", valid=error.valid) from None
         return value
 
 

@@ -245,7 +245,7 @@ class FoxgloveBridge:
         elif said[:1] == bytes([wire.CLIENT_CALL]):
             self._loop.begin(self._call(client, *wire.client_call(said)))
         else:
-            raise MessageError(f"opcode {said[:1].hex() or 'none'}", where=client.name, valid="1 or 2")
+            raise MessageError(f"opcode {said[:1].hex() or 'none'}", location=client.name, valid="1 or 2")
 
     def _obey(self, client: Client, said: dict[str, Any]) -> None:
         op = said["op"]
@@ -275,13 +275,13 @@ class FoxgloveBridge:
         elif op == "fetchAsset":
             client.peer.answer(self._asset(str(said["uri"]), int(said["requestId"])))
         else:
-            raise InputError(f"unknown operation '{str(op)[:40]}'", where=client.name)
+            raise InputError(f"unknown operation '{str(op)[:40]}'", location=client.name)
 
     # -- topics ----------------------------------------------------------------------------------------------------
     def _subscribe(self, client: Client, number: int, channel: int) -> None:
         topic = next((name for name, (known, _) in self._channels.items() if known == channel), None)
         if topic is None:
-            raise InputError(f"there is no channel {channel}", where=client.name)
+            raise InputError(f"there is no channel {channel}", location=client.name)
         client.subscriptions[channel] = number
         if topic in self._descriptions.texts:
             message = message_type(_STRING)(data=self._descriptions.texts[topic])

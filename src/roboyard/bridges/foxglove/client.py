@@ -40,16 +40,16 @@ class Client:
         for item in channels:
             number, topic, encoding = int(item["id"]), str(item["topic"]), str(item["encoding"])
             if encoding not in ("cdr", "json"):
-                raise InputError(f"encoding '{encoding[:40]}'", where=topic[:80], valid="cdr or json")
+                raise InputError(f"encoding '{encoding[:40]}'", location=topic[:80], valid="cdr or json")
             if len(self.channels) >= 1000:
-                raise InputError("1,000 channels are advertised already", where=self.name)
+                raise InputError("1,000 channels are advertised already", location=self.name)
             self.channels[number] = (topic, full_name(str(item["schemaName"])), encoding)
 
     def publish(self, number: int, data: bytes, gateway: Gateway, parse: Callable[[str, bytes], bytes]) -> None:
         """Hand in a message. Raises MessageError, InputError."""
         found = self.channels.get(number)
         if found is None:
-            raise MessageError(f"a message on channel {number}, which was not advertised", where=self.name)
+            raise MessageError(f"a message on channel {number}, which was not advertised", location=self.name)
         topic, kind, encoding = found
         if encoding == "json":
             data = parse(kind, data)

@@ -18,7 +18,7 @@ from roboyard.bridges.ros1.log import header, text
 from roboyard.bridges.ros1.types import Ros1Action, ros1_type
 from roboyard.bus.actions.status import PREEMPTED, endpoint
 from roboyard.errors import MessageError, RoboyardError
-from roboyard.messages import ActionType, message_type, serialize, service_type, stamp
+from roboyard.messages import ActionType, message_type, serialize, service_type, time_to_msg
 
 STATUS_PERIOD: Final = 0.2
 """Between two messages of /status, as actionlib does [wall s]."""
@@ -134,11 +134,11 @@ class ServedAction:
         name = identity or f"{source}-{self._number}"
         uuid = hashlib.sha256(name.encode()).digest()[:16]
         if uuid in self._goals:
-            raise MessageError(f"a goal of the id {name[:80]} is known already", where=self.name)
+            raise MessageError(f"a goal of the id {name[:80]} is known already", location=self.name)
         while len(self._goals) >= _GOALS:
             oldest = next((key for key, goal in self._goals.items() if goal.ended), None)
             if oldest is None:
-                raise MessageError(f"{_GOALS} goals wait already", where=self.name)
+                raise MessageError(f"{_GOALS} goals wait already", location=self.name)
             del self._goals[oldest]
         inner = self.kind.goal_part.decode(rest)
         goal = self._goals[uuid] = _Goal(name, when, uuid)
@@ -152,7 +152,7 @@ class ServedAction:
             uuid = hashlib.sha256(identity.encode()).digest()[:16]
             request.goal_info.goal_id.uuid = np.frombuffer(uuid, dtype=np.uint8)
         elif any(when):
-            request.goal_info.stamp = stamp(when[0] * 1_000_000_000 + when[1])
+            request.goal_info.stamp = time_to_msg(when[0] * 1_000_000_000 + when[1])
         self._loop.begin(self._cancel(serialize(request), source))
 
     async def _cancel(self, request: bytes, source: str) -> None:
@@ -215,7 +215,7 @@ class ServedAction:
         self._feedback.send(self.node, self._head() + goal.encode() + part)
 
     def _head(self) -> bytes:
-        return header(stamp(self._gateway.bus.now_ns))
+        return header(time_to_msg(self._gateway.bus.now_ns))
 
 
 def _uuid(data: bytes) -> Any:

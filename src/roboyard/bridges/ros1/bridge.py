@@ -32,9 +32,9 @@ from roboyard.bridges.ros1.station import Station
 from roboyard.bridges.ros1.types import Ros1Type, ros1_action, ros1_service, ros1_type
 from roboyard.bridges.ros1.xmlrpc import call, split_uri
 from roboyard.bus import Bus
-from roboyard.bus.inputs import ASKED
+from roboyard.bus.inputs import EXTERNAL_REQUEST_TOPIC
 from roboyard.errors import MessageError, RoboyardError, RunError
-from roboyard.messages import action_type, nanoseconds, service_type
+from roboyard.messages import action_type, service_type, to_nanoseconds
 
 MASTER: Final = "http://127.0.0.1:11311"
 _OWN: Final = "/roboyard"
@@ -114,9 +114,11 @@ class Ros1Bridge:
         except (RoboyardError, OSError) as error:
             self._loop.stop()
             raise BridgeError(
-                f"no ROS 1: {error}", where=self.where, valid="a running `roscore`, and its address in ROS_MASTER_URI"
+                f"no ROS 1: {error}",
+                location=self.where,
+                valid="a running `roscore`, and its address in ROS_MASTER_URI",
             ) from error
-        self._gateway.listen(ASKED, self._ask)  # now, since nodes may call at the first instant
+        self._gateway.listen(EXTERNAL_REQUEST_TOPIC, self._ask)  # now, since nodes may call at the first instant
         self._off = bus.executor.on_advance(self._advance)
 
     async def _begin(self, seen: Seen) -> None:
@@ -344,7 +346,7 @@ class Ros1Bridge:
     def _ask(self, message: Any, node: str, time_ns: int) -> None:
         """A node of ours calls a foreign one; on the executor's thread."""
         name, number = message.service, int(message.number)
-        request, until_ns = bytes(message.request), nanoseconds(message.until)
+        request, until_ns = bytes(message.request), to_nanoseconds(message.until)
         asked, sought = self._asked.get(name), self._sought.get(name.partition("/_action/")[0])
         if asked is not None:
             self._loop.post(lambda: asked.ask(number, request, until_ns))

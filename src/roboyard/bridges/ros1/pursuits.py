@@ -15,13 +15,14 @@ from roboyard.bridges.ros1.calls import LOOK, SOURCE
 from roboyard.bridges.ros1.channels import Incoming, Outgoing
 from roboyard.bridges.ros1.log import header, text
 from roboyard.bridges.ros1.types import Ros1Action, ros1_type
-from roboyard.bus.actions.status import Status, endpoint
+from roboyard.bus.actions.status import GoalStatus, endpoint
 from roboyard.errors import InputError, MessageError
-from roboyard.messages import ActionType, deserialize, message_type, serialize, service_type, stamp
+from roboyard.messages import ActionType, deserialize, message_type, serialize, service_type, time_to_msg
 
 _STATUS: Final = {
-    1: Status.EXECUTING, 2: Status.CANCELED, 3: Status.SUCCEEDED, 4: Status.ABORTED, 5: Status.ABORTED,
-    6: Status.CANCELING, 7: Status.CANCELING, 8: Status.CANCELED, 9: Status.ABORTED,
+    1: GoalStatus.EXECUTING, 2: GoalStatus.CANCELED, 3: GoalStatus.SUCCEEDED, 4: GoalStatus.ABORTED,
+    5: GoalStatus.ABORTED, 6: GoalStatus.CANCELING, 7: GoalStatus.CANCELING, 8: GoalStatus.CANCELED,
+    9: GoalStatus.ABORTED,
 }  # fmt: skip
 """actionlib_msgs/GoalStatus to action_msgs/GoalStatus; PENDING is not decided yet."""
 _REJECTED: Final = 5
@@ -102,7 +103,7 @@ class SoughtAction:
             if self._gateway.bus.now_ns > until_ns:
                 return
             await asyncio.sleep(LOOK)
-        now = stamp(self._gateway.bus.now_ns)
+        now = time_to_msg(self._gateway.bus.now_ns)
         try:
             part = self.kind.goal_part.encode(request.goal)
         except MessageError as error:
@@ -176,7 +177,7 @@ class SoughtAction:
         if goal.asked:
             if refused:
                 self._tell_why(goal)
-            accepted = action.SendGoal.Response(accepted=not refused, stamp=stamp(self._gateway.bus.now_ns))
+            accepted = action.SendGoal.Response(accepted=not refused, stamp=time_to_msg(self._gateway.bus.now_ns))
             self._gateway.answer(goal.asked, self._server, serialize(accepted))
             goal.asked = 0
         if refused:

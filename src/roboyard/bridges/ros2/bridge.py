@@ -21,10 +21,10 @@ from roboyard.bridges.ros2.services import Asked, Served
 from roboyard.bridges.ros2.topics import Read, Written
 from roboyard.bus import Bus
 from roboyard.bus.actions.status import endpoint
-from roboyard.bus.inputs import ASKED
+from roboyard.bus.inputs import EXTERNAL_REQUEST_TOPIC
 from roboyard.compute.wall_clock import perf_ns
 from roboyard.errors import MessageError, RoboyardError, RunError
-from roboyard.messages import message_type, nanoseconds, serialize
+from roboyard.messages import message_type, serialize, to_nanoseconds
 
 _OWN: Final = "/roboyard"
 _CLOCK: Final = "/clock"
@@ -94,9 +94,9 @@ class Ros2Bridge:
         except RoboyardError as error:
             self._loop.stop()
             self._participant.close()
-            raise BridgeError(f"no ROS 2: {error}", where=self.where) from error
-        self._gateway.listen(ASKED, self._ask)  # now, since nodes may call at the first instant
-        self._off = (bus.executor.on_advance(self._advance), bus.executor.on_rest(self._participant.flush))
+            raise BridgeError(f"no ROS 2: {error}", location=self.where) from error
+        self._gateway.listen(EXTERNAL_REQUEST_TOPIC, self._ask)  # now, since nodes may call at the first instant
+        self._off = (bus.executor.on_advance(self._advance), bus.executor.on_idle(self._participant.flush))
 
     async def _begin(self, seen: Seen) -> None:
         self._graph = self._participant.writer(discovery.TOPIC, discovery.TYPE, _GRAPH_QUALITY)
@@ -211,7 +211,7 @@ class Ros2Bridge:
         """A node of ours calls a foreign one; on the executor's thread."""
         asked = self._asked.get(message.service)
         if asked is not None:
-            asked.ask(int(message.number), bytes(message.request), nanoseconds(message.until))
+            asked.ask(int(message.number), bytes(message.request), to_nanoseconds(message.until))
 
     def _announce(self, seen: Seen) -> None:
         """Tell which endpoints belong to which node, if that has changed."""

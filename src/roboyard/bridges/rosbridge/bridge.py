@@ -154,7 +154,7 @@ class RosbridgeBridge:
         elif op == "cancel_action_goal":
             self._loop.begin(self._cancel(client, said))
         elif op not in ("set_level", "auth", "status"):
-            raise InputError(f"operation '{str(op)[:40]}' is not offered", where=client.name)
+            raise InputError(f"operation '{str(op)[:40]}' is not offered", location=client.name)
 
     # -- topics ----------------------------------------------------------------------------------------------------
     async def _publish(self, client: _Client, said: dict[str, Any]) -> None:
@@ -167,7 +167,7 @@ class RosbridgeBridge:
         if kind is None:
             known = self._gateway.bus.topics.get(topic)
             if known is None:
-                raise InputError(f"{topic[:80]} was not advertised", where=client.name, valid="advertise it first")
+                raise InputError(f"{topic[:80]} was not advertised", location=client.name, valid="advertise it first")
             kind = known.type_name
         message = from_json(kind, said.get("msg", {}))
         self._gateway.publish(topic, kind, client.name, serialize(message), latched=bool(said.get("latch")))
@@ -175,7 +175,7 @@ class RosbridgeBridge:
     def _subscribe(self, client: _Client, said: dict[str, Any]) -> None:
         topic = _absolute(said["topic"])
         if topic not in self._gateway.topics:
-            raise InputError(f"{topic[:80]} does not cross this bridge", where=client.name)
+            raise InputError(f"{topic[:80]} does not cross this bridge", location=client.name)
         period = max(int(said.get("throttle_rate") or 0), 0) * 1_000_000
         client.subscriptions.setdefault(topic, {})[str(said.get("id"))] = period
         if topic in self._descriptions.texts:
@@ -276,7 +276,7 @@ class RosbridgeBridge:
             request = serialize(kind.SendGoal.Request(goal_id=goal_id, goal=goal))
             answer: Any = await self._ask(client, endpoint(name, "send_goal"), kind.SendGoal.name, request)
             if not answer.accepted:
-                raise InputError("the goal was rejected", where=name)
+                raise InputError("the goal was rejected", location=name)
             request = serialize(kind.GetResult.Request(goal_id=goal_id))
             outcome: Any = await self._ask(client, endpoint(name, "get_result"), kind.GetResult.name, request)
             ended |= {"values": to_json(outcome.result), "status": int(outcome.status), "result": outcome.status == 4}

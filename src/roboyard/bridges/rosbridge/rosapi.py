@@ -162,12 +162,12 @@ def _typedefs(name: str) -> list[dict[str, Any]]:
             "type": kind.replace("/msg/", "/").replace("/srv/", "/"),
             "fieldnames": [field.name for field in fields],
             "fieldtypes": [field.type.replace("/msg/", "/") for field in fields],
-            "fieldarraylen": [{"one": -1, "array": field.size, "sequence": 0}[field.kind] for field in fields],
-            "examples": ["[]" if field.kind != "one" else "{}" if field.nested else "0" for field in fields],
+            "fieldarraylen": [{"one": -1, "array": field.size, "sequence": 0}[field.arity] for field in fields],
+            "examples": ["[]" if field.arity != "one" else "{}" if field.is_message else "0" for field in fields],
             "constnames": [constant.name for constant in definition.constants],
             "constvalues": [str(constant.value) for constant in definition.constants],
         }
-        waiting += [field.type for field in fields if field.nested]
+        waiting += [field.type for field in fields if field.is_message]
     return list(found.values())
 
 

@@ -12,7 +12,7 @@ PREEMPTED = "preempted"
 """Cause of a goal's end when a newer one has taken its place."""
 
 
-class Status(IntEnum):
+class GoalStatus(IntEnum):
     """The numbers of action_msgs/GoalStatus."""
 
     UNKNOWN = 0
@@ -24,9 +24,9 @@ class Status(IntEnum):
     ABORTED = 6
 
     @property
-    def final(self) -> bool:
+    def is_terminal(self) -> bool:
         """Whether the goal has ended."""
-        return self >= Status.SUCCEEDED
+        return self >= GoalStatus.SUCCEEDED
 
 
 def check_action(action_type: Any, node: str) -> None:
@@ -37,7 +37,7 @@ def check_action(action_type: Any, node: str) -> None:
     """
     if not isinstance(action_type, ActionType):
         raise MessageError(
-            f"{getattr(action_type, '__name__', action_type)!r:.80} is no action", where=f"node {node}",
+            f"{getattr(action_type, '__name__', action_type)!r:.80} is no action", location=f"node {node}",
             valid="e.g. ry.action.NavigateToPose",
         )  # fmt: skip
 

@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from roboyard.bus.socket.client import Connection, connect
+    from roboyard.bus.socket.client import RunConnection, connect
     from roboyard.bus.socket.registry import LiveRun, live_runs
     from roboyard.bus.socket.remote import RemoteBus
     from roboyard.bus.socket.server import SocketServer
 
-__all__ = ["Connection", "LiveRun", "RemoteBus", "SocketServer", "connect", "live_runs"]
+__all__ = ["LiveRun", "RemoteBus", "RunConnection", "SocketServer", "connect", "live_runs"]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
-    "client": ("Connection", "connect"),
+    "client": ("RunConnection", "connect"),
     "registry": ("LiveRun", "live_runs"),
     "remote": ("RemoteBus",),
     "server": ("SocketServer",),

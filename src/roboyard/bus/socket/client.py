@@ -19,7 +19,7 @@ TIMEOUT = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
+class ReceivedMessage:
     """A message from the run; ``time_ns`` is simulated."""
 
     topic: str
@@ -36,45 +36,45 @@ class Received:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ServiceResponse:
     """What came of a call that was not waited for: ``data`` as CDR, or else ``error``."""
 
-    number: int
+    call_id: int
     time_ns: int
     data: bytes
     error: str
 
 
-def connect(name: str | None = None) -> Connection:
+def connect(name: str | None = None) -> RunConnection:
     """Connect to the live run ``name`` (its name or process id; None: the only one).
 
     Raises:
         InputError: there is no such run, or several to choose from.
         RunError: it does not answer.
     """
-    return Connection(registry.find(name))
+    return RunConnection(registry.find_run(name))
 
 
-class Connection:
+class RunConnection:
     """Blocking calls to a live run.  Use as a context manager.
 
     Attributes:
         name: What the run calls this connection; messages published without another source come from it.
-        ended: The run was found to have ended while messages were read.
+        has_ended: The run was found to have ended while messages were read.
     """
 
     def __init__(self, run: LiveRun) -> None:
         self.run = run
-        self._waiting: deque[Received | Answer] = deque()
-        self._later: set[int] = set()
-        self._number = 0
-        self.ended = False
+        self._received_events: deque[ReceivedMessage | ServiceResponse] = deque()
+        self._async_call_ids: set[int] = set()
+        self._last_call_id = 0
+        self.has_ended = False
         self._sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             self._sock.settimeout(TIMEOUT)
             self._sock.connect(str(run.socket))
-            self._reader = frames.FrameReader(self._sock)
-            hello, _ = self._next(TIMEOUT)
+            self._reader = frames.SocketPacketReader(self._sock)
+            hello, _ = self._read_packet(TIMEOUT)
         except OSError as error:
             self._sock.close()
             raise RunError(f"run '{run.name}' (pid {run.pid}) does not answer: {error}") from error
@@ -83,7 +83,7 @@ class Connection:
             raise
         if hello["op"] == "error":
             self._sock.close()
-            raise RunError(str(hello.get("error")), where=f"run '{run.name}'")
+            raise RunError(str(hello.get("error")), location=f"run '{run.name}'")
         self.name = str(hello.get("client", ""))
 
     # -- topics ----------------------------------------------------------------------------------------------------
@@ -95,28 +95,28 @@ class Connection:
         """Ask for them no more."""
         self._send({"op": "unsubscribe", "topic": topic})
 
-    def messages(self, timeout: float | None = None) -> Iterator[Received]:
+    def messages(self, timeout: float | None = None) -> Iterator[ReceivedMessage]:
         """Messages of the subscribed topics as they come.
 
         Args:
             timeout: End after this much wall time without any message [s]; None waits for ever.
         """
-        return (item for item in self.events(timeout) if isinstance(item, Received))
+        return (item for item in self.events(timeout) if isinstance(item, ReceivedMessage))
 
-    def events(self, timeout: float | None = None) -> Iterator[Received | Answer]:
-        """As ``messages``, with the answers to ``ask_later`` among them."""
+    def events(self, timeout: float | None = None) -> Iterator[ReceivedMessage | ServiceResponse]:
+        """As ``messages``, with the answers to ``call_async`` among them."""
         while True:
-            if self._waiting:
-                yield self._waiting.popleft()
+            if self._received_events:
+                yield self._received_events.popleft()
                 continue
             try:
-                frame = self._next(timeout)
+                packet = self._read_packet(timeout)
             except TimeoutError:
                 return
             except RunError:
-                self.ended = True
+                self.has_ended = True
                 return
-            self._put_aside(*frame)
+            self._buffer_event(*packet)
 
     def publish(self, topic: str, message: Any, source: str = "", *, latched: bool = False) -> None:
         """Publish a message into the run; ``latched``: for those who subscribe later too."""
@@ -130,9 +130,9 @@ class Connection:
     # -- questions -------------------------------------------------------------------------------------------------
     def graph(self) -> dict[str, Any]:
         """The run's graph as plain data, see ``roboyard.bus.Graph``."""
-        header, _ = self._ask({"op": "graph"})
-        found: dict[str, Any] = header["graph"]
-        return found
+        header, _ = self._request({"op": "graph"})
+        graph_data: dict[str, Any] = header["graph"]
+        return graph_data
 
     def call(
         self, service: str, service_type: Any, request: Any, source: str = "", timeout: float | None = TIMEOUT
@@ -143,33 +143,33 @@ class Connection:
             RunError: nobody serves it, the server refused, or no answer came.
         """
         header = {"op": "call", "service": service, "type": service_type.name, "source": source or self.name}
-        _, payload = self._ask(header, serialize(request), timeout)
+        _, payload = self._request(header, serialize(request), timeout)
         return deserialize(payload, f"{service_type.name}_Response")
 
-    def ask_later(self, service: str, service_type: Any, request: Any, source: str = "") -> int:
+    def call_async(self, service: str, service_type: Any, request: Any, source: str = "") -> int:
         """Call a service without waiting; its answer comes among ``events`` under the number returned."""
-        self._number += 1
-        self._later.add(self._number)
+        self._last_call_id += 1
+        self._async_call_ids.add(self._last_call_id)
         header = {"op": "call", "service": service, "type": service_type.name, "source": source or self.name}
-        self._send({**header, "id": self._number}, serialize(request))
-        return self._number
+        self._send({**header, "id": self._last_call_id}, serialize(request))
+        return self._last_call_id
 
-    def join(self, node: str) -> int:
+    def reserve_node_name(self, node: str) -> int:
         """Take a node's name in the run; returns the run's time [ns].
 
         Raises:
             RunError: somebody has it already.
         """
-        header, _ = self._ask({"op": "join", "node": node})
+        header, _ = self._request({"op": "join", "node": node})
         return int(header["time"])
 
-    def leave(self) -> None:
-        """Give back the names that were taken with ``join``.
+    def release_node_names(self) -> None:
+        """Give back the names that were taken with ``reserve_node_name``.
 
         Raises:
             RunError: the run does not listen any more.
         """
-        self._ask({"op": "leave"}, timeout=1.0)
+        self._request({"op": "leave"}, timeout=1.0)
 
     def control(self, action: str, **values: Any) -> dict[str, Any]:
         """Steer the run's clock; returns its time [ns], whether it is ``paused``, and its rate ``before``.
@@ -183,44 +183,44 @@ class Connection:
             RunError: the run refuses, or ends meanwhile.
         """
         timeout = None if action == "step" else TIMEOUT  # a step takes as long as it takes
-        header, _ = self._ask({"op": "control", "do": action, **values}, timeout=timeout)
+        header, _ = self._request({"op": "control", "do": action, **values}, timeout=timeout)
         return header
 
     # -- frames ----------------------------------------------------------------------------------------------------
     def _send(self, header: dict[str, Any], payload: bytes = b"") -> None:
         try:
-            frames.send(self._sock, header, payload)
+            frames.write_packet(self._sock, header, payload)
         except OSError as error:
             raise RunError(f"run '{self.run.name}' is gone: {error}") from error
 
-    def _ask(
+    def _request(
         self, header: dict[str, Any], payload: bytes = b"", timeout: float | None = TIMEOUT
     ) -> tuple[dict[str, Any], bytes]:
-        self._number += 1
-        self._send({**header, "id": self._number}, payload)
+        self._last_call_id += 1
+        self._send({**header, "id": self._last_call_id}, payload)
         deadline = None if timeout is None else wall_seconds() + timeout
         while True:
             try:
-                answer, data = self._next(None if deadline is None else max(deadline - wall_seconds(), 0.001))
+                response, data = self._read_packet(None if deadline is None else max(deadline - wall_seconds(), 0.001))
             except TimeoutError:
                 raise RunError(f"run '{self.run.name}' did not answer within {timeout:g} s") from None
-            if answer.get("id") != self._number or answer["op"] == "message":
-                self._put_aside(answer, data)
+            if response.get("id") != self._last_call_id or response["op"] == "message":
+                self._buffer_event(response, data)
             else:
-                if answer["op"] == "error":
-                    raise RunError(str(answer.get("error")), where=f"run '{self.run.name}'")
-                return answer, data
+                if response["op"] == "error":
+                    raise RunError(str(response.get("error")), location=f"run '{self.run.name}'")
+                return response, data
 
-    def _put_aside(self, header: dict[str, Any], payload: bytes) -> None:
+    def _buffer_event(self, header: dict[str, Any], payload: bytes) -> None:
         """Keep a message or an answer for ``events``; answers nobody waits for any more are dropped."""
         if header["op"] == "message":
-            self._waiting.append(_received(header, payload))
-        elif header.get("id") in self._later:
-            self._later.discard(header["id"])
+            self._received_events.append(_received_message(header, payload))
+        elif header.get("id") in self._async_call_ids:
+            self._async_call_ids.discard(header["id"])
             error = str(header.get("error")) if header["op"] == "error" else ""
-            self._waiting.append(Answer(header["id"], int(header.get("time", 0)), payload, error))
+            self._received_events.append(ServiceResponse(header["id"], int(header.get("time", 0)), payload, error))
 
-    def _next(self, timeout: float | None) -> tuple[dict[str, Any], bytes]:
+    def _read_packet(self, timeout: float | None) -> tuple[dict[str, Any], bytes]:
         """The next frame.
 
         Raises:
@@ -229,20 +229,20 @@ class Connection:
         """
         self._sock.settimeout(timeout)
         try:
-            frame = self._reader.receive()
+            packet = self._reader.read()
         except TimeoutError:
             raise
         except (OSError, MessageError) as error:
             raise RunError(f"run '{self.run.name}' is gone: {error}") from error
-        if frame is None:
+        if packet is None:
             raise RunError(f"run '{self.run.name}' has ended")
-        return frame
+        return packet
 
     def close(self) -> None:
         """Hang up."""
         self._sock.close()
 
-    def __enter__(self) -> Connection:
+    def __enter__(self) -> RunConnection:
         return self
 
     def __exit__(
@@ -251,7 +251,7 @@ class Connection:
         self.close()
 
 
-def _received(header: dict[str, Any], payload: bytes) -> Received:
-    return Received(
+def _received_message(header: dict[str, Any], payload: bytes) -> ReceivedMessage:
+    return ReceivedMessage(
         header["topic"], header["type"], header["source"], int(header["time"]), payload, bool(header.get("latched"))
     )

@@ -13,10 +13,10 @@ from typing import Any
 
 from roboyard.bus.socket import frames
 
-MESSAGES, MESSAGE_BYTES, ANSWERS = 2000, 64 * 1024 * 1024, 1000
+MAX_MESSAGES, MAX_MESSAGE_BYTES, MAX_RESPONSES = 2000, 64 * 1024 * 1024, 1000
 
 
-class Outbox:
+class SendQueue:
     """A queue with a thread of its own that empties it into a socket.
 
     Args:
@@ -24,59 +24,61 @@ class Outbox:
         name: Of the thread.
 
     Attributes:
-        lost: Messages dropped so far.
+        dropped: Messages dropped so far.
         closed: Nothing is taken any more.
     """
 
     def __init__(self, sock: socket.socket, name: str) -> None:
-        self.lost = 0
+        self.dropped = 0
         self.closed = False
         self._sock = sock
-        self._waiting: deque[tuple[dict[str, Any], bytes, bool]] = deque()  # and whether it is a message
-        self._messages = 0
-        self._bytes = 0
+        self._queue: deque[tuple[dict[str, Any], bytes, bool]] = deque()  # and whether it is a message
+        self._message_count = 0
+        self._message_bytes = 0
         self._ready = Condition()
-        self._thread = Thread(target=self._write, name=name, daemon=True)
+        self._thread = Thread(target=self._send_queued, name=name, daemon=True)
         self._thread.start()
 
-    def answer(self, header: dict[str, Any], payload: bytes = b"") -> None:
+    def put_response(self, header: dict[str, Any], payload: bytes = b"") -> None:
         """Queue an answer; a client that asks on and on without ever reading is let go."""
         with self._ready:
-            self._waiting.append((header, payload, False))
-            hopeless = len(self._waiting) - self._messages > ANSWERS
+            self._queue.append((header, payload, False))
+            is_overloaded = len(self._queue) - self._message_count > MAX_RESPONSES
             self._ready.notify()
-        if hopeless:
+        if is_overloaded:
             self.close()
 
-    def message(self, header: dict[str, Any], payload: bytes) -> None:
+    def put_message(self, header: dict[str, Any], payload: bytes) -> None:
         """Queue a message, dropping the oldest ones if too many or too much is waiting."""
         with self._ready:
             if self.closed:
                 return
-            self._waiting.append((header, payload, True))
-            self._messages += 1
-            self._bytes += len(payload)
-            while self._messages > MESSAGES or (self._bytes > MESSAGE_BYTES and self._messages > 1):
-                oldest = next(index for index, (_, _, message) in enumerate(self._waiting) if message)
-                self._bytes -= len(self._waiting[oldest][1])
-                self._messages -= 1
-                self.lost += 1
-                del self._waiting[oldest]
+            self._queue.append((header, payload, True))
+            self._message_count += 1
+            self._message_bytes += len(payload)
+            while self._message_count > MAX_MESSAGES or (
+                self._message_bytes > MAX_MESSAGE_BYTES and self._message_count > 1
+            ):
+                oldest = next(index for index, (_, _, is_message) in enumerate(self._queue) if is_message)
+                self._message_bytes -= len(self._queue[oldest][1])
+                self._message_count -= 1
+                self.dropped += 1
+                del self._queue[oldest]
             self._ready.notify()
 
-    def _write(self) -> None:
+    def _send_queued(self) -> None:
         while True:
             with self._ready:
-                while not self._waiting and not self.closed:
+                while not self._queue and not self.closed:
                     self._ready.wait()
-                if not self._waiting:
+                if not self._queue:
                     return
-                header, payload, message = self._waiting.popleft()
-                if message:
-                    self._messages -= 1
-                    self._bytes -= len(payload)
+                header, payload, is_message = self._queue.popleft()
+                if is_message:
+                    self._message_count -= 1
+                    self._message_bytes -= len(payload)
             try:
-                frames.send(self._sock, header, payload)
+                frames.write_packet(self._sock, header, payload)
             except OSError:
                 self.close()
                 return
@@ -85,19 +87,19 @@ class Outbox:
         """Hang up at once."""
         with self._ready:
             self.closed = True
-            self._waiting.clear()
-            self._messages = self._bytes = 0
+            self._queue.clear()
+            self._message_count = self._message_bytes = 0
             self._ready.notify()
         with suppress(OSError):
             self._sock.shutdown(socket.SHUT_RDWR)
 
-    def finish(self) -> None:
+    def close_after_send(self) -> None:
         """Take nothing more; what waits is still sent."""
         with self._ready:
             self.closed = True
             self._ready.notify()
 
-    def join(self, seconds: float) -> None:
-        """Wait up to ``seconds`` of wall time until all is sent, then hang up."""
-        self._thread.join(seconds)
+    def wait_sent(self, timeout: float) -> None:
+        """Wait up to ``timeout`` seconds of wall time until all is sent, then hang up."""
+        self._thread.join(timeout)
         self.close()

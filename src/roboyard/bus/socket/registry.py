@@ -12,7 +12,7 @@ from pathlib import Path
 
 from roboyard.errors import InputError, RunError, UnknownNameError
 
-_LONGEST = 107 - len("/4194304-9999.sock")  # sun_path holds 107 bytes (unix(7))
+_MAX_DIRECTORY_LENGTH = 107 - len("/4194304-9999.sock")  # sun_path holds 107 bytes (unix(7))
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class LiveRun:
     socket: Path
 
 
-def directory() -> Path:
+def runtime_directory() -> Path:
     """The folder of sockets, private to this user; made on first use.
 
     Below ``$XDG_RUNTIME_DIR`` if that can be used, else below the folder for temporary files.
@@ -39,27 +39,29 @@ def directory() -> Path:
         RunError: it cannot be made, belongs to somebody else, or others may look into it.
     """
     base = os.environ.get("XDG_RUNTIME_DIR", "")
-    trouble = ""
+    problem = ""
     for path in (Path(base) / "roboyard", Path(tempfile.gettempdir()) / f"roboyard-{os.getuid()}"):
-        if (path.parent == Path(base) and not (base and path.parent.is_dir())) or len(bytes(path)) > _LONGEST:
-            trouble = trouble or f"{path} is too long for a socket's path"
+        if (path.parent == Path(base) and not (base and path.parent.is_dir())) or len(
+            bytes(path)
+        ) > _MAX_DIRECTORY_LENGTH:
+            problem = problem or f"{path} is too long for a socket's path"
             continue
         try:
             with suppress(FileExistsError):
                 path.mkdir(mode=0o700)
             info = path.lstat()
         except OSError as error:
-            trouble = str(error)
+            problem = str(error)
             continue
         if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.getuid() or info.st_mode & 0o077:
             raise RunError(f"{path} is not a folder private to this user", valid="remove it")
         return path
-    raise RunError(f"no folder for the run's socket: {trouble}", valid="XDG_RUNTIME_DIR may name a short, writable one")
+    raise RunError(f"no folder for the run's socket: {problem}", valid="XDG_RUNTIME_DIR may name a short, writable one")
 
 
-def announce(name: str) -> LiveRun:
+def register_run(name: str) -> LiveRun:
     """Choose a socket path for a run of this process and write it into the registry."""
-    folder = directory()
+    folder = runtime_directory()
     for number in range(10_000):
         socket_path = folder / f"{os.getpid()}-{number}.sock"
         entry = socket_path.with_suffix(".json")
@@ -69,13 +71,13 @@ def announce(name: str) -> LiveRun:
         except FileExistsError:
             continue
         except OSError as error:
-            raise RunError(f"the run cannot be listed: {error}", where=str(folder)) from error
+            raise RunError(f"the run cannot be listed: {error}", location=str(folder)) from error
         socket_path.unlink(missing_ok=True)  # of a dead process that had the same number
         return LiveRun(name, os.getpid(), socket_path)
     raise RunError("too many runs in this process")
 
 
-def withdraw(run: LiveRun) -> None:
+def unregister_run(run: LiveRun) -> None:
     """Take a run out of the registry."""
     for path in (run.socket.with_suffix(".json"), run.socket):
         path.unlink(missing_ok=True)
@@ -84,21 +86,21 @@ def withdraw(run: LiveRun) -> None:
 def live_runs() -> list[LiveRun]:
     """All runs of this user whose process is alive, oldest first; what dead processes left behind is removed."""
     runs: list[tuple[float, LiveRun]] = []
-    for entry in directory().glob("*.json"):
+    for entry in runtime_directory().glob("*.json"):
         try:
             data = json.loads(entry.read_text())
             run = LiveRun(str(data["name"]), int(data["pid"]), entry.with_suffix(".sock"))
             started = entry.stat().st_mtime
         except (OSError, ValueError, KeyError, TypeError):
             continue  # written or removed at this very moment
-        if _alive(run.pid):
+        if _is_alive(run.pid):
             runs.append((started, run))
         else:
-            withdraw(run)
+            unregister_run(run)
     return [run for _, run in sorted(runs, key=lambda item: (item[0], item[1].socket.name))]
 
 
-def find(name: str | None) -> LiveRun:
+def find_run(name: str | None) -> LiveRun:
     """The live run called ``name`` (or with that process id); the only one if ``name`` is None.
 
     Raises:
@@ -121,7 +123,7 @@ def find(name: str | None) -> LiveRun:
     return runs[0]
 
 
-def _alive(pid: int) -> bool:
+def _is_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

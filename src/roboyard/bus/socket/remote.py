@@ -9,17 +9,17 @@ from typing import Any, TypeVar
 from roboyard.bus.bus import Bus
 from roboyard.bus.futures import Future
 from roboyard.bus.meter import NodeError
-from roboyard.bus.names import check_node_name, normal_namespace
+from roboyard.bus.names import check_node_name, normalize_namespace
 from roboyard.bus.node import Node
-from roboyard.bus.services import Reply, ServiceClient
-from roboyard.bus.socket.client import Answer, Connection, Received, connect
+from roboyard.bus.services import ServiceClient, ServiceFuture
+from roboyard.bus.socket.client import ReceivedMessage, RunConnection, ServiceResponse, connect
 from roboyard.bus.topics import Publisher, Topic
 from roboyard.errors import InputError, RoboyardError, RunError
 from roboyard.messages import deserialize, message_type
 
 N = TypeVar("N", bound=Node)
-_CLOCK = "/clock"
-_OWN = "/roboyard"
+_CLOCK_TOPIC = "/clock"
+_SYSTEM_NODE = "/roboyard"
 """Every bus has a node of this name; to the run ours goes by the name of the connection."""
 
 
@@ -40,16 +40,16 @@ class RemoteBus(Bus):
     """
 
     def __init__(self, name: str | None = None, *, seed: int = 0) -> None:
-        self.connection: Connection = connect(name)
+        self.connection: RunConnection = connect(name)
         self.session = f"{self.connection.name} "
-        self.ended = False
-        self._asked: set[str] = set()
-        self._foreign: dict[tuple[str, str], Publisher] = {}
-        self._calls: dict[int, tuple[Reply, str, str]] = {}
-        self._receiving = False
+        self.has_ended = False
+        self._subscribed_topics: set[str] = set()
+        self._external_publishers: dict[tuple[str, str], Publisher] = {}
+        self._pending_calls: dict[int, tuple[ServiceFuture, str, str]] = {}
+        self._is_receiving = False
         super().__init__(seed, start_ns=self.connection.graph()["time_ns"])
-        self.tap(self._send)
-        self.connection.subscribe(_CLOCK)
+        self.add_message_observer(self._publish_to_run)
+        self.connection.subscribe(_CLOCK_TOPIC)
 
     def add(
         self,
@@ -65,122 +65,124 @@ class RemoteBus(Bus):
         Raises:
             RunError: a node of the run, or of another process, has that name.
         """
-        full_name = f"{normal_namespace(namespace)}/{check_node_name(name)}"
-        if full_name != _OWN and full_name not in self.nodes:
-            node.check_free()
-            self.executor.run_until(max(self.connection.join(full_name), self.now_ns))
+        full_name = f"{normalize_namespace(namespace)}/{check_node_name(name)}"
+        if full_name != _SYSTEM_NODE and full_name not in self.nodes:
+            node.check_unattached()
+            self.executor.run_until(max(self.connection.reserve_node_name(full_name), self.now_ns))
         return super().add(node, name, namespace=namespace, remap=remap, frame_prefix=frame_prefix)
 
-    def spin(self, timeout: float | None = None, until: Callable[[], bool] | None = None) -> None:
+    def spin(self, timeout: float | None = None, stop_condition: Callable[[], bool] | None = None) -> None:
         """Follow the run until it ends.
 
         A node that calls ``sys.exit`` ends this process; the run continues without its nodes.
 
         Args:
             timeout: Come back when it is silent for this long [s of wall time]; None waits for ever.
-            until: Looked at after everything that comes; True comes back.
+            stop_condition: Looked at after everything that comes; True comes back.
         """
-        with _exits_of_nodes():
-            self._follow(timeout, until)
+        with _reraise_node_exits():
+            self._process_events(timeout, stop_condition)
 
-    def _follow(self, timeout: float | None, until: Callable[[], bool] | None) -> None:
+    def _process_events(self, timeout: float | None, stop_condition: Callable[[], bool] | None) -> None:
         self.executor.run_until(self.now_ns)
-        self._ask_for_topics()
+        self._update_subscriptions()
         for event in self.connection.events(timeout):
-            if isinstance(event, Answer):
-                self._answer(event)
+            if isinstance(event, ServiceResponse):
+                self._complete_call(event)
             else:
-                self._take(event)
-            self._ask_for_topics()
-            if until is not None and until():
+                self._deliver(event)
+            self._update_subscriptions()
+            if stop_condition is not None and stop_condition():
                 return
-        if self.ended or self.connection.ended:
-            for number in list(self._calls):
-                self._answer(Answer(number, 0, b"", f"run '{self.connection.run.name}' has ended"))
+        if self.has_ended or self.connection.has_ended:
+            for call_id in list(self._pending_calls):
+                self._complete_call(ServiceResponse(call_id, 0, b"", f"run '{self.connection.run.name}' has ended"))
 
     def service_client(self, name: str, service_type: Any, node: str) -> ServiceClient:
         """A client of a service of the run, or of this bus."""
         return _RemoteClient(self, name, service_type, node)
 
-    def ask(self, client: ServiceClient, request: Any) -> Future:
+    def call(self, client: ServiceClient, request: Any) -> Future:
         """Call a service of the run; it is answered while the bus spins."""
-        reply = Reply(self, client.name, client.node)
-        self._ask_for_topics()  # first, so that what is said on account of this call is heard
+        response_future = ServiceFuture(self, client.name, client.node)
+        self._update_subscriptions()  # first, so that what is said on account of this call is heard
         try:
-            number = self.connection.ask_later(client.name, client.type, request, client.node)
+            call_id = self.connection.call_async(client.name, client.type, request, client.node)
         except RunError as error:
-            self.ended = True
-            self.executor.ready.append((reply, error, client.node))
+            self.has_ended = True
+            self.executor.ready.append((response_future, error, client.node))
         else:
-            self._calls[number] = (reply, f"{client.type.name}_Response", client.node)
-        return reply
+            self._pending_calls[call_id] = (response_future, f"{client.type.name}_Response", client.node)
+        return response_future
 
     def close(self) -> None:
         """Take the nodes off and hang up."""
         try:
             super().close()
             with suppress(RunError):
-                self.connection.leave()
+                self.connection.release_node_names()
         finally:
             self.connection.close()
 
-    def _ask_for_topics(self) -> None:
+    def _update_subscriptions(self) -> None:
         for name, topic in self.topics.items():
-            if name not in self._asked and name != _CLOCK and topic.subscriptions:
-                self._asked.add(name)
+            if name not in self._subscribed_topics and name != _CLOCK_TOPIC and topic.subscriptions:
+                self._subscribed_topics.add(name)
                 with suppress(RunError):
                     self.connection.subscribe(name)
 
-    def _advance(self, time_ns: int) -> None:
+    def _advance_to(self, time_ns: int) -> None:
         """Move the clock, running timers on the way."""
         self.executor.run_until(max(time_ns, self.now_ns))
 
-    def _take(self, received: Received) -> None:
+    def _deliver(self, received: ReceivedMessage) -> None:
         """Move the clock to the message's time and deliver it."""
-        self._advance(received.time_ns)
+        self._advance_to(received.time_ns)
         topic = self.topics.get(received.topic)
-        own = received.source == self.connection.name or (received.source in self.nodes and received.source != _OWN)
-        if received.topic == _CLOCK or topic is None or own:
+        is_local = received.source == self.connection.name or (
+            received.source in self.nodes and received.source != _SYSTEM_NODE
+        )
+        if received.topic == _CLOCK_TOPIC or topic is None or is_local:
             return
         key = (received.source, received.topic)
-        publisher = self._foreign.get(key)
+        publisher = self._external_publishers.get(key)
         if publisher is None:
-            kind = message_type(received.type)
-            publisher = self.publisher(received.topic, kind, received.source, latched=received.latched)
-            self._foreign[key] = publisher
-        self._receiving = True
+            type_ = message_type(received.type)
+            publisher = self.publisher(received.topic, type_, received.source, latched=received.latched)
+            self._external_publishers[key] = publisher
+        self._is_receiving = True
         try:
             publisher.publish(received.message)
         finally:
-            self._receiving = False
-        self._advance(self.now_ns)
+            self._is_receiving = False
+        self._advance_to(self.now_ns)
 
-    def _answer(self, answer: Answer) -> None:
-        self._advance(answer.time_ns)
-        reply, kind, node = self._calls.pop(answer.number)
-        outcome: Any
-        if answer.error:
-            outcome = InputError(answer.error)
+    def _complete_call(self, response: ServiceResponse) -> None:
+        self._advance_to(response.time_ns)
+        response_future, response_type, node = self._pending_calls.pop(response.call_id)
+        result: Any
+        if response.error:
+            result = InputError(response.error)
         else:
             try:
-                outcome = deserialize(answer.data, kind)
+                result = deserialize(response.data, response_type)
             except RoboyardError as error:
-                outcome = error
-        self.executor.ready.append((reply, outcome, node))
-        self._advance(self.now_ns)
+                result = error
+        self.executor.ready.append((response_future, result, node))
+        self._advance_to(self.now_ns)
 
-    def _send(self, topic: Topic, message: Any, node: str, time_ns: int) -> None:
-        if self._receiving or topic.name == _CLOCK or self.ended:
+    def _publish_to_run(self, topic: Topic, message: Any, node: str, time_ns: int) -> None:
+        if self._is_receiving or topic.name == _CLOCK_TOPIC or self.has_ended:
             return
         latched = any(publisher.node == node and publisher.latched for publisher in topic.publishers)
         try:
-            self.connection.publish(topic.name, message, "" if node == _OWN else node, latched=latched)
+            self.connection.publish(topic.name, message, "" if node == _SYSTEM_NODE else node, latched=latched)
         except RunError:
-            self.ended = True  # while a callback was running; spin ends when it is through
+            self.has_ended = True  # while a callback was running; spin ends when it is through
 
 
 @contextmanager
-def _exits_of_nodes() -> Iterator[None]:
+def _reraise_node_exits() -> Iterator[None]:
     """Let a node's call of ``sys.exit`` end this process: it belongs to the nodes, and the run is elsewhere."""
     try:
         yield
@@ -195,10 +197,12 @@ class _RemoteClient(ServiceClient):
 
     __slots__ = ()
 
-    def available(self) -> bool:
+    def is_available(self) -> bool:
         """Whether some node serves this name now, here or in the run."""
         bus = self._bus
-        return super().available() or (isinstance(bus, RemoteBus) and self.name in bus.connection.graph()["services"])
+        return super().is_available() or (
+            isinstance(bus, RemoteBus) and self.name in bus.connection.graph()["services"]
+        )
 
     def call(self, request: Any) -> Future:
         """Send ``request``; see ``ServiceClient.call``."""
@@ -206,4 +210,4 @@ class _RemoteClient(ServiceClient):
         if self.name in bus.services or not isinstance(bus, RemoteBus):
             return super().call(request)
         self.check(request)
-        return bus.ask(self, request)
+        return bus.call(self, request)

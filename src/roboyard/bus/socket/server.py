@@ -16,16 +16,16 @@ from roboyard.bus.bus import Bus
 from roboyard.bus.executor import LAST
 from roboyard.bus.futures import Future
 from roboyard.bus.graph import graph
-from roboyard.bus.inputs import Input, Kind
+from roboyard.bus.inputs import ExternalInput, InputOperation
 from roboyard.bus.socket import frames, registry
-from roboyard.bus.socket.outbox import Outbox
+from roboyard.bus.socket.outbox import SendQueue
 from roboyard.bus.topics import Topic
 from roboyard.compute.wall_clock import wall_seconds
 from roboyard.errors import InputError, MessageError, RoboyardError
 from roboyard.messages import serialize
 
-CLIENT_LIMIT = 64
-_LAST_WORDS_SECONDS = 1.0
+MAX_CLIENTS = 64
+_CLOSE_TIMEOUT = 1.0
 
 
 class _Client:
@@ -36,11 +36,11 @@ class _Client:
         self.name = f"client{number}"
         self.topics: set[str] = set()
         self.nodes: set[str] = set()
-        self.out = Outbox(sock, f"roboyard-{self.name}-out")
+        self.send_queue = SendQueue(sock, f"roboyard-{self.name}-out")
 
-    def fail(self, number: Any, error: object) -> None:
+    def send_error(self, call_id: Any, error: object) -> None:
         """Say that a question has no answer."""
-        self.out.answer({"op": "error", "id": number, "error": str(error)})
+        self.send_queue.put_response({"op": "error", "id": call_id, "error": str(error)})
 
 
 class SocketServer:
@@ -56,11 +56,11 @@ class SocketServer:
 
     def __init__(self, bus: Bus, name: str) -> None:
         self.bus = bus
-        self.run = registry.announce(name)
+        self.run = registry.register_run(name)
         self._clients: list[_Client] = []
-        self._by_topic: dict[str, list[_Client]] = {}
-        self._untap: Callable[[], None] | None = None
-        self._count = 0
+        self._clients_by_topic: dict[str, list[_Client]] = {}
+        self._remove_observer: Callable[[], None] | None = None
+        self._client_count = 0
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(str(self.run.socket))
         self.run.socket.chmod(0o600)
@@ -74,139 +74,143 @@ class SocketServer:
                 sock, _ = self._listener.accept()
             except OSError:
                 return
-            if len(self._clients) >= CLIENT_LIMIT:
+            if len(self._clients) >= MAX_CLIENTS:
                 with suppress(OSError):
-                    frames.send(sock, {"op": "error", "error": f"{CLIENT_LIMIT} others are connected already"})
+                    frames.write_packet(sock, {"op": "error", "error": f"{MAX_CLIENTS} others are connected already"})
                 sock.close()
                 continue
-            self._count += 1
-            client = _Client(sock, self._count)
+            self._client_count += 1
+            client = _Client(sock, self._client_count)
             self._clients.append(client)
-            client.out.answer({"op": "hello", "name": self.run.name, "pid": self.run.pid, "client": client.name})
+            client.send_queue.put_response(
+                {"op": "hello", "name": self.run.name, "pid": self.run.pid, "client": client.name}
+            )
             Thread(target=self._read_forever, args=(client,), name=f"roboyard-{client.name}", daemon=True).start()
 
     def _read_forever(self, client: _Client) -> None:
-        reader = frames.FrameReader(client.sock)
+        reader = frames.SocketPacketReader(client.sock)
         try:
-            while (frame := reader.receive()) is not None:
-                self._take(client, *frame)
-            client.out.close()
+            while (packet := reader.read()) is not None:
+                self._handle_packet(client, *packet)
+            client.send_queue.close()
         except MessageError as error:  # where the next frame begins cannot be known: say so and let the client go
-            client.fail(None, error)
-            client.out.finish()
-            client.out.join(_LAST_WORDS_SECONDS)
+            client.send_error(None, error)
+            client.send_queue.close_after_send()
+            client.send_queue.wait_sent(_CLOSE_TIMEOUT)
         except OSError:
-            client.out.close()
+            client.send_queue.close()
         finally:
             client.sock.close()
-            self.bus.inputs.query(lambda: self._forget(client))
+            self.bus.inputs.run_on_executor(lambda: self._remove_client(client))
 
-    def _take(self, client: _Client, header: dict[str, Any], payload: bytes) -> None:
-        operation, number = header["op"], header.get("id")
+    def _handle_packet(self, client: _Client, header: dict[str, Any], payload: bytes) -> None:
+        operation, call_id = header["op"], header.get("id")
         source = str(header.get("source") or client.name)
         inputs = self.bus.inputs
         try:
             if operation == "publish":
-                kind: Kind = "latch" if header.get("latched") else "publish"
-                inputs.push(Input(kind, str(header["topic"]), str(header["type"]), source, payload))
+                input_operation: InputOperation = "latch" if header.get("latched") else "publish"
+                inputs.put(ExternalInput(input_operation, str(header["topic"]), str(header["type"]), source, payload))
             elif operation == "call":
-                item = Input(
+                item = ExternalInput(
                     "call", str(header["service"]), str(header["type"]), source, payload,
-                    reply=lambda future: self._answer(client, number, future),
+                    reply=lambda future: self._send_response(client, call_id, future),
                 )  # fmt: skip
-                if not inputs.push(item):
+                if not inputs.put(item):
                     raise InputError("the run has too many inputs waiting", valid="ask again later")
             elif operation == "subscribe":
-                inputs.query(lambda: self._subscribe(client, str(header["topic"])))
+                inputs.run_on_executor(lambda: self._subscribe(client, str(header["topic"])))
             elif operation == "unsubscribe":
-                inputs.query(lambda: self._unsubscribe(client, str(header["topic"])))
+                inputs.run_on_executor(lambda: self._unsubscribe(client, str(header["topic"])))
             elif operation == "graph":
-                inputs.query(lambda: self._graph(client, number))
+                inputs.run_on_executor(lambda: self._send_graph(client, call_id))
             elif operation == "join":
-                inputs.query(lambda: self._join(client, number, str(header.get("node", ""))))
+                inputs.run_on_executor(lambda: self._reserve_node_name(client, call_id, str(header.get("node", ""))))
             elif operation == "leave":
-                inputs.query(lambda: self._leave(client, number))
+                inputs.run_on_executor(lambda: self._release_node_names(client, call_id))
             elif operation == "control":
-                inputs.query(lambda: self._control(client, number, header))
+                inputs.run_on_executor(lambda: self._control(client, call_id, header))
             else:
                 raise InputError(f"unknown operation '{operation}'")
         except KeyError as error:
-            client.fail(number, f"'{operation}' lacks {error}")
+            client.send_error(call_id, f"'{operation}' lacks {error}")
         except InputError as error:
-            client.fail(number, error)
+            client.send_error(call_id, error)
 
     # -- on the executor's thread ----------------------------------------------------------------------------------
-    def _graph(self, client: _Client, number: Any) -> None:
-        client.out.answer({"op": "graph", "id": number, "graph": graph(self.bus).to_dict()})
+    def _send_graph(self, client: _Client, call_id: Any) -> None:
+        client.send_queue.put_response({"op": "graph", "id": call_id, "graph": graph(self.bus).to_dict()})
 
-    def _join(self, client: _Client, number: Any, node: str) -> None:
+    def _reserve_node_name(self, client: _Client, call_id: Any, node: str) -> None:
         """Let a node of another process take part under its name, if nobody else has it."""
         if node in self.bus.nodes or any(node in other.nodes for other in self._clients):
-            client.fail(number, f"a node {node} takes part in the run already (another name or namespace)")
+            client.send_error(call_id, f"a node {node} takes part in the run already (another name or namespace)")
             return
         client.nodes.add(node)
-        self._done(client, number)
+        self._send_done(client, call_id)
 
-    def _leave(self, client: _Client, number: Any) -> None:
+    def _release_node_names(self, client: _Client, call_id: Any) -> None:
         client.nodes.clear()
-        self._done(client, number)
+        self._send_done(client, call_id)
 
     def _subscribe(self, client: _Client, name: str) -> None:
-        if name in client.topics or client.out.closed:
+        if name in client.topics or client.send_queue.closed:
             return
         client.topics.add(name)
-        self._by_topic.setdefault(name, []).append(client)
-        if self._untap is None:
-            self._untap = self.bus.tap(self._tap)
+        self._clients_by_topic.setdefault(name, []).append(client)
+        if self._remove_observer is None:
+            self._remove_observer = self.bus.add_message_observer(self._on_message)
         topic = self.bus.topics.get(name)
         for publisher in topic.publishers if topic else ():
             if publisher.last is not None and topic is not None:
-                self._post([client], topic, publisher.last, publisher.node, topic.last_ns)
+                self._send_to([client], topic, publisher.last, publisher.node, topic.last_ns)
 
     def _unsubscribe(self, client: _Client, name: str) -> None:
         client.topics.discard(name)
-        remaining = [other for other in self._by_topic.get(name, ()) if other is not client]
+        remaining = [other for other in self._clients_by_topic.get(name, ()) if other is not client]
         if remaining:
-            self._by_topic[name] = remaining
+            self._clients_by_topic[name] = remaining
         else:
-            self._by_topic.pop(name, None)
-        if not self._by_topic and self._untap is not None:
-            self._untap()
-            self._untap = None
+            self._clients_by_topic.pop(name, None)
+        if not self._clients_by_topic and self._remove_observer is not None:
+            self._remove_observer()
+            self._remove_observer = None
 
-    def _forget(self, client: _Client) -> None:
+    def _remove_client(self, client: _Client) -> None:
         for name in sorted(client.topics):
             self._unsubscribe(client, name)
         if client in self._clients:
             self._clients.remove(client)
 
-    def _tap(self, topic: Topic, message: Any, node: str, time_ns: int) -> None:
-        clients = self._by_topic.get(topic.name)
+    def _on_message(self, topic: Topic, message: Any, node: str, time_ns: int) -> None:
+        clients = self._clients_by_topic.get(topic.name)
         if clients:
-            self._post(clients, topic, message, node, time_ns)
+            self._send_to(clients, topic, message, node, time_ns)
 
-    def _post(self, clients: list[_Client], topic: Topic, message: Any, node: str, time_ns: int) -> None:
+    def _send_to(self, clients: list[_Client], topic: Topic, message: Any, node: str, time_ns: int) -> None:
         header = {"op": "message", "topic": topic.name, "type": topic.type_name, "source": node, "time": time_ns}
         if topic.latched:
             header["latched"] = True
         payload = serialize(message)
         for client in clients:
-            client.out.message(header, payload)
+            client.send_queue.put_message(header, payload)
 
-    def _answer(self, client: _Client, number: Any, future: Future) -> None:
-        def send(done: Future) -> None:
+    def _send_response(self, client: _Client, call_id: Any, future: Future) -> None:
+        def send(finished_future: Future) -> None:
             try:
-                payload = serialize(done.result)  # a response that is none is its caller's to know, not the run's end
+                payload = serialize(
+                    finished_future.result
+                )  # a response that is none is its caller's to know, not the run's end
             except RoboyardError as error:
-                client.fail(number, error)
+                client.send_error(call_id, error)
             else:
-                client.out.answer({"op": "response", "id": number, "time": self.bus.now_ns}, payload)
+                client.send_queue.put_response({"op": "response", "id": call_id, "time": self.bus.now_ns}, payload)
 
-        future.then(send)
+        future.add_done_callback(send)
 
-    def _control(self, client: _Client, number: Any, header: dict[str, Any]) -> None:
+    def _control(self, client: _Client, call_id: Any, header: dict[str, Any]) -> None:
         executor, action = self.bus.executor, header.get("do")
-        before = executor.pacer.factor
+        previous_factor = executor.pacer.real_time_factor
         try:
             if action == "pause":
                 executor.paused = True
@@ -215,57 +219,59 @@ class SocketServer:
             elif action == "stop":
                 executor.stop()
             elif action == "rate":
-                executor.pacer.factor = _rate(header.get("rate"))
+                executor.pacer.real_time_factor = _parse_rate(header.get("rate"))
             elif action == "step":
-                self._step(*_steps(header), lambda: self._done(client, number))
+                self._step(*_parse_step(header), lambda: self._send_done(client, call_id))
                 return
             else:
                 raise InputError(f"unknown control '{action}'", valid="pause, resume, step, stop, rate")
         except RoboyardError as error:
-            client.fail(number, error)
+            client.send_error(call_id, error)
             return
-        self._done(client, number, before=before)
+        self._send_done(client, call_id, before=previous_factor)
 
-    def _done(self, client: _Client, number: Any, **more: Any) -> None:
+    def _send_done(self, client: _Client, call_id: Any, **values: Any) -> None:
         executor = self.bus.executor
-        client.out.answer({"op": "done", "id": number, "time": executor.now_ns, "paused": executor.paused, **more})
+        client.send_queue.put_response(
+            {"op": "done", "id": call_id, "time": executor.now_ns, "paused": executor.paused, **values}
+        )
 
-    def _step(self, instants: int, span_ns: int, then: Callable[[], None]) -> None:
+    def _step(self, instants: int, span_ns: int, on_done: Callable[[], None]) -> None:
         """Run ``span_ns``, or else the next ``instants`` that have events, then pause and say so."""
         executor = self.bus.executor
-        left = instants
+        remaining = instants
 
-        def arrive() -> None:
-            nonlocal left
-            left -= 1
-            following = None if span_ns or left <= 0 else executor.next_time_ns()
-            if following is not None:
-                executor.at(following, arrive, LAST)
+        def step_instant() -> None:
+            nonlocal remaining
+            remaining -= 1
+            next_ns = None if span_ns or remaining <= 0 else executor.next_event_time_ns()
+            if next_ns is not None:
+                executor.schedule(next_ns, step_instant, LAST)
                 return
             executor.paused = True
-            then()
+            on_done()
 
-        first = executor.now_ns + span_ns if span_ns else executor.next_time_ns()
-        executor.at(executor.now_ns if first is None else first, arrive, LAST)
+        first_ns = executor.now_ns + span_ns if span_ns else executor.next_event_time_ns()
+        executor.schedule(executor.now_ns if first_ns is None else first_ns, step_instant, LAST)
         executor.paused = False
 
     def close(self) -> None:
         """Let all clients go, once they have what was said so far, and leave the registry."""
-        registry.withdraw(self.run)
+        registry.unregister_run(self.run)
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
-        clients, deadline = list(self._clients), wall_seconds() + _LAST_WORDS_SECONDS
+        clients, deadline = list(self._clients), wall_seconds() + _CLOSE_TIMEOUT
         for client in clients:
-            client.out.finish()
+            client.send_queue.close_after_send()
         for client in clients:
-            client.out.join(max(deadline - wall_seconds(), 0.0))
-        if self._untap is not None:
-            self._untap()
-            self._untap = None
+            client.send_queue.wait_sent(max(deadline - wall_seconds(), 0.0))
+        if self._remove_observer is not None:
+            self._remove_observer()
+            self._remove_observer = None
 
 
-def _steps(header: dict[str, Any]) -> tuple[int, int]:
+def _parse_step(header: dict[str, Any]) -> tuple[int, int]:
     """How many instants, or else how many nanoseconds, a step is."""
     count, span = header.get("count", 1), header.get("seconds", 0.0)
     if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= 1_000_000:
@@ -275,7 +281,7 @@ def _steps(header: dict[str, Any]) -> tuple[int, int]:
     return count, round(span * 1e9)
 
 
-def _rate(value: Any) -> float:
+def _parse_rate(value: Any) -> float:
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         raise InputError(f"rate {value!r}", valid="a number")
     return float(value)

@@ -70,7 +70,7 @@ def send_goal(
     from roboyard.cli.terminal import emit, flush, say
     from roboyard.errors import InputError
     from roboyard.messages import action_type
-    from roboyard.messages.filling import fill
+    from roboyard.messages.filling import message_from_data
 
     def show(message: object) -> None:
         say(f"feedback:\n{_indented(to_text(message))}")
@@ -80,9 +80,9 @@ def send_goal(
         name, served = known(source, "action", action, actions_of(source))
         kind, data = type_and_values(what or [])
         if kind is not None and action_type(kind).name != served:
-            raise InputError(f"action {name} is a {served}, not a {kind}", where=source.where)
+            raise InputError(f"action {name} is a {served}, not a {kind}", location=source.where)
         types = action_type(served)
-        end = pursue(source, name, types, fill(types.Goal, data), show if feedback and not json else None)
+        end = pursue(source, name, types, message_from_data(types.Goal, data), show if feedback and not json else None)
     if json:
         emit({"action": name, "status": end.status, "reason": end.reason, "result": to_plain(end.result)})
     else:

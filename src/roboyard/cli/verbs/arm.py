@@ -11,7 +11,7 @@ from roboyard.cli.grammar import JsonOption, group
 
 if TYPE_CHECKING:
     from roboyard.geometry import SE3
-    from roboyard.manipulation import Aim, Chain, Group
+    from roboyard.manipulation import Chain, Group, PointingTarget
 
 app = group("Look at arms: groups, reach, joints for a pose.")
 
@@ -66,13 +66,13 @@ def ik(
                 "method": found.method,
                 "solutions": found.solutions.tolist(),
                 "errors": found.errors.tolist(),
-                "cause": found.cause.value if found.cause else None,
+                "cause": found.failure.value if found.failure else None,
                 "nearest": None
                 if best is None
-                else {"joints": best.q.tolist(), "distance": best.distance, "angle": best.angle},
+                else {"joints": best.joints.tolist(), "distance": best.distance, "angle": best.angle},
             }
         )
-    elif found.found:
+    elif found.is_solved:
         rows = [
             [*(f"{value:.4f}" for value in q), f"{1e6 * error[0]:.3f} µm"]
             for q, error in zip(found, found.errors, strict=True)
@@ -80,18 +80,20 @@ def ik(
         table([*chain.joints, "off"], rows, right=[*chain.joints, "off"])
         note(f"{len(found)} by {found.method}")
     else:
-        note(f"roboyard: no joints for this goal: {found.cause.value if found.cause else 'none found'}")
+        note(f"roboyard: no joints for this goal: {found.failure.value if found.failure else 'none found'}")
         if best is not None:
             fields(
                 [
                     (
                         "nearest",
-                        " ".join(f"{joint}={value:.4f}" for joint, value in zip(chain.joints, best.q, strict=True)),
+                        " ".join(
+                            f"{joint}={value:.4f}" for joint, value in zip(chain.joints, best.joints, strict=True)
+                        ),
                     ),
                     ("off by", f"{best.distance * 1e3:.2f} mm, {best.angle:.4f} rad"),
                 ]
             )
-    if not found.found:
+    if not found.is_solved:
         raise typer.Exit(1)
 
 
@@ -177,15 +179,15 @@ def setup(
     found = set_up(model, np.random.default_rng(seed), states)
     groups = found.groups
     if not groups.groups:
-        raise InputError("no chain of two moving joints or more is in it", where=robot, valid="a robot with an arm")
+        raise InputError("no chain of two moving joints or more is in it", location=robot, valid="a robot with an arm")
     text = groups_text(groups, f"Groups of {model.name}, as found by `roboyard arm setup`.")
     if out is not None:
         try:
             write_atomic(out, text)
         except OSError as error:
-            raise InputError(f"cannot be written: {error.strerror}", where=str(out)) from error
+            raise InputError(f"cannot be written: {error.strerror}", location=str(out)) from error
         if load_groups(out, model).groups.keys() != groups.groups.keys():
-            raise RunError("what was written reads back otherwise", where=str(out))
+            raise RunError("what was written reads back otherwise", location=str(out))
     if picture is not None:
         safe = {joint: value for one in groups.groups.values() if "safe" in one.poses
                 for joint, value in zip(one.joints, one.poses["safe"], strict=True)}  # fmt: skip
@@ -232,16 +234,16 @@ def setup(
         print(text, end="")
 
 
-def _goal(chosen: Group, to: str | None, position: str | None, axis: str | None) -> SE3 | Aim:
+def _goal(chosen: Group, to: str | None, position: str | None, axis: str | None) -> SE3 | PointingTarget:
     from roboyard.errors import InputError
     from roboyard.geometry import SE3
-    from roboyard.manipulation import Aim
+    from roboyard.manipulation import PointingTarget
 
     if to is not None and position is None and axis is None:
         numbers = _numbers("--to", to, 6)
         return SE3.from_xyz_rpy(numbers[:3], numbers[3:])
     if to is None and position is not None and axis is not None:
-        return Aim(_numbers("--position", position, 3), _numbers("--axis", axis, 3), chosen.axis)
+        return PointingTarget(_numbers("--position", position, 3), _numbers("--axis", axis, 3), chosen.axis)
     raise InputError("no goal, or two", valid="--to 'x y z r p y', or --position 'x y z' with --axis 'x y z'")
 
 

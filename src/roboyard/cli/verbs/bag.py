@@ -42,19 +42,19 @@ def info(file: RecordingArgument, json: JsonOption = False) -> None:
         emit(
             {
                 "path": found.path, "format": found.format, "bytes": found.size, "duration": found.duration,
-                "start_ns": found.start_ns, "end_ns": found.end_ns, "messages": found.messages,
-                "complete": found.complete, "topics": topics, "nodes": found.nodes,
+                "start_ns": found.start_ns, "end_ns": found.end_ns, "messages": found.message_count,
+                "complete": found.is_complete, "topics": topics, "nodes": found.nodes,
                 "metadata": dict(found.metadata), "warnings": found.warnings,
             }
         )  # fmt: skip
         return
-    state = "yes" if found.complete else f"no: its end is missing (roboyard bag recover {file} mends it)"
+    state = "yes" if found.is_complete else f"no: its end is missing (roboyard bag recover {file} mends it)"
     fields(
         [
             ("file", found.path),
             ("format", f"{found.format}, {size(found.size)}"),
             ("duration", f"{found.duration:.3f} s, from {seconds(found.start_ns)} to {seconds(found.end_ns)}"),
-            ("messages", f"{found.messages:,}"),
+            ("messages", f"{found.message_count:,}"),
             ("complete", state),
             ("nodes", ", ".join(found.nodes) or None),
         ]
@@ -125,7 +125,7 @@ def recover(
     source = file / "recording.mcap" if (file / "recording.mcap").is_file() else file
     target = out or source.with_name(f"{source.stem}.recovered.mcap")
     done = mend(source, target, overwrite=overwrite)
-    _tell(target, done.messages, done.end_ns - done.start_ns, done.warnings, json=json)
+    _tell(target, done.message_count, done.end_ns - done.start_ns, done.warnings, json=json)
 
 
 @app.command("convert")
@@ -153,7 +153,7 @@ def convert(
         from roboyard.bridges.bags import export
 
         done = export(file, out, kind, overwrite=overwrite)
-    _tell(out, done.messages, done.end_ns - done.start_ns, done.warnings, json=json)
+    _tell(out, done.message_count, done.end_ns - done.start_ns, done.warnings, json=json)
 
 
 def _tell(target: Path, messages: int, length_ns: int, warnings: Sequence[str], *, json: bool) -> None:

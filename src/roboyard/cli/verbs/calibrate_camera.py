@@ -137,7 +137,7 @@ def _picture(path: Path) -> Any:
     except FileNotFoundError:
         raise InputError(f"there is no file {path}", valid="pictures of the board") from None
     except (UnidentifiedImageError, OSError, ValueError, Image.DecompressionBombError) as error:
-        raise InputError("is no picture that can be read", where=str(path), valid="PNG, JPEG, …") from error
+        raise InputError("is no picture that can be read", location=str(path), valid="PNG, JPEG, …") from error
 
 
 def _write(path: Path, text: str) -> None:
@@ -147,4 +147,4 @@ def _write(path: Path, text: str) -> None:
     try:
         write_atomic(path, text)
     except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", where=str(path)) from error
+        raise InputError(f"cannot be written: {error.strerror}", location=str(path)) from error

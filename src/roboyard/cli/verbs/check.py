@@ -12,11 +12,11 @@ import typer
 from roboyard.cli.grammar import JsonOption, group
 
 if TYPE_CHECKING:
-    from roboyard.description import Mending, Model
+    from roboyard.description import Model, Repair
     from roboyard.errors import DescriptionError
     from roboyard.simulation import Simulation
 
-    Survey = Callable[[Path], tuple[tuple[DescriptionError, ...], tuple[Mending, ...]]]
+    Survey = Callable[[Path], tuple[tuple[DescriptionError, ...], tuple[Repair, ...]]]
 
 app = group("Check a scenario, robot, world, tree or tasks.")
 
@@ -121,7 +121,7 @@ def tasks(
             read_tree(as_xml(plan, domain, world), source=f"{file}: the plan for {name}")
             told[name] = {"cost": plan.cost, "steps": [step.name for step in plan.steps]}
         except Impossible as error:
-            told[name] = {"impossible": error.what}
+            told[name] = {"impossible": error.message}
     if json:
         emit({"ok": True, "actions": list(found.actions), "goals": told})
         return
@@ -148,7 +148,7 @@ def robot(
     from roboyard.cli import robot_report as report
     from roboyard.cli.terminal import columns, emit, fields, heading
     from roboyard.compute import compile_on_demand
-    from roboyard.description import World, survey_model
+    from roboyard.description import World, diagnose_model
     from roboyard.errors import DescriptionError
     from roboyard.scenarios import Run
     from roboyard.scenarios.catalog import find, find_robot
@@ -158,17 +158,17 @@ def robot(
     try:
         package = find_robot(file, arguments=arguments, repair=True)  # so that all faults are found, not only the first
     except DescriptionError as error:
-        _refuse(find("robot", file), partial(survey_model, arguments=arguments), error, json)
+        _refuse(find("robot", file), partial(diagnose_model, arguments=arguments), error, json)
         raise
     with (
         compile_on_demand(),
         Run(World("nowhere"), record=False) as run,
     ):  # what physics or a node cannot take is found out by trying
         model = run.add(package, "robot", nodes="all", arguments=arguments, repair=True).model
-        _judge(model.mendings, repair, json)
-        if not repair and model.mendings:  # none is needed: it is looked at as it stands
+        _judge(model.repairs, repair, json)
+        if not repair and model.repairs:  # none is needed: it is looked at as it stands
             model = package.load_model(arguments)
-        findings = list(dict.fromkeys([*package.findings, *map(str, model.findings), *run.simulation.notes]))
+        findings = list(dict.fromkeys([*package.findings, *map(str, model.warnings), *run.simulation.notes]))
         _draw(run.simulation, picture)
     standing = _stands(model)
     moving = report.joints(model)
@@ -186,7 +186,7 @@ def robot(
         "nodes": {name: spec.use for name, spec in package.file.nodes.items()},
         "standing": standing,
         "findings": findings,
-        "mendings": [str(one) for one in model.mendings],
+        "mendings": [str(one) for one in model.repairs],
         "picture": picture,
     }
     if json:
@@ -212,7 +212,7 @@ def robot(
     if moving:
         heading("joints")
         columns([(f"  {one['name']}", one["type"], report.limits_text(one)) for one in moving])
-    _show_findings(findings, model.mendings)
+    _show_findings(findings, model.repairs)
 
 
 @app.command("world")
@@ -227,7 +227,7 @@ def world(
     Every fault is said with its file and line.  With --repair each is mended where that can be, and listed.
     """
     from roboyard.cli.terminal import emit, fields
-    from roboyard.description import load_world, survey_world
+    from roboyard.description import diagnose_world, load_world
     from roboyard.errors import DescriptionError
     from roboyard.scenarios.catalog import find
     from roboyard.simulation import Simulation
@@ -237,19 +237,19 @@ def world(
     try:
         found = load_world(path, repair=True)
     except DescriptionError as error:
-        _refuse(path, survey_world, error, json)
+        _refuse(path, diagnose_world, error, json)
         raise
     simulation = Simulation(found)  # what physics cannot take is found out by trying
-    _judge(found.mendings, repair, json)
-    if not repair and found.mendings:  # none is needed: it is looked at as it stands
+    _judge(found.repairs, repair, json)
+    if not repair and found.repairs:  # none is needed: it is looked at as it stands
         found = load_world(path)
-    findings = [*map(str, found.findings), *simulation.notes]
+    findings = [*map(str, found.warnings), *simulation.notes]
     _draw(simulation, picture)
     simulation.close()
     models = [placed.name for placed in found.models]
     moving = {placed.name: placed.model.mass for placed in found.models if not placed.model.static}
     lamps = [light.name for light in found.lights]
-    mendings = [str(one) for one in found.mendings]
+    mendings = [str(one) for one in found.repairs]
     if json:
         about = {"world": found.name, "path": path, "models": models, "moving": moving, "lamps": lamps}
         emit({"ok": True, **about, "findings": findings, "mendings": mendings, "picture": picture})
@@ -264,7 +264,7 @@ def world(
             ("lamps", ", ".join(lamps) or "none"),
         ]
     )
-    _show_findings(findings, found.mendings)
+    _show_findings(findings, found.repairs)
 
 
 def _arguments(given: list[str]) -> dict[str, str]:
@@ -294,8 +294,8 @@ def _refuse(path: Path, survey: Survey, error: DescriptionError, json: bool) -> 
     faults, mendings = survey(path)
     if not faults:
         faults = (error,)
-    needed = [one for one in mendings if one.needed]
-    told = [(str(one), False) for one in faults] + [(one.fault, True) for one in needed]
+    needed = [one for one in mendings if one.is_required]
+    told = [(str(one), False) for one in faults] + [(one.error_text, True) for one in needed]
     for text, mendable in told[:_SAID]:
         complain(text + (" [--repair mends it]" if mendable else ""))
     if len(told) > _SAID:
@@ -322,12 +322,12 @@ def _draw(simulation: Simulation, picture: Path | None) -> None:
         save_portrait(simulation, picture)
 
 
-def _judge(mendings: Sequence[Mending], repair: bool, json: bool) -> None:
+def _judge(mendings: Sequence[Repair], repair: bool, json: bool) -> None:
     """Without ``repair`` say each fault that must be mended, and end with exit code 2."""
     from roboyard.cli.failures import BAD_INPUT
     from roboyard.cli.terminal import complain, count, emit, note
 
-    faults = [one.fault for one in mendings if one.needed]
+    faults = [one.error_text for one in mendings if one.is_required]
     if repair or not faults:
         return
     for fault in faults[:_SAID]:
@@ -361,7 +361,7 @@ def _stands(model: Model) -> str:
     return f"it rests, {standing.depth * 1e3:.2g} mm deep"
 
 
-def _show_findings(findings: Sequence[str], mendings: Sequence[Mending] = ()) -> None:
+def _show_findings(findings: Sequence[str], mendings: Sequence[Repair] = ()) -> None:
     from roboyard.cli.findings import shortened
     from roboyard.cli.terminal import count, note, say
 

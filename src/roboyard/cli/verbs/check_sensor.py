@@ -63,7 +63,7 @@ def _sensors(file: str) -> list[tuple[str, Sensor, Any]]:
 
     if file in PRESETS:
         preset = PRESETS[file]
-        return [(file, Sensor(file, preset.kind, "body", SE3(), preset.rate, file, "body", preset.spec), None)]
+        return [(file, Sensor(file, preset.kind, "body", SE3(), preset.update_rate, file, "body", preset.spec), None)]
     if (brought := brought_kind(file)) is not None:
         return [(file, Sensor(file, file, "body", SE3(), 50.0, file, "body", _example(brought)), brought)]
     if ":" in file:
@@ -86,7 +86,7 @@ def _sensors(file: str) -> list[tuple[str, Sensor, Any]]:
 
 def _example(kind: Any) -> SensorSpec:
     """The description by which a class wants to be tried: its ``example``, else an empty one."""
-    from roboyard.description.sensors import OtherSpec
+    from roboyard.description.sensors import CustomSensorSpec
 
-    found: SensorSpec = getattr(kind, "example", OtherSpec())
+    found: SensorSpec = getattr(kind, "example", CustomSensorSpec())
     return found

@@ -38,8 +38,8 @@ def drive(
     from contextlib import ExitStack
 
     from roboyard.errors import InputError
-    from roboyard.hardware.dynamixel.emulation.bus import Injection
-    from roboyard.hardware.dynamixel.emulation.terminal import EmulatedProcess, EmulatedTerminal
+    from roboyard.hardware.dynamixel.emulation.bus import FaultInjection
+    from roboyard.hardware.dynamixel.emulation.terminal import PseudoTerminal, PseudoTerminalProcess
     from roboyard.scenarios.real import RealRobot
 
     if (port is None) != emulate:
@@ -48,13 +48,13 @@ def drive(
         raise InputError("--fault is of emulated servos", valid="--emulate")
     if check and release:
         raise InputError("--check and --release", valid="one of them")
-    troubles = [Injection.parse(text) for text in fault or []]
+    troubles = [FaultInjection.parse(text) for text in fault or []]
     found = RealRobot.find(robot)
     with ExitStack() as stack:
         if emulate:
             bus = found.emulated(troubles)
-            served: EmulatedTerminal | EmulatedProcess
-            served = EmulatedTerminal(bus) if check or release else EmulatedProcess(bus)
+            served: PseudoTerminal | PseudoTerminalProcess
+            served = PseudoTerminal(bus) if check or release else PseudoTerminalProcess(bus)
             stack.callback(served.close)
             found, port = found.patient(), served.path
         path = port or ""
@@ -94,16 +94,19 @@ def _show(robot: RealRobot, path: str, driven: Driven, json: bool, emulated: boo
         emit(
             {
                 "robot": robot.package.name, "port": path, "seconds": driven.seconds, "cycles": driven.cycles,
-                "late": driven.late, "requests": count.sent, "silent": count.silent, "damaged": count.damaged,
-                "mean_latency": count.mean_latency, "slowest": count.slowest, "folder": driven.folder,
+                "late": driven.late, "requests": count.sent, "silent": count.timeouts, "damaged": count.corrupt,
+                "mean_latency": count.mean_latency, "slowest": count.max_latency, "folder": driven.folder,
             }
         )  # fmt: skip
         return
     fields(
         [
             ("ran", f"{driven.seconds:.1f} s, {driven.cycles} cycles of the servos, {driven.late} late"),
-            ("asked", f"{count.sent} times; {count.silent} without answer, {count.damaged} damaged"),
-            ("answers", f"after {1e3 * count.mean_latency:.2f} ms in the mean, {1e3 * count.slowest:.1f} ms at most"),
+            ("asked", f"{count.sent} times; {count.timeouts} without answer, {count.corrupt} damaged"),
+            (
+                "answers",
+                f"after {1e3 * count.mean_latency:.2f} ms in the mean, {1e3 * count.max_latency:.1f} ms at most",
+            ),
             ("folder", driven.folder),
         ]
     )
@@ -117,14 +120,14 @@ def _check(robot: RealRobot, path: str, json: bool) -> None:
     import math
 
     from roboyard.cli.terminal import emit, note, say, table
-    from roboyard.hardware.dynamixel.checking import check_servos, strangers
+    from roboyard.hardware.dynamixel.checking import diagnose_servos, find_unknown_ids
 
     with robot.port(path) as port:
-        found = check_servos(port, robot.servos, robot.settings.watch)
+        found = diagnose_servos(port, robot.servos, robot.settings.watch)
         lost = [one for one in found if one.state is None]
         if lost and not json:
             note("looking for servos of other ids …")
-        others = strangers(port, robot.servos) if lost else []
+        others = find_unknown_ids(port, robot.servos) if lost else []
     bad = [one for one in found if one.problems]
     if json:
         emit(
@@ -132,7 +135,7 @@ def _check(robot: RealRobot, path: str, json: bool) -> None:
                 "ok": not bad, "port": path, "strangers": others,
                 "servos": [
                     {
-                        "joint": one.joint, "id": one.servo, "angle": None if one.state is None else one.angle,
+                        "joint": one.joint, "id": one.servo, "angle": None if one.state is None else one.position,
                         "voltage": one.state and one.state.voltage, "temperature": one.state and one.state.temperature,
                         "firmware": one.firmware, "return_delay": one.return_delay, "problems": list(one.problems),
                     }
@@ -145,7 +148,7 @@ def _check(robot: RealRobot, path: str, json: bool) -> None:
             ["joint", "id", "angle [°]", "load [%]", "V", "°C", "delay [ms]", "how it is"],
             [
                 [one.joint, one.servo, *(["-"] * 5 if one.state is None else [
-                    f"{math.degrees(one.angle):.1f}", f"{100 * one.state.load:.0f}", f"{one.state.voltage:.1f}",
+                    f"{math.degrees(one.position):.1f}", f"{100 * one.state.load:.0f}", f"{one.state.voltage:.1f}",
                     f"{one.state.temperature:.0f}", f"{1e3 * one.return_delay:.2f}",
                 ]), "; ".join(one.problems) or "ok"]
                 for one in found

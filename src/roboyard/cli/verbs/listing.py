@@ -57,10 +57,10 @@ def _entries(kind: Kind) -> list[dict[str, Any]]:
         return [{"name": run.name, "about": f"pid {run.pid}", "pid": run.pid} for run in live_runs()]
     if kind is Kind.SENSORS:
         from roboyard.description.presets import PRESETS
-        from roboyard.description.sensing import sensor_kinds_of_others
+        from roboyard.description.sensing import plugin_sensor_kinds
 
-        presets = [{"name": name, "about": one.about, "kind": one.kind} for name, one in PRESETS.items()]
-        brought = sorted(sensor_kinds_of_others())
+        presets = [{"name": name, "about": one.summary, "kind": one.kind} for name, one in PRESETS.items()]
+        brought = sorted(plugin_sensor_kinds())
         return presets + [{"name": name, "about": "a kind of another package", "kind": name} for name in brought]
     from roboyard.scenarios import catalog
 

@@ -10,7 +10,7 @@ import typer
 from roboyard.cli.grammar import JsonOption, group
 
 if TYPE_CHECKING:
-    from roboyard.description.mesh_tools import Surface
+    from roboyard.description.mesh_tools import TriangleMesh
 
 app = group("Make links of meshes: split, reduce, weigh, …")
 
@@ -86,26 +86,26 @@ def reduce(
     """Make do with fewer triangles, within an error."""
     from roboyard.cli.mesh_words import load, millimetres
     from roboyard.cli.terminal import emit, fields
-    from roboyard.description.mesh_tools import to_error, to_triangles, write_stl
+    from roboyard.description.mesh_tools import simplify_to_count, simplify_to_error, write_stl
     from roboyard.errors import InputError
 
     surface = load(file, unit)
     if triangles is not None and error is None:
-        made = to_triangles(surface, triangles)
+        made = simplify_to_count(surface, triangles)
     elif error is not None and triangles is None:
-        made = to_error(surface, error)
+        made = simplify_to_error(surface, error)
     else:
         raise InputError("reduce to what?", valid="--triangles N or --error M")
     target = out or Path(f"{file.stem}_reduced.stl")
-    write_stl(target, made.surface)
-    before, after = len(surface.faces), len(made.surface.faces)
+    write_stl(target, made.mesh)
+    before, after = len(surface.faces), len(made.mesh.faces)
     if json:
-        emit({"file": str(target), "before": before, **_about(made.surface), "error": made.error})
+        emit({"file": str(target), "before": before, **_about(made.mesh), "error": made.error})
         return
     fields(
         [
             ("triangles", f"{before} → {after}"),
-            ("moved by at most", f"{millimetres(made.error)}, {made.error / surface.size:.2%} of the size"),
+            ("moved by at most", f"{millimetres(made.error)}, {made.error / surface.diagonal:.2%} of the size"),
             ("written", target),
         ]
     )
@@ -128,16 +128,16 @@ def origin(
 
     from roboyard.cli.mesh_words import load, load_closed, numbers
     from roboyard.cli.terminal import emit, fields, note
-    from roboyard.description.mesh_tools import T_new_old, write_stl
-    from roboyard.description.mesh_tools.snippets import origin as as_origin
+    from roboyard.description.mesh_tools import compute_origin_transform, write_stl
+    from roboyard.description.mesh_tools.snippets import format_origin as as_origin
 
     roll, pitch, yaw = (math.radians(angle) for angle in numbers(rotate, 3, "rotation"))
     needs_body = at == "com" or repair
     surface, mended = load_closed(file, unit, repair) if needs_body else (load(file, unit), ())
     place = at if at in ("com", "base", "centre") else np.array(numbers(at, 3, "origin"))
-    T = T_new_old(surface, place, (roll, pitch, yaw))
+    T = compute_origin_transform(surface, place, (roll, pitch, yaw))
     target = out or Path(f"{file.stem}_placed.stl")
-    write_stl(target, surface.moved(T))
+    write_stl(target, surface.transformed(T))
     back = T.inverse()
     if json:
         emit(
@@ -145,7 +145,7 @@ def origin(
                 "file": str(target),
                 "T_old_new": {"xyz": back.translation, "rpy": back.rpy},
                 "mended": mended,
-                **_about(surface.moved(T)),
+                **_about(surface.transformed(T)),
             }
         )
         return
@@ -173,35 +173,36 @@ def collision(
     """
     from roboyard.cli.mesh_words import about, load, load_closed, millimetres
     from roboyard.cli.terminal import count, emit, note, say
-    from roboyard.description.mesh_tools import cover, write_stl
-    from roboyard.description.mesh_tools.snippets import Placed, collision_texts
+    from roboyard.description.mesh_tools import approximate_collision, write_stl
+    from roboyard.description.mesh_tools.snippets import PlacedShape, format_collisions
     from roboyard.description.shapes import Mesh
     from roboyard.geometry import SE3
 
     surface, mended = load_closed(file, unit, repair) if repair else (load(file, unit), ())
     kinds = tuple(kind.strip() for kind in shapes.split(","))
     with about(file):
-        found = cover(surface, kinds, 16 if kinds == ("decompose",) and most == 1 else most)
+        found = approximate_collision(surface, kinds, 16 if kinds == ("decompose",) and most == 1 else most)
     folder = out or Path(f"{file.stem}_collision")
-    placed: list[Placed] = [*found.shapes]
+    placed: list[PlacedShape] = [*found.shapes]
     for number, piece in enumerate(found.pieces):
         target = folder / f"{file.stem}_{number}.stl"
         write_stl(target, piece)
         placed.append((Mesh(str(target), None), SE3.identity()))
-    texts = collision_texts(placed, dialect)
+    texts = format_collisions(placed, dialect)
     if json:
         made = [{"kind": type(s).__name__.lower(), "shape": s, "xyz": T.translation, "rpy": T.rpy} for s, T in placed]
-        figures = {"excess": found.excess, "gap": found.gap, "outside": found.outside}
+        figures = {"excess": found.volume_excess, "gap": found.max_gap, "outside": found.max_protrusion}
         emit({"shapes": made, **figures, "text": texts, "mended": mended})
         return
     for line in mended:
         note(f"mended: {line}")
     for text in texts:
         say(text)
-    compared = "the body's" if surface.closed else "its hull's (the surface is open)"
+    compared = "the body's" if surface.is_closed else "its hull's (the surface is open)"
     note(
-        f"{count(len(placed), 'shape')}, {found.excess:+.1%} of {compared} volume; the shapes' surface is at most "
-        f"{millimetres(found.gap)} from the mesh, the mesh sticks out by {millimetres(found.outside)}"
+        f"{count(len(placed), 'shape')}, {found.volume_excess:+.1%} of {compared} volume; "
+        f"the shapes' surface is at most "
+        f"{millimetres(found.max_gap)} from the mesh, the mesh sticks out by {millimetres(found.max_protrusion)}"
     )
 
 
@@ -218,16 +219,22 @@ def inertia(
     """Mass, centre and inertia of a closed surface."""
     from roboyard.cli.mesh_words import load_closed
     from roboyard.cli.terminal import emit, note, say
-    from roboyard.description.mesh_tools import mass_properties
-    from roboyard.description.mesh_tools.snippets import inertial_text
+    from roboyard.description.mesh_tools import compute_mass_properties
+    from roboyard.description.mesh_tools.snippets import format_inertial
 
     surface, mended = load_closed(file, unit, repair)
-    found = mass_properties(surface, mass, density)
-    text = inertial_text(found.inertial(), dialect)
+    found = compute_mass_properties(surface, mass, density)
+    text = format_inertial(found.to_inertial(), dialect)
     if json:
-        numbers = {"mass": found.mass, "volume": found.volume, "density": found.density, "centre": found.centre}
+        numbers = {"mass": found.mass, "volume": found.volume, "density": found.density, "centre": found.com}
         emit(
-            {**numbers, "inertia": found.inertia, "principal_moments": found.principal, "text": text, "mended": mended}
+            {
+                **numbers,
+                "inertia": found.inertia,
+                "principal_moments": found.principal_moments,
+                "text": text,
+                "mended": mended,
+            }
         )
         return
     for line in mended:
@@ -263,39 +270,39 @@ def robot(
     from roboyard.cli.mesh_words import joints as joints_of
     from roboyard.cli.terminal import emit, note, say, table
     from roboyard.description import load_model
-    from roboyard.description.mesh_tools import closed_surface, make_robot, share_mass
+    from roboyard.description.mesh_tools import distribute_mass, repair_mesh, write_robot_urdf
 
     total, weighed = masses(mass)
     hung = joints_of(joints or [])
     surface = load(file, unit)
     mended: list[str] = []
     if planes or boxes:
-        surface, done = closed_surface(surface, repair, str(file))
+        surface, done = repair_mesh(surface, repair, str(file))
         mended += done
     parts, _ = parted(surface, planes or [], boxes or [], names)
     for name, part in parts.items():
-        parts[name], done = closed_surface(part, repair, f"{file}: {name}")
+        parts[name], done = repair_mesh(part, repair, f"{file}: {name}")
         mended += [f"{name}: {line}" for line in done]
-    shared = share_mass({name: part.volume for name, part in parts.items()}, total, weighed)
+    shared = distribute_mass({name: part.volume for name, part in parts.items()}, total, weighed)
     kinds = tuple(kind.strip() for kind in shapes.split(","))
     folder = out or Path(f"{file.stem}_robot")
     with about(file):
-        made = make_robot(parts, shared, hung, folder, file.stem, triangles, kinds, most)
+        made = write_robot_urdf(parts, shared, hung, folder, file.stem, triangles, kinds, most)
     urdf = folder / f"{file.stem}.urdf"
     model = load_model(urdf)  # what our own reader refuses is no result
     rows: list[dict[str, Any]] = [
         {
             "link": link.name,
             "mass": link.properties.mass,
-            "triangles": len(link.visual.surface.faces),
+            "triangles": len(link.visual.mesh.faces),
             "visual_error": link.visual.error,
-            "collisions": len(link.cover.shapes) + len(link.cover.pieces),
-            "gap": link.cover.gap,
-            "outside": link.cover.outside,
+            "collisions": len(link.collision.shapes) + len(link.collision.pieces),
+            "gap": link.collision.max_gap,
+            "outside": link.collision.max_protrusion,
         }
         for link in made
     ]
-    findings = [str(finding) for finding in model.findings]
+    findings = [str(finding) for finding in model.warnings]
     if json:
         emit({"file": str(urdf), "mass": model.mass, "links": rows, "mended": mended, "findings": findings})
         return
@@ -316,13 +323,13 @@ def robot(
     say(f"{urdf}: {len(model.links)} links, {model.mass:.4g} kg")
 
 
-def _about(surface: Surface) -> dict[str, Any]:
+def _about(surface: TriangleMesh) -> dict[str, Any]:
     """What every answer says of a surface."""
     low, high = surface.bounds
     return {
         "triangles": len(surface.faces),
-        "closed": surface.closed,
-        "volume": surface.volume if surface.closed else None,
+        "closed": surface.is_closed,
+        "volume": surface.volume if surface.is_closed else None,
         "area": surface.area,
         "low": low,
         "high": high,

@@ -27,7 +27,7 @@ def list_nodes(run: RunOption = None, file: FileOption = None, json: JsonOption 
     if json:
         emit({"nodes": nodes})
     elif live:
-        rows = [(n["name"], n["kind"], n["health"] or None, f"{_busy(n):.3f}", n["health_text"]) for n in nodes]
+        rows = [(n["name"], n["class_name"], n["health"] or None, f"{_busy(n):.3f}", n["health_text"]) for n in nodes]
         table(("node", "kind", "health", "busy [s]", ""), rows, right=("busy [s]",))
     else:
         table(("node", "publishes"), [(n["name"], ", ".join(n["publishes"])) for n in nodes])
@@ -64,7 +64,7 @@ def _show(node: dict[str, Any]) -> None:
     from roboyard.cli.message_text import to_text
     from roboyard.cli.terminal import fields, say, table
 
-    kind, health = node.get("kind"), node.get("health")
+    kind, health = node.get("class_name"), node.get("health")
     fields([("node", node["name"]), ("kind", kind), ("health", f"{health} {node['health_text']}" if health else None)])
     for heading in ("publishes", "subscribes", "services", "actions"):
         if node.get(heading):
@@ -78,7 +78,7 @@ def _show(node: dict[str, Any]) -> None:
     if node.get("callbacks"):
         say()
         rows = [
-            (c["occasion"], c["count"], f"{c['total'] / c['count'] * 1e3:.3f}", f"{c['max'] * 1e3:.3f}")
+            (c["trigger"], c["count"], f"{c['total'] / c['count'] * 1e3:.3f}", f"{c['max'] * 1e3:.3f}")
             for c in node["callbacks"]
         ]
         table(("callback", "calls", "mean [ms]", "max [ms]"), rows, right=("calls", "mean [ms]", "max [ms]"))

@@ -82,7 +82,7 @@ def path(
     grid = load_map(map_file)
     static, around = StaticLayer(), InflationLayer(footprint.inscribed_radius, inflation)
     static.take(grid)
-    layers = LayeredCostmap(grid.frame, [static, around], unknown=True)
+    layers = LayeredCostmap(grid.geometry, [static, around], unknown=True)
     layers.update()
     costmap = layers.costmap()
     try:
@@ -93,12 +93,12 @@ def path(
             draw(picture, costmap, first, last, None, why)
         text = str(error) if isinstance(error, BudgetSpent) or why.barrier.value == "none" else f"no way: {why}"
         if json:
-            emit({"path": None, "cause": error.cause, "why": text, "explanation": _plain(why, grid.frame)})
+            emit({"path": None, "cause": error.cause, "why": text, "explanation": _plain(why, grid.geometry)})
         else:
             note(f"roboyard: {text}")
         raise typer.Exit(1) from None
     except NavigationError as error:
-        raise InputError(error.what, where=str(map_file), valid=error.valid) from error
+        raise InputError(error.message, location=str(map_file), valid=error.valid) from error
     if picture is not None:
         draw(picture, costmap, first, last, found, None)
     about = {"planner": planner, "length": found.length, "cost": found.cost, "clearance": found.clearance}
@@ -158,6 +158,6 @@ def _plain(why: Explanation, frame: Any) -> dict[str, Any]:
         "place": list(why.place),
         "width": why.width,
         "needed": why.needed,
-        "obstacles": frame.points(why.cells).tolist(),
+        "obstacles": frame.cell_centers(why.cells).tolist(),
         "by": [{"layer": origin.layer, "sensor": origin.sensor} for origin in why.origins],
     }

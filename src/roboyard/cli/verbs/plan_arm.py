@@ -70,7 +70,7 @@ def arm(
         found = plan(scene, first, wanted, PlanSettings(planner=planner, seed=seed, budget=budget, speed=speed))
     except PlanningError as error:
         if json:
-            emit({"plan": None, "cause": error.cause, "why": error.what, "valid": error.valid})
+            emit({"plan": None, "cause": error.cause, "why": error.message, "valid": error.valid})
         else:
             note(f"roboyard: no motion: {error}")
         raise typer.Exit(1) from None
@@ -172,7 +172,7 @@ def _is_numeric(text: str) -> bool:
 
 def _goal(scene: PlanningScene, text: str, frame: str) -> Goal:
     from roboyard.geometry import SE3
-    from roboyard.manipulation.kinematics import Aim
+    from roboyard.manipulation.kinematics import PointingTarget
     from roboyard.manipulation.planning import AimGoal, JointGoal, NamedGoal, PoseGoal
 
     kind, _, rest = text.strip().partition(" ")
@@ -180,7 +180,7 @@ def _goal(scene: PlanningScene, text: str, frame: str) -> Goal:
         return JointGoal(_numbers("--to joints", rest, scene.chain.dof))
     if kind == "aim":
         numbers = _numbers("--to aim", rest, 6)
-        return AimGoal(Aim(numbers[:3], numbers[3:], scene.group.axis), frame)
+        return AimGoal(PointingTarget(numbers[:3], numbers[3:], scene.group.axis), frame)
     if _is_numeric(text):
         numbers = _numbers("--to", text, 6)
         return PoseGoal(SE3.from_xyz_rpy(numbers[:3], numbers[3:]), frame)
@@ -209,4 +209,4 @@ def _write(file: Path, found: Plan) -> None:
     try:
         write_atomic(file, json.dumps(content, indent=1) + "\n")
     except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror or error}", where=str(file)) from error
+        raise InputError(f"cannot be written: {error.strerror or error}", location=str(file)) from error

@@ -101,7 +101,7 @@ def steps(
         if watch.interrupted:
             raise KeyboardInterrupt from None
         if json:
-            emit({"plan": None, "why": error.what, "cells": [list(cell) for cell in error.cells]})
+            emit({"plan": None, "why": error.message, "cells": [list(cell) for cell in error.cells]})
         else:
             note(f"roboyard: no plan: {error}")
         raise typer.Exit(1) from None
@@ -261,24 +261,26 @@ def _numbers(option: str, text: str, counts: tuple[int, ...]) -> list[float]:
 def _ground(
     kind: str, at: str | None, size: str | None, said: dict[str, float | None], seed: int
 ) -> TerrainEntry | HeightMap:
-    from roboyard.config import from_data, load
+    from roboyard.config import load, yaml_from_data
     from roboyard.errors import InputError
-    from roboyard.grids.terrain_kinds import KINDS
+    from roboyard.grids.terrain_kinds import TERRAIN_TYPES
     from roboyard.scenarios.ground import TerrainEntry
     from roboyard.scenarios.steps_file import HeightMap
 
     given: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
-    if kind in KINDS:
+    if kind in TERRAIN_TYPES:
         if at is not None:
             given["at"] = _numbers("--at", at, (2,))
         if size is not None:
             given["size"] = _numbers("--size", size, (2,))
-        return load(TerrainEntry, from_data({"kind": kind, "seed": seed, **given}))
+        return load(TerrainEntry, yaml_from_data({"kind": kind, "seed": seed, **given}))
     if not Path(kind).suffix:
-        raise InputError(f"no ground {kind!r}", valid=f"{', '.join(KINDS)}, or a file of heights: .npy, .png")
+        raise InputError(f"no ground {kind!r}", valid=f"{', '.join(TERRAIN_TYPES)}, or a file of heights: .npy, .png")
     for option, value in (("--size", size), ("--share", said["share"])):
         if value is not None:
-            raise InputError(f"{option} with a file of heights", valid=f"{option} with a kind: {', '.join(KINDS)}")
+            raise InputError(
+                f"{option} with a file of heights", valid=f"{option} with a kind: {', '.join(TERRAIN_TYPES)}"
+            )
     if at is not None:
         given["corner"] = _numbers("--at", at, (2,))
-    return load(HeightMap, from_data({"file": str(Path(kind).resolve()), **given}))
+    return load(HeightMap, yaml_from_data({"file": str(Path(kind).resolve()), **given}))

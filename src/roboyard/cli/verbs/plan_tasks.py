@@ -66,16 +66,16 @@ def tasks(
     except Impossible as error:
         helps = [f"{name} = {value}" for name, value in would_help(domain, world, wish, blocked=without_these)]
         if json:
-            emit({"goal": wish.name, "plan": None, "why": error.what, "would_help": helps})
+            emit({"goal": wish.name, "plan": None, "why": error.message, "would_help": helps})
         else:
-            note(f"roboyard: {error.what}")
+            note(f"roboyard: {error.message}")
             note("it would be possible with " + (" or ".join(helps) if helps else "no single other value"))
         raise typer.Exit(1) from None
     if out is not None:
         try:
             write_atomic(out, as_xml(plan, domain, world))
         except OSError as error:
-            raise InputError(f"cannot be written: {error.strerror}", where=str(out)) from None
+            raise InputError(f"cannot be written: {error.strerror}", location=str(out)) from None
     others = without(domain, world, plan, blocked=without_these) if why else []
     if json:
         steps = [{"step": step.name, "cost": step.cost} for step in plan.steps]
@@ -97,12 +97,12 @@ def _read(
     """What the robot can do, the world, and what is wanted: from a file of tasks, or from two in PDDL."""
     from roboyard.behavior.goals import load_tasks
     from roboyard.behavior.goals.pddl import load_pddl
-    from roboyard.config import read_text
+    from roboyard.config import parse_yaml
     from roboyard.errors import InputError
 
     if problem is None:
         if file.suffix.lower() == ".pddl":
-            raise InputError("a domain without a problem", where=str(file), valid="DOMAIN.pddl PROBLEM.pddl")
+            raise InputError("a domain without a problem", location=str(file), valid="DOMAIN.pddl PROBLEM.pddl")
         found = load_tasks(file)
         domain, world = found.domain(), dict(found.start())
     else:
@@ -113,7 +113,7 @@ def _read(
         name, sign, value = text.partition("=")
         if not sign or not value:
             raise InputError(f"--set {text}", valid="CONDITION=VALUE")
-        given = read_text(value, f"--set {text}").plain()
+        given = parse_yaml(value, f"--set {text}").to_data()
         if isinstance(given, (list, dict)):
             raise InputError(f"--set {text}", valid="a text, a number, true or false")
         world[name.strip()] = given
@@ -131,7 +131,7 @@ def _write_pddl(folder: Path, domain: Domain, world: dict[str, object], wish: Go
         write_atomic(folder / "domain.pddl", written.domain)
         write_atomic(folder / "problem.pddl", written.problem)
     except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", where=str(folder)) from None
+        raise InputError(f"cannot be written: {error.strerror}", location=str(folder)) from None
 
 
 def _goal(found: Tasks, name: str | None, world: dict[str, object]) -> Goal:

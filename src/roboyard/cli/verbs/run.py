@@ -172,14 +172,14 @@ def _moment(text: str, duration: float) -> tuple[float, Path]:
     try:
         seconds = float(time) if time.strip("+-.0123456789") == "" else parse_quantity(time, "s")
     except (UnitError, ValueError) as error:
-        raise InputError(str(error), where=where, valid="T:FILE, as 12.5:later.state") from None
+        raise InputError(str(error), location=where, valid="T:FILE, as 12.5:later.state") from None
     if not colon or not file:
-        raise InputError("names no file", where=where, valid="T:FILE, as 12.5:later.state")
+        raise InputError("names no file", location=where, valid="T:FILE, as 12.5:later.state")
     if not 0.0 <= seconds <= duration:
-        raise InputError(f"{seconds:g} s is not in the run", where=where, valid=f"0 to {duration:g} s")
+        raise InputError(f"{seconds:g} s is not in the run", location=where, valid=f"0 to {duration:g} s")
     path = Path(file)
     if path.is_dir() or not path.parent.is_dir():
-        raise InputError(f"{path} cannot be a file", where=where, valid="a file in a folder that exists")
+        raise InputError(f"{path} cannot be a file", location=where, valid="a file in a folder that exists")
     return seconds, path
 
 

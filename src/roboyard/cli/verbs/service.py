@@ -92,15 +92,15 @@ def call(
     from roboyard.cli.terminal import emit, say
     from roboyard.errors import InputError
     from roboyard.messages import service_type
-    from roboyard.messages.filling import fill
+    from roboyard.messages.filling import message_from_data
 
     with live(run) as source:
         name, served = known(source, "service", service, services_of(source))
         kind, data = type_and_values(what or [])
         if kind is not None and service_type(kind).name != served:
-            raise InputError(f"service {name} is a {served}, not a {kind}", where=source.where)
+            raise InputError(f"service {name} is a {served}, not a {kind}", location=source.where)
         types = service_type(served)
-        response = source.connection.call(name, types, fill(types.Request, data))
+        response = source.connection.call(name, types, message_from_data(types.Request, data))
     if json:
         emit({"service": name, "type": served, "response": to_plain(response)})
     else:

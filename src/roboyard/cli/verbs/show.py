@@ -109,7 +109,7 @@ def tree(
         try:
             write_atomic(out, as_svg(found))
         except OSError as error:
-            raise InputError(f"cannot be written: {error.strerror}", where=str(out)) from None
+            raise InputError(f"cannot be written: {error.strerror}", location=str(out)) from None
     if json:
         nodes = [
             {"uid": node.uid, "type": node.type_name, "kind": node.kind.value, "path": node.path, "where": node.where}

@@ -51,7 +51,7 @@ def teleop(
 
     for name, value in (("--speed", speed), ("--turn", turn), ("--rate", rate)):
         if not isfinite(value):
-            raise InputError(f"{value}", where=name, valid="a number")
+            raise InputError(f"{value}", location=name, valid="a number")
     if kind is Kind.keyboard and (means is not None or device is not None):
         raise InputError("--map and --device are of gamepads", valid="`roboyard teleop gamepad`")
     pad_map = find_map(means or "generic") if kind is Kind.gamepad else None
@@ -70,15 +70,15 @@ def teleop(
             finally:
                 if before is not None:
                     _restore(connection.run, before)
-        note("the run has ended" if connection.ended else "stopped")
+        note("the run has ended" if connection.has_ended else "stopped")
 
 
 def _restore(run: LiveRun, before: float) -> None:
     """Let the run go on at the pace it had."""
     from contextlib import suppress
 
-    from roboyard.bus.socket import Connection
+    from roboyard.bus.socket import RunConnection
     from roboyard.errors import RunError
 
-    with suppress(RunError), Connection(run) as other:
+    with suppress(RunError), RunConnection(run) as other:
         other.control("rate", rate=before)

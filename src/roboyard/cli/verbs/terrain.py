@@ -29,9 +29,9 @@ def show_terrain(
 
     from roboyard.cli.terminal import emit, fields
     from roboyard.cli.terrain_picture import draw_terrain
-    from roboyard.config import from_data, load
+    from roboyard.config import load, yaml_from_data
     from roboyard.errors import InputError
-    from roboyard.grids.terrain_kinds import KINDS
+    from roboyard.grids.terrain_kinds import TERRAIN_TYPES
     from roboyard.scenarios.catalog import scenarios
     from roboyard.scenarios.ground import TerrainEntry
     from roboyard.scenarios.spec import load_spec
@@ -46,17 +46,17 @@ def show_terrain(
         entry, number = scenario.terrain, scenario.seed if seed is None else seed
         if entry is None:
             raise InputError(f"scenario {kind} has no terrain", valid="a scenario with the key terrain")
-    elif kind not in KINDS:
-        raise InputError(f"no terrain {kind!r}", valid=f"{', '.join(KINDS)}, or a scenario with one")
+    elif kind not in TERRAIN_TYPES:
+        raise InputError(f"no terrain {kind!r}", valid=f"{', '.join(TERRAIN_TYPES)}, or a scenario with one")
     plain = (asdict(entry) if entry is not None else {"kind": kind}) | given
-    entry = load(TerrainEntry, from_data({key: value for key, value in plain.items() if value is not None}))
+    entry = load(TerrainEntry, yaml_from_data({key: value for key, value in plain.items() if value is not None}))
     ground = entry.make(number)
     low, high = float(ground.heights.min()), float(ground.heights.max())
     if out is not None:
         draw_terrain(out, ground, f"{entry.kind}, relief {entry.relief:g} m, seed {number}")
     if json:
         emit({
-            "kind": entry.kind, "seed": number, "size": ground.size, "corner": ground.corner, "cell": ground.cell,
+            "kind": entry.kind, "seed": number, "size": ground.size, "corner": ground.corner, "cell": ground.cell_size,
             "low": low, "high": high, "smooth": ground.smooth, "heights": ground.heights.tolist(), "picture": out,
         })  # fmt: skip
         return
@@ -66,7 +66,7 @@ def show_terrain(
         [
             ("kind", entry.kind),
             ("size", f"{wide:.2f} x {deep:.2f} m from ({ground.corner[0]:g}, {ground.corner[1]:g})"),
-            ("heights", f"{columns} x {rows}, {'corners' if ground.smooth else 'squares'} of {ground.cell:g} m"),
+            ("heights", f"{columns} x {rows}, {'corners' if ground.smooth else 'squares'} of {ground.cell_size:g} m"),
             ("low, high", f"{low:.3f}, {high:.3f} m"),
             *([("picture", str(out))] if out is not None else []),
         ]

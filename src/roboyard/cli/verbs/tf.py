@@ -71,7 +71,7 @@ def echo(
                     raise InputError("--time is for recordings", valid="a live run shows its newest transform")
                 _follow(source, reference, frame, 1 if once else count, json=json)
         except TransformError as error:
-            raise InputError(error.what, where=source.where, valid=error.valid) from error
+            raise InputError(error.message, location=source.where, valid=error.valid) from error
 
 
 def _follow(source: LiveSource, reference: str, frame: str, count: int | None, *, json: bool) -> None:

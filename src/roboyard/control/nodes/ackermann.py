@@ -39,7 +39,7 @@ class AckermannNode(TwistNode):
     steering_limit: float = param(0.5, unit="rad", low=1e-3, high=1.57)
     steering_rate: float = param(2.0, unit="rad/s", low=1e-3, high=1e3, doc="of the curvature's mean steering angle")
 
-    fields: tuple[str, ...] = (*TwistNode.fields, "_steer")
+    state_fields: tuple[str, ...] = (*TwistNode.state_fields, "_steer")
 
     def setup(self) -> None:
         """Check the joints and start."""

@@ -48,7 +48,7 @@ class DriveNode(Node):
     turn_deadband: float = param(0.0, unit="rad/s", low=0.0, high=1.0)
     wheel_speed: float = param(math.inf, unit="rad/s", low=1e-3, doc="largest wheel speed; the arc is kept")
 
-    fields = ("_wanted", "_heard_ns", "_linear", "_angular")
+    state_fields = ("_wanted", "_heard_ns", "_linear", "_angular")
 
     def setup(self) -> None:
         """Check the wheels and start the control loop."""
@@ -59,7 +59,7 @@ class DriveNode(Node):
             if "velocity" not in modes:
                 raise ConfigError(
                     f"joint '{joint}' takes no velocity commands",
-                    where=self.full_name,
+                    location=self.full_name,
                     valid=f"it takes: {', '.join(modes) or 'none'}",
                 )
         self._wanted = (0.0, 0.0)
@@ -110,7 +110,7 @@ class DriveNode(Node):
     def _on_command(self, command: Any) -> None:
         vx, wz = command.linear.x, command.angular.z
         if not (math.isfinite(vx) and math.isfinite(wz)):
-            self.log.error(f"dropped a command that is not finite: {vx} m/s, {wz} rad/s", every=5.0)
+            self.log.error(f"dropped a command that is not finite: {vx} m/s, {wz} rad/s", throttle=5.0)
             return
         if self._heard_ns < 0:
             self.report_health("ok", "driving")

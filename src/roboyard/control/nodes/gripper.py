@@ -50,12 +50,12 @@ class GripperNode(Node):
     stall_velocity_threshold: float = param(0.001, unit="rad/s or m/s", low=0.0, high=10.0)
     stall_timeout: float = param(1.0, unit="s", low=0.0, high=1e3)
 
-    fields: tuple[str, ...] = ("_target", "_press", "_told")
+    state_fields: tuple[str, ...] = ("_target", "_press", "_told")
 
     def setup(self) -> None:
         """Check the joints and listen."""
         if not self.joints:
-            raise ConfigError("no joint", where=self.full_name, valid="parameter joints: names")
+            raise ConfigError("no joint", location=self.full_name, valid="parameter joints: names")
         check_modes(self.hardware, self.joints, "position", self.full_name)
         self._where = [self.hardware.joint_names.index(joint) for joint in self.joints]
         self._hand = self._known_hand()
@@ -64,7 +64,7 @@ class GripperNode(Node):
         self._target = self._here()
         self._goal: GoalHandle | None = None
         self._type = action.GripperCommand
-        self.action_server("~gripper_cmd", self._type, self._on_goal, on_restored=self._take_up)
+        self.action_server("~gripper_cmd", self._type, self._on_goal, on_goal_restored=self._take_up)
         self._state = self.publisher("~state", msg.String, latched=True)
         for finger in self.fingers:
             out = self.publisher(f"{finger}/force", msg.WrenchStamped)
@@ -73,24 +73,24 @@ class GripperNode(Node):
         self.owners.hold(self.full_name, self.joints)
         if self.owners.owns(self.full_name, self.joints):
             self._write()
-        self.timer(rate=self.rate, callback=self._tick, start=True)
+        self.timer(rate=self.rate, callback=self._tick, immediate=True)
 
     def close(self) -> None:
         """Leave the joints to others."""
         self.owners.leave(self.full_name)
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
-        return super().save() | {
-            "grasp": self._grasp.save(),
+        return super().save_state() | {
+            "grasp": self._grasp.save_state(),
             "owns": self.owners.owns(self.full_name, self.joints),
         }
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
         self._goal = None
-        super().load(saved)  # which gives the goal back, if there is one
-        self._grasp.load(saved["grasp"])
+        super().load_state(saved)  # which gives the goal back, if there is one
+        self._grasp.load_state(saved["grasp"])
         if saved["owns"] and self._goal is None:
             self.owners.take(self.full_name, self.joints)
             self.owners.rest(self.full_name)
@@ -140,7 +140,7 @@ class GripperNode(Node):
         self._goal = None
         grip = self._halt()
         does = "it goes on pressing" if grip.pressing else "the joints stop"
-        handle.cancel(self._result(grip), f"cancelled; {does}")
+        handle.set_canceled(self._result(grip), f"cancelled; {does}")
 
     def _stop(self) -> None:
         """Somebody stops whoever moves the joints."""
@@ -186,7 +186,7 @@ class GripperNode(Node):
             goal = self._hand.opening(self._target)
             self._goal.abort(result, f"{', '.join(self.joints)} stall {abs(goal - grip.opening):.4g} off the goal")
         else:
-            self._goal.feedback(self._type.Feedback(position=grip.opening, effort=grip.force))
+            self._goal.publish_feedback(self._type.Feedback(position=grip.opening, effort=grip.force))
             return
         self._goal = None
         self.owners.rest(self.full_name)

@@ -45,7 +45,7 @@ class JointCommandNode(Node):
         for name, values in (("topics", topics), ("initial", self.initial)):
             if values and len(values) != len(self.joints):
                 raise ConfigError(
-                    f"{len(values)} {name} for {len(self.joints)} joints", where=self.full_name, valid="one for each"
+                    f"{len(values)} {name} for {len(self.joints)} joints", location=self.full_name, valid="one for each"
                 )
         self._bounds = [bounds_of(self.description, joint, self._mode) for joint in self.joints]
         if self.initial:
@@ -70,22 +70,22 @@ class JointCommandNode(Node):
     def _on_all(self, message: Any) -> None:
         values = message.data.tolist()
         if len(values) != len(self.joints):
-            self.log.error(f"dropped {len(values)} set-points for {len(self.joints)} joints", every=5.0)
+            self.log.error(f"dropped {len(values)} set-points for {len(self.joints)} joints", throttle=5.0)
             return
         self._write(list(range(len(values))), values)
 
     def _write(self, where: list[int], values: list[float]) -> None:
         if not all(map(math.isfinite, values)):
-            self.log.error(f"dropped set-points that are not finite: {values}", every=5.0)
+            self.log.error(f"dropped set-points that are not finite: {values}", throttle=5.0)
             return
         held = [min(max(value, self._bounds[i][0]), self._bounds[i][1]) for i, value in zip(where, values, strict=True)]
         if held != values:
-            self.log.warn("held set-points to the joints' limits", every=5.0)
+            self.log.warn("held set-points to the joints' limits", throttle=5.0)
         joints = tuple(self.joints[i] for i in where)
         try:
             self.owners.take(self.full_name, joints)
         except InputError as error:
-            self.log.error(f"dropped set-points: {error}", every=5.0)
+            self.log.error(f"dropped set-points: {error}", throttle=5.0)
             return
         self.owners.rest(self.full_name)  # it holds what it has set
         self.hardware.write(JointCommand(self._mode, joints, np.array(held)))

@@ -28,13 +28,13 @@ class JointMovesNode(MovingNode):
         try:
             self.go([(self._index(message), float(message.value))])
         except InputError as error:
-            self.log.error(f"refused a position of {publisher}: {error}", every=1.0)
+            self.log.error(f"refused a position of {publisher}: {error}", throttle=1.0)
 
     def _on_velocity(self, message: Any, publisher: str) -> None:
         try:
             self.run([(self._index(message), float(message.value))])
         except InputError as error:
-            self.log.error(f"refused a velocity of {publisher}: {error}", every=1.0)
+            self.log.error(f"refused a velocity of {publisher}: {error}", throttle=1.0)
 
     def _index(self, message: Any) -> int:
         index = int(message.id) - 1

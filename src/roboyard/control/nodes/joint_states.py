@@ -5,7 +5,7 @@ from __future__ import annotations
 from roboyard.bus import SENSOR, Node, param, resource
 from roboyard.hardware.interface import Hardware
 from roboyard.messages import msg
-from roboyard.messages.time import stamp
+from roboyard.messages.time import time_to_msg
 
 
 class JointStateNode(Node):
@@ -22,13 +22,13 @@ class JointStateNode(Node):
         self._names = list(self.hardware.joint_names)
         self._publisher = self.publisher("joint_states", msg.JointState)
         # before other nodes' timers of the instant, so that they act on fresh readings
-        self.timer(rate=self.rate, callback=self._read, start=True, priority=SENSOR)
+        self.timer(rate=self.rate, callback=self._read, immediate=True, priority=SENSOR)
 
     def _read(self) -> None:
         readings = self.hardware.read()
         self._publisher.publish(
             msg.JointState(
-                header=msg.Header(stamp=stamp(readings.time_ns)),
+                header=msg.Header(stamp=time_to_msg(readings.time_ns)),
                 name=self._names,
                 position=readings.position,
                 velocity=readings.velocity,

@@ -30,7 +30,7 @@ from roboyard.description.model import Model
 from roboyard.errors import ConfigError, InputError
 from roboyard.hardware.interface import Hardware, JointCommand
 from roboyard.messages import action, msg
-from roboyard.messages.time import nanoseconds, stamp
+from roboyard.messages.time import time_to_msg, to_nanoseconds
 
 _FEEDBACK_RATE = 20.0
 _LETTING_GO = 2.0
@@ -80,11 +80,11 @@ class JointTrajectoryNode(Node):
         """Check the joints, hold them, and listen."""
         expect_kernels(advance_on_profile, greatest_profile, sample_piece, sample_pieces)
         if not self.joints:
-            raise ConfigError("no joints", where=self.full_name, valid="parameter joints: names of the group")
+            raise ConfigError("no joints", location=self.full_name, valid="parameter joints: names of the group")
         check_modes(self.hardware, self.joints, "position" if self.mode == "position" else "velocity", self.full_name)
         if self.initial and len(self.initial) != len(self.joints):
             raise ConfigError(
-                f"{len(self.initial)} initial positions", where=self.full_name, valid=f"{len(self.joints)}, or none"
+                f"{len(self.initial)} initial positions", location=self.full_name, valid=f"{len(self.joints)}, or none"
             )
         names = self.hardware.joint_names
         self._where = np.array([names.index(joint) for joint in self.joints])
@@ -103,28 +103,28 @@ class JointTrajectoryNode(Node):
             self._held = self._bounds.hold(np.array(self.initial) if self.initial else self._actual())
         self._type = action.FollowJointTrajectory
         self._server = self.action_server(
-            "~follow_joint_trajectory", self._type, self._on_goal, on_restored=self._take_up
+            "~follow_joint_trajectory", self._type, self._on_goal, on_goal_restored=self._take_up
         )
         self.subscribe("~joint_trajectory", msg.JointTrajectory, self._on_message)
         self.subscribe("~speed_scaling", msg.Float64, self._on_scaling)
         offer_stops(self, self.owners, self.joints, self._on_stop)
         self._reporter = PlanReporter(self, self.joints) if self.state_publish_rate > 0.0 else None
-        self.timer(rate=self.rate, callback=self._tick, start=True)
+        self.timer(rate=self.rate, callback=self._tick, immediate=True)
         if self.state_publish_rate > 0.0:
-            self.timer(rate=self.state_publish_rate, callback=self._report, start=True)
+            self.timer(rate=self.state_publish_rate, callback=self._report, immediate=True)
 
     def close(self) -> None:
         """Leave the joints to others."""
         self.owners.leave(self.full_name)
 
     # -- state ---------------------------------------------------------------------------------------------------------
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data, with the trajectory being followed; its goal, if it is one's, is the server's."""
         points = [(point.time, point.position, point.velocity, point.acceleration) for point in self._points]
-        return super().save() | {
+        return super().save_state() | {
             "held": None if self._held is None else self._held.copy(),
             "points": points if self._follower is not None else [],
-            "follower": None if self._follower is None else self._follower.save(),
+            "follower": None if self._follower is None else self._follower.save_state(),
             "ending": self._ending,
             "scaling": self._scaling,
             "told_ns": self._told_ns,
@@ -133,10 +133,10 @@ class JointTrajectoryNode(Node):
             "paused": self.owners.paused(self.joints),
         }
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
         self._goal = None
-        super().load(state)  # which gives the goal back, if there is one
+        super().load_state(state)  # which gives the goal back, if there is one
         self._told_ns, self._due_ns, self._scaling = state["told_ns"], state["due_ns"], state["scaling"]
         self._ending = None if state["ending"] is None else (state["ending"][0], state["ending"][1])
         self._held = None if state["held"] is None else np.array(state["held"])
@@ -146,7 +146,7 @@ class JointTrajectoryNode(Node):
             own = self._tolerances()
             wanted = own if self._goal is None else read_tolerances(self._goal.goal, self.joints, own)
             self._follower = self._made(self._points, wanted, 0.0)
-            self._follower.load(state["follower"])
+            self._follower.load_state(state["follower"])
         self.owners.pause(self.joints, state["paused"])
         if state["owns"]:
             self.owners.take(self.full_name, self.joints)
@@ -163,7 +163,7 @@ class JointTrajectoryNode(Node):
         try:
             self._begin(message, self._tolerances())
         except InputError as error:
-            self.log.error(f"trajectory refused: {error}", every=1.0)
+            self.log.error(f"trajectory refused: {error}", throttle=1.0)
             return
         self._end_goal("preempted by a trajectory on the topic")
 
@@ -191,7 +191,7 @@ class JointTrajectoryNode(Node):
         present, measured = self._present(), self._actual()
         given = read_trajectory(message, self.joints, present.position, self.allow_partial_joints_goal)
         due_ns = max(self._due_ns, self.now_ns)
-        offset = (nanoseconds(message.header.stamp) or due_ns) - due_ns
+        offset = (to_nanoseconds(message.header.stamp) or due_ns) - due_ns
         Trajectory(given)  # whatever makes no sense is told first
         if given[-1].time + offset * 1e-9 < 0.0:
             raise TrajectoryError("its end is past", "OLD_HEADER_TIMESTAMP")
@@ -222,7 +222,7 @@ class JointTrajectoryNode(Node):
 
     def _on_scaling(self, message: Any) -> None:
         if not 0.0 <= message.data <= 1.0:  # nan is none
-            self.log.error(f"refused a speed scaling of {message.data:g}: from 0 to 1", every=1.0)
+            self.log.error(f"refused a speed scaling of {message.data:g}: from 0 to 1", throttle=1.0)
             return
         self._scaling = float(message.data)
 
@@ -300,8 +300,8 @@ class JointTrajectoryNode(Node):
         if goal is None:
             return
         result = self._type.Result(error_code=code, error_string=reason)
-        if goal.canceling:
-            goal.cancel(result, reason)
+        if goal.is_cancel_requested:
+            goal.set_canceled(result, reason)
         else:
             goal.abort(result, reason)
 
@@ -317,9 +317,9 @@ class JointTrajectoryNode(Node):
             return
         self._told_ns = self.now_ns
         actual, place_ns = follower.wanted.position - follower.error, round(follower.place * 1e9)
-        self._goal.feedback(
+        self._goal.publish_feedback(
             self._type.Feedback(
-                header=msg.Header(stamp=stamp(self.now_ns)),
+                header=msg.Header(stamp=time_to_msg(self.now_ns)),
                 joint_names=list(self.joints),
                 desired=point_message(place_ns, *follower.wanted),
                 actual=point_message(place_ns, actual),

@@ -35,13 +35,13 @@ class JointValuesNode(MovingNode):
         try:
             self.go(self._read(message.positions, self._units))
         except InputError as error:
-            self.log.error(f"refused positions of {publisher}: {error}", every=1.0)
+            self.log.error(f"refused positions of {publisher}: {error}", throttle=1.0)
 
     def _on_velocities(self, message: Any, publisher: str) -> None:
         try:
             self.run(self._read(message.velocities, [f"s^-1 {unit}" for unit in self._units]))
         except InputError as error:
-            self.log.error(f"refused velocities of {publisher}: {error}", every=1.0)
+            self.log.error(f"refused velocities of {publisher}: {error}", throttle=1.0)
 
     def _read(self, values: Sequence[Any], units: Sequence[str]) -> list[tuple[int, float]]:
         """Places in the group, and values. Raises InputError."""

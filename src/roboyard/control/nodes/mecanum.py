@@ -9,7 +9,7 @@ from roboyard.bus import param, resource
 from roboyard.control.kinematics import PlanarTwist
 from roboyard.control.mecanum import MecanumDrive
 from roboyard.control.nodes.twist import TwistNode, check_modes
-from roboyard.hardware.base import Base
+from roboyard.hardware.base import VelocityBase
 from roboyard.hardware.interface import Hardware, JointCommand
 
 
@@ -23,7 +23,7 @@ class MecanumNode(TwistNode):
     """
 
     hardware: Hardware = resource(Hardware)
-    base: Base | None = resource(Base, optional=True)
+    base: VelocityBase | None = resource(VelocityBase, optional=True)
     joints: tuple[str, ...] = param(
         ("front_left", "front_right", "rear_left", "rear_right"), doc="wheels in this order", fixed=True
     )
@@ -41,4 +41,4 @@ class MecanumNode(TwistNode):
         """Turn the wheels, and move the base."""
         self.hardware.write(JointCommand("velocity", self.joints, self._drive.wheel_speeds(twist)))
         if self.base is not None:
-            self.base.drive((twist.vx, twist.vy, 0.0), (0.0, 0.0, twist.wz))
+            self.base.set_velocity((twist.vx, twist.vy, 0.0), (0.0, 0.0, twist.wz))

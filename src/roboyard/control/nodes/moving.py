@@ -18,7 +18,7 @@ from roboyard.description.model import Model
 from roboyard.errors import ConfigError, InputError
 from roboyard.hardware.interface import Hardware, JointCommand
 from roboyard.messages import msg
-from roboyard.messages.time import stamp
+from roboyard.messages.time import time_to_msg
 
 _TARGET_CHANGE = 1e-3
 """Joints that another source moved by more than this are published as new targets [rad or m]."""
@@ -54,7 +54,7 @@ class MovingNode(Node):
     def setup(self) -> None:
         """Check the joints, hold them at their measured positions, and subscribe."""
         if not self.joints:
-            raise ConfigError("no joints", where=self.full_name, valid="parameter joints: names of the group")
+            raise ConfigError("no joints", location=self.full_name, valid="parameter joints: names of the group")
         check_modes(self.hardware, self.joints, "position", self.full_name)
         names = self.hardware.joint_names
         self._where = np.array([names.index(joint) for joint in self.joints])
@@ -62,32 +62,32 @@ class MovingNode(Node):
         try:
             self._moves = JointMoves(self._bounds, self.joints, self._actual())
         except ConfigError as error:
-            raise ConfigError(error.what, where=self.full_name, valid=error.valid) from None
+            raise ConfigError(error.message, location=self.full_name, valid=error.valid) from None
         self._target_publisher = self.publisher("joint_targets", msg.JointState, latched=True)
         self._published, self._published_ns = self._moves.targets, self.now_ns
         self._publish_targets()
         if self.hold:
             self.owners.hold(self.full_name, self.joints)
         offer_stops(self, self.owners, self.joints, self._moves.stop)
-        self.timer(rate=self.rate, callback=self._tick, start=True)
+        self.timer(rate=self.rate, callback=self._tick, immediate=True)
 
     def close(self) -> None:
         """Leave the joints to others."""
         self.owners.leave(self.full_name)
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
-        return super().save() | {
-            "moves": self._moves.save(),
+        return super().save_state() | {
+            "moves": self._moves.save_state(),
             "published": (self._published.copy(), self._published_ns),
             "owns": self.owners.owns(self.full_name, self.joints),
             "paused": self.owners.paused(self.joints),
         }
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
-        super().load(state)
-        self._moves.load(state["moves"])
+        super().load_state(state)
+        self._moves.load_state(state["moves"])
         self._published, self._published_ns = np.array(state["published"][0]), int(state["published"][1])
         self.owners.pause(self.joints, state["paused"])
         if state["owns"]:
@@ -103,7 +103,7 @@ class MovingNode(Node):
         for index, position in positions:
             held = self._moves.go(index, position)
             if held != position:
-                self.log.warn(f"{self.joints[index]} goes to its limit {held:.3f}, not to {position:.3f}", every=1.0)
+                self.log.warn(f"{self.joints[index]} goes to its limit {held:.3f}, not to {position:.3f}", throttle=1.0)
         self._publish_targets()
 
     def run(self, speeds: Sequence[tuple[int, float]]) -> None:
@@ -132,7 +132,7 @@ class MovingNode(Node):
         self._published, self._published_ns = self._moves.targets, self.now_ns
         self._target_publisher.publish(
             msg.JointState(
-                header=msg.Header(stamp=stamp(self.now_ns)), name=list(self.joints), position=self._moves.targets
+                header=msg.Header(stamp=time_to_msg(self.now_ns)), name=list(self.joints), position=self._moves.targets
             )
         )
 

@@ -13,7 +13,7 @@ from roboyard.control.following import Follower
 from roboyard.control.nodes.trajectory_messages import point_message
 from roboyard.control.trajectories import JointSample, WayPoint
 from roboyard.messages import msg
-from roboyard.messages.time import stamp
+from roboyard.messages.time import time_to_msg
 
 
 class PlanReporter:
@@ -56,4 +56,4 @@ class PlanReporter:
         )
 
     def _header(self) -> Any:
-        return msg.Header(stamp=stamp(self._node.now_ns))
+        return msg.Header(stamp=time_to_msg(self._node.now_ns))

@@ -8,11 +8,11 @@ from typing import Any
 from roboyard.bus import Node, param, resource
 from roboyard.compute import expect_kernels
 from roboyard.control.forward import ForwardKinematics, fixed_transforms
-from roboyard.control.forward_kernels import moved_frames
+from roboyard.control.forward_kernels import compute_child_poses
 from roboyard.control.throttle import Throttle
 from roboyard.description.model import Model
 from roboyard.messages import msg
-from roboyard.messages.time import nanoseconds
+from roboyard.messages.time import to_nanoseconds
 
 
 class RobotStateNode(Node):
@@ -26,40 +26,40 @@ class RobotStateNode(Node):
     description: Model = resource(Model)
     rate: float = param(20.0, unit="Hz", low=0.1, high=1000.0, doc="largest rate on /tf", fixed=True)
 
-    fields = ("_positions",)
+    state_fields = ("_positions",)
 
     def setup(self) -> None:
         """Publish the fixed frames and listen to the joints."""
-        expect_kernels(moved_frames)
+        expect_kernels(compute_child_poses)
         self._kinematics = ForwardKinematics(self.description)
-        self._positions = dict.fromkeys(self._kinematics.inputs, 0.0)
+        self._positions = dict.fromkeys(self._kinematics.independent_positions, 0.0)
         self._names: list[str] = []  # of the message before, and which of them count
         self._known: list[bool] = []
-        self._frames = [(self.frame(joint.parent), self.frame(joint.child)) for joint in self._kinematics.moving]
+        self._frames = [(self.frame(joint.parent), self.frame(joint.child)) for joint in self._kinematics.moving_joints]
         self._throttle = Throttle(self.rate)
         fixed = fixed_transforms(self.description)
         if fixed:
-            self.broadcast_all([(T, self.frame(a), self.frame(b)) for T, a, b in fixed], static=True)
-        if self._kinematics.moving:
+            self.send_transforms([(T, self.frame(a), self.frame(b)) for T, a, b in fixed], static=True)
+        if self._kinematics.moving_joints:
             self.subscribe("joint_states", msg.JointState, self._on_joints)
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
-        return super().save() | {"throttle": self._throttle.save()}
+        return super().save_state() | {"throttle": self._throttle.save_state()}
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
-        super().load(state)
-        self._throttle.load(state["throttle"])
+        super().load_state(state)
+        self._throttle.load_state(state["throttle"])
 
     def _on_joints(self, state: Any) -> None:
         if state.name != self._names:
             self._names = list(state.name)
             self._known = [name in self._positions for name in self._names]
         self._positions.update(compress(zip(state.name, state.position.tolist(), strict=False), self._known))
-        time_ns = nanoseconds(state.header.stamp)
+        time_ns = to_nanoseconds(state.header.stamp)
         if not self._throttle.passes(time_ns):
             return
         moving = self._kinematics.joint_transforms(self._positions)
         named = [(T, *frames) for (T, _, _), frames in zip(moving, self._frames, strict=True)]
-        self.broadcast_all(named, time_ns=time_ns)
+        self.send_transforms(named, time_ns=time_ns)

@@ -34,7 +34,7 @@ class SteeringNode(Node):
     steering_rate: float = param(2.0, unit="rad/s", low=1e-3, high=1e3, doc="of the angle midway")
     rate: float = param(50.0, unit="Hz", low=1.0, high=1000.0, fixed=True)
 
-    fields: tuple[str, ...] = ("_wanted", "_steer")
+    state_fields: tuple[str, ...] = ("_wanted", "_steer")
 
     def setup(self) -> None:
         """Check the joints and listen."""
@@ -42,11 +42,11 @@ class SteeringNode(Node):
         check_modes(self.hardware, self._joints, "position", self.full_name)
         self._wanted = self._steer = 0.0
         self.subscribe("steer_angle", msg.Float64, self._on_angle)
-        self.timer(rate=self.rate, callback=self._tick, start=True)
+        self.timer(rate=self.rate, callback=self._tick, immediate=True)
 
     def _on_angle(self, message: Any) -> None:
         if not math.isfinite(message.data):
-            self.log.error(f"dropped an angle that is not finite: {message.data}", every=5.0)
+            self.log.error(f"dropped an angle that is not finite: {message.data}", throttle=5.0)
             return
         self._wanted = float(message.data)
 

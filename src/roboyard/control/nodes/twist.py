@@ -34,7 +34,7 @@ class TwistNode(Node):
     deceleration: float = param(0.0, unit="m/s²", low=0.0, high=1e6, doc="when slowing down; 0: as acceleration")
     turn_acceleration: float = param(3.0, unit="rad/s²", low=1e-3, high=1e6)
 
-    fields: tuple[str, ...] = ("_wanted", "_heard_ns", "_state")
+    state_fields: tuple[str, ...] = ("_wanted", "_heard_ns", "_state")
 
     def setup(self) -> None:
         """Start the control loop."""
@@ -80,7 +80,7 @@ class TwistNode(Node):
     def _on_command(self, command: Any) -> None:
         wanted = PlanarTwist(command.linear.x, command.linear.y, command.angular.z)
         if not all(map(math.isfinite, wanted)):
-            self.log.error(f"dropped a command that is not finite: {tuple(wanted)}", every=5.0)
+            self.log.error(f"dropped a command that is not finite: {tuple(wanted)}", throttle=5.0)
             return
         if self._heard_ns < 0:
             self.report_health("ok", "driving")
@@ -106,6 +106,6 @@ def check_modes(hardware: Hardware, joints: tuple[str, ...], mode: CommandMode, 
         if mode not in modes:
             raise ConfigError(
                 f"joint '{joint}' takes no {mode} commands",
-                where=where,
+                location=where,
                 valid=f"it takes: {', '.join(modes) or 'none'}",
             )

@@ -7,7 +7,7 @@ from typing import Any
 
 from roboyard.bus import Node, param, resource
 from roboyard.errors import ConfigError
-from roboyard.hardware.base import Base
+from roboyard.hardware.base import VelocityBase
 from roboyard.messages import msg
 
 
@@ -19,12 +19,12 @@ class VelocityNode(Node):
     As Gazebo's VelocityControl, it has no ramps, and holds the last command unless ``timeout`` is set.
     """
 
-    base: Base = resource(Base)
+    base: VelocityBase = resource(VelocityBase)
     timeout: float = param(0.0, unit="s", low=0.0, high=1e6, doc="older commands count as standstill; 0: never")
     initial_linear: tuple[float, ...] = param((0.0, 0.0, 0.0), unit="m/s", doc="from the start on", fixed=True)
     initial_angular: tuple[float, ...] = param((0.0, 0.0, 0.0), unit="rad/s", doc="from the start on", fixed=True)
 
-    fields = ("_heard_ns",)
+    state_fields = ("_heard_ns",)
 
     def setup(self) -> None:
         """Begin as told."""
@@ -32,10 +32,10 @@ class VelocityNode(Node):
         for name in ("initial_linear", "initial_angular"):
             values = getattr(self, name)
             if len(values) != 3 or not all(map(math.isfinite, values)):
-                raise ConfigError(f"{name} = {values}", where=self.full_name, valid="three finite numbers")
+                raise ConfigError(f"{name} = {values}", location=self.full_name, valid="three finite numbers")
         if any(self.initial_linear) or any(self.initial_angular):
             (vx, vy, vz), (wx, wy, wz) = self.initial_linear, self.initial_angular
-            self.base.drive((vx, vy, vz), (wx, wy, wz))
+            self.base.set_velocity((vx, vy, vz), (wx, wy, wz))
         self.subscribe("cmd_vel_out", msg.Twist, self._on_command)
         if self.timeout > 0.0:
             self.timer(period=min(self.timeout, 0.1), callback=self._look)
@@ -48,12 +48,12 @@ class VelocityNode(Node):
         linear = (command.linear.x, command.linear.y, command.linear.z)
         angular = (command.angular.x, command.angular.y, command.angular.z)
         if not all(map(math.isfinite, (*linear, *angular))):
-            self.log.error(f"dropped a command that is not finite: {linear}, {angular}", every=5.0)
+            self.log.error(f"dropped a command that is not finite: {linear}, {angular}", throttle=5.0)
             return
         self._heard_ns = self.now_ns
-        self.base.drive(linear, angular)
+        self.base.set_velocity(linear, angular)
 
     def _look(self) -> None:
         if self._heard_ns >= 0 and self.now_ns - self._heard_ns > self.timeout * 1e9:
             self._heard_ns = -1
-            self.base.drive((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+            self.base.set_velocity((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))

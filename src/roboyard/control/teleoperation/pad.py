@@ -29,7 +29,7 @@ class Button:
 
     def __post_init__(self) -> None:
         if not self.any:
-            raise ConfigError("there is no button", where="any", valid="at least one number")
+            raise ConfigError("there is no button", location="any", valid="at least one number")
 
 
 class PadState:

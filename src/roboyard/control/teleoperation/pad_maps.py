@@ -58,7 +58,9 @@ def find_map(name: str) -> PadMap:
     if "/" in name or name.endswith((".yaml", ".yml")):
         path = Path(name)
         if not path.is_file():
-            raise InputError(f"there is no file {path}", where="--map", valid=f"{', '.join(map_names())}, or a file")
+            raise InputError(f"there is no file {path}", location="--map", valid=f"{', '.join(map_names())}, or a file")
     elif not path.is_file():
-        raise UnknownNameError(f"no gamepad map '{name}'", where="--map", valid=f"{', '.join(map_names())}, or a file")
+        raise UnknownNameError(
+            f"no gamepad map '{name}'", location="--map", valid=f"{', '.join(map_names())}, or a file"
+        )
     return load(PadMap, path)

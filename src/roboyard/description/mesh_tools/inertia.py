@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.description.mesh_tools.surface import Surface
+from roboyard.description.mesh_tools.surface import TriangleMesh
 from roboyard.description.model import Inertial
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
@@ -20,13 +20,13 @@ class MassProperties:
 
     Attributes:
         mass: [kg].
-        centre: (3,) centre of mass [m].
+        com: (3,) centre of mass [m].
         inertia: (3, 3) about the centre of mass, along the frame's axes [kg m²].
         volume: [m³].
     """
 
     mass: float
-    centre: NDArray[np.float64]
+    com: NDArray[np.float64]
     inertia: NDArray[np.float64]
     volume: float
 
@@ -36,31 +36,33 @@ class MassProperties:
         return self.mass / self.volume
 
     @property
-    def principal(self) -> NDArray[np.float64]:
+    def principal_moments(self) -> NDArray[np.float64]:
         """(3,) principal moments, rising [kg m²]."""
-        found: NDArray[np.float64] = np.asarray(np.linalg.eigvalsh(self.inertia), float)
-        return found
+        moments: NDArray[np.float64] = np.asarray(np.linalg.eigvalsh(self.inertia), float)
+        return moments
 
-    def about(self, point: NDArray[np.float64]) -> NDArray[np.float64]:
+    def inertia_at(self, point: NDArray[np.float64]) -> NDArray[np.float64]:
         """(3, 3) inertia about another point: the parallel axis theorem [kg m²]."""
-        d = np.asarray(point, float) - self.centre
-        moved: NDArray[np.float64] = self.inertia + self.mass * (d @ d * np.eye(3) - np.outer(d, d))
-        return moved
+        d = np.asarray(point, float) - self.com
+        inertia: NDArray[np.float64] = self.inertia + self.mass * (d @ d * np.eye(3) - np.outer(d, d))
+        return inertia
 
-    def moved(self, T_new_old: SE3) -> MassProperties:
+    def transformed(self, T_new_old: SE3) -> MassProperties:
         """In another frame."""
-        turn = T_new_old.rotation_matrix()
-        return MassProperties(self.mass, T_new_old @ self.centre, turn @ self.inertia @ turn.T, self.volume)
+        R = T_new_old.rotation_matrix()
+        return MassProperties(self.mass, T_new_old @ self.com, R @ self.inertia @ R.T, self.volume)
 
-    def inertial(self) -> Inertial:
+    def to_inertial(self) -> Inertial:
         """As descriptions have it."""
         i = self.inertia
         six = (i[0, 0], i[1, 1], i[2, 2], i[0, 1], i[0, 2], i[1, 2])
         ixx, iyy, izz, ixy, ixz, iyz = (float(value) for value in six)
-        return Inertial(self.mass, SE3(translation=self.centre), (ixx, iyy, izz, ixy, ixz, iyz))
+        return Inertial(self.mass, SE3(translation=self.com), (ixx, iyy, izz, ixy, ixz, iyz))
 
 
-def mass_properties(surface: Surface, mass: float | None = None, density: float | None = None) -> MassProperties:
+def compute_mass_properties(
+    mesh: TriangleMesh, mass: float | None = None, density: float | None = None
+) -> MassProperties:
     """Of the body inside a closed surface, by its mass [kg] or its density [kg/m³].
 
     Every triangle and a point make a tetrahedron; volumes, first and second moments are their signed sums
@@ -69,11 +71,11 @@ def mass_properties(surface: Surface, mass: float | None = None, density: float 
     Raises:
         InputError: not exactly one of mass and density is given and above zero; or there is no volume.
     """
-    given = [value for value in (mass, density) if value is not None]
-    if len(given) != 1 or not 0.0 < given[0] < np.inf:
+    inputs = [value for value in (mass, density) if value is not None]
+    if len(inputs) != 1 or not 0.0 < inputs[0] < np.inf:
         raise InputError("a mass or a density is needed", valid="one of them, above zero")
-    middle = surface.vertices[np.unique(surface.faces)].mean(axis=0)
-    corners = surface.triangles - middle
+    reference = mesh.vertices[np.unique(mesh.faces)].mean(axis=0)
+    corners = mesh.triangles - reference
     a, b, c = corners.transpose(1, 0, 2)
     volumes = np.einsum("ij,ij->i", a, np.cross(b, c)) / 6.0
     volume = float(volumes.sum())
@@ -85,18 +87,18 @@ def mass_properties(surface: Surface, mass: float | None = None, density: float 
     second = (
         np.einsum("i,ijk,ijl->kl", volumes, corners, corners) + np.einsum("i,ik,il->kl", volumes, sums, sums)
     ) / 20.0
-    centre = first / volume
-    second -= volume * np.outer(centre, centre)
-    heavy = density if density is not None else given[0] / volume
-    inertia = heavy * (np.trace(second) * np.eye(3) - second)
-    return MassProperties(heavy * volume, middle + centre, (inertia + inertia.T) / 2.0, volume)
+    com = first / volume
+    second -= volume * np.outer(com, com)
+    body_density = density if density is not None else inputs[0] / volume
+    inertia = body_density * (np.trace(second) * np.eye(3) - second)
+    return MassProperties(body_density * volume, reference + com, (inertia + inertia.T) / 2.0, volume)
 
 
-def combined(parts: Sequence[MassProperties]) -> MassProperties:
+def combine_mass_properties(parts: Sequence[MassProperties]) -> MassProperties:
     """Several bodies as one rigid body. Raises InputError without any."""
     if not parts:
         raise InputError("no body", valid="at least one")
     mass = sum(part.mass for part in parts)
-    centre = sum((part.mass * part.centre for part in parts), np.zeros(3)) / mass
-    inertia = sum((part.about(centre) for part in parts), np.zeros((3, 3)))
-    return MassProperties(mass, centre, inertia, sum(part.volume for part in parts))
+    com = sum((part.mass * part.com for part in parts), np.zeros(3)) / mass
+    inertia = sum((part.inertia_at(com) for part in parts), np.zeros((3, 3)))
+    return MassProperties(mass, com, inertia, sum(part.volume for part in parts))

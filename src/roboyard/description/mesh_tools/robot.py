@@ -11,22 +11,22 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from roboyard.config import write_atomic
-from roboyard.description.mesh_tools.covering import Cover, cover
+from roboyard.description.mesh_tools.covering import CollisionApproximation, approximate_collision
 from roboyard.description.mesh_tools.files import write_stl
-from roboyard.description.mesh_tools.inertia import MassProperties, mass_properties
-from roboyard.description.mesh_tools.reducing import Reduced, to_triangles
-from roboyard.description.mesh_tools.snippets import Placed, collision_texts, inertial_text, origin
-from roboyard.description.mesh_tools.surface import Surface
+from roboyard.description.mesh_tools.inertia import MassProperties, compute_mass_properties
+from roboyard.description.mesh_tools.reducing import SimplifiedMesh, simplify_to_count
+from roboyard.description.mesh_tools.snippets import PlacedShape, format_collisions, format_inertial, format_origin
+from roboyard.description.mesh_tools.surface import TriangleMesh
 from roboyard.description.shapes import Mesh
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.geometry import SE3
 
-JOINTS = ("fixed", "continuous", "revolute", "prismatic")
+JOINT_TYPES = ("fixed", "continuous", "revolute", "prismatic")
 AXES = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1), "-x": (-1, 0, 0), "-y": (0, -1, 0), "-z": (0, 0, -1)}
 
 
 @dataclass(frozen=True)
-class Attached:
+class LinkAttachment:
     """How a link hangs on another: the joint's type, its axis (a key of `AXES`) and the parent ("" is the base)."""
 
     type: str = "fixed"
@@ -34,57 +34,59 @@ class Attached:
     parent: str = ""
 
     def __post_init__(self) -> None:
-        if self.type not in JOINTS:
-            raise UnknownNameError(f"no joint type {self.type!r}", valid=", ".join(JOINTS))
+        if self.type not in JOINT_TYPES:
+            raise UnknownNameError(f"no joint type {self.type!r}", valid=", ".join(JOINT_TYPES))
         if self.axis not in AXES:
             raise UnknownNameError(f"no axis {self.axis!r}", valid=", ".join(AXES))
 
 
 @dataclass(frozen=True)
-class MadeLink:
+class GeneratedLink:
     """What became of a part: its mass properties in the robot's frame, its visual, its collision shapes."""
 
     name: str
     properties: MassProperties
-    visual: Reduced
-    cover: Cover
+    visual: SimplifiedMesh
+    collision: CollisionApproximation
 
 
-def share_mass(volumes: Mapping[str, float], total: float | None, weighed: Mapping[str, float]) -> dict[str, float]:
+def distribute_mass(
+    volumes: Mapping[str, float], total_mass: float | None, known_masses: Mapping[str, float]
+) -> dict[str, float]:
     """Masses [kg] of parts: those that were weighed, the rest of the total by volume.
 
     Raises:
         UnknownNameError: something else was weighed.
         InputError: a mass is not positive, or nothing is left for parts that were not weighed.
     """
-    for name, mass in weighed.items():
+    for name, mass in known_masses.items():
         if name not in volumes:
             raise UnknownNameError(f"no link {name!r} to weigh", valid=", ".join(volumes))
         if not 0.0 < mass < np.inf:
             raise InputError(f"{name} weighs {mass:g} kg", valid="above zero")
-    rest = {name: volume for name, volume in volumes.items() if name not in weighed}
-    if not rest:
-        return dict(weighed)
-    left = (total if total is not None else 0.0) - sum(weighed.values())
-    if not 0.0 < left < np.inf:
+    unknown_volumes = {name: volume for name, volume in volumes.items() if name not in known_masses}
+    if not unknown_volumes:
+        return dict(known_masses)
+    remaining_mass = (total_mass if total_mass is not None else 0.0) - sum(known_masses.values())
+    if not 0.0 < remaining_mass < np.inf:
         raise InputError(
-            f"{left:g} kg are left for {', '.join(list(rest)[:5])}",
+            f"{remaining_mass:g} kg are left for {', '.join(list(unknown_volumes)[:5])}",
             valid="a total mass above that of the weighed links",
         )
-    whole = sum(rest.values())
-    return {name: weighed.get(name, left * volume / whole) for name, volume in volumes.items()}
+    unknown_volume = sum(unknown_volumes.values())
+    return {name: known_masses.get(name, remaining_mass * volume / unknown_volume) for name, volume in volumes.items()}
 
 
-def make_robot(
-    parts: Mapping[str, Surface],
+def write_robot_urdf(
+    parts: Mapping[str, TriangleMesh],
     masses: Mapping[str, float],
-    joints: Mapping[str, Attached],
+    joints: Mapping[str, LinkAttachment],
     folder: Path,
     name: str,
-    triangles: int = 5000,
-    kinds: Sequence[str] = ("box", "cylinder", "sphere"),
-    most: int = 1,
-) -> list[MadeLink]:
+    max_triangles: int = 5000,
+    shape_types: Sequence[str] = ("box", "cylinder", "sphere"),
+    max_shapes: int = 1,
+) -> list[GeneratedLink]:
     """Write ``folder/NAME.urdf`` and its meshes.
 
     Every link's frame lies in its centre of mass, its axes along those of the parts' common frame.
@@ -95,9 +97,9 @@ def make_robot(
         joints: How links other than the base hang on their parents; fixed to the base if not named.
         folder: Made if need be.
         name: Of the robot and its file.
-        triangles: Of each visual at most.
-        kinds: Collision shapes, see `cover`.
-        most: Of them for each link.
+        max_triangles: Of each visual at most.
+        shape_types: Collision shapes, see `approximate_collision`.
+        max_shapes: Of them for each link.
 
     Raises:
         UnknownNameError: a joint names no link.
@@ -105,62 +107,67 @@ def make_robot(
         OSError: the folder cannot be written.
     """
     names = list(parts)
-    for child, attached in joints.items():
-        for link in filter(None, (child, attached.parent)):
+    for child, attachment in joints.items():
+        for link in filter(None, (child, attachment.parent)):
             if link not in parts:
                 raise UnknownNameError(f"no link {link!r} for a joint", valid=", ".join(names))
-    made = {}
-    for link, surface in parts.items():
-        properties = mass_properties(surface, mass=masses[link])
-        T = SE3(translation=-properties.centre)
-        local = surface.moved(T)
-        made[link] = MadeLink(link, properties, to_triangles(local, triangles), cover(local, kinds, most))
-    parents = {child: joints.get(child, Attached()).parent or names[0] for child in names[1:]}
-    _refuse_rings(parents, names[0])
-    texts = [_link(made[link], folder) for link in names]
+    links = {}
+    for link, mesh in parts.items():
+        properties = compute_mass_properties(mesh, mass=masses[link])
+        T = SE3(translation=-properties.com)
+        local = mesh.transformed(T)
+        links[link] = GeneratedLink(
+            link,
+            properties,
+            simplify_to_count(local, max_triangles),
+            approximate_collision(local, shape_types, max_shapes),
+        )
+    parents = {child: joints.get(child, LinkAttachment()).parent or names[0] for child in names[1:]}
+    _reject_cycles(parents, names[0])
+    texts = [_format_link(links[link], folder) for link in names]
     for child, parent in parents.items():
-        away = made[child].properties.centre - made[parent].properties.centre
-        texts.append(_joint(parent, child, joints.get(child, Attached()), SE3(translation=away)))
+        offset = links[child].properties.com - links[parent].properties.com
+        texts.append(_format_joint(parent, child, joints.get(child, LinkAttachment()), SE3(translation=offset)))
     body = indent("\n".join(texts), "  ")
     text = f'<?xml version="1.0"?>\n<robot name={quoteattr(name)}>\n{body}\n</robot>\n'
     write_atomic(folder / f"{name}.urdf", text)
-    return list(made.values())
+    return list(links.values())
 
 
-def _link(link: MadeLink, folder: Path) -> str:
+def _format_link(link: GeneratedLink, folder: Path) -> str:
     file = f"meshes/{link.name}.stl"
-    write_stl(folder / file, link.visual.surface)
-    shapes: list[Placed] = [*link.cover.shapes]
-    for number, piece in enumerate(link.cover.pieces):
-        own = f"meshes/{link.name}_collision_{number}.stl"
-        write_stl(folder / own, piece)
-        shapes.append((Mesh(own, None), SE3.identity()))
-    centred = link.properties.moved(SE3(translation=-link.properties.centre))
-    visual = (
-        f"<visual>\n  {origin(SE3.identity())}\n  <geometry><mesh filename={quoteattr(file)}/></geometry>\n</visual>"
+    write_stl(folder / file, link.visual.mesh)
+    shapes: list[PlacedShape] = [*link.collision.shapes]
+    for number, piece in enumerate(link.collision.pieces):
+        piece_file = f"meshes/{link.name}_collision_{number}.stl"
+        write_stl(folder / piece_file, piece)
+        shapes.append((Mesh(piece_file, None), SE3.identity()))
+    com_properties = link.properties.transformed(SE3(translation=-link.properties.com))
+    geometry = f"<geometry><mesh filename={quoteattr(file)}/></geometry>"
+    visual = f"<visual>\n  {format_origin(SE3.identity())}\n  {geometry}\n</visual>"
+    content = "\n".join(
+        [format_inertial(com_properties.to_inertial(), "urdf"), visual, *format_collisions(shapes, "urdf")]
     )
-    inside = "\n".join([inertial_text(centred.inertial(), "urdf"), visual, *collision_texts(shapes, "urdf")])
-    return f"<link name={quoteattr(link.name)}>\n{indent(inside, '  ')}\n</link>"
+    return f"<link name={quoteattr(link.name)}>\n{indent(content, '  ')}\n</link>"
 
 
-def _joint(parent: str, child: str, attached: Attached, T_parent_child: SE3) -> str:
-    inside = f"{origin(T_parent_child)}\n<parent link={quoteattr(parent)}/><child link={quoteattr(child)}/>"
-    if attached.type != "fixed":
-        inside += f'\n<axis xyz="{" ".join(map(str, AXES[attached.axis]))}"/>'
-    if attached.type in ("revolute", "prismatic"):
-        inside += '\n<limit lower="-1" upper="1" effort="10" velocity="1"/>'
-    return (
-        f"<joint name={quoteattr(child + '_joint')} type={quoteattr(attached.type)}>\n{indent(inside, '  ')}\n</joint>"
-    )
+def _format_joint(parent: str, child: str, attachment: LinkAttachment, T_parent_child: SE3) -> str:
+    content = f"{format_origin(T_parent_child)}\n<parent link={quoteattr(parent)}/><child link={quoteattr(child)}/>"
+    if attachment.type != "fixed":
+        content += f'\n<axis xyz="{" ".join(map(str, AXES[attachment.axis]))}"/>'
+    if attachment.type in ("revolute", "prismatic"):
+        content += '\n<limit lower="-1" upper="1" effort="10" velocity="1"/>'
+    attributes = f"name={quoteattr(child + '_joint')} type={quoteattr(attachment.type)}"
+    return f"<joint {attributes}>\n{indent(content, '  ')}\n</joint>"
 
 
-def _refuse_rings(parents: Mapping[str, str], base: str) -> None:
+def _reject_cycles(parents: Mapping[str, str], base: str) -> None:
     for start in parents:
-        seen, at = {start}, start
-        while at != base:
-            at = parents[at]
-            if at in seen:
+        visited, link = {start}, start
+        while link != base:
+            link = parents[link]
+            if link in visited:
                 raise InputError(
                     f"link {start!r} hangs on itself by its parents", valid=f"parents that lead to {base!r}"
                 )
-            seen.add(at)
+            visited.add(link)

@@ -7,102 +7,111 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
-from roboyard.description.mesh_tools.fitting import Simple
+from roboyard.description.mesh_tools.fitting import Primitive
 from roboyard.description.model import Inertial
 from roboyard.description.shapes import Box, Capsule, Cylinder, Mesh, Sphere
 from roboyard.errors import UnknownNameError
 from roboyard.geometry import SE3
 
 FORMATS = ("urdf", "sdf")
-Placed = tuple[Simple | Mesh, SE3]
+PlacedShape = tuple[Primitive | Mesh, SE3]
 """A shape and its pose in the link."""
 
 
-def inertial_text(inertial: Inertial, dialect: str) -> str:
+def format_inertial(inertial: Inertial, file_format: str) -> str:
     """An ``<inertial>`` element. Raises UnknownNameError."""
-    _known(dialect)
+    _check_format(file_format)
     names = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
-    moments = {name: _number(value) for name, value in zip(names, inertial.inertia, strict=True)}
-    mass, place = _number(inertial.mass), inertial.T_link_com
-    if dialect == "urdf":
+    moments = {name: _format_number(value) for name, value in zip(names, inertial.inertia, strict=True)}
+    mass, T_link_com = _format_number(inertial.mass), inertial.T_link_com
+    if file_format == "urdf":
         attributes = " ".join(f'{name}="{moments[name]}"' for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
-        inside = f'  {origin(place)}\n  <mass value="{mass}"/>\n  <inertia {attributes}/>'
+        content = f'  {format_origin(T_link_com)}\n  <mass value="{mass}"/>\n  <inertia {attributes}/>'
     else:
         elements = "".join(f"<{name}>{moments[name]}</{name}>" for name in names)
-        inside = f"  <pose>{_six(place)}</pose>\n  <mass>{mass}</mass>\n  <inertia>{elements}</inertia>"
-    return f"<inertial>\n{inside}\n</inertial>"
+        content = f"  <pose>{_format_pose(T_link_com)}</pose>\n  <mass>{mass}</mass>\n  <inertia>{elements}</inertia>"
+    return f"<inertial>\n{content}\n</inertial>"
 
 
-def collision_texts(shapes: Iterable[Placed], dialect: str) -> list[str]:
+def format_collisions(shapes: Iterable[PlacedShape], file_format: str) -> list[str]:
     """A ``<collision>`` element a shape; in URDF a capsule is a cylinder and two balls. Raises UnknownNameError."""
-    _known(dialect)
+    _check_format(file_format)
     texts = []
     for shape, T in shapes:
-        if dialect == "urdf":
-            texts += [f"<collision>\n  {origin(at)}\n  {geometry(part)}\n</collision>" for part, at in _urdf(shape, T)]
+        if file_format == "urdf":
+            texts += [
+                f"<collision>\n  {format_origin(T_part)}\n  {format_geometry(part)}\n</collision>"
+                for part, T_part in _split_capsule(shape, T)
+            ]
         else:
             number = len(texts)
             texts.append(
-                f'<collision name="collision_{number}">\n  <pose>{_six(T)}</pose>\n  {_sdf(shape)}\n</collision>'
+                f'<collision name="collision_{number}">\n  <pose>{_format_pose(T)}</pose>\n'
+                f"  {_format_sdf_geometry(shape)}\n</collision>"
             )
     return texts
 
 
-def origin(T: SE3) -> str:
+def format_origin(T: SE3) -> str:
     """An ``<origin>`` element of URDF."""
-    xyz, rpy = _triple(T.translation), _triple(T.rpy)
+    xyz, rpy = _format_vector(T.translation), _format_vector(T.rpy)
     return f'<origin xyz="{xyz}" rpy="{rpy}"/>'
 
 
-def geometry(shape: Simple | Mesh) -> str:
+def format_geometry(shape: Primitive | Mesh) -> str:
     """A ``<geometry>`` element of URDF, which knows no capsules."""
     match shape:
         case Box(size):
-            inside = f'<box size="{_triple(size)}"/>'
+            content = f'<box size="{_format_vector(size)}"/>'
         case Cylinder(radius, length) | Capsule(radius, length):
-            inside = f'<cylinder radius="{_number(radius)}" length="{_number(length)}"/>'
+            content = f'<cylinder radius="{_format_number(radius)}" length="{_format_number(length)}"/>'
         case Sphere(radius):
-            inside = f'<sphere radius="{_number(radius)}"/>'
+            content = f'<sphere radius="{_format_number(radius)}"/>'
         case Mesh():
-            inside = f"<mesh filename={quoteattr(shape.uri)}/>"
-    return f"<geometry>{inside}</geometry>"
+            content = f"<mesh filename={quoteattr(shape.uri)}/>"
+    return f"<geometry>{content}</geometry>"
 
 
-def _urdf(shape: Simple | Mesh, T: SE3) -> list[Placed]:
+def _split_capsule(shape: Primitive | Mesh, T: SE3) -> list[PlacedShape]:
     if not isinstance(shape, Capsule):
         return [(shape, T)]
     ends = [SE3(T.rotation, T @ np.array([0.0, 0.0, side * shape.length / 2.0])) for side in (-1.0, 1.0)]
-    middle: list[Placed] = [(Cylinder(shape.radius, shape.length), T)] if shape.length > 0.0 else []
-    return [*middle, *((Sphere(shape.radius), end) for end in ends[: 1 if shape.length <= 0.0 else 2])]
+    tube: list[PlacedShape] = [(Cylinder(shape.radius, shape.length), T)] if shape.length > 0.0 else []
+    return [*tube, *((Sphere(shape.radius), end) for end in ends[: 1 if shape.length <= 0.0 else 2])]
 
 
-def _sdf(shape: Simple | Mesh) -> str:
+def _format_sdf_geometry(shape: Primitive | Mesh) -> str:
     match shape:
         case Box(size):
-            inside = f"<box><size>{_triple(size)}</size></box>"
+            content = f"<box><size>{_format_vector(size)}</size></box>"
         case Cylinder(radius, length):
-            inside = f"<cylinder><radius>{_number(radius)}</radius><length>{_number(length)}</length></cylinder>"
+            content = (
+                f"<cylinder><radius>{_format_number(radius)}</radius>"
+                f"<length>{_format_number(length)}</length></cylinder>"
+            )
         case Capsule(radius, length):
-            inside = f"<capsule><radius>{_number(radius)}</radius><length>{_number(length)}</length></capsule>"
+            content = (
+                f"<capsule><radius>{_format_number(radius)}</radius><length>{_format_number(length)}</length></capsule>"
+            )
         case Sphere(radius):
-            inside = f"<sphere><radius>{_number(radius)}</radius></sphere>"
+            content = f"<sphere><radius>{_format_number(radius)}</radius></sphere>"
         case Mesh():
-            inside = f"<mesh><uri>{quoteattr(shape.uri)[1:-1]}</uri></mesh>"
-    return f"<geometry>{inside}</geometry>"
+            content = f"<mesh><uri>{quoteattr(shape.uri)[1:-1]}</uri></mesh>"
+    return f"<geometry>{content}</geometry>"
 
 
-def _known(dialect: str) -> None:
-    if dialect not in FORMATS:
-        raise UnknownNameError(f"no format {dialect!r}", valid=", ".join(FORMATS))
+def _check_format(file_format: str) -> None:
+    if file_format not in FORMATS:
+        raise UnknownNameError(f"no format {file_format!r}", valid=", ".join(FORMATS))
 
 
-def _six(T: SE3) -> str:
-    return f"{_triple(T.translation)} {_triple(T.rpy)}"
+def _format_pose(T: SE3) -> str:
+    return f"{_format_vector(T.translation)} {_format_vector(T.rpy)}"
 
 
-def _triple(values: Sequence[float] | np.ndarray[tuple[int], np.dtype[np.float64]]) -> str:
-    return " ".join(_number(float(value)) for value in values)
+def _format_vector(values: Sequence[float] | np.ndarray[tuple[int], np.dtype[np.float64]]) -> str:
+    return " ".join(_format_number(float(value)) for value in values)
 
 
-def _number(value: float) -> str:
+def _format_number(value: float) -> str:
     return f"{value if abs(value) > 1e-15 else 0.0:.9g}"

@@ -16,7 +16,7 @@ Faces = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Surface:
+class TriangleMesh:
     """Triangles that may or may not enclose a body.
 
     Attributes:
@@ -30,8 +30,8 @@ class Surface:
     @cached_property
     def triangles(self) -> Points:
         """(m, 3, 3) corners of each triangle [m]."""
-        found: Points = self.vertices[self.faces]
-        return found
+        corners: Points = self.vertices[self.faces]
+        return corners
 
     @cached_property
     def normals(self) -> Points:
@@ -47,8 +47,8 @@ class Surface:
     @property
     def volume(self) -> float:
         """Signed volume of the enclosed body [m³]; without meaning where the surface is open."""
-        middle = self.vertices.mean(axis=0) if len(self.vertices) else np.zeros(3)
-        a, b, c = (self.triangles - middle).transpose(1, 0, 2)
+        reference = self.vertices.mean(axis=0) if len(self.vertices) else np.zeros(3)
+        a, b, c = (self.triangles - reference).transpose(1, 0, 2)
         return float(np.einsum("ij,ij->i", a, np.cross(b, c)).sum()) / 6.0
 
     @property
@@ -58,39 +58,41 @@ class Surface:
         return used.min(axis=0), used.max(axis=0)
 
     @property
-    def size(self) -> float:
+    def diagonal(self) -> float:
         """Length of the bounding box's diagonal [m]."""
         low, high = self.bounds
         return float(np.linalg.norm(high - low))
 
     @cached_property
-    def open_edges(self) -> Faces:
+    def boundary_edges(self) -> Faces:
         """(k, 2) directed edges without a partner in the other direction; none means the surface is closed.
 
         Where two bodies share an edge four triangles meet at it: directions still cancel, and so do volumes.
         """
         edges = self.faces[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2)
         low, high = edges.min(axis=1), edges.max(axis=1)
-        keys, where = np.unique(low * (self.faces.max(initial=0) + 1) + high, return_inverse=True)
-        balance = np.bincount(where, np.where(edges[:, 0] < edges[:, 1], 1, -1), minlength=len(keys)).astype(int)
-        lonely = (balance[where] != 0) & (np.where(edges[:, 0] < edges[:, 1], 1, -1) * balance[where] > 0)
-        open_: Faces = edges[lonely]
-        return open_
+        keys, edge_index = np.unique(low * (self.faces.max(initial=0) + 1) + high, return_inverse=True)
+        balance = np.bincount(edge_index, np.where(edges[:, 0] < edges[:, 1], 1, -1), minlength=len(keys)).astype(int)
+        is_unpaired = (balance[edge_index] != 0) & (
+            np.where(edges[:, 0] < edges[:, 1], 1, -1) * balance[edge_index] > 0
+        )
+        boundary: Faces = edges[is_unpaired]
+        return boundary
 
     @property
-    def closed(self) -> bool:
+    def is_closed(self) -> bool:
         """Whether the surface encloses something without a hole."""
-        return len(self.faces) > 0 and not len(self.open_edges)
+        return len(self.faces) > 0 and not len(self.boundary_edges)
 
-    def moved(self, T_new_old: SE3, scale: float = 1.0) -> Surface:
+    def transformed(self, T_new_old: SE3, scale: float = 1.0) -> TriangleMesh:
         """The surface in another frame, scaled before."""
-        return Surface(T_new_old @ (self.vertices * scale), self.faces)
+        return TriangleMesh(T_new_old @ (self.vertices * scale), self.faces)
 
-    def part(self, faces: NDArray[np.int64] | NDArray[np.bool_]) -> Surface:
+    def submesh(self, faces: NDArray[np.int64] | NDArray[np.bool_]) -> TriangleMesh:
         """Some of the triangles, with the vertices they use."""
-        chosen = self.faces[faces]
-        used, numbers = np.unique(chosen, return_inverse=True)
-        return Surface(self.vertices[used], numbers.reshape(-1, 3).astype(np.int64))
+        selected = self.faces[faces]
+        used, numbers = np.unique(selected, return_inverse=True)
+        return TriangleMesh(self.vertices[used], numbers.reshape(-1, 3).astype(np.int64))
 
     def components(self) -> list[NDArray[np.int64]]:
         """Numbers of the triangles that hang together by vertices, in the order of their first triangle."""
@@ -106,25 +108,25 @@ class Surface:
         return sorted((group.astype(np.int64) for group in groups if len(group)), key=lambda group: int(group[0]))
 
 
-def joined(parts: Sequence[Surface]) -> Surface:
+def concatenate_meshes(parts: Sequence[TriangleMesh]) -> TriangleMesh:
     """Several surfaces as one; their triangles in order, vertices not merged."""
     starts = np.cumsum([0, *(len(part.vertices) for part in parts)])
     faces = [part.faces + start for part, start in zip(parts, starts, strict=False)]
     if not parts:
-        return Surface(np.zeros((0, 3)), np.zeros((0, 3), np.int64))
-    return Surface(np.concatenate([part.vertices for part in parts]), np.concatenate(faces))
+        return TriangleMesh(np.zeros((0, 3)), np.zeros((0, 3), np.int64))
+    return TriangleMesh(np.concatenate([part.vertices for part in parts]), np.concatenate(faces))
 
 
-def welded(surface: Surface, tolerance: float = 0.0) -> Surface:
+def merge_vertices(mesh: TriangleMesh, tolerance: float = 0.0) -> TriangleMesh:
     """Vertices at one place (within ``tolerance`` [m] on each axis) become one; triangles that lose a corner go.
 
     STL names every corner anew, so that nothing hangs together before.
     """
-    keys = surface.vertices if tolerance <= 0.0 else np.round(surface.vertices / tolerance)
-    _, first, where = np.unique(keys + 0.0, axis=0, return_index=True, return_inverse=True)  # + 0.0: no -0.0
+    keys = mesh.vertices if tolerance <= 0.0 else np.round(mesh.vertices / tolerance)
+    _, first, vertex_index = np.unique(keys + 0.0, axis=0, return_index=True, return_inverse=True)  # + 0.0: no -0.0
     order = np.argsort(first, kind="stable")
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
-    faces = rank[where.ravel()][surface.faces]
-    whole = (faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])
-    return Surface(surface.vertices[first[order]], faces[whole])
+    faces = rank[vertex_index.ravel()][mesh.faces]
+    is_proper = (faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])
+    return TriangleMesh(mesh.vertices[first[order]], faces[is_proper])

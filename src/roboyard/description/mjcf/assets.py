@@ -6,20 +6,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from roboyard.description.meshes import mesh_problem
-from roboyard.description.mjcf.includes import find
+from roboyard.description.mjcf.includes import find_included_file
 from roboyard.description.model import Rgba
-from roboyard.description.reading import Reading
-from roboyard.description.values import fault, integer, number, shown
-from roboyard.description.xml import Node
+from roboyard.description.reading import ReaderContext
+from roboyard.description.values import error_at, parse_integer, parse_number, quote
+from roboyard.description.xml import XmlNode
 
-MESH_BYTES = 64 * 2**20
-ALL_BYTES = 256 * 2**20
-MAX_HEIGHTS = 4_200_000
+MAX_MESH_BYTES = 64 * 2**20
+MAX_TOTAL_MESH_BYTES = 256 * 2**20
+MAX_INLINE_HEIGHTS = 4_200_000
 """Of a terrain whose heights stand in the document."""
-_COMPILED = (".stl", ".obj", ".msh")
-_STAND_IN = ".05 0 0 -.05 0 0 0 .05 0 0 -.05 0 0 0 .05 0 0 -.05"
-_MAX_PARAMETER = 100.0
-_GREY: Rgba = (1.0, 1.0, 1.0, 1.0)
+_COMPILED_SUFFIXES = (".stl", ".obj", ".msh")
+_PLACEHOLDER_VERTICES = ".05 0 0 -.05 0 0 0 .05 0 0 -.05 0 0 0 .05 0 0 -.05"
+_MAX_MESH_PARAMETER = 100.0
+_WHITE: Rgba = (1.0, 1.0, 1.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +31,11 @@ class MeshSource:
 
 
 @dataclass(frozen=True, slots=True)
-class Skin:
+class TextureSource:
     """What a texture does to a material: a picture, or the mean of a built-in pattern's colours."""
 
-    picture: Path | None = None
-    colour: Rgba = _GREY
+    image_file: Path | None = None
+    mean_color: Rgba = _WHITE
 
 
 @dataclass(slots=True)
@@ -46,165 +46,171 @@ class Assets:
         data: Bytes of mesh files by the name that the compiler sees.
         meshes: By mesh name.
         terrains: Picture (or None) by height field name, with the URI.
-        skins: By material name.
+        textures: By material name.
     """
 
     data: dict[str, bytes] = field(default_factory=dict)
     meshes: dict[str, MeshSource] = field(default_factory=dict)
     terrains: dict[str, MeshSource] = field(default_factory=dict)
-    skins: dict[str, Skin] = field(default_factory=dict)
+    textures: dict[str, TextureSource] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class _Folders:
+class _AssetFolders:
     """What ``<compiler>`` says of files: their folders, and whether only the last part of their names counts."""
 
     meshes: str
     textures: str
-    bare: bool
+    strip_path: bool
 
     def path(self, name: str, folder: str) -> str:
         name = name.strip().replace("\\", "/")
-        name = PurePosixPath(name).name if self.bare else name
+        name = PurePosixPath(name).name if self.strip_path else name
         return f"{folder.rstrip('/')}/{name}" if folder else name
 
 
-def gather(reading: Reading, document: Node, clean: Node) -> tuple[Node, Assets]:
-    """``clean`` with its meshes and terrains made safe to compile, and what they stand for.
+def collect_assets(context: ReaderContext, document: XmlNode, sanitized: XmlNode) -> tuple[XmlNode, Assets]:
+    """``sanitized`` with its meshes and terrains made safe to compile, and what they stand for.
 
     Args:
-        reading: Takes findings, finds files.
+        context: Takes findings, finds files.
         document: The whole document, includes expanded.
-        clean: What is to be compiled of it.
+        sanitized: What is to be compiled of it.
 
     Raises:
         DescriptionError: the meshes are too large together.
     """
-    folders = _folders(document)
-    assets = Assets(skins=_skins(reading, document, folders))
+    folders = _read_folders(document)
+    assets = Assets(textures=_read_textures(context, document, folders))
     children = []
-    for section in clean.children:
+    for section in sanitized.children:
         if section.tag == "asset":
-            parts = []
-            for part in section.children:
-                if part.tag == "mesh":
-                    part = _mesh(reading, part, assets, folders, clean.file)
-                elif part.tag == "hfield":
-                    part = _terrain(reading, part, assets, folders, clean.file)
-                parts.append(part)
-            section = replace(section, children=parts)
+            elements = []
+            for element in section.children:
+                if element.tag == "mesh":
+                    element = _prepare_mesh(context, element, assets, folders, sanitized.file)
+                elif element.tag == "hfield":
+                    element = _prepare_terrain(context, element, assets, folders, sanitized.file)
+                elements.append(element)
+            section = replace(section, children=elements)
         children.append(section)
-    return replace(clean, children=children), assets
+    return replace(sanitized, children=children), assets
 
 
-def _folders(document: Node) -> _Folders:
+def _read_folders(document: XmlNode) -> _AssetFolders:
     meshes = textures = ""
-    bare = False
-    for node in document.all("compiler"):
-        common = node.get("assetdir")
-        meshes = node.get("meshdir") or common or meshes
-        textures = node.get("texturedir") or common or textures
-        bare = node.get("strippath", "true" if bare else "false") == "true"
-    return _Folders(meshes, textures, bare)
+    strip_path = False
+    for node in document.children_with_tag("compiler"):
+        asset_folder = node.get("assetdir")
+        meshes = node.get("meshdir") or asset_folder or meshes
+        textures = node.get("texturedir") or asset_folder or textures
+        strip_path = node.get("strippath", "true" if strip_path else "false") == "true"
+    return _AssetFolders(meshes, textures, strip_path)
 
 
-def _name(node: Node) -> str:
+def _asset_name(node: XmlNode) -> str:
     return node.get("name") or PurePosixPath(node.get("file").replace("\\", "/")).stem
 
 
-def _file(reading: Reading, node: Node, asked: str, main: str, what: str) -> Path | None:
+def _find_file(context: ReaderContext, node: XmlNode, file_name: str, main_file: str, asset_kind: str) -> Path | None:
     """The readable file that ``node`` names; None with a finding."""
-    path = find(reading, asked, node, main)
-    problem = path if isinstance(path, str) else reading.resources.unreadable(path, MESH_BYTES)
+    path = find_included_file(context, file_name, node, main_file)
+    problem = path if isinstance(path, str) else context.resources.explain_unreadable(path, MAX_MESH_BYTES)
     if not problem and isinstance(path, Path):
         return path
-    reading.note(node, f"{what} {shown(node.get('file'), 200)}: {problem}; a placeholder stands for it")
+    context.warn(node, f"{asset_kind} {quote(node.get('file'), 200)}: {problem}; a placeholder stands for it")
     return None
 
 
-def _mesh(reading: Reading, node: Node, assets: Assets, folders: _Folders, main: str) -> Node:
+def _prepare_mesh(
+    context: ReaderContext, node: XmlNode, assets: Assets, folders: _AssetFolders, main_file: str
+) -> XmlNode:
     attributes = {key: value for key, value in node.attributes.items() if key != "file"}
     if not node.get("file").strip():
         for text in node.get("params").split():
-            if abs(number(text, node, "params of <mesh>")) > _MAX_PARAMETER:
-                raise fault(f"params of <mesh> hold {shown(text)}", node, f"at most {_MAX_PARAMETER:g}")
+            if abs(parse_number(text, node, "params of <mesh>")) > _MAX_MESH_PARAMETER:
+                raise error_at(f"params of <mesh> hold {quote(text)}", node, f"at most {_MAX_MESH_PARAMETER:g}")
         assets.meshes[node.get("name")] = MeshSource("", None)
         if not node.get("vertex") and not node.get("builtin"):
-            reading.note(
+            context.warn(
                 node, f"mesh '{node.get('name')[:60]}' has no points that are read: a placeholder stands for it"
             )
-            return replace(node, attributes={"name": node.get("name"), "vertex": _STAND_IN}, children=[])
+            return replace(node, attributes={"name": node.get("name"), "vertex": _PLACEHOLDER_VERTICES}, children=[])
         return node
-    name = attributes["name"] = _name(node)
-    path = _file(reading, node, folders.path(node.get("file"), folders.meshes), main, "mesh")
+    name = attributes["name"] = _asset_name(node)
+    path = _find_file(context, node, folders.path(node.get("file"), folders.meshes), main_file, "mesh")
     if path is not None and path.suffix.lower() != ".msh":
         problem = mesh_problem(path)
         if problem:
-            reading.note(node, f"mesh {shown(node.get('file'), 200)}: {problem}; a placeholder stands for it")
+            context.warn(node, f"mesh {quote(node.get('file'), 200)}: {problem}; a placeholder stands for it")
             path = None
     assets.meshes[name] = MeshSource(node.get("file"), path)
-    if path is None or path.suffix.lower() not in _COMPILED:
+    if path is None or path.suffix.lower() not in _COMPILED_SUFFIXES:
         if path is not None:
-            reading.note(node, f"mesh '{name}': MuJoCo reads no {path.suffix}; inertia is not taken from it")
-        kept = {key: value for key, value in attributes.items() if key in ("name", "class")}
-        return replace(node, attributes={**kept, "vertex": _STAND_IN, "scale": "1 1 1"})
-    called = f"mesh{len(assets.data)}{path.suffix.lower()}"
-    assets.data[called] = path.read_bytes()
-    if sum(map(len, assets.data.values())) > ALL_BYTES:
-        raise fault("the meshes are too large", node, f"at most {ALL_BYTES} bytes in all")
+            context.warn(node, f"mesh '{name}': MuJoCo reads no {path.suffix}; inertia is not taken from it")
+        placeholder_attributes = {key: value for key, value in attributes.items() if key in ("name", "class")}
+        return replace(node, attributes={**placeholder_attributes, "vertex": _PLACEHOLDER_VERTICES, "scale": "1 1 1"})
+    data_name = f"mesh{len(assets.data)}{path.suffix.lower()}"
+    assets.data[data_name] = path.read_bytes()
+    if sum(map(len, assets.data.values())) > MAX_TOTAL_MESH_BYTES:
+        raise error_at("the meshes are too large", node, f"at most {MAX_TOTAL_MESH_BYTES} bytes in all")
     attributes.pop("content_type", None)
-    return replace(node, attributes={**attributes, "file": called})
+    return replace(node, attributes={**attributes, "file": data_name})
 
 
-def _terrain(reading: Reading, node: Node, assets: Assets, folders: _Folders, main: str) -> Node:
-    name = _name(node)
+def _prepare_terrain(
+    context: ReaderContext, node: XmlNode, assets: Assets, folders: _AssetFolders, main_file: str
+) -> XmlNode:
+    name = _asset_name(node)
     path = None
     if node.get("file").strip():
-        path = _file(reading, node, folders.path(node.get("file"), folders.meshes), main, "terrain")
+        path = _find_file(context, node, folders.path(node.get("file"), folders.meshes), main_file, "terrain")
     assets.terrains[name] = MeshSource(node.get("file"), path)
     if not node.get("file").strip():
-        rows, columns = (integer(node.get(key, "0"), node, f"{key} of <hfield>") for key in ("nrow", "ncol"))
-        if rows * columns <= MAX_HEIGHTS:
-            kept = {key: node.get(key) for key in ("size", "nrow", "ncol", "elevation") if node.get(key)}
-            return replace(node, attributes={"name": name, **kept})
-        reading.note(node, f"terrain '{name}' has {rows} x {columns} heights, more than {MAX_HEIGHTS}: left out")
+        rows, columns = (parse_integer(node.get(key, "0"), node, f"{key} of <hfield>") for key in ("nrow", "ncol"))
+        if rows * columns <= MAX_INLINE_HEIGHTS:
+            terrain_attributes = {key: node.get(key) for key in ("size", "nrow", "ncol", "elevation") if node.get(key)}
+            return replace(node, attributes={"name": name, **terrain_attributes})
+        context.warn(node, f"terrain '{name}' has {rows} x {columns} heights, more than {MAX_INLINE_HEIGHTS}: left out")
         assets.terrains[name] = MeshSource(f"{rows} x {columns}", None)
-    kept = {"name": name, "size": node.get("size"), "nrow": "2", "ncol": "2"}
-    return replace(node, attributes={key: value for key, value in kept.items() if value})
+    terrain_attributes = {"name": name, "size": node.get("size"), "nrow": "2", "ncol": "2"}
+    return replace(node, attributes={key: value for key, value in terrain_attributes.items() if value})
 
 
-def _skins(reading: Reading, document: Node, folders: _Folders) -> dict[str, Skin]:
-    parts = [part for section in document.all("asset") for part in section.children]
-    textures = {_name(node): node for node in parts if node.tag == "texture"}
-    read: dict[str, Skin] = {}
-    skins: dict[str, Skin] = {}
-    for node in parts:
+def _read_textures(context: ReaderContext, document: XmlNode, folders: _AssetFolders) -> dict[str, TextureSource]:
+    elements = [element for section in document.children_with_tag("asset") for element in section.children]
+    texture_nodes = {_asset_name(node): node for node in elements if node.tag == "texture"}
+    sources: dict[str, TextureSource] = {}
+    textures: dict[str, TextureSource] = {}
+    for node in elements:
         if node.tag != "material":
             continue
-        layers = [layer.get("texture") for layer in node.all("layer") if layer.get("role") == "rgb"]
-        name = node.get("texture") or next(iter(layers), "")
+        layer_names = [layer.get("texture") for layer in node.children_with_tag("layer") if layer.get("role") == "rgb"]
+        name = node.get("texture") or next(iter(layer_names), "")
         if not name:
             continue
-        if name not in textures:
-            reading.note(node, f"material '{node.get('name')}' names the texture {shown(name)}, which is not there")
+        if name not in texture_nodes:
+            context.warn(node, f"material '{node.get('name')}' names the texture {quote(name)}, which is not there")
             continue
-        if name not in read:
-            read[name] = _skin(reading, textures[name], folders, document.file)
-        skins[node.get("name")] = read[name]
-    return skins
+        if name not in sources:
+            sources[name] = _read_texture(context, texture_nodes[name], folders, document.file)
+        textures[node.get("name")] = sources[name]
+    return textures
 
 
-def _skin(reading: Reading, node: Node, folders: _Folders, main: str) -> Skin:
+def _read_texture(context: ReaderContext, node: XmlNode, folders: _AssetFolders, main_file: str) -> TextureSource:
     if node.get("file").strip():
-        return Skin(_file(reading, node, folders.path(node.get("file"), folders.textures), main, "texture"))
+        return TextureSource(
+            _find_file(context, node, folders.path(node.get("file"), folders.textures), main_file, "texture")
+        )
     if node.get("builtin", "none") == "none":
-        return Skin()
-    reading.note(node, f"the pattern of texture '{_name(node)}' is not drawn: its mean colour taken")
-    first = [number(text, node, "rgb1") for text in node.get("rgb1", "0.8 0.8 0.8").split()]
-    second = [number(text, node, "rgb2") for text in node.get("rgb2", "0.5 0.5 0.5").split()]
+        return TextureSource()
+    context.warn(node, f"the pattern of texture '{_asset_name(node)}' is not drawn: its mean colour taken")
+    first_color = [parse_number(text, node, "rgb1") for text in node.get("rgb1", "0.8 0.8 0.8").split()]
+    second_color = [parse_number(text, node, "rgb2") for text in node.get("rgb2", "0.5 0.5 0.5").split()]
     if node.get("builtin") == "flat":
-        second = first
-    if len(first) != 3 or len(second) != 3:
-        raise fault(f"texture '{_name(node)}' has a colour that is none", node, "rgb1 and rgb2 of 3 numbers")
-    r, g, b = (min(max((x + y) / 2, 0.0), 1.0) for x, y in zip(first, second, strict=True))
-    return Skin(None, (r, g, b, 1.0))
+        second_color = first_color
+    if len(first_color) != 3 or len(second_color) != 3:
+        raise error_at(f"texture '{_asset_name(node)}' has a colour that is none", node, "rgb1 and rgb2 of 3 numbers")
+    r, g, b = (min(max((x + y) / 2, 0.0), 1.0) for x, y in zip(first_color, second_color, strict=True))
+    return TextureSource(None, (r, g, b, 1.0))

@@ -9,15 +9,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from roboyard.description.mjcf.assets import Assets, gather
-from roboyard.description.mjcf.cleaning import cleaned
-from roboyard.description.mjcf.includes import expanded
-from roboyard.description.mjcf.surveying import Cut
-from roboyard.description.mjcf.text import written
-from roboyard.description.naming import free_name
-from roboyard.description.reading import Reading
-from roboyard.description.values import fault
-from roboyard.description.xml import Node
+from roboyard.description.mjcf.assets import Assets, collect_assets
+from roboyard.description.mjcf.cleaning import sanitize
+from roboyard.description.mjcf.includes import expand_includes
+from roboyard.description.mjcf.surveying import FaultIsolator
+from roboyard.description.mjcf.text import to_xml_with_lines
+from roboyard.description.naming import make_unique_name
+from roboyard.description.reading import ReaderContext
+from roboyard.description.values import error_at
+from roboyard.description.xml import XmlNode
 from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
 
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
     import mujoco
 
 MAX_BODIES = 20_000
-_LINE = re.compile(r"line (\d+)\s*$")
-_NAME = re.compile(r"Element name '([^']+)'")
-_FAR = 1e9  # [m]
+_LINE_NUMBER = re.compile(r"line (\d+)\s*$")
+_ELEMENT_NAME = re.compile(r"Element name '([^']+)'")
+_MAX_COORDINATE = 1e9  # [m]
 
 
 @dataclass(slots=True)
-class Compiled:
+class CompiledMjcf:
     """A compiled document.
 
     Attributes:
         root: The ``<mujoco>``, includes expanded.
         spec: What MuJoCo read.
         model: What it made of it.
-        assets: Meshes, terrains, skins.
+        assets: Meshes, terrains, textures.
         bodies: Name of each body; the world is "world".
         joints: Name of each joint.
         body_nodes: Place of each body.
@@ -50,19 +50,19 @@ class Compiled:
         equality_nodes: Place of each equality.
     """
 
-    root: Node
+    root: XmlNode
     spec: Any
     model: mujoco.MjModel
     assets: Assets
     bodies: list[str]
     joints: list[str]
-    body_nodes: list[Node]
-    joint_nodes: list[Node]
-    geom_nodes: list[Node]
-    sensor_nodes: list[Node]
-    actuator_nodes: list[Node]
-    tendon_nodes: list[Node]
-    equality_nodes: list[Node]
+    body_nodes: list[XmlNode]
+    joint_nodes: list[XmlNode]
+    geom_nodes: list[XmlNode]
+    sensor_nodes: list[XmlNode]
+    actuator_nodes: list[XmlNode]
+    tendon_nodes: list[XmlNode]
+    equality_nodes: list[XmlNode]
 
     def pose(self, body: int) -> SE3:
         """Pose of a body in its parent, every joint where the file draws it."""
@@ -79,7 +79,7 @@ class Compiled:
         return range(first, first + count) if count else range(0)
 
 
-def compile_document(reading: Reading, root: Node) -> Compiled:
+def compile_document(context: ReaderContext, root: XmlNode) -> CompiledMjcf:
     """Compile ``root``.
 
     Raises:
@@ -87,46 +87,49 @@ def compile_document(reading: Reading, root: Node) -> Compiled:
     """
     import mujoco
 
-    whole = expanded(reading, root)
-    clean, assets = gather(reading, whole, cleaned(reading, whole))
-    rest = Cut(clean)
+    complete_document = expand_includes(context, root)
+    sanitized, assets = collect_assets(context, complete_document, sanitize(context, complete_document))
+    isolator = FaultIsolator(sanitized)
     while True:
-        text, nodes = written(clean)
+        text, nodes = to_xml_with_lines(sanitized)
         try:
-            with _listening(reading, root):
-                spec, model = _compile(text, assets.data, root)
+            with _collect_mujoco_warnings(context, root):
+                spec, model = _compile_spec(text, assets.data, root)
             break
         except (ValueError, mujoco.FatalError) as error:
             message = str(error)
-        wrong, node = _refused(message, nodes, root)
-        if not reading.survey:
-            raise wrong
-        if not rest.follows(node, message):
-            reading.faults.append(wrong)
-        if not rest.take_out(node):
+        rejection, node = _make_rejection_error(message, nodes, root)
+        if not context.collect_errors:
+            raise rejection
+        if not isolator.is_consequence(node, message):
+            context.errors.append(rejection)
+        if not isolator.remove(node):
             break
-    if reading.faults:  # what was compiled in their place is not the document
-        raise reading.faults[0]
-    if not (abs(model.body_pos).max(initial=0.0) < _FAR and abs(model.geom_pos).max(initial=0.0) < _FAR):
-        raise fault("a body or geom lies too far away", root, f"coordinates below {_FAR:g} m")
-    return Compiled(
-        whole,
+    if context.errors:  # what was compiled in their place is not the document
+        raise context.errors[0]
+    if not (
+        abs(model.body_pos).max(initial=0.0) < _MAX_COORDINATE
+        and abs(model.geom_pos).max(initial=0.0) < _MAX_COORDINATE
+    ):
+        raise error_at("a body or geom lies too far away", root, f"coordinates below {_MAX_COORDINATE:g} m")
+    return CompiledMjcf(
+        complete_document,
         spec,
         model,
         assets,
-        _names("body", spec.bodies),
-        _names("joint", spec.joints),
-        _places(spec.bodies, nodes, root),
-        _places(spec.joints, nodes, root),
-        _places(spec.geoms, nodes, root),
-        _places(spec.sensors, nodes, root),
-        _places(spec.actuators, nodes, root),
-        _places(spec.tendons, nodes, root),
-        _places(spec.equalities, nodes, root),
+        _unique_names("body", spec.bodies),
+        _unique_names("joint", spec.joints),
+        _element_nodes(spec.bodies, nodes, root),
+        _element_nodes(spec.joints, nodes, root),
+        _element_nodes(spec.geoms, nodes, root),
+        _element_nodes(spec.sensors, nodes, root),
+        _element_nodes(spec.actuators, nodes, root),
+        _element_nodes(spec.tendons, nodes, root),
+        _element_nodes(spec.equalities, nodes, root),
     )
 
 
-def _compile(text: str, data: dict[str, bytes], root: Node) -> tuple[Any, mujoco.MjModel]:
+def _compile_spec(text: str, data: dict[str, bytes], root: XmlNode) -> tuple[Any, mujoco.MjModel]:
     import mujoco
 
     spec = mujoco.MjSpec.from_string(text, assets=data)
@@ -134,52 +137,52 @@ def _compile(text: str, data: dict[str, bytes], root: Node) -> tuple[Any, mujoco
     spec.compiler.discardvisual = False
     spec.compiler.LRopt.mode = mujoco.mjtLRMode.mjLRMODE_NONE  # would simulate each muscle
     if len(spec.bodies) > MAX_BODIES:
-        raise fault(f"the document has {len(spec.bodies)} bodies", root, f"at most {MAX_BODIES}")
+        raise error_at(f"the document has {len(spec.bodies)} bodies", root, f"at most {MAX_BODIES}")
     return spec, spec.compile()
 
 
 @contextmanager
-def _listening(reading: Reading, root: Node) -> Iterator[None]:
+def _collect_mujoco_warnings(context: ReaderContext, root: XmlNode) -> Iterator[None]:
     """MuJoCo's warnings become findings, instead of lines on the terminal and in MUJOCO_LOG.TXT."""
     import mujoco
 
-    before, quiet = mujoco.MjLogConfig.get(), mujoco.MjLogConfig.get()
-    quiet.logto_console, quiet.logto_file = 0, 0
-    with warnings.catch_warnings(record=True) as heard:
+    previous_config, quiet_config = mujoco.MjLogConfig.get(), mujoco.MjLogConfig.get()
+    quiet_config.logto_console, quiet_config.logto_file = 0, 0
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        quiet.set()
+        quiet_config.set()
         try:
             yield
         finally:
-            before.set()
-    for what in dict.fromkeys(str(one.message).partition("\n")[0][:300] for one in heard):
-        reading.note(root, what)
+            previous_config.set()
+    for message in dict.fromkeys(str(one.message).partition("\n")[0][:300] for one in caught):
+        context.warn(root, message)
 
 
-def _names(kind: str, elements: Sequence[Any]) -> list[str]:
-    given = [one.name for one in sorted(elements, key=lambda one: int(one.id))]
-    taken = {name: 0 for name in given if name}
-    return [name or free_name(f"{kind}_{index}", taken) for index, name in enumerate(given)]
+def _unique_names(kind: str, elements: Sequence[Any]) -> list[str]:
+    names = [one.name for one in sorted(elements, key=lambda one: int(one.id))]
+    used_names = {name: 0 for name in names if name}
+    return [name or make_unique_name(f"{kind}_{index}", used_names) for index, name in enumerate(names)]
 
 
-def _places(elements: Sequence[Any], nodes: list[Node], root: Node) -> list[Node]:
-    places = []
+def _element_nodes(elements: Sequence[Any], nodes: list[XmlNode], root: XmlNode) -> list[XmlNode]:
+    element_nodes = []
     for element in sorted(elements, key=lambda one: int(one.id)):
-        found = _LINE.search(element.info or "")
-        line = int(found[1]) if found else 0
-        places.append(nodes[line - 1] if 0 < line <= len(nodes) else root)
-    return places
+        match = _LINE_NUMBER.search(element.info or "")
+        line = int(match[1]) if match else 0
+        element_nodes.append(nodes[line - 1] if 0 < line <= len(nodes) else root)
+    return element_nodes
 
 
-def _refused(message: str, nodes: list[Node], root: Node) -> tuple[DescriptionError, Node]:
+def _make_rejection_error(message: str, nodes: list[XmlNode], root: XmlNode) -> tuple[DescriptionError, XmlNode]:
     """MuJoCo's words on one line, and the place it names."""
-    found = _LINE.search(message.strip())
-    line = int(found[1]) if found else 0
+    match = _LINE_NUMBER.search(message.strip())
+    line = int(match[1]) if match else 0
     node = nodes[line - 1] if 0 < line <= len(nodes) else root
-    what, _, rest = message.strip().partition("\n")
-    for start in ("XML Error: ", "Error: "):
-        what = what.removeprefix(start)
-    named = _NAME.search(rest)
-    name = named[1] if named else node.get("name")
-    what = what.replace("mjMINVAL", "1e-15").replace("Schema violation: ", "")
-    return fault(f"<{node.tag}>{f' {name!r}' if name else ''}: {what[:300]}", node), node
+    reason, _, details = message.strip().partition("\n")
+    for prefix in ("XML Error: ", "Error: "):
+        reason = reason.removeprefix(prefix)
+    name_match = _ELEMENT_NAME.search(details)
+    name = name_match[1] if name_match else node.get("name")
+    reason = reason.replace("mjMINVAL", "1e-15").replace("Schema violation: ", "")
+    return error_at(f"<{node.tag}>{f' {name!r}' if name else ''}: {reason[:300]}", node), node

@@ -5,55 +5,55 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.description.mjcf.compiled import Compiled
+from roboyard.description.mjcf.compiled import CompiledMjcf
 
-MOST = 1500
+MAX_COLLIDABLE_BODIES = 1500
 """Bodies of one model whose pairs are looked at; of more, none touches another."""
-Bits = frozenset[tuple[int, int]]
+ContactBits = frozenset[tuple[int, int]]
 
 
-def touching(source: Compiled, bodies: list[int]) -> tuple[set[int], list[tuple[int, int]]]:
+def find_collidable_bodies(compiled: CompiledMjcf, bodies: list[int]) -> tuple[set[int], list[tuple[int, int]]]:
     """Bodies that may touch another one of ``bodies``, and the pairs among those that nevertheless do not."""
-    bits = {body: _bits(source, body) for body in bodies}
-    solid = [body for body in bodies if bits[body]]
-    if not 2 <= len(solid) <= MOST:
+    bits = {body: _contact_bits(compiled, body) for body in bodies}
+    collidable = [body for body in bodies if bits[body]]
+    if not 2 <= len(collidable) <= MAX_COLLIDABLE_BODIES:
         return set(), []
-    kinds = list(dict.fromkeys(bits[body] for body in solid))
-    meets = np.array([[_meet(one, other) for other in kinds] for one in kinds])
-    kind = np.array([kinds.index(bits[body]) for body in solid])
-    allowed = meets[kind[:, None], kind[None, :]] & ~_neighbours(source, np.array(solid))
-    place = {body: index for index, body in enumerate(solid)}
-    for one, other in _excluded(source):
-        if one in place and other in place:
-            allowed[place[one], place[other]] = allowed[place[other], place[one]] = False
-    member = allowed.any(axis=1)
-    apart = np.triu(~allowed, 1) & member[:, None] & member[None, :]
-    members = {body for body, touches in zip(solid, member, strict=True) if touches}
-    return members, [(solid[one], solid[other]) for one, other in np.argwhere(apart)]
+    distinct_bits = list(dict.fromkeys(bits[body] for body in collidable))
+    can_collide = np.array([[_can_collide(one, other) for other in distinct_bits] for one in distinct_bits])
+    bits_index = np.array([distinct_bits.index(bits[body]) for body in collidable])
+    allowed = can_collide[bits_index[:, None], bits_index[None, :]] & ~_neighbors(compiled, np.array(collidable))
+    row_of = {body: index for index, body in enumerate(collidable)}
+    for one, other in _excluded_pairs(compiled):
+        if one in row_of and other in row_of:
+            allowed[row_of[one], row_of[other]] = allowed[row_of[other], row_of[one]] = False
+    is_member = allowed.any(axis=1)
+    disabled = np.triu(~allowed, 1) & is_member[:, None] & is_member[None, :]
+    members = {body for body, touches in zip(collidable, is_member, strict=True) if touches}
+    return members, [(collidable[one], collidable[other]) for one, other in np.argwhere(disabled)]
 
 
-def _bits(source: Compiled, body: int) -> Bits:
-    m = source.model
+def _contact_bits(compiled: CompiledMjcf, body: int) -> ContactBits:
+    m = compiled.model
     return frozenset(
         (int(m.geom_contype[geom]), int(m.geom_conaffinity[geom]))
-        for geom in source.geoms_of(body)
+        for geom in compiled.geoms_of(body)
         if m.geom_contype[geom] or m.geom_conaffinity[geom]
     )
 
 
-def _meet(one: Bits, other: Bits) -> bool:
+def _can_collide(one: ContactBits, other: ContactBits) -> bool:
     return any(a & d or c & b for a, b in one for c, d in other)
 
 
-def _neighbours(source: Compiled, bodies: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _neighbors(compiled: CompiledMjcf, bodies: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Pairs (n, n) of bodies that are fixed together, or whose fixed groups are parent and child: they do not touch."""
-    m = source.model
+    m = compiled.model
     group = np.asarray(m.body_weldid)[bodies]
     above = np.asarray(m.body_weldid)[np.asarray(m.body_parentid)[group]]
     below = (above[:, None] == group[None, :]) & (group[None, :] != 0)
     return np.asarray((group[:, None] == group[None, :]) | below | below.T)
 
 
-def _excluded(source: Compiled) -> list[tuple[int, int]]:
-    signatures = (int(value) for value in source.model.exclude_signature)
+def _excluded_pairs(compiled: CompiledMjcf) -> list[tuple[int, int]]:
+    signatures = (int(value) for value in compiled.model.exclude_signature)
     return [(signature >> 16, signature & 0xFFFF) for signature in signatures]

@@ -8,37 +8,37 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from roboyard.description.mjcf.beams import fans
-from roboyard.description.mjcf.compiled import Compiled
-from roboyard.description.reading import Reading
+from roboyard.description.mjcf.beams import group_rangefinders
+from roboyard.description.mjcf.compiled import CompiledMjcf
+from roboyard.description.reading import ReaderContext
 from roboyard.description.sensors import (
     ContactSpec,
     EncoderSpec,
+    GroundTruthSpec,
     ImuSpec,
     LidarSpec,
     Noise,
     Sensor,
     SensorSpec,
-    TruthSpec,
-    VectorSpec,
+    ThreeAxisSpec,
 )
-from roboyard.description.xml import Node
+from roboyard.description.xml import XmlNode
 from roboyard.geometry import SE3
 
-INERTIAL = ("gyro", "accelerometer")
-ORIENTATION = "framequat"
-JOINTS = ("jointpos", "jointvel")
-_MOTORS = ("actuatorpos", "actuatorvel")
-_TRUTH = ("framepos", "framelinvel", "frameangvel")
-_RATES = {"imu": 100.0, "lidar": 10.0, "contact": 50.0, "encoder": 50.0, "truth": 50.0, "magnetometer": 50.0}
-_FAR = 100.0  # [m]
+INERTIAL_TAGS = ("gyro", "accelerometer")
+ORIENTATION_TAG = "framequat"
+JOINT_TAGS = ("jointpos", "jointvel")
+_ACTUATOR_TAGS = ("actuatorpos", "actuatorvel")
+_GROUND_TRUTH_TAGS = ("framepos", "framelinvel", "frameangvel")
+_DEFAULT_RATES = {"imu": 100.0, "lidar": 10.0, "contact": 50.0, "encoder": 50.0, "truth": 50.0, "magnetometer": 50.0}
+_DEFAULT_MAX_RANGE = 100.0  # [m]
 
-Place = tuple[str, SE3]
+LinkPose = tuple[str, SE3]
 """A link and a pose in it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class CompiledSensor:
     """One compiled sensor: its tag, what it is attached to, and its numbers."""
 
     name: str
@@ -50,15 +50,15 @@ class Part:
     noise: float
     cutoff: float
     interval: float
-    node: Node
+    node: XmlNode
 
 
-def parts_of(source: Compiled) -> list[Part]:
+def compiled_sensors(compiled: CompiledMjcf) -> list[CompiledSensor]:
     """All compiled sensors."""
     import mujoco
 
-    m = source.model
-    nodes = source.sensor_nodes
+    m = compiled.model
+    nodes = compiled.sensor_nodes
     site, body, joint, actuator = (
         int(kind)
         for kind in (
@@ -68,101 +68,131 @@ def parts_of(source: Compiled) -> list[Part]:
             mujoco.mjtObj.mjOBJ_ACTUATOR,
         )
     )
-    found = []
+    sensors = []
     for number in range(m.nsensor):
         tag = mujoco.mjtSensor(int(m.sensor_type[number])).name.removeprefix("mjSENS_").lower()
         kind, index = int(m.sensor_objtype[number]), int(m.sensor_objid[number])
-        called, link, T, turns = "", "", SE3.identity(), ""
+        site_name, link, T, joint_name = "", "", SE3.identity(), ""
         if kind == site:
-            called = m.site(index).name or f"site_{index}"
-            link = source.bodies[int(m.site_bodyid[index])]
+            site_name = m.site(index).name or f"site_{index}"
+            link = compiled.bodies[int(m.site_bodyid[index])]
             T = SE3(m.site_quat[index], m.site_pos[index])
         elif kind in (body, int(mujoco.mjtObj.mjOBJ_XBODY)):
-            link = source.bodies[index]
+            link = compiled.bodies[index]
         elif kind == joint:
-            turns = source.joints[index]
+            joint_name = compiled.joints[index]
         elif kind == actuator and int(m.actuator_trntype[index]) == int(mujoco.mjtTrn.mjTRN_JOINT):
-            turns = source.joints[int(m.actuator_trnid[index][0])]
-        if turns:
-            link = source.bodies[int(m.jnt_bodyid[source.joints.index(turns)])]
+            joint_name = compiled.joints[int(m.actuator_trnid[index][0])]
+        if joint_name:
+            link = compiled.bodies[int(m.jnt_bodyid[compiled.joints.index(joint_name)])]
         noise, cutoff = float(m.sensor_noise[number]), float(m.sensor_cutoff[number])
         interval = float(m.sensor_interval[number][0])
         name = m.sensor(number).name
-        found.append(Part(name, tag, called, link, T, turns, noise, cutoff, interval, nodes[number]))
-    return found
+        sensors.append(
+            CompiledSensor(name, tag, site_name, link, T, joint_name, noise, cutoff, interval, nodes[number])
+        )
+    return sensors
 
 
-def read_sensors(reading: Reading, source: Compiled, bodies: Iterable[str]) -> list[Sensor]:
+def read_sensors(context: ReaderContext, compiled: CompiledMjcf, bodies: Iterable[str]) -> list[Sensor]:
     """The sensors on the given links.
 
     Args:
-        reading: Takes findings.
-        source: The compiled document.
+        context: Takes findings.
+        compiled: The compiled document.
         bodies: Names of the links that count.
     """
-    wanted = set(bodies)
-    parts = [part for part in parts_of(source) if part.link in wanted]
-    inertial = {part.site for part in parts if part.tag in INERTIAL}
+    link_names = set(bodies)
+    elements = [element for element in compiled_sensors(compiled) if element.link in link_names]
+    imu_sites = {element.site for element in elements if element.tag in INERTIAL_TAGS}
     sensors: list[Sensor] = []
-    imus: dict[str, list[Part]] = {}
-    beams: list[Part] = []
-    turning: dict[str, Part] = {}
-    carried: set[str] = set()
-    for part in parts:
-        if part.site in inertial and part.tag in (*INERTIAL, ORIENTATION):
-            imus.setdefault(part.site, []).append(part)
-        elif part.tag == "rangefinder":
-            beams.append(part)
-        elif part.tag == "touch":
+    imus: dict[str, list[CompiledSensor]] = {}
+    rangefinders: list[CompiledSensor] = []
+    joint_sensors: dict[str, CompiledSensor] = {}
+    links_with_truth: set[str] = set()
+    for element in elements:
+        if element.site in imu_sites and element.tag in (*INERTIAL_TAGS, ORIENTATION_TAG):
+            imus.setdefault(element.site, []).append(element)
+        elif element.tag == "rangefinder":
+            rangefinders.append(element)
+        elif element.tag == "touch":
             spec = ContactSpec()
-            sensors.append(_made(reading, part, part.name or part.site, "contact", part.T_link_sensor, spec))
-        elif part.tag == "magnetometer":
-            noise = Noise(stddev=part.noise)
-            axes = VectorSpec((noise, noise, noise))
-            sensors.append(_made(reading, part, part.name or part.site, "magnetometer", part.T_link_sensor, axes))
-        elif part.tag in (*JOINTS, *_MOTORS) and part.joint:
-            turning.setdefault(part.joint, part)
-        elif part.tag in _TRUTH and not part.site and not part.joint:
-            if part.link not in carried:
-                carried.add(part.link)
-                sensors.append(_made(reading, part, part.name or part.link, "truth", SE3.identity(), TruthSpec()))
+            sensors.append(
+                _make_sensor(context, element, element.name or element.site, "contact", element.T_link_sensor, spec)
+            )
+        elif element.tag == "magnetometer":
+            noise = Noise(stddev=element.noise)
+            spec_magnetometer = ThreeAxisSpec((noise, noise, noise))
+            sensors.append(
+                _make_sensor(
+                    context,
+                    element,
+                    element.name or element.site,
+                    "magnetometer",
+                    element.T_link_sensor,
+                    spec_magnetometer,
+                )
+            )
+        elif element.tag in (*JOINT_TAGS, *_ACTUATOR_TAGS) and element.joint:
+            joint_sensors.setdefault(element.joint, element)
+        elif element.tag in _GROUND_TRUTH_TAGS and not element.site and not element.joint:
+            if element.link not in links_with_truth:
+                links_with_truth.add(element.link)
+                sensors.append(
+                    _make_sensor(
+                        context, element, element.name or element.link, "truth", SE3.identity(), GroundTruthSpec()
+                    )
+                )
         else:
-            reading.note(part.node, f"the sensor <{part.tag}> is not understood")
-    for site, pieces in imus.items():
-        rate, force = (_noise(next((one for one in pieces if one.tag == tag), None)) for tag in INERTIAL)
-        turned = any(one.tag == ORIENTATION for one in pieces)
-        spec_imu = ImuSpec((rate, rate, rate), (force, force, force), turned)
-        sensors.append(_made(reading, pieces[0], site, "imu", pieces[0].T_link_sensor, spec_imu))
-    for group, fan in fans(
-        [(part.link, part.T_link_sensor, (part.cutoff, part.noise, part.interval)) for part in beams]
+            context.warn(element.node, f"the sensor <{element.tag}> is not understood")
+    for site, imu_parts in imus.items():
+        gyro_noise, accelerometer_noise = (
+            _sensor_noise(next((one for one in imu_parts if one.tag == tag), None)) for tag in INERTIAL_TAGS
+        )
+        has_orientation = any(one.tag == ORIENTATION_TAG for one in imu_parts)
+        spec_imu = ImuSpec(
+            (gyro_noise, gyro_noise, gyro_noise),
+            (accelerometer_noise, accelerometer_noise, accelerometer_noise),
+            has_orientation,
+        )
+        sensors.append(_make_sensor(context, imu_parts[0], site, "imu", imu_parts[0].T_link_sensor, spec_imu))
+    for group, fan in group_rangefinders(
+        [
+            (element.link, element.T_link_sensor, (element.cutoff, element.noise, element.interval))
+            for element in rangefinders
+        ]
     ):
-        first = beams[group[0]]
+        first = rangefinders[group[0]]
         spec_lidar = LidarSpec(
             samples=len(group),
             angle_min=fan.angle_min,
             angle_max=fan.angle_max,
             range_min=0.0,
-            range_max=first.cutoff or _FAR,
-            noise=_noise(first),
+            range_max=first.cutoff or _DEFAULT_MAX_RANGE,
+            noise=_sensor_noise(first),
         )
         name = first.name or first.site
         if len(group) > 1:  # replicated sites are numbered
             name = name.rstrip("0123456789").rstrip("-_") or name
-        sensors.append(_made(reading, first, name, "lidar", fan.T_link_lidar, spec_lidar))
-    if turning:
-        first = next(iter(turning.values()))
-        sensors.append(_made(reading, first, "encoders", "encoder", SE3.identity(), EncoderSpec(tuple(turning))))
+        sensors.append(_make_sensor(context, first, name, "lidar", fan.T_link_lidar, spec_lidar))
+    if joint_sensors:
+        first = next(iter(joint_sensors.values()))
+        sensors.append(
+            _make_sensor(context, first, "encoders", "encoder", SE3.identity(), EncoderSpec(tuple(joint_sensors)))
+        )
     return sensors
 
 
-def _noise(part: Part | None) -> Noise:
-    return Noise(stddev=part.noise if part else 0.0)
+def _sensor_noise(element: CompiledSensor | None) -> Noise:
+    return Noise(stddev=element.noise if element else 0.0)
 
 
-def _made(reading: Reading, part: Part, name: str, kind: str, T: SE3, spec: SensorSpec) -> Sensor:
-    rate = _RATES[kind]
-    if part.interval > 0.0:
-        rate = min(max(1.0 / part.interval, 0.001), 10_000.0)
+def _make_sensor(
+    context: ReaderContext, element: CompiledSensor, name: str, kind: str, T: SE3, spec: SensorSpec
+) -> Sensor:
+    rate = _DEFAULT_RATES[kind]
+    if element.interval > 0.0:
+        rate = min(max(1.0 / element.interval, 0.001), 10_000.0)
     elif kind != "encoder":  # read whenever somebody asks for the joints
-        reading.note(part.node, f"sensor '{name}' has no update rate: {rate:g} Hz taken")
-    return Sensor(name, kind, part.link, T, rate, name, "", spec)
+        context.warn(element.node, f"sensor '{name}' has no update rate: {rate:g} Hz taken")
+    return Sensor(name, kind, element.link, T, rate, name, "", spec)

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from xml.sax.saxutils import quoteattr
 
-from roboyard.description.xml import Node
+from roboyard.description.xml import XmlNode
 
 
-def written(root: Node) -> tuple[str, list[Node]]:
+def to_xml_with_lines(root: XmlNode) -> tuple[str, list[XmlNode]]:
     """The text, and for each of its lines (from the first, at index 0) the node that stands there."""
     lines: list[str] = []
-    nodes: list[Node] = []
+    nodes: list[XmlNode] = []
 
-    def put(line: str, node: Node) -> None:
+    def append_line(line: str, node: XmlNode) -> None:
         lines.append(line)
         nodes.append(node)
 
-    waiting: list[tuple[Node, bool]] = [(root, False)]
-    while waiting:
-        node, closing = waiting.pop()
+    stack: list[tuple[XmlNode, bool]] = [(root, False)]
+    while stack:
+        node, closing = stack.pop()
         if closing:
-            put(f"</{node.tag}>", node)
+            append_line(f"</{node.tag}>", node)
             continue
         attributes = "".join(f" {key}={quoteattr(value)}" for key, value in node.attributes.items())
-        put(f"<{node.tag}{attributes}{'>' if node.children else '/>'}", node)
+        append_line(f"<{node.tag}{attributes}{'>' if node.children else '/>'}", node)
         if node.children:
-            waiting.append((node, True))
-            waiting += [(child, False) for child in reversed(node.children)]
+            stack.append((node, True))
+            stack += [(child, False) for child in reversed(node.children)]
     return "\n".join(lines) + "\n", nodes

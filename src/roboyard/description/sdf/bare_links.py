@@ -10,33 +10,33 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from roboyard.description.model import Joint, Link
-from roboyard.description.reading import Reading
-from roboyard.description.xml import Node
+from roboyard.description.reading import ReaderContext
+from roboyard.description.xml import XmlNode
 
 
-def weightless(
-    reading: Reading, links: Iterable[Link], joints: Iterable[Joint], nodes: Mapping[str, Node]
+def drop_default_inertia(
+    context: ReaderContext, links: Iterable[Link], joints: Iterable[Joint], nodes: Mapping[str, XmlNode]
 ) -> list[Link]:
     """The links, with mere frames freed of the mass that SDF's default would give them, each noted.
 
     Args:
-        reading: Takes the findings.
+        context: Takes the findings.
         links: Of one model.
         joints: Between them.
         nodes: The elements of the links that this file states itself, by name.
     """
     links = list(links)
-    cluster = {link.name: link.name for link in links}
+    group = {link.name: link.name for link in links}
 
-    def head(name: str) -> str:
-        while cluster[name] != name:
-            name = cluster[name]
+    def find_root(name: str) -> str:
+        while group[name] != name:
+            name = group[name]
         return name
 
     for joint in joints:
-        if joint.type == "fixed" and joint.parent in cluster and joint.child in cluster:
-            cluster[head(joint.child)] = head(joint.parent)
-    bare = {
+        if joint.type == "fixed" and joint.parent in group and joint.child in group:
+            group[find_root(joint.child)] = find_root(joint.parent)
+    frame_links = {
         link.name
         for link in links
         if link.name in nodes
@@ -44,11 +44,13 @@ def weightless(
         and not link.collisions
         and not link.visuals
     }
-    carried = {head(link.name) for link in links if link.name not in bare and link.inertial is not None}
+    groups_with_mass = {
+        find_root(link.name) for link in links if link.name not in frame_links and link.inertial is not None
+    }
     result = []
     for link in links:
-        if link.name in bare and head(link.name) in carried:
-            reading.note(
+        if link.name in frame_links and find_root(link.name) in groups_with_mass:
+            context.warn(
                 nodes[link.name], f"link '{link.name}' is a mere frame: not given the 1 kg that SDF would give it"
             )
             link = replace(link, inertial=None)

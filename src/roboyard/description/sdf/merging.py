@@ -8,73 +8,87 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from roboyard.description.fields import pose
-from roboyard.description.reading import Reading
-from roboyard.description.sdf.includes import Included, ReadModel, read_include
-from roboyard.description.sdf.scope import MODEL, places
-from roboyard.description.values import fault
-from roboyard.description.xml import Node
+from roboyard.description.fields import read_pose
+from roboyard.description.reading import ReaderContext
+from roboyard.description.sdf.includes import IncludedEntity, ReadModel, read_include
+from roboyard.description.sdf.scope import MODEL, named_poses
+from roboyard.description.values import error_at
+from roboyard.description.xml import XmlNode
 
 PROXY = "__proxy__"
-_PARTS = ("link", "joint", "frame", "model", "include", "plugin")
-_REFERRING = ("relative_to", "attached_to", "expressed_in", "frame")
+_MERGED_TAGS = ("link", "joint", "frame", "model", "include", "plugin")
+_FRAME_ATTRIBUTES = ("relative_to", "attached_to", "expressed_in", "frame")
 
 
-def merged(reading: Reading, node: Node, read_model: ReadModel) -> Iterator[Node]:
+def expand_merge_includes(context: ReaderContext, node: XmlNode, read_model: ReadModel) -> Iterator[XmlNode]:
     """Children of a model, merge-includes replaced by what they bring. Raises DescriptionError."""
     for child in node.children:
         if child.tag != "include" or child.get("merge").strip() not in ("true", "1"):
             yield child
             continue
-        found = read_include(reading, child, read_model, merge=True)
-        if found.model is not None or found.node.tag != "model":
-            reading.note(child, f"'{found.name}' cannot be merged: left out")
+        entity = read_include(context, child, read_model, merge=True)
+        if entity.model is not None or entity.node.tag != "model":
+            context.warn(child, f"'{entity.name}' cannot be merged: left out")
             continue
-        with reading.inside(f"merge of {found.name}", child):
-            proxy = f"_merged__{found.name}{MODEL}"
-            parts = list(merged(reading, found.node, read_model))
-            yield _proxy(reading, proxy, found, parts, read_model)
-            for part in parts:
-                if part.tag in (*_PARTS, PROXY):
-                    yield _own(part, proxy)
+        with context.nested(f"merge of {entity.name}", child):
+            proxy = f"_merged__{entity.name}{MODEL}"
+            elements = list(expand_merge_includes(context, entity.node, read_model))
+            yield _make_proxy_frame(context, proxy, entity, elements, read_model)
+            for element in elements:
+                if element.tag in (*_MERGED_TAGS, PROXY):
+                    yield _rebase_on_proxy(element, proxy)
 
 
-def _proxy(reading: Reading, name: str, found: Included, parts: list[Node], read_model: ReadModel) -> Node:
+def _make_proxy_frame(
+    context: ReaderContext, name: str, entity: IncludedEntity, elements: list[XmlNode], read_model: ReadModel
+) -> XmlNode:
     """A frame where the included model's frame would be."""
-    T = pose(found.pose_node)
-    if found.placed:
-        place = places(read_model(reading, found.node, found.version)).get(found.placed)
-        if place is None:
-            raise fault(f"placement_frame '{found.placed}' is not in model '{found.name}'", found.node)
-        T = T @ place[1].inverse()
-    link = found.node.get("canonical_link") or next((part.get("name") for part in parts if part.tag == "link"), "")
+    T = read_pose(entity.pose_node)
+    if entity.placement_frame:
+        placement = named_poses(read_model(context, entity.node, entity.version)).get(entity.placement_frame)
+        if placement is None:
+            raise error_at(f"placement_frame '{entity.placement_frame}' is not in model '{entity.name}'", entity.node)
+        T = T @ placement[1].inverse()
+    link = entity.node.get("canonical_link") or next(
+        (element.get("name") for element in elements if element.tag == "link"), ""
+    )
     w, x, y, z = T.quaternion
     text = " ".join(repr(float(value)) for value in (*T.xyz, x, y, z, w))
-    at = found.pose_node or found.node
-    attributes = {"rotation_format": "quat_xyzw", "relative_to": at.get("relative_to") if found.pose_node else ""}
-    where = Node("pose", attributes, at.file, at.line, text)
-    return Node(PROXY, {"name": name, "attached_to": link}, found.node.file, found.node.line, "", [where])
+    pose_source = entity.pose_node or entity.node
+    attributes = {
+        "rotation_format": "quat_xyzw",
+        "relative_to": pose_source.get("relative_to") if entity.pose_node else "",
+    }
+    pose_node = XmlNode("pose", attributes, pose_source.file, pose_source.line, text)
+    return XmlNode(PROXY, {"name": name, "attached_to": link}, entity.node.file, entity.node.line, "", [pose_node])
 
 
-def _own(part: Node, proxy: str) -> Node:
+def _rebase_on_proxy(element: XmlNode, proxy: str) -> XmlNode:
     """A copy of a merged part that starts at the proxy where it started at its model."""
-    copy = _renamed(part, proxy)
+    copy = _replace_model_frame(element, proxy)
     if copy.tag in ("link", "model", "include", PROXY):
-        given = copy.child("pose")
-        if given is None:
-            copy.children.append(Node("pose", {"relative_to": proxy}, copy.file, copy.line))
-        elif not (given.get("relative_to") or given.get("frame")):
-            given.attributes["relative_to"] = proxy
+        pose_node = copy.child("pose")
+        if pose_node is None:
+            copy.children.append(XmlNode("pose", {"relative_to": proxy}, copy.file, copy.line))
+        elif not (pose_node.get("relative_to") or pose_node.get("frame")):
+            pose_node.attributes["relative_to"] = proxy
     elif copy.tag == "frame" and not copy.get("attached_to"):
         copy.attributes["attached_to"] = proxy
     return copy
 
 
-def _renamed(node: Node, proxy: str) -> Node:
+def _replace_model_frame(node: XmlNode, proxy: str) -> XmlNode:
     if node.tag == "plugin":
         return node
     attributes = {
-        key: proxy if key in _REFERRING and value == MODEL else value for key, value in node.attributes.items()
+        key: proxy if key in _FRAME_ATTRIBUTES and value == MODEL else value for key, value in node.attributes.items()
     }
     text = proxy if node.tag in ("parent", "child") and node.text.strip() == MODEL else node.text
-    return Node(node.tag, attributes, node.file, node.line, text, [_renamed(child, proxy) for child in node.children])
+    return XmlNode(
+        node.tag,
+        attributes,
+        node.file,
+        node.line,
+        text,
+        [_replace_model_frame(child, proxy) for child in node.children],
+    )

@@ -7,34 +7,34 @@ from dataclasses import replace
 from functools import partial
 
 from roboyard.description import checks
-from roboyard.description.assembly import settle_sensors
-from roboyard.description.fields import boolean_of, pose, text_of
+from roboyard.description.assembly import resolve_sensor_names
+from roboyard.description.fields import child_boolean, child_text, read_pose
 from roboyard.description.model import Frame, Joint, Link, Model
-from roboyard.description.naming import free_name
-from roboyard.description.reading import Reading
+from roboyard.description.naming import make_unique_name
+from roboyard.description.reading import ReaderContext
 from roboyard.description.sdf import merging
-from roboyard.description.sdf.bare_links import weightless
-from roboyard.description.sdf.includes import Included, Version, read_include
-from roboyard.description.sdf.joint import end, read_joint
-from roboyard.description.sdf.link import LinkParts, read_link
-from roboyard.description.sdf.nesting import Parts
-from roboyard.description.sdf.placeholders import PLACEHOLDER, is_placeholder, placeholder
-from roboyard.description.sdf.scope import MODEL, Entry, Scope, places
-from roboyard.description.sdf.tree import span
+from roboyard.description.sdf.bare_links import drop_default_inertia
+from roboyard.description.sdf.includes import IncludedEntity, SdfVersion, read_include
+from roboyard.description.sdf.joint import read_joint, read_joint_link
+from roboyard.description.sdf.link import LinkElements, read_link
+from roboyard.description.sdf.nesting import ModelBuilder
+from roboyard.description.sdf.placeholders import PLACEHOLDER, is_placeholder, make_placeholder
+from roboyard.description.sdf.scope import MODEL, ScopeEntry, SdfScope, named_poses
+from roboyard.description.sdf.tree import build_spanning_forest
 from roboyard.description.sensing import read_plugin, read_sensor
-from roboyard.description.values import fault
-from roboyard.description.xml import Node
+from roboyard.description.values import error_at
+from roboyard.description.xml import XmlNode
 from roboyard.geometry import SE3
 
-_KNOWN = {"pose", "static", "link", "joint", "frame", "model", "include", "plugin", "self_collide"}
-_UNUSED = {"allow_auto_disable", "enable_wind", "gripper"}
+_MODEL_TAGS = {"pose", "static", "link", "joint", "frame", "model", "include", "plugin", "self_collide"}
+_UNUSED_MODEL_TAGS = {"allow_auto_disable", "enable_wind", "gripper"}
 
 
-def read_model(reading: Reading, node: Node, version: Version, *, static: bool = False) -> Model:
+def read_model(context: ReaderContext, node: XmlNode, version: SdfVersion, *, static: bool = False) -> Model:
     """The model at ``node``, in its own frame; whoever places it reads its ``<pose>``.
 
     Args:
-        reading: Takes findings, resolves files.
+        context: Takes findings, resolves files.
         node: The ``<model>``.
         version: Of its file.
         static: Whether a model around it is static.
@@ -44,210 +44,230 @@ def read_model(reading: Reading, node: Node, version: Version, *, static: bool =
     """
     name = node.get("name").strip()
     if not name:
-        raise fault("a model has no name", node, '<model name="…">')
+        raise error_at("a model has no name", node, '<model name="…">')
     owner = f"model '{name}'"
-    static = boolean_of(node, "static", False) or static
-    known = len(reading.faults)
-    with reading.inside(owner, node):
-        reading.unknown(node, _KNOWN, _UNUSED)
-        scope = Scope(owner, MODEL, strict=version >= (1, 7))
-        children = list(merging.merged(reading, node, read_model))
-        _declare(reading, scope, children, version, static)
-        parts = Parts()
-        _canonical(scope, node, static)
-        _collect_links(reading, scope, parts, static)
-        places = _collect_joints(reading, scope, parts, version)
-        _collect_frames(reading, scope, parts)
-        if reading.faults[known:]:  # what follows of them is none of its own
-            raise reading.faults[known]
-        _order_joints(reading, scope, parts, places)
-        stated = {key: entry.node for key, entry in scope.entries("link")}
-        parts.links = weightless(reading, parts.links, parts.joints, stated)
-        parts.plugins += [read_plugin(child) for child in children if child.tag == "plugin"]
-        collide = boolean_of(node, "self_collide", False)
+    static = child_boolean(node, "static", False) or static
+    n_faults_before = len(context.errors)
+    with context.nested(owner, node):
+        context.warn_unknown_children(node, _MODEL_TAGS, _UNUSED_MODEL_TAGS)
+        scope = SdfScope(owner, MODEL, requires_unique_names=version >= (1, 7))
+        children = list(merging.expand_merge_includes(context, node, read_model))
+        _declare_children(context, scope, children, version, static)
+        builder = ModelBuilder()
+        _set_canonical_link(scope, node, static)
+        _collect_links(context, scope, builder, static)
+        joint_nodes = _collect_joints(context, scope, builder, version)
+        _collect_frames(context, scope, builder)
+        if context.errors[n_faults_before:]:  # what follows of them is none of its own
+            raise context.errors[n_faults_before]
+        _order_joints(context, scope, builder, joint_nodes)
+        link_nodes = {key: entry.node for key, entry in scope.entries("link")}
+        builder.links = drop_default_inertia(context, builder.links, builder.joints, link_nodes)
+        builder.plugins += [read_plugin(child) for child in children if child.tag == "plugin"]
+        self_collide = child_boolean(node, "self_collide", False)
         return Model(
             name=name,
-            links=tuple(replace(link, self_collide=link.self_collide or collide) for link in parts.links),
-            joints=tuple(parts.joints),
-            sensors=settle_sensors(reading, node, parts.sensors, (*parts.joints, *parts.closures)),
-            interfaces=tuple(parts.interfaces),
-            plugins=tuple(parts.plugins),
+            links=tuple(replace(link, self_collide=link.self_collide or self_collide) for link in builder.links),
+            joints=tuple(builder.joints),
+            sensors=resolve_sensor_names(context, node, builder.sensors, (*builder.joints, *builder.loop_joints)),
+            interfaces=tuple(builder.interfaces),
+            plugins=tuple(builder.plugins),
             static=static,
-            canonical_link=scope.canonical or None,
-            frames=tuple(parts.frames),
-            closures=tuple(parts.closures),
+            canonical_link=scope.canonical_link or None,
+            frames=tuple(builder.frames),
+            loop_joints=tuple(builder.loop_joints),
         )
 
 
-def _collect_frames(reading: Reading, scope: Scope, parts: Parts) -> None:
-    poses = {link.name: link.T_model_link for link in parts.links}
+def _collect_frames(context: ReaderContext, scope: SdfScope, builder: ModelBuilder) -> None:
+    poses = {link.name: link.T_model_link for link in builder.links}
 
-    def read(key: str, entry: Entry) -> Frame | None:
-        link = scope.body(key, entry.node, f"frame '{entry.name}'")
+    def read_frame(key: str, entry: ScopeEntry) -> Frame | None:
+        link = scope.link_of(key, entry.node, f"frame '{entry.name}'")
         T_model_frame = scope.pose(key, entry.node, f"frame '{entry.name}'")
         return Frame(entry.name, link, poses[link].inverse() @ T_model_frame) if link in poses else None
 
     for key, entry in scope.entries("frame"):
-        frame = reading.attempt(partial(read, key, entry), None)
+        frame = context.try_read(partial(read_frame, key, entry), None)
         if frame is not None:
-            parts.frames.append(frame)
+            builder.frames.append(frame)
 
 
-def _declare(reading: Reading, scope: Scope, children: Iterable[Node], version: Version, static: bool) -> None:
+def _declare_children(
+    context: ReaderContext, scope: SdfScope, children: Iterable[XmlNode], version: SdfVersion, static: bool
+) -> None:
     for child in children:
-        entry = reading.attempt(partial(_entry, reading, child, version, static), None)
+        entry = context.try_read(partial(_read_entry, context, child, version, static), None)
         if entry is not None:
-            distinct(reading, scope, entry)
-            if not reading.attempt(partial(scope.declare, entry), True):
-                reading.note(child, f"the {entry.kind} '{entry.name}' shares its name with another part")
+            make_name_unique(context, scope, entry)
+            if not context.try_read(partial(scope.declare, entry), True):
+                context.warn(child, f"the {entry.kind} '{entry.name}' shares its name with another part")
 
 
-def _entry(reading: Reading, child: Node, version: Version, static: bool) -> Entry | None:
+def _read_entry(context: ReaderContext, child: XmlNode, version: SdfVersion, static: bool) -> ScopeEntry | None:
     """What a model's child declares; None for what has no place in it."""
     name = child.get("name").strip()
-    where = child.child("pose")
+    pose_node = child.child("pose")
     match child.tag:
         case "link":
-            return Entry(name, "link", child, where, MODEL)
+            return ScopeEntry(name, "link", child, pose_node, MODEL)
         case "joint":
-            moved = end(child, "child")
-            return Entry(name, "joint", child, where, moved, attached=moved)
+            child_name = read_joint_link(child, "child")
+            return ScopeEntry(name, "joint", child, pose_node, child_name, attached_to=child_name)
         case "frame":
-            attached = child.get("attached_to").strip()
-            return Entry(name, "frame", child, where, attached or MODEL, attached=attached)
+            attached_to = child.get("attached_to").strip()
+            return ScopeEntry(name, "frame", child, pose_node, attached_to or MODEL, attached_to=attached_to)
         case "model":
-            return nested_entry(reading, child, version, MODEL, static=static)
+            return read_nested_entry(context, child, version, MODEL, static=static)
         case "include":
-            found = included(reading, child)
-            if found.model is not None:
-                return model_entry(found, MODEL)
-            reading.note(child, f"the {found.node.tag} '{found.name}' inside a model is left out")
+            entity = read_included_entity(context, child)
+            if entity.model is not None:
+                return make_model_entry(entity, MODEL)
+            context.warn(child, f"the {entity.node.tag} '{entity.name}' inside a model is left out")
         case merging.PROXY:
-            return Entry(name, "frame", child, where, MODEL, attached=child.get("attached_to"))
+            return ScopeEntry(name, "frame", child, pose_node, MODEL, attached_to=child.get("attached_to"))
     return None
 
 
-def nested_entry(reading: Reading, node: Node, version: Version, default: str, *, static: bool = False) -> Entry:
+def read_nested_entry(
+    context: ReaderContext, node: XmlNode, version: SdfVersion, default_frame: str, *, static: bool = False
+) -> ScopeEntry:
     """The entry of a ``<model>`` in a model or world; a survey goes on with a placeholder where it is wrong."""
     name = node.get("name").strip()
-    model = reading.attempt(partial(read_model, reading, node, version, static=static), placeholder(name))
-    return model_entry(Included(name, model, node, node.child("pose"), node.get("placement_frame").strip()), default)
+    model = context.try_read(partial(read_model, context, node, version, static=static), make_placeholder(name))
+    return make_model_entry(
+        IncludedEntity(name, model, node, node.child("pose"), node.get("placement_frame").strip()), default_frame
+    )
 
 
-def included(reading: Reading, node: Node) -> Included:
+def read_included_entity(context: ReaderContext, node: XmlNode) -> IncludedEntity:
     """What an ``<include>`` brings; a survey goes on with a placeholder where that is wrong."""
-    name = text_of(node, "name") or text_of(node, "uri").rstrip("/").rpartition("/")[2]
-    stand_in = Included(name, placeholder(name), node, node.child("pose"))
-    return reading.attempt(partial(read_include, reading, node, read_model), stand_in)
+    name = child_text(node, "name") or child_text(node, "uri").rstrip("/").rpartition("/")[2]
+    fallback = IncludedEntity(name, make_placeholder(name), node, node.child("pose"))
+    return context.try_read(partial(read_include, context, node, read_model), fallback)
 
 
-def distinct(reading: Reading, scope: Scope, entry: Entry) -> None:
+def make_name_unique(context: ReaderContext, scope: SdfScope, entry: ScopeEntry) -> None:
     """A model whose name another model has gets a number, if mending is asked for; nothing can refer to it then."""
-    if reading.repair and entry.kind == "model" and scope.kind(entry.name) == "model":
-        name = free_name(entry.name, {taken: 0 for taken, _ in scope.entries("model")})
-        what = f"model '{entry.name}' in {scope.owner} exists twice"
-        reading.mend(entry.node, what, "unique names", f"this one becomes '{name}'")
+    if context.repair and entry.kind == "model" and scope.kind(entry.name) == "model":
+        name = make_unique_name(entry.name, {other_name: 0 for other_name, _ in scope.entries("model")})
+        problem = f"model '{entry.name}' in {scope.owner} exists twice"
+        context.repair_or_raise(entry.node, problem, "unique names", f"this one becomes '{name}'")
         entry.name = name
 
 
-def model_entry(found: Included, default: str) -> Entry:
+def make_model_entry(entity: IncludedEntity, default_frame: str) -> ScopeEntry:
     """The entry of a placed model. Raises DescriptionError for an unknown placement frame."""
-    entry = Entry(found.name, "model", found.node, found.pose_node, default, model=found.model)
-    if found.placed and found.model is not None and not is_placeholder(found.model):
-        place = places(found.model).get(found.placed)
-        if place is None:
-            raise fault(f"placement_frame '{found.placed}' is not in model '{found.name}'", found.node)
-        entry.T_model_placed = place[1]
+    entry = ScopeEntry(entity.name, "model", entity.node, entity.pose_node, default_frame, model=entity.model)
+    if entity.placement_frame and entity.model is not None and not is_placeholder(entity.model):
+        placement = named_poses(entity.model).get(entity.placement_frame)
+        if placement is None:
+            raise error_at(f"placement_frame '{entity.placement_frame}' is not in model '{entity.name}'", entity.node)
+        entry.T_model_placement = placement[1]
     return entry
 
 
-def _canonical(scope: Scope, node: Node, static: bool) -> None:
+def _set_canonical_link(scope: SdfScope, node: XmlNode, static: bool) -> None:
     """The link that the model's frame moves with: as named, else the first."""
-    given = node.get("canonical_link").strip()
+    link_name = node.get("canonical_link").strip()
     links = [entry.name for _, entry in scope.entries("link")]
     nested = [(entry.name, entry.model) for _, entry in scope.entries("model")]
-    if given:
-        if not scope.knows(given):
-            raise fault(f"canonical_link '{given}' is not in {scope.owner}", node, ", ".join(links[:12]))
-        scope.canonical = scope.body(given, node, "canonical_link")
+    if link_name:
+        if not scope.resolves(link_name):
+            raise error_at(f"canonical_link '{link_name}' is not in {scope.owner}", node, ", ".join(links[:12]))
+        scope.canonical_link = scope.link_of(link_name, node, "canonical_link")
     elif links:
-        scope.canonical = links[0]
+        scope.canonical_link = links[0]
     else:
-        held = (f"{name}::{model.canonical_link}" for name, model in nested if model and model.canonical_link)
-        scope.canonical = next(held, "")
-    if not (scope.canonical or static or nested):
-        raise fault(f"{scope.owner} has no link", node, "at least one <link>")
+        nested_canonical_links = (
+            f"{name}::{model.canonical_link}" for name, model in nested if model and model.canonical_link
+        )
+        scope.canonical_link = next(nested_canonical_links, "")
+    if not (scope.canonical_link or static or nested):
+        raise error_at(f"{scope.owner} has no link", node, "at least one <link>")
 
 
-def _collect_links(reading: Reading, scope: Scope, parts: Parts, static: bool) -> None:
+def _collect_links(context: ReaderContext, scope: SdfScope, builder: ModelBuilder, static: bool) -> None:
     for key, entry in scope.entries("link"):
         resolve = partial(scope.pose, key, entry.node, f"link '{entry.name}'")
-        T_model_link = reading.attempt(resolve, SE3.identity())
+        T_model_link = context.try_read(resolve, SE3.identity())
 
-        def place(part: Node, what: str, link: str = key, T_link_model: SE3 = T_model_link.inverse()) -> SE3:
-            given = part.child("pose")
-            if given is None or not (given.get("relative_to") or given.get("frame")):
-                return pose(given)  # most parts; composing would only cost digits
-            return T_link_model @ scope.relative(given, link, part, what)
+        def resolve_pose(
+            element: XmlNode, description: str, link: str = key, T_link_model: SE3 = T_model_link.inverse()
+        ) -> SE3:
+            pose_node = element.child("pose")
+            if pose_node is None or not (pose_node.get("relative_to") or pose_node.get("frame")):
+                return read_pose(pose_node)  # most parts; composing would only cost digits
+            return T_link_model @ scope.resolve_pose(pose_node, link, element, description)
 
-        bare = LinkParts(Link(entry.name, T_model_link), (), ())
-        found = reading.attempt(partial(read_link, reading, entry.node, T_model_link, place, static=static), bare)
-        parts.links.append(found.link)
-        parts.sensors += found.sensors
-        parts.plugins += found.plugins
+        empty_link = LinkElements(Link(entry.name, T_model_link), (), ())
+        elements = context.try_read(
+            partial(read_link, context, entry.node, T_model_link, resolve_pose, static=static), empty_link
+        )
+        builder.links.append(elements.link)
+        builder.sensors += elements.sensors
+        builder.plugins += elements.plugins
     for key, entry in scope.entries("model"):
         if entry.model is None:
             continue
-        parts.nest(entry.name, entry.model, scope.pose(key, entry.node, f"model '{entry.name}'"))
+        builder.add_nested_model(entry.name, entry.model, scope.pose(key, entry.node, f"model '{entry.name}'"))
         if not entry.model.static or static:
             continue
-        stand_in = f"{entry.name}::{PLACEHOLDER}"
-        if is_placeholder(entry.model) and stand_in != scope.canonical:
-            _ride(parts, stand_in, scope.canonical)
+        placeholder_link = f"{entry.name}::{PLACEHOLDER}"
+        if is_placeholder(entry.model) and placeholder_link != scope.canonical_link:
+            _fix_to_carrier(builder, placeholder_link, scope.canonical_link)
         else:
-            parts.weld([f"{entry.name}::{link.name}" for link in entry.model.links])
+            builder.fix_to_world([f"{entry.name}::{link.name}" for link in entry.model.links])
 
 
-def _ride(parts: Parts, link: str, carrier: str) -> None:
+def _fix_to_carrier(builder: ModelBuilder, link: str, carrier: str) -> None:
     """Fix a placeholder, which has no mass, to the model around it."""
-    poses = {one.name: one.T_model_link for one in parts.links}
+    poses = {one.name: one.T_model_link for one in builder.links}
     T_parent_child = poses[carrier].inverse() @ poses[link]
-    parts.joints.append(Joint(f"{link}_stands_in", "fixed", carrier, link, T_parent_child, SE3.identity()))
+    builder.joints.append(Joint(f"{link}_stands_in", "fixed", carrier, link, T_parent_child, SE3.identity()))
 
 
-def _collect_joints(reading: Reading, scope: Scope, parts: Parts, version: Version) -> dict[str, Node]:
+def _collect_joints(
+    context: ReaderContext, scope: SdfScope, builder: ModelBuilder, version: SdfVersion
+) -> dict[str, XmlNode]:
     """Read the model's own joints, and say where each stands."""
-    poses = {link.name: link.T_model_link for link in parts.links}
-    missing = {entry.name for _, entry in scope.entries("model") if entry.model and is_placeholder(entry.model)}
-    places: dict[str, Node] = {}
+    poses = {link.name: link.T_model_link for link in builder.links}
+    placeholder_models = {
+        entry.name for _, entry in scope.entries("model") if entry.model and is_placeholder(entry.model)
+    }
+    joint_nodes: dict[str, XmlNode] = {}
     for key, entry in scope.entries("joint"):
-        joint = reading.attempt(partial(read_joint, reading, entry.node, scope, key, poses, version), None)
+        joint = context.try_read(partial(read_joint, context, entry.node, scope, key, poses, version), None)
         if joint is None:
             continue
-        if any(end(entry.node, role).partition("::")[0] in missing for role in ("parent", "child")):
-            reading.note(entry.node, f"joint '{entry.name}' leads to a model that is not there: left out")
+        if any(
+            read_joint_link(entry.node, role).partition("::")[0] in placeholder_models for role in ("parent", "child")
+        ):
+            context.warn(entry.node, f"joint '{entry.name}' leads to a model that is not there: left out")
             continue
         if joint.parent == joint.child:
-            what = f"joint '{joint.name}' joins link '{joint.child}' to itself"
-            reading.mend(entry.node, what, "two different links", "left out")
+            problem = f"joint '{joint.name}' joins link '{joint.child}' to itself"
+            context.repair_or_raise(entry.node, problem, "two different links", "left out")
             continue
-        parts.joints.append(joint)
-        places[joint.name] = entry.node
-        for one in entry.node.all("sensor"):
-            T_link_sensor = joint.T_child_joint @ pose(one.child("pose"))
-            parts.sensors.append(read_sensor(reading, one, joint.child, T_link_sensor, joint.name))
-    return places
+        builder.joints.append(joint)
+        joint_nodes[joint.name] = entry.node
+        for one in entry.node.children_with_tag("sensor"):
+            T_link_sensor = joint.T_child_joint @ read_pose(one.child("pose"))
+            builder.sensors.append(read_sensor(context, one, joint.child, T_link_sensor, joint.name))
+    return joint_nodes
 
 
-def _order_joints(reading: Reading, scope: Scope, parts: Parts, places: dict[str, Node]) -> None:
+def _order_joints(
+    context: ReaderContext, scope: SdfScope, builder: ModelBuilder, joint_nodes: dict[str, XmlNode]
+) -> None:
     """Check the joints with those of nested models, and order all into a forest."""
-    poses = {link.name: link.T_model_link for link in parts.links}
-    nested = [(f"{entry.name}::", entry.node) for _, entry in scope.entries("model")]
+    poses = {link.name: link.T_model_link for link in builder.links}
+    nested_prefixes = [(f"{entry.name}::", entry.node) for _, entry in scope.entries("model")]
 
-    def place(name: str) -> Node:
-        return places.get(name) or next(node for start, node in nested if name.startswith(start))
+    def find_node(name: str) -> XmlNode:
+        return joint_nodes.get(name) or next(node for prefix, node in nested_prefixes if name.startswith(prefix))
 
-    known = [(joint, place(joint.name)) for joint in parts.joints]
-    checks.unique("joint", ((joint.name, node) for joint, node in known), scope.owner)
-    joints, closures = span(reading, poses, checks.mimics(reading, known))
-    parts.joints, parts.closures = list(joints), [*parts.closures, *closures]
+    joints_with_nodes = [(joint, find_node(joint.name)) for joint in builder.joints]
+    checks.require_unique_names("joint", ((joint.name, node) for joint, node in joints_with_nodes), scope.owner)
+    joints, loop_joints = build_spanning_forest(context, poses, checks.check_mimics(context, joints_with_nodes))
+    builder.joints, builder.loop_joints = list(joints), [*builder.loop_joints, *loop_joints]

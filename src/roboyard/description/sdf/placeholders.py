@@ -6,12 +6,14 @@ from roboyard.description.model import Box, Link, Material, Model, Visual
 from roboyard.geometry import SE3
 
 PLACEHOLDER = "placeholder"
-_MARK = Material(PLACEHOLDER, (1.0, 0.0, 1.0, 0.5))
+_PLACEHOLDER_MATERIAL = Material(PLACEHOLDER, (1.0, 0.0, 1.0, 0.5))
 
 
-def placeholder(name: str) -> Model:
+def make_placeholder(name: str) -> Model:
     """Half a metre of translucent magenta that touches nothing."""
-    cube = Visual(PLACEHOLDER, Box((0.5, 0.5, 0.5)), SE3.from_xyz_rpy((0.0, 0.0, 0.25)), _MARK, cast_shadows=False)
+    cube = Visual(
+        PLACEHOLDER, Box((0.5, 0.5, 0.5)), SE3.from_xyz_rpy((0.0, 0.0, 0.25)), _PLACEHOLDER_MATERIAL, cast_shadows=False
+    )
     link = Link(PLACEHOLDER, SE3.identity(), visuals=(cube,))
     return Model(name, (link,), static=True, canonical_link=PLACEHOLDER)
 

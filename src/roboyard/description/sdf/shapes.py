@@ -5,7 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from roboyard.description.colours import gazebo_material
-from roboyard.description.fields import boolean_of, colour_of, expressed_in, number_of, text_of, vector_of
+from roboyard.description.fields import (
+    child_boolean,
+    child_color,
+    child_number,
+    child_text,
+    child_vector,
+    read_expressed_in,
+)
 from roboyard.description.model import (
     Box,
     Capsule,
@@ -22,204 +29,225 @@ from roboyard.description.model import (
     Surface,
     Vec3,
 )
-from roboyard.description.reading import Reading
-from roboyard.description.values import fault, integer, number, numbers, positive, positives, shown, unit_vector
-from roboyard.description.xml import Node
+from roboyard.description.reading import ReaderContext
+from roboyard.description.values import (
+    error_at,
+    parse_integer,
+    parse_number,
+    parse_numbers,
+    parse_positive,
+    parse_positives,
+    parse_unit_vector,
+    quote,
+)
+from roboyard.description.xml import XmlNode
 
-_UNUSED_FLOW = {
+_UNUSED_PBR_TAGS = {
     "roughness_map", "metalness_map", "environment_map", "ambient_occlusion_map", "normal_map", "emissive_map",
     "light_map", "specular_map", "glossiness_map", "glossiness",
 }  # fmt: skip
-_UNUSED_CONTACT = {
+_UNUSED_CONTACT_TAGS = {
     "collide_without_contact", "collide_without_contact_bitmask", "category_bitmask", "poissons_ratio",
     "elastic_modulus", "bullet",
 }  # fmt: skip
-_UNUSED_SURFACE = {"soft_contact", "bullet"}
+_UNUSED_SURFACE_TAGS = {"soft_contact", "bullet"}
 
 
-def read_geometry(reading: Reading, node: Node, label: str) -> Geometry | None:
+def read_geometry(context: ReaderContext, node: XmlNode, label: str) -> Geometry | None:
     """The shape in ``<geometry>``; None, with a finding, where it has none that is known.
 
     Raises:
         DescriptionError: a size is missing, not a number or not above zero.
     """
-    given = node.child("geometry")
-    if given is None or not given.children:
-        reading.note(given or node, f"{label} has no shape: left out")
+    geometry_node = node.child("geometry")
+    if geometry_node is None or not geometry_node.children:
+        context.warn(geometry_node or node, f"{label} has no shape: left out")
         return None
-    shape = given.children[0]
+    shape = geometry_node.children[0]
     label = f"{shape.tag} of {label}"
     match shape.tag:
         case "box":
-            return Box(_sizes(reading, shape, "size", label))
+            return Box(_read_three_sizes(context, shape, "size", label))
         case "sphere":
-            return Sphere(_positive(reading, shape, "radius", label, "1"))
+            return Sphere(_read_positive_size(context, shape, "radius", label, "1"))
         case "cylinder":
-            return Cylinder(*_round(reading, shape, label, "1"))
+            return Cylinder(*_read_radius_and_length(context, shape, label, "1"))
         case "capsule":
-            return Capsule(*_round(reading, shape, label, "0.5"))
+            return Capsule(*_read_radius_and_length(context, shape, label, "0.5"))
         case "cone":
-            return Cone(*_round(reading, shape, label, "0.5"))
+            return Cone(*_read_radius_and_length(context, shape, label, "0.5"))
         case "ellipsoid":
-            return Ellipsoid(_sizes(reading, shape, "radii", label))
+            return Ellipsoid(_read_three_sizes(context, shape, "radii", label))
         case "plane":
-            return _plane(shape, label)
+            return _read_plane(shape, label)
         case "mesh":
-            return _mesh(reading, shape, label)
+            return _read_mesh(context, shape, label)
         case "heightmap":
-            reading.unknown(shape, {"uri", "size", "pos"}, {"texture", "blend", "use_terrain_paging", "sampling"})
-            uri = text_of(shape, "uri")
+            context.warn_unknown_children(
+                shape, {"uri", "size", "pos"}, {"texture", "blend", "use_terrain_paging", "sampling"}
+            )
+            uri = child_text(shape, "uri")
             return Heightmap(
                 uri,
-                reading.file(uri, shape, "heightmap"),
-                _sizes(reading, shape, "size", label),
-                vector_of(shape, "pos", (0.0, 0.0, 0.0)),
+                context.find_file(uri, shape, "heightmap"),
+                _read_three_sizes(context, shape, "size", label),
+                child_vector(shape, "pos", (0.0, 0.0, 0.0)),
             )
         case "polyline":
-            return _polyline(reading, given, label)
+            return _read_polyline(context, geometry_node, label)
         case "empty":
             return None
-    reading.note(shape, f"shape <{shape.tag[:40]}> is not understood: left out")
+    context.warn(shape, f"shape <{shape.tag[:40]}> is not understood: left out")
     return None
 
 
-def _given(reading: Reading, node: Node, tag: str, label: str, default: str) -> str:
+def _read_size_text(context: ReaderContext, node: XmlNode, tag: str, label: str, default: str) -> str:
     """Text of a size; SDF's default, with a finding, where it is missing."""
-    text = text_of(node, tag)
+    text = child_text(node, tag)
     if not text:
-        reading.note(node, f"{label} has no {tag}: {default} m taken")
+        context.warn(node, f"{label} has no {tag}: {default} m taken")
     return text or default
 
 
-def _positive(reading: Reading, node: Node, tag: str, label: str, default: str) -> float:
-    return positive(_given(reading, node, tag, label, default), node.child(tag) or node, f"{tag} of {label}")
+def _read_positive_size(context: ReaderContext, node: XmlNode, tag: str, label: str, default: str) -> float:
+    return parse_positive(
+        _read_size_text(context, node, tag, label, default), node.child(tag) or node, f"{tag} of {label}"
+    )
 
 
-def _round(reading: Reading, node: Node, label: str, radius: str) -> tuple[float, float]:
-    return _positive(reading, node, "radius", label, radius), _positive(reading, node, "length", label, "1")
+def _read_radius_and_length(context: ReaderContext, node: XmlNode, label: str, radius: str) -> tuple[float, float]:
+    return _read_positive_size(context, node, "radius", label, radius), _read_positive_size(
+        context, node, "length", label, "1"
+    )
 
 
-def _sizes(reading: Reading, node: Node, tag: str, label: str) -> Vec3:
-    text = _given(reading, node, tag, label, "1 1 1")
-    x, y, z = positives(text, 3, node.child(tag) or node, f"{tag} of {label}")
+def _read_three_sizes(context: ReaderContext, node: XmlNode, tag: str, label: str) -> Vec3:
+    text = _read_size_text(context, node, tag, label, "1 1 1")
+    x, y, z = parse_positives(text, 3, node.child(tag) or node, f"{tag} of {label}")
     return x, y, z
 
 
-def _plane(node: Node, label: str) -> Plane:
-    given = node.child("normal")
+def _read_plane(node: XmlNode, label: str) -> Plane:
+    normal_node = node.child("normal")
     normal = (0.0, 0.0, 1.0)
-    if given is not None and given.text.strip():
-        normal = unit_vector(given.text, given, f"normal of {label}")
-    size = node.child("size")
-    if size is None or not size.text.strip():
+    if normal_node is not None and normal_node.text.strip():
+        normal = parse_unit_vector(normal_node.text, normal_node, f"normal of {label}")
+    size_node = node.child("size")
+    if size_node is None or not size_node.text.strip():
         return Plane(normal)
-    x, y = numbers(size.text, 2, size, f"size of {label}")
+    x, y = parse_numbers(size_node.text, 2, size_node, f"size of {label}")
     return Plane(normal, (abs(x), abs(y)))
 
 
-def _mesh(reading: Reading, node: Node, label: str) -> Mesh:
-    reading.unknown(node, {"uri", "scale", "submesh", "convex_decomposition"})
-    uri = text_of(node, "uri")
+def _read_mesh(context: ReaderContext, node: XmlNode, label: str) -> Mesh:
+    context.warn_unknown_children(node, {"uri", "scale", "submesh", "convex_decomposition"})
+    uri = child_text(node, "uri")
     if not uri:
-        raise fault(f"{label} has no <uri>", node, "<uri>model://…</uri>")
-    scale = _scale(reading, node, label)
+        raise error_at(f"{label} has no <uri>", node, "<uri>model://…</uri>")
+    scale = _read_mesh_scale(context, node, label)
     if 0.0 in scale:
-        raise fault(f"scale of {label} is {shown(text_of(node, 'scale'))}", node, "no zeros")
-    part = node.child("submesh")
+        raise error_at(f"scale of {label} is {quote(child_text(node, 'scale'))}", node, "no zeros")
+    submesh_node = node.child("submesh")
     return Mesh(
         uri=uri,
-        file=reading.file(uri, node.child("uri") or node, "mesh"),
+        file=context.find_file(uri, node.child("uri") or node, "mesh"),
         scale=scale,
-        submesh=text_of(part, "name") or None,
-        center_submesh=boolean_of(part, "center", False),
+        submesh=child_text(submesh_node, "name") or None,
+        center_submesh=child_boolean(submesh_node, "center", False),
         convex=node.get("optimization") in ("convex_hull", "convex_decomposition"),
     )
 
 
-def _scale(reading: Reading, node: Node, label: str) -> Vec3:
-    given = node.child("scale")
-    if given is None or len(given.text.split()) != 1:
-        return vector_of(node, "scale", (1.0, 1.0, 1.0))
-    value = number(given.text, given, f"scale of {label}")
-    reading.mend(given, f"scale of {label} is {shown(given.text)}", "3 numbers", "taken along all axes")
+def _read_mesh_scale(context: ReaderContext, node: XmlNode, label: str) -> Vec3:
+    scale_node = node.child("scale")
+    if scale_node is None or len(scale_node.text.split()) != 1:
+        return child_vector(node, "scale", (1.0, 1.0, 1.0))
+    value = parse_number(scale_node.text, scale_node, f"scale of {label}")
+    context.repair_or_raise(
+        scale_node, f"scale of {label} is {quote(scale_node.text)}", "3 numbers", "taken along all axes"
+    )
     return value, value, value
 
 
-def _polyline(reading: Reading, node: Node, label: str) -> Polyline:
+def _read_polyline(context: ReaderContext, node: XmlNode, label: str) -> Polyline:
     outlines = []
-    for one in node.all("polyline"):
-        points = [numbers(point.text, 2, point, f"point of {label}") for point in one.all("point")]
+    for one in node.children_with_tag("polyline"):
+        points = [parse_numbers(point.text, 2, point, f"point of {label}") for point in one.children_with_tag("point")]
         if len(points) < 3:
-            raise fault(f"{label} has {len(points)} points", one, "at least 3")
+            raise error_at(f"{label} has {len(points)} points", one, "at least 3")
         outlines.append(tuple((x, y) for x, y in points))
-    first = node.all("polyline")[0]
-    return Polyline(tuple(outlines), _positive(reading, first, "height", label, "1"))
+    first = node.children_with_tag("polyline")[0]
+    return Polyline(tuple(outlines), _read_positive_size(context, first, "height", label, "1"))
 
 
-def read_surface(reading: Reading, node: Node | None) -> Surface:
+def read_surface(context: ReaderContext, node: XmlNode | None) -> Surface:
     """Contact properties of a ``<surface>``; None gives the defaults. Raises DescriptionError."""
     if node is None:
         return Surface()
-    reading.unknown(node, {"friction", "contact", "bounce"}, _UNUSED_SURFACE)
+    context.warn_unknown_children(node, {"friction", "contact", "bounce"}, _UNUSED_SURFACE_TAGS)
     friction = node.child("friction")
     ode = friction.child("ode") if friction else None
     bullet = friction.child("bullet") if friction else None
     torsional = friction.child("torsional") if friction else None
     contact = node.child("contact")
-    stiff = contact.child("ode") if contact else None
-    mu = number_of(ode, "mu", number_of(bullet, "friction", 1.0))
-    mu2 = number_of(ode, "mu2", number_of(bullet, "friction2", mu))
-    direction = ode.child("fdir1") if ode else None
-    along = vector_of(ode, "fdir1", (0.0, 0.0, 0.0))
-    bits = contact.child("collide_bitmask") if contact else None
-    for part, (known, unused) in (
+    contact_ode = contact.child("ode") if contact else None
+    mu = child_number(ode, "mu", child_number(bullet, "friction", 1.0))
+    mu2 = child_number(ode, "mu2", child_number(bullet, "friction2", mu))
+    direction_node = ode.child("fdir1") if ode else None
+    friction_direction = child_vector(ode, "fdir1", (0.0, 0.0, 0.0))
+    bitmask_node = contact.child("collide_bitmask") if contact else None
+    for part, (known_tags, unused_tags) in (
         (friction, ({"ode", "bullet", "torsional"}, set())),
         (ode, ({"mu", "mu2", "fdir1", "slip1", "slip2"}, set())),
         (bullet, ({"friction", "friction2", "rolling_friction"}, {"fdir1"})),
         (torsional, ({"coefficient"}, {"use_patch_radius", "patch_radius", "surface_radius", "ode"})),
-        (contact, ({"ode", "collide_bitmask"}, _UNUSED_CONTACT)),
-        (stiff, ({"kp", "kd"}, {"soft_cfm", "soft_erp", "max_vel", "min_depth"})),
+        (contact, ({"ode", "collide_bitmask"}, _UNUSED_CONTACT_TAGS)),
+        (contact_ode, ({"kp", "kd"}, {"soft_cfm", "soft_erp", "max_vel", "min_depth"})),
         (node.child("bounce"), ({"restitution_coefficient"}, {"threshold"})),
     ):
         if part is not None:
-            reading.unknown(part, known, unused)
-    if bits is not None and _bits(bits) & 0xFFFF not in (0, 0xFFFF):
-        reading.note(bits, "groups of <collide_bitmask> have no effect here: only 0, which touches nothing, has")
+            context.warn_unknown_children(part, known_tags, unused_tags)
+    if bitmask_node is not None and _read_collide_bitmask(bitmask_node) & 0xFFFF not in (0, 0xFFFF):
+        context.warn(
+            bitmask_node, "groups of <collide_bitmask> have no effect here: only 0, which touches nothing, has"
+        )
     return Surface(
         friction=mu if mu >= 0.0 else 1.0,
         friction2=mu2 if mu2 >= 0.0 and mu2 != mu else None,
-        direction1=unit_vector(direction.text, direction, "<fdir1>") if direction and any(along) else None,
-        direction1_in=expressed_in(direction),
-        torsional=_optional(torsional, "coefficient"),
-        rolling=_optional(bullet, "rolling_friction"),
-        slip=(number_of(ode, "slip1", 0.0, low=0.0), number_of(ode, "slip2", 0.0, low=0.0)),
-        stiffness=_optional(stiff, "kp"),
-        damping=_optional(stiff, "kd"),
-        restitution=number_of(node.child("bounce"), "restitution_coefficient", 0.0, low=0.0),
-        collide=not (bits is not None and _bits(bits) == 0),
+        friction_direction=parse_unit_vector(direction_node.text, direction_node, "<fdir1>")
+        if direction_node and any(friction_direction)
+        else None,
+        friction_direction_frame=read_expressed_in(direction_node),
+        torsional=_read_optional_number(torsional, "coefficient"),
+        rolling=_read_optional_number(bullet, "rolling_friction"),
+        slip=(child_number(ode, "slip1", 0.0, minimum=0.0), child_number(ode, "slip2", 0.0, minimum=0.0)),
+        stiffness=_read_optional_number(contact_ode, "kp"),
+        damping=_read_optional_number(contact_ode, "kd"),
+        restitution=child_number(node.child("bounce"), "restitution_coefficient", 0.0, minimum=0.0),
+        collide=not (bitmask_node is not None and _read_collide_bitmask(bitmask_node) == 0),
     )
 
 
-def _optional(node: Node | None, tag: str) -> float | None:
-    value = number_of(node, tag, -1.0)
+def _read_optional_number(node: XmlNode | None, tag: str) -> float | None:
+    value = child_number(node, tag, -1.0)
     return value if value >= 0.0 else None
 
 
-def _bits(node: Node) -> int:
+def _read_collide_bitmask(node: XmlNode) -> int:
     text = node.text.strip().lower()
     if text.startswith("0x"):
         digits = text[2:]
         if digits and len(digits) <= 8 and all(one in "0123456789abcdef" for one in digits):
             return int(digits, 16)
-        raise fault(f"<collide_bitmask> is {shown(text)}", node, "a number or 0x…")
-    return integer(text or "65535", node, "<collide_bitmask>")
+        raise error_at(f"<collide_bitmask> is {quote(text)}", node, "a number or 0x…")
+    return parse_integer(text or "65535", node, "<collide_bitmask>")
 
 
-def read_material(reading: Reading, node: Node | None, transparency: float) -> Material:
+def read_material(context: ReaderContext, node: XmlNode | None, transparency: float) -> Material:
     """Looks of a visual. Raises DescriptionError.
 
     Args:
-        reading: Takes findings, resolves textures.
+        context: Takes findings, resolves textures.
         node: The ``<material>``; None gives the default grey.
         transparency: 0 opaque … 1 invisible, of the visual.
     """
@@ -227,36 +255,41 @@ def read_material(reading: Reading, node: Node | None, transparency: float) -> M
     alpha = 1.0 - min(max(transparency, 0.0), 1.0)
     if node is None:
         r, g, b, a = default.rgba
-        return Material(rgba=(r, g, b, a * alpha), stated=False)
-    reading.unknown(
+        return Material(rgba=(r, g, b, a * alpha), is_explicit=False)
+    context.warn_unknown_children(
         node,
         {"ambient", "diffuse", "emissive", "script", "pbr"},
         {"shader", "render_order", "double_sided", "shininess", "specular", "lighting"},
     )
-    for flow in (one for pbr in node.all("pbr") for one in pbr.children):
-        reading.unknown(flow, {"albedo_map", "metalness", "roughness"}, _UNUSED_FLOW)
-    name = text_of(node.child("script"), "name")
-    named = gazebo_material(name) if name else None
-    picture = _picture(reading, node)
-    plain = (1.0, 1.0, 1.0, 1.0) if picture else default.rgba
-    rgba = colour_of(node, "diffuse", named.rgba if named else colour_of(node, "ambient", plain))
-    if name and named is None and node.child("diffuse") is None:
-        reading.note(node, f"material script {shown(name)} is not read: plain colour taken")
-    dark = named.emissive if named else default.emissive
-    emissive = colour_of(node, "emissive", (*dark, 1.0))[:3]
-    return Material(name, (rgba[0], rgba[1], rgba[2], rgba[3] * alpha), picture, emissive, _polished(node))
+    for workflow in (one for pbr in node.children_with_tag("pbr") for one in pbr.children):
+        context.warn_unknown_children(workflow, {"albedo_map", "metalness", "roughness"}, _UNUSED_PBR_TAGS)
+    name = child_text(node.child("script"), "name")
+    named_material = gazebo_material(name) if name else None
+    texture = _find_texture(context, node)
+    default_rgba = (1.0, 1.0, 1.0, 1.0) if texture else default.rgba
+    rgba = child_color(
+        node, "diffuse", named_material.rgba if named_material else child_color(node, "ambient", default_rgba)
+    )
+    if name and named_material is None and node.child("diffuse") is None:
+        context.warn(node, f"material script {quote(name)} is not read: plain colour taken")
+    default_emissive = named_material.emissive if named_material else default.emissive
+    emissive = child_color(node, "emissive", (*default_emissive, 1.0))[:3]
+    return Material(name, (rgba[0], rgba[1], rgba[2], rgba[3] * alpha), texture, emissive, _is_polished(node))
 
 
-def _polished(node: Node) -> bool:
+def _is_polished(node: XmlNode) -> bool:
     """PBR metal without roughness."""
-    flows = [flow for pbr in node.all("pbr") for flow in pbr.children]
-    return any(number_of(flow, "metalness", 0.5) >= 0.9 and number_of(flow, "roughness", 0.5) <= 0.1 for flow in flows)
+    workflows = [workflow for pbr in node.children_with_tag("pbr") for workflow in pbr.children]
+    return any(
+        child_number(workflow, "metalness", 0.5) >= 0.9 and child_number(workflow, "roughness", 0.5) <= 0.1
+        for workflow in workflows
+    )
 
 
-def _picture(reading: Reading, node: Node) -> Path | None:
-    for pbr in node.all("pbr"):
-        for flow in pbr.children:
-            uri = text_of(flow, "albedo_map")
+def _find_texture(context: ReaderContext, node: XmlNode) -> Path | None:
+    for pbr in node.children_with_tag("pbr"):
+        for workflow in pbr.children:
+            uri = child_text(workflow, "albedo_map")
             if uri:
-                return reading.file(uri, flow.child("albedo_map") or flow, "texture")
+                return context.find_file(uri, workflow.child("albedo_map") or workflow, "texture")
     return None

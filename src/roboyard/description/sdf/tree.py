@@ -6,15 +6,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from roboyard.description.model import Axis, Joint
-from roboyard.description.reading import Reading
+from roboyard.description.reading import ReaderContext
 from roboyard.description.sdf.scope import WORLD
-from roboyard.description.xml import Node
+from roboyard.description.xml import XmlNode
 
-_LAST = {"screw": 1, "gearbox": 2}  # couplings between links that other joints carry
+_COUPLING_ORDER = {"screw": 1, "gearbox": 2}  # couplings between links that other joints carry
 
 
-def span(
-    reading: Reading, links: Iterable[str], joints: Sequence[tuple[Joint, Node]]
+def build_spanning_forest(
+    context: ReaderContext, links: Iterable[str], joints: Sequence[tuple[Joint, XmlNode]]
 ) -> tuple[tuple[Joint, ...], tuple[Joint, ...]]:
     """Joints as a forest in which no link is the child of two, and the joints that close loops.
 
@@ -22,63 +22,63 @@ def span(
     places and the axis its sign, so that its position means the same.
 
     Args:
-        reading: Takes findings.
+        context: Takes findings.
         links: All links, in file order.
         joints: Joints between known, different links, with their places.
     """
     names = [WORLD, *links]
     group = {name: name for name in names}
 
-    def top(name: str) -> str:
+    def find_root(name: str) -> str:
         while group[name] != name:
             group[name] = group[group[name]]
             name = group[name]
         return name
 
-    kept: dict[str, Joint] = {}
-    closures: list[Joint] = []
-    for joint, node in sorted(joints, key=lambda one: _LAST.get(one[0].type, 0)):
-        a, b = top(joint.parent), top(joint.child)
-        if a == b:
-            reading.note(node, f"joint '{joint.name}' closes a loop: a constraint, not part of the tree")
-            closures.append(joint)
+    tree_joints: dict[str, Joint] = {}
+    loop_joints: list[Joint] = []
+    for joint, node in sorted(joints, key=lambda one: _COUPLING_ORDER.get(one[0].type, 0)):
+        parent_root, child_root = find_root(joint.parent), find_root(joint.child)
+        if parent_root == child_root:
+            context.warn(node, f"joint '{joint.name}' closes a loop: a constraint, not part of the tree")
+            loop_joints.append(joint)
         else:
-            group[b] = a
-            kept[joint.name] = joint
-    neighbours: dict[str, list[Joint]] = {name: [] for name in names}
-    for joint in kept.values():
-        neighbours[joint.parent].append(joint)
-        neighbours[joint.child].append(joint)
-    children = {joint.child for joint in kept.values()}
-    starts = [name for name in names if name not in children] + names
-    seen: set[str] = set()
-    for start in starts:
-        if start in seen:
+            group[child_root] = parent_root
+            tree_joints[joint.name] = joint
+    joints_at_link: dict[str, list[Joint]] = {name: [] for name in names}
+    for joint in tree_joints.values():
+        joints_at_link[joint.parent].append(joint)
+        joints_at_link[joint.child].append(joint)
+    children = {joint.child for joint in tree_joints.values()}
+    start_links = [name for name in names if name not in children] + names
+    visited: set[str] = set()
+    for start in start_links:
+        if start in visited:
             continue
-        seen.add(start)
-        waiting = [start]
-        while waiting:
-            here = waiting.pop()
-            for joint in neighbours[here]:
-                other = joint.child if joint.parent == here else joint.parent
-                if other in seen:
+        visited.add(start)
+        stack = [start]
+        while stack:
+            link = stack.pop()
+            for joint in joints_at_link[link]:
+                neighbor = joint.child if joint.parent == link else joint.parent
+                if neighbor in visited:
                     continue
-                seen.add(other)
-                waiting.append(other)
-                if joint.child == here:
-                    kept[joint.name] = turned(joint)
+                visited.add(neighbor)
+                stack.append(neighbor)
+                if joint.child == link:
+                    tree_joints[joint.name] = reverse_joint(joint)
     for joint, node in joints:
-        now = kept.get(joint.name, joint)
-        if now.parent != joint.parent:
-            reading.note(node, f"joint '{joint.name}' is turned round: its child '{joint.child}' has another parent")
-    order = [kept[joint.name] for joint, _ in joints if joint.name in kept]
-    return tuple(order), tuple(closures)
+        tree_joint = tree_joints.get(joint.name, joint)
+        if tree_joint.parent != joint.parent:
+            context.warn(node, f"joint '{joint.name}' is turned round: its child '{joint.child}' has another parent")
+    ordered_joints = [tree_joints[joint.name] for joint, _ in joints if joint.name in tree_joints]
+    return tuple(ordered_joints), tuple(loop_joints)
 
 
-def turned(joint: Joint) -> Joint:
+def reverse_joint(joint: Joint) -> Joint:
     """The same joint seen from its child: positions keep their meaning."""
 
-    def flipped(axis: Axis) -> Axis:
+    def flip_axis(axis: Axis) -> Axis:
         x, y, z = axis.xyz
         return replace(axis, xyz=(-x, -y, -z))
 
@@ -88,5 +88,5 @@ def turned(joint: Joint) -> Joint:
         child=joint.parent,
         T_parent_child=joint.T_parent_child.inverse(),
         T_child_joint=joint.T_parent_child @ joint.T_child_joint,
-        axes=tuple(flipped(axis) for axis in reversed(joint.axes)),
+        axes=tuple(flip_axis(axis) for axis in reversed(joint.axes)),
     )

@@ -7,33 +7,33 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-from roboyard.description.fields import colour_of, number_of, text_of, vector_of
-from roboyard.description.model import Geodetic, Joint, Light, Physics, Placed, Vec3, World
-from roboyard.description.naming import free_name
-from roboyard.description.reading import Reading
-from roboyard.description.sdf.actors import read_actor, standing
-from roboyard.description.sdf.includes import Included, Version
-from roboyard.description.sdf.joint import end, read_joint
+from roboyard.description.fields import child_color, child_number, child_text, child_vector
+from roboyard.description.model import GeodeticOrigin, Joint, Light, PhysicsRequest, PlacedModel, Vec3, World
+from roboyard.description.naming import make_unique_name
+from roboyard.description.reading import ReaderContext
+from roboyard.description.sdf.actors import feet_pose, read_actor
+from roboyard.description.sdf.includes import IncludedEntity, SdfVersion
+from roboyard.description.sdf.joint import read_joint, read_joint_link
 from roboyard.description.sdf.lights import read_light
-from roboyard.description.sdf.model import distinct, included, model_entry, nested_entry
+from roboyard.description.sdf.model import make_model_entry, make_name_unique, read_included_entity, read_nested_entry
 from roboyard.description.sdf.placeholders import is_placeholder
-from roboyard.description.sdf.scope import WORLD, Entry, Scope
+from roboyard.description.sdf.scope import WORLD, ScopeEntry, SdfScope
 from roboyard.description.sensing import read_plugin
-from roboyard.description.values import fault, shown
-from roboyard.description.xml import Node
+from roboyard.description.values import error_at, quote
+from roboyard.description.xml import XmlNode
 from roboyard.geometry import SE3
 
-_KNOWN = {
+_WORLD_TAGS = {
     "model", "include", "light", "physics", "gravity", "scene", "frame", "plugin", "name", "magnetic_field",
     "spherical_coordinates", "actor", "joint",
 }  # fmt: skip
-_UNUSED = {
+_UNUSED_WORLD_TAGS = {
     "gui", "atmosphere", "wind", "audio", "road", "state", "population", "model_group",
 }  # fmt: skip
-_EARTH: Vec3 = (0.0, 0.0, -9.8)
+_DEFAULT_GRAVITY: Vec3 = (0.0, 0.0, -9.8)
 
 
-def read_world(reading: Reading, node: Node, version: Version) -> World:
+def read_world(context: ReaderContext, node: XmlNode, version: SdfVersion) -> World:
     """The world at ``node``.
 
     Raises:
@@ -41,166 +41,188 @@ def read_world(reading: Reading, node: Node, version: Version) -> World:
     """
     name = node.get("name").strip()
     if not name:
-        raise fault("the world has no name", node, '<world name="…">')
-    reading.unknown(node, _KNOWN, _UNUSED)
-    known = len(reading.faults)
-    scope = Scope(f"world '{name}'", WORLD, strict=version >= (1, 7))
-    lamps: list[Included] = []
-    actors: list[Included] = []
+        raise error_at("the world has no name", node, '<world name="…">')
+    context.warn_unknown_children(node, _WORLD_TAGS, _UNUSED_WORLD_TAGS)
+    n_faults_before = len(context.errors)
+    scope = SdfScope(f"world '{name}'", WORLD, requires_unique_names=version >= (1, 7))
+    light_elements: list[IncludedEntity] = []
+    actor_elements: list[IncludedEntity] = []
     for child in node.children:
-        found = reading.attempt(partial(_part, reading, child, version), None)
-        if isinstance(found, Included):
-            (lamps if found.node.tag == "light" else actors).append(found)
-        elif found is not None:
-            distinct(reading, scope, found)
-            if not reading.attempt(partial(scope.declare, found), True):
-                reading.note(child, f"the {found.kind} '{found.name}' shares its name with another part")
+        child_entry = context.try_read(partial(_read_child, context, child, version), None)
+        if isinstance(child_entry, IncludedEntity):
+            (light_elements if child_entry.node.tag == "light" else actor_elements).append(child_entry)
+        elif child_entry is not None:
+            make_name_unique(context, scope, child_entry)
+            if not context.try_read(partial(scope.declare, child_entry), True):
+                context.warn(child, f"the {child_entry.kind} '{child_entry.name}' shares its name with another part")
     for key, entry in scope.entries("frame"):
-        reading.attempt(partial(scope.pose, key, entry.node, f"frame '{entry.name}'"), SE3.identity())
+        context.try_read(partial(scope.pose, key, entry.node, f"frame '{entry.name}'"), SE3.identity())
     placed = tuple(
-        Placed(entry.name, entry.model, reading.attempt(partial(_place, scope, key, entry), SE3.identity()))
+        PlacedModel(
+            entry.name, entry.model, context.try_read(partial(_resolve_model_pose, scope, key, entry), SE3.identity())
+        )
         for key, entry in scope.entries("model")
         if entry.model is not None
     )
-    taken = {one.name for one in placed}
-    nobody: tuple[Placed, ...] = ()
-    placed += reading.attempt(lambda: tuple(_figures(reading, scope, actors, taken)), nobody)
-    joints = _joints(reading, scope, placed, version)
-    dark: tuple[Light, ...] = ()
-    lights = reading.attempt(partial(_lights, reading, scope, lamps), dark)
-    physics = reading.attempt(partial(_physics, reading, node), Physics())
-    origin = reading.attempt(partial(_origin, reading, node.child("spherical_coordinates")), Geodetic())
-    if reading.faults[known:]:  # what follows of them is none of its own
-        raise reading.faults[known]
+    model_names = {one.name for one in placed}
+    no_actors: tuple[PlacedModel, ...] = ()
+    placed += context.try_read(lambda: tuple(_place_actors(context, scope, actor_elements, model_names)), no_actors)
+    joints = _read_joints_between_models(context, scope, placed, version)
+    no_lights: tuple[Light, ...] = ()
+    lights = context.try_read(partial(_read_lights, context, scope, light_elements), no_lights)
+    physics = context.try_read(partial(_read_physics, context, node), PhysicsRequest())
+    origin = context.try_read(
+        partial(_read_geodetic_origin, context, node.child("spherical_coordinates")), GeodeticOrigin()
+    )
+    if context.errors[n_faults_before:]:  # what follows of them is none of its own
+        raise context.errors[n_faults_before]
     scene = node.child("scene")
     if scene is not None:
-        reading.unknown(scene, {"ambient", "background"}, {"grid", "shadows", "sky", "fog", "origin_visual"})
+        context.warn_unknown_children(
+            scene, {"ambient", "background"}, {"grid", "shadows", "sky", "fog", "origin_visual"}
+        )
     return World(
         name=name,
         models=placed,
         joints=joints,
         lights=lights,
-        gravity=_gravity(node),
+        gravity=_read_gravity(node),
         physics=physics,
-        ambient=colour_of(scene, "ambient", _SCENE.ambient),
-        background=colour_of(scene, "background", _SCENE.background),
-        magnetic_field=vector_of(node, "magnetic_field", _SCENE.magnetic_field),
+        ambient=child_color(scene, "ambient", _DEFAULT_WORLD.ambient),
+        background=child_color(scene, "background", _DEFAULT_WORLD.background),
+        magnetic_field=child_vector(node, "magnetic_field", _DEFAULT_WORLD.magnetic_field),
         origin=origin,
-        plugins=tuple(read_plugin(one) for one in node.all("plugin")),
+        plugins=tuple(read_plugin(one) for one in node.children_with_tag("plugin")),
     )
 
 
-def _part(reading: Reading, child: Node, version: Version) -> Entry | Included | None:
+def _read_child(context: ReaderContext, child: XmlNode, version: SdfVersion) -> ScopeEntry | IncludedEntity | None:
     """What a world's child declares, or a lamp or actor; None for what has no place in it."""
-    called, where = child.get("name").strip(), child.child("pose")
+    name, pose_node = child.get("name").strip(), child.child("pose")
     match child.tag:
         case "model":
-            return nested_entry(reading, child, version, WORLD)
+            return read_nested_entry(context, child, version, WORLD)
         case "actor" | "light":
-            return Included(called, None, child, where)
+            return IncludedEntity(name, None, child, pose_node)
         case "joint":
-            moved = end(child, "child")
-            return Entry(called, "joint", child, where, moved, attached=moved)
+            child_name = read_joint_link(child, "child")
+            return ScopeEntry(name, "joint", child, pose_node, child_name, attached_to=child_name)
         case "include":
             if child.get("merge").strip() in ("true", "1"):
-                reading.note(child, "merging a world into a world is not understood: included as it is")
-            found = included(reading, child)
-            return found if found.model is None else model_entry(found, WORLD)
+                context.warn(child, "merging a world into a world is not understood: included as it is")
+            entity = read_included_entity(context, child)
+            return entity if entity.model is None else make_model_entry(entity, WORLD)
         case "frame":
-            attached = child.get("attached_to").strip()
-            return Entry(called, "frame", child, where, attached or WORLD, attached=attached)
+            attached_to = child.get("attached_to").strip()
+            return ScopeEntry(name, "frame", child, pose_node, attached_to or WORLD, attached_to=attached_to)
     return None
 
 
-def _place(scope: Scope, key: str, entry: Entry) -> SE3:
+def _resolve_model_pose(scope: SdfScope, key: str, entry: ScopeEntry) -> SE3:
     return scope.pose(key, entry.node, f"model '{entry.name}'")
 
 
-def _origin(reading: Reading, node: Node | None) -> Geodetic:
+def _read_geodetic_origin(context: ReaderContext, node: XmlNode | None) -> GeodeticOrigin:
     if node is None:
-        return Geodetic()
-    reading.unknown(
+        return GeodeticOrigin()
+    context.warn_unknown_children(
         node,
         {"surface_model", "world_frame_orientation", "latitude_deg", "longitude_deg", "elevation", "heading_deg"},
         {"surface_axis_equatorial", "surface_axis_polar"},
     )
-    surface, axes = text_of(node, "surface_model", "EARTH_WGS84"), text_of(node, "world_frame_orientation", "ENU")
-    if surface != "EARTH_WGS84" or axes != "ENU":
-        reading.note(node, f"surface {shown(surface)} with axes {shown(axes)} is taken as EARTH_WGS84 with ENU")
-    latitude, longitude = number_of(node, "latitude_deg", 0.0), number_of(node, "longitude_deg", 0.0)
+    surface_model, orientation = (
+        child_text(node, "surface_model", "EARTH_WGS84"),
+        child_text(node, "world_frame_orientation", "ENU"),
+    )
+    if surface_model != "EARTH_WGS84" or orientation != "ENU":
+        context.warn(
+            node, f"surface {quote(surface_model)} with axes {quote(orientation)} is taken as EARTH_WGS84 with ENU"
+        )
+    latitude, longitude = child_number(node, "latitude_deg", 0.0), child_number(node, "longitude_deg", 0.0)
     if abs(latitude) > 90.0 or abs(longitude) > 360.0:
-        raise fault(f"latitude {latitude:g}°, longitude {longitude:g}°", node, "-90 … 90° and -180 … 180°")
-    heading = math.radians(number_of(node, "heading_deg", 0.0))
-    return Geodetic(math.radians(latitude), math.radians(longitude), number_of(node, "elevation", 0.0), heading)
+        raise error_at(f"latitude {latitude:g}°, longitude {longitude:g}°", node, "-90 … 90° and -180 … 180°")
+    heading = math.radians(child_number(node, "heading_deg", 0.0))
+    return GeodeticOrigin(
+        math.radians(latitude), math.radians(longitude), child_number(node, "elevation", 0.0), heading
+    )
 
 
-_SCENE = World("defaults")
+_DEFAULT_WORLD = World("defaults")
 
 
-def _figures(reading: Reading, scope: Scope, actors: list[Included], taken: set[str]) -> Iterator[Placed]:
-    names = dict.fromkeys(taken, 0)
-    for one in actors:
-        actor = read_actor(reading, one.node)
-        T_world_actor = scope.relative(one.pose_node, WORLD, one.node, f"actor '{one.name}'")
-        name = free_name(one.name, names)
-        yield Placed(name, replace(actor.model, name=name), standing(actor.start or T_world_actor))
+def _place_actors(
+    context: ReaderContext, scope: SdfScope, actor_elements: list[IncludedEntity], model_names: set[str]
+) -> Iterator[PlacedModel]:
+    used_names = dict.fromkeys(model_names, 0)
+    for element in actor_elements:
+        actor = read_actor(context, element.node)
+        T_world_actor = scope.resolve_pose(element.pose_node, WORLD, element.node, f"actor '{element.name}'")
+        name = make_unique_name(element.name, used_names)
+        yield PlacedModel(name, replace(actor.model, name=name), feet_pose(actor.initial_pose or T_world_actor))
 
 
-def _joints(reading: Reading, scope: Scope, placed: tuple[Placed, ...], version: Version) -> tuple[Joint, ...]:
+def _read_joints_between_models(
+    context: ReaderContext, scope: SdfScope, placed: tuple[PlacedModel, ...], version: SdfVersion
+) -> tuple[Joint, ...]:
     """Joints between models, their ends called ``model::link``."""
-    missing = {one.name for one in placed if is_placeholder(one.model)}
+    placeholder_models = {one.name for one in placed if is_placeholder(one.model)}
     poses = {
         f"{one.name}::{link.name}": one.T_world_model @ link.T_model_link for one in placed for link in one.model.links
     }
-    found = []
+    joints = []
     for key, entry in scope.entries("joint"):
-        joint = reading.attempt(partial(read_joint, reading, entry.node, scope, key, poses, version), None)
+        joint = context.try_read(partial(read_joint, context, entry.node, scope, key, poses, version), None)
         if joint is None:
             continue
-        if any(end(entry.node, role).partition("::")[0] in missing for role in ("parent", "child")):
-            reading.note(entry.node, f"joint '{entry.name}' leads to a model that is not there: left out")
+        if any(
+            read_joint_link(entry.node, role).partition("::")[0] in placeholder_models for role in ("parent", "child")
+        ):
+            context.warn(entry.node, f"joint '{entry.name}' leads to a model that is not there: left out")
             continue
         if joint.parent == joint.child:
-            what = f"joint '{joint.name}' joins link '{joint.child}' to itself"
-            reading.mend(entry.node, what, "two different links", "left out")
+            problem = f"joint '{joint.name}' joins link '{joint.child}' to itself"
+            context.repair_or_raise(entry.node, problem, "two different links", "left out")
             continue
-        found.append(joint)
-    return tuple(found)
+        joints.append(joint)
+    return tuple(joints)
 
 
-def _gravity(node: Node) -> Vec3:
+def _read_gravity(node: XmlNode) -> Vec3:
     """In the world since SDF 1.6, in its physics before."""
-    return vector_of(node, "gravity", vector_of(node.child("physics"), "gravity", _EARTH))
+    return child_vector(node, "gravity", child_vector(node.child("physics"), "gravity", _DEFAULT_GRAVITY))
 
 
-def _physics(reading: Reading, node: Node) -> Physics:
-    given = node.all("physics")
-    chosen = next((one for one in given if one.get("default") in ("true", "1")), given[0] if given else None)
-    for one in given:
-        if one is not chosen:
-            reading.note(one, "more than one <physics>: this one is left out")
-    if chosen is None:
-        return Physics()
-    reading.unknown(
-        chosen,
-        {"max_step_size", "gravity"},
-        {"ode", "bullet", "dart", "simbody", "max_contacts", "magnetic_field"} | _PACE,
+def _read_physics(context: ReaderContext, node: XmlNode) -> PhysicsRequest:
+    physics_nodes = node.children_with_tag("physics")
+    selected_node = next(
+        (one for one in physics_nodes if one.get("default") in ("true", "1")),
+        physics_nodes[0] if physics_nodes else None,
     )
-    step = number_of(chosen, "max_step_size", 0.0, low=0.0, above=True)
-    return Physics(step or None)
+    for one in physics_nodes:
+        if one is not selected_node:
+            context.warn(one, "more than one <physics>: this one is left out")
+    if selected_node is None:
+        return PhysicsRequest()
+    context.warn_unknown_children(
+        selected_node,
+        {"max_step_size", "gravity"},
+        {"ode", "bullet", "dart", "simbody", "max_contacts", "magnetic_field"} | _REAL_TIME_TAGS,
+    )
+    step = child_number(selected_node, "max_step_size", 0.0, minimum=0.0, exclusive=True)
+    return PhysicsRequest(step or None)
 
 
-_PACE = {"real_time_factor", "real_time_update_rate"}
+_REAL_TIME_TAGS = {"real_time_factor", "real_time_update_rate"}
 
 
-def _lights(reading: Reading, scope: Scope, lamps: list[Included]) -> tuple[Light, ...]:
-    found: list[Light] = []
-    names: dict[str, int] = {}
-    for lamp in lamps:
-        T_world_light = scope.relative(lamp.pose_node, WORLD, lamp.node, f"light '{lamp.name}'")
-        light = read_light(reading, lamp.node, T_world_light)
-        name = free_name(light.name, names)
+def _read_lights(context: ReaderContext, scope: SdfScope, light_elements: list[IncludedEntity]) -> tuple[Light, ...]:
+    lights: list[Light] = []
+    used_names: dict[str, int] = {}
+    for element in light_elements:
+        T_world_light = scope.resolve_pose(element.pose_node, WORLD, element.node, f"light '{element.name}'")
+        light = read_light(context, element.node, T_world_light)
+        name = make_unique_name(light.name, used_names)
         if name != light.name:
-            reading.note(lamp.node, f"two lamps are called '{light.name}': this one becomes '{name}'")
-        found.append(replace(light, name=name))
-    return tuple(found)
+            context.warn(element.node, f"two lamps are called '{light.name}': this one becomes '{name}'")
+        lights.append(replace(light, name=name))
+    return tuple(lights)

@@ -6,18 +6,18 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from roboyard.description.model import Joint, JointInterface, Limits, Plugin
-from roboyard.description.reading import Reading
+from roboyard.description.model import AxisLimits, Joint, JointInterface, Plugin
+from roboyard.description.reading import ReaderContext
 from roboyard.description.sensors import EncoderSpec, Sensor
-from roboyard.description.values import fault, integer, number, shown
-from roboyard.description.xml import Node
+from roboyard.description.values import error_at, parse_integer, parse_number, quote
+from roboyard.description.xml import XmlNode
 from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
 
-_MODES = ("position", "velocity", "effort")
-_STATES = (*_MODES, "acceleration")
-_MOST = 1e6  # position or speed that a joint may start with, where it has no limit [rad, m, rad/s, m/s]
-_ROS1 = {
+_COMMAND_MODES = ("position", "velocity", "effort")
+_STATE_INTERFACES = (*_COMMAND_MODES, "acceleration")
+_MAX_INITIAL_VALUE = 1e6  # position or speed that a joint may start with, where it has no limit [rad, m, rad/s, m/s]
+_ROS1_INTERFACES = {
     "EffortJointInterface": "effort",
     "VelocityJointInterface": "velocity",
     "PositionJointInterface": "position",
@@ -25,7 +25,7 @@ _ROS1 = {
 
 
 @dataclass(slots=True)
-class _Draft:
+class _InterfaceDraft:
     """What several blocks together say about one joint."""
 
     commands: dict[str, tuple[float, float]] = field(default_factory=dict)
@@ -35,33 +35,33 @@ class _Draft:
     reduction: float = 1.0
 
 
-def read_control(
-    reading: Reading, root: Node, joints: Mapping[str, Joint]
+def read_joint_interfaces(
+    context: ReaderContext, root: XmlNode, joints: Mapping[str, Joint]
 ) -> tuple[tuple[JointInterface, ...], tuple[Plugin, ...]]:
     """Interfaces by joint, in file order, and each ``<ros2_control>`` block as a plugin record with all it holds.
 
     Raises:
         DescriptionError: a limit, initial value or reduction is no number.
     """
-    known = set(joints)
-    drafts: dict[str, _Draft] = {}
+    joint_names = set(joints)
+    drafts: dict[str, _InterfaceDraft] = {}
     plugins = []
-    for block in root.all("ros2_control"):
+    for block in root.children_with_tag("ros2_control"):
         hardware = block.child("hardware")
         driver = hardware.child("plugin") if hardware else None
-        plugins.append(Plugin(block.get("name"), driver.text.strip() if driver else "", block.element()))
-        reading.unknown(block, {"hardware", "joint"}, {"sensor", "gpio", "transmission"})
-        for node in block.all("joint"):
-            if _named(reading, node, known):
+        plugins.append(Plugin(block.get("name"), driver.text.strip() if driver else "", block.freeze()))
+        context.warn_unknown_children(block, {"hardware", "joint"}, {"sensor", "gpio", "transmission"})
+        for node in block.children_with_tag("joint"):
+            if _refers_to_joint(context, node, joint_names):
                 name = node.get("name").strip()
-                _control_joint(reading, node, drafts.setdefault(name, _Draft()))
-                _starting(reading, node, joints[name], drafts[name])
-    for node in root.all("transmission"):
-        _transmission(reading, node, drafts, known)
-    return tuple(_finish(name, draft) for name, draft in drafts.items()), tuple(plugins)
+                _read_control_joint(context, node, drafts.setdefault(name, _InterfaceDraft()))
+                _clamp_initial_values(context, node, joints[name], drafts[name])
+    for node in root.children_with_tag("transmission"):
+        _read_transmission(context, node, drafts, joint_names)
+    return tuple(_make_interface(name, draft) for name, draft in drafts.items()), tuple(plugins)
 
 
-def control_encoders(root: Node, joints: Mapping[str, Joint], sensors: Iterable[Sensor]) -> list[Sensor]:
+def read_driver_encoders(root: XmlNode, joints: Mapping[str, Joint], sensors: Iterable[Sensor]) -> list[Sensor]:
     """Encoders that a driver's ``enc_counts_per_rev`` (as in diffdrive_arduino and its kin) tells of, one a block.
 
     Args:
@@ -72,114 +72,124 @@ def control_encoders(root: Node, joints: Mapping[str, Joint], sensors: Iterable[
     Raises:
         DescriptionError: the counts are no whole number above 0.
     """
-    stated = [sensor.spec for sensor in sensors if isinstance(sensor.spec, EncoderSpec)]
-    counted = {name for spec in stated for name in spec.joints or joints}  # an encoder that names none has them all
-    found = []
-    for block in root.all("ros2_control"):
+    encoder_specs = [sensor.spec for sensor in sensors if isinstance(sensor.spec, EncoderSpec)]
+    measured_joints = {
+        name for spec in encoder_specs for name in spec.joints or joints
+    }  # an encoder that names none has them all
+    encoders = []
+    for block in root.children_with_tag("ros2_control"):
         hardware = block.child("hardware")
-        for one in hardware.all("param") if hardware else ():
+        for one in hardware.children_with_tag("param") if hardware else ():
             if one.get("name").strip() != "enc_counts_per_rev" or not one.text.strip():
                 continue
-            steps = integer(one.text, one, "enc_counts_per_rev")
-            if steps < 1:
-                raise fault(f"enc_counts_per_rev is {steps}", one, "at least 1 count per revolution")
-            names = (joint.get("name").strip() for joint in block.all("joint"))
-            turning = [name for name in names if name in joints and joints[name].axes and name not in counted]
-            if turning:
-                name, link = f"{block.get('name').strip() or 'joints'}_encoders", joints[turning[0]].child
-                spec = EncoderSpec(tuple(dict.fromkeys(turning)), steps)
-                found.append(Sensor(name, "encoder", link, SE3.identity(), 50.0, name, link, spec))
-                counted.update(turning)
-    return found
+            counts = parse_integer(one.text, one, "enc_counts_per_rev")
+            if counts < 1:
+                raise error_at(f"enc_counts_per_rev is {counts}", one, "at least 1 count per revolution")
+            names = (joint.get("name").strip() for joint in block.children_with_tag("joint"))
+            encoder_joints = [
+                name for name in names if name in joints and joints[name].axes and name not in measured_joints
+            ]
+            if encoder_joints:
+                name, link = f"{block.get('name').strip() or 'joints'}_encoders", joints[encoder_joints[0]].child
+                spec = EncoderSpec(tuple(dict.fromkeys(encoder_joints)), counts)
+                encoders.append(Sensor(name, "encoder", link, SE3.identity(), 50.0, name, link, spec))
+                measured_joints.update(encoder_joints)
+    return encoders
 
 
-def _named(reading: Reading, node: Node, known: set[str]) -> bool:
+def _refers_to_joint(context: ReaderContext, node: XmlNode, joint_names: set[str]) -> bool:
     name = node.get("name").strip()
-    if name in known:
+    if name in joint_names:
         return True
-    reading.note(node, f"an interface is given for {shown(name)}, which is no joint")
+    context.warn(node, f"an interface is given for {quote(name)}, which is no joint")
     return False
 
 
-def _control_joint(reading: Reading, node: Node, draft: _Draft) -> None:
-    reading.unknown(node, {"command_interface", "state_interface", "param", "limits"})
-    for one in node.all("command_interface"):
+def _read_control_joint(context: ReaderContext, node: XmlNode, draft: _InterfaceDraft) -> None:
+    context.warn_unknown_children(node, {"command_interface", "state_interface", "param", "limits"})
+    for one in node.children_with_tag("command_interface"):
         mode = one.get("name").strip()
-        low = _parameter(reading, one, "min", -math.inf)
-        high = _parameter(reading, one, "max", math.inf)
-        if low > high:
-            what = f"{mode} commands of joint '{node.get('name')}' have min {low:g} above max {high:g}"
-            reading.mend(one, what, "min ≤ max", "the two change places")
-            low, high = high, low
-        if mode not in _MODES:
-            reading.note(one, f"command interface {shown(mode)} is not understood (position, velocity, effort)")
-        draft.commands[mode] = (low, high)
-        _initial(reading, one, mode, draft)
-    for one in node.all("state_interface"):
-        if one.get("name").strip() not in _STATES:
-            reading.note(one, f"state interface {shown(one.get('name'))} is not understood ({', '.join(_STATES)})")
+        lower = _read_parameter(context, one, "min", -math.inf)
+        upper = _read_parameter(context, one, "max", math.inf)
+        if lower > upper:
+            problem = f"{mode} commands of joint '{node.get('name')}' have min {lower:g} above max {upper:g}"
+            context.repair_or_raise(one, problem, "min ≤ max", "the two change places")
+            lower, upper = upper, lower
+        if mode not in _COMMAND_MODES:
+            context.warn(one, f"command interface {quote(mode)} is not understood (position, velocity, effort)")
+        draft.commands[mode] = (lower, upper)
+        _read_initial_value(context, one, mode, draft)
+    for one in node.children_with_tag("state_interface"):
+        if one.get("name").strip() not in _STATE_INTERFACES:
+            context.warn(
+                one, f"state interface {quote(one.get('name'))} is not understood ({', '.join(_STATE_INTERFACES)})"
+            )
         draft.states[one.get("name").strip()] = None
-        _initial(reading, one, one.get("name").strip(), draft)
-    for one in node.all("param"):
+        _read_initial_value(context, one, one.get("name").strip(), draft)
+    for one in node.children_with_tag("param"):
         draft.parameters[one.get("name").strip()] = one.text.strip()
 
 
-def _parameter(reading: Reading, node: Node, name: str, default: float) -> float:
-    for one in node.all("param"):
+def _read_parameter(context: ReaderContext, node: XmlNode, name: str, default: float) -> float:
+    for one in node.children_with_tag("param"):
         if one.get("name").strip() == name and one.text.strip():
-            what = f"{name} of interface '{node.get('name')}'"
+            description = f"{name} of interface '{node.get('name')}'"
             try:
-                return number(one.text, one, what, infinite=True)
+                return parse_number(one.text, one, description, allow_infinite=True)
             except DescriptionError as error:
-                reading.mend(one, error.what, "a number", "left out")
+                context.repair_or_raise(one, error.message, "a number", "left out")
     return default
 
 
-def _initial(reading: Reading, node: Node, name: str, draft: _Draft) -> None:
-    value = _parameter(reading, node, "initial_value", math.nan)
+def _read_initial_value(context: ReaderContext, node: XmlNode, name: str, draft: _InterfaceDraft) -> None:
+    value = _read_parameter(context, node, "initial_value", math.nan)
     text = node.get("initial_value")
     if text:
-        value = number(text, node, "initial_value")
+        value = parse_number(text, node, "initial_value")
     if not math.isnan(value):
         draft.initial[name] = value
 
 
-def _starting(reading: Reading, node: Node, joint: Joint, draft: _Draft) -> None:
+def _clamp_initial_values(context: ReaderContext, node: XmlNode, joint: Joint, draft: _InterfaceDraft) -> None:
     """Bring what the joint starts with within its limits, and say so."""
-    limits = joint.axes[0].limits if joint.axes else Limits()
+    limits = joint.axes[0].limits if joint.axes else AxisLimits()
     bounds = {"position": (limits.lower, limits.upper), "velocity": (-limits.velocity, limits.velocity)}
-    for name, (low, high) in bounds.items():
-        low, high = max(low, -_MOST), min(high, _MOST)
+    for name, (lower, upper) in bounds.items():
+        lower, upper = max(lower, -_MAX_INITIAL_VALUE), min(upper, _MAX_INITIAL_VALUE)
         value = draft.initial.get(name, 0.0)
-        if not low <= value <= high and name in draft.initial:
-            draft.initial[name] = min(max(value, low), high)
-            reading.note(
+        if not lower <= value <= upper and name in draft.initial:
+            draft.initial[name] = min(max(value, lower), upper)
+            context.warn(
                 node,
-                f"joint '{joint.name}' starts at {name} {value:g}, outside {low:g} … {high:g}:"
+                f"joint '{joint.name}' starts at {name} {value:g}, outside {lower:g} … {upper:g}:"
                 f" {draft.initial[name]:g} taken",
             )
 
 
-def _transmission(reading: Reading, node: Node, drafts: dict[str, _Draft], known: set[str]) -> None:
-    reading.unknown(node, {"type", "joint", "actuator"}, {"compensator", "mechanicalReduction", "leftActuator"})
-    for joint in node.all("joint"):
-        if not _named(reading, joint, known):
+def _read_transmission(
+    context: ReaderContext, node: XmlNode, drafts: dict[str, _InterfaceDraft], joint_names: set[str]
+) -> None:
+    context.warn_unknown_children(
+        node, {"type", "joint", "actuator"}, {"compensator", "mechanicalReduction", "leftActuator"}
+    )
+    for joint in node.children_with_tag("joint"):
+        if not _refers_to_joint(context, joint, joint_names):
             continue
-        draft = drafts.setdefault(joint.get("name").strip(), _Draft())
-        for one in joint.all("hardwareInterface"):
-            word = one.text.strip().rpartition("/")[2]
-            if word in _ROS1:
-                draft.commands.setdefault(_ROS1[word], (-math.inf, math.inf))
+        draft = drafts.setdefault(joint.get("name").strip(), _InterfaceDraft())
+        for one in joint.children_with_tag("hardwareInterface"):
+            interface_name = one.text.strip().rpartition("/")[2]
+            if interface_name in _ROS1_INTERFACES:
+                draft.commands.setdefault(_ROS1_INTERFACES[interface_name], (-math.inf, math.inf))
             else:
-                reading.note(one, f"hardware interface {shown(one.text)} is not understood")
-        for holder in (joint, *node.all("actuator"), node):
-            given = holder.child("mechanicalReduction") or holder.child("mechanical_reduction")
-            if given is not None and given.text.strip():
-                draft.reduction = number(given.text, given, "mechanicalReduction")
+                context.warn(one, f"hardware interface {quote(one.text)} is not understood")
+        for owner in (joint, *node.children_with_tag("actuator"), node):
+            reduction_node = owner.child("mechanicalReduction") or owner.child("mechanical_reduction")
+            if reduction_node is not None and reduction_node.text.strip():
+                draft.reduction = parse_number(reduction_node.text, reduction_node, "mechanicalReduction")
                 break
 
 
-def _finish(name: str, draft: _Draft) -> JointInterface:
+def _make_interface(name: str, draft: _InterfaceDraft) -> JointInterface:
     return JointInterface(
         joint=name,
         commands=tuple((mode, low, high) for mode, (low, high) in draft.commands.items()),

@@ -7,207 +7,229 @@ from functools import partial
 from itertools import chain
 
 from roboyard.description.colours import gazebo_material
-from roboyard.description.fields import boolean_of, colour_of, expressed_in, number_of, pose, text_of
+from roboyard.description.fields import (
+    child_boolean,
+    child_color,
+    child_number,
+    child_text,
+    read_expressed_in,
+    read_pose,
+)
 from roboyard.description.model import Joint, Link, Material, Plugin, Surface, Vec3
-from roboyard.description.reading import Reading
+from roboyard.description.reading import ReaderContext
 from roboyard.description.sensing import read_plugin, read_sensor
-from roboyard.description.sensors import OtherSpec, Sensor
-from roboyard.description.urdf.plugin_sensors import follow_mimic, read_plugin_sensor
-from roboyard.description.values import boolean, number, shown, unit_vector, vector
-from roboyard.description.xml import Node
+from roboyard.description.sensors import CustomSensorSpec, Sensor
+from roboyard.description.urdf.plugin_sensors import apply_mimic_plugin, read_plugin_sensor
+from roboyard.description.values import parse_boolean, parse_number, parse_unit_vector, parse_vector, quote
+from roboyard.description.xml import XmlNode
 
 # Settings of one engine (ODE) or of Gazebo's own fixed-link lumping, which never happens here.
-_UNUSED = {
+_UNUSED_EXTENSION_TAGS = {
     "maxVel", "minDepth", "maxContacts", "max_contacts", "laserRetro", "laser_retro", "fudgeFactor", "stopKp", "stopKd",
     "stopCfm", "stopErp", "cfmDamping", "provideFeedback", "implicitSpringDamper", "preserveFixedJoint",
     "disableFixedJointLumping", "dampingFactor", "velocity_decay", "enable_wind", "initial_joint_position",
 }  # fmt: skip
-_LINK_TAGS = {
+_LINK_EXTENSION_TAGS = {
     "material", "mu1", "mu2", "mu", "fdir1", "slip1", "slip2", "kp", "kd", "turnGravityOff", "gravity", "selfCollide",
     "self_collide", "sensor", "plugin", "visual", "collision",
 }  # fmt: skip
-_JOINT_TAGS = {"springStiffness", "springReference", "sensor", "plugin"}
+_JOINT_EXTENSION_TAGS = {"springStiffness", "springReference", "sensor", "plugin"}
 
 
 @dataclass(slots=True)
-class Blocks:
+class GazeboExtensions:
     """What the ``<gazebo>`` blocks of a robot add."""
 
     sensors: list[Sensor] = field(default_factory=list)
     plugins: list[Plugin] = field(default_factory=list)
     static: bool = False
 
-    def add(self, sensor: Sensor, node: Node) -> None:
+    def add_sensor(self, sensor: Sensor, node: XmlNode) -> None:
         """A sensor and the plugins in it; those of one that nobody reads are as little of use as it is."""
         self.sensors.append(sensor)
-        if not isinstance(sensor.spec, OtherSpec):
-            self.plugins += [read_plugin(one, sensor.link) for one in node.all("plugin")]
+        if not isinstance(sensor.spec, CustomSensorSpec):
+            self.plugins += [read_plugin(one, sensor.link) for one in node.children_with_tag("plugin")]
 
 
 @dataclass(slots=True)
-class _Overlay:
+class _LinkOverrides:
     """What all blocks of one link say; None: nothing."""
 
     friction: float | None = None
     friction2: float | None = None
     stiffness: float | None = None
     damping: float | None = None
-    direction1: Vec3 | None = None
-    direction1_in: str | None = None
+    friction_direction: Vec3 | None = None
+    friction_direction_frame: str | None = None
     slip: tuple[float, float] | None = None
     material: Material | None = None
     gravity: bool | None = None
     self_collide: bool | None = None
 
-    def laid_over(self, link: Link) -> Link:
+    def apply_to(self, link: Link) -> Link:
         """The link with what is said."""
 
-        def surface(old: Surface) -> Surface:
+        def override_surface(surface: Surface) -> Surface:
             return replace(
-                old,
-                friction=old.friction if self.friction is None else self.friction,
-                friction2=old.friction2 if self.friction2 is None else self.friction2,
-                stiffness=old.stiffness if self.stiffness is None else self.stiffness,
-                damping=old.damping if self.damping is None else self.damping,
-                direction1=self.direction1 or old.direction1,
-                direction1_in=self.direction1_in if self.direction1 else old.direction1_in,
-                slip=self.slip or old.slip,
+                surface,
+                friction=surface.friction if self.friction is None else self.friction,
+                friction2=surface.friction2 if self.friction2 is None else self.friction2,
+                stiffness=surface.stiffness if self.stiffness is None else self.stiffness,
+                damping=surface.damping if self.damping is None else self.damping,
+                friction_direction=self.friction_direction or surface.friction_direction,
+                friction_direction_frame=self.friction_direction_frame
+                if self.friction_direction
+                else surface.friction_direction_frame,
+                slip=self.slip or surface.slip,
             )
 
         return replace(
             link,
-            collisions=tuple(replace(one, surface=surface(one.surface)) for one in link.collisions),
+            collisions=tuple(replace(one, surface=override_surface(one.surface)) for one in link.collisions),
             visuals=tuple(replace(one, material=self.material or one.material) for one in link.visuals),
             gravity=link.gravity if self.gravity is None else self.gravity,
             self_collide=link.self_collide if self.self_collide is None else self.self_collide,
         )
 
 
-def apply_blocks(reading: Reading, blocks: list[Node], links: dict[str, Link], joints: dict[str, Joint]) -> Blocks:
+def apply_gazebo_blocks(
+    context: ReaderContext, blocks: list[XmlNode], links: dict[str, Link], joints: dict[str, Joint]
+) -> GazeboExtensions:
     """Lay every block over ``links`` and ``joints`` (changed in place) and collect sensors and plugins.
 
     Raises:
         DescriptionError: a value in a block is wrong.
     """
-    out = Blocks()
-    overlays: dict[str, _Overlay] = {}
+    extensions = GazeboExtensions()
+    overrides_by_link: dict[str, _LinkOverrides] = {}
 
-    def lay(node: Node) -> None:
+    def apply_block(node: XmlNode) -> None:
         target = node.get("reference").strip()
         if not target:
-            _robot(reading, node, out)
+            _read_robot_block(context, node, extensions)
         elif target in links:
-            _link(reading, node, target, overlays.setdefault(target, _Overlay()), out)
+            _read_link_block(context, node, target, overrides_by_link.setdefault(target, _LinkOverrides()), extensions)
         elif target in joints:
-            joints[target] = _joint(reading, node, joints[target], out)
+            joints[target] = _read_joint_block(context, node, joints[target], extensions)
         else:
-            reading.note(node, f"<gazebo> refers to {shown(target)}, which is no link and no joint")
+            context.warn(node, f"<gazebo> refers to {quote(target)}, which is no link and no joint")
             return
-        _plugins(reading, node, target if target in links else None, links, joints, out)
+        _read_plugins(context, node, target if target in links else None, links, joints, extensions)
 
     for block in blocks:
-        reading.attempt(partial(lay, block), None)
-    for name, overlay in overlays.items():
-        links[name] = overlay.laid_over(links[name])
-    return out
+        context.try_read(partial(apply_block, block), None)
+    for name, overrides in overrides_by_link.items():
+        links[name] = overrides.apply_to(links[name])
+    return extensions
 
 
-def _plugins(
-    reading: Reading, node: Node, link: str | None, links: dict[str, Link], joints: dict[str, Joint], out: Blocks
+def _read_plugins(
+    context: ReaderContext,
+    node: XmlNode,
+    link: str | None,
+    links: dict[str, Link],
+    joints: dict[str, Joint],
+    extensions: GazeboExtensions,
 ) -> None:
     """Every plugin as written, and what those do that need nobody else: sensors of their own, joints that follow."""
-    for one in node.all("plugin"):
-        out.plugins.append(read_plugin(one, link))
-        sensor = read_plugin_sensor(reading, one, link, links, joints)
-        out.sensors += [sensor] if sensor is not None else []
-        follow_mimic(reading, one, joints)
+    for one in node.children_with_tag("plugin"):
+        extensions.plugins.append(read_plugin(one, link))
+        sensor = read_plugin_sensor(context, one, link, links, joints)
+        extensions.sensors += [sensor] if sensor is not None else []
+        apply_mimic_plugin(context, one, joints)
 
 
-def _robot(reading: Reading, node: Node, out: Blocks) -> None:
-    reading.unknown(node, {"plugin", "static", "joint"}, _UNUSED)
-    out.static = boolean_of(node, "static", out.static)
+def _read_robot_block(context: ReaderContext, node: XmlNode, extensions: GazeboExtensions) -> None:
+    context.warn_unknown_children(node, {"plugin", "static", "joint"}, _UNUSED_EXTENSION_TAGS)
+    extensions.static = child_boolean(node, "static", extensions.static)
 
 
-def _joint(reading: Reading, node: Node, joint: Joint, out: Blocks) -> Joint:
-    reading.unknown(node, _JOINT_TAGS, _UNUSED)
-    for one in node.all("sensor"):
-        out.add(read_sensor(reading, one, joint.child, pose(one.child("pose")), joint.name), one)
+def _read_joint_block(context: ReaderContext, node: XmlNode, joint: Joint, extensions: GazeboExtensions) -> Joint:
+    context.warn_unknown_children(node, _JOINT_EXTENSION_TAGS, _UNUSED_EXTENSION_TAGS)
+    for one in node.children_with_tag("sensor"):
+        extensions.add_sensor(read_sensor(context, one, joint.child, read_pose(one.child("pose")), joint.name), one)
     if not joint.axes or not any(node.child(tag) for tag in ("springStiffness", "springReference")):
         return joint
     dynamics = replace(
         joint.axes[0].dynamics,
-        stiffness=number_of(node, "springStiffness", joint.axes[0].dynamics.stiffness, low=0.0),
-        reference=number_of(node, "springReference", joint.axes[0].dynamics.reference),
+        stiffness=child_number(node, "springStiffness", joint.axes[0].dynamics.stiffness, minimum=0.0),
+        reference=child_number(node, "springReference", joint.axes[0].dynamics.reference),
     )
     return replace(joint, axes=(replace(joint.axes[0], dynamics=dynamics), *joint.axes[1:]))
 
 
-def _link(reading: Reading, node: Node, link: str, overlay: _Overlay, out: Blocks) -> None:
-    reading.unknown(node, _LINK_TAGS, _UNUSED)
-    for one in node.all("sensor"):
-        out.add(read_sensor(reading, one, link, pose(one.child("pose"))), one)
-    for plugin in (plugin for one in node.all("visual") for plugin in one.all("plugin")):
-        reading.note(plugin, f"the plugin {shown(plugin.get('name'))} of a <visual> has no effect here")
-    _contact(node, overlay)
-    overlay.material = _material(reading, node) or overlay.material
+def _read_link_block(
+    context: ReaderContext, node: XmlNode, link: str, overrides: _LinkOverrides, extensions: GazeboExtensions
+) -> None:
+    context.warn_unknown_children(node, _LINK_EXTENSION_TAGS, _UNUSED_EXTENSION_TAGS)
+    for one in node.children_with_tag("sensor"):
+        extensions.add_sensor(read_sensor(context, one, link, read_pose(one.child("pose"))), one)
+    for plugin in (plugin for one in node.children_with_tag("visual") for plugin in one.children_with_tag("plugin")):
+        context.warn(plugin, f"the plugin {quote(plugin.get('name'))} of a <visual> has no effect here")
+    _read_contact(node, overrides)
+    overrides.material = _read_material(context, node) or overrides.material
     if node.child("gravity"):
-        overlay.gravity = boolean_of(node, "gravity", True)
-    off = _said(node, "turnGravityOff")
-    if off is not None:
-        overlay.gravity = not boolean(_value(off), off, "<turnGravityOff>")
-    collide = _said(node, "selfCollide") or _said(node, "self_collide")
-    if collide is not None:
-        overlay.self_collide = boolean(_value(collide), collide, f"<{collide.tag}>")
+        overrides.gravity = child_boolean(node, "gravity", True)
+    gravity_off_node = _child_with_value(node, "turnGravityOff")
+    if gravity_off_node is not None:
+        overrides.gravity = not parse_boolean(_value_text(gravity_off_node), gravity_off_node, "<turnGravityOff>")
+    self_collide_node = _child_with_value(node, "selfCollide") or _child_with_value(node, "self_collide")
+    if self_collide_node is not None:
+        overrides.self_collide = parse_boolean(
+            _value_text(self_collide_node), self_collide_node, f"<{self_collide_node.tag}>"
+        )
 
 
-def _said(node: Node, tag: str) -> Node | None:
+def _child_with_value(node: XmlNode, tag: str) -> XmlNode | None:
     child = node.child(tag)
-    return child if child is not None and _value(child).strip() else None
+    return child if child is not None and _value_text(child).strip() else None
 
 
-def _value(node: Node) -> str:
+def _value_text(node: XmlNode) -> str:
     """``<mu1>0.2</mu1>`` or the older ``<mu1 value="0.2"/>``."""
     return node.text if node.text.strip() else node.get("value")
 
 
-def _contact(node: Node, overlay: _Overlay) -> None:
+def _read_contact(node: XmlNode, overrides: _LinkOverrides) -> None:
     """The block's contact values; an SDF ``<collision><surface>`` inside it counts, too."""
-    for body in (node, *chain.from_iterable(one.walk() for one in node.all("collision"))):
-        mu1 = _number(body, "mu1")
-        mu = _number(body, "mu") if mu1 is None else mu1
-        overlay.friction = overlay.friction if mu is None else mu
+    for element in (node, *chain.from_iterable(one.walk() for one in node.children_with_tag("collision"))):
+        mu1 = _read_non_negative(element, "mu1")
+        mu = _read_non_negative(element, "mu") if mu1 is None else mu1
+        overrides.friction = overrides.friction if mu is None else mu
         for tag, name in (("mu2", "friction2"), ("kp", "stiffness"), ("kd", "damping")):
-            value = _number(body, tag)
+            value = _read_non_negative(element, tag)
             if value is not None:
-                setattr(overlay, name, value)
-        direction = _said(body, "fdir1")
-        if direction is not None and any(vector(_value(direction), direction, "<fdir1>")):
-            overlay.direction1 = unit_vector(_value(direction), direction, "<fdir1>")
-            overlay.direction1_in = expressed_in(direction)
-        slip = _number(body, "slip1"), _number(body, "slip2")
+                setattr(overrides, name, value)
+        direction_node = _child_with_value(element, "fdir1")
+        if direction_node is not None and any(parse_vector(_value_text(direction_node), direction_node, "<fdir1>")):
+            overrides.friction_direction = parse_unit_vector(_value_text(direction_node), direction_node, "<fdir1>")
+            overrides.friction_direction_frame = read_expressed_in(direction_node)
+        slip = _read_non_negative(element, "slip1"), _read_non_negative(element, "slip2")
         if slip != (None, None):
-            overlay.slip = (slip[0] or 0.0, slip[1] or 0.0)
+            overrides.slip = (slip[0] or 0.0, slip[1] or 0.0)
 
 
-def _number(node: Node, tag: str) -> float | None:
-    child = _said(node, tag)
-    return None if child is None else max(number(_value(child), child, f"<{tag}>"), 0.0)
+def _read_non_negative(node: XmlNode, tag: str) -> float | None:
+    child = _child_with_value(node, tag)
+    return None if child is None else max(parse_number(_value_text(child), child, f"<{tag}>"), 0.0)
 
 
-def _material(reading: Reading, node: Node) -> Material | None:
+def _read_material(context: ReaderContext, node: XmlNode) -> Material | None:
     """``<material>Gazebo/Orange</material>``, or SDF's ``<visual><material>`` with ``<diffuse>`` and ``<emissive>``."""
-    given = node.child("material")
-    if given is None:
-        inside = [one.child("material") for one in node.all("visual")]
-        given = next((one for one in inside if one is not None), None)
-    if given is None:
+    material_node = node.child("material")
+    if material_node is None:
+        visual_materials = [one.child("material") for one in node.children_with_tag("visual")]
+        material_node = next((one for one in visual_materials if one is not None), None)
+    if material_node is None:
         return None
-    name = given.text.strip() or text_of(given.child("script"), "name")
-    shipped = gazebo_material(name)
-    plain = shipped or Material(name)
-    if given.child("diffuse") or given.child("emissive"):
-        emissive = colour_of(given, "emissive", (*plain.emissive, 1.0))
-        return replace(plain, rgba=colour_of(given, "diffuse", plain.rgba), emissive=emissive[:3])
-    if shipped is None:
-        reading.note(given, f"material {shown(name)} is not one of Gazebo's: left as it is")
-    return shipped
+    name = material_node.text.strip() or child_text(material_node.child("script"), "name")
+    builtin_material = gazebo_material(name)
+    base_material = builtin_material or Material(name)
+    if material_node.child("diffuse") or material_node.child("emissive"):
+        emissive = child_color(material_node, "emissive", (*base_material.emissive, 1.0))
+        return replace(
+            base_material, rgba=child_color(material_node, "diffuse", base_material.rgba), emissive=emissive[:3]
+        )
+    if builtin_material is None:
+        context.warn(material_node, f"material {quote(name)} is not one of Gazebo's: left as it is")
+    return builtin_material

@@ -6,119 +6,124 @@ import math
 from typing import get_args
 
 from roboyard.description import checks
-from roboyard.description.model import Axis, Dynamics, Joint, JointType, Limits, Mimic, Safety
-from roboyard.description.reading import Reading
-from roboyard.description.urdf.link import origin
-from roboyard.description.values import fault, number, shown
-from roboyard.description.xml import Node
+from roboyard.description.model import Axis, AxisLimits, Joint, JointDynamics, JointType, Mimic, SafetyController
+from roboyard.description.reading import ReaderContext
+from roboyard.description.urdf.link import read_origin
+from roboyard.description.values import error_at, parse_number, quote
+from roboyard.description.xml import XmlNode
 from roboyard.geometry import SE3
 
-_TYPES: dict[str, JointType] = {
+_JOINT_TYPES: dict[str, JointType] = {
     kind: kind
     for kind in get_args(JointType)
     if kind in ("fixed", "revolute", "continuous", "prismatic", "planar", "floating")
 }
-_KNOWN = {"origin", "parent", "child", "axis", "limit", "dynamics", "mimic", "safety_controller"}
+_JOINT_TAGS = {"origin", "parent", "child", "axis", "limit", "dynamics", "mimic", "safety_controller"}
 
 
-def read_joint(reading: Reading, node: Node) -> Joint:
+def read_joint(context: ReaderContext, node: XmlNode) -> Joint:
     """The joint at ``node``; whether its links exist is checked later.
 
     Raises:
         DescriptionError: unknown type, missing link, axis without length, lower above upper, a number that is none.
     """
     name = node.get("name")
-    reading.unknown(node, _KNOWN, {"hardwareInterface", "calibration"})
-    written = node.get("type").strip()
-    if written not in _TYPES:
-        raise fault(f"joint '{name}' has type {shown(written)}", node, ", ".join(_TYPES))
-    kind = _TYPES[written]
-    ends = [node.child(role) for role in ("parent", "child")]
-    for role, end in zip(("parent", "child"), ends, strict=True):
-        if end is None or not end.get("link").strip():
-            raise fault(f"joint '{name}' names no {role} link", end or node, f'<{role} link="…"/>')
-    parent, child = (end.get("link").strip() for end in ends if end is not None)
+    context.warn_unknown_children(node, _JOINT_TAGS, {"hardwareInterface", "calibration"})
+    type_name = node.get("type").strip()
+    if type_name not in _JOINT_TYPES:
+        raise error_at(f"joint '{name}' has type {quote(type_name)}", node, ", ".join(_JOINT_TYPES))
+    kind = _JOINT_TYPES[type_name]
+    link_nodes = [node.child(role) for role in ("parent", "child")]
+    for role, link_node in zip(("parent", "child"), link_nodes, strict=True):
+        if link_node is None or not link_node.get("link").strip():
+            raise error_at(f"joint '{name}' names no {role} link", link_node or node, f'<{role} link="…"/>')
+    parent, child = (link_node.get("link").strip() for link_node in link_nodes if link_node is not None)
     return Joint(
         name=name,
         type=kind,
         parent=parent,
         child=child,
-        T_parent_child=origin(node, f"joint '{name}'"),
+        T_parent_child=read_origin(node, f"joint '{name}'"),
         T_child_joint=SE3.identity(),
-        axes=_axes(reading, node, name, kind),
-        mimic=_mimic(node, name),
-        safety=_safety(reading, node, name, kind),
+        axes=_read_axes(context, node, name, kind),
+        mimic=_read_mimic(node, name),
+        safety=_read_safety_controller(context, node, name, kind),
     )
 
 
-def _axes(reading: Reading, node: Node, name: str, kind: JointType) -> tuple[Axis, ...]:
-    given = node.child("axis")
+def _read_axes(context: ReaderContext, node: XmlNode, name: str, kind: JointType) -> tuple[Axis, ...]:
+    axis_node = node.child("axis")
     if kind in ("fixed", "floating"):
         return ()
     xyz = (1.0, 0.0, 0.0)
-    if given is not None:
-        xyz = checks.axis(reading, given.get("xyz") or "1 0 0", given, name, xyz)
-    return (Axis(xyz, _limits(reading, node, name, kind), _dynamics(node, name)),)
+    if axis_node is not None:
+        xyz = checks.check_axis(context, axis_node.get("xyz") or "1 0 0", axis_node, name, xyz)
+    return (Axis(xyz, _read_limits(context, node, name, kind), _read_dynamics(node, name)),)
 
 
-def _limits(reading: Reading, node: Node, name: str, kind: JointType) -> Limits:
-    given = node.child("limit")
-    if given is None:
+def _read_limits(context: ReaderContext, node: XmlNode, name: str, kind: JointType) -> AxisLimits:
+    limit_node = node.child("limit")
+    if limit_node is None:
         if kind in ("revolute", "prismatic"):
-            reading.note(node, f"joint '{name}' is {kind} and has no <limit>: unlimited")
-        return Limits()
+            context.warn(node, f"joint '{name}' is {kind} and has no <limit>: unlimited")
+        return AxisLimits()
     label = f"of joint '{name}'"
 
-    def value(key: str, default: float) -> float:
-        text = given.get(key)
-        return number(text, given, f"{key} {label}", infinite=True) if text.strip() else default
+    def read_value(key: str, default: float) -> float:
+        text = limit_node.get(key)
+        return parse_number(text, limit_node, f"{key} {label}", allow_infinite=True) if text.strip() else default
 
     lower, upper = -math.inf, math.inf
     if kind in ("revolute", "prismatic"):
-        lower, upper = value("lower", 0.0), value("upper", 0.0)
+        lower, upper = read_value("lower", 0.0), read_value("upper", 0.0)
         if lower == upper == 0.0:
-            reading.note(given, f"joint '{name}' is limited to 0 … 0: it cannot move")
-    return checks.limits(reading, given, name, lower, upper, value("velocity", math.inf), value("effort", math.inf))
+            context.warn(limit_node, f"joint '{name}' is limited to 0 … 0: it cannot move")
+    return checks.check_limits(
+        context, limit_node, name, lower, upper, read_value("velocity", math.inf), read_value("effort", math.inf)
+    )
 
 
-def _dynamics(node: Node, name: str) -> Dynamics:
-    given = node.child("dynamics")
-    if given is None:
-        return Dynamics()
+def _read_dynamics(node: XmlNode, name: str) -> JointDynamics:
+    dynamics_node = node.child("dynamics")
+    if dynamics_node is None:
+        return JointDynamics()
     damping, friction, armature = (
-        number(given.get(key) or "0", given, f"{key} of joint '{name}'") for key in ("damping", "friction", "armature")
+        parse_number(dynamics_node.get(key) or "0", dynamics_node, f"{key} of joint '{name}'")
+        for key in ("damping", "friction", "armature")
     )
     if damping < 0.0 or friction < 0.0 or armature < 0.0:
-        what = f"joint '{name}' has damping {damping:g}, friction {friction:g} and armature {armature:g}"
-        raise fault(what, given, "0 or more")
-    return Dynamics(damping=damping, friction=friction, armature=armature)
+        problem = f"joint '{name}' has damping {damping:g}, friction {friction:g} and armature {armature:g}"
+        raise error_at(problem, dynamics_node, "0 or more")
+    return JointDynamics(damping=damping, friction=friction, armature=armature)
 
 
-def _mimic(node: Node, name: str) -> Mimic | None:
-    given = node.child("mimic")
-    if given is None:
+def _read_mimic(node: XmlNode, name: str) -> Mimic | None:
+    mimic_node = node.child("mimic")
+    if mimic_node is None:
         return None
-    factor, offset = (
-        number(given.get(key) or default, given, f"mimic {key} of joint '{name}'")
+    multiplier, offset = (
+        parse_number(mimic_node.get(key) or default, mimic_node, f"mimic {key} of joint '{name}'")
         for key, default in (("multiplier", "1"), ("offset", "0"))
     )
-    return Mimic(given.get("joint").strip(), factor, offset)
+    return Mimic(mimic_node.get("joint").strip(), multiplier, offset)
 
 
-def _safety(reading: Reading, node: Node, name: str, kind: JointType) -> Safety | None:
-    given = node.child("safety_controller")
-    if given is None:
+def _read_safety_controller(
+    context: ReaderContext, node: XmlNode, name: str, kind: JointType
+) -> SafetyController | None:
+    safety_node = node.child("safety_controller")
+    if safety_node is None:
         return None
-    lower, upper, position, velocity = (
-        number(given.get(key) or "0", given, f"{key} of joint '{name}'", infinite=True)
+    lower, upper, k_position, k_velocity = (
+        parse_number(safety_node.get(key) or "0", safety_node, f"{key} of joint '{name}'", allow_infinite=True)
         for key in ("soft_lower_limit", "soft_upper_limit", "k_position", "k_velocity")
     )
     if lower > upper:
-        raise fault(f"joint '{name}' has soft_lower_limit {lower:g} above soft_upper_limit {upper:g}", given)
-    for word, gain in (("k_position", position), ("k_velocity", velocity)):
+        raise error_at(f"joint '{name}' has soft_lower_limit {lower:g} above soft_upper_limit {upper:g}", safety_node)
+    for gain_name, gain in (("k_position", k_position), ("k_velocity", k_velocity)):
         if gain < 0.0:
-            raise fault(f"joint '{name}' has {word} {gain:g}", given, "0 or more")
-    if kind in ("revolute", "prismatic") and (lower == upper) != (position == 0.0):
-        lacking = "k_position is 0" if position == 0.0 else f"they are both {lower:g}"
-        reading.note(given, f"the soft limits of joint '{name}' have no effect: {lacking}")
-    return Safety(lower, upper, position, velocity)
+            raise error_at(f"joint '{name}' has {gain_name} {gain:g}", safety_node, "0 or more")
+    if kind in ("revolute", "prismatic") and (lower == upper) != (k_position == 0.0):
+        reason = "k_position is 0" if k_position == 0.0 else f"they are both {lower:g}"
+        context.warn(safety_node, f"the soft limits of joint '{name}' have no effect: {reason}")
+    return SafetyController(lower, upper, k_position, k_velocity)

@@ -18,140 +18,183 @@ from roboyard.description.model import (
     Vec3,
     Visual,
 )
-from roboyard.description.naming import free_name
-from roboyard.description.plausibility import sensible
-from roboyard.description.reading import Reading
-from roboyard.description.remedies import plausible
-from roboyard.description.values import colour, fault, number, position, positive, positives, shown, vector
-from roboyard.description.xml import Node
+from roboyard.description.naming import make_unique_name
+from roboyard.description.plausibility import check_inertia_plausibility
+from roboyard.description.reading import ReaderContext
+from roboyard.description.remedies import estimate_inertia
+from roboyard.description.values import (
+    error_at,
+    parse_color,
+    parse_number,
+    parse_position,
+    parse_positive,
+    parse_positives,
+    parse_vector,
+    quote,
+)
+from roboyard.description.xml import XmlNode
 from roboyard.geometry import SE3
 
-_LINK = {"inertial", "visual", "collision"}
-_SHAPES = ("box", "cylinder", "sphere", "capsule", "mesh")
+_LINK_TAGS = {"inertial", "visual", "collision"}
+_SHAPE_TAGS = ("box", "cylinder", "sphere", "capsule", "mesh")
 _MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 
 
-def origin(node: Node, label: str) -> SE3:
+def read_origin(node: XmlNode, label: str) -> SE3:
     """The ``<origin xyz rpy>`` child; identity where it is missing. Raises DescriptionError."""
     child = node.child("origin")
     if child is None:
         return SE3.identity()
-    xyz = position(child.get("xyz") or "0 0 0", child, f"{label}: xyz")
-    rpy = vector(child.get("rpy") or "0 0 0", child, f"{label}: rpy")
+    xyz = parse_position(child.get("xyz") or "0 0 0", child, f"{label}: xyz")
+    rpy = parse_vector(child.get("rpy") or "0 0 0", child, f"{label}: rpy")
     return SE3.from_xyz_rpy(xyz, rpy)
 
 
-def read_materials(reading: Reading, root: Node) -> dict[str, Material]:
+def read_materials(context: ReaderContext, root: XmlNode) -> dict[str, Material]:
     """The materials defined at the robot's top and inside its visuals, by name. Raises DescriptionError."""
     defined: dict[str, Material] = {}
-    inside = (one for link in root.all("link") for visual in link.all("visual") for one in visual.all("material"))
-    for node in (*root.all("material"), *inside):
+    visual_materials = (
+        one
+        for link in root.children_with_tag("link")
+        for visual in link.children_with_tag("visual")
+        for one in visual.children_with_tag("material")
+    )
+    for node in (*root.children_with_tag("material"), *visual_materials):
         if node.children and node.get("name") not in defined:
-            defined[node.get("name")] = _material(reading, node)
+            defined[node.get("name")] = _read_material(context, node)
     return defined
 
 
-def _material(reading: Reading, node: Node) -> Material:
+def _read_material(context: ReaderContext, node: XmlNode) -> Material:
     name = node.get("name")
-    reading.unknown(node, {"color", "texture"})
-    paint, picture = node.child("color"), node.child("texture")
-    rgba = colour(paint.get("rgba"), paint, f"colour of material '{name}'") if paint else Material().rgba
-    texture = reading.file(picture.get("filename"), picture, "texture") if picture else None
+    context.warn_unknown_children(node, {"color", "texture"})
+    color_node, texture_node = node.child("color"), node.child("texture")
+    rgba = (
+        parse_color(color_node.get("rgba"), color_node, f"colour of material '{name}'")
+        if color_node
+        else Material().rgba
+    )
+    texture = context.find_file(texture_node.get("filename"), texture_node, "texture") if texture_node else None
     return Material(name, rgba, texture)
 
 
-def read_link(reading: Reading, node: Node, materials: dict[str, Material]) -> Link:
+def read_link(context: ReaderContext, node: XmlNode, materials: dict[str, Material]) -> Link:
     """The link at ``node``, its pose not yet known.
 
     Raises:
         DescriptionError: a mass, inertia, shape or number is wrong; the message names the link.
     """
     name = node.get("name")
-    reading.unknown(node, _LINK)
+    context.warn_unknown_children(node, _LINK_TAGS)
     collisions, visuals = [], []
     names: dict[str, int] = {}
-    for index, child in enumerate(node.all("collision")):
-        reading.unknown(child, {"origin", "geometry"})
-        given = free_name(child.get("name") or f"{name}_collision{f'_{index}' if index else ''}", names)
-        collisions.append(Collision(given, _geometry(reading, child, name), origin(child, f"link '{name}'")))
-    for index, child in enumerate(node.all("visual")):
-        reading.unknown(child, {"origin", "geometry", "material"})
-        given = free_name(child.get("name") or f"{name}_visual{f'_{index}' if index else ''}", names)
-        shape = _geometry(reading, child, name)
-        visuals.append(
-            Visual(given, shape, origin(child, f"link '{name}'"), _looks(reading, child.child("material"), materials))
+    for index, child in enumerate(node.children_with_tag("collision")):
+        context.warn_unknown_children(child, {"origin", "geometry"})
+        unique_name = make_unique_name(child.get("name") or f"{name}_collision{f'_{index}' if index else ''}", names)
+        collisions.append(
+            Collision(unique_name, _read_geometry(context, child, name), read_origin(child, f"link '{name}'"))
         )
-    inertial = _inertial(reading, node, name, collisions)
+    for index, child in enumerate(node.children_with_tag("visual")):
+        context.warn_unknown_children(child, {"origin", "geometry", "material"})
+        unique_name = make_unique_name(child.get("name") or f"{name}_visual{f'_{index}' if index else ''}", names)
+        shape = _read_geometry(context, child, name)
+        visuals.append(
+            Visual(
+                unique_name,
+                shape,
+                read_origin(child, f"link '{name}'"),
+                _read_visual_material(context, child.child("material"), materials),
+            )
+        )
+    inertial = _read_inertial(context, node, name, collisions)
     link = Link(name, SE3.identity(), inertial, tuple(collisions), tuple(visuals))
-    stated = node.child("inertial")
-    return sensible(reading, stated, link) if stated is not None else link
+    inertial_node = node.child("inertial")
+    return check_inertia_plausibility(context, inertial_node, link) if inertial_node is not None else link
 
 
-def _looks(reading: Reading, node: Node | None, materials: dict[str, Material]) -> Material:
+def _read_visual_material(context: ReaderContext, node: XmlNode | None, materials: dict[str, Material]) -> Material:
     if node is None:
-        return Material(stated=False)
+        return Material(is_explicit=False)
     if node.children:
-        return _material(reading, node)
+        return _read_material(context, node)
     name = node.get("name")
     if name in materials:
         return materials[name]
-    shipped = gazebo_material(name)
-    if shipped is None:
-        reading.note(node, f"material {shown(name)} is not defined: grey taken")
+    builtin_material = gazebo_material(name)
+    if builtin_material is None:
+        context.warn(node, f"material {quote(name)} is not defined: grey taken")
         return Material(name)
-    return shipped
+    return builtin_material
 
 
-def _inertial(reading: Reading, node: Node, link: str, collisions: list[Collision]) -> Inertial | None:
-    given = node.child("inertial")
-    if given is None:
+def _read_inertial(context: ReaderContext, node: XmlNode, link: str, collisions: list[Collision]) -> Inertial | None:
+    inertial_node = node.child("inertial")
+    if inertial_node is None:
         return None
-    reading.unknown(given, {"origin", "mass", "inertia"})
-    mass, inertia = given.child("mass"), given.child("inertia")
-    where = f"link '{link}' has an <inertial> without"
-    if mass is None:
-        reading.mend(given, f"{where} <mass>", "<mass …/>, or no <inertial>", "taken as a mere frame without mass")
+    context.warn_unknown_children(inertial_node, {"origin", "mass", "inertia"})
+    mass_node, inertia_node = inertial_node.child("mass"), inertial_node.child("inertia")
+    problem_start = f"link '{link}' has an <inertial> without"
+    if mass_node is None:
+        context.repair_or_raise(
+            inertial_node,
+            f"{problem_start} <mass>",
+            "<mass …/>, or no <inertial>",
+            "taken as a mere frame without mass",
+        )
         return None
-    kilograms = number(mass.get("value"), mass, f"mass of link '{link}'")
-    if kilograms == 0.0:
+    mass = parse_number(mass_node.get("value"), mass_node, f"mass of link '{link}'")
+    if mass == 0.0:
         return None  # a mere frame, if it is fixed to what has mass: see `massless`
-    T_link_com = origin(given, f"link '{link}'")
-    if inertia is None:
-        moments, whose = plausible(abs(kilograms), T_link_com, collisions)
-        reading.mend(given, f"{where} <inertia>", "<inertia …/>, or no <inertial>", f"the inertia taken {whose}")
+    T_link_com = read_origin(inertial_node, f"link '{link}'")
+    if inertia_node is None:
+        moments, moments_source = estimate_inertia(abs(mass), T_link_com, collisions)
+        context.repair_or_raise(
+            inertial_node,
+            f"{problem_start} <inertia>",
+            "<inertia …/>, or no <inertial>",
+            f"the inertia taken {moments_source}",
+        )
     else:
         ixx, iyy, izz, ixy, ixz, iyz = (
-            number(inertia.get(key, "0"), inertia, f"{key} of link '{link}'") for key in _MOMENTS
+            parse_number(inertia_node.get(key, "0"), inertia_node, f"{key} of link '{link}'") for key in _MOMENTS
         )
         moments = ixx, iyy, izz, ixy, ixz, iyz
-    return checks.inertial(reading, given, link, kilograms, T_link_com, moments, collisions)
+    return checks.check_inertial(context, inertial_node, link, mass, T_link_com, moments, collisions)
 
 
-def _geometry(reading: Reading, node: Node, link: str) -> Geometry:
-    given = node.child("geometry")
-    shape = next((child for child in given.children if child.tag in _SHAPES), None) if given else None
-    if given is None or shape is None:
-        found = f" (found <{given.children[0].tag[:40]}>)" if given and given.children else ""
-        raise fault(f"link '{link}' has a <{node.tag}> without a shape{found}", given or node, ", ".join(_SHAPES))
-    reading.unknown(given, _SHAPES)
+def _read_geometry(context: ReaderContext, node: XmlNode, link: str) -> Geometry:
+    geometry_node = node.child("geometry")
+    shape = (
+        next((child for child in geometry_node.children if child.tag in _SHAPE_TAGS), None) if geometry_node else None
+    )
+    if geometry_node is None or shape is None:
+        found_tag = (
+            f" (found <{geometry_node.children[0].tag[:40]}>)" if geometry_node and geometry_node.children else ""
+        )
+        raise error_at(
+            f"link '{link}' has a <{node.tag}> without a shape{found_tag}",
+            geometry_node or node,
+            ", ".join(_SHAPE_TAGS),
+        )
+    context.warn_unknown_children(geometry_node, _SHAPE_TAGS)
     label = f"{shape.tag} of link '{link}'"
     if shape.tag == "box":
-        x, y, z = positives(shape.get("size"), 3, shape, f"size of {label}")
+        x, y, z = parse_positives(shape.get("size"), 3, shape, f"size of {label}")
         return Box((x, y, z))
     if shape.tag == "mesh":
-        return _mesh(reading, shape, label)
-    radius = positive(shape.get("radius"), shape, f"radius of {label}")
+        return _read_mesh(context, shape, label)
+    radius = parse_positive(shape.get("radius"), shape, f"radius of {label}")
     if shape.tag == "sphere":
         return Sphere(radius)
-    length = positive(shape.get("length"), shape, f"length of {label}")
+    length = parse_positive(shape.get("length"), shape, f"length of {label}")
     return Cylinder(radius, length) if shape.tag == "cylinder" else Capsule(radius, length)
 
 
-def _mesh(reading: Reading, node: Node, label: str) -> Mesh:
+def _read_mesh(context: ReaderContext, node: XmlNode, label: str) -> Mesh:
     uri = node.get("filename")
     if not uri.strip():
-        raise fault(f"{label} has no filename", node, 'filename="package://…"')
-    scale: Vec3 = vector(node.get("scale") or "1 1 1", node, f"scale of {label}")
+        raise error_at(f"{label} has no filename", node, 'filename="package://…"')
+    scale: Vec3 = parse_vector(node.get("scale") or "1 1 1", node, f"scale of {label}")
     if 0.0 in scale:
-        raise fault(f"scale of {label} is {shown(node.get('scale'))}", node, "no zeros")
-    return Mesh(uri, reading.file(uri, node, "mesh"), scale)
+        raise error_at(f"scale of {label} is {quote(node.get('scale'))}", node, "no zeros")
+    return Mesh(uri, context.find_file(uri, node, "mesh"), scale)

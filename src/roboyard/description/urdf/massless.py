@@ -7,51 +7,55 @@ from dataclasses import replace
 
 from roboyard.description import checks
 from roboyard.description.model import Joint, Link
-from roboyard.description.reading import Reading
-from roboyard.description.remedies import filled
-from roboyard.description.xml import Node
+from roboyard.description.reading import ReaderContext
+from roboyard.description.remedies import fill_with_default_density
+from roboyard.description.xml import XmlNode
 
 
-def check_weightless(
-    reading: Reading, nodes: Mapping[str, Node], links: Mapping[str, Link], joints: Mapping[str, Joint]
+def check_massless_frames(
+    context: ReaderContext, nodes: Mapping[str, XmlNode], links: Mapping[str, Link], joints: Mapping[str, Joint]
 ) -> None:
     """Links that state a mass of 0 kg are mere frames where they are fixed to something with mass, which is noted.
 
     Raises:
         DescriptionError: elsewhere; unless mended.
     """
-    stated = {name: _stated(node) for name, node in nodes.items()}
-    zero = {name: found for name, found in stated.items() if found is not None and links[name].inertial is None}
-    if not zero:
+    inertial_nodes = {name: _inertial_with_mass(node) for name, node in nodes.items()}
+    massless = {
+        name: inertial_node
+        for name, inertial_node in inertial_nodes.items()
+        if inertial_node is not None and links[name].inertial is None
+    }
+    if not massless:
         return
     group = {name: name for name in nodes}
 
-    def head(name: str) -> str:
+    def find_root(name: str) -> str:
         while group[name] != name:
             name = group[name]
         return name
 
     for joint in joints.values():
         if joint.type == "fixed" and joint.parent in group and joint.child in group:
-            group[head(joint.child)] = head(joint.parent)
-    carried = {head(name) for name, link in links.items() if link.inertial is not None or name == "world"}
-    moved = {head(joint.child) for joint in joints.values() if joint.type != "fixed"}
-    for name, node in zero.items():
-        if head(name) in carried:
-            reading.note(node, f"link '{name}' has mass 0 kg: a mere frame")
-        elif not (reading.repair and head(name) in moved):  # what moves is mended as such
-            done = "taken as a mere frame without mass"
-            reading.mend(node, f"link '{name}' has mass 0 kg", checks.WEIGHTLESS, done)
+            group[find_root(joint.child)] = find_root(joint.parent)
+    groups_with_mass = {find_root(name) for name, link in links.items() if link.inertial is not None or name == "world"}
+    moving_groups = {find_root(joint.child) for joint in joints.values() if joint.type != "fixed"}
+    for name, node in massless.items():
+        if find_root(name) in groups_with_mass:
+            context.warn(node, f"link '{name}' has mass 0 kg: a mere frame")
+        elif not (context.repair and find_root(name) in moving_groups):  # what moves is mended as such
+            action = "taken as a mere frame without mass"
+            context.repair_or_raise(node, f"link '{name}' has mass 0 kg", checks.POSITIVE_MASS_HINT, action)
 
 
-def _stated(node: Node) -> Node | None:
+def _inertial_with_mass(node: XmlNode) -> XmlNode | None:
     """The ``<inertial>`` of a link that states a mass."""
-    given = node.child("inertial")
-    return given if given is not None and given.child("mass") is not None else None
+    inertial_node = node.child("inertial")
+    return inertial_node if inertial_node is not None and inertial_node.child("mass") is not None else None
 
 
-def mend_massless(
-    reading: Reading, nodes: Mapping[str, Node], links: dict[str, Link], joints: dict[str, Joint]
+def repair_movable_massless_links(
+    context: ReaderContext, nodes: Mapping[str, XmlNode], links: dict[str, Link], joints: dict[str, Joint]
 ) -> None:
     """Mend, if asked to, every link that a joint moves and that neither has mass nor is fixed to one that has.
 
@@ -59,51 +63,63 @@ def mend_massless(
     a cross between two joints or a joint that heavier ones mimic, stays: engines lend it a part of theirs.
 
     Args:
-        reading: Takes the mendings.
+        context: Takes the mendings.
         nodes: The elements of the links.
         links: By name; changed in place.
         joints: By name; changed in place.
     """
-    if not reading.repair:
+    if not context.repair:
         return
-    below: dict[str, list[Joint]] = {}
+    child_joints: dict[str, list[Joint]] = {}
     for joint in joints.values():
-        below.setdefault(joint.parent, []).append(joint)
+        child_joints.setdefault(joint.parent, []).append(joint)
 
-    def hanging(name: str, *, rigid: bool) -> list[str]:
+    def descendants(name: str, *, rigid_only: bool) -> list[str]:
         names = [name]
         for one in names:
-            names += [joint.child for joint in below.get(one, []) if joint.type == "fixed" or not rigid]
+            names += [joint.child for joint in child_joints.get(one, []) if joint.type == "fixed" or not rigid_only]
         return names
 
-    def led(leader: str) -> list[str]:
+    def mimic_children(leader: str) -> list[str]:
         return [one.child for one in joints.values() if one.mimic is not None and one.mimic.joint == leader]
 
     for joint in list(joints.values()):
-        if joint.type == "fixed" or any(links[one].inertial for one in hanging(joint.child, rigid=True)):
+        if joint.type == "fixed" or any(links[one].inertial for one in descendants(joint.child, rigid_only=True)):
             continue
         name = joint.child
-        shaped = [one for one in hanging(name, rigid=True) if filled(links[one].collisions) is not None]
-        fault = f"link '{name}' moves but has no mass"
-        if shaped:
-            for one in shaped:
-                links[one] = replace(links[one], inertial=filled(links[one].collisions))
-            total = sum(inertial.mass for one in shaped if (inertial := links[one].inertial))
-            reading.mend(
+        links_with_shapes = [
+            one
+            for one in descendants(name, rigid_only=True)
+            if fill_with_default_density(links[one].collisions) is not None
+        ]
+        problem = f"link '{name}' moves but has no mass"
+        if links_with_shapes:
+            for one in links_with_shapes:
+                links[one] = replace(links[one], inertial=fill_with_default_density(links[one].collisions))
+            total = sum(inertial.mass for one in links_with_shapes if (inertial := links[one].inertial))
+            context.repair_or_raise(
                 nodes[name],
-                fault,
+                problem,
                 "an <inertial>",
                 f"{total:.3g} kg, its collision shapes filled with water",
-                needed=False,
+                is_required=False,
             )
-        elif not any(links[one].inertial for one in (*hanging(name, rigid=False), *led(joint.name))):
+        elif not any(
+            links[one].inertial for one in (*descendants(name, rigid_only=False), *mimic_children(joint.name))
+        ):
             joints[joint.name] = replace(joint, type="fixed", axes=(), mimic=None)
             for other, follower in joints.items():
                 if follower.mimic is not None and follower.mimic.joint == joint.name:
                     joints[other] = replace(follower, mimic=None)
-            below[joint.parent] = [joints.get(one.name, one) for one in below[joint.parent]]
-            reading.mend(nodes[name], fault, "an <inertial>", f"its joint '{joint.name}' is fixed", needed=False)
+            child_joints[joint.parent] = [joints.get(one.name, one) for one in child_joints[joint.parent]]
+            context.repair_or_raise(
+                nodes[name], problem, "an <inertial>", f"its joint '{joint.name}' is fixed", is_required=False
+            )
         else:
-            reading.mend(
-                nodes[name], fault, "an <inertial>", "the engine lends it a millionth of what it carries", needed=False
+            context.repair_or_raise(
+                nodes[name],
+                problem,
+                "an <inertial>",
+                "the engine lends it a millionth of what it carries",
+                is_required=False,
             )

@@ -6,49 +6,49 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from roboyard.description.fields import number_of, text_of
+from roboyard.description.fields import child_number, child_text
 from roboyard.description.model import Joint, Link, Mimic
-from roboyard.description.reading import Reading
+from roboyard.description.reading import ReaderContext
 from roboyard.description.sensors import (
     AltimeterSpec,
     ForceTorqueSpec,
+    GnssSpec,
     ImuSpec,
     Noise,
-    SatelliteSpec,
     Sensor,
     SensorSpec,
-    VectorSpec,
+    ThreeAxisSpec,
 )
-from roboyard.description.values import number, shown
-from roboyard.description.xml import Node
+from roboyard.description.values import parse_number, quote
+from roboyard.description.xml import XmlNode
 from roboyard.geometry import SE3
 
-_FILE = re.compile(r"^lib(?:hector_)?gazebo_ros_(imu|gps|magnetic|baro|ft_sensor|f3d)\.so$")
-_MIMIC = ("libroboticsgroup_gazebo_mimic_joint_plugin.so", "libgazebo_mimic_joint_plugin.so",
+_SENSOR_PLUGIN_FILE = re.compile(r"^lib(?:hector_)?gazebo_ros_(imu|gps|magnetic|baro|ft_sensor|f3d)\.so$")
+_MIMIC_PLUGIN_FILES = ("libroboticsgroup_gazebo_mimic_joint_plugin.so", "libgazebo_mimic_joint_plugin.so",
           "libroboticsgroup_upatras_gazebo_mimic_joint_plugin.so")  # fmt: skip
-_RATE = {"imu": 100.0, "gps": 4.0, "magnetic": 50.0, "baro": 20.0, "ft_sensor": 100.0, "f3d": 100.0}  # [Hz]
-_FASTEST = 1000.0  # [Hz]
-_SLOW = 3600.0  # time in which hector's drifts change [s]
-_FIELD = 5e-5  # of the earth, where hector's plugin counts in its strength [T]
+_DEFAULT_RATES = {"imu": 100.0, "gps": 4.0, "magnetic": 50.0, "baro": 20.0, "ft_sensor": 100.0, "f3d": 100.0}  # [Hz]
+_MAX_RATE = 1000.0  # [Hz]
+_DRIFT_TIME = 3600.0  # time in which hector's drifts change [s]
+_EARTH_FIELD = 5e-5  # of the earth, where hector's plugin counts in its strength [T]
 _Axes = tuple[Noise, Noise, Noise]
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _SensorPlugin:
     """A plugin and what it stands on."""
 
-    node: Node
+    node: XmlNode
     link: str
     joints: Mapping[str, Joint]
 
 
 def read_plugin_sensor(
-    reading: Reading, node: Node, link: str | None, links: Mapping[str, Link], joints: Mapping[str, Joint]
+    context: ReaderContext, node: XmlNode, link: str | None, links: Mapping[str, Link], joints: Mapping[str, Joint]
 ) -> Sensor | None:
     """The sensor that the plugin at ``node`` makes by itself; None for other plugins, and for one that cannot be.
 
     Args:
-        reading: Takes findings.
+        context: Takes findings.
         node: The ``<plugin>``.
         link: Of the ``<gazebo>`` block it stands in, if that is one of a link.
         links: By name.
@@ -57,137 +57,142 @@ def read_plugin_sensor(
     Raises:
         DescriptionError: one of its values is no number.
     """
-    found = _FILE.match(node.get("filename").strip().rpartition("/")[2])
-    if found is None:
+    match = _SENSOR_PLUGIN_FILE.match(node.get("filename").strip().rpartition("/")[2])
+    if match is None:
         return None
-    kind, read = _KINDS[found[1]]
-    joint = text_of(node, "jointName", text_of(node, "joint_name"))
+    kind, read_spec = _SENSOR_READERS[match[1]]
+    joint = child_text(node, "jointName", child_text(node, "joint_name"))
     if kind == "force_torque" and joint:
-        body = joints[joint].child if joint in joints else ""
+        sensor_link = joints[joint].child if joint in joints else ""
     else:
-        body = text_of(node, "bodyName", text_of(node, "body_name", link or ""))
-    name = node.get("name").strip() or f"{body}_{kind}"
-    if body not in links:
-        reading.note(node, f"plugin '{name}' measures at {shown(joint or body)}, which is not there: left out")
+        sensor_link = child_text(node, "bodyName", child_text(node, "body_name", link or ""))
+    name = node.get("name").strip() or f"{sensor_link}_{kind}"
+    if sensor_link not in links:
+        context.warn(node, f"plugin '{name}' measures at {quote(joint or sensor_link)}, which is not there: left out")
         return None
-    spec = read(reading, _Said(node, body, joints))
+    spec = read_spec(context, _SensorPlugin(node, sensor_link, joints))
     if spec is None:
         return None
-    rate = number_of(node, "updateRate", number_of(node, "update_rate", 0.0, low=0.0), low=0.0)
-    topic = text_of(node, "topicName", text_of(node, "topic_name", _remapped(node))).strip("/")
+    rate = child_number(node, "updateRate", child_number(node, "update_rate", 0.0, minimum=0.0), minimum=0.0)
+    topic = child_text(node, "topicName", child_text(node, "topic_name", _remapped_topic(node))).strip("/")
     return Sensor(
         name=name,
         kind=kind,
-        link=body,
-        T_link_sensor=_offset(node),
-        update_rate=min(rate, _FASTEST) if rate > 0.001 else _RATE[found[1]],
+        link=sensor_link,
+        T_link_sensor=_read_offset(node),
+        update_rate=min(rate, _MAX_RATE) if rate > 0.001 else _DEFAULT_RATES[match[1]],
         topic=topic or name,
-        frame=text_of(node, "frameId", text_of(node, "frameName", text_of(node, "frame_name"))).strip("/"),
+        frame=child_text(node, "frameId", child_text(node, "frameName", child_text(node, "frame_name"))).strip("/"),
         spec=spec,
     )
 
 
-def follow_mimic(reading: Reading, node: Node, joints: dict[str, Joint]) -> None:
+def apply_mimic_plugin(context: ReaderContext, node: XmlNode, joints: dict[str, Joint]) -> None:
     """Let the joint that a mimic plugin names follow the other, unless the description says so already."""
-    if node.get("filename").strip().rpartition("/")[2] not in _MIMIC:
+    if node.get("filename").strip().rpartition("/")[2] not in _MIMIC_PLUGIN_FILES:
         return
-    leader, name = text_of(node, "joint"), text_of(node, "mimicJoint")
+    leader, name = child_text(node, "joint"), child_text(node, "mimicJoint")
     if name not in joints or leader not in joints or name == leader:
-        reading.note(node, f"a mimic plugin joins {shown(name)} to {shown(leader)}: left out")
+        context.warn(node, f"a mimic plugin joins {quote(name)} to {quote(leader)}: left out")
         return
-    follower, leads = joints[name], joints[leader]
-    if follower.mimic is not None or leads.mimic is not None or not follower.axes or not leads.axes:
+    follower_joint, leader_joint = joints[name], joints[leader]
+    if (
+        follower_joint.mimic is not None
+        or leader_joint.mimic is not None
+        or not follower_joint.axes
+        or not leader_joint.axes
+    ):
         return
-    mimic = Mimic(leader, number_of(node, "multiplier", 1.0), number_of(node, "offset", 0.0))
-    joints[name] = replace(follower, mimic=mimic)
+    mimic = Mimic(leader, child_number(node, "multiplier", 1.0), child_number(node, "offset", 0.0))
+    joints[name] = replace(follower_joint, mimic=mimic)
 
 
-def _numbers(node: Node, *tags: str) -> tuple[float, float, float]:
+def _read_three_numbers(node: XmlNode, *tags: str) -> tuple[float, float, float]:
     """Three numbers, or one for all; zeros where there is none."""
     for tag in tags:
-        text = text_of(node, tag)
+        text = child_text(node, tag)
         if text:
-            where = node.child(tag) or node
-            values = [number(part, where, f"<{tag}>") for part in text.split()[:3]]
+            value_node = node.child(tag) or node
+            values = [parse_number(part, value_node, f"<{tag}>") for part in text.split()[:3]]
             if len(values) == 3:
                 return values[0], values[1], values[2]
             return values[0], values[0], values[0]
     return 0.0, 0.0, 0.0
 
 
-def _noises(node: Node, what: str, scale: float = 1.0, common: str = "gaussianNoise") -> _Axes:
-    """Offset, drift and Gaussian noise of a channel; ``what`` begins the tags' names, e.g. "accel"."""
+def _read_axis_noises(node: XmlNode, channel: str, scale: float = 1.0, common: str = "gaussianNoise") -> _Axes:
+    """Offset, drift and Gaussian noise of a channel; ``channel`` begins the tags' names, e.g. "accel"."""
 
-    def tag(name: str) -> str:
-        return what + name[0].upper() + name[1:] if what else name
+    def channel_tag(name: str) -> str:
+        return channel + name[0].upper() + name[1:] if channel else name
 
-    spread = _numbers(node, tag("gaussianNoise"), *([common] if common else []))
-    drift, mean = _numbers(node, tag("drift")), _numbers(node, tag("offset"))
+    stddev = _read_three_numbers(node, channel_tag("gaussianNoise"), *([common] if common else []))
+    drift, mean = _read_three_numbers(node, channel_tag("drift")), _read_three_numbers(node, channel_tag("offset"))
     x, y, z = (
         Noise(
             mean=scale * mean[axis],
-            stddev=scale * abs(spread[axis]),
+            stddev=scale * abs(stddev[axis]),
             dynamic_bias_stddev=scale * abs(drift[axis]),
-            dynamic_bias_correlation_time=_SLOW if drift[axis] else 0.0,
+            dynamic_bias_correlation_time=_DRIFT_TIME if drift[axis] else 0.0,
         )
         for axis in range(3)
     )
     return x, y, z
 
 
-def _imu(reading: Reading, said: _Said) -> SensorSpec:
-    return ImuSpec(_noises(said.node, "rate"), _noises(said.node, "accel"))
+def _imu_spec(context: ReaderContext, plugin: _SensorPlugin) -> SensorSpec:
+    return ImuSpec(_read_axis_noises(plugin.node, "rate"), _read_axis_noises(plugin.node, "accel"))
 
 
-def _gps(reading: Reading, said: _Said) -> SensorSpec:
-    along, _, up = _noises(said.node, "")
-    fast, _, climb = _noises(said.node, "velocity", common="")
+def _gnss_spec(context: ReaderContext, plugin: _SensorPlugin) -> SensorSpec:
+    horizontal, _, vertical = _read_axis_noises(plugin.node, "")
+    horizontal_velocity, _, vertical_velocity = _read_axis_noises(plugin.node, "velocity", common="")
     for tag in ("referenceLatitude", "referenceLongitude", "referenceAltitude", "referenceHeading"):
-        child = said.node.child(tag)
-        if child is not None and float(_numbers(said.node, tag)[0]):
-            reading.note(child, f"<{tag}> is not followed: the world's own place on the globe holds")
-    return SatelliteSpec(along, up, fast, climb)
+        child = plugin.node.child(tag)
+        if child is not None and float(_read_three_numbers(plugin.node, tag)[0]):
+            context.warn(child, f"<{tag}> is not followed: the world's own place on the globe holds")
+    return GnssSpec(horizontal, vertical, horizontal_velocity, vertical_velocity)
 
 
-def _magnetic(reading: Reading, said: _Said) -> SensorSpec:
-    return VectorSpec(_noises(said.node, "", _FIELD))
+def _magnetometer_spec(context: ReaderContext, plugin: _SensorPlugin) -> SensorSpec:
+    return ThreeAxisSpec(_read_axis_noises(plugin.node, "", _EARTH_FIELD))
 
 
-def _baro(reading: Reading, said: _Said) -> SensorSpec:
-    return AltimeterSpec(_noises(said.node, "")[0])
+def _altimeter_spec(context: ReaderContext, plugin: _SensorPlugin) -> SensorSpec:
+    return AltimeterSpec(_read_axis_noises(plugin.node, "")[0])
 
 
-def _force(reading: Reading, said: _Said) -> SensorSpec | None:
-    joint = text_of(said.node, "jointName", text_of(said.node, "joint_name"))
-    joint = joint or next((one.name for one in said.joints.values() if one.child == said.link), "")
+def _force_torque_spec(context: ReaderContext, plugin: _SensorPlugin) -> SensorSpec | None:
+    joint = child_text(plugin.node, "jointName", child_text(plugin.node, "joint_name"))
+    joint = joint or next((one.name for one in plugin.joints.values() if one.child == plugin.link), "")
     if not joint:
-        reading.note(
-            said.node, f"plugin '{said.node.get('name')}' measures a force, and no joint carries '{said.link}'"
+        context.warn(
+            plugin.node, f"plugin '{plugin.node.get('name')}' measures a force, and no joint carries '{plugin.link}'"
         )
         return None
-    noise = _noises(said.node, "")
+    noise = _read_axis_noises(plugin.node, "")
     return ForceTorqueSpec(joint, force=noise, torque=noise)
 
 
-_KINDS: dict[str, tuple[str, Callable[[Reading, _Said], SensorSpec | None]]] = {
-    "imu": ("imu", _imu),
-    "gps": ("navsat", _gps),
-    "magnetic": ("magnetometer", _magnetic),
-    "baro": ("altimeter", _baro),
-    "ft_sensor": ("force_torque", _force),
-    "f3d": ("force_torque", _force),
+_SENSOR_READERS: dict[str, tuple[str, Callable[[ReaderContext, _SensorPlugin], SensorSpec | None]]] = {
+    "imu": ("imu", _imu_spec),
+    "gps": ("navsat", _gnss_spec),
+    "magnetic": ("magnetometer", _magnetometer_spec),
+    "baro": ("altimeter", _altimeter_spec),
+    "ft_sensor": ("force_torque", _force_torque_spec),
+    "f3d": ("force_torque", _force_torque_spec),
 }
 """By the plugin's name: the kind of sensor and what reads it."""
 
 
-def _offset(node: Node) -> SE3:
-    xyz = _numbers(node, "xyzOffset", "xyzOffsets", "xyz_offset")
-    return SE3.from_xyz_rpy(xyz, _numbers(node, "rpyOffset", "rpyOffsets", "rpy_offset"))
+def _read_offset(node: XmlNode) -> SE3:
+    xyz = _read_three_numbers(node, "xyzOffset", "xyzOffsets", "xyz_offset")
+    return SE3.from_xyz_rpy(xyz, _read_three_numbers(node, "rpyOffset", "rpyOffsets", "rpy_offset"))
 
 
-def _remapped(node: Node) -> str:
-    for ros in node.all("ros"):
-        for one in ros.all("remapping"):
+def _remapped_topic(node: XmlNode) -> str:
+    for ros in node.children_with_tag("ros"):
+        for one in ros.children_with_tag("remapping"):
             _, arrow, target = one.text.strip().partition(":=")
             if arrow:
                 return target

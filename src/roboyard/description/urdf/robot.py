@@ -6,116 +6,120 @@ from dataclasses import replace
 from functools import partial
 
 from roboyard.description import checks
-from roboyard.description.assembly import settle_sensors
+from roboyard.description.assembly import resolve_sensor_names
 from roboyard.description.model import Joint, JointInterface, Link, Material, Model, Plugin
-from roboyard.description.reading import Reading
-from roboyard.description.remedies import with_shapes
-from roboyard.description.urdf.control import control_encoders, read_control
+from roboyard.description.reading import ReaderContext
+from roboyard.description.remedies import replace_missing_collision_meshes
+from roboyard.description.urdf.control import read_driver_encoders, read_joint_interfaces
 from roboyard.description.urdf.extra_joints import read_extra_joints
-from roboyard.description.urdf.gazebo import apply_blocks
+from roboyard.description.urdf.gazebo import apply_gazebo_blocks
 from roboyard.description.urdf.joint import read_joint
 from roboyard.description.urdf.link import read_link, read_materials
-from roboyard.description.urdf.massless import check_weightless, mend_massless
-from roboyard.description.values import fault
-from roboyard.description.xml import Node
+from roboyard.description.urdf.massless import check_massless_frames, repair_movable_massless_links
+from roboyard.description.values import error_at
+from roboyard.description.xml import XmlNode
 from roboyard.geometry import SE3
 
-_KNOWN = {"link", "joint", "material", "gazebo", "transmission", "ros2_control"}
+_ROBOT_TAGS = {"link", "joint", "material", "gazebo", "transmission", "ros2_control"}
 
 
-def read_robot(reading: Reading, root: Node, name: str | None = None) -> Model:
+def read_robot(context: ReaderContext, root: XmlNode, name: str | None = None) -> Model:
     """The model of a URDF document.
 
     Args:
-        reading: Takes findings, resolves files.
+        context: Takes findings, resolves files.
         root: The ``<robot>`` element, xacro already expanded.
         name: Replaces the robot's name.
 
     Raises:
         DescriptionError: anything that makes the robot inconsistent or physically impossible: see ``checks``.
     """
-    reading.unknown(root, _KNOWN, {"sensor", "property"})
-    nodes = _named(reading, "link", root)
+    context.warn_unknown_children(root, _ROBOT_TAGS, {"sensor", "property"})
+    nodes = _read_named_elements(context, "link", root)
     if not nodes:
-        raise fault("the robot has no link", root, "at least one <link>")
-    called = name or root.get("name").strip()
-    if not called:
-        raise fault("the robot has no name", root, '<robot name="…">')
-    made = [(reading.attempt(partial(read_joint, reading, node), None), node)
-            for node in _named(reading, "joint", root).values()]  # fmt: skip
-    drafts = [(joint, node) for joint, node in made if joint is not None]
-    drafts = reading.attempt(lambda: checks.mimics(reading, checks.known_ends(reading, nodes, drafts)), [])
-    sound = not reading.faults  # what follows of a fault is none of its own
-    order = checks.chain(drafts, nodes) if sound else []
-    if sound:
-        reading.attempt(lambda: _one_root(called, root, nodes, order), None)
+        raise error_at("the robot has no link", root, "at least one <link>")
+    robot_name = name or root.get("name").strip()
+    if not robot_name:
+        raise error_at("the robot has no name", root, '<robot name="…">')
+    maybe_joints = [(context.try_read(partial(read_joint, context, node), None), node)
+            for node in _read_named_elements(context, "joint", root).values()]  # fmt: skip
+    drafts = [(joint, node) for joint, node in maybe_joints if joint is not None]
+    drafts = context.try_read(
+        lambda: checks.check_mimics(context, checks.drop_joints_of_unknown_links(context, nodes, drafts)), []
+    )
+    is_valid = not context.errors  # what follows of a fault is none of its own
+    ordered_joints = checks.order_joints(drafts, nodes) if is_valid else []
+    if is_valid:
+        context.try_read(lambda: _require_one_root(robot_name, root, nodes, ordered_joints), None)
 
-    materials = read_materials(reading, root)
+    materials = read_materials(context, root)
     links = {}
     for link, node in nodes.items():
-        found = reading.attempt(partial(_link, reading, node, materials), None)
-        if found is not None:
-            links[link] = found
+        link_record = context.try_read(partial(_read_complete_link, context, node, materials), None)
+        if link_record is not None:
+            links[link] = link_record
     joints = {joint.name: joint for joint, _ in drafts}
-    blocks = apply_blocks(reading, root.all("gazebo"), links, joints)
-    without: tuple[tuple[JointInterface, ...], tuple[Plugin, ...]] = ((), ())
-    interfaces, systems = reading.attempt(lambda: read_control(reading, root, joints), without)
-    if reading.faults:
-        raise reading.faults[0]
-    sensors = [*blocks.sensors, *control_encoders(root, joints, blocks.sensors)]
+    blocks = apply_gazebo_blocks(context, root.children_with_tag("gazebo"), links, joints)
+    no_interfaces: tuple[tuple[JointInterface, ...], tuple[Plugin, ...]] = ((), ())
+    interfaces, control_plugins = context.try_read(lambda: read_joint_interfaces(context, root, joints), no_interfaces)
+    if context.errors:
+        raise context.errors[0]
+    sensors = [*blocks.sensors, *read_driver_encoders(root, joints, blocks.sensors)]
 
-    check_weightless(reading, nodes, links, joints)
-    mend_massless(reading, nodes, links, joints)
-    poses = {next(iter(_roots(nodes, order))): SE3.identity()}
-    for joint in order:
+    check_massless_frames(context, nodes, links, joints)
+    repair_movable_massless_links(context, nodes, links, joints)
+    poses = {next(iter(_root_links(nodes, ordered_joints))): SE3.identity()}
+    for joint in ordered_joints:
         poses[joint.child] = poses[joint.parent] @ joint.T_parent_child
-    closures = read_extra_joints(reading, called, root.all("gazebo"), poses, joints)
+    loop_joints = read_extra_joints(context, robot_name, root.children_with_tag("gazebo"), poses, joints)
     links = {link: replace(record, T_model_link=poses[link]) for link, record in links.items()}
-    canonical = next(iter(_roots(nodes, order)))
-    if canonical == "world" and len(links) > 1:
-        _drop_world(reading, nodes["world"], links)
-        canonical = order[0].child
+    canonical_link = next(iter(_root_links(nodes, ordered_joints)))
+    if canonical_link == "world" and len(links) > 1:
+        _remove_world_link(context, nodes["world"], links)
+        canonical_link = ordered_joints[0].child
     return Model(
-        name=called,
+        name=robot_name,
         links=tuple(links.values()),
         joints=tuple(joints.values()),
-        sensors=settle_sensors(reading, root, sensors, joints.values()),
+        sensors=resolve_sensor_names(context, root, sensors, joints.values()),
         interfaces=interfaces,
-        plugins=(*systems, *blocks.plugins),
+        plugins=(*control_plugins, *blocks.plugins),
         static=blocks.static,
-        canonical_link=canonical,
-        closures=closures,
+        canonical_link=canonical_link,
+        loop_joints=loop_joints,
     )
 
 
-def _named(reading: Reading, kind: str, root: Node) -> dict[str, Node]:
+def _read_named_elements(context: ReaderContext, kind: str, root: XmlNode) -> dict[str, XmlNode]:
     """Links or joints by name; in a survey the first of each."""
-    named = [(one.get("name").strip(), one) for one in root.all(kind)]
-    first = {name: one for name, one in reversed(named) if name}
-    return reading.attempt(lambda: checks.unique(kind, named), dict(reversed(first.items())))
+    named = [(one.get("name").strip(), one) for one in root.children_with_tag(kind)]
+    first_by_name = {name: one for name, one in reversed(named) if name}
+    return context.try_read(lambda: checks.require_unique_names(kind, named), dict(reversed(first_by_name.items())))
 
 
-def _link(reading: Reading, node: Node, materials: dict[str, Material]) -> Link:
-    return with_shapes(reading, node, read_link(reading, node, materials))
+def _read_complete_link(context: ReaderContext, node: XmlNode, materials: dict[str, Material]) -> Link:
+    return replace_missing_collision_meshes(context, node, read_link(context, node, materials))
 
 
-def _roots(nodes: dict[str, Node], order: list[Joint]) -> list[str]:
-    children = {joint.child for joint in order}
+def _root_links(nodes: dict[str, XmlNode], ordered_joints: list[Joint]) -> list[str]:
+    children = {joint.child for joint in ordered_joints}
     return [link for link in nodes if link not in children]
 
 
-def _one_root(name: str, root: Node, nodes: dict[str, Node], order: list[Joint]) -> None:
-    roots = _roots(nodes, order)
-    if "world" not in nodes and any(joint.parent == "world" for joint in order):
-        joint = next(joint for joint in order if joint.parent == "world")
-        raise fault(f"joint '{joint.name}' has the unknown parent link 'world'", root, '<link name="world"/>')
+def _require_one_root(name: str, root: XmlNode, nodes: dict[str, XmlNode], ordered_joints: list[Joint]) -> None:
+    roots = _root_links(nodes, ordered_joints)
+    if "world" not in nodes and any(joint.parent == "world" for joint in ordered_joints):
+        joint = next(joint for joint in ordered_joints if joint.parent == "world")
+        raise error_at(f"joint '{joint.name}' has the unknown parent link 'world'", root, '<link name="world"/>')
     if len(roots) > 1:
-        places = ", ".join(f"'{link}' (line {nodes[link].line})" for link in roots[:8])
-        raise fault(f"robot '{name}' has {len(roots)} root links: {places}", root, "one root; join the others to it")
+        root_labels = ", ".join(f"'{link}' (line {nodes[link].line})" for link in roots[:8])
+        raise error_at(
+            f"robot '{name}' has {len(roots)} root links: {root_labels}", root, "one root; join the others to it"
+        )
 
 
-def _drop_world(reading: Reading, node: Node, links: dict[str, Link]) -> None:
+def _remove_world_link(context: ReaderContext, node: XmlNode, links: dict[str, Link]) -> None:
     """A root called "world" is the world itself, as in Gazebo: its joints hang there and it is no body."""
     if links["world"].collisions or links["world"].visuals or links["world"].inertial:
-        reading.note(node, "the link 'world' is the world itself: what it holds is left out")
+        context.warn(node, "the link 'world' is the world itself: what it holds is left out")
     del links["world"]

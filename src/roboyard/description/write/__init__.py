@@ -8,13 +8,13 @@ if TYPE_CHECKING:
     from roboyard.description.write.mjcf import write_mjcf
     from roboyard.description.write.sdf import write_sdf
     from roboyard.description.write.urdf import write_urdf
-    from roboyard.description.write.written import Files, Written
+    from roboyard.description.write.written import FileNamer, WrittenDescription
 
-__all__ = ["Files", "Written", "write_mjcf", "write_sdf", "write_urdf"]
+__all__ = ["FileNamer", "WrittenDescription", "write_mjcf", "write_sdf", "write_urdf"]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
     "mjcf": ("write_mjcf",),
     "sdf": ("write_sdf",),
     "urdf": ("write_urdf",),
-    "written": ("Files", "Written"),
+    "written": ("FileNamer", "WrittenDescription"),
 })  # fmt: skip

@@ -9,87 +9,87 @@ from roboyard.description.cameras import T_SENSOR_OPTICAL, CameraSpec, DepthNois
 from roboyard.description.noise import Noise
 from roboyard.description.sensors import Sensor
 from roboyard.description.write.noise import add_noise
-from roboyard.description.write.written import add, add_pose
-from roboyard.geometry import SE3, Lens
+from roboyard.description.write.written import add_child, add_pose
+from roboyard.geometry import SE3, CameraModel
 
-_LENSES = {
+_LENS_TYPES = {
     "equidistant": "equidistant", "stereographic": "stereographic", "equisolid": "equisolid_angle",
     "orthographic": "orthographic",
 }  # fmt: skip
-_TOPICS = {"image": "imageTopicName", "info": "cameraInfoTopicName", "depth": "depthImageTopicName",
+_TOPIC_TAGS = {"image": "imageTopicName", "info": "cameraInfoTopicName", "depth": "depthImageTopicName",
            "depth_info": "depthImageCameraInfoTopicName", "points": "pointCloudTopicName"}  # fmt: skip
 
 
 def add_camera(node: ET.Element, sensor: Sensor, spec: CameraSpec) -> None:
     """The camera under its ``<sensor>``; topics of single outputs go into a plugin's element, as files know them."""
-    lens = spec.colour or spec.depth or Lens()
-    pure_infrared = sensor.kind == "camera" and spec.colour is None
+    lens = spec.color or spec.depth or CameraModel()
+    pure_infrared = sensor.kind == "camera" and spec.color is None
     if pure_infrared:
         node.set("type", "infrared")
     elif lens.model != "plumb_bob":
         node.set("type", "wideanglecamera")
-    body = add(node, "camera")
-    _lens(body, lens)
-    form = "L16" if spec.millimetres else ("L8" if spec.grey else "R8G8B8")
-    add(_image(body, lens), "format", form)
-    _clip(body, spec.near, spec.far)
-    _clip(add(body, "depth_camera"), spec.depth_near, spec.depth_far)
+    body = add_child(node, "camera")
+    _add_lens(body, lens)
+    pixel_format = "L16" if spec.depth_in_mm else ("L8" if spec.is_grayscale else "R8G8B8")
+    add_child(_add_image(body, lens), "format", pixel_format)
+    _add_clip(body, spec.near, spec.far)
+    _add_clip(add_child(body, "depth_camera"), spec.depth_near, spec.depth_far)
     if spec.optical_frame:
-        add(body, "optical_frame_id", spec.optical_frame)
+        add_child(body, "optical_frame_id", spec.optical_frame)
     add_noise(body, spec.noise)
     if spec.exposure != Exposure():
-        light = add(body, "exposure")
+        exposure = add_child(body, "exposure")
         for tag in ("gain", "auto", "vignetting", "full_well", "read_noise"):
-            add(light, tag, getattr(spec.exposure, tag))
+            add_child(exposure, tag, getattr(spec.exposure, tag))
     if spec.depth_noise != DepthNoise():
-        noise = add(body, "depth_noise")
-        add(noise, "model", spec.depth_noise.model)
-        add(noise, "baseline", spec.depth_noise.baseline)
-        add(noise, "disparity", spec.depth_noise.disparity)
-        add(noise, "close", spec.depth_noise.close)
+        noise = add_child(body, "depth_noise")
+        add_child(noise, "model", spec.depth_noise.model)
+        add_child(noise, "baseline", spec.depth_noise.baseline)
+        add_child(noise, "disparity", spec.depth_noise.disparity_stddev)
+        add_child(noise, "close", spec.depth_noise.near_blur_distance)
         add_noise(noise, spec.depth_noise.noise if spec.depth_noise.model == "gaussian" else Noise())
-    if spec.apart and spec.depth is not None:
-        own = add(body, "depth")
-        add_pose(own, T_SENSOR_OPTICAL @ spec.T_colour_depth @ T_SENSOR_OPTICAL.inverse())
-        _lens(own, spec.depth)
-        _image(own, spec.depth)
+    if spec.has_separate_depth_lens and spec.depth is not None:
+        depth_node = add_child(body, "depth")
+        add_pose(depth_node, T_SENSOR_OPTICAL @ spec.T_color_depth @ T_SENSOR_OPTICAL.inverse())
+        _add_lens(depth_node, spec.depth)
+        _add_image(depth_node, spec.depth)
     if spec.infrared and not pure_infrared:
-        add(body, "infrared", True)
+        add_child(body, "infrared", True)
     if spec.baseline:
-        add(body, "baseline", spec.baseline)
-    named = dict(spec.topics)
-    if named:
-        plugin = add(node, "plugin", name=f"{sensor.name}_topics", filename="libgazebo_ros_camera.so")
-        for output, tag in _TOPICS.items():
-            if output in named:
-                add(plugin, tag, f"/{named[output]}")
+        add_child(body, "baseline", spec.baseline)
+    topics = dict(spec.topics)
+    if topics:
+        plugin = add_child(node, "plugin", name=f"{sensor.name}_topics", filename="libgazebo_ros_camera.so")
+        for output, tag in _TOPIC_TAGS.items():
+            if output in topics:
+                add_child(plugin, tag, f"/{topics[output]}")
 
 
-def _image(body: ET.Element, lens: Lens) -> ET.Element:
-    image = add(body, "image")
-    add(image, "width", float(lens.width))
-    add(image, "height", float(lens.height))
+def _add_image(body: ET.Element, lens: CameraModel) -> ET.Element:
+    image = add_child(body, "image")
+    add_child(image, "width", float(lens.width))
+    add_child(image, "height", float(lens.height))
     return image
 
 
-def _clip(body: ET.Element, near: float, far: float) -> None:
-    clip = add(body, "clip")
-    add(clip, "near", near)
-    add(clip, "far", far)
+def _add_clip(body: ET.Element, near: float, far: float) -> None:
+    clip = add_child(body, "clip")
+    add_child(clip, "near", near)
+    add_child(clip, "far", far)
 
 
-def _lens(body: ET.Element, lens: Lens) -> None:
-    add(body, "horizontal_fov", lens.horizontal_view)
+def _add_lens(body: ET.Element, lens: CameraModel) -> None:
+    add_child(body, "horizontal_fov", lens.horizontal_fov)
     if any(lens.distortion):
-        bent = add(body, "distortion")
+        distortion = add_child(body, "distortion")
         for tag, value in zip(("k1", "k2", "p1", "p2", "k3"), lens.distortion, strict=True):
-            add(bent, tag, value)
-    shape = add(body, "lens")
+            add_child(distortion, tag, value)
+    lens_node = add_child(body, "lens")
     if lens.model != "plumb_bob":
-        add(shape, "type", _LENSES[lens.model])
-    inside = add(shape, "intrinsics")
+        add_child(lens_node, "type", _LENS_TYPES[lens.model])
+    intrinsics = add_child(lens_node, "intrinsics")
     for tag, value in (("fx", lens.fx), ("fy", lens.fy), ("cx", lens.cx + 0.5), ("cy", lens.cy + 0.5)):
-        add(inside, tag, value)
+        add_child(intrinsics, tag, value)
 
 
 T_OPTICAL_BACKWARD = SE3.from_xyz_rpy((0.0, 0.0, 0.0), (math.pi, 0.0, 0.0))

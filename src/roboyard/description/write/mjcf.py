@@ -9,46 +9,53 @@ from xml.etree import ElementTree as ET
 from roboyard.description.model import Inertial, Joint, Light, Link, Model, World
 from roboyard.description.sensors import EncoderSpec
 from roboyard.description.write.mjcf_actuators import add_actuator
-from roboyard.description.write.mjcf_geoms import Shelf, add_geoms, place
-from roboyard.description.write.mjcf_joints import add_joints, add_loops, starts
-from roboyard.description.write.mjcf_sensors import add_frames, add_sensors
-from roboyard.description.write.weights import lent
-from roboyard.description.write.written import Files, Losses, Written, add, number, numbers
+from roboyard.description.write.mjcf_geoms import AssetSection, add_geoms, set_pose
+from roboyard.description.write.mjcf_joints import add_couplings, add_joints, initial_positions
+from roboyard.description.write.mjcf_sensors import add_sensors, add_sites
+from roboyard.description.write.weights import lend_masses
+from roboyard.description.write.written import (
+    ConversionLosses,
+    FileNamer,
+    WrittenDescription,
+    add_child,
+    format_number,
+    format_numbers,
+)
 from roboyard.geometry import SE3
 
-Chain = list[tuple[Joint, SE3]]
+JointChain = list[tuple[Joint, SE3]]
 """Joints that move one body, from the parent outwards, each with its frame's pose in the body."""
 
 
-def write_mjcf(thing: Model | World, files: Files | None = None) -> Written:
+def write_mjcf(description: Model | World, file_namer: FileNamer | None = None) -> WrittenDescription:
     """The model or world as an MJCF document.
 
     Of a world every name begins with that of its model: ``crate::lid``.
 
     Args:
-        thing: What is written.
-        files: Names of meshes, terrains and textures in the document; None: as the original named them.
+        description: What is written.
+        file_namer: Names of meshes, terrains and textures in the document; None: as the original named them.
     """
-    losses = Losses()
-    root = ET.Element("mujoco", model=thing.name)
-    add(root, "compiler", angle="radian", autolimits="false", inertiafromgeom="false")
+    losses = ConversionLosses()
+    root = ET.Element("mujoco", model=description.name)
+    add_child(root, "compiler", angle="radian", autolimits="false", inertiafromgeom="false")
     # Servos as stiff as those of descriptions want velocities integrated implicitly.
-    option = add(root, "option", integrator="implicitfast")
+    option = add_child(root, "option", integrator="implicitfast")
     asset = ET.Element("asset")
     body = ET.Element("worldbody")
-    document = _Document(root, body, Shelf(asset, files, losses), losses)
-    if isinstance(thing, Model):
-        document.add_model(thing, "", SE3.identity())
+    document = _MjcfDocument(root, body, AssetSection(asset, file_namer, losses), losses)
+    if isinstance(description, Model):
+        document.add_model(description, "", SE3.identity())
     else:
-        option.set("gravity", numbers(thing.gravity))
-        if thing.physics.max_step_size is not None:
-            option.set("timestep", number(thing.physics.max_step_size))
-        for light in thing.lights:
-            _light(body, light)
-        for placed in thing.models:
+        option.set("gravity", format_numbers(description.gravity))
+        if description.physics.max_step_size is not None:
+            option.set("timestep", format_number(description.physics.max_step_size))
+        for light in description.lights:
+            _add_light(body, light)
+        for placed in description.models:
             document.add_model(placed.model, f"{placed.name}::", placed.T_world_model)
-        if thing.plugins:
-            losses.say("the world's plugins are lost")
+        if description.plugins:
+            losses.add("the world's plugins are lost")
     if len(asset):
         root.append(asset)
     root.append(body)
@@ -56,168 +63,183 @@ def write_mjcf(thing: Model | World, files: Files | None = None) -> Written:
     return losses.finish(root)
 
 
-def _called_by_topic(model: Model, losses: Losses) -> Model:
+def _name_sensors_by_topic(model: Model, losses: ConversionLosses) -> Model:
     """The model with sensors called like their topics: MJCF knows names only, and the topic is what nodes ask for."""
     topics = [sensor.topic for sensor in model.sensors]
     if len(set(topics)) < len(topics):
-        losses.say("topics of sensors are lost: several share one")
+        losses.add("topics of sensors are lost: several share one")
         return model
     for sensor in model.sensors:
         if sensor.name != sensor.topic and not isinstance(sensor.spec, EncoderSpec):
-            losses.say(f"the sensor '{sensor.name}' is called '{sensor.topic}', as its topic")
+            losses.add(f"the sensor '{sensor.name}' is called '{sensor.topic}', as its topic")
     return replace(model, sensors=tuple(replace(sensor, name=sensor.topic) for sensor in model.sensors))
 
 
-def _light(parent: ET.Element, light: Light) -> None:
-    node = add(
+def _add_light(parent: ET.Element, light: Light) -> None:
+    node = add_child(
         parent,
         "light",
         name=light.name,
         type=light.type,
-        pos=numbers(light.T_world_light.translation),
-        dir=numbers(light.T_world_light.rotation_matrix() @ light.direction),
-        diffuse=numbers(light.diffuse[:3]),
-        specular=numbers(light.specular[:3]),
+        pos=format_numbers(light.T_world_light.translation),
+        dir=format_numbers(light.T_world_light.rotation_matrix() @ light.direction),
+        diffuse=format_numbers(light.diffuse[:3]),
+        specular=format_numbers(light.specular[:3]),
     )
     node.set("castshadow", "true" if light.cast_shadows else "false")
 
 
-class _Document:
+class _MjcfDocument:
     """A document in the making."""
 
-    def __init__(self, root: ET.Element, body: ET.Element, shelf: Shelf, losses: Losses) -> None:
-        self._root, self._body, self._shelf, self._losses = root, body, shelf, losses
+    def __init__(self, root: ET.Element, body: ET.Element, assets: AssetSection, losses: ConversionLosses) -> None:
+        self._root, self._body, self._assets, self._losses = root, body, assets, losses
         tags = ("contact", "equality", "actuator", "sensor")
         self._sections = {tag: ET.Element(tag) for tag in tags}
-        self._start: list[float] = []
-        self._held = False
+        self._initial_qpos: list[float] = []
+        self._has_initial_positions = False
 
     def add_model(self, model: Model, prefix: str, T_world_model: SE3) -> None:
         """Put a model's bodies into the world."""
-        model = _called_by_topic(model, self._losses)
-        below: dict[str, list[Joint]] = {}
+        model = _name_sensors_by_topic(model, self._losses)
+        child_joints: dict[str, list[Joint]] = {}
         for joint in model.joints:
-            below.setdefault(joint.parent, []).append(joint)
-        tree = _Tree(model, prefix, below)
+            child_joints.setdefault(joint.parent, []).append(joint)
+        tree = _BodyTree(model, prefix, child_joints)
         if not model.static:
-            hung = {joint.child for joint in model.joints if joint.type != "fixed"}
-            passing = {link.name for link in model.links if link.name in hung and tree.passes(link)}
-            tree.weights = lent(model, self._losses, moving_only=True, spared=passing)
+            moving_links = {joint.child for joint in model.joints if joint.type != "fixed"}
+            passed_links = {
+                link.name for link in model.links if link.name in moving_links and tree.is_passed_through(link)
+            }
+            tree.inertials = lend_masses(model, self._losses, moving_only=True, excluded=passed_links)
         for link in model.roots:
-            self._add(tree, self._body, link, T_world_model @ link.T_model_link, [], free=not model.static)
-        for joint in below.get("world", []):
+            self._add_body(tree, self._body, link, T_world_model @ link.T_model_link, [], free=not model.static)
+        for joint in child_joints.get("world", []):
             link = model.link(joint.child)
             chain = [] if model.static else [(joint, joint.T_child_joint)]
-            self._add(tree, self._body, link, T_world_model @ joint.T_parent_child, chain)
-        self._contacts(model, prefix)
+            self._add_body(tree, self._body, link, T_world_model @ joint.T_parent_child, chain)
+        self._add_exclusions(model, prefix)
         for joint in model.joints:
-            add_loops(self._sections["equality"], joint, prefix)
-        for loop in model.closures:
-            self._closure(loop, prefix)
+            add_couplings(self._sections["equality"], joint, prefix)
+        for loop in model.loop_joints:
+            self._add_loop_joint(loop, prefix)
         for interface in model.interfaces:
             add_actuator(self._sections["actuator"], model, interface, prefix, self._losses)
         add_sensors(self._sections["sensor"], model, prefix, self._losses)
         if any(plugin.element.tag != "ros2_control" for plugin in model.plugins):
-            self._losses.say("plugins are lost")
+            self._losses.add("plugins are lost")
         if any(joint.type == "fixed" for joint in model.joints):
-            self._losses.say("names of fixed joints are lost")
+            self._losses.add("names of fixed joints are lost")
 
     def finish(self) -> None:
         """Append the sections that hold something."""
         for section in self._sections.values():
             if len(section):
                 self._root.append(section)
-        if self._held:
-            keys = add(self._root, "keyframe")
-            add(keys, "key", name="home", qpos=numbers(self._start))
+        if self._has_initial_positions:
+            keys = add_child(self._root, "keyframe")
+            add_child(keys, "key", name="home", qpos=format_numbers(self._initial_qpos))
 
-    def _add(self, tree: _Tree, parent: ET.Element, link: Link, T: SE3, chain: Chain, *, free: bool = False) -> None:
+    def _add_body(
+        self, tree: _BodyTree, parent: ET.Element, link: Link, T: SE3, chain: JointChain, *, free: bool = False
+    ) -> None:
         """The link's body at ``T`` in its parent's, moved by ``chain``, and all that hangs on it."""
-        children = tree.below.get(link.name, [])
-        if chain and not free and tree.passes(link) and not tree.model.static:
+        children = tree.child_joints.get(link.name, [])
+        if chain and not free and tree.is_passed_through(link) and not tree.model.static:
             (joint,) = children
-            back = joint.T_parent_child.inverse()
-            moved = [(one, back @ T_link_joint) for one, T_link_joint in chain]
-            below = tree.model.link(joint.child)
-            self._add(tree, parent, below, T @ joint.T_parent_child, [*moved, (joint, joint.T_child_joint)])
+            T_child_link = joint.T_parent_child.inverse()
+            shifted_chain = [(one, T_child_link @ T_link_joint) for one, T_link_joint in chain]
+            child_link = tree.model.link(joint.child)
+            self._add_body(
+                tree, parent, child_link, T @ joint.T_parent_child, [*shifted_chain, (joint, joint.T_child_joint)]
+            )
             return
-        node = add(parent, "body", name=tree.prefix + link.name)
-        place(node, T)
+        node = add_child(parent, "body", name=tree.prefix + link.name)
+        set_pose(node, T)
         if not link.gravity:
             node.set("gravcomp", "1")
-        inertial = tree.weights.get(link.name, link.inertial)
+        inertial = tree.inertials.get(link.name, link.inertial)
         if inertial is not None:
-            _inertial(node, inertial)
+            _add_inertial(node, inertial)
         if free:
-            add(node, "freejoint")
-            self._start += [*T.translation, *T.quaternion]
+            add_child(node, "freejoint")
+            self._initial_qpos += [*T.translation, *T.quaternion]
         for joint, T_link_joint in chain:
             add_joints(node, joint, T_link_joint, tree.prefix, self._losses)
-            values = starts(tree.model, joint)
-            self._start += values
-            self._held = self._held or any(value not in (0.0, 1.0) for value in values)
-        add_geoms(node, link, tree.prefix, self._shelf, self._losses, still=tree.model.static)
-        add_frames(node, tree.model, link, tree.prefix)
+            values = initial_positions(tree.model, joint)
+            self._initial_qpos += values
+            self._has_initial_positions = self._has_initial_positions or any(
+                value not in (0.0, 1.0) for value in values
+            )
+        add_geoms(node, link, tree.prefix, self._assets, self._losses, static=tree.model.static)
+        add_sites(node, tree.model, link, tree.prefix)
         for joint in children:
-            below = tree.model.link(joint.child)
-            moves = joint.type != "fixed" and not tree.model.static
-            inner: Chain = [(joint, joint.T_child_joint)] if moves else []
-            self._add(tree, node, below, joint.T_parent_child, inner)
+            child_link = tree.model.link(joint.child)
+            is_movable = joint.type != "fixed" and not tree.model.static
+            child_chain: JointChain = [(joint, joint.T_child_joint)] if is_movable else []
+            self._add_body(tree, node, child_link, joint.T_parent_child, child_chain)
 
-    def _contacts(self, model: Model, prefix: str) -> None:
+    def _add_exclusions(self, model: Model, prefix: str) -> None:
         """Pairs that this project never lets touch, and MuJoCo would."""
-        solid = [link for link in model.links if any(one.surface.collide for one in link.collisions)]
-        apart = {frozenset(pair) for pair in model.excludes}
+        collidable = [link for link in model.links if any(one.surface.collide for one in link.collisions)]
+        disabled_pairs = {frozenset(pair) for pair in model.disabled_collisions}
         if model.static:
             return
-        for one, other in combinations(solid, 2):
-            if one.self_collide and other.self_collide and frozenset((one.name, other.name)) not in apart:
+        for one, other in combinations(collidable, 2):
+            if one.self_collide and other.self_collide and frozenset((one.name, other.name)) not in disabled_pairs:
                 continue
-            add(self._sections["contact"], "exclude", body1=prefix + one.name, body2=prefix + other.name)
+            add_child(self._sections["contact"], "exclude", body1=prefix + one.name, body2=prefix + other.name)
 
-    def _closure(self, loop: Joint, prefix: str) -> None:
+    def _add_loop_joint(self, loop: Joint, prefix: str) -> None:
         section, name = self._sections["equality"], prefix + loop.name
-        ends = {"body1": prefix + loop.child}
+        bodies = {"body1": prefix + loop.child}
         if loop.parent != "world":
-            ends["body2"] = prefix + loop.parent
+            bodies["body2"] = prefix + loop.parent
         if loop.type == "ball":
-            add(section, "connect", name=name, **ends, anchor=numbers(loop.T_child_joint.translation))
+            add_child(section, "connect", name=name, **bodies, anchor=format_numbers(loop.T_child_joint.translation))
         elif loop.type == "fixed":
             T = loop.T_parent_child.inverse()
-            add(section, "weld", name=name, **ends, relpose=numbers((*T.translation, *T.quaternion)))
+            add_child(section, "weld", name=name, **bodies, relpose=format_numbers((*T.translation, *T.quaternion)))
         else:
-            self._losses.say(f"joint '{loop.name}' of type {loop.type}, which closes a loop, is lost")
+            self._losses.add(f"joint '{loop.name}' of type {loop.type}, which closes a loop, is lost")
 
 
-class _Tree:
+class _BodyTree:
     """A model, and what hangs on what."""
 
-    def __init__(self, model: Model, prefix: str, below: dict[str, list[Joint]]) -> None:
-        self.model, self.prefix, self.below = model, prefix, below
-        self._used = {sensor.link for sensor in model.sensors} | {frame.link for frame in model.frames}
-        self._used |= {name for loop in model.closures for name in (loop.parent, loop.child)}
-        self.weights: dict[str, Inertial] = {}
+    def __init__(self, model: Model, prefix: str, child_joints: dict[str, list[Joint]]) -> None:
+        self.model, self.prefix, self.child_joints = model, prefix, child_joints
+        self._referenced_links = {sensor.link for sensor in model.sensors} | {frame.link for frame in model.frames}
+        self._referenced_links |= {name for loop in model.loop_joints for name in (loop.parent, loop.child)}
+        self.inertials: dict[str, Inertial] = {}
 
-    def passes(self, link: Link) -> bool:
+    def is_passed_through(self, link: Link) -> bool:
         """Whether it only stands between two joints, so that both may move one body."""
-        children = self.below.get(link.name, [])
-        bare = link.inertial is None and not link.collisions and not link.visuals and link.name not in self._used
-        return bare and len(children) == 1 and children[0].type not in ("fixed", "floating")
+        children = self.child_joints.get(link.name, [])
+        is_empty = (
+            link.inertial is None
+            and not link.collisions
+            and not link.visuals
+            and link.name not in self._referenced_links
+        )
+        return is_empty and len(children) == 1 and children[0].type not in ("fixed", "floating")
 
 
-def _inertial(parent: ET.Element, inertial: Inertial) -> None:
+def _add_inertial(parent: ET.Element, inertial: Inertial) -> None:
     ixx, iyy, izz, ixy, ixz, iyz = inertial.inertia
-    node = add(parent, "inertial", pos=numbers(inertial.T_link_com.translation), mass=number(inertial.mass))
+    node = add_child(
+        parent, "inertial", pos=format_numbers(inertial.T_link_com.translation), mass=format_number(inertial.mass)
+    )
     if ixy or ixz or iyz:
         R = inertial.T_link_com.rotation_matrix()
         tensor = R @ ((ixx, ixy, ixz), (ixy, iyy, iyz), (ixz, iyz, izz)) @ R.T
         full = (tensor[0, 0], tensor[1, 1], tensor[2, 2], tensor[0, 1], tensor[0, 2], tensor[1, 2])
-        node.set("fullinertia", numbers(full))
+        node.set("fullinertia", format_numbers(full))
         return
     moments = [ixx, iyy, izz]
     largest = moments.index(max(moments))
     # MuJoCo checks A + B >= C exactly, and a flat body's may miss it by rounding.
     moments[largest] = min(moments[largest], (sum(moments) - moments[largest]) * (1.0 - 1e-12))
-    node.set("diaginertia", numbers(moments))
+    node.set("diaginertia", format_numbers(moments))
     if inertial.T_link_com.quaternion != (1.0, 0.0, 0.0, 0.0):
-        node.set("quat", numbers(inertial.T_link_com.quaternion))
+        node.set("quat", format_numbers(inertial.T_link_com.quaternion))

@@ -8,69 +8,71 @@ from xml.etree import ElementTree as ET
 import numpy as np
 
 from roboyard.description.model import Joint, JointInterface, Model
-from roboyard.description.write.written import Losses, add, number, numbers
+from roboyard.description.write.written import ConversionLosses, add_child, format_number, format_numbers
 
-_BANDWIDTH = 40.0  # of position servos [rad/s], as in simulation
-_TIME = 0.002  # of velocity servos [s]
-_KINDS = ("position", "velocity", "effort")
+_POSITION_BANDWIDTH = 40.0  # of position servos [rad/s], as in simulation
+_VELOCITY_TIME = 0.002  # of velocity servos [s]
+_COMMAND_MODES = ("position", "velocity", "effort")
 
 
-def add_actuator(section: ET.Element, model: Model, interface: JointInterface, prefix: str, losses: Losses) -> None:
+def add_actuator(
+    section: ET.Element, model: Model, interface: JointInterface, prefix: str, losses: ConversionLosses
+) -> None:
     """The actuator of a joint: of one kind, since two would fight."""
-    commands = {mode: (low, high) for mode, low, high in interface.commands if mode in _KINDS}
+    commands = {mode: (lower, upper) for mode, lower, upper in interface.commands if mode in _COMMAND_MODES}
     joint = next((one for one in model.joints if one.name == interface.joint), None)
     if not commands or joint is None or not joint.axes or joint.mimic is not None:
         return
-    order = ("velocity", "position", "effort") if joint.type == "continuous" else _KINDS
+    preference = ("velocity", "position", "effort") if joint.type == "continuous" else _COMMAND_MODES
     if dict(interface.parameters).get("vel_kp") is None and "effort" in commands and "velocity" in commands:
-        order = ("effort", "velocity", "position") if commands["velocity"] == (-math.inf, math.inf) else order
-    mode = next(one for one in order if one in commands)
-    others = [one for one in commands if one != mode]
-    if others:
-        losses.say(f"joint '{joint.name}' also takes {' and '.join(others)}: lost, one actuator is written")
+        preference = ("effort", "velocity", "position") if commands["velocity"] == (-math.inf, math.inf) else preference
+    mode = next(one for one in preference if one in commands)
+    other_modes = [one for one in commands if one != mode]
+    if other_modes:
+        losses.add(f"joint '{joint.name}' also takes {' and '.join(other_modes)}: lost, one actuator is written")
     gains = dict(interface.parameters)
-    low, high = commands[mode]
+    lower, upper = commands[mode]
     name = prefix + joint.name
     attributes = {"name": name, "joint": name}
     if mode == "position":
-        inertia = _inertia(model, joint)
-        kp = _gain(gains, "pos_kp", inertia * _BANDWIDTH**2, joint, losses)
-        kd = float(gains.get("pos_kd", 2.0 * inertia * _BANDWIDTH))
-        node = add(section, "position", **attributes, kp=number(kp), kv=number(kd))
+        inertia = _joint_inertia(model, joint)
+        kp = _gain_or_default(gains, "pos_kp", inertia * _POSITION_BANDWIDTH**2, joint, losses)
+        kd = float(gains.get("pos_kd", 2.0 * inertia * _POSITION_BANDWIDTH))
+        node = add_child(section, "position", **attributes, kp=format_number(kp), kv=format_number(kd))
     elif mode == "velocity":
-        kv = _gain(gains, "vel_kp", _inertia(model, joint) / _TIME, joint, losses)
-        node = add(section, "velocity", **attributes, kv=number(kv))
+        kv = _gain_or_default(gains, "vel_kp", _joint_inertia(model, joint) / _VELOCITY_TIME, joint, losses)
+        node = add_child(section, "velocity", **attributes, kv=format_number(kv))
     else:
-        node = add(section, "motor", **attributes)
+        node = add_child(section, "motor", **attributes)
         effort = joint.axes[0].limits.effort
-        low, high = max(low, -effort), min(high, effort)
-    if math.isfinite(low) and math.isfinite(high) and low < high:
+        lower, upper = max(lower, -effort), min(upper, effort)
+    if math.isfinite(lower) and math.isfinite(upper) and lower < upper:
         node.set("ctrllimited", "true")
-        node.set("ctrlrange", numbers((low, high)))
+        node.set("ctrlrange", format_numbers((lower, upper)))
     if any(float(gains.get(key, 0.0)) for key in ("pos_ki", "vel_ki")):
-        losses.say("integral gains of servos are lost")
+        losses.add("integral gains of servos are lost")
     if interface.reduction != 1.0:
-        losses.say("reductions of transmissions are lost")
+        losses.add("reductions of transmissions are lost")
 
 
-def _gain(gains: dict[str, str], key: str, default: float, joint: Joint, losses: Losses) -> float:
+def _gain_or_default(gains: dict[str, str], key: str, default: float, joint: Joint, losses: ConversionLosses) -> float:
     if key in gains:
         return float(gains[key])
-    losses.say(f"joint '{joint.name}' states no gain: {default:.3g} written, which suits its inertia")
+    losses.add(f"joint '{joint.name}' states no gain: {default:.3g} written, which suits its inertia")
     return default
 
 
-def _inertia(model: Model, joint: Joint) -> float:
+def _joint_inertia(model: Model, joint: Joint) -> float:
     """What the joint moves about its axis, all behind it rigid [kg m², or kg for a slide]."""
     links = {link.name: link for link in model.links}
-    behind = [joint.child]
-    for name in behind:
-        behind += [one.child for one in model.joints if one.parent == name]
+    links_behind = [joint.child]
+    for name in links_behind:
+        links_behind += [one.child for one in model.joints if one.parent == name]
     T_model_joint = links[joint.child].T_model_link @ joint.T_child_joint
     origin = np.asarray(T_model_joint.translation)
     axis = T_model_joint.rotation_matrix() @ np.asarray(joint.axes[0].xyz)
     total = 0.0
-    for name in behind:
+    for name in links_behind:
         inertial = links[name].inertial
         if inertial is None:
             continue

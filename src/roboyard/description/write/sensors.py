@@ -7,28 +7,36 @@ from xml.etree import ElementTree as ET
 from roboyard.description.cameras import CameraSpec
 from roboyard.description.sensors import (
     AltimeterSpec,
+    BarometerSpec,
     ContactSpec,
+    CustomSensorSpec,
     EncoderSpec,
     ForceTorqueSpec,
+    GnssSpec,
     ImuSpec,
     LidarSpec,
     Noise,
-    OtherSpec,
-    PressureSpec,
-    SatelliteSpec,
     Sensor,
     SonarSpec,
-    VectorSpec,
+    ThreeAxisSpec,
 )
 from roboyard.description.write.cameras import add_camera
-from roboyard.description.write.noise import add_noise as _noise
-from roboyard.description.write.written import add, add_pose
+from roboyard.description.write.noise import add_noise
+from roboyard.description.write.written import add_child, add_pose
 from roboyard.geometry import SE3
 
-_TYPES = {"lidar": "gpu_lidar"}
-_SONAR = (
-    "range_min", "range_max", "half_angle", "grazing", "phantom", "dropout", "frequency", "cycles", "threshold"
-)  # fmt: skip
+_SENSOR_TYPES = {"lidar": "gpu_lidar"}
+_SONAR_FIELDS = {
+    "min": "range_min",
+    "max": "range_max",
+    "half_angle": "half_angle",
+    "grazing": "max_incidence_angle",
+    "phantom": "false_echo_probability",
+    "dropout": "dropout_probability",
+    "frequency": "frequency",
+    "cycles": "burst_cycles",
+    "threshold": "detection_threshold",
+}
 _Axes = tuple[Noise, Noise, Noise]
 
 
@@ -40,131 +48,131 @@ def add_sensor(parent: ET.Element, sensor: Sensor, T_parent_sensor: SE3 | None =
         sensor: What is written.
         T_parent_sensor: Its pose there instead of that in its link.
     """
-    node = add(parent, "sensor", name=sensor.name, type=_TYPES.get(sensor.kind, sensor.kind))
-    if isinstance(sensor.spec, OtherSpec):
-        _flat(node, sensor.spec.parameters)
+    node = add_child(parent, "sensor", name=sensor.name, type=_SENSOR_TYPES.get(sensor.kind, sensor.kind))
+    if isinstance(sensor.spec, CustomSensorSpec):
+        _add_leaves(node, sensor.spec.parameters)
         return
     add_pose(node, sensor.T_link_sensor if T_parent_sensor is None else T_parent_sensor)
-    add(node, "update_rate", sensor.update_rate)
-    add(node, "topic", sensor.topic)
-    add(node, "gz_frame_id", sensor.frame)
+    add_child(node, "update_rate", sensor.update_rate)
+    add_child(node, "topic", sensor.topic)
+    add_child(node, "gz_frame_id", sensor.frame)
     if not sensor.always_on:
-        add(node, "always_on", False)
+        add_child(node, "always_on", False)
     if sensor.latency or isinstance(sensor.spec, CameraSpec):
-        add(node, "latency", sensor.latency)
+        add_child(node, "latency", sensor.latency)
     if sensor.phase:
-        add(node, "phase", sensor.phase)
-    if sensor.outage.every:
-        outage = add(node, "outage")
-        add(outage, "every", sensor.outage.every)
-        add(outage, "lasts", sensor.outage.lasts)
-    _body(node, sensor)
+        add_child(node, "phase", sensor.phase)
+    if sensor.outage.mean_interval:
+        outage = add_child(node, "outage")
+        add_child(outage, "every", sensor.outage.mean_interval)
+        add_child(outage, "lasts", sensor.outage.mean_duration)
+    _add_spec(node, sensor)
 
 
-def _body(node: ET.Element, sensor: Sensor) -> None:
+def _add_spec(node: ET.Element, sensor: Sensor) -> None:
     spec = sensor.spec
     match spec:
         case LidarSpec():
-            _lidar(add(node, "lidar"), spec)
+            _add_lidar(add_child(node, "lidar"), spec)
         case SonarSpec():
-            body = add(node, "sonar")
-            for tag in _SONAR:
-                add(body, tag.removeprefix("range_"), getattr(spec, tag))
-            _noise(body, spec.noise)
+            body = add_child(node, "sonar")
+            for tag, field in _SONAR_FIELDS.items():
+                add_child(body, tag, getattr(spec, field))
+            add_noise(body, spec.noise)
         case ImuSpec():
-            body = add(node, "imu")
-            add(body, "enable_orientation", spec.orientation)
-            _axes(body, "angular_velocity", spec.angular_velocity)
-            _axes(body, "linear_acceleration", spec.linear_acceleration)
-        case VectorSpec():
-            _three(add(node, sensor.kind), spec.axes)
+            body = add_child(node, "imu")
+            add_child(body, "enable_orientation", spec.orientation)
+            _add_axis_noises(body, "angular_velocity", spec.angular_velocity)
+            _add_axis_noises(body, "linear_acceleration", spec.linear_acceleration)
+        case ThreeAxisSpec():
+            _add_three_noises(add_child(node, sensor.kind), spec.axes)
         case AltimeterSpec():
-            body = add(node, "altimeter")
-            _noise(add(body, "vertical_position"), spec.position)
-            _noise(add(body, "vertical_velocity"), spec.velocity)
-        case PressureSpec():
-            body = add(node, "air_pressure")
-            add(body, "reference_altitude", spec.reference_altitude)
-            _noise(add(body, "pressure"), spec.noise)
-        case SatelliteSpec():
-            body = add(node, "navsat")
-            add(body, "sky", spec.sky)
-            place, speed = add(body, "position_sensing"), add(body, "velocity_sensing")
-            _noise(add(place, "horizontal"), spec.horizontal)
-            _noise(add(place, "vertical"), spec.vertical)
-            _noise(add(speed, "horizontal"), spec.horizontal_velocity)
-            _noise(add(speed, "vertical"), spec.vertical_velocity)
+            body = add_child(node, "altimeter")
+            add_noise(add_child(body, "vertical_position"), spec.position)
+            add_noise(add_child(body, "vertical_velocity"), spec.velocity)
+        case BarometerSpec():
+            body = add_child(node, "air_pressure")
+            add_child(body, "reference_altitude", spec.reference_altitude)
+            add_noise(add_child(body, "pressure"), spec.noise)
+        case GnssSpec():
+            body = add_child(node, "navsat")
+            add_child(body, "sky", spec.min_sky_fraction)
+            position, velocity = add_child(body, "position_sensing"), add_child(body, "velocity_sensing")
+            add_noise(add_child(position, "horizontal"), spec.horizontal)
+            add_noise(add_child(position, "vertical"), spec.vertical)
+            add_noise(add_child(velocity, "horizontal"), spec.horizontal_velocity)
+            add_noise(add_child(velocity, "vertical"), spec.vertical_velocity)
         case ForceTorqueSpec():
-            body = add(node, "force_torque")
-            add(body, "frame", spec.frame)
-            add(body, "measure_direction", spec.direction)
-            _axes(body, "force", spec.force)
-            _axes(body, "torque", spec.torque)
+            body = add_child(node, "force_torque")
+            add_child(body, "frame", spec.frame)
+            add_child(body, "measure_direction", spec.direction)
+            _add_axis_noises(body, "force", spec.force)
+            _add_axis_noises(body, "torque", spec.torque)
         case ContactSpec():
-            body = add(node, "contact")
+            body = add_child(node, "contact")
             for name in spec.collisions:
-                add(body, "collision", name)
+                add_child(body, "collision", name)
         case EncoderSpec():
-            _encoder(add(node, "encoder"), spec)
+            _add_encoder(add_child(node, "encoder"), spec)
         case CameraSpec():
             add_camera(node, sensor, spec)
 
 
-def _lidar(body: ET.Element, spec: LidarSpec) -> None:
-    scan = add(body, "scan")
-    for tag, count, low, high in (
+def _add_lidar(body: ET.Element, spec: LidarSpec) -> None:
+    scan = add_child(body, "scan")
+    for tag, count, lower, upper in (
         ("horizontal", spec.samples, spec.angle_min, spec.angle_max),
         ("vertical", spec.vertical_samples, spec.vertical_angle_min, spec.vertical_angle_max),
     ):
-        part = add(scan, tag)
-        add(part, "samples", float(count))
-        add(part, "resolution", 1.0)
-        add(part, "min_angle", low)
-        add(part, "max_angle", high)
-    span = add(body, "range")
-    add(span, "min", spec.range_min)
-    add(span, "max", spec.range_max)
-    add(span, "resolution", spec.resolution)
-    _noise(body, spec.noise)
-    if spec.phantom:
-        add(body, "phantom", spec.phantom)
-    if spec.dropout:
-        add(body, "dropout", spec.dropout)
+        part = add_child(scan, tag)
+        add_child(part, "samples", float(count))
+        add_child(part, "resolution", 1.0)
+        add_child(part, "min_angle", lower)
+        add_child(part, "max_angle", upper)
+    range_node = add_child(body, "range")
+    add_child(range_node, "min", spec.range_min)
+    add_child(range_node, "max", spec.range_max)
+    add_child(range_node, "resolution", spec.resolution)
+    add_noise(body, spec.noise)
+    if spec.false_echo_probability:
+        add_child(body, "phantom", spec.false_echo_probability)
+    if spec.dropout_probability:
+        add_child(body, "dropout", spec.dropout_probability)
 
 
-def _encoder(body: ET.Element, spec: EncoderSpec) -> None:
+def _add_encoder(body: ET.Element, spec: EncoderSpec) -> None:
     for name in spec.joints:
-        add(body, "joint", name)
-    add(body, "resolution", float(spec.resolution))
-    _noise(body, spec.noise)
+        add_child(body, "joint", name)
+    add_child(body, "resolution", float(spec.resolution))
+    add_noise(body, spec.noise)
     if spec.absolute:
-        add(body, "absolute", True)
-    if spec.miscount:
-        add(body, "miscount", spec.miscount)
+        add_child(body, "absolute", True)
+    if spec.miscount_probability:
+        add_child(body, "miscount", spec.miscount_probability)
 
 
-def _axes(parent: ET.Element, tag: str, noises: _Axes) -> None:
+def _add_axis_noises(parent: ET.Element, tag: str, noises: _Axes) -> None:
     if any(noise != Noise() for noise in noises):
-        _three(add(parent, tag), noises)
+        _add_three_noises(add_child(parent, tag), noises)
 
 
-def _three(parent: ET.Element, noises: _Axes) -> None:
+def _add_three_noises(parent: ET.Element, noises: _Axes) -> None:
     for axis, noise in zip("xyz", noises, strict=True):
-        _noise(add(parent, axis), noise)
+        add_noise(add_child(parent, axis), noise)
 
 
-def _flat(node: ET.Element, leaves: tuple[tuple[str, str], ...]) -> None:
+def _add_leaves(node: ET.Element, leaves: tuple[tuple[str, str], ...]) -> None:
     """Leaves as (path/to/leaf, text), attributes as (path/to/leaf@key, text)."""
     for path, text in leaves:
-        path, at, key = path.partition("@")
-        *above, last = path.split("/")
-        here = node
-        for tag in above:
-            found = here.findall(tag)
-            here = found[-1] if found else ET.SubElement(here, tag)
-        known = here.findall(last)
-        leaf = known[-1] if at and known else ET.SubElement(here, last)
-        if at:
+        path, attribute_mark, key = path.partition("@")
+        *ancestors, last = path.split("/")
+        element = node
+        for tag in ancestors:
+            found = element.findall(tag)
+            element = found[-1] if found else ET.SubElement(element, tag)
+        existing = element.findall(last)
+        leaf = existing[-1] if attribute_mark and existing else ET.SubElement(element, last)
+        if attribute_mark:
             leaf.set(key, text)
         else:
             leaf.text = text

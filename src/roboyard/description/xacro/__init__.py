@@ -10,15 +10,15 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from roboyard.description.reading import Reading
-from roboyard.description.values import fault
+from roboyard.description.reading import ReaderContext
+from roboyard.description.values import error_at
 from roboyard.description.xacro.expander import Expander
-from roboyard.description.xml import Node
+from roboyard.description.xml import XmlNode
 
 __all__ = ["expand", "is_xacro"]
 
 
-def is_xacro(root: Node, source: Path | None) -> bool:
+def is_xacro(root: XmlNode, source: Path | None) -> bool:
     """Whether the document has anything to expand."""
     if source is not None and ".xacro" in source.name.lower():
         return True
@@ -32,12 +32,12 @@ def is_xacro(root: Node, source: Path | None) -> bool:
 
 
 def expand(
-    reading: Reading, root: Node, arguments: Mapping[str, str], environment: Mapping[str, str] | None = None
-) -> Node:
+    context: ReaderContext, root: XmlNode, arguments: Mapping[str, str], environment: Mapping[str, str] | None = None
+) -> XmlNode:
     """The plain document.
 
     Args:
-        reading: Resolves files and packages, takes findings.
+        context: Resolves files and packages, takes findings.
         root: The document as parsed.
         arguments: Values of ``<xacro:arg>``.
         environment: For ``$(env)`` and ``$(optenv)``; None takes the process's.
@@ -45,9 +45,9 @@ def expand(
     Raises:
         DescriptionError: a macro, property, argument, file or expression is wrong, or the expansion does not end.
     """
-    given = {str(name): str(value) for name, value in arguments.items()}
-    expander = Expander(reading, given, os.environ if environment is None else environment)
+    argument_values = {str(name): str(value) for name, value in arguments.items()}
+    expander = Expander(context, argument_values, os.environ if environment is None else environment)
     try:
-        return expander.document(root)
+        return expander.expand_document(root)
     except RecursionError:
-        raise fault("the expansion is nested too deep", root) from None
+        raise error_at("the expansion is nested too deep", root) from None

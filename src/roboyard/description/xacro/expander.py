@@ -7,179 +7,190 @@ from collections.abc import Mapping
 from glob import has_magic
 from pathlib import Path
 
-from roboyard.description.reading import Reading
-from roboyard.description.values import fault, shown
-from roboyard.description.xacro.macros import Macro, parameters
+from roboyard.description.reading import ReaderContext
+from roboyard.description.values import error_at, quote
+from roboyard.description.xacro.macros import Macro, parse_parameters
 from roboyard.description.xacro.operations import ExpressionError
-from roboyard.description.xacro.tables import Lazy, Properties, Scope, truth
-from roboyard.description.xacro.text import Texts, placed
-from roboyard.description.xml import MAX_DEPTH, Node, parse
+from roboyard.description.xacro.tables import LazyProperty, Properties, XacroScope, to_bool
+from roboyard.description.xacro.text import TextEvaluator, add_call_location
+from roboyard.description.xml import MAX_DEPTH, XmlNode, parse_xml
 from roboyard.errors import DescriptionError
 
 _NAME = re.compile(r"[^\W\d]\w*")
-_MAX_WRITTEN = 100_000  # elements and attributes of the expanded document; a PR2 with every sensor has about 12,000
+_MAX_EXPANDED = 100_000  # elements and attributes of the expanded document; a PR2 with every sensor has about 12,000
 _MAX_VISITED = 1_000_000  # elements walked over, macros' bodies each time they are called, whether they write or not
 _MAX_LEVELS = 200  # of elements, conditions, macro calls and includes within each other
 _PREFIX = "xacro:"
-_LEGACY = {
+_UNPREFIXED_TAGS = {
     "property": ("name", "value"), "macro": ("name", "params"), "include": ("filename",), "if": ("value",),
     "unless": ("value",), "insert_block": ("name",),
 }  # fmt: skip
 """Tags that xacro took without its prefix before 2016, and what they must have to be meant."""
-_URDF = {"link", "joint", "material", "gazebo", "transmission", "ros2_control", "model", "world", "sdf"}
+_URDF_TAGS = {"link", "joint", "material", "gazebo", "transmission", "ros2_control", "model", "world", "sdf"}
 
 
 class Expander:
     """One expansion.
 
     Args:
-        reading: Resolves files and packages, takes findings.
+        context: Resolves files and packages, takes findings.
         arguments: Values of ``<xacro:arg>``.
         environment: For ``$(env)``.
     """
 
-    def __init__(self, reading: Reading, arguments: Mapping[str, str], environment: Mapping[str, str]) -> None:
-        self._reading = reading
-        self._texts = Texts(reading, arguments, environment)
+    def __init__(self, context: ReaderContext, arguments: Mapping[str, str], environment: Mapping[str, str]) -> None:
+        self._context = context
+        self._evaluator = TextEvaluator(context, arguments, environment)
         self._undeclared = set(arguments)
-        self._written = 0
-        self._visited = 0
-        self._levels = 0
+        self._n_expanded = 0
+        self._n_visited = 0
+        self._level = 0
         self._files: list[str] = []
 
-    def document(self, root: Node) -> Node:
+    def expand_document(self, root: XmlNode) -> XmlNode:
         """The expanded document. Raises DescriptionError."""
-        properties, macros = Properties(), Scope[Macro]()
+        properties, macros = Properties(), XacroScope[Macro]()
         self._files.append(root.file)
         try:
-            out, early = self._element(root, properties, root.tag), True
+            out, is_root_evaluated = self._copy_element(root, properties, root.tag), True
         except DescriptionError:  # <robot name="$(arg name)"> stands above the argument's default
-            out, early = Node(root.tag, {}, root.file, root.line), False
-        self._children(root.children, out, properties, macros, 1)
-        if not early:
-            out.attributes = self._element(root, properties, root.tag).attributes
+            out, is_root_evaluated = XmlNode(root.tag, {}, root.file, root.line), False
+        self._expand_children(root.children, out, properties, macros, 1)
+        if not is_root_evaluated:
+            out.attributes = self._copy_element(root, properties, root.tag).attributes
         out.attributes.pop("xmlns:xacro", None)
         for name in sorted(self._undeclared):
-            self._reading.note(root, f"the argument '{name}' is given, but the document declares none of this name")
+            self._context.warn(root, f"the argument '{name}' is given, but the document declares none of this name")
         return out
 
     # -- walking -------------------------------------------------------------------------------------------------------
-    def _children(self, nodes: list[Node], out: Node, properties: Properties, macros: Scope[Macro], depth: int) -> None:
+    def _expand_children(
+        self, nodes: list[XmlNode], out: XmlNode, properties: Properties, macros: XacroScope[Macro], depth: int
+    ) -> None:
         """Expand ``nodes`` in order into ``out``, which is ``depth`` elements deep."""
-        if self._levels >= _MAX_LEVELS:
-            raise fault(f"macros, conditions and elements are nested more than {_MAX_LEVELS} deep", out)
-        self._levels += 1
-        self._visited += 1 + len(nodes)
-        if self._visited > _MAX_VISITED:
-            raise fault(f"the expansion walks over more than {_MAX_VISITED} elements", out)
+        if self._level >= _MAX_LEVELS:
+            raise error_at(f"macros, conditions and elements are nested more than {_MAX_LEVELS} deep", out)
+        self._level += 1
+        self._n_visited += 1 + len(nodes)
+        if self._n_visited > _MAX_VISITED:
+            raise error_at(f"the expansion walks over more than {_MAX_VISITED} elements", out)
         for node in nodes:
-            tag = node.tag if node.tag.startswith(_PREFIX) else self._prefixed(node, macros, depth)
+            tag = node.tag if node.tag.startswith(_PREFIX) else self._prefixed_tag(node, macros, depth)
             if not tag:
-                made = self._element(node, properties, node.tag)
-                out.children.append(made)
+                element = self._copy_element(node, properties, node.tag)
+                out.children.append(element)
                 if depth >= MAX_DEPTH:
-                    raise fault(f"the expanded elements are nested more than {MAX_DEPTH} deep", node)
-                self._children(node.children, made, properties, macros, depth + 1)
+                    raise error_at(f"the expanded elements are nested more than {MAX_DEPTH} deep", node)
+                self._expand_children(node.children, element, properties, macros, depth + 1)
                 continue
             match tag[len(_PREFIX) :]:
                 case "if" | "unless" as word:
-                    if self._holds(node, properties) == (word == "if"):
+                    if self._is_condition_true(node, properties) == (word == "if"):
                         self._append_text(node, out, properties)
-                        self._children(node.children, out, properties, macros, depth)
+                        self._expand_children(node.children, out, properties, macros, depth)
                 case "property":
-                    self._property(node, properties)
+                    self._define_property(node, properties)
                 case "macro":
-                    self._macro(node, properties, macros)
+                    self._define_macro(node, properties, macros)
                 case "arg":
-                    self._argument(node, properties)
+                    self._declare_argument(node, properties)
                 case "include":
                     self._include(node, out, properties, macros, depth)
                 case "insert_block":
-                    self._insert(node, out, properties, macros, depth)
+                    self._insert_block(node, out, properties, macros, depth)
                 case "attribute":
                     name, value = (
-                        self._texts.string(self._need(node, key), properties, node) for key in ("name", "value")
+                        self._evaluator.evaluate_to_text(self._required_attribute(node, key), properties, node)
+                        for key in ("name", "value")
                     )
                     out.attributes[name] = value
                 case "element":
-                    tag = self._texts.string(self._need(node, "xacro:name"), properties, node)
-                    made = self._element(node, properties, tag)
-                    made.attributes.pop("xacro:name")
-                    out.children.append(made)
-                    self._children(node.children, made, properties, macros, depth + 1)
+                    tag = self._evaluator.evaluate_to_text(
+                        self._required_attribute(node, "xacro:name"), properties, node
+                    )
+                    element = self._copy_element(node, properties, tag)
+                    element.attributes.pop("xacro:name")
+                    out.children.append(element)
+                    self._expand_children(node.children, element, properties, macros, depth + 1)
                 case "call":
-                    name = self._texts.string(self._need(node, "macro"), properties, node)
-                    self._call(node, name, out, properties, macros, depth)
+                    name = self._evaluator.evaluate_to_text(self._required_attribute(node, "macro"), properties, node)
+                    self._call_macro(node, name, out, properties, macros, depth)
                 case name:
-                    self._call(node, name, out, properties, macros, depth)
-        self._levels -= 1
+                    self._call_macro(node, name, out, properties, macros, depth)
+        self._level -= 1
 
-    def _prefixed(self, node: Node, macros: Scope[Macro], depth: int) -> str:
+    def _prefixed_tag(self, node: XmlNode, macros: XacroScope[Macro], depth: int) -> str:
         """The tag with the prefix that old files leave out; empty for what is no tag of xacro's."""
-        needed = _LEGACY.get(node.tag, ())
-        old = needed and all(node.get(name).strip() for name in needed)
-        if not old and (depth > 1 or node.tag in _URDF or not macros.has(node.tag)):
+        required_attributes = _UNPREFIXED_TAGS.get(node.tag, ())
+        is_unprefixed = required_attributes and all(node.get(name).strip() for name in required_attributes)
+        if not is_unprefixed and (depth > 1 or node.tag in _URDF_TAGS or not macros.has(node.tag)):
             return ""
         if depth > 1 and node.tag not in ("if", "unless", "insert_block"):
             return ""
-        self._reading.note(node, f"<{node.tag}> is taken as <{_PREFIX}{node.tag}>: present xacro wants the prefix")
+        self._context.warn(node, f"<{node.tag}> is taken as <{_PREFIX}{node.tag}>: present xacro wants the prefix")
         return _PREFIX + node.tag
 
-    def _element(self, node: Node, properties: Properties, tag: str) -> Node:
+    def _copy_element(self, node: XmlNode, properties: Properties, tag: str) -> XmlNode:
         """A copy of the element itself with its attributes and text evaluated."""
-        self._written += 1 + len(node.attributes)
-        if self._written > _MAX_WRITTEN:
-            raise fault(f"the expanded document has more than {_MAX_WRITTEN} elements and attributes", node)
-        texts = self._texts
-        attributes = {key: texts.string(value, properties, node) for key, value in node.attributes.items()}
-        text = node.text if "$" not in node.text else texts.string(node.text.strip(), properties, node)
-        return Node(tag, attributes, node.file, node.line, text)
+        self._n_expanded += 1 + len(node.attributes)
+        if self._n_expanded > _MAX_EXPANDED:
+            raise error_at(f"the expanded document has more than {_MAX_EXPANDED} elements and attributes", node)
+        evaluator = self._evaluator
+        attributes = {
+            key: evaluator.evaluate_to_text(value, properties, node) for key, value in node.attributes.items()
+        }
+        text = node.text if "$" not in node.text else evaluator.evaluate_to_text(node.text.strip(), properties, node)
+        return XmlNode(tag, attributes, node.file, node.line, text)
 
-    def _append_text(self, node: Node, out: Node, properties: Properties) -> None:
+    def _append_text(self, node: XmlNode, out: XmlNode, properties: Properties) -> None:
         """Text standing directly in a condition or macro belongs to the element around it."""
         text = node.text.strip()
         if text:
-            out.text = f"{out.text.strip()}{self._texts.string(text, properties, node)}"
+            out.text = f"{out.text.strip()}{self._evaluator.evaluate_to_text(text, properties, node)}"
 
-    def _need(self, node: Node, name: str) -> str:
+    def _required_attribute(self, node: XmlNode, name: str) -> str:
         if name not in node.attributes:
-            raise fault(f"<{node.tag}> has no {name}", node, f'{name}="…"')
+            raise error_at(f"<{node.tag}> has no {name}", node, f'{name}="…"')
         return node.attributes[name]
 
     # -- the words -----------------------------------------------------------------------------------------------------
-    def _holds(self, node: Node, properties: Properties) -> bool:
-        text = self._need(node, "value")
+    def _is_condition_true(self, node: XmlNode, properties: Properties) -> bool:
+        text = self._required_attribute(node, "value")
         try:
-            return truth(self._texts.value(text, properties, node))
+            return to_bool(self._evaluator.evaluate(text, properties, node))
         except ExpressionError as error:
-            raise fault(f"value {shown(text)}: {error}", node, "true, false or a number") from None
+            raise error_at(f"value {quote(text)}: {error}", node, "true, false or a number") from None
 
-    def _argument(self, node: Node, properties: Properties) -> None:
-        name = self._need(node, "name")
+    def _declare_argument(self, node: XmlNode, properties: Properties) -> None:
+        name = self._required_attribute(node, "name")
         self._undeclared.discard(name)
-        if name not in self._texts.arguments and "default" in node.attributes:
-            self._texts.arguments[name] = self._texts.string(node.get("default"), properties, node)
+        if name not in self._evaluator.arguments and "default" in node.attributes:
+            self._evaluator.arguments[name] = self._evaluator.evaluate_to_text(node.get("default"), properties, node)
 
-    def _property(self, node: Node, properties: Properties) -> None:
-        name = self._need(node, "name")
+    def _define_property(self, node: XmlNode, properties: Properties) -> None:
+        name = self._required_attribute(node, "name")
         if "$" in name:
-            name = self._texts.string(name, properties, node)
+            name = self._evaluator.evaluate_to_text(name, properties, node)
         if not _NAME.fullmatch(name) or name.startswith("__"):
-            raise fault(f"a property is called {shown(name)}", node, "letters, digits and _, not starting with a digit")
-        where = node.get("scope")
+            raise error_at(
+                f"a property is called {quote(name)}", node, "letters, digits and _, not starting with a digit"
+            )
+        scope_name = node.get("scope")
         table = properties
-        if where == "global":
+        if scope_name == "global":
             root = properties.root()
             table = root if isinstance(root, Properties) else properties
-        elif where == "parent":
+        elif scope_name == "parent":
             table = properties.parent if isinstance(properties.parent, Properties) else properties
-        elif where:
-            self._reading.note(node, f"scope {shown(where)} is neither parent nor global: the property stays local")
+        elif scope_name:
+            self._context.warn(
+                node, f"scope {quote(scope_name)} is neither parent nor global: the property stays local"
+            )
         if node.get("remove") in ("true", "1"):
             table.values.pop(name, None)
             return
         if "default" in node.attributes and "value" not in node.attributes:
-            if self._has(properties, name):
+            if self._is_defined(properties, name):
                 return
             text = node.get("default")
         elif "value" in node.attributes:
@@ -187,129 +198,135 @@ class Expander:
         else:
             table.values["**" + name] = node
             return
-        lazy = where not in ("parent", "global") and node.get("lazy_eval", "true") not in ("false", "0")
-        if lazy:
-            table.values[name] = Lazy(text, self._texts.lazy(node))
+        is_lazy = scope_name not in ("parent", "global") and node.get("lazy_eval", "true") not in ("false", "0")
+        if is_lazy:
+            table.values[name] = LazyProperty(text, self._evaluator.deferred(node))
         else:
-            table.define(name, self._texts.value(text, properties, node))
+            table.define(name, self._evaluator.evaluate(text, properties, node))
 
     @staticmethod
-    def _has(properties: Properties, name: str) -> bool:
+    def _is_defined(properties: Properties, name: str) -> bool:
         try:
             properties.get(name)
         except KeyError:
             return False
         return True
 
-    def _macro(self, node: Node, properties: Properties, macros: Scope[Macro]) -> None:
-        name = self._need(node, "name").removeprefix(_PREFIX)
+    def _define_macro(self, node: XmlNode, properties: Properties, macros: XacroScope[Macro]) -> None:
+        name = self._required_attribute(node, "name").removeprefix(_PREFIX)
         if not name or "." in name:
-            raise fault(f"a macro is called {shown(name)}", node, "a name without dots")
-        macros.values[name] = Macro(node, parameters(node), properties, macros)
+            raise error_at(f"a macro is called {quote(name)}", node, "a name without dots")
+        macros.values[name] = Macro(node, parse_parameters(node), properties, macros)
 
     # -- calls ---------------------------------------------------------------------------------------------------------
-    def _call(self, node: Node, name: str, out: Node, properties: Properties, macros: Scope[Macro], depth: int) -> None:
-        macro = self._found(node, name, macros)
-        dotted = "." in name  # from an include with ns: it sees that file's properties and macros
-        scope = Properties(macro.properties if dotted else properties)
-        library = Scope[Macro](macro.macros if dotted else macros)
-        blocks = Node(node.tag, {}, node.file, node.line)
-        self._children(node.children, blocks, properties, macros, depth)
-        waiting = list(blocks.children)
-        known = {one.name for one in macro.parameters if not one.block}
+    def _call_macro(
+        self, node: XmlNode, name: str, out: XmlNode, properties: Properties, macros: XacroScope[Macro], depth: int
+    ) -> None:
+        macro = self._find_macro(node, name, macros)
+        is_namespaced = "." in name  # from an include with ns: it sees that file's properties and macros
+        scope = Properties(macro.properties if is_namespaced else properties)
+        local_macros = XacroScope[Macro](macro.macros if is_namespaced else macros)
+        blocks = XmlNode(node.tag, {}, node.file, node.line)
+        self._expand_children(node.children, blocks, properties, macros, depth)
+        remaining_blocks = list(blocks.children)
+        value_parameters = {one.name for one in macro.parameters if not one.is_block}
         for key, text in node.attributes.items():
             if key == "macro" and node.tag == _PREFIX + "call":
                 continue
-            if key not in known:
+            if key not in value_parameters:
                 valid = ", ".join(one.name for one in macro.parameters) or "none"
-                raise fault(f"macro '{name}' has no parameter '{key}'", node, f"parameters: {valid}")
-            scope.define(key, self._texts.value(text, properties, node))
+                raise error_at(f"macro '{name}' has no parameter '{key}'", node, f"parameters: {valid}")
+            scope.define(key, self._evaluator.evaluate(text, properties, node))
         for parameter in macro.parameters:
-            if parameter.block:
-                if not waiting:
-                    raise fault(f"macro '{name}' is called without its block '{parameter.name}'", node)
-                scope.values[parameter.name] = waiting.pop(0)
+            if parameter.is_block:
+                if not remaining_blocks:
+                    raise error_at(f"macro '{name}' is called without its block '{parameter.name}'", node)
+                scope.values[parameter.name] = remaining_blocks.pop(0)
             elif parameter.name not in scope.values:
-                if parameter.forward and self._has(properties, parameter.name):
-                    scope.define(parameter.name, self._look(properties, parameter.name, node))
+                if parameter.inherits and self._is_defined(properties, parameter.name):
+                    scope.define(parameter.name, self._lookup(properties, parameter.name, node))
                 elif parameter.default is not None:
-                    scope.define(parameter.name, self._texts.value(parameter.default, properties, node))
+                    scope.define(parameter.name, self._evaluator.evaluate(parameter.default, properties, node))
                 else:
-                    raise fault(f"macro '{name}' is called without its parameter '{parameter.name}'", node)
-        if waiting:
-            raise fault(f"macro '{name}' takes no block <{waiting[0].tag}>", node)
+                    raise error_at(f"macro '{name}' is called without its parameter '{parameter.name}'", node)
+        if remaining_blocks:
+            raise error_at(f"macro '{name}' takes no block <{remaining_blocks[0].tag}>", node)
         try:
             self._append_text(macro.node, out, scope)
-            self._children(macro.node.children, out, scope, library, depth)
+            self._expand_children(macro.node.children, out, scope, local_macros, depth)
         except DescriptionError as error:
-            if " at " in error.what and ", in macro '" in error.what:
+            if " at " in error.message and ", in macro '" in error.message:
                 raise
-            raise placed(error, node, f"macro '{name}' called") from None
+            raise add_call_location(error, node, f"macro '{name}' called") from None
 
     @staticmethod
-    def _look(properties: Properties, name: str, node: Node) -> object:
+    def _lookup(properties: Properties, name: str, node: XmlNode) -> object:
         try:
             return properties.lookup(name)
         except ExpressionError as error:
-            raise fault(f"property '{name}': {error}", node) from None
+            raise error_at(f"property '{name}': {error}", node) from None
 
-    def _found(self, node: Node, name: str, macros: Scope[Macro]) -> Macro:
+    def _find_macro(self, node: XmlNode, name: str, macros: XacroScope[Macro]) -> Macro:
         try:
             return macros.get(name)
         except KeyError:
-            raise fault(f"<{shown(node.tag)[1:-1]}>: no macro is called '{name[:80]}'", node) from None
+            raise error_at(f"<{quote(node.tag)[1:-1]}>: no macro is called '{name[:80]}'", node) from None
 
     # -- includes and blocks -------------------------------------------------------------------------------------------
-    def _include(self, node: Node, out: Node, properties: Properties, macros: Scope[Macro], depth: int) -> None:
-        name = self._texts.string(self._need(node, "filename"), properties, node)
-        space = node.get("ns") and self._texts.string(node.get("ns"), properties, node)
-        if space:
-            table, library = Properties(properties), Scope[Macro](macros)
-            properties.values[space] = table
-            self._include_files(node, name, out, table, library, depth)
-            for key, macro in library.values.items():
-                macros.values[f"{space}.{key}"] = macro
+    def _include(
+        self, node: XmlNode, out: XmlNode, properties: Properties, macros: XacroScope[Macro], depth: int
+    ) -> None:
+        name = self._evaluator.evaluate_to_text(self._required_attribute(node, "filename"), properties, node)
+        namespace = node.get("ns") and self._evaluator.evaluate_to_text(node.get("ns"), properties, node)
+        if namespace:
+            included_properties, included_macros = Properties(properties), XacroScope[Macro](macros)
+            properties.values[namespace] = included_properties
+            self._include_files(node, name, out, included_properties, included_macros, depth)
+            for key, macro in included_macros.values.items():
+                macros.values[f"{namespace}.{key}"] = macro
         else:
             self._include_files(node, name, out, properties, macros, depth)
 
     def _include_files(
-        self, node: Node, name: str, out: Node, properties: Properties, macros: Scope[Macro], depth: int
+        self, node: XmlNode, name: str, out: XmlNode, properties: Properties, macros: XacroScope[Macro], depth: int
     ) -> None:
-        for path in self._paths(node, name):
+        for path in self._included_paths(node, name):
             if str(path) in self._files:
-                raise fault(f"files include each other in a circle: {path.name}", node, "includes that end")
-            problem = self._reading.resources.unreadable(path, 2**24)
+                raise error_at(f"files include each other in a circle: {path.name}", node, "includes that end")
+            problem = self._context.resources.explain_unreadable(path, 2**24)
             if problem:
-                raise fault(f"included file {shown(name, 300)}: {problem}", node)
-            root, findings = parse(path.read_bytes(), str(path))
-            self._reading.count(node, sum(1 for _ in root.walk()))
-            self._reading.add(findings)
+                raise error_at(f"included file {quote(name, 300)}: {problem}", node)
+            root, warnings = parse_xml(path.read_bytes(), str(path))
+            self._context.count_elements(node, sum(1 for _ in root.walk()))
+            self._context.add_warnings(warnings)
             self._files.append(str(path))
-            self._children(root.children, out, properties, macros, depth)
+            self._expand_children(root.children, out, properties, macros, depth)
             self._files.pop()
 
-    def _paths(self, node: Node, name: str) -> list[Path]:
-        resources = self._reading.resources
+    def _included_paths(self, node: XmlNode, name: str) -> list[Path]:
+        resources = self._context.resources
         optional = node.get("optional") in ("true", "1")
         if has_magic(name):
             pattern = Path(name) if Path(name).is_absolute() else Path(node.file).parent / name
-            found = sorted(pattern.parent.glob(pattern.name))[:200] if not has_magic(str(pattern.parent)) else []
-            found = [path for path in found if resources.allows(path, node.file)]
-            if not found:
-                self._reading.note(node, f"no file matches {shown(name)}")
-            return found
-        one = resources.resolve(name, node.file)
-        if one.path is None and not optional:
-            raise fault(f"included file {shown(name, 300)}: {one.problem}", node)
-        if one.guess:
-            self._reading.note(node, f"included file {shown(name, 300)}: {one.guess}")
-        return [one.path] if one.path else []
+            matches = sorted(pattern.parent.glob(pattern.name))[:200] if not has_magic(str(pattern.parent)) else []
+            matches = [path for path in matches if resources.is_allowed(path, node.file)]
+            if not matches:
+                self._context.warn(node, f"no file matches {quote(name)}")
+            return matches
+        resolved = resources.resolve(name, node.file)
+        if resolved.path is None and not optional:
+            raise error_at(f"included file {quote(name, 300)}: {resolved.problem}", node)
+        if resolved.how_found:
+            self._context.warn(node, f"included file {quote(name, 300)}: {resolved.how_found}")
+        return [resolved.path] if resolved.path else []
 
-    def _insert(self, node: Node, out: Node, properties: Properties, macros: Scope[Macro], depth: int) -> None:
-        name = self._texts.string(self._need(node, "name"), properties, node)
-        for key, inner in (("**" + name, True), ("*" + name, False)):
-            if self._has(properties, key):
+    def _insert_block(
+        self, node: XmlNode, out: XmlNode, properties: Properties, macros: XacroScope[Macro], depth: int
+    ) -> None:
+        name = self._evaluator.evaluate_to_text(self._required_attribute(node, "name"), properties, node)
+        for key, content_only in (("**" + name, True), ("*" + name, False)):
+            if self._is_defined(properties, key):
                 block = properties.get(key)
-                self._children(block.children if inner else [block], out, properties, macros, depth)
+                self._expand_children(block.children if content_only else [block], out, properties, macros, depth)
                 return
-        raise fault(f"no block is called '{name[:80]}'", node)
+        raise error_at(f"no block is called '{name[:80]}'", node)

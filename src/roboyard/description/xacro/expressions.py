@@ -14,9 +14,9 @@ from roboyard.description.xacro.operations import (
     FUNCTIONS,
     UNARY,
     ExpressionError,
-    attribute,
-    bounded,
-    weight,
+    count_values,
+    get_attribute,
+    require_bounded,
 )
 
 MAX_LENGTH = 4_000
@@ -26,7 +26,7 @@ Lookup = Callable[[str], Any]
 
 
 @dataclass(slots=True)
-class Budget:
+class ExpressionBudget:
     """Steps left for one document; each visited piece of an expression costs one."""
 
     steps: int = 500_000
@@ -38,12 +38,12 @@ class Budget:
             raise ExpressionError("the expressions of this document take too long")
 
 
-def evaluate(text: str, names: Lookup, budget: Budget) -> Any:
+def evaluate(text: str, lookup: Lookup, budget: ExpressionBudget) -> Any:
     """Value of an expression: number, text, truth value, list, mapping or None.
 
     Args:
         text: What stands between the braces.
-        names: Looks up properties; they hide functions of the same name.
+        lookup: Looks up properties; they hide functions of the same name.
         budget: Shared by a document.
 
     Raises:
@@ -60,7 +60,7 @@ def evaluate(text: str, names: Lookup, budget: Budget) -> Any:
         raise ExpressionError("not an expression") from None
     budget.spend(len(text) // 10)
     try:
-        value = _Walker(names, budget).visit(tree.body, 0)
+        value = _ExpressionEvaluator(lookup, budget).visit(tree.body, 0)
     except ExpressionError:
         raise
     except KeyError as error:
@@ -74,11 +74,11 @@ def evaluate(text: str, names: Lookup, budget: Budget) -> Any:
     return value
 
 
-class _Walker:
+class _ExpressionEvaluator:
     """Visits the nodes of one expression."""
 
-    def __init__(self, names: Lookup, budget: Budget) -> None:
-        self._names = names
+    def __init__(self, lookup: Lookup, budget: ExpressionBudget) -> None:
+        self._lookup = lookup
         self._budget = budget
         self._locals: dict[str, Any] = {}
 
@@ -89,66 +89,66 @@ class _Walker:
         deeper = depth + 1
         match node:
             case ast.Constant(value=value) if value is None or isinstance(value, bool | int | float | str):
-                return bounded(value)
+                return require_bounded(value)
             case ast.Name(id=name):
-                return self._name(name)
+                return self._lookup_name(name)
             case ast.BinOp(left=left, op=op, right=right) if type(op) in BINARY:
-                return self._sized(BINARY[type(op)](self.visit(left, deeper), self.visit(right, deeper)))
+                return self._charge_size(BINARY[type(op)](self.visit(left, deeper), self.visit(right, deeper)))
             case ast.UnaryOp(op=op, operand=operand) if type(op) in UNARY:
                 return UNARY[type(op)](self.visit(operand, deeper))
             case ast.BoolOp(op=op, values=values):
-                return self._logic(isinstance(op, ast.And), values, deeper)
+                return self._evaluate_logic(isinstance(op, ast.And), values, deeper)
             case ast.Compare():
-                return self._compare(node, deeper)
+                return self._evaluate_comparison(node, deeper)
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 return self.visit(body if self.visit(test, deeper) else orelse, deeper)
             case ast.Attribute(value=value, attr=attr):
-                return attribute(self.visit(value, deeper), attr)
+                return get_attribute(self.visit(value, deeper), attr)
             case ast.Subscript(value=value, slice=index):
-                return self.visit(value, deeper)[self._index(index, deeper)]
+                return self.visit(value, deeper)[self._evaluate_index(index, deeper)]
             case ast.Call(func=function, args=args, keywords=keywords):
-                return self._call(function, args, keywords, deeper)
+                return self._evaluate_call(function, args, keywords, deeper)
             case ast.List(elts=elements):
-                return self._sized([self.visit(one, deeper) for one in elements])
+                return self._charge_size([self.visit(one, deeper) for one in elements])
             case ast.Tuple(elts=elements):
-                return self._sized(tuple(self.visit(one, deeper) for one in elements))
+                return self._charge_size(tuple(self.visit(one, deeper) for one in elements))
             case ast.Dict(keys=keys, values=values) if all(key is not None for key in keys):
                 pairs = zip(keys, values, strict=True)
                 visited = [(self.visit(key, deeper), self.visit(value, deeper)) for key, value in pairs if key]
-                return self._sized(dict(visited))
+                return self._charge_size(dict(visited))
             case (
                 ast.ListComp(elt=element, generators=[ast.comprehension(target=target, iter=source, ifs=ifs)])
                 | ast.GeneratorExp(elt=element, generators=[ast.comprehension(target=target, iter=source, ifs=ifs)])
             ):
-                return self._listed(element, _targets(target), source, ifs, deeper)
+                return self._evaluate_comprehension(element, _target_names(target), source, ifs, deeper)
         raise ExpressionError(f"'{type(node).__name__}' is not allowed in an expression")
 
-    def _name(self, name: str) -> Any:
+    def _lookup_name(self, name: str) -> Any:
         if name in self._locals:
             return self._locals[name]
         try:
-            return self._names(name)
+            return self._lookup(name)
         except KeyError:
             if name in FUNCTIONS:
                 return FUNCTIONS[name]
             raise ExpressionError(f"nothing is called '{name[:80]}'") from None
 
-    def _sized(self, value: Any) -> Any:
+    def _charge_size(self, value: Any) -> Any:
         """Long texts and lists cost what they weigh."""
         if isinstance(value, str | list | tuple | dict):
-            self._budget.spend(weight(value) // 20)
+            self._budget.spend(count_values(value) // 20)
             return value
-        return bounded(value)
+        return require_bounded(value)
 
-    def _logic(self, every: bool, values: list[ast.expr], depth: int) -> Any:
-        value: Any = every
+    def _evaluate_logic(self, is_and: bool, values: list[ast.expr], depth: int) -> Any:
+        value: Any = is_and
         for one in values:
             value = self.visit(one, depth)
-            if bool(value) != every:
+            if bool(value) != is_and:
                 break
         return value
 
-    def _compare(self, node: ast.Compare, depth: int) -> bool:
+    def _evaluate_comparison(self, node: ast.Compare, depth: int) -> bool:
         left = self.visit(node.left, depth)
         for op, right_node in zip(node.ops, node.comparators, strict=True):
             right = self.visit(right_node, depth)
@@ -157,13 +157,13 @@ class _Walker:
             left = right
         return True
 
-    def _index(self, node: ast.expr, depth: int) -> Any:
+    def _evaluate_index(self, node: ast.expr, depth: int) -> Any:
         if isinstance(node, ast.Slice):
             parts = [None if part is None else self.visit(part, depth) for part in (node.lower, node.upper, node.step)]
             return slice(*parts)
         return self.visit(node, depth)
 
-    def _call(self, node: ast.expr, args: list[ast.expr], keywords: list[ast.keyword], depth: int) -> Any:
+    def _evaluate_call(self, node: ast.expr, args: list[ast.expr], keywords: list[ast.keyword], depth: int) -> Any:
         function = self.visit(node, depth)
         if not callable(function):
             raise ExpressionError("what is called here is no function")
@@ -174,26 +174,26 @@ class _Walker:
         for value in values:
             if isinstance(value, str | list | tuple | dict):
                 self._budget.spend(len(value))
-        return self._sized(function(*values, **named))
+        return self._charge_size(function(*values, **named))
 
-    def _listed(
+    def _evaluate_comprehension(
         self, element: ast.expr, names: list[str], source: ast.expr, ifs: list[ast.expr], depth: int
     ) -> list[Any]:
         values = self.visit(source, depth)
-        before = dict(self._locals)
-        found = []
+        outer_locals = dict(self._locals)
+        results = []
         for value in values:
             parts = [value] if len(names) == 1 else list(value)
             self._budget.spend(len(parts))
             self._locals.update(zip(names, parts, strict=True))
             if all(self.visit(one, depth) for one in ifs):
-                found.append(self.visit(element, depth))
-        self._locals = before
-        self._sized(found)
-        return found
+                results.append(self.visit(element, depth))
+        self._locals = outer_locals
+        self._charge_size(results)
+        return results
 
 
-def _targets(target: ast.expr) -> list[str]:
+def _target_names(target: ast.expr) -> list[str]:
     """Names that ``for name in`` or ``for one, other in`` sets. Raises ExpressionError for anything else."""
     parts = target.elts if isinstance(target, ast.Tuple) else [target]
     names = [part.id for part in parts if isinstance(part, ast.Name)]

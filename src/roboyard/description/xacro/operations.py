@@ -17,7 +17,7 @@ class ExpressionError(Exception):
     """An expression is malformed, refers to something unknown, or wants too much."""
 
 
-class Namespace(Mapping[str, Any]):
+class XacroNamespace(Mapping[str, Any]):
     """Names behind a dot: ``math.pi``, ``limits.joint1``, ``robot.wheel_radius``."""
 
     def __init__(self, name: str, values: Mapping[str, Any]) -> None:
@@ -37,19 +37,19 @@ class Namespace(Mapping[str, Any]):
         return f"<{self._name}>"
 
 
-def bounded(value: Any) -> Any:
+def require_bounded(value: Any) -> Any:
     """``value`` if it is of reasonable size. Raises ExpressionError."""
     if isinstance(value, int) and not isinstance(value, bool):
         if value.bit_length() > MAX_BITS:
             raise ExpressionError("a number becomes too large")
     elif isinstance(value, str | list | tuple | dict):
-        weight(value)
+        count_values(value)
     elif isinstance(value, complex):
         raise ExpressionError("the result is not a real number")
     return value
 
 
-def weight(value: Any, known: dict[int, int] | None = None) -> int:
+def count_values(value: Any, counted: dict[int, int] | None = None) -> int:
     """Characters and values of a text, list or mapping with everything shared written out.
 
     Raises ExpressionError for too much, and for what holds itself.
@@ -57,16 +57,16 @@ def weight(value: Any, known: dict[int, int] | None = None) -> int:
     if isinstance(value, str):
         total = 1 + len(value)
     elif isinstance(value, list | tuple | dict):
-        known = {} if known is None else known
-        if id(value) in known:
-            total = known[id(value)]
+        counted = {} if counted is None else counted
+        if id(value) in counted:
+            total = counted[id(value)]
         else:
-            known[id(value)] = MAX_TEXT + 1  # holds itself, if it is met again before it is weighed
+            counted[id(value)] = MAX_TEXT + 1  # holds itself, if it is met again before it is weighed
             parts = [*value.keys(), *value.values()] if isinstance(value, dict) else value
             total = 1
             for part in parts:
-                total += weight(part, known)
-            known[id(value)] = total
+                total += count_values(part, counted)
+            counted[id(value)] = total
     else:
         return 1
     if total > MAX_TEXT:
@@ -95,23 +95,23 @@ def power(a: Any, b: Any) -> Any:
     return a**b
 
 
-def remainder(a: Any, b: Any) -> Any:
+def modulo(a: Any, b: Any) -> Any:
     """``a % b`` of numbers, or a text with its ``%`` places filled."""
     if isinstance(a, str):
-        return filled(a, b)
+        return format_percent(a, b)
     return a % b
 
 
-_PLACE = re.compile(r"%(?:%|[-+ 0#]{0,5}[0-9]{0,3}(?:\.[0-9]{0,3})?[sdifeEgGxXo])")
+_CONVERSION = re.compile(r"%(?:%|[-+ 0#]{0,5}[0-9]{0,3}(?:\.[0-9]{0,3})?[sdifeEgGxXo])")
 
 
-def filled(text: str, given: Any) -> str:
+def format_percent(text: str, arguments: Any) -> str:
     """``text % given`` with narrow places only, so that it stays short. Raises ExpressionError."""
-    values = given if isinstance(given, tuple) else (given,)
-    if "%" in _PLACE.sub("", text) or not all(isinstance(one, str | int | float | bool) for one in values):
+    values = arguments if isinstance(arguments, tuple) else (arguments,)
+    if "%" in _CONVERSION.sub("", text) or not all(isinstance(one, str | int | float | bool) for one in values):
         raise ExpressionError("'%' fills places like %s, %d, %.3f with texts and numbers")
     for one in values:
-        bounded(one)
+        require_bounded(one)
     return text % values
 
 
@@ -121,7 +121,7 @@ BINARY: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Mult: multiply,
     ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv,
-    ast.Mod: remainder,
+    ast.Mod: modulo,
     ast.Pow: power,
 }
 UNARY: dict[type[ast.AST], Callable[[Any], Any]] = {
@@ -156,22 +156,22 @@ def _round(value: float, digits: int | None = None) -> Any:
     return round(value, digits)
 
 
-def _text(value: Any = "") -> str:
+def _to_text(value: Any = "") -> str:
     if callable(value):
         raise ExpressionError("a function is not a value")
     return str(value)
 
 
-_MATH = [
+_MATH_NAMES = [
     "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "copysign", "cos", "cosh", "degrees",
     "dist", "e", "erf", "erfc", "exp", "expm1", "fabs", "floor", "fmod", "gamma", "hypot", "inf", "isclose",
     "isfinite", "isinf", "isnan", "lgamma", "log", "log10", "log1p", "log2", "modf", "nan", "pi", "radians",
     "remainder", "sin", "sinh", "sqrt", "tan", "tanh", "tau", "trunc",
 ]  # fmt: skip
-MATH: dict[str, Any] = {name: getattr(math, name) for name in _MATH} | {"pow": power, "fsum": math.fsum}
+MATH_FUNCTIONS: dict[str, Any] = {name: getattr(math, name) for name in _MATH_NAMES} | {"pow": power, "fsum": math.fsum}
 FUNCTIONS: dict[str, Any] = {
-    **MATH,
-    "math": Namespace("math", MATH),
+    **MATH_FUNCTIONS,
+    "math": XacroNamespace("math", MATH_FUNCTIONS),
     "abs": abs,
     "all": all,
     "any": any,
@@ -189,7 +189,7 @@ FUNCTIONS: dict[str, Any] = {
     "reversed": lambda values: list(reversed(values)),
     "round": _round,
     "sorted": sorted,
-    "str": _text,
+    "str": _to_text,
     "sum": sum,
     "tuple": lambda values=(): tuple(values),
     "zip": lambda *lists: [list(group) for group in zip(*lists, strict=False)],
@@ -204,7 +204,7 @@ _TEXT_METHODS = [
     "removesuffix", "rfind", "rpartition", "rsplit", "rstrip", "split", "splitlines", "startswith", "strip", "title",
     "upper",
 ]  # fmt: skip
-_METHODS: dict[type, frozenset[str]] = {
+_ALLOWED_METHODS: dict[type, frozenset[str]] = {
     str: frozenset(_TEXT_METHODS),
     list: frozenset({"count", "index"}),
     tuple: frozenset({"count", "index"}),
@@ -212,7 +212,7 @@ _METHODS: dict[type, frozenset[str]] = {
 }
 
 
-def attribute(value: Any, name: str) -> Any:
+def get_attribute(value: Any, name: str) -> Any:
     """``value.name``: a key of a mapping, or one of a few harmless methods. Raises ExpressionError."""
     if isinstance(value, Mapping) and name in value:
         return value[name]
@@ -222,7 +222,7 @@ def attribute(value: Any, name: str) -> Any:
         return lambda parts: _join(value, list(parts))
     if isinstance(value, str) and name == "replace":
         return lambda old, new: _join(new, value.split(old)) if old else value
-    for kind, names in _METHODS.items():
+    for kind, names in _ALLOWED_METHODS.items():
         if isinstance(value, kind) and name in names:
             return getattr(value, name)
     raise ExpressionError(f"nothing is called '.{name[:60]}' here")

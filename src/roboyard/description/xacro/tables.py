@@ -6,29 +6,29 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from roboyard.description.xacro.operations import ExpressionError, Namespace
+from roboyard.description.xacro.operations import ExpressionError, XacroNamespace
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Lazy:
+class LazyProperty:
     """A property's text that is evaluated at first use, in the table it stands in."""
 
     text: str
     evaluate: Callable[[str, Properties], Any]
 
 
-class Scope(Generic[T]):
+class XacroScope(Generic[T]):
     """Names with a parent to fall back on."""
 
-    def __init__(self, parent: Scope[T] | None = None) -> None:
+    def __init__(self, parent: XacroScope[T] | None = None) -> None:
         self.parent = parent
         self.values: dict[str, T] = {}
 
     def get(self, name: str) -> T:
         """The value here or in a parent. Raises KeyError."""
-        scope: Scope[T] | None = self
+        scope: XacroScope[T] | None = self
         while scope is not None:
             if name in scope.values:
                 return scope.values[name]
@@ -37,12 +37,12 @@ class Scope(Generic[T]):
 
     def has(self, name: str) -> bool:
         """Whether it is here or in a parent."""
-        scope: Scope[T] | None = self
+        scope: XacroScope[T] | None = self
         while scope is not None and name not in scope.values:
             scope = scope.parent
         return scope is not None
 
-    def root(self) -> Scope[T]:
+    def root(self) -> XacroScope[T]:
         """The outermost table."""
         scope = self
         while scope.parent is not None:
@@ -50,7 +50,7 @@ class Scope(Generic[T]):
         return scope
 
 
-class Properties(Scope[Any]):
+class Properties(XacroScope[Any]):
     """Property values; texts that look like numbers or truth values become such, as xacro does."""
 
     def __init__(self, parent: Properties | None = None) -> None:
@@ -62,42 +62,42 @@ class Properties(Scope[Any]):
         scope: Properties | None = self
         while scope is not None:
             if name in scope.values:
-                return scope._resolved(name)
+                return scope._resolve(name)
             scope = scope.parent if isinstance(scope.parent, Properties) else None
         raise KeyError(name)
 
     def define(self, name: str, value: Any) -> None:
         """Set a value that needs no evaluation."""
-        self.values[name] = literal(value)
+        self.values[name] = parse_literal(value)
 
-    def _resolved(self, name: str) -> Any:
+    def _resolve(self, name: str) -> Any:
         value = self.values[name]
         if isinstance(value, Properties):
-            return _View(name, value)
-        if not isinstance(value, Lazy):
+            return _NamespaceView(name, value)
+        if not isinstance(value, LazyProperty):
             return value
         if name in self._evaluating:
             raise ExpressionError(f"the property '{name}' is defined by itself")
         self._evaluating.add(name)
         try:
-            self.values[name] = literal(value.evaluate(value.text, self))
+            self.values[name] = parse_literal(value.evaluate(value.text, self))
         finally:
             self._evaluating.discard(name)
         return self.values[name]
 
 
-class _View(Namespace):
+class _NamespaceView(XacroNamespace):
     """A namespace of properties, each evaluated when asked for."""
 
-    def __init__(self, name: str, table: Properties) -> None:
-        super().__init__(name, table.values)
-        self._table = table
+    def __init__(self, name: str, properties: Properties) -> None:
+        super().__init__(name, properties.values)
+        self._properties = properties
 
     def __getitem__(self, key: str) -> Any:
-        return self._table.lookup(key)
+        return self._properties.lookup(key)
 
 
-def literal(value: Any) -> Any:
+def parse_literal(value: Any) -> Any:
     """A text that is a number or a truth value as such; 'quoted' text without its quotes; all else as it is."""
     if not isinstance(value, str):
         return value
@@ -113,7 +113,7 @@ def literal(value: Any) -> Any:
     return {"true": True, "True": True, "false": False, "False": False}.get(value, value)
 
 
-def truth(value: Any) -> bool:
+def to_bool(value: Any) -> bool:
     """Condition of ``<xacro:if>``. Raises ExpressionError for a text that is none."""
     if isinstance(value, str):
         text = value.strip()

@@ -9,10 +9,10 @@ from typing import Any
 
 import yaml
 
-from roboyard.description.xacro.operations import ExpressionError, bounded
-from roboyard.description.yaml_guard import MAX_LEVELS, nesting
+from roboyard.description.xacro.operations import ExpressionError, require_bounded
+from roboyard.description.yaml_guard import MAX_NESTING, max_nesting
 
-MAX_BYTES = 256 * 1024
+MAX_YAML_BYTES = 256 * 1024
 _UNITS = {
     "!radians": 1.0,
     "!degrees": math.pi / 180.0,
@@ -23,12 +23,12 @@ _UNITS = {
 }
 
 
-def load(path: Path, number: Callable[[str], float]) -> Any:
+def load_yaml_file(path: Path, evaluate_number: Callable[[str], float]) -> Any:
     """Content of a YAML file.
 
     Args:
         path: The file, already known to be readable and allowed.
-        number: Evaluates the text behind a unit tag (``!degrees 90``, ``!radians pi/2``).
+        evaluate_number: Evaluates the text behind a unit tag (``!degrees 90``, ``!radians pi/2``).
 
     Raises:
         ExpressionError: no YAML, too large, tags other than units, or aliases that blow it up.
@@ -37,23 +37,23 @@ def load(path: Path, number: Callable[[str], float]) -> Any:
     class Loader(yaml.SafeLoader):
         """Safe YAML with xacro's unit tags."""
 
-    def unit(factor: float) -> Callable[[yaml.SafeLoader, yaml.Node], float]:
-        return lambda loader, node: factor * number(str(loader.construct_scalar(node)))  # type: ignore[arg-type]
+    def make_unit_constructor(factor: float) -> Callable[[yaml.SafeLoader, yaml.Node], float]:
+        return lambda loader, node: factor * evaluate_number(str(loader.construct_scalar(node)))  # type: ignore[arg-type]
 
     for tag, factor in _UNITS.items():
-        Loader.add_constructor(tag, unit(factor))
+        Loader.add_constructor(tag, make_unit_constructor(factor))
     try:
         text = path.read_bytes()
-        if len(text) > MAX_BYTES:
-            raise ExpressionError(f"{path.name} has more than {MAX_BYTES} bytes")
-        if nesting(text) > MAX_LEVELS:
-            raise ExpressionError(f"{path.name} has more than {MAX_LEVELS} brackets within each other")
+        if len(text) > MAX_YAML_BYTES:
+            raise ExpressionError(f"{path.name} has more than {MAX_YAML_BYTES} bytes")
+        if max_nesting(text) > MAX_NESTING:
+            raise ExpressionError(f"{path.name} has more than {MAX_NESTING} brackets within each other")
         data = yaml.load(text, Loader)  # noqa: S506  (a SafeLoader)
-        bounded(data)
+        require_bounded(data)
     except OSError as error:
         raise ExpressionError(f"{path.name} cannot be read: {error.strerror}") from None
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         line = getattr(getattr(error, "problem_mark", None), "line", None)
-        place = f" line {line + 1}" if line is not None else ""
-        raise ExpressionError(f"{path.name}{place} is not valid YAML") from None
+        line_label = f" line {line + 1}" if line is not None else ""
+        raise ExpressionError(f"{path.name}{line_label} is not valid YAML") from None
     return data

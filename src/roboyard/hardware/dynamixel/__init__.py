@@ -8,35 +8,35 @@ from typing import TYPE_CHECKING
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from roboyard.hardware.dynamixel.checking import ServoReport, check_servos, strangers
-    from roboyard.hardware.dynamixel.errors import BusGoneError, ServoFaultError
+    from roboyard.hardware.dynamixel.checking import ServoDiagnosis, diagnose_servos, find_unknown_ids
+    from roboyard.hardware.dynamixel.errors import PortLostError, ServoFaultError
     from roboyard.hardware.dynamixel.hardware import DynamixelHardware
-    from roboyard.hardware.dynamixel.loop import ServoLoop
+    from roboyard.hardware.dynamixel.loop import ServoThread
     from roboyard.hardware.dynamixel.port import BusStatistics, ServoPort
-    from roboyard.hardware.dynamixel.settings import ServoEntry, ServoMap, ServosFile, Watch, load_servos
+    from roboyard.hardware.dynamixel.settings import FaultLimits, ServoConfig, ServoMap, ServosConfig, load_servos
 
 __all__ = [
-    "BusGoneError",
     "BusStatistics",
     "DynamixelHardware",
-    "ServoEntry",
+    "FaultLimits",
+    "PortLostError",
+    "ServoConfig",
+    "ServoDiagnosis",
     "ServoFaultError",
-    "ServoLoop",
     "ServoMap",
     "ServoPort",
-    "ServoReport",
-    "ServosFile",
-    "Watch",
-    "check_servos",
+    "ServoThread",
+    "ServosConfig",
+    "diagnose_servos",
+    "find_unknown_ids",
     "load_servos",
-    "strangers",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
-    "checking": ("ServoReport", "check_servos", "strangers"),
-    "errors": ("BusGoneError", "ServoFaultError"),
+    "checking": ("ServoDiagnosis", "diagnose_servos", "find_unknown_ids"),
+    "errors": ("PortLostError", "ServoFaultError"),
     "hardware": ("DynamixelHardware",),
-    "loop": ("ServoLoop",),
+    "loop": ("ServoThread",),
     "port": ("BusStatistics", "ServoPort"),
-    "settings": ("ServoEntry", "ServoMap", "ServosFile", "Watch", "load_servos"),
+    "settings": ("ServoConfig", "ServoMap", "ServosConfig", "FaultLimits", "load_servos"),
 })  # fmt: skip

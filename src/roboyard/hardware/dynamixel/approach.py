@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 
-class Approach:
+class SoftStartRamp:
     """Set-points that begin where the joints are and come to the wanted ones on a cosine.
 
     The first wanted positions say how long that takes; they may move meanwhile.  Later no joint's set-point goes
@@ -24,22 +24,22 @@ class Approach:
 
     def __init__(self, start: Array, speed: Array, start_speed: float) -> None:
         self._start, self._speed, self._start_speed = start, speed, start_speed
-        self._takes = -1.0
-        self._gone = 0.0
-        self.at = start.copy()
+        self._duration = -1.0
+        self._elapsed = 0.0
+        self.setpoints = start.copy()
 
     @property
-    def arrived(self) -> bool:
+    def is_finished(self) -> bool:
         """Whether it has come to what is wanted."""
-        return 0.0 <= self._takes <= self._gone
+        return 0.0 <= self._duration <= self._elapsed
 
-    def advance(self, dt: float, wanted: Array) -> Array:
-        """(n) the set-points ``dt`` seconds later, towards ``wanted`` (n) [rad]."""
-        if self._takes < 0.0:
-            self._takes = 0.5 * math.pi * float(np.abs(wanted - self._start).max()) / self._start_speed
-        self._gone += dt
-        share = 1.0 if self.arrived else 0.5 - 0.5 * math.cos(math.pi * self._gone / self._takes)
-        target = self._start + share * (wanted - self._start)
-        most = (self._speed if self.arrived else self._speed + self._start_speed) * dt
-        self.at = self.at + np.clip(target - self.at, -most, most)
-        return self.at
+    def advance(self, dt: float, target: Array) -> Array:
+        """(n) the set-points ``dt`` seconds later, towards ``target`` (n) [rad]."""
+        if self._duration < 0.0:
+            self._duration = 0.5 * math.pi * float(np.abs(target - self._start).max()) / self._start_speed
+        self._elapsed += dt
+        fraction = 1.0 if self.is_finished else 0.5 - 0.5 * math.cos(math.pi * self._elapsed / self._duration)
+        ramped = self._start + fraction * (target - self._start)
+        max_change = (self._speed if self.is_finished else self._speed + self._start_speed) * dt
+        self.setpoints = self.setpoints + np.clip(ramped - self.setpoints, -max_change, max_change)
+        return self.setpoints

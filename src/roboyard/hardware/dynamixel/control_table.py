@@ -13,7 +13,7 @@ from roboyard.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ControlItem:
     """A value in the table: where it begins, how many bytes it has (low byte first), what it is at first."""
 
     address: int
@@ -22,60 +22,63 @@ class Item:
     writable: bool = True
 
 
-MODEL: Final = Item(0, 2, 64, writable=False)
-FIRMWARE: Final = Item(2, 1, 24, writable=False)
-ID: Final = Item(3, 1, 1)
-BAUD: Final = Item(4, 1, 34)
-RETURN_DELAY: Final = Item(5, 1, 250)
-CW_LIMIT: Final = Item(6, 2, 0)
-CCW_LIMIT: Final = Item(8, 2, 1023)
-TEMPERATURE_LIMIT: Final = Item(11, 1, 80)
-LOWEST_VOLTAGE: Final = Item(12, 1, 60)
-HIGHEST_VOLTAGE: Final = Item(13, 1, 190)
-MAX_TORQUE: Final = Item(14, 2, 1023)
-STATUS_RETURN: Final = Item(16, 1, 2)
-ALARM_LED: Final = Item(17, 1, 36)
-SHUTDOWN: Final = Item(18, 1, 36)
-TORQUE_ENABLE: Final = Item(24, 1, 0)
-LED: Final = Item(25, 1, 0)
-CW_MARGIN: Final = Item(26, 1, 1)
-CCW_MARGIN: Final = Item(27, 1, 1)
-CW_SLOPE: Final = Item(28, 1, 32)
-CCW_SLOPE: Final = Item(29, 1, 32)
-GOAL_POSITION: Final = Item(30, 2)
-MOVING_SPEED: Final = Item(32, 2)
-TORQUE_LIMIT: Final = Item(34, 2, 1023)
-PRESENT_POSITION: Final = Item(36, 2, writable=False)
-PRESENT_SPEED: Final = Item(38, 2, writable=False)
-PRESENT_LOAD: Final = Item(40, 2, writable=False)
-PRESENT_VOLTAGE: Final = Item(42, 1, writable=False)
-PRESENT_TEMPERATURE: Final = Item(43, 1, writable=False)
-REGISTERED: Final = Item(44, 1, writable=False)
-MOVING: Final = Item(46, 1, writable=False)
-LOCK: Final = Item(47, 1)
-PUNCH: Final = Item(48, 2, 32)
+MODEL: Final = ControlItem(0, 2, 64, writable=False)
+FIRMWARE: Final = ControlItem(2, 1, 24, writable=False)
+ID: Final = ControlItem(3, 1, 1)
+BAUD: Final = ControlItem(4, 1, 34)
+RETURN_DELAY: Final = ControlItem(5, 1, 250)
+CW_LIMIT: Final = ControlItem(6, 2, 0)
+CCW_LIMIT: Final = ControlItem(8, 2, 1023)
+TEMPERATURE_LIMIT: Final = ControlItem(11, 1, 80)
+MIN_VOLTAGE_LIMIT: Final = ControlItem(12, 1, 60)
+MAX_VOLTAGE_LIMIT: Final = ControlItem(13, 1, 190)
+MAX_TORQUE: Final = ControlItem(14, 2, 1023)
+STATUS_RETURN: Final = ControlItem(16, 1, 2)
+ALARM_LED: Final = ControlItem(17, 1, 36)
+SHUTDOWN: Final = ControlItem(18, 1, 36)
+TORQUE_ENABLE: Final = ControlItem(24, 1, 0)
+LED: Final = ControlItem(25, 1, 0)
+CW_COMPLIANCE_MARGIN: Final = ControlItem(26, 1, 1)
+CCW_COMPLIANCE_MARGIN: Final = ControlItem(27, 1, 1)
+CW_COMPLIANCE_SLOPE: Final = ControlItem(28, 1, 32)
+CCW_COMPLIANCE_SLOPE: Final = ControlItem(29, 1, 32)
+GOAL_POSITION: Final = ControlItem(30, 2)
+MOVING_SPEED: Final = ControlItem(32, 2)
+TORQUE_LIMIT: Final = ControlItem(34, 2, 1023)
+PRESENT_POSITION: Final = ControlItem(36, 2, writable=False)
+PRESENT_SPEED: Final = ControlItem(38, 2, writable=False)
+PRESENT_LOAD: Final = ControlItem(40, 2, writable=False)
+PRESENT_VOLTAGE: Final = ControlItem(42, 1, writable=False)
+PRESENT_TEMPERATURE: Final = ControlItem(43, 1, writable=False)
+REGISTERED: Final = ControlItem(44, 1, writable=False)
+MOVING: Final = ControlItem(46, 1, writable=False)
+LOCK: Final = ControlItem(47, 1)
+PUNCH: Final = ControlItem(48, 2, 32)
 
 ITEMS: Final = (
-    MODEL, FIRMWARE, ID, BAUD, RETURN_DELAY, CW_LIMIT, CCW_LIMIT, TEMPERATURE_LIMIT, LOWEST_VOLTAGE, HIGHEST_VOLTAGE,
-    MAX_TORQUE, STATUS_RETURN, ALARM_LED, SHUTDOWN, TORQUE_ENABLE, LED, CW_MARGIN, CCW_MARGIN, CW_SLOPE, CCW_SLOPE,
+    MODEL, FIRMWARE, ID, BAUD, RETURN_DELAY, CW_LIMIT, CCW_LIMIT, TEMPERATURE_LIMIT, MIN_VOLTAGE_LIMIT,
+    MAX_VOLTAGE_LIMIT, MAX_TORQUE, STATUS_RETURN, ALARM_LED, SHUTDOWN, TORQUE_ENABLE, LED, CW_COMPLIANCE_MARGIN,
+    CCW_COMPLIANCE_MARGIN, CW_COMPLIANCE_SLOPE, CCW_COMPLIANCE_SLOPE,
     GOAL_POSITION, MOVING_SPEED, TORQUE_LIMIT, PRESENT_POSITION, PRESENT_SPEED, PRESENT_LOAD, PRESENT_VOLTAGE,
     PRESENT_TEMPERATURE, REGISTERED, MOVING, LOCK, PUNCH,
 )  # fmt: skip
 TABLE_SIZE: Final = 50
-STATE: Final = (PRESENT_POSITION.address, 8)
+STATE_BLOCK: Final = (PRESENT_POSITION.address, 8)
 """Address and bytes of what is read of a servo at once: position, speed, load, voltage, temperature."""
 
-MOST_TICKS: Final = 1023
-TICK: Final = math.radians(300.0) / MOST_TICKS
+MAX_POSITION: Final = 1023
+POSITION_UNIT: Final = math.radians(300.0) / MAX_POSITION
 """A step of positions [rad]: 0.29 degrees."""
-SPEED_STEP: Final = 0.111 * 2.0 * math.pi / 60.0
+SPEED_UNIT: Final = 0.111 * 2.0 * math.pi / 60.0
 """A step of speeds [rad/s]: 0.111 revolutions a minute."""
 
-VOLTAGE_BIT, ANGLE_BIT, HEAT_BIT, RANGE_BIT, CHECKSUM_BIT, OVERLOAD_BIT, INSTRUCTION_BIT = (1 << k for k in range(7))
+VOLTAGE_BIT, ANGLE_BIT, OVERHEATING_BIT, RANGE_BIT, CHECKSUM_BIT, OVERLOAD_BIT, INSTRUCTION_BIT = (
+    1 << k for k in range(7)
+)
 ERROR_BITS: Final = {
     VOLTAGE_BIT: "its supply voltage is out of range",
     ANGLE_BIT: "its goal is beyond its angle limits",
-    HEAT_BIT: "it is overheating",
+    OVERHEATING_BIT: "it is overheating",
     RANGE_BIT: "a value is out of range",
     CHECKSUM_BIT: "a checksum was wrong",
     OVERLOAD_BIT: "it is overloaded",
@@ -106,31 +109,35 @@ class ServoState:
 
 
 def decode_state(data: bytes, errors: int = 0) -> ServoState:
-    """The state in the bytes that `STATE` names. Raises InputError where they are not as many."""
-    if len(data) != STATE[1]:
-        raise InputError(f"{len(data)} bytes of a servo's state", valid=str(STATE[1]))
+    """The state in the bytes that `STATE_BLOCK` names. Raises InputError where they are not as many."""
+    if len(data) != STATE_BLOCK[1]:
+        raise InputError(f"{len(data)} bytes of a servo's state", valid=str(STATE_BLOCK[1]))
     position, speed, load = (int.from_bytes(data[k : k + 2], "little") for k in (0, 2, 4))
     return ServoState(
-        position & MOST_TICKS, signed(speed) * SPEED_STEP, signed(load) / MOST_TICKS, data[6] / 10.0, float(data[7]),
+        position & MAX_POSITION,
+        decode_signed_magnitude(speed) * SPEED_UNIT,
+        decode_signed_magnitude(load) / MAX_POSITION,
+        data[6] / 10.0,
+        float(data[7]),
         errors,
-    )  # fmt: skip
+    )
 
 
-def signed(value: int) -> int:
+def decode_signed_magnitude(value: int) -> int:
     """A value of ten bits whose eleventh says clockwise."""
-    return -(value & MOST_TICKS) if value & 0x400 else value & MOST_TICKS
+    return -(value & MAX_POSITION) if value & 0x400 else value & MAX_POSITION
 
 
-def unsigned(value: int) -> int:
-    """Counterpart of `signed`; what is too large becomes the largest."""
-    return min(abs(value), MOST_TICKS) | (0x400 if value < 0 else 0)
+def encode_signed_magnitude(value: int) -> int:
+    """Counterpart of `decode_signed_magnitude`; what is too large becomes the largest."""
+    return min(abs(value), MAX_POSITION) | (0x400 if value < 0 else 0)
 
 
-def speed_steps(speed: float) -> int:
+def to_speed_units(speed: float) -> int:
     """A speed limit [rad/s] as the servo takes it; at least 1, since 0 means as fast as it can."""
-    return min(max(round(speed / SPEED_STEP), 1), MOST_TICKS)
+    return min(max(round(speed / SPEED_UNIT), 1), MAX_POSITION)
 
 
-def error_text(errors: int) -> str:
+def describe_errors(errors: int) -> str:
     """What error bits say, in words."""
     return ", ".join(text for bit, text in ERROR_BITS.items() if errors & bit)

@@ -13,11 +13,13 @@ class ServoFaultError(RunError):
         joint: Its joint; None likewise.
     """
 
-    def __init__(self, what: str, *, port: str, servo: int | None = None, joint: str | None = None, done: str) -> None:
+    def __init__(
+        self, message: str, *, port: str, servo: int | None = None, joint: str | None = None, action: str
+    ) -> None:
         self.servo, self.joint = servo, joint
-        place = port if servo is None else f"{port}, servo {servo} (joint {joint})"
-        super().__init__(what, where=place, valid=done)
+        location = port if servo is None else f"{port}, servo {servo} (joint {joint})"
+        super().__init__(message, location=location, valid=action)
 
 
-class BusGoneError(RunError):
+class PortLostError(RunError):
     """The port itself is gone: the cable was unplugged, or its driver gave up."""

@@ -8,12 +8,12 @@ from types import TracebackType
 
 from roboyard.compute.wall_clock import wall_seconds
 from roboyard.errors import RoboyardError
-from roboyard.hardware.dynamixel.errors import BusGoneError, ServoFaultError
+from roboyard.hardware.dynamixel.errors import PortLostError, ServoFaultError
 from roboyard.hardware.dynamixel.hardware import DynamixelHardware
 
 
-class ServoLoop:
-    """Calls a hardware's ``cycle`` at its rate; a context manager, at whose end the servos hold their positions.
+class ServoThread:
+    """Calls a hardware's ``run_cycle`` at its rate; a context manager, at whose end the servos hold their positions.
 
     Args:
         hardware: Started.
@@ -36,17 +36,19 @@ class ServoLoop:
         period = 1.0 / self._hardware.settings.rate
         due = wall_seconds()
         while not self._ending.is_set() and self._hardware.fault is None:
-            begun = wall_seconds()
+            start = wall_seconds()
             try:
-                self._hardware.cycle(begun)
+                self._hardware.run_cycle(start)
             except Exception as error:  # noqa: BLE001 - it would be lost in this thread; the run raises it
-                what = str(error) if isinstance(error, RoboyardError) else f"{type(error).__name__}: {error}"
+                message = str(error) if isinstance(error, RoboyardError) else f"{type(error).__name__}: {error}"
                 self._hardware.fault = ServoFaultError(
-                    what, port=self._hardware.port.path, done="the servos stay at the goals that they were sent last"
+                    message,
+                    port=self._hardware.port.path,
+                    action="the servos stay at the goals that they were sent last",
                 )
             now = wall_seconds()
             self.cycles += 1
-            self.busy += now - begun
+            self.busy += now - start
             due += period
             if now > due:
                 self.late += 1
@@ -58,10 +60,10 @@ class ServoLoop:
         self._ending.set()
         self._thread.join()
         if self._hardware.fault is None:
-            with suppress(BusGoneError):
-                self._hardware.hold()
+            with suppress(PortLostError):
+                self._hardware.hold_position()
 
-    def __enter__(self) -> ServoLoop:
+    def __enter__(self) -> ServoThread:
         return self
 
     def __exit__(

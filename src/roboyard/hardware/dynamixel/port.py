@@ -12,15 +12,15 @@ from typing import Any
 
 from roboyard.compute.wall_clock import wall_seconds
 from roboyard.errors import InputError, import_extra
-from roboyard.hardware.dynamixel.control_table import STATE, Item, ServoState, decode_state
-from roboyard.hardware.dynamixel.errors import BusGoneError
-from roboyard.hardware.dynamixel.watch import Missing
+from roboyard.hardware.dynamixel.control_table import STATE_BLOCK, ControlItem, ServoState, decode_state
+from roboyard.hardware.dynamixel.errors import PortLostError
+from roboyard.hardware.dynamixel.watch import ReplyFailure
 
-_SILENT = -3001
+_RX_TIMEOUT = -3001
 """The SDK's COMM_RX_TIMEOUT; whatever else it says is that an answer was no whole packet."""
-_REST = 0.002
+_READ_TIMEOUT = 0.002
 """How long one look for bytes waits [s]; so the SDK's loop rests instead of spinning."""
-_GONE = "the port is gone: is the cable plugged in?"
+_PORT_LOST = "the port is gone: is the cable plugged in?"
 
 
 @dataclass(slots=True)
@@ -29,24 +29,24 @@ class BusStatistics:
 
     Attributes:
         sent: Packets that asked for an answer.
-        answered: Answers that came whole.
-        silent: Requests that nobody answered in time.
-        damaged: Answers that were no whole packet.
-        latency: Of all answers together [s].
-        slowest: Of one [s].
+        responses: Answers that came whole.
+        timeouts: Requests that nobody answered in time.
+        corrupt: Answers that were no whole packet.
+        total_latency: Of all answers together [s].
+        max_latency: Of one [s].
     """
 
     sent: int = 0
-    answered: int = 0
-    silent: int = 0
-    damaged: int = 0
-    latency: float = 0.0
-    slowest: float = 0.0
+    responses: int = 0
+    timeouts: int = 0
+    corrupt: int = 0
+    total_latency: float = 0.0
+    max_latency: float = 0.0
 
     @property
     def mean_latency(self) -> float:
         """From request to answer [s]."""
-        return self.latency / self.answered if self.answered else 0.0
+        return self.total_latency / self.responses if self.responses else 0.0
 
 
 class ServoPort:
@@ -55,64 +55,68 @@ class ServoPort:
     Args:
         path: E.g. /dev/ttyUSB0.
         baud: Bits a second.
-        patience: How long an answer is waited for [s].
+        reply_timeout: How long an answer is waited for [s].
         clock: Gives the time by which that is judged [s]; the wall's unless given.
 
     Attributes:
-        patience: As given; may be changed.
+        reply_timeout: As given; may be changed.
         statistics: Counts so far.
 
     Raises:
         InputError: dynamixel-sdk is not installed, or the port cannot be opened.
     """
 
-    def __init__(self, path: str, baud: int, patience: float, clock: Callable[[], float] = wall_seconds) -> None:
-        self.path, self.patience, self.statistics = path, patience, BusStatistics()
+    def __init__(self, path: str, baud: int, reply_timeout: float, clock: Callable[[], float] = wall_seconds) -> None:
+        self.path, self.reply_timeout, self.statistics = path, reply_timeout, BusStatistics()
         self._clock = clock
         self._errors: tuple[type[Exception], ...]
-        sdk, self._errors = _libraries()
+        sdk, self._errors = _import_libraries()
         self._handler = sdk.Protocol1PacketHandler()
         self._port = sdk.PortHandler(path)
         self._port.baudrate = baud
         self._port.getCurrentTime = lambda: clock() * 1e3  # its own follows a clock that people set
-        self._port.setPacketTimeout = lambda _: self._port.setPacketTimeoutMillis(self.patience * 1e3)
+        self._port.setPacketTimeout = lambda _: self._port.setPacketTimeoutMillis(self.reply_timeout * 1e3)
         try:
             self._port.openPort()
-            self._port.ser.timeout = _REST
+            self._port.ser.timeout = _READ_TIMEOUT
             self._port.ser.write_timeout = 1.0
             self._port.ser.exclusive = True
             with suppress(OSError, ValueError, NotImplementedError):  # no USB converter
                 self._port.ser.set_low_latency_mode(True)
         except self._errors as error:
             self.close()
-            raise InputError(f"cannot be opened: {_reason(error)}", where=path, valid=_advice(error)) from error
+            raise InputError(f"cannot be opened: {_reason(error)}", location=path, valid=_suggest_fix(error)) from error
 
     # -- what servos are asked and told ------------------------------------------------------------------------------
-    def ping(self, servo: int) -> int | Missing:
-        """The model number of a servo, or why there is none. Raises BusGoneError."""
-        model, outcome, _ = self._asked(lambda: self._handler.ping(self._port, servo))
-        return int(model) if outcome == 0 else _missing(outcome)
+    def ping(self, servo: int) -> int | ReplyFailure:
+        """The model number of a servo, or why there is none. Raises PortLostError."""
+        model, outcome, _ = self._request(lambda: self._handler.ping(self._port, servo))
+        return int(model) if outcome == 0 else _reply_failure(outcome)
 
-    def state(self, servo: int) -> ServoState | Missing:
-        """What a servo says of itself, or why it says nothing. Raises BusGoneError."""
-        data, outcome, errors = self._asked(lambda: self._handler.readTxRx(self._port, servo, *STATE))
-        if outcome != 0 or len(data) != STATE[1]:
-            return _missing(outcome)
+    def read_state(self, servo: int) -> ServoState | ReplyFailure:
+        """What a servo says of itself, or why it says nothing. Raises PortLostError."""
+        data, outcome, errors = self._request(lambda: self._handler.readTxRx(self._port, servo, *STATE_BLOCK))
+        if outcome != 0 or len(data) != STATE_BLOCK[1]:
+            return _reply_failure(outcome)
         return decode_state(bytes(data), errors)
 
-    def read(self, servo: int, item: Item) -> int | Missing:
-        """A value of a servo's table, or why there is none. Raises BusGoneError."""
-        data, outcome, _ = self._asked(lambda: self._handler.readTxRx(self._port, servo, item.address, item.size))
-        return int.from_bytes(bytes(data), "little") if outcome == 0 and len(data) == item.size else _missing(outcome)
+    def read(self, servo: int, item: ControlItem) -> int | ReplyFailure:
+        """A value of a servo's table, or why there is none. Raises PortLostError."""
+        data, outcome, _ = self._request(lambda: self._handler.readTxRx(self._port, servo, item.address, item.size))
+        return (
+            int.from_bytes(bytes(data), "little")
+            if outcome == 0 and len(data) == item.size
+            else _reply_failure(outcome)
+        )
 
-    def write(self, servo: int, item: Item, value: int) -> int | Missing:
-        """Set a value of a servo's table; gives its error bits, or why it did not answer. Raises BusGoneError."""
+    def write(self, servo: int, item: ControlItem, value: int) -> int | ReplyFailure:
+        """Set a value of a servo's table; gives its error bits, or why it did not answer. Raises PortLostError."""
         data = list(value.to_bytes(item.size, "little"))
         call = self._handler.writeTxRx
-        outcome, errors = self._asked(lambda: call(self._port, servo, item.address, item.size, data))[-2:]
-        return int(errors) if outcome == 0 else _missing(outcome)
+        outcome, errors = self._request(lambda: call(self._port, servo, item.address, item.size, data))[-2:]
+        return int(errors) if outcome == 0 else _reply_failure(outcome)
 
-    def write_all(self, items: Sequence[Item], rows: Mapping[int, Sequence[int]]) -> None:
+    def sync_write(self, items: Sequence[ControlItem], rows: Mapping[int, Sequence[int]]) -> None:
         """Set values that lie side by side, of many servos, with one packet that nobody answers.
 
         Args:
@@ -120,7 +124,7 @@ class ServoPort:
             rows: Their values, by servo.
 
         Raises:
-            BusGoneError: the port is gone.
+            PortLostError: the port is gone.
         """
         size = sum(item.size for item in items)
         data: list[int] = []
@@ -129,31 +133,31 @@ class ServoPort:
             for item, value in zip(items, values, strict=True):
                 data += value.to_bytes(item.size, "little")
         send = self._handler.syncWriteTxOnly
-        self._called(lambda: send(self._port, items[0].address, size, data, len(data)))
+        self._call(lambda: send(self._port, items[0].address, size, data, len(data)))
 
-    def _asked(self, call: Callable[[], Any]) -> Any:
+    def _request(self, call: Callable[[], Any]) -> Any:
         """Do something that is answered, and keep count."""
         count = self.statistics
-        begun = self._clock()
-        found = self._called(call)
-        took = self._clock() - begun
-        outcome = found[-2] if len(found) == 3 else found[0]
+        start = self._clock()
+        reply = self._call(call)
+        latency = self._clock() - start
+        outcome = reply[-2] if len(reply) == 3 else reply[0]
         count.sent += 1
         if outcome == 0:
-            count.answered += 1
-            count.latency += took
-            count.slowest = max(count.slowest, took)
-        elif _missing(outcome) == "silent":
-            count.silent += 1
+            count.responses += 1
+            count.total_latency += latency
+            count.max_latency = max(count.max_latency, latency)
+        elif _reply_failure(outcome) == "timeout":
+            count.timeouts += 1
         else:
-            count.damaged += 1
-        return found
+            count.corrupt += 1
+        return reply
 
-    def _called(self, call: Callable[[], Any]) -> Any:
+    def _call(self, call: Callable[[], Any]) -> Any:
         try:
             return call()
         except self._errors as error:
-            raise BusGoneError(_GONE, where=self.path) from error
+            raise PortLostError(_PORT_LOST, location=self.path) from error
         finally:
             self._port.is_using = False
 
@@ -173,18 +177,18 @@ class ServoPort:
         self.close()
 
 
-def _libraries() -> tuple[Any, tuple[type[Exception], ...]]:
+def _import_libraries() -> tuple[Any, tuple[type[Exception], ...]]:
     """The SDK, and all that ports fail with."""
     sdk, serial, termios = (
-        import_extra(name, "hardware", "a port of servos", where="servos")
+        import_extra(name, "hardware", "a port of servos", location="servos")
         for name in ("dynamixel_sdk", "serial", "termios")
     )
     # pyserial fails with the last three on a port that was lost while it was looked at
     return sdk, (serial.SerialException, OSError, termios.error, ValueError, TypeError, AttributeError)
 
 
-def _missing(outcome: int) -> Missing:
-    return "silent" if outcome == _SILENT else "damaged"
+def _reply_failure(outcome: int) -> ReplyFailure:
+    return "timeout" if outcome == _RX_TIMEOUT else "corrupt"
 
 
 def _reason(error: Exception) -> str:
@@ -192,7 +196,7 @@ def _reason(error: Exception) -> str:
     return "it is no serial port" if number is None else os.strerror(number)
 
 
-def _advice(error: Exception) -> str:
+def _suggest_fix(error: Exception) -> str:
     number = error.errno if isinstance(error, OSError) else None
     if number == errno.EACCES:
         return "to use it you may have to join the group 'dialout'"

@@ -14,7 +14,7 @@ from roboyard.errors import InputError
 
 PING, READ, WRITE, REG_WRITE, ACTION, FACTORY_RESET, SYNC_WRITE = 1, 2, 3, 4, 5, 6, 0x83
 BROADCAST: Final = 0xFE
-MOST_PARAMETERS: Final = 250
+MAX_PARAMETERS: Final = 250
 _HEADER: Final = b"\xff\xff"
 
 
@@ -40,10 +40,10 @@ def checksum(body: bytes) -> int:
 
 def encode(packet: Packet) -> bytes:
     """The bytes of a packet. Raises InputError where it is too long or a number is no byte."""
-    if len(packet.parameters) > MOST_PARAMETERS or not (0 <= packet.id <= BROADCAST and 0 <= packet.code <= 0xFF):
+    if len(packet.parameters) > MAX_PARAMETERS or not (0 <= packet.id <= BROADCAST and 0 <= packet.code <= 0xFF):
         raise InputError(
             f"a packet to {packet.id} with code {packet.code} and {len(packet.parameters)} parameters",
-            valid=f"ids 0 to {BROADCAST}, at most {MOST_PARAMETERS} parameters",
+            valid=f"ids 0 to {BROADCAST}, at most {MAX_PARAMETERS} parameters",
         )
     body = bytes([packet.id, len(packet.parameters) + 2, packet.code]) + packet.parameters
     return _HEADER + body + bytes([checksum(body)])
@@ -68,42 +68,42 @@ class PacketReader:
 
     def __init__(self) -> None:
         self.broken = self.lost = 0
-        self._rest = b""
+        self._buffer = b""
 
     def feed(self, data: bytes) -> Iterator[Packet | None]:
         """The packets that are whole by now, in order; None for one whose checksum is wrong."""
-        self._rest += data
+        self._buffer += data
         while True:
-            start = self._rest.find(_HEADER)
+            start = self._buffer.find(_HEADER)
             if start < 0:
-                kept = 1 if self._rest.endswith(b"\xff") else 0
-                self._drop(len(self._rest) - kept)
+                n_pending = 1 if self._buffer.endswith(b"\xff") else 0
+                self._drop(len(self._buffer) - n_pending)
                 return
             self._drop(start)
-            if len(self._rest) < 4:
-                if self._rest[2:3] == b"\xff":  # a third FF is no id: the header begins later
+            if len(self._buffer) < 4:
+                if self._buffer[2:3] == b"\xff":  # a third FF is no id: the header begins later
                     self._drop(1)
                     continue
                 return
-            servo, length = self._rest[2], self._rest[3]
-            if servo > BROADCAST or length < 2 or length > MOST_PARAMETERS + 2:
+            servo, length = self._buffer[2], self._buffer[3]
+            if servo > BROADCAST or length < 2 or length > MAX_PARAMETERS + 2:
                 self._drop(1)
                 continue
-            if len(self._rest) < 4 + length:
+            if len(self._buffer) < 4 + length:
                 return
-            body, found = self._rest[2 : 3 + length], self._rest[3 + length]
-            if checksum(body) != found:
+            body, received_checksum = self._buffer[2 : 3 + length], self._buffer[3 + length]
+            if checksum(body) != received_checksum:
                 self.broken += 1
                 self._drop(1)
                 yield None
                 continue
-            self._rest = self._rest[4 + length :]
+            self._buffer = self._buffer[4 + length :]
             yield Packet(servo, body[2], body[3:])
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """What came so far belongs to no packet: the line was silent for long."""
-        self._drop(len(self._rest))
+        self._drop(len(self._buffer))
 
     def _drop(self, count: int) -> None:
         self.lost += count
-        self._rest = self._rest[count:]
+        self._buffer = self._buffer[count:]

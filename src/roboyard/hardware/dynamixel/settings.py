@@ -14,27 +14,29 @@ from numpy.typing import ArrayLike, NDArray
 from roboyard.config import field, load
 from roboyard.description import Model
 from roboyard.errors import ConfigError
-from roboyard.hardware.dynamixel.control_table import MOST_TICKS, TICK
+from roboyard.hardware.dynamixel.control_table import MAX_POSITION, POSITION_UNIT
 
 BAUD_RATES = (9600, 19200, 57600, 115200, 230400, 460800, 500000, 1000000)
 
 
 @dataclass(frozen=True)
-class ServoEntry:
+class ServoConfig:
     """One servo."""
 
     id: int = field(low=0, high=253, doc="on the bus")
-    zero: int = field(512, low=0, high=MOST_TICKS, doc="its position where the joint is at zero, of 0 to 1023")
+    zero: int = field(512, low=0, high=MAX_POSITION, doc="its position where the joint is at zero, of 0 to 1023")
     direction: Literal[1, -1] = field(1, doc="-1: it turns against the joint")
-    limits: tuple[int, int] = field((0, MOST_TICKS), low=0, high=MOST_TICKS, doc="positions that it may be sent to")
+    limits: tuple[int, int] = field((0, MAX_POSITION), low=0, high=MAX_POSITION, doc="positions that it may be sent to")
 
     def __post_init__(self) -> None:
         if self.limits[0] >= self.limits[1]:
-            raise ConfigError(f"from {self.limits[0]} to {self.limits[1]}", where="limits", valid="the lower one first")
+            raise ConfigError(
+                f"from {self.limits[0]} to {self.limits[1]}", location="limits", valid="the lower one first"
+            )
 
 
 @dataclass(frozen=True)
-class Watch:
+class FaultLimits:
     """When motion is stopped, and how."""
 
     silent: int = field(3, low=1, high=100, doc="requests in a row that a servo leaves without answer")
@@ -47,19 +49,19 @@ class Watch:
 
 
 @dataclass(frozen=True)
-class ServosFile:
+class ServosConfig:
     """What `servos.yaml` may say."""
 
-    servos: dict[str, ServoEntry] = field(doc="by name of the joint")
+    servos: dict[str, ServoConfig] = field(doc="by name of the joint")
     baud: int = field(1_000_000, choices=BAUD_RATES, doc="bits a second on the bus")
     rate: float = field(50.0, unit="Hz", low=5.0, high=200.0, doc="how often goals are sent")
     asked: int = field(6, low=1, high=253, doc="servos that are asked for their state in each period, in turn")
     patience: float = field(0.02, unit="s", low=1e-3, high=1.0, doc="how long an answer is waited for")
     slope: int = field(16, low=1, high=254, doc="steps of 0.29° beside the goal at which a servo gives all its torque")
     margin: int = field(1, low=0, high=255, doc="steps beside the goal at which it gives none")
-    punch: int = field(32, low=0, high=MOST_TICKS, doc="its least torque outside the margin, of 1023")
+    punch: int = field(32, low=0, high=MAX_POSITION, doc="its least torque outside the margin, of 1023")
     start_speed: float = field(0.5, unit="rad/s", low=0.02, high=5.0, doc="of joints on their way to the first command")
-    watch: Watch = field(Watch(), doc="")
+    watch: FaultLimits = field(FaultLimits(), doc="")
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,72 +71,74 @@ class ServoMap:
     Attributes:
         joints: (n) names.
         ids: (n) on the bus.
-        zero: (n) positions of the servos at the joints' zeros [ticks].
+        zero_position: (n) positions of the servos at the joints' zeros [ticks].
         direction: (n) 1 or -1.
-        low: (n) least positions of the joints [rad], by servo and description.
-        high: (n) greatest ones [rad].
-        speed: (n) greatest speeds [rad/s].
-        effort: (n) greatest efforts [N m].
+        min_position: (n) least positions of the joints [rad], by servo and description.
+        max_position: (n) greatest ones [rad].
+        max_velocity: (n) greatest speeds [rad/s].
+        max_effort: (n) greatest efforts [N m].
     """
 
     joints: tuple[str, ...]
     ids: tuple[int, ...]
-    zero: NDArray[np.int64]
+    zero_position: NDArray[np.int64]
     direction: NDArray[np.int64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    speed: NDArray[np.float64]
-    effort: NDArray[np.float64]
+    min_position: NDArray[np.float64]
+    max_position: NDArray[np.float64]
+    max_velocity: NDArray[np.float64]
+    max_effort: NDArray[np.float64]
 
     @classmethod
-    def of(cls, said: ServosFile, model: Model, where: str) -> ServoMap:
+    def from_config(cls, config: ServosConfig, model: Model, source: str) -> ServoMap:
         """The servos of a described robot.
 
         Raises:
             ConfigError: a joint is not there or turns not, two servos have one id, or limits leave nothing.
         """
-        known = {joint.name: joint for joint in model.joints if joint.type in ("revolute", "continuous")}
-        owner: dict[int, str] = {}
-        for name, entry in said.servos.items():
-            if name not in known:
-                raise ConfigError(f"no joint {name!r}", where=f"{where}, servos", valid=f"joints: {', '.join(known)}")
-            if entry.id in owner:
+        joints_by_name = {joint.name: joint for joint in model.joints if joint.type in ("revolute", "continuous")}
+        joint_of_id: dict[int, str] = {}
+        for name, entry in config.servos.items():
+            if name not in joints_by_name:
                 raise ConfigError(
-                    f"id {entry.id} is that of {owner[entry.id]} too", where=f"{where}, servos.{name}",
+                    f"no joint {name!r}", location=f"{source}, servos", valid=f"joints: {', '.join(joints_by_name)}"
+                )
+            if entry.id in joint_of_id:
+                raise ConfigError(
+                    f"id {entry.id} is that of {joint_of_id[entry.id]} too", location=f"{source}, servos.{name}",
                     valid="an id for each servo",
                 )  # fmt: skip
-            owner[entry.id] = name
-        if not owner:
-            raise ConfigError("no servos", where=f"{where}, servos", valid="one or more")
-        entries = list(said.servos.values())
-        limits = [known[name].axes[0].limits for name in said.servos]
+            joint_of_id[entry.id] = name
+        if not joint_of_id:
+            raise ConfigError("no servos", location=f"{source}, servos", valid="one or more")
+        entries = list(config.servos.values())
+        limits = [joints_by_name[name].axes[0].limits for name in config.servos]
         zero, direction = np.array([one.zero for one in entries]), np.array([one.direction for one in entries])
-        ends = direction[:, None] * (np.array([one.limits for one in entries]) - zero[:, None]) * TICK
+        ends = direction[:, None] * (np.array([one.limits for one in entries]) - zero[:, None]) * POSITION_UNIT
         low = np.maximum(ends.min(axis=1), [one.lower for one in limits])
         high = np.minimum(ends.max(axis=1), [one.upper for one in limits])
-        for name, least, most in zip(said.servos, low, high, strict=True):
-            if least >= most:
+        for name, lower, upper in zip(config.servos, low, high, strict=True):
+            if lower >= upper:
                 raise ConfigError(
-                    "nothing is left between limits of servo and joint", where=f"{where}, servos.{name}",
+                    "nothing is left between limits of servo and joint", location=f"{source}, servos.{name}",
                     valid="another zero or other limits",
                 )  # fmt: skip
         speed = np.array([one.velocity for one in limits])
         effort = np.array([one.effort if math.isfinite(one.effort) else 0.0 for one in limits])
-        return cls(tuple(said.servos), tuple(one.id for one in entries), zero, direction, low, high, speed, effort)
+        return cls(tuple(config.servos), tuple(one.id for one in entries), zero, direction, low, high, speed, effort)
 
-    def ticks(self, q: ArrayLike) -> NDArray[np.int64]:
+    def to_ticks(self, q: ArrayLike) -> NDArray[np.int64]:
         """(n) positions of the servos nearest to joints (n) [rad]."""
-        exact = self.zero + self.direction * np.asarray(q, float) / TICK
-        nearest: NDArray[np.int64] = np.clip(np.rint(exact).astype(np.int64), 0, MOST_TICKS)
+        exact = self.zero_position + self.direction * np.asarray(q, float) / POSITION_UNIT
+        nearest: NDArray[np.int64] = np.clip(np.rint(exact).astype(np.int64), 0, MAX_POSITION)
         return nearest
 
-    def angles(self, ticks: ArrayLike) -> NDArray[np.float64]:
+    def to_angles(self, ticks: ArrayLike) -> NDArray[np.float64]:
         """(n) joints [rad] at positions (n) of the servos."""
-        found: NDArray[np.float64] = self.direction * (np.asarray(ticks) - self.zero) * TICK
-        return found
+        angles: NDArray[np.float64] = self.direction * (np.asarray(ticks) - self.zero_position) * POSITION_UNIT
+        return angles
 
 
-def load_servos(path: Path, model: Model, joints: Sequence[str] = ()) -> tuple[ServosFile, ServoMap]:
+def load_servos(path: Path, model: Model, joints: Sequence[str] = ()) -> tuple[ServosConfig, ServoMap]:
     """A robot's servos from a YAML file.
 
     Args:
@@ -145,8 +149,8 @@ def load_servos(path: Path, model: Model, joints: Sequence[str] = ()) -> tuple[S
     Raises:
         ConfigError: it says something it may not, names what the robot has not, or a joint has no servo.
     """
-    said = load(ServosFile, path)
-    missing = [name for name in joints if name not in said.servos]
+    config = load(ServosConfig, path)
+    missing = [name for name in joints if name not in config.servos]
     if missing:
-        raise ConfigError(f"no servo for joint {missing[0]}", where=f"{path}, servos", valid="one for each joint")
-    return said, ServoMap.of(said, model, str(path))
+        raise ConfigError(f"no servo for joint {missing[0]}", location=f"{path}, servos", valid="one for each joint")
+    return config, ServoMap.from_config(config, model, str(path))

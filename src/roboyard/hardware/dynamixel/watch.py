@@ -9,34 +9,34 @@ from typing import Literal
 from roboyard.hardware.dynamixel.control_table import (
     ANGLE_BIT,
     CHECKSUM_BIT,
-    HEAT_BIT,
     INSTRUCTION_BIT,
+    OVERHEATING_BIT,
     OVERLOAD_BIT,
     RANGE_BIT,
     VOLTAGE_BIT,
     ServoState,
-    error_text,
+    describe_errors,
 )
-from roboyard.hardware.dynamixel.settings import Watch
+from roboyard.hardware.dynamixel.settings import FaultLimits
 
-Missing = Literal["silent", "damaged"]
+ReplyFailure = Literal["timeout", "corrupt"]
 """Why there is no answer: none came, or what came was no packet."""
-NO_ANSWER: dict[Missing, str] = {"silent": "does not answer", "damaged": "its answers are damaged"}
+REPLY_FAILURE_TEXT: dict[ReplyFailure, str] = {"timeout": "does not answer", "corrupt": "its answers are damaged"}
 
-_AT_ONCE = ANGLE_BIT | HEAT_BIT | RANGE_BIT | OVERLOAD_BIT
-_READINGS = 3
+_IMMEDIATE_BITS = ANGLE_BIT | OVERHEATING_BIT | RANGE_BIT | OVERLOAD_BIT
+_MAX_LOW_READINGS = 3
 _WINDOW = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class ServoFaultCause:
     """Why motion must stop: what is wrong, and with which servo."""
 
     servo: int
-    what: str
+    reason: str
 
 
-class ServoWatch:
+class ServoMonitor:
     """Counts what is wrong with the answers of servos.
 
     Overload, overheating and refused goals count at once, the rest once there are as many as the settings say.  An
@@ -44,51 +44,53 @@ class ServoWatch:
     the damaged packets.
 
     Args:
-        settings: When to stop.
+        limits: When to stop.
     """
 
-    def __init__(self, settings: Watch) -> None:
-        self.settings = settings
-        self._silent: dict[int, int] = {}
-        self._low: dict[int, int] = {}
-        self._damaged: deque[float] = deque()
+    def __init__(self, limits: FaultLimits) -> None:
+        self.limits = limits
+        self._missed_replies: dict[int, int] = {}
+        self._low_readings: dict[int, int] = {}
+        self._corrupt_times: deque[float] = deque()
 
-    def missed(self, servo: int, why: Missing, time: float) -> Cause | None:
+    def on_missed_reply(self, servo: int, failure: ReplyFailure, time: float) -> ServoFaultCause | None:
         """A servo gave no answer at ``time`` [s]; what follows from that, if anything."""
-        if why == "damaged":
-            return self._count_damaged(servo, time)
-        count = self._silent[servo] = self._silent.get(servo, 0) + 1
-        if count < self.settings.silent:
+        if failure == "corrupt":
+            return self._count_corrupt(servo, time)
+        count = self._missed_replies[servo] = self._missed_replies.get(servo, 0) + 1
+        if count < self.limits.silent:
             return None
-        return Cause(servo, f"does not answer: {count} requests in a row, is it plugged in and its id right?")
+        return ServoFaultCause(servo, f"does not answer: {count} requests in a row, is it plugged in and its id right?")
 
-    def heard(self, servo: int, state: ServoState, time: float) -> Cause | None:
+    def on_state(self, servo: int, state: ServoState, time: float) -> ServoFaultCause | None:
         """A servo told its state at ``time`` [s]; what follows from that, if anything."""
-        self._silent[servo] = 0
-        if serious := state.errors & _AT_ONCE:
-            return Cause(servo, error_text(serious))
-        if state.errors & (CHECKSUM_BIT | INSTRUCTION_BIT) and (found := self._count_damaged(servo, time)):
-            return found
-        if state.temperature >= self.settings.temperature:
-            return Cause(servo, f"{state.temperature:.0f} °C, {self.settings.temperature:.0f} °C is the limit")
-        if state.voltage >= self.settings.low_voltage and not state.errors & VOLTAGE_BIT:
-            self._low[servo] = 0
+        self._missed_replies[servo] = 0
+        if serious := state.errors & _IMMEDIATE_BITS:
+            return ServoFaultCause(servo, describe_errors(serious))
+        if state.errors & (CHECKSUM_BIT | INSTRUCTION_BIT) and (cause := self._count_corrupt(servo, time)):
+            return cause
+        if state.temperature >= self.limits.temperature:
+            return ServoFaultCause(servo, f"{state.temperature:.0f} °C, {self.limits.temperature:.0f} °C is the limit")
+        if state.voltage >= self.limits.low_voltage and not state.errors & VOLTAGE_BIT:
+            self._low_readings[servo] = 0
             return None
-        count = self._low[servo] = self._low.get(servo, 0) + 1
-        if count < _READINGS:
+        count = self._low_readings[servo] = self._low_readings.get(servo, 0) + 1
+        if count < _MAX_LOW_READINGS:
             return None
-        least = self.settings.low_voltage
-        said = f"{least:.1f} V is the least" if state.voltage < least else error_text(VOLTAGE_BIT)
-        return Cause(servo, f"{state.voltage:.1f} V: {said}")
+        min_voltage = self.limits.low_voltage
+        explanation = (
+            f"{min_voltage:.1f} V is the least" if state.voltage < min_voltage else describe_errors(VOLTAGE_BIT)
+        )
+        return ServoFaultCause(servo, f"{state.voltage:.1f} V: {explanation}")
 
-    def _count_damaged(self, servo: int, time: float) -> Cause | None:
-        self._damaged.append(time)
-        while self._damaged and self._damaged[0] < time - _WINDOW:
-            self._damaged.popleft()
-        count = len(self._damaged)
-        if count <= self.settings.damaged:
+    def _count_corrupt(self, servo: int, time: float) -> ServoFaultCause | None:
+        self._corrupt_times.append(time)
+        while self._corrupt_times and self._corrupt_times[0] < time - _WINDOW:
+            self._corrupt_times.popleft()
+        count = len(self._corrupt_times)
+        if count <= self.limits.damaged:
             return None
-        return Cause(
+        return ServoFaultCause(
             servo,
             f"{count} damaged packets within a second, the last from here: look at cable, ground, two alike ids",
         )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from roboyard.bus import FAULT, Node, param, resource
-from roboyard.hardware.dynamixel.control_table import error_text
+from roboyard.hardware.dynamixel.control_table import describe_errors
 from roboyard.hardware.dynamixel.hardware import DynamixelHardware
-from roboyard.hardware.dynamixel.loop import ServoLoop
+from roboyard.hardware.dynamixel.loop import ServoThread
 from roboyard.messages import msg
-from roboyard.messages.time import stamp
+from roboyard.messages.time import time_to_msg
 
 _OK, _WARN = 0, 1
-_WARM = 10.0
+_WARNING_MARGIN = 10.0
 """So near to its limit a servo is called warm [°C]."""
 
 
@@ -21,42 +21,42 @@ class ServoBusNode(Node):
     """
 
     hardware: DynamixelHardware = resource(DynamixelHardware)
-    loop: ServoLoop | None = resource(ServoLoop, optional=True)
+    loop: ServoThread | None = resource(ServoThread, optional=True)
     rate: float = param(50.0, unit="Hz", low=1.0, high=200.0, doc="how often faults are looked for", fixed=True)
 
     def setup(self) -> None:
         """Look at once, and before other nodes: what they would say of a stopped servo explains nothing."""
         self._publisher = self.publisher("/diagnostics", msg.DiagnosticArray)
-        self.timer(rate=self.rate, callback=self.hardware.check, start=True, priority=FAULT)
-        self.timer(1.0, self._tell)
+        self.timer(rate=self.rate, callback=self.hardware.check, immediate=True, priority=FAULT)
+        self.timer(1.0, self._publish_diagnostics)
 
-    def _tell(self) -> None:
+    def _publish_diagnostics(self) -> None:
         count, loop, hardware = self.hardware.port.statistics, self.loop, self.hardware
-        lost = count.silent + count.damaged
-        told = {
-            "requests": count.sent, "silent": count.silent, "damaged": count.damaged,
-            "latency_ms": f"{1e3 * count.mean_latency:.2f}", "slowest_ms": f"{1e3 * count.slowest:.2f}",
-            "clipped": hardware.clipped,
+        lost = count.timeouts + count.corrupt
+        details = {
+            "requests": count.sent, "silent": count.timeouts, "damaged": count.corrupt,
+            "latency_ms": f"{1e3 * count.mean_latency:.2f}", "slowest_ms": f"{1e3 * count.max_latency:.2f}",
+            "clipped": hardware.clamped_commands,
         }  # fmt: skip
         if loop is not None and loop.cycles:
-            told |= {"late": loop.late, "cycle_ms": f"{1e3 * loop.busy / loop.cycles:.2f}"}
-        said = f"{lost} of {count.sent} requests unanswered" if lost else "all servos answer"
-        self.report_health("warn" if lost else "ok", said, **told)
-        message = msg.DiagnosticArray(header=msg.Header(stamp=stamp(self.now_ns)))
-        hottest = hardware.settings.watch.temperature - _WARM
+            details |= {"late": loop.late, "cycle_ms": f"{1e3 * loop.busy / loop.cycles:.2f}"}
+        summary = f"{lost} of {count.sent} requests unanswered" if lost else "all servos answer"
+        self.report_health("warn" if lost else "ok", summary, **details)
+        message = msg.DiagnosticArray(header=msg.Header(stamp=time_to_msg(self.now_ns)))
+        warning_temperature = hardware.settings.watch.temperature - _WARNING_MARGIN
         for joint, servo in zip(hardware.servos.joints, hardware.servos.ids, strict=True):
             state = hardware.states[servo]
-            warm = state.temperature >= hottest
+            is_warm = state.temperature >= warning_temperature
             values = {
                 "position_ticks": state.ticks, "load": f"{state.load:.3f}", "voltage": f"{state.voltage:.1f}",
                 "temperature": f"{state.temperature:.0f}",
             }  # fmt: skip
             message.status.append(
                 msg.DiagnosticStatus(
-                    level=_WARN if warm or state.errors else _OK,
+                    level=_WARN if is_warm or state.errors else _OK,
                     name=f"{self.full_name}/{joint}",
                     hardware_id=str(servo),
-                    message=error_text(state.errors) or ("warm" if warm else "ok"),
+                    message=describe_errors(state.errors) or ("warm" if is_warm else "ok"),
                     values=[msg.KeyValue(key=key, value=str(value)) for key, value in values.items()],
                 )
             )

@@ -157,7 +157,7 @@ def align(
         reach: Surfaces so far away still pull at first [m].
         iterations: Steps; enough for a descent from ``reach``.
     """
-    r, frame = field.frame.resolution, field.frame
+    r, frame = field.geometry.resolution, field.geometry
     place = frame.T_map_grid.inverse()
     inside = np.array(poses, dtype=np.float64).reshape(-1, 3)
     inside[:, :2] = (place @ inside[:, :2]) / r

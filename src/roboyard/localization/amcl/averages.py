@@ -67,14 +67,14 @@ class Averages:
         self._pause = 0 if found else min(2 * self._pause + 1, _LONGEST_PAUSE)
         self._wait = self._pause
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
         return {
             "slow": self._slow, "fast": self._fast, "belief": self._belief, "share": self.share,
             "pause": self._pause, "wait": self._wait,
         }  # fmt: skip
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
         self._slow, self._fast, self._belief = state["slow"], state["fast"], state["belief"]
         self.share, self._pause, self._wait = state["share"], state["pause"], state["wait"]

@@ -116,7 +116,7 @@ class AmclConfig:
         def hold(name: str, low: float, high: float) -> None:
             value = getattr(self, name)
             if not low <= value <= high:
-                raise ConfigError(f"{name} = {value}", where="amcl", valid=f"from {low:g} to {high:g}")
+                raise ConfigError(f"{name} = {value}", location="amcl", valid=f"from {low:g} to {high:g}")
 
         for name in ("alpha1", "alpha2", "alpha3", "alpha4", "alpha5"):
             hold(name, 0.0, 100.0)
@@ -133,9 +133,9 @@ class AmclConfig:
             hold(name, 1, 10_000_000)
         hold("max_particles", self.min_particles, 10_000_000)
         if math.isnan(self.laser_min_range) or math.isnan(self.laser_max_range):
-            raise ConfigError("a laser's limit is no number", where="amcl", valid="metres, or negative")
+            raise ConfigError("a laser's limit is no number", location="amcl", valid="metres, or negative")
         if self.z_hit + self.z_rand <= 0.0:
-            raise ConfigError("z_hit and z_rand are both 0", where="amcl", valid="shares that explain a beam")
+            raise ConfigError("z_hit and z_rand are both 0", location="amcl", valid="shares that explain a beam")
         for name, known in (("robot_model_type", tuple(MOTION_MODELS)), ("laser_model_type", LASER_MODELS)):
             if getattr(self, name) not in known:
-                raise ConfigError(f"{name} = {getattr(self, name)!r}", where="amcl", valid=", ".join(known))
+                raise ConfigError(f"{name} = {getattr(self, name)!r}", location="amcl", valid=", ".join(known))

@@ -12,8 +12,8 @@ from roboyard.compute import expect_kernels
 from roboyard.errors import InputError
 from roboyard.geometry import SE2, wrap_angle
 from roboyard.grids import OccupancyGrid
-from roboyard.grids.distance import squared_distances
-from roboyard.grids.likelihood import sum_over_points
+from roboyard.grids.distance import squared_distance_transform
+from roboyard.grids.likelihood import sum_scores
 from roboyard.grids.rays import cast_rays
 from roboyard.localization.amcl import resampling
 from roboyard.localization.amcl.alignment import align_all
@@ -57,7 +57,7 @@ class Amcl:
     """
 
     def __init__(self, config: AmclConfig | None = None, rng: np.random.Generator | None = None) -> None:
-        expect_kernels(align_all, cast_rays, sum_over_points, squared_distances)
+        expect_kernels(align_all, cast_rays, sum_scores, squared_distance_transform)
         self.config = config or AmclConfig()
         self._rng = rng or np.random.default_rng(0)
         self._model: SensorModel | None = None
@@ -128,11 +128,13 @@ class Amcl:
         """
         model, space = self._model, self._space
         if model is None or space is None:
-            raise InputError("there is no map to be located in", where="amcl", valid="set_map first")
+            raise InputError("there is no map to be located in", location="amcl", valid="set_map first")
         if not self.started:
-            raise InputError("there is no pose to begin with", where="amcl", valid="start, or start_anywhere")
+            raise InputError("there is no pose to begin with", location="amcl", valid="start, or start_anywhere")
         if scan.odometry is None:
-            raise InputError("a scan without odometry", where=scan.laser, valid="the pose of the base in its odometry")
+            raise InputError(
+                "a scan without odometry", location=scan.laser, valid="the pose of the base in its odometry"
+            )
         if not self._due(scan.laser, scan.odometry):
             return None
         sensed = sense(scan, self.config)
@@ -227,7 +229,7 @@ class Amcl:
         self._take(self.particles[resampling.low_variance(self.weights, count, rng)])
 
     # -- state ---------------------------------------------------------------------------------------------------------
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data, without the map and the generator."""
 
         def plain(pose: SE2) -> tuple[float, float, float]:
@@ -241,14 +243,14 @@ class Amcl:
             "unknown": self._unknown,
             "forced": None if self._forced is None else sorted(self._forced),
             "count": self._count,
-            "averages": self._averages.save(),
+            "averages": self._averages.save_state(),
         }
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
         self.particles, self.weights = np.array(state["particles"]), np.array(state["weights"])
         self._odometry = None if state["odometry"] is None else SE2(*state["odometry"])
         self._since = {laser: SE2(*pose) for laser, pose in state["since"].items()}
         self._unknown, self._count = state["unknown"], state["count"]
         self._forced = None if state["forced"] is None else set(state["forced"])
-        self._averages.load(state["averages"])
+        self._averages.load_state(state["averages"])

@@ -49,7 +49,7 @@ class FreeSpace:
     def __init__(self, grid: OccupancyGrid) -> None:
         free = (grid.cells >= 0) & (grid.cells < 65)
         self._cells = np.argwhere(free if free.any() else grid.cells < 65)
-        self._frame = grid.frame
+        self._frame = grid.geometry
 
     @property
     def area(self) -> float:
@@ -62,7 +62,7 @@ class FreeSpace:
             return np.zeros((0, 3))
         lots = (np.arange(count) + rng.random(count)) * (len(self._cells) / count)
         cells = self._cells[np.minimum(lots.astype(np.int64), len(self._cells) - 1)] + rng.random((count, 2)) - 0.5
-        return np.column_stack([self._frame.points(cells), rng.uniform(-math.pi, math.pi, count)])
+        return np.column_stack([self._frame.cell_centers(cells), rng.uniform(-math.pi, math.pi, count)])
 
 
 def search(model: SensorModel, space: FreeSpace, sensed: Sensed, rng: np.random.Generator) -> Hypotheses:
@@ -72,7 +72,7 @@ def search(model: SensorModel, space: FreeSpace, sensed: Sensed, rng: np.random.
     candidates, points = space.poses(count, rng), sensed.some(config.max_beams)
     if not len(candidates) or len(points) < 3:
         return Hypotheses(np.zeros((0, 3)), np.zeros(0), np.zeros(0), np.zeros((0, 3, 3)))
-    first = model.field.sums(model.log_field(sensed.range_max), candidates, points)
+    first = model.field.score_poses(model.log_field(sensed.range_max), candidates, points)
     best = np.argsort(-first, kind="stable")[: 20 * _MOST_ALIGNED]
     chosen = _apart(candidates[best], _MOST_ALIGNED)
     started = candidates[best[chosen]]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.geometry import SE2
-from roboyard.grids import LikelihoodField, OccupancyGrid, cast_scans
+from roboyard.grids import LikelihoodField, OccupancyGrid, simulate_scans
 from roboyard.localization.amcl.config import AmclConfig
 from roboyard.mapping import Scan
 
@@ -88,13 +88,13 @@ class SensorModel:
     def __init__(self, grid: OccupancyGrid, config: AmclConfig) -> None:
         self.config = config
         self.grid = grid
-        self.field = LikelihoodField.of(grid, limit=config.laser_likelihood_max_dist)
+        self.field = LikelihoodField.from_grid(grid, limit=config.laser_likelihood_max_dist)
         self.solid = np.ascontiguousarray(grid.cells >= 65)
         self._tables: dict[float, NDArray[np.float32]] = {}
         c = config
         # The same numbers that ROS's amcl adds up: 1 + sum of cubes for likelihood_field.
-        self._cubes = self.field.table(lambda d: (c.z_hit * np.exp(-(d**2) / (2.0 * c.sigma_hit**2)) + 0.01) ** 3)
-        self._far = self.field.table(lambda d: d > c.beam_skip_distance)
+        self._cubes = self.field.score_table(lambda d: (c.z_hit * np.exp(-(d**2) / (2.0 * c.sigma_hit**2)) + 0.01) ** 3)
+        self._far = self.field.score_table(lambda d: d > c.beam_skip_distance)
 
     def log_field(self, range_max: float) -> NDArray[np.float32]:
         """Table of log p of a point in each cell; beams longer than ``range_max`` [m] do not come back."""
@@ -105,7 +105,7 @@ class SensorModel:
                 self._tables.clear()
             floor = max(chance, 1e-9)
             spread = 2.0 * c.sigma_hit**2
-            self._tables[chance] = self.field.table(lambda d: np.log(c.z_hit * np.exp(-(d**2) / spread) + floor))
+            self._tables[chance] = self.field.score_table(lambda d: np.log(c.z_hit * np.exp(-(d**2) / spread) + floor))
         return self._tables[chance]
 
     def log_weights(self, particles: Array, sensed: Sensed) -> tuple[Array, Array]:
@@ -123,16 +123,16 @@ class SensorModel:
             nothing = np.zeros(len(particles))
             return nothing, nothing
         if c.laser_model_type == "likelihood_field":
-            sums = self.field.sums(self._cubes, particles, points).astype(np.float64)
+            sums = self.field.score_poses(self._cubes, particles, points).astype(np.float64)
             return np.log1p(sums), np.log(np.maximum(sums / len(points), 1e-12)) / 3.0
         points = self._kept(particles, points) if c.do_beamskip else points
-        sums = self.field.sums(self.log_field(sensed.range_max), particles, points).astype(np.float64)
+        sums = self.field.score_poses(self.log_field(sensed.range_max), particles, points).astype(np.float64)
         return sums * c.beam_independence, sums / len(points)
 
     def _kept(self, particles: Array, points: Array) -> Array:
         """Points without those that most particles cannot explain, unless that were nearly all."""
         c = self.config
-        share = np.array([1.0 - self.field.sums(self._far, particles, point).mean() for point in points])
+        share = np.array([1.0 - self.field.score_poses(self._far, particles, point).mean() for point in points])
         kept = share >= c.beam_skip_threshold
         return points[kept] if kept.mean() >= 1.0 - c.beam_skip_error_threshold and kept.any() else points
 
@@ -145,7 +145,7 @@ class SensorModel:
         high = sensed.range_max if math.isfinite(sensed.range_max) else 100.0
         measured, angles = np.minimum(sensed.ranges[chosen], high), sensed.angles[chosen]
         poses = sensed.laser_poses(particles)
-        expected = np.minimum(cast_scans(self.solid, self.grid.frame, poses, angles, high), high)
+        expected = np.minimum(simulate_scans(self.solid, self.grid.geometry, poses, angles, high), high)
         error = measured - expected
         p = c.z_hit * np.exp(-(error**2) / (2.0 * c.sigma_hit**2))
         p += np.where(error < 0.0, c.z_short * c.lambda_short * np.exp(-c.lambda_short * measured), 0.0)

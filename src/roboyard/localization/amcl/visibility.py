@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.geometry import SE2
-from roboyard.grids import cast_scans
+from roboyard.grids import simulate_scans
 from roboyard.localization.amcl.sensing import Sensed, SensorModel, evenly
 
 Array = NDArray[np.float64]
@@ -36,7 +36,7 @@ def without_strangers(model: SensorModel, pose: SE2, sensed: Sensed, nearer: flo
     """
     laser = sensed.laser_poses(np.array([[pose.x, pose.y, pose.theta]]))
     high = sensed.range_max if math.isfinite(sensed.range_max) else 100.0
-    expected = cast_scans(model.solid, model.grid.frame, laser, sensed.angles, high)[0]
+    expected = simulate_scans(model.solid, model.grid.geometry, laser, sensed.angles, high)[0]
     kept = ~(sensed.ranges < expected - nearer) | (~np.isfinite(expected))
     return sensed.only(kept) if kept.mean() >= _LEAST_KEPT else sensed
 
@@ -58,11 +58,11 @@ def seen(model: SensorModel, poses: Array, sensed: Sensed) -> tuple[Array, Array
     high = sensed.range_max if math.isfinite(sensed.range_max) else 100.0
     measured, angles = np.minimum(sensed.ranges[chosen], high), sensed.angles[chosen]
     lasers = sensed.laser_poses(poses)
-    expected = np.minimum(cast_scans(model.solid, model.grid.frame, lasers, angles, high), high)
-    frame = model.field.frame
+    expected = np.minimum(simulate_scans(model.solid, model.grid.geometry, lasers, angles, high), high)
+    frame = model.field.geometry
     bearing = lasers[:, 2:] + angles
     ends = np.stack([lasers[:, :1] + measured * np.cos(bearing), lasers[:, 1:2] + measured * np.sin(bearing)], axis=-1)
-    cells = frame.cells(ends)
+    cells = frame.cells_of_points(ends)
     inside = frame.contains(cells)
     cells = np.where(inside[..., None], cells, 0)
     away = np.where(inside, model.field.distances[cells[..., 0], cells[..., 1]], model.field.limit)

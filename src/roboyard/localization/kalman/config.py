@@ -28,10 +28,10 @@ def covariance_of(values: tuple[float, ...], name: str) -> NDArray[np.float64]:
         array = array.reshape(SIZE, SIZE)
     else:
         raise ConfigError(
-            f"{name} has {array.size} numbers", where="Kalman filter", valid="15 (diagonal) or 225 (rows)"
+            f"{name} has {array.size} numbers", location="Kalman filter", valid="15 (diagonal) or 225 (rows)"
         )
     if not np.isfinite(array).all() or (np.diag(array) < 0.0).any():
-        raise ConfigError(f"{name} is no covariance", where="Kalman filter", valid="finite, variances not negative")
+        raise ConfigError(f"{name} is no covariance", location="Kalman filter", valid="finite, variances not negative")
     return 0.5 * (array + array.T)
 
 
@@ -61,7 +61,7 @@ class ControlConfig:
             values = getattr(self, name)
             if len(values) != 6 and not (may_lack and not values):
                 raise ConfigError(
-                    f"{name} has {len(values)} entries", where="control", valid="6: vx vy vz vroll vpitch vyaw"
+                    f"{name} has {len(values)} entries", location="control", valid="6: vx vy vz vroll vpitch vyaw"
                 )
 
     def push(self, velocity: NDArray[np.float64], command: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -115,12 +115,12 @@ class FusionConfig:
 
     def __post_init__(self) -> None:
         if self.kind not in ("ekf", "ukf"):
-            raise ConfigError(f"a filter of kind {self.kind!r}", where="Kalman filter", valid="ekf, ukf")
+            raise ConfigError(f"a filter of kind {self.kind!r}", location="Kalman filter", valid="ekf, ukf")
         for name in ("sensor_timeout", "history_length", "alpha"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value > 0.0):
-                raise ConfigError(f"{name} = {value}", where="Kalman filter", valid="more than 0")
+                raise ConfigError(f"{name} = {value}", location="Kalman filter", valid="more than 0")
         if len(self.initial_state) != SIZE or not all(map(math.isfinite, self.initial_state)):
-            raise ConfigError("initial_state is no state", where="Kalman filter", valid="15 finite numbers")
+            raise ConfigError("initial_state is no state", location="Kalman filter", valid="15 finite numbers")
         covariance_of(self.process_noise_covariance, "process_noise_covariance")
         covariance_of(self.initial_estimate_covariance, "initial_estimate_covariance")

@@ -72,17 +72,17 @@ class KalmanFilter(ABC):
 
     def _check(self) -> None:
         if not (finite(self.state) and finite(self.covariance)):
-            raise RunError("the filter's state is no longer finite", where="Kalman filter", valid="smaller noise")
+            raise RunError("the filter's state is no longer finite", location="Kalman filter", valid="smaller noise")
 
     @abstractmethod
     def _predict(self, dt: float, noise: Array) -> None: ...
 
     # -- state ---------------------------------------------------------------------------------------------------------
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
         return {"state": self.state.copy(), "covariance": self.covariance.copy()}
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
         self.state, self.covariance = np.array(state["state"]), np.array(state["covariance"])
 

@@ -135,10 +135,10 @@ class Fusion:
         """The estimate predicted to a moment, without changing anything; None before the first measurement."""
         if self._time_ns is None:
             return None
-        kept, before = self._filter.save(), self._time_ns
+        kept, before = self._filter.save_state(), self._time_ns
         self._predict_to(time_ns)
         found = Fused(time_ns, self._filter.state.copy(), self._filter.covariance.copy())
-        self._filter.load(kept)
+        self._filter.load_state(kept)
         self._time_ns = before
         return found
 
@@ -162,10 +162,10 @@ class Fusion:
             self._done.popleft()
 
     def _snapshot(self) -> _Snapshot:
-        return self._filter.save(), self._time_ns
+        return self._filter.save_state(), self._time_ns
 
     def _restore(self, snapshot: _Snapshot) -> None:
-        self._filter.load(snapshot[0])
+        self._filter.load_state(snapshot[0])
         self._time_ns = snapshot[1]
 
     def _apply(self, measurement: Measurement) -> str:
@@ -228,10 +228,10 @@ class Fusion:
         counts[what] += by
 
     # -- state ---------------------------------------------------------------------------------------------------------
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
         return {
-            "filter": self._filter.save(),
+            "filter": self._filter.save_state(),
             "time_ns": self._time_ns,
             "queue": [_plain(item) for item in self._queue],
             "done": [(_plain(one.measurement), one.outcome, one.after) for one in self._done],
@@ -239,10 +239,10 @@ class Fusion:
             "counts": {source: dict(counts) for source, counts in self.counts.items()},
         }
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
         self.reset()
-        self._filter.load(state["filter"])
+        self._filter.load_state(state["filter"])
         self._time_ns = state["time_ns"]
         self._queue = [Measurement(*item) for item in state["queue"]]
         self._done = deque(_Done(Measurement(*item), *kept) for item, *kept in state["done"])

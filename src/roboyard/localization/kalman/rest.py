@@ -58,14 +58,14 @@ class RestBias:
             return np.full(3, np.inf)
         return np.asarray(self._spread / min(self._count, self._memory))
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
         return {
             "mean": self._mean.copy(), "spread": self._spread.copy(), "count": self._count,
             "still_since": self._still_since,
         }  # fmt: skip
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
         self._mean, self._spread = np.array(state["mean"]), np.array(state["spread"])
         self._count, self._still_since = state["count"], state["still_since"]

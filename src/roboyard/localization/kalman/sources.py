@@ -54,14 +54,16 @@ class SourceConfig:
         if len(self.used) != SIZE:
             raise ConfigError(
                 f"{self.name}_config has {len(self.used)} entries",
-                where="Kalman filter",
+                location="Kalman filter",
                 valid="15: x y z, roll pitch yaw, vx vy vz, vroll vpitch vyaw, ax ay az",
             )
         if self.differential and self.relative:
-            raise ConfigError(f"{self.name} is both differential and relative", where="Kalman filter", valid="one")
+            raise ConfigError(f"{self.name} is both differential and relative", location="Kalman filter", valid="one")
         for name in ("pose", "twist", "linear_acceleration"):
             if not getattr(self, f"{name}_rejection_threshold") > 0.0:
-                raise ConfigError(f"{self.name}_{name}_rejection_threshold", where="Kalman filter", valid="more than 0")
+                raise ConfigError(
+                    f"{self.name}_{name}_rejection_threshold", location="Kalman filter", valid="more than 0"
+                )
 
 
 class Source:
@@ -173,7 +175,7 @@ class Source:
         return Measurement(time_ns, name, full, taken, spread, threshold)
 
     # -- state ---------------------------------------------------------------------------------------------------------
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
         before = self._before
         return {
@@ -184,7 +186,7 @@ class Source:
             "before": None if before is None else (before[0], _plain(before[1]), before[2].copy()),
         }
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
         self.refused, self.assumed, self._last_ns = state["refused"], state["assumed"], dict(state["last_ns"])
         self._first = None if state["first"] is None else SE3(*state["first"])

@@ -13,14 +13,14 @@ from roboyard.bus.transforms import TransformError
 from roboyard.control.throttle import Throttle
 from roboyard.errors import ConfigError, RoboyardError
 from roboyard.geometry import SE2, SE3
-from roboyard.grids import GridFrame, OccupancyGrid
+from roboyard.grids import GridGeometry, OccupancyGrid
 from roboyard.localization.amcl import Amcl, AmclConfig, AmclEstimate
 from roboyard.localization.nodes.amcl_messages import cloud_message, pose_message, scan_of
 from roboyard.localization.nodes.amcl_parameters import AmclParameters
 from roboyard.localization.nodes.odometry import PLANAR
 from roboyard.messages import msg, srv
 from roboyard.messages.convert import grid_origin, grid_to_array, pose_to_se2
-from roboyard.messages.time import is_ahead, nanoseconds
+from roboyard.messages.time import is_in_future, to_nanoseconds
 
 _WAITING = 20
 """Scans of a laser that wait for their transform, at most."""
@@ -36,7 +36,7 @@ class AmclNode(AmclParameters):
     Parameters are called as in Nav2's amcl.
     """
 
-    fields = ("_map", "_waiting", "_last_ns", "_T_map_odom", "_dropped")
+    state_fields = ("_map", "_waiting", "_last_ns", "_T_map_odom", "_dropped")
 
     def setup(self) -> None:
         """Connect."""
@@ -69,31 +69,31 @@ class AmclNode(AmclParameters):
             self._filter.start_anywhere()
         self._tell()
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
-        return super().save() | {"filter": self._filter.save(), "cloud": self._cloud_throttle.save()}
+        return super().save_state() | {"filter": self._filter.save_state(), "cloud": self._cloud_throttle.save_state()}
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
-        super().load(state)
+        super().load_state(state)
         if self._map is not None:
             cells, resolution, origin = self._map
-            self._filter.set_map(OccupancyGrid(cells, GridFrame(resolution, cells.shape, SE2(*origin))))
-        self._filter.load(state["filter"])
-        self._cloud_throttle.load(state["cloud"])
+            self._filter.set_map(OccupancyGrid(cells, GridGeometry(resolution, cells.shape, SE2(*origin))))
+        self._filter.load_state(state["filter"])
+        self._cloud_throttle.load_state(state["cloud"])
 
     # -- what comes in -------------------------------------------------------------------------------------------------
     def _topics(self) -> tuple[str, ...]:
         topics = tuple(dict.fromkeys((self.scan_topic, *self.more_scan_topics)))
         if "" in topics:
             raise ConfigError(
-                "a scan topic without a name", where=self.full_name, valid="topics of sensor_msgs/LaserScan"
+                "a scan topic without a name", location=self.full_name, valid="topics of sensor_msgs/LaserScan"
             )
         return topics
 
     def _taker(self, topic: str) -> Any:
         def on_scan(scan: Any) -> None:
-            if is_ahead(nanoseconds(scan.header.stamp), self.now_ns):
+            if is_in_future(to_nanoseconds(scan.header.stamp), self.now_ns):
                 self._drop("scans that are stamped in the future")
                 return
             waiting = self._waiting[topic]
@@ -110,15 +110,15 @@ class AmclNode(AmclParameters):
         if self.first_map_only and self._map is not None:
             return
         if frame not in (self._frames[0], self.global_frame_id):
-            self.log.error(f"left out a map of frame '{frame}': localisation is in '{self._frames[0]}'", every=5.0)
+            self.log.error(f"left out a map of frame '{frame}': localisation is in '{self._frames[0]}'", throttle=5.0)
             self.report_health("error", "the map is of another frame", frame=frame, wanted=self._frames[0])
             return
         try:
             cells, origin = np.array(grid_to_array(message)), grid_origin(message)
-            place = GridFrame(float(message.info.resolution), (cells.shape[0], cells.shape[1]), origin)
+            place = GridGeometry(float(message.info.resolution), (cells.shape[0], cells.shape[1]), origin)
             self._filter.set_map(OccupancyGrid(cells, place))
         except RoboyardError as error:
-            self.log.error(f"left out a map: {error}", every=5.0)
+            self.log.error(f"left out a map: {error}", throttle=5.0)
             self.report_health("error", "the map cannot be used", reason=str(error))
             return
         self._map = (cells, place.resolution, (origin.x, origin.y, origin.theta))
@@ -131,7 +131,7 @@ class AmclNode(AmclParameters):
             return
         try:
             covariance = np.asarray(message.pose.covariance, dtype=np.float64)[PLANAR].reshape(3, 3)
-            pose = pose_to_se2(message.pose.pose) @ self._moved_since(nanoseconds(message.header.stamp))
+            pose = pose_to_se2(message.pose.pose) @ self._moved_since(to_nanoseconds(message.header.stamp))
             self._filter.start(pose, covariance)
         except RoboyardError as error:
             self.log.warn(f"left out a first pose: {error}")
@@ -169,7 +169,7 @@ class AmclNode(AmclParameters):
 
     def _take(self, topic: str, scan: Any) -> bool:
         """Process a scan; False if it must wait for transforms."""
-        time_ns = nanoseconds(scan.header.stamp)
+        time_ns = to_nanoseconds(scan.header.stamp)
         if time_ns <= self._last_ns.get(topic, -1):
             self._drop("scans that are not later than the one before")
             return True
@@ -199,7 +199,7 @@ class AmclNode(AmclParameters):
     def _drop(self, what: str, **why: Any) -> None:
         self._dropped += 1
         reason = f": {why['reason']}" if "reason" in why else ""
-        self.log.warn(f"left out {what}{reason}", every=5.0)
+        self.log.warn(f"left out {what}{reason}", throttle=5.0)
         self.report_health("warn", f"left out {what}", count=self._dropped, **why)
 
     # -- what goes out -------------------------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ class AmclNode(AmclParameters):
         if self.tf_broadcast and self._T_map_odom is not None:
             pose: SE3 = SE2(*self._T_map_odom).to_se3()
             later = time_ns + round(self.transform_tolerance * 1e9)
-            self.broadcast(pose, self._frames[0], self._frames[1], time_ns=later)
+            self.send_transform(pose, self._frames[0], self._frames[1], time_ns=later)
 
     def _tell(self) -> None:
         """Health while something is missing."""

@@ -14,8 +14,8 @@ from roboyard.localization.amcl.resampling import low_variance
 from roboyard.localization.nodes.odometry import PLANAR
 from roboyard.mapping import Scan
 from roboyard.messages import msg
-from roboyard.messages.convert import header, pose_to_msg
-from roboyard.messages.time import nanoseconds
+from roboyard.messages.convert import make_header, pose_to_msg
+from roboyard.messages.time import to_nanoseconds
 
 _LEVEL = math.cos(math.radians(10.0))
 
@@ -30,10 +30,10 @@ def scan_of(message: Any, laser: str, T_base_laser: SE3, T_odom_base: SE3) -> Sc
     """
     up = float(T_base_laser.rotation_matrix()[2, 2])
     if abs(up) < _LEVEL:
-        raise InputError("a laser that does not lie level", where=laser, valid="tilted by less than 10 degrees")
+        raise InputError("a laser that does not lie level", location=laser, valid="tilted by less than 10 degrees")
     side = 1.0 if up > 0.0 else -1.0
     return Scan(
-        nanoseconds(message.header.stamp),
+        to_nanoseconds(message.header.stamp),
         np.asarray(message.ranges, dtype=np.float32),
         side * float(message.angle_min),
         side * float(message.angle_increment),
@@ -51,7 +51,7 @@ def pose_message(estimate: AmclEstimate, frame: str) -> Any:
     covariance = np.zeros(36)
     covariance[PLANAR] = estimate.covariance.reshape(9)
     pose = msg.PoseWithCovariance(pose=pose_to_msg(estimate.T_map_base), covariance=covariance)
-    return msg.PoseWithCovarianceStamped(header=header(frame, estimate.time_ns), pose=pose)
+    return msg.PoseWithCovarianceStamped(header=make_header(frame, estimate.time_ns), pose=pose)
 
 
 def cloud_message(filter_: Amcl, frame: str, time_ns: int, limit: int) -> Any:
@@ -65,4 +65,4 @@ def cloud_message(filter_: Amcl, frame: str, time_ns: int, limit: int) -> Any:
         msg.Particle(pose=pose_to_msg(SE2(*particle)), weight=weight)
         for particle, weight in zip(particles.tolist(), weights.tolist(), strict=True)
     ]
-    return msg.ParticleCloud(header=header(frame, time_ns), particles=shown)
+    return msg.ParticleCloud(header=make_header(frame, time_ns), particles=shown)

@@ -14,8 +14,8 @@ from roboyard.localization.kalman import ControlConfig, Fused, Fusion, FusionCon
 from roboyard.localization.nodes.kalman_inputs import TYPES, Inputs
 from roboyard.localization.nodes.kalman_parameters import EACH, KINDS, KalmanParameters
 from roboyard.messages import msg, srv
-from roboyard.messages.convert import header, odometry_to_msg, pose_to_msg, pose_to_se3, twist_to_arrays
-from roboyard.messages.time import is_ahead, nanoseconds
+from roboyard.messages.convert import make_header, odometry_to_msg, pose_to_msg, pose_to_se3, twist_to_arrays
+from roboyard.messages.time import is_in_future, to_nanoseconds
 
 _SILENT = 2.0
 """A source that says nothing for so long is reported [s]."""
@@ -32,7 +32,7 @@ class KalmanNode(KalmanParameters):
     """
 
     kind = "ekf"
-    fields = ("_heard", "_published_ns", "_failed")
+    state_fields = ("_heard", "_published_ns", "_failed")
 
     def setup(self) -> None:
         """Connect."""
@@ -44,7 +44,7 @@ class KalmanNode(KalmanParameters):
         if self.world_frame not in (self.map_frame, self.odom_frame):
             raise ConfigError(
                 f"world_frame = {self.world_frame!r}",
-                where=self.full_name,
+                location=self.full_name,
                 valid=f"{self.map_frame}, {self.odom_frame}",
             )
         self._inputs = Inputs(self.transforms, self._world, self._base, self._rest, self._attitude)
@@ -57,7 +57,7 @@ class KalmanNode(KalmanParameters):
             self._accel = self.publisher("accel/filtered", msg.AccelWithCovarianceStamped)
         self._sources = {name: Source(config) for kind in KINDS for name, config in self._configs(kind)}
         if not self._sources:
-            raise ConfigError("has no source", where=self.full_name, valid="odom0: topic, odom0_config: 15 flags, …")
+            raise ConfigError("has no source", location=self.full_name, valid="odom0: topic, odom0_config: 15 flags, …")
         for name in self._sources:
             self._listen(name)
         self.subscribe("set_pose", msg.PoseWithCovarianceStamped, self._on_set_pose)
@@ -68,19 +68,19 @@ class KalmanNode(KalmanParameters):
         self.timer(rate=self.frequency, callback=self._tick)
         self._started_ns = self.now_ns
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
-        sources = {name: source.save() for name, source in self._sources.items()}
-        own: dict[str, Any] = super().save()
-        return own | {"fusion": self._fusion.save(), "sources": sources, "rest": self._rest.save()}
+        sources = {name: source.save_state() for name, source in self._sources.items()}
+        own: dict[str, Any] = super().save_state()
+        return own | {"fusion": self._fusion.save_state(), "sources": sources, "rest": self._rest.save_state()}
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
-        super().load(state)
-        self._fusion.load(state["fusion"])
-        self._rest.load(state["rest"])
+        super().load_state(state)
+        self._fusion.load_state(state["fusion"])
+        self._rest.load_state(state["rest"])
         for name, saved in state["sources"].items():
-            self._sources[name].load(saved)
+            self._sources[name].load_state(saved)
 
     # -- settings ------------------------------------------------------------------------------------------------------
     def _settings(self) -> FusionConfig:
@@ -125,12 +125,12 @@ class KalmanNode(KalmanParameters):
 
         def on_message(message: Any) -> None:
             self._heard[name] = self.now_ns
-            self._watch_clock(nanoseconds(message.header.stamp))
+            self._watch_clock(to_nanoseconds(message.header.stamp))
             try:
                 found = convert(self._inputs, self._sources[name], message)
             except RoboyardError as error:
                 self._failed[name] = str(error)
-                self.log.warn(f"left out a message of {name}: {error}", every=5.0)
+                self.log.warn(f"left out a message of {name}: {error}", throttle=5.0)
                 return
             self._failed.pop(name, None)
             for measurement in found:
@@ -164,8 +164,8 @@ class KalmanNode(KalmanParameters):
         if not np.isfinite(covariance).all() or (np.diag(covariance) < 0.0).any():
             self.log.warn("left out a pose to be at: its covariance is none")
             return
-        time_ns = nanoseconds(message.header.stamp)
-        if is_ahead(time_ns, self.now_ns):
+        time_ns = to_nanoseconds(message.header.stamp)
+        if is_in_future(time_ns, self.now_ns):
             self.log.warn("left out a pose to be at: it is stamped in the future")
             return
         self._restart()
@@ -201,14 +201,16 @@ class KalmanNode(KalmanParameters):
                 state[6:9],
                 state[9:12],
                 frame=self._world,
-                child=self._base,
+                child_frame=self._base,
                 time_ns=now.time_ns,
                 pose_covariance=P[0:6, 0:6],
                 twist_covariance=P[6:12, 6:12],
             )
         )
         combined = msg.PoseWithCovariance(pose=pose_to_msg(pose), covariance=P[0:6, 0:6].ravel())
-        self._combined.publish(msg.PoseWithCovarianceStamped(header=header(self._world, now.time_ns), pose=combined))
+        self._combined.publish(
+            msg.PoseWithCovarianceStamped(header=make_header(self._world, now.time_ns), pose=combined)
+        )
         if self.publish_acceleration:
             self._publish_acceleration(now)
         if self.publish_tf:
@@ -221,12 +223,12 @@ class KalmanNode(KalmanParameters):
         accel = msg.AccelWithCovariance(
             accel=msg.Accel(linear=msg.Vector3(x=x, y=y, z=z)), covariance=covariance.ravel()
         )
-        self._accel.publish(msg.AccelWithCovarianceStamped(header=header(self._base, now.time_ns), accel=accel))
+        self._accel.publish(msg.AccelWithCovarianceStamped(header=make_header(self._base, now.time_ns), accel=accel))
 
     def _broadcast(self, T_world_base: SE3, time_ns: int) -> None:
         later = time_ns + round(self.transform_time_offset * 1e9)
         if self._world == self._odom:
-            self.broadcast(T_world_base, self._world, self._base, time_ns=later)
+            self.send_transform(T_world_base, self._world, self._base, time_ns=later)
             return
         try:
             T_odom_base = self.transforms.lookup(self._odom, self._base, time_ns)
@@ -237,7 +239,7 @@ class KalmanNode(KalmanParameters):
                 self._failed["map → odom"] = str(error)
                 return
         self._failed.pop("map → odom", None)
-        self.broadcast(T_world_base @ T_odom_base.inverse(), self._map, self._odom, time_ns=later)
+        self.send_transform(T_world_base @ T_odom_base.inverse(), self._map, self._odom, time_ns=later)
 
     def _tell(self, now: Fused | None) -> None:
         silent = [

@@ -13,7 +13,7 @@ from roboyard.geometry import SE3
 from roboyard.localization.kalman import Measurement, RestBias, Source, twist_at_base
 from roboyard.messages import msg
 from roboyard.messages.convert import pose_to_se3, quaternion_to_array, twist_to_arrays, vector_to_array
-from roboyard.messages.time import nanoseconds
+from roboyard.messages.time import to_nanoseconds
 
 Array = NDArray[np.float64]
 _STILL = 0.005
@@ -42,7 +42,7 @@ class Inputs:
 
     def odometry(self, source: Source, message: Any) -> list[Measurement | None]:
         """Of a nav_msgs/Odometry."""
-        time_ns, found = nanoseconds(message.header.stamp), []
+        time_ns, found = to_nanoseconds(message.header.stamp), []
         child = message.child_frame_id or self._base
         if source.wants_pose:
             found.append(self._pose(source, time_ns, message.header.frame_id, child, message.pose))
@@ -54,19 +54,19 @@ class Inputs:
 
     def pose(self, source: Source, message: Any) -> list[Measurement | None]:
         """Of a geometry_msgs/PoseWithCovarianceStamped, a pose of the base."""
-        time_ns = nanoseconds(message.header.stamp)
+        time_ns = to_nanoseconds(message.header.stamp)
         return [self._pose(source, time_ns, message.header.frame_id, self._base, message.pose)]
 
     def twist(self, source: Source, message: Any) -> list[Measurement | None]:
         """Of a geometry_msgs/TwistWithCovarianceStamped."""
-        time_ns = nanoseconds(message.header.stamp)
+        time_ns = to_nanoseconds(message.header.stamp)
         linear, angular = twist_to_arrays(message.twist.twist)
         self._rest.moves(time_ns, bool(np.abs([*linear, *angular]).max() < _STILL))
         return [self._twist(source, time_ns, message.header.frame_id or self._base, message.twist)]
 
     def imu(self, source: Source, message: Any) -> list[Measurement | None]:
         """Of a sensor_msgs/Imu: orientation, turn rates, accelerations, as far as it measures them."""
-        time_ns = nanoseconds(message.header.stamp)
+        time_ns = to_nanoseconds(message.header.stamp)
         T = self._fixed(message.header.frame_id or self._base)
         R = T.rotation_matrix()
         found, attitude = [], self._attitude()

@@ -15,7 +15,7 @@ from roboyard.control.throttle import Throttle
 from roboyard.errors import ConfigError
 from roboyard.localization.odometry import OdometryEstimate, OdometryNoise, WheelOdometry
 from roboyard.messages import msg, srv
-from roboyard.messages.time import nanoseconds, stamp
+from roboyard.messages.time import time_to_msg, to_nanoseconds
 
 _UNMEASURED = 1e6
 """Variance of what wheels cannot tell (z, roll, pitch); ROS drives use the same."""
@@ -49,7 +49,7 @@ class OdometryNode(Node):
     turn_variance_per_way: float = param(1e-4, unit="rad²/m", low=0.0, high=1.0)
     turn_variance: float = param(5e-4, unit="rad²/rad", low=0.0, high=1.0, doc="of the turn, per radian")
 
-    fields = ("_refused",)
+    state_fields = ("_refused",)
 
     def setup(self) -> None:
         """Connect."""
@@ -70,15 +70,15 @@ class OdometryNode(Node):
         odometry = self._odometry
         odometry.drive, odometry.noise, odometry.max_wheel_speed = self._settings({**self.parameters(), name: value})
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
-        return super().save() | {"odometry": self._odometry.save(), "throttle": self._throttle.save()}
+        return super().save_state() | {"odometry": self._odometry.save_state(), "throttle": self._throttle.save_state()}
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
-        super().load(state)
-        self._odometry.load(state["odometry"])
-        self._throttle.load(state["throttle"])
+        super().load_state(state)
+        self._odometry.load_state(state["odometry"])
+        self._throttle.load_state(state["throttle"])
 
     def _settings(self, given: Mapping[str, Any]) -> tuple[DifferentialDrive, OdometryNoise, float]:
         drive = DifferentialDrive(
@@ -97,7 +97,7 @@ class OdometryNode(Node):
             self._find_wheels(state.name)
         if not self._left or not self._right:
             return
-        time_ns = nanoseconds(state.header.stamp)
+        time_ns = to_nanoseconds(state.header.stamp)
         if not self._throttle.passes(time_ns):
             return
         angles = state.position.tolist()
@@ -106,7 +106,7 @@ class OdometryNode(Node):
         estimate = self._odometry.update(time_ns, left, right)
         if self._odometry.refused != self._refused:
             self._refused = self._odometry.refused
-            self.log.warn("left out wheel angles that cannot be (not finite, out of order or a jump)", every=5.0)
+            self.log.warn("left out wheel angles that cannot be (not finite, out of order or a jump)", throttle=5.0)
             self.report_health("warn", "wheel angles left out", count=self._refused)
         if estimate is not None:
             self._publish(estimate)
@@ -117,7 +117,7 @@ class OdometryNode(Node):
         present = [name for name in wanted if name in names]
         if present and len(present) < len(wanted):
             missing = next(name for name in wanted if name not in names)
-            raise ConfigError(f"joint_states has no joint '{missing}'", where=self.full_name, valid=", ".join(names))
+            raise ConfigError(f"joint_states has no joint '{missing}'", location=self.full_name, valid=", ".join(names))
         self._names = list(names)
         self._left = [names.index(name) for name in self.left_joints] if present else []
         self._right = [names.index(name) for name in self.right_joints] if present else []
@@ -125,7 +125,7 @@ class OdometryNode(Node):
     def _publish(self, estimate: OdometryEstimate) -> None:
         self._publisher.publish(odometry_message(estimate, *self._frames))
         if self.publish_tf:
-            self.broadcast(estimate.T_odom_base.to_se3(), *self._frames, time_ns=estimate.time_ns)
+            self.send_transform(estimate.T_odom_base.to_se3(), *self._frames, time_ns=estimate.time_ns)
 
     def _on_reset(self, request: Any) -> Any:
         self._odometry.reset()
@@ -137,7 +137,7 @@ def odometry_message(estimate: OdometryEstimate, odom_frame: str, base_frame: st
     pose, twist = estimate.T_odom_base, estimate.twist
     half = 0.5 * pose.theta
     return msg.Odometry(
-        header=msg.Header(stamp=stamp(estimate.time_ns), frame_id=odom_frame),
+        header=msg.Header(stamp=time_to_msg(estimate.time_ns), frame_id=odom_frame),
         child_frame_id=base_frame,
         pose=msg.PoseWithCovariance(
             pose=msg.Pose(

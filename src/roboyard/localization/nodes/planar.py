@@ -18,7 +18,7 @@ from roboyard.localization.nodes.odometry import odometry_message
 from roboyard.localization.odometry import OdometryNoise
 from roboyard.localization.planar import PlanarOdometry
 from roboyard.messages import msg, srv
-from roboyard.messages.time import nanoseconds
+from roboyard.messages.time import to_nanoseconds
 
 
 class PlanarOdometryNode(Node):
@@ -35,7 +35,7 @@ class PlanarOdometryNode(Node):
     turn_variance_per_way: float = param(1e-4, unit="rad²/m", low=0.0, high=1.0, fixed=True)
     turn_variance: float = param(5e-4, unit="rad²/rad", low=0.0, high=1.0, doc="per radian", fixed=True)
 
-    fields = ("_angles",)
+    state_fields = ("_angles",)
 
     def setup(self) -> None:
         """Connect."""
@@ -59,15 +59,15 @@ class PlanarOdometryNode(Node):
         """Way of the base frame [m, m, rad], in its own axes, between joint angles (n,) [rad]."""
         return PlanarTwist()
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
-        return super().save() | {"odometry": self._odometry.save(), "throttle": self._throttle.save()}
+        return super().save_state() | {"odometry": self._odometry.save_state(), "throttle": self._throttle.save_state()}
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
-        super().load(state)
-        self._odometry.load(state["odometry"])
-        self._throttle.load(state["throttle"])
+        super().load_state(state)
+        self._odometry.load_state(state["odometry"])
+        self._throttle.load_state(state["throttle"])
 
     def _on_joints(self, state: Any) -> None:
         if state.name != self._names:
@@ -75,9 +75,9 @@ class PlanarOdometryNode(Node):
         if self._where is None:
             return
         angles = np.asarray(state.position, dtype=np.float64)[self._where]
-        time_ns = nanoseconds(state.header.stamp)
+        time_ns = to_nanoseconds(state.header.stamp)
         if not np.isfinite(angles).all():
-            self.log.warn("left out joint angles that are not finite", every=5.0)
+            self.log.warn("left out joint angles that are not finite", throttle=5.0)
             return
         if not self._throttle.passes(time_ns):
             return
@@ -87,14 +87,14 @@ class PlanarOdometryNode(Node):
             return
         self._publisher.publish(odometry_message(estimate, *self._frames))
         if self.publish_tf:
-            self.broadcast(estimate.T_odom_base.to_se3(), *self._frames, time_ns=time_ns)
+            self.send_transform(estimate.T_odom_base.to_se3(), *self._frames, time_ns=time_ns)
 
     def _find(self, names: list[str]) -> None:
         """Places of the joints; messages of others only are passed over."""
         present = [joint for joint in self._joints if joint in names]
         if present and len(present) < len(self._joints):
             missing = next(joint for joint in self._joints if joint not in names)
-            raise ConfigError(f"joint_states has no joint '{missing}'", where=self.full_name, valid=", ".join(names))
+            raise ConfigError(f"joint_states has no joint '{missing}'", location=self.full_name, valid=", ".join(names))
         self._names = names
         self._where = np.array([names.index(joint) for joint in self._joints]) if present else None
 

@@ -23,7 +23,7 @@ class StaticTransformNode(Node):
         """Tell it. Raises ConfigError where the pose is none."""
         if len(self.pose) != 6 or not all(map(math.isfinite, self.pose)):
             where = f"{self.full_name}, parameter 'pose'"
-            raise ConfigError(f"{list(self.pose)}", where=where, valid="x, y, z, roll, pitch, yaw")
+            raise ConfigError(f"{list(self.pose)}", location=where, valid="x, y, z, roll, pitch, yaw")
         x, y, z, roll, pitch, yaw = self.pose
         T = SE3.from_xyz_rpy((x, y, z), (roll, pitch, yaw))
-        self.broadcast(T, self.frame(self.parent), self.frame(self.child), static=True)
+        self.send_transform(T, self.frame(self.parent), self.frame(self.child), static=True)

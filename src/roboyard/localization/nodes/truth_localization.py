@@ -12,8 +12,8 @@ from roboyard.control.throttle import Throttle
 from roboyard.geometry import SE2, SE3
 from roboyard.localization.nodes.odometry import PLANAR
 from roboyard.messages import msg
-from roboyard.messages.convert import header, pose_to_msg, pose_to_se3
-from roboyard.messages.time import nanoseconds
+from roboyard.messages.convert import make_header, pose_to_msg, pose_to_se3
+from roboyard.messages.time import to_nanoseconds
 
 
 class TruthLocalizationNode(Node):
@@ -37,7 +37,7 @@ class TruthLocalizationNode(Node):
     map_y: float = param(0.0, unit="m", low=-1e6, high=1e6, fixed=True)
     map_yaw: float = param(0.0, unit="rad", low=-10.0, high=10.0, fixed=True)
 
-    fields = ("_missed",)
+    state_fields = ("_missed",)
 
     def setup(self) -> None:
         """Connect, and say what this is."""
@@ -51,17 +51,17 @@ class TruthLocalizationNode(Node):
         self.log.warn(f"{self.resolve('amcl_pose')} is the truth of the simulation, no estimate")
         self.report_health("warn", "this is the truth, no estimate")
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
-        return super().save() | {"throttle": self._throttle.save()}
+        return super().save_state() | {"throttle": self._throttle.save_state()}
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
-        super().load(state)
-        self._throttle.load(state["throttle"])
+        super().load_state(state)
+        self._throttle.load_state(state["throttle"])
 
     def _on_truth(self, truth: Any) -> None:
-        time_ns = nanoseconds(truth.header.stamp)
+        time_ns = to_nanoseconds(truth.header.stamp)
         if not self._throttle.passes(time_ns):
             return
         map_frame, odom, base = self._frames
@@ -70,9 +70,9 @@ class TruthLocalizationNode(Node):
         covariance = np.zeros(36)
         covariance[PLANAR] = (1e-9 * np.eye(3)).reshape(9)
         pose = msg.PoseWithCovariance(pose=pose_to_msg(flat), covariance=covariance)
-        self._pose.publish(msg.PoseWithCovarianceStamped(header=header(map_frame, time_ns), pose=pose))
+        self._pose.publish(msg.PoseWithCovarianceStamped(header=make_header(map_frame, time_ns), pose=pose))
         particle = msg.Particle(pose=pose_to_msg(flat), weight=1.0)
-        self._cloud.publish(msg.ParticleCloud(header=header(map_frame, time_ns), particles=[particle]))
+        self._cloud.publish(msg.ParticleCloud(header=make_header(map_frame, time_ns), particles=[particle]))
         if self.tf_broadcast:
             self._broadcast(T_map_base, odom, base, time_ns)
 
@@ -84,7 +84,7 @@ class TruthLocalizationNode(Node):
                 T_odom_base = self.transforms.lookup(odom, base)
             except TransformError as error:
                 self._missed += 1
-                self.log.warn(f"no map → odom: {error}", every=5.0)
+                self.log.warn(f"no map → odom: {error}", throttle=5.0)
                 return
         later = time_ns + round(self.transform_tolerance * 1e9)
-        self.broadcast(T_map_base @ T_odom_base.inverse(), self._frames[0], odom, time_ns=later)
+        self.send_transform(T_map_base @ T_odom_base.inverse(), self._frames[0], odom, time_ns=later)

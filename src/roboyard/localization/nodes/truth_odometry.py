@@ -10,7 +10,7 @@ from roboyard.bus import Node, param, resource
 from roboyard.control.throttle import Throttle
 from roboyard.geometry import SE3
 from roboyard.messages import msg
-from roboyard.messages.time import nanoseconds
+from roboyard.messages.time import to_nanoseconds
 
 
 class TruthOdometryNode(Node):
@@ -30,7 +30,7 @@ class TruthOdometryNode(Node):
     noise: float = param(0.0, unit="m, rad", low=0.0, high=1e3, doc="standard deviation laid on each coordinate")
     rate: float = param(50.0, unit="Hz", low=0.1, high=1000.0, fixed=True)
 
-    fields = ("_start",)
+    state_fields = ("_start",)
 
     def setup(self) -> None:
         """Connect, and say what this is."""
@@ -41,17 +41,17 @@ class TruthOdometryNode(Node):
         self.log.warn(f"{self.resolve('odom')} is the truth of the simulation, no estimate")
         self.report_health("warn", "this is the truth, no estimate")
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
-        return super().save() | {"throttle": self._throttle.save()}
+        return super().save_state() | {"throttle": self._throttle.save_state()}
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
-        super().load(state)
-        self._throttle.load(state["throttle"])
+        super().load_state(state)
+        self._throttle.load_state(state["throttle"])
 
     def _on_truth(self, truth: Any) -> None:
-        time_ns = nanoseconds(truth.header.stamp)
+        time_ns = to_nanoseconds(truth.header.stamp)
         if not self._throttle.passes(time_ns):
             return
         p, q = truth.pose.pose.position, truth.pose.pose.orientation
@@ -77,7 +77,7 @@ class TruthOdometryNode(Node):
             )
         )
         if self.publish_tf:
-            self.broadcast(T_odom_base, odom_frame, base_frame, time_ns=time_ns)
+            self.send_transform(T_odom_base, odom_frame, base_frame, time_ns=time_ns)
 
 
 def _plain(T: SE3) -> tuple[tuple[float, float, float, float], tuple[float, float, float]]:

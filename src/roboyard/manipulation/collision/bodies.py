@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.chains.rows import Rows, smallest
+from roboyard.chains.rows import ChainArrays, example_chain_arrays
 from roboyard.manipulation.collision.boxes_tree import BoxTree, box_tree
 from roboyard.manipulation.collision.gjk import sample_solids
 from roboyard.manipulation.collision.solids import Array, Numbers, Solids
@@ -30,7 +30,7 @@ class Bodies(NamedTuple):
         margin: What is nearer than this touches [m].
     """
 
-    rows: Rows
+    rows: ChainArrays
     links: Solids
     frame: Numbers
     local: Array
@@ -71,7 +71,7 @@ class Work(NamedTuple):
 
 def make_work(bodies: Bodies) -> Work:
     """Memory for these bodies."""
-    moving, links = len(bodies.rows.turn), len(bodies.frame)
+    moving, links = len(bodies.rows.rotation_per_unit), len(bodies.frame)
     return Work(
         np.zeros((moving + 1, 4, 4)),
         np.zeros((links, 4, 4)),
@@ -91,6 +91,6 @@ def sample_bodies() -> Bodies:
     none = np.zeros(1, np.int64)
     low, high = np.zeros((1, 3)), np.ones((1, 3))
     return Bodies(
-        smallest(), one, none, eye, np.zeros((1, 1)), np.zeros((1, 2), np.int64), one, eye.copy(),
+        example_chain_arrays(), one, none, eye, np.zeros((1, 1)), np.zeros((1, 2), np.int64), one, eye.copy(),
         box_tree(low, high), np.zeros((1, 1), np.bool_), 0.001,
     )  # fmt: skip

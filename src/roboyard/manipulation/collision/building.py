@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.chains.chain import Chain
-from roboyard.chains.rows import Rows
+from roboyard.chains.rows import ChainArrays
 from roboyard.description import Model
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
@@ -46,7 +46,7 @@ def parts_of(model: Model, chain: Chain, attached: Mapping[str, Attached]) -> tu
     """Solids of all links and of what they carry, from the base on. Raises DescriptionError."""
     found = []
     for link in model.links:
-        frame, matrix = chain.links[link.name]
+        frame, matrix = chain.link_mounts[link.name]
         T = SE3.from_matrix(matrix)
         for shape in link.collisions:
             where = f"{model.name}, {link.name}"
@@ -54,7 +54,7 @@ def parts_of(model: Model, chain: Chain, attached: Mapping[str, Attached]) -> tu
                 solids = solids_of(shape.geometry, T @ shape.T_link_geom, where, hull=True)
                 found += [Part(link.name, frame, solid) for solid in solids]
     for thing in attached.values():
-        frame, matrix = chain.links[thing.link]
+        frame, matrix = chain.link_mounts[thing.link]
         T = SE3.from_matrix(matrix) @ thing.T_link
         found += [Part(thing.name, frame, solid) for solid in solids_of(thing.geometry, T, thing.name, hull=True)]
     return tuple(sorted(found, key=lambda part: part.frame))
@@ -88,7 +88,7 @@ class RobotSide:
         may: (n,) which solids may touch what is called so, as far as it was asked for.
     """
 
-    rows: Rows
+    rows: ChainArrays
     names: tuple[str, ...]
     links: Solids
     frame: NDArray[np.int64]
@@ -114,9 +114,9 @@ def robot_side(chain: Chain, parts: Sequence[Part], allowed: frozenset[tuple[str
     frame = np.array([part.frame for part in parts], dtype=np.int64)
     local = np.array([part.solid.T.matrix() for part in parts]).reshape(-1, 4, 4)
     return RobotSide(
-        chain.rows, tuple(part.name for part in parts), links, frame, local,
-        reaches(chain.rows, links, frame, local, chain.robot), _pairs(parts, allowed),
-        _shell(chain.rows, links, frame, local), allowed, frozenset(name for pair in allowed for name in pair),
+        chain.arrays, tuple(part.name for part in parts), links, frame, local,
+        reaches(chain.arrays, links, frame, local, chain.robot), _pairs(parts, allowed),
+        _shell(chain.arrays, links, frame, local), allowed, frozenset(name for pair in allowed for name in pair),
     )  # fmt: skip
 
 
@@ -187,33 +187,41 @@ def make_bodies(robot: RobotSide, world: WorldSide, margin: float) -> tuple[Bodi
     return bodies, names
 
 
-def reaches(rows: Rows, links: Solids, frame: NDArray[np.int64], local: Array, where: str) -> Array:
+def reaches(rows: ChainArrays, links: Solids, frame: NDArray[np.int64], local: Array, where: str) -> Array:
     """(n, m) how far a solid's points move at most for each unit of each moving joint. Raises InputError."""
-    n, m = len(frame), len(rows.turn)
+    n, m = len(frame), len(rows.rotation_per_unit)
     spans = np.linalg.norm(rows.origins[:, :3, 3], axis=1)
     slides = np.zeros(m)
     for k in range(m):
-        if rows.slide[k] != 0.0:
-            ends = rows.multiplier[k] * np.array([rows.lower[rows.source[k]], rows.upper[rows.source[k]]])
-            slides[k] = float(np.abs(rows.slide[k] * (ends + rows.offset[k])).max())
+        if rows.translation_per_unit[k] != 0.0:
+            ends = rows.multiplier[k] * np.array([rows.lower[rows.driving_joint[k]], rows.upper[rows.driving_joint[k]]])
+            slides[k] = float(np.abs(rows.translation_per_unit[k] * (ends + rows.offset[k])).max())
             if not math.isfinite(slides[k]) and k + 1 < m:
-                raise InputError(f"moving joint {k} slides without limits", where=where, valid="a range")
+                raise InputError(f"moving joint {k} slides without limits", location=where, valid="a range")
     found = np.zeros((n, m))
     for i in range(n):
         far = float(np.linalg.norm(local[i, :3, 3])) + links.outer[i]
         for k in range(frame[i] - 1, -1, -1):
-            found[i, k] = math.hypot(far, rows.slide[k]) if rows.turn[k] else abs(rows.slide[k])
+            found[i, k] = (
+                math.hypot(far, rows.translation_per_unit[k])
+                if rows.rotation_per_unit[k]
+                else abs(rows.translation_per_unit[k])
+            )
             far += spans[k] + slides[k]
     return found
 
 
-def _shell(rows: Rows, links: Solids, frame: NDArray[np.int64], local: Array) -> float:
+def _shell(rows: ChainArrays, links: Solids, frame: NDArray[np.int64], local: Array) -> float:
     """Radius of a ball about the base that the robot never leaves [m]."""
     far = np.linalg.norm(local[:, :3, 3], axis=1) + links.outer
     spans = np.linalg.norm(rows.origins[:, :3, 3], axis=1)
-    for k in range(len(rows.turn)):
-        travel = np.array([rows.lower[rows.source[k]], rows.upper[rows.source[k]]]) * rows.multiplier[k]
-        slid = float(np.abs(rows.slide[k] * (travel + rows.offset[k])).max()) if rows.slide[k] else 0.0
+    for k in range(len(rows.rotation_per_unit)):
+        travel = np.array([rows.lower[rows.driving_joint[k]], rows.upper[rows.driving_joint[k]]]) * rows.multiplier[k]
+        slid = (
+            float(np.abs(rows.translation_per_unit[k] * (travel + rows.offset[k])).max())
+            if rows.translation_per_unit[k]
+            else 0.0
+        )
         far = far + np.where(frame > k, spans[k] + slid, 0.0)
     return float(far.max(initial=0.0))
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.chains.rows import place_frames, product
+from roboyard.chains.rows import compute_frames, multiply_transforms
 from roboyard.compute import kernel
 from roboyard.manipulation.collision.bodies import Bodies, Work, make_work, sample_bodies
 from roboyard.manipulation.collision.gjk import separation
@@ -79,10 +79,10 @@ def look(bodies: Bodies, q: Array, limit: float, work: Work) -> float:
     """
     work.looks[0] += 1
     rows, links, frame, margin = bodies.rows, bodies.links, bodies.frame, bodies.margin
-    place_frames(rows, q, work.frames)
+    compute_frames(rows, q, work.frames)
     count = frame.shape[0]
     for i in range(count):
-        product(work.frames[frame[i]], bodies.local[i], work.poses[i])
+        multiply_transforms(work.frames[frame[i]], bodies.local[i], work.poses[i])
     half = 0.5 * margin
     free = limit
     tree, nodes = bodies.tree, bodies.tree.leaf.shape[0]
@@ -137,13 +137,13 @@ def set_pace(bodies: Bodies, work: Work, rates: Array) -> None:
     for i in range(frame.shape[0]):
         pace = 0.0
         for k in range(frame[i]):
-            pace += abs(rows.multiplier[k]) * rates[rows.source[k]] * reach[i, k]
+            pace += abs(rows.multiplier[k]) * rates[rows.driving_joint[k]] * reach[i, k]
         work.pace[i] = pace
     for p in range(bodies.pairs.shape[0]):
         i, j = bodies.pairs[p, 0], bodies.pairs[p, 1]
         pace = 0.0
         for k in range(frame[i], frame[j]):
-            pace += abs(rows.multiplier[k]) * rates[rows.source[k]] * reach[j, k]
+            pace += abs(rows.multiplier[k]) * rates[rows.driving_joint[k]] * reach[j, k]
         work.pair_pace[p] = pace
 
 
@@ -224,10 +224,10 @@ def distances(bodies: Bodies, work: Work, states: Array, limit: float) -> Array:
     found = np.empty(states.shape[0])
     frame, links, tree = bodies.frame, bodies.links, bodies.tree
     for s in range(states.shape[0]):
-        place_frames(bodies.rows, states[s], work.frames)
+        compute_frames(bodies.rows, states[s], work.frames)
         best = limit
         for i in range(frame.shape[0]):
-            product(work.frames[frame[i]], bodies.local[i], work.poses[i])
+            multiply_transforms(work.frames[frame[i]], bodies.local[i], work.poses[i])
         for i in range(frame.shape[0]):
             T = work.poses[i]
             node = 0

@@ -66,12 +66,12 @@ class ExactChecker:
         links = [
             self._shape(link.name, frame, shape.geometry, SE3.from_matrix(T) @ shape.T_link_geom)
             for link in scene.groups.model.links
-            for frame, T in [scene.chain.links[link.name]]
+            for frame, T in [scene.chain.link_mounts[link.name]]
             for shape in link.collisions
             if shape.surface.collide
         ]
         for thing in scene.attached.values():
-            frame, T = scene.chain.links[thing.link]
+            frame, T = scene.chain.link_mounts[thing.link]
             links.append(self._shape(thing.name, frame, thing.geometry, SE3.from_matrix(T) @ thing.T_link))
         world = []
         T_base_world = scene.T_world_base.inverse()
@@ -148,7 +148,7 @@ class ExactChecker:
 
     def _near(self, q: ArrayLike, limit: float) -> tuple[list[Any], list[tuple[int, int]]]:
         """Poses of all shapes, and pairs whose balls are nearer than the limit."""
-        frames = np.concatenate([self.chain.frames(self.chain.positions(q)), np.eye(4)[None]])
+        frames = np.concatenate([self.chain.frames(self.chain.as_positions(q)), np.eye(4)[None]])
         poses = frames[self._frames] @ self._local
         middles = poses[:, :3, 3]
         a, b = self._pairs.T
@@ -197,7 +197,7 @@ def made(geometry: Geometry, where: str) -> tuple[Any, float]:
             vertices, faces = surface_of(geometry)
             outer = float(np.linalg.norm(vertices, axis=1).max())
             return (_hull(vertices) if geometry.convex else _triangles(vertices, faces)), outer
-    raise DescriptionError(f"a {type(geometry).__name__.lower()} cannot be looked at", where=where)
+    raise DescriptionError(f"a {type(geometry).__name__.lower()} cannot be looked at", location=where)
 
 
 def _hull(points: Array) -> Any:

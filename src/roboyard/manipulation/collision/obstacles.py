@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from roboyard.chains.dynamics import Load
+from roboyard.chains.dynamics import Payload
 from roboyard.description import Box, Geometry, Inertial, World
-from roboyard.description.inertia import of_shape
+from roboyard.description.inertia import shape_inertia
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
-from roboyard.grids import thin
+from roboyard.grids import voxel_downsample
 
 Array = NDArray[np.float64]
 
@@ -50,9 +50,9 @@ class Voxels:
     def __post_init__(self) -> None:
         shape = np.shape(self.middles)
         if len(shape) != 2 or shape[1] != 3 or not np.isfinite(self.middles).all():
-            raise InputError(f"middles of shape {shape}", where=f"voxels {self.name}", valid="(n, 3), finite")
+            raise InputError(f"middles of shape {shape}", location=f"voxels {self.name}", valid="(n, 3), finite")
         if not 0.0 < self.size < 1e3:
-            raise InputError(f"cubes of {self.size} m", where=f"voxels {self.name}", valid="more than 0")
+            raise InputError(f"cubes of {self.size} m", location=f"voxels {self.name}", valid="more than 0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,24 +77,24 @@ class Attached:
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.mass < 1e6:
-            raise InputError(f"a mass of {self.mass} kg", where=f"attached {self.name}", valid="0 or more")
-        found = of_shape(self.geometry, 1.0)
+            raise InputError(f"a mass of {self.mass} kg", location=f"attached {self.name}", valid="0 or more")
+        found = shape_inertia(self.geometry, 1.0)
         if found is not None and not np.isfinite((found[0], *found[2])).all():
             raise InputError(
                 f"the volume or inertia of {self.geometry} is too large for floating-point numbers",
-                where=f"attached {self.name}",
+                location=f"attached {self.name}",
                 valid="smaller sizes [m]",
             )
 
-    def load(self) -> Load:
+    def load(self) -> Payload:
         """What it is to the joints that move it."""
-        found = of_shape(self.geometry, 1.0)
+        found = shape_inertia(self.geometry, 1.0)
         if found is None or not found[0] > 0.0:
-            return Load(self.link, Inertial(self.mass, self.T_link, (0.0,) * 6))
+            return Payload(self.link, Inertial(self.mass, self.T_link, (0.0,) * 6))
         volume, height, moments = found
         x, y, z = (self.mass / volume * one for one in moments)
         T = self.T_link @ SE3(translation=(0.0, 0.0, height))
-        return Load(self.link, Inertial(self.mass, T, (x, y, z, 0.0, 0.0, 0.0)))
+        return Payload(self.link, Inertial(self.mass, T, (x, y, z, 0.0, 0.0, 0.0)))
 
 
 def obstacles_of(world: World, without: Iterable[str] = ()) -> list[Obstacle]:
@@ -127,5 +127,5 @@ def box_obstacle(name: str, size: tuple[float, float, float], xyz: ArrayLike, ya
 def voxels_of_cloud(name: str, points: ArrayLike, size: float) -> Voxels:
     """Cubes that hold a cloud's points (n, 3) in the world; points that are not finite are left out."""
     cloud = np.asarray(points, dtype=np.float64).reshape(-1, 3)
-    kept = thin(np.ascontiguousarray(cloud[np.isfinite(cloud).all(axis=1)]), None, size)
+    kept = voxel_downsample(np.ascontiguousarray(cloud[np.isfinite(cloud).all(axis=1)]), None, size)
     return Voxels(name, np.asarray((kept.keys + 0.5) * size, dtype=np.float64), size)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.chains.rows import place_frames, product
+from roboyard.chains.rows import compute_frames, multiply_transforms
 from roboyard.compute import kernel
 from roboyard.errors import InputError
 from roboyard.manipulation.collision.bodies import Bodies, Work, make_work, sample_bodies
@@ -108,7 +108,7 @@ def _counted(
     found = np.zeros((len(numbers), 2), np.int64)
     while done < states and not cancelled():
         some = min(states - done, _ROUND)
-        count_touches(bodies, work, scene.chain.random(rng, some), which, near, found)
+        count_touches(bodies, work, scene.chain.sample_positions(rng, some), which, near, found)
         done += some
     for pair, k in numbers.items():
         yield pair, np.array([*found[k], done])
@@ -136,9 +136,9 @@ def count_touches(
     links, frame = bodies.links, bodies.frame
     least = np.empty(found.shape[0])
     for s in range(states.shape[0]):
-        place_frames(bodies.rows, states[s], work.frames)
+        compute_frames(bodies.rows, states[s], work.frames)
         for i in range(frame.shape[0]):
-            product(work.frames[frame[i]], bodies.local[i], work.poses[i])
+            multiply_transforms(work.frames[frame[i]], bodies.local[i], work.poses[i])
         least[:] = near
         for p in range(bodies.pairs.shape[0]):
             i, j, k = bodies.pairs[p, 0], bodies.pairs[p, 1], which[p]

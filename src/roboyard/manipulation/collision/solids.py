@@ -186,7 +186,7 @@ def solids_of(geometry: Geometry, T: SE3, where: str = "", *, hull: bool = False
             return _of_mesh(geometry, T, hull)
     raise DescriptionError(
         f"a {type(geometry).__name__.lower()} is nothing that arms are planned around",
-        where=where or None,
+        location=where or None,
         valid="boxes, cylinders, spheres, capsules, cones, ellipsoids, planes, prisms and meshes",
     )
 
@@ -200,15 +200,15 @@ def hull_solid(points: Array, T: SE3) -> Solid:
 
 
 def _of_mesh(mesh: Mesh, T: SE3, hull: bool) -> list[Solid]:
-    from roboyard.description.mesh_tools import Surface
+    from roboyard.description.mesh_tools import TriangleMesh
     from roboyard.simulation.assembly.meshes import surface_of
 
     vertices, faces = surface_of(mesh)
     if hull or mesh.convex:
         return [hull_solid(vertices[np.unique(faces)], T)]
-    surface, found = Surface(vertices, faces), []
+    surface, found = TriangleMesh(vertices, faces), []
     for group in surface.components():
-        part = surface.part(group)
+        part = surface.submesh(group)
         if _is_convex(part):
             found.append(hull_solid(part.vertices, T))
         else:
@@ -219,9 +219,9 @@ def _of_mesh(mesh: Mesh, T: SE3, hull: bool) -> list[Solid]:
 def _is_convex(part: object) -> bool:
     from scipy.spatial import ConvexHull, QhullError
 
-    from roboyard.description.mesh_tools import Surface
+    from roboyard.description.mesh_tools import TriangleMesh
 
-    if not isinstance(part, Surface) or not part.closed:
+    if not isinstance(part, TriangleMesh) or not part.is_closed:
         return False
     try:
         return bool(ConvexHull(part.vertices).volume <= _WASTE * part.volume)

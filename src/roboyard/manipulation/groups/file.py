@@ -8,7 +8,7 @@ from pathlib import Path
 
 from roboyard.chains.building import build_chain
 from roboyard.config import field, load
-from roboyard.config.describe import near
+from roboyard.config.describe import did_you_mean
 from roboyard.description import Model
 from roboyard.errors import ConfigError, RoboyardError
 from roboyard.geometry import SE3
@@ -42,7 +42,7 @@ class GroupFile:
 
     def __post_init__(self) -> None:
         if sum(x * x for x in self.axis) < 1e-12:
-            raise ConfigError("is no direction", where="axis", valid="three numbers, not all zero")
+            raise ConfigError("is no direction", location="axis", valid="three numbers, not all zero")
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class GripperFile:
                 valid="as many of each, and at least one",
             )
         if self.width[0] >= self.width[1] or self.closed[0] == self.open[0]:
-            raise ConfigError("does not open", where="width", valid="closed, then open; the first joint moves")
+            raise ConfigError("does not open", location="width", valid="closed, then open; the first joint moves")
 
 
 @dataclass(frozen=True)
@@ -134,10 +134,14 @@ def load_groups(path: Path, model: Model) -> Groups:
     if said.like is not None:
         other = path.parent / said.like
         if not other.is_file():
-            raise ConfigError(f"there is no file {said.like}", where=f"{path}, like", valid="a path beside this file")
+            raise ConfigError(
+                f"there is no file {said.like}", location=f"{path}, like", valid="a path beside this file"
+            )
         base = load(GroupsFile, other)
         if base.like is not None:
-            raise ConfigError(f"{said.like} is like another one", where=f"{path}, like", valid="the file of that one")
+            raise ConfigError(
+                f"{said.like} is like another one", location=f"{path}, like", valid="the file of that one"
+            )
         said = said.laid_over(base)
     return made_of(said, model, str(path))
 
@@ -153,7 +157,7 @@ def made_of(said: GroupsFile, model: Model, where: str) -> Groups:
         for key, value in gains.items():
             if not key.startswith(("pos_", "vel_")) or not value >= 0.0:
                 raise ConfigError(
-                    f"{key} is {value:g}", where=f"{where}, gains.{name}", valid="pos_… or vel_…, zero or larger"
+                    f"{key} is {value:g}", location=f"{where}, gains.{name}", valid="pos_… or vel_…, zero or larger"
                 )
     for name, gripper in said.grippers.items():
         for joint in gripper.joints:
@@ -202,13 +206,13 @@ def _group(name: str, said: GroupFile, file: GroupsFile, model: Model, where: st
         for one in tools.values():
             build_chain(model, said.base, one.link, joints=chain.joints)
     except RoboyardError as error:
-        raise ConfigError(error.what, where=where, valid=error.valid) from None
+        raise ConfigError(error.message, location=where, valid=error.valid) from None
     if said.joints and chain.joints != said.joints:
-        raise ConfigError("joints are not in their order", where=f"{where}.joints", valid=", ".join(chain.joints))
+        raise ConfigError("joints are not in their order", location=f"{where}.joints", valid=", ".join(chain.joints))
     check_poses(chain.joints, said.poses, chain.lower.tolist(), chain.upper.tolist(), f"{where}.poses")
     if said.start is not None and said.start not in said.poses:
         valid = ", ".join(said.poses) or "a pose"
-        raise ConfigError(f"there is no pose {said.start!r}", where=f"{where}.start", valid=valid)
+        raise ConfigError(f"there is no pose {said.start!r}", location=f"{where}.start", valid=valid)
     poses = dict(said.poses)
     return Group(name, said.base, said.tip, chain.joints, said.axis, tools, poses, said.gripper, said.start)
 
@@ -224,17 +228,19 @@ def check_poses(
     for pose, values in poses.items():
         if len(values) != len(joints):
             raise ConfigError(
-                f"has {len(values)} values", where=f"{where}.{pose}", valid=f"one each of {', '.join(joints)}"
+                f"has {len(values)} values", location=f"{where}.{pose}", valid=f"one each of {', '.join(joints)}"
             )
         for joint, value, low, high in zip(joints, values, lower, upper, strict=True):
             if not low - 1e-6 <= value <= high + 1e-6:
                 raise ConfigError(
                     f"{joint} at {value:g} is beyond its limits",
-                    where=f"{where}.{pose}",
+                    location=f"{where}.{pose}",
                     valid=f"{low:g} to {high:g}",
                 )
 
 
 def _known(kind: str, name: str, names: list[str], where: str) -> None:
     if name not in names:
-        raise ConfigError(f"no {kind} {name!r}{near(name, names)}", where=where, valid=f"{kind}s: {', '.join(names)}")
+        raise ConfigError(
+            f"no {kind} {name!r}{did_you_mean(name, names)}", location=where, valid=f"{kind}s: {', '.join(names)}"
+        )

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterator
 
-from roboyard.chains.building import MOVING, build_chain
+from roboyard.chains.building import ONE_AXIS_TYPES, build_chain
 from roboyard.description import Joint, Model
 from roboyard.errors import InputError
 from roboyard.manipulation.groups.model import Gripper, Group, Groups, Reason
@@ -62,7 +62,7 @@ def neighbours(model: Model) -> dict[tuple[str, str], Reason]:
             joint = above.get(joint.parent)
         if joint is not None and joint.parent in solid:
             found[pair(name, joint.parent)] = "adjacent"
-    for one, other in model.excludes:
+    for one, other in model.disabled_collisions:
         found.setdefault(pair(one, other), "stated")
     return dict(sorted(found.items()))
 
@@ -95,11 +95,11 @@ def _limbs(model: Model, below: dict[str, list[Joint]]) -> Iterator[list[Joint]]
         if joint.name in seen:
             continue
         way, onward = [joint], _next_moving(below, joint.child)
-        while len(onward) == 1 and onward[0].type in MOVING and way[-1].type in MOVING:
+        while len(onward) == 1 and onward[0].type in ONE_AXIS_TYPES and way[-1].type in ONE_AXIS_TYPES:
             way.append(onward[0])
             onward = _next_moving(below, way[-1].child)
         seen |= {one.name for one in way}
-        if all(one.type in MOVING for one in way):
+        if all(one.type in ONE_AXIS_TYPES for one in way):
             yield way
         starts = onward + starts
 

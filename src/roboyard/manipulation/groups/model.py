@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from roboyard.chains.building import build_chain
 from roboyard.chains.chain import Chain
-from roboyard.config.describe import near
+from roboyard.config.describe import did_you_mean
 from roboyard.description import Model
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.geometry import SE3
@@ -86,7 +86,9 @@ class Gripper:
         """Joints for a width between the fingers [m], in proportion. Raises InputError."""
         low, high = self.width
         if not low - 1e-9 <= width <= high + 1e-9:
-            raise InputError(f"an opening of {width:g} m", where=f"gripper {self.name}", valid=f"{low:g} to {high:g} m")
+            raise InputError(
+                f"an opening of {width:g} m", location=f"gripper {self.name}", valid=f"{low:g} to {high:g} m"
+            )
         share = (width - low) / (high - low)
         closed: NDArray[np.float64] = np.array(self.closed)
         return closed + share * (np.array(self.open) - closed)
@@ -133,7 +135,7 @@ class Groups:
         if name is None and self.groups:
             return next(iter(self.groups.values()))
         if name is None:
-            raise InputError("no group of joints", where=self.model.name, valid="a robot with an arm")
+            raise InputError("no group of joints", location=self.model.name, valid="a robot with an arm")
         if name not in self.groups:
             raise unknown("group", name, self.groups, self.model.name)
         return self.groups[name]
@@ -143,7 +145,7 @@ class Groups:
         if name is None and self.grippers:
             return next(iter(self.grippers.values()))
         if name is None:
-            raise InputError("no gripper", where=self.model.name, valid="a robot with fingers")
+            raise InputError("no gripper", location=self.model.name, valid="a robot with fingers")
         if name not in self.grippers:
             raise unknown("gripper", name, self.grippers, self.model.name)
         return self.grippers[name]
@@ -166,24 +168,24 @@ class Groups:
         known = asked.tools.get(tool) if tool is not None else None
         tip = known.link if known is not None else tool if tool is not None else asked.tip
         try:
-            chain = build_chain(self.model, asked.base, tip, joints=asked.joints, held=held)
+            chain = build_chain(self.model, asked.base, tip, joints=asked.joints, fixed_positions=held)
         except UnknownNameError as error:
             if tool is None or known is not None:
                 raise
             raise UnknownNameError(
-                f"no tool {tool!r}{near(tool, asked.tools)}",
-                where=f"group {asked.name} of {self.model.name}",
+                f"no tool {tool!r}{did_you_mean(tool, asked.tools)}",
+                location=f"group {asked.name} of {self.model.name}",
                 valid=f"tools: {', '.join(asked.tools) or 'none'}; or {error.valid}",
             ) from None
         if chain.joints != asked.joints:
             raise InputError(
                 f"{tip!r} is not carried by all joints of the group",
-                where=f"group {asked.name}",
+                location=f"group {asked.name}",
                 valid=", ".join(asked.joints),
             )
         if known is not None and tool is not None:
             chain = chain.with_tool(known.T_link_tool, tool)
-        return chain.with_rates(
+        return chain.with_acceleration_limits(
             [self.acceleration.get(name, math.inf) for name in asked.joints],
             [self.jerk.get(name, math.inf) for name in asked.joints],
         )
@@ -193,5 +195,5 @@ def unknown(kind: str, name: str, known: Iterable[str], where: str) -> UnknownNa
     """The error for a name that does not exist, with those that do."""
     names = list(known)
     return UnknownNameError(
-        f"no {kind} {name!r}{near(name, names)}", where=where, valid=f"{kind}s: {', '.join(names) or 'none'}"
+        f"no {kind} {name!r}{did_you_mean(name, names)}", location=where, valid=f"{kind}s: {', '.join(names) or 'none'}"
     )

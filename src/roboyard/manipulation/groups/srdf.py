@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from roboyard.chains.building import MOVING, Tree
-from roboyard.config.describe import near
+from roboyard.chains.building import ONE_AXIS_TYPES, JointTree
+from roboyard.config.describe import did_you_mean
 from roboyard.description import Joint, Model
 from roboyard.description.load import load_srdf_document
-from roboyard.description.values import fault, number
-from roboyard.description.xml import Node
+from roboyard.description.values import error_at, parse_number
+from roboyard.description.xml import XmlNode
 from roboyard.errors import InputError
 from roboyard.manipulation.groups.guessing import neighbours, pair
 from roboyard.manipulation.groups.model import Gripper, Group, Groups, Reason
@@ -29,21 +29,23 @@ def load_srdf(path: Path, model: Model) -> Groups:
 
 
 class _Srdf:
-    def __init__(self, root: Node, model: Model) -> None:
+    def __init__(self, root: XmlNode, model: Model) -> None:
         self._root = root
         self._model = model
-        self._tree = Tree(model)
-        self._above = self._tree.joint_above()
+        self._tree = JointTree(model)
+        self._above = self._tree.parent_joints()
         self._links = [link.name for link in model.links]
-        self._nodes = {node.get("name"): node for node in root.all("group")}
-        self._passive = {self._joint(node, "name").name for node in root.all("passive_joint")}
-        self._findings = [f"{node.where}: <{node.tag}> is not used" for node in root.children if node.tag not in _KNOWN]
+        self._nodes = {node.get("name"): node for node in root.children_with_tag("group")}
+        self._passive = {self._joint(node, "name").name for node in root.children_with_tag("passive_joint")}
+        self._findings = [
+            f"{node.location}: <{node.tag}> is not used" for node in root.children if node.tag not in _KNOWN
+        ]
 
     def groups(self) -> Groups:
-        for node in self._root.all("group_state"):
+        for node in self._root.children_with_tag("group_state"):
             if node.get("group") not in self._nodes:
-                raise fault(f"no group {node.get('group')!r}", node, f"groups: {', '.join(self._nodes)}")
-        hands = {node.get("group"): node for node in self._root.all("end_effector")}
+                raise error_at(f"no group {node.get('group')!r}", node, f"groups: {', '.join(self._nodes)}")
+        hands = {node.get("group"): node for node in self._root.children_with_tag("end_effector")}
         groups: dict[str, Group] = {}
         grippers: dict[str, Gripper] = {}
         for name, node in self._nodes.items():
@@ -57,7 +59,7 @@ class _Srdf:
             try:
                 base, tip, free = self._chain(node, own)
             except InputError as error:
-                self._findings.append(f"{node.where}: group {name!r} is no serial chain: {error.what}")
+                self._findings.append(f"{node.location}: group {name!r} is no serial chain: {error.message}")
                 continue
             carried = [hand for hand, node in hands.items() if node.get("parent_group") == name]
             groups[name] = Group(
@@ -72,11 +74,11 @@ class _Srdf:
             findings=tuple(self._findings),
         )  # fmt: skip
 
-    def _joints_of(self, node: Node, inside: tuple[str, ...]) -> list[Joint]:
+    def _joints_of(self, node: XmlNode, inside: tuple[str, ...]) -> list[Joint]:
         """Moving joints of a group, as its chains, joints, links and subgroups give them."""
         name = node.get("name")
         if name in inside:
-            raise fault(f"group {name!r} is part of itself", node)
+            raise error_at(f"group {name!r} is part of itself", node)
         found: dict[str, Joint] = {}
         for part in node.children:
             if part.tag == "chain":
@@ -89,27 +91,29 @@ class _Srdf:
             elif part.tag == "group":
                 other = self._nodes.get(part.get("name"))
                 if other is None:
-                    raise fault(f"no group {part.get('name')!r}", part, f"groups: {', '.join(self._nodes)}")
+                    raise error_at(f"no group {part.get('name')!r}", part, f"groups: {', '.join(self._nodes)}")
                 some = self._joints_of(other, (*inside, name))
             else:
-                raise fault(f"<{part.tag}> in a group", part, "chain, joint, link or group")
-            found |= {joint.name: joint for joint in some if joint.type in MOVING and joint.name not in self._passive}
+                raise error_at(f"<{part.tag}> in a group", part, "chain, joint, link or group")
+            found |= {
+                joint.name: joint for joint in some if joint.type in ONE_AXIS_TYPES and joint.name not in self._passive
+            }
         return list(found.values())
 
-    def _way(self, node: Node) -> list[Joint]:
+    def _way(self, node: XmlNode) -> list[Joint]:
         try:
-            return self._tree.way(self._link(node, "base_link"), self._link(node, "tip_link"))
+            return self._tree.path(self._link(node, "base_link"), self._link(node, "tip_link"))
         except InputError as error:
-            raise fault(error.what, node, error.valid) from None
+            raise error_at(error.message, node, error.valid) from None
 
-    def _chain(self, node: Node, own: list[Joint]) -> tuple[str, str, tuple[str, ...]]:
+    def _chain(self, node: XmlNode, own: list[Joint]) -> tuple[str, str, tuple[str, ...]]:
         """Base, tip and joints, base to tip. Raises InputError where they are on no one way."""
-        chains = node.all("chain")
-        depth = {joint.name: len(self._tree.way(self._root_of(joint), joint.child)) for joint in own}
+        chains = node.children_with_tag("chain")
+        depth = {joint.name: len(self._tree.path(self._root_of(joint), joint.child)) for joint in own}
         first, last = (choose(own, key=lambda joint: depth[joint.name]) for choose in (min, max))
         base = chains[0].get("base_link") if len(chains) == 1 else first.parent
         tip = chains[0].get("tip_link") if len(chains) == 1 else self._end(node, last.child)
-        way = {joint.name for joint in self._tree.way(base, tip)}
+        way = {joint.name for joint in self._tree.path(base, tip)}
         beside = [joint.name for joint in own if joint.name not in way]
         if beside:
             raise InputError(f"{', '.join(beside)} is not between {base} and {tip}")
@@ -121,9 +125,9 @@ class _Srdf:
             name = self._above[name].parent
         return name
 
-    def _end(self, node: Node, link: str) -> str:
+    def _end(self, node: XmlNode, link: str) -> str:
         """The last link of those that are fixed one after the other and named in the group."""
-        named = {part.get("name") for part in node.all("link", "joint")}
+        named = {part.get("name") for part in node.children_with_tag("link", "joint")}
         for joint in self._model.joints:
             if joint.parent == link and joint.type == "fixed" and {joint.name, joint.child} & named:
                 return self._end(node, joint.child)
@@ -132,16 +136,16 @@ class _Srdf:
     def _poses(self, group: str, joints: tuple[str, ...]) -> dict[str, tuple[float, ...]]:
         """Named states; joints that one leaves out are at zero."""
         found = {}
-        for node in self._root.all("group_state"):
+        for node in self._root.children_with_tag("group_state"):
             if node.get("group") == group:
                 values = self._state(node)
                 found[node.get("name")] = tuple(values.get(name, 0.0) for name in joints)
         return found
 
-    def _state(self, node: Node) -> dict[str, float]:
+    def _state(self, node: XmlNode) -> dict[str, float]:
         return {
-            self._joint(part, "name").name: number(part.get("value"), part, "the value of a joint")
-            for part in node.all("joint")
+            self._joint(part, "name").name: parse_number(part.get("value"), part, "the value of a joint")
+            for part in node.children_with_tag("joint")
         }
 
     def _gripper(self, name: str, own: list[Joint], joints: list[Joint]) -> Gripper | None:
@@ -164,18 +168,20 @@ class _Srdf:
             pair(self._link(node, "link1"), self._link(node, "link2")): _REASONS.get(
                 node.get("reason").lower(), "stated"
             )
-            for node in self._root.all("disable_collisions")
+            for node in self._root.children_with_tag("disable_collisions")
         }
 
-    def _link(self, node: Node, key: str) -> str:
+    def _link(self, node: XmlNode, key: str) -> str:
         name = node.get(key)
         if name not in self._links:
-            raise fault(f"no link {name!r}{near(name, self._links)}", node, f"links: {', '.join(self._links)}")
+            raise error_at(
+                f"no link {name!r}{did_you_mean(name, self._links)}", node, f"links: {', '.join(self._links)}"
+            )
         return name
 
-    def _joint(self, node: Node, key: str) -> Joint:
+    def _joint(self, node: XmlNode, key: str) -> Joint:
         names = [joint.name for joint in self._model.joints]
         name = node.get(key)
         if name not in names:
-            raise fault(f"no joint {name!r}{near(name, names)}", node, f"joints: {', '.join(names)}")
+            raise error_at(f"no joint {name!r}{did_you_mean(name, names)}", node, f"joints: {', '.join(names)}")
         return self._model.joint(name)

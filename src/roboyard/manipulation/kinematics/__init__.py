@@ -5,30 +5,42 @@ from typing import TYPE_CHECKING
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from roboyard.manipulation.kinematics.goals import Aim, Cause, IkBatch, IkSettings, IkSolution, Nearest
-    from roboyard.manipulation.kinematics.servo import ServoSettings, ServoStep, servo_step, servo_to
+    from roboyard.manipulation.kinematics.goals import (
+        IkBatch,
+        IkConfig,
+        IkFailure,
+        IkSolution,
+        NearestSolution,
+        PointingTarget,
+    )
+    from roboyard.manipulation.kinematics.servo import (
+        DifferentialIkConfig,
+        DifferentialIkResult,
+        solve_differential_ik,
+        solve_differential_ik_to_pose,
+    )
     from roboyard.manipulation.kinematics.solve import solve_ik, solve_ik_batch
-    from roboyard.manipulation.kinematics.structure import form_of
+    from roboyard.manipulation.kinematics.structure import find_closed_form
 
 __all__ = [
-    "Aim",
-    "Cause",
+    "DifferentialIkConfig",
+    "DifferentialIkResult",
     "IkBatch",
-    "IkSettings",
+    "IkConfig",
+    "IkFailure",
     "IkSolution",
-    "Nearest",
-    "ServoSettings",
-    "ServoStep",
-    "form_of",
-    "servo_step",
-    "servo_to",
+    "NearestSolution",
+    "PointingTarget",
+    "find_closed_form",
+    "solve_differential_ik",
+    "solve_differential_ik_to_pose",
     "solve_ik",
     "solve_ik_batch",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
-    "goals": ("Aim", "Cause", "IkBatch", "IkSettings", "IkSolution", "Nearest"),
-    "servo": ("ServoSettings", "ServoStep", "servo_step", "servo_to"),
+    "goals": ("PointingTarget", "IkFailure", "IkBatch", "IkConfig", "IkSolution", "NearestSolution"),
+    "servo": ("DifferentialIkConfig", "DifferentialIkResult", "solve_differential_ik", "solve_differential_ik_to_pose"),
     "solve": ("solve_ik", "solve_ik_batch"),
-    "structure": ("form_of",),
+    "structure": ("find_closed_form",),
 })  # fmt: skip

@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Aim:
+class PointingTarget:
     """A tool's place and the direction in which it points; how it is turned about that is free.
 
     Attributes:
@@ -32,44 +32,45 @@ class Aim:
 
     def matrix(self) -> Array:
         """(4, 4) pose whose third column is the axis. Raises InputError."""
-        place, z = _three(self.position, "position"), unit(self.axis, "axis")
+        position, z = _as_vector3(self.position, "position"), normalize(self.axis, "axis")
         x = np.cross((0.0, 1.0, 0.0) if abs(z[1]) < 0.9 else (1.0, 0.0, 0.0), z)
         x /= np.linalg.norm(x)
         T = np.eye(4)
-        T[:3, 0], T[:3, 1], T[:3, 2], T[:3, 3] = x, np.cross(z, x), z, place
+        T[:3, 0], T[:3, 1], T[:3, 2], T[:3, 3] = x, np.cross(z, x), z, position
         return T
 
 
 @dataclass(frozen=True)
-class IkSettings:
+class IkConfig:
     """How joints are looked for.
 
     Attributes:
         tolerance: How far a tool may be from its goal [m].
-        turn_tolerance: How far it may be turned from it [rad].
-        metres_per_radian: What a wrong turn of a radian weighs beside a wrong place where a wish cannot be met [m].
+        orientation_tolerance: How far it may be turned from it [rad].
+        meters_per_radian: What a wrong turn of a radian weighs beside a wrong place where a wish cannot be met [m].
         restarts: Searches from as many positions before giving up, where no closed form is known.
-        solutions: Different positions that a search looks for.
-        steps: Of each search.
-        rolls: Turns about its direction that an `Aim` is tried with, where these are not the last joint's.
-        samples: Positions that are looked at for the nearest feasible one.
-        starts: How many of them are refined.
-        seed: Of those positions.
+        max_solutions: Different positions that a search looks for.
+        max_iterations: Of each search.
+        roll_samples: Number of rotations about its direction tried for a `PointingTarget`, unless the last joint does
+            that rotation.
+        max_samples: Positions that are looked at for the nearest feasible one.
+        n_starts: How many of them are refined.
+        random_seed: Of those positions.
     """
 
     tolerance: float = setting(1e-6, unit="m", low=1e-12, high=0.1)
-    turn_tolerance: float = setting(1e-6, unit="rad", low=1e-12, high=1.0)
-    metres_per_radian: float = setting(0.1, unit="m", low=1e-4, high=100.0)
+    orientation_tolerance: float = setting(1e-6, unit="rad", low=1e-12, high=1.0)
+    meters_per_radian: float = setting(0.1, unit="m", low=1e-4, high=100.0)
     restarts: int = setting(100, low=1, high=100_000)
-    solutions: int = setting(1, low=1, high=1000)
-    steps: int = setting(60, low=1, high=10_000)
-    rolls: int = setting(24, low=1, high=3600)
-    samples: int = setting(4096, low=1, high=1_000_000)
-    starts: int = setting(24, low=1, high=10_000)
-    seed: int = setting(0, low=0)
+    max_solutions: int = setting(1, low=1, high=1000)
+    max_iterations: int = setting(60, low=1, high=10_000)
+    roll_samples: int = setting(24, low=1, high=3600)
+    max_samples: int = setting(4096, low=1, high=1_000_000)
+    n_starts: int = setting(24, low=1, high=10_000)
+    random_seed: int = setting(0, low=0)
 
 
-class Cause(Enum):
+class IkFailure(Enum):
     """Why no joints meet a goal."""
 
     OUT_OF_REACH = "out of reach"
@@ -83,19 +84,19 @@ class Cause(Enum):
 
 
 @dataclass(frozen=True)
-class Nearest:
+class NearestSolution:
     """The feasible position nearest to a wish.
 
     Attributes:
-        q: (n,) joints.
-        T: (4, 4) where they put the tool.
+        joints: (n,) joints.
+        pose: (4, 4) where they put the tool.
         distance: From the wanted place [m].
-        angle: From the wanted rotation, or between the directions of an `Aim` [rad].
-        cost: ``sqrt(distance² + (metres_per_radian · angle)²)`` [m]: what is least.
+        angle: From the wanted rotation, or between the directions of an `PointingTarget` [rad].
+        cost: ``sqrt(distance² + (meters_per_radian · angle)²)`` [m]: what is least.
     """
 
-    q: Array
-    T: Array
+    joints: Array
+    pose: Array
     distance: float
     angle: float
     cost: float
@@ -109,28 +110,32 @@ class IkSolution:
         solutions: (k, n) joints; none where the goal cannot be met.
         errors: (k, 2) how far each is from the goal [m, rad].
         method: Closed form or search.
-        cause: Why there is none.
+        failure: Why there is none.
         nearest: Where there is none: the best that can be done.
     """
 
     solutions: Array
     errors: Array
     method: str
-    cause: Cause | None = None
-    nearest: Nearest | None = field(default=None, repr=False)
+    failure: IkFailure | None = None
+    nearest: NearestSolution | None = field(default=None, repr=False)
 
     @property
-    def found(self) -> bool:
+    def is_solved(self) -> bool:
         """Whether there is one."""
         return len(self.solutions) > 0
 
     @property
-    def q(self) -> Array:
+    def best(self) -> Array:
         """The nearest (n,). Raises InputError with the cause where there is none."""
-        if not self.found:
-            best = self.nearest
-            near = f"the nearest pose is {best.distance:.3g} m and {best.angle:.3g} rad away" if best else None
-            raise InputError(f"no joint positions for this goal: {self.cause.value if self.cause else ''}", valid=near)
+        if not self.is_solved:
+            nearest = self.nearest
+            nearest_text = (
+                f"the nearest pose is {nearest.distance:.3g} m and {nearest.angle:.3g} rad away" if nearest else None
+            )
+            raise InputError(
+                f"no joint positions for this goal: {self.failure.value if self.failure else ''}", valid=nearest_text
+            )
         return np.array(self.solutions[0])
 
     def __len__(self) -> int:
@@ -151,67 +156,69 @@ class IkBatch:
     """What was found for many poses.
 
     Attributes:
-        branches: (k, b, n) joints, for each pose the nearest first; NaN where there are fewer.
-        counts: (k,) how many.
-        beyond_limits: (k,) whether a pose without any would have some if joints went farther.
+        solutions: (k, b, n) joints, for each pose the nearest first; NaN where there are fewer.
+        n_solutions: (k,) how many.
+        is_out_of_limits: (k,) whether a pose without any would have some if joints went farther.
         method: Closed form or search.
     """
 
-    branches: Array
-    counts: NDArray[np.int64]
-    beyond_limits: NDArray[np.bool_]
+    solutions: Array
+    n_solutions: NDArray[np.int64]
+    is_out_of_limits: NDArray[np.bool_]
     method: str
 
     @property
-    def q(self) -> Array:
+    def best(self) -> Array:
         """(k, n) the nearest of each; NaN where there is none."""
-        return self.branches[:, 0]
+        return self.solutions[:, 0]
 
     @property
-    def found(self) -> NDArray[np.bool_]:
+    def is_solved(self) -> NDArray[np.bool_]:
         """(k,) which have one."""
-        return self.counts > 0
+        return self.n_solutions > 0
 
 
-def matrix_of(goal: SE3 | Aim | ArrayLike) -> Array:
+def goal_to_matrix(goal: SE3 | PointingTarget | ArrayLike) -> Array:
     """A goal's pose (4, 4). Raises InputError."""
-    if isinstance(goal, SE3 | Aim):
+    if isinstance(goal, SE3 | PointingTarget):
         return goal.matrix()
-    return poses(goal, 2)
+    return as_pose_matrices(goal, 2)
 
 
-def poses(given: ArrayLike, axes: int) -> Array:
+def as_pose_matrices(matrices: ArrayLike, n_dims: int) -> Array:
     """Homogeneous matrices (4, 4) or (k, 4, 4), checked. Raises InputError."""
-    valid = "homogeneous (4, 4)" if axes == 2 else "homogeneous (k, 4, 4)"
+    valid = "homogeneous (4, 4)" if n_dims == 2 else "homogeneous (k, 4, 4)"
     try:
-        T = np.ascontiguousarray(given, dtype=np.float64)
+        T = np.ascontiguousarray(matrices, dtype=np.float64)
     except (TypeError, ValueError):
         raise InputError("the goal is no array of numbers", valid=valid) from None
-    if T.ndim != axes or T.shape[-2:] != (4, 4):
+    if T.ndim != n_dims or T.shape[-2:] != (4, 4):
         raise InputError(f"goal of shape {T.shape}", valid=valid)
     if not np.isfinite(T).all():
         raise InputError("the goal holds a number that is not finite", valid=valid)
     R = T[..., :3, :3]
-    turned = np.abs(np.swapaxes(R, -1, -2) @ R - np.eye(3)).max(initial=0.0) < 1e-6 and (np.linalg.det(R) > 0.0).all()
-    if not turned or not (np.abs(T[..., 3, :] - (0.0, 0.0, 0.0, 1.0)) < 1e-9).all():
+    is_rotation = (
+        np.abs(np.swapaxes(R, -1, -2) @ R - np.eye(3)).max(initial=0.0) < 1e-6 and (np.linalg.det(R) > 0.0).all()
+    )
+    if not is_rotation or not (np.abs(T[..., 3, :] - (0.0, 0.0, 0.0, 1.0)) < 1e-9).all():
         raise InputError("the goal is no pose", valid="a rotation matrix, a position, and the last row 0 0 0 1")
     return T
 
 
-def unit(given: ArrayLike, name: str) -> Array:
+def normalize(vector: ArrayLike, name: str) -> Array:
     """A direction (3,) of length one. Raises InputError."""
-    values = _three(given, name)
+    values = _as_vector3(vector, name)
     length = float(np.linalg.norm(values))
     if length < 1e-9:
         raise InputError(f"the {name} {values.tolist()} is no direction", valid="three numbers, not all zero")
     return values / length
 
 
-def _three(given: ArrayLike, name: str) -> Array:
+def _as_vector3(vector: ArrayLike, name: str) -> Array:
     try:
-        values = np.array(given, dtype=np.float64)
+        values = np.array(vector, dtype=np.float64)
     except (TypeError, ValueError):
         values = np.empty(0)
     if values.shape != (3,) or not np.isfinite(values).all():
-        raise InputError(f"the {name} {given!r:.80} is none", valid="three finite numbers")
+        raise InputError(f"the {name} {vector!r:.80} is none", valid="three finite numbers")
     return values

@@ -12,42 +12,48 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.chains.rows import Rows, fill_jacobian, place_frames, product, smallest
+from roboyard.chains.rows import (
+    ChainArrays,
+    compute_frames,
+    compute_jacobian,
+    example_chain_arrays,
+    multiply_transforms,
+)
 from roboyard.compute import kernel
-from roboyard.compute.arrays import solve_positive
+from roboyard.compute.arrays import solve_spd
 
 Array = NDArray[np.float64]
 
 
-class Wish(NamedTuple):
+class IkTarget(NamedTuple):
     """Where a tool shall be.
 
     Attributes:
         T: (4, 4) in the base. Of a direction's goal only the place and the third column count.
-        direction: (3,) in the tool's frame, what shall point along that column; zero if the whole rotation counts.
+        free_axis: (3,) in the tool's frame, what shall point along that column; zero if the whole rotation counts.
         weights: (2,) of metres and of radians.
     """
 
     T: Array
-    direction: Array
+    free_axis: Array
     weights: Array
 
 
-def example_wish() -> Wish:
+def example_ik_target() -> IkTarget:
     """For kernels' examples."""
-    return Wish(np.eye(4), np.zeros(3), np.ones(2))
+    return IkTarget(np.eye(4), np.zeros(3), np.ones(2))
 
 
-@kernel(examples=lambda: [(example_wish(), np.eye(4), np.zeros(6))])
-def fill_error(wish: Wish, T: Array, out: Array) -> None:
+@kernel(examples=lambda: [(example_ik_target(), np.eye(4), np.zeros(6))])
+def compute_pose_error(target: IkTarget, T: Array, out: Array) -> None:
     """What is missing, in the axes of the base: metres, then a rotation vector. Weights do not count yet.
 
     Args:
-        wish: The goal.
+        target: The goal.
         T: (4, 4) where the tool is.
         out: (6,) is filled.
     """
-    G, d = wish.T, wish.direction
+    G, d = target.T, target.free_axis
     for i in range(3):
         out[i] = G[i, 3] - T[i, 3]
     if d[0] != 0.0 or d[1] != 0.0 or d[2] != 0.0:
@@ -98,102 +104,104 @@ def fill_error(wish: Wish, T: Array, out: Array) -> None:
         out[3 + i] = sign * angle * axis[i]
 
 
-@kernel(inline="always", examples=lambda: [(example_wish(), np.zeros(6))])
-def cost_of(wish: Wish, error: Array) -> float:
+@kernel(inline="always", examples=lambda: [(example_ik_target(), np.zeros(6))])
+def weighted_cost(target: IkTarget, error: Array) -> float:
     """Half the weighted square."""
-    place = error[0] ** 2 + error[1] ** 2 + error[2] ** 2
-    turn = error[3] ** 2 + error[4] ** 2 + error[5] ** 2
-    cost: float = 0.5 * (wish.weights[0] ** 2 * place + wish.weights[1] ** 2 * turn)
+    squared_distance = error[0] ** 2 + error[1] ** 2 + error[2] ** 2
+    squared_angle = error[3] ** 2 + error[4] ** 2 + error[5] ** 2
+    cost: float = 0.5 * (target.weights[0] ** 2 * squared_distance + target.weights[1] ** 2 * squared_angle)
     return cost
 
 
-@kernel(examples=lambda: [(smallest(), example_wish(), np.zeros(1), 10, 1e-12)])
-def refine(rows: Rows, wish: Wish, q: Array, steps: int, enough: float) -> float:
+@kernel(examples=lambda: [(example_chain_arrays(), example_ik_target(), np.zeros(1), 10, 1e-12)])
+def damped_least_squares(
+    chain: ChainArrays, target: IkTarget, q: Array, max_iterations: int, cost_tolerance: float
+) -> float:
     """Move joints to where the weighted error is least nearby.
 
     Args:
-        rows: The chain.
-        wish: The goal.
+        chain: The chain.
+        target: The goal.
         q: (n,) from where, within limits; overwritten.
-        steps: At most that many.
-        enough: Cost at which it may stop.
+        max_iterations: At most that many.
+        cost_tolerance: Cost at which it may stop.
 
     Returns:
         The cost: half the weighted square of the error.
     """
-    n, m = rows.lower.shape[0], rows.turn.shape[0]
+    n, m = chain.lower.shape[0], chain.rotation_per_unit.shape[0]
     frames, T = np.empty((m + 1, 4, 4)), np.empty((4, 4))
-    J, error, tried = np.empty((6, n)), np.empty(6), np.empty(n)
+    J, error, candidate = np.empty((6, n)), np.empty(6), np.empty(n)
     H, G, g, step = np.empty((n, n)), np.empty((n, n)), np.empty(n), np.empty(n)
     free = np.ones(n, dtype=np.bool_)
-    place_frames(rows, q, frames)
-    product(frames[m], rows.T_tip, T)
-    fill_error(wish, T, error)
-    cost = cost_of(wish, error)
+    compute_frames(chain, q, frames)
+    multiply_transforms(frames[m], chain.T_tip, T)
+    compute_pose_error(target, T, error)
+    cost = weighted_cost(target, error)
     damping = 1e-3
-    fresh = True
-    for _ in range(steps):
-        if cost <= enough:
+    is_accepted = True
+    for _ in range(max_iterations):
+        if cost <= cost_tolerance:
             break
-        if fresh:
-            fill_jacobian(rows, frames, T[:3, 3], J)
+        if is_accepted:
+            compute_jacobian(chain, frames, T[:3, 3], J)
             for i in range(n):
                 g[i] = 0.0
                 for r in range(6):
-                    weight = wish.weights[0] if r < 3 else wish.weights[1]
+                    weight = target.weights[0] if r < 3 else target.weights[1]
                     J[r, i] *= weight
                     g[i] += J[r, i] * weight * error[r]
-            if wish.direction[0] != 0.0 or wish.direction[1] != 0.0 or wish.direction[2] != 0.0:
-                _without_roll(wish, T, J)
+            if target.free_axis[0] != 0.0 or target.free_axis[1] != 0.0 or target.free_axis[2] != 0.0:
+                _project_out_roll(target, T, J)
             for i in range(n):
                 for j in range(i + 1):
                     H[i, j] = 0.0
                     for r in range(6):
                         H[i, j] += J[r, i] * J[r, j]
                     H[j, i] = H[i, j]
-        slope = 0.0
+        squared_gradient = 0.0
         for i in range(n):
-            free[i] = not (q[i] <= rows.lower[i] and g[i] < 0.0) and not (q[i] >= rows.upper[i] and g[i] > 0.0)
+            free[i] = not (q[i] <= chain.lower[i] and g[i] < 0.0) and not (q[i] >= chain.upper[i] and g[i] > 0.0)
             if free[i]:
-                slope += g[i] * g[i]
-        if slope < 1e-30:
+                squared_gradient += g[i] * g[i]
+        if squared_gradient < 1e-30:
             break
         for i in range(n):
             for j in range(n):
                 G[i, j] = H[i, j] if free[i] and free[j] else 0.0
             G[i, i] += damping * (H[i, i] + 1e-9) if free[i] else 1.0
             step[i] = g[i] if free[i] else 0.0
-        if not solve_positive(G, step, 0.0):
+        if not solve_spd(G, step, 0.0):
             damping *= 10.0
-            fresh = False
+            is_accepted = False
             continue
-        moved = 0.0
+        max_change = 0.0
         for i in range(n):
-            tried[i] = min(max(q[i] + step[i], rows.lower[i]), rows.upper[i])
-            moved = max(moved, abs(tried[i] - q[i]))
-        place_frames(rows, tried, frames)
-        product(frames[m], rows.T_tip, T)
-        fill_error(wish, T, error)
-        found = cost_of(wish, error)
-        if found < cost:
-            gained = cost - found
+            candidate[i] = min(max(q[i] + step[i], chain.lower[i]), chain.upper[i])
+            max_change = max(max_change, abs(candidate[i] - q[i]))
+        compute_frames(chain, candidate, frames)
+        multiply_transforms(frames[m], chain.T_tip, T)
+        compute_pose_error(target, T, error)
+        new_cost = weighted_cost(target, error)
+        if new_cost < cost:
+            decrease = cost - new_cost
             for i in range(n):
-                q[i] = tried[i]
-            cost, damping, fresh = found, max(damping * 0.1, 1e-12), True
-            if gained < 1e-10 * cost and moved < 1e-7:
+                q[i] = candidate[i]
+            cost, damping, is_accepted = new_cost, max(damping * 0.1, 1e-12), True
+            if decrease < 1e-10 * cost and max_change < 1e-7:
                 break
         else:
             damping *= 8.0
-            fresh = False
-            if moved < 1e-13 or damping > 1e10:
+            is_accepted = False
+            if max_change < 1e-13 or damping > 1e10:
                 break
     return cost
 
 
-@kernel(examples=lambda: [(example_wish(), np.eye(4), np.zeros((6, 1)))])
-def _without_roll(wish: Wish, T: Array, J: Array) -> None:
+@kernel(examples=lambda: [(example_ik_target(), np.eye(4), np.zeros((6, 1)))])
+def _project_out_roll(target: IkTarget, T: Array, J: Array) -> None:
     """Take from the angular rows what turns the tool about its own direction: no error comes from there."""
-    d = wish.direction
+    d = target.free_axis
     x = T[0, 0] * d[0] + T[0, 1] * d[1] + T[0, 2] * d[2]
     y = T[1, 0] * d[0] + T[1, 1] * d[1] + T[1, 2] * d[2]
     z = T[2, 0] * d[0] + T[2, 1] * d[1] + T[2, 2] * d[2]

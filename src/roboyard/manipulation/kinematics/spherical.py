@@ -13,18 +13,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.chains.trigonometry import angles_of_conic, angles_of_line
+from roboyard.chains.trigonometry import solve_linear_trig, solve_quadratic_trig
 from roboyard.compute import kernel
 
 Array = NDArray[np.float64]
-_FLAT = 1e-9
+_DEGENERACY_TOLERANCE = 1e-9
 
 
-class Spherical(NamedTuple):
+class SphericalWristArm(NamedTuple):
     """A chain with a wrist: frames 4 to 6 have their origins where its axes meet.
 
     Attributes:
-        origins: (6, 4, 4) as `Rows` has them.
+        origins: (6, 4, 4) as `ChainArrays` has them.
         T_tip: (4, 4) the tip in the last frame.
     """
 
@@ -33,9 +33,9 @@ class Spherical(NamedTuple):
 
 
 @kernel(inline="always", examples=lambda: [(np.eye(3), 0.1, np.eye(3))])
-def _turned(R: Array, x: float, out: Array) -> None:
+def _rotate_z(R: Array, angle: float, out: Array) -> None:
     """``out = R Rz(x)`` of rotations."""
-    c, s = math.cos(x), math.sin(x)
+    c, s = math.cos(angle), math.sin(angle)
     for i in range(3):
         a, b = R[i, 0], R[i, 1]
         out[i, 0] = c * a + s * b
@@ -43,12 +43,12 @@ def _turned(R: Array, x: float, out: Array) -> None:
         out[i, 2] = R[i, 2]
 
 
-def _example() -> Spherical:
-    return Spherical(np.zeros((6, 4, 4)), np.eye(4))
+def _example() -> SphericalWristArm:
+    return SphericalWristArm(np.zeros((6, 4, 4)), np.eye(4))
 
 
 @kernel(examples=lambda: [(_example(), np.zeros(3), np.zeros(6), np.zeros((8, 6)))])
-def _shoulders(arm: Spherical, P: Array, near: Array, out: Array) -> int:
+def _solve_first_three_joints(arm: SphericalWristArm, P: Array, seed: Array, out: Array) -> int:
     """First three joints for the wrist's place P, given in the frame of the first joint; how many."""
     O2, O3, c3 = arm.origins[1], arm.origins[2], arm.origins[3][:3, 3]
     t = O2[:3, 3]
@@ -77,26 +77,26 @@ def _shoulders(arm: Spherical, P: Array, near: Array, out: Array) -> int:
     cross = ax * by - ay * bx
     aa, bb, ab = ax * ax + ay * ay, bx * bx + by * by, ax * bx + ay * by
     thirds, count = np.empty(4), 0
-    bent = abs(cross) > _FLAT
-    if bent:
+    is_general = abs(cross) > _DEGENERACY_TOLERANCE
+    if is_general:
         conic = np.empty(6)
         conic[0] = bb * uc * uc + aa * vc * vc - 2.0 * ab * uc * vc - cross * cross * (-fc[2] * fc[2])
         conic[1] = 2.0 * (bb * uc * us + aa * vc * vs - ab * (uc * vs + us * vc) + cross * cross * fc[2] * fs[2])
         conic[2] = bb * us * us + aa * vs * vs - 2.0 * ab * us * vs + cross * cross * fs[2] * fs[2]
-        more = cross * cross
-        conic[3] = 2.0 * (bb * u0 * uc + aa * v0 * vc - ab * (u0 * vc + uc * v0)) - more * (
+        cross_squared = cross * cross
+        conic[3] = 2.0 * (bb * u0 * uc + aa * v0 * vc - ab * (u0 * vc + uc * v0)) - cross_squared * (
             dots_c - 2.0 * f0[2] * fc[2]
         )
-        conic[4] = 2.0 * (bb * u0 * us + aa * v0 * vs - ab * (u0 * vs + us * v0)) - more * (
+        conic[4] = 2.0 * (bb * u0 * us + aa * v0 * vs - ab * (u0 * vs + us * v0)) - cross_squared * (
             dots_s - 2.0 * f0[2] * fs[2]
         )
-        conic[5] = bb * u0 * u0 + aa * v0 * v0 - 2.0 * ab * u0 * v0 - more * (dots_0 - f0[2] * f0[2])
-        count = angles_of_conic(conic, thirds)
+        conic[5] = bb * u0 * u0 + aa * v0 * v0 - 2.0 * ab * u0 * v0 - cross_squared * (dots_0 - f0[2] * f0[2])
+        count = solve_quadratic_trig(conic, thirds)
     else:
         along_a, along_b = math.sqrt(aa), math.sqrt(bb)
         if ab < 0.0:
             along_b = -along_b
-        count = angles_of_line(
+        count = solve_linear_trig(
             along_b * uc - along_a * vc, along_b * us - along_a * vs, along_a * v0 - along_b * u0, thirds
         )
     seconds, found = np.empty(4), 0
@@ -107,14 +107,14 @@ def _shoulders(arm: Spherical, P: Array, near: Array, out: Array) -> int:
         u, v = u0 + uc * c + us * s, v0 + vc * c + vs * s
         A, A1 = ax * fx + ay * fy, ay * fx - ax * fy
         B, B1 = bx * fx + by * fy, by * fx - bx * fy
-        if bent:
+        if is_general:
             seconds[0] = math.atan2((A * v - B * u) * cross, (u * B1 - v * A1) * cross)
-            options = 1
+            n_seconds = 1
         elif aa >= bb:
-            options = angles_of_line(A, A1, u, seconds)
+            n_seconds = solve_linear_trig(A, A1, u, seconds)
         else:
-            options = angles_of_line(B, B1, v, seconds)
-        for j in range(options):
+            n_seconds = solve_linear_trig(B, B1, v, seconds)
+        for j in range(n_seconds):
             if found == 4:
                 break
             c2, s2 = math.cos(seconds[j]), math.sin(seconds[j])
@@ -122,7 +122,7 @@ def _shoulders(arm: Spherical, P: Array, near: Array, out: Array) -> int:
             hx = t[0] + O2[0, 0] * gx + O2[0, 1] * gy + O2[0, 2] * fz
             hy = t[1] + O2[1, 0] * gx + O2[1, 1] * gy + O2[1, 2] * fz
             if math.hypot(hx, hy) < 1e-9:
-                out[found, 0] = near[0]  # on the first axis it may turn as it likes
+                out[found, 0] = seed[0]  # on the first axis it may turn as it likes
             else:
                 out[found, 0] = math.atan2(P[1], P[0]) - math.atan2(hy, hx)
             out[found, 1], out[found, 2] = seconds[j], thirds[i]
@@ -131,13 +131,13 @@ def _shoulders(arm: Spherical, P: Array, near: Array, out: Array) -> int:
 
 
 @kernel(examples=lambda: [(_example(), np.eye(4), np.zeros(6), np.zeros((8, 6)))])
-def solve_spherical(arm: Spherical, T: Array, near: Array, out: Array) -> int:
+def solve_spherical_wrist(arm: SphericalWristArm, T: Array, seed: Array, out: Array) -> int:
     """All branches that reach a pose, limits aside.
 
     Args:
         arm: The chain.
         T: (4, 4) wanted pose of the tip in the base.
-        near: (6,) what joints take that may be anything.
+        seed: (6,) what joints take that may be anything.
         out: (8, 6) is filled, branch after branch.
 
     Returns:
@@ -155,28 +155,32 @@ def solve_spherical(arm: Spherical, T: Array, near: Array, out: Array) -> int:
     P = np.empty(3)
     for i in range(3):
         P[i] = O1[0, i] * p[0] + O1[1, i] * p[1] + O1[2, i] * p[2]
-    shoulders = np.empty((8, 6))
-    count = _shoulders(arm, P, near, shoulders)
+    first_three = np.empty((8, 6))
+    count = _solve_first_three_joints(arm, P, seed, first_three)
     A, B = arm.origins[4], arm.origins[5]
     fifths, found = np.empty(4), 0
-    R, moved, Q, V = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
+    R, rotated, Q, V = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
     for k in range(count):
         # Q = (O1 Rz(q1) O2 Rz(q2) O3 Rz(q3) O4)^T R6 = Rz(q4) A Rz(q5) B Rz(q6)
         for i in range(3):
             for j in range(3):
                 R[i, j] = O1[i, j]
         for n in range(3):
-            _turned(R, shoulders[k, n], moved)
-            onward = arm.origins[n + 1]
+            _rotate_z(R, first_three[k, n], rotated)
+            next_origin = arm.origins[n + 1]
             for i in range(3):
                 for j in range(3):
-                    R[i, j] = moved[i, 0] * onward[0, j] + moved[i, 1] * onward[1, j] + moved[i, 2] * onward[2, j]
+                    R[i, j] = (
+                        rotated[i, 0] * next_origin[0, j]
+                        + rotated[i, 1] * next_origin[1, j]
+                        + rotated[i, 2] * next_origin[2, j]
+                    )
         for i in range(3):
             for j in range(3):
                 Q[i, j] = R[0, i] * R6[0, j] + R[1, i] * R6[1, j] + R[2, i] * R6[2, j]
         a, b = A[2, 0] * B[0, 2] + A[2, 1] * B[1, 2], A[2, 1] * B[0, 2] - A[2, 0] * B[1, 2]
-        options = angles_of_line(a, b, Q[2, 2] - A[2, 2] * B[2, 2], fifths)
-        for m in range(options):
+        n_fifths = solve_linear_trig(a, b, Q[2, 2] - A[2, 2] * B[2, 2], fifths)
+        for m in range(n_fifths):
             c, s = math.cos(fifths[m]), math.sin(fifths[m])
             # V = A Rz(q5) B
             for i in range(3):
@@ -184,7 +188,7 @@ def solve_spherical(arm: Spherical, T: Array, near: Array, out: Array) -> int:
                 for j in range(3):
                     V[i, j] = x * B[0, j] + y * B[1, j] + A[i, 2] * B[2, j]
             if math.hypot(V[0, 2], V[1, 2]) < 1e-9:
-                fourth = near[3]  # axes 4 and 6 are one: only their sum counts
+                fourth = seed[3]  # axes 4 and 6 are one: only their sum counts
             else:
                 fourth = math.atan2(Q[1, 2], Q[0, 2]) - math.atan2(V[1, 2], V[0, 2])
             c, s = math.cos(fourth), math.sin(fourth)
@@ -192,7 +196,7 @@ def solve_spherical(arm: Spherical, T: Array, near: Array, out: Array) -> int:
             q0, q1, q2 = c * Q[0, 0] + s * Q[1, 0], c * Q[1, 0] - s * Q[0, 0], Q[2, 0]
             sixth = math.atan2(V[0, 1] * q0 + V[1, 1] * q1 + V[2, 1] * q2, V[0, 0] * q0 + V[1, 0] * q1 + V[2, 0] * q2)
             for i in range(3):
-                out[found, i] = shoulders[k, i]
+                out[found, i] = first_three[k, i]
             out[found, 3], out[found, 4], out[found, 5] = fourth, fifths[m], sixth
             found += 1
     return found

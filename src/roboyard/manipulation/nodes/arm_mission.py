@@ -49,12 +49,12 @@ class ArmMissionNode(Node):
     rest: float = param(0.2, unit="s", low=0.0, high=1e4, doc="at each goal")
     tries: int = param(1, low=1, high=100, doc="how often a goal is sent that could not be reached")
 
-    fields = ("_next", "_reached", "_due", "_tried", "_positions")
+    state_fields = ("_next", "_reached", "_due", "_tried", "_positions")
 
     def setup(self) -> None:
         """Connect."""
         if len(self.region) % 6:
-            raise ConfigError(f"{len(self.region)} numbers", where="region", valid="x y z x y z for each")
+            raise ConfigError(f"{len(self.region)} numbers", location="region", valid="x y z x y z for each")
         group = self.groups.group(self.group or None)
         for name in self.poses:
             group.pose(name)
@@ -65,7 +65,7 @@ class ArmMissionNode(Node):
         self._due: float | None = self.start
         self._positions: dict[str, float] = {}
         self.subscribe("joint_states", msg.JointState, self._on_joints)
-        self._client = self.action_client("move_action", action.MoveGroup, on_restored=self._follow)
+        self._client = self.action_client("move_action", action.MoveGroup, on_goal_restored=self._follow)
         self._done = self.publisher("~/reached", msg.UInt32, latched=True)
         self.timer(rate=20.0, callback=self._tick)
 
@@ -106,7 +106,7 @@ class ArmMissionNode(Node):
         return tool_goal(self._scene, T_world_root.inverse() @ drawn.T_world_tool, self.frame(root))
 
     def _follow(self, goal: GoalFuture) -> None:
-        goal.then(lambda _: self._ended(goal))
+        goal.add_done_callback(lambda _: self._ended(goal))
 
     def _ended(self, goal: GoalFuture) -> None:
         if goal.error is not None:
@@ -121,13 +121,13 @@ class ArmMissionNode(Node):
         due = self.start + self._next * self.period if self._tried == 0 else 0.0
         self._due = max(self.now + self.rest, due)
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
-        return super().save() | {"constraints": self._constraints}
+        return super().save_state() | {"constraints": self._constraints}
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
-        super().load(state)
+        super().load_state(state)
         self._constraints = state["constraints"]
 
 

@@ -16,7 +16,7 @@ from roboyard.manipulation.groups import Groups
 from roboyard.manipulation.nodes.arm_mission import tool_goal
 from roboyard.manipulation.scene import PlanningScene
 from roboyard.messages import action, msg
-from roboyard.messages.convert import pose_stamped
+from roboyard.messages.convert import pose_stamped_to_msg
 
 
 class ArmTourNode(Node):
@@ -51,15 +51,17 @@ class ArmTourNode(Node):
     rest: float = param(0.2, unit="s", low=0.0, high=1e4, doc="at each goal")
     jog_rest: float = param(1.8, unit="s", low=0.5, high=100.0, doc="after a jog, in which the joint comes to rest")
 
-    fields = ("_place", "_done", "_due", "_until", "_jog", "_positions", "_waits")
+    state_fields = ("_place", "_done", "_due", "_until", "_jog", "_positions", "_waits")
 
     def setup(self) -> None:
         """Connect."""
         if len(self.places) % 3:
-            raise ConfigError(f"{len(self.places)} numbers", where="places", valid="x, y, yaw for each")
+            raise ConfigError(f"{len(self.places)} numbers", location="places", valid="x, y, yaw for each")
         stops = len(self.places) // 3 + 1
         if len(self.regions) not in (0, 6 * stops):
-            raise ConfigError(f"{len(self.regions)} numbers", where="regions", valid=f"none, or 6 for {stops} places")
+            raise ConfigError(
+                f"{len(self.regions)} numbers", location="regions", valid=f"none, or 6 for {stops} places"
+            )
         self.groups.group(self.group or None).pose(self.folded)
         self._place = self._done = 0
         self._due: float | None = self.start
@@ -68,8 +70,8 @@ class ArmTourNode(Node):
         self._waits = ""
         self._positions: dict[str, float] = {}
         self.subscribe("joint_states", msg.JointState, self._on_joints)
-        self._arm = self.action_client("move_action", action.MoveGroup, on_restored=self._follow)
-        self._base = self.action_client("navigate_to_pose", action.NavigateToPose, on_restored=self._follow)
+        self._arm = self.action_client("move_action", action.MoveGroup, on_goal_restored=self._follow)
+        self._base = self.action_client("navigate_to_pose", action.NavigateToPose, on_goal_restored=self._follow)
         self._speeds = self.publisher("move_velocity", msg.IDAndFloat)
         self._told = self.publisher("~/done", msg.UInt32, latched=True)
         self.timer(rate=self.jog_rate, callback=self._tick)
@@ -103,7 +105,7 @@ class ArmTourNode(Node):
             else:
                 x, y, yaw = self.places[3 * self._place - 3 : 3 * self._place]
                 self._waits, self._done = "drive", 0
-                stamped = pose_stamped(SE2(x, y, yaw), self.frame(self.map_frame), self.now_ns)
+                stamped = pose_stamped_to_msg(SE2(x, y, yaw), self.frame(self.map_frame), self.now_ns)
                 self._follow(self._base.send(action.NavigateToPose.Goal(pose=stamped)))
         except TransformError:
             self._due = self.now + 1.0  # it does not know yet where it stands
@@ -150,12 +152,12 @@ class ArmTourNode(Node):
 
     # -- how it went ---------------------------------------------------------------------------------------------------
     def _follow(self, goal: GoalFuture) -> None:
-        goal.then(lambda _: self._ended(goal))
+        goal.add_done_callback(lambda _: self._ended(goal))
 
     def _ended(self, goal: GoalFuture) -> None:
         waits, self._waits = self._waits, ""
         if goal.error is not None or not goal.succeeded:
-            why = goal.error if goal.error is not None else goal.reason
+            why = goal.error if goal.error is not None else goal.error_message
             self.log.warn(f"{waits or 'a pose'} at place {self._place}: {why}")
             if waits:
                 self.log.error("the tour is over")

@@ -12,7 +12,7 @@ import numpy as np
 
 from roboyard.bus import Future, GoalFuture, GoalHandle, Node
 from roboyard.bus.actions.status import PREEMPTED
-from roboyard.bus.offload import Work
+from roboyard.bus.offload import OffloadedTask
 from roboyard.errors import RoboyardError
 from roboyard.manipulation.collision.obstacles import Array
 from roboyard.manipulation.monitoring import blocked
@@ -22,7 +22,7 @@ from roboyard.manipulation.nodes.scene_keeper import SceneKeeper
 from roboyard.manipulation.planning import Plan
 from roboyard.manipulation.searching import Request, search
 from roboyard.messages import action, msg
-from roboyard.messages.time import nanoseconds
+from roboyard.messages.time import to_nanoseconds
 
 _FAR: Final = 0.5
 """More room than this is not told [m]."""
@@ -78,7 +78,7 @@ class Motion:
     @property
     def begin_ns(self) -> int:
         """When a motion whose times are given begins; 0: at once."""
-        return 0 if self.trajectory is None else nanoseconds(self.trajectory.header.stamp)
+        return 0 if self.trajectory is None else to_nanoseconds(self.trajectory.header.stamp)
 
 
 _PLAIN: Final = tuple(name for name in Motion.__dataclass_fields__ if name not in ("handle", "request"))
@@ -110,13 +110,13 @@ class Mover:
         self._node, self._keeper, self._latency = node, keeper, latency
         self._patience, self._read, self._ended = patience, read, ended
         self.motion: Motion | None = None
-        self._work: Work | None = None
+        self._work: OffloadedTask | None = None
         self._stop = Event()
         self._following: GoalFuture | None = None
         self._restored: GoalFuture | None = None
         self._due_ns = 0
         self._type: Any = action.FollowJointTrajectory
-        self._client = node.action_client(controller, self._type, on_restored=self._on_restored)
+        self._client = node.action_client(controller, self._type, on_goal_restored=self._on_restored)
         self._status = node.publisher("~/status", msg.ArmStatus, latched=True)
         self._room = node.publisher("~/clearance", msg.Float64)
         self._shown = node.publisher("display_planned_path", msg.moveit_msgs.DisplayTrajectory, latched=True)
@@ -124,7 +124,7 @@ class Mover:
     # -- taking --------------------------------------------------------------------------------------------------------
     def ready(self) -> None:
         """Raises MoveError: nobody follows trajectories, or nobody says where the joints are."""
-        if not self._client.available():
+        if not self._client.is_available():
             raise MoveError(f"nobody serves {self._client.name}", "no_controller", valid="the arm's trajectory node")
         self._keeper.measured()
 
@@ -164,7 +164,7 @@ class Mover:
         self._say("plans")
         self._work = self._node.offload(
             search, scene, start, request, self._stop.is_set,
-            latency=self._latency, then=partial(self._planned, motion), stop=self._stop,
+            latency=self._latency, on_done=partial(self._planned, motion), cancel_event=self._stop,
         )  # fmt: skip
 
     def _give_up_planning(self) -> None:
@@ -230,7 +230,7 @@ class Mover:
             return
         motion.state, motion.sent_ns = "moves", max(self._node.now_ns, motion.begin_ns)
         self._following = self._client.send(self._type.Goal(trajectory=motion.trajectory))
-        self._following.then(self._followed)
+        self._following.add_done_callback(self._followed)
         self._say("moves")
 
     def _check(self, motion: Motion, since: float) -> None:
@@ -287,14 +287,14 @@ class Mover:
         elif following.error is None and following.succeeded:
             self._finish(None)
         else:
-            reason = str(following.error) if following.error is not None else following.reason
+            reason = str(following.error) if following.error is not None else following.error_message
             stopped = reason == "stopped"  # by whoever called the controller's stop
             text = "the arm was stopped" if stopped else f"the arm did not follow: {reason}"
             self._finish(MoveError(text, "cancelled" if stopped else "not_followed"))
 
     def _stopped(self, motion: Motion) -> None:
         error = MoveError(motion.why[1], motion.why[0])
-        if motion.handle.canceling:
+        if motion.handle.is_cancel_requested:
             self._finish(None, canceled=True)
         elif motion.why[0] in ("in_the_way", "scene_unknown") and motion.replans_left and motion.task == "move_action":
             self._wait(motion, error)
@@ -348,16 +348,16 @@ class Mover:
 
     def _feed(self, motion: Motion) -> None:
         if motion.task == "move_action":
-            motion.handle.feedback(action.MoveGroup.Feedback(state="MONITOR"))
+            motion.handle.publish_feedback(action.MoveGroup.Feedback(state="MONITOR"))
         else:
-            motion.handle.feedback(action.ExecuteTrajectory.Feedback(state="MONITOR"))
+            motion.handle.publish_feedback(action.ExecuteTrajectory.Feedback(state="MONITOR"))
 
     def _say(self, state: str, error: RoboyardError | None = None) -> None:
         motion = self.motion
         if motion is None:
             return
         if state == "plans" and motion.task == "move_action":
-            motion.handle.feedback(action.MoveGroup.Feedback(state="PLANNING"))
+            motion.handle.publish_feedback(action.MoveGroup.Feedback(state="PLANNING"))
         self._publish(motion.task, state, error, motion)
 
     def _publish(self, task: str, state: str, error: RoboyardError | None, motion: Motion | None) -> None:
@@ -367,7 +367,7 @@ class Mover:
     def _on_restored(self, future: GoalFuture) -> None:
         self._restored = future
 
-    def save(self) -> dict[str, Any] | None:
+    def save_state(self) -> dict[str, Any] | None:
         """What is under way, as plain data; the goal itself is its action server's."""
         motion = self.motion
         return {
@@ -376,12 +376,12 @@ class Mover:
             "due": self._due_ns,
         }
 
-    def load(self, saved: dict[str, Any], handle: GoalHandle | None) -> None:
+    def load_state(self, saved: dict[str, Any], handle: GoalHandle | None) -> None:
         """Counterpart of `save`, after the actions have taken up their goals."""
         self._due_ns = saved["due"]
         self._following, self._restored = self._restored if saved["following"] else None, None
         if self._following is not None:
-            self._following.then(self._followed)
+            self._following.add_done_callback(self._followed)
         self.motion = None
         if saved["motion"] is not None and handle is not None:
             self.motion = Motion(handle=handle, request=None, **saved["motion"])

@@ -15,8 +15,8 @@ from roboyard.manipulation import timing
 from roboyard.manipulation.collision.obstacles import Array
 from roboyard.manipulation.nodes.move_codes import MoveError, cause_of
 from roboyard.messages import msg
-from roboyard.messages.convert import header, pose_to_msg
-from roboyard.messages.time import duration
+from roboyard.messages.convert import make_header, pose_to_msg
+from roboyard.messages.time import duration_to_msg
 
 if TYPE_CHECKING:
     from roboyard.manipulation.nodes.motion import Motion
@@ -41,23 +41,23 @@ def trajectory_message(found: timing.Trajectory | timing.GivenTimes, frame: str,
         msg.JointTrajectoryPoint(
             positions=point.position.copy(),
             velocities=np.zeros(len(point.position)) if point.velocity is None else point.velocity.copy(),
-            time_from_start=duration(round((lead + point.time) * 1e9)),
+            time_from_start=duration_to_msg(round((lead + point.time) * 1e9)),
         )
         for point in knots
     ]
-    return msg.JointTrajectory(header=header(frame, begin_ns), joint_names=list(found.path.joints), points=points)
+    return msg.JointTrajectory(header=make_header(frame, begin_ns), joint_names=list(found.path.joints), points=points)
 
 
 def pose_constraints(link: str, pose: Any, frame: str) -> Any:
     """moveit_msgs/Constraints that bring a link to a geometry_msgs/Pose in a frame, within 1 mm and 1 mrad."""
     kinds = msg.moveit_msgs
-    place = kinds.PositionConstraint(header=header(frame, 0), link_name=link, weight=1.0)
+    place = kinds.PositionConstraint(header=make_header(frame, 0), link_name=link, weight=1.0)
     place.constraint_region.primitives = [
         msg.SolidPrimitive(type=msg.SolidPrimitive.SPHERE, dimensions=np.array([1e-3]))
     ]
     place.constraint_region.primitive_poses = [pose]
     turn = kinds.OrientationConstraint(
-        header=header(frame, 0), orientation=pose.orientation, link_name=link, weight=1.0,
+        header=make_header(frame, 0), orientation=pose.orientation, link_name=link, weight=1.0,
         absolute_x_axis_tolerance=1e-3, absolute_y_axis_tolerance=1e-3, absolute_z_axis_tolerance=1e-3,
     )  # fmt: skip
     return kinds.Constraints(position_constraints=[place], orientation_constraints=[turn])
@@ -82,7 +82,7 @@ def sampled(message: Any, joints: Sequence[str]) -> tuple[Array, Array]:
     try:
         spline = Trajectory(points)
     except RoboyardError as error:
-        raise MoveError(error.what, "bad_plan", valid=error.valid) from error
+        raise MoveError(error.message, "bad_plan", valid=error.valid) from error
     ends = np.array([point.time for point in points])
     if ends[-1] > 1e5:
         raise MoveError(f"a trajectory of {ends[-1]:g} s", "bad_plan", valid="at most 1e5 s")
@@ -111,7 +111,9 @@ def _way_point(point: Any, order: Sequence[int], number: int) -> WayPoint:
 
 def state_message(joints: Sequence[str], q: Array, frame: str, time_ns: int) -> Any:
     """moveit_msgs/RobotState of a group's joints."""
-    state = msg.JointState(header=header(frame, time_ns), name=list(joints), position=np.array(q, dtype=np.float64))
+    state = msg.JointState(
+        header=make_header(frame, time_ns), name=list(joints), position=np.array(q, dtype=np.float64)
+    )
     return msg.moveit_msgs.RobotState(joint_state=state, is_diff=True)
 
 
@@ -120,7 +122,7 @@ def status_message(
 ) -> Any:
     """roboyard_msgs/ArmStatus; where the arm ends is told once it is known."""
     found = msg.ArmStatus(
-        header=header(keeper.frame, now_ns), task=task, group=keeper.scene.group.name, state=state,
+        header=make_header(keeper.frame, now_ns), task=task, group=keeper.scene.group.name, state=state,
         cause="" if error is None else cause_of(error), text="" if error is None else str(error),
         joints=list(keeper.joints),
     )  # fmt: skip

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from roboyard.config.describe import near
+from roboyard.config.describe import did_you_mean
 from roboyard.geometry import SE3
 from roboyard.manipulation.collision.obstacles import Array
-from roboyard.manipulation.kinematics import Aim
+from roboyard.manipulation.kinematics import PointingTarget
 from roboyard.manipulation.nodes.move_codes import MoveError
 from roboyard.manipulation.nodes.scene_keeper import SceneKeeper
 from roboyard.manipulation.planning import (
@@ -25,7 +25,7 @@ from roboyard.manipulation.planning import (
     Station,
 )
 from roboyard.manipulation.searching import Request
-from roboyard.messages import msg, nanoseconds
+from roboyard.messages import msg, to_nanoseconds
 from roboyard.messages.convert import pose_to_se3
 from roboyard.messages.convert.poses import quaternion_to_array, vector_to_array
 
@@ -142,7 +142,7 @@ class Reader:
             speed=_share(message.max_velocity_scaling_factor),
             acceleration=_share(message.max_acceleration_scaling_factor),
         )
-        begin = nanoseconds(way.header.stamp)
+        begin = to_nanoseconds(way.header.stamp)
         if not begin:
             raise MoveError(f"no stamp for {TIMED}", "bad_goal", valid="when its times begin")
         tool = self.tool(way.tracked_frame)
@@ -167,7 +167,9 @@ class Reader:
     def _named(self, name: str) -> Goal:
         known = list(self._keeper.scene.group.poses)
         if name not in known:
-            raise MoveError(f"no pose {name!r}{near(name, known)}", "bad_goal", valid=", ".join(known) or "none")
+            raise MoveError(
+                f"no pose {name!r}{did_you_mean(name, known)}", "bad_goal", valid=", ".join(known) or "none"
+            )
         return NamedGoal(name)
 
     def _joints(self, constraints: Sequence[Any]) -> Goal:
@@ -176,7 +178,7 @@ class Reader:
         for one in constraints:
             if one.joint_name not in wanted:
                 name = str(one.joint_name)
-                raise MoveError(f"no joint {name!r}{near(name, wanted)}", "bad_goal", valid=", ".join(wanted))
+                raise MoveError(f"no joint {name!r}{did_you_mean(name, wanted)}", "bad_goal", valid=", ".join(wanted))
             if not math.isfinite(one.position) or one.joint_name in given:
                 what = "is no number" if one.joint_name not in given else "is given twice"
                 raise MoveError(f"the position of {one.joint_name} {what}", "bad_goal", valid="one for each joint")
@@ -211,7 +213,7 @@ class Reader:
                 valid=f"a tolerance of pi about {_name(mine)}",
             )  # fmt: skip
         direction = T_world.rotation_matrix() @ mine
-        aim = Aim(tuple(T_world.translation.tolist()), tuple(direction.tolist()), tuple(mine.tolist()))
+        aim = PointingTarget(tuple(T_world.translation.tolist()), tuple(direction.tolist()), tuple(mine.tolist()))
         return AimGoal(aim, "world"), tool
 
     def tool(self, link: str) -> str | None:
@@ -225,7 +227,7 @@ class Reader:
             if tool.link == link and tool.T_link_tool.distance(SE3.identity()) < 1e-9:
                 return name
         known = [group.tip, *group.tools]
-        raise MoveError(f"no tool {link!r}{near(link, known)}", "unknown_link", valid=", ".join(known))
+        raise MoveError(f"no tool {link!r}{did_you_mean(link, known)}", "unknown_link", valid=", ".join(known))
 
     def _keep(self, constraints: Any) -> KeepAxis | None:
         turns = constraints.orientation_constraints

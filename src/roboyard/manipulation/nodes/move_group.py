@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from roboyard.bus import Future, GoalHandle, Node, param, resource, settings
-from roboyard.chains.masses import fill_along, fill_efforts
-from roboyard.chains.rows import place_all
+from roboyard.chains.masses import compute_inverse_dynamics, compute_path_effort_coefficients
+from roboyard.chains.rows import compute_all_frames
 from roboyard.compute import expect_kernels
 from roboyard.control.profile import fastest_profile
 from roboyard.description import World
@@ -17,9 +17,9 @@ from roboyard.geometry import SE3
 from roboyard.manipulation.collision.boxes_tree import _fill
 from roboyard.manipulation.collision.clearance import distances, free_line, touching
 from roboyard.manipulation.groups import Groups
-from roboyard.manipulation.kinematics import IkSettings, solve_ik
-from roboyard.manipulation.kinematics.search import search as search_ik
-from roboyard.manipulation.kinematics.solve import expect_ik
+from roboyard.manipulation.kinematics import IkConfig, solve_ik
+from roboyard.manipulation.kinematics.search import search_from_seeds as search_ik
+from roboyard.manipulation.kinematics.solve import expect_ik_kernels
 from roboyard.manipulation.nodes.motion import Motion, Mover
 from roboyard.manipulation.nodes.motion_messages import sampled, state_message, trajectory_message
 from roboyard.manipulation.nodes.motion_requests import Reader
@@ -33,7 +33,7 @@ from roboyard.manipulation.planning.shortening import round_corners, shorten
 from roboyard.manipulation.planning.trees import grow, try_straight
 from roboyard.manipulation.searching import Request, search
 from roboyard.messages import action, msg, srv
-from roboyard.messages.convert import pose_stamped, pose_to_se3
+from roboyard.messages.convert import pose_stamped_to_msg, pose_to_se3
 
 _DRAWN = 2**31
 
@@ -83,9 +83,9 @@ class MoveGroupNode(Node):
     def setup(self) -> None:
         """Connect."""
         expect_kernels(_fill, touching, distances, free_line, try_straight, grow, shorten, round_corners)
-        expect_kernels(fill_along, fill_efforts, fastest_profile, place_all)
+        expect_kernels(compute_path_effort_coefficients, compute_inverse_dynamics, fastest_profile, compute_all_frames)
         expect_kernels(search_ik)  # of straight lines
-        expect_ik(self.groups.chain(self.group or None))
+        expect_ik_kernels(self.groups.chain(self.group or None))
         known = self.world if self.know_world else None
         self._keeper = keeper = SceneKeeper(
             self, self.groups, self.group, world_frame=self.world_frame, place=place_of(self.place), known=known,
@@ -107,7 +107,7 @@ class MoveGroupNode(Node):
             ("move_action", action.MoveGroup, self._on_move),
             ("execute_trajectory", action.ExecuteTrajectory, self._on_execute),
         ):
-            self.action_server(name, kind, take, preempt=False, on_restored=self._on_restored)
+            self.action_server(name, kind, take, preempt=False, on_goal_restored=self._on_restored)
         kinds = srv.moveit_msgs
         self.service("plan_kinematic_path", kinds.GetMotionPlan, self._on_plan)
         self.service("compute_cartesian_path", kinds.GetCartesianPath, self._on_line)
@@ -191,8 +191,8 @@ class MoveGroupNode(Node):
             result = action.ExecuteTrajectory.Result(error_code=code)
         if error is None:
             handle.succeed(result)
-        elif handle.canceling:
-            handle.cancel(result, str(error))
+        elif handle.is_cancel_requested:
+            handle.set_canceled(result, str(error))
         else:
             handle.abort(result, str(error), cause_of(error))
 
@@ -246,7 +246,7 @@ class MoveGroupNode(Node):
         done = Future("plan")
         self.offload(
             search, self._keeper.now(request.tool), start, request, _never,
-            latency=self.latency, then=lambda future: done.resolve(told(future.result)),
+            latency=self.latency, on_done=lambda future: done.set_result(told(future.result)),
         )  # fmt: skip
         return done
 
@@ -260,9 +260,9 @@ class MoveGroupNode(Node):
             T_world = self._keeper.T_world_frame(asked.pose_stamped.header.frame_id) @ pose_to_se3(
                 asked.pose_stamped.pose
             )
-            found = solve_ik(scene.chain, scene.T_world_base.inverse() @ T_world, near, IkSettings(solutions=8))
-            if not found.found:
-                why = "not found" if found.cause is None else found.cause.value
+            found = solve_ik(scene.chain, scene.T_world_base.inverse() @ T_world, near, IkConfig(max_solutions=8))
+            if not found.is_solved:
+                why = "not found" if found.failure is None else found.failure.value
                 raise MoveError(f"no joints put {scene.chain.tip} there: {why}", "goal_unreachable")
             free = [q for q in found.solutions if not asked.avoid_collisions or scene.free(q)]
             if not free:
@@ -285,16 +285,16 @@ class MoveGroupNode(Node):
                 for name in names
             ]  # fmt: skip
         except UnknownNameError as error:
-            return answer(error_code=code_of(MoveError(error.what, "unknown_link", valid=error.valid)))
+            return answer(error_code=code_of(MoveError(error.message, "unknown_link", valid=error.valid)))
         except RoboyardError as error:
             return answer(error_code=code_of(error))
-        stamped = [pose_stamped(pose, frame, self.now_ns) for pose in poses]
+        stamped = [pose_stamped_to_msg(pose, frame, self.now_ns) for pose in poses]
         return answer(pose_stamped=stamped, fk_link_names=names, error_code=code_of(None))
 
     def _on_validity(self, message: Any) -> Any:
         self._reader.check_group(message.group_name)
         scene, q = self._keeper.now(), self._reader.start(message.robot_state)
-        pair = scene.contact(q) if scene.chain.within(q) else ("joints", "their limits")
+        pair = scene.contact(q) if scene.chain.is_within_limits(q) else ("joints", "their limits")
         answer = srv.moveit_msgs.GetStateValidity.Response(valid=pair is None)
         if pair is not None:
             answer.contacts = [msg.moveit_msgs.ContactInformation(contact_body_1=pair[0], contact_body_2=pair[1])]
@@ -322,21 +322,21 @@ class MoveGroupNode(Node):
     def _on_restored(self, handle: GoalHandle) -> None:
         self._handle = handle
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data, the scene and the motion under way with it. Raises RunError: it is planning."""
-        return super().save() | {
-            "keeper": self._keeper.save(),
-            "feeds": self._feeds.save(),
-            "mover": self._mover.save(),
+        return super().save_state() | {
+            "keeper": self._keeper.save_state(),
+            "feeds": self._feeds.save_state(),
+            "mover": self._mover.save_state(),
         }
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
         self._handle = None
-        super().load(state)
-        self._keeper.load(state["keeper"])
-        self._feeds.load(state["feeds"])
-        self._mover.load(state["mover"], self._handle)
+        super().load_state(state)
+        self._keeper.load_state(state["keeper"])
+        self._feeds.load_state(state["feeds"])
+        self._mover.load_state(state["mover"], self._handle)
 
 
 def _never() -> bool:

@@ -112,7 +112,7 @@ class SceneFeeds:
             place = vector_to_array(message.pose.pose.position)
             self._keeper.see_person(person_at(f"person {topic}", T @ place, speed, self._people))
         except RoboyardError as error:
-            self._node.log.error(f"left out a person: {error}", every=5.0)
+            self._node.log.error(f"left out a person: {error}", throttle=5.0)
 
     def _on_body(self, topic: str, message: Any) -> None:
         keeper = self._keeper
@@ -121,7 +121,7 @@ class SceneFeeds:
             foot = keeper.scene.T_world_base.translation
             keeper.see_body(topic, self._parts[topic].near(message.name, message.parts, _rows(message), T, foot))
         except (RoboyardError, ValueError) as error:
-            self._node.log.error(f"left out somebody's body: {error}", every=5.0)
+            self._node.log.error(f"left out somebody's body: {error}", throttle=5.0)
 
     # -- the gripper ---------------------------------------------------------------------------------------------------
     def _on_gripper(self, message: Any) -> None:
@@ -174,7 +174,7 @@ class SceneFeeds:
         """What touched only while it was gripped or set down may no longer do so, once it is apart."""
         scene = self._keeper.scene
         peopled = self._keeper.peopled(scene)
-        known = {*scene.chain.links, *peopled.obstacles, *scene.attached}
+        known = {*scene.chain.link_mounts, *peopled.obstacles, *scene.attached}
         try:
             q = self._keeper.measured()
             strict = self._keeper.posed(peopled).disallowing(*self._parting)
@@ -183,7 +183,7 @@ class SceneFeeds:
             }
             left = tuple(pair for pair in self._parting if known >= set(pair) and frozenset(pair) in touch)
         except RoboyardError as error:
-            self._node.log.warn(f"cannot tell what has parted: {error}", every=5.0)
+            self._node.log.warn(f"cannot tell what has parted: {error}", throttle=5.0)
             return
         if left != self._parting:
             self._keeper.put(scene.disallowing(*(set(self._parting) - set(left))))
@@ -199,17 +199,17 @@ class SceneFeeds:
         self._changed()
         return True
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data; the scene itself is the keeper's."""
-        things = {} if self._things is None else self._things.save()
+        things = {} if self._things is None else self._things.save_state()
         return {"held": self._held, "parting": self._parting, "due": self._due_ns, "things": things}
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Counterpart of `save`."""
         self._held, self._due_ns = tuple(saved["held"]), saved["due"]
         self._parting = tuple(tuple(pair) for pair in saved["parting"])
         if self._things is not None:
-            self._things.load(saved["things"])
+            self._things.load_state(saved["things"])
 
 
 _POSE = attrgetter(

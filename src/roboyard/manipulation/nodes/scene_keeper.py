@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from roboyard.bus import Node
-from roboyard.config.describe import near
+from roboyard.config.describe import did_you_mean
 from roboyard.description import World
 from roboyard.errors import ConfigError, InputError, RoboyardError
 from roboyard.geometry import SE3
@@ -131,7 +131,9 @@ class SceneKeeper:
         known = [joint.name for joint in self._groups.model.joints]
         for name in names:
             if name not in known:
-                raise MoveError(f"no joint {name!r}{near(name, known)}", "bad_state", valid=", ".join(self.joints))
+                raise MoveError(
+                    f"no joint {name!r}{did_you_mean(name, known)}", "bad_state", valid=", ".join(self.joints)
+                )
         given = dict(zip(names, map(float, values), strict=True))
         if set(self.joints) <= set(given):
             return np.array([given[name] for name in self.joints])
@@ -185,7 +187,7 @@ class SceneKeeper:
             T = self.T_world_frame(message.header.frame_id)
             voxels = voxels_of(message, SEEN, T)
         except RoboyardError as error:
-            self._node.log.error(f"left out a map of space: {error}", every=5.0)
+            self._node.log.error(f"left out a map of space: {error}", throttle=5.0)
             return
         known = [one for one in self.scene.obstacles.values() if isinstance(one, Obstacle)]
         if known and len(voxels.middles):
@@ -253,7 +255,7 @@ class SceneKeeper:
         operation = _number(message.operation)
         if operation == kind.REMOVE:
             if name and not there:
-                raise MoveError(f"no object {name!r}{near(name, list(scene.obstacles))}", "unknown_object")
+                raise MoveError(f"no object {name!r}{did_you_mean(name, list(scene.obstacles))}", "unknown_object")
             return scene.without(*(there if name else scene.obstacles))
         if not name:
             raise MoveError("an object without a name", "unknown_object", valid="an id")
@@ -276,7 +278,7 @@ class SceneKeeper:
         from roboyard.messages.convert import pose_to_se3
 
         if not there:
-            raise MoveError(f"no object {name!r}{near(name, list(scene.obstacles))}", "unknown_object")
+            raise MoveError(f"no object {name!r}{did_you_mean(name, list(scene.obstacles))}", "unknown_object")
         first = scene.obstacles[there[0]]
         if isinstance(first, Voxels):
             raise MoveError(f"{name!r} is what sensors see", "unknown_object")
@@ -300,15 +302,19 @@ class SceneKeeper:
             return scene
         if operation != kind.ADD:
             raise MoveError(f"operation {operation} on the attached {name!r}", "bad_goal", valid="ADD or REMOVE")
-        if not name or link not in scene.chain.links:
-            what = f"no link {link!r}{near(link, list(scene.chain.links))}" if name else "an object without a name"
+        if not name or link not in scene.chain.link_mounts:
+            what = (
+                f"no link {link!r}{did_you_mean(link, list(scene.chain.link_mounts))}"
+                if name
+                else "an object without a name"
+            )
             raise MoveError(what, "unknown_link" if name else "unknown_object")
         shapes = shapes_of(message.object)
         touches = tuple(str(one) for one in message.touch_links)
         if not shapes:
             there = parts_named(name, list(scene.obstacles))
             if not there:
-                raise MoveError(f"no object {name!r}{near(name, list(scene.obstacles))}", "unknown_object")
+                raise MoveError(f"no object {name!r}{did_you_mean(name, list(scene.obstacles))}", "unknown_object")
             for one in there:
                 scene = scene.grasp(one, self.measured(), link, touches, float(message.weight) / len(there))
             return scene
@@ -331,7 +337,7 @@ class SceneKeeper:
         return scene.tolerating(*pairs)
 
     # -- state ---------------------------------------------------------------------------------------------------------
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """Everything as plain data."""
         scene, seen = self.scene, self._seen
         return {
@@ -348,7 +354,7 @@ class SceneKeeper:
             "version": self.version,
         }
 
-    def load(self, saved: Mapping[str, Any]) -> None:
+    def load_state(self, saved: Mapping[str, Any]) -> None:
         """Counterpart of `save`."""
         bare = PlanningScene.of(self._groups, self.scene.group.name, margin=self.scene.margin)
         scene = bare.moved(saved["T_world_robot"]).with_obstacles(saved["obstacles"])
@@ -368,7 +374,7 @@ class SceneKeeper:
 def _pair(text: str) -> tuple[str, str]:
     one, comma, other = (part.strip() for part in text.partition(","))
     if not (one and comma and other) or "," in other:
-        raise ConfigError(f"{text!r} is no pair", where="allowed", valid="two names: 'part_1, fixture'")
+        raise ConfigError(f"{text!r} is no pair", location="allowed", valid="two names: 'part_1, fixture'")
     return one, other
 
 
@@ -383,6 +389,6 @@ def _listed(names: Mapping[str, Any]) -> str:
 def place_of(given: Sequence[float]) -> SE3:
     """A pose of a parameter: nothing, x y z, or x y z roll pitch yaw. Raises InputError."""
     if len(given) not in (0, 3, 6):
-        raise InputError(f"{len(given)} numbers", where="place", valid="x, y, z or x, y, z, roll, pitch, yaw")
+        raise InputError(f"{len(given)} numbers", location="place", valid="x, y, z or x, y, z, roll, pitch, yaw")
     numbers = [*given, *[0.0] * (6 - len(given))]
     return SE3.from_xyz_rpy(numbers[:3], numbers[3:])

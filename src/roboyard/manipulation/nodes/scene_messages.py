@@ -9,14 +9,14 @@ from typing import Any, Final
 import numpy as np
 
 from roboyard.description import Box, Capsule, Cone, Cylinder, Geometry, Plane, Sphere
-from roboyard.description.shapes import Inline, Mesh
+from roboyard.description.shapes import InlineArray, Mesh
 from roboyard.geometry import SE3
 from roboyard.manipulation.collision import Attached, Obstacle, Voxels
 from roboyard.manipulation.collision.building import PART
 from roboyard.manipulation.nodes.move_codes import MoveError
 from roboyard.manipulation.scene import PlanningScene
 from roboyard.messages import msg
-from roboyard.messages.convert import header, pose_to_msg, pose_to_se3
+from roboyard.messages.convert import make_header, pose_to_msg, pose_to_se3
 
 _LARGEST: Final = 1e4
 """Of a shape's sizes [m]."""
@@ -84,7 +84,7 @@ def _mesh(shape: Any, name: str) -> tuple[Geometry, SE3]:
     good = len(vertices) and len(triangles) and np.isfinite(vertices).all() and len(triangles) <= _MOST_TRIANGLES
     if not good or triangles.min() < 0 or triangles.max() >= len(vertices) or np.abs(vertices).max() > _LARGEST:
         raise MoveError(f"a mesh of {name!r} that is none", "bad_goal", valid="finite points, triangles between them")
-    inline = Inline(vertices.astype(np.float32).tobytes(), triangles.astype(np.int32).tobytes())
+    inline = InlineArray(vertices.astype(np.float32).tobytes(), triangles.astype(np.int32).tobytes())
     return Mesh(name, None, inline=inline), SE3.identity()
 
 
@@ -105,7 +105,7 @@ def _plane(shape: Any, name: str) -> tuple[Geometry, SE3]:
 def object_to_msg(one: Obstacle | Attached, frame: str, time_ns: int) -> Any:
     """moveit_msgs/CollisionObject of a shape, or None where there is no message for it."""
     T = one.T_world if isinstance(one, Obstacle) else one.T_link
-    found = msg.moveit_msgs.CollisionObject(header=header(frame, time_ns), id=one.name, pose=pose_to_msg(T))
+    found = msg.moveit_msgs.CollisionObject(header=make_header(frame, time_ns), id=one.name, pose=pose_to_msg(T))
     kinds = msg.SolidPrimitive
     match one.geometry:
         case Box(size):

@@ -13,7 +13,7 @@ from roboyard.description import Model
 from roboyard.errors import MessageError
 from roboyard.geometry import SE3
 from roboyard.manipulation.self_filter import Shapes, _mark
-from roboyard.messages import msg, nanoseconds
+from roboyard.messages import msg, to_nanoseconds
 from roboyard.messages.convert import cloud_points, cloud_to_msg
 
 _PATIENCE_NS: Final = 300_000_000
@@ -40,7 +40,7 @@ class SelfFilterNode(Node):
     max_range: float = param(10.0, unit="m", low=0.1, high=1000.0, doc="farther points are left out")
     max_rate: float = param(10.0, unit="Hz", low=0.01, high=100.0, doc="of clouds taken in", fixed=True)
 
-    fields = ("_waiting", "_taken_ns")
+    state_fields = ("_waiting", "_taken_ns")
 
     def setup(self) -> None:
         """Connect."""
@@ -53,7 +53,7 @@ class SelfFilterNode(Node):
         self.timer(0.02, self._go_on)
 
     def _on_cloud(self, message: Any) -> None:
-        time_ns = nanoseconds(message.header.stamp)
+        time_ns = to_nanoseconds(message.header.stamp)
         if time_ns - self._taken_ns >= round(0.9e9 / self.max_rate):  # a little less than a period: stamps jitter
             self._taken_ns = time_ns
             self._waiting.append(message)
@@ -63,7 +63,7 @@ class SelfFilterNode(Node):
         """Filter what waits, as far as the robot's links are known at its moment."""
         while self._waiting:
             message = self._waiting[0]
-            time_ns, sensor = nanoseconds(message.header.stamp), message.header.frame_id
+            time_ns, sensor = to_nanoseconds(message.header.stamp), message.header.frame_id
             try:
                 poses = [self.transforms.lookup(sensor, self.frame(name), time_ns) for name in self._shapes.frames]
             except TransformError as error:
@@ -77,11 +77,11 @@ class SelfFilterNode(Node):
 
     def _filter(self, message: Any, poses: list[SE3]) -> None:
         try:
-            points = cloud_points(message, every=self.every)
+            points = cloud_points(message, stride=self.every)
         except MessageError as error:
             self.report_health("error", f"a cloud is left out: {error}")
             return
         points = points[np.einsum("ij,ij->i", points, points) <= self.max_range**2]
         own = self._shapes.on(points, poses, self.margin)
-        self._out.publish(cloud_to_msg(points[~own], message.header.frame_id, nanoseconds(message.header.stamp)))
+        self._out.publish(cloud_to_msg(points[~own], message.header.frame_id, to_nanoseconds(message.header.stamp)))
         self.report_health("ok", f"{int(own.sum())} of {len(points)} points are the robot's own")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from roboyard.bus import Node, param, resource, settings
 from roboyard.compute import expect_kernels
-from roboyard.config.describe import near
+from roboyard.config.describe import did_you_mean
 from roboyard.control.limits import JointBounds, JointRates
 from roboyard.control.nodes.stopping import offer_stops
 from roboyard.control.nodes.twist import check_modes
@@ -27,7 +27,7 @@ from roboyard.manipulation.people import PeopleSettings
 from roboyard.manipulation.scene import PlanningScene
 from roboyard.manipulation.servoing import ServoCode, Servoed, Servoing, ServoingSettings, Wanted
 from roboyard.messages import msg, srv
-from roboyard.messages.convert.poses import header, vector_to_array
+from roboyard.messages.convert.poses import make_header, vector_to_array
 from roboyard.safety.allowance import Allowance
 
 Array = NDArray[np.float64]
@@ -110,7 +110,7 @@ class ServoNode(Node):
         )  # fmt: skip
         self.service("~/pause_servo", srv.SetBool, self._on_pause)
         offer_stops(self, self.owners, self._joints, self._forget)
-        self.timer(rate=self.rate, callback=self._tick, start=True)
+        self.timer(rate=self.rate, callback=self._tick, immediate=True)
 
     def close(self) -> None:
         """Leave the joints to others."""
@@ -141,7 +141,9 @@ class ServoNode(Node):
                 raise InputError("a jog without a velocity for each joint, and only that", valid="velocities")
             for name, speed in zip(message.joint_names, message.velocities, strict=True):
                 if name not in self._joints:
-                    raise InputError(f"no joint {name!r}{near(str(name), self._joints)}", valid=", ".join(self._joints))
+                    raise InputError(
+                        f"no joint {name!r}{did_you_mean(str(name), self._joints)}", valid=", ".join(self._joints)
+                    )
                 if not np.isfinite(speed):
                     raise InputError(f"{speed} for {name}", valid="a finite number")
                 speeds[self._joints.index(name)] = speed
@@ -171,7 +173,7 @@ class ServoNode(Node):
         return self._twist is None and self._speeds is None and self._servoing.standing
 
     def _refuse(self, error: RoboyardError) -> None:
-        self.log.error(f"refused a command: {error}", every=1.0)
+        self.log.error(f"refused a command: {error}", throttle=1.0)
         self._forget()
         self._say(ServoCode.INVALID, str(error))
 
@@ -229,7 +231,9 @@ class ServoNode(Node):
         if self._allowance is None:
             return want
         self._wanted.publish(
-            msg.JointJog(header=header("", self.now_ns), joint_names=list(self._joints), velocities=want.speeds.copy())
+            msg.JointJog(
+                header=make_header("", self.now_ns), joint_names=list(self._joints), velocities=want.speeds.copy()
+            )
         )
         return want.slowed(self._allowance.share(self.now_ns))
 
@@ -240,26 +244,26 @@ class ServoNode(Node):
         self._status.publish(msg.moveit_msgs.ServoStatus(code=int(code), message=text))
 
     # -- state ---------------------------------------------------------------------------------------------------------
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
-        return super().save() | {
-            "keeper": self._keeper.save(),
-            "feeds": self._feeds.save(),
-            "servoing": self._servoing.save(),
-            "allowance": None if self._allowance is None else self._allowance.save(),
+        return super().save_state() | {
+            "keeper": self._keeper.save_state(),
+            "feeds": self._feeds.save_state(),
+            "servoing": self._servoing.save_state(),
+            "allowance": None if self._allowance is None else self._allowance.save_state(),
             "asked": (self._twist, self._speeds, self._until_ns, self._off, self._said),
             "owns": self.owners.owns(self.full_name, self._joints),
             "paused": self.owners.paused(self._joints),
         }
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
-        super().load(state)
-        self._keeper.load(state["keeper"])
-        self._feeds.load(state["feeds"])
-        self._servoing.load(state["servoing"])
+        super().load_state(state)
+        self._keeper.load_state(state["keeper"])
+        self._feeds.load_state(state["feeds"])
+        self._servoing.load_state(state["servoing"])
         if self._allowance is not None:
-            self._allowance.load(state["allowance"])
+            self._allowance.load_state(state["allowance"])
         self._twist, self._speeds, self._until_ns, self._off, self._said = state["asked"]
         self.owners.pause(self._joints, state["paused"])
         if state["owns"]:

@@ -29,7 +29,7 @@ from roboyard.manipulation.skills import (
     Wait,
 )
 from roboyard.messages import action, msg
-from roboyard.messages.convert import pose_stamped
+from roboyard.messages.convert import pose_stamped_to_msg
 
 _PATIENCE: Final = 3.0
 """For an answer after something was cancelled [s]."""
@@ -124,7 +124,7 @@ class Doer:
         if doings.places:
             kinds["Go"] = (doings.go, action.NavigateToPose)
         self._clients = {
-            kind: node.action_client(name, type_, on_restored=partial(self._take_up, kind))
+            kind: node.action_client(name, type_, on_goal_restored=partial(self._take_up, kind))
             for kind, (name, type_) in kinds.items()
         }
         self._scene = node.publisher("planning_scene", msg.moveit_msgs.PlanningScene)
@@ -190,11 +190,11 @@ class Doer:
         go = ask if isinstance(ask, Go) else Go()
         pose = (doings.places[go.place] if go.place else SE2()) @ SE2(*go.aside)
         frame = self._node.frame(doings.map_frame) if go.place else self._frame
-        return action.NavigateToPose.Goal(pose=pose_stamped(pose, frame, self._node.now_ns))
+        return action.NavigateToPose.Goal(pose=pose_stamped_to_msg(pose, frame, self._node.now_ns))
 
     def _follow(self, future: GoalFuture) -> None:
         self._future = future
-        future.then(lambda _: self._answered(future))
+        future.add_done_callback(lambda _: self._answered(future))
 
     # -- ending --------------------------------------------------------------------------------------------------------
     def cancel(self, why: Outcome) -> None:
@@ -283,7 +283,7 @@ class Doer:
     def _take_up(self, kind: str, future: GoalFuture) -> None:
         self._restored[kind] = future
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """What is under way, as plain data; goals themselves are their clients'."""
         return {
             "ask": self._ask, "due": self._due_ns, "why": self._why, "told": self._told, "holding": self.holding,
@@ -291,7 +291,7 @@ class Doer:
             "forces": dict(self._forces), "force_before": self._force_before,
         }  # fmt: skip
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Counterpart of `save`, after the clients have taken up their goals."""
         self._ask, self._due_ns, self._why = saved["ask"], saved["due"], saved["why"]
         self._told, self.holding = saved["told"], saved["holding"]
@@ -311,7 +311,7 @@ def _kind(ask: Any) -> str:
 def places_of(names: tuple[str, ...], numbers: tuple[float, ...], where: str) -> dict[str, SE2]:
     """Places by name from x, y, yaw of each. Raises ConfigError."""
     if len(numbers) != 3 * len(names):
-        raise ConfigError(f"{len(numbers)} numbers for {len(names)} places", where=where, valid="x, y, yaw for each")
+        raise ConfigError(f"{len(numbers)} numbers for {len(names)} places", location=where, valid="x, y, yaw for each")
     if len(set(names)) != len(names):
-        raise ConfigError(f"places {', '.join(names)}", where=where, valid="a name for each")
+        raise ConfigError(f"places {', '.join(names)}", location=where, valid="a name for each")
     return {name: SE2(*numbers[3 * k : 3 * k + 3]) for k, name in enumerate(names)}

@@ -32,7 +32,7 @@ from roboyard.manipulation.skills import (
 )
 from roboyard.manipulation.skills.causes import ENDED
 from roboyard.messages import action, msg, srv
-from roboyard.messages.convert import header
+from roboyard.messages.convert import make_header
 
 
 class Doing(Protocol):
@@ -49,10 +49,10 @@ class Doing(Protocol):
     def step(self) -> None:
         """Watch the time; called at a rate."""
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """What is under way, as plain data."""
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Counterpart of `save`."""
 
 
@@ -83,7 +83,7 @@ class SkillNode(Node, ABC):
     )
     start: float = param(1.0, unit="s", low=0.0, high=1e6, doc="when that loop begins", fixed=True)
 
-    fields = ("_joints", "_efforts", "_shift", "_number", "_wanted", "_ending", "_started", "_told")
+    state_fields = ("_joints", "_efforts", "_shift", "_number", "_wanted", "_ending", "_started", "_told")
 
     def setup(self) -> None:
         """Connect."""
@@ -108,7 +108,7 @@ class SkillNode(Node, ABC):
         for name in self.skills_offered:
             self.action_server(
                 f"~/{name}", action.RunSkill, partial(self._on_goal, name), preempt=False,
-                on_restored=partial(self._on_restored, name),
+                on_goal_restored=partial(self._on_restored, name),
             )  # fmt: skip
         self.service("~/stop", srv.Trigger, self._on_stop)
         self._stop = self.service_client(self.stop_service, srv.Trigger)
@@ -169,7 +169,7 @@ class SkillNode(Node, ABC):
             self._answer(waiting, stopped)
         if self._stack.busy:
             self._halt(stopped, finish=False)
-        if self._stop.available():
+        if self._stop.is_available():
             self._stop.call(srv.Trigger.Request())
         return srv.Trigger.Response(success=True, message="stopped")
 
@@ -227,14 +227,14 @@ class SkillNode(Node, ABC):
         places = seen or ([outcome.position] if outcome.position is not None else [])
         result = action.RunSkill.Result(
             done=outcome.done, view_empty=outcome.view_empty, cause=outcome.cause.value, text=outcome.text,
-            recoveries=outcome.recoveries, header=header(self.frame(self.groups.root), self.now_ns),
+            recoveries=outcome.recoveries, header=make_header(self.frame(self.groups.root), self.now_ns),
             positions=[point_msg(one) for one in places], load=np.array(self._memory.load, dtype=np.int8),
             placed=self._number,
         )  # fmt: skip
         if outcome.done:
             handle.succeed(result)
-        elif handle.canceling:
-            handle.cancel(result, outcome.text)
+        elif handle.is_cancel_requested:
+            handle.set_canceled(result, outcome.text)
         else:
             handle.abort(result, outcome.text, outcome.cause.value)
 
@@ -278,7 +278,7 @@ class SkillNode(Node, ABC):
         ended = event.kind == "ends"
         self._events.publish(
             msg.SkillEvent(
-                header=header(self.frame(self.groups.root), self.now_ns), skill=event.skill, number=event.number,
+                header=make_header(self.frame(self.groups.root), self.now_ns), skill=event.skill, number=event.number,
                 of=event.of, event=event.kind, phase=event.phase, done=ended and outcome.done,
                 view_empty=outcome.view_empty, cause=outcome.cause.value, text=outcome.text, bay=outcome.bay,
                 located=at is not None, position=point_msg(at),
@@ -289,7 +289,7 @@ class SkillNode(Node, ABC):
         elif ended and not event.of and not outcome.done and outcome.cause not in ENDED:
             self.log.warn(f"{event.skill} was not done: {outcome.cause.value}: {outcome.text}")
         if self._handle is not None and event.kind in ("begins", "phase"):
-            self._handle.feedback(action.RunSkill.Feedback(skill=event.skill, phase=event.phase))
+            self._handle.publish_feedback(action.RunSkill.Feedback(skill=event.skill, phase=event.phase))
 
     def _tell_loop(self, loop: Rounds, frames: list[Skill]) -> None:
         self._number = loop.placed
@@ -301,7 +301,7 @@ class SkillNode(Node, ABC):
         self._told = told
         self._status.publish(
             msg.LoopStatus(
-                header=header(self.frame(self.groups.root), self.now_ns), action=doing, place=self._memory.at,
+                header=make_header(self.frame(self.groups.root), self.now_ns), action=doing, place=self._memory.at,
                 order=loop.order, load=np.array(load, dtype=np.int8), picked=loop.picked, placed=loop.placed,
                 recoveries=self._memory.recoveries, text=loop.text,
             )
@@ -312,21 +312,21 @@ class SkillNode(Node, ABC):
         handle.on_cancel = self._on_cancel
         self._up[handle.id.hex()] = handle
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data, with all skills under way."""
         ids = [None if one is None else one.id.hex() for one in (self._handle, self._waiting)]
-        return super().save() | {
+        return super().save_state() | {
             "memory": packed(self._memory), "stack": [packed(one) for one in self._stack.frames],
-            "doer": self._doer.save(), "goals": ids,
+            "doer": self._doer.save_state(), "goals": ids,
         }  # fmt: skip
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
         self._up.clear()
-        super().load(state)
+        super().load_state(state)
         self._memory = Memory(**copy.deepcopy(state["memory"]))
         self._stack.frames = [unpacked(one) for one in state["stack"]]
-        self._doer.load(state["doer"])
+        self._doer.load_state(state["doer"])
         self._handle, self._waiting = (None if one is None else self._up[one] for one in state["goals"])
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from roboyard.bus import GoalFuture
-from roboyard.bus.actions.status import Status
+from roboyard.bus.actions.status import GoalStatus
 from roboyard.description import Box, Cylinder
 from roboyard.geometry import SE3
 from roboyard.manipulation.collision import Attached, Obstacle
@@ -29,9 +29,9 @@ from roboyard.manipulation.skills import (
     Tip,
 )
 from roboyard.manipulation.skills.config import SkillConfig
-from roboyard.messages import action, msg, nanoseconds
-from roboyard.messages.convert import header, pose_to_msg
-from roboyard.messages.time import duration
+from roboyard.messages import action, msg, to_nanoseconds
+from roboyard.messages.convert import make_header, pose_to_msg
+from roboyard.messages.time import duration_to_msg
 
 _NEVER_SEEN: Final = {
     "view_empty": Cause.VIEW_EMPTY, "disagreement": Cause.DISAGREEMENT, "depth_unknown": Cause.NO_DEPTH,
@@ -73,7 +73,7 @@ def looked(future: GoalFuture) -> Outcome:
         return Outcome(_NEVER_SEEN.get(result.cause, Cause.CAMERA_SILENT), f"{result.cause}: {result.text}")
     speeds = [(v.x, v.y) for v in result.velocities] or [(0.0, 0.0)] * len(result.positions)
     rows = zip(result.positions, result.diameters, result.distances, speeds, strict=True)
-    time_ns = nanoseconds(result.header.stamp)
+    time_ns = to_nanoseconds(result.header.stamp)
     return Outcome(seen=tuple(Sighting((p.x, p.y, p.z), float(d), float(apart), v, time_ns) for p, d, apart, v in rows))
 
 
@@ -96,11 +96,11 @@ def ride_goal(ask: Ride, tip: str, frame: str) -> Any:
             point=kinds.CartesianPoint(
                 pose=_down(stage.tip), velocity=msg.Twist(linear=msg.Vector3(x=stage.velocity[0], y=stage.velocity[1])),
             ),
-            time_from_start=duration(stage.time_ns - ask.begin_ns),
+            time_from_start=duration_to_msg(stage.time_ns - ask.begin_ns),
         )
         for stage in ask.stages
     ]  # fmt: skip
-    way = kinds.CartesianTrajectory(header=header(frame, ask.begin_ns), tracked_frame=tip, points=points)
+    way = kinds.CartesianTrajectory(header=make_header(frame, ask.begin_ns), tracked_frame=tip, points=points)
     goal = action.MoveGroup.Goal()
     goal.request.planner_id = TIMED
     goal.request.reference_trajectories = [kinds.GenericTrajectory(cartesian_trajectory=[way])]
@@ -125,12 +125,12 @@ def moved(future: GoalFuture) -> Outcome:
     """How a motion went."""
     if future.succeeded and future.error is None:
         return Outcome()
-    text = str(future.error) if future.error is not None else future.reason
-    if future.status is Status.CANCELED:
+    text = str(future.error) if future.error is not None else future.error_message
+    if future.status is GoalStatus.CANCELED:
         return Outcome(Cause.CANCELLED, text or "cancelled")
-    if future.error is not None and not future.cause:
+    if future.error is not None and not future.error_code:
         return Outcome(Cause.NO_SERVER, text)
-    return Outcome(_NOT_MOVED.get(future.cause, Cause.NOT_FOLLOWED), text)
+    return Outcome(_NOT_MOVED.get(future.error_code, Cause.NOT_FOLLOWED), text)
 
 
 # -- what stands around ------------------------------------------------------------------------------------------------

@@ -58,7 +58,7 @@ class SkillsNode(SkillNode):
                 f"{len(self.belts)} topics for {len(config.moving)} belts",
                 f"{self.full_name}, parameter 'belts'",
             )
-            raise ConfigError(what, where=where, valid="one for each field in skills.moving, or none")
+            raise ConfigError(what, location=where, valid="one for each field in skills.moving, or none")
         doings = Doings(
             self.look_action, self.move_action, self.grip_action, self.grip_state, self.fingers,
             self.touch, self.go_action, dict(zip(config.moving, self.belts, strict=False)),

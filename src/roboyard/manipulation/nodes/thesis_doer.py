@@ -220,20 +220,20 @@ class ThesisDoer:
         self._end(Outcome(seen=seen))
 
     # -- state ---------------------------------------------------------------------------------------------------------
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """What is under way, as plain data."""
         return {
             "ask": self._ask, "due": self._due_ns, "goal": self._goal, "sent": self._sent, "still": self._still,
-            "angles": self._angles, "speeds": self._speeds, "open": self._open, "camera": self._camera.save(),
+            "angles": self._angles, "speeds": self._speeds, "open": self._open, "camera": self._camera.save_state(),
             "listens": self._camera.listens,
         }  # fmt: skip
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Counterpart of `save`."""
         self._ask, self._due_ns, self._goal = saved["ask"], saved["due"], saved["goal"]
         self._sent, self._still = saved["sent"], saved["still"]
         self._angles, self._speeds, self._open = saved["angles"], saved["speeds"], saved["open"]
-        self._camera.load(saved["camera"])
+        self._camera.load_state(saved["camera"])
         self._camera.listen(saved["listens"])
 
 

@@ -50,12 +50,14 @@ class ThesisSkillsNode(SkillNode):
         count = len(self.skills.fields)
         if len(self.thesis.bearings) != count:
             raise ConfigError(
-                f"{len(self.thesis.bearings)} bearings", where=self.full_name, valid=f"one for each of {count} fields"
+                f"{len(self.thesis.bearings)} bearings",
+                location=self.full_name,
+                valid=f"one for each of {count} fields",
             )
         chain = self._body.chain
         known = self.groups.group(self.group or None).gripper
         if known is None:
-            raise ConfigError("there is no gripper", where=self.full_name, valid="a group with one")
+            raise ConfigError("there is no gripper", location=self.full_name, valid="a group with one")
         gripper = self.groups.gripper(known)
         fingers = dict(zip(gripper.joints, gripper.open, strict=True))
         doings = ThesisDoings(

@@ -46,7 +46,7 @@ class ThingFeed:
             try:
                 box = self._box(one)
             except RoboyardError as error:
-                self._node.log.error(f"left out a thing: {error}", every=5.0)
+                self._node.log.error(f"left out a thing: {error}", throttle=5.0)
                 continue
             if box is None or box.name in scene.attached:
                 continue
@@ -81,10 +81,10 @@ class ThingFeed:
         return before.geometry != box.geometry or T.distance(box.T_world) > _MOVED or T.angle_to(box.T_world) > _TURNED
 
     # -- state ---------------------------------------------------------------------------------------------------------
-    def save(self) -> dict[str, int]:
+    def save_state(self) -> dict[str, int]:
         """When each thing was seen last [ns]."""
         return dict(self._seen_ns)
 
-    def load(self, saved: dict[str, int]) -> None:
+    def load_state(self, saved: dict[str, int]) -> None:
         """Counterpart of `save`."""
         self._seen_ns = dict(saved)

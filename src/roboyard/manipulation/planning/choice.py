@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from roboyard.config.describe import near
+from roboyard.config.describe import did_you_mean
 from roboyard.errors import UnknownNameError
 from roboyard.manipulation.planning.ompl_planners import NAMES, OmplPlanner
 from roboyard.manipulation.planning.problem import Connect, Planner
@@ -23,4 +23,4 @@ def planner_named(name: str) -> Planner:
     if kind == "ompl" and which in NAMES:
         return OmplPlanner(which)
     known = planner_names()
-    raise UnknownNameError(f"no planner {name!r}{near(name, known)}", valid=", ".join(known))
+    raise UnknownNameError(f"no planner {name!r}{did_you_mean(name, known)}", valid=", ".join(known))

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from roboyard.chains.chain import Chain
-from roboyard.chains.rows import fill_jacobian, place_frames, product
+from roboyard.chains.rows import compute_frames, compute_jacobian, multiply_transforms
 from roboyard.compute import kernel
 from roboyard.errors import InputError
 from roboyard.manipulation.collision.bodies import Bodies, Work, make_work, sample_bodies
@@ -42,9 +42,9 @@ class KeepAxis:
         for name, value in (("axis", self.axis), ("direction", self.direction)):
             length = math.hypot(*value) if len(value) == 3 else 0.0
             if not (length > 1e-9 and math.isfinite(length)):
-                raise InputError(f"{name} {value}", where="KeepAxis", valid="three finite numbers, not all zero")
+                raise InputError(f"{name} {value}", location="KeepAxis", valid="three finite numbers, not all zero")
         if not 0.001 <= self.tolerance <= math.pi:
-            raise InputError(f"a tolerance of {self.tolerance} rad", where="KeepAxis", valid="0.001 to pi")
+            raise InputError(f"a tolerance of {self.tolerance} rad", location="KeepAxis", valid="0.001 to pi")
 
     def lean(self, chain: Chain, q: Array) -> Array:
         """By how much the axis leans in states (k, n) [rad]. Raises InputError."""
@@ -81,8 +81,8 @@ def _examples() -> Iterable[tuple[Any, ...]]:
 @kernel
 def _lean(bodies: Bodies, kept: Kept, q: Array, work: Work, T: Array, e: Array) -> float:
     """By how much the axis leans; ``e`` (3,) is the turn about which [rad], ``T`` (4, 4) becomes the tool's pose."""
-    place_frames(bodies.rows, q, work.frames)
-    product(work.frames[-1], bodies.rows.T_tip, T)
+    compute_frames(bodies.rows, q, work.frames)
+    multiply_transforms(work.frames[-1], bodies.rows.T_tip, T)
     a = np.zeros(3)
     for i in range(3):
         for j in range(3):
@@ -112,7 +112,7 @@ def _project(bodies: Bodies, kept: Kept, q: Array, work: Work) -> bool:
     for _ in range(_STEPS):
         if _lean(bodies, kept, q, work, T, e) <= _TIGHT * kept.tolerance:
             return True
-        fill_jacobian(bodies.rows, work.frames, T[:3, 3], J)
+        compute_jacobian(bodies.rows, work.frames, T[:3, 3], J)
         for i in range(3):
             for j in range(3):
                 A[i, j] = 1e-4 if i == j else 0.0

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
 from roboyard.manipulation.collision.obstacles import Array
-from roboyard.manipulation.kinematics import Aim, IkSettings, IkSolution, solve_ik
+from roboyard.manipulation.kinematics import IkConfig, IkSolution, PointingTarget, solve_ik
 from roboyard.manipulation.planning.errors import GoalInCollision, GoalOutsideLimits, GoalUnreachable
 from roboyard.manipulation.scene import PlanningScene
 
@@ -63,7 +63,7 @@ class AimGoal:
         frame: As of `PoseGoal`.
     """
 
-    aim: Aim
+    aim: PointingTarget
     frame: str = "base"
 
 
@@ -99,27 +99,27 @@ def _states(scene: PlanningScene, goal: Goal, near: Array) -> Array:
         case NamedGoal(name):
             return np.atleast_2d(scene.group.pose(name))
         case JointGoal(q):
-            values = chain.positions(q)
+            values = chain.as_positions(q)
             if values.ndim != 1:
                 raise InputError(f"joint positions of shape {values.shape}", valid=f"({chain.dof},)")
             return _within_limits(scene, values)[None]
         case PoseGoal(pose, frame):
-            wanted: SE3 | Aim = T_base_frame(scene, frame) @ pose
+            wanted: SE3 | PointingTarget = T_base_frame(scene, frame) @ pose
         case AimGoal(aim, frame):
             T = T_base_frame(scene, frame)
             place = np.asarray(aim.position, dtype=np.float64)
             axis = np.asarray(aim.axis, dtype=np.float64)
             if place.shape != (3,) or axis.shape != (3,):
                 raise InputError("an aim without place or axis", valid="three numbers each")
-            wanted = Aim(T @ place, T.rotation_matrix() @ axis, aim.tool_axis)
-    found = solve_ik(chain, wanted, near, IkSettings(solutions=SEARCHED))
+            wanted = PointingTarget(T @ place, T.rotation_matrix() @ axis, aim.tool_axis)
+    found = solve_ik(chain, wanted, near, IkConfig(max_solutions=SEARCHED))
     best = found.nearest
     if (
         isinstance(goal, PoseGoal) and best is not None
         and best.distance <= goal.tolerance and best.angle <= goal.turn_tolerance
     ):  # fmt: skip
-        found = solve_ik(chain, best.T, near, IkSettings(solutions=SEARCHED))
-    if not found.found:
+        found = solve_ik(chain, best.pose, near, IkConfig(max_solutions=SEARCHED))
+    if not found.is_solved:
         raise GoalUnreachable(f"no joint positions put {chain.tip} there: {_why(found)}", valid=_nearest(found))
     return found.solutions
 
@@ -130,7 +130,7 @@ def _rolled(scene: PlanningScene, states: Array) -> Array:
     Where the last joint does just that, it is free: a tool that is not round may touch in one turn, and not in another.
     """
     chain, last = scene.chain, scene.chain.dof - 1
-    if not chain.turning[last]:
+    if not chain.is_revolute[last]:
         return states
     low, high = max(chain.lower[last], -math.pi), min(chain.upper[last], math.pi)
     found = [states]
@@ -162,19 +162,19 @@ def T_base_frame(scene: PlanningScene, frame: str) -> SE3:
     if frame == "world":
         return scene.T_world_base.inverse()
     T = scene.link_pose(frame, np.clip(np.zeros(scene.chain.dof), scene.chain.lower, scene.chain.upper))
-    if scene.chain.links[frame][0] != 0:
+    if scene.chain.link_mounts[frame][0] != 0:
         raise InputError(f"the group moves {frame!r}", valid="base, world, or a link that it does not move")
     return SE3.from_matrix(T)
 
 
 def _why(found: IkSolution) -> str:
-    return found.cause.value if found.cause is not None else "not found"
+    return found.failure.value if found.failure is not None else "not found"
 
 
 def _nearest(found: IkSolution) -> str | None:
     best = found.nearest
     if best is None:
         return None
-    x, y, z = best.T[:3, 3]
+    x, y, z = best.pose[:3, 3]
     far = f"{1e3 * best.distance:.3g} mm and {math.degrees(best.angle):.3g} degrees"
     return f"the nearest that can be done is {far} away, at {x:.3f} {y:.3f} {z:.3f}"

@@ -13,8 +13,8 @@ from roboyard.geometry import SE3
 from roboyard.manipulation.collision.bodies import make_work
 from roboyard.manipulation.collision.clearance import free_line
 from roboyard.manipulation.collision.obstacles import Array
-from roboyard.manipulation.kinematics.refine import Wish
-from roboyard.manipulation.kinematics.search import search
+from roboyard.manipulation.kinematics.refine import IkTarget
+from roboyard.manipulation.kinematics.search import search_from_seeds
 from roboyard.manipulation.planning.errors import LineBlocked
 from roboyard.manipulation.planning.goals import T_base_frame
 from roboyard.manipulation.planning.plan import Plan, PlanSettings, rounded, weights_of
@@ -65,7 +65,7 @@ def plan_line(
         raise InputError("a line without poses", valid="at least one")
     for name, value in (("spacing", spacing), ("turn", turn), ("jump", jump)):
         if not (value > 0.0 and math.isfinite(value)):
-            raise InputError(f"{name} {value}", where="plan_line", valid="more than 0")
+            raise InputError(f"{name} {value}", location="plan_line", valid="more than 0")
     asked, chain = settings or PlanSettings(), scene.chain
     kept = limits or JointLimits.of(chain, speed=asked.speed, acceleration=asked.acceleration)
     begin, _ = free_start(scene, start, 0.0, np.random.default_rng(asked.seed))
@@ -83,8 +83,8 @@ def plan_line(
         T = pose.matrix()
         if chain.dof < 6:
             T[:3, :3] = _third_column(T[:3, :3] @ direction)
-        wish = Wish(T, direction, np.array([1.0, 0.1]))
-        count, _ = search(chain.rows, wish, _TOLERANCE, before[None], 1, _STEPS, out)
+        wish = IkTarget(T, direction, np.array([1.0, 0.1]))
+        count, _ = search_from_seeds(chain.arrays, wish, _TOLERANCE, before[None], 1, _STEPS, out)
         if not count:
             raise LineBlocked(
                 f"the tool can follow the line for {100 * share:.0f} % of it, then joints end or lose a direction",
@@ -129,7 +129,7 @@ def _stations(first: SE3, poses: Sequence[SE3], spacing: float, turn: float) -> 
 
 
 def _third_column(axis: Array) -> Array:
-    """A rotation whose third column is a direction, as a `Wish` for a place and a direction wants it."""
+    """A rotation whose third column is a direction, as a `IkTarget` for a place and a direction wants it."""
     x = np.cross((0.0, 1.0, 0.0) if abs(axis[1]) < 0.9 else (1.0, 0.0, 0.0), axis)
     x /= np.linalg.norm(x)
     return np.stack([x, np.cross(axis, x), axis], axis=1)

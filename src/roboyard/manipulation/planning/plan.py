@@ -55,9 +55,9 @@ class PlanSettings:
     def __post_init__(self) -> None:
         for name, value, low in (("budget", self.budget, 1), ("shortcuts", self.shortcuts, 0), ("seed", self.seed, 0)):
             if value < low:
-                raise InputError(f"{name} {value}", where="plan settings", valid=f"{low} or more")
+                raise InputError(f"{name} {value}", location="plan settings", valid=f"{low} or more")
         if not 0.0 <= self.repair <= math.pi:
-            raise InputError(f"repair {self.repair}", where="plan settings", valid="0 to pi")
+            raise InputError(f"repair {self.repair}", location="plan settings", valid="0 to pi")
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +158,7 @@ def plan(
         points = keeping_shortened(problem, keep, found.points, rng, asked.shortcuts)
         path = keeping_rounded(problem, keep, points)
     if repaired > 0.0:
-        path = _led_in(chain.positions(start), path)
+        path = _led_in(chain.as_positions(start), path)
     length = float(np.linalg.norm(np.diff(found.points, axis=0), axis=1).sum())
     return Plan(path.timed(kept, efforts), points, repaired, length, found.states, int(work.looks[0]), asked.planner)
 

@@ -14,7 +14,7 @@ from roboyard.geometry import SE3
 from roboyard.manipulation.collision.bodies import make_work
 from roboyard.manipulation.collision.clearance import free_line
 from roboyard.manipulation.collision.obstacles import Array
-from roboyard.manipulation.kinematics import IkSettings, solve_ik_batch
+from roboyard.manipulation.kinematics import IkConfig, solve_ik_batch
 from roboyard.manipulation.planning.errors import GoalUnreachable, LineBlocked
 from roboyard.manipulation.planning.goals import T_base_frame
 from roboyard.manipulation.planning.plan import Plan, PlanSettings
@@ -28,7 +28,7 @@ _JUMP: Final = 0.3
 """No joint changes by more from one to the next: else the arm would turn about [rad or m]."""
 _ALIKE: Final = 0.02
 """A tool that is turned by less is turned at once [rad]."""
-_IK: Final = IkSettings(tolerance=1e-5, turn_tolerance=1e-4)
+_IK: Final = IkConfig(tolerance=1e-5, orientation_tolerance=1e-4)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +156,7 @@ def _joints(scene: PlanningScene, begin: Array, times: Array, poses: Array) -> A
     chain = scene.chain
     found = solve_ik_batch(chain, poses[1:], begin, _IK)
     states = [begin]
-    for time, count, branches in zip(times[1:], found.counts, found.branches, strict=True):
+    for time, count, branches in zip(times[1:], found.n_solutions, found.solutions, strict=True):
         if not count:
             raise GoalUnreachable(f"after {time:.2f} s the tool would be out of reach", valid="a place within reach")
         off = np.abs(branches[:count] - states[-1]).max(axis=1)

@@ -33,7 +33,7 @@ def free_start(scene: PlanningScene, start: ArrayLike, repair: float, rng: np.ra
         InputError: the start is no state.
     """
     chain = scene.chain
-    q = chain.positions(start)
+    q = chain.as_positions(start)
     if q.ndim != 1:
         raise InputError(f"a start of shape {q.shape}", valid=f"({chain.dof},)")
     inside = np.clip(q, chain.lower, chain.upper)

@@ -88,9 +88,9 @@ class Body:
             at = first
             for pose in poses[1:]:
                 found = solve_ik(self.chain, pose, at)
-                if not found.found or float(np.abs(found.q - at).max()) > _TURN:
+                if not found.is_solved or float(np.abs(found.best - at).max()) > _TURN:
                     break
-                at = found.q
+                at = found.best
             else:
                 return tuple(first.tolist())
         return None
@@ -122,7 +122,7 @@ class Body:
         lines[..., 2, 3] += np.linspace(0.0, height, count)
         goals = self.T_root_base.inverse().matrix() @ lines
         around = near if np.size(near) else None
-        found = solve_ik_batch(self.chain, goals.reshape(-1, 4, 4), around).branches
+        found = solve_ik_batch(self.chain, goals.reshape(-1, 4, 4), around).solutions
         branches = found.reshape(len(turned), count, *found.shape[1:])
         ways = []
         for line in branches:

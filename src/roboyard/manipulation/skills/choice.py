@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from roboyard.config.describe import near
+from roboyard.config.describe import did_you_mean
 from roboyard.errors import InputError
 from roboyard.manipulation.skills.asking import Mode, Point, Polarity
 from roboyard.manipulation.skills.config import SkillConfig
@@ -71,9 +71,11 @@ def make_skill(name: str, wish: Wish, config: SkillConfig, bays: int) -> Skill:
         InputError: there is no such skill, field or bay, or a number is none.
     """
     if name not in _MAKERS:
-        raise InputError(f"no skill {name!r}{near(name, SKILLS)}", valid=", ".join(SKILLS))
+        raise InputError(f"no skill {name!r}{did_you_mean(name, SKILLS)}", valid=", ".join(SKILLS))
     if wish.field and wish.field not in config.fields:
-        raise InputError(f"no field {wish.field!r}{near(wish.field, config.fields)}", valid=", ".join(config.fields))
+        raise InputError(
+            f"no field {wish.field!r}{did_you_mean(wish.field, config.fields)}", valid=", ".join(config.fields)
+        )
     if not 0 <= wish.bay <= bays:
         raise InputError(f"bay {wish.bay}", valid=f"1 to {bays}, or 0 for the first that will do")
     if wish.at is not None and not all(math.isfinite(value) for value in wish.at):

@@ -79,27 +79,27 @@ class SkillConfig:
         count = len(self.fields)
         if not count or len(self.views) != count or len(self.bearings) not in (0, count):
             raise ConfigError(
-                f"{count} fields, {len(self.views)} views, {len(self.bearings)} bearings", where="skills",
+                f"{count} fields, {len(self.views)} views, {len(self.bearings)} bearings", location="skills",
                 valid="a view for each field, and a bearing for each or none",
             )  # fmt: skip
         for name in (self.pick_at, self.place_at):
             if name and name not in self.fields:
-                raise ConfigError(f"no field {name!r}", where="skills", valid=", ".join(self.fields))
+                raise ConfigError(f"no field {name!r}", location="skills", valid=", ".join(self.fields))
         for name in self.moving:
             if name not in self.fields:
-                raise ConfigError(f"no field {name!r}", where="skills.moving", valid=", ".join(self.fields))
+                raise ConfigError(f"no field {name!r}", location="skills.moving", valid=", ".join(self.fields))
         if len(self.belts) != 5 * len(self.moving):
             raise ConfigError(
-                f"{len(self.belts)} numbers for {len(self.moving)} belts", where="skills.belts",
+                f"{len(self.belts)} numbers for {len(self.moving)} belts", location="skills.belts",
                 valid="x, y of begin and end, and width, of each field in 'moving'",
             )  # fmt: skip
         for k, name in enumerate(self.moving):
             x, y, u, v, width = self.belts[5 * k : 5 * k + 5]
             if not (math.isfinite(x + y + u + v + width) and math.hypot(u - x, v - y) > width > 0.0):
                 raise ConfigError(
-                    f"the belt of {name} from {x:g}, {y:g} to {u:g}, {v:g}, {width:g} wide", where="skills.belts",
+                    f"the belt of {name} from {x:g}, {y:g} to {u:g}, {v:g}, {width:g} wide", location="skills.belts",
                     valid="finite numbers, longer than wide",
                 )  # fmt: skip
         for key, size in (("finger", 2), ("reach", 2)):
             if len(getattr(self, key)) != size:
-                raise ConfigError(f"{key} of {len(getattr(self, key))} numbers", where="skills", valid=f"{size}")
+                raise ConfigError(f"{key} of {len(getattr(self, key))} numbers", location="skills", valid=f"{size}")

@@ -158,7 +158,7 @@ class Stack:
     def begin(self, skill: Skill, now: Now) -> Ask | Outcome:
         """Begin a skill: what it asks for first, or how it ended. Raises InputError: one is under way."""
         if self.frames:
-            raise InputError(f"{self.frames[0].name} is under way", where="skills", valid="cancel it first")
+            raise InputError(f"{self.frames[0].name} is under way", location="skills", valid="cancel it first")
         self._push(skill, now)
         return self.feed(now, DONE)
 
@@ -188,7 +188,7 @@ class Stack:
                 return said
             self._push(said, now)
             came = DONE
-        raise InputError(f"{self.frames[-1].name} comes to no end in {self.frames[-1].phase}", where="skills")
+        raise InputError(f"{self.frames[-1].name} comes to no end in {self.frames[-1].phase}", location="skills")
 
     def abandon(self, cause: Cause, text: str) -> Outcome:
         """End everything that is under way; what is held stays held."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from roboyard.config.describe import near
+from roboyard.config.describe import did_you_mean
 from roboyard.errors import InputError
 from roboyard.manipulation.skills import Skill, Wish
 from roboyard.manipulation.thesis.handling import Pick, Place, Stow, Unstow
@@ -22,9 +22,9 @@ def make_thesis_skill(name: str, wish: Wish, fields: tuple[str, ...], bays: int)
         InputError: there is no such skill, field or bay.
     """
     if name not in THESIS_SKILLS:
-        raise InputError(f"no skill {name!r}{near(name, THESIS_SKILLS)}", valid=", ".join(THESIS_SKILLS))
+        raise InputError(f"no skill {name!r}{did_you_mean(name, THESIS_SKILLS)}", valid=", ".join(THESIS_SKILLS))
     if wish.field and wish.field not in fields:
-        raise InputError(f"no field {wish.field!r}{near(wish.field, fields)}", valid=", ".join(fields))
+        raise InputError(f"no field {wish.field!r}{did_you_mean(wish.field, fields)}", valid=", ".join(fields))
     if name in ("stow", "unstow"):
         if not 1 <= wish.bay <= bays:
             raise InputError(f"bay {wish.bay}", valid=f"1 to {bays}")

@@ -56,7 +56,7 @@ class ThesisConfig:
         bays = len(self.bay_turns)
         if not len(self.load_x) == len(self.load_y) == bays:
             raise ConfigError(
-                f"{len(self.load_x)}, {len(self.load_y)} places of {bays} bays", where="thesis", valid="one for each"
+                f"{len(self.load_x)}, {len(self.load_y)} places of {bays} bays", location="thesis", valid="one for each"
             )
 
     @property

@@ -42,7 +42,9 @@ class Scale:
 
     def __post_init__(self) -> None:
         if np.shape(self.lower) != (5,) or np.shape(self.upper) != (5,) or not (self.lower < self.upper).all():
-            raise InputError("limits of other joints", where="the thesis's scale", valid="five each, lower then upper")
+            raise InputError(
+                "limits of other joints", location="the thesis's scale", valid="five each, lower then upper"
+            )
 
     @classmethod
     def of(cls, chain: Chain) -> Scale:
@@ -58,7 +60,7 @@ class Scale:
         left = np.isnan(asked)
         if left.any() and present is None:
             raise InputError(
-                "an angle that is NaN", where="the thesis's scale", valid="a number, or the present joints"
+                "an angle that is NaN", location="the thesis's scale", valid="a number, or the present joints"
             )
         return np.where(left, self._five(present), found) if present is not None else found
 
@@ -70,7 +72,7 @@ class Scale:
     def _five(self, values: ArrayLike | None) -> Array:
         found = np.asarray(values, dtype=np.float64)
         if found.shape != (5,):
-            raise InputError(f"angles of shape {found.shape}", where="the thesis's scale", valid="(5,)")
+            raise InputError(f"angles of shape {found.shape}", location="the thesis's scale", valid="(5,)")
         return found
 
 
@@ -87,13 +89,15 @@ def point_down(out: float, height: float, *, as_programmed: bool = True) -> tupl
         InputError: a number is not finite.
     """
     if not (math.isfinite(out) and math.isfinite(height)):
-        raise InputError(f"a place {out} mm out and {height} mm high", where="the thesis's arm", valid="finite numbers")
+        raise InputError(
+            f"a place {out} mm out and {height} mm high", location="the thesis's arm", valid="finite numbers"
+        )
     y = out - _ASIDE + (_CODE_ASIDE if as_programmed else 0.0)
     z = height + _HAND - _HEIGHT + _SAFE
     far = math.hypot(y, z)
     if z <= 0.0 or not _UPPER - _FORE <= far <= _UPPER + _FORE:
         raise GoalUnreachable(
-            f"joint 4 would be {far:.0f} mm from joint 2, {z:.0f} mm higher", where="the thesis's arm",
+            f"joint 4 would be {far:.0f} mm from joint 2, {z:.0f} mm higher", location="the thesis's arm",
             valid=f"{_UPPER - _FORE:.0f} to {_UPPER + _FORE:.0f} mm, and higher",
         )  # fmt: skip
     second = math.atan(y / z) - math.acos((_UPPER**2 + far**2 - _FORE**2) / (2.0 * _UPPER * far))

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from roboyard.chains.dynamics import Dynamics
-from roboyard.chains.masses import fill_along
+from roboyard.chains.dynamics import ChainDynamics
+from roboyard.chains.masses import compute_path_effort_coefficients
 from roboyard.control.profile import Efforts
 from roboyard.errors import InputError
 from roboyard.manipulation.failure import PlanningError
@@ -36,7 +36,7 @@ class EffortLimits:
             Where more is needed only to move slowly, that is used, and `_SPARE` for what is done there.
     """
 
-    dynamics: Dynamics
+    dynamics: ChainDynamics
     share: float = 0.95
 
     def __post_init__(self) -> None:
@@ -46,7 +46,7 @@ class EffortLimits:
     @property
     def greatest(self) -> Array:
         """(n,) [N m or N]; infinite where a description states none, or zero, which means none."""
-        effort = self.dynamics.chain.effort
+        effort = self.dynamics.chain.max_effort
         return np.asarray(np.where(effort > 0.0, effort, np.inf))
 
     @property
@@ -56,11 +56,11 @@ class EffortLimits:
 
     def holds(self, states: ArrayLike) -> NDArray[np.bool_]:
         """(k,) whether the joints can hold still in each state (k, n). Raises InputError."""
-        return np.asarray((np.abs(self.dynamics.efforts(states)) <= self.greatest).all(axis=-1))
+        return np.asarray((np.abs(self.dynamics.inverse_dynamics(states)) <= self.greatest).all(axis=-1))
 
     def check_held(self, state: ArrayLike, where: str) -> None:
         """Raises EffortError where a joint cannot hold still in a state (n,); ``where`` says which that is."""
-        needed = self.dynamics.efforts(state)
+        needed = self.dynamics.inverse_dynamics(state)
         self._refuse(np.abs(needed), "to hold still", where)
 
     def along(self, q: Array, slope: Array, bend: Array) -> Efforts:
@@ -75,7 +75,7 @@ class EffortLimits:
             EffortError: somewhere a joint cannot even be moved slowly.
         """
         out = np.empty((3, *q.shape))
-        fill_along(self.dynamics.chain.rows, self.dynamics.masses, q, slope, bend, out)
+        compute_path_effort_coefficients(self.dynamics.chain.arrays, self.dynamics.masses, q, slope, bend, out)
         way = np.sign(np.where(np.abs(slope) > _STILL, slope, 0.0))
         turns = (way.prod(axis=1) < 0.0)[:, None]  # back, within an interval: then it rubs both ways
         hold = out[2] + self.dynamics.friction * np.where(turns, 0.0, way)
@@ -93,10 +93,10 @@ class EffortLimits:
         j = int(np.argmax(beyond))
         if beyond[j] > 1.0:
             chain = self.dynamics.chain
-            unit = "N m" if chain.turning[j] else "N"
+            unit = "N m" if chain.is_revolute[j] else "N"
             raise EffortError(
                 f"{chain.joints[j]} needs {needed[j]:.3g} {unit} {what} {where}",
-                where=chain.robot,
+                location=chain.robot,
                 valid=f"at most its {self.greatest[j]:.3g} {unit}",
             )
 

@@ -96,7 +96,7 @@ class GivenTimes:
             return
         middle = 0.5 * (self.positions[1:] + self.positions[:-1]), 0.5 * (self.velocities[1:] + self.velocities[:-1])
         dynamics = efforts.dynamics
-        most = np.abs(dynamics.efforts(*middle, acceleration) + dynamics.friction * np.sign(middle[1]))
+        most = np.abs(dynamics.inverse_dynamics(*middle, acceleration) + dynamics.friction * np.sign(middle[1]))
         share = most / efforts.greatest
         i, j = (int(k) for k in np.unravel_index(np.argmax(share), share.shape))
         if share[i, j] > 1.0:

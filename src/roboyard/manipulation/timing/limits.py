@@ -63,10 +63,10 @@ class JointLimits:
         for name, value in (("speed", speed), ("acceleration", acceleration)):
             if not 0.0 < value <= 1.0:
                 raise InputError(f"a share of {name} of {value}", valid="more than 0, at most 1")
-        velocity = np.where(np.isfinite(chain.velocity), chain.velocity, UNKNOWN_SPEED)
+        velocity = np.where(np.isfinite(chain.max_velocity), chain.max_velocity, UNKNOWN_SPEED)
         otherwise = velocity / REACHED_IN if default_acceleration is None else np.asarray(default_acceleration, float)
-        known = np.where(np.isfinite(chain.acceleration), chain.acceleration, otherwise)
-        return cls(chain.joints, speed * velocity, acceleration * known, chain.jerk)
+        known = np.where(np.isfinite(chain.max_acceleration), chain.max_acceleration, otherwise)
+        return cls(chain.joints, speed * velocity, acceleration * known, chain.max_jerk)
 
     def exceeded(self, velocity: Array, acceleration: Array) -> float:
         """The greatest share of a limit that velocities and accelerations (k, n) take; more than 1 breaks one."""

@@ -29,7 +29,7 @@ class SensorProcessor:
         check(self, "sensor_processor")
         if not self.cutoff_min_depth < self.cutoff_max_depth:
             raise ConfigError(
-                f"depths {self.cutoff_min_depth} to {self.cutoff_max_depth} m", where="sensor_processor",
+                f"depths {self.cutoff_min_depth} to {self.cutoff_max_depth} m", location="sensor_processor",
                 valid="ascending",
             )  # fmt: skip
 
@@ -61,11 +61,11 @@ class ElevationConfig:
         check(self, "elevation")
         if not self.min_variance < self.max_variance:
             raise ConfigError(
-                f"variances {self.min_variance} to {self.max_variance} m²", where="elevation", valid="ascending"
+                f"variances {self.min_variance} to {self.max_variance} m²", location="elevation", valid="ascending"
             )
         if self.length_in_x * self.length_in_y > 4e6 * self.resolution**2:
             raise ConfigError(
-                f"{self.length_in_x} x {self.length_in_y} m of {self.resolution} m", where="elevation",
+                f"{self.length_in_x} x {self.length_in_y} m of {self.resolution} m", location="elevation",
                 valid="4 million cells or fewer",
             )  # fmt: skip
 

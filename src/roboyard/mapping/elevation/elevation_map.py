@@ -174,11 +174,11 @@ class ElevationMap:
         """Forget all."""
         self.layers = _nothing(self.config.shape)
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
         return {"first": self._first.copy(), "layers": [layer.copy() for layer in self.layers]}
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
         self._first = np.array(saved["first"])
         self.layers = Layers(*(np.array(layer) for layer in saved["layers"]))

@@ -15,8 +15,8 @@ from roboyard.geometry import SE3
 from roboyard.mapping.elevation import ElevationConfig, ElevationMap, Taken
 from roboyard.mapping.nodes.grid_map_messages import CEILING, HEIGHTS, VARIANCE, grid_map_to_msg
 from roboyard.mapping.nodes.octree_messages import cloud_from_msg
-from roboyard.messages import msg, nanoseconds, srv
-from roboyard.messages.time import is_ahead
+from roboyard.messages import msg, srv, to_nanoseconds
+from roboyard.messages.time import is_in_future
 
 _PATIENCE_NS: Final = 300_000_000
 """So long a cloud waits for the transform of its moment [ns]."""
@@ -65,7 +65,7 @@ class ElevationNode(Node):
     publish_period: float = param(0.25, unit="s", low=0.0, high=1e6, doc="between maps at least", fixed=True)
     latency: float = param(0.03, unit="s", low=1e-3, high=100.0, doc="declared, of taking in a cloud", fixed=True)
 
-    fields = ("_waiting", "_taken_ns", "_published_ns", "_stale", "_sure", "_before", "_was")
+    state_fields = ("_waiting", "_taken_ns", "_published_ns", "_stale", "_sure", "_before", "_was")
 
     def setup(self) -> None:
         """Connect."""
@@ -87,8 +87,8 @@ class ElevationNode(Node):
         self._sure = np.asarray(message.pose.covariance, np.float64).reshape(6, 6)
 
     def _on_cloud(self, message: Any) -> None:
-        time_ns = nanoseconds(message.header.stamp)
-        if is_ahead(time_ns, self.now_ns):
+        time_ns = to_nanoseconds(message.header.stamp)
+        if is_in_future(time_ns, self.now_ns):
             self.report_health("warn", "a cloud is left out: it is stamped in the future")
             return
         # a period less a tenth: stamps jitter, and a camera's need not be a multiple of ours
@@ -101,7 +101,7 @@ class ElevationNode(Node):
         """Give the worker the next cloud whose place is known."""
         while self._waiting and not self._busy:
             message = self._waiting[0]
-            time_ns, sensor = nanoseconds(message.header.stamp), message.header.frame_id
+            time_ns, sensor = to_nanoseconds(message.header.stamp), message.header.frame_id
             frame = self.frame(self.map_frame_id)
             try:
                 T_map_sensor = self.transforms.lookup(frame, sensor, time_ns)
@@ -115,7 +115,7 @@ class ElevationNode(Node):
             self._waiting.popleft()
             self._busy = True
             look = Look(message, T_map_sensor, T_map_base, self._growth(T_map_base))
-            self.offload(take_in, self._map, look, latency=self.latency, then=self._done)
+            self.offload(take_in, self._map, look, latency=self.latency, on_done=self._done)
 
     def _growth(self, T_map_base: SE3) -> NDArray[np.float64]:
         """(6, 6) by which the covariance of the pose grew since the last cloud, never shrinking."""
@@ -157,18 +157,18 @@ class ElevationNode(Node):
             self._publish()
         return srv.std_srvs.Empty.Response()
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data, the map with it.
 
         Raises:
             RunError: work is under way.
         """
-        return super().save() | {"map": self._map.save()}
+        return super().save_state() | {"map": self._map.save_state()}
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
-        super().load(state)
-        self._map.load(state["map"])
+        super().load_state(state)
+        self._map.load_state(state["map"])
 
 
 def take_in(known: ElevationMap, look: Look) -> Taken | str:

@@ -10,7 +10,7 @@ from roboyard.geometry import SE2
 from roboyard.mapping.pose_graph import PoseGraph
 from roboyard.mapping.trajectory import Trajectory
 from roboyard.messages import msg
-from roboyard.messages.convert import header, points_marker, pose_stamped
+from roboyard.messages.convert import make_header, points_marker, pose_stamped_to_msg
 
 _NODE, _EDGE, _LOOP = (0.04, 0.43, 0.45, 1.0), (0.35, 0.42, 0.48, 1.0), (0.73, 0.22, 0.31, 1.0)
 _WIDTH: Final = 0.03
@@ -19,7 +19,9 @@ _WIDTH: Final = 0.03
 def trajectory_to_msg(trajectory: Trajectory, frame: str, time_ns: int) -> Any:
     """nav_msgs/Path; each pose has its own time."""
     rows = zip(trajectory.times_ns.tolist(), trajectory.poses.tolist(), strict=True)
-    return msg.Path(header(frame, time_ns), [pose_stamped(SE2(*pose), frame, at_ns) for at_ns, pose in rows])
+    return msg.Path(
+        make_header(frame, time_ns), [pose_stamped_to_msg(SE2(*pose), frame, at_ns) for at_ns, pose in rows]
+    )
 
 
 def graph_to_msg(graph: PoseGraph, frame: str, time_ns: int) -> Any:
@@ -34,7 +36,7 @@ def graph_to_msg(graph: PoseGraph, frame: str, time_ns: int) -> Any:
     return msg.MarkerArray(
         [
             points_marker(
-                points, namespace="graph", number=number, kind=kind, colour=colour, scale=(size, size, size),
+                points, namespace="graph", marker_id=number, marker_type=kind, color=colour, scale=(size, size, size),
                 frame=frame, time_ns=time_ns,
             )
             for number, (kind, points, colour, size) in enumerate(drawn)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from roboyard.errors import InputError
 from roboyard.grids.height_map import HeightMap
 from roboyard.messages import msg
-from roboyard.messages.time import stamp
+from roboyard.messages.time import time_to_msg
 
 Array = NDArray[np.float64]
 
@@ -39,7 +39,7 @@ def grid_map_to_msg(
     )
     middle = msg.Point(x=corner[0] + 0.5 * columns * cell, y=corner[1] + 0.5 * rows * cell)
     return msg.GridMap(
-        header=msg.Header(stamp=stamp(time_ns), frame_id=frame),
+        header=msg.Header(stamp=time_to_msg(time_ns), frame_id=frame),
         info=msg.GridMapInfo(
             resolution=cell, length_x=columns * cell, length_y=rows * cell,
             pose=msg.Pose(position=middle, orientation=msg.Quaternion(w=1.0)),
@@ -55,7 +55,7 @@ def grid_map_to_msg(
 
 def heights_to_msg(ground: HeightMap, time_ns: int, frame: str) -> Any:
     """grid_map_msgs/GridMap with the layer "elevation" alone."""
-    return grid_map_to_msg({HEIGHTS: ground.heights}, ground.corner, ground.cell, time_ns, frame)
+    return grid_map_to_msg({HEIGHTS: ground.heights}, ground.corner, ground.resolution, time_ns, frame)
 
 
 def heights_from_msg(message: Any) -> HeightMap:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from roboyard.errors import MessageError
 from roboyard.geometry import SE3
-from roboyard.messages import nanoseconds
+from roboyard.messages import to_nanoseconds
 from roboyard.messages.convert import transform_to_se3
 
 _STILL: Final = 1e-6
@@ -157,4 +157,4 @@ class Samples:
 
 def stamp_ns(message: Any) -> int:
     """A message's own stamp [ns]."""
-    return nanoseconds(message.header.stamp)
+    return to_nanoseconds(message.header.stamp)

@@ -15,7 +15,7 @@ from roboyard.errors import MessageError
 from roboyard.geometry import SE2, SE3
 from roboyard.mapping.nodes.log_frames import Frames, plain
 from roboyard.mapping.scan import Scan
-from roboyard.messages import nanoseconds
+from roboyard.messages import to_nanoseconds
 from roboyard.messages.convert import transform_to_se3
 
 _STEEP: Final = math.cos(math.radians(60.0))
@@ -63,7 +63,7 @@ class Mounts:
         self.base = base
         self.usable: set[str] = set()
         self._fixed: dict[str, Mount] = {}
-        self._buffer = TransformBuffer(seconds=_ENDLESS_S)
+        self._buffer = TransformBuffer(cache_time=_ENDLESS_S)
         self._edges: dict[str, str] = {}
         for topic, frame in lasers.items():
             pose = frames.pose_in(base, frame)
@@ -101,7 +101,7 @@ class Mounts:
                 pose = transform_to_se3(item.transform)
             except MessageError:
                 continue
-            self._buffer.insert(pose, parent, child, nanoseconds(item.header.stamp))
+            self._buffer.insert(pose, parent, child, to_nanoseconds(item.header.stamp))
 
     def at(self, topic: str, time_ns: int) -> Mount:
         """Where the laser sits at a moment; where that is not known, where it sat last."""

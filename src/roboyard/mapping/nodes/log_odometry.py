@@ -11,7 +11,7 @@ from roboyard.errors import MessageError
 from roboyard.geometry import SE2, wrap_angle
 from roboyard.mapping.nodes.log_frames import Samples, plain, stamp_ns
 from roboyard.mapping.trajectory import Trajectory
-from roboyard.messages import nanoseconds
+from roboyard.messages import to_nanoseconds
 from roboyard.messages.convert import pose_to_se2, transform_to_se3
 
 GAP_NS: Final = 1_000_000_000
@@ -54,7 +54,7 @@ class OdometryLog:
                 except MessageError:
                     self.by_stamp.broken += 1
                     continue
-                self._add(nanoseconds(item.header.stamp), time_ns, pose)
+                self._add(to_nanoseconds(item.header.stamp), time_ns, pose)
 
     def _add(self, stamp: int, time_ns: int, pose: SE2) -> None:
         self.by_stamp.add(stamp, pose.x, pose.y, pose.theta)

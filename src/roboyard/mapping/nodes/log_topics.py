@@ -38,11 +38,11 @@ def scan_topics(recording: Recording, wanted: LogTopics) -> list[str]:
     """
     topics = recording.topics
     if wanted.scans:
-        recording.select(wanted.scans)
+        recording.channels_of(wanted.scans)
         for name in wanted.scans:
             if topics[name].type not in SCANS:
                 raise RecordingError(
-                    f"{name} carries {topics[name].type}", where=str(recording.path), valid=" or ".join(SCANS)
+                    f"{name} carries {topics[name].type}", location=str(recording.path), valid=" or ".join(SCANS)
                 )
         names = list(dict.fromkeys(wanted.scans))
     else:
@@ -52,7 +52,7 @@ def scan_topics(recording: Recording, wanted: LogTopics) -> list[str]:
     if not any(topics[name].count for name in names):
         there = ", ".join(f"{name} ({topic.type})" for name, topic in list(topics.items())[:8])
         raise RecordingError(
-            "holds no scan of a laser", where=str(recording.path), valid=f"there is {there or 'nothing'}"
+            "holds no scan of a laser", location=str(recording.path), valid=f"there is {there or 'nothing'}"
         )
     return names
 
@@ -68,10 +68,12 @@ def odometry_topics(recording: Recording, wanted: LogTopics) -> list[str]:
     if wanted.odometry in (NONE, FROM_TRANSFORMS):
         return []
     if wanted.odometry:
-        recording.select((wanted.odometry,))
+        recording.channels_of((wanted.odometry,))
         if topics[wanted.odometry].type != ODOMETRY:
             raise RecordingError(
-                f"{wanted.odometry} carries {topics[wanted.odometry].type}", where=str(recording.path), valid=ODOMETRY
+                f"{wanted.odometry} carries {topics[wanted.odometry].type}",
+                location=str(recording.path),
+                valid=ODOMETRY,
             )
         return [wanted.odometry]
     found = [

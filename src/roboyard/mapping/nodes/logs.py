@@ -117,7 +117,7 @@ class _Reader:
         base = self.choose_odometry(lasers)
         mounts = Mounts(self.frames, base, lasers, self.warnings)
         if not mounts.usable:
-            raise RecordingError("no laser looks along the floor", where=self.where, valid="; ".join(self.warnings))
+            raise RecordingError("no laser looks along the floor", location=self.where, valid="; ".join(self.warnings))
         raw = self.collect(mounts)
         scans, track = self.put_together(raw, mounts)
         warnings = (*dict.fromkeys(self.recording.warnings), *self.warnings)
@@ -147,7 +147,7 @@ class _Reader:
         if len(bases) > 1:
             raise RecordingError(
                 f"lasers of several robots: {', '.join(sorted(chosen))} on {', '.join(sorted(bases))}",
-                where=self.where,
+                location=self.where,
                 valid="name the topics of one",
             )
         return dict(sorted(chosen.items()))
@@ -168,7 +168,7 @@ class _Reader:
                 self.source = FROM_TRANSFORMS
                 return self.edge[1]
             if self.wanted.odometry == FROM_TRANSFORMS:
-                raise RecordingError("no frame called odom above the lasers", where=self.where, valid="odom")
+                raise RecordingError("no frame called odom above the lasers", location=self.where, valid="odom")
             self.warnings.append("there is no odometry")
         return self.frames.base(frame) if known else ""
 
@@ -195,7 +195,7 @@ class _Reader:
                 beams += len(scan.ranges)
                 if beams > MAX_BEAMS:
                     raise RecordingError(
-                        f"holds more than {MAX_BEAMS} beams", where=self.where, valid="name fewer topics, or cut it"
+                        f"holds more than {MAX_BEAMS} beams", location=self.where, valid="name fewer topics, or cut it"
                     )
             elif item.topic == self.source:
                 self.odometry.add_odometry(item.message, item.time_ns)
@@ -210,7 +210,7 @@ class _Reader:
             self.warnings.append(f"{broken} poses of odometry are not finite or have no direction: left out")
         if not found:
             raise RecordingError(
-                "no scan can be used", where=self.where, valid="; ".join(self.warnings) or "scans with beams"
+                "no scan can be used", location=self.where, valid="; ".join(self.warnings) or "scans with beams"
             )
         return found
 

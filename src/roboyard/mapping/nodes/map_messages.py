@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from roboyard.errors import InputError
-from roboyard.grids import GridFrame, OccupancyGrid
+from roboyard.grids import GridGeometry, OccupancyGrid
 from roboyard.mapping.map_files import MapMode, save_map
 from roboyard.messages.convert import grid_origin, grid_to_array, grid_to_msg
 
 
 def map_to_msg(grid: OccupancyGrid, frame: str, time_ns: int) -> Any:
     """nav_msgs/OccupancyGrid of a map in ``frame``."""
-    where = grid.frame
+    where = grid.geometry
     return grid_to_msg(grid.cells, where.resolution, where.T_map_grid, frame, time_ns)
 
 
@@ -26,7 +26,7 @@ def map_from_msg(message: Any) -> OccupancyGrid:
     """
     cells = grid_to_array(message)
     resolution = round(float(message.info.resolution), 7)  # 32 bits: 0.05 for 0.05000000074505806
-    return OccupancyGrid(cells, GridFrame(resolution, cells.shape, grid_origin(message)))
+    return OccupancyGrid(cells, GridGeometry(resolution, cells.shape, grid_origin(message)))
 
 
 def file_of(url: str) -> Path:

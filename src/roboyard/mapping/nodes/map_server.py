@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from roboyard.bus import Future, Node, param
-from roboyard.bus.node_state import release
+from roboyard.bus.node_state import release_endpoint
 from roboyard.errors import InputError, RoboyardError
 from roboyard.grids import OccupancyGrid
 from roboyard.mapping.map_files import load_map
@@ -24,7 +24,7 @@ class MapServerNode(Node):
     map_file: str = param("", doc="YAML of the map to begin with; none when empty", fixed=True)
     map_frame: str = param("map", fixed=True)
 
-    fields = ("_path",)
+    state_fields = ("_path",)
 
     def setup(self) -> None:
         """Connect, and load the first map."""
@@ -38,9 +38,9 @@ class MapServerNode(Node):
         if self.map_file:
             self._show(self.map_file)
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave: the map is read from its file again."""
-        super().load(state)
+        super().load_state(state)
         if self._path:
             self._map = map_to_msg(load_map(self._path), self.map_frame, self.now_ns)
 
@@ -50,12 +50,12 @@ class MapServerNode(Node):
         self._map = map_to_msg(grid, self.map_frame, self.now_ns)
         self._publisher.publish(self._map)
         self._metadata.publish(self._map.info)
-        rows, columns = grid.frame.shape
-        self.report_health("ok", f"map of {columns} x {rows} cells of {grid.frame.resolution:g} m")
+        rows, columns = grid.geometry.shape
+        self.report_health("ok", f"map of {columns} x {rows} cells of {grid.geometry.resolution:g} m")
 
     def _on_get(self, request: Any) -> Any:
         if self._map is None:
-            raise InputError("there is no map yet", where=f"node {self.full_name}", valid="load one first")
+            raise InputError("there is no map yet", location=f"node {self.full_name}", valid="load one first")
         return srv.GetMap.Response(map=self._map)
 
     def _on_load(self, request: Any) -> Any:
@@ -67,7 +67,7 @@ class MapServerNode(Node):
                 return response(result=response.RESULT_MAP_DOES_NOT_EXIST)
             self._show(path)
         except InputError as error:
-            self.log.error(f"the map was not loaded: {error.what}")
+            self.log.error(f"the map was not loaded: {error.message}")
             return response(result=_reason(error, response))
         return response(map=self._map, result=response.RESULT_SUCCESS)
 
@@ -93,7 +93,7 @@ class MapSaverNode(Node):
         def on_map(message: Any) -> None:
             if not heard:
                 heard.append(message)
-                done.resolve(self._save(message, request))
+                done.set_result(self._save(message, request))
 
         subscription = self.subscribe(request.map_topic or self.map_topic, msg.OccupancyGrid, on_map)
 
@@ -101,10 +101,10 @@ class MapSaverNode(Node):
             if not heard:
                 heard.append(None)
                 self.log.error("no map came")
-                done.resolve(srv.nav2_msgs.SaveMap.Response(result=False))
-            release(self, subscription)
+                done.set_result(srv.nav2_msgs.SaveMap.Response(result=False))
+            release_endpoint(self, subscription)
 
-        self.after(self.save_map_timeout, give_up)
+        self.call_after(self.save_map_timeout, give_up)
         return done
 
     def _save(self, message: Any, request: Any) -> Any:
@@ -120,5 +120,7 @@ class MapSaverNode(Node):
 
 def _reason(error: InputError, response: Any) -> int:
     """What went wrong as the service's result: the picture, or what the YAML says of it."""
-    of_picture = error.where is not None and not error.where.split(":")[0].split(",")[0].endswith((".yaml", ".yml"))
+    of_picture = error.location is not None and not error.location.split(":")[0].split(",")[0].endswith(
+        (".yaml", ".yml")
+    )
     return int(response.RESULT_INVALID_MAP_DATA if of_picture else response.RESULT_INVALID_MAP_METADATA)

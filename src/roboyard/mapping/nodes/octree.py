@@ -15,7 +15,7 @@ from roboyard.compute import expect_kernels
 from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry import SE3
 from roboyard.grids import OccupancyGrid
-from roboyard.grids.thinning import grouped
+from roboyard.grids.thinning import average_by_voxel
 from roboyard.mapping.nodes.map_messages import map_to_msg
 from roboyard.mapping.nodes.octree_messages import centers_to_msg, cloud_from_msg, octree_to_msg
 from roboyard.mapping.octree import Inserted, Leaves, OctreeConfig, OctreeMap, read_octree
@@ -29,9 +29,9 @@ from roboyard.mapping.octree.placing import place, placed
 from roboyard.mapping.octree.projection import project, shade
 from roboyard.mapping.octree.rays import count_in, mark_beams, within_reach
 from roboyard.mapping.octree.stream import write_binary, write_full
-from roboyard.messages import msg, nanoseconds, srv
+from roboyard.messages import msg, srv, to_nanoseconds
 from roboyard.messages.convert import unpack_rgb
-from roboyard.messages.time import is_ahead
+from roboyard.messages.time import is_in_future
 
 _PATIENCE_NS: Final = 300_000_000
 """So long a cloud waits for the transform of its moment [ns]."""
@@ -102,12 +102,12 @@ class OctreeNode(Node):
     save_as: str = param("", doc="file in the run's folder, .bt or .ot, for the map at the end", fixed=True)
     run_folder: Path | None = resource(Path, optional=True)
 
-    fields = ("_waiting", "_taken_ns", "_published_ns", "_stale")
+    state_fields = ("_waiting", "_taken_ns", "_published_ns", "_stale")
 
     def setup(self) -> None:
         """Connect; begin with the file, if there is one."""
         expect_kernels(
-            grouped,
+            average_by_voxel,
             placed,
             within_reach,
             mark_beams,
@@ -153,17 +153,17 @@ class OctreeNode(Node):
         file = Path(self.save_as)
         if self.save_as and (file.suffix not in (".bt", ".ot") or file.name != self.save_as):
             raise InputError(
-                f"save_as {self.save_as!r}", where=f"node {self.full_name}", valid="a name that ends in .bt or .ot"
+                f"save_as {self.save_as!r}", location=f"node {self.full_name}", valid="a name that ends in .bt or .ot"
             )
         if not self.point_cloud_min_z < self.point_cloud_max_z:
-            raise InputError("point_cloud_min_z is not below point_cloud_max_z", where=f"node {self.full_name}")
+            raise InputError("point_cloud_min_z is not below point_cloud_max_z", location=f"node {self.full_name}")
         if not self.occupancy_min_z < self.occupancy_max_z:
-            raise InputError("occupancy_min_z is not below occupancy_max_z", where=f"node {self.full_name}")
+            raise InputError("occupancy_min_z is not below occupancy_max_z", location=f"node {self.full_name}")
 
     # -- clouds --------------------------------------------------------------------------------------------------------
     def _on_cloud(self, message: Any) -> None:
-        time_ns = nanoseconds(message.header.stamp)
-        if is_ahead(time_ns, self.now_ns):
+        time_ns = to_nanoseconds(message.header.stamp)
+        if is_in_future(time_ns, self.now_ns):
             self.report_health("warn", "a cloud is left out: it is stamped in the future")
             return
         # a period less a tenth: stamps jitter, and a camera's need not be a multiple of ours
@@ -176,7 +176,7 @@ class OctreeNode(Node):
         """Give the worker the next cloud whose place is known."""
         while self._waiting and not self._busy:
             message = self._waiting[0]
-            time_ns, sensor = nanoseconds(message.header.stamp), message.header.frame_id
+            time_ns, sensor = to_nanoseconds(message.header.stamp), message.header.frame_id
             try:
                 T_map_sensor = self.transforms.lookup(self.frame(self.frame_id), sensor, time_ns)
                 base = self.frame(self.base_frame_id)
@@ -195,7 +195,7 @@ class OctreeNode(Node):
             heights = self.point_cloud_min_z, self.point_cloud_max_z
             self.offload(
                 take_in, self._octree, taken, heights, self.ground_filter, *self._asked_for(),
-                latency=self.latency, then=self._done,
+                latency=self.latency, on_done=self._done,
             )  # fmt: skip
 
     def _asked_for(self) -> tuple[bool, tuple[float, float]]:
@@ -244,7 +244,9 @@ class OctreeNode(Node):
     def _on_clear(self, request: Any) -> Future:
         corners = [(float(corner.x), float(corner.y), float(corner.z)) for corner in (request.min, request.max)]
         if not np.isfinite(corners).all():
-            raise InputError("a box with corners that are not finite", where=f"node {self.full_name}", valid="metres")
+            raise InputError(
+                "a box with corners that are not finite", location=f"node {self.full_name}", valid="metres"
+            )
         response = srv.octomap_msgs.BoundingBoxQuery.Response
         return self._change(lambda: self._octree.clear_box(*corners), response)
 
@@ -259,7 +261,7 @@ class OctreeNode(Node):
             change()
             self._known, self._stale = look_at(self._octree, *self._asked_for()), True
             self._publish(at_once=True)
-            done.resolve(response())
+            done.set_result(response())
 
         if self._busy:
             self._asked.append(now)
@@ -282,18 +284,18 @@ class OctreeNode(Node):
         except RoboyardError as error:
             self.log.error(f"the map was not saved: {error}")
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data, the map with all its voxels.
 
         Raises:
             RunError: work is under way.
         """
-        return super().save() | {"octree": self._octree.save()}
+        return super().save_state() | {"octree": self._octree.save_state()}
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
-        super().load(state)
-        self._octree.load(state["octree"])
+        super().load_state(state)
+        self._octree.load_state(state["octree"])
         self._known = look_at(self._octree, *self._asked_for())
 
 

@@ -13,7 +13,7 @@ from roboyard.mapping.octree import Leaves, OctreeConfig
 from roboyard.mapping.octree.files import decode_octree
 from roboyard.messages import msg
 from roboyard.messages.convert import cloud_to_arrays, cloud_to_msg, pack_rgb
-from roboyard.messages.convert.poses import header
+from roboyard.messages.convert.poses import make_header
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def octree_to_msg(data: bytes, kind: str, resolution: float, frame: str, time_ns
         binary: Which of the two it is.
     """
     return msg.octomap_msgs.Octomap(
-        header=header(frame, time_ns), binary=binary, id=kind, resolution=resolution,
+        header=make_header(frame, time_ns), binary=binary, id=kind, resolution=resolution,
         data=np.frombuffer(data, dtype=np.int8),
     )  # fmt: skip
 

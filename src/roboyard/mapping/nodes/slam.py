@@ -27,7 +27,7 @@ from roboyard.mapping.pose_graph import PoseGraph
 from roboyard.mapping.scan import Scan
 from roboyard.mapping.slam import Slam
 from roboyard.mapping.trajectory import Trajectory
-from roboyard.messages import msg, nanoseconds, srv
+from roboyard.messages import msg, srv, to_nanoseconds
 
 _PATIENCE_NS: Final = 300_000_000
 """So long a scan waits for the odometry of its moment [ns]."""
@@ -69,7 +69,7 @@ class SlamNode(Node):
     latency: float = param(0.05, unit="s", low=1e-3, high=100.0, doc="declared, of placing scans", fixed=True)
     map_latency: float = param(0.5, unit="s", low=1e-3, high=1000.0, doc="declared, of making a map", fixed=True)
 
-    fields = ("_T_map_odom", "_waiting", "_ready", "_last_ns", "_map_due", "_mounts")
+    state_fields = ("_T_map_odom", "_waiting", "_ready", "_last_ns", "_map_due", "_mounts")
 
     def setup(self) -> None:
         """Connect."""
@@ -110,7 +110,7 @@ class SlamNode(Node):
         self._waiting.append(
             replace(
                 scan,
-                time_ns=nanoseconds(message.header.stamp),
+                time_ns=to_nanoseconds(message.header.stamp),
                 T_base_laser=mount.T_base_laser,
                 angle_min=sign * scan.angle_min,
                 angle_increment=sign * scan.angle_increment,
@@ -164,7 +164,7 @@ class SlamNode(Node):
 
     def _begin(self, latency: float, work: Any, *arguments: Any) -> None:
         self._busy = True
-        self.offload(work, *arguments, latency=latency, then=self._done)
+        self.offload(work, *arguments, latency=latency, on_done=self._done)
 
     def _done(self, future: Future) -> None:
         self._busy = False
@@ -185,7 +185,7 @@ class SlamNode(Node):
         self._go_on()
         if self._T_map_odom is not None:
             pose = SE2(*self._T_map_odom).to_se3()
-            self.broadcast(pose, self.frame(self.map_frame), self.frame(self.odom_frame))
+            self.send_transform(pose, self.frame(self.map_frame), self.frame(self.odom_frame))
 
     def _want_map(self) -> None:
         self._map_due = True
@@ -198,14 +198,14 @@ class SlamNode(Node):
         self._metadata.publish(message.info)
         self._markers.publish(graph_to_msg(graph, frame, self.now_ns))
         self._path.publish(trajectory_to_msg(trajectory, frame, self.now_ns))
-        rows, columns = grid.frame.shape
+        rows, columns = grid.geometry.shape
         width, height = columns * self.resolution, rows * self.resolution
         self.report_health("ok", f"map of {width:.1f} x {height:.1f} m, {int(graph.loops.sum())} loops closed")
 
     # -- services ----------------------------------------------------------------------------------------------------
     def _on_get(self, request: Any) -> Any:
         if self._grid is None:
-            raise InputError("there is no map yet", where=f"node {self.full_name}", valid="ask again later")
+            raise InputError("there is no map yet", location=f"node {self.full_name}", valid="ask again later")
         return srv.GetMap.Response(map=map_to_msg(self._grid, self.frame(self.map_frame), self.now_ns))
 
     def _on_save(self, request: Any) -> Any:
@@ -228,9 +228,9 @@ class SlamNode(Node):
                 self._write_graph(_path_of(request.filename))
             except RoboyardError as error:
                 self.log.error(f"the graph was not saved: {error}")
-                done.resolve(response(result=response.RESULT_FAILED_TO_WRITE_FILE))
+                done.set_result(response(result=response.RESULT_FAILED_TO_WRITE_FILE))
                 return
-            done.resolve(response(result=response.RESULT_SUCCESS))
+            done.set_result(response(result=response.RESULT_SUCCESS))
 
         if self._busy:  # the worker has the algorithm: when it is done
             self._asked.append(write)
@@ -248,22 +248,22 @@ class SlamNode(Node):
             self._slam.save(path.with_name(f"{path.name}.npz"))
 
     # -- state -------------------------------------------------------------------------------------------------------
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data, with all that the algorithm knows, or else with all scans that it was given.
 
         Raises:
             RunError: work is under way.
         """
         own: Any = self._slam
-        known = {"slam": own.save()} if _saves(own) else {"given": list(self._given)}
-        return super().save() | known | {"made": (self._grid, self._graph)}
+        known = {"slam": own.save_state()} if _saves(own) else {"given": list(self._given)}
+        return super().save_state() | known | {"made": (self._grid, self._graph)}
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
-        super().load(state)
+        super().load_state(state)
         own: Any = self._slam
         if "slam" in state:
-            own.load(state["slam"])
+            own.load_state(state["slam"])
         else:  # what it makes of scans depends on nothing else
             self._given = list(state["given"])
             for scan in self._given:

@@ -118,7 +118,7 @@ class Blocks:
         blocks[inside] = self.table[tuple(places[inside].T)]
         return blocks, within(keys)
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """Everything as plain data."""
         used = slice(0, self.count)
         return {
@@ -126,7 +126,7 @@ class Blocks:
             "values": self.values[used].copy(), "colors": self.colors[used].copy(),
         }  # fmt: skip
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Counterpart of `save`."""
         self.count = len(saved["places"])
         self._allot(max(64, self.count))

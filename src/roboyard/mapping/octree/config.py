@@ -29,7 +29,9 @@ class SensorModel:
     def __post_init__(self) -> None:
         check(self, "sensor_model")
         if not self.min_range < self.max_range:
-            raise ConfigError(f"ranges {self.min_range} to {self.max_range} m", where="sensor_model", valid="ascending")
+            raise ConfigError(
+                f"ranges {self.min_range} to {self.max_range} m", location="sensor_model", valid="ascending"
+            )
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,9 @@ class OctreeConfig:
         model = self.sensor_model
         if not model.min < self.occupied <= model.max:
             raise ConfigError(
-                f"occupied = {self.occupied}", where="octree", valid=f"above min, {model.min}, up to max, {model.max}"
+                f"occupied = {self.occupied}",
+                location="octree",
+                valid=f"above min, {model.min}, up to max, {model.max}",
             )
 
 

@@ -78,7 +78,7 @@ def write_tree(path: Path | str, data: bytes, *, kind: str, resolution: float) -
     try:
         write_atomic(path, head + data)
     except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", where=str(path)) from error
+        raise InputError(f"cannot be written: {error.strerror}", location=str(path)) from error
 
 
 def header(suffix: str, kind: str, nodes: int, resolution: float) -> bytes:
@@ -108,10 +108,10 @@ def read_octree(path: Path | str, config: OctreeConfig | None = None) -> OctreeF
     try:
         size = path.stat().st_size
         if size > MOST_BYTES:
-            raise InputError(f"a file of {size} bytes", where=str(path), valid=f"at most {MOST_BYTES}")
+            raise InputError(f"a file of {size} bytes", location=str(path), valid=f"at most {MOST_BYTES}")
         content = path.read_bytes()
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", where=str(path), valid="a .bt or .ot file") from error
+        raise InputError(f"cannot be read: {error.strerror}", location=str(path), valid="a .bt or .ot file") from error
     try:
         binary, fields, data = _split(content)
         kind = fields["id"]
@@ -120,7 +120,7 @@ def read_octree(path: Path | str, config: OctreeConfig | None = None) -> OctreeF
         if nodes != int(fields["size"]):
             raise InputError(f"its header says {fields['size']} nodes, the tree has {nodes}", valid="a whole tree")
     except InputError as error:
-        raise InputError(error.what, where=str(path), valid=error.valid) from error
+        raise InputError(error.message, location=str(path), valid=error.valid) from error
     return OctreeFile(kind, binary, found)
 
 
@@ -147,7 +147,7 @@ def decode_octree(
 def _kind(path: Path) -> str:
     suffix = path.suffix.lower()
     if suffix not in _FIRST:
-        raise InputError(f"a file named *{path.suffix}", where=str(path), valid="*.bt or *.ot")
+        raise InputError(f"a file named *{path.suffix}", location=str(path), valid="*.bt or *.ot")
     return suffix
 
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from roboyard.compute import kernel
 from roboyard.errors import InputError
-from roboyard.grids import thin
+from roboyard.grids import voxel_downsample
 from roboyard.mapping.octree.blocks import (
     LOCAL,
     MOST_KEYS,
@@ -104,8 +104,8 @@ class OctreeMap:
         hit = cloud[near]
         self._check(cut)
         self._check(hit)
-        hits = thin(hit, None if shades is None else shades[near], config.resolution)
-        misses = thin(cut, None, config.resolution)
+        hits = voxel_downsample(hit, None if shades is None else shades[near], config.resolution)
+        misses = voxel_downsample(cut, None, config.resolution)
         ends, keys = np.concatenate([hits.points, misses.points]), np.concatenate([hits.keys, misses.keys]) + ORIGIN
         seen_free, seen_occupied = self.cast(start, ends, keys, len(hits.keys))
         if hits.colors is not None:
@@ -254,13 +254,13 @@ class OctreeMap:
             blocks.values[numbers], blocks.colors[numbers] = leaves.values[leaf], colors[leaf]
         self._blocks = blocks
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """Everything as plain data."""
-        return self._blocks.save()
+        return self._blocks.save_state()
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Counterpart of `save`, on a map of the same configuration."""
-        self._blocks.load(saved)
+        self._blocks.load_state(saved)
 
 
 @kernel(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from roboyard.compute import kernel
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
-from roboyard.grids import FREE, OCCUPIED, UNKNOWN, GridFrame, OccupancyGrid
+from roboyard.grids import FREE, OCCUPIED, UNKNOWN, GridGeometry, OccupancyGrid
 from roboyard.mapping.octree.blocks import ORIGIN
 from roboyard.mapping.octree.leaves import Leaves
 
@@ -36,7 +36,7 @@ def project(leaves: Leaves, low: float, high: float) -> OccupancyGrid:
     counts = (keys[:, 2] <= top) & (keys[:, 2] + edges > bottom)
     keys, edges, occupied = keys[counts], edges[counts], leaves.occupied[counts]
     if not len(keys):
-        return OccupancyGrid(np.zeros((0, 0), np.int8), GridFrame(resolution, (0, 0)))
+        return OccupancyGrid(np.zeros((0, 0), np.int8), GridGeometry(resolution, (0, 0)))
     corner, end = keys[:, :2].min(axis=0), (keys[:, :2] + edges[:, None]).max(axis=0)
     columns, rows = (int(n) for n in end - corner)
     if rows * columns > MOST_CELLS:
@@ -44,7 +44,7 @@ def project(leaves: Leaves, low: float, high: float) -> OccupancyGrid:
     cells = np.full((rows, columns), UNKNOWN, dtype=np.int8)
     shade(cells, keys[:, :2] - corner, edges, occupied)
     x, y = (float(value) for value in (corner - ORIGIN) * resolution)
-    return OccupancyGrid(cells, GridFrame(resolution, cells.shape, SE2(x, y, 0.0)))
+    return OccupancyGrid(cells, GridGeometry(resolution, cells.shape, SE2(x, y, 0.0)))
 
 
 @kernel(

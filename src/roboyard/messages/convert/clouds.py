@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from roboyard.errors import MessageError
-from roboyard.messages.arrays import numbers
-from roboyard.messages.convert.poses import header
+from roboyard.messages.arrays import as_numbers
+from roboyard.messages.convert.poses import make_header
 from roboyard.messages.types import message_type
 
 # sensor_msgs/PointField: numbers of the types
-_KINDS = {1: "int8", 2: "uint8", 3: "int16", 4: "uint16", 5: "int32", 6: "uint32", 7: "float32", 8: "float64"}
-_NUMBERS = {kind: number for number, kind in _KINDS.items()}
+_DTYPE_NAMES = {1: "int8", 2: "uint8", 3: "int16", 4: "uint16", 5: "int32", 6: "uint32", 7: "float32", 8: "float64"}
+_DATATYPES = {kind: number for number, kind in _DTYPE_NAMES.items()}
 
 
 def cloud_to_msg(points: ArrayLike, frame: str, time_ns: int, *, fields: Mapping[str, ArrayLike] | None = None) -> Any:
@@ -32,15 +32,15 @@ def cloud_to_msg(points: ArrayLike, frame: str, time_ns: int, *, fields: Mapping
     Raises:
         MessageError: arrays of wrong size or type.
     """
-    xyz = numbers(points, "points", np.float32)
+    xyz = as_numbers(points, "points", np.float32)
     if xyz.ndim != 2 or xyz.shape[1] != 3:
         raise MessageError(f"points of shape {xyz.shape}", valid="(n, 3)")
     columns: dict[str, NDArray[Any]] = {name: xyz[:, index] for index, name in enumerate("xyz")}
     for name, values in (fields or {}).items():
         column = np.asarray(values)
-        if column.shape != (len(xyz),) or column.dtype.name not in _NUMBERS or name in columns:
+        if column.shape != (len(xyz),) or column.dtype.name not in _DATATYPES or name in columns:
             raise MessageError(
-                f"field '{name}' of {column.dtype} {column.shape}", valid=f"({len(xyz)},) of {', '.join(_NUMBERS)}"
+                f"field '{name}' of {column.dtype} {column.shape}", valid=f"({len(xyz)},) of {', '.join(_DATATYPES)}"
             )
         columns[name] = column
     dtype = np.dtype([(name, column.dtype.newbyteorder("=")) for name, column in columns.items()])
@@ -50,15 +50,15 @@ def cloud_to_msg(points: ArrayLike, frame: str, time_ns: int, *, fields: Mapping
     for name, column in columns.items():
         table[name] = column
         kind, offset = dtype.fields[name][:2]  # type: ignore[index]
-        described.append(make_field(name, offset, _NUMBERS[kind.name], 1))
+        described.append(make_field(name, offset, _DATATYPES[kind.name], 1))
     return message_type("sensor_msgs/msg/PointCloud2")(
-        header=header(frame, time_ns), height=1, width=len(table), fields=described,
+        header=make_header(frame, time_ns), height=1, width=len(table), fields=described,
         is_bigendian=sys.byteorder == "big", point_step=dtype.itemsize, row_step=dtype.itemsize * len(table),
         data=np.frombuffer(table.tobytes(), dtype=np.uint8), is_dense=bool(np.all(np.isfinite(xyz))),
     )  # fmt: skip
 
 
-def cloud_to_arrays(message: Any, *, every: int = 1) -> dict[str, NDArray[Any]]:
+def cloud_to_arrays(message: Any, *, stride: int = 1) -> dict[str, NDArray[Any]]:
     """All fields of a sensor_msgs/PointCloud2 by name, (n,) or (n, count) each, row after row.
 
     Args:
@@ -76,13 +76,13 @@ def cloud_to_arrays(message: Any, *, every: int = 1) -> dict[str, NDArray[Any]]:
             valid="rows that hold their points",
         )
     rows = data[: row * height].reshape(height, row)[:, : step * width]
-    taken = rows.reshape(height, width, step)[:: every if height > 1 else 1, ::every]
-    table = np.ascontiguousarray(taken).reshape(taken.shape[0] * taken.shape[1], step)
+    selected = rows.reshape(height, width, step)[:: stride if height > 1 else 1, ::stride]
+    table = np.ascontiguousarray(selected).reshape(selected.shape[0] * selected.shape[1], step)
     arrays = {}
     for field in message.fields:
-        if int(field.datatype) not in _KINDS:
+        if int(field.datatype) not in _DTYPE_NAMES:
             raise MessageError(f"cloud field '{field.name}' of type {field.datatype}", valid="1 to 8, see PointField")
-        dtype = np.dtype(_KINDS[int(field.datatype)])
+        dtype = np.dtype(_DTYPE_NAMES[int(field.datatype)])
         count = max(int(field.count), 1)  # some writers put 0 for 1
         end = int(field.offset) + count * dtype.itemsize
         if end > step:
@@ -94,7 +94,7 @@ def cloud_to_arrays(message: Any, *, every: int = 1) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def cloud_points(message: Any, *, finite: bool = True, every: int = 1) -> NDArray[np.float64]:
+def cloud_points(message: Any, *, finite: bool = True, stride: int = 1) -> NDArray[np.float64]:
     """Points (n, 3) [m] of a sensor_msgs/PointCloud2; by default without those that are not finite.
 
     ``every``: see ``cloud_to_arrays``.
@@ -102,7 +102,7 @@ def cloud_points(message: Any, *, finite: bool = True, every: int = 1) -> NDArra
     Raises:
         MessageError: no x, y, z, or as ``cloud_to_arrays``.
     """
-    arrays = cloud_to_arrays(message, every=every)
+    arrays = cloud_to_arrays(message, stride=stride)
     if any(axis not in arrays or arrays[axis].ndim != 1 for axis in "xyz"):
         raise MessageError(f"cloud has no x, y, z but {', '.join(arrays) or 'nothing'}")
     points = np.stack([arrays[axis].astype(np.float64) for axis in "xyz"], axis=-1)
@@ -115,7 +115,7 @@ def pack_rgb(colors: ArrayLike) -> NDArray[np.float32]:
     Raises:
         MessageError: colours of another shape.
     """
-    values = numbers(colors, "colours", np.uint8)
+    values = as_numbers(colors, "colours", np.uint8)
     if values.ndim != 2 or values.shape[1] != 3:
         raise MessageError(f"colours of shape {values.shape}", valid="(n, 3)")
     r, g, b = values.astype(np.uint32).T

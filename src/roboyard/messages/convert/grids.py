@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from roboyard.errors import MessageError
 from roboyard.geometry import SE2, SE3
-from roboyard.messages.convert.poses import header, pose_to_msg, pose_to_se2
-from roboyard.messages.time import stamp
+from roboyard.messages.convert.poses import make_header, pose_to_msg, pose_to_se2
+from roboyard.messages.time import time_to_msg
 from roboyard.messages.types import message_type
 
 
@@ -35,9 +35,9 @@ def grid_to_msg(cells: ArrayLike, resolution: float, T_frame_origin: SE2 | SE3, 
         raise MessageError(f"grid of {values.dtype} from {values.min()} to {values.max()}", valid="whole, -1 to 100")
     rows, columns = values.shape
     info = message_type("nav_msgs/msg/MapMetaData")(
-        stamp(time_ns), float(resolution), columns, rows, pose_to_msg(T_frame_origin)
+        time_to_msg(time_ns), float(resolution), columns, rows, pose_to_msg(T_frame_origin)
     )
-    return message_type("nav_msgs/msg/OccupancyGrid")(header(frame, time_ns), info, values.astype(np.int8).ravel())
+    return message_type("nav_msgs/msg/OccupancyGrid")(make_header(frame, time_ns), info, values.astype(np.int8).ravel())
 
 
 def grid_to_array(message: Any) -> NDArray[np.int8]:

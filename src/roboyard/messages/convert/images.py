@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from roboyard.errors import MessageError
-from roboyard.geometry import Lens
-from roboyard.messages.arrays import numbers
-from roboyard.messages.convert.poses import header
+from roboyard.geometry import CameraModel
+from roboyard.messages.arrays import as_numbers
+from roboyard.messages.convert.poses import make_header
 from roboyard.messages.types import message_type
 
 JPEG_QUALITY = 80
 # sensor_msgs/image_encodings.hpp: number type and channels
-_NAMED = {
+_NAMED_ENCODINGS = {
     "rgb8": ("uint8", 3), "rgba8": ("uint8", 4), "bgr8": ("uint8", 3), "bgra8": ("uint8", 4), "mono8": ("uint8", 1),
     "rgb16": ("uint16", 3), "rgba16": ("uint16", 4), "bgr16": ("uint16", 3), "bgra16": ("uint16", 4),
     "mono16": ("uint16", 1), "bayer_rggb8": ("uint8", 1), "bayer_bggr8": ("uint8", 1), "bayer_gbrg8": ("uint8", 1),
@@ -26,23 +26,23 @@ _NAMED = {
 _DEPTHS = {
     "8U": "uint8", "8S": "int8", "16U": "uint16", "16S": "int16", "32S": "int32", "32F": "float32", "64F": "float64",
 }  # fmt: skip
-ENCODINGS = _NAMED | {f"{code}C{n}": (kind, n) for code, kind in _DEPTHS.items() for n in (1, 2, 3, 4)}
-_VALID = ", ".join(_NAMED) + ", 8UC1 to 64FC4"
-_USUAL = {
+ENCODINGS = _NAMED_ENCODINGS | {f"{code}C{n}": (kind, n) for code, kind in _DEPTHS.items() for n in (1, 2, 3, 4)}
+_VALID_ENCODINGS = ", ".join(_NAMED_ENCODINGS) + ", 8UC1 to 64FC4"
+_DEFAULT_ENCODINGS = {
     ("uint8", 1): "mono8", ("uint8", 3): "rgb8", ("uint8", 4): "rgba8",
     ("uint16", 1): "16UC1", ("float32", 1): "32FC1",
 }  # fmt: skip
 
 
-def jpeg_to_msg(picture: NDArray[np.uint8], frame: str, time_ns: int) -> Any:
+def jpeg_to_msg(image: NDArray[np.uint8], frame: str, time_ns: int) -> Any:
     """sensor_msgs/CompressedImage: a picture (h, w, 3) in RGB or (h, w) as JPEG, see `image_to_msg`."""
     from PIL import Image
 
     out = io.BytesIO()
-    Image.fromarray(picture).save(out, "JPEG", quality=JPEG_QUALITY)
-    kind = "mono8; jpeg compressed" if picture.ndim == 2 else "rgb8; jpeg compressed bgr8"
+    Image.fromarray(image).save(out, "JPEG", quality=JPEG_QUALITY)
+    format_text = "mono8; jpeg compressed" if image.ndim == 2 else "rgb8; jpeg compressed bgr8"
     data = np.frombuffer(out.getvalue(), np.uint8)
-    return message_type("sensor_msgs/msg/CompressedImage")(header(frame, time_ns), kind, data)
+    return message_type("sensor_msgs/msg/CompressedImage")(make_header(frame, time_ns), format_text, data)
 
 
 def image_to_msg(image: NDArray[Any], frame: str, time_ns: int, encoding: str | None = None) -> Any:
@@ -58,18 +58,18 @@ def image_to_msg(image: NDArray[Any], frame: str, time_ns: int, encoding: str | 
     Raises:
         MessageError: no such encoding, or the array does not fit it.
     """
-    image = image if isinstance(image, np.ndarray) else numbers(image, "image", None)
+    image = image if isinstance(image, np.ndarray) else as_numbers(image, "image", None)
     channels = image.shape[2] if image.ndim == 3 else 1
     if encoding is None:
-        encoding = _USUAL.get((image.dtype.name, channels), "")
+        encoding = _DEFAULT_ENCODINGS.get((image.dtype.name, channels), "")
     if encoding not in ENCODINGS or image.ndim not in (2, 3) or (image.dtype.name, channels) != ENCODINGS[encoding]:
         raise MessageError(
             f"image of {image.dtype} {image.shape} as encoding '{encoding}'",
-            valid=", ".join(sorted(_NAMED)) + ", 32FC1, …",
+            valid=", ".join(sorted(_NAMED_ENCODINGS)) + ", 32FC1, …",
         )
     height, width = image.shape[:2]
     return message_type("sensor_msgs/msg/Image")(
-        header(frame, time_ns), height, width, encoding, sys.byteorder == "big",
+        make_header(frame, time_ns), height, width, encoding, sys.byteorder == "big",
         width * channels * image.dtype.itemsize, np.frombuffer(image.tobytes(), dtype=np.uint8),
     )  # fmt: skip
 
@@ -81,7 +81,7 @@ def image_to_array(message: Any) -> NDArray[Any]:
         MessageError: unknown encoding, or data of another size.
     """
     if message.encoding not in ENCODINGS:
-        raise MessageError(f"image encoding '{message.encoding}'", valid=_VALID)
+        raise MessageError(f"image encoding '{message.encoding}'", valid=_VALID_ENCODINGS)
     kind, channels = ENCODINGS[message.encoding]
     dtype = np.dtype(kind)
     height, width, step = int(message.height), int(message.width), int(message.step)
@@ -117,13 +117,13 @@ def camera_info_to_msg(
     Raises:
         MessageError: a matrix of another size.
     """
-    matrix = numbers(K, "camera matrix")
+    matrix = as_numbers(K, "camera matrix")
     if matrix.shape != (3, 3):
         raise MessageError(f"camera matrix of shape {matrix.shape}", valid="(3, 3)")
     projection = np.concatenate([matrix, np.zeros((3, 1))], axis=1)
     return message_type("sensor_msgs/msg/CameraInfo")(
-        header=header(frame, time_ns), width=width, height=height, distortion_model="plumb_bob",
-        d=numbers(distortion, "distortion"), k=matrix.ravel(), r=np.eye(3).ravel(), p=projection.ravel(),
+        header=make_header(frame, time_ns), width=width, height=height, distortion_model="plumb_bob",
+        d=as_numbers(distortion, "distortion"), k=matrix.ravel(), r=np.eye(3).ravel(), p=projection.ravel(),
     )  # fmt: skip
 
 
@@ -132,7 +132,7 @@ def camera_matrix(message: Any) -> NDArray[np.float64]:
     return np.array(message.k, dtype=np.float64).reshape(3, 3)
 
 
-def lens_from_msg(info: Any) -> Lens:
+def camera_model_from_msg(info: Any) -> CameraModel:
     """The lens that a sensor_msgs/CameraInfo tells.
 
     Raises:
@@ -144,7 +144,7 @@ def lens_from_msg(info: Any) -> Lens:
     if info.distortion_model not in ("", "plumb_bob"):
         raise MessageError(f"distortion_model '{info.distortion_model}'", valid="plumb_bob")
     k = (*(float(value) for value in info.d), 0.0, 0.0, 0.0, 0.0, 0.0)[:5]
-    return Lens(
+    return CameraModel(
         int(info.width), int(info.height), float(K[0, 0]), float(K[1, 1]), float(K[0, 2]), float(K[1, 2]),
         distortion=(k[0], k[1], k[2], k[3], k[4]),
     )  # fmt: skip

@@ -6,18 +6,18 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from roboyard.messages.convert.poses import header
-from roboyard.messages.time import duration
+from roboyard.messages.convert.poses import make_header
+from roboyard.messages.time import duration_to_msg
 from roboyard.messages.types import message_type
 
 
 def points_marker(
-    places: NDArray[Any],
+    points: NDArray[Any],
     *,
     namespace: str,
-    number: int,
-    kind: int,
-    colour: tuple[float, float, float, float],
+    marker_id: int,
+    marker_type: int,
+    color: tuple[float, float, float, float],
     scale: tuple[float, float, float],
     frame: str,
     time_ns: int,
@@ -39,14 +39,14 @@ def points_marker(
     marker, point = message_type("visualization_msgs/msg/Marker"), message_type("geometry_msgs/msg/Point")
     upright = message_type("geometry_msgs/msg/Quaternion")(w=1.0)
     return marker(
-        header=header(frame, time_ns),
+        header=make_header(frame, time_ns),
         ns=namespace,
-        id=number,
-        type=kind,
-        action=marker.ADD if len(places) else marker.DELETE,  # viewers complain about empty lists
+        id=marker_id,
+        type=marker_type,
+        action=marker.ADD if len(points) else marker.DELETE,  # viewers complain about empty lists
         pose=message_type("geometry_msgs/msg/Pose")(orientation=upright),
         scale=message_type("geometry_msgs/msg/Vector3")(*scale),
-        color=message_type("std_msgs/msg/ColorRGBA")(*colour),
-        lifetime=duration(0),
-        points=[point(float(x), float(y), height) for x, y in places],
+        color=message_type("std_msgs/msg/ColorRGBA")(*color),
+        lifetime=duration_to_msg(0),
+        points=[point(float(x), float(y), height) for x, y in points],
     )

@@ -11,19 +11,19 @@ from numpy.typing import NDArray
 from roboyard.errors import MessageError
 
 Array = NDArray[np.float64]
-_NUMBERS = attrgetter(
+_POSE_VALUES = attrgetter(
     "position.x", "position.y", "position.z", "orientation.w", "orientation.x", "orientation.y", "orientation.z"
 )
 
 
-def body_capsules(message: Any) -> tuple[tuple[str, ...], Array, Array]:
+def person_capsules_from_msg(message: Any) -> tuple[tuple[str, ...], Array, Array]:
     """Of a roboyard_msgs/PersonBody: names of the parts (b), ends of their middle lines (b, 2, 3) in the frame of the
     header, and radii (b,) [m].
 
     Raises:
         MessageError: sizes do not fit each other, or a number is not finite.
     """
-    table = np.array(list(map(_NUMBERS, message.poses)), dtype=np.float64).reshape(-1, 7)
+    table = np.array(list(map(_POSE_VALUES, message.poses)), dtype=np.float64).reshape(-1, 7)
     radii, lengths = (np.array(values, dtype=np.float64) for values in (message.radii, message.lengths))
     parts = tuple(message.parts)
     if not len(parts) == len(table) == len(radii) == len(lengths):
@@ -34,10 +34,10 @@ def body_capsules(message: Any) -> tuple[tuple[str, ...], Array, Array]:
     if not np.isfinite(np.concatenate((table.ravel(), radii, lengths))).all():
         raise MessageError(f"a number of {message.name!r}'s body is not finite", valid="finite poses and sizes")
     w, x, y, z = table[:, 3], table[:, 4], table[:, 5], table[:, 6]
-    along = np.empty((len(table), 3))  # the z axis of each
-    along[:, 0], along[:, 1] = 2.0 * (x * z + w * y), 2.0 * (y * z - w * x)
-    along[:, 2] = 1.0 - 2.0 * (x * x + y * y)
-    along *= (0.5 * lengths)[:, None]
+    half_axes = np.empty((len(table), 3))  # the z axis of each
+    half_axes[:, 0], half_axes[:, 1] = 2.0 * (x * z + w * y), 2.0 * (y * z - w * x)
+    half_axes[:, 2] = 1.0 - 2.0 * (x * x + y * y)
+    half_axes *= (0.5 * lengths)[:, None]
     ends = np.empty((len(table), 2, 3))
-    ends[:, 0], ends[:, 1] = table[:, :3] - along, table[:, :3] + along
+    ends[:, 0], ends[:, 1] = table[:, :3] - half_axes, table[:, :3] + half_axes
     return parts, ends, radii

@@ -12,23 +12,23 @@ from numpy.typing import ArrayLike, NDArray
 from roboyard.errors import InputError, MessageError
 from roboyard.geometry import SE2, SE3
 from roboyard.messages import msg
-from roboyard.messages.arrays import numbers
-from roboyard.messages.time import stamp
+from roboyard.messages.arrays import as_numbers
+from roboyard.messages.time import time_to_msg
 
 
-def header(frame: str, time_ns: int) -> Any:
+def make_header(frame: str, time_ns: int) -> Any:
     """std_msgs/Header."""
-    return msg.Header(stamp(time_ns), frame)
+    return msg.Header(time_to_msg(time_ns), frame)
 
 
 def point_to_msg(point: ArrayLike) -> Any:
     """geometry_msgs/Point of (3,) or, in the plane, (2,) [m]."""
-    return msg.Point(*_numbers(point, "point", 2, 3))
+    return msg.Point(*_number_list(point, "point", 2, 3))
 
 
 def vector_to_msg(vector: ArrayLike) -> Any:
     """geometry_msgs/Vector3 of (3,)."""
-    return msg.Vector3(*_numbers(vector, "vector", 3))
+    return msg.Vector3(*_number_list(vector, "vector", 3))
 
 
 def vector_to_array(message: Any) -> NDArray[np.float64]:
@@ -38,7 +38,7 @@ def vector_to_array(message: Any) -> NDArray[np.float64]:
 
 def quaternion_to_msg(quaternion: ArrayLike) -> Any:
     """geometry_msgs/Quaternion of (4,) w, x, y, z."""
-    w, x, y, z = _numbers(quaternion, "quaternion", 4)
+    w, x, y, z = _number_list(quaternion, "quaternion", 4)
     return msg.Quaternion(x, y, z, w)
 
 
@@ -76,9 +76,9 @@ def pose_to_se2(message: Any) -> SE2:
     return SE2.from_se3(pose_to_se3(message))
 
 
-def pose_stamped(pose: SE3 | SE2, frame: str, time_ns: int) -> Any:
+def pose_stamped_to_msg(pose: SE3 | SE2, frame: str, time_ns: int) -> Any:
     """geometry_msgs/PoseStamped."""
-    return msg.PoseStamped(header(frame, time_ns), pose_to_msg(pose))
+    return msg.PoseStamped(make_header(frame, time_ns), pose_to_msg(pose))
 
 
 def transform_to_msg(T_parent_child: SE3) -> Any:
@@ -99,9 +99,9 @@ def transform_to_se3(message: Any) -> SE3:
     return _se3(message.rotation, message.translation)
 
 
-def tf_message(transforms: Iterable[tuple[SE3, str, str]], time_ns: int) -> Any:
+def transforms_to_msg(transforms: Iterable[tuple[SE3, str, str]], time_ns: int) -> Any:
     """tf2_msgs/TFMessage of (T_parent_child, parent, child) at one moment."""
-    moment, stamped = stamp(time_ns), msg.TransformStamped
+    moment, stamped = time_to_msg(time_ns), msg.TransformStamped
     items = [stamped(msg.Header(moment, parent), child, transform_to_msg(pose)) for pose, parent, child in transforms]
     return msg.TFMessage(items)
 
@@ -114,9 +114,11 @@ def path_to_msg(poses: Sequence[SE3] | Sequence[SE2] | ArrayLike, frame: str, ti
         frame: Frame of the poses.
         time_ns: Moment that all of them get.
     """
-    items = [p if isinstance(p, SE3 | SE2) else SE2(*_numbers(p, "path", 3)) for p in poses]  # type: ignore[union-attr]
+    items = [p if isinstance(p, SE3 | SE2) else SE2(*_number_list(p, "path", 3)) for p in poses]  # type: ignore[union-attr]
     stamped = msg.PoseStamped
-    return msg.Path(header(frame, time_ns), [stamped(header(frame, time_ns), pose_to_msg(pose)) for pose in items])
+    return msg.Path(
+        make_header(frame, time_ns), [stamped(make_header(frame, time_ns), pose_to_msg(pose)) for pose in items]
+    )
 
 
 def path_to_poses(message: Any) -> list[SE3]:
@@ -154,7 +156,7 @@ def odometry_to_msg(
     angular: ArrayLike,
     *,
     frame: str,
-    child: str,
+    child_frame: str,
     time_ns: int,
     pose_covariance: ArrayLike | None = None,
     twist_covariance: ArrayLike | None = None,
@@ -177,8 +179,8 @@ def odometry_to_msg(
     pose: Any = msg.PoseWithCovariance
     twist: Any = msg.TwistWithCovariance
     return msg.Odometry(
-        header(frame, time_ns),
-        child,
+        make_header(frame, time_ns),
+        child_frame,
         pose(pose_to_msg(T_frame_base), covariance_to_msg(pose_covariance)),
         twist(twist_to_msg(linear, angular), covariance_to_msg(twist_covariance)),
     )
@@ -201,7 +203,7 @@ def covariance_to_msg(covariance: ArrayLike | None) -> NDArray[np.float64] | Non
     """
     if covariance is None:
         return None
-    array = numbers(covariance, "covariance")
+    array = as_numbers(covariance, "covariance")
     if array.shape not in ((6, 6), (36,)):
         raise MessageError(f"covariance of shape {array.shape}", valid="(6, 6) or (36,)")
     return array.ravel()
@@ -226,9 +228,9 @@ def _se3(q: Any, t: Any) -> SE3:
         raise MessageError(str(error)) from error
 
 
-def _numbers(values: ArrayLike, what: str, *counts: int) -> list[float]:
-    array = numbers(values, what)
+def _number_list(values: ArrayLike, name: str, *counts: int) -> list[float]:
+    array = as_numbers(values, name)
     if array.ndim != 1 or len(array) not in counts:
-        raise MessageError(f"{what} of shape {array.shape}", valid=f"({' or '.join(map(str, counts))},)")
+        raise MessageError(f"{name} of shape {array.shape}", valid=f"({' or '.join(map(str, counts))},)")
     plain: list[float] = array.tolist()
     return plain

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from roboyard.errors import MessageError
-from roboyard.messages.arrays import numbers
-from roboyard.messages.convert.poses import header
+from roboyard.messages.arrays import as_numbers
+from roboyard.messages.convert.poses import make_header
 from roboyard.messages.types import message_type
 
 
@@ -43,14 +43,14 @@ def scan_to_msg(
     Raises:
         MessageError: arrays of wrong size.
     """
-    values = numbers(ranges, "ranges", np.float32)
-    strengths = None if intensities is None else numbers(intensities, "intensities", np.float32)
+    values = as_numbers(ranges, "ranges", np.float32)
+    strengths = None if intensities is None else as_numbers(intensities, "intensities", np.float32)
     if values.ndim != 1 or (strengths is not None and strengths.shape != values.shape):
         shape = None if strengths is None else strengths.shape
         raise MessageError(f"ranges of shape {values.shape}, intensities of {shape}", valid="(n,) both")
     last = angle_min + angle_increment * max(len(values) - 1, 0)
     return message_type("sensor_msgs/msg/LaserScan")(
-        header(frame, time_ns), float(angle_min), float(last), float(angle_increment), float(time_increment),
+        make_header(frame, time_ns), float(angle_min), float(last), float(angle_increment), float(time_increment),
         float(scan_time), float(range_min), float(range_max), values, strengths,
     )  # fmt: skip
 

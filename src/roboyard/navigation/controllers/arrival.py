@@ -54,11 +54,11 @@ class Arrival:
             return 0.0
         return wrap_angle(self._goal.theta - pose.theta)
 
-    def save(self) -> bool:
+    def save_state(self) -> bool:
         """What it remembers."""
         return self._in_place
 
-    def load(self, saved: bool) -> None:
+    def load_state(self, saved: bool) -> None:
         """Counterpart of `save`, after ``expect``."""
         self._in_place = saved
 

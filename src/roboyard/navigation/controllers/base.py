@@ -46,14 +46,14 @@ class MotionLimits:
         for name in ("forward", "turn", "acceleration", "turn_acceleration"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value > 0.0):
-                raise ConfigError(f"{name} = {value}", where="MotionLimits", valid="a positive number")
+                raise ConfigError(f"{name} = {value}", location="MotionLimits", valid="a positive number")
         for name in ("backward", "sideways", "latency", "least", "least_turn"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value >= 0.0):
-                raise ConfigError(f"{name} = {value}", where="MotionLimits", valid="zero or more")
+                raise ConfigError(f"{name} = {value}", location="MotionLimits", valid="zero or more")
         if self.least > self.forward or self.least_turn > self.turn:
             raise ConfigError(
-                f"least = {self.least}, least_turn = {self.least_turn}", where="MotionLimits",
+                f"least = {self.least}, least_turn = {self.least_turn}", location="MotionLimits",
                 valid=f"at most forward and turn, {self.forward} and {self.turn}",
             )  # fmt: skip
 
@@ -111,10 +111,10 @@ class Controller(Protocol):
         """
         ...
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """What it remembers from call to call, but for the path, as plain data."""
         ...
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Counterpart of `save`, after ``follow``."""
         ...

@@ -27,14 +27,14 @@ def mppi(
 ) -> Controller:
     """Model predictive path integral control."""
     given = {"dt": period, "steps": max(round(_MPPI_SECONDS / period), 4), **settings}
-    return Mppi(footprint, limits, load(MppiConfig, given, where="controller mppi"), tolerance)
+    return Mppi(footprint, limits, load(MppiConfig, given, source_name="controller mppi"), tolerance)
 
 
 def pursuit(
     footprint: Footprint, limits: MotionLimits, period: float, tolerance: Tolerance, settings: Mapping[str, Any]
 ) -> Controller:
     """Regulated pure pursuit."""
-    config = load(PursuitConfig, {"period": period, **settings}, where="controller pursuit")
+    config = load(PursuitConfig, {"period": period, **settings}, source_name="controller pursuit")
     return RegulatedPursuit(footprint, limits, config, tolerance)
 
 
@@ -42,7 +42,7 @@ def window(
     footprint: Footprint, limits: MotionLimits, period: float, tolerance: Tolerance, settings: Mapping[str, Any]
 ) -> Controller:
     """Dynamic Window Approach."""
-    config = load(WindowConfig, {"period": period, **settings}, where="controller window")
+    config = load(WindowConfig, {"period": period, **settings}, source_name="controller window")
     return DynamicWindow(footprint, limits, config, tolerance)
 
 
@@ -50,7 +50,7 @@ def rollout(
     footprint: Footprint, limits: MotionLimits, period: float, tolerance: Tolerance, settings: Mapping[str, Any]
 ) -> Controller:
     """Trajectory Rollout."""
-    config = load(WindowConfig, {"period": period, "rollout": True, **settings}, where="controller rollout")
+    config = load(WindowConfig, {"period": period, "rollout": True, **settings}, source_name="controller rollout")
     return DynamicWindow(footprint, limits, config, tolerance)
 
 

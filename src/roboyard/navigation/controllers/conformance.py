@@ -11,7 +11,7 @@ import numpy as np
 from roboyard.control import STANDSTILL, PlanarTwist
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE2
-from roboyard.grids import GridFrame
+from roboyard.grids import GridGeometry
 from roboyard.navigation.controllers.arrival import Tolerance
 from roboyard.navigation.controllers.base import Controller, MotionLimits
 from roboyard.navigation.controllers.choice import Factory
@@ -21,7 +21,7 @@ from roboyard.navigation.errors import NavigationError, NoSafeCommand
 from roboyard.navigation.footprint import Footprint
 from roboyard.navigation.path import Path
 
-_FRAME = GridFrame(0.05, (120, 120), SE2(-1.0, 2.0, 0.4))
+_FRAME = GridGeometry(0.05, (120, 120), SE2(-1.0, 2.0, 0.4))
 _BODY = Footprint(np.array([[0.25, 0.18], [-0.25, 0.18], [-0.25, -0.18], [0.25, -0.18]]))
 _LIMITS = MotionLimits(forward=0.5, backward=0.2, turn=1.5)
 _PERIOD = 0.05
@@ -104,7 +104,7 @@ class _Check:
             self._broken("commands something else when asked the same again")
         third = self._make()
         third.follow(self._path)
-        third.load(first.save())
+        third.load_state(first.save_state())
         found = [controller.command(pose, one[-1], Costmap(self._free, _FRAME)) for controller in (first, third)]
         if found[0] != found[1]:
             self._broken("goes on otherwise when it was saved and loaded")
@@ -151,7 +151,7 @@ class _Check:
             self._broken("changes its command by more than the base's acceleration")
 
     def _broken(self, how: str) -> NoReturn:
-        raise InputError(how, where=self._name, valid="what Controller promises")
+        raise InputError(how, location=self._name, valid="what Controller promises")
 
 
 _BRAKING = PlanarTwist(_LIMITS.acceleration, _LIMITS.acceleration, _LIMITS.turn_acceleration)

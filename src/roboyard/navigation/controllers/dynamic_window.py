@@ -72,11 +72,13 @@ class WindowConfig:
 
     def __post_init__(self) -> None:
         if len(self.samples) != 3 or not all(1 <= n <= 1000 for n in self.samples):
-            raise ConfigError(f"samples = {self.samples}", where="WindowConfig", valid="three numbers from 1 to 1000")
+            raise ConfigError(
+                f"samples = {self.samples}", location="WindowConfig", valid="three numbers from 1 to 1000"
+            )
         for name in ("horizon", "period", "way_step", "turn_step", "reach"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value > 0.0):
-                raise ConfigError(f"{name} = {value}", where="WindowConfig", valid="a positive number")
+                raise ConfigError(f"{name} = {value}", location="WindowConfig", valid="a positive number")
 
 
 class DynamicWindow(PathFollower):
@@ -109,13 +111,13 @@ class DynamicWindow(PathFollower):
         super().follow(path)
         self._balked_at, self._balks = 0, 0
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """See ``Controller``."""
-        return super().save() | {"balked_at": self._balked_at, "balks": self._balks}
+        return super().save_state() | {"balked_at": self._balked_at, "balks": self._balks}
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """See ``Controller``."""
-        super().load(saved)
+        super().load_state(saved)
         self._balked_at, self._balks = saved["balked_at"], saved["balks"]
 
     def _steer(self, seen: Surroundings, leg: Leg, twist: PlanarTwist, limits: MotionLimits) -> PlanarTwist:

@@ -86,7 +86,7 @@ class PathFollower(ABC):
     def limit_speed(self, speed: float | None) -> None:
         """See ``Controller``."""
         if speed is not None and not (math.isfinite(speed) and speed >= 0.0):
-            raise ConfigError(f"a speed limit of {speed}", where="controller", valid="zero or more [m/s], or None")
+            raise ConfigError(f"a speed limit of {speed}", location="controller", valid="zero or more [m/s], or None")
         self._slow = speed
 
     def arrived(self, pose: SE2) -> bool:
@@ -117,14 +117,14 @@ class PathFollower(ABC):
             raise NoSafeCommand("nothing leads on along the path", valid="another path, or a recovery")
         return command
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """See ``Controller``."""
-        return {"index": self._index, "arrival": self._arrival.save(), "slow": self._slow, "stood": self._stood}
+        return {"index": self._index, "arrival": self._arrival.save_state(), "slow": self._slow, "stood": self._stood}
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """See ``Controller``."""
         self._index, self._slow, self._stood = saved["index"], saved["slow"], saved["stood"]
-        self._arrival.load(saved["arrival"])
+        self._arrival.load_state(saved["arrival"])
 
     @abstractmethod
     def _steer(self, seen: Surroundings, leg: Leg, twist: PlanarTwist, limits: MotionLimits) -> PlanarTwist:

@@ -70,7 +70,7 @@ class Critics:
 
     def __post_init__(self) -> None:
         if len(self.deadbands) != 3 or not all(math.isfinite(band) and band >= 0.0 for band in self.deadbands):
-            raise ConfigError(f"deadbands = {self.deadbands}", where="Critics", valid="three numbers, zero or more")
+            raise ConfigError(f"deadbands = {self.deadbands}", location="Critics", valid="three numbers, zero or more")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +107,13 @@ class MppiConfig:
     def __post_init__(self) -> None:
         for name, low, high in (("batch", 32, 100_000), ("steps", 4, 1000)):
             if not low <= getattr(self, name) <= high:
-                raise ConfigError(f"{name} = {getattr(self, name)}", where="MppiConfig", valid=f"{low} to {high}")
+                raise ConfigError(f"{name} = {getattr(self, name)}", location="MppiConfig", valid=f"{low} to {high}")
         for name in ("dt", "spread_vx", "spread_vy", "spread_wz", "temperature"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value > 0.0):
-                raise ConfigError(f"{name} = {value}", where="MppiConfig", valid="a positive number")
+                raise ConfigError(f"{name} = {value}", location="MppiConfig", valid="a positive number")
         if not 0.0 <= self.lasting < 1.0:
-            raise ConfigError(f"lasting = {self.lasting}", where="MppiConfig", valid="0 to less than 1")
+            raise ConfigError(f"lasting = {self.lasting}", location="MppiConfig", valid="0 to less than 1")
 
 
 _LOOKS = (0.3, 0.5, 0.8, 1.2)  # how far ahead the pursued points lie [m]
@@ -154,14 +154,14 @@ class Mppi(PathFollower):
         self._commands = np.zeros((3, *shape), dtype=np.float32)
         self._states = np.zeros((3, *shape), dtype=np.float32)
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """See ``Controller``."""
         random = copy.deepcopy(self._rng.bit_generator.state)
-        return super().save() | {"plan": self._plan.copy(), "random": random}
+        return super().save_state() | {"plan": self._plan.copy(), "random": random}
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """See ``Controller``."""
-        super().load(saved)
+        super().load_state(saved)
         self._plan[:] = saved["plan"]
         self._rng.bit_generator.state = copy.deepcopy(saved["random"])
 

@@ -58,12 +58,12 @@ class PursuitConfig:
         for name in ("period", "look_min", "look_max", "turn_from", "side_acceleration", "slowest", "braking"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value > 0.0):
-                raise ConfigError(f"{name} = {value}", where="PursuitConfig", valid="a positive number")
+                raise ConfigError(f"{name} = {value}", location="PursuitConfig", valid="a positive number")
         if self.look_min > self.look_max:
-            raise ConfigError(f"look_min = {self.look_min}", where="PursuitConfig", valid=f"at most {self.look_max}")
+            raise ConfigError(f"look_min = {self.look_min}", location="PursuitConfig", valid=f"at most {self.look_max}")
         for name, high in (("look_time", 60.0), ("cost_slow", 1.0)):
             if not 0.0 <= getattr(self, name) <= high:
-                raise ConfigError(f"{name} = {getattr(self, name)}", where="PursuitConfig", valid=f"0 to {high:g}")
+                raise ConfigError(f"{name} = {getattr(self, name)}", location="PursuitConfig", valid=f"0 to {high:g}")
 
 
 class RegulatedPursuit(PathFollower):
@@ -90,13 +90,13 @@ class RegulatedPursuit(PathFollower):
         self._config = config
         self._turning = False
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """See ``Controller``."""
-        return super().save() | {"turning": self._turning}
+        return super().save_state() | {"turning": self._turning}
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """See ``Controller``."""
-        super().load(saved)
+        super().load_state(saved)
         self._turning = saved["turning"]
 
     def _steer(self, seen: Surroundings, leg: Leg, twist: PlanarTwist, limits: MotionLimits) -> PlanarTwist:

@@ -69,7 +69,7 @@ class Surroundings:
     def about(cls, pose: SE2, costmap: Costmap, footprint: Footprint, reach: float) -> Surroundings:
         """The window that reaches so far [m] to each side of a pose in the map, as far as there is a map."""
         frame = costmap.frame
-        row, column = (int(i) for i in frame.cells(pose.xy))
+        row, column = (int(i) for i in frame.cells_of_points(pose.xy))
         half = math.ceil((reach + footprint.circumscribed_radius) / frame.resolution)
         top, left = max(row - half, 0), max(column - half, 0)
         cells = np.ascontiguousarray(costmap.cells[top : max(row + half + 1, 0), left : max(column + half + 1, 0)])

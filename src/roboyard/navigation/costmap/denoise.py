@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.errors import ConfigError
-from roboyard.grids import GridFrame
+from roboyard.grids import GridGeometry
 from roboyard.navigation.costmap.bounds import NOTHING, Bounds
 from roboyard.navigation.costmap.grid import FREE, LETHAL
 
@@ -25,7 +25,7 @@ class DenoiseLayer:
 
     def __init__(self, smallest: int = 2, *, diagonal: bool = True, name: str = "denoise") -> None:
         if not 1 <= smallest <= 1000:
-            raise ConfigError(f"smallest = {smallest}", where=name, valid="1 to 1000")
+            raise ConfigError(f"smallest = {smallest}", location=name, valid="1 to 1000")
         self.name = name
         from scipy.ndimage import label  # now, and not in the first update of a costmap that is in use
 
@@ -34,7 +34,7 @@ class DenoiseLayer:
         self._neighbours = np.ones((3, 3)) if diagonal else None
         self._below = np.zeros((0, 0), dtype=np.bool_)
 
-    def fit(self, frame: GridFrame, moved: tuple[int, int] | None) -> None:
+    def fit(self, frame: GridGeometry, moved: tuple[int, int] | None) -> None:
         """See ``Layer``."""
         self._below = np.zeros(frame.shape, dtype=np.bool_)
 

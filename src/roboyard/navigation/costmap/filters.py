@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE2
-from roboyard.grids import GridFrame, OccupancyGrid
+from roboyard.grids import GridGeometry, OccupancyGrid
 from roboyard.navigation.costmap.bounds import NOTHING, Bounds
 from roboyard.navigation.costmap.grid import FREE, INSCRIBED, LETHAL, UNKNOWN
 from roboyard.navigation.costmap.underlay import Underlay
@@ -33,10 +33,10 @@ class KeepoutLayer:
         table[:100] = np.round(np.arange(100) / 100 * (INSCRIBED - 1))
         table[100] = LETHAL
         table[255] = UNKNOWN
-        self._underlay.take(table[mask.cells.view(np.uint8)], mask.frame)
+        self._underlay.take(table[mask.cells.view(np.uint8)], mask.geometry)
         self._changed = Bounds.whole(self._underlay.cells.shape)
 
-    def fit(self, frame: GridFrame, moved: tuple[int, int] | None) -> None:
+    def fit(self, frame: GridGeometry, moved: tuple[int, int] | None) -> None:
         """See ``Layer``."""
         self._underlay.fit(frame, moved)
         self._changed = Bounds.whole(frame.shape)
@@ -73,21 +73,23 @@ class SpeedZones:
         self, mask: OccupancyGrid, *, base: float = 0.0, multiplier: float = 1.0, percent: bool = True
     ) -> None:
         if not (math.isfinite(base) and math.isfinite(multiplier)):
-            raise ConfigError(f"base {base} and multiplier {multiplier}", where="speed zones", valid="finite numbers")
+            raise ConfigError(
+                f"base {base} and multiplier {multiplier}", location="speed zones", valid="finite numbers"
+            )
         values = np.unique(mask.cells[mask.cells > 0])
         still = values[base + multiplier * values <= 0.0]
         if len(still):
             raise ConfigError(
                 f"the mask's value {still[0]} allows {base + multiplier * float(still[0]):g}",
-                where="speed zones",
+                location="speed zones",
                 valid="base + multiplier · value above 0; forbid places by a keepout mask",
             )
         self._mask, self._base, self._multiplier, self._percent = mask, base, multiplier, percent
 
     def limit(self, pose: SE2, highest: float) -> float:
         """The speed allowed at a pose [m/s], at most ``highest``."""
-        cell = self._mask.frame.cells(pose.xy)
-        if not self._mask.frame.contains(cell):
+        cell = self._mask.geometry.cells_of_points(pose.xy)
+        if not self._mask.geometry.contains(cell):
             return highest
         value = int(self._mask.cells[tuple(cell)])
         if value <= 0:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.errors import InputError
-from roboyard.grids import GridFrame
+from roboyard.grids import GridGeometry
 
 FREE, INSCRIBED, LETHAL, UNKNOWN = 0, 253, 254, 255
 """Values of cells, as in Nav2: between 0 and 253 the robot's centre may be there at that cost; from 253 on the robot
@@ -28,7 +28,7 @@ class Costmap:
     """
 
     cells: NDArray[np.uint8]
-    frame: GridFrame
+    frame: GridGeometry
 
     def __post_init__(self) -> None:
         if self.cells.shape != self.frame.shape or self.cells.dtype != np.uint8:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from roboyard.compute import expect_kernels, kernel
 from roboyard.errors import ConfigError
-from roboyard.grids import GridFrame
+from roboyard.grids import GridGeometry
 from roboyard.navigation.costmap.bounds import NOTHING, Bounds
 from roboyard.navigation.costmap.grid import INSCRIBED, LETHAL, UNKNOWN
 
@@ -39,9 +39,9 @@ class InflationLayer:
     ) -> None:
         expect_kernels(inflate)
         if not (0.0 <= inscribed_radius < math.inf and 0.0 <= radius <= 50.0):
-            raise ConfigError(f"radii {inscribed_radius} and {radius}", where=name, valid="0 to 50 m")
+            raise ConfigError(f"radii {inscribed_radius} and {radius}", location=name, valid="0 to 50 m")
         if not (math.isfinite(scaling) and scaling > 0.0):
-            raise ConfigError(f"scaling = {scaling}", where=name, valid="a positive number [1/m]")
+            raise ConfigError(f"scaling = {scaling}", location=name, valid="a positive number [1/m]")
         self.name = name
         self._inscribed, self._radius, self._scaling, self._unknown = inscribed_radius, radius, scaling, unknown
         self._costs = np.zeros(1, dtype=np.uint8)
@@ -59,7 +59,7 @@ class InflationLayer:
             return 0
         return int((INSCRIBED - 1) * math.exp(-self._scaling * (distance - self._inscribed)))
 
-    def fit(self, frame: GridFrame, moved: tuple[int, int] | None) -> None:
+    def fit(self, frame: GridGeometry, moved: tuple[int, int] | None) -> None:
         """See ``Layer``."""
         self._lethal = np.zeros(frame.shape, dtype=np.bool_)
         if moved is not None:

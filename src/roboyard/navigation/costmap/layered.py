@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
-from roboyard.grids import GridFrame
+from roboyard.grids import GridGeometry
 from roboyard.navigation.costmap.bounds import NOTHING, Bounds
 from roboyard.navigation.costmap.grid import FREE, UNKNOWN, Costmap
 
@@ -21,7 +21,7 @@ class Layer(Protocol):
 
     name: str
 
-    def fit(self, frame: GridFrame, moved: tuple[int, int] | None) -> None:
+    def fit(self, frame: GridGeometry, moved: tuple[int, int] | None) -> None:
         """The map's cells lie elsewhere now.
 
         Args:
@@ -82,7 +82,7 @@ class LayeredCostmap:
         InputError: two layers of one name.
     """
 
-    def __init__(self, frame: GridFrame, layers: Sequence[Layer], *, unknown: bool = False) -> None:
+    def __init__(self, frame: GridGeometry, layers: Sequence[Layer], *, unknown: bool = False) -> None:
         names = [layer.name for layer in layers]
         if len(set(names)) != len(names):
             raise InputError(f"layers named {', '.join(names)}", valid="each name once")
@@ -95,7 +95,7 @@ class LayeredCostmap:
             layer.fit(frame, None)
 
     @property
-    def frame(self) -> GridFrame:
+    def frame(self) -> GridGeometry:
         """Where the cells lie now."""
         return self._frame
 
@@ -104,7 +104,7 @@ class LayeredCostmap:
         """The lowest first."""
         return self._layers
 
-    def replace(self, frame: GridFrame) -> None:
+    def replace(self, frame: GridGeometry) -> None:
         """Go on with other cells altogether."""
         self._frame = frame
         self._cells = np.full(frame.shape, self._background, dtype=np.uint8)
@@ -114,13 +114,13 @@ class LayeredCostmap:
 
     def centre_on(self, pose: SE2) -> None:
         """Shift the map by whole cells, so that the pose lies in its middle; what is kept in view is kept in mind."""
-        row, column = (int(i) for i in self._frame.cells(pose.xy))
+        row, column = (int(i) for i in self._frame.cells_of_points(pose.xy))
         rows, columns = self._frame.shape
         moved = (row - rows // 2, column - columns // 2)
         if moved == (0, 0):
             return
         origin = self._frame.T_map_grid @ SE2(moved[1] * self._frame.resolution, moved[0] * self._frame.resolution, 0.0)
-        self._frame = GridFrame(self._frame.resolution, self._frame.shape, origin)
+        self._frame = GridGeometry(self._frame.resolution, self._frame.shape, origin)
         for layer in self._layers:
             layer.fit(self._frame, moved)
         self._pending = Bounds.whole(self._frame.shape)
@@ -175,7 +175,9 @@ def shifted(cells: NDArray[Any], moved: tuple[int, int], background: float | np.
     return result
 
 
-def carried(cells: NDArray[Any], before: GridFrame, after: GridFrame, background: float | np.generic) -> NDArray[Any]:
+def carried(
+    cells: NDArray[Any], before: GridGeometry, after: GridGeometry, background: float | np.generic
+) -> NDArray[Any]:
     """The cells of one grid as another sees them, where the two lie cell on cell; else the background everywhere."""
     result = np.full(after.shape, background, dtype=cells.dtype)
     offset = (before.T_map_grid.inverse() @ after.T_map_grid.xy) / before.resolution

@@ -77,7 +77,7 @@ class ObstacleConfig:
         if not (self.min_height < self.max_height and self.mark_from < self.mark_to):
             raise ConfigError(
                 f"heights {self.min_height} to {self.max_height}, ranges {self.mark_from} to {self.mark_to}",
-                where="points",
+                location="points",
                 valid="ascending",
             )
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from roboyard.compute import expect_kernels, kernel
 from roboyard.errors import InputError
-from roboyard.grids import GridFrame
+from roboyard.grids import GridGeometry
 from roboyard.navigation.costmap.bounds import NOTHING, Bounds
 from roboyard.navigation.costmap.grid import FREE, UNKNOWN
 from roboyard.navigation.costmap.layered import carried, shifted
@@ -33,10 +33,10 @@ class OwnCells:
         self._overwrite = overwrite
         self._cells = self._seen_by = np.zeros((0, 0), dtype=np.uint8)
         self._names = [""]
-        self._frame = GridFrame(1.0, (0, 0))
+        self._frame = GridGeometry(1.0, (0, 0))
         self._changed = NOTHING
 
-    def fit(self, frame: GridFrame, moved: tuple[int, int] | None) -> None:
+    def fit(self, frame: GridGeometry, moved: tuple[int, int] | None) -> None:
         """See ``Layer``."""
         for name, nothing in self.kept.items():
             kept = np.full(frame.shape, nothing) if moved is None else shifted(getattr(self, name), moved, nothing)
@@ -51,11 +51,11 @@ class OwnCells:
             getattr(self, name)[part.slices] = nothing
         self._changed = self._changed.union(part)
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """All it keeps in mind, as plain data."""
         return {name: getattr(self, name).copy() for name in self.kept} | {"names": list(self._names)}
 
-    def load(self, saved: dict[str, Any], frame: GridFrame) -> None:
+    def load_state(self, saved: dict[str, Any], frame: GridGeometry) -> None:
         """Go on from what ``save`` gave.
 
         Args:

@@ -14,7 +14,7 @@ from roboyard.compute import expect_kernels, kernel
 from roboyard.config import check, field
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE2
-from roboyard.grids import GridFrame
+from roboyard.grids import GridGeometry
 from roboyard.navigation.costmap.bounds import Bounds
 from roboyard.navigation.costmap.grid import FREE, LETHAL, UNKNOWN
 from roboyard.navigation.costmap.own_cells import OwnCells
@@ -74,7 +74,7 @@ class RangeConfig:
         if not 1.0 - self.surest < self.clear_threshold < 0.5 < self.mark_threshold < self.surest < 1.0:
             raise ConfigError(
                 f"thresholds {self.clear_threshold} and {self.mark_threshold}, surest {self.surest}",
-                where="echoes",
+                location="echoes",
                 valid="1 - surest < clear_threshold < 0.5 < mark_threshold < surest < 1",
             )
 
@@ -142,7 +142,7 @@ def _spread(distance: float, resolution: float) -> float:
     return resolution * max(distance, 1.0)
 
 
-def cone_bounds(sensor: NDArray[np.float64], reach: float, half: float, frame: GridFrame) -> Bounds:
+def cone_bounds(sensor: NDArray[np.float64], reach: float, half: float, frame: GridGeometry) -> Bounds:
     """The cells that a cone may touch.
 
     Args:

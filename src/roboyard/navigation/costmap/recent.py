@@ -24,9 +24,9 @@ class Recent(Generic[T]):
 
     def __init__(self, *, persistence: float = 0.0, every: float = math.inf, name: str = "sensor") -> None:
         if not 0.0 <= persistence <= 3600.0:
-            raise ConfigError(f"persistence = {persistence}", where=name, valid="0 to 3600 s")
+            raise ConfigError(f"persistence = {persistence}", location=name, valid="0 to 3600 s")
         if not every > 0.0:
-            raise ConfigError(f"every = {every}", where=name, valid="a positive time [s], or infinite")
+            raise ConfigError(f"every = {every}", location=name, valid="a positive time [s], or infinite")
         self.name = name
         self._persistence_ns = round(persistence * 1e9)
         self._every = every
@@ -48,11 +48,11 @@ class Recent(Generic[T]):
             self._kept = [(time_ns, item) for time_ns, item in self._kept if now_ns - time_ns <= self._persistence_ns]
         return [item for _, item in self._kept]
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """What it keeps and when it last heard something, as plain data if the items are."""
         return {"kept": list(self._kept), "heard_ns": self._heard_ns}
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Counterpart of ``save``."""
         self._kept, self._heard_ns = list(saved["kept"]), saved["heard_ns"]
 

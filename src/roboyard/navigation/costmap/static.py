@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.errors import ConfigError
-from roboyard.grids import GridFrame, OccupancyGrid
+from roboyard.grids import GridGeometry, OccupancyGrid
 from roboyard.navigation.costmap.bounds import NOTHING, Bounds
 from roboyard.navigation.costmap.grid import FREE, INSCRIBED, LETHAL, UNKNOWN
 from roboyard.navigation.costmap.underlay import Underlay
@@ -29,7 +29,7 @@ class StaticLayer:
 
     def __init__(self, *, lethal: int = 65, trinary: bool = True, name: str = "static") -> None:
         if not 1 <= lethal <= 100:
-            raise ConfigError(f"lethal = {lethal}", where=name, valid="1 to 100")
+            raise ConfigError(f"lethal = {lethal}", location=name, valid="1 to 100")
         self.name = name
         self._lethal, self._trinary = lethal, trinary
         self._underlay = Underlay(UNKNOWN)
@@ -37,10 +37,10 @@ class StaticLayer:
 
     def take(self, grid: OccupancyGrid) -> None:
         """Go by another map from now on."""
-        self._underlay.take(self._costs(grid), grid.frame)
+        self._underlay.take(self._costs(grid), grid.geometry)
         self._changed = Bounds.whole(self._underlay.cells.shape)
 
-    def fit(self, frame: GridFrame, moved: tuple[int, int] | None) -> None:
+    def fit(self, frame: GridGeometry, moved: tuple[int, int] | None) -> None:
         """See ``Layer``."""
         self._underlay.fit(frame, moved)
         self._changed = Bounds.whole(frame.shape)

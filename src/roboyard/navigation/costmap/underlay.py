@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import expect_kernels, kernel
-from roboyard.grids import GridFrame
+from roboyard.grids import GridGeometry
 from roboyard.navigation.costmap.bounds import Bounds
 from roboyard.navigation.costmap.grid import UNKNOWN
 from roboyard.navigation.costmap.layered import shifted
@@ -28,11 +28,11 @@ class Underlay:
         expect_kernels(take_dearest)
         self._background = background
         self._values = np.zeros((0, 0), dtype=np.uint8)
-        self._frame = self._onto = GridFrame(1.0, (0, 0))
+        self._frame = self._onto = GridGeometry(1.0, (0, 0))
         self._moved = (0, 0)
         self.cells = np.zeros((0, 0), dtype=np.uint8)
 
-    def take(self, values: NDArray[np.uint8], frame: GridFrame) -> None:
+    def take(self, values: NDArray[np.uint8], frame: GridGeometry) -> None:
         """Look at another grid from now on.
 
         Args:
@@ -42,7 +42,7 @@ class Underlay:
         self._values, self._frame = np.ascontiguousarray(values), frame
         self._look(Bounds.whole(self.cells.shape))
 
-    def fit(self, onto: GridFrame, moved: tuple[int, int] | None) -> None:
+    def fit(self, onto: GridGeometry, moved: tuple[int, int] | None) -> None:
         """The map's cells lie elsewhere now, see ``Layer.fit``."""
         rows, columns = onto.shape
         whole = Bounds.whole(onto.shape)
@@ -68,9 +68,9 @@ class Underlay:
 
 def resample(
     values: NDArray[np.uint8],
-    frame: GridFrame,
+    frame: GridGeometry,
     cells: NDArray[np.uint8],
-    onto: GridFrame,
+    onto: GridGeometry,
     bounds: Bounds,
     moved: tuple[int, int],
 ) -> None:

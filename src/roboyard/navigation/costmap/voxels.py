@@ -41,7 +41,7 @@ class VoxelConfig:
         if not (self.mark_threshold < self.levels and self.unknown_threshold <= self.levels):
             raise ConfigError(
                 f"thresholds {self.mark_threshold} and {self.unknown_threshold}",
-                where="voxels",
+                location="voxels",
                 valid=f"0 to below, and 0 to {self.levels}, the number of levels",
             )
 
@@ -114,7 +114,7 @@ class VoxelLayer(OwnCells):
         levels = np.arange(self._voxels.levels, dtype=np.uint32)
         marked = np.argwhere((self._marked[..., None] >> levels) & 1)
         heights = self._voxels.origin_z + (marked[:, 2] + 0.5) * self._voxels.resolution_z
-        return np.column_stack([self._frame.points(marked[:, :2]), heights])
+        return np.column_stack([self._frame.cell_centers(marked[:, :2]), heights])
 
     def _free(self, covered: NDArray[np.int64]) -> None:
         super()._free(covered)

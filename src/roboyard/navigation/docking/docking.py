@@ -58,11 +58,13 @@ class DockingConfig:
         for name in ("staging", "speed", "slowest", "turn", "tolerance", "heading_tolerance", "k1", "k2", "beyond"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value > 0.0):
-                raise ConfigError(f"{name} = {value}", where="docking", valid="a positive number")
+                raise ConfigError(f"{name} = {value}", location="docking", valid="a positive number")
         if not 0.05 <= self.turn_first <= math.pi / 2.0:
-            raise ConfigError(f"turn_first = {self.turn_first}", where="docking", valid="0.05 to 1.57 rad")
+            raise ConfigError(f"turn_first = {self.turn_first}", location="docking", valid="0.05 to 1.57 rad")
         if self.retries < 0 or self.patience < 1 or self.budget < 1:
-            raise ConfigError("a count below its least", where="docking", valid="retries ≥ 0, patience and budget ≥ 1")
+            raise ConfigError(
+                "a count below its least", location="docking", valid="retries ≥ 0, patience and budget ≥ 1"
+            )
 
 
 class Docking:
@@ -241,13 +243,13 @@ class Docking:
     def _fail(self, cause: str) -> None:
         self.phase, self.cause = "failed", cause
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
         dock = (self.dock.x, self.dock.y, self.dock.theta)
         counts = (self.phase, self.retries, self.cause, self._best, self._idle, self._steps)
         return {"dock": dock, "last": tuple(self._last), "counts": counts}
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Counterpart of ``save``."""
         self.dock, self._last = SE2(*saved["dock"]), PlanarTwist(*saved["last"])
         self.phase, self.retries, self.cause, self._best, self._idle, self._steps = saved["counts"]

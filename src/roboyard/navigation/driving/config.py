@@ -94,7 +94,9 @@ class RecoverySettings:
         check(self, "recovery")
         unknown = [name for name in self.steps if name not in RECOVERIES]
         if unknown:
-            raise ConfigError(f"no recovery step {unknown[0]!r}", where="recovery.steps", valid=", ".join(RECOVERIES))
+            raise ConfigError(
+                f"no recovery step {unknown[0]!r}", location="recovery.steps", valid=", ".join(RECOVERIES)
+            )
 
     @property
     def order(self) -> tuple[str, ...]:

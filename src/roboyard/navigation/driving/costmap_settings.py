@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from roboyard.config import check, field
-from roboyard.config.describe import near
+from roboyard.config.describe import did_you_mean
 from roboyard.errors import ConfigError
 from roboyard.navigation.costmap import ObstacleConfig, RangeConfig, VoxelConfig
 
@@ -111,22 +111,24 @@ class CostmapSettings:
             where = f"costmap.layers.{name}"
             topics = [source.topic for source in layer.sources]
             if name in MAP_LAYERS:
-                raise ConfigError(f"{name!r} is no layer of sensors", where=where, valid="another name")
+                raise ConfigError(f"{name!r} is no layer of sensors", location=where, valid="another name")
             if not topics:
-                raise ConfigError("nothing tells this layer anything", where=f"{where}.sources", valid="topics")
+                raise ConfigError("nothing tells this layer anything", location=f"{where}.sources", valid="topics")
             if len(set(topics)) != len(topics):
-                raise ConfigError(f"topics {', '.join(topics)}", where=f"{where}.sources", valid="each once")
+                raise ConfigError(f"topics {', '.join(topics)}", location=f"{where}.sources", valid="each once")
             if name not in (*self.global_layers, *self.local_layers):
-                raise ConfigError("in no costmap", where=where, valid="name it in global_layers or local_layers")
+                raise ConfigError("in no costmap", location=where, valid="name it in global_layers or local_layers")
         for key in ("global_layers", "local_layers"):
             names = getattr(self, key)
             for name in names:
                 if name not in known:
                     raise ConfigError(
-                        f"no layer {name!r}{near(name, known)}", where=f"costmap.{key}", valid=", ".join(known)
+                        f"no layer {name!r}{did_you_mean(name, known)}",
+                        location=f"costmap.{key}",
+                        valid=", ".join(known),
                     )
             if len(set(names)) != len(names):
-                raise ConfigError(f"layers {', '.join(names)}", where=f"costmap.{key}", valid="each once")
+                raise ConfigError(f"layers {', '.join(names)}", location=f"costmap.{key}", valid="each once")
 
     @property
     def enabled_layers(self) -> dict[str, LayerSettings]:

@@ -78,20 +78,20 @@ class FollowPath(Remembering):
         here = self.path.poses[self._nearest]
         self.left = float(self._ways[self._nearest]) + math.hypot(here[0] - pose.x, here[1] - pose.y)
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """See ``Task``."""
-        return super().save() | {
+        return super().save_state() | {
             "cost": (self.path.cost, self.path.clearance),
-            "arrival": self._arrival.save(),
-            "progress": self._progress.save(),
+            "arrival": self._arrival.save_state(),
+            "progress": self._progress.save_state(),
         }
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """See ``Task``."""
         self.take(Path(saved["_poses"], *saved["cost"]))
-        super().load(saved)
-        self._arrival.load(saved["arrival"])
-        self._progress.load(saved["progress"])
+        super().load_state(saved)
+        self._arrival.load_state(saved["arrival"])
+        self._progress.load_state(saved["progress"])
 
 
 def _ways(path: Path) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -75,7 +75,7 @@ class Driver:
             raise GoalInvalid("the goal is not finite", valid="numbers")
         surroundings = self.surroundings
         frame = surroundings.world.frame
-        if not frame.contains(frame.cells(goal.xy)):
+        if not frame.contains(frame.cells_of_points(goal.xy)):
             raise GoalOutsideMap(f"the goal ({x:.2f}, {y:.2f}) lies outside of the map", valid=extent(frame))
         if not surroundings.has_map:
             return
@@ -291,28 +291,28 @@ class Navigate(Remembering):
         return Straight(body, distance, recovery.back_up_speed, recovery.allowance)
 
     # -- state ---------------------------------------------------------------------------------------------------------
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """See ``Task``; the surroundings and the controller are saved by whoever owns them."""
         following, recovery = self._following, self._recovery
-        return super().save() | {
-            "following": None if following is None else following.save(),
-            "last": None if self._last is None else self._last.save(),
-            "recovery": None if recovery is None else (recovery[0], recovery[1].save()),
+        return super().save_state() | {
+            "following": None if following is None else following.save_state(),
+            "last": None if self._last is None else self._last.save_state(),
+            "recovery": None if recovery is None else (recovery[0], recovery[1].save_state()),
         }
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """See ``Task``."""
-        super().load(saved)
+        super().load_state(saved)
         if saved["following"] is not None:
             self._following = self._follow(Path(saved["following"]["_poses"]))
-            self._following.load(saved["following"])
+            self._following.load_state(saved["following"])
         if saved["last"] is not None:
             self._last = self._approaching()
-            self._last.load(saved["last"])
+            self._last.load_state(saved["last"])
         if saved["recovery"] is not None:
             name, state = saved["recovery"]
             task = self._make_recovery(name)
-            task.load(state)
+            task.load_state(state)
             self._recovery = (name, task)
 
 

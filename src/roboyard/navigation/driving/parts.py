@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar, get_type_hints
 
 from roboyard.config import convert_value
-from roboyard.config.describe import near
+from roboyard.config.describe import did_you_mean
 from roboyard.errors import ConfigError
 from roboyard.navigation.controllers import Controller, Tolerance, controller_named
 from roboyard.navigation.driving.behaviors import Body
@@ -31,7 +31,7 @@ def make_planner(part: Part, footprint: Footprint, smoothing: Smoothing | None =
     planner: Any = planner_named(part.use, footprint)
     if not is_dataclass(planner):
         if part.settings:
-            raise ConfigError("takes no settings", where=f"planner {part.use}")
+            raise ConfigError("takes no settings", location=f"planner {part.use}")
         return _smoothed(planner, smoothing)
     if "traversal" in {field.name for field in fields(planner)}:
         planner = changed(planner, {"traversal": {"allow_unknown": False}}, part.use)
@@ -57,12 +57,12 @@ def changed(instance: Made, settings: Mapping[str, Any], where: str) -> Made:
     values: dict[str, Any] = {}
     for key, value in settings.items():
         if key not in known:
-            raise ConfigError(f"unknown key {key!r}{near(key, known)}", where=where, valid=", ".join(known))
+            raise ConfigError(f"unknown key {key!r}{did_you_mean(key, known)}", location=where, valid=", ".join(known))
         present = getattr(instance, key)
         if is_dataclass(present) and isinstance(value, Mapping):
             values[key] = changed(present, value, f"{where}, {key}")
         else:
-            values[key] = convert_value(value, hints[key], where=f"{where}, {key}")
+            values[key] = convert_value(value, hints[key], location=f"{where}, {key}")
     found: Made = replace(instance, **values)  # type: ignore[type-var]
     return found
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from roboyard.compute import kernel
 from roboyard.control import PlanarTwist
 from roboyard.geometry import SE2
-from roboyard.grids import distance_to
+from roboyard.grids import distance_transform
 from roboyard.navigation.controllers import Surroundings
 from roboyard.navigation.controllers.surroundings import Ground, empty_ground, touches
 from roboyard.navigation.costmap import LETHAL, UNKNOWN
@@ -71,7 +71,7 @@ class MakeRoom(Remembering):
         """See ``Task``."""
         seen = Surroundings.about(now.pose, now.local, self._body.footprint, _REACH)
         ground = seen.ground
-        room = distance_to(ground.cells == LETHAL, ground.resolution) > self._room + ground.resolution
+        room = distance_transform(ground.cells == LETHAL, ground.resolution) > self._room + ground.resolution
         row, column = (math.floor(value / ground.resolution) for value in (seen.here.y, seen.here.x))
         if not (0 <= row < room.shape[0] and 0 <= column < room.shape[1]) or room[row, column]:
             return None
@@ -87,7 +87,7 @@ class MakeRoom(Remembering):
                 return self._driven(now)
             except Blocked:
                 pass  # something has come into its way, or is seen more clearly
-        plan = manoeuvre(ground, distance_to(room, ground.resolution), self._motions, _BUDGET)
+        plan = manoeuvre(ground, distance_transform(room, ground.resolution), self._motions, _BUDGET)
         self._plan, self._from = [int(k) for k in plan], (here.x, here.y, here.theta)
         if not self._plan:
             raise Blocked("no manoeuvre leads to where the robot could turn", valid="room to turn near by")

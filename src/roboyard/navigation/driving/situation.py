@@ -48,11 +48,11 @@ class Task(Protocol):
         """
         ...
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """What it remembers from step to step, as plain data."""
         ...
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Counterpart of `save`, for a task that was made the same way."""
         ...
 
@@ -62,11 +62,11 @@ class Remembering:
 
     remembered: tuple[str, ...] = ()
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """See ``Task``."""
         return {name: getattr(self, name) for name in self.remembered}
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """See ``Task``."""
         for name in self.remembered:
             setattr(self, name, saved[name])

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.geometry import SE2
-from roboyard.grids import GridFrame, OccupancyGrid
+from roboyard.grids import GridGeometry, OccupancyGrid
 from roboyard.navigation.costmap import (
     LETHAL,
     UNKNOWN,
@@ -99,16 +99,16 @@ class Surroundings:
 
     def take_map(self, grid: OccupancyGrid) -> None:
         """Plan in this map from now on; what was seen stays where the maps' cells coincide."""
-        same = self._map is not None and self._map.frame == grid.frame
+        same = self._map is not None and self._map.geometry == grid.geometry
         self._map, self._placed = grid, None
         self._static.take(grid)
         if same:
             return
         before = self.world.frame
-        seen = {name: layer.save() for name, layer in self._sensed.items()}
-        self.world = LayeredCostmap(grid.frame, self._global_layers(), unknown=True)
+        seen = {name: layer.save_state() for name, layer in self._sensed.items()}
+        self.world = LayeredCostmap(grid.geometry, self._global_layers(), unknown=True)
         for name, layer in self._sensed.items():
-            layer.load(seen[name], before)
+            layer.load_state(seen[name], before)
 
     def take_keepout(self, mask: OccupancyGrid) -> None:
         """Do not go where the mask says so from now on."""
@@ -156,7 +156,7 @@ class Surroundings:
             ("static", self._static_near, self._map), ("keepout", self._keepout_near, self._mask),
         ):  # fmt: skip
             if grid is not None and name in self._settings.local_layers:
-                frame = replace(grid.frame, T_map_grid=T_odom_map @ grid.frame.T_map_grid)
+                frame = replace(grid.geometry, T_map_grid=T_odom_map @ grid.geometry.T_map_grid)
                 layer.take(OccupancyGrid(grid.cells, frame))
 
     # -- what is known -------------------------------------------------------------------------------------------------
@@ -178,12 +178,12 @@ class Surroundings:
         """What the map made beforehand says about a place: lethal if an obstacle lies within the radius [m], else what
         the place itself is."""
         frame = self.world.frame
-        cell = frame.cells(pose.xy)
+        cell = frame.cells_of_points(pose.xy)
         if not self.has_map or not frame.contains(cell):
             return UNKNOWN
         found = np.full(frame.shape, UNKNOWN, dtype=np.uint8)
         self._static.apply(found, _about(frame, pose, radius + frame.resolution))
-        lethal = frame.points(np.argwhere(found == LETHAL))
+        lethal = frame.cell_centers(np.argwhere(found == LETHAL))
         if len(lethal) and np.hypot(lethal[:, 0] - pose.x, lethal[:, 1] - pose.y).min() <= radius:
             return LETHAL
         return int(found[int(cell[0]), int(cell[1])])
@@ -208,17 +208,17 @@ class Surroundings:
                     layer.forget(part)
 
     # -- state ---------------------------------------------------------------------------------------------------------
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """Everything as plain data."""
         return {
             "map": _saved_grid(self._map), "keepout": _saved_grid(self._mask), "speeds": _saved_grid(self._speed_mask),
             "world": _saved_frame(self.world.frame), "near": _saved_frame(self.near.frame),
-            "seen": {name: layer.save() for name, layer in self._sensed.items()},
-            "seen_near": {name: layer.save() for name, layer in self._sensed_near.items()},
+            "seen": {name: layer.save_state() for name, layer in self._sensed.items()},
+            "seen_near": {name: layer.save_state() for name, layer in self._sensed_near.items()},
             "placed": self._placed,
         }  # fmt: skip
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Counterpart of `save`; costs are put together anew, which gives the same."""
         for key, take in (
             ("map", self.take_map), ("keepout", self.take_keepout), ("speeds", self.take_speed_mask),
@@ -232,7 +232,7 @@ class Surroundings:
             ("seen", self._sensed, self.world.frame), ("seen_near", self._sensed_near, self.near.frame),
         ):  # fmt: skip
             for name, layer in layers.items():
-                layer.load(saved[key][name], frame)
+                layer.load_state(saved[key][name], frame)
         if saved["placed"] is not None:
             self._place(saved["placed"])
         self.world.update()
@@ -258,15 +258,15 @@ def _tell(layer: Sensed, items: Sequence[Any]) -> None:
         layer.see(items)
 
 
-def _square(side: float, resolution: float) -> GridFrame:
+def _square(side: float, resolution: float) -> GridGeometry:
     count = max(math.ceil(side / resolution), 1)
-    return GridFrame(resolution, (count, count), SE2(-count * resolution / 2.0, -count * resolution / 2.0, 0.0))
+    return GridGeometry(resolution, (count, count), SE2(-count * resolution / 2.0, -count * resolution / 2.0, 0.0))
 
 
-def _about(frame: GridFrame, pose: SE2, half: float) -> Bounds:
+def _about(frame: GridGeometry, pose: SE2, half: float) -> Bounds:
     if math.isinf(half):
         return Bounds.whole(frame.shape)
-    row, column = (int(value) for value in frame.cells(pose.xy))
+    row, column = (int(value) for value in frame.cells_of_points(pose.xy))
     reach = round(half / frame.resolution)
     rows, columns = frame.shape
     return Bounds(
@@ -288,18 +288,18 @@ def _rest(square: Bounds, shape: tuple[int, int]) -> list[Bounds]:
     ]
 
 
-def _saved_frame(frame: GridFrame) -> tuple[Any, ...]:
+def _saved_frame(frame: GridGeometry) -> tuple[Any, ...]:
     corner = frame.T_map_grid
     return frame.resolution, frame.shape, (corner.x, corner.y, corner.theta)
 
 
-def _loaded_frame(saved: tuple[Any, ...]) -> GridFrame:
+def _loaded_frame(saved: tuple[Any, ...]) -> GridGeometry:
     resolution, (rows, columns), corner = saved
-    return GridFrame(resolution, (int(rows), int(columns)), SE2(*corner))
+    return GridGeometry(resolution, (int(rows), int(columns)), SE2(*corner))
 
 
 def _saved_grid(grid: OccupancyGrid | None) -> tuple[Any, ...] | None:
-    return None if grid is None else (grid.cells, *_saved_frame(grid.frame))
+    return None if grid is None else (grid.cells, *_saved_frame(grid.geometry))
 
 
 def _loaded_grid(saved: tuple[Any, ...] | None) -> OccupancyGrid | None:

@@ -62,13 +62,16 @@ class VisitWaypoints:
             return STANDSTILL
         return twist
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """See ``Task``."""
-        return {"sequence": self.sequence.save(), "drive": None if self._drive is None else self._drive.save()}
+        return {
+            "sequence": self.sequence.save_state(),
+            "drive": None if self._drive is None else self._drive.save_state(),
+        }
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """See ``Task``."""
-        self.sequence.load(saved["sequence"])
+        self.sequence.load_state(saved["sequence"])
         if saved["drive"] is not None:
             self._drive = Navigate(self._driver, [self.sequence.waypoint.pose])
-            self._drive.load(saved["drive"])
+            self._drive.load_state(saved["drive"])

@@ -69,7 +69,7 @@ def is_blocked(costmap: Costmap, poses: NDArray[np.float64]) -> bool:
 
 def _under(costmap: Costmap, poses: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """(n,) costs, 0 for what is unknown or beyond the costmap, and (n,) whether an obstacle forbids to be there."""
-    cells = costmap.frame.cells(poses[:, :2])
+    cells = costmap.frame.cells_of_points(poses[:, :2])
     inside = costmap.frame.contains(cells)
     found = np.zeros(len(poses), dtype=np.uint8)
     found[inside] = costmap.cells[cells[inside, 0], cells[inside, 1]]

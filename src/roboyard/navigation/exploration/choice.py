@@ -61,9 +61,9 @@ class ChoiceConfig:
             ("same", self.same, 100.0),
         ):
             if not 0.0 <= value <= high:
-                raise ConfigError(f"{name} = {value}", where="exploration", valid=f"0 to {high:g}")
+                raise ConfigError(f"{name} = {value}", location="exploration", valid=f"0 to {high:g}")
         if self.tries < 1:
-            raise ConfigError(f"tries = {self.tries}", where="exploration", valid="1 or more")
+            raise ConfigError(f"tries = {self.tries}", location="exploration", valid="1 or more")
 
     def worth(self, view: View) -> float:
         """Of a view."""

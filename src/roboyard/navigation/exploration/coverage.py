@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from roboyard.errors import InputError
-from roboyard.grids import GridFrame, OccupancyGrid, distance_to
+from roboyard.grids import GridGeometry, OccupancyGrid, distance_transform
 
 
-def reachable_floor(solid: ArrayLike, frame: GridFrame, start: ArrayLike, radius: float) -> NDArray[np.bool_]:
+def reachable_floor(solid: ArrayLike, frame: GridGeometry, start: ArrayLike, radius: float) -> NDArray[np.bool_]:
     """What a round robot can come to stand on.
 
     Args:
@@ -27,9 +27,9 @@ def reachable_floor(solid: ArrayLike, frame: GridFrame, start: ArrayLike, radius
     from scipy.ndimage import label
 
     blocked = np.asarray(solid, dtype=np.bool_)
-    clearance = distance_to(np.pad(blocked, 1, constant_values=True), frame.resolution)[1:-1, 1:-1]
+    clearance = distance_transform(np.pad(blocked, 1, constant_values=True), frame.resolution)[1:-1, 1:-1]
     fits = clearance > radius
-    row, column = frame.cells(start)
+    row, column = frame.cells_of_points(start)
     places = np.argwhere(fits)
     away = np.hypot(places[:, 0] - row, places[:, 1] - column)
     if not len(places) or away.min() * frame.resolution > 2.0 * radius + 2.0 * frame.resolution:
@@ -37,10 +37,10 @@ def reachable_floor(solid: ArrayLike, frame: GridFrame, start: ArrayLike, radius
     labels, _ = label(fits)  # over the four sides: no planner goes between two obstacles' corners
     first = places[np.argmin(away)]
     centres = labels == labels[first[0], first[1]]
-    return np.asarray((distance_to(centres, frame.resolution) <= radius) & ~blocked)
+    return np.asarray((distance_transform(centres, frame.resolution) <= radius) & ~blocked)
 
 
-def coverage(grid: OccupancyGrid, floor: NDArray[np.bool_], frame: GridFrame) -> float:
+def coverage(grid: OccupancyGrid, floor: NDArray[np.bool_], frame: GridGeometry) -> float:
     """Share of the floor that the map knows.
 
     Args:
@@ -48,8 +48,8 @@ def coverage(grid: OccupancyGrid, floor: NDArray[np.bool_], frame: GridFrame) ->
         floor: (rows, columns) as `reachable_floor` gives it.
         frame: Where the floor's cells lie, in the map.
     """
-    points = frame.points(np.argwhere(floor))
-    cells = grid.frame.cells(points)
-    inside = grid.frame.contains(cells)
+    points = frame.cell_centers(np.argwhere(floor))
+    cells = grid.geometry.cells_of_points(points)
+    inside = grid.geometry.contains(cells)
     known = grid.cells[cells[inside, 0], cells[inside, 1]] >= 0
     return float(np.count_nonzero(known)) / max(len(points), 1)

@@ -127,7 +127,7 @@ class Explorer:
     def _go_back(self) -> None:
         self.phase, self.goal = ("return", self.start) if self.start is not None else ("done", None)
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data; frontiers are looked for anew."""
 
         def plain(pose: SE2 | None) -> tuple[float, float, float] | None:
@@ -139,7 +139,7 @@ class Explorer:
             "counts": (self.phase, self.goals, self._returns),
         }
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Counterpart of ``save``."""
         self.start, self.goal, self._looked_from = (SE2(*pose) if pose else None for pose in saved["poses"])
         self.failures = [Failure(SE2(*pose), reached) for pose, reached in saved["failures"]]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE2
-from roboyard.grids import GridFrame, OccupancyGrid
+from roboyard.grids import GridGeometry, OccupancyGrid
 from roboyard.navigation.costmap import LETHAL, Costmap, InflationLayer, LayeredCostmap, StaticLayer
 from roboyard.navigation.exploration.frontier_kernels import components, standing_places, unseen_by_direction
 from roboyard.navigation.planning import Traversal, octile
@@ -66,7 +66,7 @@ class FrontierConfig:
             ("spacing", self.spacing, 0.01, 1000.0),
         ):
             if not low <= value <= high:
-                raise ConfigError(f"{name} = {value}", where="exploration", valid=f"{low:g} to {high:g}")
+                raise ConfigError(f"{name} = {value}", location="exploration", valid=f"{low:g} to {high:g}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class Frontiers:
     cells: tuple[NDArray[np.int64], ...]
     views: tuple[View, ...]
     known: float
-    frame: GridFrame
+    frame: GridGeometry
 
 
 def border_cells(grid: OccupancyGrid, occupied: int) -> NDArray[np.bool_]:
@@ -121,7 +121,7 @@ def way_costs(costmap: Costmap, start: SE2, escape: float) -> NDArray[np.float64
     ground = Traversal(allow_unknown=False).ground(costmap.cells)
     enterable = ground.weights[ground.cells] > 0.0
     rows, columns = enterable.shape
-    start_row, start_column = (int(index) + 1 for index in costmap.frame.cells(start.xy))
+    start_row, start_column = (int(index) + 1 for index in costmap.frame.cells_of_points(start.xy))
     inside = 0 < start_row < rows - 1 and 0 < start_column < columns - 1
     if inside and enterable[start_row, start_column]:
         sources = np.array([start_row * columns + start_column])
@@ -145,7 +145,7 @@ def find_frontiers(grid: OccupancyGrid, pose: SE2, config: FrontierConfig | None
         config: What counts.
     """
     config = config or FrontierConfig()
-    frame, unseen = grid.frame, grid.cells < 0
+    frame, unseen = grid.geometry, grid.cells < 0
     grid = _stood_on(grid, pose, config.radius)
     around = InflationLayer(config.radius, config.turning_radius + _BEYOND)
     costmap = _ground(grid, around, config.occupied)
@@ -178,7 +178,7 @@ def find_frontiers(grid: OccupancyGrid, pose: SE2, config: FrontierConfig | None
 
 def _stood_on(grid: OccupancyGrid, pose: SE2, radius: float) -> OccupancyGrid:
     """The map with what is unknown under the robot taken for free, since it stands there."""
-    cells, frame = grid.cells.copy(), grid.frame
+    cells, frame = grid.cells.copy(), grid.geometry
     here = frame.T_map_grid.inverse() @ pose.xy / frame.resolution - 0.5
     rows, columns = np.ogrid[: frame.shape[0], : frame.shape[1]]
     under = np.hypot(rows - here[1], columns - here[0]) <= radius / frame.resolution
@@ -190,7 +190,7 @@ def _ground(grid: OccupancyGrid, around: InflationLayer, occupied: int) -> Costm
     """The costmap that ways are looked for in: the map's obstacles and their surroundings."""
     static = StaticLayer(lethal=occupied)
     static.take(grid)
-    layers = LayeredCostmap(grid.frame, [static, around], unknown=True)
+    layers = LayeredCostmap(grid.geometry, [static, around], unknown=True)
     layers.update()
     return layers.costmap()
 
@@ -224,14 +224,14 @@ def _view(
     frontier: int,
     config: FrontierConfig,
 ) -> View:
-    frame = grid.frame
+    frame = grid.geometry
     reach = config.sight / frame.resolution
     areas = unseen_by_direction(grid.cells, config.occupied, int(place[0]), int(place[1]), reach, _DIRECTIONS)
     heading, area = _best_heading(areas, config.field_of_view)
     if area <= 0.0:  # nothing beyond is in sight: look at the frontier itself
         row, column = border[np.argmin(np.hypot(*(border - place).T))] - place
         heading = math.atan2(row, column)
-    x, y = frame.points(place)
+    x, y = frame.cell_centers(place)
     return View(SE2(float(x), float(y), frame.T_map_grid.theta + heading), way, area * frame.resolution**2, frontier)
 
 

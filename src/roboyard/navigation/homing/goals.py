@@ -104,11 +104,11 @@ class GoalConfig:
 
     def __post_init__(self) -> None:
         if self.attempts < 1:
-            raise ConfigError(f"attempts = {self.attempts}", where="GoalConfig", valid="at least 1")
+            raise ConfigError(f"attempts = {self.attempts}", location="GoalConfig", valid="at least 1")
         for name in ("pause", "patience", "gain"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value > 0.0):
-                raise ConfigError(f"{name} = {value}", where="GoalConfig", valid="a positive number")
+                raise ConfigError(f"{name} = {value}", location="GoalConfig", valid="a positive number")
 
 
 _STILL = 0.2
@@ -237,7 +237,7 @@ class GoalController:
         return math.inf if place is None or target is None else place.distance(target)
 
     # -- state -------------------------------------------------------------------------------------------------------
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data, without the order: whoever gave it holds it."""
         places = (self._pose, self._anchor, self._aim)
         return {
@@ -248,7 +248,7 @@ class GoalController:
             "places": tuple(None if place is None else (place.x, place.y, place.theta) for place in places),
         }
 
-    def load(self, saved: dict[str, Any], order: Order | None) -> None:
+    def load_state(self, saved: dict[str, Any], order: Order | None) -> None:
         """Take back what ``save`` gave, with the order that was under way."""
         self.order = order
         self.goal, self.reason = Goal(saved["goal"]), saved["reason"]

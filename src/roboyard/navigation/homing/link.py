@@ -63,10 +63,10 @@ class LinkConfig:
         for name in ("timeout", "settle", "relapse", "max_age"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value > 0.0):
-                raise ConfigError(f"{name} = {value}", where="LinkConfig", valid="a positive number of seconds")
+                raise ConfigError(f"{name} = {value}", location="LinkConfig", valid="a positive number of seconds")
         if self.relapse > self.timeout:
             raise ConfigError(
-                f"relapse = {self.relapse:g}", where="LinkConfig", valid=f"at most timeout, {self.timeout:g}"
+                f"relapse = {self.relapse:g}", location="LinkConfig", valid=f"at most timeout, {self.timeout:g}"
             )
 
 
@@ -128,7 +128,7 @@ class LinkWatch:
             self.state = Link.LOST
         return self.state
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
         times = (self._last_ns, self._since_ns)
         return {
@@ -138,7 +138,7 @@ class LinkWatch:
             "newest": dict(self._newest),
         }
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
         self.state = Link(saved["state"])
         self.losses, self.blackouts = saved["counts"]

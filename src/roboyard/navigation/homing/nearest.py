@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from roboyard.geometry import SE2
-from roboyard.grids import GridFrame, distance_to
+from roboyard.grids import GridGeometry, distance_transform
 from roboyard.navigation.reachable import joined, nearest
 
 
 def nearest_reachable(
     costs: ArrayLike,
-    frame: GridFrame,
+    frame: GridGeometry,
     start: SE2,
     target: SE2,
     *,
@@ -43,10 +43,10 @@ def nearest_reachable(
     if here is None:
         return None
     there = joined(passable, frame, here)
-    row, column = frame.cells(target.xy)
+    row, column = frame.cells_of_points(target.xy)
     if frame.contains((row, column)) and there[row, column]:
         return target
-    roomy = there & (distance_to(cells > blocked, frame.resolution) >= room)
+    roomy = there & (distance_transform(cells > blocked, frame.resolution) >= room)
     found = nearest(roomy if roomy.any() else there, frame, target)
     if found is None:
         return None

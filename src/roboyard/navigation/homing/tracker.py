@@ -67,11 +67,13 @@ class HomingConfig:
     def __post_init__(self) -> None:
         for name, choices in (("home", HOME_MODES), ("on_loss", LOSS_MODES)):
             if getattr(self, name) not in choices:
-                raise ConfigError(f"{name} = {getattr(self, name)!r}", where="HomingConfig", valid=", ".join(choices))
+                raise ConfigError(
+                    f"{name} = {getattr(self, name)!r}", location="HomingConfig", valid=", ".join(choices)
+                )
         for name in ("pass_radius", "retry"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value > 0.0):
-                raise ConfigError(f"{name} = {value}", where="HomingConfig", valid="a positive number")
+                raise ConfigError(f"{name} = {value}", location="HomingConfig", valid="a positive number")
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,12 +246,12 @@ class Tracker:
             self.order = Order(max(self.order.number + 1, now_ns), returning=True)
 
     # -- state -------------------------------------------------------------------------------------------------------
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
         order = self.order
         return {
-            "link": self.link.save(),
-            "trail": self.trail.save(),
+            "link": self.link.save_state(),
+            "trail": self.trail.save_state(),
             "phase": self.phase.value,
             "order": (order.number, _plain(order.target), order.last, order.returning),
             "counts": (self.reached, self.given_up, self.returns),
@@ -259,10 +261,10 @@ class Tracker:
             "retry": self._retry_ns,
         }
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
-        self.link.load(saved["link"])
-        self.trail.load(saved["trail"])
+        self.link.load_state(saved["link"])
+        self.trail.load_state(saved["trail"])
         self.phase = Phase(saved["phase"])
         number, target, last, returning = saved["order"]
         self.order = Order(number, _pose(target), last, returning)

@@ -29,9 +29,9 @@ class Trail:
 
     def __init__(self, spacing: float = 1.0, capacity: int = 1000) -> None:
         if not (math.isfinite(spacing) and spacing > 0.0):
-            raise ConfigError(f"spacing = {spacing}", where="Trail", valid="a positive number of metres")
+            raise ConfigError(f"spacing = {spacing}", location="Trail", valid="a positive number of metres")
         if capacity < 3:
-            raise ConfigError(f"capacity = {capacity}", where="Trail", valid="at least 3 points")
+            raise ConfigError(f"capacity = {capacity}", location="Trail", valid="at least 3 points")
         self.spacing = spacing
         self.capacity = capacity
         self.points: list[SE2] = []
@@ -80,12 +80,12 @@ class Trail:
         self.points = [T_new_old @ point for point in self.points]
         self._last = None if self._last is None else T_new_old @ self._last
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
         last = None if self._last is None else _plain(self._last)
         return {"points": [_plain(point) for point in self.points], "way": self._way, "last": last}
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
         self.points = [SE2(*point) for point in saved["points"]]
         self._way = saved["way"]

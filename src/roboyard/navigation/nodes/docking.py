@@ -7,13 +7,13 @@ from typing import Any
 
 from roboyard.bus import GoalFuture, GoalHandle, Node, TransformError, param, resource, settings
 from roboyard.bus.actions.status import PREEMPTED
-from roboyard.bus.executor import Scheduled
+from roboyard.bus.executor import ScheduledEvent
 from roboyard.control import STANDSTILL, PlanarTwist
 from roboyard.errors import ConfigError, InputError, RoboyardError
 from roboyard.geometry import SE2
 from roboyard.messages import action, msg
-from roboyard.messages.convert import pose_stamped, pose_to_se2
-from roboyard.messages.time import duration
+from roboyard.messages.convert import pose_stamped_to_msg, pose_to_se2
+from roboyard.messages.time import duration_to_msg
 from roboyard.navigation.controllers import MotionLimits
 from roboyard.navigation.docking import Docking, DockingConfig, staging_pose
 
@@ -47,7 +47,7 @@ class DockingNode(Node):
         self._limits = limits_of(self.drive_limits)
         self._handle: GoalHandle | None = None
         self._sent: GoalFuture | None = None
-        self._deadline: Scheduled | None = None
+        self._deadline: ScheduledEvent | None = None
         self._docking: Docking | None = None
         self._docked: SE2 | None = None  # in the fixed frame
         self._began_ns = 0
@@ -97,7 +97,7 @@ class DockingNode(Node):
         older = self._handle
         self._stop()
         if older is not None:
-            older.abort(reason="preempted by a newer goal", cause=PREEMPTED)
+            older.abort(error_message="preempted by a newer goal", error_code=PREEMPTED)
         handle.accept()
         handle.on_cancel = self._on_cancel
         self._handle, self._began_ns = handle, self.now_ns
@@ -105,24 +105,24 @@ class DockingNode(Node):
     def _on_cancel(self, handle: GoalHandle) -> None:
         if handle is self._handle:
             self._stop()
-            handle.cancel()
+            handle.set_canceled()
             self.report_health("ok", "canceled")
 
     # -- to the staging pose -------------------------------------------------------------------------------------------
     def _stage(self, dock: SE2, frame: str, most: float) -> None:
-        stamped = pose_stamped(staging_pose(dock, self.docking), frame, self.now_ns)
+        stamped = pose_stamped_to_msg(staging_pose(dock, self.docking), frame, self.now_ns)
         self.report_health("ok", "goes to the staging pose")
         self._feed(_STAGING)
         sent = self._sent = self._navigator.send(action.NavigateToPose.Goal(pose=stamped))
-        sent.then(lambda _: self._on_staged(sent, dock, frame))
-        self._deadline = self.after(min(max(most, 0.0), 1e6), self._on_late)
+        sent.add_done_callback(lambda _: self._on_staged(sent, dock, frame))
+        self._deadline = self.call_after(min(max(most, 0.0), 1e6), self._on_late)
 
     def _on_staged(self, sent: GoalFuture, dock: SE2, frame: str) -> None:
         if sent is not self._sent:
             return
         self._withdraw()
         if not sent.succeeded:
-            self._fail(_TO_STAGE, f"did not get to the staging pose: {sent.reason or sent.error or 'aborted'}")
+            self._fail(_TO_STAGE, f"did not get to the staging pose: {sent.error_message or sent.error or 'aborted'}")
             return
         try:  # only now: on the way here odometry has drifted
             here = self._T(self.fixed_frame, frame) @ dock
@@ -155,7 +155,7 @@ class DockingNode(Node):
         try:
             docking.dock = self._T(self.fixed_frame, message.header.frame_id) @ pose_to_se2(message.pose)
         except (RoboyardError, TransformError) as error:
-            self.log.warn(f"left out where the dock is seen: {error}", every=5.0)
+            self.log.warn(f"left out where the dock is seen: {error}", throttle=5.0)
 
     def _tick(self) -> None:
         docking, handle = self._docking, self._handle
@@ -187,8 +187,8 @@ class DockingNode(Node):
         if handle is None or handle.goal.__class__ is not action.DockRobot.Goal:
             return
         retries = 0 if self._docking is None else self._docking.retries
-        elapsed = duration(self.now_ns - self._began_ns)
-        handle.feedback(action.DockRobot.Feedback(state=state, docking_time=elapsed, num_retries=retries))
+        elapsed = duration_to_msg(self.now_ns - self._began_ns)
+        handle.publish_feedback(action.DockRobot.Feedback(state=state, docking_time=elapsed, num_retries=retries))
 
     def _fail(self, code: int, text: str) -> None:
         handle, retries = self._handle, 0 if self._docking is None else self._docking.retries
@@ -231,7 +231,9 @@ def parse_dock(text: str, where: str) -> tuple[str, SE2]:
         name, x, y, heading = text.split()
         return name, SE2(float(x), float(y), float(heading))
     except (ValueError, InputError) as error:
-        raise ConfigError(f"dock '{text}'", where=f"{where}, parameter 'docks'", valid="'NAME X Y HEADING'") from error
+        raise ConfigError(
+            f"dock '{text}'", location=f"{where}, parameter 'docks'", valid="'NAME X Y HEADING'"
+        ) from error
 
 
 def limits_of(own: Any) -> MotionLimits:

@@ -12,7 +12,7 @@ from roboyard.control import PlanarTwist
 from roboyard.errors import RoboyardError
 from roboyard.geometry import SE2
 from roboyard.messages import msg
-from roboyard.messages.convert import header, pose_to_msg
+from roboyard.messages.convert import make_header, pose_to_msg
 from roboyard.navigation.driving import Navigate, Situation
 from roboyard.navigation.errors import NavigationError
 from roboyard.navigation.nodes.errands import Errand, Places, errands
@@ -54,7 +54,7 @@ class Desk:
         for errand in self._errands.values():
             node.action_server(
                 errand.name, errand.type, partial(self._on_goal, errand), preempt=False,
-                on_restored=partial(self._on_restored, errand),
+                on_goal_restored=partial(self._on_restored, errand),
             )  # fmt: skip
 
     @property
@@ -108,7 +108,7 @@ class Desk:
             return None
         if self._node.now_ns - self._fed_ns >= _FEEDBACK_NS:
             self._fed_ns = self._node.now_ns
-            self._handle.feedback(self._errand.feedback(self._task, now, self._seconds, places))
+            self._handle.publish_feedback(self._errand.feedback(self._task, now, self._seconds, places))
         self.say(getattr(self._task, "doing", "moves"))
         return twist
 
@@ -131,7 +131,7 @@ class Desk:
         if state == "succeeded":
             handle.succeed(result)
         elif state == "canceled":
-            handle.cancel(result, reason)
+            handle.set_canceled(result, reason)
         else:
             handle.abort(result, reason, cause)
         self._node.report_health("ok" if error is None else "warn", reason or state)
@@ -160,7 +160,7 @@ class Desk:
 
     def _message(self, errand: Errand | None, state: str, error: RoboyardError | None, text: str) -> Any:
         return msg.NavigationStatus(
-            header=header(self._frame, self._node.now_ns),
+            header=make_header(self._frame, self._node.now_ns),
             task="" if errand is None else errand.name,
             state=state,
             cause="" if error is None else _cause_of(error),
@@ -168,21 +168,21 @@ class Desk:
         )
 
     # -- state ---------------------------------------------------------------------------------------------------------
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """Everything as plain data; the goal itself is its action server's."""
         return {
-            "task": None if self._task is None else self._task.save(),
+            "task": None if self._task is None else self._task.save_state(),
             "goals": [(goal.x, goal.y, goal.theta) for goal in self._goals],
             "times": (self._began_ns, self._fed_ns, self._said_ns),
             "said": self._said,
         }
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Counterpart of `save`, after the action servers have taken up their goals."""
         self._goals = tuple(SE2(*goal) for goal in saved["goals"])
         if self._errand is not None and self._handle is not None and saved["task"] is not None:
             self._task = self._remake(self._errand, list(self._goals), self._handle.goal)
-            self._task.load(saved["task"])
+            self._task.load_state(saved["task"])
         self._began_ns, self._fed_ns, self._said_ns = saved["times"]
         self._said = saved["said"]
 

@@ -12,8 +12,8 @@ import numpy as np
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
 from roboyard.messages import action, msg
-from roboyard.messages.convert import pose_stamped
-from roboyard.messages.time import duration, nanoseconds
+from roboyard.messages.convert import pose_stamped_to_msg
+from roboyard.messages.time import duration_to_msg, to_nanoseconds
 from roboyard.navigation.driving import Driver, FollowPath, Navigate, Situation, Spin, Straight, VisitWaypoints, Wait
 from roboyard.navigation.errors import NavigationError
 from roboyard.navigation.nodes.navigator_messages import following_number, motion_number
@@ -63,13 +63,13 @@ class Errand:
 
 
 def _duration(seconds: float) -> Any:
-    return duration(round(seconds * 1e9))
+    return duration_to_msg(round(seconds * 1e9))
 
 
 # -- to a pose ---------------------------------------------------------------------------------------------------------
 def _progress(kind: Any, task: Navigate, now: Situation, passed: float, places: Places) -> Any:
     feedback = kind.Feedback()
-    feedback.current_pose = pose_stamped(now.pose, places.frame, round(now.time * 1e9))
+    feedback.current_pose = pose_stamped_to_msg(now.pose, places.frame, round(now.time * 1e9))
     feedback.navigation_time = _duration(passed)
     feedback.number_of_recoveries = task.recoveries
     feedback.distance_remaining = task.left
@@ -132,7 +132,9 @@ def _follow_waypoints() -> Errand:
 
     def result(task: VisitWaypoints, error: NavigationError | None, passed: float, frame: str) -> Any:
         missed = [
-            msg.MissedWaypoint(index=miss.index, goal=pose_stamped(task.sequence.waypoints[miss.index].pose, frame, 0))
+            msg.MissedWaypoint(
+                index=miss.index, goal=pose_stamped_to_msg(task.sequence.waypoints[miss.index].pose, frame, 0)
+            )
             for miss in task.sequence.missed
         ]
         found = kind.Result(missed_waypoints=missed)
@@ -157,7 +159,7 @@ def _move_base() -> Errand:
         lambda goal, places: [places.pose(goal.target_pose)],
         lambda driver, goals, goal, places: Navigate(driver, goals),
         lambda task, now, passed, places: kind.Feedback(
-            base_position=pose_stamped(now.pose, places.frame, round(now.time * 1e9))
+            base_position=pose_stamped_to_msg(now.pose, places.frame, round(now.time * 1e9))
         ),
         lambda task, error, passed, frame: kind.Result(),
     )  # fmt: skip
@@ -189,7 +191,7 @@ def _follow_path() -> Errand:
 
 # -- simple motions ----------------------------------------------------------------------------------------------------
 def _allowance(goal: Any) -> float:
-    return nanoseconds(goal.time_allowance) * 1e-9 or DEFAULT_ALLOWANCE
+    return to_nanoseconds(goal.time_allowance) * 1e-9 or DEFAULT_ALLOWANCE
 
 
 def _motion_result(kind: Any, error: NavigationError | None, passed: float, base: int, blocked: int) -> Any:
@@ -234,7 +236,7 @@ def _wait() -> Errand:
     return Errand(
         "wait", kind,
         lambda goal, places: [],
-        lambda driver, goals, goal, places: Wait(nanoseconds(goal.time) * 1e-9),
+        lambda driver, goals, goal, places: Wait(to_nanoseconds(goal.time) * 1e-9),
         lambda task, now, passed, places: kind.Feedback(time_left=_duration(task.left)),
         lambda task, error, passed, frame: kind.Result(total_elapsed_time=_duration(passed)),
     )  # fmt: skip

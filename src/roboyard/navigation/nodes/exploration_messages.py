@@ -8,7 +8,7 @@ import numpy as np
 
 from roboyard.geometry import SE2
 from roboyard.messages import msg
-from roboyard.messages.convert import header, points_marker, pose_to_msg
+from roboyard.messages.convert import make_header, points_marker, pose_to_msg
 from roboyard.navigation.exploration import Frontiers, Progress
 
 _FRONTIER, _VIEW, _GOAL = (0.85, 0.47, 0.1, 1.0), (0.04, 0.43, 0.45, 0.8), (0.73, 0.22, 0.31, 1.0)
@@ -20,7 +20,7 @@ def status_to_msg(
 ) -> Any:
     """roboyard_msgs/ExplorationStatus; ``phase`` instead of the progress's own."""
     return msg.ExplorationStatus(
-        header=header(frame, time_ns),
+        header=make_header(frame, time_ns),
         phase=phase or progress.phase,
         cause=cause,
         start=pose_to_msg(start),
@@ -41,14 +41,14 @@ def frontiers_to_msg(found: Frontiers, goal: SE2 | None, frame: str, time_ns: in
     if goal is not None:
         aim = goal @ np.array([[0.0, 0.0], [0.5, 0.0]])
     drawn = [
-        (msg.Marker.CUBE_LIST, found.frame.points(cells), _FRONTIER, (side, side, side)),
+        (msg.Marker.CUBE_LIST, found.frame.cell_centers(cells), _FRONTIER, (side, side, side)),
         (msg.Marker.SPHERE_LIST, views, _VIEW, (0.15, 0.15, 0.15)),
         (msg.Marker.ARROW, aim, _GOAL, (0.06, 0.14, 0.2)),
     ]
     return msg.MarkerArray(
         [
             points_marker(
-                points, namespace="exploration", number=number, kind=kind, colour=colour, scale=scale,
+                points, namespace="exploration", marker_id=number, marker_type=kind, color=colour, scale=scale,
                 frame=frame, time_ns=time_ns, height=_HEIGHT,
             )
             for number, (kind, points, colour, scale) in enumerate(drawn)

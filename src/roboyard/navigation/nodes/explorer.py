@@ -7,14 +7,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from roboyard.bus import Future, GoalFuture, GoalHandle, Node, Status, TransformError, param, resource, settings
+from roboyard.bus import Future, GoalFuture, GoalHandle, GoalStatus, Node, TransformError, param, resource, settings
 from roboyard.bus.actions.status import PREEMPTED
 from roboyard.compute import expect_kernels
 from roboyard.errors import RoboyardError, UnknownNameError
 from roboyard.geometry import SE2
-from roboyard.grids import GridFrame, OccupancyGrid
+from roboyard.grids import GridGeometry, OccupancyGrid
 from roboyard.messages import action, msg
-from roboyard.messages.convert import grid_origin, grid_to_array, pose_stamped
+from roboyard.messages.convert import grid_origin, grid_to_array, pose_stamped_to_msg
 from roboyard.navigation.errors import PoseUnknown
 from roboyard.navigation.exploration import ChoiceConfig, Explorer, FrontierConfig, Frontiers, find_frontiers
 from roboyard.navigation.exploration.frontier_kernels import components, standing_places, unseen_by_direction
@@ -53,7 +53,7 @@ class ExplorerNode(Node):
     latency: float = param(0.1, unit="s", low=1e-3, high=60.0, doc="declared, of finding frontiers", fixed=True)
     budget: int = param(1000, low=1, high=1_000_000, doc="places to set out for, at most", fixed=True)
 
-    fields = ("_wanted", "_start", "_map", "_map_ns", "_fresh_ns", "_sent_to", "_waits_ns")
+    state_fields = ("_wanted", "_start", "_map", "_map_ns", "_fresh_ns", "_sent_to", "_waits_ns")
 
     def setup(self) -> None:
         """Connect."""
@@ -74,8 +74,8 @@ class ExplorerNode(Node):
         self._handle: GoalHandle | None = None
         self._status = self.publisher("exploration", msg.ExplorationStatus, latched=True)
         self._markers = self.publisher("frontiers", msg.MarkerArray, latched=True)
-        self._navigator = self.action_client(self.action_name, action.NavigateToPose, on_restored=self._follow)
-        self.action_server("explore", action.Explore, self._on_goal, on_restored=self._take_up)
+        self._navigator = self.action_client(self.action_name, action.NavigateToPose, on_goal_restored=self._follow)
+        self.action_server("explore", action.Explore, self._on_goal, on_goal_restored=self._take_up)
         self.subscribe("map", msg.OccupancyGrid, self._on_map)
         self.timer(1.0, self._tick)
         self.report_health("ok", "waits for a map" if self._wanted else "waits for a goal")
@@ -119,13 +119,13 @@ class ExplorerNode(Node):
         text = f"{phase}: {status.known:.1f} m² of free ground known, {status.goals} places set out for"
         self.report_health("ok" if phase == "done" else "warn", text, cause=cause)
         self.log.info(text)
-        if handle is None or not handle.active:
+        if handle is None or not handle.is_active:
             return
         result = action.Explore.Result(cause=cause, status=status)
         if phase == "done":
             handle.succeed(result)
         elif phase == "canceled":
-            handle.cancel(result, cause)
+            handle.set_canceled(result, cause)
         else:
             handle.abort(result, cause)
 
@@ -133,7 +133,9 @@ class ExplorerNode(Node):
     def _on_map(self, message: Any) -> None:
         if message.header.frame_id not in (self.frame(self.map_frame), self.map_frame):
             frame = message.header.frame_id
-            self.log.error(f"left out a map of frame '{frame}': it explores '{self.frame(self.map_frame)}'", every=10.0)
+            self.log.error(
+                f"left out a map of frame '{frame}': it explores '{self.frame(self.map_frame)}'", throttle=10.0
+            )
             return
         self._map, self._map_ns = message, self.now_ns
         self._consider()
@@ -157,12 +159,12 @@ class ExplorerNode(Node):
         try:
             cells = np.array(grid_to_array(self._map))
             resolution = round(float(self._map.info.resolution), 7)  # 32 bits in the message
-            grid = OccupancyGrid(cells, GridFrame(resolution, cells.shape, grid_origin(self._map)))
+            grid = OccupancyGrid(cells, GridGeometry(resolution, cells.shape, grid_origin(self._map)))
         except RoboyardError as error:
-            self.log.error(f"left out a map: {error}", every=10.0)
+            self.log.error(f"left out a map: {error}", throttle=10.0)
             return
         self._searching = True
-        self.offload(find_frontiers, grid, pose, self._config, latency=self.latency, then=self._found)
+        self.offload(find_frontiers, grid, pose, self._config, latency=self.latency, on_done=self._found)
 
     def _found(self, future: Future) -> None:
         self._searching = False
@@ -189,16 +191,16 @@ class ExplorerNode(Node):
         goal = explorer.goal
         if goal is None or (self._sent is not None and self._sent_to == (goal.x, goal.y, goal.theta)):
             return
-        if not self._navigator.available():
+        if not self._navigator.is_available():
             self.report_health("warn", f"nobody offers {self._navigator.name}")
             return
         self._sent_to = (goal.x, goal.y, goal.theta)
-        wanted = action.NavigateToPose.Goal(pose=pose_stamped(goal, self.frame(self.map_frame), self.now_ns))
+        wanted = action.NavigateToPose.Goal(pose=pose_stamped_to_msg(goal, self.frame(self.map_frame), self.now_ns))
         self._follow(self._navigator.send(wanted))
 
     def _follow(self, future: GoalFuture) -> None:
         self._sent = future
-        future.then(lambda _: self._on_result(future))
+        future.add_done_callback(lambda _: self._on_result(future))
 
     def _withdraw(self) -> None:
         """Cancel what the navigator was asked for."""
@@ -215,12 +217,12 @@ class ExplorerNode(Node):
             return  # the navigator left; the next tick looks for it again
         if future.succeeded:
             explorer.arrived()
-        elif future.status is Status.CANCELED or future.cause == PREEMPTED:
+        elif future.status is GoalStatus.CANCELED or future.error_code == PREEMPTED:
             self._end("failed", "interrupted")
             return
         else:
-            self.log.info(f"did not get to ({self._sent_to[0]:.2f}, {self._sent_to[1]:.2f}): {future.reason}"
-                          if self._sent_to else future.reason)  # fmt: skip
+            self.log.info(f"did not get to ({self._sent_to[0]:.2f}, {self._sent_to[1]:.2f}): {future.error_message}"
+                          if self._sent_to else future.error_message)  # fmt: skip
             explorer.failed()
         self._fresh_ns = self.now_ns + round(self.settle * 1e9)
         if explorer.over:
@@ -247,19 +249,19 @@ class ExplorerNode(Node):
         status = self._message(self._explorer)
         self._status.publish(status)
         if self._handle is not None:
-            self._handle.feedback(action.Explore.Feedback(status=status))
+            self._handle.publish_feedback(action.Explore.Feedback(status=status))
         text = f"{status.phase}: {status.known:.1f} m² known, {status.frontiers} frontiers left"
         self.report_health("ok", text, failures=status.failures)
 
     # -- state ---------------------------------------------------------------------------------------------------------
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
-        return super().save() | {"explorer": None if self._explorer is None else self._explorer.save()}
+        return super().save_state() | {"explorer": None if self._explorer is None else self._explorer.save_state()}
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
         saved = state["explorer"]
         if saved is not None:
             self._explorer = Explorer(None, self._config, self.choice, budget=self.budget)
-            self._explorer.load(saved)
-        super().load(state)
+            self._explorer.load_state(saved)
+        super().load_state(state)

@@ -10,10 +10,10 @@ from roboyard.bus import Node, TransformError, param, resource
 from roboyard.bus.actions import GoalFuture
 from roboyard.errors import UnknownNameError
 from roboyard.geometry import SE2
-from roboyard.grids import GridFrame
+from roboyard.grids import GridGeometry
 from roboyard.messages import action, msg, service_type
-from roboyard.messages.convert import grid_origin, grid_to_array, pose_stamped, pose_to_se2
-from roboyard.messages.time import stamp
+from roboyard.messages.convert import grid_origin, grid_to_array, pose_stamped_to_msg, pose_to_se2
+from roboyard.messages.time import time_to_msg
 from roboyard.navigation.footprint import Footprint
 from roboyard.navigation.homing import Cancel, CancelBefore, GoalConfig, GoalController, Order, Send, nearest_reachable
 from roboyard.navigation.homing.goals import Act
@@ -40,7 +40,7 @@ class GoalControllerNode(Node):
     base_frame: str = param("base_link", fixed=True)
     rate: float = param(10.0, unit="Hz", low=0.1, high=1000.0, doc="of looking whether the robot gets on", fixed=True)
 
-    fields = ("_frame", "_order", "_costmap")
+    state_fields = ("_frame", "_order", "_costmap")
 
     def setup(self) -> None:
         """Connect."""
@@ -52,7 +52,7 @@ class GoalControllerNode(Node):
         self._order: Any = None
         self._costmap: Any = None
         self._goal: GoalFuture | None = None
-        self._navigator = self.action_client(self.action_name, action.NavigateToPose, on_restored=self._take_up)
+        self._navigator = self.action_client(self.action_name, action.NavigateToPose, on_goal_restored=self._take_up)
         self._cancel_type = service_type("action_msgs/srv/CancelGoal")
         self._cancel = self.service_client(f"{self.action_name}/_action/cancel_goal", self._cancel_type)
         self._reports = self.publisher("homing/report", msg.HomingReport)
@@ -61,14 +61,14 @@ class GoalControllerNode(Node):
         self.timer(rate=self.rate, callback=self._look)
         self.report_health("ok", "no goal")
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
-        return super().save() | {"controller": self._controller.save()}
+        return super().save_state() | {"controller": self._controller.save_state()}
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
-        super().load(state)
-        self._controller.load(state["controller"], None if self._order is None else _order_of(self._order))
+        super().load_state(state)
+        self._controller.load_state(state["controller"], None if self._order is None else _order_of(self._order))
         token = self._controller.token
         if self._goal is not None and token is not None:  # taken up again by the client
             self._listen(self._goal, token)
@@ -107,7 +107,7 @@ class GoalControllerNode(Node):
             return None
         start = self._pose(grid.header.frame_id)
         cells = grid_to_array(grid)
-        frame = GridFrame(float(grid.info.resolution), (cells.shape[0], cells.shape[1]), grid_origin(grid))
+        frame = GridGeometry(float(grid.info.resolution), (cells.shape[0], cells.shape[1]), grid_origin(grid))
         wanted = T_grid_order @ target
         room = Footprint(np.array(self.outline)).circumscribed_radius + _MARGIN if self.outline else 0.0
         place = None if start is None else nearest_reachable(cells, frame, start, wanted, room=room)
@@ -124,7 +124,7 @@ class GoalControllerNode(Node):
                 if self._goal is not None:
                     self._goal.cancel()
             elif isinstance(act, CancelBefore):
-                info = msg.GoalInfo(stamp=stamp(act.time_ns))
+                info = msg.GoalInfo(stamp=time_to_msg(act.time_ns))
                 self._cancel.call(self._cancel_type.Request(goal_info=info))
             else:
                 report = act.report
@@ -138,7 +138,7 @@ class GoalControllerNode(Node):
             self._tell()
 
     def _send(self, act: Send) -> None:
-        pose = pose_stamped(act.pose, self._frame, self.now_ns)
+        pose = pose_stamped_to_msg(act.pose, self._frame, self.now_ns)
         self._goal = self._navigator.send(action.NavigateToPose.Goal(pose=pose))
         self._listen(self._goal, act.token)
 
@@ -146,11 +146,11 @@ class GoalControllerNode(Node):
         def ended(_: Any) -> None:
             tried = not isinstance(goal.error, UnknownNameError)  # nobody there to take it
             if not tried:
-                self.log.warn(f"nobody serves {self._navigator.name}: waiting for it", every=10.0)
+                self.log.warn(f"nobody serves {self._navigator.name}: waiting for it", throttle=10.0)
             reason = _reason(goal)
             self._do(self._controller.ended(token, self.now_ns, succeeded=goal.succeeded, reason=reason, tried=tried))
 
-        goal.then(ended)
+        goal.add_done_callback(ended)
 
     def _tell(self) -> None:
         order, goal = self._controller.order, self._controller.goal.value
@@ -167,4 +167,4 @@ def _order_of(message: Any) -> Order:
 def _reason(goal: GoalFuture) -> str:
     if goal.error is not None:
         return str(goal.error)
-    return goal.reason or getattr(goal.result, "error_msg", "") or goal.status.name.lower()
+    return goal.error_message or getattr(goal.result, "error_msg", "") or goal.status.name.lower()

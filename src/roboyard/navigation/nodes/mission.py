@@ -12,7 +12,7 @@ from roboyard.errors import ConfigError
 from roboyard.geometry import SE2
 from roboyard.mapping.nodes.map_messages import map_from_msg
 from roboyard.messages import action, msg
-from roboyard.messages.convert import pose_stamped
+from roboyard.messages.convert import pose_stamped_to_msg
 from roboyard.navigation.errors import PoseUnknown
 from roboyard.navigation.footprint import Footprint
 from roboyard.navigation.places import reachable_places
@@ -53,12 +53,14 @@ class MissionNode(Node):
     map_frame: str = param("map", fixed=True)
     base_frame: str = param("base_link", fixed=True)
 
-    fields = ("_goals", "_map", "_next", "_reached", "_due", "_asked")
+    state_fields = ("_goals", "_map", "_next", "_reached", "_due", "_asked")
 
     def setup(self) -> None:
         """Connect."""
         if len(self.goals) % 3 or not (self.goals or self.places):
-            raise ConfigError(f"{len(self.goals)} numbers", where="goals", valid="x, y, yaw for each goal, or places")
+            raise ConfigError(
+                f"{len(self.goals)} numbers", location="goals", valid="x, y, yaw for each goal, or places"
+            )
         self._next = self._reached = 0
         goals = np.reshape(self.goals, (-1, 3))
         scattered = self.random.uniform(-self.scatter, self.scatter, (len(goals), 2))
@@ -69,7 +71,7 @@ class MissionNode(Node):
         self._due: float | None = self.start
         self._asked: float | None = None
         kind = action.MoveBase if self.action_name == "move_base" else action.NavigateToPose
-        self._client = self.action_client(self.action_name, kind, on_restored=self._follow)
+        self._client = self.action_client(self.action_name, kind, on_goal_restored=self._follow)
         self._done = self.publisher("~/reached", msg.UInt32, latched=True)
         self.timer(rate=10.0, callback=self._tick)
 
@@ -87,7 +89,7 @@ class MissionNode(Node):
         room = (Footprint(np.array(self.outline)).circumscribed_radius if self.outline else _RADIUS) + _ROOM
         chosen = reachable_places(map_from_msg(self._map), here, self.places, self.random, room=room)
         if not chosen:
-            self.log.error(f"no goals: about the robot there are no {room:.2f} m of free ground", every=10.0)
+            self.log.error(f"no goals: about the robot there are no {room:.2f} m of free ground", throttle=10.0)
         self._goals = [[pose.x, pose.y, pose.theta] for pose in chosen]
 
     def _tick(self) -> None:
@@ -99,13 +101,13 @@ class MissionNode(Node):
             return
         self._due = None
         self._asked = self.now if self._asked is None else self._asked
-        stamped = pose_stamped(SE2(*self._goals[self._next]), self.frame(self.map_frame), self.now_ns)
+        stamped = pose_stamped_to_msg(SE2(*self._goals[self._next]), self.frame(self.map_frame), self.now_ns)
         ros1 = self.action_name == "move_base"
         goal: Any = action.MoveBase.Goal(target_pose=stamped) if ros1 else action.NavigateToPose.Goal(pose=stamped)
         self._follow(self._client.send(goal))
 
     def _follow(self, goal: GoalFuture) -> None:
-        goal.then(lambda _: self._ended(goal))
+        goal.add_done_callback(lambda _: self._ended(goal))
 
     def _ended(self, goal: GoalFuture) -> None:
         if goal.error is not None:
@@ -120,7 +122,7 @@ class MissionNode(Node):
 
     def _refused(self, goal: GoalFuture) -> None:
         asked = self.now if self._asked is None else self._asked
-        for_now = not isinstance(goal.error, GoalRejectedError) or goal.cause in _MAY_PASS
+        for_now = not isinstance(goal.error, GoalRejectedError) or goal.error_code in _MAY_PASS
         if for_now and self.now - asked < self.patience:
             self._due = self.now + 1.0
             return

@@ -14,7 +14,7 @@ from roboyard.control import STANDSTILL, PlanarTwist
 from roboyard.control.throttle import Throttle
 from roboyard.errors import RoboyardError
 from roboyard.geometry import SE2
-from roboyard.grids import GridFrame, OccupancyGrid
+from roboyard.grids import GridGeometry, OccupancyGrid
 from roboyard.messages import action, msg, srv
 from roboyard.messages.convert import (
     grid_origin,
@@ -23,7 +23,7 @@ from roboyard.messages.convert import (
     path_to_msg,
     pose_to_se2,
 )
-from roboyard.messages.time import duration
+from roboyard.messages.time import duration_to_msg
 from roboyard.navigation.driving import (
     Body,
     Driver,
@@ -77,7 +77,7 @@ class NavigatorNode(Node):
     footprint: tuple[float, ...] = param((), unit="m", doc="x, y, x, y, …; empty: the robot's own", fixed=True)
     padding: float = param(0.02, unit="m", low=0.0, high=10.0, doc="about the footprint", fixed=True)
 
-    fields = ("_twist", "_held_since", "_limit")
+    state_fields = ("_twist", "_held_since", "_limit")
 
     def setup(self) -> None:
         """Connect."""
@@ -112,7 +112,7 @@ class NavigatorNode(Node):
         self.subscribe("speed_limit", msg.SpeedLimit, self._on_speed_limit)
         self.subscribe("odom", msg.Odometry, self._on_odometry)
         self._desk = Desk(self, self._frames[0], self._begin, self._remake, self._stand)
-        self._client = self.action_client("navigate_to_pose", action.NavigateToPose, on_restored=lambda goal: None)
+        self._client = self.action_client("navigate_to_pose", action.NavigateToPose, on_goal_restored=lambda goal: None)
         for topic in ("goal_pose", "move_base_simple/goal"):
             self.subscribe(topic, msg.PoseStamped, self._on_goal_pose)
         self.action_server("compute_path_to_pose", action.ComputePathToPose, self._on_compute, preempt=False)
@@ -150,7 +150,7 @@ class NavigatorNode(Node):
             return None
         try:
             cells = np.array(grid_to_array(message))
-            place = GridFrame(float(message.info.resolution), (cells.shape[0], cells.shape[1]), grid_origin(message))
+            place = GridGeometry(float(message.info.resolution), (cells.shape[0], cells.shape[1]), grid_origin(message))
             return OccupancyGrid(cells, place)
         except RoboyardError as error:
             self.log.error(f"left out a {what}: {error}")
@@ -334,7 +334,7 @@ class NavigatorNode(Node):
             handle.abort(kind(error_code=planning_number(error) + offset, error_msg=str(error)), str(error))
             return
         message = path_to_msg(path.poses, self._frames[0], self.now_ns)
-        handle.succeed(kind(path=message, planning_time=duration(0)))
+        handle.succeed(kind(path=message, planning_time=duration_to_msg(0)))
 
     # -- forgetting ----------------------------------------------------------------------------------------------------
     def _on_clear(self, request: Any) -> Any:
@@ -354,23 +354,23 @@ class NavigatorNode(Node):
         self._surroundings.forget(now.T_odom_base, now.T_map_odom, half, inside=inside)
 
     # -- state ---------------------------------------------------------------------------------------------------------
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
-        return super().save() | {
-            "surroundings": self._surroundings.save(),
-            "sources": [source.save() for source in itertools.chain(*self._sources.values())],
-            "controller": self._driver.controller.save(),
-            "throttle": self._costmap_throttle.save(),
-            "desk": self._desk.save(),
+        return super().save_state() | {
+            "surroundings": self._surroundings.save_state(),
+            "sources": [source.save_state() for source in itertools.chain(*self._sources.values())],
+            "controller": self._driver.controller.save_state(),
+            "throttle": self._costmap_throttle.save_state(),
+            "desk": self._desk.save_state(),
         }
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
-        self._surroundings.load(saved["surroundings"])
-        super().load(saved)
+        self._surroundings.load_state(saved["surroundings"])
+        super().load_state(saved)
         for source, state in zip(itertools.chain(*self._sources.values()), saved["sources"], strict=True):
-            source.load(state)
-        self._costmap_throttle.load(saved["throttle"])
-        self._desk.load(saved["desk"])
-        self._driver.controller.load(saved["controller"])
+            source.load_state(state)
+        self._costmap_throttle.load_state(saved["throttle"])
+        self._desk.load_state(saved["desk"])
+        self._driver.controller.load_state(saved["controller"])
         self._shown = self._desk.path

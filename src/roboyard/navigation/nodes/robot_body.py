@@ -28,7 +28,7 @@ def footprint_of(given: Sequence[float], outline: Any, padding: float) -> Footpr
         ConfigError: numbers that do not come in pairs, or an outline that is none.
     """
     if len(given) % 2:
-        raise ConfigError(f"{len(given)} numbers", where="footprint", valid="pairs: x, y, x, y, …")
+        raise ConfigError(f"{len(given)} numbers", location="footprint", valid="pairs: x, y, x, y, …")
     own = Footprint.circle(_UNKNOWN_RADIUS).corners if outline is None or not len(outline) else np.asarray(outline)
     corners = Footprint(np.reshape(given, (-1, 2)) if given else own).corners
     return Footprint(corners + np.sign(corners) * padding)

@@ -12,11 +12,11 @@ from roboyard.bus.transforms import TransformBuffer, TransformError
 from roboyard.compute import expect_kernels
 from roboyard.errors import RoboyardError
 from roboyard.geometry import SE2, SE3
-from roboyard.grids import thin
-from roboyard.grids.thinning import grouped
+from roboyard.grids import voxel_downsample
+from roboyard.grids.thinning import average_by_voxel
 from roboyard.messages import msg
 from roboyard.messages.convert import cloud_points, scan_angles
-from roboyard.messages.time import is_ahead, nanoseconds
+from roboyard.messages.time import is_in_future, to_nanoseconds
 from roboyard.navigation.costmap import Observation, RangeReading, Recent
 from roboyard.navigation.driving import EchoSource, PointSource
 
@@ -47,7 +47,7 @@ class Source:
         if isinstance(settings, PointSource) and settings.kind == "cloud":
             self._read = partial(read, topic, voxel=settings.voxel, every=settings.every)
             if settings.voxel > 0.0:
-                expect_kernels(grouped)
+                expect_kernels(average_by_voxel)
         persistence = 0.0 if isinstance(settings, EchoSource) else settings.persistence
         self._recent: Recent[Any] = Recent(
             persistence=persistence, every=timeout if settings.timeout is None else settings.timeout, name=topic
@@ -66,8 +66,8 @@ class Source:
         found = []
         while self._waiting:
             message = self._waiting[0]
-            time_ns = nanoseconds(message.header.stamp)
-            if is_ahead(time_ns, now_ns):
+            time_ns = to_nanoseconds(message.header.stamp)
+            if is_in_future(time_ns, now_ns):
                 self._refused = "a message is stamped in the future"
                 self._waiting.pop(0)
                 continue
@@ -99,16 +99,16 @@ class Source:
             return f"what comes on {self.topic} cannot be used: {self._refused}"
         return f"nothing was heard on {self.topic} for {self._recent.silent_for(now_ns, self._began_ns):.1f} s"
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """Everything as plain data."""
         return {
-            "recent": self._recent.save(), "began_ns": self._began_ns, "refused": self._refused,
+            "recent": self._recent.save_state(), "began_ns": self._began_ns, "refused": self._refused,
             "waiting": list(self._waiting),
         }  # fmt: skip
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Counterpart of `save`."""
-        self._recent.load(saved["recent"])
+        self._recent.load_state(saved["recent"])
         self._began_ns, self._refused, self._waiting = saved["began_ns"], saved["refused"], list(saved["waiting"])
 
 
@@ -143,9 +143,9 @@ def cloud_observation(
     Raises:
         MessageError: no such cloud.
     """
-    points = cloud_points(cloud, every=every)
+    points = cloud_points(cloud, stride=every)
     if voxel > 0.0:
-        points = thin(points, None, voxel).points
+        points = voxel_downsample(points, None, voxel).points
     return Observation(T_odom_sensor.translation, T_odom_sensor @ points, np.ones(len(points), dtype=bool), sensor)
 
 

@@ -8,8 +8,8 @@ from roboyard.bus import Node, TransformError, param
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE2
 from roboyard.messages import msg
-from roboyard.messages.convert import header, path_to_msg, pose_stamped
-from roboyard.messages.time import nanoseconds
+from roboyard.messages.convert import make_header, path_to_msg, pose_stamped_to_msg
+from roboyard.messages.time import to_nanoseconds
 from roboyard.navigation.homing import HomingConfig, LinkConfig, Outcome, Phase, Report, Tracker
 from roboyard.navigation.homing.tracker import HOME_MODES, LOSS_MODES
 
@@ -46,7 +46,7 @@ class TeleopTrackerNode(Node):
     base_frame: str = param("base_link", fixed=True)
     rate: float = param(20.0, unit="Hz", low=1.0, high=1000.0, doc="of looking at way and link", fixed=True)
 
-    fields = ("_frame", "_active", "_told")
+    state_fields = ("_frame", "_active", "_told")
 
     def setup(self) -> None:
         """Connect."""
@@ -71,7 +71,7 @@ class TeleopTrackerNode(Node):
         self.subscribe("homing/report", msg.HomingReport, self._on_report)
         for action in MISSIONS:
             self.subscribe(f"{action}/_action/status", msg.GoalStatusArray, self._watcher(action))
-        self.timer(rate=self.rate, callback=self._look, start=True)
+        self.timer(rate=self.rate, callback=self._look, immediate=True)
         self._publish_order()
         self._tell()
 
@@ -79,40 +79,40 @@ class TeleopTrackerNode(Node):
         if not self.home_pose:
             return None
         if len(self.home_pose) != 3:
-            raise ConfigError(f"home_pose {list(self.home_pose)}", where=self.full_name, valid="[x, y, yaw]")
+            raise ConfigError(f"home_pose {list(self.home_pose)}", location=self.full_name, valid="[x, y, yaw]")
         return SE2(*self.home_pose)
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
-        return super().save() | {"tracker": self._tracker.save()}
+        return super().save_state() | {"tracker": self._tracker.save_state()}
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
-        super().load(state)
-        self._tracker.load(state["tracker"])
+        super().load_state(state)
+        self._tracker.load_state(state["tracker"])
         self._number = self._tracker.order.number
 
     # -- what comes in -------------------------------------------------------------------------------------------------
     def _on_command(self, command: Any, source: str) -> None:
         if source.rsplit("/", 1)[-1] not in self.autonomous:
-            self._hear(source, nanoseconds(command.header.stamp) if self.stamped else None)
+            self._hear(source, to_nanoseconds(command.header.stamp) if self.stamped else None)
 
     def _on_joy(self, joy: Any, source: str) -> None:
-        self._hear(source, nanoseconds(joy.header.stamp))
+        self._hear(source, to_nanoseconds(joy.header.stamp))
 
     def _on_heartbeat(self, beat: Any, source: str) -> None:
-        self._hear(source, nanoseconds(beat.stamp))
+        self._hear(source, to_nanoseconds(beat.stamp))
 
     def _hear(self, source: str, stamp_ns: int | None) -> None:
         if not self._tracker.hear(source, self.now_ns, stamp_ns):
-            self.log.debug(f"a message of {source} is late, doubled or overtaken: no sign of life", every=5.0)
+            self.log.debug(f"a message of {source} is late, doubled or overtaken: no sign of life", throttle=5.0)
         self._follow()
 
     def _on_report(self, report: Any) -> None:
         try:
             outcome = Outcome(report.outcome)
         except ValueError:
-            self.log.error(f"a report of {report.outcome!r}", every=5.0)
+            self.log.error(f"a report of {report.outcome!r}", throttle=5.0)
             return
         self._tracker.report(Report(report.number, outcome, report.distance, report.reason), self.now_ns)
         self._follow()
@@ -176,7 +176,7 @@ class TeleopTrackerNode(Node):
     def _publish_order(self) -> None:
         order = self._tracker.order
         self._number = order.number
-        pose = pose_stamped(order.target or SE2(), self._frame or self._map, self.now_ns)
+        pose = pose_stamped_to_msg(order.target or SE2(), self._frame or self._map, self.now_ns)
         go = order.target is not None
         self._orders.publish(
             msg.HomingOrder(number=order.number, go=go, last=order.last, returning=order.returning, pose=pose)
@@ -188,7 +188,7 @@ class TeleopTrackerNode(Node):
         frame = self._frame or self._map
         self._status.publish(
             msg.HomingStatus(
-                header=header(frame, self.now_ns), link=link, phase=phase, blackouts=blackouts, losses=losses,
+                header=make_header(frame, self.now_ns), link=link, phase=phase, blackouts=blackouts, losses=losses,
                 stored=stored, reached=reached, skipped=skipped, returns=returns, missed=missed,
             )
         )  # fmt: skip

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE2
-from roboyard.grids import GridFrame
+from roboyard.grids import GridGeometry
 from roboyard.navigation.costmap import INSCRIBED, LETHAL, UNKNOWN, Costmap
 from roboyard.navigation.errors import GoalOccupied, GoalOutsideMap, GoalUnknown, StartOccupied, StartOutsideMap
 from roboyard.navigation.path import Path
@@ -51,9 +51,9 @@ class Traversal:
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.cost_weight <= 1000.0:
-            raise ConfigError(f"cost_weight = {self.cost_weight}", where="Traversal", valid="0 to 1000")
+            raise ConfigError(f"cost_weight = {self.cost_weight}", location="Traversal", valid="0 to 1000")
         if not 0 <= self.unknown_cost < INSCRIBED:
-            raise ConfigError(f"unknown_cost = {self.unknown_cost}", where="Traversal", valid="0 to 252")
+            raise ConfigError(f"unknown_cost = {self.unknown_cost}", location="Traversal", valid="0 to 252")
 
     def ground(self, cells: NDArray[np.uint8]) -> Ground:
         """What a metre costs on cells (rows, columns), 0 where the robot cannot be; a rim of such cells is added."""
@@ -79,7 +79,7 @@ def start_and_goal(
         NavigationError: one of them lies outside of the map, in an obstacle, or in unknown space that must not be
             entered.
     """
-    cells = costmap.frame.cells(np.array([[start.x, start.y], [goal.x, goal.y]]))
+    cells = costmap.frame.cells_of_points(np.array([[start.x, start.y], [goal.x, goal.y]]))
     inside = costmap.frame.contains(cells)
     for is_inside, error, name, pose in (
         (inside[0], StartOutsideMap, "start", start),
@@ -107,9 +107,9 @@ def start_and_goal(
     return first, last
 
 
-def extent(frame: GridFrame) -> str:
+def extent(frame: GridGeometry) -> str:
     """Where a map lies, for people; of one that lies askew, how."""
-    width, height = frame.size
+    width, height = frame.extent
     corners = frame.T_map_grid @ np.array([[0.0, 0.0], [width, 0.0], [width, height], [0.0, height]])
     (x0, y0), (x1, y1) = corners.min(axis=0), corners.max(axis=0)
     askew = abs(math.sin(2.0 * frame.T_map_grid.theta)) > 1e-6

@@ -8,13 +8,13 @@ import numpy as np
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
-from roboyard.grids import GridFrame
+from roboyard.grids import GridGeometry
 from roboyard.navigation.costmap import INSCRIBED, LETHAL, Costmap
 from roboyard.navigation.errors import GoalOccupied, GoalOutsideMap, NavigationError, StartOccupied, StartOutsideMap
 from roboyard.navigation.path import Path
 from roboyard.navigation.planning.base import GlobalPlanner
 
-_FRAME = GridFrame(0.1, (120, 160), SE2(-3.0, 2.0, 0.5))
+_FRAME = GridGeometry(0.1, (120, 160), SE2(-3.0, 2.0, 0.5))
 
 
 def check_planner(planner: GlobalPlanner) -> None:
@@ -51,7 +51,7 @@ def check_planner(planner: GlobalPlanner) -> None:
 
 
 def _at(row: int, column: int, theta: float) -> SE2:
-    x, y = _FRAME.points(np.array([row, column]))
+    x, y = _FRAME.cell_centers(np.array([row, column]))
     return SE2(x, y, theta)
 
 
@@ -65,7 +65,7 @@ def _check_way(planner: GlobalPlanner, costmap: Costmap, start: SE2, goal: SE2) 
     if not len(path) or path.pose(0).distance(start) > 1e-6 or path.pose(-1).distance(goal) > 1e-6:
         _broken(planner, "its way does not lead from the start to the goal")
     steps = np.linspace(path.poses[:-1, :2], path.poses[1:, :2], 16).reshape(-1, 2)
-    cells = _FRAME.cells(steps)
+    cells = _FRAME.cells_of_points(steps)
     if not _FRAME.contains(cells).all():
         _broken(planner, "its way leaves the map")
     under = costmap.cells[cells[:, 0], cells[:, 1]]
@@ -73,7 +73,7 @@ def _check_way(planner: GlobalPlanner, costmap: Costmap, start: SE2, goal: SE2) 
         _broken(planner, "its way leads through cells where the robot touches an obstacle")
     if path.cost < path.length * (1.0 - 1e-3):
         _broken(planner, f"a way of {path.length:.2f} m is said to cost {path.cost:.2f} m of free ground")
-    lethal = _FRAME.points(np.argwhere(costmap.cells == LETHAL))
+    lethal = _FRAME.cell_centers(np.argwhere(costmap.cells == LETHAL))
     if len(lethal):
         nearest = float(np.linalg.norm(lethal[:, None] - path.poses[None, :, :2], axis=2).min())
         if not nearest - _FRAME.resolution <= path.clearance <= nearest + _FRAME.resolution:
@@ -84,4 +84,4 @@ def _check_way(planner: GlobalPlanner, costmap: Costmap, start: SE2, goal: SE2) 
 
 
 def _broken(planner: GlobalPlanner, how: str) -> NoReturn:
-    raise InputError(how, where=type(planner).__name__, valid="what GlobalPlanner promises")
+    raise InputError(how, location=type(planner).__name__, valid="what GlobalPlanner promises")

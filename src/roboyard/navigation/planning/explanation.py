@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
-from roboyard.grids.distance import squared_distances
+from roboyard.grids.distance import squared_distance_transform
 from roboyard.navigation.costmap import LETHAL, UNKNOWN, LayeredCostmap, Origin
 from roboyard.navigation.errors import NoPath
 from roboyard.navigation.planning.bottleneck import widest
@@ -87,14 +87,14 @@ def explain(layers: LayeredCostmap, start: SE2, goal: SE2, radius: float, *, all
     if not 0.0 <= radius < math.inf:
         raise InputError(f"a robot of radius {radius}", valid="metres, 0 or more")
     costmap, frame = layers.costmap(), layers.frame
-    ends = frame.cells([[start.x, start.y], [goal.x, goal.y]])
+    ends = frame.cells_of_points([[start.x, start.y], [goal.x, goal.y]])
     for name, cell, pose in zip(("start", "goal"), ends, (start, goal), strict=True):
         if not frame.contains(cell):
             raise InputError(f"the {name} ({pose.x:.2f}, {pose.y:.2f}) lies outside of the map", valid="a place in it")
     blocked = costmap.cells == LETHAL
     if not allow_unknown:
         blocked |= costmap.cells == UNKNOWN
-    squares = squared_distances(blocked)
+    squares = squared_distance_transform(blocked)
     for barrier, cell, pose in ((Barrier.START, ends[0], start), (Barrier.GOAL, ends[1], goal)):
         away = math.sqrt(squares[tuple(cell)])
         if away * frame.resolution <= radius or away == 0.0:
@@ -127,7 +127,7 @@ def _narrow(
     """A gap between the obstacle nearest to its middle and the nearest one opposite, or the edge of the map."""
     frame = layers.frame
     if not math.isfinite(away):
-        middle = frame.points(saddle)
+        middle = frame.cell_centers(saddle)
         return Explanation(barrier, (middle[0], middle[1]), math.inf, 2.0 * radius, saddle[:0].reshape(0, 2), ())
     first = _nearest(blocked, saddle, away)
     reach = math.ceil(3.0 * away) + 3
@@ -142,7 +142,7 @@ def _narrow(
         cells, needed = np.stack([first, second]), 2.0 * radius
         width = _between(first, second)
         middle = 0.5 * (first + second)
-    x, y = frame.points(middle)
+    x, y = frame.cell_centers(middle)
     return Explanation(barrier, (float(x), float(y)), width * frame.resolution, needed, cells, layers.origins(cells))
 
 
@@ -159,7 +159,7 @@ def _closed(layers: LayeredCostmap, blocked: NDArray[np.bool_], ends: NDArray[np
     crossed = under[blocked[under[:, 0], under[:, 1]]]
     _, order = np.unique(crossed, axis=0, return_index=True)
     cells = crossed[np.sort(order)]
-    x, y = frame.points(cells.mean(axis=0))
+    x, y = frame.cell_centers(cells.mean(axis=0))
     return Explanation(Barrier.WALL, (float(x), float(y)), 0.0, 2.0 * radius, cells, layers.origins(cells))
 
 

@@ -44,12 +44,12 @@ def path_through(costmap: Costmap, way: NDArray[np.float64], start: SE2, goal: S
 
 def outline_clearance(costmap: Costmap, outline: NDArray[np.float64]) -> float:
     """How far an outline (n, 2) in the map is from the nearest obstacle's middle [m]; 0 where it holds one."""
-    low = costmap.frame.cells(outline).min(axis=0)
-    high = costmap.frame.cells(outline).max(axis=0)
+    low = costmap.frame.cells_of_points(outline).min(axis=0)
+    high = costmap.frame.cells_of_points(outline).max(axis=0)
     if not costmap.frame.contains(np.stack([low, high])).all():
         return 0.0
     around = np.argwhere(costmap.cells[low[0] : high[0] + 1, low[1] : high[1] + 1] == LETHAL) + low
-    return float(polygons.distance(outline, costmap.frame.points(around)).min(initial=math.inf))
+    return float(polygons.distance(outline, costmap.frame.cell_centers(around)).min(initial=math.inf))
 
 
 def spaced(way: NDArray[np.float64], spacing: float) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE2, polygons
-from roboyard.grids import distance_to
+from roboyard.grids import distance_transform
 from roboyard.navigation.costmap import LETHAL, Costmap
 from roboyard.navigation.errors import BudgetSpent, GoalOccupied, NoPath, StartOccupied
 from roboyard.navigation.footprint import Footprint
@@ -49,7 +49,7 @@ class Prices:
     def __post_init__(self) -> None:
         for name, low in (("reverse", 1.0), ("turning", 1.0), ("change", 0.0), ("steering", 0.0)):
             if not low <= getattr(self, name) <= 100.0:
-                raise ConfigError(f"{name} = {getattr(self, name)}", where="Prices", valid=f"{low:g} to 100")
+                raise ConfigError(f"{name} = {getattr(self, name)}", location="Prices", valid=f"{low:g} to 100")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class HybridAStar:
         ):  # fmt: skip
             value = getattr(self, name)
             if not low <= value <= high:
-                raise ConfigError(f"{name} = {value}", where="HybridAStar", valid=f"{low:g} to {high:g}")
+                raise ConfigError(f"{name} = {value}", location="HybridAStar", valid=f"{low:g} to {high:g}")
 
     def plan(self, costmap: Costmap, start: SE2, goal: SE2) -> Path:
         """See ``GlobalPlanner``.
@@ -140,7 +140,7 @@ class HybridAStar:
 
     def _border(self, resolution: float) -> NDArray[np.float64]:
         """Points (n, 2) of the outline, a little wider [cells]."""
-        corners = polygons.anticlockwise(self.footprint.corners / resolution)
+        corners = polygons.make_counter_clockwise(self.footprint.corners / resolution)
         edges = np.roll(corners, -1, axis=0) - corners
         normals = np.column_stack([edges[:, 1], -edges[:, 0]]) / np.linalg.norm(edges, axis=1)[:, None]
         before = np.roll(normals, 1, axis=0)
@@ -150,7 +150,7 @@ class HybridAStar:
     def _possible(self, costmap: Costmap) -> int:
         """The least cost of a cell from which the outline may reach an obstacle."""
         reach = self.footprint.circumscribed_radius / costmap.frame.resolution + 2.0
-        near = distance_to(costmap.cells == LETHAL) <= reach
+        near = distance_transform(costmap.cells == LETHAL) <= reach
         rim = math.ceil(reach)
         near[:rim] = near[-rim:] = True
         near[:, :rim] = near[:, -rim:] = True

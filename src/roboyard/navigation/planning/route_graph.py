@@ -125,7 +125,7 @@ class RouteGraph:
             NoPath: no open edge, or none of them leads there.
         """
         if not np.isfinite([start.x, start.y, start.theta, goal.x, goal.y, goal.theta]).all():
-            raise InputError("a pose that is not finite", where="route", valid="metres and radians")
+            raise InputError("a pose that is not finite", location="route", valid="metres and radians")
         first, last = self._nearest(start.xy), self._nearest(goal.xy)
         if first is None or last is None:
             raise NoPath("no edge of the graph is open", valid="an open edge")
@@ -142,7 +142,7 @@ class RouteGraph:
         known = {edge.id for edge in self.edges}
         unknown = sorted(numbers - known)
         if unknown:
-            raise UnknownNameError(f"no edge {unknown[0]}", where="route graph", valid=_some(sorted(known)))
+            raise UnknownNameError(f"no edge {unknown[0]}", location="route graph", valid=_some(sorted(known)))
         return numbers
 
     def _open(self) -> list[int]:

@@ -47,7 +47,7 @@ class RoutePlanner:
     def lanes(self) -> RouteGraph:
         """Of the file; raises ConfigError without one, InputError if it cannot be read."""
         if not self.graph:
-            raise ConfigError("no route graph", where="planner route", valid="graph: a GeoJSON file")
+            raise ConfigError("no route graph", location="planner route", valid="graph: a GeoJSON file")
         return load_route_graph(FilePath(self.graph), two_way=self.two_way)
 
     def plan(self, costmap: Costmap, start: SE2, goal: SE2) -> Path:
@@ -59,7 +59,7 @@ class RoutePlanner:
                 route = lanes.closing(closed).route(start, goal)
             except NoPath as error:
                 standing = f"; something stands on {', '.join(map(str, sorted(closed)))}" if closed else ""
-                raise NoPath(f"{error.what}{standing}", valid=error.valid) from None
+                raise NoPath(f"{error.message}{standing}", valid=error.valid) from None
             blocked = _blocked(costmap, route)
             if not blocked:
                 break
@@ -79,7 +79,7 @@ def _blocked(costmap: Costmap, route: Route) -> set[int]:
     poses = route.path.poses
     ends = [*route.starts[1:], len(poses) - 1]
     for edge, first, last in zip(route.edges, route.starts, ends, strict=True):
-        cells = costmap.frame.cells(_spaced(poses[first : last + 1])[:, :2])
+        cells = costmap.frame.cells_of_points(_spaced(poses[first : last + 1])[:, :2])
         inside = costmap.frame.contains(cells)
         values = costmap.cells[cells[inside, 0], cells[inside, 1]]
         if ((values >= INSCRIBED) & (values <= LETHAL)).any():

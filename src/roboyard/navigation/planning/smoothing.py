@@ -51,11 +51,11 @@ class Smoother:
 
     def __post_init__(self) -> None:
         if not 0.0 < self.turning_radius <= 100.0:
-            raise ConfigError(f"turning_radius = {self.turning_radius}", where="Smoother", valid="0 to 100 m")
+            raise ConfigError(f"turning_radius = {self.turning_radius}", location="Smoother", valid="0 to 100 m")
         if not 0.0 <= self.least_radius <= 100.0:
-            raise ConfigError(f"least_radius = {self.least_radius}", where="Smoother", valid="0 to 100 m")
+            raise ConfigError(f"least_radius = {self.least_radius}", location="Smoother", valid="0 to 100 m")
         if not 1 <= self.rounds <= 10_000:
-            raise ConfigError(f"rounds = {self.rounds}", where="Smoother", valid="1 to 10000")
+            raise ConfigError(f"rounds = {self.rounds}", location="Smoother", valid="1 to 10000")
 
     def smooth(self, costmap: Costmap, path: Path) -> Path:
         """The way with wider bends; the way as it was where it would not bend more gently, or not gently enough."""

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from roboyard.bus import Node, param
-from roboyard.bus.executor import Scheduled
+from roboyard.bus.executor import ScheduledEvent
 from roboyard.errors import ConfigError
 from roboyard.messages import deserialize, msg, serialize, srv
 from roboyard.safety.arbitration import Arbiter, ArbitrationConfig, Decision, Source
@@ -37,7 +37,7 @@ class ArbiterNode(Node):
 
     def setup(self) -> None:
         """Connect."""
-        self._alarm: Scheduled | None = None
+        self._alarm: ScheduledEvent | None = None
         unknown = Source("unknown", self.unknown_priority, self.unknown_timeout) if self.accept_unknown else None
         config = ArbitrationConfig(tuple(parse_source(text, self.full_name) for text in self.sources), unknown)
         self._arbiter: Arbiter[Any] = Arbiter(config, msg.Twist())
@@ -54,18 +54,18 @@ class ArbiterNode(Node):
         if self._alarm is not None:
             self._alarm.cancel()
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
-        state = self._arbiter.save()
+        state = self._arbiter.save_state()
         state["streams"] = {name: (*rest, serialize(last)) for name, (*rest, last) in state["streams"].items()}
-        return super().save() | {"arbiter": state, "refused": list(self._refused), "complaint": self._complaint}
+        return super().save_state() | {"arbiter": state, "refused": list(self._refused), "complaint": self._complaint}
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
-        super().load(state)
+        super().load_state(state)
         arbiter = dict(state["arbiter"])
         arbiter["streams"] = {n: (*rest, deserialize(last, _TWIST)) for n, (*rest, last) in arbiter["streams"].items()}
-        self._arbiter.load(arbiter)
+        self._arbiter.load_state(arbiter)
         self._refused, self._complaint = list(state["refused"]), state["complaint"]
         self._watch()
 
@@ -73,7 +73,7 @@ class ArbiterNode(Node):
         if not is_finite(command):
             self._refuse(publisher)
         elif self._arbiter.config.rule(publisher) is None:
-            self.log.warn(f"{publisher} may not drive: it is not among the sources", every=10.0)
+            self.log.warn(f"{publisher} may not drive: it is not among the sources", throttle=10.0)
         else:
             self._follow(self._arbiter.offer(publisher, command, self.now_ns))
             if self._complaint:
@@ -131,7 +131,7 @@ class ArbiterNode(Node):
             if self._alarm.time_ns <= deadline_ns:  # fires early at worst, and then looks again
                 return
             self._alarm.cancel()
-        self._alarm = self.after((deadline_ns - self.now_ns) * 1e-9, self._on_deadline, restored=True)
+        self._alarm = self.call_after((deadline_ns - self.now_ns) * 1e-9, self._on_deadline, restored_by_node=True)
 
 
 def parse_source(text: str, where: str) -> Source:
@@ -145,7 +145,7 @@ def parse_source(text: str, where: str) -> Source:
         return Source(name, int(priority), float(timeout))
     except ValueError as error:
         raise ConfigError(
-            f"source '{text}'", where=f"{where}, parameter 'sources'", valid="'NAME PRIORITY TIMEOUT'"
+            f"source '{text}'", location=f"{where}, parameter 'sources'", valid="'NAME PRIORITY TIMEOUT'"
         ) from error
 
 

@@ -36,12 +36,12 @@ class BumperGuardNode(Node):
     release_distance: float = param(0.15, unit="m", low=0.001, high=5.0, doc="of the move away, at most", fixed=True)
     release_time: float = param(10.0, unit="s", low=0.1, high=600.0, doc="how long a release holds", fixed=True)
 
-    fields = ("_heard_ns", "_told", "_began_ns")
+    state_fields = ("_heard_ns", "_told", "_began_ns")
 
     def setup(self) -> None:
         """Connect."""
         if not self.contact_topics:
-            raise ConfigError("no bumper", where=f"{self.full_name}, parameter 'contact_topics'", valid="topics")
+            raise ConfigError("no bumper", location=f"{self.full_name}, parameter 'contact_topics'", valid="topics")
         self._guard = BumperGuard(
             BumperConfig(self.clear_time, self.release_speed, self.release_distance, self.release_time)
         )
@@ -59,19 +59,19 @@ class BumperGuardNode(Node):
         self.timer(rate=self.rate, callback=self._tick)
         self._tell()
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
-        return super().save() | {
-            "guard": self._guard.save(),
+        return super().save_state() | {
+            "guard": self._guard.save_state(),
             "wanted": tuple(self._wanted),
             "touches": {topic: [tuple(touch) for touch in touches] for topic, touches in self._touches.items()},
             "seen_ns": dict(self._seen_ns),
         }
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
-        super().load(state)
-        self._guard.load(state["guard"])
+        super().load_state(state)
+        self._guard.load_state(state["guard"])
         self._wanted = type(STANDSTILL)(*state["wanted"])
         self._touches = {topic: tuple(TouchPoint(*one) for one in ones) for topic, ones in state["touches"].items()}
         self._seen_ns = dict(state["seen_ns"])
@@ -79,7 +79,7 @@ class BumperGuardNode(Node):
     # -- what comes in -------------------------------------------------------------------------------------------------
     def _on_command(self, message: Any, publisher: str) -> None:
         if not is_finite(message):
-            self.log.error(f"refused a command of {publisher}: not finite", every=5.0)
+            self.log.error(f"refused a command of {publisher}: not finite", throttle=5.0)
             return
         self._wanted, self._heard_ns = planar_twist(message), self.now_ns
 
@@ -88,14 +88,14 @@ class BumperGuardNode(Node):
         try:
             T = self.transforms.lookup(self.frame(self.base_frame), message.header.frame_id) if message.states else None
         except TransformError as error:
-            self.log.error(f"a touch somewhere: {error}", every=5.0)
+            self.log.error(f"a touch somewhere: {error}", throttle=5.0)
             T = None
         self._touches[topic] = tuple(_touch_points(message, T))
         before = self._guard.state
         self._guard.press([touch for touches in self._touches.values() for touch in touches], self.now_ns)
         if self._guard.state is Bumping.BLOCKED and before is not Bumping.BLOCKED:
             names = sorted({state.collision2_name for state in message.states})
-            self.log.warn(f"touched {', '.join(names)}: the drive is blocked", every=1.0)
+            self.log.warn(f"touched {', '.join(names)}: the drive is blocked", throttle=1.0)
             self._output.publish(twist_message(STANDSTILL))
         if self._guard.state is not before:
             self._tell()

@@ -11,7 +11,7 @@ from roboyard.bus import Node, TransformError, param, resource
 from roboyard.control import STANDSTILL, PlanarTwist
 from roboyard.errors import ConfigError, RoboyardError
 from roboyard.geometry import SE2, SE3
-from roboyard.messages import msg, nanoseconds
+from roboyard.messages import msg, to_nanoseconds
 from roboyard.safety.braking import BrakingConfig
 from roboyard.safety.collision import CollisionMonitor, MonitorConfig, Verdict
 from roboyard.safety.nodes.arbiter import is_finite
@@ -60,13 +60,15 @@ class CollisionMonitorNode(Node):
     max_height: float = param(1.5, unit="m", doc="highest", fixed=True)
     memory: float = param(10.0, unit="s", low=0.0, high=3600.0, doc="of what no sensor looks at now", fixed=True)
 
-    fields = ("_heard_ns", "_began_ns", "_complaints", "_told")
+    state_fields = ("_heard_ns", "_began_ns", "_complaints", "_told")
 
     def setup(self) -> None:
         """Connect."""
         where = f"{self.full_name}, parameter"
         if not self.min_height < self.max_height:
-            raise ConfigError(f"{self.min_height} to {self.max_height} m", where=f"{where} 'max_height'", valid="above")
+            raise ConfigError(
+                f"{self.min_height} to {self.max_height} m", location=f"{where} 'max_height'", valid="above"
+            )
         if self.footprint or self.outline is None:
             outline = read_outline(self.footprint, f"{where} 'footprint'")
         else:
@@ -84,7 +86,7 @@ class CollisionMonitorNode(Node):
             **dict.fromkeys(self.range_topics, (msg.Range, view_of_range)),
         }
         if not topics:
-            raise ConfigError("no sensor to watch", where=where, valid="scan_topics, cloud_topics or range_topics")
+            raise ConfigError("no sensor to watch", location=where, valid="scan_topics, cloud_topics or range_topics")
         self._seen = Surroundings(dict.fromkeys(topics, self.source_timeout), memory=self.memory)
         self._waiting: dict[str, Any] = {}
         self._readers = {topic: reader for topic, (_, reader) in topics.items()}
@@ -101,24 +103,24 @@ class CollisionMonitorNode(Node):
         self.timer(rate=self.rate, callback=self._tick)
         self._tell(Verdict(STANDSTILL))
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data; views that wait for transforms are dropped."""
-        return super().save() | {
-            "seen": self._seen.save(),
+        return super().save_state() | {
+            "seen": self._seen.save_state(),
             "command": tuple(self._command),
             "twist": tuple(self._twist),
         }
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
-        super().load(state)
-        self._seen.load(state["seen"])
+        super().load_state(state)
+        self._seen.load_state(state["seen"])
         self._command, self._twist = PlanarTwist(*state["command"]), PlanarTwist(*state["twist"])
 
     # -- what comes in -------------------------------------------------------------------------------------------------
     def _on_command(self, message: Any, publisher: str) -> None:
         if not is_finite(message):
-            self.log.error(f"refused a command of {publisher}: not finite", every=5.0)
+            self.log.error(f"refused a command of {publisher}: not finite", throttle=5.0)
             return
         self._command, self._heard_ns = planar_twist(message), self.now_ns
         if not any(self._command):
@@ -135,7 +137,7 @@ class CollisionMonitorNode(Node):
     def _look(self, topic: str) -> None:
         """Use what a sensor saw, if the transforms of its moment are there yet."""
         message = self._waiting[topic]
-        time_ns = nanoseconds(message.header.stamp)
+        time_ns = to_nanoseconds(message.header.stamp)
         age = (self.now_ns - time_ns) * 1e-9
         if not 0.0 <= age <= self.source_timeout:
             del self._waiting[topic]
@@ -158,7 +160,7 @@ class CollisionMonitorNode(Node):
 
     def _complain(self, topic: str, why: str) -> None:
         self._complaints[topic] = why
-        self.log.warn(f"left out a message of {topic}: {why}", every=5.0)
+        self.log.warn(f"left out a message of {topic}: {why}", throttle=5.0)
 
     # -- what goes out -------------------------------------------------------------------------------------------------
     def _tick(self) -> None:
@@ -208,4 +210,4 @@ class CollisionMonitorNode(Node):
         self._told = told
         self._state.publish(msg.CollisionMonitorState(action_type=told[0], polygon_name=told[1]))
         if verdict.action is not Action.NONE:
-            self.log.warn(f"{verdict.action.name.lower()}: {verdict.reason}", every=1.0)
+            self.log.warn(f"{verdict.action.name.lower()}: {verdict.reason}", throttle=1.0)

@@ -13,11 +13,11 @@ from roboyard.chains import build_chain
 from roboyard.description import Model
 from roboyard.errors import ConfigError, MessageError
 from roboyard.geometry import SE3
-from roboyard.grids.registration import slopes
+from roboyard.grids.registration import ray_slopes
 from roboyard.messages import msg
-from roboyard.messages.convert import image_to_array, lens_from_msg
-from roboyard.messages.convert.poses import header
-from roboyard.messages.time import is_ahead, nanoseconds
+from roboyard.messages.convert import camera_model_from_msg, image_to_array
+from roboyard.messages.convert.poses import make_header
+from roboyard.messages.time import is_in_future, to_nanoseconds
 from roboyard.safety.capsules import LinkCapsules, placed
 from roboyard.safety.depth_people import DepthPeople, Shot, SightConfig
 from roboyard.safety.nodes.tracked_bodies import columns_to_msg
@@ -54,9 +54,9 @@ class DepthPeopleTrackerNode(Node):
         """Connect."""
         where = f"{self.full_name}, parameter"
         if not self.joints:
-            raise ConfigError("no joints", where=f"{where} 'joints'", valid="names of the arm's")
+            raise ConfigError("no joints", location=f"{where} 'joints'", valid="names of the arm's")
         if len(self.place) not in (0, 3, 6):
-            raise ConfigError(f"{len(self.place)} numbers", where=f"{where} 'place'", valid="3 or 6")
+            raise ConfigError(f"{len(self.place)} numbers", location=f"{where} 'place'", valid="3 or 6")
         numbers = [*self.place, *[0.0] * (6 - len(self.place))]
         self._T_world_base = SE3.from_xyz_rpy(numbers[:3], numbers[3:])
         self._chain = build_chain(self.description, self.base_frame, self.tip, joints=self.joints)
@@ -69,37 +69,37 @@ class DepthPeopleTrackerNode(Node):
         self.subscribe(f"{self.camera}/camera_info", msg.CameraInfo, self._on_info)
         self.subscribe(f"{self.camera}/image", msg.Image, self._on_picture)
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
-        return super().save() | {"people": self._people.save(), "q": list(self._q), "rays": self._rays}
+        return super().save_state() | {"people": self._people.save_state(), "q": list(self._q), "rays": self._rays}
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
-        super().load(state)
-        self._people.load(state["people"])
+        super().load_state(state)
+        self._people.load_state(state["people"])
         self._q.extend((ns, list(q)) for ns, q in state["q"])
         self._rays = state["rays"]
 
     def _on_joints(self, message: Any) -> None:
         rows = [list(message.name).index(name) for name in self.joints if name in message.name]
         if len(rows) == len(self.joints) and np.isfinite(q := np.array(message.position)[rows]).all():
-            time_ns = nanoseconds(message.header.stamp)
-            if is_ahead(time_ns, self.now_ns):
-                self.log.warn("left out joint states that are stamped in the future", every=5.0)
+            time_ns = to_nanoseconds(message.header.stamp)
+            if is_in_future(time_ns, self.now_ns):
+                self.log.warn("left out joint states that are stamped in the future", throttle=5.0)
                 return
             self._q.append((time_ns, q.tolist()))
 
     def _on_info(self, message: Any) -> None:
         if self._rays is None:
             try:
-                self._rays = slopes(lens_from_msg(message))
+                self._rays = ray_slopes(camera_model_from_msg(message))
             except MessageError as error:
                 self.report_health("error", f"pictures are left out: {error}")
 
     def _on_picture(self, message: Any) -> None:
         if self._rays is None:
             return
-        time_ns = nanoseconds(message.header.stamp)
+        time_ns = to_nanoseconds(message.header.stamp)
         try:
             depth = _metres(image_to_array(message))
             if depth.shape != self._rays.shape[:2]:
@@ -121,7 +121,7 @@ class DepthPeopleTrackerNode(Node):
         self.report_health("ok", f"{len(seen)} people")
         people = [columns_to_msg(one.columns, one.track, time_ns) for one in seen]
         self._out.publish(
-            msg.TrackedPeople(header=header("world", time_ns), people=people, uncertainty=self.uncertainty)
+            msg.TrackedPeople(header=make_header("world", time_ns), people=people, uncertainty=self.uncertainty)
         )
 
     def _own_shape(self, time_ns: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

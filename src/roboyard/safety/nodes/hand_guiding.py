@@ -10,7 +10,7 @@ import numpy as np
 from roboyard.bus import Node, TransformError, param, settings
 from roboyard.errors import InputError
 from roboyard.messages import msg
-from roboyard.messages.convert.poses import header, vector_to_array
+from roboyard.messages.convert.poses import make_header, vector_to_array
 from roboyard.safety.guiding import GuidingConfig, HandGuide
 
 
@@ -33,7 +33,7 @@ class HandGuidingNode(Node):
     rate: float = param(50.0, unit="Hz", low=1.0, high=1000.0, fixed=True)
     timeout: float = param(0.2, unit="s", low=0.01, high=10.0)
 
-    fields = ("_held_ns", "_forces", "_heard_ns")
+    state_fields = ("_held_ns", "_forces", "_heard_ns")
 
     def setup(self) -> None:
         """Connect."""
@@ -47,13 +47,13 @@ class HandGuidingNode(Node):
             self.subscribe(topic, msg.WrenchStamped, partial(self._on_wrench, topic))
         self.timer(rate=self.rate, callback=self._tick)
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
-        return super().save() | {"velocity": self._guide.velocity.tolist()}
+        return super().save_state() | {"velocity": self._guide.velocity.tolist()}
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
-        super().load(state)
+        super().load_state(state)
         self._guide.velocity = np.array(state["velocity"])
 
     def _on_enable(self, message: Any) -> None:
@@ -62,12 +62,12 @@ class HandGuidingNode(Node):
     def _on_wrench(self, topic: str, message: Any) -> None:
         force = vector_to_array(message.wrench.force)
         if not np.isfinite(force).all():
-            self.log.error(f"left out a force of {topic}: not finite", every=5.0)
+            self.log.error(f"left out a force of {topic}: not finite", throttle=5.0)
             return
         try:
             T = self.transforms.lookup(self.frame(self.base_frame), message.header.frame_id)
         except TransformError as error:
-            self.log.warn(f"left out a force of {topic}: {error}", every=5.0)
+            self.log.warn(f"left out a force of {topic}: {error}", throttle=5.0)
             return
         self._forces[topic] = (T.rotation_matrix() @ force).tolist()
         self._heard_ns[topic] = self.now_ns
@@ -80,13 +80,13 @@ class HandGuidingNode(Node):
         try:
             velocity = self._guide.step(force, 1.0 / self.rate, held=held)
         except InputError as error:  # too large a sum to be a number
-            self.log.error(str(error), every=5.0)
+            self.log.error(str(error), throttle=5.0)
             return
         self.report_health("ok", "guided" if held else "not held")
         if held or moved:
             self._out.publish(
                 msg.TwistStamped(
-                    header=header(self.frame(self.base_frame), self.now_ns),
+                    header=make_header(self.frame(self.base_frame), self.now_ns),
                     twist=msg.Twist(linear=msg.Vector3(*velocity.tolist())),
                 )
             )

@@ -10,9 +10,9 @@ from roboyard.bus import Node, TransformError, param, settings
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE3
 from roboyard.messages import msg
-from roboyard.messages.convert.poses import header
+from roboyard.messages.convert.poses import make_header
 from roboyard.messages.convert.scans import scan_angles
-from roboyard.messages.time import is_ahead, nanoseconds
+from roboyard.messages.time import is_in_future, to_nanoseconds
 from roboyard.safety.body_columns import BodyColumns
 from roboyard.safety.nodes.tracked_bodies import columns_to_msg
 from roboyard.safety.people_tracking import Background, PeopleTracker, Track, TrackingConfig
@@ -42,36 +42,39 @@ class PeopleTrackerNode(Node):
     def setup(self) -> None:
         """Connect."""
         if len(self.place) not in (0, 3, 6):
-            raise ConfigError(f"{len(self.place)} numbers", where=f"{self.full_name}, 'place'", valid="3 or 6")
+            raise ConfigError(f"{len(self.place)} numbers", location=f"{self.full_name}, 'place'", valid="3 or 6")
         numbers = [*self.place, *[0.0] * (6 - len(self.place))]
         self._T_world_base = SE3.from_xyz_rpy(numbers[:3], numbers[3:])
         self._background, self._tracker = Background(self.config), PeopleTracker(self.config)
         self._out = self.publisher("tracked_people", msg.TrackedPeople)
         self.subscribe(self.scan_topic, msg.LaserScan, self._on_scan)
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
-        return super().save() | {"background": self._background.save(), "tracker": self._tracker.save()}
+        return super().save_state() | {
+            "background": self._background.save_state(),
+            "tracker": self._tracker.save_state(),
+        }
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
-        super().load(state)
-        self._background.load(state["background"])
-        self._tracker.load(state["tracker"])
+        super().load_state(state)
+        self._background.load_state(state["background"])
+        self._tracker.load_state(state["tracker"])
 
     def _on_scan(self, message: Any) -> None:
-        time_ns = nanoseconds(message.header.stamp)
-        if is_ahead(time_ns, self.now_ns):
-            self.log.warn("left out a scan that is stamped in the future", every=5.0)
+        time_ns = to_nanoseconds(message.header.stamp)
+        if is_in_future(time_ns, self.now_ns):
+            self.log.warn("left out a scan that is stamped in the future", throttle=5.0)
             return
         angles, ranges = scan_angles(message), np.asarray(message.ranges, dtype=np.float64)
         if not np.isfinite(angles).all():
-            self.log.warn("left out a scan whose angles make no sense", every=5.0)
+            self.log.warn("left out a scan whose angles make no sense", throttle=5.0)
             return
         try:
             T = self.transforms.lookup(self.frame(self.base_frame), message.header.frame_id, time_ns)
         except TransformError as error:
-            self.log.warn(f"left out a scan: {error}", every=5.0)
+            self.log.warn(f"left out a scan: {error}", throttle=5.0)
             return
         valid = (ranges >= message.range_min) & (ranges <= message.range_max)
         nearer = self._background.foreground(time_ns * 1e-9, np.where(valid, ranges, np.inf))
@@ -82,7 +85,7 @@ class PeopleTrackerNode(Node):
         tracks = self._tracker.update(time_ns * 1e-9, (self._T_world_base @ points)[:, :2])
         people = [self._body(track, time_ns) for track in tracks]
         self._out.publish(
-            msg.TrackedPeople(header=header("world", time_ns), people=people, uncertainty=self.uncertainty)
+            msg.TrackedPeople(header=make_header("world", time_ns), people=people, uncertainty=self.uncertainty)
         )
 
     def _body(self, track: Track, time_ns: int) -> Any:

@@ -13,16 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.bus import Node, param, resource, settings
-from roboyard.chains import Dynamics, build_chain
+from roboyard.chains import ChainDynamics, build_chain
 from roboyard.control import JointBounds, JointRates, Trajectory
 from roboyard.control.nodes.trajectory_messages import read_trajectory
 from roboyard.description import Model
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE3
 from roboyard.messages import msg
-from roboyard.messages.convert import body_capsules
-from roboyard.messages.convert.poses import header, vector_to_array
-from roboyard.messages.time import is_ahead, nanoseconds
+from roboyard.messages.convert import person_capsules_from_msg
+from roboyard.messages.convert.poses import make_header, vector_to_array
+from roboyard.messages.time import is_in_future, to_nanoseconds
 from roboyard.safety.allowance import going_on
 from roboyard.safety.capsules import LinkCapsules, placed
 from roboyard.safety.nearness import BodyCapsules
@@ -79,20 +79,20 @@ class PersonGuardNode(Node):
     source_timeout: float = param(0.5, unit="s", low=0.01, high=60.0, doc="what is silent so long stops the arm")
     handover_limit: float = param(20.0, unit="s", low=0.0, high=1e4, doc="no hand-over is longer", fixed=True)
 
-    fields = ("_heard", "_stops", "_told_pace", "_told_ns", "_handover_ns", "_guided_ns", "_q", "_velocity",
+    state_fields = ("_heard", "_stops", "_told_pace", "_told_ns", "_handover_ns", "_guided_ns", "_q", "_velocity",
               "_place_on_plan", "_wanted", "_wanted_ns")  # fmt: skip
 
     def setup(self) -> None:
         """Connect."""
         where = f"{self.full_name}, parameter"
         if not self.joints:
-            raise ConfigError("no joints", where=f"{where} 'joints'", valid="names of the arm's")
+            raise ConfigError("no joints", location=f"{where} 'joints'", valid="names of the arm's")
         self._check_sight(Mode(self.mode))
         if len(self.place) not in (0, 3, 6):
-            raise ConfigError(f"{len(self.place)} numbers", where=f"{where} 'place'", valid="3 or 6")
+            raise ConfigError(f"{len(self.place)} numbers", location=f"{where} 'place'", valid="3 or 6")
         chain = build_chain(self.description, self.base, self.tip, joints=self.joints)
         bounds = JointBounds.of(self.description, self.joints, self.rates)
-        moved = float(Dynamics.of(self.description, chain).masses.mass[1:].sum())
+        moved = float(ChainDynamics.from_model(self.description, chain).masses.mass[1:].sum())
         self._deceleration = self.braking * bounds.acceleration
         self._guard = PersonGuard(
             chain, LinkCapsules.of(self.description, chain), self._deceleration, 0.5 * moved + self.payload,
@@ -141,19 +141,22 @@ class PersonGuardNode(Node):
     def _check_sight(self, mode: Mode) -> None:
         if mode is not Mode.OFF and not (self.people or self.tracked_topic):
             where = f"{self.full_name}, mode {mode.value}"
-            raise ConfigError("nobody to look for", where=where, valid="'people' or 'tracked_topic', or mode off")
+            raise ConfigError("nobody to look for", location=where, valid="'people' or 'tracked_topic', or mode off")
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
         seen = {source: [(ns, astuple(one)) for ns, one in kept] for source, kept in self._seen.items()}
-        return super().save() | {
-            "guard": self._guard.save(), "plan": self._plan_message, "seen": seen, "verdict": astuple(self._verdict)
-        }  # fmt: skip
+        return super().save_state() | {
+            "guard": self._guard.save_state(),
+            "plan": self._plan_message,
+            "seen": seen,
+            "verdict": astuple(self._verdict),
+        }
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
-        super().load(state)
-        self._guard.load(state["guard"])
+        super().load_state(state)
+        self._guard.load_state(state["guard"])
         self._guard.mode = Mode(self.mode)
         self._verdict = Verdict(*state["verdict"])
         place = self._place_on_plan
@@ -186,7 +189,7 @@ class PersonGuardNode(Node):
             try:
                 self._plan = Trajectory(read_trajectory(message, self.joints, np.zeros(len(self.joints)), False))
             except InputError as error:
-                self.log.error(f"a plan that makes no sense: {error}", every=5.0)
+                self.log.error(f"a plan that makes no sense: {error}", throttle=5.0)
 
     def _on_controller(self, message: Any) -> None:
         time = message.reference.time_from_start
@@ -214,38 +217,38 @@ class PersonGuardNode(Node):
 
     def _on_body(self, name: str, message: Any) -> None:
         try:
-            parts, ends, radii = body_capsules(message)
+            parts, ends, radii = person_capsules_from_msg(message)
         except InputError as error:
-            self.log.error(f"left out {name}'s body: {error}", every=5.0)
+            self.log.error(f"left out {name}'s body: {error}", throttle=5.0)
             return
-        time_ns = nanoseconds(message.header.stamp)
+        time_ns = to_nanoseconds(message.header.stamp)
         if self._is_from_future(f"{name}'s body", time_ns):
             return
         self._see(name, time_ns, (name,) * len(parts), parts, ends, radii)
 
     def _on_tracked(self, message: Any) -> None:
-        time_ns = nanoseconds(message.header.stamp)
+        time_ns = to_nanoseconds(message.header.stamp)
         if self._is_from_future("tracked people", time_ns):
             return
         wider = max(float(message.uncertainty) - self.rules.person_uncertainty, 0.0)
         found = []
         try:
             for body in message.people:
-                parts, ends, radii = body_capsules(body)
+                parts, ends, radii = person_capsules_from_msg(body)
                 velocity = np.array([vector_to_array(one) for one in body.velocities]).reshape(-1, 1, 3)
                 moving = np.repeat(velocity @ self._T_base_world.rotation_matrix().T, 2, axis=1)
                 line = placed(ends, self._T_base_world)
                 found.append(BodyCapsules((body.name,) * len(parts), parts, line, radii + wider, moving))
         except InputError as error:
-            self.log.error(f"left out tracked people: {error}", every=5.0)
+            self.log.error(f"left out tracked people: {error}", throttle=5.0)
             return
         self._remember(self.tracked_topic, time_ns, BodyCapsules.joined(found))
 
     def _is_from_future(self, source: str, time_ns: int) -> bool:
         """Whether a measurement is stamped in the future; it would be used as the newest one for too long."""
-        is_future = is_ahead(time_ns, self.now_ns)
+        is_future = is_in_future(time_ns, self.now_ns)
         if is_future:
-            self.log.error(f"left out {source}: stamped in the future", every=5.0)
+            self.log.error(f"left out {source}: stamped in the future", throttle=5.0)
         return is_future
 
     def _see(
@@ -326,14 +329,14 @@ class PersonGuardNode(Node):
             level = "error"
         self.report_health(level, f"{text}: {verdict.reason}" if verdict.reason else text, mode=self.mode)  # type: ignore[arg-type]
         if changed and verdict.stopped:
-            self.log.warn(f"protective stop: {verdict.reason}", every=1.0)
+            self.log.warn(f"protective stop: {verdict.reason}", throttle=1.0)
         if not changed and self.now_ns - self._told_ns < 1e9 / _TOLD - 1:
             return
         self._told_ns = self.now_ns
         rules = self.rules
         self._state.publish(
             msg.GuardState(
-                header=header("world", self.now_ns), mode=self.mode, stopped=verdict.stopped, stops=self._stops,
+                header=make_header("world", self.now_ns), mode=self.mode, stopped=verdict.stopped, stops=self._stops,
                 pace=verdict.pace, separation=verdict.separation, protective=verdict.protective, part=verdict.part,
                 person=verdict.person, body_part=verdict.body_part, reason=verdict.reason,
                 reaction_time=rules.reaction_time, intrusion=rules.intrusion,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from roboyard.messages import msg
-from roboyard.messages.convert.poses import header
+from roboyard.messages.convert.poses import make_header
 from roboyard.safety.body_columns import BodyColumns
 from roboyard.safety.people_tracking import Track
 
@@ -16,7 +16,7 @@ def columns_to_msg(columns: BodyColumns, track: Track, time_ns: int) -> Any:
     count, (u, v) = len(middles), track.velocity
     upright = msg.Quaternion(0.0, 0.0, 0.0, 1.0)
     return msg.PersonBody(
-        header=header("world", time_ns), name=f"person {track.number}", parts=["chest"] * count,
+        header=make_header("world", time_ns), name=f"person {track.number}", parts=["chest"] * count,
         poses=[
             msg.Pose(msg.Point(x, y, z), upright)
             for (x, y), z in zip(columns.places.tolist(), middles.tolist(), strict=True)

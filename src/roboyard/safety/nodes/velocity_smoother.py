@@ -36,7 +36,7 @@ class VelocitySmootherNode(Node):
     deadband_velocity: tuple[float, ...] = param((0.0, 0.0, 0.0), low=0.0, doc="smaller ones are 0", fixed=True)
     velocity_timeout: float = param(1.0, unit="s", low=0.01, high=60.0, fixed=True)
 
-    fields = ("_sending",)
+    state_fields = ("_sending",)
 
     def setup(self) -> None:
         """Connect."""
@@ -50,14 +50,14 @@ class VelocitySmootherNode(Node):
         self.timer(rate=self.smoothing_frequency, callback=self._tick)
         self.report_health("ok", "standing")
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
-        return super().save() | {"smoother": self._smoother.save()}
+        return super().save_state() | {"smoother": self._smoother.save_state()}
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
-        super().load(state)
-        self._smoother.load(state["smoother"])
+        super().load_state(state)
+        self._smoother.load_state(state["smoother"])
 
     def _config(self) -> SmootherConfig:
         usual = _usual(self.drive_limits)
@@ -66,7 +66,7 @@ class VelocitySmootherNode(Node):
         for key, values in lists.items():
             if len(values) != 3:
                 raise ConfigError(
-                    f"{len(values)} numbers", where=f"{self.full_name}, parameter '{key}'", valid="3: x, y, turning"
+                    f"{len(values)} numbers", location=f"{self.full_name}, parameter '{key}'", valid="3: x, y, turning"
                 )
         axes = [
             RampLimits(
@@ -82,7 +82,7 @@ class VelocitySmootherNode(Node):
 
     def _on_command(self, message: Any, publisher: str) -> None:
         if not is_finite(message):
-            self.log.error(f"refused a command of {publisher}: not finite", every=5.0)
+            self.log.error(f"refused a command of {publisher}: not finite", throttle=5.0)
             self.report_health("warn", f"refused a command of {publisher}: not finite")
             return
         self._smoother.command(planar_twist(message), self.now_ns)

@@ -26,7 +26,7 @@ def read_outline(text: str, where: str) -> NDArray[np.float64]:
     try:
         corners = np.asarray(yaml.safe_load(text), dtype=np.float64)
     except (yaml.YAMLError, TypeError, ValueError) as error:
-        raise ConfigError(f"{text!r:.80} is no outline", where=where, valid="[[x, y], [x, y], …] in m") from error
+        raise ConfigError(f"{text!r:.80} is no outline", location=where, valid="[[x, y], [x, y], …] in m") from error
     return outline(corners, where)
 
 
@@ -44,18 +44,18 @@ def read_zone(text: str, footprint: NDArray[np.float64], where: str) -> Zone:
     try:
         said: Any = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise ConfigError(f"{text!r:.80} is no zone", where=where, valid="{name: …, action: …}") from error
+        raise ConfigError(f"{text!r:.80} is no zone", location=where, valid="{name: …, action: …}") from error
     if not isinstance(said, dict) or not isinstance(said.get("name"), str):
-        raise ConfigError(f"{text!r:.80} is no zone", where=where, valid="{name: …, action: …, …}")
+        raise ConfigError(f"{text!r:.80} is no zone", location=where, valid="{name: …, action: …, …}")
     where = f"{where}, zone {said['name']}"
     unknown = next((key for key in said if key not in _KEYS), None)
     if unknown is not None:
-        raise ConfigError(f"unknown key {unknown!r}", where=where, valid=", ".join(_KEYS))
+        raise ConfigError(f"unknown key {unknown!r}", location=where, valid=", ".join(_KEYS))
     if said.get("action") not in _ACTIONS:
-        raise ConfigError(f"action {said.get('action')!r}", where=where, valid=", ".join(_ACTIONS))
+        raise ConfigError(f"action {said.get('action')!r}", location=where, valid=", ".join(_ACTIONS))
     try:
         if "radius" in said:
-            corners = polygons.regular(float(said["radius"]))
+            corners = polygons.regular_polygon(float(said["radius"]))
         else:
             corners = np.asarray(said.get("points", footprint), dtype=np.float64)
         rest = {key: _value(key, value) for key, value in said.items() if key not in ("action", "points", "radius")}
@@ -63,7 +63,7 @@ def read_zone(text: str, footprint: NDArray[np.float64], where: str) -> Zone:
     except ConfigError:
         raise
     except (TypeError, ValueError) as error:
-        raise ConfigError(f"{text!r:.80}: {error}", where=where, valid="numbers") from error
+        raise ConfigError(f"{text!r:.80}: {error}", location=where, valid="numbers") from error
 
 
 def _value(key: str, value: Any) -> Any:

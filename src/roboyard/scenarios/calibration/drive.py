@@ -166,7 +166,7 @@ def two_sided(package: RobotPackage) -> dict[str, Any]:
         drives = [spec.use.rpartition(":")[2] for name, spec in package.file.nodes.items() if name == "drive"]
         raise InputError(
             f"{package.name} has no drive with a left and a right side",
-            where=str(package.source),
+            location=str(package.source),
             valid=f"differential or skid-steer robots; its drive is {drives[0]}" if drives else "a robot that drives",
         )
     spec = next((spec for spec in specs if "odometry" in spec.use.lower()), specs[0])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from roboyard.bus import resource
-from roboyard.config import field, loads, read_text
+from roboyard.config import field, loads, parse_yaml
 from roboyard.errors import ConfigError, RoboyardError, UnknownNameError
 from roboyard.messages import service_type
 from roboyard.scenarios.faults.agenda import MOMENTARY
@@ -90,17 +90,17 @@ class FaultsByHand(Faults):
         self._by_name[deed.name] = deed
         return deed
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """The agenda, and what was asked for."""
-        return {**super().save(), "asked": list(self._asked)}
+        return {**super().save_state(), "asked": list(self._asked)}
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Take it back."""
         self._asked = list(saved["asked"])
         for number, line in enumerate(self._asked):
             at, _, text = line.partition(" ")
             self._take(text, number, float(at))
-        super().load(saved)
+        super().load_state(saved)
 
 
 def _mapping(text: str) -> dict[str, Any]:
@@ -112,7 +112,7 @@ def _mapping(text: str) -> dict[str, Any]:
     stripped = text.strip()
     if not (stripped.startswith("{") and stripped.endswith("}")) or "\n" in stripped:
         raise ConfigError(f"{text[:80]!r} is no fault", valid="{what: sensor_silent, sensor: laser, for: 5 s}")
-    value = read_text(stripped, "fault").value
+    value = parse_yaml(stripped, "fault").value
     if not isinstance(value, dict):
         raise ConfigError(f"{text[:80]!r} is no fault", valid="{what: sensor_silent, sensor: laser, for: 5 s}")
     return value

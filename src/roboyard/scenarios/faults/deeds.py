@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from roboyard.bus.disturbance import Disturbance
-from roboyard.config.describe import near
+from roboyard.bus.disturbance import TopicImpairment
+from roboyard.config.describe import did_you_mean
 from roboyard.errors import ConfigError, RoboyardError
 from roboyard.geometry import SE2
 from roboyard.messages import srv
@@ -61,7 +61,7 @@ class Deed:
     end_ns: int | None
     begin: Do
     end: Do
-    disturbance: Disturbance | None = None
+    disturbance: TopicImpairment | None = None
     topic: str = ""
     on: str = ""
     nth: int = 1
@@ -105,16 +105,16 @@ def deeds_of(run: Run, faults: Iterable[k.Fault], place: Callable[[str], str]) -
         try:
             if isinstance(fault, k.Remove) and fault.name not in names:
                 raise _KeyError(
-                    f"nothing is called {fault.name!r}{near(fault.name, names)}", where="name",
+                    f"nothing is called {fault.name!r}{did_you_mean(fault.name, names)}", location="name",
                     valid=f"there are: {', '.join(names) or 'none'}",
                 )  # fmt: skip
             if isinstance(fault, k.Spawn):
                 names.append(_called(fault, index))
             made.append(_awaited(run, fault, _deed(run, fault, index)))
         except RoboyardError as error:
-            key = f"{path}.{error.where}" if isinstance(error, _KeyError) else path
+            key = f"{path}.{error.location}" if isinstance(error, _KeyError) else path
             where = ", ".join(part for part in (place(key), key) if part)
-            raise ConfigError(error.what, where=where, valid=error.valid) from error
+            raise ConfigError(error.message, location=where, valid=error.valid) from error
     return tuple(made)
 
 
@@ -158,7 +158,7 @@ def _deed(run: Run, fault: k.Fault, index: int) -> Deed:
         table.check(inside)
     except RoboyardError as error:
         key = next((key for key in ("sensor", "joint") if hasattr(fault, key)), "")
-        raise _KeyError(error.what, where=key, valid=error.valid) from error
+        raise _KeyError(error.message, location=key, valid=error.valid) from error
 
     def begin() -> None:
         if isinstance(inside, GroundFault) or inside.model in run.simulation.models:  # it may have been removed
@@ -173,7 +173,7 @@ def _awaited(run: Run, fault: k.Fault, deed: Deed) -> Deed:
         return deed
     robot = run.robots.get(_robot(run, getattr(fault, "robot", None)))
     if robot is None:
-        raise _KeyError("skills are a robot's", where="robot", valid=", ".join(run.robots))
+        raise _KeyError("skills are a robot's", location="robot", valid=", ".join(run.robots))
     return replace(
         deed, on=fault.on, nth=fault.nth, later_ns=round(fault.later * 1e9), events=f"{robot.namespace}/skills/events"
     )
@@ -182,10 +182,10 @@ def _awaited(run: Run, fault: k.Fault, deed: Deed) -> Deed:
 def _undermine(run: Run, fault: k.FootholdGone, name: str, begin_ns: int) -> Deed:
     robot = _robot(run, fault.robot)
     if robot not in run.robots:
-        raise _KeyError(f"{robot} has no feet", where="robot", valid=", ".join(run.robots))
+        raise _KeyError(f"{robot} has no feet", location="robot", valid=", ".join(run.robots))
     if run.terrain is None or run.terrain.smooth:
         raise _KeyError(
-            "there is no terrain of squares", where="what", valid="a scenario with a terrain: stones, blocks"
+            "there is no terrain of squares", location="what", valid="a scenario with a terrain: stones, blocks"
         )
     ground = Undermining(run, robot, fault.ahead)
     return Deed(name, fault.what, "", begin_ns, None, ground.do, _nothing)
@@ -194,10 +194,10 @@ def _undermine(run: Run, fault: k.FootholdGone, name: str, begin_ns: int) -> Dee
 def _meddle(run: Run, fault: k.Meddle, name: str, begin_ns: int) -> Deed:
     robot = _robot(run, fault.robot)
     if robot not in run.robots:
-        raise _KeyError(f"{robot} has no hand", where="robot", valid=", ".join(run.robots))
+        raise _KeyError(f"{robot} has no hand", location="robot", valid=", ".join(run.robots))
     if fault.thing is not None and fault.thing not in run.things:
         raise _KeyError(
-            f"no thing {fault.thing!r}{near(fault.thing, run.things)}", where="thing",
+            f"no thing {fault.thing!r}{did_you_mean(fault.thing, run.things)}", location="thing",
             valid=f"there are: {', '.join(run.things) or 'none'}",
         )  # fmt: skip
     meddling = Meddling(run, robot, fault, run.bus.random(f"/faults/{name}"))
@@ -207,11 +207,13 @@ def _meddle(run: Run, fault: k.Meddle, name: str, begin_ns: int) -> Deed:
 def _press(run: Run, fault: k.Press, name: str, begin_ns: int) -> Deed:
     robot = run.robots.get(_robot(run, fault.robot))
     if robot is None:
-        raise _KeyError("services are a robot's", where="robot", valid=", ".join(run.robots))
+        raise _KeyError("services are a robot's", location="robot", valid=", ".join(run.robots))
     service = fault.service if fault.service.startswith("/") else f"{robot.namespace}/{fault.service}"
     if service not in run.bus.services:
         known = sorted(other for other in run.bus.services if run.bus.services[other].type is srv.Trigger)
-        raise _KeyError(f"nobody serves {service}{near(service, known)}", where="service", valid=", ".join(known))
+        raise _KeyError(
+            f"nobody serves {service}{did_you_mean(service, known)}", location="service", valid=", ".join(known)
+        )
     client = run.bus.service_client(service, srv.Trigger, "/faults")
     text = f"{service} was pressed"
     return Deed(name, fault.what, text, begin_ns, None, lambda: _ignore(client.call(srv.Trigger.Request())), _nothing)
@@ -226,7 +228,7 @@ def _move(run: Run, fault: k.Move) -> Do:
     if fault.name not in run.furniture:
         known = list(run.furniture)
         raise _KeyError(
-            f"no furniture {fault.name!r}{near(fault.name, known)}", where="name",
+            f"no furniture {fault.name!r}{did_you_mean(fault.name, known)}", location="name",
             valid=f"there are: {', '.join(known) or 'none'}",
         )  # fmt: skip
 
@@ -277,7 +279,9 @@ def _robot(run: Run, name: str | None) -> str:
     if name not in models:
         known = [*run.robots, *(n for n, model in models.items() if n not in run.robots and model.joints)]
         raise _KeyError(
-            f"no robot {name!r}{near(name, known)}", where="robot", valid=f"there are: {', '.join(known) or 'none'}"
+            f"no robot {name!r}{did_you_mean(name, known)}",
+            location="robot",
+            valid=f"there are: {', '.join(known) or 'none'}",
         )
     return name
 
@@ -286,10 +290,10 @@ def _of_topic(run: Run, fault: k.MessageLoss | k.MessageDelay, name: str, begin_
     topic = fault.topic if fault.topic.startswith("/") else f"/{fault.topic}"
     known = sorted(other for other in run.bus.topics if not other.startswith(_TRUTH))
     if topic.startswith(_TRUTH):
-        raise _KeyError(f"{topic} is the truth, which no network carries", where="topic", valid=", ".join(known))
+        raise _KeyError(f"{topic} is the truth, which no network carries", location="topic", valid=", ".join(known))
     if topic not in run.bus.topics:
         raise _KeyError(
-            f"no topic {topic!r}{near(topic, known)}", where="topic", valid=f"there are: {', '.join(known)}"
+            f"no topic {topic!r}{did_you_mean(topic, known)}", location="topic", valid=f"there are: {', '.join(known)}"
         )
     loss = fault.share if isinstance(fault, k.MessageLoss) else 0.0
     delay = fault.delay if isinstance(fault, k.MessageDelay) else 0.0
@@ -298,8 +302,8 @@ def _of_topic(run: Run, fault: k.MessageLoss | k.MessageDelay, name: str, begin_
         if isinstance(fault, k.MessageLoss)
         else f"{topic} is {delay:g} s late"
     )
-    disturbance = Disturbance(loss, round(delay * 1e9), run.bus.random(f"/faults/{name}"))
-    disturbances = run.bus.topics[topic].disturbances
+    disturbance = TopicImpairment(loss, round(delay * 1e9), run.bus.random(f"/faults/{name}"))
+    disturbances = run.bus.topics[topic].impairments
 
     def end() -> None:
         disturbances[:] = [item for item in disturbances if item is not disturbance]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from roboyard.geometry import SE3
-from roboyard.messages.time import nanoseconds
+from roboyard.messages.time import to_nanoseconds
 from roboyard.scenarios.ground import TERRAIN, terrain_model
 
 if TYPE_CHECKING:
@@ -35,11 +35,13 @@ class Undermining:
         plan: Any = next((one.last for one in topic.publishers if one.last is not None), None) if topic else None
         if plan is None or terrain is None:
             return "foothold_gone: there is no plan"
-        now = plan.at + (run.bus.now_ns - nanoseconds(plan.header.stamp)) * 1e-9
+        now = plan.at + (run.bus.now_ns - to_nanoseconds(plan.header.stamp)) * 1e-9
         lowest = float(terrain.heights.min())
 
         def square(place: Any) -> tuple[int, int]:
-            column, row = np.floor((np.array([place.x, place.y]) - terrain.corner) / terrain.cell).astype(int).tolist()
+            column, row = (
+                np.floor((np.array([place.x, place.y]) - terrain.corner) / terrain.cell_size).astype(int).tolist()
+            )
             return row, column
 
         # the plan may have waited since it was told: its time is from ``plan.at`` to now

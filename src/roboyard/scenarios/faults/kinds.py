@@ -9,12 +9,14 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from roboyard.config import Limits, field
+from roboyard.config import ValueConstraint, field
 from roboyard.errors import ConfigError
 
 Pose = (
-    Annotated[tuple[float, float, float], Limits(units=("m", "m", "rad"))]
-    | Annotated[tuple[float, float, float, float, float, float], Limits(units=("m", "m", "m", "rad", "rad", "rad"))]
+    Annotated[tuple[float, float, float], ValueConstraint(units=("m", "m", "rad"))]
+    | Annotated[
+        tuple[float, float, float, float, float, float], ValueConstraint(units=("m", "m", "m", "rad", "rad", "rad"))
+    ]
 )
 POSE = "[x, y, yaw] or [x, y, z, roll, pitch, yaw]"
 _MOMENT = re.compile(r"\w+(\.\w+)?")
@@ -56,7 +58,7 @@ class Carry:
 
     at: float = field(unit="s", low=0.0, high=1e6, doc="simulated time")
     what: Literal["carry"]
-    pose: Annotated[tuple[float, float, float], Limits(units=("m", "m", "rad"))] = field(
+    pose: Annotated[tuple[float, float, float], ValueConstraint(units=("m", "m", "rad"))] = field(
         doc="[x, y, yaw] where it is put"
     )
     robot: str | None = field(None, doc=_WHOSE)
@@ -197,7 +199,7 @@ class SlipPatch(Lasting):
     """A rectangle of the ground has another friction."""
 
     what: Literal["slip_patch"]
-    pose: Annotated[tuple[float, float, float], Limits(units=("m", "m", "rad"))] = field(
+    pose: Annotated[tuple[float, float, float], ValueConstraint(units=("m", "m", "rad"))] = field(
         doc="[x, y, yaw] of its middle"
     )
     size: tuple[float, float] = field(unit="m", low=1e-3, high=1e4, doc="[length, width]")

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from roboyard.bus import FAULT, Node, resource
-from roboyard.bus.executor import Scheduled
+from roboyard.bus.executor import ScheduledEvent
 from roboyard.messages import msg
 from roboyard.scenarios.faults.agenda import MOMENTARY, OVER, agenda, event, line
 from roboyard.scenarios.faults.deeds import Deed
@@ -32,7 +32,7 @@ class Faults(Node):
         self._past = 0
         self._awaited = {deed.name: deed.nth for deed in self.deeds if deed.on}
         self._active: list[str] = []
-        self._waiting: Scheduled | None = None
+        self._waiting: ScheduledEvent | None = None
         for topic in sorted({deed.events for deed in self.deeds if deed.on}):
             self.subscribe(topic, msg.SkillEvent, partial(self._on_skill, topic))
         if self.deeds:
@@ -66,7 +66,9 @@ class Faults(Node):
         self._waiting = None
         if self._past < len(self._agenda):
             time_ns = self._agenda[self._past][0]
-            self._waiting = self.after(max(0, time_ns - self.now_ns) / 1e9, self._happen, restored=True, priority=FAULT)
+            self._waiting = self.call_after(
+                max(0, time_ns - self.now_ns) / 1e9, self._happen, restored_by_node=True, priority=FAULT
+            )
 
     def _happen(self) -> None:
         if self._waiting is not None:
@@ -92,26 +94,26 @@ class Faults(Node):
         else:
             self.report_health("ok", "no fault is under way")
         if self.health is not None and self.health.level == level:  # changes of level are published at once anyway
-            self.bus.health_changed(self)
+            self.bus.publish_health_change(self)
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """How far the agenda is, and the generators of what disturbs topics."""
         random = {
             deed.name: copy.deepcopy(d.rng.bit_generator.state)
             for deed in self._by_name.values()
             if (d := deed.disturbance)
         }
-        lost = {deed.name: deed.disturbance.lost for deed in self._by_name.values() if deed.disturbance}
+        lost = {deed.name: deed.disturbance.dropped_count for deed in self._by_name.values() if deed.disturbance}
         agenda = [list(item) for item in self._agenda]
         mine = {
             "agenda": agenda, "awaited": self._awaited, "past": self._past, "active": self._active,
             "events": self.events, "random_of": random, "lost": lost,
         }  # fmt: skip
-        return {**super().save(), **copy.deepcopy(mine)}
+        return {**super().save_state(), **copy.deepcopy(mine)}
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Take it back.  Faults of robots are in the simulation's state; topics are disturbed again from here."""
-        super().load(saved)
+        super().load_state(saved)
         self._agenda = [(int(time_ns), str(name), bool(begins)) for time_ns, name, begins in saved["agenda"]]
         self._past, self._active, self._awaited = saved["past"], list(saved["active"]), dict(saved["awaited"])
         self.events[:] = saved["events"]
@@ -125,7 +127,7 @@ class Faults(Node):
         for deed in self._by_name.values():
             if deed.disturbance is not None:
                 deed.disturbance.rng.bit_generator.state = saved["random_of"][deed.name]
-                deed.disturbance.lost = saved["lost"][deed.name]
+                deed.disturbance.dropped_count = saved["lost"][deed.name]
         self._wait()
 
 

@@ -39,11 +39,11 @@ class Collector(ABC):
     def result(self) -> dict[str, Value]:
         """The metrics so far."""
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """All it knows, as plain data; one whose attributes are no plain data overrides this and `load`."""
         return copy.deepcopy(vars(self))
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Counterpart of `save`."""
         vars(self).update(copy.deepcopy(saved))
 

@@ -44,6 +44,6 @@ class DepthQuality(Collector):
         """All None before the end, and where nobody ever looked through such a camera."""
         return dict(self._found)
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """Nothing: what it finds is of the end."""
         return {}

@@ -141,7 +141,7 @@ class _Listener:
 
 
 class Evaluation:
-    """Listens to a run; give ``tap`` to ``bus.tap``.
+    """Listens to a run; give ``tap`` to ``bus.add_message_observer``.
 
     Messages are only looked at, as they are published: nothing in the run can notice.  Those that metrics cannot be
     computed from are counted and left out, see `MessageChecker`.
@@ -227,18 +227,20 @@ class Evaluation:
             except _UNUSABLE as error:
                 self.checker.reject(topic, "malformed", _described(error), time_ns, _metrics_of([listener]))
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """What all collectors know so far, as plain data."""
-        robots = {robot: [collector.save() for collector in collectors] for robot, collectors in self.robots.items()}
-        return {"messages": self.messages, "robots": robots, "checker": self.checker.save()}
+        robots = {
+            robot: [collector.save_state() for collector in collectors] for robot, collectors in self.robots.items()
+        }
+        return {"messages": self.messages, "robots": robots, "checker": self.checker.save_state()}
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Counterpart of `save`, for the same robots."""
         self.messages = saved["messages"]
-        self.checker.load(saved["checker"])
+        self.checker.load_state(saved["checker"])
         for robot, states in saved["robots"].items():
             for collector, state in zip(self.robots[robot], states, strict=True):
-                collector.load(state)
+                collector.load_state(state)
 
     def finish(self, time_ns: int) -> None:
         """The run ended at this time [ns]."""

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from roboyard.compute import expect_kernels
 from roboyard.errors import RoboyardError
 from roboyard.geometry import SE2
-from roboyard.grids import GridFrame
-from roboyard.grids.distance import squared_distances
+from roboyard.grids import GridGeometry
+from roboyard.grids.distance import squared_distance_transform
 from roboyard.scenarios.metrics.collector import Collector, Handler, Value
 from roboyard.scenarios.metrics.mapping import Plan
 from roboyard.scenarios.planar import position_and_yaw
@@ -36,7 +36,7 @@ class Exploration(Collector):
         self._topics = (truth_topic, status_topic, map_topic)
         self._plan = plan
         if plan is not None:
-            expect_kernels(squared_distances)  # of the coverage at the end
+            expect_kernels(squared_distance_transform)  # of the coverage at the end
         self._truth: tuple[float, float, float] | None = None
         self._map: Any = None
         self._status: Any = None
@@ -82,7 +82,7 @@ class Exploration(Collector):
             found["coverage"] = self._coverage(SE2(*self._set_out))
         return found
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """All it knows, as plain data."""
         return {key: value for key, value in vars(self).items() if key not in ("_plan", "_topics")}
 
@@ -108,7 +108,7 @@ def T_world_map(status: Any, T_world_base: SE2) -> SE2:
     return T_world_base @ SE2(*position_and_yaw(status.start)).inverse()
 
 
-def floor_in_map(plan: Plan, status: Any, T_world_base: SE2) -> tuple[NDArray[np.bool_], GridFrame]:
+def floor_in_map(plan: Plan, status: Any, T_world_base: SE2) -> tuple[NDArray[np.bool_], GridGeometry]:
     """The floor that the robot could truly come to stand on (rows, columns), and where it lies in the robot's map.
 
     Raises:
@@ -117,7 +117,7 @@ def floor_in_map(plan: Plan, status: Any, T_world_base: SE2) -> tuple[NDArray[np
     from roboyard.navigation.exploration import reachable_floor
 
     cut = plan(_CELL)
-    frame = GridFrame(cut.resolution, cut.occupied.shape, SE2(*cut.origin, 0.0))
+    frame = GridGeometry(cut.resolution, cut.occupied.shape, SE2(*cut.origin, 0.0))
     floor = reachable_floor(cut.occupied, frame, np.array(T_world_base.xy), round(float(status.radius), 6))
     T_map_floor = T_world_map(status, T_world_base).inverse() @ frame.T_map_grid
-    return floor, GridFrame(frame.resolution, frame.shape, T_map_floor)
+    return floor, GridGeometry(frame.resolution, frame.shape, T_map_floor)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from roboyard.bus import Status
-from roboyard.bus.inputs import ANSWERED, ASKED
+from roboyard.bus import GoalStatus
+from roboyard.bus.inputs import EXTERNAL_REQUEST_TOPIC, EXTERNAL_RESPONSE_TOPIC
 from roboyard.errors import MessageError
-from roboyard.messages import deserialize, message_type, nanoseconds
+from roboyard.messages import deserialize, message_type, to_nanoseconds
 from roboyard.scenarios.metrics.collector import Handler
 
 _STATUS: Final = "roboyard_msgs/msg/NavigationStatus"
-_ENDS: Final = {Status.SUCCEEDED: "succeeded", Status.CANCELED: "canceled"}
+_ENDS: Final = {GoalStatus.SUCCEEDED: "succeeded", GoalStatus.CANCELED: "canceled"}
 _PARTS: Final = ("send_goal", "get_result")
 
 
@@ -35,11 +35,11 @@ class ForeignDrives:
 
     def handlers(self) -> Mapping[str, Handler]:
         """Both sides of the calls."""
-        return {ASKED: self._on_asked, ANSWERED: self._on_answered}
+        return {EXTERNAL_REQUEST_TOPIC: self._on_asked, EXTERNAL_RESPONSE_TOPIC: self._on_answered}
 
     def _on_asked(self, call: Any, time_ns: int) -> None:
         if call.service in self._parts:
-            self._asked[int(call.number)] = (call.service, call.type, bytes(call.request), nanoseconds(call.until))
+            self._asked[int(call.number)] = (call.service, call.type, bytes(call.request), to_nanoseconds(call.until))
 
     def _on_answered(self, answer: Any, time_ns: int) -> None:
         asked = self._asked.pop(int(answer.number), None)
@@ -73,11 +73,11 @@ class ForeignDrives:
         request = deserialize(data, f"{kind}_Request")
         self._tell(_status(task, state, request, (time_ns - begun_ns) * 1e-9, cause), time_ns)
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """All it knows, as plain data."""
         return {"asked": dict(self._asked), "drives": dict(self._drives)}
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Counterpart of `save`."""
         self._asked, self._drives = dict(saved["asked"]), dict(saved["drives"])
 

@@ -237,12 +237,12 @@ class Handling(Collector):
             "collisions": self._collisions,
         }
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """All but the names of topics; rows as plain data."""
         saved = {key: value for key, value in vars(self).items() if key not in ("_topics", "handled")}
         return copy.deepcopy({**saved, "rows": [asdict(row) for row in self.handled]})
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Counterpart of `save`."""
         own = copy.deepcopy(saved)
         self.handled = [Handled(**row) for row in own.pop("rows")]

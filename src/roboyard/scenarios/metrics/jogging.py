@@ -88,13 +88,13 @@ class Jogging(Collector):
             "jog_stop_max": max(self._stops, default=None),
         }
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """All but the truth, which the run has; jogs as plain data."""
         plain = copy.deepcopy({key: value for key, value in vars(self).items() if key not in ("_arm", "_under_way")})
         jogs = {name: (j.begin, j.way, j.speed, j.at_ns, j.moved_ns) for name, j in self._under_way.items()}
         return plain | {"jogs": jogs}
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Counterpart of `save`."""
-        super().load({key: value for key, value in saved.items() if key != "jogs"})
+        super().load_state({key: value for key, value in saved.items() if key != "jogs"})
         self._under_way = {name: _Jog(*values) for name, values in saved["jogs"].items()}

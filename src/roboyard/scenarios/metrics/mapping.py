@@ -10,7 +10,7 @@ import numpy as np
 
 from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry import SE2
-from roboyard.grids import GridFrame
+from roboyard.grids import GridGeometry
 from roboyard.mapping import Trajectory, absolute_error, relative_error
 from roboyard.scenarios.metrics.collector import Collector, Handler, Value
 from roboyard.scenarios.planar import position_and_yaw, stamp_ns
@@ -67,7 +67,7 @@ class MapQuality(Collector):
             return found
         rows = [(stamp_ns(item.header), position_and_yaw(item.pose)) for item in self._path.poses]
         if not np.isfinite([pose for _, pose in rows]).all():
-            raise InputError("a pose of the path is not finite", where=self._topics[2], valid="finite numbers")
+            raise InputError("a pose of the path is not finite", location=self._topics[2], valid="finite numbers")
         believed = Trajectory(np.array([time for time, _ in rows]), np.array([pose for _, pose in rows]))
         truth = Trajectory(np.array(self._times, dtype=np.int64), np.array(self._poses).reshape(-1, 3))
         try:
@@ -86,7 +86,7 @@ class MapQuality(Collector):
             return {}
         try:
             plan = self._plan(_FINE)
-            frame = GridFrame(plan.resolution, plan.occupied.shape, SE2(*plan.origin, 0.0))
+            frame = GridGeometry(plan.resolution, plan.occupied.shape, SE2(*plan.origin, 0.0))
             against = compare(map_from_msg(self._map), plan.occupied, frame, T_world_map)
         except RoboyardError:
             return {}
@@ -97,12 +97,12 @@ class MapQuality(Collector):
             "map_coverage": against.coverage,
         }
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """All it knows, as plain data."""
         times, poses = np.array(self._times, dtype=np.int64), np.array(self._poses)
         return {"times": times, "poses": poses, "map": self._map, "path": self._path}
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Counterpart of `save`."""
         self._times, self._poses = array("q", saved["times"].tolist()), array("d", saved["poses"].tolist())
         self._map, self._path = saved["map"], saved["path"]

@@ -140,19 +140,19 @@ class Drives(Collector):
             "shortest_length": _shortest(costmap, self._reached),
         }
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """All it knows, as plain data."""
         left_out = ("_plan", "_outline", "_topics", "_track", "_foreign")
         return {
             "track": np.array(self._track),
-            "foreign": self._foreign.save(),
+            "foreign": self._foreign.save_state(),
             **{name: value for name, value in vars(self).items() if name not in left_out},
         }
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Counterpart of `save`."""
         self._track = array("d", saved["track"].tolist())
-        self._foreign.load(saved["foreign"])
+        self._foreign.load_state(saved["foreign"])
         vars(self).update({name: value for name, value in saved.items() if name not in ("track", "foreign")})
 
 
@@ -164,14 +164,14 @@ def _true_costs(plan: Plan, footprint: Footprint) -> tuple[Costmap, NDArray[np.f
     """The floor plan as a costmap without costs, and each cell's distance to what stands there [m]."""
     from scipy import ndimage
 
-    from roboyard.grids import GridFrame
+    from roboyard.grids import GridGeometry
     from roboyard.navigation import Costmap
     from roboyard.navigation.costmap import FREE, INSCRIBED, LETHAL
 
     found = plan(_FINE)
     distances = ndimage.distance_transform_edt(~found.occupied) * found.resolution
     cells = np.where(found.occupied, LETHAL, np.where(distances <= footprint.inscribed_radius, INSCRIBED, FREE))
-    frame = GridFrame(found.resolution, found.occupied.shape, SE2(*found.origin, 0.0))
+    frame = GridGeometry(found.resolution, found.occupied.shape, SE2(*found.origin, 0.0))
     return Costmap(cells.astype(np.uint8), frame), distances
 
 
@@ -181,7 +181,7 @@ def _clearance(
     border = footprint.border(costmap.frame.resolution)
     least = math.inf
     for x, y, theta in track:
-        cells = costmap.frame.cells(SE2(x, y, theta) @ border)
+        cells = costmap.frame.cells_of_points(SE2(x, y, theta) @ border)
         inside = costmap.frame.contains(cells)
         if inside.any():
             least = min(least, float(distances[cells[inside, 0], cells[inside, 1]].min()))

@@ -73,10 +73,10 @@ class OctreeQuality(Collector):
         found = agreement(state, touched, crossed)
         return dict(zip(self.names, (found.iou, found.precision, found.recall), strict=True))
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """All it knows, as plain data."""
         return {"message": self._message}
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Counterpart of `save`."""
         self._message, self._found = saved["message"], None

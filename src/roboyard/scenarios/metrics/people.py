@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.chains.rows import place_all
+from roboyard.chains.rows import compute_all_frames
 from roboyard.compute import expect_kernels
-from roboyard.messages.convert import body_capsules
+from roboyard.messages.convert import person_capsules_from_msg
 from roboyard.safety.capsules import LinkCapsules
 from roboyard.safety.contact_limits import TRANSIENT, limits_of, patch
 from roboyard.safety.guiding import guide
@@ -139,7 +139,7 @@ class People(Collector):
         self._near: dict[str, Approach] = {}
         self.approaches: list[Approach] = []
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """All but the arm, as plain data."""
         own = {key: value for key, value in vars(self).items() if key != "_arm"}
         rows = {
@@ -151,7 +151,7 @@ class People(Collector):
         }
         return copy.deepcopy(own | rows)
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Counterpart of `save`."""
         own = copy.deepcopy(saved)
         self._rules = SeparationRules(**own.pop("_rules"))
@@ -174,7 +174,7 @@ class People(Collector):
     def meet_person(self, name: str) -> Mapping[str, Handler]:
         """Somebody's body, as it truly is."""
         if self._arm is not None and self._arm.joints():
-            expect_kernels(fill_closeness, fill_nearness, place_all)
+            expect_kernels(fill_closeness, fill_nearness, compute_all_frames)
         return {f"/truth/{name}/body": self.on_body}
 
     def _on_controller(self, message: Any, time_ns: int) -> None:
@@ -204,7 +204,7 @@ class People(Collector):
         if motion is None:
             return
         chain, capsules, T_base_world, q, velocity = motion
-        parts, ends, radii = body_capsules(message)
+        parts, ends, radii = person_capsules_from_msg(message)
         R, t = T_base_world.rotation_matrix(), np.asarray(T_base_world.xyz)
         line, name = ends @ R.T + t, str(message.name)
         since_ns, earlier = self._before.get(name, (time_ns, line))
@@ -216,7 +216,7 @@ class People(Collector):
             body = body.striding()
         now = nearness(chain, capsules, q[None], velocity[None], body)
         if len(self._deceleration) != len(q):
-            self._deceleration = chain.acceleration
+            self._deceleration = chain.max_acceleration
         found = closeness(now, self._rules, float(stopping_time(velocity, self._deceleration)))
         gap, coming, speed, protective = now.gap[0], now.coming[0], now.speed[0], found.protective
         self._measure_gaps(parts, found.least, time_ns)

@@ -139,7 +139,7 @@ class Reaching(Collector):
             "limit_violations": self._broken if self._motions else None,
         }
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """All but the truth, which the run has."""
         return copy.deepcopy({key: value for key, value in vars(self).items() if key != "_arm"})
 

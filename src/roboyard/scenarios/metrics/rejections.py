@@ -157,14 +157,14 @@ class MessageChecker:
                     found.setdefault(robot, {}).setdefault(name, text)
         return found
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """All it knows, as plain data."""
         return {
             "first": dict(self._first), "newest": dict(self._newest), "since": dict(self._since),
             "gaps": dict(self._gaps), "rows": [asdict(row) for row in self._rows.values()],
         }  # fmt: skip
 
-    def load(self, saved: Mapping[str, Any]) -> None:
+    def load_state(self, saved: Mapping[str, Any]) -> None:
         """Counterpart of `save`."""
         self._first, self._newest = dict(saved["first"]), dict(saved["newest"])
         self._since = dict(saved["since"])

@@ -90,7 +90,7 @@ class Stepping(Collector):
             return None
         return math.hypot(self._pose[1][0] - self._goal[0], self._pose[1][1] - self._goal[1])
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """All it knows; legs are no data."""
         return copy.deepcopy({name: value for name, value in vars(self).items() if name != "_legged"})
 

@@ -158,7 +158,7 @@ class Walking(Collector):
             self._slips += slips
             self._sunk = height < _SUNK * legged.walker.stance_height
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """All it knows; legs are no data."""
         return copy.deepcopy({name: value for name, value in vars(self).items() if name != "_legged"})
 

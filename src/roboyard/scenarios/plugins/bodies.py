@@ -34,7 +34,7 @@ def mecanum(reader: PluginReader) -> Part:
     )
     if len(joints) != 4:
         raise DescriptionError(
-            f"a mecanum drive on {len(joints)} wheels", where=reader.where,
+            f"a mecanum drive on {len(joints)} wheels", location=reader.where,
             valid="front_left_joint, front_right_joint, back_left_joint and back_right_joint",
         )  # fmt: skip
     wheels = wheels_of(reader.model, joints)
@@ -49,7 +49,7 @@ def mecanum(reader: PluginReader) -> Part:
             value = float(np.mean(apart[:2]) - np.mean(apart[2:]))
             reader.note(f"{name} {value:g} m taken from the wheels' places: the plugin gives none")
         if value <= 0.0:
-            raise DescriptionError(f"{name} {value:g}", where=reader.where, valid="a positive length [m]")
+            raise DescriptionError(f"{name} {value:g}", location=reader.where, valid="a positive length [m]")
         geometry[name] = value
     geometry["axle_x"] = axle_of(reader.model, wheels, place.base_frame)
     side = {} if speeds.speed is None else {"side_speed": speeds.speed}
@@ -83,7 +83,7 @@ def velocity_control(reader: PluginReader) -> Part:
         values = reader.numbers(name)
         if values:
             if len(values) != 3:
-                raise DescriptionError(f"{name} of {len(values)} numbers", where=reader.where, valid="three numbers")
+                raise DescriptionError(f"{name} of {len(values)} numbers", location=reader.where, valid="three numbers")
             parameters[name] = list(values)
     command = reader.topic("topic")
     reader.ignore(["link_name"], "commands are for the whole model, not for single links")

@@ -85,7 +85,7 @@ def read_drive(reader: PluginReader, place: OdometryPlace) -> Drive:
     left, right = reader.joints(*LEFT), reader.joints(*RIGHT)
     if not left or not right:
         raise DescriptionError(
-            "a drive without wheels on both sides", where=reader.where, valid="left and right joints"
+            "a drive without wheels on both sides", location=reader.where, valid="left and right joints"
         )
     wheels = wheels_of(reader.model, (*left, *right))
     radius = read_radius(reader, [wheel.radius for wheel in wheels])
@@ -95,7 +95,7 @@ def read_drive(reader: PluginReader, place: OdometryPlace) -> Drive:
         track = float(np.mean([wheel.y for wheel in of_left]) - np.mean([wheel.y for wheel in of_right]))
         reader.note(f"track {track:g} m taken from the wheels' places: the plugin gives none")
     if track <= 0.0:
-        raise DescriptionError(f"wheel radius {radius}, track {track}", where=reader.where, valid="positive lengths")
+        raise DescriptionError(f"wheel radius {radius}, track {track}", location=reader.where, valid="positive lengths")
     return Drive(left, right, radius, track, axle_of(reader.model, wheels, place.base_frame))
 
 
@@ -115,7 +115,7 @@ def read_radius(reader: PluginReader, shapes: list[float | None]) -> float:
         radius = _GAZEBO_RADIUS if radius is None else radius
         reader.note(f"wheel radius {radius} m taken from {source}: the plugin gives none")
     if radius <= 0.0:
-        raise DescriptionError(f"wheel radius {radius}", where=reader.where, valid="a positive length [m]")
+        raise DescriptionError(f"wheel radius {radius}", location=reader.where, valid="a positive length [m]")
     return radius
 
 

@@ -60,7 +60,7 @@ def force_controller(reader: PluginReader) -> Part:
 def _commands(reader: PluginReader, mode: str, name: str, initial: str, *, by_force: bool) -> Part:
     joints = reader.joints("joint_name")
     if not joints:
-        raise DescriptionError("no joint_name", where=reader.where, valid="the name of a joint")
+        raise DescriptionError("no joint_name", location=reader.where, valid="the name of a joint")
     reader.ignore(["use_actuator_msg", "actuator_number"], "set-points come as std_msgs/Float64")
     index = reader.text("joint_index") or "0"
     if index != "0":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from roboyard.hardware.base import BaseKind
+from roboyard.hardware.base import BaseMotion
 from roboyard.scenarios.gains import Gains
 from roboyard.scenarios.robot_package import Limits, NodeSpec
 
@@ -42,7 +42,7 @@ class Part:
     groups: tuple[JointGroup, ...] = ()
     topics: dict[str, str] = field(default_factory=dict)
     limits: Limits | None = None
-    base: BaseKind | None = None
+    base: BaseMotion | None = None
     base_frame: str | None = None
     joint_rate: float | None = None
     gains: dict[str, Gains] = field(default_factory=dict)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from roboyard.description.model import Element, Model, Plugin
+from roboyard.description.model import Model, Plugin, XmlElement
 from roboyard.errors import DescriptionError
 from roboyard.scenarios.plugins.names import as_topic
 
@@ -42,7 +42,7 @@ class PluginReader:
         """Whether one of the parameters is given."""
         return any(self.plugin.element.find(tag) is not None for tag in tags)
 
-    def all(self, *tags: str) -> list[Element]:
+    def all(self, *tags: str) -> list[XmlElement]:
         """Every element with one of these tags, tag by tag."""
         self._asked.update(tags)
         return [child for tag in tags for child in self.plugin.element.find_all(tag)]
@@ -74,7 +74,7 @@ class PluginReader:
         if text is None:
             return default
         if text.lower() not in (*_TRUE, *_FALSE):
-            raise DescriptionError(f"{tags[0]} {text[:_SHOWN]!r}", where=self.where, valid="true or false")
+            raise DescriptionError(f"{tags[0]} {text[:_SHOWN]!r}", location=self.where, valid="true or false")
         return text.lower() in _TRUE
 
     def joints(self, *tags: str) -> tuple[str, ...]:
@@ -91,7 +91,7 @@ class PluginReader:
         if name not in self._joints and len(nested) != 1:
             raise DescriptionError(
                 f"there is {'no' if not nested else 'more than one'} joint {name[:_SHOWN]!r}",
-                where=self.where,
+                location=self.where,
                 valid=f"joints: {', '.join(self._joints) or 'none'}",
             )
         return name if name in self._joints else nested[0]
@@ -142,9 +142,9 @@ class PluginReader:
         try:
             value = float(text)
         except ValueError as error:
-            raise DescriptionError(f"{tag} {text[:_SHOWN]!r} is not a number", where=self.where) from error
+            raise DescriptionError(f"{tag} {text[:_SHOWN]!r} is not a number", location=self.where) from error
         if not math.isfinite(value):
-            raise DescriptionError(f"{tag} {text[:_SHOWN]!r} is not finite", where=self.where)
+            raise DescriptionError(f"{tag} {text[:_SHOWN]!r} is not finite", location=self.where)
         return value
 
 

@@ -38,7 +38,7 @@ def ackermann(reader: PluginReader) -> Part:
     steering = reader.joints("left_steering_joint"), reader.joints("right_steering_joint")
     if not all(steering):
         raise DescriptionError(
-            "no joint that steers", where=reader.where, valid="left_steering_joint and right_steering_joint"
+            "no joint that steers", location=reader.where, valid="left_steering_joint and right_steering_joint"
         )
     if reader.flag("steering_only", default=False):
         return _steering_only(reader, steering)
@@ -114,7 +114,7 @@ def _length(reader: PluginReader, name: str, tags: tuple[str, ...], found: float
         value = found
         reader.note(f"{name} {value} m taken from the joints' places: the plugin gives none")
     if value is None or value == 0.0 or (value < 0.0 and name != "wheelbase"):
-        raise DescriptionError(f"{name} {value}", where=reader.where, valid="a positive length [m]")
+        raise DescriptionError(f"{name} {value}", location=reader.where, valid="a positive length [m]")
     return value
 
 
@@ -153,5 +153,5 @@ def _limit(reader: PluginReader) -> float:
         limit = 0.5
         reader.note("steering limit 0.5 rad taken: the plugin gives none")
     if not 0.0 < limit < 0.5 * math.pi:
-        raise DescriptionError(f"steering limit {limit:g}", where=reader.where, valid="between 0 and pi/2 rad")
+        raise DescriptionError(f"steering limit {limit:g}", location=reader.where, valid="between 0 and pi/2 rad")
     return limit

@@ -171,14 +171,14 @@ def coverage_figure(story: Story, found: Reconnaissance) -> str:
 def _corners(grid: OccupancyGrid) -> Array:
     rows, columns = np.nonzero(grid.cells >= 0)
     if not len(rows):
-        return grid.frame.points(np.zeros((1, 2)))
+        return grid.geometry.cell_centers(np.zeros((1, 2)))
     box = [(r, c) for r in (rows.min(), rows.max()) for c in (columns.min(), columns.max())]
-    return grid.frame.points(np.array(box))
+    return grid.geometry.cell_centers(np.array(box))
 
 
 def _drawn(grid: OccupancyGrid, T: SE2) -> tuple[Array, Array, NDArray[np.bool_], NDArray[np.bool_]]:
     """Middles of coarse cells in the world, and whether they are free, and occupied."""
-    k = max(round(_COARSE / grid.frame.resolution), 1)
+    k = max(round(_COARSE / grid.geometry.resolution), 1)
     rows, columns = (-(-count // k) for count in grid.cells.shape)
     padded = np.full((rows * k, columns * k), -1, dtype=np.int8)
     padded[: grid.cells.shape[0], : grid.cells.shape[1]] = grid.cells
@@ -186,6 +186,6 @@ def _drawn(grid: OccupancyGrid, T: SE2) -> tuple[Array, Array, NDArray[np.bool_]
     occupied = np.asarray((blocks >= 65).any(axis=(1, 3)))
     free = np.asarray((blocks >= 0).any(axis=(1, 3)) & ~occupied)
     index = np.stack(np.meshgrid(np.arange(rows), np.arange(columns), indexing="ij"), axis=-1)
-    points = T @ grid.frame.points((index * k + 0.5 * (k - 1)).reshape(-1, 2))
+    points = T @ grid.geometry.cell_centers((index * k + 0.5 * (k - 1)).reshape(-1, 2))
     x, y = (points[:, axis].reshape(rows, columns) for axis in (0, 1))
     return x, y, free, occupied

@@ -159,7 +159,7 @@ def _nodes(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Busiest first, then what no node spends; offloaded work is listed with its node."""
     jobs: dict[str, list[dict[str, Any]]] = {}
     for job in document.get("jobs", ()):
-        row = _callback(f"offloaded {job['what']}", job["count"], job["mean"], job["max"], job["latency"])
+        row = _callback(f"offloaded {job['function']}", job["count"], job["mean"], job["max"], job["latency"])
         jobs.setdefault(job["node"], []).append(row)
     rows = []
     found = sorted(document.get("nodes", ()), key=lambda node: (-node["busy_seconds"], node["name"]))

@@ -65,7 +65,7 @@ def _above(plans: list[tuple[float, Any]], downs: list[tuple[float, Any]], groun
         figure, axes = new_figure(_WIDTH, tall)
         if ground is not None:
             known = heights_from_msg(ground)
-            heights, (x, y), cell = known.heights, known.corner, known.cell
+            heights, (x, y), cell = known.heights, known.corner, known.resolution
             rows, columns = heights.shape
             level = float(np.nanmedian(heights))
             depth = np.clip(level - np.nan_to_num(heights, nan=level - 1.0), 0.0, 0.1) / 0.1

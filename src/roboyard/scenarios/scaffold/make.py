@@ -91,7 +91,9 @@ def make(
     }
     for path in texts:
         if (Path(folder) / path).exists():
-            raise InputError(f"{path} is there already", where=f"new {kind}", valid="another name, or another folder")
+            raise InputError(
+                f"{path} is there already", location=f"new {kind}", valid="another name, or another folder"
+            )
     for path, text in texts.items():
         whole = Path(folder) / path
         try:
@@ -107,7 +109,7 @@ def _check_name(kind: str, name: str) -> None:
     if not re.fullmatch(joined, name) or len(name) > 60 or (kind == NODE and _taken(name)):
         dash = "_" if kind == NODE else "_ or -"
         raise InputError(
-            f"a {kind} cannot be called {name!r}", where=f"new {kind}",
+            f"a {kind} cannot be called {name!r}", location=f"new {kind}",
             valid=f"small letters and digits, in words joined by {dash}, beginning with a letter"
             + (", no word of Python's own" if kind == NODE else ""),
         )  # fmt: skip

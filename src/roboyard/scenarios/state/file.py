@@ -31,7 +31,9 @@ def write_state(path: Path, data: Any) -> None:
     """
     text, block = encode(data)
     if len(text) + len(block) >= _MOST:
-        raise RunError(f"the state is larger than {_MOST >> 30} GiB", where=str(path), valid="record less of the run")
+        raise RunError(
+            f"the state is larger than {_MOST >> 30} GiB", location=str(path), valid="record less of the run"
+        )
     packed = zstandard.ZstdCompressor(level=1).compress(_LENGTH.pack(len(text)) + text + block)
     try:
         write_atomic(path, _MAGIC + hashlib.sha256(packed).digest() + packed)
@@ -58,7 +60,7 @@ def read_state(path: Path) -> Any:
             raise InputError("is damaged: it ends too early", valid="the file as it was written")
         return decode(whole[_LENGTH.size : _LENGTH.size + length], whole[_LENGTH.size + length :])
     except RoboyardError as error:
-        raise InputError(error.what, where=str(path), valid=error.valid) from None
+        raise InputError(error.message, location=str(path), valid=error.valid) from None
 
 
 def _bytes_of(path: Path) -> bytes:

@@ -39,10 +39,10 @@ def save_run(run: Run, spec: Spec, path: Path) -> None:
             for name, handle in handles.items()
         ],
         "robots": list(run.robots),
-        "bus": run.bus.save(),
-        "metrics": run.evaluation.save(),
+        "bus": run.bus.save_state(),
+        "metrics": run.evaluation.save_state(),
         "has_drawn": simulation.looks.used,
-        "recorder": run.recorder.save() if run.recorder is not None else None,
+        "recorder": run.recorder.save_state() if run.recorder is not None else None,
     }
     write_state(path, state)
 
@@ -65,19 +65,19 @@ def restore_run(run: Run, spec: Spec, path: Path) -> tuple[str, ...]:
     try:
         _check_scenario(state["scenario"], _essence(spec))
         _models(run, state)
-        run.bus.load(state["bus"])
-        run.evaluation.load(state["metrics"])
+        run.bus.load_state(state["bus"])
+        run.evaluation.load_state(state["metrics"])
         run.simulation.looks.used |= bool(state["has_drawn"])
         if run.recorder is not None:
             if state["recorder"] is None:
                 raise InputError("was saved by a run that recorded nothing", valid="run without a recording")
-            run.recorder.restore(state["recorder"])
+            run.recorder.load_state(state["recorder"])
     except RoboyardError as error:
-        raise InputError(error.what, where=f"{path}" + (f", {error.where}" if error.where else ""), valid=error.valid) \
-            from error  # fmt: skip
+        location = f"{path}, {error.location}" if error.location else f"{path}"
+        raise InputError(error.message, location=location, valid=error.valid) from error
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise InputError(
-            f"is no state of a run: {type(error).__name__}: {error}", where=str(path), valid="what a run saved"
+            f"is no state of a run: {type(error).__name__}: {error}", location=str(path), valid="what a run saved"
         ) from error
     run.start_ns = run.bus.now_ns
     here = provenance().metadata()

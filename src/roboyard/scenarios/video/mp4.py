@@ -30,7 +30,7 @@ def find_ffmpeg() -> str:
         if found:
             return found
         otherwise = "an ffmpeg in PATH or named by IMAGEIO_FFMPEG_EXE"
-        raise MissingExtraError("writing a video", "video", otherwise=otherwise) from error
+        raise MissingExtraError("writing a video", "video", alternative=otherwise) from error
     try:
         return str(imageio_ffmpeg.get_ffmpeg_exe())
     except RuntimeError as error:
@@ -62,7 +62,7 @@ class Mp4Writer:
             raise ConfigError(f"a video of {fps} pictures a second", valid="0.1 … 240")
         self.path, self.frames, self._shape = Path(path), 0, (height, width, 3)
         if not self.path.parent.is_dir():
-            raise RunError("the folder for the video does not exist", where=str(self.path))
+            raise RunError("the folder for the video does not exist", location=str(self.path))
         command = [
             find_ffmpeg(), "-y", "-loglevel", "error", "-nostdin",
             "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", f"{fps:g}", "-i", "pipe:0",
@@ -81,7 +81,7 @@ class Mp4Writer:
             )
         except OSError as error:
             self._complaints.close()
-            raise RunError(f"ffmpeg does not start: {error.strerror}", where=command[0]) from error
+            raise RunError(f"ffmpeg does not start: {error.strerror}", location=command[0]) from error
 
     def add(self, picture: NDArray[np.uint8]) -> None:
         """Append a picture (height, width, 3).
@@ -90,9 +90,9 @@ class Mp4Writer:
             RunError: The writer is closed, or ffmpeg has given up (disk full, folder gone).
         """
         if self._process is None or self._process.stdin is None:
-            raise RunError("the video is closed already", where=str(self.path))
+            raise RunError("the video is closed already", location=str(self.path))
         if picture.shape != self._shape or picture.dtype != np.uint8:
-            raise RunError(f"a picture {picture.shape} in a video of {self._shape}", where=str(self.path))
+            raise RunError(f"a picture {picture.shape} in a video of {self._shape}", location=str(self.path))
         try:
             self._process.stdin.write(np.ascontiguousarray(picture).data)
         except OSError as error:
@@ -129,7 +129,7 @@ class Mp4Writer:
         lines = self._complaints.read().decode("utf-8", "replace").strip().splitlines()
         self._complaints.close()
         return RunError(
-            f"the video could not be written: {lines[-1] if lines else 'ffmpeg stopped'}", where=str(self.path)
+            f"the video could not be written: {lines[-1] if lines else 'ffmpeg stopped'}", location=str(self.path)
         )
 
     def __enter__(self) -> Self:

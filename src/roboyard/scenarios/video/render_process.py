@@ -75,7 +75,7 @@ class RenderProcess:
         except OSError as error:
             self._connection.close()
             self._complaints.close()
-            raise RunError(f"the process that draws does not start: {error.strerror}", where=command[0]) from error
+            raise RunError(f"the process that draws does not start: {error.strerror}", location=command[0]) from error
         finally:
             child_end.close()  # else the end of the process would not be noticed
         self._threads = [threading.Thread(target=work, daemon=True) for work in (self._send_all, self._receive_all)]
@@ -249,7 +249,7 @@ def _draw_all(inbox: queue.SimpleQueue[tuple[Any, ...]], progress: Callable[[int
         else:
             partial.unlink(missing_ok=True)
     except OSError as error:
-        raise RunError(f"the video cannot be written: {error.strerror}", where=str(path)) from error
+        raise RunError(f"the video cannot be written: {error.strerror}", location=str(path)) from error
     return ""
 
 

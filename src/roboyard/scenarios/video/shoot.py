@@ -88,7 +88,7 @@ def write_video(
             if len(take.times):
                 frames.add_take(take)
         if not frames.takes:
-            raise RunError("there is nothing to film: no state was kept", where=str(path))
+            raise RunError("there is nothing to film: no state was kept", location=str(path))
         frames.is_complete = True
         with Mp4Writer(path, settings.width, settings.height, settings.fps) as writer:
             while frames.is_ready():

@@ -52,7 +52,7 @@ def hold_ends(spec: mujoco.MjSpec, joint: Joint, name: str, bodies: Bodies) -> s
         name: What the constraint is called.
         bodies: Finds the links' bodies.
     """
-    if joint.swing is not None:
+    if joint.ball_axis is not None:
         return "its limit and its friction need a joint of its own"
     (child, T_child), (parent, T_parent) = bodies(joint.child), bodies(joint.parent)
     if child == parent:

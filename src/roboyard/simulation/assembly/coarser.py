@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.description.mesh_tools.nearness import hausdorff
-from roboyard.description.mesh_tools.surface import Surface, welded
+from roboyard.description.mesh_tools.nearness import hausdorff_distance
+from roboyard.description.mesh_tools.surface import TriangleMesh, merge_vertices
 from roboyard.simulation.assembly.convex import MAX_PIECES, SLIVER, Points, convex_pieces, hull_of, is_flat, thicken
 
 PASSES, GENTLE = 10, 3.0
@@ -55,7 +55,7 @@ def taken_apart(vertices: Points, faces: NDArray[np.int64]) -> Pieces:
     size = _least(vertices[faces])
     light = _reduced(vertices, faces)
     if len(light.faces) <= MAX_PIECES:
-        error = hausdorff(Surface(vertices, faces), light)
+        error = hausdorff_distance(TriangleMesh(vertices, faces), light)
         pieces = convex_pieces(light.vertices, light.faces) if error <= size else None
         if pieces is not None:
             return Pieces(_hulls(pieces), len(light.faces), error)
@@ -68,7 +68,7 @@ def _hulls(pieces: list[Points]) -> tuple[tuple[Points, NDArray[np.int64]], ...]
     return tuple(hull_of(points) for points in pieces)
 
 
-def _reduced(vertices: Points, faces: NDArray[np.int64]) -> Surface:
+def _reduced(vertices: Points, faces: NDArray[np.int64]) -> TriangleMesh:
     """`MAX_PIECES` triangles, if edge collapses reach that (M. Garland, P. Heckbert, SIGGRAPH 1997)."""
     import fast_simplification
 
@@ -78,7 +78,7 @@ def _reduced(vertices: Points, faces: NDArray[np.int64]) -> Surface:
         corners, left = fast_simplification.simplify(corners, left, target_count=MAX_PIECES, agg=GENTLE)
         if len(left) <= MAX_PIECES or len(left) > 0.98 * before:
             break
-    return welded(Surface(np.asarray(corners, float), np.asarray(left, np.int64)))
+    return merge_vertices(TriangleMesh(np.asarray(corners, float), np.asarray(left, np.int64)))
 
 
 def _least(triangles: NDArray[np.float64]) -> float:

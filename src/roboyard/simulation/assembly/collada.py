@@ -60,9 +60,9 @@ def read_patches(file: Path, most: int = 10_000_000, part: str = "") -> tuple[li
         patches, root = _scene(file, most, part)
     except (KeyError, IndexError, StopIteration, ValueError, ArithmeticError, TypeError) as error:
         why = f"it refers to {error}, which it does not have" if isinstance(error, KeyError) else str(error)[:120]
-        raise DescriptionError(f"mesh is inconsistent COLLADA: {why}", where=str(file)) from None
+        raise DescriptionError(f"mesh is inconsistent COLLADA: {why}", location=str(file)) from None
     if not sum(len(patch.triangles) for patch in patches):
-        raise DescriptionError("mesh holds no triangles", where=str(file))
+        raise DescriptionError("mesh holds no triangles", location=str(file))
     return patches, root
 
 
@@ -71,7 +71,7 @@ def _scene(file: Path, most: int, part: str) -> tuple[list[Patch], etree._Elemen
     try:
         root = etree.parse(str(file), parser).getroot()
     except (OSError, etree.XMLSyntaxError) as error:
-        raise DescriptionError(f"mesh is not readable COLLADA: {error}", where=str(file)) from error
+        raise DescriptionError(f"mesh is not readable COLLADA: {error}", location=str(file)) from error
     for element in root.iter():
         if isinstance(element.tag, str):
             element.tag = etree.QName(element).localname

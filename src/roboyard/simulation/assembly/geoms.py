@@ -95,7 +95,7 @@ class GeomMaker:
     ) -> None:
         where = scoped(model, link.name, collision.name)
         contact = contact_of(collision.surface, self.contact_time)
-        if differs(collision.surface) and collision.surface.direction1 is None:
+        if differs(collision.surface) and collision.surface.friction_direction is None:
             self.notes.append(
                 f"{where}: friction differs along two directions, but no <fdir1> says which: their mean is taken"
             )
@@ -144,7 +144,7 @@ class GeomMaker:
                 material = visual.material if look is None else drawn_as(visual.material, look.material)
                 geom.rgba = seen_colour(material)
                 if self.looks:
-                    own = look is not None and not visual.material.stated
+                    own = look is not None and not visual.material.is_explicit
                     geom.material = self.materials.name(material, look.pixels if look and own else None)
             self.marks.append(GeomMark(geom.name, index, link.name, f"visual {visual.name}", False))
 

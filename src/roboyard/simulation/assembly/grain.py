@@ -39,18 +39,18 @@ def grain_of(surface: Surface, T_body_collision: SE3) -> Grain | None:
 
     The first direction is the collision's own where no other link is named, as in Gazebo: on a wheel it turns along.
     """
-    directed = differs(surface) and surface.direction1 is not None
+    directed = differs(surface) and surface.friction_direction is not None
     if not directed and not any(surface.slip):
         return None
     second = surface.friction if surface.friction2 is None or not directed else surface.friction2
     friction = (limited(surface.friction), limited(second))
-    if surface.direction1 is None:
+    if surface.friction_direction is None:
         return Grain(friction, surface.slip, None, None)
-    direction = np.asarray(surface.direction1, float)
-    if surface.direction1_in is None:
+    direction = np.asarray(surface.friction_direction, float)
+    if surface.friction_direction_frame is None:
         direction = T_body_collision.rotation_matrix() @ direction
     x, y, z = (direction / np.linalg.norm(direction)).tolist()
-    return Grain(friction, surface.slip, (x, y, z), surface.direction1_in)
+    return Grain(friction, surface.slip, (x, y, z), surface.friction_direction_frame)
 
 
 def limited(coefficient: float) -> float:

@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 
 from roboyard.description.model import Joint
-from roboyard.description.sdf.tree import turned
+from roboyard.description.sdf.tree import reverse_joint
 from roboyard.geometry import SE3
 from roboyard.simulation.assembly.closures import hold
 from roboyard.simulation.assembly.joints import Scalar, add_joint
@@ -54,7 +54,7 @@ def close_by_halves(
         notes: Takes what cannot be.
     """
     if ends[joint.child][0] is None:
-        joint = turned(joint)
+        joint = reverse_joint(joint)
     (upper, T_upper_parent, _), (lower, _, group) = ends[joint.parent], ends[joint.child]
     if lower is None:
         return []

@@ -73,9 +73,9 @@ def add_joint(body: mujoco.MjsBody, joint: Joint, model: str, notes: list[str]) 
             add(_J.mjJNT_HINGE, Axis(axes[0].xyz))
         case "ball":
             made = body.add_joint(name=scoped(model, joint.name), type=_J.mjJNT_BALL, pos=origin)
-            if joint.swing is not None:
-                _limits(made, joint.swing, scoped(model, joint.name), notes)
-                _dynamics(made, joint.swing)
+            if joint.ball_axis is not None:
+                _limits(made, joint.ball_axis, scoped(model, joint.name), notes)
+                _dynamics(made, joint.ball_axis)
         case "floating":
             for index, direction in enumerate(np.eye(3)):
                 body.add_joint(

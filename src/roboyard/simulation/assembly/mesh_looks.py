@@ -76,7 +76,7 @@ def looks_of(mesh: Mesh) -> list[Look]:
 
 def drawn_as(stated: Material, own: Material | None) -> Material:
     """How a part of a mesh is drawn: as the description states, else as its file says; either may be see-through."""
-    if stated.stated or own is None:
+    if stated.is_explicit or own is None:
         return stated
     red, green, blue, alpha = own.rgba
     return replace(own, rgba=(red, green, blue, alpha * stated.rgba[3]))

@@ -64,17 +64,17 @@ def load_surface(file: Path, modified_ns: int, part: str = "") -> Surface:
             raise
         except Exception as error:
             why = str(error).partition("\n")[0][:200] or type(error).__name__
-            raise DescriptionError(f"mesh cannot be read: {why}", where=str(file)) from error
+            raise DescriptionError(f"mesh cannot be read: {why}", location=str(file)) from error
     if not len(getattr(mesh, "faces", ())):
-        raise DescriptionError("mesh holds no triangles", where=str(file))
+        raise DescriptionError("mesh holds no triangles", location=str(file))
     _refuse_crowd(file, len(mesh.faces))
     mesh.merge_vertices()
     vertices = np.asarray(mesh.vertices, float)
     if not np.isfinite(vertices).all() or np.abs(vertices).max() > FAR:
-        raise DescriptionError("mesh reaches too far", where=str(file), valid=f"coordinates below {FAR:g} m")
+        raise DescriptionError("mesh reaches too far", location=str(file), valid=f"coordinates below {FAR:g} m")
     spread = np.linalg.svd(np.cov(vertices.T), compute_uv=False) if len(vertices) > 2 else np.zeros(3)
     if spread[1] <= 1e-12 * spread[0]:
-        raise DescriptionError("mesh has no area: its points lie on a line", where=str(file))
+        raise DescriptionError("mesh has no area: its points lie on a line", location=str(file))
     return vertices, np.asarray(mesh.faces, np.int64)
 
 
@@ -87,7 +87,7 @@ def _stated_triangles(file: Path) -> int:
             start = stream.read(84)
             size = stream.seek(0, 2)
     except OSError as error:
-        raise DescriptionError(f"mesh cannot be read: {error.strerror}", where=str(file)) from None
+        raise DescriptionError(f"mesh cannot be read: {error.strerror}", location=str(file)) from None
     count = int.from_bytes(start[80:84], "little")
     return count if size == 84 + 50 * count else 0
 
@@ -95,7 +95,7 @@ def _stated_triangles(file: Path) -> int:
 def _refuse_crowd(file: Path, triangles: int) -> None:
     if triangles > MAX_TRIANGLES:
         raise DescriptionError(
-            f"mesh has {triangles} triangles", where=str(file), valid=f"at most {MAX_TRIANGLES}: simplify it"
+            f"mesh has {triangles} triangles", location=str(file), valid=f"at most {MAX_TRIANGLES}: simplify it"
         )
 
 
@@ -118,11 +118,11 @@ def _stamp(mesh: Mesh) -> int:
     if mesh.inline is not None:
         return 0
     if mesh.file is None:
-        raise DescriptionError(f"mesh {mesh.uri} was not found", where=mesh.uri)
+        raise DescriptionError(f"mesh {mesh.uri} was not found", location=mesh.uri)
     try:
         return mesh.file.stat().st_mtime_ns
     except OSError as error:
-        raise DescriptionError(f"mesh cannot be read: {error}", where=str(mesh.file)) from error
+        raise DescriptionError(f"mesh cannot be read: {error}", location=str(mesh.file)) from error
 
 
 @lru_cache(maxsize=32)
@@ -228,10 +228,10 @@ def _grey(shape: Heightmap) -> NDArray[np.float32]:
         heights = np.frombuffer(shape.inline.values, np.float32)
         return heights.reshape(-1, shape.inline.columns)
     if shape.file is None:
-        raise DescriptionError(f"heightmap {shape.uri} was not found", where=shape.uri)
+        raise DescriptionError(f"heightmap {shape.uri} was not found", location=shape.uri)
     with opened(shape.file, "heightmap", MAX_HEIGHTS) as picture:
         deep = picture.mode.startswith("I")  # 16 bits
         grey = np.asarray(picture.convert("I") if deep else picture.convert("L"), np.float32)
     if min(grey.shape) < 2:
-        raise DescriptionError("heightmap needs at least 2 x 2 pixels", where=str(shape.file))
+        raise DescriptionError("heightmap needs at least 2 x 2 pixels", location=str(shape.file))
     return np.asarray(grey[::-1] / (65535.0 if deep else 255.0), np.float32)

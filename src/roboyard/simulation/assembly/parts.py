@@ -32,7 +32,7 @@ def pick(scene: Any, name: str, file: Path) -> Any:
 def missing(name: str, there: list[str], file: Path) -> DescriptionError:
     """The error for a part that a file does not have."""
     return DescriptionError(
-        f"mesh has no part '{name[:100]}'", where=str(file), valid=", ".join(there[:12]) or "it has no named parts"
+        f"mesh has no part '{name[:100]}'", location=str(file), valid=", ".join(there[:12]) or "it has no named parts"
     )
 
 

@@ -39,9 +39,9 @@ def opened(file: Path, what: str, pixels: int) -> Iterator[Image]:
                 width, height = picture.size
                 if width * height > pixels:
                     raise DescriptionError(
-                        f"{what} has {width} × {height} pixels", where=str(file), valid=f"at most {pixels} in all"
+                        f"{what} has {width} × {height} pixels", location=str(file), valid=f"at most {pixels} in all"
                     )
                 yield picture
     except (*_BROKEN, Image.DecompressionBombError) as error:
         why = str(error).partition("\n")[0][:200] or type(error).__name__
-        raise DescriptionError(f"{what} cannot be read: {why}", where=str(file)) from None
+        raise DescriptionError(f"{what} cannot be read: {why}", location=str(file)) from None

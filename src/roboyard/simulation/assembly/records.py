@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from roboyard.description.model import Axis, Model
 from roboyard.geometry import SE3
-from roboyard.hardware.base import BaseKind
+from roboyard.hardware.base import BaseMotion
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Entry:
     name: str
     model: Model
     T_world_model: SE3
-    base: BaseKind | None = None
+    base: BaseMotion | None = None
     aloft: frozenset[str] = frozenset()
     flesh: Mapping[str, Flesh] | None = None
 

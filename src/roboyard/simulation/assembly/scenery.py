@@ -42,9 +42,9 @@ def add_scenery(spec: mujoco.MjSpec, world: World) -> None:
             ambient=[0.0, 0.0, 0.0],
             castshadow=light.cast_shadows,
             attenuation=list(light.attenuation),
-            cutoff=math.degrees(light.cone),
+            cutoff=math.degrees(light.outer_angle),
             exponent=min(light.falloff, 128.0),
-            **({"range": light.reach} if math.isfinite(light.reach) else {}),
+            **({"range": light.range} if math.isfinite(light.range) else {}),
         )
     headlight = spec.visual.headlight
     headlight.ambient = world.ambient[:3]

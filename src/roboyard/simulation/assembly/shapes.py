@@ -91,7 +91,7 @@ def shapes_of(
             try:
                 prisms = convex_prisms(outlines, height)
             except DescriptionError as error:
-                raise DescriptionError(error.what, where=where, valid=error.valid) from None
+                raise DescriptionError(error.message, location=where, valid=error.valid) from None
             keys = [(geometry, index) for index in range(len(prisms))]
             names = [store.points(key, prism) for key, prism in zip(keys, prisms, strict=True)]
             return [Shape(_G.mjGEOM_MESH, (0.0, 0.0, 0.0), identity, mesh=name) for name in names]

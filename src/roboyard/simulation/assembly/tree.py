@@ -88,7 +88,7 @@ def _order(model: Model) -> dict[str, Branch]:
     below: dict[str, list[Joint]] = {}
     for joint in model.joints:
         if joint.child in by_child:
-            raise DescriptionError(f"link {joint.child} is the child of two joints", where=f"model {model.name}")
+            raise DescriptionError(f"link {joint.child} is the child of two joints", location=f"model {model.name}")
         by_child[joint.child] = joint
         below.setdefault(joint.parent, []).append(joint)
 
@@ -105,7 +105,7 @@ def _order(model: Model) -> dict[str, Branch]:
             stack.extend(_branch(links[j.child], j, model) for j in reversed(below.get(branch.link.name, [])))
     if len(branches) != len(model.links):
         missing = [link.name for link in model.links if link.name not in branches]
-        raise DescriptionError(f"links in a ring of joints: {', '.join(missing)}", where=f"model {model.name}")
+        raise DescriptionError(f"links in a ring of joints: {', '.join(missing)}", location=f"model {model.name}")
     return branches
 
 

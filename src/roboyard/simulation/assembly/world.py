@@ -89,7 +89,7 @@ def assemble(world: World, entries: Sequence[Entry], settings: PhysicsSettings, 
     drafts: dict[str, _Draft] = {}
     for index, entry in enumerate(entries):
         if entry.name in drafts:
-            raise DescriptionError(f"two models named {entry.name!r}", where=f"world {world.name}")
+            raise DescriptionError(f"two models named {entry.name!r}", location=f"world {world.name}")
         drafts[entry.name] = _draft(spec, maker, entry, index, notes)
     _join_models(spec, world, drafts, notes)
     try:
@@ -98,7 +98,7 @@ def assemble(world: World, entries: Sequence[Entry], settings: PhysicsSettings, 
             model = spec.compile()
     except ValueError as error:
         raise DescriptionError(
-            f"the physics engine refuses the world: {_plain(error)}", where=f"world {world.name}"
+            f"the physics engine refuses the world: {_plain(error)}", location=f"world {world.name}"
         ) from error
     notes += [f"the physics engine warns: {str(one.message).partition(' Check model')[0]}" for one in said]
     if has_light_feet(model):
@@ -184,7 +184,7 @@ def _steps(draft: _Draft, path: Sequence[tuple[Joint, float]], T: SE3) -> list[S
 def _close_loops(spec: mujoco.MjSpec, draft: _Draft, notes: list[str]) -> None:
     model, name = draft.entry.model, draft.entry.name
     poses = {link.name: link.T_model_link for link in model.links}
-    for joint in model.closures:
+    for joint in model.loop_joints:
         why = "not coupled"
         if joint.type in COUPLED:
             steps = _steps(draft, path_between(model.joints, joint.parent, joint.child) or (), SE3.identity())
@@ -309,8 +309,8 @@ def _excludes(spec: mujoco.MjSpec, draft: _Draft) -> None:
         return
     solid = {*draft.bodies, *draft.fixed}
     links = [branch.link for branch in draft.branches if branch.link.name in solid and branch.link.collisions]
-    joints = _neighbours((*draft.entry.model.joints, *draft.entry.model.closures))
-    joints |= set(map(frozenset, draft.entry.model.excludes))
+    joints = _neighbours((*draft.entry.model.joints, *draft.entry.model.loop_joints))
+    joints |= set(map(frozenset, draft.entry.model.disabled_collisions))
     for one, other in combinations(links, 2):
         if one.self_collide and other.self_collide and frozenset((one.name, other.name)) not in joints:
             continue

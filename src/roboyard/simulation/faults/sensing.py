@@ -111,11 +111,11 @@ class Impairment:
                 changed[item.name] = tuple(float(number) for number in np.asarray(value) + errors)
         return replace(reading, **changed)
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """Its memory: readings, and the generator as plain data."""
         return {"held": self.held, "past": list(self._past), "rng": plain_state(dict(self._rng.bit_generator.state))}
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Counterpart of `save`."""
         self.held = saved["held"]
         self._past = deque((int(time_ns), reading) for time_ns, reading in saved["past"])

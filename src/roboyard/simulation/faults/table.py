@@ -202,19 +202,19 @@ class FaultTable:
         if look or patches or touching or running.surfaces.belts.size:
             running.evaluate(self._simulation.holds.table)
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """Faults under way as plain data, except for the readings that sensors' faults hold back."""
         return {
             name: {
                 "kind": type(active.fault).__name__,
                 "fields": asdict(active.fault),
                 "held": dict(active.held),
-                "sensors": {sensor: item.save() for sensor, item in active.impairments.items()},
+                "sensors": {sensor: item.save_state() for sensor, item in active.impairments.items()},
             }
             for name, active in self._active.items()
         }
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Go on with what ``save`` gave; the physical state is back already."""
         self._active, self._sensed = {}, {}
         for name, item in saved.items():
@@ -224,7 +224,7 @@ class FaultTable:
                 if sensor.sensor.name in item["sensors"]:
                     memory = item["sensors"][sensor.sensor.name]
                     made = active.impairments[sensor.sensor.name] = self._impair(name, fault, sensor, None)
-                    made.load(memory)
+                    made.load_state(memory)
             self._active[name] = active
         self.rebind()
 

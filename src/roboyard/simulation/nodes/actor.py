@@ -7,7 +7,7 @@ from typing import Any
 from roboyard.bus import Node, param, resource
 from roboyard.geometry import SE2
 from roboyard.messages import msg
-from roboyard.messages.convert import header, pose_to_msg
+from roboyard.messages.convert import make_header, pose_to_msg
 from roboyard.simulation.engine import Simulation
 from roboyard.simulation.people.scripted import Scripted
 
@@ -26,19 +26,19 @@ class ActorNode(Node):
     def setup(self) -> None:
         """Begin the script."""
         self._pose = self.publisher(f"/truth/{self.name}/pose", msg.PoseStamped)
-        self.timer(rate=self.rate, callback=self._step, start=True)
+        self.timer(rate=self.rate, callback=self._step, immediate=True)
 
     def _step(self) -> None:
         places, turns = self.scripted.step(1.0 / self.rate)
         self.simulation.flesh.lead(self.model, places, turns, 1.0 / self.rate)
         pose = pose_to_msg(SE2(*self.scripted.performer.place))
-        self._pose.publish(msg.PoseStamped(header=header("world", self.now_ns), pose=pose))
+        self._pose.publish(msg.PoseStamped(header=make_header("world", self.now_ns), pose=pose))
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """The node's state and the script's."""
-        return {**super().save(), "script": self.scripted.save()}
+        return {**super().save_state(), "script": self.scripted.save_state()}
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Take back what `save` gave."""
-        self.scripted.load(saved["script"])
-        super().load(saved)
+        self.scripted.load_state(saved["script"])
+        super().load_state(saved)

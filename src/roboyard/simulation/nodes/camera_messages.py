@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from roboyard.description.cameras import CameraSpec, camera_frames
 from roboyard.description.sensors import Sensor
-from roboyard.geometry import Lens
-from roboyard.grids.registration import POINT, organised_cloud, registered_depth, slopes
+from roboyard.geometry import CameraModel
+from roboyard.grids.registration import POINT_XYZRGB, make_organized_cloud, ray_slopes, register_depth
 from roboyard.messages import msg
 from roboyard.messages.convert import image_to_msg, jpeg_to_msg
-from roboyard.messages.time import stamp
+from roboyard.messages.time import time_to_msg
 from roboyard.simulation.sensors.cameras.camera import CameraReading
 from roboyard.simulation.sensors.cameras.depth_noise import SUBPIXEL
 from roboyard.simulation.sensors.cameras.stereo import projection
@@ -55,8 +55,8 @@ class CameraMessages:
     def __init__(self, sensor: Sensor, spec: CameraSpec, prefix: str) -> None:
         self._spec = spec
         frames = camera_frames(sensor, spec)
-        self._colour, self._depth, self._right = (prefix + name for name in (frames.colour, frames.depth, frames.right))
-        self._slopes: dict[Lens, NDArray[np.float32]] = {}
+        self._colour, self._depth, self._right = (prefix + name for name in (frames.color, frames.depth, frames.right))
+        self._slopes: dict[CameraModel, NDArray[np.float32]] = {}
         self._make: dict[str, Callable[[CameraReading], Any]] = {
             "image": lambda r: None if r.colour is None else image_to_msg(r.colour, self._colour, r.time_ns),
             "right": lambda r: None if r.right is None else image_to_msg(r.right, self._right, r.time_ns),
@@ -66,10 +66,10 @@ class CameraMessages:
             "points": self._points,
             "depth_points": self._depth_points,
             "disparity": self._disparity,
-            "info": lambda r: self._info(spec.colour, self._colour, r.time_ns),
+            "info": lambda r: self._info(spec.color, self._colour, r.time_ns),
             "depth_info": lambda r: self._info(spec.depth, self._depth, r.time_ns),
             "infrared_info": lambda r: self._info(spec.depth, self._depth, r.time_ns),
-            "right_info": lambda r: self._info(spec.colour, self._right, r.time_ns, spec.baseline),
+            "right_info": lambda r: self._info(spec.color, self._right, r.time_ns, spec.baseline),
             "image/compressed": self._jpeg,
             "depth/compressed": self._png,
         }
@@ -80,24 +80,24 @@ class CameraMessages:
         return {name: message for name, message in made.items() if message is not None}
 
     def _depth_image(self, depth: NDArray[np.float32], frame: str, time_ns: int) -> Any:
-        return image_to_msg(millimetres(depth) if self._spec.millimetres else depth, frame, time_ns)
+        return image_to_msg(millimetres(depth) if self._spec.depth_in_mm else depth, frame, time_ns)
 
     def _in_colour(self, reading: CameraReading) -> NDArray[np.float32] | None:
         """Depth as the colour camera sees it."""
         spec, depth = self._spec, reading.depth
-        if depth is None or spec.depth is None or spec.colour is None or not spec.apart:
+        if depth is None or spec.depth is None or spec.color is None or not spec.has_separate_depth_lens:
             return depth
-        return registered_depth(depth, spec.depth, spec.colour, spec.T_colour_depth)
+        return register_depth(depth, spec.depth, spec.color, spec.T_color_depth)
 
     def _registered(self, reading: CameraReading) -> Any:
         depth = self._in_colour(reading)
         return None if depth is None else self._depth_image(depth, self._colour, reading.time_ns)
 
     def _points(self, reading: CameraReading) -> Any:
-        depth, lens = self._in_colour(reading), self._spec.colour or self._spec.depth
+        depth, lens = self._in_colour(reading), self._spec.color or self._spec.depth
         if depth is None or lens is None:
             return None
-        frame = self._colour if self._spec.colour else self._depth
+        frame = self._colour if self._spec.color else self._depth
         return self._cloud(depth, lens, reading.colour, frame, reading.time_ns)
 
     def _depth_points(self, reading: CameraReading) -> Any:
@@ -106,22 +106,22 @@ class CameraMessages:
         return self._cloud(reading.depth, self._spec.depth, None, self._depth, reading.time_ns)
 
     def _cloud(
-        self, depth: NDArray[np.float32], lens: Lens, colour: NDArray[np.uint8] | None, frame: str, time_ns: int
+        self, depth: NDArray[np.float32], lens: CameraModel, colour: NDArray[np.uint8] | None, frame: str, time_ns: int
     ) -> Any:
         if lens not in self._slopes:
-            self._slopes[lens] = slopes(lens)
-        points = organised_cloud(depth, self._slopes[lens], colour)
+            self._slopes[lens] = ray_slopes(lens)
+        points = make_organized_cloud(depth, self._slopes[lens], colour)
         height, width = points.shape
         names = ("x", "y", "z") if colour is None else ("x", "y", "z", "rgb")
         fields = [msg.PointField(name=name, offset=4 * i, datatype=7, count=1) for i, name in enumerate(names)]
         return msg.PointCloud2(
             header=_header(time_ns, frame), height=height, width=width, fields=fields,
-            is_bigendian=sys.byteorder == "big", point_step=POINT.itemsize, row_step=POINT.itemsize * width,
-            data=points.view(np.uint8).reshape(-1), is_dense=False,
+            is_bigendian=sys.byteorder == "big", point_step=POINT_XYZRGB.itemsize,
+            row_step=POINT_XYZRGB.itemsize * width, data=points.view(np.uint8).reshape(-1), is_dense=False,
         )  # fmt: skip
 
     def _disparity(self, reading: CameraReading) -> Any:
-        found, lens, spec = reading.disparity, self._spec.colour, self._spec
+        found, lens, spec = reading.disparity, self._spec.color, self._spec
         if found is None or lens is None:
             return None
         least = lens.fx * spec.baseline / max(spec.depth_far, 1e-3)
@@ -134,7 +134,7 @@ class CameraMessages:
             delta_d=SUBPIXEL,
         )  # fmt: skip
 
-    def _info(self, lens: Lens | None, frame: str, time_ns: int, baseline: float = 0.0) -> Any:
+    def _info(self, lens: CameraModel | None, frame: str, time_ns: int, baseline: float = 0.0) -> Any:
         if lens is None:
             return None
         bent = lens.distortion if lens.model == "plumb_bob" else (0.0, 0.0, 0.0, 0.0)
@@ -159,7 +159,7 @@ class CameraMessages:
 
 
 def _header(time_ns: int, frame: str) -> Any:
-    return msg.Header(stamp=stamp(time_ns), frame_id=frame)
+    return msg.Header(stamp=time_to_msg(time_ns), frame_id=frame)
 
 
 def millimetres(depth: NDArray[np.float32]) -> NDArray[np.uint16]:

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from roboyard.bus import Publisher
-from roboyard.bus.executor import ARRIVAL
-from roboyard.bus.offload import timed
+from roboyard.bus.executor import DELIVERY
+from roboyard.bus.offload import run_timed
 from roboyard.simulation.faults import FaultTable
 from roboyard.simulation.nodes.camera_messages import NEEDS, CameraMessages
 from roboyard.simulation.sensors.cameras.camera import Camera, CameraReading, Shot, develop
 
 if TYPE_CHECKING:
     from roboyard.bus import Node
-    from roboyard.bus.executor import Scheduled
+    from roboyard.bus.executor import ScheduledEvent
 
 COMPRESSED = frozenset(("image/compressed", "depth/compressed"))
 _Work = Future[tuple[tuple[CameraReading, dict[str, Any]], int]]
@@ -67,7 +67,7 @@ class _Picture:
     held_by: str
     kept: bool
     work: _Work
-    event: Scheduled
+    event: ScheduledEvent
 
 
 class CameraOutlet:
@@ -132,7 +132,9 @@ class CameraOutlet:
     def _expect(self, due_ns: int, held_by: str, kept: bool, work: _Work) -> None:
         self._number += 1
         number, delay_ns = self._number, due_ns - self._node.now_ns
-        event = self._node.after(delay_ns * 1e-9, lambda: self._arrive(number), restored=True, priority=ARRIVAL)
+        event = self._node.call_after(
+            delay_ns * 1e-9, lambda: self._arrive(number), restored_by_node=True, priority=DELIVERY
+        )
         self._waiting[number] = _Picture(due_ns, held_by, kept, work, event)
 
     def _arrive(self, number: int) -> None:
@@ -144,7 +146,7 @@ class CameraOutlet:
         (reading, messages), spent_ns = work.result()
         if not after:
             what = f"picture {self._sensor.robot}/{self._sensor.sensor.name}"
-            self._node.bus.offload.note(self._node.full_name, what, self._latency_ns, spent_ns)
+            self._node.bus.offload.record_duration(self._node.full_name, what, self._latency_ns, spent_ns)
         passage = self._faults.pass_on(self._sensor, reading, after)
         if passage is None:
             self.frames.fault += 1
@@ -166,7 +168,7 @@ class CameraOutlet:
             item.work.cancel()
         self._waiting.clear()
 
-    def save(self, sequence: Mapping[Scheduled | None, int]) -> list[tuple[int, int, str, Any]]:
+    def save_state(self, sequence: Mapping[ScheduledEvent | None, int]) -> list[tuple[int, int, str, Any]]:
         """What is on its way, finished: its place in the executor's queue, due time [ns], the fault that holds it.
 
         Last, its reading and whether it is for the recording.
@@ -176,7 +178,7 @@ class CameraOutlet:
             for item in self._waiting.values()
         ]
 
-    def restore(self, due_ns: int, held_by: str, what: Any) -> None:
+    def load_state(self, due_ns: int, held_by: str, what: Any) -> None:
         """Expect again what ``save`` gave."""
         reading, kept = what
         self._expect(due_ns, held_by, bool(kept), _ready(reading))
@@ -215,4 +217,4 @@ def _made(
         reading = develop(room, shot, spec, needed) if needed else CameraReading(shot.time_ns, spec)
         return reading, messages.make(reading, outputs)
 
-    return timed(work, ())
+    return run_timed(work, ())

@@ -23,7 +23,7 @@ class CrowdNode(Node):
     Who is steered is busy: goals for their actions are refused.
     """
 
-    fields = ("_next", "_velocities")
+    state_fields = ("_next", "_velocities")
 
     simulation: Simulation = resource(Simulation)
     people: tuple[PersonNode, ...] = resource(tuple)

@@ -126,11 +126,11 @@ class Deeds:
         return deed.done
 
     # -- state ---------------------------------------------------------------------------------------------------------
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """Plain data."""
-        return {"deed": None if self.deed is None else asdict(self.deed), "hands": self._hands.save()}
+        return {"deed": None if self.deed is None else asdict(self.deed), "hands": self._hands.save_state()}
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Counterpart of `save`."""
         self.deed = None if saved["deed"] is None else Deed(**saved["deed"])
-        self._hands.load(saved["hands"])
+        self._hands.load_state(saved["hands"])

@@ -14,7 +14,7 @@ from roboyard.description import load_model
 from roboyard.errors import DescriptionError, InputError, MessageError
 from roboyard.messages import srv
 from roboyard.messages.convert import pose_to_msg, pose_to_se3, twist_to_msg
-from roboyard.messages.time import stamp
+from roboyard.messages.time import time_to_msg
 from roboyard.simulation.carrying import put
 from roboyard.simulation.engine import Simulation
 from roboyard.simulation.nodes.to_messages import WORLD
@@ -103,7 +103,7 @@ class Entities:
         truth = self.simulation.truth(request.entity)
         turn = truth.T_world_base.rotation_matrix()
         state = response.state
-        state.header.stamp, state.header.frame_id = stamp(truth.time_ns), WORLD
+        state.header.stamp, state.header.frame_id = time_to_msg(truth.time_ns), WORLD
         state.pose = pose_to_msg(truth.T_world_base)
         state.twist = twist_to_msg(turn @ truth.linear_velocity, turn @ truth.angular_velocity)
         response.result.result = OK

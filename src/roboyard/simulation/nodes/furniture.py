@@ -24,7 +24,7 @@ class FurnitureNode(Node):
     services: <name>/on (std_srvs/SetBool): run or open, stop or close
     """
 
-    fields = ("command", "setpoint")
+    state_fields = ("command", "setpoint")
 
     simulation: Simulation = resource(Simulation)
     furniture: Furniture = resource(Furniture)
@@ -39,7 +39,7 @@ class FurnitureNode(Node):
         self.subscribe(f"{base}/command", msg.Float64, lambda message: self.move(message.data))
         self.service(f"{base}/on", service_type("std_srvs/srv/SetBool"), self._on)
         self._state = self.publisher(f"{base}/state", msg.Float64)
-        self.timer(rate=_RATE, callback=self._tick, start=True)
+        self.timer(rate=_RATE, callback=self._tick, immediate=True)
         self.timer(rate=_TOLD, callback=self._tell)
 
     def move(self, command: float) -> None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from roboyard.bus import SENSOR, Publisher
-from roboyard.bus.executor import ARRIVAL
-from roboyard.bus.node_state import release
+from roboyard.bus.executor import DELIVERY
+from roboyard.bus.node_state import release_endpoint
 from roboyard.description.cameras import camera_topics
 from roboyard.messages import deserialize, msg, serialize
 from roboyard.simulation.engine import Simulation
@@ -24,7 +24,7 @@ from roboyard.simulation.truth import truth_of
 
 if TYPE_CHECKING:
     from roboyard.bus import Node
-    from roboyard.bus.executor import Scheduled
+    from roboyard.bus.executor import ScheduledEvent
     from roboyard.bus.timers import Timer
 
 FASTEST_NS = 10_000_000
@@ -47,7 +47,7 @@ class _OnItsWay:
     due_ns: int
     held_by: str
     what: Any
-    event: Scheduled
+    event: ScheduledEvent
 
 
 class Outlet:
@@ -86,7 +86,9 @@ class Outlet:
         """Let something arrive at ``due_ns`` [ns]: a message, or a reading that a fault holds back."""
         self._number += 1
         number, delay_ns = self._number, due_ns - self._node.now_ns
-        event = self._node.after(delay_ns * 1e-9, lambda: self._arrive(number), restored=True, priority=ARRIVAL)
+        event = self._node.call_after(
+            delay_ns * 1e-9, lambda: self._arrive(number), restored_by_node=True, priority=DELIVERY
+        )
         self._waiting[number] = _OnItsWay(due_ns, held_by, what, event)
 
     def _arrive(self, number: int) -> None:
@@ -102,7 +104,7 @@ class Outlet:
             item.event.cancel()
         self._waiting.clear()
 
-    def save(self, sequence: Mapping[Scheduled | None, int]) -> list[tuple[int, int, str, Any]]:
+    def save_state(self, sequence: Mapping[ScheduledEvent | None, int]) -> list[tuple[int, int, str, Any]]:
         """What is on its way: its place in the executor's queue, due time [ns], the fault that holds it, and itself.
 
         Messages are CDR bytes.
@@ -112,7 +114,7 @@ class Outlet:
             for item in self._waiting.values()
         ]
 
-    def restore(self, due_ns: int, held_by: str, what: Any) -> None:
+    def load_state(self, due_ns: int, held_by: str, what: Any) -> None:
         """Expect again what ``save`` gave; all outlets' together in their order, once this one was closed."""
         kind = self._publisher.topic.type_name
         self.expect(due_ns, held_by, what if held_by else deserialize(what, kind))
@@ -141,7 +143,7 @@ class Outlets:
             placement = simulation.placement(handle.name)
             if simulation.model.body_weldid[placement.links[placement.root].body] == 0:
                 truth_rate = min(truth_rate, _STANDING_RATE)
-            self._open.append(node.timer(rate=truth_rate, callback=self._truth, start=True, priority=SENSOR))
+            self._open.append(node.timer(rate=truth_rate, callback=self._truth, immediate=True, priority=SENSOR))
 
     def _keep(self, publisher: Publisher) -> Publisher:
         self._open.append(publisher)
@@ -206,5 +208,5 @@ class Outlets:
         for outlet in self.sensors.values():
             outlet.close()
         for item in self._open:
-            release(self._node, item)
+            release_endpoint(self._node, item)
         self._open.clear()

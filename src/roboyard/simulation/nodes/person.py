@@ -13,7 +13,7 @@ from roboyard.bus import GoalHandle, Node, param, resource
 from roboyard.compute import expect_kernels
 from roboyard.geometry import SE2, quaternions
 from roboyard.messages import action, msg
-from roboyard.messages.convert import header, pose_to_msg
+from roboyard.messages.convert import make_header, pose_to_msg
 from roboyard.simulation.engine import Simulation
 from roboyard.simulation.flesh_loop import lead_on
 from roboyard.simulation.nodes.deeds import Deeds
@@ -44,7 +44,7 @@ class PersonNode(Node):
     One whose hand took or left nothing, though it should, is aborted: missed.
     """
 
-    fields = ("_before",)
+    state_fields = ("_before",)
 
     simulation: Simulation = resource(Simulation)
     body: Body = resource(Body)
@@ -81,9 +81,9 @@ class PersonNode(Node):
             ("animation", action.ActorAnimation, self._begin_animation),
         ):
             on_goal = partial(self._on_goal, begin)
-            self.action_server(f"{base}/{name}", kind, on_goal, preempt=False, on_restored=self._on_restored)
+            self.action_server(f"{base}/{name}", kind, on_goal, preempt=False, on_goal_restored=self._on_restored)
         self._tell()
-        self.timer(rate=self.rate, callback=self._step, start=True)
+        self.timer(rate=self.rate, callback=self._step, immediate=True)
         self.timer(rate=_TOLD, callback=self._tell)
         if self.body_rate > 0.0:
             self.timer(rate=self.body_rate, callback=self._tell_body)
@@ -126,7 +126,7 @@ class PersonNode(Node):
             moving = self.person.state is State.MOVEMENT
             self.person.cancel()
             self._goal = None
-            handle.cancel(self._result(moving, False, "cancelled"), "cancelled")
+            handle.set_canceled(self._result(moving, False, "cancelled"), "cancelled")
             self._tell()
 
     def _on_restored(self, handle: GoalHandle) -> None:
@@ -146,14 +146,14 @@ class PersonNode(Node):
         self.simulation.flesh.lead(self.model, places, turns, 1.0 / self.rate)
         self._deeds.step(1.0 / self.rate)
         pose = pose_to_msg(self._standing())
-        self._pose.publish(msg.PoseStamped(header=header("world", self.now_ns), pose=pose))
+        self._pose.publish(msg.PoseStamped(header=make_header("world", self.now_ns), pose=pose))
         goal = self._goal
         if goal is not None:
             moving = before is State.MOVEMENT
             if moving:
-                goal.feedback(action.ActorMovement.Feedback(state=before.value, pose=pose))
+                goal.publish_feedback(action.ActorMovement.Feedback(state=before.value, pose=pose))
             else:
-                goal.feedback(action.ActorAnimation.Feedback(state=before.value, progress=self.person.progress))
+                goal.publish_feedback(action.ActorAnimation.Feedback(state=before.value, progress=self.person.progress))
             if self.person.ended:
                 self._goal = None
                 why = "" if moving else self._deeds.end()
@@ -171,7 +171,7 @@ class PersonNode(Node):
         person = self.person
         self._state.publish(
             msg.PersonState(
-                header=header("world", self.now_ns),
+                header=make_header("world", self.now_ns),
                 name=self.name,
                 state=person.state.value,
                 animation=person.animation,
@@ -198,7 +198,7 @@ class PersonNode(Node):
         ]
         self._parts.publish(
             msg.PersonBody(
-                header=header("world", self.now_ns),
+                header=make_header("world", self.now_ns),
                 name=self.name,
                 parts=list(PARTS),
                 poses=poses,
@@ -211,13 +211,13 @@ class PersonNode(Node):
         )
 
     # -- state ---------------------------------------------------------------------------------------------------------
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """The node's state and the person's."""
-        return {**super().save(), "person": self.person.save(), "deeds": self._deeds.save()}
+        return {**super().save_state(), "person": self.person.save_state(), "deeds": self._deeds.save_state()}
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Take back what `save` gave."""
         self._goal = None
-        self.person.load(saved["person"])
-        self._deeds.load(saved["deeds"])
-        super().load(saved)
+        self.person.load_state(saved["person"])
+        self._deeds.load_state(saved["deeds"])
+        super().load_state(saved)

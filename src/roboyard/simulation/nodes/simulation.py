@@ -23,7 +23,7 @@ class SimulationNode(Node):
     was measured at, which is at most one step before its event.
     """
 
-    fields = ("_looked", "_touching")
+    state_fields = ("_looked", "_touching")
 
     simulation: Simulation = resource(Simulation)
     truth_rate: float = param(50.0, unit="Hz", low=0.1, high=1000.0, fixed=True)
@@ -63,35 +63,35 @@ class SimulationNode(Node):
             for name, outlets in self._outlets.items():
                 outlets.look_at_contacts(touched.get(name, frozenset()))
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """The node's state and the whole simulation's."""
         pairs = {name: sorted(outlets.pairs) for name, outlets in self._outlets.items()}
-        sequence = self.bus.executor.sequence_of()
+        sequence = self.bus.executor.event_sequence()
         waiting = sorted(
             (place, name, sensor, due_ns, held_by, what)
             for name, outlets in self._outlets.items()
             for sensor, outlet in outlets.sensors.items()
-            for place, due_ns, held_by, what in outlet.save(sequence)
+            for place, due_ns, held_by, what in outlet.save_state(sequence)
         )
         return {
-            **super().save(),
-            "simulation": self.simulation.save(),
+            **super().save_state(),
+            "simulation": self.simulation.save_state(),
             "pairs": pairs,
             "waiting": [item[1:] for item in waiting],
             "frames": [(name, sensor, outlet.counts()) for name, sensor, outlet in self._cameras()],
         }
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what `save` gave; the simulation must hold the same models."""
-        super().load(state)
-        self.simulation.load(state["simulation"])
+        super().load_state(state)
+        self.simulation.load_state(state["simulation"])
         for name, pairs in state["pairs"].items():
             self._outlets[name].pairs = frozenset((own, other) for own, other in pairs)
         for outlets in self._outlets.values():
             for outlet in outlets.sensors.values():
                 outlet.close()
         for name, sensor, due_ns, held_by, what in state["waiting"]:
-            self._outlets[name].sensors[sensor].restore(due_ns, held_by, what)
+            self._outlets[name].sensors[sensor].load_state(due_ns, held_by, what)
         for name, sensor, counts in state.get("frames", ()):
             outlet = self._outlets[name].sensors[sensor]
             if isinstance(outlet, CameraOutlet):

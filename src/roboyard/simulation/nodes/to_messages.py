@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.description.sensors import ForceTorqueSpec, ImuSpec, LidarSpec, Noise, SonarSpec, VectorSpec
+from roboyard.description.sensors import ForceTorqueSpec, ImuSpec, LidarSpec, Noise, SonarSpec, ThreeAxisSpec
 from roboyard.messages import msg
-from roboyard.messages.convert import pose_stamped, pose_to_msg
-from roboyard.messages.time import stamp
+from roboyard.messages.convert import pose_stamped_to_msg, pose_to_msg
+from roboyard.messages.time import time_to_msg
 from roboyard.simulation.sensors import SimulatedSensor, beam_directions
 from roboyard.simulation.touch import Touch
 from roboyard.simulation.truth import Truth
@@ -41,7 +41,7 @@ def converter(sensor: SimulatedSensor[Any], frame: str) -> tuple[type, Converter
         return msg.Imu, _imu(spec, frame)
     if isinstance(spec, SonarSpec):
         return msg.Range, _range(spec, frame)
-    if isinstance(spec, VectorSpec):
+    if isinstance(spec, ThreeAxisSpec):
         return (msg.MagneticField if sensor.sensor.kind == "magnetometer" else msg.Imu), _axes(sensor, spec, frame)
     if isinstance(spec, ForceTorqueSpec):
         return msg.WrenchStamped, _wrench(spec, frame)
@@ -53,7 +53,7 @@ def converter(sensor: SimulatedSensor[Any], frame: str) -> tuple[type, Converter
 
 
 def _header(time_ns: int, frame: str) -> Any:
-    return msg.Header(stamp=stamp(time_ns), frame_id=frame)
+    return msg.Header(stamp=time_to_msg(time_ns), frame_id=frame)
 
 
 def _scan(spec: LidarSpec, frame: str, period: float) -> Converter:
@@ -143,7 +143,7 @@ def _range(spec: SonarSpec, frame: str) -> Converter:
     return convert
 
 
-def _axes(sensor: SimulatedSensor[Any], spec: VectorSpec, frame: str) -> Converter:
+def _axes(sensor: SimulatedSensor[Any], spec: ThreeAxisSpec, frame: str) -> Converter:
     """A magnetometer's message; accelerometer and gyroscope as an Imu that knows nothing else."""
     known, unknown = _covariance(spec.axes), np.zeros(9)
     unknown[0] = -1.0
@@ -273,4 +273,4 @@ def odometry(truth: Truth, child: str) -> Any:
 
 def true_pose(truth: Truth) -> Any:
     """geometry_msgs/PoseStamped in the world."""
-    return pose_stamped(truth.T_world_base, WORLD, truth.time_ns)
+    return pose_stamped_to_msg(truth.T_world_base, WORLD, truth.time_ns)

@@ -35,7 +35,7 @@ class _Words:
     def next(self) -> str:
         """The next word. Raises DescriptionError at the end."""
         if self._at >= len(self._words):
-            raise DescriptionError("the file ends within its hierarchy", where=self.source, valid="MOTION after it")
+            raise DescriptionError("the file ends within its hierarchy", location=self.source, valid="MOTION after it")
         self._at += 1
         return self._words[self._at - 1][0]
 
@@ -58,7 +58,7 @@ class _Words:
 
     def fault(self, what: str, valid: str) -> DescriptionError:
         """An error at the last word."""
-        return DescriptionError(f"BVH: {what}", where=f"{self.source}:{self._words[self._at - 1][1]}", valid=valid)
+        return DescriptionError(f"BVH: {what}", location=f"{self.source}:{self._words[self._at - 1][1]}", valid=valid)
 
 
 def read_bvh(path: Path) -> Motion:
@@ -72,28 +72,28 @@ def read_bvh(path: Path) -> Motion:
     where = str(path)
     start = next((k for k, line in enumerate(lines) if line.strip().upper() == "MOTION"), None)
     if start is None:
-        raise DescriptionError("BVH: no line MOTION", where=where, valid="a hierarchy, then MOTION and its frames")
+        raise DescriptionError("BVH: no line MOTION", location=where, valid="a hierarchy, then MOTION and its frames")
     joints = _hierarchy(_Words(lines[:start], where))
     count, frame_time, first = _head(lines, start, where)
     width = sum(len(joint.channels) for joint in joints)
     rows = [(k, line.split()) for k, line in enumerate(lines[first:], first + 1) if line.strip()]
     if len(rows) < count:
-        raise DescriptionError(f"BVH: {len(rows)} of {count} frames are there", where=f"{where}:{len(lines)}")
+        raise DescriptionError(f"BVH: {len(rows)} of {count} frames are there", location=f"{where}:{len(lines)}")
     table = np.empty((count, width))
     for n, (line, words) in enumerate(rows[:count]):
         if len(words) != width:
             raise DescriptionError(
-                f"BVH: frame {n} has {len(words)} numbers", where=f"{where}:{line}", valid=f"{width}, one a channel"
+                f"BVH: frame {n} has {len(words)} numbers", location=f"{where}:{line}", valid=f"{width}, one a channel"
             )
         try:
             table[n] = [float(word) for word in words]
         except ValueError:
             raise DescriptionError(
-                f"BVH: frame {n} has a word that is no number", where=f"{where}:{line}", valid=f"{width} numbers"
+                f"BVH: frame {n} has a word that is no number", location=f"{where}:{line}", valid=f"{width} numbers"
             ) from None
         if not np.isfinite(table[n]).all():
             raise DescriptionError(
-                f"BVH: frame {n} has a number that is none", where=f"{where}:{line}", valid="finite numbers"
+                f"BVH: frame {n} has a number that is none", location=f"{where}:{line}", valid="finite numbers"
             )
     names, parents = tuple(joint.name for joint in joints), tuple(joint.parent for joint in joints)
     return check_motion(Motion(where, names, parents, _places(joints, table), frame_time))
@@ -149,15 +149,17 @@ def _head(lines: list[str], start: int, where: str) -> tuple[int, float, int]:
             try:
                 found[key.strip().lower()] = float(value)
             except ValueError:
-                raise DescriptionError(f"BVH: {lines[line].strip()[:60]!r}", where=f"{where}:{line + 1}") from None
+                raise DescriptionError(f"BVH: {lines[line].strip()[:60]!r}", location=f"{where}:{line + 1}") from None
         elif lines[line].strip():
             break
         line += 1
     count, frame_time = found.get("frames", math.nan), found.get("frame time", math.nan)
     if not 1 <= count <= MOST_FRAMES or count != int(count):
-        raise DescriptionError(f"BVH: {count:g} frames", where=f"{where}:{start + 2}", valid=f"1 to {MOST_FRAMES}")
+        raise DescriptionError(f"BVH: {count:g} frames", location=f"{where}:{start + 2}", valid=f"1 to {MOST_FRAMES}")
     if not 1e-4 <= frame_time <= 1.0:
-        raise DescriptionError(f"BVH: frame time {frame_time:g} s", where=f"{where}:{start + 2}", valid="0.0001 to 1 s")
+        raise DescriptionError(
+            f"BVH: frame time {frame_time:g} s", location=f"{where}:{start + 2}", valid="0.0001 to 1 s"
+        )
     return int(count), frame_time, line
 
 

@@ -120,11 +120,11 @@ class Hands:
         return SE3(flesh.turns[row], flesh.places[row]) @ np.array(self._point)
 
     # -- state ---------------------------------------------------------------------------------------------------------
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """Plain data; that they hold it is the simulation's."""
         return {hand: [T.rotation.tolist(), T.translation.tolist()] for hand, T in self._held.items()}
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Counterpart of `save`."""
         self._held = {hand: SE3(rotation, translation) for hand, (rotation, translation) in saved.items()}
 

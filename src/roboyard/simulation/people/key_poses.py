@@ -26,7 +26,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.config import Limits, field, load
+from roboyard.config import ValueConstraint, field, load
 from roboyard.errors import ConfigError
 from roboyard.geometry import quaternions
 from roboyard.simulation.people import anthropometry as a
@@ -36,8 +36,8 @@ from roboyard.simulation.people.skeleton import INDEX, PARTS
 Array = NDArray[np.float64]
 RATE = 50.0
 """Samples of a clip [1/s]."""
-_Angles = Annotated[tuple[float, float, float], Limits(low=-360.0, high=360.0)]
-_Share = Annotated[tuple[float, float], Limits(low=0.0, high=1.0)]
+_Angles = Annotated[tuple[float, float, float], ValueConstraint(low=-360.0, high=360.0)]
+_Share = Annotated[tuple[float, float], ValueConstraint(low=0.0, high=1.0)]
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def read_key_poses(path: Path, bases: dict[str, Clip]) -> Clip:
     """
     told = load(KeyPoses, path)
     if told.base is not None and told.base not in bases:
-        raise ConfigError(f"no clip {told.base!r} to rest on", where=f"{path}, base", valid=", ".join(bases))
+        raise ConfigError(f"no clip {told.base!r} to rest on", location=f"{path}, base", valid=", ".join(bases))
     return make_clip(path.stem, told, bases[told.base] if told.base else None)
 
 

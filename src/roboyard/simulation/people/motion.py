@@ -43,10 +43,10 @@ def read_bytes(path: Path) -> bytes:
     try:
         size = path.stat().st_size
         if size > MOST_BYTES:
-            raise DescriptionError(f"the clip has {size} bytes", where=str(path), valid=f"at most {MOST_BYTES}")
+            raise DescriptionError(f"the clip has {size} bytes", location=str(path), valid=f"at most {MOST_BYTES}")
         return path.read_bytes()
     except OSError as error:
-        raise DescriptionError(f"the clip cannot be read: {error.strerror}", where=str(path)) from None
+        raise DescriptionError(f"the clip cannot be read: {error.strerror}", location=str(path)) from None
 
 
 def check_motion(motion: Motion) -> Motion:
@@ -56,6 +56,6 @@ def check_motion(motion: Motion) -> Motion:
         frame, joint = np.argwhere(bad)[0]
         raise DescriptionError(
             f"frame {frame} has a number that is none, at or above joint {motion.names[joint]!r}",
-            where=motion.source, valid="finite numbers",
+            location=motion.source, valid="finite numbers",
         )  # fmt: skip
     return motion

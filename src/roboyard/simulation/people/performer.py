@@ -151,7 +151,7 @@ class Performer:
         return u**3 * (10.0 - 15.0 * u + 6.0 * u**2)
 
     # -- state ---------------------------------------------------------------------------------------------------------
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """Plain data, without the clip, which has a name."""
         reach = self.reach
         return {
@@ -162,7 +162,7 @@ class Performer:
             [reach.hand, reach.target.tolist(), reach.lean.pitch, reach.lean.yaw, reach.lean.drop],
         }  # fmt: skip
 
-    def load(self, saved: dict[str, Any], clip: Clip) -> None:
+    def load_state(self, saved: dict[str, Any], clip: Clip) -> None:
         """Counterpart of `save`."""
         self.clip, self.phase, self._fade = clip, float(saved["phase"]), float(saved["fade"])
         x, y, yaw = saved["place"]

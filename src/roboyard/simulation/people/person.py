@@ -314,21 +314,21 @@ class Person:
             self.performer.show(clip)
 
     # -- state ---------------------------------------------------------------------------------------------------------
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """Plain data."""
         moving, showing = self._movement, self._animation
         return {
-            "state": self.state.value, "progress": self.progress, "performer": self.performer.save(),
+            "state": self.state.value, "progress": self.progress, "performer": self.performer.save_state(),
             "lingers": self.lingers,
             "steered": None if self._steered is None else list(self._steered),
             "clip": self.animation,
             "movement": None if moving is None else
-            [astuple(moving.asked), None if moving.route is None else moving.route.save(),
+            [astuple(moving.asked), None if moving.route is None else moving.route.save_state(),
              moving.stage, moving.speed, moving.gone],
             "animation": None if showing is None else [showing.clip.name, showing.rate],
         }  # fmt: skip
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Counterpart of `save`."""
         self._movement = self._animation = None
         self.ended, self.lingers = False, saved["lingers"]
@@ -345,4 +345,4 @@ class Person:
             name, rate = saved["animation"]
             self._animation = _Animation(self._clips(name), rate)
         self.state, self.progress = State(saved["state"]), float(saved["progress"])
-        self.performer.load(saved["performer"], shown or self._clips(saved["clip"]))
+        self.performer.load_state(saved["performer"], shown or self._clips(saved["clip"]))

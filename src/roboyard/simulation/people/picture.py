@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.config import atomic_path
-from roboyard.description.model import Box, Light, Link, Material, Model, Placed, Visual, World
+from roboyard.description.model import Box, Light, Link, Material, Model, PlacedModel, Visual, World
 from roboyard.errors import InputError
 from roboyard.geometry import SE3, quaternions
 from roboyard.simulation.engine import Simulation
@@ -78,7 +78,7 @@ def _stage(long: int) -> World:
         visuals=(Visual("floor", Box((60.0, 60.0, 0.02)), SE3(translation=(0.0, 0.0, -0.011)), grey),),
     )
     lights = (Light("sun", T_world_light=SE3(translation=(0.0, 0.0, 6.0)), direction=(0.5, 0.35, -1.0)),)
-    return World("stage", (Placed("floor", Model("floor", (floor,), static=True), SE3.identity()),), lights=lights)
+    return World("stage", (PlacedModel("floor", Model("floor", (floor,), static=True), SE3.identity()),), lights=lights)
 
 
 def _shot(sim: Simulation, camera: Camera, width: int, height: int) -> NDArray[np.uint8]:

@@ -58,7 +58,7 @@ def find_joints(motion: Motion, names: Mapping[str, str] | None = None) -> dict[
     found: dict[str, int] = {}
     for part, name in (names or {}).items():
         if name not in known:
-            raise DescriptionError(f"no joint {name!r} for {part}", where=motion.source, valid=_there(motion))
+            raise DescriptionError(f"no joint {name!r} for {part}", location=motion.source, valid=_there(motion))
         found[part] = known[name]
     for part in NEEDED + tuple(f"{side}_{end}" for side in ("left", "right") for end in ("toe", "fingers")):
         if part in found:
@@ -74,7 +74,7 @@ def find_joints(motion: Motion, names: Mapping[str, str] | None = None) -> dict[
         else:
             if part in NEEDED:
                 raise DescriptionError(
-                    f"no joint for the {part.replace('_', ' ')}", where=motion.source,
+                    f"no joint for the {part.replace('_', ' ')}", location=motion.source,
                     valid=f"one called like {', '.join(words)}; there are {_there(motion)}",
                 )  # fmt: skip
     _check_chains(motion, found)
@@ -110,7 +110,7 @@ def _check_chains(motion: Motion, found: Mapping[str, int]) -> None:
                 if k != above:
                     raise DescriptionError(
                         f"joint {motion.names[found[f'{side}_{lower}']]!r} does not hang on "
-                        f"{motion.names[above]!r}", where=motion.source, valid="a hierarchy of limbs",
+                        f"{motion.names[above]!r}", location=motion.source, valid="a hierarchy of limbs",
                     )  # fmt: skip
 
 
@@ -188,7 +188,7 @@ def _upright(motion: Motion, found: Mapping[str, int], first: int, last: int) ->
     up = (raw[:, found["head"]] - 0.5 * (raw[:, found["left_foot"]] + raw[:, found["right_foot"]])).mean(axis=0)
     axis = int(np.abs(up).argmax())
     if up[axis] <= 0.0:
-        raise DescriptionError("the head is below the feet", where=motion.source, valid="an axis that points up")
+        raise DescriptionError("the head is below the feet", location=motion.source, valid="an axis that points up")
     turned = np.roll(raw, 2 - axis, axis=2)  # cyclic: still right-handed
     hips = np.roll(hips, 2 - axis, axis=1)
     leg = np.mean([
@@ -196,7 +196,7 @@ def _upright(motion: Motion, found: Mapping[str, int], first: int, last: int) ->
         for side in ("left", "right") for a, b in (("thigh", "shank"), ("shank", "foot"))
     ]) * 2.0  # fmt: skip
     if not leg > 1e-6:
-        raise DescriptionError("the legs have no length", where=motion.source, valid="offsets between joints")
+        raise DescriptionError("the legs have no length", location=motion.source, valid="offsets between joints")
     aside = turned[0, found["left_thigh"]] - turned[0, found["right_thigh"]]
     ahead = np.array([aside[1], -aside[0]])
     way = (hips[-1] - hips[0])[:2]

@@ -107,7 +107,7 @@ class Route:
         found: list[float] = squares
         return found
 
-    def save(self) -> list[list[float]]:
+    def save_state(self) -> list[list[float]]:
         """State as plain data: the points."""
         found: list[Any] = self.points.tolist()
         return found

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.description.acting import Acting
+from roboyard.description.acting import ActorScript
 from roboyard.geometry import SE2, wrap_angle
 from roboyard.simulation.people.clip import Clip
 from roboyard.simulation.people.library import own_clip
@@ -48,11 +48,11 @@ class Scripted:
     """
 
     def __init__(
-        self, skeleton: Skeleton, acting: Acting, clips: Mapping[str, Clip], place: tuple[float, float, float]
+        self, skeleton: Skeleton, acting: ActorScript, clips: Mapping[str, Clip], place: tuple[float, float, float]
     ) -> None:
         self._acting, self._clips = acting, dict(clips)
         self._idle, self._turn = own_clip("idle"), own_clip("turn")
-        self._distances = {one.name: one.by_distance for one in acting.animations}
+        self._distances = {one.name: one.by_distance for one in acting.clips}
         self._legs = _legs(acting)
         self.time = 0.0
         start = self._legs[0].source if self._legs else place
@@ -65,7 +65,7 @@ class Scripted:
         if not acting.auto_start:
             return self._wait(dt)
         if not self._legs:
-            self._show(self._clip(acting.animations[0].name) if acting.animations else self._idle)
+            self._show(self._clip(acting.clips[0].name) if acting.clips else self._idle)
             self.performer.phase += dt / self.performer.clip.period
             return self.performer.pose(dt)
         end = self._legs[-1].end
@@ -109,19 +109,19 @@ class Scripted:
         if self.performer.clip is not clip:
             self.performer.show(clip)
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """Plain data."""
         shown = next((name for name, clip in self._clips.items() if clip is self.performer.clip), "")
-        return {"time": self.time, "shown": shown or self.performer.clip.name, "performer": self.performer.save()}
+        return {"time": self.time, "shown": shown or self.performer.clip.name, "performer": self.performer.save_state()}
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Counterpart of `save`."""
         self.time = float(saved["time"])
         name = saved["shown"]
-        self.performer.load(saved["performer"], self._clips[name] if name in self._clips else own_clip(name))
+        self.performer.load_state(saved["performer"], self._clips[name] if name in self._clips else own_clip(name))
 
 
-def _legs(acting: Acting) -> list[_Leg]:
+def _legs(acting: ActorScript) -> list[_Leg]:
     """All ways, one after the other; the times of a trajectory that begins anew follow those of the one before."""
     legs: list[_Leg] = []
     shift = 0.0
@@ -133,6 +133,6 @@ def _legs(acting: Acting) -> list[_Leg]:
         for time, place in points:
             at = (place.x, place.y, place.theta)
             source = before.target if before else at
-            legs.append(_Leg(before.end if before else 0.0, time + shift, source, at, one.animation))
+            legs.append(_Leg(before.end if before else 0.0, time + shift, source, at, one.clip))
             before = legs[-1]
     return legs

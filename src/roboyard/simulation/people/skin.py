@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.description.model import Mesh
-from roboyard.description.shapes import Inline
+from roboyard.description.shapes import InlineArray
 
 Array = NDArray[np.float64]
 SIDES = 20
@@ -88,7 +88,7 @@ def skin(segment: str, height: float, breadth: float = 1.0) -> Mesh:
         faces = _faces(len(places))
     vertices = np.concatenate([places.reshape(-1, 3), places[:1].mean(axis=1), places[-1:].mean(axis=1)]) * height
     values = np.ascontiguousarray(vertices, np.float32).tobytes()
-    return Mesh(f"skin of {segment}", None, inline=Inline(values, np.ascontiguousarray(faces, np.int32).tobytes()))
+    return Mesh(f"skin of {segment}", None, inline=InlineArray(values, np.ascontiguousarray(faces, np.int32).tobytes()))
 
 
 def _rings(outline: Array) -> Array:

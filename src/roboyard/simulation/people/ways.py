@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import expect_kernels
-from roboyard.grids.distance import distance_to, squared_distances
+from roboyard.grids.distance import distance_transform, squared_distance_transform
 from roboyard.simulation.engine import Simulation
 from roboyard.simulation.flesh_loop import FROM, TO
 from roboyard.simulation.floor_plan import floor_plan, heights_of
@@ -78,7 +78,7 @@ class Ways:
     """The ways of a world; it is cut when they are first asked for, and anew when models come or go."""
 
     def __init__(self, simulation: Simulation) -> None:
-        expect_kernels(squared_distances)
+        expect_kernels(squared_distance_transform)
         self._simulation = simulation
         self._cut: tuple[mujoco.MjModel, Cut] | None = None
 
@@ -160,7 +160,7 @@ class Ways:
             bounds = (low_x, high_x, low_y, high_y)
             plans = [floor_plan(model, height=h, resolution=RESOLUTION, bounds=bounds).occupied for h in heights]
             solid = reduce(np.logical_or, plans)
-            far = np.full(solid.shape, math.inf) if not solid.any() else distance_to(solid, RESOLUTION)
+            far = np.full(solid.shape, math.inf) if not solid.any() else distance_transform(solid, RESOLUTION)
             self._cut = model, Cut(far, (low_x, low_y))
         return self._cut[1]
 

@@ -10,7 +10,7 @@ from roboyard.description.model import (
     Inertial,
     Link,
     Model,
-    Placed,
+    PlacedModel,
     Plane,
     Sphere,
     Surface,
@@ -34,7 +34,7 @@ def at(x: float = 0.0, y: float = 0.0, z: float = 0.0, roll: float = 0.0, pitch:
     return SE3.from_xyz_rpy((x, y, z), (roll, pitch, 0.0))
 
 
-def simulation(settings: PhysicsSettings, *placed: Placed, gravity: Vec3 = (0.0, 0.0, -GRAVITY)) -> Simulation:
+def simulation(settings: PhysicsSettings, *placed: PlacedModel, gravity: Vec3 = (0.0, 0.0, -GRAVITY)) -> Simulation:
     """A world with what is placed in it; the step is the settings' own."""
     return Simulation(World("laboratory", placed, gravity=gravity), timestep=settings.timestep, settings=settings)
 
@@ -75,11 +75,11 @@ def crate(friction: float = 1.0, size: Vec3 = (0.4, 0.4, 0.2)) -> Model:
     return body(Box(size), inertia, friction=friction)
 
 
-def floor(friction: float = 1.0, restitution: float = 0.0, slope: float = 0.0) -> Placed:
+def floor(friction: float = 1.0, restitution: float = 0.0, slope: float = 0.0) -> PlacedModel:
     """An endless plane that falls towards +x by ``slope`` [rad]."""
     surface = Surface(friction=friction, restitution=restitution)
     link = Link("plane", SE3.identity(), collisions=(Collision("plane", Plane(), SE3.identity(), surface),))
-    return Placed("floor", Model("floor", (link,), static=True), at(pitch=slope))
+    return PlacedModel("floor", Model("floor", (link,), static=True), at(pitch=slope))
 
 
 def velocity(sim: Simulation, name: str = "body") -> tuple[float, float, float]:

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from roboyard.description.model import Box, Collision, Link, Model, Placed, Surface
+from roboyard.description.model import Box, Collision, Link, Model, PlacedModel, Surface
 from roboyard.geometry import SE3
 from roboyard.hardware import JointCommand
 from roboyard.simulation.proof.bodies import RADIUS, at, floor, simulation
@@ -24,7 +24,7 @@ def climbs(settings: PhysicsSettings, friction: float) -> bool:
     link = Link(
         "wall", SE3.identity(), collisions=(Collision("wall", Box((0.2, 4.0, 2.0)), SE3.identity(), Surface(friction)),)
     )
-    wall = Placed("wall", Model("wall", (link,), static=True), at(x=0.5 * LENGTH + RADIUS + 0.1, z=1.0))
+    wall = PlacedModel("wall", Model("wall", (link,), static=True), at(x=0.5 * LENGTH + RADIUS + 0.1, z=1.0))
     sim = simulation(settings, floor(friction), wall)
     sim.add(cart(friction=2.0), "cart", at(z=RADIUS))
     names = sim.hardware("cart").joint_names

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from roboyard.description.model import (
     Axis,
+    AxisLimits,
     Collision,
-    Dynamics,
     Inertial,
     Joint,
+    JointDynamics,
     JointInterface,
-    Limits,
     Link,
     Model,
     Sphere,
@@ -37,7 +37,7 @@ BODY_MASS, WHEEL_MASS = 8.0, 0.5
 def flywheel(gain: float, effort: float = math.inf, damping: float = 0.0) -> Model:
     """A wheel on a motor whose velocity loop has this gain [N m s/rad] and no integral."""
     link = Link("wheel", SE3.identity(), Inertial(1.0, SE3.identity(), (MOMENT, MOMENT, MOMENT, 0.0, 0.0, 0.0)))
-    axis = Axis((0.0, 0.0, 1.0), Limits(effort=effort), Dynamics(damping=damping))
+    axis = Axis((0.0, 0.0, 1.0), AxisLimits(effort=effort), JointDynamics(damping=damping))
     joint = Joint("axle", "continuous", "world", "wheel", SE3.identity(), SE3.identity(), (axis,))
     parameters = (("vel_kp", str(gain)), ("vel_ki", "0"))
     interface = JointInterface("axle", (("velocity", -1e3, 1e3), ("effort", -1e3, 1e3)), parameters=parameters)
@@ -100,7 +100,7 @@ def cart(friction: float, length: float = LENGTH) -> Model:
             name = f"{end}_{side}"
             inertial = Inertial(WHEEL_MASS, SE3.identity(), (moment, moment, moment, 0.0, 0.0, 0.0))
             links.append(Link(name, at(x, y), inertial, (Collision("tyre", Sphere(RADIUS), SE3.identity(), surface),)))
-            axis = Axis((0.0, 1.0, 0.0), Limits(effort=100.0))
+            axis = Axis((0.0, 1.0, 0.0), AxisLimits(effort=100.0))
             joints.append(Joint(f"{name}_axle", "continuous", "base", name, at(x, y), SE3.identity(), (axis,)))
             interfaces.append(JointInterface(f"{name}_axle", (("velocity", -50.0, 50.0),)))
     return Model("cart", tuple(links), tuple(joints), interfaces=tuple(interfaces))

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.description.model import Axis, Dynamics, Inertial, Joint, JointType, Link, Model
+from roboyard.description.model import Axis, Inertial, Joint, JointDynamics, JointType, Link, Model
 from roboyard.geometry import SE3
 from roboyard.simulation.engine import Simulation
 from roboyard.simulation.proof.bodies import GRAVITY, MASS, at, ball, simulation, velocity
@@ -97,7 +97,7 @@ def spring(settings: PhysicsSettings) -> tuple[Check, ...]:
     """A mass on a damped spring."""
     sim = simulation(settings, gravity=(0.0, 0.0, 0.0))
     link = Link("mass", SE3.identity(), Inertial(MASS, SE3.identity(), (0.01, 0.01, 0.01, 0.0, 0.0, 0.0)))
-    dynamics = Dynamics(damping=DAMPING, stiffness=STIFFNESS)
+    dynamics = JointDynamics(damping=DAMPING, stiffness=STIFFNESS)
     joint = _joint("slide", "prismatic", "world", "mass", SE3.identity(), (0.0, 0.0, 1.0), dynamics)
     sim.add(Model("spring", (link,), (joint,)), "spring")
     sim.data.qpos[0] = 0.3
@@ -152,6 +152,6 @@ def _joint(
     child: str,
     T_parent_child: SE3,
     axis: tuple[float, float, float],
-    dynamics: Dynamics = Dynamics(),  # noqa: B008
+    dynamics: JointDynamics = JointDynamics(),  # noqa: B008
 ) -> Joint:
     return Joint(name, kind, parent, child, T_parent_child, SE3.identity(), (Axis(axis, dynamics=dynamics),))

@@ -8,14 +8,14 @@ import numpy as np
 
 from roboyard.description.model import (
     Axis,
+    AxisLimits,
     Collision,
     Inertial,
     Joint,
     JointInterface,
-    Limits,
     Link,
     Model,
-    Placed,
+    PlacedModel,
     Plane,
     Sphere,
     Surface,
@@ -40,11 +40,11 @@ WHEELS = {
 """Where they are; where x and y have one sign their rollers grip along (1, -1), else along (1, 1)."""
 
 
-def grained(friction: float, across: float, angle: float, slope: float) -> Placed:
+def grained(friction: float, across: float, angle: float, slope: float) -> PlacedModel:
     """A plane that falls towards +x by ``slope``; its grain runs at ``angle`` to that [rad]."""
-    surface = Surface(friction=friction, friction2=across, direction1=(math.cos(angle), math.sin(angle), 0.0))
+    surface = Surface(friction=friction, friction2=across, friction_direction=(math.cos(angle), math.sin(angle), 0.0))
     link = Link("plane", SE3.identity(), collisions=(Collision("plane", Plane(), SE3.identity(), surface),))
-    return Placed("floor", Model("floor", (link,), static=True), at(pitch=slope))
+    return PlacedModel("floor", Model("floor", (link,), static=True), at(pitch=slope))
 
 
 def slide(
@@ -106,10 +106,10 @@ def slips(settings: PhysicsSettings) -> tuple[Check, ...]:
     return (*checks, Check(law, "g (sin α − μ cos α)", slip(steep, 0.6), down, "m/s²"))
 
 
-def _yielding(share: float, slope: float) -> Placed:
-    surface = Surface(friction=0.6, direction1=(1.0, 0.0, 0.0), slip=(share, 0.0))
+def _yielding(share: float, slope: float) -> PlacedModel:
+    surface = Surface(friction=0.6, friction_direction=(1.0, 0.0, 0.0), slip=(share, 0.0))
     link = Link("plane", SE3.identity(), collisions=(Collision("plane", Plane(), SE3.identity(), surface),))
-    return Placed("floor", Model("floor", (link,), static=True), at(pitch=slope))
+    return PlacedModel("floor", Model("floor", (link,), static=True), at(pitch=slope))
 
 
 def mecanum_cart() -> Model:
@@ -118,12 +118,14 @@ def mecanum_cart() -> Model:
     joints, interfaces = [], []
     moment = 0.4 * 0.5 * RADIUS**2
     for name, (front, left) in WHEELS.items():
-        surface = Surface(friction=1.0, friction2=0.0, direction1=_grip(front * left), direction1_in="base")
+        surface = Surface(
+            friction=1.0, friction2=0.0, friction_direction=_grip(front * left), friction_direction_frame="base"
+        )
         shape = Collision("rollers", Sphere(RADIUS), SE3.identity(), surface)
         place = at(front * HALF_LENGTH, left * HALF_TRACK)
         inertial = Inertial(0.5, SE3.identity(), (moment, moment, moment, 0.0, 0.0, 0.0))
         links.append(Link(name, place, inertial, (shape,)))
-        axis = Axis((0.0, 1.0, 0.0), Limits(effort=100.0))
+        axis = Axis((0.0, 1.0, 0.0), AxisLimits(effort=100.0))
         joints.append(Joint(f"{name}_axle", "continuous", "base", name, place, SE3.identity(), (axis,)))
         interfaces.append(JointInterface(f"{name}_axle", (("velocity", -50.0, 50.0),)))
     return Model("cart", tuple(links), tuple(joints), interfaces=tuple(interfaces))

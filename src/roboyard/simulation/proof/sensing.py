@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.description.model import Box, Collision, Cylinder, Geometry, Link, Model, Placed, Sphere
+from roboyard.description.model import Box, Collision, Cylinder, Geometry, Link, Model, PlacedModel, Sphere
 from roboyard.description.sensors import ImuSpec, LidarSpec, Sensor
 from roboyard.errors import RunError
 from roboyard.geometry import SE3
@@ -41,7 +41,7 @@ def furnished(settings: PhysicsSettings, samples: int) -> tuple[Simulation, Lida
     spec = replace(spec, vertical_angle_min=-0.2, vertical_angle_max=0.2)
     eye = Sensor("lidar", "lidar", "stand", SE3.identity(), 10.0, "scan", "stand", spec)
     stand = Model("stand", (Link("stand", SE3.identity()),), sensors=(eye,), static=True)
-    sim = simulation(settings, Placed("room", Model("room", (link,), static=True), SE3.identity()))
+    sim = simulation(settings, PlacedModel("room", Model("room", (link,), static=True), SE3.identity()))
     sim.add(stand, "stand", at(*map(float, EYE)))
     found = next((sensor for sensor in sim.sensors("stand") if isinstance(sensor, Lidar)), None)
     if found is None:

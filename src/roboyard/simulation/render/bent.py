@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.geometry import Lens
+from roboyard.geometry import CameraModel
 from roboyard.simulation.render.camera import Window
 
 F32 = NDArray[np.float32]
@@ -38,7 +38,7 @@ class Bend:
     places: F32
 
 
-def bend_of(lens: Lens, rays: F32) -> Bend | None:
+def bend_of(lens: CameraModel, rays: F32) -> Bend | None:
     """The bend for a lens; None if it sees too far to the sides for a pinhole.
 
     Args:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from roboyard.geometry import SE3, Lens
+from roboyard.geometry import SE3, CameraModel
 
 Sight = Callable[[NDArray[np.float64], NDArray[np.float64]], float]
 
@@ -31,7 +31,7 @@ class Window:
     cy: float
 
     @classmethod
-    def of(cls, lens: Lens) -> Window:
+    def of(cls, lens: CameraModel) -> Window:
         """Of a lens without distortion; its pixels are counted from their middles."""
         return cls(lens.fx, lens.fy, lens.cx + 0.5, lens.cy + 0.5)
 

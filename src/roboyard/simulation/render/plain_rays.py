@@ -11,7 +11,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.compute import ThreadPool, expect_kernels, usable_cores
+from roboyard.compute import ThreadPool, count_usable_cores, expect_kernels
 from roboyard.simulation.render.camera import Camera
 from roboyard.simulation.render.lamps import lamps_of, light_around
 from roboyard.simulation.render.plain_shading import light, look
@@ -42,7 +42,7 @@ class PlainRayRenderer:
         self._scene = RayScene(model, finer=2)
         self._pictures = Textures(model, self._scene)
         self._looks, _ = looks_of(model)
-        workers = threads or min(usable_cores(), 4)
+        workers = threads or min(count_usable_cores(), 4)
         self._threads = ThreadPool(workers) if workers > 1 else None
 
     def take(

@@ -13,7 +13,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.compute import ThreadPool, usable_cores
+from roboyard.compute import ThreadPool, count_usable_cores
 from roboyard.simulation.render.ambient import Openness, bake_openness
 from roboyard.simulation.render.bodies import geom_colours
 from roboyard.simulation.render.camera import Camera
@@ -81,7 +81,7 @@ class RayRenderer:
         self._clearness = np.float32(min(1.0, CLEAR_EXTENT / max(float(model.stat.extent), 1e-6)))
         self._pixel = 0.0
         self._glass_open = Openness.all_open(len(self._glass.corners))
-        threads = threads or min(usable_cores(), 4)
+        threads = threads or min(count_usable_cores(), 4)
         self._threads = ThreadPool(threads) if threads > 1 else None
         columns, rows = np.meshgrid(np.arange(width) + 0.5, np.arange(height) + 0.5)
         self._pixels = np.stack([columns.ravel(), rows.ravel()], axis=1).astype(np.float32)

@@ -171,14 +171,14 @@ class SimulatedSensor(ABC, Generic[R]):
     # -- state ---------------------------------------------------------------------------------------------------------
     def noise_state(self) -> dict[str, Any]:
         """Biases and the like, as plain data; kinds that have more override this and `restore_noise`."""
-        return self.noise.save() if self.noise is not None else {}
+        return self.noise.save_state() if self.noise is not None else {}
 
     def restore_noise(self, saved: dict[str, Any]) -> None:
         """Counterpart of `noise_state`."""
         if self.noise is not None:
-            self.noise.load(saved)
+            self.noise.load_state(saved)
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """Generator, biases and time of the last measurement."""
         # What was measured at this instant is not kept: from the state before it, the same is measured again.
         again = self._read_ns is not None and self._read_ns == self.host.time_ns
@@ -188,16 +188,16 @@ class SimulatedSensor(ABC, Generic[R]):
             "read_ns": self._before[0] if again else read_ns,
             "generator": plain_state(rng),
             "noise": noise,
-            "outages": self._outages.save(),
+            "outages": self._outages.save_state(),
         }
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Continue from `save`; to be called after the physical state is back."""
         self._reading = None
         self._read_ns = saved["read_ns"]
         restore_generator(self.rng, saved["generator"])
         self.restore_noise(saved["noise"])
-        self._outages.load(saved["outages"])
+        self._outages.load_state(saved["outages"])
         if saved["again"]:
             self.read()
 

@@ -11,14 +11,14 @@ import numpy as np
 
 from roboyard.description.model import (
     Axis,
+    AxisLimits,
     Box,
     Collision,
     Inertial,
     Joint,
-    Limits,
     Link,
     Model,
-    Placed,
+    PlacedModel,
     Plane,
     World,
 )
@@ -61,7 +61,7 @@ def _robot(sensor: Sensor) -> Model:
         Link("base", identity, Inertial(2.0, identity, inertia), (Collision("c", body, identity),)),
         Link("tip", above, Inertial(0.5, identity, inertia), (Collision("c", tip, identity),)),
     )
-    axis = Axis((0.0, 1.0, 0.0), Limits(-1.0, 1.0, 5.0, 5.0))
+    axis = Axis((0.0, 1.0, 0.0), AxisLimits(-1.0, 1.0, 5.0, 5.0))
     joint = Joint("swing", "revolute", "base", "tip", above, identity, (axis,))
     spec = sensor.spec
     changes: dict[str, Any] = {}
@@ -83,8 +83,8 @@ def _simulation(sensor: Sensor, kind: type[SimulatedSensor[Any]] | None, seed: i
     world = World(
         "check",
         (
-            Placed("ground", Model("ground", (ground,), static=True), SE3.identity()),
-            Placed("wall", Model("wall", (wall,), static=True), SE3.from_xyz_rpy((1.5, 0.0, 1.0))),
+            PlacedModel("ground", Model("ground", (ground,), static=True), SE3.identity()),
+            PlacedModel("wall", Model("wall", (wall,), static=True), SE3.from_xyz_rpy((1.5, 0.0, 1.0))),
         ),
     )
     simulation = Simulation(world, seed=seed, kinds=None if kind is None else {sensor.kind: kind})
@@ -166,9 +166,9 @@ def _check_seed(sensor: Sensor, kind: type[SimulatedSensor[Any]] | None) -> None
 def _check_state(sensor: Sensor, kind: type[SimulatedSensor[Any]] | None) -> None:
     simulation = _simulation(sensor, kind)
     _readings(simulation, 10)
-    saved = simulation.save()
+    saved = simulation.save_state()
     there = _readings(simulation, 20)
-    simulation.load(saved)
+    simulation.load_state(saved)
     if _readings(simulation, 20) != there:
         raise SensorFaultError(
             "after save and load it goes on otherwise", valid="state in noise_state() and restore_noise()"

@@ -31,7 +31,7 @@ class Contact(SimulatedSensor[ContactReading]):
         super().__init__(host, robot, sensor)
         expect_kernels(touches_at)
         if not isinstance(sensor.spec, ContactSpec):
-            raise DescriptionError(f"sensor {sensor.name} is a contact sensor without its description", where=robot)
+            raise DescriptionError(f"sensor {sensor.name} is a contact sensor without its description", location=robot)
         self._parts = sensor.spec.collisions
 
     def bind(self) -> None:

@@ -45,7 +45,9 @@ class Encoder(SimulatedSensor[EncoderReading]):
     def __init__(self, host: Host, robot: str, sensor: Sensor) -> None:
         super().__init__(host, robot, sensor)
         if not isinstance(sensor.spec, EncoderSpec):
-            raise DescriptionError(f"sensor {sensor.name} is an encoder without an encoder's description", where=robot)
+            raise DescriptionError(
+                f"sensor {sensor.name} is an encoder without an encoder's description", location=robot
+            )
         self._spec = sensor.spec
         places = host.placement(robot).joints
         names = {place.name for place in places}
@@ -53,7 +55,7 @@ class Encoder(SimulatedSensor[EncoderReading]):
         if missing:
             raise DescriptionError(
                 f"encoder {sensor.name} names joints that cannot move: {', '.join(missing)}",
-                where=robot,
+                location=robot,
                 valid=f"joints: {', '.join(sorted(names))}",
             )
         self.joints = sensor.spec.joints or tuple(place.name for place in places)
@@ -75,7 +77,7 @@ class Encoder(SimulatedSensor[EncoderReading]):
         data = self.host.data
         self.host.instant.accelerations()
         position = data.qpos[self._qpos]
-        if self._spec.miscount > 0.0:
+        if self._spec.miscount_probability > 0.0:
             self._miscount(position)
             position = position + self._slipped
         if self._step > 0.0:
@@ -92,13 +94,13 @@ class Encoder(SimulatedSensor[EncoderReading]):
     @property
     def random(self) -> bool:
         """Whether it has noise or miscounts."""
-        return super().random or self._spec.miscount > 0.0
+        return super().random or self._spec.miscount_probability > 0.0
 
     def _miscount(self, position: NDArray[np.float64]) -> None:
         """Lose a step or count it twice, each of those passed since the last look with the same probability."""
         step = self._step or 2.0 * math.pi / 4096
         passed = np.abs(np.floor(position / step) - np.floor(self._seen / step)).astype(int)
-        wrong = self.rng.binomial(passed, self._spec.miscount)
+        wrong = self.rng.binomial(passed, self._spec.miscount_probability)
         self._slipped = self._slipped + step * (wrong - 2 * self.rng.binomial(wrong, 0.5))
         self._seen = position
 

@@ -36,7 +36,7 @@ class ForceTorque(SimulatedSensor[WrenchReading]):
     def __init__(self, host: Host, robot: str, sensor: Sensor) -> None:
         super().__init__(host, robot, sensor)
         if not isinstance(sensor.spec, ForceTorqueSpec):
-            raise DescriptionError(f"sensor {sensor.name} lacks a force-torque sensor's description", where=robot)
+            raise DescriptionError(f"sensor {sensor.name} lacks a force-torque sensor's description", location=robot)
         self.spec = sensor.spec
         self.noise = Corruption((*sensor.spec.force, *sensor.spec.torque), self.rng)
 
@@ -53,7 +53,7 @@ class ForceTorque(SimulatedSensor[WrenchReading]):
         if joint is None:
             raise DescriptionError(
                 f"force-torque sensor {self.sensor.name} stands in joint {self.spec.joint!r}, which does not exist",
-                where=self.robot,
+                location=self.robot,
                 valid=", ".join(joints) or "none",
             )
         self._child = placement.links[joint.child].body

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from roboyard.description.sensors import AltimeterSpec, PressureSpec, Sensor
+from roboyard.description.sensors import AltimeterSpec, BarometerSpec, Sensor
 from roboyard.errors import DescriptionError
 from roboyard.simulation.sensors.base import Host, SimulatedSensor
 from roboyard.simulation.sensors.imu import velocity_of_site
@@ -37,7 +37,7 @@ class Altimeter(SimulatedSensor[AltimeterReading]):
     def __init__(self, host: Host, robot: str, sensor: Sensor) -> None:
         super().__init__(host, robot, sensor)
         if not isinstance(sensor.spec, AltimeterSpec):
-            raise DescriptionError(f"sensor {sensor.name} is an altimeter without its description", where=robot)
+            raise DescriptionError(f"sensor {sensor.name} is an altimeter without its description", location=robot)
         self.noise = Corruption((sensor.spec.position, sensor.spec.velocity), self.rng)
         self._reference: float | None = None
 
@@ -86,8 +86,8 @@ class Barometer(SimulatedSensor[PressureReading]):
 
     def __init__(self, host: Host, robot: str, sensor: Sensor) -> None:
         super().__init__(host, robot, sensor)
-        if not isinstance(sensor.spec, PressureSpec):
-            raise DescriptionError(f"sensor {sensor.name} is a barometer without its description", where=robot)
+        if not isinstance(sensor.spec, BarometerSpec):
+            raise DescriptionError(f"sensor {sensor.name} is a barometer without its description", location=robot)
         self._spec = sensor.spec
         self.noise = Corruption((sensor.spec.noise,), self.rng)
 

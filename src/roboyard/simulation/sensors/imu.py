@@ -83,7 +83,7 @@ class Imu(SimulatedSensor[ImuReading]):
         super().__init__(host, robot, sensor)
         expect_kernels(motion_of_site)
         if not isinstance(sensor.spec, ImuSpec):
-            raise DescriptionError(f"sensor {sensor.name} is an imu without an imu's description", where=robot)
+            raise DescriptionError(f"sensor {sensor.name} is an imu without an imu's description", location=robot)
         self._orientation = sensor.spec.orientation
         self.noise = Corruption((*sensor.spec.angular_velocity, *sensor.spec.linear_acceleration), self.rng)
 

@@ -46,7 +46,7 @@ class Lidar(SimulatedSensor[LidarReading]):
     def __init__(self, host: Host, robot: str, sensor: Sensor) -> None:
         super().__init__(host, robot, sensor)
         if not isinstance(sensor.spec, LidarSpec):
-            raise DescriptionError(f"sensor {sensor.name} is a lidar without a lidar's description", where=robot)
+            raise DescriptionError(f"sensor {sensor.name} is a lidar without a lidar's description", location=robot)
         s = self.spec = sensor.spec
         self.beams = Beams(
             host, robot, s.samples, s.angle_min, s.angle_max, s.vertical_samples, s.vertical_angle_min,
@@ -61,7 +61,11 @@ class Lidar(SimulatedSensor[LidarReading]):
     @property
     def random(self) -> bool:
         """Whether it has noise or fails at random."""
-        return self.spec.noise.stddev > 0.0 or self.spec.phantom > 0.0 or self.spec.dropout > 0.0
+        return (
+            self.spec.noise.stddev > 0.0
+            or self.spec.false_echo_probability > 0.0
+            or self.spec.dropout_probability > 0.0
+        )
 
     def bind(self) -> None:
         """Find the site, the shapes that can be seen, and which of them are mirrors or glass."""
@@ -74,7 +78,7 @@ class Lidar(SimulatedSensor[LidarReading]):
         """Cast all beams."""
         spec = self.spec
         true = self.cast()
-        if spec.phantom > 0.0 or spec.dropout > 0.0:
+        if spec.false_echo_probability > 0.0 or spec.dropout_probability > 0.0:
             true = self._failing(true)
         ranges = true + self._offset
         if spec.noise.stddev > 0.0:
@@ -100,9 +104,9 @@ class Lidar(SimulatedSensor[LidarReading]):
     def _failing(self, true: NDArray[np.float64]) -> NDArray[np.float64]:
         """Beams that come back with nothing, and beams that report what is not there."""
         spec, chance = self.spec, self.rng.random((2, len(true)))
-        true = np.where(chance[0] < spec.dropout, np.inf, true)
+        true = np.where(chance[0] < spec.dropout_probability, np.inf, true)
         nearer = self.rng.uniform(spec.range_min, np.minimum(true, spec.range_max))
-        return np.where(chance[1] < spec.phantom, nearer, true)
+        return np.where(chance[1] < spec.false_echo_probability, nearer, true)
 
     def noise_state(self) -> dict[str, float]:
         """The constant bias."""

@@ -60,11 +60,11 @@ class Corruption:
             out = np.where(self._step > 0.0, np.round(out / step) * step, out)
         return np.asarray(out)
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """Biases as plain data."""
         return {"bias": self._bias.tolist(), "wander": self._wander.tolist()}
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Counterpart of `save`."""
         self._bias, self._wander = np.array(saved["bias"], float), np.array(saved["wander"], float)
         self._offset = self._mean + self._bias

@@ -21,18 +21,18 @@ class Outages:
     def __init__(self, spec: Outage, rng: np.random.Generator) -> None:
         self._spec, self._rng = spec, rng
         self._out, self._until_ns = True, 0  # the first change is at once, to working
-        if spec.every <= 0.0:
+        if spec.mean_interval <= 0.0:
             self._out, self._until_ns = False, -1
 
     def at(self, time_ns: int) -> bool:
         """Whether it is silent at ``time_ns``, which never goes back."""
         while 0 <= self._until_ns <= time_ns:
             self._out = not self._out
-            mean = self._spec.lasts if self._out else self._spec.every
+            mean = self._spec.mean_duration if self._out else self._spec.mean_interval
             self._until_ns += max(1, round(self._rng.exponential(mean) * 1e9))
         return self._out
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
         return {
             "out": self._out,
@@ -40,7 +40,7 @@ class Outages:
             "generator": plain_state(dict(self._rng.bit_generator.state)),
         }
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Counterpart of `save`."""
         self._out, self._until_ns = saved["out"], saved["until_ns"]
         restore_generator(self._rng, saved["generator"])

@@ -59,10 +59,10 @@ def brought_kind(name: str) -> type[SimulatedSensor[Any]] | None:
     try:
         found = entry.load()
     except Exception as error:  # whatever the other package does wrong
-        raise ConfigError(f"cannot be loaded: {type(error).__name__}: {error}", where=where) from error
+        raise ConfigError(f"cannot be loaded: {type(error).__name__}: {error}", location=where) from error
     if not (isinstance(found, type) and issubclass(found, SimulatedSensor)):
         raise ConfigError(
-            "is no sensor", where=where, valid="a subclass of roboyard.simulation.sensors.SimulatedSensor"
+            "is no sensor", location=where, valid="a subclass of roboyard.simulation.sensors.SimulatedSensor"
         )
     return found
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.description.model import Geodetic
-from roboyard.description.sensors import SatelliteSpec, Sensor
+from roboyard.description.model import GeodeticOrigin
+from roboyard.description.sensors import GnssSpec, Sensor
 from roboyard.errors import DescriptionError
 from roboyard.simulation.sensors.base import Host, SimulatedSensor, frozen
 from roboyard.simulation.sensors.beams import Beams
@@ -45,7 +45,7 @@ class SatelliteReading:
     variance: NDArray[np.float64]
 
 
-def to_geodetic(origin: Geodetic, point: NDArray[np.float64]) -> tuple[float, float, float]:
+def to_geodetic(origin: GeodeticOrigin, point: NDArray[np.float64]) -> tuple[float, float, float]:
     """Latitude, longitude [rad] and height [m] of a point (3,) given east, north, up of ``origin`` [m]."""
     phi, lam = origin.latitude, origin.longitude
     sp, cp, sl, cl = math.sin(phi), math.cos(phi), math.sin(lam), math.cos(lam)
@@ -71,8 +71,10 @@ class Satellite(SimulatedSensor[SatelliteReading]):
 
     def __init__(self, host: Host, robot: str, sensor: Sensor) -> None:
         super().__init__(host, robot, sensor)
-        if not isinstance(sensor.spec, SatelliteSpec):
-            raise DescriptionError(f"sensor {sensor.name} is a satellite receiver without its description", where=robot)
+        if not isinstance(sensor.spec, GnssSpec):
+            raise DescriptionError(
+                f"sensor {sensor.name} is a satellite receiver without its description", location=robot
+            )
         s = self._spec = sensor.spec
         self.noise = Corruption(
             (s.horizontal, s.horizontal, s.vertical, s.horizontal_velocity, s.horizontal_velocity, s.vertical_velocity),
@@ -103,7 +105,7 @@ class Satellite(SimulatedSensor[SatelliteReading]):
         h, v = self._spec.horizontal, self._spec.vertical
         spread = [n.stddev**2 + n.dynamic_bias_stddev**2 + n.bias_stddev**2 for n in (h, h, v)]
         variance = frozen(np.array(spread))
-        if self.open_sky() < self._spec.sky:
+        if self.open_sky() < self._spec.min_sky_fraction:
             nothing = frozen(np.full(3, math.nan))
             return SatelliteReading(time_ns, False, math.nan, math.nan, math.nan, nothing, variance)
         latitude, longitude, altitude = to_geodetic(origin, noisy[:3])

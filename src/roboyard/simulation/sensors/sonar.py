@@ -58,12 +58,12 @@ class Sonar(SimulatedSensor[SonarReading]):
         super().__init__(host, robot, sensor)
         expect_kernels(arrivals, patches_of)
         if not isinstance(sensor.spec, SonarSpec):
-            raise DescriptionError(f"sensor {sensor.name} is a sonar without a sonar's description", where=robot)
+            raise DescriptionError(f"sensor {sensor.name} is a sonar without a sonar's description", location=robot)
         s = self.spec = sensor.spec
         h = s.half_angle
         self._beams = Beams(host, robot, _ROWS, -h, h, _ROWS, -h, h, s.range_max * _SIGHT)
         self._cone = (self._beams.grid[:, 0] >= math.cos(h) - 1e-9).reshape(_ROWS, _ROWS)
-        self._pulse = SPEED_OF_SOUND * s.cycles / s.frequency
+        self._pulse = SPEED_OF_SOUND * s.burst_cycles / s.frequency
         self._since_ns = host.time_ns
         # Times from now [ns] of pulses that could be heard: over the longest way, and over none.
         longest = 2.0 * s.range_max * _SPARE
@@ -76,7 +76,7 @@ class Sonar(SimulatedSensor[SonarReading]):
     @property
     def random(self) -> bool:
         """Whether it has noise or fails at random."""
-        return super().random or self.spec.phantom > 0.0 or self.spec.dropout > 0.0
+        return super().random or self.spec.false_echo_probability > 0.0 or self.spec.dropout_probability > 0.0
 
     def bind(self) -> None:
         """Find the site and what can echo."""
@@ -89,9 +89,9 @@ class Sonar(SimulatedSensor[SonarReading]):
         """Send a pulse."""
         s = self.spec
         own = self.echo()
-        true = math.inf if s.dropout > 0.0 and self.rng.random() < s.dropout else own
+        true = math.inf if s.dropout_probability > 0.0 and self.rng.random() < s.dropout_probability else own
         true = min(true, self._disturbance(own))
-        if s.phantom > 0.0 and self.rng.random() < s.phantom:
+        if s.false_echo_probability > 0.0 and self.rng.random() < s.false_echo_probability:
             true = min(true, self.rng.uniform(s.range_min, max(min(true, s.range_max), s.range_min)))
         if math.isinf(true):
             return SonarReading(time_ns, math.inf)
@@ -138,7 +138,7 @@ class Sonar(SimulatedSensor[SonarReading]):
         if self._others is None:
             host = self.host
             found = (one for name in host.models for one in host.sensors(name) if isinstance(one, Sonar))
-            band = self.spec.frequency / self.spec.cycles
+            band = self.spec.frequency / self.spec.burst_cycles
             self._others = tuple(one for one in found if abs(one.spec.frequency - self.spec.frequency) < band)
         now, step = self.host.time_ns, self.host.timestep_ns
         first, last = self._window
@@ -161,18 +161,20 @@ class Sonar(SimulatedSensor[SonarReading]):
         patches, _ = other._look()
         _, free = (None, _NOWHERE) if own else self._look()
         ear = self._place()
-        ways, away = arrivals(*patches, other._place(), ear, self._turn(), free, s.half_angle, s.grazing, own)
+        ways, away = arrivals(
+            *patches, other._place(), ear, self._turn(), free, s.half_angle, s.max_incidence_angle, own
+        )
         straight = 0.0 if own else float(np.linalg.norm(other._place() - ear))
         meets = 0.0 < straight <= most and self._meets(other)
         near = ways <= most
         ways, away = ways[near], away[near]
-        if s.threshold <= 0.0:
+        if s.detection_threshold <= 0.0:
             first = float(ways.min()) if len(ways) else math.inf
             return min(first, straight) if meets else first
         energies = (s.range_max / np.maximum(away, 1e-9)) ** 2 / other._cone.sum()
         if meets:
             ways, energies = np.append(ways, straight), np.append(energies, (2.0 * s.range_max / straight) ** 2)
-        return detected(ways, energies, self._pulse, s.threshold)
+        return detected(ways, energies, self._pulse, s.detection_threshold)
 
     def _meets(self, other: Sonar) -> bool:
         """Whether the two look at each other, and at least one sees the other."""

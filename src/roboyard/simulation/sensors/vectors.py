@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.description.sensors import Sensor, VectorSpec
+from roboyard.description.sensors import Sensor, ThreeAxisSpec
 from roboyard.errors import DescriptionError
 from roboyard.simulation.sensors.base import Host, SimulatedSensor, frozen
 from roboyard.simulation.sensors.imu import motion_of_site
@@ -33,8 +33,8 @@ class VectorSensor(SimulatedSensor[VectorReading]):
 
     def __init__(self, host: Host, robot: str, sensor: Sensor) -> None:
         super().__init__(host, robot, sensor)
-        if not isinstance(sensor.spec, VectorSpec):
-            raise DescriptionError(f"sensor {sensor.name} is a {self.kind} without its description", where=robot)
+        if not isinstance(sensor.spec, ThreeAxisSpec):
+            raise DescriptionError(f"sensor {sensor.name} is a {self.kind} without its description", location=robot)
         self.noise = Corruption(sensor.spec.axes, self.rng)
 
     @abstractmethod

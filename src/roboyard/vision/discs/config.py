@@ -62,9 +62,9 @@ class DiscConfig:
 
 def _one_of(name: str, value: str, names: tuple[str, ...]) -> None:
     if value not in names:
-        raise InputError(f"{name} {value!r}", where="DiscConfig", valid=", ".join(names))
+        raise InputError(f"{name} {value!r}", location="DiscConfig", valid=", ".join(names))
 
 
 def _between(name: str, value: float, low: float, high: float, unit: str) -> None:
     if not low <= value <= high:
-        raise InputError(f"{name} {value:g}", where="DiscConfig", valid=f"{low:g} to {high:g} {unit}".strip())
+        raise InputError(f"{name} {value:g}", location="DiscConfig", valid=f"{low:g} to {high:g} {unit}".strip())

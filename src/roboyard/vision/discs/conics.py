@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.compute.arrays import solve_positive
+from roboyard.compute.arrays import solve_spd
 
 Array = NDArray[np.float64]
 
@@ -59,7 +59,7 @@ def fit_ellipse(points: Array, weights: Array, ellipse: Array) -> bool:
                 right[i] += w * row[i]
                 for j in range(i + 1):
                     normal[i, j] += w * row[i] * row[j]
-    if not solve_positive(normal, right, 1e-12):
+    if not solve_spd(normal, right, 1e-12):
         return False
     if not conic_axes(right[0], right[1], right[2], right[3], right[4], -1.0, ellipse):
         return False

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.errors import InputError
-from roboyard.geometry import Lens
+from roboyard.geometry import CameraModel
 from roboyard.vision.discs.circles import Lie, circle_lies, cone_of
 from roboyard.vision.discs.config import DiscConfig
 from roboyard.vision.discs.conics import fit_ellipse
@@ -50,7 +50,7 @@ class PlacedDisc:
     surface: Surface | None
 
 
-def centre_of(disc: Disc, lens: Lens) -> Array:
+def centre_of(disc: Disc, lens: CameraModel) -> Array:
     """Projection of the disc's own middle (2,) [px], by its outline and where its mark is seen.
 
     A circle's middle is not seen in the middle of its ellipse (J. Heikkilä, "Geometric camera calibration using
@@ -59,7 +59,9 @@ def centre_of(disc: Disc, lens: Lens) -> Array:
     return _centre(disc, lens, _lies(disc, lens))
 
 
-def place_disc(disc: Disc, lens: Lens, depth: F32 | None = None, *, diameter: float | None = None) -> PlacedDisc | None:
+def place_disc(
+    disc: Disc, lens: CameraModel, depth: F32 | None = None, *, diameter: float | None = None
+) -> PlacedDisc | None:
     """Where a disc is; None if neither depth nor a known diameter tells how far away.
 
     Args:
@@ -93,7 +95,7 @@ def place_disc(disc: Disc, lens: Lens, depth: F32 | None = None, *, diameter: fl
     return PlacedDisc(disc, pixel, position, first.normal, second.normal, 2.0 * radius, surface is not None, surface)
 
 
-def place_discs(discs: list[Disc], lens: Lens, depth: F32 | None, config: DiscConfig) -> list[PlacedDisc]:
+def place_discs(discs: list[Disc], lens: CameraModel, depth: F32 | None, config: DiscConfig) -> list[PlacedDisc]:
     """Those of the right diameter as far as depth can tell; the nearest to the optical axis first.
 
     Raises:
@@ -108,7 +110,7 @@ def place_discs(discs: list[Disc], lens: Lens, depth: F32 | None, config: DiscCo
     return sorted(kept, key=lambda one: math.hypot(one.position[0], one.position[1]))
 
 
-def _lies(disc: Disc, lens: Lens) -> tuple[Lie, Lie]:
+def _lies(disc: Disc, lens: CameraModel) -> tuple[Lie, Lie]:
     rays = lens.rays(disc.outline)
     flat = rays[:, :2] / rays[:, 2:]
     flat = np.ascontiguousarray(flat[np.isfinite(flat).all(axis=1)])
@@ -118,7 +120,7 @@ def _lies(disc: Disc, lens: Lens) -> tuple[Lie, Lie]:
     return circle_lies(cone_of(ellipse))
 
 
-def _centre(disc: Disc, lens: Lens, lies: tuple[Lie, Lie]) -> Array:
+def _centre(disc: Disc, lens: CameraModel, lies: tuple[Lie, Lie]) -> Array:
     beside = np.array([lens.project(lie.centre) - disc.centre for lie in lies])
     # The mark is a smaller circle about the same middle: its own ellipse lies beside that by its share squared; little.
     apart = np.sum((disc.mark_offset - beside) ** 2, axis=1) / (2.0 * _MARK_SIGMA**2)
@@ -136,7 +138,7 @@ def _decides(lies: tuple[Lie, Lie], surface: Surface | None) -> bool:
     return abs(_angle(lies[0].normal, surface.normal) - _angle(lies[1].normal, surface.normal)) > _CLEAR
 
 
-def _sorted(disc: Disc, lens: Lens, lies: tuple[Lie, Lie], surface: Surface | None) -> tuple[Lie, Lie]:
+def _sorted(disc: Disc, lens: CameraModel, lies: tuple[Lie, Lie], surface: Surface | None) -> tuple[Lie, Lie]:
     """The likelier of the two first."""
     if surface is not None and surface.normal is not None and _decides(lies, surface):
         off = [_angle(lie.normal, surface.normal) for lie in lies]

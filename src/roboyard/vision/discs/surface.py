@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.geometry import Lens
+from roboyard.geometry import CameraModel
 
 Array = NDArray[np.float64]
 F32 = NDArray[np.float32]
@@ -40,7 +40,7 @@ class Surface:
         return float(1.0 / (self.coefficients @ ray))
 
 
-def surface_at(depth: F32, lens: Lens, ellipse: Array) -> Surface | None:
+def surface_at(depth: F32, lens: CameraModel, ellipse: Array) -> Surface | None:
     """Plane through the depth inside an ellipse (5,) [px]; None where too little is known.
 
     Inverse depth is linear in the picture of a plane, and its noise there is nearly the same everywhere.  Pixels that

@@ -48,7 +48,7 @@ class ThesisCamera:
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.focal) and self.focal > 0.0 and np.isfinite([*self.zero, *self.depth_map]).all()):
-            raise InputError("a camera whose numbers make no sense", where="the thesis's camera", valid="focal > 0")
+            raise InputError("a camera whose numbers make no sense", location="the thesis's camera", valid="focal > 0")
 
     def depth_pixel(self, x: float, y: float) -> tuple[int, int]:
         """Column and row in the depth picture of a place in the colour picture [px]."""

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.bus import Node, Subscription, TransformError
-from roboyard.bus.node_state import release
+from roboyard.bus.node_state import release_endpoint
 from roboyard.errors import MessageError
-from roboyard.geometry import Lens
-from roboyard.grids.registration import registered_depth
-from roboyard.messages import msg, nanoseconds
-from roboyard.messages.convert import image_to_array, lens_from_msg
+from roboyard.geometry import CameraModel
+from roboyard.grids.registration import register_depth
+from roboyard.messages import msg, to_nanoseconds
+from roboyard.messages.convert import camera_model_from_msg, image_to_array
 
 U8 = NDArray[np.uint8]
 F32 = NDArray[np.float32]
@@ -40,7 +40,7 @@ class View:
     """
 
     image: U8
-    lens: Lens
+    lens: CameraModel
     depth: F32 | None
     frame: str
     time_ns: int
@@ -81,7 +81,7 @@ class CameraInput:
         if wanted == self.listens:
             return
         for heard in self._heard:
-            release(self._node, heard)
+            release_endpoint(self._node, heard)
         self._heard.clear()
         if wanted:
             for name, topic in self._topics.items():
@@ -101,11 +101,11 @@ class CameraInput:
                 return f"{name}_silent", f"nothing came on {self._node.resolve(topic)}"
         return "", ""
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """What is known of lenses, which need not be told again."""
         return {name: message for name, message in self._last.items() if name.endswith("info")}
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Counterpart of `save`."""
         self._last = dict(saved)
 
@@ -132,7 +132,7 @@ class CameraInput:
 
     def _view(self, image: Any, depth: Any) -> View:
         pixels = _colours(image)
-        lens = lens_from_msg(self._last["camera_info"])
+        lens = camera_model_from_msg(self._last["camera_info"])
         if pixels.shape[:2] != (lens.height, lens.width):
             raise MessageError(
                 f"a picture of {pixels.shape[1]} x {pixels.shape[0]} with a camera_info of {lens.width} x {lens.height}"
@@ -142,9 +142,9 @@ class CameraInput:
             return View(pixels, lens, None, frame, time_ns)
         metres = _metres(depth)
         if self._topics["depth_info"]:
-            other = lens_from_msg(self._last["depth_info"])
+            other = camera_model_from_msg(self._last["depth_info"])
             T = self._node.transforms.lookup(frame, depth.header.frame_id, time_ns)
-            metres = registered_depth(metres, other, lens, T)
+            metres = register_depth(metres, other, lens, T)
         if metres.shape != pixels.shape[:2]:
             raise MessageError(
                 f"depth of {metres.shape[1]} x {metres.shape[0]} with a picture of {lens.width} x {lens.height}",
@@ -154,7 +154,7 @@ class CameraInput:
 
 
 def _time(message: Any) -> int:
-    return nanoseconds(message.header.stamp)
+    return to_nanoseconds(message.header.stamp)
 
 
 def _colours(message: Any) -> U8:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from roboyard.geometry import SE3
 from roboyard.messages import msg
-from roboyard.messages.convert import covariance_to_msg, header, pose_to_msg
+from roboyard.messages.convert import covariance_to_msg, make_header, pose_to_msg
 
 Array = NDArray[np.float64]
 
@@ -46,9 +46,9 @@ def detection(
         found.pose.covariance = np.asarray(covariance_to_msg(covariance))
     box = vision.BoundingBox3D(center=pose_to_msg(pose))
     box.size.x, box.size.y, box.size.z = size
-    return vision.Detection3D(header=header(frame, time_ns), results=[found], bbox=box, id=name)
+    return vision.Detection3D(header=make_header(frame, time_ns), results=[found], bbox=box, id=name)
 
 
 def detections(frame: str, time_ns: int, found: Sequence[Any]) -> Any:
     """vision_msgs/Detection3DArray."""
-    return msg.vision_msgs.Detection3DArray(header=header(frame, time_ns), detections=list(found))
+    return msg.vision_msgs.Detection3DArray(header=make_header(frame, time_ns), detections=list(found))

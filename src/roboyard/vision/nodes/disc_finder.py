@@ -13,7 +13,7 @@ from roboyard.bus.actions import GoalHandle
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE3
 from roboyard.messages import action, msg
-from roboyard.messages.convert import header, image_to_msg, jpeg_to_msg
+from roboyard.messages.convert import image_to_msg, jpeg_to_msg, make_header
 from roboyard.vision.discs.config import DiscConfig
 from roboyard.vision.discs.detect import find_discs
 from roboyard.vision.discs.drawing import draw_discs, draw_ways
@@ -105,14 +105,14 @@ class DiscFinderNode(Node):
     within: float = param(0.001, unit="m", low=1e-5, high=1.0, doc="sightings farther from the median do not count")
     timeout: float = param(5.0, unit="s", low=0.05, high=1000.0, doc="of a look")
 
-    fields = ("_looked_ns",)
+    state_fields = ("_looked_ns",)
 
     def setup(self) -> None:
         """Connect."""
         self._looked_ns = -(10**18)
         self._look: Look | None = None
         if bool(self.hand_eye) != bool(self.hand_eye_link):
-            raise ConfigError("one of hand_eye and hand_eye_link", where=self.full_name, valid="both or none")
+            raise ConfigError("one of hand_eye and hand_eye_link", location=self.full_name, valid="both or none")
         self._T_mount_camera = read_mount(self.hand_eye) if self.hand_eye else None
         self._found = self.publisher("discs", msg.vision_msgs.Detection3DArray)
         self._drawn = self.publisher("discs/image", msg.Image)
@@ -120,7 +120,7 @@ class DiscFinderNode(Node):
         self._camera = CameraInput(
             self, self.image_topic, self.info_topic, self.depth_topic, self.depth_info_topic, self._on_view
         )
-        self.action_server("look", action.LookForDiscs, self._on_goal, on_restored=self._begin)
+        self.action_server("look", action.LookForDiscs, self._on_goal, on_goal_restored=self._begin)
         self.timer(0.05, self._watch)
         self.report_health("ok", "waits for pictures")
 
@@ -178,7 +178,7 @@ class DiscFinderNode(Node):
     def _config_of(self, goal: Any) -> DiscConfig:
         wishes: dict[str, Any] = {name: getattr(goal, name) for name in _TEXTS + _NUMBERS if getattr(goal, name)}
         if not 0.0 <= float(goal.timeout) <= 1000.0:
-            raise InputError(f"timeout {goal.timeout:g} s", where=f"node {self.full_name}", valid="0 to 1000 s")
+            raise InputError(f"timeout {goal.timeout:g} s", location=f"node {self.full_name}", valid="0 to 1000 s")
         return replace(self.disc, **wishes)
 
     def _add(self, look: Look, view: View, seen: Seen) -> None:
@@ -203,7 +203,7 @@ class DiscFinderNode(Node):
         look.times_ns.append(view.time_ns)
         look.T_frame_camera = T
         look.frame = look.frame or view.frame
-        look.handle.feedback(action.LookForDiscs.Feedback(looks=len(look.rows)))
+        look.handle.publish_feedback(action.LookForDiscs.Feedback(looks=len(look.rows)))
         if len(look.rows) >= look.looks:
             self._end()
 
@@ -228,10 +228,10 @@ class DiscFinderNode(Node):
 
     def _end(self, cause: str = "", text: str = "") -> None:
         look, self._look = self._look, None
-        if look is None or not look.handle.active:
+        if look is None or not look.handle.is_active:
             return
         result = action.LookForDiscs.Result(cause=cause, text=text, looks=len(look.rows))
-        result.header = header(look.frame, self.now_ns)
+        result.header = make_header(look.frame, self.now_ns)
         if not cause:
             self._answer(look, result)
         if look.last is not None:
@@ -239,7 +239,7 @@ class DiscFinderNode(Node):
         if result.cause:
             self.report_health("warn", result.text, cause=result.cause)
         if cause == "canceled":
-            look.handle.cancel(result, text)
+            look.handle.set_canceled(result, text)
         elif cause:
             look.handle.abort(result, text, cause)
         else:
@@ -266,7 +266,7 @@ class DiscFinderNode(Node):
             tracks = tracked(look.rows, times, reach=self.reach, within=self.within, least=look.least)
             tracks.sort(key=lambda one: float(np.linalg.norm(one.mean[:3])))
             result.velocities = [msg.Vector3(x=x, y=y) for x, y in (one.velocity.tolist() for one in tracks)]
-            result.header = header(look.frame, look.times_ns[-1])
+            result.header = make_header(look.frame, look.times_ns[-1])
             found = tracks
         else:
             found = steady(look.rows, reach=self.reach, within=self.within, least=look.least)

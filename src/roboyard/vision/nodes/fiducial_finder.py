@@ -30,7 +30,7 @@ class FiducialFinderNode(Node):
     names: tuple[str, ...] = param((), doc="of markers 0, 1, …; others are called by their number", fixed=True)
     rate: float = param(5.0, unit="Hz", low=0.01, high=100.0, doc="of pictures looked at")
 
-    fields = ("_looked_ns", "_begun_ns")
+    state_fields = ("_looked_ns", "_begun_ns")
 
     def setup(self) -> None:
         """Connect."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.geometry import SE3, Lens
+from roboyard.geometry import SE3, CameraModel
 
 Array = NDArray[np.float64]
 F32 = NDArray[np.float32]
@@ -38,7 +38,7 @@ class Patch:
         part += self.share[..., None] * (np.asarray(colour, np.float32) - part)
 
 
-def disc_patch(lens: Lens, T_camera_disc: SE3, radius: float) -> Patch | None:
+def disc_patch(lens: CameraModel, T_camera_disc: SE3, radius: float) -> Patch | None:
     """Of a disc in the plane z = 0 of its frame; None if no pixel sees it.
 
     Args:
@@ -51,7 +51,7 @@ def disc_patch(lens: Lens, T_camera_disc: SE3, radius: float) -> Patch | None:
     return _sampled(lens, lens.project(T_camera_disc @ rim), T_camera_disc, lambda x, y: x * x + y * y <= radius**2)
 
 
-def polygon_patch(lens: Lens, T_camera_plane: SE3, corners: Array) -> Patch | None:
+def polygon_patch(lens: CameraModel, T_camera_plane: SE3, corners: Array) -> Patch | None:
     """Of a convex polygon (n, 2) [m], counter-clockwise, in the plane z = 0 of its frame; None if no pixel sees it."""
     edges = np.roll(corners, -1, axis=0) - corners
 
@@ -66,7 +66,7 @@ def polygon_patch(lens: Lens, T_camera_plane: SE3, corners: Array) -> Patch | No
 
 
 def _sampled(
-    lens: Lens, outline: Array, T_camera_plane: SE3, inside: Callable[[Array, Array], NDArray[np.bool_]]
+    lens: CameraModel, outline: Array, T_camera_plane: SE3, inside: Callable[[Array, Array], NDArray[np.bool_]]
 ) -> Patch | None:
     if not np.isfinite(outline).all():
         return None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.geometry import SE3, Lens
+from roboyard.geometry import SE3, CameraModel
 from roboyard.vision.discs.detect import noise_of
 from roboyard.vision.discs.surface import surface_at
 from roboyard.vision.opencv import opencv
@@ -51,7 +51,7 @@ class PasteConfig:
 
 
 def paste_discs(
-    image: U8, depth: F32 | None, lens: Lens, rng: np.random.Generator, config: PasteConfig | None = None
+    image: U8, depth: F32 | None, lens: CameraModel, rng: np.random.Generator, config: PasteConfig | None = None
 ) -> DiscPicture:
     """A copy of a picture with discs on its surfaces, each in perspective.
 
@@ -89,7 +89,7 @@ def paste_discs(
 
 
 def _on_surface(
-    pixel: Array, depth: F32 | None, lens: Lens, radius: float, rng: np.random.Generator, config: PasteConfig
+    pixel: Array, depth: F32 | None, lens: CameraModel, radius: float, rng: np.random.Generator, config: PasteConfig
 ) -> SE3 | None:
     ray = lens.rays(pixel)
     turn, spin = rng.uniform(0.0, 2.0 * math.pi, 2)
@@ -112,7 +112,7 @@ def _on_surface(
 
 
 def _lay(
-    out: U8, light: F32, lens: Lens, T: SE3, radius: float, noise: float, rng: np.random.Generator,
+    out: U8, light: F32, lens: CameraModel, T: SE3, radius: float, noise: float, rng: np.random.Generator,
     config: PasteConfig, *, white: bool,
 ) -> bool:  # fmt: skip
     """Paint a disc in place; False if it would not stand out from what is around it."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.geometry import SE3, Lens
+from roboyard.geometry import SE3, CameraModel
 from roboyard.vision.discs.circles import circle_ellipse
 from roboyard.vision.synthetic.coverage import disc_patch, polygon_patch
 from roboyard.vision.synthetic.exposure import expose
@@ -50,7 +50,7 @@ class PictureConfig:
         hidden: Share of a disc's diameter that something covers, from one side.
     """
 
-    lens: Lens = field(default_factory=lambda: Lens(640, 480, 530.0, 530.0))
+    lens: CameraModel = field(default_factory=lambda: CameraModel(640, 480, 530.0, 530.0))
     discs: tuple[int, int] = (3, 6)
     radius: Range = (6.5, 17.0)
     disc_radius: float = 0.010
@@ -218,7 +218,7 @@ def _lay(rng: np.random.Generator, config: PictureConfig, albedo: F32, T_camera_
     return TrueDisc(white, centre, radius, T_camera_disc, 2.0 * config.disc_radius)
 
 
-def radius_in_picture(lens: Lens, T_camera_disc: SE3, radius: float) -> float:
+def radius_in_picture(lens: CameraModel, T_camera_disc: SE3, radius: float) -> float:
     """Longer half axis of the ellipse as which a disc is seen by a lens without distortion [px]."""
     normal = T_camera_disc.rotation_matrix()[:, 2]
     return float(lens.fx * circle_ellipse(T_camera_disc.translation, normal, radius)[2])

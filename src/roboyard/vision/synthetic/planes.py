@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.geometry import SE3, Lens
+from roboyard.geometry import SE3, CameraModel
 from roboyard.vision.opencv import opencv
 from roboyard.vision.synthetic.exposure import expose
 
@@ -19,7 +19,7 @@ _INK, _PAPER, _GROUND = 0.04, 0.85, 0.3
 
 
 def plane_picture(
-    lens: Lens, T_camera_plane: SE3, print_: U8, origin: Array, scale: float, rng: np.random.Generator, *,
+    lens: CameraModel, T_camera_plane: SE3, print_: U8, origin: Array, scale: float, rng: np.random.Generator, *,
     blur: float = 0.6, noise: float = 1.5,
 ) -> U8:  # fmt: skip
     """A picture (h, w, 3) of a print before an even ground.
@@ -52,7 +52,7 @@ def plane_picture(
 
 
 @lru_cache(maxsize=2)
-def _rays(lens: Lens) -> NDArray[np.float32]:
+def _rays(lens: CameraModel) -> NDArray[np.float32]:
     """(h · samples, w · samples, 3) rays within pixels."""
     offsets = (np.arange(_SAMPLES) + 0.5) / _SAMPLES - 0.5
     u, v = ((np.arange(size)[:, None] + offsets).ravel() for size in (lens.width, lens.height))

@@ -85,7 +85,7 @@ class GaitNode(Node):
     base_frame: str = param("base_link", fixed=True)
     publish_tf: bool = param(True, fixed=True)
 
-    fields = (
+    state_fields = (
         "_phase", "_way", "_at", "_wanted", "_heard_ns", "_pose", "_posed", "_turn", "_feels", "_forces", "_touching",
         "_ticks", "_near", "_loaded", "_done", "_stalled",
     )  # fmt: skip
@@ -141,7 +141,7 @@ class GaitNode(Node):
         self.service("~stand", srv.Trigger, self._on_stand)
         self.service("~lie", srv.Trigger, self._on_lie)
         self.service("~play", srv.Trigger, self._on_play)
-        self.timer(rate=self.rate, callback=self._tick, start=True)
+        self.timer(rate=self.rate, callback=self._tick, immediate=True)
 
     def close(self) -> None:
         """Leave the joints to others."""
@@ -160,27 +160,27 @@ class GaitNode(Node):
         return gait, steps
 
     # -- state ---------------------------------------------------------------------------------------------------------
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
         parts: dict[str, Any] = {
             "stepper": self._stepper, "odometry": self._odometry, "hold": self._hold, "stall": self._stall,
         }  # fmt: skip
-        return super().save() | {name: part.save() for name, part in parts.items()}
+        return super().save_state() | {name: part.save_state() for name, part in parts.items()}
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
-        super().load(state)
+        super().load_state(state)
         self._stepper.change(*self._settings(self.parameters()))
-        self._stepper.load(state["stepper"])
-        self._odometry.load(state["odometry"])
-        self._hold.load(state["hold"])
-        self._stall.load(state["stall"])
+        self._stepper.load_state(state["stepper"])
+        self._odometry.load_state(state["odometry"])
+        self._hold.load_state(state["hold"])
+        self._stall.load_state(state["stall"])
 
     # -- what comes in -------------------------------------------------------------------------------------------------
     def _on_command(self, message: Any) -> None:
         wanted = (message.linear.x, message.linear.y, message.angular.z)
         if not all(map(math.isfinite, wanted)):
-            self.log.error(f"refused a twist of {wanted}: not finite", every=5.0)
+            self.log.error(f"refused a twist of {wanted}: not finite", throttle=5.0)
             return
         self._wanted, self._heard_ns = wanted, self.now_ns
 
@@ -190,7 +190,7 @@ class GaitNode(Node):
             pose = SE3((q.w, q.x, q.y, q.z), (p.x, p.y, p.z))
             self.legs.posed(pose)
         except RoboyardError as error:
-            self.log.warn(f"pose refused: {error}", every=1.0)
+            self.log.warn(f"pose refused: {error}", throttle=1.0)
             return
         self._pose = np.array([*pose.translation, *pose.rpy])
 
@@ -223,7 +223,7 @@ class GaitNode(Node):
 
     def _play(self) -> Any:
         if not self.movement:
-            raise InputError("no movement", where=self.full_name, valid="parameter movement: a file")
+            raise InputError("no movement", location=self.full_name, valid="parameter movement: a file")
         movement, now = load_movement(Path(self.movement)), self.legs.feet(self._near)
         between: Between = "spline" if self.between == "spline" else "cosine"
         played = play(movement, self.legs, between=between, period=1.0 / self.rate, start=now)
@@ -256,7 +256,7 @@ class GaitNode(Node):
             pose = pose_of(self._odometry)
             self._odom.publish(legged_odometry(pose, self._odometry.speed, self.now_ns, *self._frames))
             if self.publish_tf:
-                self.broadcast(pose, *self._frames)
+                self.send_transform(pose, *self._frames)
         self._ticks += 1
         if self._ticks % max(1, round(self.rate / self.state_rate)) == 0:
             touching = self._touching if self._feels else self._touching[:0]
@@ -269,7 +269,7 @@ class GaitNode(Node):
         if found is not None:
             leg, told, stays = self.legs.legs[found[0]], self._near[found], actual[found]
             text = f"leg {leg.name} stalls: {leg.joints[found[1]]} is told {told:.2f} rad and stays at {stays:.2f} rad"
-            self.log.warn(text, every=5.0)
+            self.log.warn(text, throttle=5.0)
             if not self._stalled:
                 self.report_health("warn", text)
             self._stalled = True
@@ -321,7 +321,7 @@ class GaitNode(Node):
         except InputError:
             raise
         except RoboyardError as error:
-            self.log.warn(f"a foot stays where it is: {error}", every=1.0)
+            self.log.warn(f"a foot stays where it is: {error}", throttle=1.0)
             return self._near
 
     def _told(self) -> NDArray[np.float64]:

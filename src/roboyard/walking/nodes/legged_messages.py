@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from roboyard.geometry import SE3
 from roboyard.messages import msg
-from roboyard.messages.time import stamp
+from roboyard.messages.time import time_to_msg
 from roboyard.walking.gait_kernels import held_by, tips_at
 from roboyard.walking.odometry import LeggedOdometry
 
@@ -50,7 +50,7 @@ def legged_odometry(
     pose = msg.Pose(position=place, orientation=msg.Quaternion(w=w, x=x, y=y, z=z))
     twist = msg.Twist(linear=msg.Vector3(x=vx, y=vy), angular=msg.Vector3(z=turn))
     return msg.Odometry(
-        header=msg.Header(stamp=stamp(time_ns), frame_id=odom_frame),
+        header=msg.Header(stamp=time_to_msg(time_ns), frame_id=odom_frame),
         child_frame_id=base_frame,
         pose=msg.PoseWithCovariance(pose=pose, covariance=_COVARIANCE),
         twist=msg.TwistWithCovariance(twist=twist, covariance=_COVARIANCE),
@@ -72,7 +72,7 @@ def gait_state(
     vx, vy, turn = carried.tolist()
     roll, pitch = (0.0, 0.0) if leaning is None else leaning[:2]
     return msg.GaitState(
-        header=msg.Header(stamp=stamp(time_ns)),
+        header=msg.Header(stamp=time_to_msg(time_ns)),
         phase=phase,
         gait=gait,
         legs=list(legs),

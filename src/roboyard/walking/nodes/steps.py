@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.bus import Future, Node, TransformError, param, resource
-from roboyard.bus.offload import Work
+from roboyard.bus.offload import OffloadedTask
 from roboyard.compute import expect_kernels
 from roboyard.control.nodes.twist import check_modes
 from roboyard.control.owners import JointOwners
@@ -102,7 +102,7 @@ class StepsNode(Node):
     odom_frame: str = param("odom", fixed=True)
     base_frame: str = param("base_link", fixed=True)
 
-    fields = (
+    state_fields = (
         "_phase", "_way", "_at", "_goal", "_map", "_turn", "_feels", "_forces", "_touching", "_ticks", "_near",
         "_loaded", "_number", "_stands", "_tries", "_bad", "_improved_ns", "_asked", "_begun",
     )  # fmt: skip
@@ -114,7 +114,7 @@ class StepsNode(Node):
         expect_kernels(told_joints, held_by, tips_at, make_room)
         expect_planner(self.planner)
         if len(self.goal) not in (0, 2) or not all(map(math.isfinite, self.goal)):
-            raise ConfigError(f"goal {self.goal}", where=self.full_name, valid="[x, y] of the map [m]")
+            raise ConfigError(f"goal {self.goal}", location=self.full_name, valid="[x, y] of the map [m]")
         joints, count = self.legs.joints, len(self.legs.legs)
         check_modes(self.hardware, joints, "position", self.full_name)
         names = self.hardware.joint_names
@@ -131,7 +131,7 @@ class StepsNode(Node):
         self._map: HeightMap | None = None
         self._stands = np.zeros((count, 3))
         self._follower: PlanFollower | None = None
-        self._search: Work | None = None
+        self._search: OffloadedTask | None = None
         self._bad: list[int] = []
         self._begun: list[float] = []
         self._improved_ns = self._asked = 0
@@ -149,29 +149,29 @@ class StepsNode(Node):
         self.subscribe("imu", msg.Imu, self._on_imu)
         for i, leg in enumerate(self.legs.legs if self.feet else ()):
             self.subscribe(f"{self.feet}/{leg.name}", msg.ContactsState, partial(self._on_touch, i))
-        self.timer(rate=self.rate, callback=self._tick, start=True)
+        self.timer(rate=self.rate, callback=self._tick, immediate=True)
 
     def close(self) -> None:
         """Leave the joints to others."""
         self.owners.leave(self.full_name)
 
     # -- state ---------------------------------------------------------------------------------------------------------
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data."""
         walk = None if self._follower is None else walk_as_data(self._follower)
-        return super().save() | {"odometry": self._odometry.save(), "walk": walk}
+        return super().save_state() | {"odometry": self._odometry.save_state(), "walk": walk}
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
-        super().load(state)
-        self._odometry.load(state["odometry"])
+        super().load_state(state)
+        self._odometry.load_state(state["odometry"])
         self._follower = None if state["walk"] is None else walk_of_data(state["walk"], self._footing())
 
     # -- what comes in -------------------------------------------------------------------------------------------------
     def _on_goal(self, message: Any) -> None:
         goal = [message.pose.position.x, message.pose.position.y]
         if not all(map(math.isfinite, goal)):
-            self.log.error(f"refused a goal at {goal}: not finite", every=5.0)
+            self.log.error(f"refused a goal at {goal}: not finite", throttle=5.0)
         elif self._phase not in ("rising", "standing"):
             self.log.warn(f"refused a goal at {goal[0]:.2f}, {goal[1]:.2f}: it is {self._phase}")
         else:
@@ -181,7 +181,7 @@ class StepsNode(Node):
         try:
             self._map = heights_from_msg(message)
         except RoboyardError as error:
-            self.log.error(f"refused a map: {error}", every=5.0)
+            self.log.error(f"refused a map: {error}", throttle=5.0)
             return
         if self._phase == "walking":
             self._look_again()
@@ -222,7 +222,13 @@ class StepsNode(Node):
         self._phase, self._tries = "planning", self._tries + 1
         asked = {"budget": self.budget, "seed": self.seed + self._tries - 1, "stop": stop.is_set}
         self.offload(
-            again.planned, problem, self.planner, asked, latency=self.thinking, then=self._on_planned, stop=stop
+            again.planned,
+            problem,
+            self.planner,
+            asked,
+            latency=self.thinking,
+            on_done=self._on_planned,
+            cancel_event=stop,
         )
 
     def _on_planned(self, done: Future) -> None:
@@ -256,7 +262,7 @@ class StepsNode(Node):
             heading, feet = follower.plan.heading, again.footing_at(follower.plan, follower.time)[:, :2]
             ground = Ground.of_map(given, self._rig, heading=heading, friction=self.friction, start=feet)
         except RoboyardError as error:
-            self.log.error(f"refused a map: {error}", every=5.0)
+            self.log.error(f"refused a map: {error}", throttle=5.0)
             return
         self._bad = again.footholds_gone(follower.plan, follower.time, ground)
         # what was thought gone may turn out to be there
@@ -290,13 +296,13 @@ class StepsNode(Node):
         try:
             past = settled(plan, follower.time + self.takeover * self.pace, frozenset(self._bad))
         except RoboyardError as error:
-            self.log.warn(f"no other plan: {error}", every=5.0)
+            self.log.warn(f"no other plan: {error}", throttle=5.0)
             return
         stop, goal = Event(), np.array(self._goal)
         asked = {"budget": self.effort, "seed": self.seed + self._asked, "stop": stop.is_set}
         self._search = self.offload(
             again.replanned, self._rig, given, self.friction, plan, goal, past, self.planner, asked,
-            latency=self.takeover, then=self._on_replanned, stop=stop,
+            latency=self.takeover, on_done=self._on_replanned, cancel_event=stop,
         )  # fmt: skip
 
     def _on_replanned(self, done: Future) -> None:
@@ -306,7 +312,7 @@ class StepsNode(Node):
             return
         if isinstance(found, str):
             if self._bad:
-                self.log.warn(f"no way round yet: {found}", every=1.0)
+                self.log.warn(f"no way round yet: {found}", throttle=1.0)
                 self._improve()
             return
         if self._bad or found.duration < follower.plan.duration - _BETTER:
@@ -343,7 +349,7 @@ class StepsNode(Node):
         self._odometry.update(dt, feet, carried, self._turn, down)
         pose = pose_of(self._odometry)
         self._odom.publish(legged_odometry(pose, self._odometry.speed, self.now_ns, *self._frames))
-        self.broadcast(pose, *self._frames)
+        self.send_transform(pose, *self._frames)
         self._ticks += 1
         if self._ticks % max(1, round(self.rate / self.state_rate)) == 0:
             touching = self._touching if self._feels else self._touching[:0]
@@ -375,7 +381,7 @@ class StepsNode(Node):
         try:
             near = self.legs.reach(local, self._near)
         except RoboyardError as error:
-            self.log.warn(f"a foot stays where it is: {error}", every=1.0)
+            self.log.warn(f"a foot stays where it is: {error}", throttle=1.0)
             out = ~self.legs.reached(local)  # the others go on
             local[out] = self.legs.feet(self._near)[out]
             near = self.legs.reach(local, self._near)

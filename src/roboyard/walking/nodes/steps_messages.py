@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from roboyard.errors import InputError
 from roboyard.messages import msg
-from roboyard.messages.time import stamp
+from roboyard.messages.time import time_to_msg
 from roboyard.walking.steps.following import Touchdown
 from roboyard.walking.steps.plan import StepPlan, Swing
 
@@ -21,7 +21,7 @@ def plan_message(
 ) -> Any:
     """roboyard_msgs/StepPlan of a plan to a goal (2,)."""
     return msg.StepPlan(
-        header=msg.Header(stamp=stamp(time_ns), frame_id=frame),
+        header=msg.Header(stamp=time_to_msg(time_ns), frame_id=frame),
         planner=plan.effort.planner,
         number=number,
         at=at,
@@ -71,7 +71,7 @@ def plan_of_message(message: Any, legs: int) -> StepPlan:
 
 def touchdown_message(down: Touchdown, leg: str, time_ns: int, frame: str) -> Any:
     """roboyard_msgs/Touchdown."""
-    header = msg.Header(stamp=stamp(time_ns), frame_id=frame)
+    header = msg.Header(stamp=time_to_msg(time_ns), frame_id=frame)
     return msg.Touchdown(header=header, leg=leg, planned=_point(down.planned), found=_point(down.found), how=down.how)
 
 

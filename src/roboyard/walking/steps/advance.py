@@ -25,7 +25,7 @@ _HOLDS_BACK: Final = 4.0
 """A patient planner picks a foot so much sooner if the body cannot go on before it has changed."""
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(*sample_parts(), 0, np.zeros(DRAWS), False)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*sample_parts(), 0, np.zeros(DRAWS), False)])
 def advance(world: World, ways: Ways, herd: Herd, log: Log, i: int, draws: Array, patient: bool) -> int:
     """Add one event to plan ``i``: a wheel picks a foot by the square of its bonus; it rises, or is set down.
 
@@ -84,7 +84,7 @@ def advance(world: World, ways: Ways, herd: Herd, log: Log, i: int, draws: Array
     return DEAD
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(*sample_parts(), 0, np.uint64(1), np.zeros(DRAWS))])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*sample_parts(), 0, np.uint64(1), np.zeros(DRAWS))])
 def go_through(world: World, ways: Ways, herd: Herd, log: Log, i: int, key: np.uint64, draws: Array) -> int:
     """Go on with plan ``i``, without patience, as far as it gets; one that gets no farther for long is dropped.
 

@@ -35,7 +35,9 @@ def body_box(model: Model, body: str) -> NDArray[np.float64]:
                 signs = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
                 corners.append(T_body_model @ links[name].T_model_link @ shape.T_link_geom @ (signs * half))
     if not corners:
-        raise InputError(f"no box is fixed to {body}", where=model.name, valid="a body with a box for its collisions")
+        raise InputError(
+            f"no box is fixed to {body}", location=model.name, valid="a body with a box for its collisions"
+        )
     every = np.concatenate(corners)
     return np.array([every.min(axis=0), every.max(axis=0)])
 

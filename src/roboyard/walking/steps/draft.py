@@ -77,7 +77,7 @@ def copy_draft(source: Draft, target: Draft) -> None:
     assign(target.events, source.events)
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(sample_parts()[0], make_draft(), 0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(sample_parts()[0], make_draft(), 0)])
 def swing_time(world: World, draft: Draft, k: int) -> float:
     """About the shortest time of the swing that ends with event ``k`` [s]."""
     a, b, top = draft.place[draft.mate[k]], draft.place[k], draft.top[k]

@@ -14,7 +14,7 @@ _FIRST: Final = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND: Final = np.uint64(0x94D049BB133111EB)
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(np.uint64(1),)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(np.uint64(1),)])
 def mixed(word: np.uint64) -> np.uint64:
     """A word's bits, each spread over all.  Steele, Lea, Flood: Fast splittable pseudorandom numbers, 2014."""
     x = word
@@ -23,19 +23,19 @@ def mixed(word: np.uint64) -> np.uint64:
     return x ^ (x >> np.uint64(31))
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(np.uint64(1), 0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(np.uint64(1), 0)])
 def key_of(parent: np.uint64, number: int) -> np.uint64:
     """A stream's key, of its parent's and its number."""
     return mixed(parent + _GOLDEN * np.uint64(number + 1))
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(np.uint64(1), 0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(np.uint64(1), 0)])
 def uniform(key: np.uint64, number: int) -> float:
     """The number-th draw of a stream: from 0 up to 1."""
     return float(key_of(key, number) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(0.5, 0.0, 0.5, 1.0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(0.5, 0.0, 0.5, 1.0)])
 def triangular(share: float, low: float, mode: float, high: float) -> float:
     """A uniform draw turned into one of a triangular distribution."""
     wide = high - low

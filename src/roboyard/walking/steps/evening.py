@@ -49,7 +49,9 @@ def even_out(world: World, draft: Draft) -> float:
     return duration
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(*sample_parts()[:2], make_draft(), make_herd(1, 1), 0, 0)])
+@kernel(
+    no_refcount=True, forceinline=True, examples=lambda: [(*sample_parts()[:2], make_draft(), make_herd(1, 1), 0, 0)]
+)
 def fits(world: World, ways: Ways, draft: Draft, trial: Herd, k: int, at: int) -> bool:
     """Whether legs reach what they have to at an event, with the body at a sample; ``trial`` is what was before it."""
     leg, p = draft.leg[k], draft.place

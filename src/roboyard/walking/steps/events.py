@@ -20,7 +20,7 @@ FULL: Final = 3
 _BONUS: Final = 3.0
 
 
-@kernel(leaf=True, examples=lambda: [(*sample_parts(), 0, 0)])
+@kernel(no_refcount=True, examples=lambda: [(*sample_parts(), 0, 0)])
 def begin(world: World, ways: Ways, herd: Herd, log: Log, i: int, w: int) -> bool:
     """Begin a plan on a way: all feet down where they are; whether they hold the body there, and the log has room.
 
@@ -48,7 +48,7 @@ def begin(world: World, ways: Ways, herd: Herd, log: Log, i: int, w: int) -> boo
     return note(herd, log, i, -1, SET)
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(0, 0, 10, 0, 10, 0.5)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(0, 0, 10, 0, 10, 0.5)])
 def body_at(at: int, low: int, high: int, low_after: int, high_after: int, draw: float) -> int:
     """Where the body is at an event: in the stretches before and after it.
 
@@ -61,7 +61,7 @@ def body_at(at: int, low: int, high: int, low_after: int, high_after: int, draw:
     return int(triangular(draw, float(first), float(min(max(at, first), last)), float(last)) + 0.5)
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(*sample_parts()[2:], 0, 0, LIFTED)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*sample_parts()[2:], 0, 0, LIFTED)])
 def changed(herd: Herd, log: Log, i: int, leg: int, kind: int) -> int:
     """Write down that a foot rose or was set down: ALIVE, or FULL."""
     for k in range(herd.bonus.shape[1]):
@@ -74,7 +74,7 @@ def changed(herd: Herd, log: Log, i: int, leg: int, kind: int) -> int:
     return ALIVE if note(herd, log, i, leg, kind) else FULL
 
 
-@kernel(leaf=True, examples=lambda: [(*sample_parts(), 0, 0, LIFTED, np.zeros(3), 0)])
+@kernel(no_refcount=True, examples=lambda: [(*sample_parts(), 0, 0, LIFTED, np.zeros(3), 0)])
 def repeat(
     world: World, ways: Ways, herd: Herd, log: Log, i: int, leg: int, kind: int, place: Array, sample: int
 ) -> bool:
@@ -96,7 +96,7 @@ def repeat(
     return bool(changed(herd, log, i, leg, kind) == ALIVE)
 
 
-@kernel(leaf=True, examples=lambda: [(*sample_parts(), 0, 0.5, 0.5)])
+@kernel(no_refcount=True, examples=lambda: [(*sample_parts(), 0, 0.5, 0.5)])
 def turn_off(world: World, ways: Ways, herd: Herd, log: Log, i: int, u: float, v: float) -> int:
     """Go on another way from where the body was farthest, see `bend_way`: ALIVE, FULL, or DEAD where that cannot be."""
     n0, w = world.number, herd.way[i]

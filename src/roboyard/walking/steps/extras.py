@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(sample_limbs(), 0, 0.0, 0.0, 0.0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(sample_limbs(), 0, 0.0, 0.0, 0.0)])
 def limb_heights(limbs: Limbs, i: int, first: float, second: float, third: float) -> tuple[float, float]:
     """How high knee and foot of a leg are in the body [m], of its joints [rad]."""
     rows = limbs.legs
@@ -38,7 +38,7 @@ def limb_heights(limbs: Limbs, i: int, first: float, second: float, third: float
     return float(base + ax * kx + ay * ky), float(base + ax * fx + ay * fy + az * rows.offset[i])
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(sample_limbs(), 0, np.zeros(3), np.zeros(3), 0.3)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(sample_limbs(), 0, np.zeros(3), np.zeros(3), 0.3)])
 def leg_work(limbs: Limbs, i: int, before: Array, after: Array, load: float) -> float:
     """What a leg's joints do between two positions (3,) near each other [m]: each alone, with its load.
 
@@ -63,7 +63,7 @@ def leg_work(limbs: Limbs, i: int, before: Array, after: Array, load: float) -> 
 
 
 @kernel(
-    leaf=True,
+    no_refcount=True,
     forceinline=True,
     examples=lambda: [(np.zeros((1, 1, 3)), np.ones((1, 1), np.bool_), 0.0, 0.0, np.zeros(1))],
 )
@@ -90,7 +90,7 @@ def share_loads(feet: Array, down: Flags, x: float, y: float, out: Array) -> Non
 
 
 @kernel(
-    leaf=True,
+    no_refcount=True,
     forceinline=True,
     examples=lambda: [(np.zeros((1, 1, 3)), np.ones((1, 1), np.bool_), np.zeros((1, 12, 3)), np.zeros(1, np.int64))],
 )
@@ -100,7 +100,7 @@ def edges_without_one(feet: Array, down: Flags, edges: Array, counts: NDArray[np
         counts[leg] = polygon_edges(feet, down, 0, leg, edges[leg]) if down[0, leg] else -1
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(np.zeros((1, 12, 3)), np.zeros(1, np.int64), 0.0, 0.0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(np.zeros((1, 12, 3)), np.zeros(1, np.int64), 0.0, 0.0)])
 def margin_without_one(edges: Array, counts: NDArray[np.int64], x: float, y: float) -> float:
     """How far a place is inside the polygon at least if one foot, whichever, gives way [m]; -inf without a polygon."""
     least = math.inf

@@ -229,14 +229,14 @@ class PlanFollower:
         x, y, _ = self.plan.body([self.time])[0].tolist()
         return x, y
 
-    def save(self) -> dict[str, Any]:
+    def save_state(self) -> dict[str, Any]:
         """State as plain data, the plan's aside."""
         kept = ("time", "spoilt", "anchors", "down", "lost", "_swing", "_off", "_depth", "_lean", "_beside")
         return {
             name: np.copy(value) if isinstance(value := getattr(self, name), np.ndarray) else value for name in kept
         }
 
-    def load(self, saved: dict[str, Any]) -> None:
+    def load_state(self, saved: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
         for name, value in saved.items():
             setattr(self, name, np.array(value) if isinstance(value, np.ndarray) else value)
@@ -244,12 +244,12 @@ class PlanFollower:
 
 def walk_as_data(follower: PlanFollower) -> dict[str, Any]:
     """A walk with its plan as plain data."""
-    return {"plan": plan_as_data(follower.plan), "follower": follower.save()}
+    return {"plan": plan_as_data(follower.plan), "follower": follower.save_state()}
 
 
 def walk_of_data(said: dict[str, Any], footing: Footing) -> PlanFollower:
     """The walk of what `walk_as_data` gave."""
     plan = plan_of_data(said["plan"])
     follower = PlanFollower(plan, SE3.identity(), plan.feet, footing)
-    follower.load(said["follower"])
+    follower.load_state(said["follower"])
     return follower

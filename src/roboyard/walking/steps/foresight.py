@@ -66,21 +66,24 @@ class Foresight:
             ceiling = np.full(heights.shape, math.inf)
         _bridge(heights, variance)
         rows, columns = heights.shape
-        x = out.corner[0] + (np.arange(columns) + 0.5) * out.cell
-        y = (out.corner[1] + (np.arange(rows) + 0.5) * out.cell)[:, None]
+        x = out.corner[0] + (np.arange(columns) + 0.5) * out.resolution
+        y = (out.corner[1] + (np.arange(rows) + 0.5) * out.resolution)[:, None]
         _take(heights, variance, ceiling, np.hypot(x - self.begun[0], y - self.begun[1]) <= self.about, self.begun[2])
         for px, py, pz in feet.tolist():
             away = np.fmax(np.abs(x - px), np.abs(y - py))
-            under = (away <= out.cell) & np.isnan(heights) | (away <= 0.5 * out.cell) & (heights > pz)
+            under = (away <= out.resolution) & np.isnan(heights) | (away <= 0.5 * out.resolution) & (heights > pz)
             heights[under], variance[under] = pz, 0.0
         for px, py, pz in footholds.tolist():
             about = (
-                (np.abs(x - px) <= out.cell) & (np.abs(y - py) <= out.cell) & (heights > pz) & (heights < pz + _ALIKE)
+                (np.abs(x - px) <= out.resolution)
+                & (np.abs(y - py) <= out.resolution)
+                & (heights > pz)
+                & (heights < pz + _ALIKE)
             )
             heights[about] = pz
         known = np.isfinite(heights) & (variance <= SURE**2)
         solid = np.where(known, heights, -np.inf)
-        goes_on = known & (heights >= maximum_filter(solid, size=2 * round(_ABOUT / out.cell) + 1) - _PIT)
+        goes_on = known & (heights >= maximum_filter(solid, size=2 * round(_ABOUT / out.resolution) + 1) - _PIT)
         if goes_on.any():
             nearest = distance_transform_edt(~goes_on, return_distances=False, return_indices=True)
             _take(heights, variance, ceiling, np.hypot(x - middle[0], y - middle[1]) > self.horizon, heights[*nearest])
@@ -89,7 +92,7 @@ class Foresight:
 
 def _wide(seen: HeightMap, places: Array, room: float) -> HeightMap:
     """The same map, on so many more cells that it holds places, with room about them."""
-    cell, corner, shape = seen.cell, np.array(seen.corner), np.array(seen.heights.shape)[::-1]
+    cell, corner, shape = seen.resolution, np.array(seen.corner), np.array(seen.heights.shape)[::-1]
     before = np.maximum(np.ceil((corner - places.min(axis=0) + room) / cell), 0).astype(int)
     after = np.maximum(np.ceil((places.max(axis=0) + room - corner) / cell) - shape, 0).astype(int)
     pads = [(int(before[1]), int(after[1])), (int(before[0]), int(after[0]))]

@@ -52,7 +52,7 @@ def make_genomes(count: int) -> Genomes:
     )
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(make_genomes(1), 0, np.uint64(1))])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(make_genomes(1), 0, np.uint64(1))])
 def draw_genome(genomes: Genomes, g: int, key: np.uint64) -> None:
     """Draw all numbers of one."""
     genomes.way[g] = key_of(key, 0)
@@ -62,7 +62,7 @@ def draw_genome(genomes: Genomes, g: int, key: np.uint64) -> None:
             genomes.draws[g, e, m] = uniform(own, m)
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(make_genomes(2), 0, 1, 0, 1)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(make_genomes(2), 0, 1, 0, 1)])
 def copy_genome(genomes: Genomes, source: int, target: int, first: int, last: int) -> None:
     """Copy the numbers of some events, and with the first one the way."""
     for e in range(first, last):
@@ -73,7 +73,7 @@ def copy_genome(genomes: Genomes, source: int, target: int, first: int, last: in
         genomes.events[target], genomes.value[target] = genomes.events[source], genomes.value[source]
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(make_genomes(1), 0, 0, np.uint64(1))])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(make_genomes(1), 0, 0, np.uint64(1))])
 def change_genome(genomes: Genomes, g: int, event: int, key: np.uint64) -> None:
     """Draw anew: the numbers of one event; sometimes of all from there on, or, seldom, the way."""
     how = uniform(key, 0)

@@ -164,7 +164,7 @@ class Ground:
     ) -> Ground:
         """Of a map of heights; arguments and errors as for `of`."""
         return cls.of(
-            given.heights, given.corner, rig, cell=given.cell, heading=heading, friction=friction,
+            given.heights, given.corner, rig, cell=given.resolution, heading=heading, friction=friction,
             variance=given.variance, slack=1e-3 if given.variance is None else _ERRS, start=start,
         )  # fmt: skip
 
@@ -180,10 +180,10 @@ class Ground:
         x, y = first[0] + (np.arange(columns) + 0.5) * CELL, first[1] + (np.arange(rows) + 0.5) * CELL
         start = np.atleast_2d(np.asarray(places, np.float64))[0]
         places = np.stack(np.meshgrid(x, y), axis=-1)
-        heights = terrain.height(places)
+        heights = terrain.height_at(places)
         # squares whose edge is no multiple of a cell's: an edge within a cell, which its middle's height does not tell
         turns = np.linspace(0.0, 2.0 * np.pi, 8, endpoint=False)
-        rim = terrain.height(places[..., None, :] + 0.99 * _EDGE * np.stack([np.cos(turns), np.sin(turns)], axis=-1))
+        rim = terrain.height_at(places[..., None, :] + 0.99 * _EDGE * np.stack([np.cos(turns), np.sin(turns)], axis=-1))
         off = np.nan_to_num(np.abs(rim - heights[..., None]), nan=np.inf).max(axis=-1)
         corner = float(first[0]), float(first[1])
         off[off > _PRINT] = np.inf

@@ -50,7 +50,7 @@ def sample_ground() -> GroundRows:
     )  # fmt: skip
 
 
-@kernel(leaf=True, examples=lambda: [(np.zeros((2, 2)), 0.1)])
+@kernel(no_refcount=True, examples=lambda: [(np.zeros((2, 2)), 0.1)])
 def lay_cones(heights: Array, rise: float) -> None:
     """Raise a surface to the lowest one above it that climbs by at most ``rise`` from cell to cell, in place.
 
@@ -111,7 +111,7 @@ def spread_ground(
                         ends = True
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(np.zeros((2, 2)), 0.0, 0.0, 0.02, 0.0, 0.0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(np.zeros((2, 2)), 0.0, 0.0, 0.02, 0.0, 0.0)])
 def body_height(body: Array, left: float, near: float, cell: float, x: float, y: float) -> float:
     """Height of the body's frame over a place [m], between the cells' middles; nan where it cannot be."""
     fx, fy = (x - left) / cell - 0.5, (y - near) / cell - 0.5
@@ -125,7 +125,7 @@ def body_height(body: Array, left: float, near: float, cell: float, x: float, y:
     return float(low * (1.0 - v) + high * v)
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(np.zeros((2, 2)), 0.0, 0.0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(np.zeros((2, 2)), 0.0, 0.0)])
 def cell_value(values: Array, column: float, row: float) -> float:
     """A map's value at a place in cells; -inf over holes and outside."""
     c, r = math.floor(column), math.floor(row)
@@ -134,13 +134,13 @@ def cell_value(values: Array, column: float, row: float) -> float:
     return float(values[r, c])
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(np.zeros((2, 2)), 0.0, 0.0, 0.02, 0.0, 0.0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(np.zeros((2, 2)), 0.0, 0.0, 0.02, 0.0, 0.0)])
 def value_at(values: Array, left: float, near: float, cell: float, x: float, y: float) -> float:
     """A map's value at a place; -inf over holes and outside."""
     return cell_value(values, (x - left) / cell, (y - near) / cell)
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(np.zeros((2, 2)), 0.0, 0.0, 0.02, 0.0, 0.0, 0.1, 0.1)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(np.zeros((2, 2)), 0.0, 0.0, 0.02, 0.0, 0.0, 0.1, 0.1)])
 def top_between(
     tops: Array, left: float, near: float, cell: float, x: float, y: float, x_end: float, y_end: float
 ) -> float:

@@ -75,7 +75,9 @@ def way_lengths(rig: Rig, ground: Ground, goal: Array) -> Array:
     return out
 
 
-@kernel(leaf=True, examples=lambda: [(np.ones((2, 2)), 0, 0, np.ones((2, 2)), np.zeros(33), np.zeros(33, np.int64))])
+@kernel(
+    no_refcount=True, examples=lambda: [(np.ones((2, 2)), 0, 0, np.ones((2, 2)), np.zeros(33), np.zeros(33, np.int64))]
+)
 def lay_lengths(price: Array, row: int, column: int, out: Array, keys: Array, cells: NDArray[np.int64]) -> None:
     """Lengths of the cheapest ways to a cell over all eight neighbours, Dijkstra 1959; infinite prices are walls.
 

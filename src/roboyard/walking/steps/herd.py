@@ -230,7 +230,7 @@ def sample_parts() -> tuple[World, Ways, Herd, Log]:
     return sample_world(), make_ways(1), make_herd(1, 1), make_log(2)
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(make_herd(2, 1), 0, 1)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(make_herd(2, 1), 0, 1)])
 def copy_plan(herd: Herd, source: int, target: int) -> None:
     """Make one partial plan a copy of another."""
     for leg in range(herd.down.shape[1]):
@@ -246,7 +246,7 @@ def copy_plan(herd: Herd, source: int, target: int) -> None:
     herd.events[target], herd.way[target] = herd.events[source], herd.way[source]
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(make_ways(2), 0, 1)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(make_ways(2), 0, 1)])
 def copy_way(ways: Ways, source: int, target: int) -> None:
     """Make one way a copy of another."""
     ways.size[target] = ways.size[source]
@@ -255,7 +255,7 @@ def copy_way(ways: Ways, source: int, target: int) -> None:
             ways.places[target, k, j] = ways.places[source, k, j]
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(make_herd(1, 1), make_log(2), 0, 0, SET)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(make_herd(1, 1), make_log(2), 0, 0, SET)])
 def note(herd: Herd, log: Log, i: int, leg: int, kind: int) -> bool:
     """Write the last event of plan ``i`` down; whether the log has room.  Leg -1: its beginning."""
     row = log.used[0]

@@ -62,7 +62,7 @@ HASTY: Final = 6
 _HASTE: Final = 1.1
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(np.zeros((2, 3)), 0.5, np.zeros(3))])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(np.zeros((2, 3)), 0.5, np.zeros(3))])
 def way_place(way: Array, at: float, out: Array) -> None:
     """The body (3,) at a place of its way, in samples."""
     k = min(max(int(at), 0), way.shape[0] - 2)
@@ -71,7 +71,7 @@ def way_place(way: Array, at: float, out: Array) -> None:
         out[j] = way[k, j] * (1.0 - u) + way[k + 1, j] * u
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(sample_limbs(), 0, np.zeros(7), np.zeros(3))])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(sample_limbs(), 0, np.zeros(7), np.zeros(3))])
 def knee_place(limbs: Limbs, i: int, q: Array, out: Array) -> None:
     """Where the knee of a leg is in the body (3,), of its joints (7,), see `leg_joints`."""
     H, K = limbs.legs.T_body_hip[i], limbs.legs.T_hip_knee[i]
@@ -86,7 +86,7 @@ def knee_place(limbs: Limbs, i: int, q: Array, out: Array) -> None:
 
 
 @kernel(
-    leaf=True,
+    no_refcount=True,
     forceinline=True,
     examples=lambda: [(sample_world(), sample_limbs(), np.zeros(3), np.zeros(3), 0, np.zeros(7), np.zeros(3))],
 )
@@ -154,7 +154,7 @@ def make_room(legs: int) -> Room:
     )  # fmt: skip
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(0.5, 1.0, 0.1)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(0.5, 1.0, 0.1)])
 def next_corner(begin: float, far: float, share: float) -> float:
     """The share of a stretch ``far`` long, which begins at a place of the way [samples], where the next sample lies."""
     at = begin + share * far
@@ -163,7 +163,7 @@ def next_corner(begin: float, far: float, share: float) -> float:
 
 
 @kernel(
-    leaf=True,
+    no_refcount=True,
     examples=lambda: [
         (sample_world(), sample_limbs(), np.zeros((2, 3)), make_draft(), 0.02, EXACT, make_room(1), np.zeros(6))
     ],

@@ -12,7 +12,7 @@ PASSING: Final = 0.1
 """Of the gap between feet of a side is kept where one is in the air."""
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(sample_world(), *sample_parts()[1:3], 0, 0, 0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(sample_world(), *sample_parts()[1:3], 0, 0, 0)])
 def neighbours(world: World, ways: Ways, herd: Herd, i: int, leg: int, sample: int) -> tuple[float, float]:
     """Between which places along the body, which is at a sample, a foot keeps in order with the others of its side.
 
@@ -35,7 +35,7 @@ def neighbours(world: World, ways: Ways, herd: Herd, i: int, leg: int, sample: i
     return low, high
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(sample_world(), *sample_parts()[1:3], 0, 0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(sample_world(), *sample_parts()[1:3], 0, 0)])
 def clear_of_air(world: World, ways: Ways, herd: Herd, i: int, at: int) -> bool:
     """Whether feet that are down keep in order with those in the air, with the body at a sample.
 
@@ -56,7 +56,9 @@ def clear_of_air(world: World, ways: Ways, herd: Herd, i: int, at: int) -> bool:
     return True
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(sample_world(), *sample_parts()[1:3], 0, 0, 0.0, 0.0, 0)])
+@kernel(
+    no_refcount=True, forceinline=True, examples=lambda: [(sample_world(), *sample_parts()[1:3], 0, 0, 0.0, 0.0, 0)]
+)
 def in_order(world: World, ways: Ways, herd: Herd, i: int, leg: int, x: float, y: float, at: int) -> bool:
     """Whether a foot that is set down with the body at a sample kept in order with the others of its side on its way.
 

@@ -25,7 +25,7 @@ _LEAD: Final = 1
 """Samples that the body may go while a foot just rises, or just comes down."""
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(*sample_parts()[:3], 0, 0, 0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*sample_parts()[:3], 0, 0, 0)])
 def rise_reached(world: World, ways: Ways, herd: Herd, i: int, leg: int, at: int) -> bool:
     """Whether a leg reaches its foot while it rises with the body at a sample, and about to go on."""
     n0, w, p = world.number, herd.way[i], ways.places
@@ -41,7 +41,7 @@ def rise_reached(world: World, ways: Ways, herd: Herd, i: int, leg: int, at: int
     return True
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(*sample_parts(), 0, 0, -1.0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*sample_parts(), 0, 0, -1.0)])
 def lift(world: World, ways: Ways, herd: Herd, log: Log, i: int, leg: int, draw: float) -> int:
     """Raise a foot: ALIVE, FULL, or DEAD where the others would not hold the body; then nothing has changed."""
     side, left, right, edges = world.side, 0, 0, herd.edges
@@ -76,7 +76,7 @@ def lift(world: World, ways: Ways, herd: Herd, log: Log, i: int, leg: int, draw:
     return changed(herd, log, i, leg, LIFTED)
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(*sample_parts()[:3], 0, 0, 0.0, 0.0, 0.0, 0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*sample_parts()[:3], 0, 0, 0.0, 0.0, 0.0, 0)])
 def swing_reached(
     world: World, ways: Ways, herd: Herd, i: int, leg: int, x: float, y: float, z: float, at: int
 ) -> bool:
@@ -103,7 +103,7 @@ def swing_reached(
     return True
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(*sample_parts(), 0, 0, 0, 0, 0, 0.5)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*sample_parts(), 0, 0, 0, 0, 0, 0.5)])
 def stand_on(
     world: World, ways: Ways, herd: Herd, log: Log, i: int, leg: int, row: int, column: int, sample: int, draw: float
 ) -> int:
@@ -132,7 +132,7 @@ def stand_on(
     return changed(herd, log, i, leg, SET)
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(*sample_parts(), 0, 0, 0, 0, 0, 0.5)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*sample_parts(), 0, 0, 0, 0, 0, 0.5)])
 def stand_near(
     world: World, ways: Ways, herd: Herd, log: Log, i: int, leg: int, row: int, column: int, sample: int, draw: float
 ) -> int:
@@ -163,7 +163,7 @@ def stand_near(
     return DEAD
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(*sample_parts(), 0, 0, 0.5, 0.5, 0.5, False)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*sample_parts(), 0, 0, 0.5, 0.5, 0.5, False)])
 def set_down(
     world: World, ways: Ways, herd: Herd, log: Log, i: int, leg: int, u: float, v: float, draw: float, patient: bool
 ) -> int:

@@ -17,7 +17,7 @@ import numpy as np
 from roboyard.compute import Kernel, expect_kernels
 from roboyard.compute.cluster import RayPool
 from roboyard.compute.pools import ThreadPool
-from roboyard.config.describe import near
+from roboyard.config.describe import did_you_mean
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.walking.errors import NoPlan
 from roboyard.walking.steps import branching, repairing, tree_search
@@ -124,7 +124,7 @@ def plan_steps(
         NoPlan: none was found; with the cells of the map that are in the way, where some are.
     """
     if planner not in PLANNERS:
-        raise UnknownNameError(f"no planner {planner!r}{near(planner, PLANNERS)}", valid=", ".join(PLANNERS))
+        raise UnknownNameError(f"no planner {planner!r}{did_you_mean(planner, PLANNERS)}", valid=", ".join(PLANNERS))
     for what, number, least in (("budget", budget, 1), ("seed", seed, 0)):
         if not least <= number < 2**53:
             raise InputError(f"{what} {number}", valid=f"a whole number, {least} or more")
@@ -170,7 +170,7 @@ def _on_cluster(
 ) -> Iterator[_Found]:
     """What the parts find, in their order; those that are not done when it shall stop are left."""
     with RayPool(address) as pool:
-        shared = pool.share(problem)
+        shared = pool.put_shared(problem)
         for one in [pool.submit(_search, shared, part) for part in parts]:
             while not wait([one], timeout=_ASK).done:
                 if stop():

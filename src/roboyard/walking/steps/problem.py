@@ -50,7 +50,7 @@ class Rating:
     def __post_init__(self) -> None:
         for name, weight in asdict(self).items():
             if not 0.0 <= weight <= 100.0:
-                raise InputError(f"weight {weight:g}", where=f"rating, {name}", valid="0 to 100")
+                raise InputError(f"weight {weight:g}", location=f"rating, {name}", valid="0 to 100")
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +113,7 @@ class Problem:
         if margin < rig.margin:
             raise BadStart(
                 f"at ({first[0]:.2f}, {first[1]:.2f}) the body is {margin:.3f} m inside of its feet",
-                where="start",
+                location="start",
                 valid=f"{rig.margin:.3f} m or more",
             )
         return cls(rig, ground, first, last, stand, rating or Rating())
@@ -150,7 +150,7 @@ class Problem:
 def _two(values: ArrayLike, what: str) -> Array:
     given = np.asarray(values, dtype=np.float64)
     if given.shape != (2,) or not np.isfinite(given).all():
-        raise InputError(f"{given.tolist()}", where=what, valid="two finite numbers [m]")
+        raise InputError(f"{given.tolist()}", location=what, valid="two finite numbers [m]")
     return given
 
 
@@ -161,14 +161,14 @@ def _check_body(ground: Ground, place: Array, error: type[BadStart | BadGoal], w
     if r < 0:
         raise error(
             f"({x:.2f}, {y:.2f}) is outside of the map",
-            where=what,
+            location=what,
             valid=f"x {rows.x:.2f} to {rows.x + wide:.2f}, y {rows.y:.2f} to {rows.y + high:.2f} m",
         )
     if math.isnan(body_height(rows.body, rows.x, rows.y, rows.cell, x, y)):
         height = "a hole" if math.isnan(rows.heights[r, c]) else f"{rows.heights[r, c]:.2f} m high"
         raise error(
             f"at ({x:.2f}, {y:.2f}) there is no room for the body: the ground of cell ({r}, {c}) is {height}",
-            where=what,
+            location=what,
             valid="where ground that feet may stand on is about, and none as high as the body",
         )
 
@@ -182,7 +182,7 @@ def _check_stance(rig: Rig, ground: Ground, place: Array, error: type[BadStart |
         raise error(
             f"at ({x:.2f}, {y:.2f}), cell {cell} of {rows.heights[cell]:.2f} m, legs {int(reached.sum())} of "
             f"{len(reached)} reach the ground: there is no room for the body",
-            where=what,
+            location=what,
             valid="where three legs, not all on one side, have ground",
         )
 
@@ -196,7 +196,7 @@ def _check_reach(rig: Rig, ground: Ground, start: Array, feet: Array) -> None:
         raise BadStart(
             f"leg {rig.walker.legs[leg].name} cannot reach the ground nearest to its place, cell "
             f"{ground.cell_at(x, y)} at ({x:.2f}, {y:.2f}), {z:.2f} m high",
-            where="start",
+            location="start",
             valid="where all feet find ground to stand on",
         )
 
@@ -223,7 +223,7 @@ def _standing(rig: Rig, ground: Ground, start: Array, error: type[BadStart | Bad
         if not len(free):
             name = rig.walker.legs[leg].name
             said = f"cell ({r0}, {c0})" if r0 >= 0 else "outside of the map"
-            raise error(f"foot {name} has no ground near its place, {said}", where=what, valid="another place")
+            raise error(f"foot {name} has no ground near its place, {said}", location=what, valid="another place")
         row, column = free[0]
         out[leg] = (
             rows.x + (column + 0.5) * rows.cell,
@@ -240,7 +240,7 @@ def _on_ground(ground: Ground, feet: ArrayLike) -> Array:
         cell = ground.cell_at(x, y)
         if cell[0] < 0 or math.isnan(rows.heights[cell]):
             raise BadStart(
-                f"a foot stands at ({x:.2f}, {y:.2f}), where no ground is", where="start", valid="on the map"
+                f"a foot stands at ({x:.2f}, {y:.2f}), where no ground is", location="start", valid="on the map"
             )
         out[k, 2] = max(z, float(rows.heights[cell]))
     return out

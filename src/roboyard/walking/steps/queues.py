@@ -25,7 +25,7 @@ _TIRED: Final = 1.0
 """Having gone on with a square once counts as so many cells farther from the goal."""
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(sample_graph()[3], 0.0, 0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(sample_graph()[3], 0.0, 0)])
 def push(graph: Graph, value: float, node: int) -> None:
     """Put a node into the heap; where that is full, it is left out."""
     keys, nodes, k = graph.keys, graph.heap, graph.number[HEAP]
@@ -38,7 +38,7 @@ def push(graph: Graph, value: float, node: int) -> None:
     keys[k], nodes[k] = value, node
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(sample_graph()[3],)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(sample_graph()[3],)])
 def pop(graph: Graph) -> int:
     """Take the first node out of a heap that is not empty."""
     keys, nodes = graph.keys, graph.heap
@@ -57,7 +57,7 @@ def pop(graph: Graph) -> int:
     return int(first)
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(sample_graph()[3], 0, 0, 0, 1.0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(sample_graph()[3], 0, 0, 0, 1.0)])
 def sort_in(graph: Graph, node: int, row: int, column: int, away: float) -> None:
     """Put a new node among those whose bodies come to the same square, with a cell so far from the goal [m]."""
     own, k = math.floor(row / _CELLS) * (1 << 20) + math.floor(column / _CELLS), 0
@@ -71,7 +71,7 @@ def sort_in(graph: Graph, node: int, row: int, column: int, away: float) -> None
     graph.older[node], graph.newest[k] = graph.newest[k], node
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(sample_graph()[3], 1.0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(sample_graph()[3], 1.0)])
 def elsewhere(graph: Graph, weight: float) -> int:
     """The best node of the square that is nearest to the goal and was not gone on with too often; -1 for none."""
     best, least = -1, math.inf

@@ -25,7 +25,7 @@ _ALL: Final = np.uint64((1 << SIDE) - 1)
 
 
 @kernel(
-    leaf=True,
+    no_refcount=True,
     forceinline=True,
     examples=lambda: [(sample_world(), make_herd(1, 1), 0, np.zeros(3), np.zeros(2, np.int64))],
 )
@@ -50,7 +50,9 @@ def middle_of(world: World, herd: Herd, i: int, grid: Array, out: Whole) -> None
 
 
 @kernel(
-    leaf=True, forceinline=True, examples=lambda: [(sample_world(), make_herd(1, 1), 0, 0.0, 0.0, np.zeros((12, 3)), 3)]
+    no_refcount=True,
+    forceinline=True,
+    examples=lambda: [(sample_world(), make_herd(1, 1), 0, 0.0, 0.0, np.zeros((12, 3)), 3)],
 )
 def holds(world: World, herd: Herd, i: int, x: float, y: float, edges: Array, count: int) -> bool:
     """Whether the body can be over a place [m] with the feet of a plan, inside of edges of their polygon."""
@@ -72,7 +74,7 @@ def holds(world: World, herd: Herd, i: int, x: float, y: float, edges: Array, co
 
 
 @kernel(
-    leaf=True,
+    no_refcount=True,
     examples=lambda: [
         (sample_world(), make_herd(1, 1), 0, np.ones(3), np.zeros(2, np.int64), np.zeros(SIDE, np.uint64))
     ],
@@ -89,13 +91,15 @@ def fill_region(world: World, herd: Herd, i: int, grid: Array, first: Whole, out
         out[r] = bits
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(np.zeros(SIDE, np.uint64), 0, 0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(np.zeros(SIDE, np.uint64), 0, 0)])
 def is_in(region: Bits, row: int, column: int) -> bool:
     """Whether a cell, from the region's first one on, belongs to it."""
     return bool(0 <= row < SIDE and 0 <= column < SIDE and (region[row] >> np.uint64(column)) & _ONE != np.uint64(0))
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(np.zeros(SIDE, np.uint64), np.zeros(2, np.int64), 0.0, 0.0)])
+@kernel(
+    no_refcount=True, forceinline=True, examples=lambda: [(np.zeros(SIDE, np.uint64), np.zeros(2, np.int64), 0.0, 0.0)]
+)
 def nearest(region: Bits, first: Whole, row: float, column: float) -> tuple[int, int]:
     """Row and column of the grid of the cell of a region that is nearest to a place on it; -1 of an empty region."""
     best, at_row, at_column = math.inf, -1, -1
@@ -114,7 +118,7 @@ def nearest(region: Bits, first: Whole, row: float, column: float) -> tuple[int,
 
 
 @kernel(
-    leaf=True, forceinline=True,
+    no_refcount=True, forceinline=True,
     examples=lambda: [
         (np.zeros(SIDE, np.uint64), np.zeros(2, np.int64), np.zeros(SIDE, np.uint64), np.zeros(2, np.int64),
          np.zeros(SIDE, np.uint64))
@@ -130,7 +134,7 @@ def overlap(region: Bits, first: Whole, other: Bits, other_first: Whole, out: Bi
         out[r] = region[r] & bits & _ALL
 
 
-@kernel(leaf=True, examples=lambda: [(np.zeros(SIDE, np.uint64), 0, 0, np.zeros(SIDE, np.uint64))])
+@kernel(no_refcount=True, examples=lambda: [(np.zeros(SIDE, np.uint64), 0, 0, np.zeros(SIDE, np.uint64))])
 def flood(region: Bits, row: int, column: int, out: Bits) -> None:
     """The part of a region that hangs together with a cell of it, edge to edge."""
     for r in range(SIDE):
@@ -156,7 +160,7 @@ def flood(region: Bits, row: int, column: int, out: Bits) -> None:
 
 
 @kernel(
-    leaf=True,
+    no_refcount=True,
     examples=lambda: [
         (
             np.zeros(SIDE, np.uint64), 0, 0, 0, 0, np.zeros(SIDE * SIDE, np.int64), np.zeros(SIDE * SIDE, np.int64),

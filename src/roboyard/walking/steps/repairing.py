@@ -59,7 +59,7 @@ _AROUND: Final = 0.3
 _WEIGHTS: Final = (5.0, 2.5, 1.5, 1.0)
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(sample_graph()[3], np.uint64(1))])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(sample_graph()[3], np.uint64(1))])
 def slot_of(graph: Graph, own: np.uint64) -> int:
     """Where in the table of nodes the one with a code is, or would be."""
     slots = np.uint64(graph.slots.shape[0])
@@ -69,7 +69,7 @@ def slot_of(graph: Graph, own: np.uint64) -> int:
     return slot  # type: ignore[return-value]
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(sample_graph()[3], 0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(sample_graph()[3], 0)])
 def is_lost(graph: Graph, node: int) -> bool:
     """Whether a node was taken out, or one that led to it; if so it is taken out as well."""
     at = node
@@ -81,7 +81,7 @@ def is_lost(graph: Graph, node: int) -> bool:
     return False
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(sample_world(), sample_graph()[2], 0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(sample_world(), sample_graph()[2], 0)])
 def stands_at_goal(world: World, herd: Herd, i: int) -> bool:
     """Whether all feet of a plan are down, and hold the body at the goal."""
     for leg in range(herd.down.shape[1]):

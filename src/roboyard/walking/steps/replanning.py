@@ -58,8 +58,8 @@ def footholds_gone(plan: StepPlan, time: float, ground: Ground) -> list[int]:
     rises = np.array([one.lifts > time for one in plan.swings], bool)
     rows = ground.rows
     corner = (rows.x, rows.y)
-    heights = HeightMap(rows.heights, corner, rows.cell).at(targets)
-    firm = HeightMap(maximum_filter(rows.stand, size=3).astype(np.float64), corner, rows.cell).at(targets)
+    heights = HeightMap(rows.heights, corner, rows.cell).heights_at(targets)
+    firm = HeightMap(maximum_filter(rows.stand, size=3).astype(np.float64), corner, rows.cell).heights_at(targets)
     same = (np.abs(heights - targets[:, 2]) < _SAME) & ((firm > 0.0) | ~rises)  # a hole, and what is outside, are not
     return [int(k) for k in np.flatnonzero(~same & to_come)]
 

@@ -67,7 +67,7 @@ class Rig:
         legs, home = walker.rows, walker.stance_feet
         side = np.where(home[:, 1] > 0.0, 1, -1).astype(np.int64)
         if min((side == 1).sum(), (side == -1).sum()) < 2:
-            raise InputError("fewer than two legs on a side", where=walker.robot, valid="two or more on each")
+            raise InputError("fewer than two legs on a side", location=walker.robot, valid="two or more on each")
         lengths = np.hypot(*legs.T_hip_knee[:, :2, 3].T) + np.hypot(*legs.thigh.T) + np.hypot(*legs.shank.T)
         scale = float(lengths.min()) / AKROBAT_LEG
         knee = np.sign([knee_turn(legs, i, float(walker.stance[i, 2])) for i in range(len(home))])

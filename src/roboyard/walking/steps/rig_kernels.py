@@ -71,7 +71,7 @@ def sample_limbs() -> Limbs:
     return Limbs(sample_rows(), np.ones(1), np.ones((1, 3)), np.zeros(1, np.int64), np.zeros((1, 2)))
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(0.0, -1.0, 1.0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(0.0, -1.0, 1.0)])
 def _turned(angle: float, low: float, high: float) -> float:
     """The angle, by whole turns as near as can be to the middle of a range; as it is where it lies in it."""
     if low <= angle <= high:
@@ -80,7 +80,7 @@ def _turned(angle: float, low: float, high: float) -> float:
     return float(angle - 2.0 * math.pi * math.floor((angle - middle) / (2.0 * math.pi) + 0.5))
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(sample_rows(), 0, 0.0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(sample_rows(), 0, 0.0)])
 def knee_turn(legs: LegRows, i: int, third: float) -> float:
     """Sine of the turn from thigh to shank, times both lengths, with the third joint somewhere."""
     c, s = math.cos(third * legs.bend[i]), math.sin(third * legs.bend[i])
@@ -88,7 +88,9 @@ def knee_turn(legs: LegRows, i: int, third: float) -> float:
     return float(legs.thigh[i, 0] * sy - legs.thigh[i, 1] * sx)
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(sample_rows(), np.ones(1), 0, 0.15, 0.0, 0.0, np.zeros(7))])
+@kernel(
+    no_refcount=True, forceinline=True, examples=lambda: [(sample_rows(), np.ones(1), 0, 0.15, 0.0, 0.0, np.zeros(7))]
+)
 def leg_joints(legs: LegRows, knee: Array, i: int, x: float, y: float, z: float, out: Array) -> bool:
     """The joints of a leg whose knee bends its own way, for its foot in the body; whether limits are kept.
 
@@ -141,7 +143,7 @@ def leg_joints(legs: LegRows, knee: Array, i: int, x: float, y: float, z: float,
 
 
 @kernel(
-    leaf=True,
+    no_refcount=True,
     examples=lambda: [
         (sample_rows(), np.ones(1), np.zeros((1, 3)), 0.01, 0.01, np.zeros(7), np.zeros((1, 2, 2, LAYERS), np.bool_))
     ],

@@ -53,7 +53,7 @@ _REFUSED: Final = 1
 _FURTHER: Final = 3
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(sample_world(), *sample_parts()[1:3], 0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(sample_world(), *sample_parts()[1:3], 0)])
 def square_of(world: World, ways: Ways, herd: Herd, i: int) -> int:
     """Number of the square where the body of a plan can get to."""
     w, sample, edge = herd.way[i], herd.span[i, 1], _SQUARE * world.number.scale
@@ -62,7 +62,7 @@ def square_of(world: World, ways: Ways, herd: Herd, i: int) -> int:
     return int(a * _SIDE + b)
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(*sample_parts()[1:3], 0, 0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*sample_parts()[1:3], 0, 0)])
 def copy_all(ways: Ways, herd: Herd, source: int, target: int) -> None:
     """Make one plan, with a way of its own, a copy of another."""
     copy_plan(herd, source, target)
@@ -70,7 +70,7 @@ def copy_all(ways: Ways, herd: Herd, source: int, target: int) -> None:
     copy_way(ways, source, target)
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(*sample_parts(), 0, 0, np.uint64(1))])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*sample_parts(), 0, 0, np.uint64(1))])
 def follow(world: World, ways: Ways, herd: Herd, log: Log, source: int, target: int, key: np.uint64) -> None:
     """Make one plan a copy of another, which may go on another way."""
     copy_all(ways, herd, source, target)
@@ -78,7 +78,7 @@ def follow(world: World, ways: Ways, herd: Herd, log: Log, source: int, target: 
         copy_all(ways, herd, source, target)
 
 
-@kernel(leaf=True, examples=lambda: [(*sample_parts()[2:], 0, 0, np.zeros(1), 0)])
+@kernel(no_refcount=True, examples=lambda: [(*sample_parts()[2:], 0, 0, np.zeros(1), 0)])
 def doubt(herd: Herd, log: Log, i: int, events: int, tired: Array, kept: int) -> None:
     """Put off all plans that begin with so many events of one, after which something was wrong with it."""
     row, left = herd.last[i], herd.events[i]

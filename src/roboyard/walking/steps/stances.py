@@ -122,7 +122,7 @@ def sample_graph() -> tuple[World, Ways, Herd, Graph]:
     return sample_world(), make_ways(1), make_herd(2, 1), make_graph(2, 1)
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(*sample_graph()[2:], 0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*sample_graph()[2:], 0)])
 def code_of(herd: Herd, graph: Graph, i: int) -> np.uint64:
     """A number for the stance and region of a node, the same for nodes that are the same."""
     code = np.uint64(1)
@@ -140,7 +140,7 @@ def code_of(herd: Herd, graph: Graph, i: int) -> np.uint64:
     return code
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(*sample_graph()[2:], 0, 1)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*sample_graph()[2:], 0, 1)])
 def copy_node(herd: Herd, graph: Graph, source: int, target: int) -> None:
     """Make a node a copy of another: its feet, and where the body was when they rose."""
     copy_plan(herd, source, target)
@@ -149,7 +149,7 @@ def copy_node(herd: Herd, graph: Graph, source: int, target: int) -> None:
             graph.rose[target, k, j] = graph.rose[source, k, j]
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(*sample_graph()[0::3], 0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*sample_graph()[0::3], 0)])
 def nearest_to_goal(world: World, graph: Graph, i: int) -> tuple[int, int, float]:
     """Row, column and distance from the goal [m] of the cell of a node's region that is nearest to it."""
     grid = graph.grid
@@ -158,7 +158,7 @@ def nearest_to_goal(world: World, graph: Graph, i: int) -> tuple[int, int, float
     return row, column, grid[2] * math.hypot(row - to_row, column - to_column)
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(*sample_graph()[0:3:2], 0, 1.0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*sample_graph()[0:3:2], 0, 1.0)])
 def events_left(world: World, herd: Herd, i: int, away: float) -> float:
     """No more than the events that a node needs to the goal: by how far each foot is from its place there.
 
@@ -177,7 +177,7 @@ def events_left(world: World, herd: Herd, i: int, away: float) -> float:
     return total
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(sample_world(), 0, 0, np.uint64(1), False)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(sample_world(), 0, 0, np.uint64(1), False)])
 def foothold_of(world: World, a: int, b: int, key: np.uint64, drawn: bool) -> tuple[int, int]:
     """The cell of a square that a foot is set on: where it stands best, or any, drawn; row -1 where there is none.
 
@@ -199,7 +199,7 @@ def foothold_of(world: World, a: int, b: int, key: np.uint64, drawn: bool) -> tu
     return row, column
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(*sample_graph(), 0, 0, 0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*sample_graph(), 0, 0, 0)])
 def lay_scratch(world: World, ways: Ways, herd: Herd, graph: Graph, i: int, row: int, column: int) -> int:
     """Lay on the scratch way where the body was when each foot in the air of a node rose, and where it is, twice each.
 
@@ -219,7 +219,7 @@ def lay_scratch(world: World, ways: Ways, herd: Herd, graph: Graph, i: int, row:
     return 2 * int(legs) + 1
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(*sample_graph()[0::2], sample_graph()[3], 0, 0, 0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*sample_graph()[0::2], sample_graph()[3], 0, 0, 0)])
 def spread(world: World, herd: Herd, graph: Graph, i: int, row: int, column: int) -> bool:
     """Fill in the region of a node with the body at a cell; whether it can be there."""
     middle_of(world, herd, i, graph.grid, graph.first[i])
@@ -232,7 +232,7 @@ def spread(world: World, herd: Herd, graph: Graph, i: int, row: int, column: int
     return True
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(*sample_graph()[0:3:2], sample_graph()[3], 0, 1)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*sample_graph()[0:3:2], sample_graph()[3], 0, 1)])
 def keep_firm(world: World, herd: Herd, graph: Graph, i: int, leg: int) -> None:
     """Put the part of a node's region into `Graph.found` where the body stands firmly without a foot."""
     count, grid = polygon_edges(herd.feet, herd.down, i, leg, herd.edges), graph.grid
@@ -247,7 +247,7 @@ def keep_firm(world: World, herd: Herd, graph: Graph, i: int, leg: int) -> None:
         graph.found[r] = bits
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(*sample_graph(), 0, 1, 0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*sample_graph(), 0, 1, 0)])
 def raise_foot(world: World, ways: Ways, herd: Herd, graph: Graph, source: int, target: int, leg: int) -> bool:
     """Make ``target`` the node that a foot's rise leads to, with the body as near to where it was as can be."""
     left, right, legs = 0, 0, herd.down.shape[1]
@@ -273,7 +273,7 @@ def raise_foot(world: World, ways: Ways, herd: Herd, graph: Graph, source: int, 
     return spread(world, herd, graph, target, row, column)
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(*sample_graph()[0::3], 0, 0, 0.0, 0.0, 0.0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*sample_graph()[0::3], 0, 0, 0.0, 0.0, 0.0)])
 def reaches(world: World, graph: Graph, i: int, leg: int, x: float, y: float, z: float) -> bool:
     """Whether a leg reaches a place [m] with the body anywhere in a node's region."""
     n0, grid = world.number, graph.grid
@@ -292,7 +292,7 @@ def reaches(world: World, graph: Graph, i: int, leg: int, x: float, y: float, z:
     return False
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(*sample_graph(), 0, 1, 0, 0, 0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(*sample_graph(), 0, 1, 0, 0, 0)])
 def set_foot(
     world: World, ways: Ways, herd: Herd, graph: Graph, source: int, target: int, leg: int, row: int, column: int
 ) -> bool:

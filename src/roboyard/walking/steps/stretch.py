@@ -21,7 +21,7 @@ _ROW: Final = 1e-12
 
 
 @kernel(
-    leaf=True,
+    no_refcount=True,
     forceinline=True,
     examples=lambda: [(np.zeros((1, 1, 3)), np.ones((1, 1), np.bool_), 0, -1, np.zeros((12, 3)))],
 )
@@ -58,7 +58,7 @@ def polygon_edges(feet: Array, down: NDArray[np.bool_], i: int, without: int, ou
     return count
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(np.zeros((12, 3)), 3, 0.0, 0.0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(np.zeros((12, 3)), 3, 0.0, 0.0)])
 def inside_by(edges: Array, count: int, x: float, y: float) -> float:
     """How far a place is inside of edges [m]."""
     least = math.inf
@@ -68,7 +68,7 @@ def inside_by(edges: Array, count: int, x: float, y: float) -> float:
 
 
 @kernel(
-    leaf=True,
+    no_refcount=True,
     forceinline=True,
     examples=lambda: [(np.zeros((1, 2, 2), np.uint64), np.zeros((1, 3)), 0, 0.0, 0.0, 0.0, 100.0, 100.0)],
 )
@@ -86,7 +86,7 @@ def in_table(
 
 
 @kernel(
-    leaf=True, forceinline=True,
+    no_refcount=True, forceinline=True,
     examples=lambda: [
         (
             np.zeros((1, 2, 2), np.uint64), np.zeros((1, 3)), np.zeros((1, 2, 3)), 0, 1, 0, np.zeros((1, 1, 3)), 0,
@@ -134,7 +134,9 @@ def reach_along(
     return ends
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(np.zeros((1, 4, 3)), 0, np.zeros((12, 3)), 3, 0.05, 0, 3)])
+@kernel(
+    no_refcount=True, forceinline=True, examples=lambda: [(np.zeros((1, 4, 3)), 0, np.zeros((12, 3)), 3, 0.05, 0, 3)]
+)
 def last_stable(places: Array, w: int, edges: Array, count: int, margin: float, inner: int, outer: int) -> int:
     """The farthest sample towards ``outer`` up to which all are inside of edges by a margin, as ``inner`` is.
 
@@ -153,7 +155,7 @@ def last_stable(places: Array, w: int, edges: Array, count: int, margin: float, 
 
 
 @kernel(
-    leaf=True,
+    no_refcount=True,
     forceinline=True,
     examples=lambda: [(np.zeros((1, 4, 3)), np.zeros(1, np.int64), make_herd(1, 1), 0, 0, np.zeros((12, 3)), 3, 0.05)],
 )
@@ -170,7 +172,7 @@ def widen(
     herd.span[i, 1] = last_stable(places, w, edges, count, margin, seed, high)
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(sample_world(), *sample_parts()[1:3], 0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(sample_world(), *sample_parts()[1:3], 0)])
 def left_over(world: World, ways: Ways, herd: Herd, i: int) -> float:
     """From where the body of a plan can get to the goal [m]."""
     w, sample = herd.way[i], herd.span[i, 1]

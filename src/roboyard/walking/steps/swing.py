@@ -20,7 +20,7 @@ HOLD: Final = 0.15
 """Share of a swing for which it stays over its place, at either end."""
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(0.5,)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(0.5,)])
 def eased(share: float) -> float:
     """0 to 1 as a share goes from 0 to 1, by half a cosine, as the thesis's playback."""
     if share <= 0.0:
@@ -28,7 +28,11 @@ def eased(share: float) -> float:
     return 0.5 - 0.5 * math.cos(math.pi * share) if share < 1.0 else 1.0
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(np.zeros(3), np.zeros(3), 0.1, 0.5, 1.0, *(np.zeros(3),) * 4)])
+@kernel(
+    no_refcount=True,
+    forceinline=True,
+    examples=lambda: [(np.zeros(3), np.zeros(3), 0.1, 0.5, 1.0, *(np.zeros(3),) * 4)],
+)
 def swing_place(
     start: Array, end: Array, top: float, share: float, ends: float, body: Array, body_start: Array, body_end: Array,
     out: Array,

@@ -24,7 +24,7 @@ _ASIDE: Final = math.radians(120.0)
 """A way that is bent goes off from the goal's direction by less."""
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(sample_world(), sample_parts()[1], 0, 1, 0.0, 0.0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(sample_world(), sample_parts()[1], 0, 1, 0.0, 0.0)])
 def lay_piece(world: World, ways: Ways, w: int, n: int, x: float, y: float) -> int:
     """Go straight to a place from the sample before ``n``; how many samples there are then, -1 where no body can go."""
     p, n0 = ways.places, world.number
@@ -41,7 +41,7 @@ def lay_piece(world: World, ways: Ways, w: int, n: int, x: float, y: float) -> i
     return n + parts
 
 
-@kernel(leaf=True, forceinline=True, examples=lambda: [(np.zeros((2, 2)), 0, 0)])
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(np.zeros((2, 2)), 0, 0)])
 def next_cell(guide: Array, row: int, column: int) -> tuple[int, int]:
     """The neighbour of a cell that is nearest to the goal, not past a corner of a wall; or the cell, where none is."""
     to_row, to_column, least = row, column, guide[row, column]
@@ -55,7 +55,7 @@ def next_cell(guide: Array, row: int, column: int) -> tuple[int, int]:
     return to_row, to_column
 
 
-@kernel(leaf=True, examples=lambda: [(sample_world(), sample_parts()[1], 0, 1)])
+@kernel(no_refcount=True, examples=lambda: [(sample_world(), sample_parts()[1], 0, 1)])
 def lay_home(world: World, ways: Ways, w: int, n: int) -> int:
     """Go to the goal from the sample before ``n``, straight or, where that is much shorter, along the guide.
 
@@ -88,7 +88,7 @@ def lay_home(world: World, ways: Ways, w: int, n: int) -> int:
         n = m
 
 
-@kernel(leaf=True, examples=lambda: [(sample_world(), sample_parts()[1], 0, np.zeros(WAY_DRAWS), 0)])
+@kernel(no_refcount=True, examples=lambda: [(sample_world(), sample_parts()[1], 0, np.zeros(WAY_DRAWS), 0)])
 def lay_way(world: World, ways: Ways, w: int, draws: Array, first: int) -> bool:
     """Lay a way to the goal into row ``w``, from its first samples on, or from the start; whether the body can go it.
 
@@ -116,7 +116,7 @@ def lay_way(world: World, ways: Ways, w: int, draws: Array, first: int) -> bool:
     return n > 0
 
 
-@kernel(leaf=True, examples=lambda: [(sample_world(), sample_parts()[1], 0, 1, 0.5, 0.5)])
+@kernel(no_refcount=True, examples=lambda: [(sample_world(), sample_parts()[1], 0, 1, 0.5, 0.5)])
 def bend_way(world: World, ways: Ways, w: int, first: int, u: float, v: float) -> bool:
     """Lay a way anew after its first samples: some way off to one side, then straight to the goal; whether it can be.
 

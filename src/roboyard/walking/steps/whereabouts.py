@@ -23,6 +23,6 @@ def over_ground(T: SE3, feet: Array, ground: HeightMap | None) -> tuple[SE3, Arr
     Without a map the ground is at 0.
     """
     turned = feet @ T.matrix()[:3, :3].T
-    level = 0.0 if ground is None else ground.mean_at(turned + np.array([T.x, T.y, 0.0]))
+    level = 0.0 if ground is None else ground.mean_height(turned + np.array([T.x, T.y, 0.0]))
     z = level - float(turned[:, 2].mean())
     return SE3(T.quaternion, (T.x, T.y, z)), turned + np.array([T.x, T.y, z])

@@ -6,22 +6,23 @@ import math
 
 from roboyard.hardware.dynamixel.control_table import (
     ANGLE_BIT,
+    CCW_COMPLIANCE_MARGIN,
+    CCW_COMPLIANCE_SLOPE,
     CCW_LIMIT,
-    CCW_MARGIN,
-    CCW_SLOPE,
+    CW_COMPLIANCE_MARGIN,
+    CW_COMPLIANCE_SLOPE,
     CW_LIMIT,
-    CW_MARGIN,
-    CW_SLOPE,
     GOAL_POSITION,
-    HEAT_BIT,
-    HIGHEST_VOLTAGE,
     ID,
     ITEMS,
-    LOWEST_VOLTAGE,
-    MOST_TICKS,
+    MAX_POSITION,
+    MAX_VOLTAGE_LIMIT,
+    MIN_VOLTAGE_LIMIT,
     MOVING,
     MOVING_SPEED,
+    OVERHEATING_BIT,
     OVERLOAD_BIT,
+    POSITION_UNIT,
     PRESENT_LOAD,
     PRESENT_POSITION,
     PRESENT_SPEED,
@@ -30,22 +31,21 @@ from roboyard.hardware.dynamixel.control_table import (
     PUNCH,
     RANGE_BIT,
     SHUTDOWN,
-    SPEED_STEP,
+    SPEED_UNIT,
     TABLE_SIZE,
     TEMPERATURE_LIMIT,
-    TICK,
     TORQUE_ENABLE,
     TORQUE_LIMIT,
     VOLTAGE_BIT,
-    Item,
-    unsigned,
+    ControlItem,
+    encode_signed_magnitude,
 )
 
-_NO_LOAD = 64.0 * 2.0 * math.pi / 60.0 / 18.5
+_NO_LOAD_SPEED_PER_VOLT = 64.0 * 2.0 * math.pi / 60.0 / 18.5
 """Speed without load for each volt [rad/s/V]: 64 revolutions a minute at 18.5 V."""
-_STEP = 0.002
+_MAX_STEP = 0.002
 """Longest step of its motion [s]."""
-_OVERLOADED = 0.5
+_OVERLOAD_DURATION = 0.5
 """So long it bears a load that is too much for it [s] (ours; the maker tells no time)."""
 
 
@@ -72,21 +72,21 @@ class EmulatedServo:
     def __init__(self, id: int, ticks: float = 512.0) -> None:
         self.table = bytearray(TABLE_SIZE)
         for item in ITEMS:
-            self.put(item, item.initial)
-        self.put(ID, id)
+            self.set(item, item.initial)
+        self.set(ID, id)
         self.position, self.speed, self.load = float(ticks), 0.0, 0.0
         self.voltage, self.temperature, self.overloaded = 14.8, 35.0, False
-        self._full = 0.0
+        self._overload_time = 0.0
         self._registered: tuple[int, bytes] | None = None
-        self.put(GOAL_POSITION, round(ticks))
-        self._show()
+        self.set(GOAL_POSITION, round(ticks))
+        self._update_present_values()
 
     # -- its table -----------------------------------------------------------------------------------------------------
-    def get(self, item: Item) -> int:
+    def get(self, item: ControlItem) -> int:
         """A value."""
         return int.from_bytes(self.table[item.address : item.address + item.size], "little")
 
-    def put(self, item: Item, value: int) -> None:
+    def set(self, item: ControlItem, value: int) -> None:
         """Set a value, from inside."""
         self.table[item.address : item.address + item.size] = value.to_bytes(item.size, "little")
 
@@ -94,12 +94,12 @@ class EmulatedServo:
     def errors(self) -> int:
         """The bits of what is wrong with it now."""
         volts = 10.0 * self.voltage
-        found = 0
-        if not self.get(LOWEST_VOLTAGE) <= volts <= self.get(HIGHEST_VOLTAGE):
-            found |= VOLTAGE_BIT
+        errors = 0
+        if not self.get(MIN_VOLTAGE_LIMIT) <= volts <= self.get(MAX_VOLTAGE_LIMIT):
+            errors |= VOLTAGE_BIT
         if self.temperature > self.get(TEMPERATURE_LIMIT):
-            found |= HEAT_BIT
-        return found | (OVERLOAD_BIT if self.overloaded else 0)
+            errors |= OVERHEATING_BIT
+        return errors | (OVERLOAD_BIT if self.overloaded else 0)
 
     def read(self, address: int, size: int) -> tuple[bytes, int]:
         """Bytes of the table, and error bits of the request."""
@@ -111,19 +111,19 @@ class EmulatedServo:
         """Set bytes of the table from outside; nothing of a request that has error bits is done."""
         end = address + len(data)
         items = [item for item in ITEMS if address <= item.address < end]
-        covered = sum(item.size for item in items)
-        if not data or end > TABLE_SIZE or covered < len(data) or not all(item.writable for item in items):
+        n_covered = sum(item.size for item in items)
+        if not data or end > TABLE_SIZE or n_covered < len(data) or not all(item.writable for item in items):
             return RANGE_BIT
         before = bytes(self.table)
         self.table[address:end] = data
-        errors = self._refused()
+        errors = self._find_value_errors()
         if errors:
             self.table[:] = before
         return errors
 
-    def _refused(self) -> int:
+    def _find_value_errors(self) -> int:
         goal, low, high = self.get(GOAL_POSITION), self.get(CW_LIMIT), self.get(CCW_LIMIT)
-        if max(goal, low, high) > MOST_TICKS or self.get(MOVING_SPEED) > MOST_TICKS or self.get(ID) > 253:
+        if max(goal, low, high) > MAX_POSITION or self.get(MOVING_SPEED) > MAX_POSITION or self.get(ID) > 253:
             return RANGE_BIT
         return 0 if low <= goal <= high else ANGLE_BIT
 
@@ -131,7 +131,7 @@ class EmulatedServo:
         """Keep a write for the next action."""
         self._registered = address, bytes(data)
 
-    def act(self) -> bool:
+    def execute_registered(self) -> bool:
         """Do what was registered; False if nothing was."""
         if self._registered is None:
             return False
@@ -142,44 +142,55 @@ class EmulatedServo:
     # -- its motion ----------------------------------------------------------------------------------------------------
     def advance(self, seconds: float) -> None:
         """Turn for a while."""
-        steps = max(math.ceil(seconds / _STEP), 1)
-        dt, share = seconds / steps, 0.0
+        steps = max(math.ceil(seconds / _MAX_STEP), 1)
+        dt, torque_fraction = seconds / steps, 0.0
         for _ in range(steps):
-            share = self._torque()
-            self.speed = self._speed(share)
-            self.position = min(max(self.position + self.speed / TICK * dt, 0.0), float(MOST_TICKS))
-        beaten = self.get(TORQUE_LIMIT) / MOST_TICKS <= abs(share) < abs(self.load)
-        self._full = self._full + seconds if beaten else 0.0
-        self.overloaded = self.overloaded or self._full > _OVERLOADED
+            torque_fraction = self._torque()
+            self.speed = self._speed(torque_fraction)
+            self.position = min(max(self.position + self.speed / POSITION_UNIT * dt, 0.0), float(MAX_POSITION))
+        is_overcome = self.get(TORQUE_LIMIT) / MAX_POSITION <= abs(torque_fraction) < abs(self.load)
+        self._overload_time = self._overload_time + seconds if is_overcome else 0.0
+        self.overloaded = self.overloaded or self._overload_time > _OVERLOAD_DURATION
         if self.errors & self.get(SHUTDOWN):
-            self.put(TORQUE_ENABLE, 0)
-        self._show()
+            self.set(TORQUE_ENABLE, 0)
+        self._update_present_values()
 
     def _torque(self) -> float:
         """What it gives of its stall torque."""
         if not self.get(TORQUE_ENABLE):
             return 0.0
-        beside = self.get(GOAL_POSITION) - self.position
-        margin, slope = (CCW_MARGIN, CCW_SLOPE) if beside > 0.0 else (CW_MARGIN, CW_SLOPE)
-        over = abs(beside) - self.get(margin)
-        if over <= 0.0:
+        position_error = self.get(GOAL_POSITION) - self.position
+        margin, slope = (
+            (CCW_COMPLIANCE_MARGIN, CCW_COMPLIANCE_SLOPE)
+            if position_error > 0.0
+            else (CW_COMPLIANCE_MARGIN, CW_COMPLIANCE_SLOPE)
+        )
+        excess_error = abs(position_error) - self.get(margin)
+        if excess_error <= 0.0:
             return 0.0
-        share = min(self.get(PUNCH) / MOST_TICKS + over / max(self.get(slope), 1), self.get(TORQUE_LIMIT) / MOST_TICKS)
-        return math.copysign(share, beside)
+        torque_fraction = min(
+            self.get(PUNCH) / MAX_POSITION + excess_error / max(self.get(slope), 1),
+            self.get(TORQUE_LIMIT) / MAX_POSITION,
+        )
+        return math.copysign(torque_fraction, position_error)
 
-    def _speed(self, share: float) -> float:
+    def _speed(self, torque_fraction: float) -> float:
         if not self.get(TORQUE_ENABLE):
             return 0.0  # its gear holds what is on it
-        speed = _NO_LOAD * self.voltage * (share - self.load)
-        told = self.get(MOVING_SPEED) * SPEED_STEP
-        return max(-told, min(told, speed)) if told else speed
+        speed = _NO_LOAD_SPEED_PER_VOLT * self.voltage * (torque_fraction - self.load)
+        max_speed = self.get(MOVING_SPEED) * SPEED_UNIT
+        return max(-max_speed, min(max_speed, speed)) if max_speed else speed
 
-    def _show(self) -> None:
-        held = bool(self.get(TORQUE_ENABLE))
-        share = self.load + self.speed / (_NO_LOAD * self.voltage) if held and (self.speed or self.load) else 0.0
-        self.put(PRESENT_POSITION, round(self.position))
-        self.put(PRESENT_SPEED, unsigned(round(self.speed / SPEED_STEP)))
-        self.put(PRESENT_LOAD, unsigned(round(share * MOST_TICKS)))
-        self.put(PRESENT_VOLTAGE, round(10.0 * self.voltage))
-        self.put(PRESENT_TEMPERATURE, round(self.temperature))
-        self.put(MOVING, int(abs(self.speed) > SPEED_STEP))
+    def _update_present_values(self) -> None:
+        is_enabled = bool(self.get(TORQUE_ENABLE))
+        torque_fraction = (
+            self.load + self.speed / (_NO_LOAD_SPEED_PER_VOLT * self.voltage)
+            if is_enabled and (self.speed or self.load)
+            else 0.0
+        )
+        self.set(PRESENT_POSITION, round(self.position))
+        self.set(PRESENT_SPEED, encode_signed_magnitude(round(self.speed / SPEED_UNIT)))
+        self.set(PRESENT_LOAD, encode_signed_magnitude(round(torque_fraction * MAX_POSITION)))
+        self.set(PRESENT_VOLTAGE, round(10.0 * self.voltage))
+        self.set(PRESENT_TEMPERATURE, round(self.temperature))
+        self.set(MOVING, int(abs(self.speed) > SPEED_UNIT))

@@ -17,15 +17,15 @@ from roboyard.compute.wall_clock import wall_seconds
 from roboyard.errors import InputError, RunError
 from roboyard.hardware.dynamixel.emulation.bus import EmulatedBus, UnpluggedError
 
-_LOOK = 0.02
+_POLL_INTERVAL = 0.02
 """How often it looks whether it shall end, and lets the servos go on [s]."""
 
 
-_PATIENCE = 60.0
+_STARTUP_TIMEOUT = 60.0
 """How long a process has to come up [s]."""
 
 
-class EmulatedTerminal:
+class PseudoTerminal:
     """Serves a bus on a pseudo-terminal, on a thread of its own; a context manager.
 
     Args:
@@ -46,39 +46,39 @@ class EmulatedTerminal:
             from tty import setraw
         except ImportError as error:
             raise InputError("no pseudo-terminals here", valid="Linux or macOS") from error
-        self._ours, self._theirs = openpty()
-        setraw(self._theirs)
-        self.path = os.ttyname(self._theirs)
+        self._server_fd, self._client_fd = openpty()
+        setraw(self._client_fd)
+        self.path = os.ttyname(self._client_fd)
         self._ending = Event()
         self._thread = Thread(target=self._serve, name="emulated-servos", daemon=True)
         self._thread.start()
 
     def _serve(self) -> None:
-        begun = None
+        start = None
         try:
             while not self._ending.is_set():
-                ready = select.select([self._ours], [], [], _LOOK)[0]
-                data = os.read(self._ours, 4096) if ready else b""
-                if data and begun is None:
-                    begun = wall_seconds()
-                time_s = self._clock() if self._clock else 0.0 if begun is None else wall_seconds() - begun
-                for delay, answer in self._bus.take(data, time_s):
+                ready = select.select([self._server_fd], [], [], _POLL_INTERVAL)[0]
+                data = os.read(self._server_fd, 4096) if ready else b""
+                if data and start is None:
+                    start = wall_seconds()
+                time_s = self._clock() if self._clock else 0.0 if start is None else wall_seconds() - start
+                for delay, response in self._bus.receive(data, time_s):
                     if delay:
                         time.sleep(delay)
-                    os.write(self._ours, answer)
+                    os.write(self._server_fd, response)
         except (UnpluggedError, OSError):
             pass
         finally:
-            for end in (self._theirs, self._ours):
+            for fd in (self._client_fd, self._server_fd):
                 with suppress(OSError):
-                    os.close(end)
+                    os.close(fd)
 
     def close(self) -> None:
         """Unplug it."""
         self._ending.set()
         self._thread.join(timeout=5.0)
 
-    def __enter__(self) -> EmulatedTerminal:
+    def __enter__(self) -> PseudoTerminal:
         return self
 
     def __exit__(
@@ -87,7 +87,7 @@ class EmulatedTerminal:
         self.close()
 
 
-class EmulatedProcess:
+class PseudoTerminalProcess:
     """The same in a process of its own, which answers in time whatever this one does; a context manager.
 
     Args:
@@ -103,26 +103,28 @@ class EmulatedProcess:
 
     def __init__(self, bus: EmulatedBus) -> None:
         context = get_context("spawn")  # a forked one would inherit locks in whatever state they are
-        self._line, theirs = context.Pipe()
-        self._process = context.Process(target=_serve_alone, args=(bus, theirs), name="emulated-servos", daemon=True)
+        self._pipe, child_end = context.Pipe()
+        self._process = context.Process(
+            target=_serve_process, args=(bus, child_end), name="emulated-servos", daemon=True
+        )
         self._process.start()
-        theirs.close()
+        child_end.close()
         try:
-            found = self._line.recv() if self._line.poll(_PATIENCE) else None
+            reply = self._pipe.recv() if self._pipe.poll(_STARTUP_TIMEOUT) else None
         except EOFError:
-            found = None
-        if isinstance(found, InputError):
-            raise found
-        if found is None:
+            reply = None
+        if isinstance(reply, InputError):
+            raise reply
+        if reply is None:
             raise RunError("the process of the emulated servos does not come up", valid="a machine that is less busy")
-        self.path: str = found
+        self.path: str = reply
 
     def close(self) -> None:
         """Unplug it."""
-        self._line.close()
+        self._pipe.close()
         self._process.join(timeout=5.0)
 
-    def __enter__(self) -> EmulatedProcess:
+    def __enter__(self) -> PseudoTerminalProcess:
         return self
 
     def __exit__(
@@ -131,13 +133,13 @@ class EmulatedProcess:
         self.close()
 
 
-def _serve_alone(bus: EmulatedBus, line: Connection) -> None:
+def _serve_process(bus: EmulatedBus, pipe: Connection) -> None:
     """Serve until nobody holds the other end of the line."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who drives: servos go on until then
     try:
-        with EmulatedTerminal(bus) as terminal:
-            line.send(terminal.path)
+        with PseudoTerminal(bus) as terminal:
+            pipe.send(terminal.path)
             with suppress(EOFError):
-                line.recv()
+                pipe.recv()
     except InputError as error:
-        line.send(error)
+        pipe.send(error)

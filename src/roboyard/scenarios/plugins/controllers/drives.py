@@ -33,7 +33,7 @@ def differential(reader: ControllerReader) -> Part:
     right = reader.joints("right_wheel_names", "right_wheel")
     if not left or not right:
         raise DescriptionError(
-            "no wheels on both sides", where=reader.where, valid="left_wheel_names, right_wheel_names"
+            "no wheels on both sides", location=reader.where, valid="left_wheel_names, right_wheel_names"
         )
     wheels = wheels_of(reader.model, (*left, *right))
     apart = float(np.mean([w.y for w in wheels[: len(left)]]) - np.mean([w.y for w in wheels[len(left) :]]))
@@ -51,7 +51,7 @@ def differential(reader: ControllerReader) -> Part:
     ):
         value = _positive(reader, 1.0, key)
         if not low <= value <= high:
-            raise DescriptionError(f"{key} {value:g}", where=reader.where, valid=f"{low:g} to {high:g}")
+            raise DescriptionError(f"{key} {value:g}", location=reader.where, valid=f"{low:g} to {high:g}")
         if value != 1.0:
             geometry[name] = value
     place = _place(reader)
@@ -75,7 +75,7 @@ def mecanum(reader: ControllerReader) -> Part:
     ]  # fmt: skip
     wheels = wheels_of(reader.model, [corner[0] for corner in corners if corner])
     if len(wheels) != 4:
-        raise DescriptionError(f"a mecanum drive on {len(wheels)} wheels", where=reader.where, valid="four wheels")
+        raise DescriptionError(f"a mecanum drive on {len(wheels)} wheels", location=reader.where, valid="four wheels")
     reader.ignore(*(f"{end}_{side}_wheel_state_joint_name" for end in ("front", "rear") for side in ("left", "right")))
     reader.ignore("kinematics.base_frame_offset.x", "kinematics.base_frame_offset.y", "interface_name")
     reader.ignore("kinematics.base_frame_offset.theta")
@@ -121,7 +121,7 @@ def steering(reader: ControllerReader) -> Part:
     driven = reader.joints("traction_joints_names", "traction_joint_name", "rear_wheel") or (rear if ahead else front)
     if not steers or not driven:
         raise DescriptionError(
-            "nothing that steers, or nothing that drives", where=reader.where,
+            "nothing that steers, or nothing that drives", location=reader.where,
             valid="traction_joints_names and steering_joints_names",
         )  # fmt: skip
     model = reader.model
@@ -265,7 +265,7 @@ def _timed(reader: ControllerReader, part: Part) -> Part:
 def _positive(reader: ControllerReader, default: float, *names: str) -> float:
     value = reader.number(*names)
     if value is not None and value <= 0.0:
-        raise DescriptionError(f"{names[0]} {value:g}", where=reader.where, valid="a number above 0")
+        raise DescriptionError(f"{names[0]} {value:g}", location=reader.where, valid="a number above 0")
     return default if value is None else value
 
 
@@ -276,7 +276,7 @@ def _length(reader: ControllerReader, what: str, found: float | None, *names: st
         if not (thin and not found):
             reader.note(f"{what} {value} m taken from the wheels' places: the file gives none")
     if value is None or (value < 0.0 and what != "wheelbase") or (value == 0.0 and not thin):
-        raise DescriptionError(f"{what} {value}", where=reader.where, valid="a positive length [m]")
+        raise DescriptionError(f"{what} {value}", location=reader.where, valid="a positive length [m]")
     return value
 
 
@@ -286,5 +286,5 @@ def _radius(reader: ControllerReader, wheels: list[Wheel], *names: str) -> float
         value = next((wheel.radius for wheel in wheels if wheel.radius), None)
         reader.note(f"wheel radius {value} m taken from the wheels' shape: the file gives none")
     if value is None or value <= 0.0:
-        raise DescriptionError(f"wheel radius {value}", where=reader.where, valid="a positive length [m]")
+        raise DescriptionError(f"wheel radius {value}", location=reader.where, valid="a positive length [m]")
     return value

@@ -68,7 +68,7 @@ def map_controllers(model: Model) -> list[tuple[str, Part]]:
         except DescriptionError as error:
             if not found.guessed and not one.ros1:
                 raise
-            text = f"{error.where or one.where}: {error.what}: it is left out"
+            text = f"{error.location or one.where}: {error.message}: it is left out"
             parts.append((one.name, one.where, Part(findings=(text,))))
     return _once_a_joint(sorted(parts, key=lambda item: not item[2].drives))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from roboyard.description.model import Element, Model, Plugin
+from roboyard.description.model import Model, Plugin, XmlElement
 from roboyard.errors import DescriptionError
 from roboyard.scenarios.plugins.controllers.settings import Controller, Setting
 
@@ -55,7 +55,7 @@ class ControllerReader:
         if found is None or found.value is None:
             return None
         if isinstance(found.value, bool) or not isinstance(found.value, int | float):
-            raise DescriptionError(f"{names[0]} {str(found.value)[:60]!r} is not a number", where=self._at(found))
+            raise DescriptionError(f"{names[0]} {str(found.value)[:60]!r} is not a number", location=self._at(found))
         return float(found.value) if math.isfinite(found.value) else None
 
     def flag(self, name: str, *, default: bool) -> bool:
@@ -75,7 +75,7 @@ class ControllerReader:
             if value not in self._joints:
                 raise DescriptionError(
                     f"there is no joint {str(value)[:60]!r}",
-                    where=self._at(found) if found else self.where,
+                    location=self._at(found) if found else self.where,
                     valid=f"joints: {', '.join(sorted(self._joints)) or 'none'}",
                 )
         return tuple(dict.fromkeys(map(str, values)))
@@ -105,8 +105,8 @@ class ControllerReader:
     def plugin(self, *parts: tuple[str, Any]) -> Plugin:
         """The same said as a plugin: elements of these tags and texts; those of None are left out."""
         line = self.controller.line
-        children = tuple(Element(tag, str(value), line=line) for tag, value in parts if value is not None)
-        return Plugin(self.controller.name, "", Element("plugin", children=children, line=line))
+        children = tuple(XmlElement(tag, str(value), line=line) for tag, value in parts if value is not None)
+        return Plugin(self.controller.name, "", XmlElement("plugin", children=children, line=line))
 
     def _at(self, setting: Setting) -> str:
         return f"{self.controller.file}:{setting.line}, controller {self.controller.name}"

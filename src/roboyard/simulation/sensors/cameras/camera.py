@@ -79,11 +79,11 @@ class Camera(SimulatedSensor[CameraReading]):
     def __init__(self, host: Host, robot: str, sensor: Sensor) -> None:
         super().__init__(host, robot, sensor)
         if not isinstance(sensor.spec, CameraSpec):
-            raise DescriptionError(f"sensor {sensor.name} is a camera without a camera's description", where=robot)
+            raise DescriptionError(f"sensor {sensor.name} is a camera without a camera's description", location=robot)
         self.spec = sensor.spec
         if sensor.spec.depth is not None:
             expect_depth_noise(sensor.spec.depth_noise, sensor.spec.baseline)
-        if sensor.spec.colour is not None:
+        if sensor.spec.color is not None:
             expect_exposure(sensor.spec.exposure, sensor.spec.noise)
 
     def shoot(self) -> Shot:
@@ -135,17 +135,17 @@ def develop(room: Any, shot: Shot, spec: CameraSpec, wanted: frozenset[str]) -> 
     colour = depth = infrared = right = shifted = None
     seen = None
     wants_depth = spec.depth is not None and not wanted.isdisjoint(("depth", "disparity", "infrared"))
-    structured = spec.depth_noise.structured and "depth" in wanted and room.uneven
-    if spec.colour is not None and ("image" in wanted or (wants_depth and not spec.apart)):
+    structured = spec.depth_noise.uses_pattern and "depth" in wanted and room.uneven
+    if spec.color is not None and ("image" in wanted or (wants_depth and not spec.has_separate_depth_lens)):
         seen = room.view(
-            spec.colour, T_left, spec.near, colour="image" in wanted or "infrared" in wanted or bool(spec.baseline),
-            returned=structured and not spec.apart,
+            spec.color, T_left, spec.near, colour="image" in wanted or "infrared" in wanted or bool(spec.baseline),
+            returned=structured and not spec.has_separate_depth_lens,
         )  # fmt: skip
         if "image" in wanted:
             colour = _picture(seen.colour, spec, pictures)
     if spec.depth is not None and wants_depth:
-        if seen is None or spec.apart:
-            T_depth = T_left @ spec.T_colour_depth if spec.colour is not None else T_left
+        if seen is None or spec.has_separate_depth_lens:
+            T_depth = T_left @ spec.T_color_depth if spec.color is not None else T_left
             seen = room.view(
                 spec.depth, T_depth, min(spec.near, spec.depth_near), colour="infrared" in wanted, returned=structured
             )
@@ -157,20 +157,20 @@ def develop(room: Any, shot: Shot, spec: CameraSpec, wanted: frozenset[str]) -> 
                 baseline=spec.baseline, returned=seen.returned,
                 luminance=luminance(seen.colour) if spec.baseline else None,
             )  # fmt: skip
-    if spec.baseline and spec.colour is not None:
+    if spec.baseline and spec.color is not None:
         if "right" in wanted:
-            other = room.view(spec.colour, T_left @ SE3(translation=(spec.baseline, 0.0, 0.0)), spec.near)
+            other = room.view(spec.color, T_left @ SE3(translation=(spec.baseline, 0.0, 0.0)), spec.near)
             right = _picture(other.colour, spec, chance)
         if "disparity" in wanted and depth is not None:
-            shifted = _still(disparity(depth, spec.colour, spec.baseline))
+            shifted = _still(disparity(depth, spec.color, spec.baseline))
     shown = _still(depth) if depth is not None and "depth" in wanted else None
     return CameraReading(shot.time_ns, spec, colour, shown, _maybe_still(infrared), right, shifted)
 
 
 def _picture(seen: NDArray[np.uint8], spec: CameraSpec, rng: np.random.Generator) -> NDArray[np.uint8]:
-    lens = spec.colour
+    lens = spec.color
     picture = exposed(seen, lens, spec.exposure, spec.noise, rng) if lens is not None else seen
-    shown: NDArray[np.uint8] = _still(grey_of(picture) if spec.grey else picture)
+    shown: NDArray[np.uint8] = _still(grey_of(picture) if spec.is_grayscale else picture)
     return shown
 
 

@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 
 from roboyard.compute import expect_kernels, kernel
 from roboyard.description.cameras import DepthNoise
-from roboyard.geometry import Lens
+from roboyard.geometry import CameraModel
 from roboyard.simulation.sensors.cameras.draws import WORDS, byte_draws, normal_bytes, normal_words, word_draws
 
 F32 = NDArray[np.float32]
@@ -74,7 +74,7 @@ def sigma(noise: DepthNoise, z: NDArray[np.float64], focal: float = 0.0, baselin
         focal: Of a stereo pair [px].
         baseline: Of the pair [m].
     """
-    blurred: NDArray[np.float64] = np.maximum(noise.close / z, 1.0) ** 2
+    blurred: NDArray[np.float64] = np.maximum(noise.near_blur_distance / z, 1.0) ** 2
     if noise.model == "khoshelham":
         return 0.5 * STEP * z * z * blurred
     if noise.model == "nguyen":
@@ -82,7 +82,7 @@ def sigma(noise: DepthNoise, z: NDArray[np.float64], focal: float = 0.0, baselin
     if noise.model == "handa":
         return z * z * HANDA_STEP * math.sqrt(HANDA**2 + 1.0 / 12.0) * blurred
     if noise.model == "stereo":
-        return z * z / (focal * baseline) * math.hypot(noise.disparity, SUBPIXEL / math.sqrt(12.0))
+        return z * z / (focal * baseline) * math.hypot(noise.disparity_stddev, SUBPIXEL / math.sqrt(12.0))
     return np.full_like(z, noise.noise.stddev)
 
 
@@ -97,7 +97,7 @@ def expect_depth_noise(noise: DepthNoise, baseline: float) -> None:
 
 def measured_depth(
     depth: F32,
-    lens: Lens,
+    lens: CameraModel,
     noise: DepthNoise,
     rng: np.random.Generator,
     *,
@@ -148,13 +148,13 @@ def measured_depth(
         depth, slopes, axial, normal_words(), lateral, normal_bytes(), chance, shadow,
         np.ones((1, 1), np.float32) if returned is None else returned,
         np.ones((1, 1), np.float32) if luminance is None else luminance,
-        _MODELS[noise.model], _LATERAL[noise.model], lens.fx * baseline, noise.disparity,
-        max(near, 1e-3), far, noise.close, noise.structured, out,
+        _MODELS[noise.model], _LATERAL[noise.model], lens.fx * baseline, noise.disparity_stddev,
+        max(near, 1e-3), far, noise.near_blur_distance, noise.uses_pattern, out,
     )  # fmt: skip
     return out
 
 
-def _ray_slopes(lens: Lens) -> NDArray[np.float32]:
+def _ray_slopes(lens: CameraModel) -> NDArray[np.float32]:
     """(h + w,) x / z of each column, then y / z of each row, without the distortion: how surfaces lie, not where."""
     columns = (np.arange(lens.width) - lens.cx) / lens.fx
     rows = (np.arange(lens.height) - lens.cy) / lens.fy

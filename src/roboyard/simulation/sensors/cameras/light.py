@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from roboyard.compute import expect_kernels, kernel
 from roboyard.description.cameras import Exposure
 from roboyard.description.noise import Noise
-from roboyard.geometry import Lens
+from roboyard.geometry import CameraModel
 from roboyard.simulation.sensors.cameras.draws import byte_draws, normal_bytes
 
 F32 = NDArray[np.float32]
@@ -51,7 +51,7 @@ def grey_of(colour: U8) -> U8:
     return ((weighed + 32768) >> 16).astype(np.uint8)
 
 
-def exposed(colour: U8, lens: Lens, exposure: Exposure, noise: Noise, rng: np.random.Generator) -> U8:
+def exposed(colour: U8, lens: CameraModel, exposure: Exposure, noise: Noise, rng: np.random.Generator) -> U8:
     """The picture as the chip gives it; the same object where nothing is to be done.
 
     Args:

@@ -15,17 +15,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.geometry import Lens
+from roboyard.geometry import CameraModel
 
 Array = NDArray[np.float64]
 
 
-def projection(lens: Lens, baseline: float = 0.0) -> Array:
+def projection(lens: CameraModel, baseline: float = 0.0) -> Array:
     """P (3, 4) [px] of the left camera (no ``baseline``) or the right one, for points in the left one's frame [m]."""
     return np.concatenate([lens.matrix, [[-lens.fx * baseline], [0.0], [0.0]]], axis=1)
 
 
-def reprojection(lens: Lens, baseline: float) -> Array:
+def reprojection(lens: CameraModel, baseline: float) -> Array:
     """Q (4, 4): (u, v, d, 1) to homogeneous points in the left camera's frame; pixels must be square."""
     return np.array(
         [
@@ -37,7 +37,7 @@ def reprojection(lens: Lens, baseline: float) -> Array:
     )
 
 
-def disparity(depth: NDArray[np.float32], lens: Lens, baseline: float) -> NDArray[np.float32]:
+def disparity(depth: NDArray[np.float32], lens: CameraModel, baseline: float) -> NDArray[np.float32]:
     """Disparity (h, w) [px] of depth (h, w) [m]; −1 where depth is unknown, as image_proc writes it."""
     with np.errstate(divide="ignore", invalid="ignore"):
         found = lens.fx * baseline / depth

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.errors import RunError
-from roboyard.geometry import SE3, Lens
+from roboyard.geometry import SE3, CameraModel
 from roboyard.simulation.render.bent import Bend, bend_of, bent_colour, bent_depth
 from roboyard.simulation.render.bodies import geom_colours
 from roboyard.simulation.render.camera import Camera, Window
@@ -119,7 +119,7 @@ class _Room:
         self._scene: Scene | None = None
         self._gl: OrderedDict[tuple[int, int], GlRenderer] = OrderedDict()
         self._rays: PlainRayRenderer | None = None
-        self._tables: dict[Lens, tuple[F32, Bend | None]] = {}
+        self._tables: dict[CameraModel, tuple[F32, Bend | None]] = {}
 
     def enter(self, scene: Scene, posture: Posture) -> None:
         """Pose the scene."""
@@ -135,7 +135,7 @@ class _Room:
         return bool((self._return < 0.1).any())
 
     def view(
-        self, lens: Lens, T_world_camera: SE3, near: float, *, colour: bool = True, returned: bool = False
+        self, lens: CameraModel, T_world_camera: SE3, near: float, *, colour: bool = True, returned: bool = False
     ) -> View:
         """What a lens sees of the scene that was entered last.
 
@@ -147,7 +147,7 @@ class _Room:
             returned: Whether ``View.returned`` is wanted.
         """
         rays, bend = self._table(lens)
-        if self.backend == "gl" and (lens.straight or bend is not None):
+        if self.backend == "gl" and (lens.is_undistorted or bend is not None):
             return self._drawn(lens, bend, T_world_camera, near, colour=colour, returned=returned)
         found, depth, geoms = self._caster().take(
             self._data, Camera(T_world_camera, near=near, window=Window.of(lens)), rays, colour=colour
@@ -155,7 +155,9 @@ class _Room:
         seen = found if found is not None else np.zeros((lens.height, lens.width, 3), np.uint8)
         return View(seen, depth, self._returned(geoms) if returned else None)
 
-    def _drawn(self, lens: Lens, bend: Bend | None, T: SE3, near: float, *, colour: bool, returned: bool) -> View:
+    def _drawn(
+        self, lens: CameraModel, bend: Bend | None, T: SE3, near: float, *, colour: bool, returned: bool
+    ) -> View:
         window = Window.of(lens) if bend is None else bend.window
         width, height = (lens.width, lens.height) if bend is None else (bend.width, bend.height)
         renderer, camera = self._opened(width, height), Camera(T, near=near, window=window)
@@ -176,7 +178,7 @@ class _Room:
             return View(seen, depth)
         return View(seen, depth, self._asked(lens, T, near) if geoms is None else self._returned(geoms))
 
-    def _asked(self, lens: Lens, T: SE3, near: float) -> F32:
+    def _asked(self, lens: CameraModel, T: SE3, near: float) -> F32:
         """``View.returned`` by rays, one for each four pixels: beside colours, OpenGL would draw it all once more."""
         rays = np.ascontiguousarray(self._table(lens)[0][::2, ::2])
         _, _, geoms = self._caster().take(self._data, Camera(T, near=near), rays, colour=False)
@@ -185,10 +187,10 @@ class _Room:
     def _returned(self, geoms: NDArray[np.int32]) -> F32:
         return self._return[geoms]  # the last is nothing's
 
-    def _table(self, lens: Lens) -> tuple[F32, Bend | None]:
+    def _table(self, lens: CameraModel) -> tuple[F32, Bend | None]:
         if lens not in self._tables:
-            rays = lens.all_rays().astype(np.float32)
-            self._tables[lens] = rays, None if lens.straight or self.backend != "gl" else bend_of(lens, rays)
+            rays = lens.pixel_rays().astype(np.float32)
+            self._tables[lens] = rays, None if lens.is_undistorted or self.backend != "gl" else bend_of(lens, rays)
         return self._tables[lens]
 
     def _opened(self, width: int, height: int) -> GlRenderer:
