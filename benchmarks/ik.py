@@ -16,10 +16,9 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from roboyard.errors import RoboyardError
-from roboyard.kinematics.ik import IkConfig, IkFailure, PointingTarget, find_closed_form, solve_ik, solve_ik_batch
 from roboyard.kinematics import Chain
-from roboyard.kinematics.ik.numeric_ik import IkTarget
-from roboyard.kinematics.ik.numeric_ik import search_from_seeds
+from roboyard.kinematics.ik import IkConfig, IkFailure, PointingTarget, find_closed_form, solve_ik, solve_ik_batch
+from roboyard.kinematics.ik.numeric_ik import IkTarget, search_from_seeds
 from roboyard.scenarios.robot_groups import find_groups
 
 ARMS = ("scitos_arm", "iisy", "youbot_arm")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from roboyard.config.describe import did_you_mean
+from roboyard.config.wording import did_you_mean
 from roboyard.description import Joint, Model
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.geometry import SE3

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from roboyard.config.describe import did_you_mean
+from roboyard.config.wording import did_you_mean
 from roboyard.description import Inertial, Model
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.kinematics.chain import Chain

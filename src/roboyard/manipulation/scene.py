@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from roboyard.config.describe import did_you_mean
+from roboyard.config.wording import did_you_mean
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.geometry import SE3
 from roboyard.kinematics.chain import Chain

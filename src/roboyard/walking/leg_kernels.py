@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel, read_only
-from roboyard.compute.arrays import assign
+from roboyard.compute.array_kernels import assign
 from roboyard.kinematics.ik.trigonometric_equations import solve_linear_trig
 
 Array = NDArray[np.float64]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from roboyard.compute import read_only
-from roboyard.config.describe import did_you_mean as similar
+from roboyard.config.wording import did_you_mean as similar
 from roboyard.description import Model
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.geometry import SE3

@@ -16,7 +16,7 @@ from roboyard.bus.actions import GoalRejectedError
 from roboyard.config import parse_yaml
 from roboyard.errors import RoboyardError
 from roboyard.geometry import SE2
-from roboyard.messages.filling import message_from_data
+from roboyard.messages.from_data import message_from_data
 
 
 class Desk(Protocol):

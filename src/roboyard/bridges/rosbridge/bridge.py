@@ -326,7 +326,7 @@ def _named(kind: str, arguments: Any) -> Any:
     """Arguments by name; a list gives them in order."""
     if not isinstance(arguments, list):
         return arguments
-    from roboyard.messages.layout import definition_of
+    from roboyard.messages.type_registry import definition_of
 
     fields = [field.name for field in definition_of(kind).fields]
     if len(arguments) > len(fields):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from roboyard.compute import kernel
-from roboyard.compute.arrays import solve_spd
+from roboyard.compute.array_kernels import solve_spd
 from roboyard.config import check
 from roboyard.config import field as setting
 from roboyard.errors import InputError

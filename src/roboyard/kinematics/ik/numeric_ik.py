@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.compute.arrays import solve_spd
+from roboyard.compute.array_kernels import solve_spd
 from roboyard.kinematics.chain_kernels import (
     ChainArrays,
     compute_frames,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from roboyard.config import field, load
-from roboyard.config.describe import did_you_mean
+from roboyard.config.wording import did_you_mean
 from roboyard.description import Model
 from roboyard.errors import ConfigError, RoboyardError
 from roboyard.geometry import SE3

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.config.describe import did_you_mean
+from roboyard.config.wording import did_you_mean
 from roboyard.description import Model
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.geometry import SE3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from roboyard.config.describe import did_you_mean
+from roboyard.config.wording import did_you_mean
 from roboyard.description import Joint, Model
 from roboyard.description.load import load_srdf_document
 from roboyard.description.values import error_at, parse_number

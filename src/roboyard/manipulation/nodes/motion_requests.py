@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from roboyard.config.describe import did_you_mean
+from roboyard.config.wording import did_you_mean
 from roboyard.geometry import SE3
 from roboyard.kinematics.ik import PointingTarget
 from roboyard.manipulation.collision.obstacles import Array

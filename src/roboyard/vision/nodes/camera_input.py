@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from roboyard.bus import Node, Subscription, TransformError
 from roboyard.errors import MessageError
 from roboyard.geometry import CameraModel
-from roboyard.grids.registration import register_depth
+from roboyard.grids.depth_registration import register_depth
 from roboyard.messages import msg, to_nanoseconds
 from roboyard.messages.convert import camera_model_from_msg, image_to_array
 
