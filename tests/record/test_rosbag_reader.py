@@ -244,8 +244,8 @@ def test_conversion_keeps_messages_before_damage(tmp_path: Path, items: list[Any
     file, out = tmp_path / "bag" / "bag.db3", tmp_path / "out.mcap"
     whole = read(file)
     with apsw.Connection(str(file)) as database:
-        place = database.execute("SELECT id FROM messages ORDER BY timestamp, id LIMIT 1 OFFSET 40").fetchone()[0]
-        database.execute("UPDATE messages SET data = x'0001000007' WHERE id = ?", (place,))
+        row_id = database.execute("SELECT id FROM messages ORDER BY timestamp, id LIMIT 1 OFFSET 40").fetchone()[0]
+        database.execute("UPDATE messages SET data = x'0001000007' WHERE id = ?", (row_id,))
     with pytest.raises(RecordingError, match=r"the 40 messages before it are in .*out\.mcap"):
         convert(file, out)
     assert read(out) == whole[:40]

@@ -222,8 +222,8 @@ class Node(NodeBase):
         descriptions = []
         if self._offloaded_tasks:
             descriptions.append(f"{len(self._offloaded_tasks)} pieces of offloaded work are under way")
-        one_shots = self._one_shot_events.items()
-        one_shot_count = sum(not is_restored and not event.cancelled for event, is_restored in one_shots)
+        events = self._one_shot_events.items()
+        one_shot_count = sum(not is_restored and not event.cancelled for event, is_restored in events)
         if one_shot_count:
             descriptions.append(f"{one_shot_count} one-shot timers are pending")
         descriptions += [
