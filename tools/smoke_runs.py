@@ -187,7 +187,7 @@ class SmokeRunner:
 
     @contextmanager
     def _stop_on_interrupt(self) -> Iterator[None]:
-        """Remember Ctrl-C: Python drops the exception where it arrives in a finalizer or a weak reference's callback."""
+        """Remember Ctrl-C: Python drops its exception where it arrives in a finalizer."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
