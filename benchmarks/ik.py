@@ -16,9 +16,9 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from roboyard.errors import RoboyardError
-from roboyard.manipulation import Chain, IkConfig, IkFailure, PointingTarget, find_closed_form, solve_ik, solve_ik_batch
-from roboyard.manipulation.kinematics.refine import IkTarget
-from roboyard.manipulation.kinematics.search import search_from_seeds
+from roboyard.kinematics import Chain
+from roboyard.kinematics.ik import IkConfig, IkFailure, PointingTarget, find_closed_form, solve_ik, solve_ik_batch
+from roboyard.kinematics.ik.numeric_ik import IkTarget, search_from_seeds
 from roboyard.scenarios.robot_groups import find_groups
 
 ARMS = ("scitos_arm", "iisy", "youbot_arm")

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from roboyard.errors import RoboyardError
+from roboyard.kinematics.ik import PointingTarget
 from roboyard.manipulation import Groups
 from roboyard.manipulation.collision import ExactChecker, Obstacle, box_obstacle
 from roboyard.manipulation.collision.bodies import make_work
-from roboyard.manipulation.kinematics import PointingTarget
 from roboyard.manipulation.planning import AimGoal, PlanningError, PlanSettings, Problem, goal_states, plan, recheck
 from roboyard.manipulation.planning.plan import weights_of
 from roboyard.manipulation.planning.problem import Connect

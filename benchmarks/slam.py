@@ -108,7 +108,7 @@ def in_order(log: Path, scans: Any, trajectory: Any, relations: Any) -> dict[str
 
     Only of the log's first 1000 s: later stamps of the other log are rounded to more than lies between two messages.
     """
-    from roboyard.geometry.many import relative
+    from roboyard.geometry.se2_arrays import relative
     from roboyard.mapping import Relations, Trajectory, relation_errors
 
     other = log.with_name(f"{stem_of(log)}-corrected.log.gz")

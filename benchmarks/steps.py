@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.errors import RoboyardError
-from roboyard.grids.terrain_kinds import generate_terrain
+from roboyard.grids.terrain import generate_terrain
 from roboyard.scenarios.robot_steps import find_rig
 from roboyard.walking.steps.checker import Limits, check_plan
 from roboyard.walking.steps.draws import key_of

@@ -20,7 +20,7 @@ from rosbags.typesys import Stores, get_typestore
 
 from roboyard.errors import RecordingError
 from roboyard.record import open_recording
-from roboyard.record.decode import parse_definition
+from roboyard.record.message_decoder import parse_definition
 from roboyard.record.recording import RecordedChannel, Recording
 
 ABSENT = "absent"

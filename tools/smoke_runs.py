@@ -10,7 +10,9 @@ import hashlib
 import json
 import os
 import shutil
+import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -163,11 +165,13 @@ class SmokeRunner:
         if len(left) < len(jobs):
             self._say(f"{len(jobs) - len(left)} of {len(jobs)} runs are kept from before")
         begin, done, waiting = time.monotonic(), 0, dict[Future[SmokeRun], Job]()
-        with ThreadPoolExecutor(self._workers) as pool:
+        with ThreadPoolExecutor(self._workers) as pool, self._stop_on_interrupt():
             try:
                 waiting = {pool.submit(self._run, job): job for job in left}
                 while waiting:
-                    for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+                    if self._stop.is_set():
+                        raise KeyboardInterrupt
+                    for future in wait(waiting, 0.5, return_when=FIRST_COMPLETED).done:
                         job, found = waiting.pop(future), future.result()
                         done += 1
                         seconds = (time.monotonic() - begin) * len(waiting) / done
@@ -180,6 +184,25 @@ class SmokeRunner:
                 for future in waiting:
                     future.cancel()
                 raise
+
+    @contextmanager
+    def _stop_on_interrupt(self) -> Iterator[None]:
+        """Remember Ctrl-C: Python drops its exception where it arrives in a finalizer."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        previous = signal.getsignal(signal.SIGINT)
+
+        def stop(number: int, frame: Any) -> None:
+            self._stop.set()
+            if callable(previous):
+                previous(number, frame)
+
+        signal.signal(signal.SIGINT, stop)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, previous)
 
     def _run(self, job: Job) -> SmokeRun:
         place = Path(mkdtemp(prefix=f"{job.scenario}-", dir=self._scratch))

@@ -39,8 +39,8 @@ _NAMES = {
     "Simulation": "simulation",
 }
 _ROOMS = (
-    "bus", "compute", "control", "description", "geometry", "hardware", "localization", "manipulation", "messages",
-    "record", "safety", "scenarios", "simulation",
+    "bus", "compute", "control", "description", "geometry", "hardware", "kinematics", "localization", "manipulation",
+    "messages", "record", "safety", "scenarios", "simulation",
 )  # fmt: skip
 
 __all__ = ["SE2", "SE3", "Bus", "Node", "RoboyardError", "Run", "Simulation", "action", "load_model", "load_world",

@@ -16,7 +16,7 @@ from roboyard.behavior import Status, Tree, read_tree
 from roboyard.behavior.groot import Monitor, as_xml, packed, reached, request, statuses
 from roboyard.behavior.hooks import Hooks
 from roboyard.behavior.nodes import TreeMissionNode
-from roboyard.bus.inputs import ExternalInput
+from roboyard.bus.external_inputs import ExternalInput
 from roboyard.errors import RoboyardError
 from roboyard.messages import message_type, msg, serialize
 

@@ -15,7 +15,7 @@ from tests.bridges.sample_robot import BridgedRobot, CallingNode
 import roboyard as ry
 from roboyard.bridges.external import NODE, External, ExternalError, answer, stand_in
 from roboyard.bridges.gateway import Gateway
-from roboyard.bus.inputs import EXTERNAL_REQUEST_TOPIC, EXTERNAL_RESPONSE_TOPIC
+from roboyard.bus.external_inputs import EXTERNAL_REQUEST_TOPIC, EXTERNAL_RESPONSE_TOPIC
 from roboyard.messages import deserialize, serialize
 from roboyard.record import Recorder, open_recording, recorded_inputs
 

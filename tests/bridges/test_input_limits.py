@@ -12,7 +12,7 @@ from tests.bridges.sample_robot import BridgedRobot
 
 import roboyard as ry
 from roboyard.bridges.gateway import BACKLOG, BACKLOG_BYTES, Gateway
-from roboyard.bus.inputs import MAX_INPUT_RATE, MAX_INPUTS_PER_INSTANT
+from roboyard.bus.external_inputs import MAX_INPUT_RATE, MAX_INPUTS_PER_INSTANT
 from roboyard.messages import serialize
 
 TWIST = serialize(ry.msg.Twist(linear=ry.msg.Vector3(x=0.5)))

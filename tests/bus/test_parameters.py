@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.harness.bus import BusHarness
 
 import roboyard as ry
-from roboyard.bus.parameter_values import from_value, to_value
+from roboyard.bus.parameter_services import from_value, to_value
 from roboyard.errors import ConfigError, UnknownNameError
 
 Parameter = ry.msg.rcl_interfaces.Parameter

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from tests.harness.live_bus import LiveBus
 
 import roboyard as ry
-from roboyard.bus.inputs import ExternalInput
+from roboyard.bus.external_inputs import ExternalInput
 from roboyard.bus.socket import RemoteBus, RunConnection, connect
-from roboyard.bus.socket.frames import SocketPacketReader
+from roboyard.bus.socket.protocol import SocketPacketReader
 from roboyard.errors import InputError, RunError
 from roboyard.messages import serialize
 

@@ -12,7 +12,7 @@ from roboyard.cli.message_text import MANY, part_of, to_plain, to_text
 from roboyard.cli.values import parse
 from roboyard.errors import InputError, MessageError
 from roboyard.messages import message_type, serialize
-from roboyard.messages.filling import message_from_data
+from roboyard.messages.from_data import message_from_data
 
 reals = st.floats(allow_nan=False, width=64)
 texts = st.text(st.characters(blacklist_categories=("Cs", "Cc")), max_size=20)

@@ -9,7 +9,7 @@ from tests.harness.live_bus import run_cli
 @pytest.fixture
 def small_package(monkeypatch: pytest.MonkeyPatch) -> None:
     """The package's kernels are those of one module."""
-    monkeypatch.setattr("roboyard.compute.precompile.kernel_modules", lambda: iter(["roboyard.grids.thinning"]))
+    monkeypatch.setattr("roboyard.compute.precompile.kernel_modules", lambda: iter(["roboyard.grids.voxel_filter"]))
 
 
 def test_all_kernels_are_counted_with_the_folder_that_holds_them(small_package: None) -> None:
@@ -23,7 +23,7 @@ def test_all_kernels_as_json_name_those_without_examples(small_package: None) ->
     assert result.code == 0, result.err
     answer = json.loads(result.out)
     assert answer["kernels"] >= 1
-    assert all(name.startswith("roboyard.grids.thinning.") for name in answer["without_examples"])
+    assert all(name.startswith("roboyard.grids.voxel_filter.") for name in answer["without_examples"])
 
 
 def test_kernels_of_a_scenario_are_expected(small_package: None) -> None:

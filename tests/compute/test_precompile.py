@@ -19,7 +19,7 @@ from roboyard.compute import (
     monitor_compilation,
     read_only,
 )
-from roboyard.compute.arrays import assign
+from roboyard.compute.array_kernels import assign
 from roboyard.compute.jit import FirstCall, listen_to_first_calls
 from roboyard.compute.kernel_folders import is_locked, lock_folder
 from roboyard.compute.precompile import CompilationProgress
@@ -27,8 +27,8 @@ from roboyard.compute.precompile import CompilationProgress
 EXPECT = """
     import json, sys
     from roboyard.compute import expect_kernels, wait_for_kernels
-    from roboyard.grids.distance import squared_distance_transform
-    from roboyard.grids.rays import cast_rays
+    from roboyard.grids.distance_field import squared_distance_transform
+    from roboyard.grids.ray_casting import cast_rays
 
     reports = []
     expect_kernels(squared_distance_transform, cast_rays)
@@ -73,7 +73,7 @@ def test_kernels_are_compiled_once_by_processes_that_start_together(tmp_path: Pa
     call = """
         import json
         import numpy as np
-        from roboyard.grids.distance import squared_distance_transform
+        from roboyard.grids.distance_field import squared_distance_transform
         squared_distance_transform(np.zeros((2, 2), np.bool_))
         print(json.dumps({"misses": sum(squared_distance_transform.stats.cache_misses.values())}))
     """
@@ -181,9 +181,9 @@ def test_kernel_without_examples_cannot_be_expected() -> None:
 STOPPED = """
     import json, threading
     from roboyard.compute import expect_kernels, wait_for_kernels
-    from roboyard.grids.distance import squared_distance_transform
-    from roboyard.grids.likelihood import sum_scores
-    from roboyard.grids.rays import cast_rays
+    from roboyard.grids.distance_field import squared_distance_transform
+    from roboyard.grids.distance_field import sum_scores
+    from roboyard.grids.ray_casting import cast_rays
     from roboyard.compute.precompile import _compilers
 
     expect_kernels(squared_distance_transform)
@@ -208,7 +208,7 @@ ON_DEMAND = """
     import json
     from roboyard.compute import compile_on_demand, expect_kernels
     from roboyard.compute.precompile import _compilers
-    from roboyard.grids.rays import cast_rays
+    from roboyard.grids.ray_casting import cast_rays
     with compile_on_demand():
         expect_kernels(cast_rays)
     print(json.dumps(len(_compilers._processes)))
@@ -225,7 +225,9 @@ def test_expected_kernels_are_remembered() -> None:
 
 
 def test_progress_counts_and_says_what_is_left() -> None:
-    assert str(CompilationProgress(0, 3, "roboyard.grids.rays.cast_rays", None)) == "1 of 3 (grids.rays.cast_rays)"
+    assert (
+        str(CompilationProgress(0, 3, "roboyard.grids.ray_casting.cast_rays", None)) == "1 of 3 (grids.ray_casting.cast_rays)"
+    )
     told = str(CompilationProgress(2, 3, "mine.kernel", 0.2))
     assert told == "3 of 3 (mine.kernel), about 1 s left"
 
@@ -282,7 +284,7 @@ FIRST_CALL = """
     import json
     import numpy as np
     from roboyard.compute import expect_kernels, monitor_compilation
-    from roboyard.grids.distance import squared_distance_transform
+    from roboyard.grids.distance_field import squared_distance_transform
 
     reports = []
     with monitor_compilation(report=lambda progress: reports.append(str(progress))):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.spatial import ConvexHull, QhullError
 
 from roboyard.errors import InputError
-from roboyard.geometry import SE2, clipping, polygons, segments
+from roboyard.geometry import SE2, polygons
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -130,23 +130,23 @@ def test_degenerate_polygons_are_recognized():
 @given(SEEDS)
 def test_clipped_polygon_equals_the_intersection(seed):
     subject, window = random_star(seed), random_hull(seed + 1)
-    part = clipping.clip(subject, window)
+    part = polygons.clip(subject, window)
     points = np.random.default_rng(seed).uniform(-2.5, 2.5, (500, 2))
     both = polygons.contains(subject, points) & polygons.contains(window, points)
     assert np.array_equal(polygons.contains(part, points) if len(part) else np.zeros(500, bool), both)
     area = polygons.area(part) if len(part) else 0.0
     assert -1e-9 <= area <= min(polygons.area(subject), polygons.area(window)) + 1e-9
-    other = clipping.clip(window, polygons.convex_hull(subject))
+    other = polygons.clip(window, polygons.convex_hull(subject))
     assert (polygons.area(other) if len(other) else 0.0) >= area - 1e-9
 
 
 @given(SEEDS)
 def test_polygon_clipped_by_itself_or_around_is_unchanged(seed):
     corners = random_hull(seed)
-    assert polygons.area(clipping.clip(corners, corners)) == pytest.approx(polygons.area(corners))
+    assert polygons.area(polygons.clip(corners, corners)) == pytest.approx(polygons.area(corners))
     wide = polygons.rectangle(100.0, 100.0)
-    np.testing.assert_allclose(clipping.clip(corners, wide), corners)
-    assert len(clipping.clip(corners + 1000.0, wide)) == 0
+    np.testing.assert_allclose(polygons.clip(corners, wide), corners)
+    assert len(polygons.clip(corners + 1000.0, wide)) == 0
 
 
 @given(SEEDS)
@@ -155,7 +155,7 @@ def test_clipped_segment_equals_the_inside_part(seed):
     a, b = np.random.default_rng(seed).uniform(-3.0, 3.0, (2, 2))
     samples = a + np.linspace(0.0, 1.0, 2001)[:, None] * (b - a)
     inside = polygons.contains(window, samples)
-    part = clipping.clip_segment(a, b, window)
+    part = polygons.clip_segment(a, b, window)
     if part is None:
         assert not inside.any()
         return
@@ -168,7 +168,7 @@ def test_clipped_segment_equals_the_inside_part(seed):
 def test_offset_and_inflation_follow_steiners_formula(seed, radius):
     corners = random_hull(seed)
     area, around = polygons.area(corners), polygons.perimeter(corners)
-    grown, round_ = clipping.offset_polygon(corners, radius), clipping.inflate_polygon(corners, radius)
+    grown, round_ = polygons.offset_polygon(corners, radius), polygons.inflate_polygon(corners, radius)
     exact = area + around * radius + math.pi * radius**2  # Steiner's formula
     assert exact <= polygons.area(round_) <= area + around * radius + 1.02 * math.pi * radius**2
     assert polygons.area(grown) >= polygons.area(round_) - 1e-9
@@ -176,35 +176,35 @@ def test_offset_and_inflation_follow_steiners_formula(seed, radius):
     reached = corners[:, None] + radius * np.stack([np.cos(directions), np.sin(directions)], axis=-1)
     assert np.all(polygons.distance(round_, reached) < 1e-9)
     assert np.all(polygons.distance(grown, reached) < 1e-9)
-    assert polygons.area(clipping.offset_polygon(grown, -radius)) == pytest.approx(area, rel=1e-6)
-    fine = clipping.inflate_polygon(corners, radius, arc_step=0.01)
+    assert polygons.area(polygons.offset_polygon(grown, -radius)) == pytest.approx(area, rel=1e-6)
+    fine = polygons.inflate_polygon(corners, radius, arc_step=0.01)
     assert polygons.area(fine) == pytest.approx(exact, rel=1e-4)
 
 
 def test_offset_that_leaves_nothing_is_refused():
-    assert polygons.area(clipping.offset_polygon(polygons.rectangle(2.0, 1.0), -0.25)) == pytest.approx(0.75)
+    assert polygons.area(polygons.offset_polygon(polygons.rectangle(2.0, 1.0), -0.25)) == pytest.approx(0.75)
     with pytest.raises(InputError, match="nothing is left"):
-        clipping.offset_polygon(polygons.rectangle(2.0, 1.0), -0.6)
+        polygons.offset_polygon(polygons.rectangle(2.0, 1.0), -0.6)
 
 
 @given(SEEDS)
 def test_crossing_segments_have_an_intersection(seed):
     a, b, c, d = np.random.default_rng(seed).normal(size=(4, 5, 2))
-    crossing = segments.segments_cross(a, b, c, d)
+    crossing = polygons.segments_cross(a, b, c, d)
     for i in range(5):
         for j in range(5):
-            point = segments.intersect_segments(a[i], b[i], c[j], d[j])
+            point = polygons.intersect_segments(a[i], b[i], c[j], d[j])
             assert (point is not None) == crossing[i, j]
             if point is not None:
-                assert segments.distance_to_segments(a[i], b[i], point) < 1e-9
-                assert segments.distance_to_segments(c[j], d[j], point) < 1e-9
-    assert np.array_equal(segments.segments_cross(c, d, b, a), crossing.T)
+                assert polygons.distance_to_segments(a[i], b[i], point) < 1e-9
+                assert polygons.distance_to_segments(c[j], d[j], point) < 1e-9
+    assert np.array_equal(polygons.segments_cross(c, d, b, a), crossing.T)
 
 
 def test_touching_segments_count_as_crossing():
-    along = segments.segments_cross([0, 0], [2, 0], [[1, 0], [3, 0], [2, 0]], [[5, 0], [4, 0], [2, 1]])
+    along = polygons.segments_cross([0, 0], [2, 0], [[1, 0], [3, 0], [2, 0]], [[5, 0], [4, 0], [2, 1]])
     assert along.tolist() == [[True, False, True]]
-    assert segments.intersect_segments([0, 0], [2, 0], [1, 0], [3, 0]) is None
+    assert polygons.intersect_segments([0, 0], [2, 0], [1, 0], [3, 0]) is None
 
 
 def test_regular_polygons_enclose_their_circle():
@@ -223,9 +223,9 @@ def test_regular_polygons_enclose_their_circle():
         lambda: polygons.convex_hull(np.zeros((0, 2))),
         lambda: polygons.rectangle(0.0, 1.0),
         lambda: polygons.regular_polygon(1.0, 2),
-        lambda: clipping.offset_polygon([[0, 0], [2, 0], [1, 0.1], [0, 2]], 0.1),
-        lambda: clipping.inflate_polygon(polygons.rectangle(1, 1), -0.1),
-        lambda: clipping.clip(polygons.rectangle(1, 1), [[0, 0], [2, 0], [0.1, 0.1], [0, 2]]),
+        lambda: polygons.offset_polygon([[0, 0], [2, 0], [1, 0.1], [0, 2]], 0.1),
+        lambda: polygons.inflate_polygon(polygons.rectangle(1, 1), -0.1),
+        lambda: polygons.clip(polygons.rectangle(1, 1), [[0, 0], [2, 0], [0.1, 0.1], [0, 2]]),
     ],
     ids=[
         "two_corners", "spatial_corners", "spatial_point", "no_points", "no_width", "two_sides", "concave_offset",

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from roboyard.errors import InputError, UnknownNameError
-from roboyard.grids.terrain import Terrain
-from roboyard.grids.terrain_kinds import TERRAIN_TYPES, generate_terrain
+from roboyard.grids.terrain import TERRAIN_TYPES, Terrain, generate_terrain
 
 
 def build_terrain(kind: str, seed: int = 0, **settings: float) -> Terrain:

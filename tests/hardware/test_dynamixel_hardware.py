@@ -14,8 +14,7 @@ from tests.harness.servos import PERIOD, EmulatedServos, emulated_servos, positi
 
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.hardware import Hardware, JointCommand
-from roboyard.hardware.dynamixel.approach import SoftStartRamp
-from roboyard.hardware.dynamixel.checking import diagnose_servos, find_unknown_ids
+from roboyard.hardware.dynamixel.config import FaultLimits
 from roboyard.hardware.dynamixel.control_table import (
     CCW_LIMIT,
     CW_COMPLIANCE_SLOPE,
@@ -26,11 +25,10 @@ from roboyard.hardware.dynamixel.control_table import (
     TORQUE_ENABLE,
 )
 from roboyard.hardware.dynamixel.emulation.bus import EmulatedFault, FaultInjection
-from roboyard.hardware.dynamixel.errors import ServoFaultError
-from roboyard.hardware.dynamixel.hardware import DynamixelHardware
-from roboyard.hardware.dynamixel.loop import ServoThread
+from roboyard.hardware.dynamixel.hardware import DynamixelHardware, SoftStartRamp
+from roboyard.hardware.dynamixel.monitor import ServoFaultError, diagnose_servos, find_unknown_ids
 from roboyard.hardware.dynamixel.port import ServoPort
-from roboyard.hardware.dynamixel.settings import FaultLimits
+from roboyard.hardware.dynamixel.thread import ServoThread
 
 ANGLES = st.lists(st.floats(-2.0, 2.0), min_size=3, max_size=3)
 

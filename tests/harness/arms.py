@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from tests.harness.bus import BusHarness, Goal
 
-from roboyard.chains import Chain
 from roboyard.geometry import SE3
+from roboyard.kinematics import Chain
 from roboyard.messages import action, msg
 from roboyard.messages.convert import make_header, pose_to_msg
 from roboyard.scenarios.run import Run

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from roboyard.geometry import SE2, SE3
 from roboyard.messages import action_type, message_type, service_type, type_names
-from roboyard.messages.layout import definition_of
-from roboyard.messages.structure import DTYPES, EMPTY_MEMBER
+from roboyard.messages.message_definition import DTYPES, EMPTY_MEMBER
+from roboyard.messages.type_registry import definition_of
 
 
 def all_wire_types() -> list[str]:

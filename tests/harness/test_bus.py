@@ -19,7 +19,7 @@ from tests.harness.bus import (
 )
 
 from roboyard.bus import Bus, GoalStatus, Node
-from roboyard.bus.disturbance import TopicImpairment
+from roboyard.bus.topics import TopicImpairment
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
 from roboyard.messages import action, msg, srv

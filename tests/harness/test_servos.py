@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from tests.harness.servos import EmulatedServos, emulated_servos, position_command
 
+from roboyard.hardware.dynamixel.config import FaultLimits
 from roboyard.hardware.dynamixel.emulation.bus import FaultInjection
 from roboyard.hardware.dynamixel.emulation.servo import EmulatedServo
-from roboyard.hardware.dynamixel.errors import ServoFaultError
-from roboyard.hardware.dynamixel.settings import FaultLimits
+from roboyard.hardware.dynamixel.monitor import ServoFaultError
 
 
 def drive(servos: EmulatedServos) -> tuple[list[float], list[bytes]]:

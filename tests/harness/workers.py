@@ -34,7 +34,7 @@ def forked_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     For tests of what workers do; how the pools' own fresh interpreters start and end is tested in ``tests/compute``.
     The copies have the environment variables of the first use.
     """
-    monkeypatch.setattr("roboyard.compute.worker._spawn", _fork_server())
+    monkeypatch.setattr("roboyard.compute.pools._spawn", _fork_server())
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from tests.harness.arms import ARM_NODES, ArmCell
 from tests.harness.bus import Goal
 
-from roboyard.bus.actions.client import GoalRejectedError
+from roboyard.bus.actions import GoalRejectedError
 from roboyard.geometry import SE3
 from roboyard.messages import action, msg, srv
 from roboyard.messages.convert import pose_to_msg, pose_to_se3

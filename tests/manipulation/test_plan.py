@@ -11,9 +11,9 @@ import pytest
 
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.geometry import SE3
+from roboyard.kinematics.ik import PointingTarget
 from roboyard.manipulation import Groups
 from roboyard.manipulation.collision import ExactChecker, Obstacle, box_obstacle
-from roboyard.manipulation.kinematics import PointingTarget
 from roboyard.manipulation.planning import (
     AimGoal,
     BudgetSpent,

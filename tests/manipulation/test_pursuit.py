@@ -10,7 +10,7 @@ import pytest
 from roboyard.description import Box
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
-from roboyard.manipulation import solve_ik
+from roboyard.kinematics.ik import solve_ik
 from roboyard.manipulation.collision import Obstacle
 from roboyard.manipulation.planning import GoalUnreachable, LineBlocked, PlanSettings, Station, plan_pursuit
 from roboyard.manipulation.scene import PlanningScene

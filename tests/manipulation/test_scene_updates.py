@@ -15,7 +15,7 @@ from tests.harness.bus import BusHarness, Goal
 from tests.robots.grasping import Bench, block
 
 from roboyard.bus import Node, resource
-from roboyard.bus.meter import NodeError
+from roboyard.bus.callback_timer import NodeError
 from roboyard.description import Capsule
 from roboyard.errors import InputError
 from roboyard.geometry import SE3

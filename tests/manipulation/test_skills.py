@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
-from roboyard.manipulation import solve_ik
+from roboyard.kinematics.ik import solve_ik
 from roboyard.manipulation.skills import (
     DONE,
     Ask,

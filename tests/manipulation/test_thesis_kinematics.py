@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roboyard.chains import Chain
 from roboyard.errors import InputError
-from roboyard.manipulation import PointingTarget, solve_ik
+from roboyard.kinematics import Chain
+from roboyard.kinematics.ik import PointingTarget, solve_ik
 from roboyard.manipulation.planning import GoalUnreachable
 from roboyard.manipulation.thesis import REST, SEARCH, AlignControl, JointControl, Scale, point_down
 from roboyard.manipulation.thesis.inverse import HIGH, LOW, TRIMS

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.manipulation.test_trajectory_timing import bent_path
 
-from roboyard.chains import Chain, ChainDynamics
 from roboyard.description import Sphere
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
+from roboyard.kinematics import Chain, ChainDynamics
 from roboyard.manipulation import Groups
 from roboyard.manipulation.collision.obstacles import Attached
 from roboyard.manipulation.planning import JointGoal, NamedGoal, PlanSettings, plan

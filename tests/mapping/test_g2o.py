@@ -13,7 +13,7 @@ from tests.harness.files import temporary_folder
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
-from roboyard.geometry.many import compose, relative
+from roboyard.geometry.se2_arrays import compose, relative
 from roboyard.mapping import PoseGraph
 from roboyard.mapping.g2o import edge_errors, read_g2o, squared_error, write_g2o
 

@@ -9,7 +9,7 @@ import pytest
 from tests.harness.profiles import sample_count
 
 from roboyard.geometry import SE2
-from roboyard.geometry.many import relative
+from roboyard.geometry.se2_arrays import relative
 from roboyard.mapping import GraphSlam, Scan, Trajectory, read_relations, relation_errors
 from roboyard.mapping.nodes import read_log
 
@@ -66,7 +66,7 @@ def test_full_rate_log_needs_no_odometry(external_data: Path) -> None:
 
 @pytest.mark.parametrize(("name", "limit"), [("seattle", 0.2), ("freiburg-101", 0.2), ("belgioioso", 0.4)])
 def test_sparse_logs_agree_with_gmapping(name: str, limit: float, external_data: Path) -> None:
-    from roboyard.record.carmen import CarmenRecording
+    from roboyard.record.carmen_recording import CarmenRecording
 
     path = external_data / "slam" / f"{name}-corrected.log.gz"
     found = mapped(list(read_log(path).scans))

@@ -12,7 +12,7 @@ from tests.harness.files import temporary_folder
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
-from roboyard.geometry.many import compose, invert, relative
+from roboyard.geometry.se2_arrays import compose, invert, relative
 from roboyard.mapping import Trajectory
 from roboyard.mapping.evaluation import absolute_error, align, relative_error
 from roboyard.mapping.relations import Relations, read_relations, relation_errors, write_relations

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from roboyard.geometry import SE2
-from roboyard.geometry.many import compose
+from roboyard.geometry.se2_arrays import compose
 from roboyard.grids import GridGeometry, cast_rays
 from roboyard.mapping import Scan, Trajectory
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from roboyard.messages import library as module
-from roboyard.messages.library import TypeRegistry
-from roboyard.messages.structure import MessageDefinition, from_data, to_data
+from roboyard.messages import type_registry as module
+from roboyard.messages.message_definition import MessageDefinition, from_data, to_data
+from roboyard.messages.type_registry import TypeRegistry
 
 SHOW = """
 import sys
-from roboyard.messages import library
-lib = library.type_registry()
+from roboyard.messages import type_registry
+lib = type_registry.type_registry()
 has_action = lib.has_interface("nav2_msgs/action/Wait")
 print("rosbags.typesys" in sys.modules, lib.require("sensor_msgs/msg/LaserScan").name, has_action)
 """

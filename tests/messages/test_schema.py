@@ -8,8 +8,8 @@ from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from roboyard.errors import MessageError
 from roboyard.messages import action_type, register, schema, type_hash, type_names
-from roboyard.messages.layout import definition_of
 from roboyard.messages.stubs import generate
+from roboyard.messages.type_registry import definition_of
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 

@@ -108,9 +108,11 @@ def run_page(text: str, name: str) -> None:
             expected = int(block.note.removeprefix("exit ")) if block.note.startswith("exit ") else 0
             done = spawn_cli(*command, timeout=280.0) if name in AS_PROGRAMS else run_cli(*command)
             assert done.code == expected, f"{name}:{block.line}: {command}\n{done.out}\n{done.err}"
-    for name_of in [key for key, value in vars(module).items() if isinstance(value, ry.Run)]:
-        del module.__dict__[name_of]  # not all of it: kernels that the page made are called again
-    gc.collect()
+    runs = [key for key, value in vars(module).items() if isinstance(value, ry.Run)]
+    for key in runs:
+        del module.__dict__[key]  # not all of it: kernels that the page made are called again
+    if runs:
+        gc.collect()  # takes seconds in a process that has run many tests
 
 
 @pytest.fixture

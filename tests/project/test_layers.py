@@ -49,7 +49,7 @@ def skeleton(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("control/__init__.py", "messages", False),
         ("safety/deep/inside.py", "bus.node", False),
         ("control/wheels.py", "simulation", False),
-        ("record/writer.py", "description", False),
+        ("record/mcap_writer.py", "description", False),
         ("geometry/poses.py", "bus", False),
         ("bus/node.py", "control", False),
         ("errors/__init__.py", "config", False),

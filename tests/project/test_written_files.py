@@ -16,8 +16,8 @@ IN_PLACE = {
     "mapping/map_pictures.py": "writes to an atomic path",
     "mapping/text_files.py": "writes to an atomic path",
     "messages/stubs.py": "a tool of the developers writes the package's own stubs",
-    "record/compressed.py": "unpacks into a temporary folder",
-    "record/mcap_file.py": "a recording grows while it is made, so that a killed run leaves one",
+    "record/compressed_files.py": "unpacks into a temporary folder",
+    "record/mcap_writer.py": "a recording grows while it is made, so that a killed run leaves one",
     "scenarios/batch_folder.py": "results are appended",
     "scenarios/batch_worker.py": "an archive in memory",
 }

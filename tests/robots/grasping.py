@@ -12,7 +12,7 @@ import roboyard as ry
 from roboyard.description.model import Box, Collision, Cylinder, Inertial, Link, Model, Surface
 from roboyard.geometry import SE3
 from roboyard.hardware import JointCommand
-from roboyard.manipulation import PointingTarget, solve_ik
+from roboyard.kinematics.ik import PointingTarget, solve_ik
 from roboyard.manipulation.scene import PlanningScene
 from roboyard.manipulation.timing import JointLimits, jerk_limited
 from roboyard.messages import action, msg

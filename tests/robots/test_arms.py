@@ -13,7 +13,8 @@ from tests.harness.bus import BusHarness, twist
 
 import roboyard as ry
 from roboyard.description import load_model
-from roboyard.manipulation import build_chain, find_closed_form
+from roboyard.kinematics import build_chain
+from roboyard.kinematics.ik import find_closed_form
 from roboyard.manipulation.scene import PlanningScene
 from roboyard.scenarios.robot_groups import find_groups
 

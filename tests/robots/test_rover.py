@@ -11,11 +11,11 @@ import yaml
 
 import roboyard
 from roboyard.bus import Bus
-from roboyard.control import ForwardKinematics
 from roboyard.control.nodes import RobotStateNode
 from roboyard.description import load_model
 from roboyard.description.model import Box, Cylinder, Model
 from roboyard.description.sensors import ContactSpec, EncoderSpec, ImuSpec, LidarSpec
+from roboyard.kinematics import ForwardKinematics
 from roboyard.messages import msg
 from roboyard.scenarios.catalog import node_class
 

@@ -14,7 +14,7 @@ from tests.harness.bus import BusHarness
 import roboyard as ry
 from roboyard.bus import NodeError
 from roboyard.geometry import SE3, CameraModel
-from roboyard.grids.registration import ray_slopes
+from roboyard.grids.depth_registration import ray_slopes
 from roboyard.messages import msg
 from roboyard.messages.convert import camera_info_to_msg, image_to_msg, person_capsules_from_msg
 from roboyard.messages.time import to_nanoseconds

@@ -16,7 +16,7 @@ from roboyard.scenarios.catalog import scenarios
 QUICK = {"akrobat-free", "rover-homecoming"}
 """One that walks and one that drives are tried with the quick tests; the others with the slow ones."""
 NAMES = [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in sorted(scenarios())]
-ON_DEMAND = {"roboyard.grids.registration._fill_cloud", "roboyard.grids.registration._register"}
+ON_DEMAND = {"roboyard.grids.depth_registration._fill_cloud", "roboyard.grids.depth_registration._register"}
 """Kernels of cameras' point clouds: called when somebody subscribes, which nobody knows before."""
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import roboyard as ry
-from roboyard.bus.inputs import EXTERNAL_REQUEST_TOPIC, EXTERNAL_RESPONSE_TOPIC
+from roboyard.bus.external_inputs import EXTERNAL_REQUEST_TOPIC, EXTERNAL_RESPONSE_TOPIC
 from roboyard.geometry import SE2
 from roboyard.messages import message_type, serialize, time_to_msg
 from roboyard.messages.convert import pose_stamped_to_msg

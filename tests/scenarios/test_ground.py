@@ -8,7 +8,7 @@ import pytest
 
 from roboyard.description import World, load_world
 from roboyard.errors import InputError
-from roboyard.grids.terrain_kinds import TERRAIN_TYPES
+from roboyard.grids.terrain import TERRAIN_TYPES
 from roboyard.scenarios.catalog import find
 from roboyard.scenarios.ground import TerrainEntry, with_terrain
 from roboyard.scenarios.spec import load_spec

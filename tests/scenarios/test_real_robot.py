@@ -14,8 +14,8 @@ from roboyard.bus import Bus, NodeError
 from roboyard.hardware.dynamixel.control_table import RETURN_DELAY
 from roboyard.hardware.dynamixel.emulation.bus import EmulatedBus, FaultInjection
 from roboyard.hardware.dynamixel.emulation.terminal import PseudoTerminal
-from roboyard.hardware.dynamixel.errors import ServoFaultError
 from roboyard.hardware.dynamixel.hardware import DynamixelHardware
+from roboyard.hardware.dynamixel.monitor import ServoFaultError
 from roboyard.hardware.nodes import ServoBusNode
 from roboyard.messages import msg
 from roboyard.record import open_recording

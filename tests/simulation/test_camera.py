@@ -14,7 +14,7 @@ from tests.simulation.camera_scenes import LENS, RENDERERS, ball, ball_depth, ca
 from roboyard.description.cameras import DepthNoise, Exposure
 from roboyard.description.noise import Noise
 from roboyard.geometry import SE3, CameraModel
-from roboyard.grids.registration import make_organized_cloud, ray_slopes, register_depth
+from roboyard.grids.depth_registration import make_organized_cloud, ray_slopes, register_depth
 from roboyard.simulation.nodes.camera_messages import png
 from roboyard.simulation.sensors.cameras.light import infrared_of, luminance
 from roboyard.simulation.sensors.cameras.stereo import projection, reprojection

@@ -12,7 +12,7 @@ from tests.harness.profiles import sample_count
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE3, CameraModel
-from roboyard.grids.registration import register_depth
+from roboyard.grids.depth_registration import register_depth
 from roboyard.vision import (
     DiscConfig,
     centre_of,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from roboyard.chains import build_chain
 from roboyard.description import Model, load_model
+from roboyard.kinematics import build_chain
 from roboyard.scenarios.catalog import find_robot
 from roboyard.scenarios.robot_legs import find_walker
 from roboyard.walking.leg import Leg

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.walking.hexapods import random_leg
 
-from roboyard.chains import build_chain
 from roboyard.errors import InputError
+from roboyard.kinematics import build_chain
 from roboyard.walking.errors import FootOutOfReach, LegBeyondLimits
 from roboyard.walking.leg import Leg
 

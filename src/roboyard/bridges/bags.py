@@ -23,7 +23,7 @@ from roboyard.bridges.ros1.types import ros1_type
 from roboyard.errors import InputError, MessageError, RecordingError
 from roboyard.messages import schema, serialize, type_hash
 from roboyard.record import RecordedChannel, Recording, open_recording
-from roboyard.record.recovery import ConversionResult
+from roboyard.record.conversion import ConversionResult
 
 BagKind = Literal["rosbag1", "rosbag2", "rosbag2-mcap"]
 """rosbag2 alone is SQLite, which every distribution of ROS 2 plays."""

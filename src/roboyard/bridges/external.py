@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from roboyard.bus import Bus, ExternalInput, Future, Node, param
-from roboyard.bus.actions.status import endpoint
-from roboyard.bus.inputs import EXTERNAL_REQUEST_TOPIC, EXTERNAL_RESPONSE_TOPIC
+from roboyard.bus.actions import endpoint
+from roboyard.bus.external_inputs import EXTERNAL_REQUEST_TOPIC, EXTERNAL_RESPONSE_TOPIC
 from roboyard.errors import MessageError, RunError
 from roboyard.messages import deserialize, message_type, serialize, service_type, time_to_msg
 

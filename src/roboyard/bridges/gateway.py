@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from roboyard.bridges.external import NODE, answer
 from roboyard.bus import Bus, ExternalInput, Future, Topic
-from roboyard.bus.inputs import EXTERNAL_REQUEST_TOPIC, EXTERNAL_RESPONSE_TOPIC
+from roboyard.bus.external_inputs import EXTERNAL_REQUEST_TOPIC, EXTERNAL_RESPONSE_TOPIC
 from roboyard.bus.log import LogRecord
 
 Heard = Callable[[Any, str, int], None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from roboyard.bus.parameter_values import to_value
+from roboyard.bus.parameter_services import to_value
 from roboyard.messages import message_type, serialize, service_type
 
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from roboyard.errors import MessageError
 from roboyard.messages import message_type
-from roboyard.messages.filling import message_from_data
-from roboyard.messages.layout import definition_of
-from roboyard.messages.structure import EMPTY_MEMBER
+from roboyard.messages.from_data import message_from_data
+from roboyard.messages.message_definition import EMPTY_MEMBER
+from roboyard.messages.type_registry import definition_of
 
 _OCTETS = ("uint8", "char", "byte")
 

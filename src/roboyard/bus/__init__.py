@@ -7,13 +7,14 @@ from roboyard.config.lazy import lazy_exports
 if TYPE_CHECKING:
     from roboyard.bus.actions import ActionClient, ActionServer, GoalFuture, GoalHandle, GoalStatus
     from roboyard.bus.bus import Bus
+    from roboyard.bus.callback_timer import NodeError
+    from roboyard.bus.context import BusContext
     from roboyard.bus.executor import FAULT, LAST, LATE, SENSOR, TIMER, Executor
-    from roboyard.bus.futures import Future
+    from roboyard.bus.external_inputs import ExternalInput
     from roboyard.bus.graph import Graph, graph
-    from roboyard.bus.inputs import ExternalInput
-    from roboyard.bus.meter import NodeError
     from roboyard.bus.node import Node
     from roboyard.bus.parameters import param, resource, settings
+    from roboyard.bus.services import Future
     from roboyard.bus.topics import Publisher, Subscription, Topic
     from roboyard.bus.transforms import TransformBuffer, TransformError
 
@@ -26,6 +27,7 @@ __all__ = [
     "ActionClient",
     "ActionServer",
     "Bus",
+    "BusContext",
     "Executor",
     "ExternalInput",
     "Future",
@@ -49,13 +51,14 @@ __all__ = [
 __getattr__, __dir__ = lazy_exports(__name__, {
     "actions": ("ActionClient", "ActionServer", "GoalFuture", "GoalHandle", "GoalStatus"),
     "bus": ("Bus",),
+    "callback_timer": ("NodeError",),
+    "context": ("BusContext",),
     "executor": ("FAULT", "LAST", "LATE", "SENSOR", "TIMER", "Executor"),
-    "futures": ("Future",),
+    "external_inputs": ("ExternalInput",),
     "graph": ("Graph", "graph"),
-    "inputs": ("ExternalInput",),
-    "meter": ("NodeError",),
     "node": ("Node",),
     "parameters": ("param", "resource", "settings"),
+    "services": ("Future",),
     "topics": ("Publisher", "Subscription", "Topic"),
     "transforms": ("TransformBuffer", "TransformError"),
 })  # fmt: skip

@@ -1,4 +1,4 @@
-"""A look at the running graph: who publishes what, how often, and what it costs."""
+"""The computation graph of a bus: nodes, topics, services, their rates, and the cost of callbacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logging of nodes: to /rosout, stamped with simulated time, and to whoever listens on the bus."""
+"""Logging of nodes: on /rosout, stamped with simulated time, and to the log sinks of the bus."""
 
 from __future__ import annotations
 

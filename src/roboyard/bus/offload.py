@@ -1,7 +1,7 @@
-"""Heavy work beside the simulation: runs on a worker, and its result arrives at a declared simulated moment.
+"""Offloading: heavy functions run on worker threads, and each result arrives at a declared simulated time.
 
-The executor waits for the worker when that moment comes, so the run is parallel and deterministic.  A report compares
-what a job really took with what its node declared.
+The executor waits for the worker at that time, so the run is parallel and deterministic.  Reports compare the measured
+duration with the declared latency.
 """
 
 from __future__ import annotations
@@ -9,16 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from roboyard.bus.futures import Future
-from roboyard.bus.meter import NodeError
+from roboyard.bus.callback_timer import NodeError
+from roboyard.bus.executor import Executor
+from roboyard.bus.services import Future
 from roboyard.compute import Pool, ThreadPool
 from roboyard.compute.wall_clock import perf_ns
 from roboyard.errors import InputError
-
-if TYPE_CHECKING:
-    from roboyard.bus.bus import Bus
 
 
 class OffloadedTask(Future):
@@ -57,8 +55,8 @@ class Offload:
         pending: Results not delivered yet; zero at a barrier.
     """
 
-    def __init__(self, bus: Bus, workers: int = 1) -> None:
-        self._bus = bus
+    def __init__(self, executor: Executor, workers: int = 1) -> None:
+        self._executor = executor
         self._workers = workers
         self._pool: Pool | None = None
         self.statistics: dict[tuple[str, str], OffloadStatistics] = {}
@@ -88,7 +86,7 @@ class Offload:
         self.pending += 1
         if cancel_event is not None:
             self._cancel_events[cancel_event] = None
-        executor = self._bus.executor
+        executor = self._executor
 
         def deliver_result() -> None:
             self.pending -= 1

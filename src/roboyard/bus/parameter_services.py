@@ -1,4 +1,7 @@
-"""The parameter services every ROS 2 node has, for ours: list, get, describe, set, all or one by one."""
+"""The parameter services of every ROS 2 node: list, get, get types, describe, set, set atomically.
+
+Values are converted from and to rcl_interfaces/ParameterValue.
+"""
 
 from __future__ import annotations
 
@@ -8,46 +11,100 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from roboyard.bus.parameter_values import NOT_SET, from_value, to_value
-from roboyard.errors import RoboyardError
+from roboyard.errors import MessageError, RoboyardError
 from roboyard.messages import message_type, service_type
 
 if TYPE_CHECKING:
-    from roboyard.bus.node import Node
+    from roboyard.bus.parameters import Configurable
 
 
-def serve_parameters(node: Node) -> None:
-    """Let ``node`` serve its parameters under ``~/…``, as rcl_interfaces defines it."""
+NOT_SET, BOOL, INTEGER, DOUBLE, STRING = 0, 1, 2, 3, 4
+BYTES, BOOLS, INTEGERS, DOUBLES, STRINGS = 5, 6, 7, 8, 9
+
+
+def to_value(value: Any) -> Any:
+    """rcl_interfaces/ParameterValue of a bool, int, float, str or a tuple of one kind.
+
+    Raises:
+        MessageError: ROS has no parameter of this kind.
+    """
+    make = message_type("rcl_interfaces/msg/ParameterValue")
+    if isinstance(value, bool):
+        return make(type=BOOL, bool_value=value)
+    if isinstance(value, int):
+        return make(type=INTEGER, integer_value=value)
+    if isinstance(value, float):
+        return make(type=DOUBLE, double_value=value)
+    if isinstance(value, str):
+        return make(type=STRING, string_value=value)
+    if isinstance(value, tuple):
+        if all(isinstance(item, str) for item in value):
+            return make(type=STRINGS, string_array_value=list(value))
+        if all(isinstance(item, bool) for item in value):
+            return make(type=BOOLS, bool_array_value=np.array(value, dtype=np.bool_))
+        if all(isinstance(item, int) for item in value):
+            return make(type=INTEGERS, integer_array_value=np.array(value, dtype=np.int64))
+        if all(isinstance(item, float) for item in value):
+            return make(type=DOUBLES, double_array_value=np.array(value, dtype=np.float64))
+    raise MessageError(f"{value!r} cannot be a ROS parameter", valid="bool, int, float, str or a tuple of one of them")
+
+
+def from_value(message: Any) -> Any:
+    """The Python value in a ParameterValue; arrays become tuples, "not set" becomes None.
+
+    Raises:
+        MessageError: unknown type number.
+    """
+    fields = {
+        BOOL: "bool_value", INTEGER: "integer_value", DOUBLE: "double_value", STRING: "string_value",
+        BYTES: "byte_array_value", BOOLS: "bool_array_value", INTEGERS: "integer_array_value",
+        DOUBLES: "double_array_value", STRINGS: "string_array_value",
+    }  # fmt: skip
+    kind = int(message.type)
+    if kind == NOT_SET:
+        return None
+    if kind not in fields:
+        raise MessageError(f"parameter value of unknown type {kind}", valid="0 to 9, see rcl_interfaces/ParameterType")
+    value = getattr(message, fields[kind])
+    if isinstance(value, np.ndarray):
+        return tuple(value.tolist())
+    return tuple(value) if isinstance(value, list) else value
+
+
+def serve_parameters(node: Configurable, serve: Callable[[str, Any, Callable[[Any], Any]], object]) -> None:
+    """Serve the parameters of ``node`` under ``~/…`` as rcl_interfaces defines it, through ``serve``."""
     for name, handler in _HANDLERS.items():
         kind = service_type(f"rcl_interfaces/srv/{''.join(word.title() for word in name.split('_'))}")
-        node.service(f"~{name}", kind, _bind_handler(node, kind, handler))
+        serve(f"~{name}", kind, _bind_handler(node, kind, handler))
 
 
-def _bind_handler(node: Node, kind: Any, handler: Callable[[Node, Any, Any], Any]) -> Callable[[Any], Any]:
+def _bind_handler(
+    node: Configurable, kind: Any, handler: Callable[[Configurable, Any, Any], Any]
+) -> Callable[[Any], Any]:
     return lambda request: handler(node, request, kind.Response())
 
 
-def _list(node: Node, request: Any, response: Any) -> Any:
+def _list(node: Configurable, request: Any, response: Any) -> Any:
     names = sorted(node.parameters())
     prefixes = list(request.prefixes)
     response.result.names = [n for n in names if not prefixes or any(n == p or n.startswith(p + ".") for p in prefixes)]
     return response
 
 
-def _get(node: Node, request: Any, response: Any) -> Any:
+def _get(node: Configurable, request: Any, response: Any) -> Any:
     values, empty = node.parameters(), message_type("rcl_interfaces/msg/ParameterValue")
     response.values = [to_value(values[name]) if name in values else empty() for name in request.names]
     return response
 
 
-def _get_types(node: Node, request: Any, response: Any) -> Any:
+def _get_types(node: Configurable, request: Any, response: Any) -> Any:
     values = node.parameters()
     kinds = [to_value(values[name]).type if name in values else NOT_SET for name in request.names]
     response.types = np.array(kinds, dtype=np.uint8)
     return response
 
 
-def _describe(node: Node, request: Any, response: Any) -> Any:
+def _describe(node: Configurable, request: Any, response: Any) -> Any:
     descriptor_type = message_type("rcl_interfaces/msg/ParameterDescriptor")
     float_range_type = message_type("rcl_interfaces/msg/FloatingPointRange")
     integer_range_type = message_type("rcl_interfaces/msg/IntegerRange")
@@ -71,7 +128,7 @@ def _describe(node: Node, request: Any, response: Any) -> Any:
     return response
 
 
-def _set(node: Node, request: Any, response: Any) -> Any:
+def _set(node: Configurable, request: Any, response: Any) -> Any:
     result_type = message_type("rcl_interfaces/msg/SetParametersResult")
     for item in request.parameters:
         try:
@@ -83,7 +140,7 @@ def _set(node: Node, request: Any, response: Any) -> Any:
     return response
 
 
-def _set_atomically(node: Node, request: Any, response: Any) -> Any:
+def _set_atomically(node: Configurable, request: Any, response: Any) -> Any:
     before = node.parameters()
     response.result.successful = True
     for item in request.parameters:

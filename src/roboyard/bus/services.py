@@ -1,17 +1,81 @@
-"""Services: a request goes to the one node that serves the name, its response comes back through the queue."""
+"""Services: a request goes to the one node that serves the name; the response comes back as a future."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from roboyard.bus.futures import Future
-from roboyard.bus.meter import CallbackTimer, NodeError
-from roboyard.errors import InputError, MessageError, RoboyardError, UnknownNameError
+from roboyard.bus.callback_timer import CallbackTimer, NodeError
+from roboyard.bus.executor import Executor
+from roboyard.errors import InputError, MessageError, RoboyardError, RunError, UnknownNameError
 from roboyard.messages import ServiceType
 
-if TYPE_CHECKING:
-    from roboyard.bus.bus import Bus
+
+class Future:
+    """A result to come.  Not thread-safe: made, resolved and read on the executor's thread."""
+
+    __slots__ = ("_callbacks", "_error", "_is_done", "_result", "description")
+
+    def __init__(self, description: str = "result") -> None:
+        self.description = description
+        self._is_done = False
+        self._result: Any = None
+        self._error: RoboyardError | None = None
+        self._callbacks: list[Callable[[Future], None]] = []
+
+    def done(self) -> bool:
+        """Whether there is a result or an error."""
+        return self._is_done
+
+    @property
+    def result(self) -> Any:
+        """The result.
+
+        Raises:
+            RunError: not done yet.
+            RoboyardError: what made it fail.
+        """
+        if not self._is_done:
+            raise RunError(f"{self.description} is not there yet", valid="run the bus until .done()")
+        if self._error is not None:
+            raise self._error
+        return self._result
+
+    @property
+    def error(self) -> RoboyardError | None:
+        """Why it failed; None when it did not (yet)."""
+        return self._error
+
+    def add_done_callback(self, callback: Callable[[Future], None]) -> None:
+        """Call ``callback(self)`` once done; at once if it is."""
+        if self._is_done:
+            callback(self)
+        else:
+            self._callbacks.append(callback)
+
+    def set_result(self, result: Any) -> None:
+        """Give the result; later calls do nothing."""
+        self._finish(result, None)
+
+    def set_error(self, error: RoboyardError) -> None:
+        """Give an error instead of a result; later calls do nothing."""
+        self._finish(None, error)
+
+    def _finish(self, result: Any, error: RoboyardError | None) -> None:
+        if self._is_done:
+            return
+        self._is_done, self._result, self._error = True, result, error
+        callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            callback(self)
+
+    def deliver(self, message: Any, source: str) -> None:
+        """Be resolved by the queue: an error fails it, anything else is the result."""
+        if isinstance(message, RoboyardError):
+            self.set_error(message)
+        else:
+            self.set_result(message)
 
 
 class ServiceError(RoboyardError):
@@ -21,11 +85,11 @@ class ServiceError(RoboyardError):
 class ServiceFuture(Future):
     """The answer to a call; what its reader does with it is done in the name of the calling node."""
 
-    __slots__ = ("_bus", "_node")
+    __slots__ = ("_executor", "_node")
 
-    def __init__(self, bus: Bus, service: str, node: str) -> None:
+    def __init__(self, executor: Executor, service: str, node: str) -> None:
         super().__init__(f"response of {service}")
-        self._bus = bus
+        self._executor = executor
         self._node = node
 
     def deliver(self, message: Any, source: str) -> None:
@@ -39,22 +103,24 @@ class ServiceFuture(Future):
         except NodeError:
             raise
         except (Exception, SystemExit) as error:
-            raise NodeError(self._node, self.description, self._bus.now_ns, error) from error
+            raise NodeError(self._node, self.description, self._executor.now_ns, error) from error
 
 
 class Service:
-    """The serving end.
+    """One service that a node serves.
 
     The handler takes a request and returns a response, or a Future of one when the answer comes later.  A handler that
     raises InputError refuses the call: the caller's future fails with it, and the run goes on.
     """
 
-    __slots__ = ("_bus", "_pending", "callback_timer", "closed", "name", "node", "type")
+    __slots__ = ("_pending", "_registry", "callback_timer", "closed", "name", "node", "type")
 
-    def __init__(self, bus: Bus, name: str, service_type: Any, node: str, callback_timer: CallbackTimer) -> None:
+    def __init__(
+        self, registry: ServiceRegistry, name: str, service_type: Any, node: str, callback_timer: CallbackTimer
+    ) -> None:
         self._pending: dict[Future, None] = {}
         self.closed = False
-        self._bus = bus
+        self._registry = registry
         self.name = name
         self.type = service_type
         self.node = node
@@ -86,7 +152,7 @@ class Service:
                 f"answered with {type(response).__name__} instead of {self.type.name} response",
                 location=f"node {self.node}, service {self.name}",
             )
-        self._bus.executor.ready.append((response_future, response, self.node))
+        self._registry.executor.ready.append((response_future, response, self.node))
 
     @property
     def pending_count(self) -> int:
@@ -97,7 +163,7 @@ class Service:
         """Serve no more; calls that are still unanswered fail."""
         if not self.closed:
             self.closed = True
-            self._bus.services.pop(self.name, None)
+            self._registry.services.pop(self.name, None)
             for response_future in list(self._pending):
                 self._respond(response_future, self._closed_error())
 
@@ -127,19 +193,19 @@ def _similar_services(name: str, available: list[str]) -> str:
 
 
 class ServiceClient:
-    """The calling end; finds the server anew at each call, so order of start does not matter."""
+    """Calls a service; looks up the server at each call, so the order of start does not matter."""
 
-    __slots__ = ("_bus", "name", "node", "type")
+    __slots__ = ("_registry", "name", "node", "type")
 
-    def __init__(self, bus: Bus, name: str, service_type: Any, node: str) -> None:
-        self._bus = bus
+    def __init__(self, registry: ServiceRegistry, name: str, service_type: Any, node: str) -> None:
+        self._registry = registry
         self.name = name
         self.type = service_type
         self.node = node
 
     def is_available(self) -> bool:
         """Whether some node serves this name now."""
-        return self.name in self._bus.services
+        return self.name in self._registry.services
 
     def check(self, request: Any) -> None:
         """Refuse what is not this service's request.
@@ -160,11 +226,12 @@ class ServiceClient:
             MessageError: ``request`` is not this service's request.
         """
         self.check(request)
-        response_future = ServiceFuture(self._bus, self.name, self.node)
-        server = self._bus.services.get(self.name)
-        ready = self._bus.executor.ready
+        executor, services = self._registry.executor, self._registry.services
+        response_future = ServiceFuture(executor, self.name, self.node)
+        server = services.get(self.name)
+        ready = executor.ready
         if server is None:
-            names = _similar_services(self.name, list(self._bus.services))
+            names = _similar_services(self.name, list(services))
             error: RoboyardError = UnknownNameError(
                 f"nobody serves {self.name}", location=f"node {self.node}", valid=names
             )
@@ -175,3 +242,35 @@ class ServiceClient:
         else:
             ready.append((server, (request, response_future), self.node))
         return response_future
+
+
+class ServiceRegistry:
+    """The services that nodes serve, by name, and the executor that carries requests and responses."""
+
+    __slots__ = ("executor", "services")
+
+    def __init__(self, executor: Executor) -> None:
+        self.executor = executor
+        self.services: dict[str, Service] = {}
+
+    def serve(self, name: str, service_type: Any, node: str, callback_timer: CallbackTimer) -> Service:
+        """Serve the absolute service ``name``.
+
+        Raises:
+            InputError: another node serves it already.
+            MessageError: ``service_type`` is not a service type.
+        """
+        check_service(service_type, node)
+        if name in self.services:
+            raise InputError(f"service {name} is served by {self.services[name].node} already", location=f"node {node}")
+        service = self.services[name] = Service(self, name, service_type, node, callback_timer)
+        return service
+
+    def client(self, name: str, service_type: Any, node: str) -> ServiceClient:
+        """A client of the absolute service ``name``.
+
+        Raises:
+            MessageError: ``service_type`` is not a service type.
+        """
+        check_service(service_type, node)
+        return ServiceClient(self, name, service_type, node)

@@ -1,17 +1,21 @@
-"""Topics: typed, named streams from any number of publishers to any number of subscriptions."""
+"""Topics: typed, named streams of messages from publishers to subscriptions.
+
+Impairments of a topic drop or delay messages between publisher and subscription: observers (recorder, bridges) and
+counts see every message that is published.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
-from roboyard.bus.meter import CallbackTimer
+import numpy as np
+
+from roboyard.bus.callback_timer import CallbackTimer
+from roboyard.bus.executor import DELIVERY, Executor
 from roboyard.errors import MessageError, RunError
-from roboyard.messages import fingerprint, freeze, serialize, type_name
-
-if TYPE_CHECKING:
-    from roboyard.bus.bus import Bus
-    from roboyard.bus.disturbance import TopicImpairment
+from roboyard.messages import deserialize, fingerprint, freeze, serialize, type_name
 
 MessageObserver = Callable[["Topic", Any, str, int], None]
 """Sees every message as it is published: (topic, message, publisher's node, time in ns)."""
@@ -29,7 +33,7 @@ class Topic:
         count: Messages published so far.
         first_ns: Time of the first message [ns]; -1 before it.
         last_ns: Time of the newest message [ns]; -1 before it.
-        impairments: What loses or delays its messages at present.
+        impairments: Drop or delay its messages at present.
     """
 
     __slots__ = (
@@ -60,7 +64,7 @@ class Topic:
         self._encoded: tuple[int, Any, bytes] = (-1, None, b"")
 
     def encode(self, message: Any) -> bytes:
-        """The message that is being published, as CDR: serialised once for all taps, who get the same bytes.
+        """The message that is being published, as CDR: serialized once for all observers.
 
         Raises:
             MessageError: a field holds what its type forbids.
@@ -84,12 +88,12 @@ class Topic:
 
 
 class Publisher:
-    """A node's end of a topic for sending."""
+    """Sends messages of one node on a topic."""
 
-    __slots__ = ("_bus", "_type", "closed", "count", "last", "latched", "node", "topic")
+    __slots__ = ("_router", "_type", "closed", "count", "last", "latched", "node", "topic")
 
-    def __init__(self, bus: Bus, topic: Topic, node: str, latched: bool) -> None:
-        self._bus = bus
+    def __init__(self, router: MessageRouter, topic: Topic, node: str, latched: bool) -> None:
+        self._router = router
         self._type = topic.type
         self.topic = topic
         self.node = node
@@ -114,8 +118,8 @@ class Publisher:
         if self.closed:
             raise RunError(f"publisher on {topic.name} is closed", location=f"node {self.node}")
         freeze(message)
-        bus = self._bus
-        now_ns = bus.executor.now_ns
+        router = self._router
+        now_ns = router.executor.now_ns
         if topic.first_ns < 0:
             topic.first_ns = now_ns
         topic.last_ns = now_ns
@@ -123,12 +127,12 @@ class Publisher:
         self.count += 1
         if self.latched:
             self.last = message
-        for observer in bus.message_observers:
+        for observer in router.observers:
             observer(topic, message, self.node, now_ns)
         if topic.impairments:
-            bus.delayed_delivery.send(topic, message, self.node)
+            router.delayed_delivery.send(topic, message, self.node)
         elif topic.subscriptions:
-            ready, node = bus.executor.ready, self.node
+            ready, node = router.executor.ready, self.node
             for subscription in topic.subscriptions:
                 ready.append((subscription, message, node))
 
@@ -140,7 +144,7 @@ class Publisher:
 
 
 class Subscription:
-    """A node's end of a topic for receiving."""
+    """Receives messages of a topic for one node."""
 
     __slots__ = ("callback_timer", "closed", "node", "topic", "with_source")
 
@@ -186,3 +190,133 @@ class CheckedSubscription(Subscription):
                 location=f"node {self.node}, topic {self.topic.name}",
                 valid="messages are shared: copy before changing",
             )
+
+
+@dataclass(slots=True)
+class TopicImpairment:
+    """Loss and delay of one topic's messages.
+
+    Attributes:
+        loss: Probability that a message is dropped.
+        delay_ns: Delay of the others [ns].
+        rng: Decides which are dropped.
+        dropped_count: Messages dropped so far.
+    """
+
+    loss: float
+    delay_ns: int
+    rng: np.random.Generator
+    dropped_count: int = 0
+
+    def should_drop(self) -> bool:
+        """Whether the next message is dropped."""
+        is_dropped = self.loss > 0.0 and float(self.rng.random()) < self.loss
+        self.dropped_count += is_dropped
+        return is_dropped
+
+
+class DelayedDelivery:
+    """Delivers messages of impaired topics: drops some, delivers the others at once or later."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        self._pending: dict[int, tuple[int, Topic, Any, str]] = {}
+        self._last_number = 0
+
+    def send(self, topic: Topic, message: Any, node: str) -> None:
+        """Drop or deliver a message of an impaired topic, as it is published."""
+        drops = [item.should_drop() for item in topic.impairments]  # each draws, whatever the others drew
+        if any(drops):
+            return
+        delay_ns = sum(item.delay_ns for item in topic.impairments)
+        if delay_ns:
+            self._schedule(self._executor.now_ns + delay_ns, topic, message, node)
+        else:
+            self._deliver(topic, message, node)
+
+    def _schedule(self, due_ns: int, topic: Topic, message: Any, node: str) -> None:
+        self._last_number += 1
+        number = self._last_number
+        self._pending[number] = due_ns, topic, message, node
+
+        def deliver_if_pending() -> None:
+            if self._pending.pop(number, None) is not None:
+                self._deliver(topic, message, node)
+
+        self._executor.schedule(due_ns, deliver_if_pending, DELIVERY)
+
+    def _deliver(self, topic: Topic, message: Any, node: str) -> None:
+        ready = self._executor.ready
+        for subscription in topic.subscriptions:
+            ready.append((subscription, message, node))
+
+    def save_state(self) -> list[tuple[int, str, str, str, bytes]]:
+        """What is on its way, in the order it was sent, as plain data."""
+        return [
+            (due_ns, topic.name, topic.type_name, node, serialize(message))
+            for due_ns, topic, message, node in self._pending.values()
+        ]
+
+    def load_state(self, saved: list[tuple[int, str, str, str, bytes]], topics: dict[str, Topic]) -> None:
+        """Counterpart of `save`; messages on topics that are not there any more are lost."""
+        self._pending.clear()
+        for due_ns, name, message_type, node, data in saved:
+            topic = topics.get(name)
+            if topic is not None:
+                self._schedule(due_ns, topic, deserialize(data, message_type), node)
+
+
+class MessageRouter:
+    """Carries messages from publishers to observers and subscriptions.
+
+    Args:
+        executor: Delivers the messages.
+        debug: Check after every delivery that the subscriber did not change the message (slow).
+
+    Attributes:
+        executor: The executor.
+        topics: By name, in order of first use.
+        observers: See every message as it is published (recorder, bridges).
+        delayed_delivery: Delivers messages of impaired topics.
+    """
+
+    __slots__ = ("_subscription_type", "delayed_delivery", "executor", "observers", "topics")
+
+    def __init__(self, executor: Executor, *, debug: bool = False) -> None:
+        self.executor = executor
+        self.topics: dict[str, Topic] = {}
+        self.observers: list[MessageObserver] = []
+        self.delayed_delivery = DelayedDelivery(executor)
+        self._subscription_type = CheckedSubscription if debug else Subscription
+
+    def topic(self, name: str, message_type: type, node: str) -> Topic:
+        """The topic ``name``, made on first use.
+
+        Raises:
+            MessageError: it carries another type.
+        """
+        topic = self.topics.get(name)
+        if topic is None:
+            topic = self.topics[name] = Topic(name, message_type)
+        topic.check_type(message_type, node)
+        return topic
+
+    def publisher(self, name: str, message_type: type, node: str, *, latched: bool = False) -> Publisher:
+        """A publisher on the absolute topic ``name`` in the name of ``node``."""
+        topic = self.topic(name, message_type, node)
+        publisher = Publisher(self, topic, node, latched)
+        topic.publishers.append(publisher)
+        topic.latched = topic.latched or latched
+        return publisher
+
+    def subscribe(
+        self, name: str, message_type: type, node: str, callback_timer: CallbackTimer, *, with_source: bool = False
+    ) -> Subscription:
+        """A subscription of ``node`` to the absolute topic ``name``; latched messages are delivered at once."""
+        topic = self.topic(name, message_type, node)
+        subscription = self._subscription_type(topic, node, callback_timer, with_source)
+        topic.subscriptions.append(subscription)
+        for publisher in topic.publishers:
+            if publisher.last is not None:
+                self.executor.ready.append((subscription, publisher.last, publisher.node))
+        return subscription

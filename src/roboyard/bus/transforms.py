@@ -1,4 +1,4 @@
-"""The transform buffer: where every frame was, at any moment of the last seconds."""
+"""The transform buffer: poses of all frames over the last seconds, interpolated (tf2)."""
 
 from __future__ import annotations
 

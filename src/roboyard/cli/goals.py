@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from roboyard.bus.actions.status import GoalStatus, endpoint
+from roboyard.bus.actions import GoalStatus, endpoint
 from roboyard.cli.lookup import LiveSource
 from roboyard.errors import RunError
 

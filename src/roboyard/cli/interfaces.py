@@ -6,8 +6,8 @@ from typing import Any
 
 from roboyard.errors import MessageError, UnknownNameError
 from roboyard.messages import action_type, full_name, message_type, service_type, type_name, type_names
-from roboyard.messages.layout import definition_of
-from roboyard.messages.structure import EMPTY_MEMBER
+from roboyard.messages.message_definition import EMPTY_MEMBER
+from roboyard.messages.type_registry import definition_of
 
 _KINDS = {"messages": "msg", "services": "srv", "actions": "action"}
 _DEEPEST = 8

@@ -134,7 +134,7 @@ def _shortest(value: Any) -> Any:
 
 def _fields_of(message: Any) -> list[tuple[str, Any]]:
     """Names as the definition writes them, and values."""
-    from roboyard.messages.structure import EMPTY_MEMBER
+    from roboyard.messages.message_definition import EMPTY_MEMBER
 
     names = [field.name for field in dataclasses.fields(message) if field.name != EMPTY_MEMBER]
     return [(name.rstrip("_"), getattr(message, name)) for name in names]
@@ -144,7 +144,7 @@ def _fields_of(message: Any) -> list[tuple[str, Any]]:
 def _singles(kind: Any) -> dict[str, str]:
     """Types of the fields that are no arrays; empty for classes that a recording brought itself."""
     from roboyard.messages import message_type
-    from roboyard.messages.layout import definition_of
+    from roboyard.messages.type_registry import definition_of
 
     name = kind.__msgtype__
     try:
@@ -168,7 +168,7 @@ def _dumper() -> Any:
     """YAML without anchors and with ``''`` for empty text; C's emitter writes large scans ten times faster."""
     import yaml
 
-    from roboyard.config.tree import parse_scalar
+    from roboyard.config.yaml_tree import parse_scalar
 
     class Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
         def ignore_aliases(self, data: Any) -> bool:

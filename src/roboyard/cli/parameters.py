@@ -90,7 +90,7 @@ def _is_section(section: Any) -> bool:
 
 
 def _set(source: LiveSource, node: str, name: str, value: Any, before: Any) -> None:
-    from roboyard.bus.parameter_values import to_value
+    from roboyard.bus.parameter_services import to_value
     from roboyard.messages import message_type, service_type
 
     if isinstance(value, list):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from roboyard.cli.lookup import LiveSource, absolute, new_name
 from roboyard.cli.values import parse
 from roboyard.errors import InputError
-from roboyard.messages.filling import message_from_data
+from roboyard.messages.from_data import message_from_data
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

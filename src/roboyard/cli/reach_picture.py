@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.config import atomic_path
-from roboyard.manipulation import Chain
+from roboyard.kinematics import Chain
 
 Array = NDArray[np.float64]
 _CELLS = 60

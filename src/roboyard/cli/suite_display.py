@@ -9,7 +9,7 @@ from typing import Any
 
 from roboyard.cli.batch_display import BatchDisplay
 from roboyard.cli.terminal import count, emit, say, table
-from roboyard.config.describe import did_you_mean
+from roboyard.config.wording import did_you_mean
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.scenarios.batch_export import write_junit
 from roboyard.scenarios.catalog import scenarios

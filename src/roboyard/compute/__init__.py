@@ -9,7 +9,6 @@ from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from roboyard.compute.blas import limit_blas_threads
-    from roboyard.compute.cluster import RayPool
     from roboyard.compute.jit import (
         CompilationInterrupted,
         FirstCall,
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
         monitor_compilation,
         wait_for_kernels,
     )
+    from roboyard.compute.ray_cluster import RayPool
 
 __all__ = [
     "CompilationInterrupted",
@@ -60,15 +60,11 @@ __all__ = [
 
 __getattr__, __dir__ = lazy_exports(__name__, {
     "blas": ("limit_blas_threads",),
-    "cluster": ("RayPool",),
-    "jit": (
-        "CompilationInterrupted", "FirstCall", "Kernel", "kernel", "listen_to_first_calls",
-        "read_only", "registered_kernels",
-    ),
+    "jit": ("CompilationInterrupted", "FirstCall", "Kernel", "kernel", "listen_to_first_calls", "read_only",
+        "registered_kernels"),
     "kernel_folders": ("KernelCacheWarning", "cache_root", "can_write_cache"),
-    "pools": ("open_pool", "Pool", "ProcessPool", "ThreadPool", "count_usable_cores"),
-    "precompile": (
-        "CompilationProgress", "compile_all_kernels", "compile_on_demand", "expect_kernels", "expected_kernels",
-        "wait_for_kernels", "monitor_compilation",
-    ),
+    "pools": ("Pool", "ProcessPool", "ThreadPool", "count_usable_cores", "open_pool"),
+    "precompile": ("CompilationProgress", "compile_all_kernels", "compile_on_demand", "expect_kernels",
+        "expected_kernels", "monitor_compilation", "wait_for_kernels"),
+    "ray_cluster": ("RayPool",),
 })  # fmt: skip

@@ -10,12 +10,11 @@ from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from roboyard.config.atomic_file import FileReplacement, atomic_path, write_atomic
-    from roboyard.config.fields import ValueConstraint, field
-    from roboyard.config.load import check, convert_value, load, loads
-    from roboyard.config.override import apply_override
+    from roboyard.config.loading import apply_override, check, convert_value, load, loads
+    from roboyard.config.parameter import ValueConstraint, field
     from roboyard.config.schema import dump, dumps, schema_table
-    from roboyard.config.tree import YamlNode, parse_yaml, read_yaml, yaml_from_data
     from roboyard.config.units import UnitError, parse_quantity
+    from roboyard.config.yaml_tree import YamlNode, parse_yaml, read_yaml, yaml_from_data
 
 __all__ = [
     "FileReplacement",
@@ -41,10 +40,9 @@ __all__ = [
 
 __getattr__, __dir__ = lazy_exports(__name__, {
     "atomic_file": ("FileReplacement", "atomic_path", "write_atomic"),
-    "fields": ("ValueConstraint", "field"),
-    "load": ("check", "convert_value", "load", "loads"),
-    "override": ("apply_override",),
+    "loading": ("apply_override", "check", "convert_value", "load", "loads"),
+    "parameter": ("ValueConstraint", "field"),
     "schema": ("dump", "dumps", "schema_table"),
-    "tree": ("YamlNode", "yaml_from_data", "read_yaml", "parse_yaml"),
     "units": ("UnitError", "parse_quantity"),
+    "yaml_tree": ("YamlNode", "parse_yaml", "read_yaml", "yaml_from_data"),
 })  # fmt: skip

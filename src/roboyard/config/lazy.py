@@ -21,8 +21,8 @@ def lazy_exports(
     A package's ``__init__`` names the same things three times: under ``TYPE_CHECKING`` for type checkers, in
     ``__all__``, and here.  ``tests/project/test_lazy_exports.py`` compares the three.
 
-    An exported name may equal that of a submodule, as in ``from roboyard.config.load import load``.  The name then
-    means the exported object, whichever of the two is imported first.
+    An exported name may equal that of a submodule, as in ``from roboyard.messages.schema import schema``.  The name
+    then means the exported object, whichever of the two is imported first.
 
     Args:
         package: The package's ``__name__``.

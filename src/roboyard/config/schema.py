@@ -1,4 +1,4 @@
-"""A configuration shown: as a table for the documentation, and as data that `load` reads back."""
+"""Writes configurations: Markdown tables for the documentation, and data that `load` reads back."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any, get_args, get_origin
 
 import yaml
 
-from roboyard.config.convert import type_hints
-from roboyard.config.describe import LIST_TYPES, describe_expected, union_members
-from roboyard.config.fields import parameter_info, yaml_key
-from roboyard.config.tree import parse_scalar
+from roboyard.config.conversion import type_hints
+from roboyard.config.parameter import parameter_info, yaml_key
+from roboyard.config.wording import LIST_TYPES, describe_expected, union_members
+from roboyard.config.yaml_tree import parse_scalar
 
 
 def dump(value: Any) -> Any:

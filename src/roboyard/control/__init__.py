@@ -1,4 +1,4 @@
-"""From wanted motions to joint set-points: wheel kinematics, ramps, forward kinematics.
+"""From desired motions to joint set-points: wheel kinematics, ramps, trajectories.
 
 The nodes that connect these to topics and hardware are in ``roboyard.control.nodes``.
 """
@@ -9,7 +9,6 @@ from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from roboyard.control.ackermann import AckermannDrive
-    from roboyard.control.forward import ForwardKinematics, JointMotion, fixed_transforms
     from roboyard.control.kinematics import (
         STANDSTILL,
         DifferentialDrive,
@@ -30,9 +29,7 @@ __all__ = [
     "STANDSTILL",
     "AckermannDrive",
     "DifferentialDrive",
-    "ForwardKinematics",
     "JointBounds",
-    "JointMotion",
     "JointMoves",
     "JointRates",
     "JointSample",
@@ -48,14 +45,12 @@ __all__ = [
     "Trajectory",
     "WayPoint",
     "WheelKinematics",
-    "fixed_transforms",
     "next_velocity",
     "slow_to_wheel_limit",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
     "ackermann": ("AckermannDrive",),
-    "forward": ("ForwardKinematics", "JointMotion", "fixed_transforms"),
     "kinematics": ("STANDSTILL", "DifferentialDrive", "PlanarTwist", "WheelKinematics", "slow_to_wheel_limit"),
     "limits": ("JointBounds", "JointRates"),
     "mecanum": ("MecanumDrive",),

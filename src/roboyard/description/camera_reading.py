@@ -18,7 +18,7 @@ from roboyard.description.sensor_place import SensorElement, read_noise, read_pr
 from roboyard.description.values import error_at, quote
 from roboyard.description.xml import XmlNode
 from roboyard.geometry import SE3, CameraModel
-from roboyard.geometry.lens import ProjectionModel
+from roboyard.geometry.camera_model import ProjectionModel
 
 MAX_IMAGE_SIDE = 8192
 """Largest picture each way [px]."""

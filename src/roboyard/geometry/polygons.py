@@ -1,19 +1,89 @@
-"""Polygons in the plane: arrays (n, 2) [m] of corners in order, the last joined to the first.
+"""Polygons and line segments in the plane; clipping, offsetting and inflating polygons.
 
-Corners may run either way round unless a function says otherwise; results run anticlockwise.
+A polygon is an array (n, 2) [m] of corners in order, the last joined to the first.  Corners may run either way round
+unless a function says otherwise; results run counter-clockwise.  Segments are many at a time, from ``a`` to ``b``, both
+(n, 2) [m].
 """
 
 from __future__ import annotations
 
+import math
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from roboyard.errors import InputError
-from roboyard.geometry.segments import nearest_on_segments, segments_cross
 
 Array: TypeAlias = NDArray[np.float64]
+
+
+def nearest_on_segments(a: ArrayLike, b: ArrayLike, points: ArrayLike) -> Array:
+    """The nearest point (..., 2) on any of the segments, for each of the points (..., 2)."""
+    start, end = (np.asarray(v, dtype=np.float64).reshape(-1, 2) for v in (a, b))
+    array = np.asarray(points, dtype=np.float64)
+    flat = array.reshape(-1, 1, 2)
+    along = end - start
+    square = np.sum(along * along, axis=1)
+    fraction = np.sum((flat - start) * along, axis=-1) / np.where(square > 0.0, square, 1.0)
+    projections = start + np.clip(fraction, 0.0, 1.0)[..., None] * along
+    best = np.argmin(np.sum((projections - flat) ** 2, axis=-1), axis=1)
+    nearest: Array = projections[np.arange(len(projections)), best].reshape(array.shape)
+    return nearest
+
+
+def distance_to_segments(a: ArrayLike, b: ArrayLike, points: ArrayLike) -> Array:
+    """From points (..., 2) to the nearest of the segments [m]."""
+    array = np.asarray(points, dtype=np.float64)
+    lengths: Array = np.linalg.norm(nearest_on_segments(a, b, array) - array, axis=-1)
+    return lengths
+
+
+def segments_cross(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> NDArray[np.bool_]:
+    """Which segments a-b (n of them) cross or touch which segments c-d (m of them): (n, m)."""
+    a, b, c, d = (np.asarray(v, dtype=np.float64).reshape(-1, 2) for v in (a, b, c, d))
+    p, q = a[:, None], b[:, None]
+    r, s = c[None], d[None]
+    side_c, side_d = _orientation(p, q, r), _orientation(p, q, s)
+    side_a, side_b = _orientation(r, s, p), _orientation(r, s, q)
+    proper = (side_c * side_d < 0.0) & (side_a * side_b < 0.0)
+    touching = (
+        ((side_c == 0.0) & _is_within_segment(p, q, r))
+        | ((side_d == 0.0) & _is_within_segment(p, q, s))
+        | ((side_a == 0.0) & _is_within_segment(r, s, p))
+        | ((side_b == 0.0) & _is_within_segment(r, s, q))
+    )
+    result: NDArray[np.bool_] = proper | touching
+    return result
+
+
+def intersect_segments(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> Array | None:
+    """The point (2,) where segment a-b meets segment c-d; None if they do not, or lie along each other."""
+    a, b, c, d = (np.asarray(v, dtype=np.float64) for v in (a, b, c, d))
+    u, v, w = b - a, d - c, c - a
+    cross = u[0] * v[1] - u[1] * v[0]
+    if cross == 0.0:
+        return None
+    s, t = (w[0] * v[1] - w[1] * v[0]) / cross, (w[0] * u[1] - w[1] * u[0]) / cross
+    if not (0.0 <= s <= 1.0 and 0.0 <= t <= 1.0):
+        return None
+    point: Array = a + s * u
+    return point
+
+
+def _orientation(p: Array, q: Array, r: Array) -> Array:
+    """Sign of the turn p, q, r."""
+    sign: Array = np.sign(
+        (q[..., 0] - p[..., 0]) * (r[..., 1] - p[..., 1]) - (q[..., 1] - p[..., 1]) * (r[..., 0] - p[..., 0])
+    )
+    return sign
+
+
+def _is_within_segment(p: Array, q: Array, r: Array) -> NDArray[np.bool_]:
+    """Whether r, known to lie on the line p-q, lies between its ends."""
+    low, high = np.minimum(p, q), np.maximum(p, q)
+    within: NDArray[np.bool_] = np.all((r >= low) & (r <= high), axis=-1)
+    return within
 
 
 def area(polygon: ArrayLike) -> float:
@@ -184,3 +254,123 @@ def _points(points: ArrayLike) -> Array:
     if array.shape[-1:] != (2,):
         raise InputError(f"points of shape {array.shape}", valid="(..., 2)")
     return array
+
+
+def clip(polygon: ArrayLike, window: ArrayLike) -> Array:
+    """The part of a polygon inside a convex window, (n, 2) anticlockwise; (0, 2) if there is none.
+
+    Sutherland and Hodgman 1974. Where a polygon that is not convex falls apart, the parts stay joined along the
+    window's border.
+
+    Raises:
+        InputError: the window is not convex.
+    """
+    result = make_counter_clockwise(polygon)
+    window_corners = _require_convex(window, "window")
+    for start, end in zip(window_corners, np.roll(window_corners, -1, axis=0), strict=True):
+        result = clip_half_plane(result, start, end)
+        if len(result) == 0:
+            break
+    return result
+
+
+def clip_half_plane(polygon: ArrayLike, a: ArrayLike, b: ArrayLike) -> Array:
+    """The part of a polygon to the left of the line from ``a`` to ``b``; (0, 2) if there is none."""
+    corners = np.asarray(polygon, dtype=np.float64).reshape(-1, 2)
+    a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    along = b - a
+    side = along[0] * (corners[:, 1] - a[1]) - along[1] * (corners[:, 0] - a[0])
+    clipped: list[Array] = []
+    for index in range(len(corners)):
+        start_side, end_side = side[index], side[(index + 1) % len(corners)]
+        if start_side >= 0.0:
+            clipped.append(corners[index])
+        if (start_side > 0.0 > end_side) or (start_side < 0.0 < end_side):
+            fraction = start_side / (start_side - end_side)
+            clipped.append(corners[index] + fraction * (corners[(index + 1) % len(corners)] - corners[index]))
+    if len(clipped) < 3:
+        return np.zeros((0, 2))
+    return np.array(clipped)
+
+
+def clip_segment(a: ArrayLike, b: ArrayLike, window: ArrayLike) -> tuple[Array, Array] | None:
+    """The part of the segment a-b inside a convex window as its two ends; None if it passes by.
+
+    Cyrus and Beck 1978.
+
+    Raises:
+        InputError: the window is not convex.
+    """
+    start, end = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    along = end - start
+    enter, leave = 0.0, 1.0
+    window_corners = _require_convex(window, "window")
+    for corner, following in zip(window_corners, np.roll(window_corners, -1, axis=0), strict=True):
+        edge = following - corner
+        inside = edge[0] * (start[1] - corner[1]) - edge[1] * (start[0] - corner[0])
+        speed = edge[0] * along[1] - edge[1] * along[0]
+        if speed == 0.0:
+            if inside < 0.0:
+                return None
+        elif speed > 0.0:
+            enter = max(enter, -inside / speed)
+        else:
+            leave = min(leave, -inside / speed)
+    return (start + enter * along, start + leave * along) if enter <= leave else None
+
+
+def offset_polygon(polygon: ArrayLike, distance: float) -> Array:
+    """A convex polygon with every edge moved outwards by ``distance`` [m], inwards if negative; corners stay sharp.
+
+    Raises:
+        InputError: not convex, or nothing is left of it.
+    """
+    corners = _require_convex(polygon, "polygon")
+    edges = np.roll(corners, -1, axis=0) - corners
+    lengths = np.linalg.norm(edges, axis=1, keepdims=True)
+    normals = np.stack([edges[:, 1], -edges[:, 0]], axis=1) / lengths
+    if distance < 0.0:
+        result = corners
+        for corner, edge, normal in zip(corners, edges, normals, strict=True):
+            offset_corner = corner + distance * normal
+            result = clip_half_plane(result, offset_corner, offset_corner + edge)
+        if len(result) == 0:
+            raise InputError(f"nothing is left of the polygon {-distance} m inside its border")
+        return result
+    before = np.roll(normals, 1, axis=0)
+    corner_shift = (normals + before) / (1.0 + np.sum(normals * before, axis=1, keepdims=True))
+    expanded: Array = corners + distance * corner_shift
+    return expanded
+
+
+def inflate_polygon(polygon: ArrayLike, radius: float, arc_step: float = math.pi / 8.0) -> Array:
+    """Inflate a convex polygon by a disc of ``radius`` [m].
+
+    Corners become arcs of chords of at most ``arc_step`` [rad].  The chords lie outside the true arc, so that the
+    result contains every point within ``radius``.
+
+    Raises:
+        InputError: not convex, or a negative radius.
+    """
+    if radius < 0.0 or not 0.0 < arc_step < math.pi:
+        raise InputError(f"radius {radius}, step {arc_step}", valid="radius at least 0, step between 0 and pi")
+    corners = _require_convex(polygon, "polygon")
+    edges = np.roll(corners, -1, axis=0) - corners
+    headings = np.arctan2(edges[:, 1], edges[:, 0])
+    points = []
+    for corner, heading_in, heading_out in zip(corners, np.roll(headings, 1), headings, strict=True):
+        exterior_angle = (heading_out - heading_in) % (2.0 * math.pi)
+        n_chords = max(1, math.ceil(exterior_angle / arc_step - 1e-9))
+        half = 0.5 * exterior_angle / n_chords
+        angles = heading_in - 0.5 * math.pi + half + 2.0 * half * np.arange(n_chords)
+        vertex_radius = radius / math.cos(half)
+        points.append(corner + vertex_radius * np.stack([np.cos(angles), np.sin(angles)], axis=-1))
+    return np.concatenate(points)
+
+
+def _require_convex(polygon: ArrayLike, name: str) -> Array:
+    corners = make_counter_clockwise(polygon)
+    corners = corners[np.any(corners != np.roll(corners, -1, axis=0), axis=1)]  # doubled corners have no edge
+    if len(corners) < 3 or not is_convex(corners):
+        raise InputError(f"the {name} is not convex", valid="a convex one, e.g. of convex_hull()")
+    return corners

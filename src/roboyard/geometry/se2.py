@@ -1,20 +1,49 @@
-"""Rigid motion in the plane."""
+"""Rigid motions in the plane, and angles on the circle."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from roboyard.errors import InputError
-from roboyard.geometry.angles import wrap_angle
-from roboyard.geometry.scalars import as_points
+from roboyard.geometry.arrays import as_points
+from roboyard.geometry.se3 import SE3
 
-if TYPE_CHECKING:
-    from roboyard.geometry.se3 import SE3
+
+@overload
+def wrap_angle(angle: float) -> float: ...
+
+
+@overload
+def wrap_angle(angle: ArrayLike) -> NDArray[np.float64]: ...
+
+
+def wrap_angle(angle: Any) -> float | NDArray[np.float64]:
+    """The same direction in (-pi, pi].
+
+    Args:
+        angle: One angle [rad], or an array of any shape.
+
+    Returns:
+        A float for a float, an array of the same shape otherwise; exact, without rounding drift over many turns.
+    """
+    if isinstance(angle, float | int):
+        wrapped = math.remainder(angle, math.tau)
+        return math.pi if wrapped == -math.pi else wrapped
+    array = np.fmod(np.asarray(angle, dtype=np.float64), math.tau)
+    array = np.where(array > math.pi, array - math.tau, array)
+    wrapped_array: NDArray[np.float64] = np.where(array <= -math.pi, array + math.tau, array)
+    return wrapped_array
+
+
+def angle_between(start: float, end: float) -> float:
+    """The shortest turn from ``start`` to ``end`` [rad], in (-pi, pi]."""
+    return wrap_angle(end - start)
+
 
 _SMALL_ANGLE = 1e-4  # below this angle the closed forms lose digits and a series is exact to rounding
 
@@ -125,8 +154,6 @@ class SE2:
 
     def to_se3(self, z: float = 0.0) -> SE3:
         """The same pose in space at height ``z`` [m]."""
-        from roboyard.geometry.se3 import SE3
-
         half = 0.5 * self.theta
         return SE3((math.cos(half), 0.0, 0.0, math.sin(half)), (self.x, self.y, z))
 

@@ -10,7 +10,44 @@ from numpy.typing import ArrayLike, NDArray
 
 from roboyard.errors import InputError
 from roboyard.geometry import quaternions
-from roboyard.geometry.scalars import as_floats, as_points, normalize_quaternion, quaternion_from_rpy, rotate_vector
+from roboyard.geometry.arrays import as_floats, as_points
+
+
+def _normalize_quaternion(w: float, x: float, y: float, z: float) -> tuple[float, float, float, float]:
+    """Length 1 and ``w >= 0``; what is exact to rounding (12 half units) stays as it is, so doing it twice is once."""
+    square = w * w + x * x + y * y + z * z
+    if not -1.5e-15 < square - 1.0 < 1.5e-15:
+        length = math.sqrt(square)
+        w, x, y, z = w / length, x / length, y / length, z / length
+    if w < 0.0 or (w == 0.0 and (x < 0.0 or (x == 0.0 and (y < 0.0 or (y == 0.0 and z < 0.0))))):
+        return -w + 0.0, -x + 0.0, -y + 0.0, -z + 0.0
+    return w + 0.0, x + 0.0, y + 0.0, z + 0.0
+
+
+def _quaternion_from_rpy(roll: float, pitch: float, yaw: float) -> tuple[float, float, float, float]:
+    """Quaternion w, x, y, z of turns about fixed axes [rad]."""
+    cr, sr = math.cos(roll / 2), math.sin(roll / 2)
+    cp, sp = math.cos(pitch / 2), math.sin(pitch / 2)
+    cy, sy = math.cos(yaw / 2), math.sin(yaw / 2)
+    return (
+        cr * cp * cy + sr * sp * sy,
+        sr * cp * cy - cr * sp * sy,
+        cr * sp * cy + sr * cp * sy,
+        cr * cp * sy - sr * sp * cy,
+    )
+
+
+def _rotate_vector(
+    w: float, x: float, y: float, z: float, vx: float, vy: float, vz: float
+) -> tuple[float, float, float]:
+    """The vector v turned by the quaternion."""
+    tx, ty, tz = 2.0 * (y * vz - z * vy), 2.0 * (z * vx - x * vz), 2.0 * (x * vy - y * vx)
+    return (
+        vx + w * tx + y * tz - z * ty,
+        vy + w * ty + z * tx - x * tz,
+        vz + w * tz + x * ty - y * tx,
+    )
+
 
 _SMALL_ANGLE = 1e-3  # below this angle [rad] the closed forms lose digits; the series are exact to rounding there
 
@@ -46,7 +83,7 @@ class SE3:
             )
         if not -1e-9 <= length - 1.0 <= 1e-9:  # also keeps squares of wild lengths finite
             w, x, y, z = w / length, x / length, y / length, z / length
-        _set_q(self, normalize_quaternion(w, x, y, z))
+        _set_q(self, _normalize_quaternion(w, x, y, z))
         _set_t(self, (tx, ty, tz))
         _set_arrays(self, None)
 
@@ -60,7 +97,7 @@ class SE3:
     def from_xyz_rpy(cls, xyz: ArrayLike = (0.0, 0.0, 0.0), rpy: ArrayLike = (0.0, 0.0, 0.0)) -> SE3:
         """From a position [m] and roll, pitch, yaw [rad] about fixed axes, as URDF and SDF write poses."""
         roll, pitch, yaw = as_floats(rpy, 3, "rpy")
-        return cls(quaternion_from_rpy(roll, pitch, yaw), xyz)
+        return cls(_quaternion_from_rpy(roll, pitch, yaw), xyz)
 
     @classmethod
     def from_matrix(cls, T: ArrayLike) -> SE3:
@@ -96,7 +133,7 @@ class SE3:
         norm_error = np.abs(np.einsum("ni,ni->n", values[:, :4], values[:, :4]) - 1.0)
         if not (norm_error < 1e-6).all() or not np.isfinite(values).all():
             raise InputError("poses of no rotation or no place", valid="quaternions w x y z of length 1, metres")
-        return [_make(normalize_quaternion(w, x, y, z), (px, py, pz)) for w, x, y, z, px, py, pz in values.tolist()]
+        return [_make(_normalize_quaternion(w, x, y, z), (px, py, pz)) for w, x, y, z, px, py, pz in values.tolist()]
 
     @classmethod
     def exp(cls, twist: ArrayLike) -> SE3:
@@ -183,8 +220,8 @@ class SE3:
     def inverse(self) -> SE3:
         """``T_b_a`` of ``T_a_b``."""
         w, x, y, z = self._q
-        px, py, pz = rotate_vector(w, -x, -y, -z, *self._t)
-        return _make(normalize_quaternion(w, -x, -y, -z), (-px, -py, -pz))
+        px, py, pz = _rotate_vector(w, -x, -y, -z, *self._t)
+        return _make(_normalize_quaternion(w, -x, -y, -z), (-px, -py, -pz))
 
     @overload
     def __matmul__(self, other: SE3) -> SE3: ...
@@ -195,9 +232,9 @@ class SE3:
         if isinstance(other, SE3):
             aw, ax, ay, az = self._q
             bw, bx, by, bz = other._q
-            px, py, pz = rotate_vector(aw, ax, ay, az, *other._t)
+            px, py, pz = _rotate_vector(aw, ax, ay, az, *other._t)
             tx, ty, tz = self._t
-            q = normalize_quaternion(
+            q = _normalize_quaternion(
                 aw * bw - ax * bx - ay * by - az * bz,
                 aw * bx + ax * bw + ay * bz - az * by,
                 aw * by - ax * bz + ay * bw + az * bx,
@@ -245,7 +282,7 @@ class SE3:
         sine = math.sin(angle)
         u, v = (1.0 - s, s) if sine < 1e-9 else (math.sin((1.0 - s) * angle) / sine, math.sin(s * angle) / sine)
         (ux, uy, uz), (vx, vy, vz) = self._t, other._t
-        q = normalize_quaternion(u * aw + v * bw, u * ax + v * bx, u * ay + v * by, u * az + v * bz)
+        q = _normalize_quaternion(u * aw + v * bw, u * ax + v * bx, u * ay + v * by, u * az + v * bz)
         return _make(q, (ux + s * (vx - ux), uy + s * (vy - uy), uz + s * (vz - uz)))
 
     # -- comparing ---------------------------------------------------------------------------------------------------

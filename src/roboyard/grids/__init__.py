@@ -1,5 +1,4 @@
-"""Grids over the plane: where their cells lie, what they hold, and the kernels that mapping, localisation and
-navigation share.
+"""Planar grids: geometry, occupancy, distance fields, ray casting, and terrain.
 
 A grid's array has shape (rows, columns): rows go along y, columns along x of the grid's own frame, whose origin is the
 corner of cell (0, 0).
@@ -10,14 +9,11 @@ from typing import TYPE_CHECKING
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from roboyard.grids.casting import simulate_scans
-    from roboyard.grids.distance import distance_transform, surface_cells
-    from roboyard.grids.evidence import InverseSensorModel, OccupancyMapBuilder
-    from roboyard.grids.frame import GridGeometry
-    from roboyard.grids.likelihood import LikelihoodField
-    from roboyard.grids.occupancy import FREE, OCCUPIED, UNKNOWN, OccupancyGrid
-    from roboyard.grids.rays import cast_rays, count_hits_and_misses
-    from roboyard.grids.thinning import VoxelPoints, voxel_downsample
+    from roboyard.grids.distance_field import LikelihoodField, distance_transform, surface_cells
+    from roboyard.grids.occupancy import FREE, OCCUPIED, UNKNOWN, GridGeometry, OccupancyGrid
+    from roboyard.grids.occupancy_mapping import InverseSensorModel, OccupancyMapBuilder
+    from roboyard.grids.ray_casting import cast_rays, count_hits_and_misses, simulate_scans
+    from roboyard.grids.voxel_filter import VoxelPoints, voxel_downsample
 
 __all__ = [
     "FREE",
@@ -38,12 +34,9 @@ __all__ = [
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
-    "casting": ("simulate_scans",),
-    "distance": ("distance_transform", "surface_cells"),
-    "evidence": ("InverseSensorModel", "OccupancyMapBuilder"),
-    "frame": ("GridGeometry",),
-    "likelihood": ("LikelihoodField",),
-    "occupancy": ("FREE", "OCCUPIED", "UNKNOWN", "OccupancyGrid"),
-    "rays": ("count_hits_and_misses", "cast_rays"),
-    "thinning": ("VoxelPoints", "voxel_downsample"),
+    "distance_field": ("LikelihoodField", "distance_transform", "surface_cells"),
+    "occupancy": ("FREE", "GridGeometry", "OCCUPIED", "OccupancyGrid", "UNKNOWN"),
+    "occupancy_mapping": ("InverseSensorModel", "OccupancyMapBuilder"),
+    "ray_casting": ("cast_rays", "count_hits_and_misses", "simulate_scans"),
+    "voxel_filter": ("VoxelPoints", "voxel_downsample"),
 })  # fmt: skip

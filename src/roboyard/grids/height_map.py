@@ -1,4 +1,4 @@
-"""How high the ground is, cell by cell: what walking robots plan on, whoever found it out."""
+"""Height map for legged locomotion, from any source."""
 
 from __future__ import annotations
 

@@ -1,14 +1,72 @@
-"""Which places are free, which are occupied, and which nobody has seen."""
+"""Geometry of planar grids, and occupancy grids: free, occupied and unknown cells."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from roboyard.errors import InputError
-from roboyard.grids.frame import GridGeometry
+from roboyard.geometry import SE2
+from roboyard.geometry.arrays import as_points
+
+
+@dataclass(frozen=True, slots=True)
+class GridGeometry:
+    """Cells of a grid in the plane of a map.
+
+    Attributes:
+        resolution: Side of a cell [m].
+        shape: Rows (along y) and columns (along x of the grid's frame).
+        T_map_grid: Pose of the outer corner of cell (0, 0) in the map.
+
+    Raises:
+        InputError: a resolution that is not positive, or negative numbers of cells.
+    """
+
+    resolution: float
+    shape: tuple[int, int]
+    T_map_grid: SE2 = field(default_factory=SE2.identity)
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.resolution) and self.resolution > 0.0):
+            raise InputError(f"grid with a resolution of {self.resolution}", valid="metres, more than 0")
+        if len(self.shape) != 2 or min(self.shape) < 0:
+            raise InputError(f"grid of shape {self.shape}", valid="(rows, columns)")
+
+    @classmethod
+    def covering(cls, low: ArrayLike, high: ArrayLike, resolution: float) -> GridGeometry:
+        """The smallest grid along the map's axes that holds the box from ``low`` to ``high`` (2,) [m].
+
+        Its corners lie on multiples of the resolution, so that grids of one map fit on each other.
+        """
+        first = np.floor(np.asarray(low, dtype=np.float64) / resolution - 1e-9)
+        last = np.ceil(np.asarray(high, dtype=np.float64) / resolution + 1e-9)
+        columns, rows = (int(count) for count in last - first)
+        return cls(resolution, (rows, columns), SE2(first[0] * resolution, first[1] * resolution, 0.0))
+
+    @property
+    def extent(self) -> tuple[float, float]:
+        """Width along x and height along y of the grid's frame [m]."""
+        return self.shape[1] * self.resolution, self.shape[0] * self.resolution
+
+    def cells_of_points(self, points: ArrayLike) -> NDArray[np.int64]:
+        """Row and column (..., 2) of points (..., 2) in the map [m]; beyond the shape for points outside."""
+        inside = self.T_map_grid.inverse() @ as_points(points, 2)
+        return np.floor(inside / self.resolution).astype(np.int64)[..., ::-1]
+
+    def cell_centers(self, cells: ArrayLike) -> NDArray[np.float64]:
+        """Middles (..., 2) in the map [m] of cells (..., 2), each row and column."""
+        centers = (np.asarray(cells, dtype=np.float64)[..., ::-1] + 0.5) * self.resolution
+        return self.T_map_grid @ centers
+
+    def contains(self, cells: ArrayLike) -> NDArray[np.bool_]:
+        """Whether cells (..., 2) belong to the grid."""
+        rows_columns = np.asarray(cells)
+        return np.asarray(((rows_columns >= 0) & (rows_columns < np.asarray(self.shape))).all(axis=-1))
+
 
 UNKNOWN, FREE, OCCUPIED = -1, 0, 100
 """Values of cells, as in nav_msgs/OccupancyGrid."""

@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from roboyard.hardware.base import BaseMotion, VelocityBase
-    from roboyard.hardware.interface import Hardware, JointCommand, JointStates
+    from roboyard.hardware.interface import BaseMotion, Hardware, JointCommand, JointStates, VelocityBase
 
 __all__ = ["BaseMotion", "Hardware", "JointCommand", "JointStates", "VelocityBase"]
 
-__getattr__, __dir__ = lazy_exports(__name__, {
-    "base": ("VelocityBase", "BaseMotion"),
-    "interface": ("Hardware", "JointCommand", "JointStates"),
-})  # fmt: skip
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        "interface": ("BaseMotion", "Hardware", "JointCommand", "JointStates", "VelocityBase"),
+    },
+)

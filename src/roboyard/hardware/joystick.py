@@ -1,4 +1,4 @@
-"""Gamepads by Linux's joystick interface: a device that tells events of 8 bytes.
+"""Linux joystick devices: reads the 8-byte events of gamepads.
 
 Source: Linux's Documentation/input/joydev/joystick-api.rst: ``struct js_event {__u32 time; __s16 value; __u8 type;
 __u8 number;}``, type 1 a button, 2 an axis, and 0x80 beside these for the state at the beginning.

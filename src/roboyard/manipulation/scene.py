@@ -10,11 +10,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from roboyard.chains.chain import Chain
-from roboyard.chains.dynamics import GRAVITY_VECTOR, ChainDynamics
-from roboyard.config.describe import did_you_mean
+from roboyard.config.wording import did_you_mean
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.geometry import SE3
+from roboyard.kinematics.chain import Chain
+from roboyard.kinematics.dynamics import GRAVITY_VECTOR, ChainDynamics
 from roboyard.manipulation.collision.bodies import Bodies, make_work
 from roboyard.manipulation.collision.building import (
     Part,

@@ -14,11 +14,11 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.chains.chain import Chain
 from roboyard.config import field as setting
+from roboyard.kinematics.chain import Chain
+from roboyard.kinematics.ik.differential_ik import velocity_bounds
 from roboyard.manipulation.collision.bodies import Bodies, Work, make_work
 from roboyard.manipulation.collision.clearance import distances, free_piece
-from roboyard.manipulation.kinematics.servo import velocity_bounds
 from roboyard.manipulation.scene import PlanningScene
 
 Array = NDArray[np.float64]

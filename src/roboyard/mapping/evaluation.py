@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE2, wrap_angle
-from roboyard.geometry.many import compose, relative
+from roboyard.geometry.se2_arrays import compose, relative
 from roboyard.mapping.statistics import ErrorStatistics
 from roboyard.mapping.trajectory import Trajectory
 

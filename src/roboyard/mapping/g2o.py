@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from roboyard.errors import InputError
 from roboyard.geometry import wrap_angle
-from roboyard.geometry.many import relative
+from roboyard.geometry.se2_arrays import relative
 from roboyard.mapping.pose_graph import PoseGraph
 from roboyard.mapping.text_files import nanoseconds, numbers, read_lines, seconds, write_lines
 

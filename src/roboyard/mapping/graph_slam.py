@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from roboyard.compute import expect_kernels
 from roboyard.geometry import SE2
 from roboyard.grids import OccupancyGrid
-from roboyard.grids.rays import count_hits_and_misses
+from roboyard.grids.ray_casting import count_hits_and_misses
 from roboyard.mapping.anywhere import find_anywhere
 from roboyard.mapping.graph_config import GraphSlamConfig
 from roboyard.mapping.graph_file import MappedPlace, read_place, write_place

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE2, wrap_angle
-from roboyard.geometry.many import compose, relative
+from roboyard.geometry.se2_arrays import compose, relative
 from roboyard.grids import OccupancyGrid
 from roboyard.mapping.pose_graph import PoseGraph
 from roboyard.mapping.rbpf_match import climb, curvature, fit, search

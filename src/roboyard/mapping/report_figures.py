@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.geometry.many import compose, invert
+from roboyard.geometry.se2_arrays import compose, invert
 from roboyard.grids import UNKNOWN
 from roboyard.mapping.outcome import Judged, Mapped
 from roboyard.mapping.pose_graph import PoseGraph

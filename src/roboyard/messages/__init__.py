@@ -10,11 +10,7 @@ from roboyard.config.lazy import lazy_exports
 if TYPE_CHECKING:
     from roboyard.messages import action, msg, srv
     from roboyard.messages.cdr import deserialize, serialize
-    from roboyard.messages.classes import type_name
-    from roboyard.messages.freezing import fingerprint, freeze
-    from roboyard.messages.schema import schema, type_hash
-    from roboyard.messages.time import duration_to_msg, time_to_msg, to_nanoseconds
-    from roboyard.messages.types import (
+    from roboyard.messages.classes import (
         ActionType,
         ServiceType,
         action_type,
@@ -23,8 +19,12 @@ if TYPE_CHECKING:
         register,
         register_folder,
         service_type,
+        type_name,
         type_names,
     )
+    from roboyard.messages.freezing import fingerprint, freeze
+    from roboyard.messages.schema import schema, type_hash
+    from roboyard.messages.time import duration_to_msg, time_to_msg, to_nanoseconds
 
 __all__ = [
     "ActionType",
@@ -53,10 +53,9 @@ __all__ = [
 
 __getattr__, __dir__ = lazy_exports(__name__, {
     "cdr": ("deserialize", "serialize"),
-    "classes": ("type_name",),
+    "classes": ("ActionType", "ServiceType", "action_type", "full_name", "message_type", "register",
+        "register_folder", "service_type", "type_name", "type_names"),
     "freezing": ("fingerprint", "freeze"),
     "schema": ("schema", "type_hash"),
-    "time": ("duration_to_msg", "to_nanoseconds", "time_to_msg"),
-    "types": ("ActionType", "ServiceType", "action_type", "full_name", "message_type", "type_names", "register",
-        "register_folder", "service_type"),
+    "time": ("duration_to_msg", "time_to_msg", "to_nanoseconds"),
 }, submodules=("action", "msg", "srv"))  # fmt: skip

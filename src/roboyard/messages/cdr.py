@@ -1,4 +1,7 @@
-"""Messages to bytes and back: CDR as every ROS 2 distribution has it on the wire and in recordings."""
+"""Messages to CDR bytes and back: the encoding of every ROS 2 distribution on the wire and in recordings.
+
+After serialization failed, `explain_error` finds the invalid field for the error message.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,91 @@ from typing import Any
 import numpy as np
 
 from roboyard.errors import MessageError
-from roboyard.messages.classes import message_class, type_name
-from roboyard.messages.reading import MessageReader, make_reader
-from roboyard.messages.writing import MessageWriter, make_writer
+from roboyard.messages.cdr_reader import MessageReader, make_reader
+from roboyard.messages.cdr_writer import MessageWriter, make_writer
+from roboyard.messages.classes import full_name, message_class, type_name
+from roboyard.messages.coercion import coerce_array, coerce_bool
+from roboyard.messages.message_definition import DTYPES, STRUCT_CODES, MessageDefinition, MessageField
+from roboyard.messages.type_registry import definition_of
+
+
+def explain_error(message: Any, error: Exception) -> MessageError:
+    """The MessageError for ``error``, which came up while handling ``message``."""
+    name = type_name(message)
+    found = _find_invalid_field(definition_of(name), message, name.rsplit("/", 1)[1])
+    if found is not None:
+        location, field, problem = found
+        return MessageError(problem, location=location, valid=f"{field.type_text()}")
+    return MessageError(f"cannot be serialised: {error}", location=name)
+
+
+def _find_invalid_field(
+    definition: MessageDefinition, message: Any, location: str
+) -> tuple[str, MessageField, str] | None:
+    for field in definition.fields:
+        field_location = f"{location}.{field.name}"
+        try:
+            value = getattr(message, field.python_name)
+        except AttributeError:
+            return field_location, field, "is missing"
+        found = _check_value(field, value, field_location)
+        if found is not None:
+            return found
+    return None
+
+
+def _check_value(field: MessageField, value: Any, location: str) -> tuple[str, MessageField, str] | None:
+    if field.arity != "one" and field.is_primitive:
+        try:
+            array = coerce_array(value, np.dtype(DTYPES[field.type]))
+        except (TypeError, ValueError) as error:
+            return location, field, str(error)
+        return _check_length(field, len(array), location)
+    if field.arity != "one":
+        if not isinstance(value, list | tuple):
+            return location, field, f"{_describe(value)} where a list belongs"
+        item_field = MessageField(field.name, field.type, string_capacity=field.string_capacity)
+        for index, item in enumerate(value):
+            found = _check_value(item_field, item, f"{location}[{index}]")
+            if found is not None:
+                return found
+        return _check_length(field, len(value), location)
+    if field.is_message:
+        found = _find_invalid_field(definition_of(field.type), value, location)
+        if found is not None and not isinstance(value, message_class(field.type)):
+            return location, field, f"{_describe(value)} where a {field.type} belongs"
+        return found
+    problem = _scalar_problem(field, value)
+    return None if problem is None else (location, field, problem)
+
+
+def _scalar_problem(field: MessageField, value: Any) -> str | None:
+    if field.type == "string":
+        if not isinstance(value, str):
+            return f"{_describe(value)} where a string belongs"
+        try:
+            length = len(value.encode())
+        except UnicodeEncodeError:
+            return f"{_describe(value)} cannot be encoded as UTF-8"
+        return f"{length} bytes long" if field.string_capacity and length > field.string_capacity else None
+    try:
+        if field.type == "bool":
+            coerce_bool(value)
+        else:
+            struct.pack("<" + STRUCT_CODES[field.type], value)
+    except (struct.error, OverflowError, TypeError, ValueError):
+        return f"{_describe(value)} where a {field.type} belongs"
+    return None
+
+
+def _check_length(field: MessageField, length: int, location: str) -> tuple[str, MessageField, str] | None:
+    wrong = length != field.size if field.arity == "array" else 0 < field.size < length
+    return (location, field, f"{length} elements") if wrong else None
+
+
+def _describe(value: Any) -> str:
+    return f"{type(value).__name__} {value!r}"[:100]
+
 
 _HEADER = b"\x00\x01\x00\x00"  # plain CDR, little endian, no options
 _ORDERS = {b"\x00\x01": "<", b"\x00\x00": ">"}
@@ -35,8 +120,6 @@ def serialize(message: Any) -> bytes:
     try:
         write(message, chunks.append, 0)
     except _WRITE_ERRORS as error:
-        from roboyard.messages.diagnosis import explain_error
-
         raise explain_error(message, error) from error
     try:
         return b"".join(chunks)
@@ -88,8 +171,6 @@ def _prepare(message: Any) -> MessageWriter:
 
 
 def _prepare_reader(name: str, header: bytes) -> MessageReader:
-    from roboyard.messages.types import full_name
-
     if len(header) < 4 or header[:2] not in _ORDERS:
         raise _bad_header(header, name)
     read = _readers[name, header[:2]] = make_reader(full_name(name), 8, _ORDERS[header[:2]])

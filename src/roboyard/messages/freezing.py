@@ -1,6 +1,6 @@
-"""Makes published messages safe to share: arrays become read-only, and values become those that bytes can hold.
+"""Freezes published messages: arrays become read-only, and values are rounded as serialization would round them.
 
-So a subscriber gets the same numbers from a live publisher, from a recording and from another process.
+A subscriber gets the same numbers from a live publisher, from a recording and from another process.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from roboyard.errors import MessageError
-from roboyard.messages.arrays import coerce_array
-from roboyard.messages.layout import definition_of
-from roboyard.messages.structure import DTYPES, MessageDefinition
+from roboyard.messages.coercion import coerce_array
+from roboyard.messages.message_definition import DTYPES, MessageDefinition
+from roboyard.messages.type_registry import definition_of
 
 _freezers: dict[type[Any], Callable[[Any], None] | None] = {}
 
@@ -37,7 +37,7 @@ def freeze(message: Any) -> None:
         try:
             freezer(message)
         except (TypeError, AttributeError, ValueError, OverflowError, struct.error) as error:
-            from roboyard.messages.diagnosis import explain_error
+            from roboyard.messages.cdr import explain_error
 
             raise explain_error(message, error) from error
 

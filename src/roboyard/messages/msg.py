@@ -1,7 +1,7 @@
 """Message types as attributes: ``msg.Twist``, or ``msg.geometry_msgs.Twist``.
 
-A bare name that several packages define resolves to the preferred package (``names.PACKAGE_PREFERENCE``); if none is
-preferred, it is an error.
+A bare name that several packages define resolves to the preferred package (``type_registry.PACKAGE_PREFERENCE``);
+if none is preferred, it is an error.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""How ``msg``, ``srv`` and ``action`` find types: by bare name, or by package and name."""
+"""Attribute look-up behind ``msg``, ``srv`` and ``action``: by bare or by qualified type name."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from roboyard.errors import MessageError
-from roboyard.messages.types import action_type, message_type, service_type, type_names
+from roboyard.messages.classes import action_type, message_type, service_type, type_names
 
 _RESOLVERS = {"msg": message_type, "srv": service_type, "action": action_type}
 

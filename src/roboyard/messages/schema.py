@@ -7,11 +7,10 @@ import json
 from functools import cache
 from typing import Any
 
-from roboyard.messages.layout import definition_of
-from roboyard.messages.library import type_registry
-from roboyard.messages.structure import EMPTY_MEMBER, MessageDefinition, MessageField
-from roboyard.messages.text import make_definition
-from roboyard.messages.types import full_name
+from roboyard.messages.classes import full_name
+from roboyard.messages.message_definition import EMPTY_MEMBER, MessageDefinition, MessageField
+from roboyard.messages.parser import make_definition
+from roboyard.messages.type_registry import definition_of, type_registry
 
 # type_description_interfaces/msg/FieldType: numbers of the value types, and what lists add to them
 _TYPE_IDS = {

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from roboyard.messages.layout import definition_of
-from roboyard.messages.library import ACTION_PARTS, SERVICE_PARTS
-from roboyard.messages.names import resolve_type_name
-from roboyard.messages.structure import DTYPES, EMPTY_MEMBER, Constant, MessageField
-from roboyard.messages.types import type_names
+from roboyard.messages.classes import type_names
+from roboyard.messages.message_definition import DTYPES, EMPTY_MEMBER, Constant, MessageField
+from roboyard.messages.type_registry import ACTION_PARTS, SERVICE_PARTS, definition_of, resolve_type_name
 
 _HEAD = """\
 # Made by `python -m roboyard.messages.stubs`: do not edit.

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from importlib.metadata import entry_points
 from typing import Any
 
-from roboyard.config.describe import did_you_mean
+from roboyard.config.wording import did_you_mean
 from roboyard.errors import ConfigError, UnknownNameError
 
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
-from roboyard.geometry.scalars import as_points
+from roboyard.geometry.arrays import as_points
 
 Doing = Literal["drive", "wait", "task", "done", "failed"]
 

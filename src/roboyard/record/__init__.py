@@ -5,25 +5,27 @@ from typing import TYPE_CHECKING
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from roboyard.record.inputs import recorded_inputs
-    from roboyard.record.inspect import (
+    from roboyard.record.conversion import ConversionResult, convert, recover, write_mcap
+    from roboyard.record.formats import open_recording
+    from roboyard.record.inspection import (
+        FrameInfo,
         RecordingInfo,
         TopicBandwidth,
         TopicRate,
         info,
         node_list,
+        tf_buffer,
+        tf_echo,
+        tf_tree,
         topic_bw,
         topic_echo,
         topic_hz,
         topic_list,
     )
-    from roboyard.record.inspect_tf import FrameInfo, tf_buffer, tf_echo, tf_tree
-    from roboyard.record.reader import open_recording
-    from roboyard.record.recorder import Recorder
+    from roboyard.record.mcap_writer import ChannelWriter, McapWriter
+    from roboyard.record.player import RecordingPlayer
+    from roboyard.record.recorder import Recorder, recorded_inputs
     from roboyard.record.recording import RecordedChannel, RecordedMessage, RecordedTopic, Recording
-    from roboyard.record.recovery import ConversionResult, convert, recover, write_mcap
-    from roboyard.record.replay import RecordingPlayer
-    from roboyard.record.writer import ChannelWriter, McapWriter
 
 __all__ = [
     "ChannelWriter",
@@ -56,14 +58,12 @@ __all__ = [
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
-    "inputs": ("recorded_inputs",),
-    "inspect": ("RecordingInfo", "TopicBandwidth", "TopicRate", "info", "node_list", "topic_bw", "topic_echo",
-        "topic_hz", "topic_list"),
-    "inspect_tf": ("FrameInfo", "tf_buffer", "tf_echo", "tf_tree"),
-    "reader": ("open_recording",),
-    "recorder": ("Recorder",),
-    "recording": ("RecordedChannel", "RecordedMessage", "Recording", "RecordedTopic"),
-    "recovery": ("ConversionResult", "convert", "recover", "write_mcap"),
-    "replay": ("RecordingPlayer",),
-    "writer": ("ChannelWriter", "McapWriter"),
+    "conversion": ("ConversionResult", "convert", "recover", "write_mcap"),
+    "formats": ("open_recording",),
+    "inspection": ("FrameInfo", "RecordingInfo", "TopicBandwidth", "TopicRate", "info", "node_list", "tf_buffer",
+        "tf_echo", "tf_tree", "topic_bw", "topic_echo", "topic_hz", "topic_list"),
+    "mcap_writer": ("ChannelWriter", "McapWriter"),
+    "player": ("RecordingPlayer",),
+    "recorder": ("Recorder", "recorded_inputs"),
+    "recording": ("RecordedChannel", "RecordedMessage", "RecordedTopic", "Recording"),
 })  # fmt: skip

@@ -1,4 +1,4 @@
-"""Records what passes over a bus."""
+"""Records the messages of a bus, and reads recorded external inputs back so that a run can be repeated."""
 
 from __future__ import annotations
 
@@ -9,12 +9,35 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
 from roboyard.bus import LAST
+from roboyard.bus.external_inputs import INPUT_TOPIC, ExternalInput
 from roboyard.errors import RecordingError
-from roboyard.record.mcap_file import BinaryOutput
-from roboyard.record.writer import ChannelWriter, McapWriter
+from roboyard.record.mcap_writer import BinaryOutput, ChannelWriter, McapWriter
+from roboyard.record.recording import Recording
 
 if TYPE_CHECKING:
     from roboyard.bus import Bus, Topic
+
+
+_TYPE = "roboyard_msgs/msg/Input"
+
+
+def recorded_inputs(recording: Recording) -> list[tuple[int, ExternalInput]]:
+    """The recorded inputs with their times [ns], for ``bus.inputs.schedule``; empty when there were none.
+
+    Raises:
+        RecordingError: ``/inputs`` carries something else, or the file is damaged.
+    """
+    topic = recording.topics.get(INPUT_TOPIC)
+    if topic is None:
+        return []
+    if topic.type != _TYPE:
+        raise RecordingError(f"{INPUT_TOPIC} carries {topic.type}", location=str(recording.path), valid=_TYPE)
+    return [
+        (item.time_ns, ExternalInput(m.kind, m.target, m.type, m.source, m.data.tobytes()))
+        for item in recording.messages([INPUT_TOPIC])
+        for m in (item.message,)
+    ]
+
 
 DEFAULT_EXCLUDED_TYPES: Final = ("sensor_msgs/msg/Image", "sensor_msgs/msg/PointCloud2")
 """Types left out by default: raw pictures and clouds fill a disk (38 GB in 20 minutes); compressed ones are taken."""

@@ -260,3 +260,18 @@ def short_error_text(error: BaseException) -> str:
     """An error's text in one short line, whatever it quotes of a damaged file."""
     text = " ".join("".join(c if c.isprintable() else " " for c in str(error)).split()) or type(error).__name__
     return text if len(text) <= _MAX_ERROR_TEXT else f"{text[:_MAX_ERROR_TEXT]}…"
+
+
+@dataclass(slots=True)
+class ChannelStatistics:
+    """Number of messages of a channel and the times of its first and last."""
+
+    count: int = 0
+    start_ns: int = (1 << 64) - 1
+    end_ns: int = 0
+
+    def add(self, time_ns: int) -> None:
+        """Count one message."""
+        self.count += 1
+        self.start_ns = min(self.start_ns, time_ns)
+        self.end_ns = max(self.end_ns, time_ns)

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.chains import Chain, build_chain
-from roboyard.chains.building import ONE_AXIS_TYPES
 from roboyard.description import Capsule, Geometry, Mesh, Model, Polyline, Sphere
 from roboyard.description.shapes import bounding_half_extents
 from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
+from roboyard.kinematics import Chain, build_chain
+from roboyard.kinematics.chain import ONE_AXIS_TYPES
 
 Array = NDArray[np.float64]
 _SAME = 1e-9

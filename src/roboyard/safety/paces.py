@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.chains import Chain, ChainArrays
-from roboyard.chains.rows import compute_frames, example_chain_arrays
 from roboyard.compute import kernel
+from roboyard.kinematics import Chain, ChainArrays
+from roboyard.kinematics.chain_kernels import compute_frames, example_chain_arrays
 from roboyard.safety.capsules import LinkCapsules
 from roboyard.safety.nearness import BodyCapsules, fill_twists, meet, move_part
 from roboyard.safety.separation import CREEP, SeparationRules

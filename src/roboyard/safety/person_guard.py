@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.chains import Chain
 from roboyard.compute import expect_kernels
 from roboyard.config import field
 from roboyard.control.trajectories import sample_ahead
 from roboyard.errors import ConfigError
+from roboyard.kinematics import Chain
 from roboyard.safety import separation as ssm
 from roboyard.safety.capsules import LinkCapsules
 from roboyard.safety.contact_limits import contact_speeds

@@ -21,7 +21,7 @@ from roboyard.compute import (
     monitor_compilation,
     wait_for_kernels,
 )
-from roboyard.config.describe import did_you_mean
+from roboyard.config.wording import did_you_mean
 from roboyard.errors import InputError, RoboyardError
 from roboyard.scenarios.against import Against, compare_with, read_baseline
 from roboyard.scenarios.assemble import assemble, read_criteria

@@ -13,8 +13,7 @@ from roboyard.description.model import PlacedModel
 from roboyard.description.shapes import InlineArray
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
-from roboyard.grids.terrain import Terrain
-from roboyard.grids.terrain_kinds import generate_terrain
+from roboyard.grids.terrain import Terrain, generate_terrain
 
 TERRAIN = "ground_terrain"
 """Name of its model."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from roboyard.config import YamlNode, apply_override, field, load, parse_yaml, yaml_from_data
-from roboyard.config.describe import did_you_mean
+from roboyard.config.wording import did_you_mean
 from roboyard.errors import ConfigError
 from roboyard.scenarios.overlay import laid_on
 

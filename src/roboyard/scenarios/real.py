@@ -16,12 +16,12 @@ from roboyard.compute import limit_blas_threads, wait_for_kernels
 from roboyard.control.owners import JointOwners
 from roboyard.description import Model
 from roboyard.errors import InputError
+from roboyard.hardware.dynamixel.config import ServoMap, ServosConfig, load_servos
 from roboyard.hardware.dynamixel.emulation.bus import EmulatedBus, FaultInjection
 from roboyard.hardware.dynamixel.emulation.servo import EmulatedServo
 from roboyard.hardware.dynamixel.hardware import DynamixelHardware
-from roboyard.hardware.dynamixel.loop import ServoThread
 from roboyard.hardware.dynamixel.port import BusStatistics, ServoPort
-from roboyard.hardware.dynamixel.settings import ServoMap, ServosConfig, load_servos
+from roboyard.hardware.dynamixel.thread import ServoThread
 from roboyard.hardware.nodes import ServoBusNode
 from roboyard.record import Recorder
 from roboyard.scenarios.catalog import find_robot

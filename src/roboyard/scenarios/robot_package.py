@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from roboyard.config import field, load, read_yaml
-from roboyard.config.describe import did_you_mean
+from roboyard.config.wording import did_you_mean
 from roboyard.errors import ConfigError, UnknownNameError
 from roboyard.scenarios.catalog import node_class
 from roboyard.scenarios.catalog import nodes as registered_nodes

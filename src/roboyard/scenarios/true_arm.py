@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.chains import Chain
 from roboyard.geometry import SE3
+from roboyard.kinematics import Chain
 from roboyard.safety.capsules import LinkCapsules
 from roboyard.scenarios.metrics.reaching import ArmMotion
 from roboyard.simulation.assembly import Placement

@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from roboyard.config.describe import did_you_mean
+from roboyard.config.wording import did_you_mean
 from roboyard.errors import InputError
 
 Plain = str | int | float

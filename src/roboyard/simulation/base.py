@@ -15,7 +15,7 @@ import mujoco
 import numpy as np
 
 from roboyard.errors import DescriptionError, InputError
-from roboyard.hardware.base import BaseMotion, Vector
+from roboyard.hardware.interface import BaseMotion, Vector
 from roboyard.simulation.naming import scoped
 
 if TYPE_CHECKING:

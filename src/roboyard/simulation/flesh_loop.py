@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.compute.arrays import assign
+from roboyard.compute.array_kernels import assign
 from roboyard.simulation.holds_loop import is_held
 from roboyard.simulation.native import (
     AREF,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.compute.arrays import assign
+from roboyard.compute.array_kernels import assign
 from roboyard.simulation.flesh_loop import WIDTH, press
 from roboyard.simulation.grain_loop import follow_grain, let_creep
 from roboyard.simulation.holds_loop import WIDTH as HOLD_WIDTH

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.compute.arrays import assign
+from roboyard.compute.array_kernels import assign
 from roboyard.simulation.constraint_terms import (
     CREEPING,
     ELLIPTIC,

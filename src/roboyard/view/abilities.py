@@ -7,7 +7,7 @@ from typing import Any
 from roboyard.behavior.nodes.desk import DeskNode
 from roboyard.behavior.show import as_text
 from roboyard.bus import Bus
-from roboyard.bus.actions.status import endpoint
+from roboyard.bus.actions import endpoint
 from roboyard.scenarios import Run
 
 TWIST, STAMPED = "geometry_msgs/msg/Twist", "geometry_msgs/msg/TwistStamped"

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from roboyard.bus import Bus
-from roboyard.bus.actions.status import endpoint
+from roboyard.bus.actions import endpoint
 from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry import SE3
 from roboyard.manipulation.nodes.motion_messages import pose_constraints

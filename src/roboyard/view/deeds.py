@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from roboyard.behavior.nodes import GoalMissionNode
-from roboyard.bus.actions.status import endpoint
+from roboyard.bus.actions import endpoint
 from roboyard.errors import InputError
 from roboyard.messages import action_type, message_type, msg
 from roboyard.scenarios import Run

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from roboyard.bus import Bus
-from roboyard.bus.actions.status import endpoint
+from roboyard.bus.actions import endpoint
 from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry import SE2
 from roboyard.messages import action_type, message_type, msg, service_type

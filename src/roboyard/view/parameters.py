@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from roboyard.bus import Bus
-from roboyard.bus.parameter_values import to_value
+from roboyard.bus.parameter_services import to_value
 from roboyard.errors import InputError, RoboyardError
 from roboyard.messages import message_type, service_type
 from roboyard.view.sender import Sender

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from roboyard.bus import Bus, ExternalInput
-from roboyard.bus.futures import Future
+from roboyard.bus.services import Future
 from roboyard.errors import InputError, RoboyardError
 from roboyard.messages import serialize, type_name
 from roboyard.view.show import Reply

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from roboyard.config.describe import did_you_mean as similar
+from roboyard.config.wording import did_you_mean as similar
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.walking.gait_kernels import FEWEST, RAMP
 from roboyard.walking.walker import Walker

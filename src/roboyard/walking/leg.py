@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from roboyard.chains import Chain
 from roboyard.errors import InputError, RoboyardError
+from roboyard.kinematics import Chain
 from roboyard.walking.errors import FootOutOfReach, LegBeyondLimits
 from roboyard.walking.leg_kernels import MOST, OUT_OF_LIMITS, LegRows, leg_solutions, nearest_solutions, place_feet
 

@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.chains.trigonometry import solve_linear_trig
 from roboyard.compute import kernel, read_only
-from roboyard.compute.arrays import assign
+from roboyard.compute.array_kernels import assign
+from roboyard.kinematics.ik.trigonometric_equations import solve_linear_trig
 
 Array = NDArray[np.float64]
 

@@ -9,12 +9,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from roboyard.chains import build_chain
 from roboyard.compute import read_only
-from roboyard.config.describe import did_you_mean as similar
+from roboyard.config.wording import did_you_mean as similar
 from roboyard.description import Model
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.geometry import SE3
+from roboyard.kinematics import build_chain
 from roboyard.walking.leg import Leg, stacked, unreachable
 from roboyard.walking.leg_kernels import LegRows, all_finite, nearest_solutions, place_feet
 

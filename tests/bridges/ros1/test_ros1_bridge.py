@@ -21,7 +21,7 @@ import roboyard as ry
 from roboyard.bridges import Attached, BridgeError, Ros1Bridge
 from roboyard.bridges.external import stand_in
 from roboyard.bridges.ros1.types import Ros1Type, ros1_action, ros1_type
-from roboyard.bus.inputs import MAX_INPUT_RATE, MAX_INPUTS_PER_INSTANT
+from roboyard.bus.external_inputs import MAX_INPUT_RATE, MAX_INPUTS_PER_INSTANT
 from roboyard.messages import action_type, register
 from roboyard.record import Recorder
 

@@ -19,7 +19,7 @@ import roboyard as ry
 from roboyard.bridges import Attached
 from roboyard.bridges.gateway import BACKLOG
 from roboyard.bridges.ros2 import Ros2Bridge, discovery, names
-from roboyard.bus.inputs import MAX_INPUT_RATE, MAX_INPUTS_PER_INSTANT
+from roboyard.bus.external_inputs import MAX_INPUT_RATE, MAX_INPUTS_PER_INSTANT
 from roboyard.messages import deserialize, message_type, serialize
 from roboyard.record import Recorder
 

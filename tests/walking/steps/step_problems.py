@@ -6,8 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from roboyard.grids.terrain import Terrain
-from roboyard.grids.terrain_kinds import generate_terrain
+from roboyard.grids.terrain import Terrain, generate_terrain
 from roboyard.scenarios.robot_steps import find_rig
 from roboyard.walking.steps.checker import Limits, Verdict, check_plan
 from roboyard.walking.steps.ground import Ground

@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 from tests.walking.steps.step_problems import problem_on, verdict_of
 
-from roboyard.grids.terrain import Terrain
-from roboyard.grids.terrain_kinds import generate_terrain
+from roboyard.grids.terrain import Terrain, generate_terrain
 from roboyard.walking.errors import NoPlan
 from roboyard.walking.stability import tip_over
 from roboyard.walking.steps import checker

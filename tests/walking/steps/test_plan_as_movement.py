@@ -11,7 +11,7 @@ import pytest
 from tests.walking.steps.step_problems import problem_on
 
 from roboyard.errors import DescriptionError, InputError
-from roboyard.grids.terrain_kinds import generate_terrain
+from roboyard.grids.terrain import generate_terrain
 from roboyard.scenarios import load_spec, run_scenario
 from roboyard.walking.movement import PERIOD, play
 from roboyard.walking.movement_file import load_movement, movement_text

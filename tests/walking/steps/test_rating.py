@@ -11,8 +11,7 @@ import pytest
 from tests.walking.steps.step_problems import problem_on, rig_of, verdict_of
 
 from roboyard.errors import InputError, UnknownNameError
-from roboyard.grids.terrain import Terrain
-from roboyard.grids.terrain_kinds import generate_terrain
+from roboyard.grids.terrain import Terrain, generate_terrain
 from roboyard.scenarios.robot_steps import find_rig
 from roboyard.walking.steps.extras import leg_work, limb_heights, margin_without_one, share_loads
 from roboyard.walking.steps.plan import StepPlan, plan_as_data, plan_of_data

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import label
 from tests.walking.steps.step_problems import problem_on, rig_of
 
-from roboyard.grids.terrain_kinds import generate_terrain
+from roboyard.grids.terrain import generate_terrain
 from roboyard.walking.errors import NoPlan
 from roboyard.walking.stability import stability_margin
 from roboyard.walking.steps.ground import Ground

@@ -12,8 +12,7 @@ from tests.walking.steps.step_problems import level_terrain, problem_on, rig_of,
 
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.grids.height_map import HeightMap
-from roboyard.grids.terrain import Terrain
-from roboyard.grids.terrain_kinds import generate_terrain
+from roboyard.grids.terrain import Terrain, generate_terrain
 from roboyard.walking.errors import BadGoal, BadStart, NoPlan
 from roboyard.walking.steps.checker import Limits, check_plan
 from roboyard.walking.steps.ground import Ground

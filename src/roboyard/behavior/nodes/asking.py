@@ -11,7 +11,6 @@ from roboyard.behavior.nodes.sending import TIMEOUT, OnBus, check_fields, filled
 from roboyard.behavior.ports import input_port, output_port
 from roboyard.behavior.status import FAILURE, RUNNING, SUCCESS, Status
 from roboyard.bus import Future
-from roboyard.bus.node_state import release_endpoint
 from roboyard.messages import message_type, msg, service_type, srv
 
 
@@ -127,7 +126,7 @@ class Listening(OnBus, StatefulAction):
         """See `StatefulAction.on_halted`."""
         subscription, self._subscription = self._subscription, None
         if subscription is not None:
-            release_endpoint(self.on_desk().node, subscription)
+            self.on_desk().node.release_endpoint(subscription)
 
     def _listen(self) -> None:
         self._subscription = self.on_desk().node.subscribe(self.input("topic"), self.hears(), self._take)

@@ -18,7 +18,7 @@ from roboyard.behavior.nodes.strand import Strand
 from roboyard.behavior.status import Status
 from roboyard.behavior.tree import Tree
 from roboyard.bus import Node
-from roboyard.bus.inputs import ExternalInput
+from roboyard.bus.external_inputs import ExternalInput
 from roboyard.messages import msg, serialize
 
 _ANSWER_S = 2.0

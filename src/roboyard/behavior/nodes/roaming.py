@@ -9,7 +9,6 @@ from roboyard.behavior.kinds import StatefulAction
 from roboyard.behavior.nodes.sending import COMMON, ERRORS, OnBus, SendGoal
 from roboyard.behavior.ports import input_port, output_port
 from roboyard.behavior.status import FAILURE, RUNNING, SUCCESS, Status
-from roboyard.bus.node_state import release_endpoint
 from roboyard.geometry import SE2
 from roboyard.messages import action, msg
 from roboyard.messages.convert import pose_stamped_to_msg, pose_to_se2
@@ -174,7 +173,7 @@ class Walk(OnBus, StatefulAction):
         self._command(0.0, 0.0, 0.0)
         subscription, self._subscription = self._subscription, None
         if subscription is not None:
-            release_endpoint(self.on_desk().node, subscription)
+            self.on_desk().node.release_endpoint(subscription)
 
     def _failed(self, why: str) -> Status:
         self.on_halted()

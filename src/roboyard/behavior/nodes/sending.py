@@ -12,12 +12,11 @@ from roboyard.behavior.ports import Port, input_port, output_port, remapped
 from roboyard.behavior.status import FAILURE, RUNNING, SUCCESS, Status
 from roboyard.behavior.types import PortType, converter
 from roboyard.bus import ActionClient, GoalFuture, Node, TransformError
-from roboyard.bus.actions.client import GoalRejectedError
-from roboyard.bus.node_state import release_endpoint
+from roboyard.bus.actions import GoalRejectedError
 from roboyard.config import parse_yaml
 from roboyard.errors import RoboyardError
 from roboyard.geometry import SE2
-from roboyard.messages.filling import message_from_data
+from roboyard.messages.from_data import message_from_data
 
 
 class Desk(Protocol):
@@ -62,7 +61,7 @@ class OnBus:
     def close(self) -> None:
         """See `TreeNode.close`."""
         for item in self._kept:
-            release_endpoint(self.on_desk().node, item)
+            self.on_desk().node.release_endpoint(item)
         self._kept = ()
 
     def here(self) -> SE2 | None:

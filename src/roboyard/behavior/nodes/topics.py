@@ -13,7 +13,7 @@ from roboyard.behavior.ports import input_port, output_port
 from roboyard.behavior.status import FAILURE, SUCCESS, Status
 from roboyard.messages import message_type, msg
 from roboyard.messages.convert import pose_to_se2
-from roboyard.messages.filling import message_from_data
+from roboyard.messages.from_data import message_from_data
 
 _ENTRY = re.compile(r"\{(\w+)\}")
 

@@ -16,7 +16,7 @@ from roboyard.bridges.loop import Loop
 from roboyard.bridges.ros1.channels import Outgoing
 from roboyard.bridges.ros1.log import header, text
 from roboyard.bridges.ros1.types import Ros1Action, ros1_type
-from roboyard.bus.actions.status import PREEMPTED, endpoint
+from roboyard.bus.actions import PREEMPTED, endpoint
 from roboyard.errors import MessageError, RoboyardError
 from roboyard.messages import ActionType, message_type, serialize, service_type, time_to_msg
 

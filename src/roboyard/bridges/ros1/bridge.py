@@ -32,7 +32,7 @@ from roboyard.bridges.ros1.station import Station
 from roboyard.bridges.ros1.types import Ros1Type, ros1_action, ros1_service, ros1_type
 from roboyard.bridges.ros1.xmlrpc import call, split_uri
 from roboyard.bus import Bus
-from roboyard.bus.inputs import EXTERNAL_REQUEST_TOPIC
+from roboyard.bus.external_inputs import EXTERNAL_REQUEST_TOPIC
 from roboyard.errors import MessageError, RoboyardError, RunError
 from roboyard.messages import action_type, service_type, to_nanoseconds
 

@@ -15,7 +15,7 @@ from roboyard.bridges.ros1.calls import LOOK, SOURCE
 from roboyard.bridges.ros1.channels import Incoming, Outgoing
 from roboyard.bridges.ros1.log import header, text
 from roboyard.bridges.ros1.types import Ros1Action, ros1_type
-from roboyard.bus.actions.status import GoalStatus, endpoint
+from roboyard.bus.actions import GoalStatus, endpoint
 from roboyard.errors import InputError, MessageError
 from roboyard.messages import ActionType, deserialize, message_type, serialize, service_type, time_to_msg
 

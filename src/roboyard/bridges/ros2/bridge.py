@@ -20,8 +20,8 @@ from roboyard.bridges.ros2.discovery import NodeEnds
 from roboyard.bridges.ros2.services import Asked, Served
 from roboyard.bridges.ros2.topics import Read, Written
 from roboyard.bus import Bus
-from roboyard.bus.actions.status import endpoint
-from roboyard.bus.inputs import EXTERNAL_REQUEST_TOPIC
+from roboyard.bus.actions import endpoint
+from roboyard.bus.external_inputs import EXTERNAL_REQUEST_TOPIC
 from roboyard.compute.wall_clock import perf_ns
 from roboyard.errors import MessageError, RoboyardError, RunError
 from roboyard.messages import message_type, serialize, to_nanoseconds

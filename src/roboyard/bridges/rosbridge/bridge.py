@@ -23,7 +23,7 @@ from roboyard.bridges.values import from_json, to_json
 from roboyard.bridges.web import Peer, PeerHandlers, WebServer, json_number
 from roboyard.bridges.web_access import WebAccess
 from roboyard.bus import Bus
-from roboyard.bus.actions.status import endpoint
+from roboyard.bus.actions import endpoint
 from roboyard.errors import InputError, RoboyardError
 from roboyard.messages import action_type, full_name, message_type, serialize, service_type
 
@@ -326,7 +326,7 @@ def _named(kind: str, arguments: Any) -> Any:
     """Arguments by name; a list gives them in order."""
     if not isinstance(arguments, list):
         return arguments
-    from roboyard.messages.layout import definition_of
+    from roboyard.messages.type_registry import definition_of
 
     fields = [field.name for field in definition_of(kind).fields]
     if len(arguments) > len(fields):

@@ -9,8 +9,8 @@ from typing import Any
 from roboyard.bridges.gateway import Seen
 from roboyard.bridges.web import json_number
 from roboyard.errors import InputError
-from roboyard.messages.layout import definition_of
-from roboyard.messages.structure import EMPTY_MEMBER
+from roboyard.messages.message_definition import EMPTY_MEMBER
+from roboyard.messages.type_registry import definition_of
 
 Answer = Callable[[Seen, dict[str, Any]], dict[str, Any]]
 

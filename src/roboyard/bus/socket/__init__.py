@@ -7,7 +7,7 @@ from roboyard.config.lazy import lazy_exports
 if TYPE_CHECKING:
     from roboyard.bus.socket.client import RunConnection, connect
     from roboyard.bus.socket.registry import LiveRun, live_runs
-    from roboyard.bus.socket.remote import RemoteBus
+    from roboyard.bus.socket.remote_bus import RemoteBus
     from roboyard.bus.socket.server import SocketServer
 
 __all__ = ["LiveRun", "RemoteBus", "RunConnection", "SocketServer", "connect", "live_runs"]
@@ -15,6 +15,6 @@ __all__ = ["LiveRun", "RemoteBus", "RunConnection", "SocketServer", "connect", "
 __getattr__, __dir__ = lazy_exports(__name__, {
     "client": ("RunConnection", "connect"),
     "registry": ("LiveRun", "live_runs"),
-    "remote": ("RemoteBus",),
+    "remote_bus": ("RemoteBus",),
     "server": ("SocketServer",),
 })  # fmt: skip

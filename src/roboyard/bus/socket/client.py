@@ -1,4 +1,4 @@
-"""The asking end of the local socket: one connection to one live run."""
+"""Client of the local socket: one connection to one live run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from roboyard.bus.socket import frames, registry
+from roboyard.bus.socket import protocol, registry
 from roboyard.bus.socket.registry import LiveRun
 from roboyard.compute.wall_clock import wall_seconds
 from roboyard.errors import MessageError, RunError
@@ -73,7 +73,7 @@ class RunConnection:
         try:
             self._sock.settimeout(TIMEOUT)
             self._sock.connect(str(run.socket))
-            self._reader = frames.SocketPacketReader(self._sock)
+            self._reader = protocol.SocketPacketReader(self._sock)
             hello, _ = self._read_packet(TIMEOUT)
         except OSError as error:
             self._sock.close()
@@ -189,7 +189,7 @@ class RunConnection:
     # -- frames ----------------------------------------------------------------------------------------------------
     def _send(self, header: dict[str, Any], payload: bytes = b"") -> None:
         try:
-            frames.write_packet(self._sock, header, payload)
+            protocol.write_packet(self._sock, header, payload)
         except OSError as error:
             raise RunError(f"run '{self.run.name}' is gone: {error}") from error
 

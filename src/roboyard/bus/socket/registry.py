@@ -1,4 +1,4 @@
-"""Where live runs announce themselves, so that the command line finds them."""
+"""Registry of live runs, from which the command line finds them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The serving end of the local socket, inside the run.
+"""Server of the local socket, inside the run.
 
-Reader threads only hand things to the bus's input port; everything that touches the bus happens on its own thread.  A
-client that does not read fast enough loses its oldest messages, never slows the run down.
+Reader threads only put inputs into the bus's queue; everything that touches the bus happens on the executor's thread.
+A client that does not read fast enough loses its oldest messages and never slows the run down.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any
 
 from roboyard.bus.bus import Bus
 from roboyard.bus.executor import LAST
-from roboyard.bus.futures import Future
+from roboyard.bus.external_inputs import ExternalInput, InputOperation
 from roboyard.bus.graph import graph
-from roboyard.bus.inputs import ExternalInput, InputOperation
-from roboyard.bus.socket import frames, registry
-from roboyard.bus.socket.outbox import SendQueue
+from roboyard.bus.services import Future
+from roboyard.bus.socket import protocol, registry
+from roboyard.bus.socket.protocol import SendQueue
 from roboyard.bus.topics import Topic
 from roboyard.compute.wall_clock import wall_seconds
 from roboyard.errors import InputError, MessageError, RoboyardError
@@ -76,7 +76,7 @@ class SocketServer:
                 return
             if len(self._clients) >= MAX_CLIENTS:
                 with suppress(OSError):
-                    frames.write_packet(sock, {"op": "error", "error": f"{MAX_CLIENTS} others are connected already"})
+                    protocol.write_packet(sock, {"op": "error", "error": f"{MAX_CLIENTS} others are connected already"})
                 sock.close()
                 continue
             self._client_count += 1
@@ -88,7 +88,7 @@ class SocketServer:
             Thread(target=self._read_forever, args=(client,), name=f"roboyard-{client.name}", daemon=True).start()
 
     def _read_forever(self, client: _Client) -> None:
-        reader = frames.SocketPacketReader(client.sock)
+        reader = protocol.SocketPacketReader(client.sock)
         try:
             while (packet := reader.read()) is not None:
                 self._handle_packet(client, *packet)

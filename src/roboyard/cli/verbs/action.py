@@ -70,7 +70,7 @@ def send_goal(
     from roboyard.cli.terminal import emit, flush, say
     from roboyard.errors import InputError
     from roboyard.messages import action_type
-    from roboyard.messages.filling import message_from_data
+    from roboyard.messages.from_data import message_from_data
 
     def show(message: object) -> None:
         say(f"feedback:\n{_indented(to_text(message))}")

@@ -11,7 +11,9 @@ from roboyard.cli.grammar import JsonOption, group
 
 if TYPE_CHECKING:
     from roboyard.geometry import SE3
-    from roboyard.manipulation import Chain, Group, PointingTarget
+    from roboyard.kinematics import Chain
+    from roboyard.kinematics.ik import PointingTarget
+    from roboyard.manipulation import Group
 
 app = group("Look at arms: groups, reach, joints for a pose.")
 
@@ -47,7 +49,7 @@ def ik(
     Exit code 0: there are some; 1: there are none; 2: robot or goal cannot be used.
     """
     from roboyard.cli.terminal import emit, fields, note, table
-    from roboyard.manipulation import solve_ik
+    from roboyard.kinematics.ik import solve_ik
     from roboyard.scenarios.robot_groups import find_groups
 
     groups = find_groups(robot)
@@ -237,7 +239,7 @@ def setup(
 def _goal(chosen: Group, to: str | None, position: str | None, axis: str | None) -> SE3 | PointingTarget:
     from roboyard.errors import InputError
     from roboyard.geometry import SE3
-    from roboyard.manipulation import PointingTarget
+    from roboyard.kinematics.ik import PointingTarget
 
     if to is not None and position is None and axis is None:
         numbers = _numbers("--to", to, 6)

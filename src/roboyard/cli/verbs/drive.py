@@ -120,7 +120,7 @@ def _check(robot: RealRobot, path: str, json: bool) -> None:
     import math
 
     from roboyard.cli.terminal import emit, note, say, table
-    from roboyard.hardware.dynamixel.checking import diagnose_servos, find_unknown_ids
+    from roboyard.hardware.dynamixel.monitor import diagnose_servos, find_unknown_ids
 
     with robot.port(path) as port:
         found = diagnose_servos(port, robot.servos, robot.settings.watch)

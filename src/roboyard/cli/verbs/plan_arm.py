@@ -172,7 +172,7 @@ def _is_numeric(text: str) -> bool:
 
 def _goal(scene: PlanningScene, text: str, frame: str) -> Goal:
     from roboyard.geometry import SE3
-    from roboyard.manipulation.kinematics import PointingTarget
+    from roboyard.kinematics.ik import PointingTarget
     from roboyard.manipulation.planning import AimGoal, JointGoal, NamedGoal, PoseGoal
 
     kind, _, rest = text.strip().partition(" ")

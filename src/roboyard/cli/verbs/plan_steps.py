@@ -263,7 +263,7 @@ def _ground(
 ) -> TerrainEntry | HeightMap:
     from roboyard.config import load, yaml_from_data
     from roboyard.errors import InputError
-    from roboyard.grids.terrain_kinds import TERRAIN_TYPES
+    from roboyard.grids.terrain import TERRAIN_TYPES
     from roboyard.scenarios.ground import TerrainEntry
     from roboyard.scenarios.steps_file import HeightMap
 

@@ -92,7 +92,7 @@ def call(
     from roboyard.cli.terminal import emit, say
     from roboyard.errors import InputError
     from roboyard.messages import service_type
-    from roboyard.messages.filling import message_from_data
+    from roboyard.messages.from_data import message_from_data
 
     with live(run) as source:
         name, served = known(source, "service", service, services_of(source))

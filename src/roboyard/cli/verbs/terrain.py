@@ -31,7 +31,7 @@ def show_terrain(
     from roboyard.cli.terrain_picture import draw_terrain
     from roboyard.config import load, yaml_from_data
     from roboyard.errors import InputError
-    from roboyard.grids.terrain_kinds import TERRAIN_TYPES
+    from roboyard.grids.terrain import TERRAIN_TYPES
     from roboyard.scenarios.catalog import scenarios
     from roboyard.scenarios.ground import TerrainEntry
     from roboyard.scenarios.spec import load_spec

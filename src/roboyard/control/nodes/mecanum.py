@@ -9,8 +9,7 @@ from roboyard.bus import param, resource
 from roboyard.control.kinematics import PlanarTwist
 from roboyard.control.mecanum import MecanumDrive
 from roboyard.control.nodes.twist import TwistNode, check_modes
-from roboyard.hardware.base import VelocityBase
-from roboyard.hardware.interface import Hardware, JointCommand
+from roboyard.hardware.interface import Hardware, JointCommand, VelocityBase
 
 
 class MecanumNode(TwistNode):

@@ -7,10 +7,9 @@ from typing import Any
 
 from roboyard.bus import Node, param, resource
 from roboyard.compute import expect_kernels
-from roboyard.control.forward import ForwardKinematics, fixed_transforms
-from roboyard.control.forward_kernels import compute_child_poses
 from roboyard.control.throttle import Throttle
 from roboyard.description.model import Model
+from roboyard.kinematics.forward_kinematics import ForwardKinematics, compute_child_poses, fixed_transforms
 from roboyard.messages import msg
 from roboyard.messages.time import to_nanoseconds
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from roboyard.bus import Node, param, resource
 from roboyard.errors import ConfigError
-from roboyard.hardware.base import VelocityBase
+from roboyard.hardware.interface import VelocityBase
 from roboyard.messages import msg
 
 

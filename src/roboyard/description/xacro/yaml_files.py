@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
+from roboyard.config.yaml_tree import MAX_OPEN_BRACKETS, count_open_brackets
 from roboyard.description.xacro.operations import ExpressionError, require_bounded
-from roboyard.description.yaml_guard import MAX_NESTING, max_nesting
 
 MAX_YAML_BYTES = 256 * 1024
 _UNITS = {
@@ -46,8 +46,8 @@ def load_yaml_file(path: Path, evaluate_number: Callable[[str], float]) -> Any:
         text = path.read_bytes()
         if len(text) > MAX_YAML_BYTES:
             raise ExpressionError(f"{path.name} has more than {MAX_YAML_BYTES} bytes")
-        if max_nesting(text) > MAX_NESTING:
-            raise ExpressionError(f"{path.name} has more than {MAX_NESTING} brackets within each other")
+        if count_open_brackets(text) > MAX_OPEN_BRACKETS:
+            raise ExpressionError(f"{path.name} has more than {MAX_OPEN_BRACKETS} brackets within each other")
         data = yaml.load(text, Loader)  # noqa: S506  (a SafeLoader)
         require_bounded(data)
     except OSError as error:

@@ -1,6 +1,6 @@
-"""Dynamixel servos of protocol 1.0: their tables and packets, a port to them, joints that they move, and emulated ones.
+"""Dynamixel servos of protocol 1.0: control table, packets, serial port, joints as `Hardware`, and an emulator.
 
-The maker's library is imported when a port is opened, not before.
+The library dynamixel-sdk is imported when a port is opened.
 """
 
 from typing import TYPE_CHECKING
@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from roboyard.hardware.dynamixel.checking import ServoDiagnosis, diagnose_servos, find_unknown_ids
-    from roboyard.hardware.dynamixel.errors import PortLostError, ServoFaultError
+    from roboyard.hardware.dynamixel.config import FaultLimits, ServoConfig, ServoMap, ServosConfig, load_servos
     from roboyard.hardware.dynamixel.hardware import DynamixelHardware
-    from roboyard.hardware.dynamixel.loop import ServoThread
-    from roboyard.hardware.dynamixel.port import BusStatistics, ServoPort
-    from roboyard.hardware.dynamixel.settings import FaultLimits, ServoConfig, ServoMap, ServosConfig, load_servos
+    from roboyard.hardware.dynamixel.monitor import ServoDiagnosis, ServoFaultError, diagnose_servos, find_unknown_ids
+    from roboyard.hardware.dynamixel.port import BusStatistics, PortLostError, ServoPort
+    from roboyard.hardware.dynamixel.thread import ServoThread
 
 __all__ = [
     "BusStatistics",
@@ -32,11 +31,13 @@ __all__ = [
     "load_servos",
 ]
 
-__getattr__, __dir__ = lazy_exports(__name__, {
-    "checking": ("ServoDiagnosis", "diagnose_servos", "find_unknown_ids"),
-    "errors": ("PortLostError", "ServoFaultError"),
-    "hardware": ("DynamixelHardware",),
-    "loop": ("ServoThread",),
-    "port": ("BusStatistics", "ServoPort"),
-    "settings": ("ServoConfig", "ServoMap", "ServosConfig", "FaultLimits", "load_servos"),
-})  # fmt: skip
+__getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        "config": ("FaultLimits", "ServoConfig", "ServoMap", "ServosConfig", "load_servos"),
+        "hardware": ("DynamixelHardware",),
+        "monitor": ("ServoDiagnosis", "ServoFaultError", "diagnose_servos", "find_unknown_ids"),
+        "port": ("BusStatistics", "PortLostError", "ServoPort"),
+        "thread": ("ServoThread",),
+    },
+)

@@ -1,4 +1,4 @@
-"""The control table of the RX-64: what lies where, in which units, and what its error bits mean.
+"""Control table of the RX-64: addresses, units and error bits.
 
 Source: the maker's e-manual of the RX-64 and of protocol 1.0 (emanual.robotis.com).
 """

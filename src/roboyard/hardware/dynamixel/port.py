@@ -1,4 +1,4 @@
-"""The port to a bus of servos, by the maker's dynamixel-sdk, which is imported when a port is opened."""
+"""Serial port of a Dynamixel servo bus (dynamixel-sdk, imported when a port is opened)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 from roboyard.compute.wall_clock import wall_seconds
-from roboyard.errors import InputError, import_extra
+from roboyard.errors import InputError, RunError, import_extra
 from roboyard.hardware.dynamixel.control_table import STATE_BLOCK, ControlItem, ServoState, decode_state
-from roboyard.hardware.dynamixel.errors import PortLostError
-from roboyard.hardware.dynamixel.watch import ReplyFailure
+
+ReplyFailure = Literal["timeout", "corrupt"]
+"""Why there is no answer: none came, or what came was no packet."""
+REPLY_FAILURE_TEXT: dict[ReplyFailure, str] = {"timeout": "does not answer", "corrupt": "its answers are damaged"}
 
 _RX_TIMEOUT = -3001
 """The SDK's COMM_RX_TIMEOUT; whatever else it says is that an answer was no whole packet."""
@@ -203,3 +205,7 @@ def _suggest_fix(error: Exception) -> str:
     if number in (errno.EAGAIN, errno.EBUSY):
         return "another program has it"
     return "--port with the converter's device, e.g. /dev/ttyUSB0"
+
+
+class PortLostError(RunError):
+    """The port itself is gone: the cable was unplugged, or its driver gave up."""

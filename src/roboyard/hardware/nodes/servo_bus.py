@@ -1,11 +1,11 @@
-"""The servo bus node: how the servos and their bus are, and the end of a run whose servos were stopped."""
+"""Publishes diagnostics of servos and their bus; ends the run when servos were stopped."""
 
 from __future__ import annotations
 
 from roboyard.bus import FAULT, Node, param, resource
 from roboyard.hardware.dynamixel.control_table import describe_errors
 from roboyard.hardware.dynamixel.hardware import DynamixelHardware
-from roboyard.hardware.dynamixel.loop import ServoThread
+from roboyard.hardware.dynamixel.thread import ServoThread
 from roboyard.messages import msg
 from roboyard.messages.time import time_to_msg
 

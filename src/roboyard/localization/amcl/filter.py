@@ -12,9 +12,8 @@ from roboyard.compute import expect_kernels
 from roboyard.errors import InputError
 from roboyard.geometry import SE2, wrap_angle
 from roboyard.grids import OccupancyGrid
-from roboyard.grids.distance import squared_distance_transform
-from roboyard.grids.likelihood import sum_scores
-from roboyard.grids.rays import cast_rays
+from roboyard.grids.distance_field import squared_distance_transform, sum_scores
+from roboyard.grids.ray_casting import cast_rays
 from roboyard.localization.amcl import resampling
 from roboyard.localization.amcl.alignment import align_all
 from roboyard.localization.amcl.averages import Averages

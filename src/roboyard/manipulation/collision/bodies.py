@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.chains.rows import ChainArrays, example_chain_arrays
+from roboyard.kinematics.chain_kernels import ChainArrays, example_chain_arrays
 from roboyard.manipulation.collision.boxes_tree import BoxTree, box_tree
 from roboyard.manipulation.collision.gjk import sample_solids
 from roboyard.manipulation.collision.solids import Array, Numbers, Solids

@@ -10,11 +10,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.chains.chain import Chain
-from roboyard.chains.rows import ChainArrays
 from roboyard.description import Model
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
+from roboyard.kinematics.chain import Chain
+from roboyard.kinematics.chain_kernels import ChainArrays
 from roboyard.manipulation.collision.bodies import Bodies
 from roboyard.manipulation.collision.boxes_tree import box_tree
 from roboyard.manipulation.collision.obstacles import Attached, Obstacle, Voxels

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from roboyard.chains.dynamics import Payload
 from roboyard.description import Box, Geometry, Inertial, World
 from roboyard.description.inertia import shape_inertia
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
 from roboyard.grids import voxel_downsample
+from roboyard.kinematics.dynamics import Payload
 
 Array = NDArray[np.float64]
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.chains.rows import compute_frames, multiply_transforms
 from roboyard.compute import kernel
 from roboyard.errors import InputError
+from roboyard.kinematics.chain_kernels import compute_frames, multiply_transforms
 from roboyard.manipulation.collision.bodies import Bodies, Work, make_work, sample_bodies
 from roboyard.manipulation.collision.gjk import separation
 from roboyard.manipulation.collision.solids import Array

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-from roboyard.chains.building import build_chain
 from roboyard.config import field, load
-from roboyard.config.describe import did_you_mean
+from roboyard.config.wording import did_you_mean
 from roboyard.description import Model
 from roboyard.errors import ConfigError, RoboyardError
 from roboyard.geometry import SE3
+from roboyard.kinematics.chain import build_chain
 from roboyard.manipulation.groups.guessing import neighbours, pair
 from roboyard.manipulation.groups.model import Gripper, Group, Groups, Reason, Tool
 

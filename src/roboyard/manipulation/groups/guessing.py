@@ -6,9 +6,9 @@ import math
 import re
 from collections.abc import Iterator
 
-from roboyard.chains.building import ONE_AXIS_TYPES, build_chain
 from roboyard.description import Joint, Model
 from roboyard.errors import InputError
+from roboyard.kinematics.chain import ONE_AXIS_TYPES, build_chain
 from roboyard.manipulation.groups.model import Gripper, Group, Groups, Reason
 
 _TOOLS = ("tool0", "tcp", "tool", "tip", "gripper", "ee_link", "end_effector", "flange", "hand")

@@ -10,12 +10,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.chains.building import build_chain
-from roboyard.chains.chain import Chain
-from roboyard.config.describe import did_you_mean
+from roboyard.config.wording import did_you_mean
 from roboyard.description import Model
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.geometry import SE3
+from roboyard.kinematics.chain import Chain, build_chain
 
 Reason = Literal["adjacent", "never", "always", "stated"]
 """Why two links need not be looked at: joined by a joint, never near each other, always touching, somebody says so."""

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from roboyard.bus import Future, GoalFuture, GoalHandle, Node
-from roboyard.bus.actions.status import PREEMPTED
+from roboyard.bus.actions import PREEMPTED
 from roboyard.bus.offload import OffloadedTask
 from roboyard.errors import RoboyardError
 from roboyard.manipulation.collision.obstacles import Array

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from roboyard.config.describe import did_you_mean
+from roboyard.config.wording import did_you_mean
 from roboyard.geometry import SE3
+from roboyard.kinematics.ik import PointingTarget
 from roboyard.manipulation.collision.obstacles import Array
-from roboyard.manipulation.kinematics import PointingTarget
 from roboyard.manipulation.nodes.move_codes import MoveError
 from roboyard.manipulation.nodes.scene_keeper import SceneKeeper
 from roboyard.manipulation.planning import (

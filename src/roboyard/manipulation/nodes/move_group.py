@@ -7,19 +7,19 @@ from typing import Any
 import numpy as np
 
 from roboyard.bus import Future, GoalHandle, Node, param, resource, settings
-from roboyard.chains.masses import compute_inverse_dynamics, compute_path_effort_coefficients
-from roboyard.chains.rows import compute_all_frames
 from roboyard.compute import expect_kernels
 from roboyard.control.profile import fastest_profile
 from roboyard.description import World
 from roboyard.errors import RoboyardError, UnknownNameError
 from roboyard.geometry import SE3
+from roboyard.kinematics.chain_kernels import compute_all_frames
+from roboyard.kinematics.dynamics_kernels import compute_inverse_dynamics, compute_path_effort_coefficients
+from roboyard.kinematics.ik import IkConfig, solve_ik
+from roboyard.kinematics.ik.numeric_ik import search_from_seeds as search_ik
+from roboyard.kinematics.ik.solve import expect_ik_kernels
 from roboyard.manipulation.collision.boxes_tree import _fill
 from roboyard.manipulation.collision.clearance import distances, free_line, touching
 from roboyard.manipulation.groups import Groups
-from roboyard.manipulation.kinematics import IkConfig, solve_ik
-from roboyard.manipulation.kinematics.search import search_from_seeds as search_ik
-from roboyard.manipulation.kinematics.solve import expect_ik_kernels
 from roboyard.manipulation.nodes.motion import Motion, Mover
 from roboyard.manipulation.nodes.motion_messages import sampled, state_message, trajectory_message
 from roboyard.manipulation.nodes.motion_requests import Reader

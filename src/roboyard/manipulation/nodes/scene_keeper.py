@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from roboyard.bus import Node
-from roboyard.config.describe import did_you_mean
+from roboyard.config.wording import did_you_mean
 from roboyard.description import World
 from roboyard.errors import ConfigError, InputError, RoboyardError
 from roboyard.geometry import SE3

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from roboyard.bus import Node, param, resource, settings
 from roboyard.compute import expect_kernels
-from roboyard.config.describe import did_you_mean
+from roboyard.config.wording import did_you_mean
 from roboyard.control.limits import JointBounds, JointRates
 from roboyard.control.nodes.stopping import offer_stops
 from roboyard.control.nodes.twist import check_modes

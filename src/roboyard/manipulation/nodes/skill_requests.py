@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from roboyard.bus import GoalFuture
-from roboyard.bus.actions.status import GoalStatus
+from roboyard.bus.actions import GoalStatus
 from roboyard.description import Box, Cylinder
 from roboyard.geometry import SE3
 from roboyard.manipulation.collision import Attached, Obstacle

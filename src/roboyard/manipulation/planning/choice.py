@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from roboyard.config.describe import did_you_mean
+from roboyard.config.wording import did_you_mean
 from roboyard.errors import UnknownNameError
 from roboyard.manipulation.planning.ompl_planners import NAMES, OmplPlanner
 from roboyard.manipulation.planning.problem import Connect, Planner

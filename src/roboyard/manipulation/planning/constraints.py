@@ -9,10 +9,10 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from roboyard.chains.chain import Chain
-from roboyard.chains.rows import compute_frames, compute_jacobian, multiply_transforms
 from roboyard.compute import kernel
 from roboyard.errors import InputError
+from roboyard.kinematics.chain import Chain
+from roboyard.kinematics.chain_kernels import compute_frames, compute_jacobian, multiply_transforms
 from roboyard.manipulation.collision.bodies import Bodies, Work, make_work, sample_bodies
 from roboyard.manipulation.collision.clearance import free_line
 from roboyard.manipulation.collision.obstacles import Array

@@ -11,10 +11,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from roboyard.chains.chain import Chain
 from roboyard.geometry import SE3
+from roboyard.kinematics.chain import Chain
+from roboyard.kinematics.ik import solve_ik, solve_ik_batch
 from roboyard.manipulation.groups import Groups
-from roboyard.manipulation.kinematics import solve_ik, solve_ik_batch
 from roboyard.manipulation.scene import PlanningScene
 from roboyard.manipulation.skills.asking import Point, Tip
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from roboyard.config.describe import did_you_mean
+from roboyard.config.wording import did_you_mean
 from roboyard.errors import InputError
 from roboyard.manipulation.skills.asking import Mode, Point, Polarity
 from roboyard.manipulation.skills.config import SkillConfig

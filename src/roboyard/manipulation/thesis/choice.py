@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from roboyard.config.describe import did_you_mean
+from roboyard.config.wording import did_you_mean
 from roboyard.errors import InputError
 from roboyard.manipulation.skills import Skill, Wish
 from roboyard.manipulation.thesis.handling import Pick, Place, Stow, Unstow

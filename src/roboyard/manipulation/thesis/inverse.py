@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from roboyard.chains.chain import Chain
 from roboyard.errors import InputError
+from roboyard.kinematics.chain import Chain
 from roboyard.manipulation.planning.errors import GoalUnreachable
 
 Array = NDArray[np.float64]

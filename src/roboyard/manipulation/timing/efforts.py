@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from roboyard.chains.dynamics import ChainDynamics
-from roboyard.chains.masses import compute_path_effort_coefficients
 from roboyard.control.profile import Efforts
 from roboyard.errors import InputError
+from roboyard.kinematics.dynamics import ChainDynamics
+from roboyard.kinematics.dynamics_kernels import compute_path_effort_coefficients
 from roboyard.manipulation.failure import PlanningError
 
 Array = NDArray[np.float64]

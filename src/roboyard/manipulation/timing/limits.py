@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from roboyard.chains.chain import Chain
 from roboyard.control.limits import REACHED_IN, UNKNOWN_SPEED
 from roboyard.errors import InputError
+from roboyard.kinematics.chain import Chain
 
 Array = NDArray[np.float64]
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from roboyard.bus import Future, Node, param
-from roboyard.bus.node_state import release_endpoint
 from roboyard.errors import InputError, RoboyardError
 from roboyard.grids import OccupancyGrid
 from roboyard.mapping.map_files import load_map
@@ -102,7 +101,7 @@ class MapSaverNode(Node):
                 heard.append(None)
                 self.log.error("no map came")
                 done.set_result(srv.nav2_msgs.SaveMap.Response(result=False))
-            release_endpoint(self, subscription)
+            self.release_endpoint(subscription)
 
         self.call_after(self.save_map_timeout, give_up)
         return done

@@ -15,7 +15,7 @@ from roboyard.compute import expect_kernels
 from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry import SE3
 from roboyard.grids import OccupancyGrid
-from roboyard.grids.thinning import average_by_voxel
+from roboyard.grids.voxel_filter import average_by_voxel
 from roboyard.mapping.nodes.map_messages import map_to_msg
 from roboyard.mapping.nodes.octree_messages import centers_to_msg, cloud_from_msg, octree_to_msg
 from roboyard.mapping.octree import Inserted, Leaves, OctreeConfig, OctreeMap, read_octree

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from roboyard.errors import MessageError
-from roboyard.messages.arrays import as_numbers
+from roboyard.messages.classes import message_type
+from roboyard.messages.coercion import as_numbers
 from roboyard.messages.convert.poses import make_header
-from roboyard.messages.types import message_type
 
 # sensor_msgs/PointField: numbers of the types
 _DTYPE_NAMES = {1: "int8", 2: "uint8", 3: "int16", 4: "uint16", 5: "int32", 6: "uint32", 7: "float32", 8: "float64"}

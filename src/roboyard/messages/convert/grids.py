@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from roboyard.errors import MessageError
 from roboyard.geometry import SE2, SE3
+from roboyard.messages.classes import message_type
 from roboyard.messages.convert.poses import make_header, pose_to_msg, pose_to_se2
 from roboyard.messages.time import time_to_msg
-from roboyard.messages.types import message_type
 
 
 def grid_to_msg(cells: ArrayLike, resolution: float, T_frame_origin: SE2 | SE3, frame: str, time_ns: int) -> Any:

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from roboyard.errors import MessageError
 from roboyard.geometry import CameraModel
-from roboyard.messages.arrays import as_numbers
+from roboyard.messages.classes import message_type
+from roboyard.messages.coercion import as_numbers
 from roboyard.messages.convert.poses import make_header
-from roboyard.messages.types import message_type
 
 JPEG_QUALITY = 80
 # sensor_msgs/image_encodings.hpp: number type and channels

@@ -6,9 +6,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from roboyard.messages.classes import message_type
 from roboyard.messages.convert.poses import make_header
 from roboyard.messages.time import duration_to_msg
-from roboyard.messages.types import message_type
 
 
 def points_marker(

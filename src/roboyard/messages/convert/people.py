@@ -1,4 +1,4 @@
-"""People's bodies from messages: capsules as arrays."""
+"""Converts messages about people's bodies into capsules as arrays."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from roboyard.errors import InputError, MessageError
 from roboyard.geometry import SE2, SE3
 from roboyard.messages import msg
-from roboyard.messages.arrays import as_numbers
+from roboyard.messages.coercion import as_numbers
 from roboyard.messages.time import time_to_msg
 
 

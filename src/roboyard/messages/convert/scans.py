@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from roboyard.errors import MessageError
-from roboyard.messages.arrays import as_numbers
+from roboyard.messages.classes import message_type
+from roboyard.messages.coercion import as_numbers
 from roboyard.messages.convert.poses import make_header
-from roboyard.messages.types import message_type
 
 
 def scan_to_msg(

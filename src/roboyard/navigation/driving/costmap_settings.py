@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from roboyard.config import check, field
-from roboyard.config.describe import did_you_mean
+from roboyard.config.wording import did_you_mean
 from roboyard.errors import ConfigError
 from roboyard.navigation.costmap import ObstacleConfig, RangeConfig, VoxelConfig
 

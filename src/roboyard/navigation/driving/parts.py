@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar, get_type_hints
 
 from roboyard.config import convert_value
-from roboyard.config.describe import did_you_mean
+from roboyard.config.wording import did_you_mean
 from roboyard.errors import ConfigError
 from roboyard.navigation.controllers import Controller, Tolerance, controller_named
 from roboyard.navigation.driving.behaviors import Body

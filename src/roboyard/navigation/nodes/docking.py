@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from roboyard.bus import GoalFuture, GoalHandle, Node, TransformError, param, resource, settings
-from roboyard.bus.actions.status import PREEMPTED
+from roboyard.bus.actions import PREEMPTED
 from roboyard.bus.executor import ScheduledEvent
 from roboyard.control import STANDSTILL, PlanarTwist
 from roboyard.errors import ConfigError, InputError, RoboyardError

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from roboyard.bus import GoalHandle, Node
-from roboyard.bus.actions.status import PREEMPTED
+from roboyard.bus.actions import PREEMPTED
 from roboyard.control import PlanarTwist
 from roboyard.errors import RoboyardError
 from roboyard.geometry import SE2

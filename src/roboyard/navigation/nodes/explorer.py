@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from roboyard.bus import Future, GoalFuture, GoalHandle, GoalStatus, Node, TransformError, param, resource, settings
-from roboyard.bus.actions.status import PREEMPTED
+from roboyard.bus.actions import PREEMPTED
 from roboyard.compute import expect_kernels
 from roboyard.errors import RoboyardError, UnknownNameError
 from roboyard.geometry import SE2

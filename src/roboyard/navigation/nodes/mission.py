@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from roboyard.bus import GoalFuture, Node, TransformError, param, resource
-from roboyard.bus.actions.client import GoalRejectedError
+from roboyard.bus.actions import GoalRejectedError
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE2
 from roboyard.mapping.nodes.map_messages import map_from_msg

@@ -13,7 +13,7 @@ from roboyard.compute import expect_kernels
 from roboyard.errors import RoboyardError
 from roboyard.geometry import SE2, SE3
 from roboyard.grids import voxel_downsample
-from roboyard.grids.thinning import average_by_voxel
+from roboyard.grids.voxel_filter import average_by_voxel
 from roboyard.messages import msg
 from roboyard.messages.convert import cloud_points, scan_angles
 from roboyard.messages.time import is_in_future, to_nanoseconds

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
-from roboyard.grids.distance import squared_distance_transform
+from roboyard.grids.distance_field import squared_distance_transform
 from roboyard.navigation.costmap import LETHAL, UNKNOWN, LayeredCostmap, Origin
 from roboyard.navigation.errors import NoPath
 from roboyard.navigation.planning.bottleneck import widest

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.compute.arrays import assign
+from roboyard.compute.array_kernels import assign
 from roboyard.navigation.planning.ground import Ground, smallest
 
 _LESS = 1.0 - 1e-9

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.bus import Node, TransformError, param, resource, settings
-from roboyard.chains import build_chain
 from roboyard.description import Model
 from roboyard.errors import ConfigError, MessageError
 from roboyard.geometry import SE3
-from roboyard.grids.registration import ray_slopes
+from roboyard.grids.depth_registration import ray_slopes
+from roboyard.kinematics import build_chain
 from roboyard.messages import msg
 from roboyard.messages.convert import camera_model_from_msg, image_to_array
 from roboyard.messages.convert.poses import make_header

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.bus import Node, param, resource, settings
-from roboyard.chains import ChainDynamics, build_chain
 from roboyard.control import JointBounds, JointRates, Trajectory
 from roboyard.control.nodes.trajectory_messages import read_trajectory
 from roboyard.description import Model
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE3
+from roboyard.kinematics import ChainDynamics, build_chain
 from roboyard.messages import msg
 from roboyard.messages.convert import person_capsules_from_msg
 from roboyard.messages.convert.poses import make_header, vector_to_array

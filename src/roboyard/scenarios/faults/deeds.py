@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from roboyard.bus.disturbance import TopicImpairment
-from roboyard.config.describe import did_you_mean
+from roboyard.bus.topics import TopicImpairment
+from roboyard.config.wording import did_you_mean
 from roboyard.errors import ConfigError, RoboyardError
 from roboyard.geometry import SE2
 from roboyard.messages import srv

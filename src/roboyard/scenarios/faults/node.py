@@ -94,7 +94,7 @@ class Faults(Node):
         else:
             self.report_health("ok", "no fault is under way")
         if self.health is not None and self.health.level == level:  # changes of level are published at once anyway
-            self.bus.publish_health_change(self)
+            self.bus.publish_health_change()
 
     def save_state(self) -> dict[str, Any]:
         """How far the agenda is, and the generators of what disturbs topics."""

@@ -12,7 +12,7 @@ from roboyard.compute import expect_kernels
 from roboyard.errors import RoboyardError
 from roboyard.geometry import SE2
 from roboyard.grids import GridGeometry
-from roboyard.grids.distance import squared_distance_transform
+from roboyard.grids.distance_field import squared_distance_transform
 from roboyard.scenarios.metrics.collector import Collector, Handler, Value
 from roboyard.scenarios.metrics.mapping import Plan
 from roboyard.scenarios.planar import position_and_yaw

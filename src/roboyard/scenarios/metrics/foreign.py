@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from roboyard.bus import GoalStatus
-from roboyard.bus.inputs import EXTERNAL_REQUEST_TOPIC, EXTERNAL_RESPONSE_TOPIC
+from roboyard.bus.external_inputs import EXTERNAL_REQUEST_TOPIC, EXTERNAL_RESPONSE_TOPIC
 from roboyard.errors import MessageError
 from roboyard.messages import deserialize, message_type, to_nanoseconds
 from roboyard.scenarios.metrics.collector import Handler

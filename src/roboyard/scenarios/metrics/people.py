@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.chains.rows import compute_all_frames
 from roboyard.compute import expect_kernels
+from roboyard.kinematics.chain_kernels import compute_all_frames
 from roboyard.messages.convert import person_capsules_from_msg
 from roboyard.safety.capsules import LinkCapsules
 from roboyard.safety.contact_limits import TRANSIENT, limits_of, patch

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.chains import Chain
 from roboyard.control.trajectories import Trajectory, WayPoint
 from roboyard.errors import RoboyardError
 from roboyard.geometry import SE3
+from roboyard.kinematics import Chain
 from roboyard.messages.convert import pose_to_se3
 from roboyard.safety.capsules import LinkCapsules
 from roboyard.scenarios.metrics.collector import Collector, Handler, Value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from roboyard.hardware.base import BaseMotion
+from roboyard.hardware.interface import BaseMotion
 from roboyard.scenarios.gains import Gains
 from roboyard.scenarios.robot_package import Limits, NodeSpec
 

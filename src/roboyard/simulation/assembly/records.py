@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from roboyard.description.model import Axis, Model
 from roboyard.geometry import SE3
-from roboyard.hardware.base import BaseMotion
+from roboyard.hardware.interface import BaseMotion
 
 
 @dataclass(frozen=True, slots=True)

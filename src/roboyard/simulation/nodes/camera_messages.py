@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from roboyard.description.cameras import CameraSpec, camera_frames
 from roboyard.description.sensors import Sensor
 from roboyard.geometry import CameraModel
-from roboyard.grids.registration import POINT_XYZRGB, make_organized_cloud, ray_slopes, register_depth
+from roboyard.grids.depth_registration import POINT_XYZRGB, make_organized_cloud, ray_slopes, register_depth
 from roboyard.messages import msg
 from roboyard.messages.convert import image_to_msg, jpeg_to_msg
 from roboyard.messages.time import time_to_msg

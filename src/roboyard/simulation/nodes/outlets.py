@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from roboyard.bus import SENSOR, Publisher
 from roboyard.bus.executor import DELIVERY
-from roboyard.bus.node_state import release_endpoint
 from roboyard.description.cameras import camera_topics
 from roboyard.messages import deserialize, msg, serialize
 from roboyard.simulation.engine import Simulation
@@ -24,8 +23,7 @@ from roboyard.simulation.truth import truth_of
 
 if TYPE_CHECKING:
     from roboyard.bus import Node
-    from roboyard.bus.executor import ScheduledEvent
-    from roboyard.bus.timers import Timer
+    from roboyard.bus.executor import ScheduledEvent, Timer
 
 FASTEST_NS = 10_000_000
 """Period of sensors whose description asks for "as fast as possible" [ns]."""
@@ -208,5 +206,5 @@ class Outlets:
         for outlet in self.sensors.values():
             outlet.close()
         for item in self._open:
-            release_endpoint(self._node, item)
+            self._node.release_endpoint(item)
         self._open.clear()

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import expect_kernels
-from roboyard.grids.distance import distance_transform, squared_distance_transform
+from roboyard.grids.distance_field import distance_transform, squared_distance_transform
 from roboyard.simulation.engine import Simulation
 from roboyard.simulation.flesh_loop import FROM, TO
 from roboyard.simulation.floor_plan import floor_plan, heights_of

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.compute.arrays import solve_spd
+from roboyard.compute.array_kernels import solve_spd
 
 Array = NDArray[np.float64]
 

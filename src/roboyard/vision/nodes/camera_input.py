@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.bus import Node, Subscription, TransformError
-from roboyard.bus.node_state import release_endpoint
 from roboyard.errors import MessageError
 from roboyard.geometry import CameraModel
-from roboyard.grids.registration import register_depth
+from roboyard.grids.depth_registration import register_depth
 from roboyard.messages import msg, to_nanoseconds
 from roboyard.messages.convert import camera_model_from_msg, image_to_array
 
@@ -81,7 +80,7 @@ class CameraInput:
         if wanted == self.listens:
             return
         for heard in self._heard:
-            release_endpoint(self._node, heard)
+            self._node.release_endpoint(heard)
         self._heard.clear()
         if wanted:
             for name, topic in self._topics.items():

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.compute.arrays import assign
+from roboyard.compute.array_kernels import assign
 from roboyard.walking.steps.ground_kernels import top_between
 from roboyard.walking.steps.herd import BENT, EVENTS, SET, STEP, Herd, Log, Ways, World, make_log, sample_parts
 from roboyard.walking.steps.swing import HOLD, RISE

@@ -15,9 +15,9 @@ from typing import Final, NamedTuple, cast
 import numpy as np
 
 from roboyard.compute import Kernel, expect_kernels
-from roboyard.compute.cluster import RayPool
 from roboyard.compute.pools import ThreadPool
-from roboyard.config.describe import did_you_mean
+from roboyard.compute.ray_cluster import RayPool
+from roboyard.config.wording import did_you_mean
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.walking.errors import NoPlan
 from roboyard.walking.steps import branching, repairing, tree_search

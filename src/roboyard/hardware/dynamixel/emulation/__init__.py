@@ -1,1 +1,1 @@
-"""Servos that are not there: they speak the protocol byte by byte on a pseudo-terminal."""
+"""Emulated servos: answer protocol 1.0 byte by byte on a pseudo-terminal."""

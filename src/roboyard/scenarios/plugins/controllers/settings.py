@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from roboyard.description.yaml_guard import MAX_NESTING, max_nesting
+from roboyard.config.yaml_tree import MAX_OPEN_BRACKETS, count_open_brackets
 
 MAX_BYTES = 512 * 1024
 _MAX_VALUES = 20_000
@@ -104,8 +104,8 @@ def flat(file: Path) -> Iterator[tuple[list[str], Setting]]:
         data = file.read_bytes()
         if len(data) > MAX_BYTES:
             raise UnreadableError(f"it has more than {MAX_BYTES} bytes")
-        if max_nesting(data) > MAX_NESTING:
-            raise UnreadableError(f"it has more than {MAX_NESTING} brackets within each other")
+        if count_open_brackets(data) > MAX_OPEN_BRACKETS:
+            raise UnreadableError(f"it has more than {MAX_OPEN_BRACKETS} brackets within each other")
         documents = list(yaml.compose_all(data, yaml.SafeLoader))
     except OSError as error:
         raise UnreadableError(f"it cannot be read: {error.strerror}") from None

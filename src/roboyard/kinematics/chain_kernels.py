@@ -1,0 +1,171 @@
+"""Kernels: forward kinematics and geometric Jacobian of a serial chain.
+
+A chain is a list of rows, one for each moving joint from the base to the tip. The frame of each row has the joint's
+axis along z, so a revolute joint rotates two columns of a matrix and a prismatic joint translates along the third.
+Frame 0 is the base; frame k + 1 moves with joint k.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.compute import kernel
+
+Array = NDArray[np.float64]
+
+
+class ChainArrays(NamedTuple):
+    """A chain of m moving joints of which n are free, as kernels take it.
+
+    Attributes:
+        origins: (m, 4, 4) pose of each row's frame in the frame before, with its joint at zero.
+        rotation_per_unit: (m,) 1 where the joint turns about z, else 0.
+        translation_per_unit: (m,) metres along z per unit of the joint: 1 for a prismatic joint, pitch / 2 pi for a
+            screw joint.
+        driving_joint: (m,) the free joint that moves the row: the joint of row k is at
+            ``multiplier q[driving_joint] + offset``.
+        multiplier: (m,) see ``driving_joint``; 1 but for mimic joints.
+        offset: (m,) see ``driving_joint``.
+        T_tip: (4, 4) the tip in the last frame.
+        lower: (n,) least positions of the free joints; minus infinity where there is no limit.
+        upper: (n,) greatest ones.
+    """
+
+    origins: Array
+    rotation_per_unit: Array
+    translation_per_unit: Array
+    driving_joint: NDArray[np.int64]
+    multiplier: Array
+    offset: Array
+    T_tip: Array
+    lower: Array
+    upper: Array
+
+
+def example_chain_arrays() -> ChainArrays:
+    """A chain of one joint, for kernels' examples; read-only where a `Chain`'s is."""
+    one, limit, eye = np.ones(1), np.ones(1), np.eye(4)
+    origins = eye[None].copy()
+    limit.flags.writeable = eye.flags.writeable = False
+    return ChainArrays(origins, one, one, np.zeros(1, dtype=np.int64), one, one, eye, limit, limit)
+
+
+@kernel(inline="always", examples=lambda: [(np.eye(4), np.eye(4), np.eye(4))])
+def multiply_transforms(a: Array, b: Array, out: Array) -> None:
+    """``out = a b`` of homogeneous matrices (4, 4); ``out`` may be neither."""
+    for i in range(3):
+        a0, a1, a2 = a[i, 0], a[i, 1], a[i, 2]
+        for j in range(3):
+            out[i, j] = a0 * b[0, j] + a1 * b[1, j] + a2 * b[2, j]
+        out[i, 3] = a0 * b[0, 3] + a1 * b[1, 3] + a2 * b[2, 3] + a[i, 3]
+    out[3, 0] = out[3, 1] = out[3, 2] = 0.0
+    out[3, 3] = 1.0
+
+
+@kernel(
+    no_refcount=True, forceinline=True, examples=lambda: [(example_chain_arrays(), np.zeros(1), np.zeros((2, 4, 4)))]
+)
+def compute_frames(chain: ChainArrays, q: Array, out: Array) -> None:
+    """Poses of all frames in the base.
+
+    Args:
+        chain: The chain.
+        q: (n,) free joints.
+        out: (m + 1, 4, 4) is filled; the first is the identity.
+    """
+    for i in range(4):
+        for j in range(4):
+            out[0, i, j] = 1.0 if i == j else 0.0
+    for k in range(chain.rotation_per_unit.shape[0]):
+        multiply_transforms(out[k], chain.origins[k], out[k + 1])
+        T = out[k + 1]
+        value = chain.multiplier[k] * q[chain.driving_joint[k]] + chain.offset[k]
+        if chain.rotation_per_unit[k] != 0.0:
+            c, s = math.cos(value), math.sin(value)
+            for i in range(3):
+                x, y = T[i, 0], T[i, 1]
+                T[i, 0] = c * x + s * y
+                T[i, 1] = c * y - s * x
+        if chain.translation_per_unit[k] != 0.0:
+            for i in range(3):
+                T[i, 3] += T[i, 2] * chain.translation_per_unit[k] * value
+
+
+@kernel(examples=lambda: [(example_chain_arrays(), np.zeros((3, 1)), np.zeros((3, 4, 4)))])
+def compute_tip_poses(chain: ChainArrays, q: Array, out: Array) -> None:
+    """Poses of the tip in the base.
+
+    Args:
+        chain: The chain.
+        q: (k, n) free joints.
+        out: (k, 4, 4) is filled.
+    """
+    frames = np.empty((chain.rotation_per_unit.shape[0] + 1, 4, 4))
+    for i in range(q.shape[0]):
+        compute_frames(chain, q[i], frames)
+        multiply_transforms(frames[-1], chain.T_tip, out[i])
+
+
+@kernel(examples=lambda: [(example_chain_arrays(), np.zeros((3, 1)), np.zeros((3, 2, 4, 4)))])
+def compute_all_frames(chain: ChainArrays, q: Array, out: Array) -> None:
+    """All frames of many positions.
+
+    Args:
+        chain: The chain.
+        q: (k, n) free joints.
+        out: (k, m + 1, 4, 4) is filled.
+    """
+    for i in range(q.shape[0]):
+        compute_frames(chain, q[i], out[i])
+
+
+@kernel(
+    no_refcount=True,
+    forceinline=True,
+    examples=lambda: [(example_chain_arrays(), np.zeros((2, 4, 4)), np.zeros(3), np.zeros((6, 1)))],
+)
+def compute_jacobian(chain: ChainArrays, frames: Array, point: Array, out: Array) -> None:
+    """How a point of the last link moves with the free joints, in the axes of the base.
+
+    Args:
+        chain: The chain.
+        frames: (m + 1, 4, 4) as ``compute_frames`` leaves them.
+        point: (3,) in the base [m].
+        out: (6, n) is filled: linear velocity, then angular, for each unit of speed of a joint.
+    """
+    out[:] = 0.0
+    for k in range(chain.rotation_per_unit.shape[0]):
+        T, j = frames[k + 1], chain.driving_joint[k]
+        x, y, z = T[0, 2], T[1, 2], T[2, 2]
+        rotation, translation = (
+            chain.multiplier[k] * chain.rotation_per_unit[k],
+            chain.multiplier[k] * chain.translation_per_unit[k],
+        )
+        px, py, pz = point[0] - T[0, 3], point[1] - T[1, 3], point[2] - T[2, 3]
+        out[0, j] += rotation * (y * pz - z * py) + translation * x
+        out[1, j] += rotation * (z * px - x * pz) + translation * y
+        out[2, j] += rotation * (x * py - y * px) + translation * z
+        out[3, j] += rotation * x
+        out[4, j] += rotation * y
+        out[5, j] += rotation * z
+
+
+@kernel(examples=lambda: [(example_chain_arrays(), np.zeros((3, 1)), np.zeros((3, 6, 1)))])
+def compute_jacobians(chain: ChainArrays, q: Array, out: Array) -> None:
+    """Jacobians of the tip at many positions.
+
+    Args:
+        chain: The chain.
+        q: (k, n) free joints.
+        out: (k, 6, n) is filled, see ``compute_jacobian``.
+    """
+    frames = np.empty((chain.rotation_per_unit.shape[0] + 1, 4, 4))
+    T = np.empty((4, 4))
+    for i in range(q.shape[0]):
+        compute_frames(chain, q[i], frames)
+        multiply_transforms(frames[-1], chain.T_tip, T)
+        compute_jacobian(chain, frames, T[:3, 3], out[i])

@@ -1,0 +1,423 @@
+"""Closed-form inverse kinematics.
+
+Detects which closed form a chain has, and computes all branches of many poses within the joint limits.
+
+Every branch is verified by forward kinematics.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.compute import expect_kernels, kernel, read_only
+from roboyard.kinematics.chain import Chain
+from roboyard.kinematics.chain_kernels import (
+    ChainArrays,
+    compute_frames,
+    compute_tip_poses,
+    example_chain_arrays,
+)
+from roboyard.kinematics.ik.numeric_ik import (
+    IkTarget,
+    compute_pose_error_at,
+    damped_least_squares,
+    example_ik_target,
+    weighted_cost,
+)
+from roboyard.kinematics.ik.parallel_axes import ParallelAxesArm, solve_parallel_axes
+from roboyard.kinematics.ik.spherical_wrist import SphericalWristArm, solve_spherical_wrist
+
+Array = NDArray[np.float64]
+_AXIS_TOLERANCE = 1e-5
+"""How far axes may miss each other [m], and be turned against each other [rad]: descriptions are rounded."""
+_N_VERIFIED = 25
+"""Random positions that a closed form must find again before it is believed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedForm:
+    """A chain's closed form.
+
+    Attributes:
+        name: For people.
+        parameters: What its kernel takes.
+        is_reversed: Whether it is that of the chain from the tip to the base.
+    """
+
+    name: str
+    parameters: SphericalWristArm | ParallelAxesArm
+    is_reversed: bool
+
+    @property
+    def kernel_id(self) -> int:
+        """Which kernel: 0 `solve_spherical_wrist`, 1 `solve_parallel_axes`."""
+        return 0 if isinstance(self.parameters, SphericalWristArm) else 1
+
+
+@lru_cache(maxsize=64)
+def find_closed_form(chain: Chain) -> ClosedForm | None:
+    """The closed form of a chain, or None where none is known."""
+    arrays = chain.arrays
+    has_no_mimics = (
+        (arrays.multiplier == 1.0).all() and (arrays.offset == 0.0).all() and len(chain.moving_joints) == chain.dof
+    )
+    if (
+        not has_no_mimics
+        or not chain.is_revolute.all()
+        or (arrays.translation_per_unit != 0.0).any()
+        or chain.dof not in (5, 6)
+    ):
+        return None
+    for is_reversed in (False, True):
+        oriented = reverse_chain(arrays) if is_reversed else arrays
+        for name, build in (("wrist", _find_spherical_wrist), ("parallel", _find_parallel_axes)):
+            if is_reversed and chain.dof == 5:
+                continue
+            arm = build(oriented)
+            if arm is not None and _is_verified(arm, oriented):
+                description = {"wrist": "spherical wrist", "parallel": "three parallel axes"}[name]
+                return ClosedForm(f"{description}, from the tip" if is_reversed else description, arm, is_reversed)
+    return None
+
+
+def reverse_chain(chain: ChainArrays) -> ChainArrays:
+    """The chain from the tip to the base: its pose is the inverse one, its joints are those in reverse, negated."""
+    inverses = [np.linalg.inv(T) for T in (*chain.origins, chain.T_tip)][::-1]
+    return chain._replace(
+        origins=np.stack(inverses[:-1]), T_tip=inverses[-1], lower=-chain.upper[::-1], upper=-chain.lower[::-1]
+    )
+
+
+def _joint_axes(chain: ChainArrays) -> tuple[Array, Array]:
+    """Points (m, 3) and directions (m, 3) of the axes at a position that is nothing special."""
+    frames = np.empty((len(chain.rotation_per_unit) + 1, 4, 4))
+    compute_frames(chain, np.array([0.3, -0.8, 1.1, 0.7, -1.3, 0.5][: len(chain.lower)]), frames)
+    return frames[1:, :3, 3], frames[1:, :3, 2]
+
+
+def _intersection(points: Array, axes: Array) -> Array | None:
+    """How far along each of the lines (k, 3) they meet, or None if they do not."""
+    # the point with the least squared distance from all of them
+    projectors = np.eye(3) - axes[:, :, None] * axes[:, None, :]
+    total = projectors.sum(axis=0)
+    if np.linalg.cond(total) > 1e6:
+        return None
+    point = np.linalg.solve(total, (projectors @ points[:, :, None]).sum(axis=0)[:, 0])
+    distances = np.linalg.norm((projectors @ (point - points)[:, :, None])[:, :, 0], axis=1)
+    return None if distances.max() > _AXIS_TOLERANCE else ((point - points) * axes).sum(axis=1)
+
+
+def _slide_frame(origins: list[Array], k: int, distance: float) -> None:
+    """Move frame k along its own z; the one after the last is the tip."""
+    origins[k] = origins[k] @ _translation_z(distance)
+    origins[k + 1] = _translation_z(-distance) @ origins[k + 1]
+
+
+def _translation_z(distance: float) -> Array:
+    T = np.eye(4)
+    T[2, 3] = distance
+    return T
+
+
+def _find_spherical_wrist(chain: ChainArrays) -> SphericalWristArm | None:
+    if len(chain.rotation_per_unit) != 6:
+        return None
+    points, axes = _joint_axes(chain)
+    distances = _intersection(points[3:], axes[3:])
+    if distances is None:
+        return None
+    origins = [T.copy() for T in (*chain.origins, chain.T_tip)]
+    for k, distance in zip((3, 4, 5), distances, strict=True):
+        _slide_frame(origins, k, float(distance))
+    for k in (4, 5):
+        origins[k][:3, 3] = 0.0
+    return SphericalWristArm(np.stack(origins[:-1]), origins[-1])
+
+
+def _find_parallel_axes(chain: ChainArrays) -> ParallelAxesArm | None:
+    count = len(chain.rotation_per_unit)
+    points, axes = _joint_axes(chain)
+    if any(np.linalg.norm(np.cross(axes[1], axes[k])) > _AXIS_TOLERANCE for k in (2, 3)):
+        return None
+    if abs(axes[0] @ axes[1]) > 1.0 - 1e-6 or np.linalg.norm(np.cross(axes[3], axes[4])) < 1e-3:
+        return None
+    origins = [T.copy() for T in (*chain.origins, chain.T_tip)]
+    sign, offset = np.ones(count), np.zeros(count)
+    flip_yz = np.diag([1.0, -1.0, -1.0, 1.0])
+    for k in (2, 3):
+        if axes[1] @ axes[k] < 0.0:
+            origins[k], origins[k + 1], sign[k] = origins[k] @ flip_yz, flip_yz @ origins[k + 1], -1.0
+    for k in (2, 3):
+        _slide_frame(origins, k, -float(origins[k][2, 3]))
+        offset[k] = math.atan2(origins[k][1, 0], origins[k][0, 0])
+    if count == 6:
+        distances = _intersection(points[4:], axes[4:])
+        if distances is None:
+            return None
+        _slide_frame(origins, 4, float(distances[0]))
+        _slide_frame(origins, 5, float(distances[1]))
+        origins[5][:3, 3] = 0.0
+        sixth = origins[5]
+    else:
+        axis_xy, origin_xy = origins[4][:2, 2], origins[4][:2, 3]
+        _slide_frame(origins, 4, -float(axis_xy @ origin_xy) / float(axis_xy @ axis_xy))
+        sixth = np.eye(4)
+    return ParallelAxesArm(
+        origins[0], origins[1], origins[2][:2, 3].copy(), origins[3][:2, 3].copy(), origins[4], sixth, count == 6,
+        origins[-1], sign, offset,
+    )  # fmt: skip
+
+
+def _is_verified(arm: SphericalWristArm | ParallelAxesArm, chain: ChainArrays) -> bool:
+    """Whether it finds random positions again."""
+    expect_kernels(solve_spherical_wrist if isinstance(arm, SphericalWristArm) else solve_parallel_axes)
+    count = len(chain.lower)
+    q = np.random.default_rng(0).uniform(-math.pi, math.pi, (_N_VERIFIED, count))
+    poses, out, seed = np.empty((_N_VERIFIED, 4, 4)), np.empty((8, count)), np.zeros(count)
+    compute_tip_poses(chain, q, poses)
+    n_missed = 0
+    for expected, T in zip(q, poses, strict=True):
+        n_found = (
+            solve_spherical_wrist(arm, T, seed, out)
+            if isinstance(arm, SphericalWristArm)
+            else solve_parallel_axes(arm, T, seed, out)
+        )
+        differences = np.abs(np.remainder(out[:n_found] - expected + math.pi, 2.0 * math.pi) - math.pi)
+        n_missed += not (differences.max(axis=1, initial=0.0) < 1e-2).any()
+    return n_missed == 0
+
+
+MAX_BRANCHES = 8
+"""Branches that a closed form has at most."""
+REACHED, OUT_OF_LIMITS, NOT_REACHED = 0, 1, 2
+_LIMIT_TOLERANCE = 1e-6
+"""How far beyond a limit a joint may be computed, before it is put onto it [rad]."""
+_DUPLICATE_TOLERANCE = 1e-6
+_MAX_UNREFINED_ERROR = 5e-3
+"""By how much a branch may miss before it is refined [m, rad]: closed forms take axes that nearly meet for meeting."""
+
+
+@kernel(examples=lambda: [(example_chain_arrays(), np.zeros(1), np.zeros(1))])
+def wrap_into_limits(chain: ChainArrays, q: Array, seed: Array) -> bool:
+    """Turn joints by whole turns to within their limits and as near to others as they go; false if one cannot.
+
+    Args:
+        chain: A chain of which all joints turn.
+        q: (n,) is overwritten.
+        seed: (n,) to which they shall be near.
+    """
+    two_pi = 2.0 * math.pi
+    for i in range(q.shape[0]):
+        min_wraps = math.ceil((chain.lower[i] - _LIMIT_TOLERANCE - q[i]) / two_pi) if chain.lower[i] > -1e9 else -1e9
+        max_wraps = math.floor((chain.upper[i] + _LIMIT_TOLERANCE - q[i]) / two_pi) if chain.upper[i] < 1e9 else 1e9
+        if min_wraps > max_wraps:
+            return False
+        n_wraps = min(max(round((seed[i] - q[i]) / two_pi), min_wraps), max_wraps)
+        q[i] = min(max(q[i] + n_wraps * two_pi, chain.lower[i]), chain.upper[i])
+    return True
+
+
+@kernel(inline="always", examples=lambda: [(np.zeros(6), np.ones(2))])
+def _is_within_tolerance(error: Array, tolerance: Array) -> bool:
+    distance = math.sqrt(error[0] ** 2 + error[1] ** 2 + error[2] ** 2)
+    angle = math.sqrt(error[3] ** 2 + error[4] ** 2 + error[5] ** 2)
+    is_within: bool = distance <= tolerance[0] and angle <= tolerance[1]
+    return is_within
+
+
+@kernel(
+    examples=lambda: [
+        (example_chain_arrays(), example_ik_target(), np.ones(2), np.zeros((8, 1)), 8, np.zeros(1), np.zeros((8, 1)))
+    ]
+)
+def filter_branches(
+    chain: ChainArrays, target: IkTarget, tolerance: Array, branches: Array, count: int, seed: Array, out: Array
+) -> tuple[int, bool]:
+    """Of a closed form's branches those that the joints can take and that forward kinematics confirms, nearest first.
+
+    Args:
+        chain: The chain.
+        target: The goal.
+        tolerance: (2,) how far a tool may be from it [m, rad].
+        branches: (8, n) branches; overwritten.
+        count: How many of them count.
+        seed: (n,) the nearer to these, the earlier.
+        out: (8, n) is filled.
+
+    Returns:
+        How many are left, and whether any were confirmed but for the limits.
+    """
+    n = chain.lower.shape[0]
+    frames, T, error = np.empty((chain.rotation_per_unit.shape[0] + 1, 4, 4)), np.empty((4, 4)), np.empty(6)
+    distances, n_valid, any_confirmed = np.empty(MAX_BRANCHES), 0, False
+    coarse_tolerance = np.full(2, _MAX_UNREFINED_ERROR)
+    for k in range(count):
+        q = branches[k]
+        in_limits = wrap_into_limits(chain, q, seed)
+        if not in_limits and any_confirmed:
+            continue
+        compute_pose_error_at(chain, target, q, frames, T, error)
+        if not in_limits:
+            any_confirmed = _is_within_tolerance(error, coarse_tolerance)
+            continue
+        cost = weighted_cost(target, error)
+        if not _is_within_tolerance(error, coarse_tolerance):  # five joints that meet the place, but not the direction
+            continue
+        if cost > 1e-20:
+            damped_least_squares(chain, target, q, 20, 1e-24)
+            compute_pose_error_at(chain, target, q, frames, T, error)
+        if not _is_within_tolerance(error, tolerance):
+            continue
+        any_confirmed, is_duplicate, distance = True, False, 0.0
+        for j in range(n_valid):
+            difference = 0.0
+            for i in range(n):
+                difference = max(difference, abs(out[j, i] - q[i]))
+            is_duplicate = is_duplicate or difference < _DUPLICATE_TOLERANCE
+        if is_duplicate:
+            continue
+        for i in range(n):
+            distance += (q[i] - seed[i]) ** 2
+        index = n_valid
+        while index > 0 and distances[index - 1] > distance:
+            distances[index] = distances[index - 1]
+            for i in range(n):
+                out[index, i] = out[index - 1, i]
+            index -= 1
+        distances[index] = distance
+        for i in range(n):
+            out[index, i] = q[i]
+        n_valid += 1
+    return n_valid, any_confirmed
+
+
+@kernel(inline="always", examples=lambda: [(False, np.eye(4), np.zeros(6), np.eye(4), np.zeros(6))])
+def _to_closed_form(is_reversed: bool, T: Array, seed: Array, out: Array, seed_out: Array) -> None:
+    """A pose and joints as a closed form takes them: backwards the inverse pose, and the joints in reverse, negated."""
+    n = seed.shape[0]
+    if not is_reversed:
+        out[:] = T
+        for i in range(n):
+            seed_out[i] = seed[i]
+        return
+    for i in range(3):
+        out[i, 3] = 0.0
+        for j in range(3):
+            out[i, j] = T[j, i]
+            out[i, 3] -= T[j, i] * T[j, 3]
+    out[3, 0] = out[3, 1] = out[3, 2] = 0.0
+    out[3, 3] = 1.0
+    for i in range(n):
+        seed_out[i] = -seed[n - 1 - i]
+
+
+@kernel(inline="always", examples=lambda: [
+    (False, example_chain_arrays(), example_ik_target(), np.ones(2), np.zeros((8, 1)), 8, np.zeros(1), np.zeros((8, 1)))
+])  # fmt: skip
+def _from_closed_form(
+    is_reversed: bool,
+    chain: ChainArrays,
+    target: IkTarget,
+    tolerance: Array,
+    branches: Array,
+    count: int,
+    seed: Array,
+    out: Array,
+) -> tuple[int, int]:
+    """How many of a closed form's branches reach a goal, and what became of it."""
+    n = branches.shape[1]
+    for k in range(count if is_reversed else 0):
+        for i in range((n + 1) // 2):
+            other = n - 1 - i
+            branches[k, i], branches[k, other] = -branches[k, other], -branches[k, i]
+    n_valid, any_confirmed = filter_branches(chain, target, tolerance, branches, count, seed, out)
+    return n_valid, REACHED if n_valid > 0 else OUT_OF_LIMITS if any_confirmed else NOT_REACHED
+
+
+def _batch_example() -> tuple[
+    ChainArrays, Array, Array, Array, Array, Array, Array, NDArray[np.int64], NDArray[np.int64]
+]:
+    counts = np.zeros(1, dtype=np.int64)
+    two, seeds = np.ones(2), read_only(np.zeros((1, 1)))
+    return (
+        example_chain_arrays(), np.zeros((1, 4, 4)), seeds, np.zeros(3), two, two, np.zeros((1, 8, 1)), counts, counts
+    )  # fmt: skip
+
+
+def _spherical_example() -> tuple[object, ...]:
+    return (SphericalWristArm(np.zeros((6, 4, 4)), np.eye(4)), False, *_batch_example())
+
+
+def _parallel_example() -> tuple[object, ...]:
+    eye, two, six = np.eye(4), np.zeros(2), np.zeros(6)
+    return (ParallelAxesArm(eye, eye, two, two, eye, eye, True, eye, six, six), False, *_batch_example())
+
+
+@kernel(examples=lambda: [_spherical_example()])
+def solve_spherical_wrist_batch(
+    arm: SphericalWristArm,
+    is_reversed: bool,
+    chain: ChainArrays,
+    goals: Array,
+    seeds: Array,
+    free_axis: Array,
+    weights: Array,
+    tolerance: Array,
+    out: Array,
+    counts: NDArray[np.int64],
+    statuses: NDArray[np.int64],
+) -> None:
+    """Branches of many poses, for an arm with a wrist.
+
+    Args:
+        arm: Its closed form.
+        is_reversed: Whether that is of the chain from the tip to the base.
+        chain: The chain.
+        goals: (k, 4, 4) poses of the tip in the base.
+        seeds: (k, n) the nearer to these, the earlier.
+        free_axis: (3,) see `IkTarget`.
+        weights: (2,) see `IkTarget`.
+        tolerance: (2,) how far a tool may be from a goal [m, rad].
+        out: (k, 8, n) is filled.
+        counts: (k,) is filled: how many branches.
+        statuses: (k,) is filled: REACHED, OUT_OF_LIMITS or NOT_REACHED.
+    """
+    branches, oriented_seed, T = np.empty((MAX_BRANCHES, 6)), np.empty(6), np.empty((4, 4))
+    for k in range(goals.shape[0]):
+        _to_closed_form(is_reversed, goals[k], seeds[k], T, oriented_seed)
+        count = solve_spherical_wrist(arm, T, oriented_seed, branches)
+        target = IkTarget(goals[k], free_axis, weights)
+        counts[k], statuses[k] = _from_closed_form(
+            is_reversed, chain, target, tolerance, branches, count, seeds[k], out[k]
+        )
+
+
+@kernel(examples=lambda: [_parallel_example()])
+def solve_parallel_axes_batch(
+    arm: ParallelAxesArm,
+    is_reversed: bool,
+    chain: ChainArrays,
+    goals: Array,
+    seeds: Array,
+    free_axis: Array,
+    weights: Array,
+    tolerance: Array,
+    out: Array,
+    counts: NDArray[np.int64],
+    statuses: NDArray[np.int64],
+) -> None:
+    """As `solve_spherical_wrist_batch`, for an arm with parallel axes."""
+    n = seeds.shape[1]
+    branches, oriented_seed, T = np.empty((MAX_BRANCHES, n)), np.empty(n), np.empty((4, 4))
+    for k in range(goals.shape[0]):
+        _to_closed_form(is_reversed, goals[k], seeds[k], T, oriented_seed)
+        count = solve_parallel_axes(arm, T, oriented_seed, branches)
+        target = IkTarget(goals[k], free_axis, weights)
+        counts[k], statuses[k] = _from_closed_form(
+            is_reversed, chain, target, tolerance, branches, count, seeds[k], out[k]
+        )

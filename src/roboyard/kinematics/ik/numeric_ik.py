@@ -1,0 +1,342 @@
+"""Kernels: numerical inverse kinematics by damped least squares within joint limits, from many start positions.
+
+Levenberg-Marquardt steps. A joint at a limit whose step would leave it is fixed for that step (projected Newton method,
+Bertsekas 1982), so the result is a minimum within the limits.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.compute import kernel
+from roboyard.compute.array_kernels import solve_spd
+from roboyard.kinematics.chain_kernels import (
+    ChainArrays,
+    compute_frames,
+    compute_jacobian,
+    example_chain_arrays,
+    multiply_transforms,
+)
+
+Array = NDArray[np.float64]
+
+
+class IkTarget(NamedTuple):
+    """Where a tool shall be.
+
+    Attributes:
+        T: (4, 4) in the base. Of a direction's goal only the place and the third column count.
+        free_axis: (3,) in the tool's frame, what shall point along that column; zero if the whole rotation counts.
+        weights: (2,) of metres and of radians.
+    """
+
+    T: Array
+    free_axis: Array
+    weights: Array
+
+
+def example_ik_target() -> IkTarget:
+    """For kernels' examples."""
+    return IkTarget(np.eye(4), np.zeros(3), np.ones(2))
+
+
+@kernel(examples=lambda: [(example_ik_target(), np.eye(4), np.zeros(6))])
+def compute_pose_error(target: IkTarget, T: Array, out: Array) -> None:
+    """What is missing, in the axes of the base: metres, then a rotation vector. Weights do not count yet.
+
+    Args:
+        target: The goal.
+        T: (4, 4) where the tool is.
+        out: (6,) is filled.
+    """
+    G, d = target.T, target.free_axis
+    for i in range(3):
+        out[i] = G[i, 3] - T[i, 3]
+    if d[0] != 0.0 or d[1] != 0.0 or d[2] != 0.0:
+        x = T[0, 0] * d[0] + T[0, 1] * d[1] + T[0, 2] * d[2]
+        y = T[1, 0] * d[0] + T[1, 1] * d[1] + T[1, 2] * d[2]
+        z = T[2, 0] * d[0] + T[2, 1] * d[1] + T[2, 2] * d[2]
+        rx, ry, rz = y * G[2, 2] - z * G[1, 2], z * G[0, 2] - x * G[2, 2], x * G[1, 2] - y * G[0, 2]
+        sine, cosine = math.sqrt(rx * rx + ry * ry + rz * rz), x * G[0, 2] + y * G[1, 2] + z * G[2, 2]
+        if sine < 1e-12 and cosine < 0.0:  # the other way: any axis across will do
+            rx, ry, rz = (0.0, z, -y) if abs(x) < 0.9 else (-z, 0.0, x)
+            sine = math.sqrt(rx * rx + ry * ry + rz * rz)
+            scale = math.pi / sine
+        else:
+            scale = math.atan2(sine, cosine) / sine if sine > 1e-12 else 1.0
+        out[3], out[4], out[5] = rx * scale, ry * scale, rz * scale
+        return
+    # rotation vector of G T^T, by its skew part; beyond 2.8 rad by the symmetric one, which is exact there
+    trace = -1.0
+    for i in range(3):
+        for j in range(3):
+            trace += G[i, j] * T[i, j]
+    for i in range(3):
+        j, k = (i + 1) % 3, (i + 2) % 3
+        skew = 0.0
+        for n in range(3):
+            skew += G[k, n] * T[j, n] - G[j, n] * T[k, n]
+        out[3 + i] = 0.5 * skew
+    sine = math.sqrt(out[3] * out[3] + out[4] * out[4] + out[5] * out[5])
+    angle = math.atan2(sine, 0.5 * trace)
+    if angle < 2.8:
+        scale = angle / sine if sine > 1e-12 else 1.0
+        for i in range(3):
+            out[3 + i] *= scale
+        return
+    best, axis = -1.0, np.zeros(3)
+    for i in range(3):
+        column = np.zeros(3)
+        for j in range(3):
+            for n in range(3):
+                column[j] += 0.5 * (G[j, n] * T[i, n] + G[i, n] * T[j, n])
+        column[i] -= math.cos(angle)
+        length = math.sqrt(column[0] ** 2 + column[1] ** 2 + column[2] ** 2)
+        if length > best:
+            best = length
+            axis = column / length
+    sign = 1.0 if axis[0] * out[3] + axis[1] * out[4] + axis[2] * out[5] >= 0.0 else -1.0
+    for i in range(3):
+        out[3 + i] = sign * angle * axis[i]
+
+
+@kernel(inline="always", examples=lambda: [(example_ik_target(), np.zeros(6))])
+def weighted_cost(target: IkTarget, error: Array) -> float:
+    """Half the weighted square."""
+    squared_distance = error[0] ** 2 + error[1] ** 2 + error[2] ** 2
+    squared_angle = error[3] ** 2 + error[4] ** 2 + error[5] ** 2
+    cost: float = 0.5 * (target.weights[0] ** 2 * squared_distance + target.weights[1] ** 2 * squared_angle)
+    return cost
+
+
+@kernel(examples=lambda: [(example_chain_arrays(), example_ik_target(), np.zeros(1), 10, 1e-12)])
+def damped_least_squares(
+    chain: ChainArrays, target: IkTarget, q: Array, max_iterations: int, cost_tolerance: float
+) -> float:
+    """Move joints to where the weighted error is least nearby.
+
+    Args:
+        chain: The chain.
+        target: The goal.
+        q: (n,) from where, within limits; overwritten.
+        max_iterations: At most that many.
+        cost_tolerance: Cost at which it may stop.
+
+    Returns:
+        The cost: half the weighted square of the error.
+    """
+    n, m = chain.lower.shape[0], chain.rotation_per_unit.shape[0]
+    frames, T = np.empty((m + 1, 4, 4)), np.empty((4, 4))
+    J, error, candidate = np.empty((6, n)), np.empty(6), np.empty(n)
+    H, G, g, step = np.empty((n, n)), np.empty((n, n)), np.empty(n), np.empty(n)
+    free = np.ones(n, dtype=np.bool_)
+    compute_frames(chain, q, frames)
+    multiply_transforms(frames[m], chain.T_tip, T)
+    compute_pose_error(target, T, error)
+    cost = weighted_cost(target, error)
+    damping = 1e-3
+    is_accepted = True
+    for _ in range(max_iterations):
+        if cost <= cost_tolerance:
+            break
+        if is_accepted:
+            compute_jacobian(chain, frames, T[:3, 3], J)
+            for i in range(n):
+                g[i] = 0.0
+                for r in range(6):
+                    weight = target.weights[0] if r < 3 else target.weights[1]
+                    J[r, i] *= weight
+                    g[i] += J[r, i] * weight * error[r]
+            if target.free_axis[0] != 0.0 or target.free_axis[1] != 0.0 or target.free_axis[2] != 0.0:
+                _project_out_roll(target, T, J)
+            for i in range(n):
+                for j in range(i + 1):
+                    H[i, j] = 0.0
+                    for r in range(6):
+                        H[i, j] += J[r, i] * J[r, j]
+                    H[j, i] = H[i, j]
+        squared_gradient = 0.0
+        for i in range(n):
+            free[i] = not (q[i] <= chain.lower[i] and g[i] < 0.0) and not (q[i] >= chain.upper[i] and g[i] > 0.0)
+            if free[i]:
+                squared_gradient += g[i] * g[i]
+        if squared_gradient < 1e-30:
+            break
+        for i in range(n):
+            for j in range(n):
+                G[i, j] = H[i, j] if free[i] and free[j] else 0.0
+            G[i, i] += damping * (H[i, i] + 1e-9) if free[i] else 1.0
+            step[i] = g[i] if free[i] else 0.0
+        if not solve_spd(G, step, 0.0):
+            damping *= 10.0
+            is_accepted = False
+            continue
+        max_change = 0.0
+        for i in range(n):
+            candidate[i] = min(max(q[i] + step[i], chain.lower[i]), chain.upper[i])
+            max_change = max(max_change, abs(candidate[i] - q[i]))
+        compute_frames(chain, candidate, frames)
+        multiply_transforms(frames[m], chain.T_tip, T)
+        compute_pose_error(target, T, error)
+        new_cost = weighted_cost(target, error)
+        if new_cost < cost:
+            decrease = cost - new_cost
+            for i in range(n):
+                q[i] = candidate[i]
+            cost, damping, is_accepted = new_cost, max(damping * 0.1, 1e-12), True
+            if decrease < 1e-10 * cost and max_change < 1e-7:
+                break
+        else:
+            damping *= 8.0
+            is_accepted = False
+            if max_change < 1e-13 or damping > 1e10:
+                break
+    return cost
+
+
+@kernel(examples=lambda: [(example_ik_target(), np.eye(4), np.zeros((6, 1)))])
+def _project_out_roll(target: IkTarget, T: Array, J: Array) -> None:
+    """Take from the angular rows what turns the tool about its own direction: no error comes from there."""
+    d = target.free_axis
+    x = T[0, 0] * d[0] + T[0, 1] * d[1] + T[0, 2] * d[2]
+    y = T[1, 0] * d[0] + T[1, 1] * d[1] + T[1, 2] * d[2]
+    z = T[2, 0] * d[0] + T[2, 1] * d[1] + T[2, 2] * d[2]
+    for i in range(J.shape[1]):
+        along = x * J[3, i] + y * J[4, i] + z * J[5, i]
+        J[3, i] -= along * x
+        J[4, i] -= along * y
+        J[5, i] -= along * z
+
+
+@kernel(
+    examples=lambda: [
+        (example_chain_arrays(), example_ik_target(), np.ones(2), np.zeros((2, 1)), 1, 50, np.zeros((2, 1)))
+    ]
+)
+def search_from_seeds(
+    chain: ChainArrays,
+    target: IkTarget,
+    tolerance: Array,
+    seeds: Array,
+    max_solutions: int,
+    max_iterations: int,
+    out: Array,
+) -> tuple[int, int]:
+    """Positions that meet a goal, found from seeds one after the other.
+
+    Args:
+        chain: The chain.
+        target: The goal.
+        tolerance: (2,) how far a tool may be from it [m, rad].
+        seeds: (s, n) within limits.
+        max_solutions: How many different ones are enough.
+        max_iterations: At most that many from each seed.
+        out: (wanted, n) is filled.
+
+    Returns:
+        How many were found, and how many seeds that took.
+    """
+    n = chain.lower.shape[0]
+    frames, T, error, q = (
+        np.empty((chain.rotation_per_unit.shape[0] + 1, 4, 4)),
+        np.empty((4, 4)),
+        np.empty(6),
+        np.empty(n),
+    )
+    count, cost_tolerance = 0, 1e-6 * (tolerance[0] * target.weights[0]) ** 2
+    for s in range(seeds.shape[0]):
+        for i in range(n):
+            q[i] = seeds[s, i]
+        damped_least_squares(chain, target, q, max_iterations, cost_tolerance)
+        compute_pose_error_at(chain, target, q, frames, T, error)
+        distance = np.sqrt(error[0] ** 2 + error[1] ** 2 + error[2] ** 2)
+        angle = np.sqrt(error[3] ** 2 + error[4] ** 2 + error[5] ** 2)
+        if distance > tolerance[0] or angle > tolerance[1]:
+            continue
+        is_duplicate = False
+        for j in range(count):
+            difference = 0.0
+            for i in range(n):
+                difference = max(difference, abs(out[j, i] - q[i]))
+            is_duplicate = is_duplicate or difference < 1e-4
+        if is_duplicate:
+            continue
+        for i in range(n):
+            out[count, i] = q[i]
+        count += 1
+        if count == max_solutions:
+            return count, s + 1
+    return count, seeds.shape[0]
+
+
+@kernel(examples=lambda: [(example_chain_arrays(), example_ik_target(), np.zeros((9, 1)), 2, 50, np.zeros(1))])
+def find_nearest_feasible(
+    chain: ChainArrays, target: IkTarget, samples: Array, n_starts: int, max_iterations: int, out: Array
+) -> float:
+    """The position whose tool comes nearest to a goal, by the weights of the wish.
+
+    Of all samples those that are nearest already are refined; a sample close to one that was taken is left out, so that
+    the starts lie in different valleys.
+
+    Args:
+        chain: The chain.
+        target: The goal.
+        samples: (s, n) within limits.
+        n_starts: How many of them are refined.
+        max_iterations: At most that many for each.
+        out: (n,) is filled.
+
+    Returns:
+        Half the weighted square of the error.
+    """
+    n, count = chain.lower.shape[0], samples.shape[0]
+    frames, T, error, q = (
+        np.empty((chain.rotation_per_unit.shape[0] + 1, 4, 4)),
+        np.empty((4, 4)),
+        np.empty(6),
+        np.empty(n),
+    )
+    costs = np.empty(count)
+    for s in range(count):
+        compute_pose_error_at(chain, target, samples[s], frames, T, error)
+        costs[s] = weighted_cost(target, error)
+    best, selected = np.inf, np.empty((n_starts, n))
+    n_selected, order = 0, np.argsort(costs)
+    for s in order:
+        if n_selected == n_starts:
+            break
+        is_close = False
+        for k in range(n_selected):
+            difference = 0.0
+            for i in range(n):
+                difference = max(difference, abs(selected[k, i] - samples[s, i]))
+            is_close = is_close or difference < 0.4
+        if is_close:
+            continue
+        for i in range(n):
+            selected[n_selected, i] = q[i] = samples[s, i]
+        n_selected += 1
+        cost = damped_least_squares(chain, target, q, max_iterations, 1e-24)
+        if cost < best:
+            best = cost
+            for i in range(n):
+                out[i] = q[i]
+    return best
+
+
+@kernel(
+    examples=lambda: [
+        (example_chain_arrays(), example_ik_target(), np.zeros(1), np.zeros((2, 4, 4)), np.eye(4), np.zeros(6))
+    ]
+)
+def compute_pose_error_at(
+    chain: ChainArrays, target: IkTarget, q: Array, frames: Array, T: Array, error: Array
+) -> None:
+    """Fill ``error`` (6,) with what is missing at a position; ``frames`` and ``T`` are worked in."""
+    compute_frames(chain, q, frames)
+    multiply_transforms(frames[chain.rotation_per_unit.shape[0]], chain.T_tip, T)
+    compute_pose_error(target, T, error)

@@ -1,0 +1,124 @@
+"""Records of message definitions; everything else in this room is generated from them."""
+
+from __future__ import annotations
+
+import keyword
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+FieldArity: TypeAlias = Literal["one", "array", "sequence"]
+Scalar: TypeAlias = bool | int | float | str
+
+# struct codes and numpy names of ROS 2's primitive types; byte and char are octets there
+STRUCT_CODES = {
+    "bool": "?", "byte": "B", "char": "B", "int8": "b", "uint8": "B", "int16": "h", "uint16": "H",
+    "int32": "i", "uint32": "I", "int64": "q", "uint64": "Q", "float32": "f", "float64": "d",
+}  # fmt: skip
+STRUCT_SIZES = {"?": 1, "B": 1, "b": 1, "h": 2, "H": 2, "i": 4, "I": 4, "q": 8, "Q": 8, "f": 4, "d": 8}
+DTYPES = {name: {"bool": "bool", "byte": "uint8", "char": "uint8"}.get(name, name) for name in STRUCT_CODES}
+EMPTY_MEMBER = "structure_needs_at_least_one_member"  # what ROS 2 puts into messages without fields
+
+
+@dataclass(frozen=True, slots=True)
+class MessageField:
+    """One field.
+
+    Attributes:
+        name: As the definition writes it.
+        type: A primitive of ``CODES``, ``string``, or the full name of a message type.
+        kind: One value, an array of fixed length, or a sequence.
+        size: Length of an array; upper bound of a sequence, 0 = none.
+        bound: Upper bound of string length in characters, 0 = none.
+        default: Value that the definition gives, None = zero or empty.
+    """
+
+    name: str
+    type: str
+    arity: FieldArity = "one"
+    size: int = 0
+    string_capacity: int = 0
+    default: Scalar | tuple[Scalar, ...] | None = None
+
+    @property
+    def python_name(self) -> str:
+        """Name in Python: keywords get an underscore behind."""
+        return f"{self.name}_" if keyword.iskeyword(self.name) else self.name
+
+    @property
+    def is_primitive(self) -> bool:
+        """A number or bool, which numpy holds."""
+        return self.type in STRUCT_CODES
+
+    @property
+    def is_message(self) -> bool:
+        """A message."""
+        return "/" in self.type
+
+    def type_text(self) -> str:
+        """The type as ``.msg`` files write it, messages by full name."""
+        base = f"string<={self.string_capacity}" if self.string_capacity else self.type
+        if self.arity == "one":
+            return base
+        if self.arity == "array":
+            return f"{base}[{self.size}]"
+        return f"{base}[<={self.size}]" if self.size else f"{base}[]"
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A named value that comes with the type."""
+
+    name: str
+    type: str
+    value: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class MessageDefinition:
+    """A message type.
+
+    Attributes:
+        name: ``package/msg/Name`` (or srv, action).
+        fields: In wire order; never empty, see ``EMPTY_MEMBER``.
+        constants: As defined.
+    """
+
+    name: str
+    fields: tuple[MessageField, ...]
+    constants: tuple[Constant, ...] = ()
+
+    def is_equivalent(self, other: MessageDefinition) -> bool:
+        """Whether both mean the same type; default values and spelling of constants do not count."""
+        return [(f.name, f.type_text()) for f in self.fields] == [(f.name, f.type_text()) for f in other.fields] and [
+            (c.name, c.type, c.value) for c in self.constants
+        ] == [(c.name, c.type, c.value) for c in other.constants]
+
+
+def to_data(definition: MessageDefinition) -> list[Any]:
+    """A definition as plain lists, for JSON."""
+    fields = [[f.name, f.type, f.arity, f.size, f.string_capacity, f.default] for f in definition.fields]
+    return [definition.name, fields, [[c.name, c.type, c.value] for c in definition.constants]]
+
+
+def from_data(data: list[Any]) -> MessageDefinition:
+    """The inverse of ``to_data``, also after a way through JSON."""
+    name, fields, constants = data
+    return MessageDefinition(name, tuple(map(_field, fields)), tuple(Constant(*constant) for constant in constants))
+
+
+def _field(data: list[Any]) -> MessageField:
+    name, type_name, arity, size, string_capacity, default = data
+    return MessageField(
+        name, type_name, arity, size, string_capacity, tuple(default) if isinstance(default, list) else default
+    )
+
+
+@cache
+def empty_array(dtype: str) -> np.ndarray[Any, Any]:
+    """The one empty array of a type: nothing in it can change."""
+    array = np.zeros(0, dtype)
+    array.flags.writeable = False
+    return array

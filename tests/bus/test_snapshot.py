@@ -1,0 +1,253 @@
+"""A bus that is saved and loaded goes on as if nothing had happened, and what cannot be saved is named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.harness.bus import BusHarness
+
+import roboyard as ry
+from roboyard.bus.services import Future
+from roboyard.errors import RunError
+from roboyard.geometry import SE3
+from roboyard.scenarios.state.codec import decode, encode
+
+
+class RandomWalk(ry.Node):
+    """Walks at random and publishes where it is."""
+
+    state_fields = ("position", "trail")
+    step: float = ry.param(1.0)
+
+    def setup(self) -> None:
+        self.position = np.zeros(2)
+        self.trail: list[float] = []
+        self.out = self.publisher("position", ry.msg.Float64)
+        self.label = self.publisher("label", ry.msg.String, latched=True)
+        self.send_transform(SE3.from_xyz_rpy((0, 0, 1)), "base", "laser", static=True)
+        self.timer(0.1, self.tick)
+        self.timer(0.25, self.publish_label)
+
+    def tick(self) -> None:
+        self.position = self.position + self.step * self.random.normal(size=2)
+        self.trail.append(float(self.position[0]))
+        self.out.publish(ry.msg.Float64(data=float(self.position[0])))
+        self.send_transform(SE3.from_xyz_rpy((self.position[0], self.position[1], 0.0)), "odom", "base")
+        if len(self.trail) == 7:
+            self.set_parameter("step", 0.5)
+            self.report_health("warn", "tired", steps=7)
+
+    def publish_label(self) -> None:
+        self.label.publish(ry.msg.String(data=f"walker {len(self.trail)}"))
+
+
+class PositionListener(ry.Node):
+    """Keeps positions that it receives and those that it looks up."""
+
+    state_fields = ("positions",)
+
+    def setup(self) -> None:
+        self.positions: list[float] = []
+        self.subscribe("position", ry.msg.Float64, lambda message: self.positions.append(message.data))
+        self.timer(0.3, self.look_up, immediate=True)
+
+    def look_up(self) -> None:
+        if self.transforms.can_lookup("odom", "laser"):
+            self.positions.append(self.transforms.lookup("odom", "laser").x)
+
+
+def make_walk() -> BusHarness:
+    return BusHarness((RandomWalk(), "walker"), (PositionListener(), "listener"), seed=5)
+
+
+@given(st.integers(0, 2_900_000_000))
+def test_loaded_bus_goes_on_as_if_never_stopped(moment_ns: int) -> None:
+    whole = make_walk()
+    whole.run_until(3.0)
+
+    first = make_walk()
+    first.bus.executor.run_until(moment_ns)
+    second = first.snapshot_roundtrip(make_walk)
+    first.run_until(3.0)  # what is saved is a copy
+    second.run_until(3.0)
+    assert second.wire(after_ns=moment_ns) == whole.wire(after_ns=moment_ns)
+    assert second.bus.nodes["/listener"].positions == whole.bus.nodes["/listener"].positions
+    labels = second.record("/label", ry.msg.String)
+    second.deliver()
+    assert labels.data == [whole.last("/label").data]
+    for harness in (whole, first, second):
+        harness.close()
+
+
+class PlainActionServer(ry.Node):
+    """Accepts goals, never ends them, and does not take them up again when it is loaded."""
+
+    def setup(self) -> None:
+        self.server = self.action_server("count", ry.action.Fibonacci, lambda goal: goal.accept())
+
+
+class CountingServer(ry.Node):
+    """Counts up to a goal's order, and takes its goals up again."""
+
+    def setup(self) -> None:
+        self.goals: dict[bytes, ry.GoalHandle] = {}
+        self.server = self.action_server(
+            "count", ry.action.Fibonacci, self.on_goal, preempt=False, on_goal_restored=self.follow
+        )
+        self.timer(0.1, self.tick)
+
+    def on_goal(self, goal: ry.GoalHandle) -> None:
+        if goal.goal.order > 9:
+            goal.reject("too far")
+            return
+        goal.accept()
+        self.follow(goal)
+
+    def follow(self, goal: ry.GoalHandle) -> None:
+        self.goals[goal.id] = goal
+
+    def tick(self) -> None:
+        for goal in list(self.goals.values()):
+            done = round((self.now_ns - goal.accepted_ns) / 1e8)
+            if goal.is_cancel_requested or done >= goal.goal.order:
+                result = ry.action.Fibonacci.Result(sequence=list(range(done)))
+                (goal.set_canceled if goal.is_cancel_requested else goal.succeed)(result)
+                del self.goals[goal.id]
+            else:
+                goal.publish_feedback(ry.action.Fibonacci.Feedback(sequence=[done]))
+
+
+class GoalSender(ry.Node):
+    """Sends goals one after the other, some side by side, cancels a few, and publishes how each of them goes."""
+
+    state_fields = ("sent",)
+
+    def setup(self) -> None:
+        self.sent = 0
+        self.open: list[ry.GoalFuture] = []
+        self.out = self.publisher("report", ry.msg.String)
+        self.client = self.action_client("count", ry.action.Fibonacci, on_goal_restored=self.follow)
+        self.timer(0.35, self.send)
+        self.timer(0.9, self.cancel)
+
+    def send(self) -> None:
+        self.sent += 1
+        self.follow(self.client.send(ry.action.Fibonacci.Goal(order=3 + 4 * (self.sent % 3))))
+
+    def cancel(self) -> None:
+        waiting = [goal for goal in self.open if not goal.done()]
+        if waiting:
+            waiting[0].cancel()
+
+    def follow(self, goal: ry.GoalFuture) -> None:
+        name = goal.id.hex()[:6]
+        self.open.append(goal)
+        goal.on_feedback(lambda feedback: self.report(f"{name} at {feedback.sequence[0]}"))
+        goal.add_done_callback(lambda end: self.report(f"{name} {goal.status.name} {end.error or end.result.sequence}"))
+
+    def report(self, text: str) -> None:
+        self.out.publish(ry.msg.String(data=text))
+
+
+@given(st.integers(0, 3_900_000_000))
+def test_loaded_goals_go_on_as_if_never_stopped(moment_ns: int) -> None:
+    """Feedback, results, cancels, ids, the list of past goals: every message is what it would have been."""
+
+    def make() -> BusHarness:
+        return BusHarness((GoalSender(), "sender"), (CountingServer(), "counter"), seed=5)
+
+    with make() as whole:
+        whole.bus.executor.run_until(moment_ns)
+        saved = decode(*encode(whole.bus.save_state()))
+        whole.run_until(4.0)
+        with make() as again:
+            again.bus.load_state(saved)
+            assert decode(*encode(again.bus.save_state())).keys() == saved.keys()  # at once: nothing is on its way
+            again.run_until(4.0)
+            assert again.wire(after_ns=moment_ns) == whole.wire(after_ns=moment_ns)
+        assert any("CANCELED" in text for text in whole.published("/report").data)
+
+
+def test_unanswered_service_call_prevents_saving(harness: BusHarness) -> None:
+    answer = Future()
+    harness.add(ry.Node(), "slow").service("ask", ry.srv.Trigger, lambda request: answer)
+    call = harness.start_call("/ask", ry.srv.Trigger)
+    harness.deliver()
+    with pytest.raises(RunError, match="node /slow: cannot be saved: 1 calls of /ask are unanswered"):
+        harness.bus.save_state()
+    answer.set_result(ry.srv.Trigger.Response())
+    harness.wait_for(call)
+    harness.bus.save_state()
+
+
+def _generator(node: Any) -> None:
+    node.state_fields, node.walk = ("walk",), (n for n in range(3))
+
+
+def _fails(node: Any) -> None:
+    node.save_state = lambda: 1 / 0
+
+
+@pytest.mark.parametrize(
+    ("prepare", "message"),
+    [
+        (lambda node: node.call_after(9.0, print), "1 one-shot timers are pending"),
+        (lambda node: node.offload(sum, [1], latency=9.0, on_done=print), "1 pieces of offloaded work"),
+        (_generator, "attribute 'walk': cannot pickle 'generator' object"),
+        (lambda node: setattr(node, "state_fields", ("nothing",)), "attribute 'nothing'"),
+        (_fails, "ZeroDivisionError"),
+        (
+            lambda node: node.action_client("/count", ry.action.Fibonacci).send(ry.action.Fibonacci.Goal()),
+            "1 goals of /count are under way",
+        ),
+    ],
+)
+def test_node_that_cannot_be_saved_is_named(harness: BusHarness, prepare: Any, message: str) -> None:
+    harness.add(PlainActionServer(), "server", namespace="other", remap={"count": "/count2"})
+    node = harness.add(ry.Node(), "node", namespace="r")
+    harness.add(PlainActionServer(), "zserver", remap={})
+    prepare(node)
+    harness.run_for(1.0)
+    with pytest.raises(RunError, match=rf"node /r/node: cannot be saved: .*{message}"):
+        harness.bus.save_state()
+
+
+def test_server_with_a_goal_prevents_saving_until_it_ends(harness: BusHarness) -> None:
+    server = harness.add(PlainActionServer(), "server")
+    goal = harness.start_goal("/count", ry.action.Fibonacci)
+    with pytest.raises(RunError, match="messages are on their way"):
+        harness.bus.save_state()
+    harness.deliver()
+    with pytest.raises(RunError, match="node /server: cannot be saved: 1 goals of /count"):
+        harness.bus.save_state()
+    server.server.active_goals[0].succeed(ry.action.Fibonacci.Result())
+    harness.wait_for(goal)
+    assert set(harness.bus.save_state()["nodes"]) == {"/roboyard", "/server", "/test"}
+
+
+def test_restored_timer_without_repetition_does_not_prevent_saving(harness: BusHarness) -> None:
+    node = harness.add(ry.Node(), "node")
+    node.call_after(1.0, print, restored_by_node=True)
+    canceled = node.call_after(1.0, print)
+    canceled.cancel()
+    assert node.save_state()["timers"] == []
+
+
+def test_snapshot_of_another_setup_is_refused() -> None:
+    with make_walk() as harness:
+        harness.run_until(1.0)
+        saved = harness.bus.save_state()
+        harness.run_until(3.0)
+        with pytest.raises(RunError, match="cannot jump"):
+            harness.bus.load_state(saved)
+    with ry.Bus() as other:
+        with pytest.raises(RunError, match=r"the state is of the nodes .*/walker.* \(on this bus are /roboyard\)"):
+            other.load_state(saved)
+        other.add(ry.Node(), "walker")
+        other.add(PositionListener(), "listener")
+        with pytest.raises(RunError, match="node /walker: was set up otherwise"):
+            other.load_state(saved)

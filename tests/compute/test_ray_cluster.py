@@ -1,0 +1,99 @@
+"""Ray: the same results as at home, errors that arrive, workers that die, clusters that are none."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from roboyard.compute import RayPool
+from roboyard.errors import ConfigError, InputError, RunError
+from roboyard.grids.terrain import generate_terrain
+from roboyard.scenarios.robot_steps import find_rig
+from roboyard.walking.steps.ground import Ground
+from roboyard.walking.steps.planning import plan_steps
+from roboyard.walking.steps.problem import Problem
+
+NO_RAY = "a Ray cluster needs the extra 'batch', which is not installed (pip install 'roboyard[batch]')"
+
+
+def square(x: float) -> float:
+    return x * x
+
+
+def total(values: np.ndarray, scale: float) -> float:
+    return float(values.sum()) * scale
+
+
+def refuse() -> None:
+    raise ConfigError("no such thing", location="there", valid="this or that")
+
+
+def die_first(mark: Path) -> str:
+    """Ends its process the first time it is called."""
+    if not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return "well"
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.slow
+def test_local_ray_pool_behaves_as_a_process_pool(tmp_path: Path) -> None:
+    pytest.importorskip("ray", reason=NO_RAY)
+    with RayPool(workers=2) as pool:
+        assert [one.result() for one in [pool.submit(square, x) for x in range(20)]] == [x * x for x in range(20)]
+        shared = pool.put_shared(np.arange(1000.0))
+        assert pool.submit(total, shared, 2.0).result() == 999_000.0
+        with pytest.raises(ConfigError, match="no such thing"):
+            pool.submit(refuse).result()
+        assert pool.submit(die_first, tmp_path / "mark").result() == "well"
+        with pytest.raises(RunError, match="worker"):
+            pool.submit(die).result(timeout=120)
+        assert pool.workers == 2
+    with pytest.raises(RunError, match="closed"):
+        pool.submit(square, 1.0)
+
+
+@pytest.mark.slow
+def test_step_plans_over_ray_are_equal() -> None:
+    pytest.importorskip("ray", reason=NO_RAY)
+    rig, terrain = find_rig("akrobat"), generate_terrain("flat", (1.0, 1.0), np.random.default_rng(0))
+    ground = Ground.of_terrain(terrain, rig, [(0.0, 0.0), (0.6, 0.1)])
+    problem = Problem.of(rig, ground, (0.0, 0.0), (0.6, 0.1))
+    here = plan_steps(problem, budget=420_000, seed=3)
+    there = plan_steps(problem, budget=420_000, seed=3, cluster="local")
+    assert here.effort == there.effort
+    assert here.swings == there.swings
+    assert here.track.tobytes() == there.track.tobytes()
+
+
+@pytest.mark.parametrize("address", ["nowhere", "host:", ":1", "host:port", "127.0.0.1:99999", "ray://"])
+def test_ray_pool_refuses_bad_addresses(address: str) -> None:
+    with pytest.raises(InputError, match="HOST:PORT"):
+        RayPool(address)
+
+
+def test_ray_pool_without_a_listening_cluster_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray itself would try again for minutes."""
+    attempts: list[object] = []
+
+    def init(**options: object) -> None:
+        attempts.append(options)
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(init=init))  # type: ignore[arg-type]
+        with pytest.raises(InputError, match=f"nobody answers at 127.0.0.1:{port}"):
+            RayPool(f"127.0.0.1:{port}")
+    assert attempts == []

@@ -1,0 +1,68 @@
+"""Files of servos: the Akrobat's fits its description, and what is wrong in one is said with its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from roboyard.errors import ConfigError, InputError
+from roboyard.hardware.dynamixel.config import load_servos
+from roboyard.hardware.dynamixel.control_table import POSITION_UNIT
+from roboyard.scenarios.real import RealRobot
+
+
+@pytest.fixture(scope="module")
+def akrobat() -> RealRobot:
+    return RealRobot.find("akrobat")
+
+
+def test_akrobat_servos_match_its_joints(akrobat: RealRobot) -> None:
+    assert akrobat.legs is not None
+    assert akrobat.servos.joints == akrobat.legs.joints
+    assert akrobat.servos.ids == tuple(int(joint[1:]) for joint in akrobat.servos.joints)
+    # the description's limits were made of the servos': neither takes more than a step from the other
+    limits = np.array([one.limits for one in akrobat.settings.servos.values()])
+    ends = (limits - akrobat.servos.zero_position[:, None]) * POSITION_UNIT
+    np.testing.assert_allclose(akrobat.servos.min_position, ends[:, 0], atol=1.1 * POSITION_UNIT)
+    np.testing.assert_allclose(akrobat.servos.max_position, ends[:, 1], atol=1.1 * POSITION_UNIT)
+    assert (akrobat.servos.max_velocity == 1.0).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("{}", "servos"),
+        ("servos: {}", "no servos"),
+        ("servos: {m11: {id: 254}}", "id.*254.*0 to 253"),
+        ("servos: {m11: {id: 1, zero: 1024}}", "zero.*1023"),
+        ("servos: {m11: {id: 1, direction: 2}}", "direction"),
+        ("servos: {m11: {id: 1, limits: [600, 500]}}", "limits.*the lower one first"),
+        ("servos: {m11: {id: 1, limits: [0, 100]}}", "nothing is left.*another zero"),
+        ("servos: {m11: {id: 1}, m12: {id: 1}}", "id 1 is that of m11 too"),
+        ("servos: {knee: {id: 1}}", "no joint 'knee'.*m11"),
+        ("{servos: {m11: {id: 1}}, baud: 1234}", "baud.*57600"),
+        ("{servos: {m11: {id: 1}}, rate: 5 kHz}", "rate"),
+        ("{servos: {m11: {id: 1}}, watch: {low_voltage: 12 A}}", "low_voltage"),
+        ("{servos: {m11: {id: 1}}, watch: {then: jump}}", "then.*hold"),
+    ],
+)
+def test_invalid_servo_files_are_refused(tmp_path: Path, akrobat: RealRobot, text: str, wanted: str) -> None:
+    path = tmp_path / "servos.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=wanted) as caught:
+        load_servos(path, akrobat.model)
+    assert "servos.yaml" in str(caught.value)
+
+
+def test_servo_file_must_name_every_leg_joint(tmp_path: Path, akrobat: RealRobot) -> None:
+    path = tmp_path / "servos.yaml"
+    path.write_text("servos: {m11: {id: 1}}")
+    with pytest.raises(ConfigError, match="no servo for joint m12"):
+        load_servos(path, akrobat.model, ("m11", "m12"))
+
+
+def test_robot_without_servos_is_an_error() -> None:
+    with pytest.raises(InputError, match="names no servos"):
+        RealRobot.find("rover")

@@ -1,0 +1,146 @@
+"""Recordings compressed as files or message by message read as what was compressed; bombs and damage are refused."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import resource
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin
+from rosbags.rosbag2 import Writer as Writer2
+from rosbags.typesys import Stores, get_typestore
+from tests.record.samples import some_messages, write_items
+
+from roboyard.errors import RecordingError
+from roboyard.messages import serialize, type_name
+from roboyard.record import convert, open_recording
+
+
+def zstd(data: bytes) -> bytes:
+    return zstandard.ZstdCompressor().compress(data)
+
+
+def read(path: Path) -> list[tuple[int, str, Any]]:
+    with open_recording(path) as recording:
+        return [(m.time_ns, m.topic, m.message) for m in recording.messages()]
+
+
+def write_rosbag2(path: Path, items: list[Any], mode: CompressionMode | None) -> None:
+    store = get_typestore(Stores.ROS2_JAZZY)
+    writer = Writer2(path, version=9, storage_plugin=StoragePlugin.SQLITE3)
+    if mode is not None:
+        writer.set_compression(mode, CompressionFormat.ZSTD)
+    with writer:
+        connections: dict[str, Any] = {}
+        for time_ns, topic, _, message in items:
+            if topic not in connections:
+                connections[topic] = writer.add_connection(topic, type_name(type(message)), typestore=store)
+            writer.write(connections[topic], time_ns, serialize(message))
+
+
+@pytest.mark.parametrize("mode", [CompressionMode.FILE, CompressionMode.MESSAGE])
+def test_compressed_rosbag2_reads_as_plain(tmp_path: Path, items: list[Any], mode: CompressionMode) -> None:
+    write_rosbag2(tmp_path / "plain", items, None)
+    write_rosbag2(tmp_path / "packed", items, mode)
+    expected = read(tmp_path / "plain")
+    assert len(expected) == len(items)
+    assert read(tmp_path / "packed") == expected
+    (file,) = (path for path in (tmp_path / "packed").iterdir() if path.suffix != ".yaml")
+    assert read(file) == expected, "the file alone"
+    (tmp_path / "packed" / "metadata.yaml").unlink()
+    assert read(tmp_path / "packed") == expected, "as after a kill"
+    convert(tmp_path / "packed", tmp_path / "new.mcap")
+    assert read(tmp_path / "new.mcap") == expected
+
+
+@pytest.mark.parametrize(("pack", "suffix"), [(gzip.compress, ".gz"), (zstd, ".zst"), (zstd, ".zstd")])
+def test_compressed_file_reads_as_the_plain_file(tmp_path: Path, recording_file: Path, pack: Any, suffix: str) -> None:
+    packed = tmp_path / f"packed.mcap{suffix}"
+    packed.write_bytes(pack(recording_file.read_bytes()))
+    assert read(packed) == read(recording_file)
+    with open_recording(packed) as recording:
+        assert recording.path == packed
+        folder = recording._temp_dir
+        assert folder is not None
+        assert Path(folder.name).is_dir()
+    assert not Path(folder.name).exists()
+
+
+@settings(max_examples=20, deadline=None)
+@given(share=st.floats(0.0, 1.0))
+def test_cut_compressed_file_gives_its_beginning(tmp_path_factory: pytest.TempPathFactory, share: float) -> None:
+    folder = tmp_path_factory.mktemp("cut")
+    write_items(folder / "r.mcap", some_messages())
+    whole = read(folder / "r.mcap")
+    packed = zstd((folder / "r.mcap").read_bytes())
+    (folder / "cut.mcap.zst").write_bytes(packed[: int(share * len(packed))])
+    try:
+        found = read(folder / "cut.mcap.zst")
+    except RecordingError:
+        return
+    assert found == whole[: len(found)]
+
+
+def test_folder_of_mixed_files_is_one_recording(tmp_path: Path, items: list[Any]) -> None:
+    folder = tmp_path / "bag"
+    folder.mkdir()
+    for number in range(12):
+        write_items(folder / f"bag_{number}.mcap", items[number * 7 : number * 7 + 7])
+    before = read(folder)
+    third = folder / "bag_3.mcap"
+    (folder / "bag_3.mcap.zstd").write_bytes(zstd(third.read_bytes()))
+    assert read(folder) == before, "a file that is there unpacked too counts once"
+    third.unlink()
+    assert read(folder) == before
+    (folder / "bag_12.mcap").write_bytes(b"")
+    with open_recording(folder) as recording:
+        assert recording.count == len(before)
+        assert not recording.is_complete
+        assert any("bag_12.mcap was left out: is empty" in warning for warning in recording.warnings)
+
+
+def test_databases_without_metadata_are_one_recording(tmp_path: Path, items: list[Any]) -> None:
+    bag, odd = tmp_path / "bag", tmp_path / "a #1?%20 bag"
+    for number, part in enumerate((items[:40], items[40:])):
+        write_rosbag2(tmp_path / f"part{number}", part, None)
+    bag.mkdir()
+    for number in (0, 1):
+        shutil.copy(tmp_path / f"part{number}" / f"part{number}.db3", bag / f"bag_{number}.db3")
+    expected = [(time_ns, topic, message) for time_ns, topic, _, message in items]
+    assert sorted(read(bag), key=lambda item: item[0]) == expected
+    bag.rename(odd)
+    assert len(read(odd)) == len(items), "names that mean something in an URI"
+    (odd / "bag_1.db3-wal").write_bytes(b"journal")
+    with open_recording(odd) as recording:
+        assert any("not merged" in warning for warning in recording.warnings)
+
+
+def test_decompression_bombs_are_refused_and_leave_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("roboyard.record.compressed_files._ALWAYS_ALLOWED_SIZE", 1 << 24)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    bomb = tmp_path / "bomb.db3.zstd"
+    bomb.write_bytes(zstd(b"SQLite format 3\0" + bytes(1 << 26)))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(RecordingError, match=r"bomb\.db3\.zstd: unpacks to more than"):
+        open_recording(bomb)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1 << 15, "32 MB"
+    bomb.write_bytes(zstd(gzip.compress(bytes(100))))
+    with pytest.raises(RecordingError, match="twice"):
+        open_recording(bomb)
+    monkeypatch.setattr("roboyard.record.compressed_files._MIN_FREE_DISK", 1 << 60)
+    with pytest.raises(RecordingError, match="no room"):
+        open_recording(bomb)
+    assert [path.name for path in tmp_path.iterdir()] == ["bomb.db3.zstd"]
+
+
+def test_pipe_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(RecordingError, match="neither file nor folder"):
+        open_recording(tmp_path / "pipe")
