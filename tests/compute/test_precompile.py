@@ -225,9 +225,8 @@ def test_expected_kernels_are_remembered() -> None:
 
 
 def test_progress_counts_and_says_what_is_left() -> None:
-    assert (
-        str(CompilationProgress(0, 3, "roboyard.grids.ray_casting.cast_rays", None)) == "1 of 3 (grids.ray_casting.cast_rays)"
-    )
+    first = CompilationProgress(0, 3, "roboyard.grids.ray_casting.cast_rays", None)
+    assert str(first) == "1 of 3 (grids.ray_casting.cast_rays)"
     told = str(CompilationProgress(2, 3, "mine.kernel", 0.2))
     assert told == "3 of 3 (mine.kernel), about 1 s left"
 
