@@ -296,5 +296,5 @@ FIRST_CALL = """
 @pytest.mark.slow
 def test_first_call_waits_for_the_background_and_reports_it(tmp_path: Path) -> None:
     report, misses = result_of(start(FIRST_CALL, tmp_path))
-    assert report.startswith("1 of 1 (grids.distance.squared_distance_transform)")
+    assert report.startswith("1 of 1 (grids.distance_field.squared_distance_transform)")
     assert misses == 0
