@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from roboyard.bus.services import Future
+from roboyard.bus.services import Future, check_interface_type
 from roboyard.errors import MessageError, RoboyardError, RunError
 from roboyard.messages import ActionType, deserialize, message_type, serialize, service_type, time_to_msg, type_name
 
@@ -47,11 +47,7 @@ def check_action(action_type: Any, node: str) -> None:
     Raises:
         MessageError: it is none.
     """
-    if not isinstance(action_type, ActionType):
-        raise MessageError(
-            f"{getattr(action_type, '__name__', action_type)!r:.80} is no action", location=f"node {node}",
-            valid="e.g. ry.action.NavigateToPose",
-        )  # fmt: skip
+    check_interface_type(action_type, ActionType, "action", "ry.action.NavigateToPose", node)
 
 
 def endpoint(action: str, part: str) -> str:

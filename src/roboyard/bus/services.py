@@ -177,11 +177,25 @@ def check_service(service_type: Any, node: str) -> None:
     Raises:
         MessageError: it is none.
     """
-    if not isinstance(service_type, ServiceType):
-        raise MessageError(
-            f"{getattr(service_type, '__name__', service_type)!r:.80} is no service", location=f"node {node}",
-            valid="e.g. ry.srv.Trigger",
-        )  # fmt: skip
+    check_interface_type(service_type, ServiceType, "service", "ry.srv.Trigger", node)
+
+
+def check_interface_type(interface_type: Any, expected: type, kind: str, example: str, node: str) -> None:
+    """Refuse what is no instance of ``expected``.
+
+    Args:
+        interface_type: What a node gave as the type of a service or an action.
+        expected: `ServiceType` or `ActionType`.
+        kind: The word for it in the error.
+        example: A type that is right.
+        node: Full name of the node.
+
+    Raises:
+        MessageError: it is none.
+    """
+    if not isinstance(interface_type, expected):
+        name = getattr(interface_type, "__name__", interface_type)
+        raise MessageError(f"{name!r:.80} is no {kind}", location=f"node {node}", valid=f"e.g. {example}")
 
 
 def _similar_services(name: str, available: list[str]) -> str:
