@@ -16,10 +16,9 @@ import numpy as np
 
 import roboyard
 from roboyard.description import load_world
-from roboyard.description.cameras import CameraSpec, DepthNoise
 from roboyard.description.model import Box, Inertial, Link, Material, Model, PlacedModel, Sphere, Visual, World
-from roboyard.description.presets import PRESETS
-from roboyard.description.sensors import Sensor
+from roboyard.description.sensor_presets import PRESETS
+from roboyard.description.sensors import CameraSpec, DepthNoise, Sensor
 from roboyard.geometry import SE3, CameraModel
 from roboyard.simulation import Simulation
 from roboyard.simulation.render.opening import available_backend

@@ -9,7 +9,7 @@ import trimesh
 from tests.cli.conftest import Command
 
 from roboyard.description import load_model
-from roboyard.description.mesh_tools import read_mesh
+from roboyard.description.meshes import read_mesh
 
 
 @pytest.fixture

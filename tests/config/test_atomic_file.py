@@ -169,8 +169,8 @@ def _write_place(path: Path) -> None:
 
 
 def _write_stl(path: Path) -> None:
-    from roboyard.description.mesh_tools.files import write_stl
-    from roboyard.description.mesh_tools.surface import TriangleMesh
+    from roboyard.description.meshes.files import write_stl
+    from roboyard.description.meshes.mesh import TriangleMesh
 
     write_stl(path, TriangleMesh(np.eye(3), np.array([[0, 1, 2]])))
 

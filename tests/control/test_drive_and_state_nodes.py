@@ -11,10 +11,9 @@ from tests.harness.hardware import FakeHardware
 
 from roboyard.bus import NodeError
 from roboyard.control.nodes import DriveNode, JointStateNode, RobotStateNode
-from roboyard.description.model import Axis, Joint, Link, Model
+from roboyard.description.model import Axis, CommandMode, Joint, Link, Model
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE3
-from roboyard.hardware.interface import CommandMode
 from roboyard.kinematics.forward_kinematics import ForwardKinematics
 from roboyard.messages import msg
 

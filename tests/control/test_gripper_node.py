@@ -12,9 +12,9 @@ from tests.harness.bus import BusHarness, Goal
 
 from roboyard.control.grasping import Grasp, GraspConfig, Hand
 from roboyard.control.nodes import GripperNode
-from roboyard.description.model import Axis, AxisLimits, Joint, Link, Model
+from roboyard.description.model import Axis, AxisLimits, CommandMode, Joint, Link, Model
 from roboyard.geometry import SE3
-from roboyard.hardware.interface import CommandMode, JointCommand, JointStates
+from roboyard.hardware.interface import JointCommand, JointStates
 from roboyard.messages import action, msg
 
 SPEED = 0.1

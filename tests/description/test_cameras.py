@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from roboyard.description import load_model
-from roboyard.description.cameras import CameraSpec, camera_frames, camera_topics
-from roboyard.description.sensors import Sensor
+from roboyard.description.sensors import CameraSpec, Sensor, camera_frames, camera_topics
 from roboyard.description.write import write_sdf, write_urdf
 from roboyard.errors import DescriptionError
 from roboyard.kinematics.forward_kinematics import fixed_transforms

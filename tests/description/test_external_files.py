@@ -9,7 +9,7 @@ from tests.harness.descriptions import check_model
 from tests.harness.profiles import sample_count
 
 from roboyard.description import LidarSpec, Model, World, load_model, load_world
-from roboyard.description.reading import ReaderContext
+from roboyard.description.reader_context import ReaderContext
 from roboyard.description.resources import Resources
 from roboyard.description.xacro import expand
 from roboyard.description.xml import XmlNode, parse_xml

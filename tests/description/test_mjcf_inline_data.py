@@ -10,9 +10,9 @@ import pytest
 
 from roboyard.cli.conversion import convert
 from roboyard.description import load_model, load_world
+from roboyard.description.meshes.files import load_mesh
 from roboyard.description.model import Heightmap, Mesh, Model
 from roboyard.description.write import write_mjcf, write_sdf, write_urdf
-from roboyard.simulation.assembly.meshes import surface_of
 
 WEDGE = """<mujoco model="wedge"><asset>
  <mesh name="wedge" vertex="0 0 0  .3 0 0  0 .2 0  0 0 .1  .3 .2 0" scale="1 2 1"/></asset>
@@ -37,7 +37,7 @@ def test_inline_points_form_the_mesh() -> None:
     plain = mujoco.MjModel.from_xml_string(WEDGE)
     data = mujoco.MjData(plain)
     mujoco.mj_forward(plain, data)
-    vertices, faces = surface_of(shape)
+    vertices, faces = load_mesh(shape)
     T = model.links[0].collisions[0].T_link_geom
     ours = vertices @ T.rotation_matrix().T + T.translation
     theirs = plain.mesh_vert @ data.geom_xmat[0].reshape(3, 3).T + data.geom_xpos[0] - data.xpos[1]
@@ -65,7 +65,7 @@ def _corners(model: Model) -> np.ndarray:
     collision = model.links[-1].collisions[0]
     assert isinstance(collision.geometry, Mesh)
     T = collision.T_link_geom
-    points = surface_of(collision.geometry)[0] @ T.rotation_matrix().T + T.translation
+    points = load_mesh(collision.geometry)[0] @ T.rotation_matrix().T + T.translation
     return np.unique(points.round(5) + 0.0, axis=0)
 
 

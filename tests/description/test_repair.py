@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.harness.descriptions import INERTIAL, check_model, sdf_model, urdf
 
 from roboyard.description import Box, LidarSpec, Model, diagnose_model, diagnose_world, load_model, load_world
-from roboyard.description.remedies import (
+from roboyard.description.inertia import (
     equivalent_inertia_box,
     estimate_inertia,
     inertia_matrix,

@@ -27,7 +27,7 @@ from roboyard.description import (
     load_world,
 )
 from roboyard.description.inertia import shape_inertia
-from roboyard.description.sdf.tree import reverse_joint
+from roboyard.description.sdf.joint_graph import reverse_joint
 from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
 

@@ -19,7 +19,7 @@ from roboyard.description import (
     Sphere,
     load_model,
 )
-from roboyard.description.assembly import to_topic_name
+from roboyard.description.names import to_topic_name
 from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.harness.descriptions import urdf
 
 from roboyard.description import load_model
-from roboyard.description.reading import ReaderContext
+from roboyard.description.reader_context import ReaderContext
 from roboyard.description.resources import Resources
 from roboyard.description.xacro import expand
 from roboyard.description.xacro.expressions import ExpressionBudget, evaluate

@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.description.model import CommandMode
 from roboyard.errors import InputError, UnknownNameError
-from roboyard.hardware.interface import CommandMode, JointCommand, JointStates
+from roboyard.hardware.interface import JointCommand, JointStates
 
 
 class WrittenCommand(NamedTuple):

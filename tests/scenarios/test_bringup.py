@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from roboyard.description import Model, load_model
+from roboyard.description.extent import bounding_box, bounding_radius, lowest_point
 from roboyard.errors import ConfigError, DescriptionError, UnknownNameError
 from roboyard.record import open_recording
 from roboyard.scenarios import Run, load_spec, run_scenario
 from roboyard.scenarios.bringup import derive_package, package_of
 from roboyard.scenarios.catalog import find_thing
 from roboyard.scenarios.robot_package import load_robot
-from roboyard.scenarios.size import box_about, lowest, reach
 
 URDF = """<robot name="cart">
   <link name="base"><collision><origin xyz="0 0 0.15"/><geometry><box size="0.4 0.3 0.1"/></geometry></collision>
@@ -172,10 +172,10 @@ def test_unavailable_nodes_are_refused(name: str) -> None:
 
 def test_size_of_models() -> None:
     model = load_model(cart())
-    assert reach(model) == pytest.approx((0.2**2 + 0.22**2) ** 0.5, abs=0.03)
+    assert bounding_radius(model) == pytest.approx((0.2**2 + 0.22**2) ** 0.5, abs=0.03)
     bar = load_model(find_thing("workpiece", None))
-    assert box_about(bar) == pytest.approx((0.04, 0.16, 0.04))
-    assert lowest(model) == pytest.approx(0.0, abs=1e-9)
+    assert bounding_box(bar) == pytest.approx((0.04, 0.16, 0.04))
+    assert lowest_point(model) == pytest.approx(0.0, abs=1e-9)
 
 
 def test_robot_files_are_checked(tmp_path: Path) -> None:

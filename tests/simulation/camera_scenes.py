@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from roboyard.description.cameras import CameraSpec
 from roboyard.description.model import (
     Box,
     Collision,
@@ -20,7 +19,7 @@ from roboyard.description.model import (
     Visual,
     World,
 )
-from roboyard.description.sensors import Sensor
+from roboyard.description.sensors import CameraSpec, Sensor
 from roboyard.geometry import SE3, CameraModel
 from roboyard.simulation import Simulation
 from roboyard.simulation.render.opening import available_backend

@@ -11,8 +11,7 @@ from hypothesis.extra.numpy import arrays
 from PIL import Image
 from tests.simulation.camera_scenes import LENS, RENDERERS, ball, ball_depth, camera, simulate_camera, wall
 
-from roboyard.description.cameras import DepthNoise, Exposure
-from roboyard.description.noise import Noise
+from roboyard.description.sensors import DepthNoise, Exposure, Noise
 from roboyard.geometry import SE3, CameraModel
 from roboyard.grids.depth_registration import make_organized_cloud, ray_slopes, register_depth
 from roboyard.simulation.nodes.camera_messages import png

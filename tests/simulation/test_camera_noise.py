@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from tests.simulation.camera_scenes import LENS, RENDERERS, camera, simulate_camera, wall
 
-from roboyard.description.cameras import DepthNoise
-from roboyard.description.noise import Noise
+from roboyard.description.sensors import DepthNoise, Noise
 from roboyard.geometry import CameraModel
 from roboyard.simulation.sensors.cameras.depth_noise import measured_depth, sigma
 

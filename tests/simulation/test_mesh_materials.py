@@ -9,12 +9,11 @@ import pytest
 from PIL import Image
 
 from roboyard.description import World, load_model
+from roboyard.description.meshes.appearance import effective_material, read_textured_meshes
+from roboyard.description.meshes.files import find_referenced_file, load_mesh
 from roboyard.description.model import Material, Mesh, PlacedModel
 from roboyard.geometry import SE3
 from roboyard.simulation import Simulation
-from roboyard.simulation.assembly.mesh_looks import drawn_as, looks_of
-from roboyard.simulation.assembly.meshes import surface_of
-from roboyard.simulation.assembly.near import near
 from roboyard.simulation.render.camera import top_view
 from roboyard.simulation.render.rays import RayRenderer
 
@@ -65,14 +64,14 @@ def write(folder: Path, *, picture: str = "quarters.png", unit: str = "1", clear
 def test_mesh_parts_have_materials_and_make_up_the_whole(tmp_path: Path) -> None:
     file = write(tmp_path, unit="0.5")
     mesh = Mesh("thing.dae", file, (2.0, 2.0, 2.0))
-    pictured, red = looks_of(mesh)
+    pictured, red = read_textured_meshes(mesh)
     assert pictured.material is not None
     assert pictured.material.texture == tmp_path / "quarters.png"
     assert red.material is not None
     assert red.material.rgba == (1.0, 0.0, 0.0, 1.0)
     assert red.uv is None
     assert pictured.uv is not None
-    vertices, faces = surface_of(mesh)
+    vertices, faces = load_mesh(mesh)
     assert len(pictured.faces) + len(red.faces) == len(faces)
     corners = np.concatenate([look.vertices[look.faces].reshape(-1, 3) for look in (pictured, red)])
     assert np.allclose(np.unique(corners.round(6), axis=0), np.unique(vertices.round(6), axis=0))
@@ -80,16 +79,16 @@ def test_mesh_parts_have_materials_and_make_up_the_whole(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(("opacity", "alpha"), [("1", 1.0), ("0.5", 0.5), ("0", 1.0)])
 def test_fully_transparent_mesh_material_becomes_opaque(tmp_path: Path, opacity: str, alpha: float) -> None:
-    red = looks_of(Mesh("thing.dae", write(tmp_path, clear=opacity)))[1]
+    red = read_textured_meshes(Mesh("thing.dae", write(tmp_path, clear=opacity)))[1]
     assert red.material is not None
     assert red.material.rgba[3] == alpha
 
 
 def test_material_of_the_description_overrides_the_mesh() -> None:
     own = Material("own", (1.0, 0.0, 0.0, 1.0))
-    assert drawn_as(Material("said", (0.0, 1.0, 0.0, 1.0)), own).name == "said"
-    assert drawn_as(Material(rgba=(0.7, 0.7, 0.7, 0.5), is_explicit=False), own).rgba == (1.0, 0.0, 0.0, 0.5)
-    assert drawn_as(Material(is_explicit=False), None) == Material(is_explicit=False)
+    assert effective_material(Material("said", (0.0, 1.0, 0.0, 1.0)), own).name == "said"
+    assert effective_material(Material(rgba=(0.7, 0.7, 0.7, 0.5), is_explicit=False), own).rgba == (1.0, 0.0, 0.0, 0.5)
+    assert effective_material(Material(is_explicit=False), None) == Material(is_explicit=False)
 
 
 def test_textures_are_found_only_beside_the_mesh(tmp_path: Path) -> None:
@@ -100,9 +99,9 @@ def test_textures_are_found_only_beside_the_mesh(tmp_path: Path) -> None:
     (home.parent / "materials" / "textures").mkdir(parents=True)
     quarters(home.parent / "materials" / "textures" / "skin.png")
     for name in ("../../../secret.png", str(tmp_path / "secret.png"), "", "..", "\x00", "x" * 5000):
-        assert near(name, mesh) is None
+        assert find_referenced_file(name, mesh) is None
     for name in ("skin.png", "C:\\work\\skin.png", "file:///home/me/skin.png"):
-        found = near(name, mesh)
+        found = find_referenced_file(name, mesh)
         assert found is not None
         assert found.samefile(home.parent / "materials" / "textures" / "skin.png")
 

@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 from tests.harness.models import IDENTITY, RIDE_HEIGHT, free_ball, ground_plane, make_pose, make_world, rover_model
 
+from roboyard.description.meshes.collada import read_collada
+from roboyard.description.meshes.convex import MAX_COLLISION_PIECES, PLATE_THICKNESS, split_into_convex_pieces
+from roboyard.description.meshes.files import MAX_WORLD_TRIANGLES, load_mesh_file
 from roboyard.description.model import (
     Box,
     Collision,
@@ -26,9 +29,6 @@ from roboyard.description.sensors import LidarSpec, Sensor
 from roboyard.errors import DescriptionError
 from roboyard.hardware import JointCommand
 from roboyard.simulation import Simulation
-from roboyard.simulation.assembly.collada import read_collada
-from roboyard.simulation.assembly.convex import MAX_PIECES, PLATE, convex_pieces
-from roboyard.simulation.assembly.meshes import MAX_TRIANGLES, load_surface
 from roboyard.simulation.naming import TOUCH_ONLY
 
 DAE = """<?xml version="1.0"?>
@@ -74,7 +74,7 @@ def test_broken_mesh_files_are_named(tmp_path: Path, name: str, text: str) -> No
     file = tmp_path / name
     file.write_text(text)
     with pytest.raises(DescriptionError, match="mesh") as caught:
-        load_surface(file, 0)
+        load_mesh_file(file, 0)
     assert name in str(caught.value)
 
 
@@ -100,7 +100,7 @@ def test_inconsistent_collada_is_an_error_naming_the_file(tmp_path: Path, name: 
     file = tmp_path / "a.dae"
     file.write_text(text.replace(old, new))
     with pytest.raises(DescriptionError, match="inconsistent") as caught:
-        load_surface(file, 0)
+        load_mesh_file(file, 0)
     assert "a.dae" in str(caught.value)
 
 
@@ -115,7 +115,7 @@ def test_endlessly_nested_collada_instances_are_refused(tmp_path: Path) -> None:
         text.replace('<instance_geometry url="#g"/></node></visual', '<instance_node url="#n59"/></node></visual')
     )
     with pytest.raises(DescriptionError, match="too often"):
-        load_surface(file, 0)
+        load_mesh_file(file, 0)
 
 
 def stl(file: Path, corners: np.ndarray) -> Path:
@@ -127,9 +127,9 @@ def stl(file: Path, corners: np.ndarray) -> Path:
 
 
 def test_too_many_triangles_are_refused_before_reading(tmp_path: Path) -> None:
-    file = stl(tmp_path / "crowd.stl", np.zeros((MAX_TRIANGLES + 1, 3, 3)))
-    with pytest.raises(DescriptionError, match=f"{MAX_TRIANGLES + 1} triangles.*at most {MAX_TRIANGLES}"):
-        load_surface(file, 0)
+    file = stl(tmp_path / "crowd.stl", np.zeros((MAX_WORLD_TRIANGLES + 1, 3, 3)))
+    with pytest.raises(DescriptionError, match=f"{MAX_WORLD_TRIANGLES + 1} triangles.*at most {MAX_WORLD_TRIANGLES}"):
+        load_mesh_file(file, 0)
 
 
 @pytest.mark.parametrize(
@@ -166,13 +166,13 @@ def test_single_triangle_is_visible_and_collides(tmp_path: Path, static: bool) -
 @pytest.mark.slow
 def test_mesh_of_many_parts_collides_coarsely_with_a_finding(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
-    crumbs = rng.random((MAX_PIECES + 10, 1, 3)) * 4.0 + rng.random((MAX_PIECES + 10, 3, 3)) * 0.01
+    crumbs = rng.random((MAX_COLLISION_PIECES + 10, 1, 3)) * 4.0 + rng.random((MAX_COLLISION_PIECES + 10, 3, 3)) * 0.01
     sim = Simulation(make_world(still(Mesh("a.stl", stl(tmp_path / "a.stl", crumbs)))))
     stated = re.search(r"(\d+) lumps, hollows narrower than ([0-9.]+) m", "; ".join(sim.notes))
     assert stated is not None
     lumps = sim.model.geom_group == TOUCH_ONLY
-    assert 1 < lumps.sum() == int(stated[1]) <= MAX_PIECES
-    assert 2.0 * sim.model.geom_aabb[lumps, 3:].max() < math.sqrt(3.0) * float(stated[2]) + 2.1 * PLATE
+    assert 1 < lumps.sum() == int(stated[1]) <= MAX_COLLISION_PIECES
+    assert 2.0 * sim.model.geom_aabb[lumps, 3:].max() < math.sqrt(3.0) * float(stated[2]) + 2.1 * PLATE_THICKNESS
     assert float(stated[2]) < 0.2
 
 
@@ -191,7 +191,7 @@ def scanned_doorway(tmp_path: Path) -> Path:
     wall.vertices += np.random.default_rng(3).normal(0.0, 0.002, wall.vertices.shape)
     file = tmp_path / "doorway.stl"
     wall.export(file)
-    assert len(wall.faces) > 2 * MAX_PIECES
+    assert len(wall.faces) > 2 * MAX_COLLISION_PIECES
     return file
 
 
@@ -207,7 +207,7 @@ def test_robot_drives_through_doors_of_a_detailed_building(tmp_path: Path) -> No
     sim = Simulation(make_world(ground_plane(), house))
     stated = re.search(r"reduced to (\d+) triangles it touches within ([0-9.]+) mm", "; ".join(sim.notes))
     assert stated is not None
-    assert int(stated[1]) <= MAX_PIECES
+    assert int(stated[1]) <= MAX_COLLISION_PIECES
     assert 0.0 < float(stated[2]) < 20.0
     starts = {"through": 0.0, "against": 1.2}
     for name, y in starts.items():
@@ -251,7 +251,7 @@ def test_mesh_formats_give_the_same_mesh(tmp_path: Path, suffix: str) -> None:
 
     file = tmp_path / f"box{suffix}"
     trimesh.creation.box((1.0, 2.0, 3.0)).export(file)
-    vertices, faces = load_surface(file, 0)
+    vertices, faces = load_mesh_file(file, 0)
     assert len(vertices) == 8
     assert len(faces) == 12
     np.testing.assert_allclose(np.ptp(vertices, axis=0), [1, 2, 3], atol=1e-6)
@@ -290,7 +290,7 @@ def test_convex_parts_are_not_decomposed() -> None:
     one, other = trimesh.creation.box((1, 1, 1)), trimesh.creation.icosphere(subdivisions=2)
     other.apply_translation((3, 0, 0))
     both = trimesh.util.concatenate([one, other])
-    pieces = convex_pieces(both.vertices, both.faces)
+    pieces = split_into_convex_pieces(both.vertices, both.faces)
     assert pieces is not None
     assert sorted(len(piece) for piece in pieces) == sorted([8, len(other.vertices)])
 

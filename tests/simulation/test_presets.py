@@ -10,9 +10,8 @@ import pytest
 from tests.harness.models import free_box, make_pose, make_world, static_box
 from tests.harness.profiles import sample_count
 
-from roboyard.description.cameras import CameraSpec
-from roboyard.description.presets import PRESETS
-from roboyard.description.sensors import EncoderSpec, GnssSpec, LidarSpec, Sensor, SonarSpec, ThreeAxisSpec
+from roboyard.description.sensor_presets import PRESETS
+from roboyard.description.sensors import CameraSpec, EncoderSpec, GnssSpec, LidarSpec, Sensor, SonarSpec, ThreeAxisSpec
 from roboyard.geometry import CameraModel
 from roboyard.simulation import Simulation
 from roboyard.simulation.sensors.check import check_sensor

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from scipy.spatial import ConvexHull
 from tests.harness.models import IDENTITY, make_world
 
+from roboyard.description.meshes.files import load_mesh
 from roboyard.description.model import Collision, Link, Mesh, Model, PlacedModel, Polyline
 from roboyard.errors import DescriptionError
 from roboyard.simulation import Simulation
-from roboyard.simulation.assembly.meshes import surface_of
 from roboyard.simulation.assembly.prisms import MAX_CORNERS, convex_prisms
 
 L = [(0, 0), (2, 0), (2, 1), (1, 1), (1, 3), (0, 3)]
@@ -127,15 +127,15 @@ DAE = """<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema"><library_
 def test_submeshes_are_selected_by_name(tmp_path: Path, name: str) -> None:
     file = tmp_path / name
     file.write_text(DAE if name.endswith("dae") else box_obj("left", -5.0, 0) + box_obj("right", 5.0, 8))
-    whole, _ = surface_of(Mesh(name, file))
-    left, _ = surface_of(Mesh(name, file, submesh="left"))
-    right, _ = surface_of(Mesh(name, file, submesh="right"))
+    whole, _ = load_mesh(Mesh(name, file))
+    left, _ = load_mesh(Mesh(name, file, submesh="left"))
+    right, _ = load_mesh(Mesh(name, file, submesh="right"))
     assert len(whole) == len(left) + len(right)
     assert left[:, 0].max() <= -4.0
     assert right[:, 0].min() >= 5.0
-    middle, _ = surface_of(Mesh(name, file, submesh="right", center_submesh=True, scale=(2.0, 2.0, 2.0)))
+    middle, _ = load_mesh(Mesh(name, file, submesh="right", center_submesh=True, scale=(2.0, 2.0, 2.0)))
     assert np.allclose(middle.min(axis=0), -1.0)
     assert np.allclose(middle.max(axis=0), 1.0)
     with pytest.raises(DescriptionError, match="no part 'top'") as error:
-        surface_of(Mesh(name, file, submesh="top"))
+        load_mesh(Mesh(name, file, submesh="top"))
     assert "left" in (error.value.valid or "")

@@ -14,7 +14,6 @@ from tests.harness.bus import check_snapshot_continues
 from tests.harness.models import IDENTITY, box_inertia, free_box, ground_plane, make_pose, make_world, static_box
 from tests.harness.simulations import SimulationHarness
 
-from roboyard.description.cameras import CameraSpec, DepthNoise
 from roboyard.description.model import (
     Axis,
     AxisLimits,
@@ -32,8 +31,10 @@ from roboyard.description.model import (
 from roboyard.description.sensors import (
     AltimeterSpec,
     BarometerSpec,
+    CameraSpec,
     ContactSpec,
     CustomSensorSpec,
+    DepthNoise,
     EncoderSpec,
     ForceTorqueSpec,
     GnssSpec,

@@ -75,14 +75,14 @@ class Beside:
     def _filed(self, shape: Geometry) -> Geometry:
         if not isinstance(shape, Mesh) or shape.inline is None:
             return shape
-        from roboyard.simulation.assembly.meshes import surface_of
+        from roboyard.description.meshes.files import load_mesh
 
         key = Path(f"/points/{hash(shape)}")  # no file of anybody's
         if key not in self.copied:
             folder = self.out.absolute().parent / f"{self.out.stem}_meshes"
             target = self._free(folder / "points.stl")
             folder.mkdir(exist_ok=True)
-            _write_stl(surface_of(shape), target)
+            _write_stl(load_mesh(shape), target)
             self.copied[key] = target
         return replace(shape, file=self.copied[key], uri=self.copied[key].name, scale=(1.0, 1.0, 1.0), inline=None)
 
@@ -97,9 +97,9 @@ class Beside:
 
 
 def _as_stl(file: Path, target: Path) -> None:
-    from roboyard.simulation.assembly.meshes import load_surface
+    from roboyard.description.meshes.files import load_mesh_file
 
-    _write_stl(load_surface(file, file.stat().st_mtime_ns), target)
+    _write_stl(load_mesh_file(file, file.stat().st_mtime_ns), target)
 
 
 def _write_stl(surface: tuple[Any, Any], target: Path) -> None:

@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from roboyard.description.mesh_tools import LinkAttachment, TriangleMesh
+    from roboyard.description.meshes import LinkAttachment, TriangleMesh
 
 
 def load(file: Path, unit: str) -> TriangleMesh:
     """A mesh file's surface, gaps by rounding closed."""
-    from roboyard.description.mesh_tools.mending import merge_narrow_gaps
+    from roboyard.description.meshes.repair import merge_narrow_gaps
 
     return merge_narrow_gaps(read(file, unit))
 
 
 def load_closed(file: Path, unit: str, repair: bool) -> tuple[TriangleMesh, tuple[str, ...]]:
     """A mesh file's closed surface, and what was mended."""
-    from roboyard.description.mesh_tools import repair_mesh
+    from roboyard.description.meshes import repair_mesh
 
     return repair_mesh(read(file, unit), repair, str(file))
 
@@ -42,10 +42,10 @@ def about(file: Path) -> Iterator[None]:
 
 def read(file: Path, unit: str) -> TriangleMesh:
     """A mesh file's surface; COLLADA says its unit itself, to which ``unit`` then is a factor."""
-    from roboyard.description.mesh_tools import read_mesh
+    from roboyard.description.meshes import read_mesh
 
     def collada(path: Path, most: int) -> NDArray[np.float64]:
-        from roboyard.simulation.assembly.collada import read_collada
+        from roboyard.description.meshes.collada import read_collada
 
         return read_collada(path, most)
 
@@ -105,7 +105,7 @@ def masses(words: list[str]) -> tuple[float | None, dict[str, float]]:
 
 def joints(words: list[str]) -> dict[str, LinkAttachment]:
     """``wheel=continuous,y`` or ``hand=fixed,z,arm``. Raises InputError, UnknownNameError."""
-    from roboyard.description.mesh_tools import LinkAttachment
+    from roboyard.description.meshes import LinkAttachment
 
     found = {}
     for word in words:
@@ -121,7 +121,7 @@ def parted(
     surface: TriangleMesh, planes: list[str], boxes: list[str], names: str | None = None
 ) -> tuple[dict[str, TriangleMesh], str]:
     """Parts of a surface by name, and how they were found: by components, planes or boxes. Raises InputError."""
-    from roboyard.description.mesh_tools import split_by_boxes, split_by_planes, split_components
+    from roboyard.description.meshes import split_by_boxes, split_by_planes, split_components
 
     if planes and boxes:
         raise InputError("planes and boxes together", valid="one of them; a second call splits further")

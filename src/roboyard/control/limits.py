@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.description.model import AxisLimits, Model
+from roboyard.description.joint_interfaces import joint_limit_range
+from roboyard.description.model import Model
 from roboyard.errors import InputError
 
 Array = NDArray[np.float64]
@@ -29,17 +29,6 @@ class JointRates:
     """
 
     acceleration: Mapping[str, float] = field(default_factory=dict)
-
-
-def bounds_of(model: Model, joint: str, mode: Literal["position", "velocity", "effort"]) -> tuple[float, float]:
-    """Least and largest set-point of a joint [rad, rad/s, N m; m, m/s, N]; infinite where nobody says."""
-    found = next((one for one in model.joints if one.name == joint), None)
-    limits = found.axes[0].limits if found is not None and found.axes else AxisLimits()
-    if mode == "position":
-        return limits.lower, limits.upper
-    top = limits.velocity if mode == "velocity" else limits.effort
-    top = top if top > 0.0 else math.inf  # zero and negative limits in files mean none
-    return -top, top
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +52,8 @@ class JointBounds:
     @classmethod
     def of(cls, model: Model, joints: Sequence[str], rates: JointRates) -> JointBounds:
         """Those of some joints of a robot."""
-        lower, upper = np.array([bounds_of(model, joint, "position") for joint in joints], dtype=np.float64).T
-        speed = np.array([bounds_of(model, joint, "velocity")[1] for joint in joints], dtype=np.float64)
+        lower, upper = np.array([joint_limit_range(model, joint, "position") for joint in joints], dtype=np.float64).T
+        speed = np.array([joint_limit_range(model, joint, "velocity")[1] for joint in joints], dtype=np.float64)
         usual = np.where(np.isfinite(speed), speed, UNKNOWN_SPEED) / REACHED_IN
         known = [rates.acceleration.get(joint, math.nan) for joint in joints]
         stated = np.isfinite(known)

@@ -1,14 +1,42 @@
-"""Mass and inertia of a link from its collision shapes, where ``<inertial auto="true">`` asks for it."""
+"""Inertia of links: from collision shapes, validation, repair, and the check whether it fits mass and shapes."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.description.model import Box, Capsule, Collision, Cone, Cylinder, Ellipsoid, Geometry, Sphere
+from roboyard.description.meshes.files import read_mesh
+from roboyard.description.model import (
+    Box,
+    Capsule,
+    Collision,
+    Cone,
+    Cylinder,
+    Ellipsoid,
+    Geometry,
+    Inertial,
+    Link,
+    Mesh,
+    Sphere,
+    Visual,
+)
+from roboyard.description.reader_context import ReaderContext
+from roboyard.description.shapes import bounding_half_extents
+from roboyard.description.xml import XmlNode
+from roboyard.description.xml_values import error_at
+from roboyard.errors import DescriptionError, InputError
+from roboyard.geometry import SE3
+
+POSITIVE_MASS_HINT = "a mass above 0; leave <inertial> out for a mere frame"
+_MAX_MASS = 1e15  # beyond, digits are lost in every sum
+_EIGENVALUE_TOLERANCE = 1e-9  # relative depth below zero that sums and products of doubles explain
+_TRIANGLE_TOLERANCE = 1e-4  # relative breach of the triangle inequality that printed digits explain
+
 
 Array = NDArray[np.float64]
 
@@ -88,3 +116,319 @@ def is_finite(properties: tuple[float, Array, Array]) -> bool:
     """Whether mass, center of mass and inertia are numbers that can be computed with."""
     mass, com, inertia = properties
     return math.isfinite(mass) and bool(np.isfinite(com).all() and np.isfinite(inertia).all())
+
+
+InertiaMoments = tuple[float, float, float, float, float, float]
+DEFAULT_DENSITY = 1000.0
+"""Of a body of which nothing is said [kg/m³]."""
+_MAX_BOX_EDGE = 5.0  # edge of a box that an inertia may imply [m]
+
+
+def inertia_matrix(moments: InertiaMoments) -> NDArray[np.float64]:
+    """(3, 3) of ixx, iyy, izz, ixy, ixz, iyz."""
+    ixx, iyy, izz, ixy, ixz, iyz = moments
+    return np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
+
+
+def inertia_moments(matrix: NDArray[np.float64]) -> InertiaMoments:
+    """Ixx, iyy, izz, ixy, ixz, iyz of a (3, 3)."""
+    xx, yy, zz, xy, xz, yz = (float(matrix[i, j]) for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)))
+    return xx, yy, zz, xy, xz, yz
+
+
+def nearest_physical_inertia(moments: InertiaMoments) -> InertiaMoments:
+    """The nearest inertia that a body can have: the largest moment and the axes stay, the smaller ones grow.
+
+    A body's second moments of mass ``(tr(I) / 2) 1 - I`` are never negative; negative ones become zero.
+    """
+    values, axes = np.linalg.eigh(inertia_matrix(moments))
+    second_moments = np.maximum(0.5 * values.sum() - values, 0.0)
+    return inertia_moments(axes @ np.diag(second_moments.sum() - second_moments) @ axes.T)
+
+
+def raise_smallest_moment(moments: InertiaMoments, min_moment: float) -> InertiaMoments:
+    """Raise the smallest principal moment to ``min_moment`` about the same axes, and the others where necessary."""
+    values, axes = np.linalg.eigh(inertia_matrix(moments))
+    values[0] = min_moment
+    values[1] = max(values[1], values[2] - min_moment)
+    return inertia_moments(axes @ np.diag(values) @ axes.T)
+
+
+def clamp_triangle_inequality(moments: InertiaMoments) -> InertiaMoments:
+    """The inertia with its largest moment lowered to the sum of the others, where only digits were lost."""
+    values, axes = np.linalg.eigh(inertia_matrix(moments))
+    values[2] = min(values[2], values[0] + values[1])
+    return inertia_moments(axes @ np.diag(values) @ axes.T)
+
+
+def estimate_inertia(mass: float, T_link_com: SE3, collisions: Sequence[Collision]) -> tuple[InertiaMoments, str]:
+    """Moments in the centre-of-mass frame that a body of ``mass`` may have, and what they are those of.
+
+    Of the link's collision shapes, evenly filled; without such, or where those are too large for numbers, of a ball of
+    `DEFAULT_DENSITY`.
+    """
+    properties = collisions_inertia([(one, 1.0) for one in collisions]) if collisions else None
+    if (
+        properties is not None and is_finite(properties) and math.isfinite(mass / properties[0])
+    ):  # of shapes that fill some space at all
+        total, _, inertia = properties
+        R = T_link_com.rotation_matrix()
+        return inertia_moments(R.T @ (inertia * (mass / total)) @ R), "of its collision shapes, evenly filled"
+    radius = (3.0 * mass / (4.0 * math.pi * DEFAULT_DENSITY)) ** (1.0 / 3.0)
+    value = 0.4 * mass * radius * radius
+    return (value, value, value, 0.0, 0.0, 0.0), f"of a ball of {2.0 * radius:.3g} m"
+
+
+def fill_with_default_density(collisions: Sequence[Collision]) -> Inertial | None:
+    """Compute mass and inertia of shapes of `DEFAULT_DENSITY`; None if there are none, one is a mesh, or too large."""
+    properties = collisions_inertia([(one, DEFAULT_DENSITY) for one in collisions]) if collisions else None
+    if properties is None or not is_finite(properties):
+        return None
+    mass, com, inertia = properties
+    return Inertial(mass, SE3((1.0, 0.0, 0.0, 0.0), com), inertia_moments(inertia))
+
+
+def equivalent_inertia_box(inertial: Inertial) -> tuple[Box, SE3] | None:
+    """The even box of this mass and inertia, and its place in the link; None where it would be flat or huge."""
+    values, axes = np.linalg.eigh(inertia_matrix(inertial.inertia))
+    squares = 6.0 * (values.sum() - 2.0 * values) / inertial.mass
+    if squares.min() <= 0.0 or squares.max() > _MAX_BOX_EDGE**2:
+        return None
+    if np.linalg.det(axes) < 0.0:
+        axes = axes * np.array([1.0, 1.0, -1.0])
+    x, y, z = (float(value) for value in np.sqrt(squares))
+    return Box((x, y, z)), inertial.T_link_com @ SE3.from_rotation_matrix(axes, np.zeros(3))
+
+
+def replace_missing_collision_meshes(context: ReaderContext, node: XmlNode, link: Link) -> Link:
+    """``link`` with something that touches in the place of every collision mesh that is not there, if to be mended.
+
+    Meshes on servers and in model databases stay placeholders: they are there, only not here.
+    """
+    if not context.repair:
+        return link
+    collisions = []
+    for index, collision in enumerate(link.collisions):
+        mesh = collision.geometry
+        if (
+            not isinstance(mesh, Mesh)
+            or mesh.file is not None
+            or mesh.inline is not None
+            or mesh.uri.startswith(("http", "model:"))
+        ):
+            collisions.append(collision)
+            continue
+        collision_node = next((one for one in node.children_with_tag("collision")[index : index + 1]), node)
+        problem = f"the collision mesh '{mesh.uri[:200]}' of link '{link.name}' is missing"
+        replacement, action = _find_replacement(link, collision, index)
+        context.repair_or_raise(collision_node, problem, "a mesh file that is there", action, is_required=False)
+        collisions += [replacement] if replacement is not None else []
+    return replace(link, collisions=tuple(collisions))
+
+
+def _find_replacement(link: Link, collision: Collision, index: int) -> tuple[Collision | None, str]:
+    visuals = [
+        one
+        for one in link.visuals[index : index + 1]
+        if not (isinstance(one.geometry, Mesh) and not one.geometry.file and not one.geometry.inline)
+    ]
+    if visuals:
+        shape = replace(collision, geometry=visuals[0].geometry, T_link_geom=visuals[0].T_link_geom)
+        return shape, f"the visual '{visuals[0].name}' touches instead"
+    inertia_box = equivalent_inertia_box(link.inertial) if link.inertial is not None else None
+    if inertia_box is not None:
+        box, T_link_box = inertia_box
+        x, y, z = box.size
+        return (
+            replace(collision, geometry=box, T_link_geom=T_link_box),
+            f"a box of {x:.3g} × {y:.3g} × {z:.3g} m touches instead, that of its mass and inertia",
+        )
+    return None, "nothing touches there"
+
+
+_MAX_RADIUS_RATIO = 3.0
+"""So many times as far out as the shapes reach: mass may lie somewhat beside what is drawn."""
+_MAX_DENSITY = 22_590.0  # osmium [kg/m³]
+_FOAM_DENSITY = 20.0
+"""Lighter than any robot's part on the whole [kg/m³]: it shows before any mesh is read."""
+_AIR_DENSITY = 1.2  # [kg/m³]
+_MAX_MESH_BYTES = 8 << 20
+_MIN_MOMENT_RATIO = 1e-6  # smallest over largest moment: a wire thinner than a thousandth of its length
+
+
+def check_inertia_plausibility(context: ReaderContext, node: XmlNode, link: Link) -> Link:
+    """``link``, whose stated inertia is noted where it is absurd for its mass and shapes, or mended on request.
+
+    No body within shapes has its mass further from its centre, in the quadratic mean, than half their bounding box's
+    diagonal (Popoviciu's bound on variances); none is more compact than a ball of the densest matter.
+
+    Args:
+        context: Takes the finding or the mending.
+        node: The ``<inertial>``.
+        link: Its shapes in place.
+    """
+    if link.inertial is None:
+        return link
+    mass, T_link_com = link.inertial.mass, link.inertial.T_link_com
+    moments, moments_source = estimate_inertia(mass, T_link_com, link.collisions)
+    reason = _find_implausibility(link.inertial, link, _gyration_radius(moments, mass))
+    if not reason:
+        return link
+    problem = f"link '{link.name}' has an inertia that is absurd for its {mass:.3g} kg: {reason}"
+    if context.repair_or_warn(
+        node, problem, "", f"the inertia taken {moments_source}", "kept; repair takes that of its shapes"
+    ):
+        return replace(link, inertial=Inertial(mass, T_link_com, moments))
+    return link
+
+
+def _gyration_radius(moments: InertiaMoments, mass: float) -> float:
+    """Distance of the mass from its centre, in the quadratic mean [m]."""
+    return math.sqrt(0.5 * sum(moments[:3]) / mass)
+
+
+def _find_implausibility(inertial: Inertial, link: Link, shapes_gyration_radius: float) -> str:
+    """Describe what is implausible about the inertial; empty if nothing is.
+
+    ``shapes_gyration_radius`` [m] is that of the link's shapes at uniform density.
+    """
+    values = np.linalg.eigvalsh(inertia_matrix(inertial.inertia))
+    min_moment, max_moment = float(values[0]), float(values[2])
+    gyration_radius = _gyration_radius(inertial.inertia, inertial.mass)
+    shapes_radius = _shapes_radius(link, gyration_radius, inertial.mass)
+    if shapes_radius and gyration_radius > _MAX_RADIUS_RATIO * max(
+        shapes_radius, _ball_gyration_radius(inertial.mass, DEFAULT_DENSITY)
+    ):
+        return f"it lies {gyration_radius:.3g} m from its centre in the mean, its shapes reach {shapes_radius:.3g} m"
+    if gyration_radius < min(
+        _ball_gyration_radius(inertial.mass, _MAX_DENSITY), 0.99 * shapes_gyration_radius
+    ):  # else the mass is odd, not its inertia
+        return f"it would be denser than any matter, within {gyration_radius:.3g} m of its centre in the mean"
+    if min_moment < _MIN_MOMENT_RATIO * max_moment:
+        return f"principal moments from {min_moment:.3g} to {max_moment:.3g} kg m², those of a wire"
+    return ""
+
+
+def _ball_gyration_radius(mass: float, density: float) -> float:
+    """How far the mass of a ball lies from its centre, in the quadratic mean [m]."""
+    return math.sqrt(0.6) * math.cbrt(3.0 * mass / (4.0 * math.pi * density))
+
+
+def _shapes_radius(link: Link, gyration_radius: float, mass: float) -> float | None:
+    """Half the diagonal of the link's shapes [m]; None where nothing can be told.
+
+    Meshes are read only where a ball with this ``gyration_radius`` is suspiciously light; where they cannot be read and
+    the ball is lighter than air, only the other shapes count.
+    """
+    shapes: list[Collision | Visual] = [*link.collisions, *link.visuals]
+    primitives = [one for one in shapes if not isinstance(one.geometry, Mesh)]
+    primitives_radius = half_diagonal(primitives)
+    if len(primitives) == len(shapes) or (
+        primitives_radius and gyration_radius <= _MAX_RADIUS_RATIO * primitives_radius
+    ):
+        return primitives_radius
+    if gyration_radius < _ball_gyration_radius(mass, _FOAM_DENSITY):
+        return None
+    return half_diagonal(shapes) or (
+        primitives_radius if gyration_radius > _ball_gyration_radius(mass, _AIR_DENSITY) else None
+    )
+
+
+@np.errstate(over="ignore")  # shapes may be as large as numbers get
+def half_diagonal(shapes: Sequence[Collision | Visual]) -> float | None:
+    """Half the diagonal of the box around ``shapes`` along the link's axes [m].
+
+    None without shapes, or where one's extent is not known: meshes that cannot be read, planes, terrain, prisms.
+    """
+    corners = []
+    for shape in shapes:
+        box = _bounding_box(shape.geometry)
+        if box is None:
+            return None
+        corners += [shape.T_link_geom @ np.array(corner) for corner in itertools.product(*zip(*box, strict=True))]
+    return 0.5 * float(np.linalg.norm(np.ptp(corners, axis=0))) if corners else None
+
+
+def _bounding_box(shape: Geometry) -> tuple[Sequence[float], Sequence[float]] | None:
+    """Lowest and highest corner of a shape in its own frame."""
+    if isinstance(shape, Mesh):
+        return _mesh_bounding_box(shape)
+    half = bounding_half_extents(shape)
+    return None if half is None else ([-value for value in half], half)
+
+
+def _mesh_bounding_box(mesh: Mesh) -> tuple[Sequence[float], Sequence[float]] | None:
+    if mesh.file is None or mesh.file.stat().st_size > _MAX_MESH_BYTES:
+        return None
+    try:
+        low, high = read_mesh(mesh.file).bounds
+    except (InputError, DescriptionError):  # a kind that is not read here
+        return None
+    scale = np.array(mesh.scale)
+    return list(low * scale), list(high * scale)
+
+
+def check_inertial(
+    context: ReaderContext,
+    node: XmlNode,
+    link: str,
+    mass: float,
+    T_link_com: SE3,
+    moments: InertiaMoments,
+    collisions: Sequence[Collision] = (),
+) -> Inertial | None:
+    """A checked inertial; None where mending has made the link a mere frame.
+
+    Args:
+        context: Takes the finding when rounding is straightened, and mendings.
+        node: Where it stands.
+        link: The link's name.
+        mass: [kg].
+        T_link_com: Centre-of-mass frame.
+        moments: ixx, iyy, izz, ixy, ixz, iyz about it [kg m²].
+        collisions: The link's shapes, from which a faulty inertia is mended.
+
+    Raises:
+        DescriptionError: mass not above zero, inertia not positive definite, or principal moments that no body has
+            (each must be at most the sum of the other two); unless mended.
+    """
+    if mass <= 0.0:
+        action = f"{-mass:g} kg taken" if mass < 0.0 else "taken as a mere frame without mass"
+        context.repair_or_raise(node, f"link '{link}' has mass {mass:g} kg", POSITIVE_MASS_HINT, action)
+        if mass == 0.0:
+            return None
+        mass = -mass
+    max_moment = max(map(abs, moments), key=lambda moment: math.inf if math.isnan(moment) else moment)
+    if not (mass <= _MAX_MASS and max_moment <= _MAX_MASS):  # NaN is above the bound too
+        raise error_at(
+            f"link '{link}' has a mass of {mass:g} kg and moments up to {max_moment:g} kg m²",
+            node,
+            f"at most {_MAX_MASS:g}",
+        )
+    values = np.linalg.eigvalsh(inertia_matrix(moments))
+    a, b, c = (float(value) for value in values)
+    moments_text = f"principal moments {a:.6g}, {b:.6g}, {c:.6g} kg m²"
+    if a < 0.0 < b and -a < _EIGENVALUE_TOLERANCE * c:
+        context.warn(
+            node,
+            f"link '{link}': {moments_text}: the first is below 0 by rounding; {_EIGENVALUE_TOLERANCE * c:.3g} taken",
+        )
+        moments, a = raise_smallest_moment(moments, _EIGENVALUE_TOLERANCE * c), _EIGENVALUE_TOLERANCE * c
+        b = max(b, c - a)
+    if not a > 0.0:
+        problem = f"link '{link}' has an inertia that is not positive definite: {moments_text}"
+        moments, moments_source = estimate_inertia(mass, T_link_com, collisions)
+        context.repair_or_raise(node, problem, "moments above 0", f"the inertia taken {moments_source}")
+    elif a + b < c:
+        if c - (a + b) > _TRIANGLE_TOLERANCE * c:
+            context.repair_or_raise(
+                node,
+                f"link '{link}' has an inertia that no body has: {moments_text}",
+                "the largest moment must not exceed the sum of the others",
+                f"the smaller moments raised to {0.5 * (a + c - b):.6g} and {0.5 * (b + c - a):.6g} kg m²",
+            )
+            moments = nearest_physical_inertia(moments)
+        else:
+            context.warn(node, f"link '{link}': {moments_text} break the triangle inequality by rounding; straightened")
+            moments = clamp_triangle_inequality(moments)
+    return Inertial(mass, T_link_com, moments)

@@ -7,12 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from roboyard.description.findings import Repair
-from roboyard.description.model import Model, World
-from roboyard.description.reading import ReaderContext
+from roboyard.description.model import Model, Repair, World
+from roboyard.description.reader_context import ReaderContext
 from roboyard.description.resources import Resources, expand_home
-from roboyard.description.values import error_at
 from roboyard.description.xml import MAX_CHARACTERS, XmlNode, parse_xml
+from roboyard.description.xml_values import error_at
 from roboyard.errors import DescriptionError
 
 _EXTENSIONS = (".urdf", ".xacro", ".sdf", ".world", ".xml", ".gazebo", ".model", ".launch")
@@ -168,7 +167,7 @@ def _open(
         root, warnings = parse_xml(data, str(path_or_text))
     context.add_warnings(warnings)
     if root.tag == "launch":
-        from roboyard.description.launch import find_robot_description
+        from roboyard.description.launch_files import find_robot_description
 
         if from_launch_file:
             raise error_at("robot_description is a launch file", root, "a xacro or URDF file")

@@ -1,8 +1,8 @@
-"""The one in-memory form of every description: what a robot, a piece of furniture or a world is.
+"""Records of a description: robots, furniture and worlds, their links, joints, actors, and a reader's warnings and
+repairs.
 
-Readers (URDF, xacro, SDF, MJCF) produce these frozen records; simulation, control and planning consume them.
-Nothing here knows any file format.  Lengths in m, angles in rad, masses in kg, poses as ``SE3`` named ``T_a_b``
-(maps b coordinates to a).
+Readers (URDF, xacro, SDF, MJCF) produce these frozen records; simulation, control and planning use them. Nothing here
+knows a file format. Lengths in m, angles in rad, masses in kg; poses are `SE3` named `T_a_b` (maps b coordinates to a).
 """
 
 from __future__ import annotations
@@ -12,9 +12,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from roboyard.description.acting import ActorScript
-from roboyard.description.findings import ReaderWarning, Repair
-from roboyard.description.joints import Axis, AxisLimits, Joint, JointDynamics, JointType, Mimic, SafetyController
 from roboyard.description.sensors import Sensor
 from roboyard.description.shapes import (
     Box,
@@ -35,11 +32,15 @@ from roboyard.description.shapes import (
 from roboyard.geometry import SE3
 
 __all__ = [
+    "ActorClip",
+    "ActorScript",
+    "ActorTrajectory",
     "Axis",
     "AxisLimits",
     "Box",
     "Capsule",
     "Collision",
+    "CommandMode",
     "Cone",
     "Cylinder",
     "Ellipsoid",
@@ -75,6 +76,198 @@ __all__ = [
     "World",
     "XmlElement",
 ]  # fmt: skip
+
+
+CommandMode = Literal["position", "velocity", "effort"]
+
+
+@dataclass(frozen=True, slots=True)
+class ActorClip:
+    """An animation of an actor.
+
+    Attributes:
+        name: That trajectories call it by.
+        uri: As the file has it.
+        file: Where that is; None where it was not found.
+        by_distance: Whether it goes on with the way instead of time (``<interpolate_x>``).
+    """
+
+    name: str
+    uri: str
+    file: Path | None
+    by_distance: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ActorTrajectory:
+    """One way of an actor.
+
+    Attributes:
+        clip: Name of what it shows on it.
+        waypoints: When it is where, in the world, by rising time [s].
+    """
+
+    clip: str
+    waypoints: tuple[tuple[float, SE3], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ActorScript:
+    """What an actor does.
+
+    Attributes:
+        clips: Those it knows.
+        trajectories: One after the other.
+        loop: Whether it then begins again.
+        delay: Before it begins, each time [s].
+        auto_start: Whether it begins by itself.
+    """
+
+    clips: tuple[ActorClip, ...] = ()
+    trajectories: tuple[ActorTrajectory, ...] = ()
+    loop: bool = True
+    delay: float = 0.0
+    auto_start: bool = True
+
+
+JointType = Literal[
+    "fixed",
+    "revolute",
+    "continuous",
+    "prismatic",
+    "ball",
+    "universal",
+    "screw",
+    "revolute2",
+    "gearbox",
+    "planar",
+    "floating",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class AxisLimits:
+    """Range, speed and effort of an axis; infinite where the file gives none [rad, rad/s, N m or m, m/s, N]."""
+
+    lower: float = -math.inf
+    upper: float = math.inf
+    velocity: float = math.inf
+    effort: float = math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class JointDynamics:
+    """Passive dynamics of an axis: viscous damping, dry friction, spring, inertia of the motor's rotor (MJCF, URDF)."""
+
+    damping: float = 0.0
+    friction: float = 0.0
+    stiffness: float = 0.0
+    reference: float = 0.0
+    armature: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One axis, a unit vector in the joint frame."""
+
+    xyz: Vec3 = (1.0, 0.0, 0.0)
+    limits: AxisLimits = AxisLimits()
+    dynamics: JointDynamics = JointDynamics()
+
+
+@dataclass(frozen=True, slots=True)
+class Mimic:
+    """position = multiplier · position(joint) + offset."""
+
+    joint: str
+    multiplier: float = 1.0
+    offset: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class SafetyController:
+    """URDF's safety controller: soft limits inside the hard ones, and the gains that act towards them.
+
+    Attributes:
+        soft_lower: Where it stops the joint [rad or m]; without effect where both are alike.
+        soft_upper: See ``soft_lower``.
+        k_position: Speed allowed for each unit of distance to a soft limit [1/s]; 0 leaves the range out.
+        k_velocity: Effort allowed for each unit of speed left [N m s/rad or N s/m]; 0 leaves the effort alone.
+    """
+
+    soft_lower: float = 0.0
+    soft_upper: float = 0.0
+    k_position: float = 0.0
+    k_velocity: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """A joint between ``parent`` and ``child`` links (``parent`` may be ``"world"``).
+
+    ``T_parent_child`` is the child link's pose in the parent link at zero; ``T_child_joint`` places the joint frame in
+    the child link (identity in URDF).  ``axes`` has one entry for revolute, continuous, prismatic and screw, two for
+    universal, revolute2 and gearbox, none for fixed, ball and floating; planar has the plane's normal.
+    ``thread_pitch`` of a screw: metres along the axis per positive revolution (SDF's ``screw_thread_pitch``).
+    A gearbox holds ``angle(axis 2) = -gear_ratio · angle(axis 1)`` against ``gear_reference``.
+    ``ball_axis`` of a ball: ``limits.upper`` bounds the angle by which it is turned from zero, ``dynamics`` acts about
+    every direction (MJCF only).
+    """
+
+    name: str
+    type: JointType
+    parent: str
+    child: str
+    T_parent_child: SE3
+    T_child_joint: SE3
+    axes: tuple[Axis, ...] = ()
+    mimic: Mimic | None = None
+    thread_pitch: float = 0.0
+    gear_ratio: float = 1.0
+    gear_reference: str | None = None
+    safety: SafetyController | None = None
+    ball_axis: Axis | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderWarning:
+    """Something the reader did not understand or had to guess, with its place."""
+
+    message: str
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """A fault in a file, and what was done about it when mending was asked for.
+
+    Attributes:
+        problem: The fault, with the link or joint it is in.
+        action: What stands in its place now.
+        valid: What would be right.
+        file: Where it is.
+        line: Where in it.
+        is_required: Whether the file is refused without it; one can live with the others.
+    """
+
+    problem: str
+    action: str
+    valid: str
+    file: str
+    line: int
+    is_required: bool = True
+
+    @property
+    def error_text(self) -> str:
+        """The fault alone, as the refusal says it."""
+        return f"{self.file}:{self.line}: {self.problem}" + (f" ({self.valid})" if self.valid else "")
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.problem}: {self.action}"
 
 
 # -- links -----------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from gymnasium.spaces import Box
 from numpy.typing import ArrayLike, NDArray
 
 from roboyard.description import World
+from roboyard.description.extent import footprint_polygon
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
 from roboyard.gym.commands import Command, Twist
@@ -24,7 +25,6 @@ from roboyard.messages import msg
 from roboyard.scenarios.floor import floor_of
 from roboyard.scenarios.places import place
 from roboyard.scenarios.planar import planar
-from roboyard.scenarios.size import outline
 
 _FAR = 100.0
 """Farther goals are told to be at this distance along each axis [m]."""
@@ -68,7 +68,7 @@ class Navigate(Task):
     def prepare(self, world: World, robot: ReadRobot) -> None:
         """See where there is room."""
         if self._draw is None:
-            corners = outline(robot.file.footprint, robot.model)
+            corners = footprint_polygon(robot.file.footprint, robot.model)
             reach = max((math.hypot(x, y) for x, y in corners), default=0.0)
             self._draw = FreePlaces(floor_of(world), reach + _SPARE, self._apart)
 

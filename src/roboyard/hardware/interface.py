@@ -11,7 +11,7 @@ from typing import Literal, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-CommandMode = Literal["position", "velocity", "effort"]
+from roboyard.description.model import CommandMode
 
 
 @dataclass(frozen=True, slots=True)

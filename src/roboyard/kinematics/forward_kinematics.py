@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.description.cameras import CameraSpec, optical_poses
 from roboyard.description.model import Joint, Model, Vec3
+from roboyard.description.sensors import CameraSpec, optical_poses
 from roboyard.geometry import SE3
 
 _ROTATING_TYPES = ("revolute", "continuous", "screw", "gearbox", "universal", "revolute2")

@@ -86,9 +86,9 @@ def capsule_round(shape: Geometry, where: str = "") -> tuple[Array, float]:
         case Sphere(radius):
             return np.zeros((2, 3)), radius
         case Mesh():
-            from roboyard.simulation.assembly.meshes import surface_of
+            from roboyard.description.meshes.files import load_mesh
 
-            return _of_points(surface_of(shape)[0])
+            return _of_points(load_mesh(shape)[0])
         case Polyline(outlines, height):
             flat = np.array([point for outline in outlines for point in outline])
             return _of_points(np.concatenate([np.column_stack([flat, np.full(len(flat), z)]) for z in (0.0, height)]))

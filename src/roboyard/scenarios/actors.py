@@ -14,7 +14,7 @@ from roboyard.simulation.people.library import read_clip
 from roboyard.simulation.people.scripted import Scripted
 
 if TYPE_CHECKING:
-    from roboyard.description.acting import ActorScript
+    from roboyard.description.model import ActorScript
     from roboyard.scenarios.run import Run
 
 HEIGHT = 1.75

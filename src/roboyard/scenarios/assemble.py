@@ -6,6 +6,7 @@ from pathlib import Path
 
 from roboyard.bus import NodeError
 from roboyard.description import load_world
+from roboyard.description.extent import bounding_radius
 from roboyard.errors import ConfigError, RoboyardError
 from roboyard.scenarios.catalog import find, find_file, find_robot
 from roboyard.scenarios.expressions import Criterion
@@ -26,7 +27,6 @@ from roboyard.scenarios.run import Run
 from roboyard.scenarios.schema import FurnitureEntry, PersonEntry, RobotEntry, Scenario
 from roboyard.scenarios.script import Script, load_script
 from roboyard.scenarios.setting import set_out
-from roboyard.scenarios.size import reach
 from roboyard.scenarios.spec import Spec
 from roboyard.scenarios.thing_truth import ThingTruthNode
 
@@ -175,12 +175,12 @@ def _add_person(run: Run, name: str, entry: PersonEntry) -> None:
 def _free_place(run: Run, package: RobotPackage, entry: RobotEntry) -> tuple[float, float, float]:
     """Where the robot has room, nearest to the world's origin."""
     model = package.load_model(entry.arguments, repair=entry.repair)
-    x, y = floor_of(run.simulation).free_place(reach(model) + _ROOM)
+    x, y = floor_of(run.simulation).free_place(bounding_radius(model) + _ROOM)
     return x, y, 0.0
 
 
 def _add_operator(robot: RobotHandle, script: Script) -> None:
-    operator = Operator(script=script, radius=reach(robot.model), base_frame=robot.package.file.base_frame)
+    operator = Operator(script=script, radius=bounding_radius(robot.model), base_frame=robot.package.file.base_frame)
     robot.add_node(operator, "operator")
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from roboyard.description import load_model
+from roboyard.description.joint_interfaces import command_modes
 from roboyard.description.model import Model
 from roboyard.errors import DescriptionError
 from roboyard.scenarios.arms import arm_nodes
@@ -20,7 +21,6 @@ from roboyard.scenarios.plugins.speeds import Speeds
 from roboyard.scenarios.robot_groups import groups_beside
 from roboyard.scenarios.robot_package import Limits, NodeSpec, RobotFile, RobotPackage
 from roboyard.scenarios.wheels import find_wheels
-from roboyard.simulation.modes import modes_of
 
 _JOINT_RATE = 50.0
 _JOINT_KEYS = ("joints", "left_joints", "right_joints", "left_steered_joints", "right_steered_joints")
@@ -93,7 +93,7 @@ def _with_trajectories(model: Model, part: Part) -> tuple[Part, tuple[str, ...]]
     free = tuple(
         joint.name
         for joint in model.joints
-        if joint.name in declared and joint.name not in taken and "position" in modes_of(model, joint.name)
+        if joint.name in declared and joint.name not in taken and "position" in command_modes(model, joint.name)
     )
     if not free or "joint_trajectory_controller" in part.nodes:
         return part, ()
@@ -121,7 +121,7 @@ def _refused(model: Model, nodes: dict[str, NodeSpec]) -> dict[str, str]:
             continue
         mode: Any = spec.parameters.get("mode", "position" if spec.use == GRIPPER else "velocity")
         for key in _JOINT_KEYS:
-            bad = [joint for joint in spec.parameters.get(key, ()) if mode not in modes_of(model, joint)]
+            bad = [joint for joint in spec.parameters.get(key, ()) if mode not in command_modes(model, joint)]
             if bad:
                 found[name] = f"{name} stays down: joint {bad[0]} takes no {mode} commands"
     return found

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.description.cameras import DepthNoise
-from roboyard.description.noise import Noise
+from roboyard.description.sensors import DepthNoise, Noise
 from roboyard.geometry import SE3, CameraModel
 from roboyard.simulation import Simulation
 from roboyard.simulation.sensors.cameras.camera import Camera, CameraReading, Shot, develop

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from roboyard.description import Model
+from roboyard.description.extent import lowest_point
 from roboyard.errors import InputError
 from roboyard.geometry import SE2, SE3
-from roboyard.scenarios.size import lowest
 
 Place = Sequence[float] | SE2 | SE3
 """(x, y, yaw) or ``SE2``: standing on the ground; (x, y, z, roll, pitch, yaw) or ``SE3``: as it is [m, rad]."""
@@ -22,10 +22,10 @@ def place(at: Place, model: Model) -> SE3:
     if isinstance(at, SE3):
         return at
     if isinstance(at, SE2):
-        return at.to_se3(-lowest(model))
+        return at.to_se3(-lowest_point(model))
     if len(at) == 3:
         x, y, yaw = at
-        return SE3.from_xyz_rpy((x, y, -lowest(model)), (0.0, 0.0, yaw))
+        return SE3.from_xyz_rpy((x, y, -lowest_point(model)), (0.0, 0.0, yaw))
     if len(at) == 6:
         x, y, z, *angles = at
         return SE3.from_xyz_rpy((x, y, z), (angles[0], angles[1], angles[2]))

@@ -15,6 +15,7 @@ from roboyard.bus.socket import SocketServer
 from roboyard.compute import limit_blas_threads, wait_for_kernels
 from roboyard.control.owners import JointOwners
 from roboyard.description import Model
+from roboyard.description.extent import footprint_polygon
 from roboyard.errors import InputError
 from roboyard.hardware.dynamixel.config import ServoMap, ServosConfig, load_servos
 from roboyard.hardware.dynamixel.emulation.bus import EmulatedBus, FaultInjection
@@ -33,7 +34,6 @@ from roboyard.scenarios.robot_groups import KnownJoints
 from roboyard.scenarios.robot_legs import legs_of
 from roboyard.scenarios.robot_package import RobotPackage
 from roboyard.scenarios.run_folder import RunFolder
-from roboyard.scenarios.size import outline
 from roboyard.walking.walker import Walker
 
 _EMULATED_PATIENCE = 0.5
@@ -130,7 +130,7 @@ class RealCrew(Crew):
         model = joints.model
         found: dict[str, Any] = {
             "hardware": self._hardware, "loop": self._loop, "description": model, "owners": self._owners,
-            "rates": joints.rates, "outline": outline(package.file.footprint, model),
+            "rates": joints.rates, "outline": footprint_polygon(package.file.footprint, model),
             "drive_limits": package.file.limits,
         }  # fmt: skip
         if self._robot.legs is not None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from roboyard.bus import GoalFuture, Node
 from roboyard.control.owners import JointOwners
 from roboyard.description import LidarSpec
+from roboyard.description.extent import footprint_polygon
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
 from roboyard.hardware import Hardware
@@ -22,7 +23,6 @@ from roboyard.scenarios.offers import Offers
 from roboyard.scenarios.robot_groups import KnownJoints
 from roboyard.scenarios.robot_legs import legs_of
 from roboyard.scenarios.robot_package import RobotPackage
-from roboyard.scenarios.size import outline
 from roboyard.scenarios.true_arm import TrueArm
 from roboyard.walking.walker import Walker
 
@@ -70,7 +70,7 @@ class RobotHandle(Crew):
     @property
     def outline(self) -> tuple[tuple[float, float], ...]:
         """Corners of its outline on the ground [m], seen from its base frame."""
-        return outline(self.package.file.footprint, self.model)
+        return footprint_polygon(self.package.file.footprint, self.model)
 
     @property
     def scan_height(self) -> float:

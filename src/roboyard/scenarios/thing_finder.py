@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from roboyard.bus import Node, param, resource
+from roboyard.description.extent import bounding_box
 from roboyard.geometry import SE3
 from roboyard.messages import msg
-from roboyard.scenarios.size import box_about
 from roboyard.scenarios.supply import movable
 from roboyard.simulation import Simulation
 from roboyard.vision.nodes.detections import detection, detections
@@ -32,7 +32,7 @@ class ThingFinderNode(Node):
     def setup(self) -> None:
         """Begin."""
         self._names = movable(self.simulation, self.things, f"{self.full_name}, parameter 'things'")
-        self._sizes = {name: box_about(self.simulation.models[name].model) for name in self._names}
+        self._sizes = {name: bounding_box(self.simulation.models[name].model) for name in self._names}
         self._found = self.publisher("found", msg.vision_msgs.Detection3DArray)
         self.timer(rate=self.rate, callback=self._look)
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.description.joint_interfaces import command_modes
 from roboyard.description.model import Cylinder, Joint, Model, Sphere
 from roboyard.errors import DescriptionError
-from roboyard.simulation.modes import modes_of
 
 _WEAK = 0.2
 """Of the friction along the better direction that is left along the other where a surface stands for rollers."""
@@ -73,7 +73,7 @@ def find_wheels(model: Model) -> Drive | None:
         if _turns_freely(joint)
         and abs(axis_of(model, joint)[1]) > _LATERAL
         and (not commanded or joint.name in commanded)
-        and "velocity" in modes_of(model, joint.name)
+        and "velocity" in command_modes(model, joint.name)
     ]
     left = [wheel for wheel in wheels if wheel.y > 0.0]
     right = [wheel for wheel in wheels if wheel.y < 0.0]

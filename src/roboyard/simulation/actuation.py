@@ -12,14 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import expect_kernels
+from roboyard.description.joint_interfaces import command_modes, command_range, safety_controller_limits
+from roboyard.description.model import CommandMode
 from roboyard.errors import InputError
-from roboyard.hardware.interface import CommandMode
 from roboyard.simulation import servo_loop as s
 from roboyard.simulation.assembly import Assembled, JointPlace
 from roboyard.simulation.assembly.exactness import reckon_exactly
 from roboyard.simulation.loads import beyond, least
-from roboyard.simulation.modes import modes_of
-from roboyard.simulation.ranges import command_range, guarded
 from roboyard.simulation.servos import (
     GIVE,
     GIVE_SLIDE,
@@ -107,7 +106,7 @@ class Servos:
                     mode: overridden(
                         default_gains(mode, inertia, limit, model.mass, step, rest, give), mode, interface, name
                     )
-                    for mode in modes_of(model, place.name)
+                    for mode in command_modes(model, place.name)
                 }
                 ranges = {mode: command_range(mode, place.axis, interface) for mode in gains}
                 press = pressing_gains(inertia, limit, model.mass, step, place.axis.limits.velocity)
@@ -129,7 +128,7 @@ class Servos:
             made.floats[servo.row, s.NO_LOAD] = servo.no_load
             joints = {joint.name: joint for joint in assembled.placements[servo.model].entry.model.joints}
             if servo.place.name in joints:
-                made.floats[servo.row, s.SOFT_LOW : s.CYCLE] = guarded(joints[servo.place.name], step)
+                made.floats[servo.row, s.SOFT_LOW : s.CYCLE] = safety_controller_limits(joints[servo.place.name], step)
         return made
 
     def command(

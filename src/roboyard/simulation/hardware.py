@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from roboyard.description.joint_interfaces import command_modes
+from roboyard.description.model import CommandMode
 from roboyard.errors import InputError, UnknownNameError
-from roboyard.hardware.interface import CommandMode, JointCommand, JointStates
+from roboyard.hardware.interface import JointCommand, JointStates
 from roboyard.simulation.actuation import Group
-from roboyard.simulation.modes import modes_of
 from roboyard.simulation.sensors.encoder import Encoder
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class SimulatedHardware:
         self._names = tuple(place.name for place in placement.joints)
         self._qpos = np.array([place.qpos for place in placement.joints], int)
         self._dof = np.array([place.dof for place in placement.joints], int)
-        self._modes = {name: modes_of(placement.entry.model, name) for name in self._names}
+        self._modes = {name: command_modes(placement.entry.model, name) for name in self._names}
         self._groups: dict[tuple[CommandMode, tuple[str, ...]], Group] = {}
         self._last: tuple[Instant, int, JointStates] | None = None  # readings hold until something changes
         encoders = [sensor for sensor in self._simulation.sensors(self._name) if isinstance(sensor, Encoder)]

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 
 import mujoco
 
-from roboyard.description.model import Axis, JointInterface, Model
+from roboyard.description.joint_interfaces import command_modes
+from roboyard.description.model import Axis, CommandMode, JointInterface, Model
 from roboyard.errors import DescriptionError
-from roboyard.hardware.interface import CommandMode
 from roboyard.simulation.assembly.joints import Scalar
 from roboyard.simulation.loads import FAST, Rest
-from roboyard.simulation.modes import modes_of
 
 ALL_INPUTS = int(mujoco.mjtCtrlInput.mjINPUT_POS | mujoco.mjtCtrlInput.mjINPUT_VEL | mujoco.mjtCtrlInput.mjINPUT_FF)
 
@@ -94,7 +93,7 @@ def no_load_speed(interface: JointInterface | None, effort: float, model: str) -
 def add_servos(spec: mujoco.MjSpec, model: Model, name: str, scalars: Sequence[Scalar]) -> None:
     """An actuator for each scalar joint that takes commands; without force until it is commanded."""
     for scalar in scalars:
-        if not modes_of(model, scalar.name):
+        if not command_modes(model, scalar.name):
             continue
         servo = spec.add_actuator(name=scalar.element)
         servo.trntype = mujoco.mjtTrn.mjTRN_JOINT

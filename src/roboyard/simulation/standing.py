@@ -8,17 +8,16 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.description.joint_interfaces import command_modes, initial_positions
 from roboyard.description.model import Collision, Joint, Link, Model, PlacedModel, Plane, World
 from roboyard.geometry import SE3
 from roboyard.geometry.polygons import convex_hull
 from roboyard.hardware import JointCommand
 from roboyard.simulation.assembly import JointPlace
 from roboyard.simulation.engine import Simulation
-from roboyard.simulation.modes import modes_of
 from roboyard.simulation.naming import COLLISION_BITS
 from roboyard.simulation.servos import effort_limit
 from roboyard.simulation.settings import PhysicsSettings
-from roboyard.simulation.starting import starting_positions
 
 FEET = 0.01
 """Shapes this close above the lowest point count as what the robot stands on [m]."""
@@ -161,10 +160,10 @@ def _grounded(model: Model) -> Model:
 
 def _locked(model: Model, servos: bool) -> Model:
     """The model with its joints fixed where they start, but for those that servos can hold; without sensors."""
-    starts = starting_positions(model, ((one.name, one.axes[0].limits) for one in model.joints if one.axes))
+    starts = initial_positions(model, ((one.name, one.axes[0].limits) for one in model.joints if one.axes))
 
     def lock(joint: Joint) -> Joint:
-        if joint.type == "fixed" or (servos and joint.axes and "position" in modes_of(model, joint.name)):
+        if joint.type == "fixed" or (servos and joint.axes and "position" in command_modes(model, joint.name)):
             return joint
         moved = joint.T_parent_child
         start = starts.get(joint.name, 0.0)

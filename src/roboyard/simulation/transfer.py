@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import mujoco
 
+from roboyard.description.joint_interfaces import initial_positions
 from roboyard.simulation.assembly import Assembled
 from roboyard.simulation.loops import close_up
-from roboyard.simulation.starting import starting_positions
 
 _WIDTHS = {  # positions and velocities of a joint, by its type
     int(mujoco.mjtJoint.mjJNT_FREE): (7, 6),
@@ -21,7 +21,7 @@ def set_initial(assembled: Assembled, data: mujoco.MjData) -> None:
     for placement in assembled.placements.values():
         model = placement.entry.model
         starts = {interface.joint: dict(interface.initial) for interface in model.interfaces}
-        positions = starting_positions(model, ((place.name, place.axis.limits) for place in placement.joints))
+        positions = initial_positions(model, ((place.name, place.axis.limits) for place in placement.joints))
         for place in placement.joints:
             data.qpos[place.qpos] = positions[place.name]
             data.qvel[place.dof] = starts.get(place.name, {}).get("velocity", data.qvel[place.dof])

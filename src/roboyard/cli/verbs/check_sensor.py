@@ -53,7 +53,7 @@ def sensor(
 
 def _sensors(file: str) -> list[tuple[str, Sensor, Any]]:
     """(name, description, class or None for the registered one) of what ``file`` names."""
-    from roboyard.description.presets import PRESETS
+    from roboyard.description.sensor_presets import PRESETS
     from roboyard.description.sensors import Sensor
     from roboyard.errors import ConfigError, InputError
     from roboyard.geometry import SE3

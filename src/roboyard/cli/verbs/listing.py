@@ -56,8 +56,8 @@ def _entries(kind: Kind) -> list[dict[str, Any]]:
 
         return [{"name": run.name, "about": f"pid {run.pid}", "pid": run.pid} for run in live_runs()]
     if kind is Kind.SENSORS:
-        from roboyard.description.presets import PRESETS
-        from roboyard.description.sensing import plugin_sensor_kinds
+        from roboyard.description.sensor_presets import PRESETS
+        from roboyard.description.sensor_reader import plugin_sensor_kinds
 
         presets = [{"name": name, "about": one.summary, "kind": one.kind} for name, one in PRESETS.items()]
         brought = sorted(plugin_sensor_kinds())

@@ -10,7 +10,7 @@ import typer
 from roboyard.cli.grammar import JsonOption, group
 
 if TYPE_CHECKING:
-    from roboyard.description.mesh_tools import TriangleMesh
+    from roboyard.description.meshes import TriangleMesh
 
 app = group("Make links of meshes: split, reduce, weigh, …")
 
@@ -48,7 +48,7 @@ def split(
     """Part a surface: what hangs together, or by cuts."""
     from roboyard.cli.mesh_words import load, load_closed, parted
     from roboyard.cli.terminal import emit, note, say, table
-    from roboyard.description.mesh_tools import write_stl
+    from roboyard.description.meshes import write_stl
     from roboyard.errors import InputError
 
     how = by or ("planes" if planes else "boxes" if boxes else "components")
@@ -86,7 +86,7 @@ def reduce(
     """Make do with fewer triangles, within an error."""
     from roboyard.cli.mesh_words import load, millimetres
     from roboyard.cli.terminal import emit, fields
-    from roboyard.description.mesh_tools import simplify_to_count, simplify_to_error, write_stl
+    from roboyard.description.meshes import simplify_to_count, simplify_to_error, write_stl
     from roboyard.errors import InputError
 
     surface = load(file, unit)
@@ -128,8 +128,8 @@ def origin(
 
     from roboyard.cli.mesh_words import load, load_closed, numbers
     from roboyard.cli.terminal import emit, fields, note
-    from roboyard.description.mesh_tools import compute_origin_transform, write_stl
-    from roboyard.description.mesh_tools.snippets import format_origin as as_origin
+    from roboyard.description.meshes import compute_origin_transform, write_stl
+    from roboyard.description.meshes.robot_from_meshes import format_origin as as_origin
 
     roll, pitch, yaw = (math.radians(angle) for angle in numbers(rotate, 3, "rotation"))
     needs_body = at == "com" or repair
@@ -173,8 +173,8 @@ def collision(
     """
     from roboyard.cli.mesh_words import about, load, load_closed, millimetres
     from roboyard.cli.terminal import count, emit, note, say
-    from roboyard.description.mesh_tools import approximate_collision, write_stl
-    from roboyard.description.mesh_tools.snippets import PlacedShape, format_collisions
+    from roboyard.description.meshes import approximate_collision, write_stl
+    from roboyard.description.meshes.robot_from_meshes import PlacedShape, format_collisions
     from roboyard.description.shapes import Mesh
     from roboyard.geometry import SE3
 
@@ -219,8 +219,8 @@ def inertia(
     """Mass, centre and inertia of a closed surface."""
     from roboyard.cli.mesh_words import load_closed
     from roboyard.cli.terminal import emit, note, say
-    from roboyard.description.mesh_tools import compute_mass_properties
-    from roboyard.description.mesh_tools.snippets import format_inertial
+    from roboyard.description.meshes import compute_mass_properties
+    from roboyard.description.meshes.robot_from_meshes import format_inertial
 
     surface, mended = load_closed(file, unit, repair)
     found = compute_mass_properties(surface, mass, density)
@@ -270,7 +270,7 @@ def robot(
     from roboyard.cli.mesh_words import joints as joints_of
     from roboyard.cli.terminal import emit, note, say, table
     from roboyard.description import load_model
-    from roboyard.description.mesh_tools import distribute_mass, repair_mesh, write_robot_urdf
+    from roboyard.description.meshes import distribute_mass, repair_mesh, write_robot_urdf
 
     total, weighed = masses(mass)
     hung = joints_of(joints or [])

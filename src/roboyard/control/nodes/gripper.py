@@ -11,9 +11,9 @@ import numpy as np
 from roboyard.bus import Node, param, resource
 from roboyard.bus.actions import GoalHandle
 from roboyard.control.grasping import Grasp, GraspConfig, Grip, Hand
-from roboyard.control.limits import bounds_of
 from roboyard.control.nodes.twist import check_modes
 from roboyard.control.owners import JointOwners
+from roboyard.description.joint_interfaces import joint_limit_range
 from roboyard.description.model import Axis, Model
 from roboyard.errors import ConfigError, InputError
 from roboyard.hardware.interface import Hardware, JointCommand
@@ -99,7 +99,7 @@ class GripperNode(Node):
         return GraspConfig(self.goal_tolerance, self.stall_velocity_threshold, self.stall_timeout)
 
     def _known_hand(self) -> Hand:
-        bounds = [bounds_of(self.description, joint, "position") for joint in self.joints]
+        bounds = [joint_limit_range(self.description, joint, "position") for joint in self.joints]
         low, high = max(low for low, _ in bounds), min(high for _, high in bounds)
         axes = {joint.name: joint.axes[0] for joint in self.description.joints if joint.axes}
         known = [axes.get(joint, Axis()) for joint in self.joints]

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from roboyard.bus import Node, param, resource
-from roboyard.control.limits import bounds_of
 from roboyard.control.nodes.twist import check_modes
 from roboyard.control.owners import JointOwners
-from roboyard.description.model import Model
+from roboyard.description.joint_interfaces import joint_limit_range
+from roboyard.description.model import CommandMode, Model
 from roboyard.errors import ConfigError, InputError
-from roboyard.hardware.interface import CommandMode, Hardware, JointCommand
+from roboyard.hardware.interface import Hardware, JointCommand
 from roboyard.messages import msg
 
 
@@ -47,7 +47,7 @@ class JointCommandNode(Node):
                 raise ConfigError(
                     f"{len(values)} {name} for {len(self.joints)} joints", location=self.full_name, valid="one for each"
                 )
-        self._bounds = [bounds_of(self.description, joint, self._mode) for joint in self.joints]
+        self._bounds = [joint_limit_range(self.description, joint, self._mode) for joint in self.joints]
         if self.initial:
             self._write(list(range(len(self.joints))), list(self.initial))
         elif self.hold and self.mode == "position":

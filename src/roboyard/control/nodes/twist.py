@@ -10,8 +10,9 @@ from roboyard.bus import Node, param
 from roboyard.control.kinematics import STANDSTILL, PlanarTwist
 from roboyard.control.planar_ramps import AT_REST, PlanarLimits, twist_of
 from roboyard.control.ramps import RampLimits
+from roboyard.description.model import CommandMode
 from roboyard.errors import ConfigError
-from roboyard.hardware.interface import CommandMode, Hardware
+from roboyard.hardware.interface import Hardware
 from roboyard.messages import msg
 
 

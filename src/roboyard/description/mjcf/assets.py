@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
-from roboyard.description.meshes import mesh_problem
-from roboyard.description.mjcf.includes import find_included_file
+from roboyard.description.meshes.files import mesh_problem
+from roboyard.description.mjcf.sanitize import find_included_file
 from roboyard.description.model import Rgba
-from roboyard.description.reading import ReaderContext
-from roboyard.description.values import error_at, parse_integer, parse_number, quote
+from roboyard.description.reader_context import ReaderContext
 from roboyard.description.xml import XmlNode
+from roboyard.description.xml_values import error_at, parse_integer, parse_number, quote
 
 MAX_MESH_BYTES = 64 * 2**20
 MAX_TOTAL_MESH_BYTES = 256 * 2**20

@@ -1,23 +1,30 @@
-"""A compiled document as a `Model` (all its bodies as one robot) or a `World` (each body of the world a model)."""
+"""Reads a compiled MJCF document as one `Model` or as a `World`, with its lights."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
-from roboyard.description import checks
-from roboyard.description.assembly import resolve_sensor_names
-from roboyard.description.mjcf.actuators import apply_actuation, find_free_joint, make_joint_interfaces, read_actuators
-from roboyard.description.mjcf.cameras import read_cameras
-from roboyard.description.mjcf.compiled import CompiledMjcf, compile_document
-from roboyard.description.mjcf.contacts import find_collidable_bodies
-from roboyard.description.mjcf.geoms import read_shapes
-from roboyard.description.mjcf.joints import FREE, make_joint_chain, read_loop_joints, read_mimics
-from roboyard.description.mjcf.lights import read_lights
-from roboyard.description.mjcf.sensors import LinkPose, compiled_sensors, read_sensors
+from roboyard.description import validation
+from roboyard.description.inertia import check_inertia_plausibility, check_inertial
+from roboyard.description.mjcf.compile import CompiledMjcf, compile_document
+from roboyard.description.mjcf.geoms import find_collidable_bodies, read_shapes
+from roboyard.description.mjcf.joints import (
+    FREE,
+    apply_actuation,
+    find_free_joint,
+    make_joint_chain,
+    make_joint_interfaces,
+    read_actuators,
+    read_loop_joints,
+    read_mimics,
+)
+from roboyard.description.mjcf.sensors import LinkPose, compiled_sensors, read_cameras, read_sensors
 from roboyard.description.model import (
     Frame,
     Inertial,
     Joint,
+    Light,
     Link,
     Mimic,
     Model,
@@ -25,14 +32,43 @@ from roboyard.description.model import (
     PlacedModel,
     World,
 )
-from roboyard.description.naming import make_unique_name
-from roboyard.description.plausibility import check_inertia_plausibility
-from roboyard.description.reading import ReaderContext
-from roboyard.description.renaming import rename_parts
-from roboyard.description.values import error_at, parse_number
+from roboyard.description.names import make_unique_name, rename_parts, resolve_sensor_names
+from roboyard.description.reader_context import ReaderContext
 from roboyard.description.xml import XmlNode
+from roboyard.description.xml_values import error_at, parse_number
 from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
+
+_LIGHT_TYPES: tuple[Literal["directional", "point", "spot"], ...] = ("spot", "directional", "point")  # mjtLightType
+
+
+def read_lights(context: ReaderContext, compiled: CompiledMjcf) -> tuple[Light, ...]:
+    """The lamps of the world itself."""
+    m = compiled.model
+    lights: list[Light] = []
+    used_names: dict[str, int] = {}
+    for number in range(m.nlight):
+        name = make_unique_name(m.light(number).name or "light", used_names)
+        kind = int(m.light_type[number])
+        if int(m.light_bodyid[number]) != 0 or kind >= len(_LIGHT_TYPES) or not m.light_active[number]:
+            context.warn(compiled.root, f"the lamp '{name}' is left out: it moves, is switched off, or of unknown kind")
+            continue
+        dx, dy, dz = (float(value) for value in m.light_dir[number])
+        r, g, b = (float(value) for value in m.light_diffuse[number])
+        sr, sg, sb = (float(value) for value in m.light_specular[number])
+        lights.append(
+            Light(
+                name,
+                _LIGHT_TYPES[kind],
+                SE3(translation=m.light_pos[number]),
+                (dx, dy, dz),
+                (r, g, b, 1.0),
+                (sr, sg, sb, 1.0),
+                bool(m.light_castshadow[number]),
+            )
+        )
+    return tuple(lights)
+
 
 WORLD_GEOMS_MODEL = "scenery"
 """Name of the model that holds what a world's own geoms show."""
@@ -165,7 +201,9 @@ class _ModelReader:
         ]
         neighbors = {frozenset((joint.parent, joint.child)) for joint in joints}
         pairs = [(compiled.bodies[one], compiled.bodies[other]) for one, other in disabled_pairs]
-        joints = [joint for joint, _ in checks.check_mimics(self.context, [(joint, compiled.root) for joint in joints])]
+        joints = [
+            joint for joint, _ in validation.check_mimics(self.context, [(joint, compiled.root) for joint in joints])
+        ]
         return Model(
             name=name,
             links=tuple(links),
@@ -244,7 +282,7 @@ class _ModelReader:
             self.context.warn(node, f"body '{name}' is a point of {mass:g} kg, fixed to another: a ball of 1 mm taken")
             ixx = iyy = izz = 0.4 * mass * 1e-6
         try:
-            return checks.check_inertial(self.context, node, name, mass, T_link_com, (ixx, iyy, izz, 0.0, 0.0, 0.0))
+            return check_inertial(self.context, node, name, mass, T_link_com, (ixx, iyy, izz, 0.0, 0.0, 0.0))
         except DescriptionError as error:
             if int(m.body_weldid[body]):
                 raise
@@ -270,8 +308,8 @@ class _ModelReader:
 
     def _require_unique_names(self, links: list[Link], joints: list[Joint]) -> None:
         """Names made for chains and fixed bodies must not meet the file's own."""
-        checks.require_unique_names("link", ((link.name, self.compiled.root) for link in links))
-        checks.require_unique_names("joint", ((joint.name, self.compiled.root) for joint in joints))
+        validation.require_unique_names("link", ((link.name, self.compiled.root) for link in links))
+        validation.require_unique_names("joint", ((joint.name, self.compiled.root) for joint in joints))
 
 
 def _remove_scope(model: Model, prefix: str) -> Model:

@@ -1,17 +1,24 @@
-"""``<sensor>``: gyroscope and accelerometer become an IMU, range finders lidars, joint sensors encoders, touch contact.
+"""Sensors and cameras; range finders that fan out from one point become one lidar.
 
-An IMU takes the name of its site, since each of its parts has one of its own.
+An IMU takes the name of its site.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from roboyard.description.mjcf.beams import group_rangefinders
-from roboyard.description.mjcf.compiled import CompiledMjcf
-from roboyard.description.reading import ReaderContext
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.description.camera_reader import MAX_IMAGE_SIDE, MAX_PIXELS
+from roboyard.description.mjcf.compile import CompiledMjcf
+from roboyard.description.names import make_unique_name
+from roboyard.description.reader_context import ReaderContext
 from roboyard.description.sensors import (
+    CameraSpec,
     ContactSpec,
     EncoderSpec,
     GroundTruthSpec,
@@ -23,7 +30,155 @@ from roboyard.description.sensors import (
     ThreeAxisSpec,
 )
 from roboyard.description.xml import XmlNode
-from roboyard.geometry import SE3
+from roboyard.description.xml_values import error_at
+from roboyard.geometry import SE3, CameraModel
+
+_TOLERANCE = 1e-6
+Rangefinder = tuple[str, SE3, tuple[float, float, float]]
+"""Link, pose in it (the ray runs along z), and what else must agree: cut-off, noise, interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class RayFan:
+    """Rays at even angles about the lidar's z, the angle 0 along its x [rad]."""
+
+    T_link_lidar: SE3
+    angle_min: float
+    angle_max: float
+
+
+def group_rangefinders(rangefinders: Sequence[Rangefinder]) -> list[tuple[list[int], RayFan]]:
+    """Numbers of the beams that belong together, in the order of their angles, and the fan that they are."""
+    groups: dict[object, list[int]] = {}
+    for number, (link, T, settings) in enumerate(rangefinders):
+        origin_key = tuple(np.round(T.translation / _TOLERANCE).astype(np.int64).tolist())
+        groups.setdefault((link, origin_key, settings), []).append(number)
+    ray_fans: list[tuple[list[int], RayFan]] = []
+    for group in groups.values():
+        rays = np.array([rangefinders[number][1].rotation_matrix()[:, 2] for number in group])
+        fan = _fit_ray_fan(rays, rangefinders[group[0]][1].translation) if len(group) > 1 else None
+        if fan is None:
+            ray_fans += [([number], _single_ray(rangefinders[number][1])) for number in group]
+        else:
+            order, one = fan
+            ray_fans.append(([group[index] for index in order], one))
+    return ray_fans
+
+
+def _single_ray(T_link_ray: SE3) -> RayFan:
+    return RayFan(T_link_ray @ SE3.from_xyz_rpy(rpy=(0.0, -math.pi / 2, 0.0)), 0.0, 0.0)
+
+
+def _fit_ray_fan(rays: NDArray[np.float64], origin: NDArray[np.float64]) -> tuple[list[int], RayFan] | None:
+    """The order of the rays and their fan; None where they do not lie in a plane or not evenly."""
+    _, _, axes = np.linalg.svd(rays, full_matrices=True)
+    normal = axes[2]
+    if np.abs(rays @ normal).max() > _TOLERANCE:
+        return None
+    if normal[int(np.argmax(np.abs(normal)))] < 0.0:
+        normal = -normal  # upwards, where it is upright
+    forward = np.array([1.0, 0.0, 0.0]) - normal[0] * normal
+    forward = forward / np.linalg.norm(forward) if np.linalg.norm(forward) > 0.1 else rays[0]
+    angles = np.arctan2(rays @ np.cross(normal, forward), rays @ forward)
+    order = np.argsort(angles, kind="stable")
+    gaps = np.diff(angles[order], append=angles[order[0]] + 2.0 * math.pi)
+    last_rays = (int(np.argmax(gaps)), int(np.argmin(gaps)))  # a turn a little short of full ends where two are nearest
+    if gaps[last_rays[0]] <= gaps[last_rays[1]] + _TOLERANCE:
+        last_rays = (-1, -1)  # a full turn: begins behind
+    for last_ray in last_rays:
+        shifted = np.roll(order, -(last_ray + 1))
+        sorted_angles = np.unwrap(angles[shifted])
+        steps = np.diff(sorted_angles)
+        if steps.min() >= _TOLERANCE and np.ptp(steps) <= _TOLERANCE:
+            order = shifted
+            break
+    else:
+        return None
+    if sorted_angles[0] > math.pi or sorted_angles[0] < -math.pi - _TOLERANCE:
+        sorted_angles -= 2.0 * math.pi * round(float(sorted_angles[0]) / (2.0 * math.pi))
+    R = np.column_stack([forward, np.cross(normal, forward), normal])
+    T_link_lidar = SE3.from_rotation_matrix(R, origin)
+    return order.tolist(), RayFan(T_link_lidar, float(sorted_angles[0]), float(sorted_angles[-1]))
+
+
+CAMERA_RATE = 30.0
+"""No camera of MJCF states one [Hz]."""
+CAMERA_SIZE = (640, 480)
+"""Of a camera that states none but the one pixel of MuJoCo's default."""
+T_CAMERA_SENSOR = SE3((0.5, -0.5, 0.5, 0.5))
+"""MuJoCo's cameras look along −z, with y up; ours along x, with z up."""
+CAMERA_NEAR, CAMERA_FAR = 0.02, 100.0  # [m]
+
+
+def read_cameras(context: ReaderContext, compiled: CompiledMjcf, bodies: Iterable[str]) -> list[Sensor]:
+    """The cameras on the given links.
+
+    Those of the world, those that turn after something by themselves, and those without perspective are findings.
+
+    Args:
+        context: Takes findings.
+        compiled: The compiled document.
+        bodies: Names of the links that count.
+
+    Raises:
+        DescriptionError: a picture without pixels, or too large.
+    """
+    m, link_names = compiled.model, set(bodies)
+    cameras: list[Sensor] = []
+    used_names: dict[str, int] = {}
+    for number in range(m.ncam):
+        link = compiled.bodies[int(m.cam_bodyid[number])]
+        if link not in link_names:
+            continue
+        name = make_unique_name(m.camera(number).name or "camera", used_names)
+        reason = _unsupported_reason(m, number)
+        if reason:
+            context.warn(compiled.root, f"the camera '{name}' has no effect here: {reason}")
+            continue
+        width, height = (int(pixels) for pixels in m.cam_resolution[number])
+        if (width, height) == (1, 1):
+            width, height = CAMERA_SIZE
+            context.warn(compiled.root, f"the camera '{name}' has no resolution: {width} x {height} taken")
+        if not (1 <= width <= MAX_IMAGE_SIDE and 1 <= height <= MAX_IMAGE_SIDE and width * height <= MAX_PIXELS):
+            raise error_at(
+                f"camera '{name}' takes pictures of {width} × {height} pixels", compiled.root,
+                f"1 to {MAX_IMAGE_SIDE} each way, at most {MAX_PIXELS} in all",
+            )  # fmt: skip
+        lens = _read_lens(m, number, width, height)
+        outputs = int(m.cam_output[number])
+        depth = bool(outputs & (mujoco.mjtCamOutBit.mjCAMOUT_DEPTH.value | mujoco.mjtCamOutBit.mjCAMOUT_DIST.value))
+        spec = CameraSpec(
+            color=lens,
+            depth=lens if depth else None,
+            near=CAMERA_NEAR,
+            far=CAMERA_FAR,
+            depth_near=CAMERA_NEAR,
+            depth_far=CAMERA_FAR,
+        )
+        kind = "rgbd_camera" if depth else "camera"
+        T = SE3(m.cam_quat[number], m.cam_pos[number]) @ T_CAMERA_SENSOR
+        cameras.append(Sensor(name, kind, link, T, CAMERA_RATE, name, "", spec))
+    return cameras
+
+
+def _unsupported_reason(m: mujoco.MjModel, number: int) -> str:
+    if int(m.cam_mode[number]) != mujoco.mjtCamLight.mjCAMLIGHT_FIXED.value:
+        return "it turns after something by itself, which no real one does"
+    if int(m.cam_projection[number]) != mujoco.mjtProjection.mjPROJ_PERSPECTIVE.value:
+        return "it has no perspective"
+    if m.cam_sensorsize[number].all() and m.cam_intrinsic[number][2:].any():
+        return "its axis does not go through the middle of its picture"
+    return ""
+
+
+def _read_lens(m: mujoco.MjModel, number: int, width: int, height: int) -> CameraModel:
+    size, intrinsic = m.cam_sensorsize[number], m.cam_intrinsic[number]
+    if size.all():
+        fx, fy = (float(intrinsic[i]) / float(size[i]) * pixels for i, pixels in enumerate((width, height)))
+    else:
+        fx = fy = 0.5 * height / math.tan(math.radians(0.5 * float(m.cam_fovy[number])))
+    return CameraModel(width, height, fx, fy, 0.5 * (width - 1), 0.5 * (height - 1))
+
 
 INERTIAL_TAGS = ("gyro", "accelerometer")
 ORIENTATION_TAG = "framequat"

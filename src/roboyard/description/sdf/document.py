@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from roboyard.description.model import Model, World
-from roboyard.description.reading import ReaderContext
+from roboyard.description.reader_context import ReaderContext
 from roboyard.description.sdf.includes import read_include, read_sdf_version
 from roboyard.description.sdf.model import read_model
 from roboyard.description.sdf.world import read_world
-from roboyard.description.values import error_at
 from roboyard.description.xml import XmlNode
+from roboyard.description.xml_values import error_at
 
 _DOCUMENT_TAGS = {"model", "world", "light", "actor", "include"}
 

@@ -1,22 +1,25 @@
-"""``<include>``: find the model's file, read it, lay the include's own name, pose and static over it."""
+"""Reads `<include>`: finds the model's file, applies name, pose and static, and merges models with `merge="true"`.
+
+As in libsdformat a proxy frame `_merged__NAME__model__` replaces the included model's frame, and whatever referred to
+that frame refers to the proxy.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from roboyard.description.fields import child_boolean, child_text
 from roboyard.description.model import Collision as Shape
 from roboyard.description.model import Link, Material, Model, Plane, Surface, Visual
-from roboyard.description.reading import ReaderContext
+from roboyard.description.reader_context import ReaderContext
 from roboyard.description.resources import fuel_name
-from roboyard.description.sdf.placeholders import PLACEHOLDER, make_placeholder
-from roboyard.description.sensing import read_plugin
+from roboyard.description.sdf.scope import MODEL, PLACEHOLDER, make_placeholder, named_poses
+from roboyard.description.sensor_reader import read_plugin
 from roboyard.description.urdf import read_robot
-from roboyard.description.values import error_at, quote
 from roboyard.description.xml import XmlNode, parse_xml
+from roboyard.description.xml_values import child_boolean, child_text, error_at, quote, read_pose
 from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
 
@@ -234,3 +237,82 @@ def _gazebo_sun(node: XmlNode, name: str) -> XmlNode:
     ]
     children += [make_leaf("diffuse", "0.8 0.8 0.8 1"), make_leaf("specular", "0.2 0.2 0.2 1")]
     return XmlNode("light", {"name": name, "type": "directional"}, node.file, node.line, "", children)
+
+
+PROXY = "__proxy__"
+_MERGED_TAGS = ("link", "joint", "frame", "model", "include", "plugin")
+_FRAME_ATTRIBUTES = ("relative_to", "attached_to", "expressed_in", "frame")
+
+
+def expand_merge_includes(context: ReaderContext, node: XmlNode, read_model: ReadModel) -> Iterator[XmlNode]:
+    """Children of a model, merge-includes replaced by what they bring. Raises DescriptionError."""
+    for child in node.children:
+        if child.tag != "include" or child.get("merge").strip() not in ("true", "1"):
+            yield child
+            continue
+        entity = read_include(context, child, read_model, merge=True)
+        if entity.model is not None or entity.node.tag != "model":
+            context.warn(child, f"'{entity.name}' cannot be merged: left out")
+            continue
+        with context.nested(f"merge of {entity.name}", child):
+            proxy = f"_merged__{entity.name}{MODEL}"
+            elements = list(expand_merge_includes(context, entity.node, read_model))
+            yield _make_proxy_frame(context, proxy, entity, elements, read_model)
+            for element in elements:
+                if element.tag in (*_MERGED_TAGS, PROXY):
+                    yield _rebase_on_proxy(element, proxy)
+
+
+def _make_proxy_frame(
+    context: ReaderContext, name: str, entity: IncludedEntity, elements: list[XmlNode], read_model: ReadModel
+) -> XmlNode:
+    """A frame where the included model's frame would be."""
+    T = read_pose(entity.pose_node)
+    if entity.placement_frame:
+        placement = named_poses(read_model(context, entity.node, entity.version)).get(entity.placement_frame)
+        if placement is None:
+            raise error_at(f"placement_frame '{entity.placement_frame}' is not in model '{entity.name}'", entity.node)
+        T = T @ placement[1].inverse()
+    link = entity.node.get("canonical_link") or next(
+        (element.get("name") for element in elements if element.tag == "link"), ""
+    )
+    w, x, y, z = T.quaternion
+    text = " ".join(repr(float(value)) for value in (*T.xyz, x, y, z, w))
+    pose_source = entity.pose_node or entity.node
+    attributes = {
+        "rotation_format": "quat_xyzw",
+        "relative_to": pose_source.get("relative_to") if entity.pose_node else "",
+    }
+    pose_node = XmlNode("pose", attributes, pose_source.file, pose_source.line, text)
+    return XmlNode(PROXY, {"name": name, "attached_to": link}, entity.node.file, entity.node.line, "", [pose_node])
+
+
+def _rebase_on_proxy(element: XmlNode, proxy: str) -> XmlNode:
+    """A copy of a merged part that starts at the proxy where it started at its model."""
+    copy = _replace_model_frame(element, proxy)
+    if copy.tag in ("link", "model", "include", PROXY):
+        pose_node = copy.child("pose")
+        if pose_node is None:
+            copy.children.append(XmlNode("pose", {"relative_to": proxy}, copy.file, copy.line))
+        elif not (pose_node.get("relative_to") or pose_node.get("frame")):
+            pose_node.attributes["relative_to"] = proxy
+    elif copy.tag == "frame" and not copy.get("attached_to"):
+        copy.attributes["attached_to"] = proxy
+    return copy
+
+
+def _replace_model_frame(node: XmlNode, proxy: str) -> XmlNode:
+    if node.tag == "plugin":
+        return node
+    attributes = {
+        key: proxy if key in _FRAME_ATTRIBUTES and value == MODEL else value for key, value in node.attributes.items()
+    }
+    text = proxy if node.tag in ("parent", "child") and node.text.strip() == MODEL else node.text
+    return XmlNode(
+        node.tag,
+        attributes,
+        node.file,
+        node.line,
+        text,
+        [_replace_model_frame(child, proxy) for child in node.children],
+    )

@@ -7,13 +7,12 @@ from typing import get_args
 
 import numpy as np
 
-from roboyard.description import checks
-from roboyard.description.fields import child_boolean, child_number, child_text
+from roboyard.description import validation
 from roboyard.description.model import Axis, AxisLimits, Joint, JointDynamics, JointType, Mimic
-from roboyard.description.reading import ReaderContext
+from roboyard.description.reader_context import ReaderContext
 from roboyard.description.sdf.scope import MODEL, WORLD, SdfScope
-from roboyard.description.values import error_at, quote
 from roboyard.description.xml import XmlNode
+from roboyard.description.xml_values import child_boolean, child_number, child_text, error_at, quote
 from roboyard.geometry import SE3
 
 _JOINT_TYPES: dict[str, JointType] = {kind: kind for kind in get_args(JointType) if kind not in ("planar", "floating")}
@@ -122,7 +121,7 @@ def _read_axis(
     xyz_node = node.child("xyz")
     xyz = (0.0, 0.0, 1.0)
     if xyz_node is not None and xyz_node.text.strip():
-        xyz = checks.check_axis(context, xyz_node.text, xyz_node, name, xyz)
+        xyz = validation.check_axis(context, xyz_node.text, xyz_node, name, xyz)
     frame = explicit_frame = xyz_node.get("expressed_in") if xyz_node is not None else ""
     if not frame and child_boolean(node, "use_parent_model_frame", version < (1, 5)):
         frame = MODEL
@@ -154,7 +153,7 @@ def _read_limits(context: ReaderContext, node: XmlNode, name: str) -> AxisLimits
     upper = child_number(limit_node, "upper", math.inf, allow_infinite=True)
     velocity = child_number(limit_node, "velocity", math.inf, allow_infinite=True)
     effort = child_number(limit_node, "effort", math.inf, allow_infinite=True)
-    return checks.check_limits(
+    return validation.check_limits(
         context,
         limit_node,
         name,

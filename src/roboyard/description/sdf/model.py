@@ -1,30 +1,128 @@
-"""``<model>``: links, joints, frames and nested models, each with a pose that may refer to any other."""
+"""Reads `<model>`: links, joints, frames and nested models."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from functools import partial
 
-from roboyard.description import checks
-from roboyard.description.assembly import resolve_sensor_names
-from roboyard.description.fields import child_boolean, child_text, read_pose
-from roboyard.description.model import Frame, Joint, Link, Model
-from roboyard.description.naming import make_unique_name
-from roboyard.description.reading import ReaderContext
-from roboyard.description.sdf import merging
-from roboyard.description.sdf.bare_links import drop_default_inertia
+from roboyard.description import validation
+from roboyard.description.massless_links import drop_default_inertia
+from roboyard.description.model import Frame, Joint, JointInterface, Link, Mimic, Model, Plugin
+from roboyard.description.names import make_unique_name, rename_friction_frame, resolve_sensor_names, to_topic_name
+from roboyard.description.reader_context import ReaderContext
+from roboyard.description.sdf import includes
 from roboyard.description.sdf.includes import IncludedEntity, SdfVersion, read_include
 from roboyard.description.sdf.joint import read_joint, read_joint_link
+from roboyard.description.sdf.joint_graph import build_spanning_forest
 from roboyard.description.sdf.link import LinkElements, read_link
-from roboyard.description.sdf.nesting import ModelBuilder
-from roboyard.description.sdf.placeholders import PLACEHOLDER, is_placeholder, make_placeholder
-from roboyard.description.sdf.scope import MODEL, ScopeEntry, SdfScope, named_poses
-from roboyard.description.sdf.tree import build_spanning_forest
-from roboyard.description.sensing import read_plugin, read_sensor
-from roboyard.description.values import error_at
+from roboyard.description.sdf.scope import (
+    MODEL,
+    PLACEHOLDER,
+    WORLD,
+    ScopeEntry,
+    SdfScope,
+    is_placeholder,
+    make_placeholder,
+    named_poses,
+)
+from roboyard.description.sensor_reader import read_plugin, read_sensor
+from roboyard.description.sensors import ContactSpec, EncoderSpec, ForceTorqueSpec, Sensor
 from roboyard.description.xml import XmlNode
+from roboyard.description.xml_values import child_boolean, child_text, error_at, read_pose
 from roboyard.geometry import SE3
+
+
+@dataclass(slots=True)
+class ModelBuilder:
+    """What a model is made of, while it is put together."""
+
+    links: list[Link] = field(default_factory=list)
+    joints: list[Joint] = field(default_factory=list)
+    sensors: list[Sensor] = field(default_factory=list)
+    plugins: list[Plugin] = field(default_factory=list)
+    interfaces: list[JointInterface] = field(default_factory=list)
+    frames: list[Frame] = field(default_factory=list)
+    loop_joints: list[Joint] = field(default_factory=list)
+
+    def add_nested_model(self, name: str, model: Model, T_model_nested: SE3) -> None:
+        """Add all of ``model`` under ``name``."""
+
+        def add_scope(inner: str) -> str:
+            return inner if inner == WORLD else f"{name}::{inner}"
+
+        for link in model.links:
+            collisions = tuple(rename_friction_frame(one, add_scope) for one in link.collisions)
+            T_model_link = T_model_nested @ link.T_model_link
+            self.links.append(
+                replace(link, name=add_scope(link.name), T_model_link=T_model_link, collisions=collisions)
+            )
+        for joint in model.joints:
+            self.joints.append(_scope_joint(joint, add_scope, T_model_nested))
+        for joint in model.loop_joints:
+            self.loop_joints.append(_scope_joint(joint, add_scope, T_model_nested))
+        link_names = {link.name for link in model.links}
+        moving_joints = tuple(joint.name for joint in model.joints if joint.axes)
+        self.sensors += [
+            _scope_sensor(sensor, name, sensor.frame in link_names, moving_joints) for sensor in model.sensors
+        ]
+        self.plugins += [
+            replace(plugin, link=add_scope(plugin.link)) if plugin.link else plugin for plugin in model.plugins
+        ]
+        self.interfaces += [replace(one, joint=add_scope(one.joint)) for one in model.interfaces]
+        self.frames += [replace(one, name=add_scope(one.name), link=add_scope(one.link)) for one in model.frames]
+        canonical_link = next((link for link in model.links if link.name == model.canonical_link), None)
+        if canonical_link is not None:
+            self.frames.append(
+                Frame(add_scope(MODEL), add_scope(canonical_link.name), canonical_link.T_model_link.inverse())
+            )
+
+    def fix_to_world(self, links: list[str]) -> None:
+        """Hang those of ``links`` that no joint moves on the world: a static model inside a moving one."""
+        child_links = {joint.child for joint in self.joints}
+        for link in self.links:
+            if link.name in links and link.name not in child_links:
+                self.joints.append(
+                    Joint(f"{link.name}_static", "fixed", WORLD, link.name, link.T_model_link, SE3.identity())
+                )
+
+
+def _scope_joint(joint: Joint, add_scope: Callable[[str], str], T_model_nested: SE3) -> Joint:
+    mimic = joint.mimic and Mimic(add_scope(joint.mimic.joint), joint.mimic.multiplier, joint.mimic.offset)
+    T_parent_child = joint.T_parent_child
+    return replace(
+        joint,
+        name=add_scope(joint.name),
+        parent=add_scope(joint.parent),
+        child=add_scope(joint.child),
+        T_parent_child=T_model_nested @ T_parent_child if joint.parent == WORLD else T_parent_child,
+        mimic=mimic,
+        gear_reference=joint.gear_reference and add_scope(joint.gear_reference),
+    )
+
+
+def _scope_sensor(sensor: Sensor, name: str, on_link: bool, moving_joints: tuple[str, ...]) -> Sensor:
+    """Names that were the sensor's own become scoped; topics and frames that the file gave stay.
+
+    ``moving_joints`` are the joints of the sensor's model: an encoder of them all stays one of these.
+    """
+    scoped_name = f"{name}::{sensor.name}"
+    spec = sensor.spec
+    if isinstance(spec, ContactSpec):
+        spec = ContactSpec(tuple(one.removeprefix(f"{name}::") for one in spec.collisions))
+    elif isinstance(spec, ForceTorqueSpec) and spec.joint:
+        spec = replace(spec, joint=f"{name}::{spec.joint}")
+    elif isinstance(spec, EncoderSpec):
+        spec = replace(spec, joints=tuple(f"{name}::{one}" for one in spec.joints or moving_joints))
+    return replace(
+        sensor,
+        name=scoped_name,
+        link=f"{name}::{sensor.link}",
+        topic=f"{name}/{sensor.topic}" if sensor.topic == to_topic_name(sensor.name) else sensor.topic,
+        frame=f"{name}::{sensor.frame}" if on_link else (scoped_name if sensor.frame == sensor.name else sensor.frame),
+        spec=spec,
+    )
+
 
 _MODEL_TAGS = {"pose", "static", "link", "joint", "frame", "model", "include", "plugin", "self_collide"}
 _UNUSED_MODEL_TAGS = {"allow_auto_disable", "enable_wind", "gripper"}
@@ -51,7 +149,7 @@ def read_model(context: ReaderContext, node: XmlNode, version: SdfVersion, *, st
     with context.nested(owner, node):
         context.warn_unknown_children(node, _MODEL_TAGS, _UNUSED_MODEL_TAGS)
         scope = SdfScope(owner, MODEL, requires_unique_names=version >= (1, 7))
-        children = list(merging.expand_merge_includes(context, node, read_model))
+        children = list(includes.expand_merge_includes(context, node, read_model))
         _declare_children(context, scope, children, version, static)
         builder = ModelBuilder()
         _set_canonical_link(scope, node, static)
@@ -124,7 +222,7 @@ def _read_entry(context: ReaderContext, child: XmlNode, version: SdfVersion, sta
             if entity.model is not None:
                 return make_model_entry(entity, MODEL)
             context.warn(child, f"the {entity.node.tag} '{entity.name}' inside a model is left out")
-        case merging.PROXY:
+        case includes.PROXY:
             return ScopeEntry(name, "frame", child, pose_node, MODEL, attached_to=child.get("attached_to"))
     return None
 
@@ -268,6 +366,6 @@ def _order_joints(
         return joint_nodes.get(name) or next(node for prefix, node in nested_prefixes if name.startswith(prefix))
 
     joints_with_nodes = [(joint, find_node(joint.name)) for joint in builder.joints]
-    checks.require_unique_names("joint", ((joint.name, node) for joint, node in joints_with_nodes), scope.owner)
-    joints, loop_joints = build_spanning_forest(context, poses, checks.check_mimics(context, joints_with_nodes))
+    validation.require_unique_names("joint", ((joint.name, node) for joint, node in joints_with_nodes), scope.owner)
+    joints, loop_joints = build_spanning_forest(context, poses, validation.check_mimics(context, joints_with_nodes))
     builder.joints, builder.loop_joints = list(joints), [*builder.loop_joints, *loop_joints]

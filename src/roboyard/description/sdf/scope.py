@@ -1,4 +1,5 @@
-"""Names and poses inside one model or world: SDF's ``relative_to`` and ``attached_to``.
+"""Names and poses within one model or world (SDF's `relative_to` and `attached_to`), and placeholders for models that
+were not found.
 
 Every link, joint, frame and nested model of a scope declares where its pose starts.  A pose is looked up by walking
 these declarations back to the scope's origin.  Names with ``::`` descend into nested models; nothing refers upwards.
@@ -9,12 +10,28 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from roboyard.description.fields import read_pose
-from roboyard.description.model import Model
-from roboyard.description.sdf.placeholders import PLACEHOLDER, is_placeholder
-from roboyard.description.values import error_at
+from roboyard.description.model import Box, Link, Material, Model, Visual
 from roboyard.description.xml import XmlNode
+from roboyard.description.xml_values import error_at, read_pose
 from roboyard.geometry import SE3
+
+PLACEHOLDER = "placeholder"
+_PLACEHOLDER_MATERIAL = Material(PLACEHOLDER, (1.0, 0.0, 1.0, 0.5))
+
+
+def make_placeholder(name: str) -> Model:
+    """Half a metre of translucent magenta that touches nothing."""
+    cube = Visual(
+        PLACEHOLDER, Box((0.5, 0.5, 0.5)), SE3.from_xyz_rpy((0.0, 0.0, 0.25)), _PLACEHOLDER_MATERIAL, cast_shadows=False
+    )
+    link = Link(PLACEHOLDER, SE3.identity(), visuals=(cube,))
+    return Model(name, (link,), static=True, canonical_link=PLACEHOLDER)
+
+
+def is_placeholder(model: Model) -> bool:
+    """Whether the model stands for one that could not be had."""
+    return len(model.links) == 1 and model.links[0].name == PLACEHOLDER
+
 
 MODEL = "__model__"
 WORLD = "world"

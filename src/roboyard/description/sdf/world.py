@@ -1,27 +1,201 @@
-"""``<world>``: placed models, lamps, gravity, physics, scene."""
+"""Reads `<world>`: models, lights, actors, gravity, physics, scene."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Literal
 
-from roboyard.description.fields import child_color, child_number, child_text, child_vector
-from roboyard.description.model import GeodeticOrigin, Joint, Light, PhysicsRequest, PlacedModel, Vec3, World
-from roboyard.description.naming import make_unique_name
-from roboyard.description.reading import ReaderContext
-from roboyard.description.sdf.actors import feet_pose, read_actor
+from roboyard.description.model import (
+    ActorClip,
+    ActorScript,
+    ActorTrajectory,
+    Capsule,
+    Collision,
+    GeodeticOrigin,
+    Joint,
+    Light,
+    Link,
+    Material,
+    Model,
+    PhysicsRequest,
+    PlacedModel,
+    Rgba,
+    Vec3,
+    Visual,
+    World,
+)
+from roboyard.description.names import make_unique_name
+from roboyard.description.reader_context import ReaderContext
 from roboyard.description.sdf.includes import IncludedEntity, SdfVersion
 from roboyard.description.sdf.joint import read_joint, read_joint_link
-from roboyard.description.sdf.lights import read_light
 from roboyard.description.sdf.model import make_model_entry, make_name_unique, read_included_entity, read_nested_entry
-from roboyard.description.sdf.placeholders import is_placeholder
-from roboyard.description.sdf.scope import WORLD, ScopeEntry, SdfScope
-from roboyard.description.sensing import read_plugin
-from roboyard.description.values import error_at, quote
+from roboyard.description.sdf.scope import WORLD, ScopeEntry, SdfScope, is_placeholder
+from roboyard.description.sensor_reader import read_plugin
 from roboyard.description.xml import XmlNode
-from roboyard.geometry import SE3
+from roboyard.description.xml_values import (
+    child_boolean,
+    child_color,
+    child_number,
+    child_text,
+    child_vector,
+    error_at,
+    quote,
+    read_pose,
+)
+from roboyard.geometry import SE2, SE3
+
+_LIGHT_TYPES: dict[str, Literal["directional", "point", "spot"]] = {
+    "directional": "directional",
+    "point": "point",
+    "spot": "spot",
+}
+
+
+_DEFAULT_LIGHT = Light("light")
+
+
+def read_light(context: ReaderContext, node: XmlNode, T_world_light: SE3) -> Light:
+    """The lamp at ``node``. Raises DescriptionError for a colour or direction that is none."""
+    context.warn_unknown_children(
+        node,
+        {"pose", "diffuse", "specular", "direction", "cast_shadows", "attenuation", "spot", "intensity", "light_on"},
+        {"visualize"},
+    )
+    name = node.get("name").strip() or "light"
+    kind = _LIGHT_TYPES.get(node.get("type", "point").strip())
+    if kind is None:
+        context.warn(node, f"light '{name}' has type {quote(node.get('type'))}: point taken")
+        kind = "point"
+    direction = child_vector(node, "direction", (0.0, 0.0, -1.0))
+    attenuation_node, spot_node = node.child("attenuation"), node.child("spot")
+    attenuation = _DEFAULT_LIGHT.attenuation
+    if attenuation_node is not None:
+        context.warn_unknown_children(attenuation_node, {"range", "constant", "linear", "quadratic"})
+        terms = [
+            _read_non_negative(context, attenuation_node, tag, value)
+            for tag, value in (("constant", 1), ("linear", 1), ("quadratic", 0))
+        ]
+        attenuation = (terms[0], terms[1], terms[2]) if any(terms) else attenuation
+    if spot_node is not None:
+        context.warn_unknown_children(spot_node, {"outer_angle", "falloff"}, {"inner_angle"})
+    intensity = _read_non_negative(context, node, "intensity", 1.0) if child_boolean(node, "light_on", True) else 0.0
+    outer_angle = child_number(spot_node, "outer_angle", 2.0 * _DEFAULT_LIGHT.outer_angle)
+    return Light(
+        name=name,
+        type=kind,
+        T_world_light=T_world_light,
+        direction=direction if any(direction) else (0.0, 0.0, -1.0),
+        diffuse=_scale_color(child_color(node, "diffuse", _DEFAULT_LIGHT.diffuse), intensity),
+        specular=_scale_color(child_color(node, "specular", _DEFAULT_LIGHT.specular), intensity),
+        cast_shadows=child_boolean(node, "cast_shadows", False),
+        attenuation=attenuation,
+        range=_read_non_negative(context, attenuation_node, "range", 0.0) or _DEFAULT_LIGHT.range,
+        outer_angle=min(max(outer_angle / 2.0, 0.01), math.pi / 2.0),
+        falloff=_read_non_negative(context, spot_node, "falloff", _DEFAULT_LIGHT.falloff),
+    )
+
+
+def _read_non_negative(context: ReaderContext, node: XmlNode | None, tag: str, default: float) -> float:
+    """A number of looks: one below zero is no reason to refuse a world that Gazebo draws."""
+    value = child_number(node, tag, default)
+    if node is not None and value < 0.0:
+        context.warn(node.child(tag) or node, f"<{tag}> of a light is {value:g}: 0 taken")
+    return max(value, 0.0)
+
+
+def _scale_color(color: Rgba, intensity: float) -> Rgba:
+    red, green, blue, alpha = color
+    return min(red * intensity, 1.0), min(green * intensity, 1.0), min(blue * intensity, 1.0), alpha
+
+
+ACTOR_HEIGHT, ACTOR_RADIUS = 1.75, 0.25
+HIP_HEIGHT = 1.0
+"""Where an actor's frame usually sits: skeletons have their root at the hip, a metre above the ground [m]."""
+ACTOR_LINK = "figure"
+_ACTOR_MATERIAL = Material("actor", (1.0, 0.0, 1.0, 0.5))
+_ACTOR_TAGS = {"pose", "script", "static", "plugin", "animation"}
+_UNUSED_ACTOR_TAGS = {"skin", "link", "joint"}
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """A figure, and where it stands in the actor's frame or, if it has a trajectory, in the world."""
+
+    model: Model
+    initial_pose: SE3 | None
+
+
+def read_actor(context: ReaderContext, node: XmlNode) -> Actor:
+    """The figure that stands for the actor at ``node``, marked by its colour, with what it is to do.
+
+    Raises:
+        DescriptionError: it has no name, a way point or time is none, or times do not rise.
+    """
+    name = node.get("name").strip()
+    if not name:
+        raise error_at("an actor has no name", node, '<actor name="…">')
+    context.warn_unknown_children(node, _ACTOR_TAGS, _UNUSED_ACTOR_TAGS)
+    actor_script = _read_actor_script(context, node)
+    initial_pose = next((T for one in actor_script.trajectories for _, T in one.waypoints), None)
+    child_boolean(node, "static", False)
+    context.warn(node, f"actor '{name}' looks like our people do: its skin has no effect")
+    shape = Capsule(ACTOR_RADIUS, ACTOR_HEIGHT - 2.0 * ACTOR_RADIUS)
+    T_link_geom = SE3.from_xyz_rpy((0.0, 0.0, ACTOR_HEIGHT / 2.0))
+    link = Link(
+        ACTOR_LINK,
+        SE3.identity(),
+        collisions=(Collision(ACTOR_LINK, shape, T_link_geom),),
+        visuals=(Visual(ACTOR_LINK, shape, T_link_geom, _ACTOR_MATERIAL),),
+    )
+    plugins = tuple(read_plugin(one) for one in node.children_with_tag("plugin"))
+    return Actor(
+        Model(name, (link,), static=True, canonical_link=ACTOR_LINK, plugins=plugins, actor_script=actor_script),
+        initial_pose,
+    )
+
+
+def _read_actor_script(context: ReaderContext, node: XmlNode) -> ActorScript:
+    clips = []
+    for one in node.children_with_tag("animation"):
+        context.warn_unknown_children(one, {"filename", "scale", "interpolate_x"})
+        uri = child_text(one, "filename")
+        if uri:
+            file = context.find_file(uri, one.child("filename") or one, "animation")
+            clips.append(ActorClip(one.get("name").strip(), uri, file, child_boolean(one, "interpolate_x", False)))
+    script = node.child("script")
+    if script is None:
+        return ActorScript(tuple(clips))
+    context.warn_unknown_children(script, {"loop", "delay_start", "auto_start", "trajectory"})
+    return ActorScript(
+        tuple(clips),
+        tuple(_read_trajectory(context, one) for one in script.children_with_tag("trajectory")),
+        child_boolean(script, "loop", True),
+        child_number(script, "delay_start", 0.0, minimum=0.0),
+        child_boolean(script, "auto_start", True),
+    )
+
+
+def _read_trajectory(context: ReaderContext, node: XmlNode) -> ActorTrajectory:
+    context.warn_unknown_children(node, {"waypoint"})
+    waypoints: list[tuple[float, SE3]] = []
+    for one in node.children_with_tag("waypoint"):
+        context.warn_unknown_children(one, {"time", "pose"})
+        time = child_number(one, "time", 0.0, minimum=0.0)
+        if waypoints and time <= waypoints[-1][0]:
+            raise error_at(f"a way point at {time:g} s after one at {waypoints[-1][0]:g} s", one, "rising times")
+        waypoints.append((time, read_pose(one.child("pose"))))
+    return ActorTrajectory(node.get("type").strip(), tuple(waypoints))
+
+
+def feet_pose(T_world_actor: SE3) -> SE3:
+    """Where the figure's feet are: upright, and below the hip where the actor's frame is as high as one."""
+    x, y, z = (float(value) for value in T_world_actor.xyz)
+    yaw = SE2.from_se3(T_world_actor).theta
+    return SE3.from_xyz_rpy((x, y, z - HIP_HEIGHT if z >= 0.5 * HIP_HEIGHT else z), (0.0, 0.0, yaw))
+
 
 _WORLD_TAGS = {
     "model", "include", "light", "physics", "gravity", "scene", "frame", "plugin", "name", "magnetic_field",

@@ -6,22 +6,26 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 
-from roboyard.description.colours import gazebo_material
-from roboyard.description.fields import (
+from roboyard.description.gazebo_materials import gazebo_material
+from roboyard.description.model import Joint, Link, Material, Plugin, Surface, Vec3
+from roboyard.description.reader_context import ReaderContext
+from roboyard.description.sensor_reader import read_plugin, read_sensor
+from roboyard.description.sensors import CustomSensorSpec, Sensor
+from roboyard.description.urdf.plugin_sensors import apply_mimic_plugin, read_plugin_sensor
+from roboyard.description.xml import XmlNode
+from roboyard.description.xml_values import (
     child_boolean,
     child_color,
     child_number,
     child_text,
+    parse_boolean,
+    parse_number,
+    parse_unit_vector,
+    parse_vector,
+    quote,
     read_expressed_in,
     read_pose,
 )
-from roboyard.description.model import Joint, Link, Material, Plugin, Surface, Vec3
-from roboyard.description.reading import ReaderContext
-from roboyard.description.sensing import read_plugin, read_sensor
-from roboyard.description.sensors import CustomSensorSpec, Sensor
-from roboyard.description.urdf.plugin_sensors import apply_mimic_plugin, read_plugin_sensor
-from roboyard.description.values import parse_boolean, parse_number, parse_unit_vector, parse_vector, quote
-from roboyard.description.xml import XmlNode
 
 # Settings of one engine (ODE) or of Gazebo's own fixed-link lumping, which never happens here.
 _UNUSED_EXTENSION_TAGS = {

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import get_args
 
-from roboyard.description import checks
+from roboyard.description import validation
 from roboyard.description.model import Axis, AxisLimits, Joint, JointDynamics, JointType, Mimic, SafetyController
-from roboyard.description.reading import ReaderContext
+from roboyard.description.reader_context import ReaderContext
 from roboyard.description.urdf.link import read_origin
-from roboyard.description.values import error_at, parse_number, quote
 from roboyard.description.xml import XmlNode
+from roboyard.description.xml_values import error_at, parse_number, quote
 from roboyard.geometry import SE3
 
 _JOINT_TYPES: dict[str, JointType] = {
@@ -57,7 +57,7 @@ def _read_axes(context: ReaderContext, node: XmlNode, name: str, kind: JointType
         return ()
     xyz = (1.0, 0.0, 0.0)
     if axis_node is not None:
-        xyz = checks.check_axis(context, axis_node.get("xyz") or "1 0 0", axis_node, name, xyz)
+        xyz = validation.check_axis(context, axis_node.get("xyz") or "1 0 0", axis_node, name, xyz)
     return (Axis(xyz, _read_limits(context, node, name, kind), _read_dynamics(node, name)),)
 
 
@@ -78,7 +78,7 @@ def _read_limits(context: ReaderContext, node: XmlNode, name: str, kind: JointTy
         lower, upper = read_value("lower", 0.0), read_value("upper", 0.0)
         if lower == upper == 0.0:
             context.warn(limit_node, f"joint '{name}' is limited to 0 … 0: it cannot move")
-    return checks.check_limits(
+    return validation.check_limits(
         context, limit_node, name, lower, upper, read_value("velocity", math.inf), read_value("effort", math.inf)
     )
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from roboyard.description import checks
-from roboyard.description.colours import gazebo_material
+from roboyard.description.gazebo_materials import gazebo_material
+from roboyard.description.inertia import check_inertia_plausibility, check_inertial, estimate_inertia
 from roboyard.description.model import (
     Box,
     Capsule,
@@ -18,11 +18,10 @@ from roboyard.description.model import (
     Vec3,
     Visual,
 )
-from roboyard.description.naming import make_unique_name
-from roboyard.description.plausibility import check_inertia_plausibility
-from roboyard.description.reading import ReaderContext
-from roboyard.description.remedies import estimate_inertia
-from roboyard.description.values import (
+from roboyard.description.names import make_unique_name
+from roboyard.description.reader_context import ReaderContext
+from roboyard.description.xml import XmlNode
+from roboyard.description.xml_values import (
     error_at,
     parse_color,
     parse_number,
@@ -32,7 +31,6 @@ from roboyard.description.values import (
     parse_vector,
     quote,
 )
-from roboyard.description.xml import XmlNode
 from roboyard.geometry import SE3
 
 _LINK_TAGS = {"inertial", "visual", "collision"}
@@ -159,7 +157,7 @@ def _read_inertial(context: ReaderContext, node: XmlNode, link: str, collisions:
             parse_number(inertia_node.get(key, "0"), inertia_node, f"{key} of link '{link}'") for key in _MOMENTS
         )
         moments = ixx, iyy, izz, ixy, ixz, iyz
-    return checks.check_inertial(context, inertial_node, link, mass, T_link_com, moments, collisions)
+    return check_inertial(context, inertial_node, link, mass, T_link_com, moments, collisions)
 
 
 def _read_geometry(context: ReaderContext, node: XmlNode, link: str) -> Geometry:

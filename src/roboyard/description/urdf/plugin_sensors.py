@@ -6,9 +6,8 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from roboyard.description.fields import child_number, child_text
 from roboyard.description.model import Joint, Link, Mimic
-from roboyard.description.reading import ReaderContext
+from roboyard.description.reader_context import ReaderContext
 from roboyard.description.sensors import (
     AltimeterSpec,
     ForceTorqueSpec,
@@ -19,8 +18,8 @@ from roboyard.description.sensors import (
     SensorSpec,
     ThreeAxisSpec,
 )
-from roboyard.description.values import parse_number, quote
 from roboyard.description.xml import XmlNode
+from roboyard.description.xml_values import child_number, child_text, parse_number, quote
 from roboyard.geometry import SE3
 
 _SENSOR_PLUGIN_FILE = re.compile(r"^lib(?:hector_)?gazebo_ros_(imu|gps|magnetic|baro|ft_sensor|f3d)\.so$")

@@ -1,24 +1,73 @@
-"""``<robot>``: links and joints as a tree, what ``<gazebo>`` and control blocks add, and the pose of every link."""
+"""Reads `<robot>`: its tree of links and joints, `<gazebo>` and `<ros2_control>` blocks, and SDF joints in `<gazebo>`
+blocks (screws, loops).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from roboyard.description import checks
-from roboyard.description.assembly import resolve_sensor_names
+from roboyard.description import validation
+from roboyard.description.inertia import replace_missing_collision_meshes
+from roboyard.description.massless_links import check_massless_frames, repair_movable_massless_links
 from roboyard.description.model import Joint, JointInterface, Link, Material, Model, Plugin
-from roboyard.description.reading import ReaderContext
-from roboyard.description.remedies import replace_missing_collision_meshes
-from roboyard.description.urdf.control import read_driver_encoders, read_joint_interfaces
-from roboyard.description.urdf.extra_joints import read_extra_joints
+from roboyard.description.names import resolve_sensor_names
+from roboyard.description.reader_context import ReaderContext
+from roboyard.description.sdf.joint import read_joint as read_sdf_joint
+from roboyard.description.sdf.joint import read_joint_link
+from roboyard.description.sdf.scope import MODEL, ScopeEntry, SdfScope
 from roboyard.description.urdf.gazebo import apply_gazebo_blocks
 from roboyard.description.urdf.joint import read_joint
 from roboyard.description.urdf.link import read_link, read_materials
-from roboyard.description.urdf.massless import check_massless_frames, repair_movable_massless_links
-from roboyard.description.values import error_at
+from roboyard.description.urdf.ros2_control import read_driver_encoders, read_joint_interfaces
 from roboyard.description.xml import XmlNode
+from roboyard.description.xml_values import error_at
+from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
+
+
+def read_extra_joints(
+    context: ReaderContext, robot: str, blocks: Sequence[XmlNode], poses: Mapping[str, SE3], joints: Mapping[str, Joint]
+) -> tuple[Joint, ...]:
+    """The joints that ``<gazebo>`` blocks add; each closes a loop, since the tree has every link already.
+
+    Args:
+        context: Takes findings: a joint that leads nowhere or has a name that is taken is left out with one.
+        robot: The robot's name.
+        blocks: The ``<gazebo>`` elements.
+        poses: T_model_link of each link.
+        joints: Of the tree.
+    """
+    nodes = [
+        node for block in blocks if not block.get("reference").strip() for node in block.children_with_tag("joint")
+    ]
+    if not nodes:
+        return ()
+    scope = SdfScope(f"robot '{robot}'", MODEL, requires_unique_names=False)
+    for link, T_model_link in poses.items():
+        w, x, y, z = T_model_link.quaternion
+        text = " ".join(repr(float(value)) for value in (*T_model_link.xyz, x, y, z, w))
+        pose_node = XmlNode("pose", {"rotation_format": "quat_xyzw"}, nodes[0].file, nodes[0].line, text)
+        if link != "world":
+            scope.declare(ScopeEntry(link, "link", nodes[0], pose_node, MODEL))
+    scope.canonical_link = next(iter(poses))
+    loop_joints: dict[str, Joint] = {}
+    for node in nodes:
+        name = node.get("name").strip()
+        try:
+            if name in joints or name in loop_joints:
+                context.warn(node, f"<gazebo> adds a joint '{name}', and there is one of this name: left out")
+                continue
+            child = read_joint_link(node, "child")
+            scope.declare(ScopeEntry(name, "joint", node, node.child("pose"), child, attached_to=child))
+            loop_joints[name] = read_sdf_joint(context, node, scope, name, dict(poses), (1, 7))
+        except DescriptionError as error:
+            context.warn(node, f"<gazebo> adds a joint that cannot be: {error.message}: left out")
+    for joint in loop_joints.values():
+        context.warn(nodes[0], f"joint '{joint.name}' closes a loop: a constraint, not part of the tree")
+    return tuple(loop_joints.values())
+
 
 _ROBOT_TAGS = {"link", "joint", "material", "gazebo", "transmission", "ros2_control"}
 
@@ -45,10 +94,10 @@ def read_robot(context: ReaderContext, root: XmlNode, name: str | None = None) -
             for node in _read_named_elements(context, "joint", root).values()]  # fmt: skip
     drafts = [(joint, node) for joint, node in maybe_joints if joint is not None]
     drafts = context.try_read(
-        lambda: checks.check_mimics(context, checks.drop_joints_of_unknown_links(context, nodes, drafts)), []
+        lambda: validation.check_mimics(context, validation.drop_joints_of_unknown_links(context, nodes, drafts)), []
     )
     is_valid = not context.errors  # what follows of a fault is none of its own
-    ordered_joints = checks.order_joints(drafts, nodes) if is_valid else []
+    ordered_joints = validation.order_joints(drafts, nodes) if is_valid else []
     if is_valid:
         context.try_read(lambda: _require_one_root(robot_name, root, nodes, ordered_joints), None)
 
@@ -94,7 +143,7 @@ def _read_named_elements(context: ReaderContext, kind: str, root: XmlNode) -> di
     """Links or joints by name; in a survey the first of each."""
     named = [(one.get("name").strip(), one) for one in root.children_with_tag(kind)]
     first_by_name = {name: one for name, one in reversed(named) if name}
-    return context.try_read(lambda: checks.require_unique_names(kind, named), dict(reversed(first_by_name.items())))
+    return context.try_read(lambda: validation.require_unique_names(kind, named), dict(reversed(first_by_name.items())))
 
 
 def _read_complete_link(context: ReaderContext, node: XmlNode, materials: dict[str, Material]) -> Link:

@@ -6,15 +6,15 @@ from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from roboyard.description.write.mjcf import write_mjcf
+    from roboyard.description.write.result import FileNamer, WrittenDescription
     from roboyard.description.write.sdf import write_sdf
     from roboyard.description.write.urdf import write_urdf
-    from roboyard.description.write.written import FileNamer, WrittenDescription
 
 __all__ = ["FileNamer", "WrittenDescription", "write_mjcf", "write_sdf", "write_urdf"]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
     "mjcf": ("write_mjcf",),
+    "result": ("FileNamer", "WrittenDescription"),
     "sdf": ("write_sdf",),
     "urdf": ("write_urdf",),
-    "written": ("FileNamer", "WrittenDescription"),
 })  # fmt: skip

@@ -1,19 +1,19 @@
-"""`Model` and `World` as MJCF that plain MuJoCo and this project read alike."""
+"""Writes MJCF: bodies, joints, actuators, sensors."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
 from xml.etree import ElementTree as ET
 
-from roboyard.description.model import Inertial, Joint, Light, Link, Model, World
-from roboyard.description.sensors import EncoderSpec
-from roboyard.description.write.mjcf_actuators import add_actuator
+import numpy as np
+
+from roboyard.description.model import Axis, Inertial, Joint, JointDynamics, JointInterface, Light, Link, Model, World
+from roboyard.description.sensors import EncoderSpec, ImuSpec, LidarSpec, Noise, Sensor
 from roboyard.description.write.mjcf_geoms import AssetSection, add_geoms, set_pose
-from roboyard.description.write.mjcf_joints import add_couplings, add_joints, initial_positions
-from roboyard.description.write.mjcf_sensors import add_sensors, add_sites
-from roboyard.description.write.weights import lend_masses
-from roboyard.description.write.written import (
+from roboyard.description.write.result import (
     ConversionLosses,
     FileNamer,
     WrittenDescription,
@@ -21,7 +21,284 @@ from roboyard.description.write.written import (
     format_number,
     format_numbers,
 )
+from roboyard.description.write.simplify import lend_masses
 from roboyard.geometry import SE3
+
+LOCKED_RANGE = 1e-6
+"""Play left to a joint whose limits coincide [rad or m]; the engine wants a range."""
+OPEN_LIMIT = 1e9
+"""Stands for an open side of a one-sided range, as in simulation."""
+
+
+def add_joints(body: ET.Element, joint: Joint, T_body_joint: SE3, prefix: str, losses: ConversionLosses) -> None:
+    """What moves ``body``: one joint of MJCF for each axis, called ``name``, ``name_2``, … as in simulation."""
+    position = format_numbers(T_body_joint.translation)
+    rotation = T_body_joint.rotation_matrix()
+    if joint.type == "ball":
+        ball_joint = add_child(body, "joint", name=prefix + joint.name, type="ball", pos=position)
+        if joint.ball_axis is not None:
+            if math.isfinite(joint.ball_axis.limits.upper):
+                ball_joint.set("limited", "true")
+                ball_joint.set("range", format_numbers((0.0, joint.ball_axis.limits.upper)))
+            _set_dynamics(ball_joint, joint.ball_axis.dynamics)
+        return
+    for index, (kind, axis) in enumerate(_mjcf_axes(joint)):
+        name = joint.name if index == 0 else f"{joint.name}_{index + 1}"
+        xyz = format_numbers(rotation @ np.asarray(axis.xyz))
+        node = add_child(body, "joint", name=prefix + name, type=kind, pos=position, axis=xyz)
+        limits = axis.limits
+        if math.isfinite(limits.lower) or math.isfinite(limits.upper):
+            node.set("limited", "true")
+            lower, upper = max(limits.lower, -OPEN_LIMIT), min(limits.upper, OPEN_LIMIT)
+            node.set("range", format_numbers((lower, upper if upper > lower else lower + LOCKED_RANGE)))
+            if lower == upper:
+                losses.add(f"joint '{name}', whose limits coincide, gets a play of {LOCKED_RANGE:g}")
+        if math.isfinite(limits.effort) and limits.effort > 0.0:
+            node.set("actuatorfrclimited", "true")
+            node.set("actuatorfrcrange", format_numbers((-limits.effort, limits.effort)))
+        if math.isfinite(limits.velocity):
+            losses.add("speed limits of joints are lost")
+        _set_dynamics(node, axis.dynamics)
+    if joint.type == "floating":
+        add_child(body, "joint", name=f"{prefix}{joint.name}_4", type="ball", pos=position)
+    if joint.type == "gearbox":
+        losses.add(f"joint '{joint.name}': the gearbox turns freely, its ratio is lost")
+    if joint.safety is not None:
+        losses.add("safety controllers of joints are lost")
+
+
+def _set_dynamics(node: ET.Element, dynamics: JointDynamics) -> None:
+    for key, value in (
+        ("damping", dynamics.damping),
+        ("frictionloss", dynamics.friction),
+        ("stiffness", dynamics.stiffness),
+        ("springref", dynamics.reference),
+        ("armature", dynamics.armature),
+    ):
+        if value:
+            node.set(key, format_number(value))
+
+
+def _mjcf_axes(joint: Joint) -> list[tuple[str, Axis]]:
+    axes = joint.axes or (Axis(),)
+    match joint.type:
+        case "revolute" | "continuous":
+            return [("hinge", axes[0])]
+        case "prismatic":
+            return [("slide", axes[0])]
+        case "universal" | "revolute2":
+            return [("hinge", axes[0]), ("hinge", axes[-1])]
+        case "gearbox":
+            return [("hinge", axes[-1])]
+        case "screw":
+            return [("hinge", axes[0]), ("slide", Axis(axes[0].xyz))]
+        case "planar":
+            normal = np.asarray(axes[0].xyz, float)
+            u = np.cross(normal, np.eye(3)[int(np.argmin(np.abs(normal)))])
+            u /= np.linalg.norm(u)
+            v = np.cross(normal, u)
+            planar_axes = [Axis((float(w[0]), float(w[1]), float(w[2]))) for w in (u, v)]
+            return [("slide", planar_axes[0]), ("slide", planar_axes[1]), ("hinge", Axis(axes[0].xyz))]
+        case "floating":
+            return [
+                ("slide", Axis((1.0, 0.0, 0.0))),
+                ("slide", Axis((0.0, 1.0, 0.0))),
+                ("slide", Axis((0.0, 0.0, 1.0))),
+            ]
+    return []
+
+
+def initial_positions(model: Model, joint: Joint) -> list[float]:
+    """What the joint's coordinates are at the start."""
+    if joint.type == "ball":
+        return [1.0, 0.0, 0.0, 0.0]
+    count = len(_mjcf_axes(joint))
+    interface = next((one for one in model.interfaces if one.joint == joint.name), None)
+    position = dict(interface.initial).get("position", 0.0) if interface else 0.0
+    values = [position, *([0.0] * (count - 1))] if count else []
+    return [*values, 1.0, 0.0, 0.0, 0.0] if joint.type == "floating" else values
+
+
+def add_couplings(section: ET.Element, joint: Joint, prefix: str) -> None:
+    """Couplings of a mimicking joint, or of a screw's turn and travel."""
+    if joint.mimic is not None and joint.axes:
+        factors = format_numbers((joint.mimic.offset, joint.mimic.multiplier, 0.0, 0.0, 0.0))
+        add_child(section, "joint", joint1=prefix + joint.name, joint2=prefix + joint.mimic.joint, polycoef=factors)
+    if joint.type == "screw":
+        factors = format_numbers((0.0, joint.thread_pitch / (2.0 * math.pi), 0.0, 0.0, 0.0))
+        add_child(section, "joint", joint1=f"{prefix}{joint.name}_2", joint2=prefix + joint.name, polycoef=factors)
+
+
+_POSITION_BANDWIDTH = 40.0  # of position servos [rad/s], as in simulation
+_VELOCITY_TIME = 0.002  # of velocity servos [s]
+_COMMAND_MODES = ("position", "velocity", "effort")
+
+
+def add_actuator(
+    section: ET.Element, model: Model, interface: JointInterface, prefix: str, losses: ConversionLosses
+) -> None:
+    """The actuator of a joint: of one kind, since two would fight."""
+    commands = {mode: (lower, upper) for mode, lower, upper in interface.commands if mode in _COMMAND_MODES}
+    joint = next((one for one in model.joints if one.name == interface.joint), None)
+    if not commands or joint is None or not joint.axes or joint.mimic is not None:
+        return
+    preference = ("velocity", "position", "effort") if joint.type == "continuous" else _COMMAND_MODES
+    if dict(interface.parameters).get("vel_kp") is None and "effort" in commands and "velocity" in commands:
+        preference = ("effort", "velocity", "position") if commands["velocity"] == (-math.inf, math.inf) else preference
+    mode = next(one for one in preference if one in commands)
+    other_modes = [one for one in commands if one != mode]
+    if other_modes:
+        losses.add(f"joint '{joint.name}' also takes {' and '.join(other_modes)}: lost, one actuator is written")
+    gains = dict(interface.parameters)
+    lower, upper = commands[mode]
+    name = prefix + joint.name
+    attributes = {"name": name, "joint": name}
+    if mode == "position":
+        inertia = _joint_inertia(model, joint)
+        kp = _gain_or_default(gains, "pos_kp", inertia * _POSITION_BANDWIDTH**2, joint, losses)
+        kd = float(gains.get("pos_kd", 2.0 * inertia * _POSITION_BANDWIDTH))
+        node = add_child(section, "position", **attributes, kp=format_number(kp), kv=format_number(kd))
+    elif mode == "velocity":
+        kv = _gain_or_default(gains, "vel_kp", _joint_inertia(model, joint) / _VELOCITY_TIME, joint, losses)
+        node = add_child(section, "velocity", **attributes, kv=format_number(kv))
+    else:
+        node = add_child(section, "motor", **attributes)
+        effort = joint.axes[0].limits.effort
+        lower, upper = max(lower, -effort), min(upper, effort)
+    if math.isfinite(lower) and math.isfinite(upper) and lower < upper:
+        node.set("ctrllimited", "true")
+        node.set("ctrlrange", format_numbers((lower, upper)))
+    if any(float(gains.get(key, 0.0)) for key in ("pos_ki", "vel_ki")):
+        losses.add("integral gains of servos are lost")
+    if interface.reduction != 1.0:
+        losses.add("reductions of transmissions are lost")
+
+
+def _gain_or_default(gains: dict[str, str], key: str, default: float, joint: Joint, losses: ConversionLosses) -> float:
+    if key in gains:
+        return float(gains[key])
+    losses.add(f"joint '{joint.name}' states no gain: {default:.3g} written, which suits its inertia")
+    return default
+
+
+def _joint_inertia(model: Model, joint: Joint) -> float:
+    """What the joint moves about its axis, all behind it rigid [kg m², or kg for a slide]."""
+    links = {link.name: link for link in model.links}
+    links_behind = [joint.child]
+    for name in links_behind:
+        links_behind += [one.child for one in model.joints if one.parent == name]
+    T_model_joint = links[joint.child].T_model_link @ joint.T_child_joint
+    origin = np.asarray(T_model_joint.translation)
+    axis = T_model_joint.rotation_matrix() @ np.asarray(joint.axes[0].xyz)
+    total = 0.0
+    for name in links_behind:
+        inertial = links[name].inertial
+        if inertial is None:
+            continue
+        if joint.type == "prismatic":
+            total += inertial.mass
+            continue
+        T = links[name].T_model_link @ inertial.T_link_com
+        ixx, iyy, izz, ixy, ixz, iyz = inertial.inertia
+        R, arm = T.rotation_matrix(), np.asarray(T.translation) - origin
+        tensor = R @ np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]]) @ R.T
+        across = arm - (arm @ axis) * axis
+        total += float(axis @ tensor @ axis) + inertial.mass * float(across @ across)
+    return max(total, 1e-9)
+
+
+_SITE_SENSOR_KINDS = ("imu", "contact", "magnetometer")
+
+
+def add_sites(body: ET.Element, model: Model, link: Link, prefix: str) -> None:
+    """A site for each named frame, and for each sensor that needs one."""
+    for frame in model.frames:
+        if frame.link == link.name:
+            set_pose(add_child(body, "site", name=prefix + frame.name, group="5"), frame.T_link_frame)
+    for sensor in model.sensors:
+        if sensor.link != link.name:
+            continue
+        if sensor.kind in _SITE_SENSOR_KINDS:
+            set_pose(add_child(body, "site", name=prefix + sensor.name, group="5"), sensor.T_link_sensor)
+        elif isinstance(sensor.spec, LidarSpec):
+            _add_ray_sites(body, sensor, sensor.spec, prefix)
+
+
+def _add_ray_sites(body: ET.Element, sensor: Sensor, spec: LidarSpec, prefix: str) -> None:
+    """A site for each ray, along whose z a range finder looks; MuJoCo's ``<replicate>`` takes seconds for hundreds."""
+    frame = add_child(body, "frame")
+    set_pose(frame, sensor.T_link_sensor)
+    for name, angle in _ray_angles(sensor, spec):
+        ray = format_numbers((math.cos(angle), math.sin(angle), 0.0))
+        add_child(frame, "site", name=prefix + name, zaxis=ray, group="5")
+
+
+def _ray_angles(sensor: Sensor, spec: LidarSpec) -> Iterator[tuple[str, float]]:
+    """Name and angle of each ray."""
+    if spec.samples == 1:
+        yield sensor.name, spec.angle_min
+        return
+    step = (spec.angle_max - spec.angle_min) / (spec.samples - 1)
+    for index in range(spec.samples):
+        yield f"{sensor.name}-{index}", spec.angle_min + index * step
+
+
+def add_sensors(section: ET.Element, model: Model, prefix: str, losses: ConversionLosses) -> None:
+    """The sensors that MJCF knows; others are lost."""
+    for sensor in model.sensors:
+        name = prefix + sensor.name
+        rate = {"interval": format_number(1.0 / sensor.update_rate)}
+        match sensor.spec:
+            case ImuSpec():
+                for tag, noise in (
+                    ("gyro", sensor.spec.angular_velocity[0]),
+                    ("accelerometer", sensor.spec.linear_acceleration[0]),
+                ):
+                    add_child(section, tag, site=name, **rate, **_noise_attribute(noise, sensor, losses))
+                if sensor.spec.orientation:
+                    add_child(section, "framequat", objtype="site", objname=name, **rate)
+                if len(set(sensor.spec.angular_velocity)) > 1 or len(set(sensor.spec.linear_acceleration)) > 1:
+                    losses.add(f"sensor '{sensor.name}': the noise of its first axis is written for all")
+            case LidarSpec():
+                attributes = {**_noise_attribute(sensor.spec.noise, sensor, losses), **rate}
+                cutoff = format_number(min(sensor.spec.range_max, 1e9))
+                for ray_name, _ in _ray_angles(sensor, sensor.spec):
+                    add_child(
+                        section,
+                        "rangefinder",
+                        name=prefix + ray_name,
+                        site=prefix + ray_name,
+                        cutoff=cutoff,
+                        **attributes,
+                    )
+                if sensor.spec.vertical_samples > 1:
+                    losses.add(f"sensor '{sensor.name}': one of its {sensor.spec.vertical_samples} rows is written")
+                if sensor.spec.range_min or sensor.spec.resolution:
+                    losses.add("the least range and the resolution of lidars are lost")
+            case EncoderSpec():
+                joints = sensor.spec.joints or tuple(one.name for one in model.joints if one.axes)
+                for joint in joints:
+                    for tag in ("jointpos", "jointvel"):
+                        add_child(section, tag, joint=prefix + joint, **rate)
+                if sensor.spec.resolution or sensor.spec.noise != Noise():
+                    losses.add("steps and noise of encoders are lost")
+            case _ if sensor.kind == "contact":
+                add_child(section, "touch", name=name, site=name, **rate)
+            case _ if sensor.kind == "magnetometer":
+                add_child(section, "magnetometer", name=name, site=name, **rate)
+            case _ if sensor.kind == "truth":
+                add_child(section, "framepos", name=name, objtype="body", objname=prefix + sensor.link, **rate)
+            case _:
+                losses.add(f"sensor '{sensor.name}' of kind {sensor.kind} is lost")
+        if sensor.latency or sensor.outage.mean_interval:
+            losses.add("latencies and outages of sensors are lost")
+
+
+def _noise_attribute(noise: Noise, sensor: Sensor, losses: ConversionLosses) -> dict[str, str]:
+    if Noise(stddev=noise.stddev) != noise:
+        losses.add(f"sensor '{sensor.name}': of its noise only the white part is written")
+    return {"noise": format_number(noise.stddev)} if noise.stddev else {}
+
 
 JointChain = list[tuple[Joint, SE3]]
 """Joints that move one body, from the parent outwards, each with its frame's pose in the body."""

@@ -24,8 +24,8 @@ from roboyard.description.model import (
     Sphere,
     Surface,
 )
+from roboyard.description.write.result import ConversionLosses, FileNamer, add_child, format_number, format_numbers
 from roboyard.description.write.urdf import align_z_with
-from roboyard.description.write.written import ConversionLosses, FileNamer, add_child, format_number, format_numbers
 from roboyard.geometry import SE3
 
 COLLISION_GROUP, VISUAL_GROUP = "3", "2"

@@ -31,11 +31,7 @@ from roboyard.description.model import (
     Visual,
     World,
 )
-from roboyard.description.write.names import make_names_distinct, remove_scopes
-from roboyard.description.write.sensors import add_sensor
-from roboyard.description.write.simpler import replace_inline_meshes, split_multi_axis_joints
-from roboyard.description.write.weights import lend_masses
-from roboyard.description.write.written import (
+from roboyard.description.write.result import (
     ConversionLosses,
     FileNamer,
     WrittenDescription,
@@ -44,6 +40,14 @@ from roboyard.description.write.written import (
     add_friction_direction,
     add_pose,
     format_numbers,
+)
+from roboyard.description.write.sensors import add_sensor
+from roboyard.description.write.simplify import (
+    lend_masses,
+    make_names_distinct,
+    remove_scopes,
+    replace_inline_meshes,
+    split_multi_axis_joints,
 )
 from roboyard.geometry import SE3
 

@@ -25,10 +25,7 @@ from roboyard.description.model import (
     Sphere,
     Surface,
 )
-from roboyard.description.write.names import remove_scopes
-from roboyard.description.write.sensors import add_sensor
-from roboyard.description.write.simpler import move_joints_to_links, replace_inline_meshes, split_multi_axis_joints
-from roboyard.description.write.written import (
+from roboyard.description.write.result import (
     ConversionLosses,
     FileNamer,
     WrittenDescription,
@@ -37,6 +34,13 @@ from roboyard.description.write.written import (
     add_friction_direction,
     format_number,
     format_numbers,
+)
+from roboyard.description.write.sensors import add_sensor
+from roboyard.description.write.simplify import (
+    move_joints_to_links,
+    remove_scopes,
+    replace_inline_meshes,
+    split_multi_axis_joints,
 )
 from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3

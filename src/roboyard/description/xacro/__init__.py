@@ -10,10 +10,10 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from roboyard.description.reading import ReaderContext
-from roboyard.description.values import error_at
+from roboyard.description.reader_context import ReaderContext
 from roboyard.description.xacro.expander import Expander
 from roboyard.description.xml import XmlNode
+from roboyard.description.xml_values import error_at
 
 __all__ = ["expand", "is_xacro"]
 

@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from glob import has_magic
 from pathlib import Path
 
-from roboyard.description.reading import ReaderContext
-from roboyard.description.values import error_at, quote
-from roboyard.description.xacro.macros import Macro, parse_parameters
+from roboyard.description.reader_context import ReaderContext
 from roboyard.description.xacro.operations import ExpressionError
-from roboyard.description.xacro.tables import LazyProperty, Properties, XacroScope, to_bool
+from roboyard.description.xacro.scopes import LazyProperty, Macro, Properties, XacroScope, parse_parameters, to_bool
 from roboyard.description.xacro.text import TextEvaluator, add_call_location
 from roboyard.description.xml import MAX_DEPTH, XmlNode, parse_xml
+from roboyard.description.xml_values import error_at, quote
 from roboyard.errors import DescriptionError
 
 _NAME = re.compile(r"[^\W\d]\w*")

@@ -13,6 +13,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.description.model import CommandMode
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.hardware.dynamixel.config import ServoMap, ServosConfig
 from roboyard.hardware.dynamixel.control_table import (
@@ -31,7 +32,7 @@ from roboyard.hardware.dynamixel.control_table import (
 )
 from roboyard.hardware.dynamixel.monitor import ServoFaultCause, ServoFaultError, ServoMonitor
 from roboyard.hardware.dynamixel.port import REPLY_FAILURE_TEXT, PortLostError, ReplyFailure, ServoPort
-from roboyard.hardware.interface import CommandMode, JointCommand, JointStates
+from roboyard.hardware.interface import JointCommand, JointStates
 
 _MAX_EXTRAPOLATION = 0.1
 """Speeds are believed for so long [s]."""

@@ -192,9 +192,9 @@ def made(geometry: Geometry, where: str) -> tuple[Any, float]:
             points = np.concatenate([np.column_stack([flat, np.full(len(flat), z)]) for z in (0.0, height)])
             return _hull(points), float(np.linalg.norm(points, axis=1).max())
         case Mesh():
-            from roboyard.simulation.assembly.meshes import surface_of
+            from roboyard.description.meshes.files import load_mesh
 
-            vertices, faces = surface_of(geometry)
+            vertices, faces = load_mesh(geometry)
             outer = float(np.linalg.norm(vertices, axis=1).max())
             return (_hull(vertices) if geometry.convex else _triangles(vertices, faces)), outer
     raise DescriptionError(f"a {type(geometry).__name__.lower()} cannot be looked at", location=where)

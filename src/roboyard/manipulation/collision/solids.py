@@ -200,10 +200,10 @@ def hull_solid(points: Array, T: SE3) -> Solid:
 
 
 def _of_mesh(mesh: Mesh, T: SE3, hull: bool) -> list[Solid]:
-    from roboyard.description.mesh_tools import TriangleMesh
-    from roboyard.simulation.assembly.meshes import surface_of
+    from roboyard.description.meshes import TriangleMesh
+    from roboyard.description.meshes.files import load_mesh
 
-    vertices, faces = surface_of(mesh)
+    vertices, faces = load_mesh(mesh)
     if hull or mesh.convex:
         return [hull_solid(vertices[np.unique(faces)], T)]
     surface, found = TriangleMesh(vertices, faces), []
@@ -219,7 +219,7 @@ def _of_mesh(mesh: Mesh, T: SE3, hull: bool) -> list[Solid]:
 def _is_convex(part: object) -> bool:
     from scipy.spatial import ConvexHull, QhullError
 
-    from roboyard.description.mesh_tools import TriangleMesh
+    from roboyard.description.meshes import TriangleMesh
 
     if not isinstance(part, TriangleMesh) or not part.is_closed:
         return False

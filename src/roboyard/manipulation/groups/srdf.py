@@ -7,8 +7,8 @@ from pathlib import Path
 from roboyard.config.wording import did_you_mean
 from roboyard.description import Joint, Model
 from roboyard.description.load import load_srdf_document
-from roboyard.description.values import error_at, parse_number
 from roboyard.description.xml import XmlNode
+from roboyard.description.xml_values import error_at, parse_number
 from roboyard.errors import InputError
 from roboyard.kinematics.chain import ONE_AXIS_TYPES, JointTree
 from roboyard.manipulation.groups.guessing import neighbours, pair

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.control.kinematics import DifferentialDrive
+from roboyard.description.extent import bounding_radius
 from roboyard.errors import InputError, RunError
 from roboyard.geometry import wrap_angle
 from roboyard.localization import DriveFit, Estimate, fit_drive
@@ -20,7 +21,6 @@ from roboyard.scenarios.calibration.moves import Move, plan_moves
 from roboyard.scenarios.robot_handle import RobotHandle
 from roboyard.scenarios.robot_package import RobotPackage
 from roboyard.scenarios.run import Run
-from roboyard.scenarios.size import reach
 
 _STEP = 0.05
 """Between two looks at the truth [s]; in between the way counts as an arc."""
@@ -135,7 +135,7 @@ def calibrate_drive(
     nominal = DifferentialDrive(parameters["wheel_radius"], parameters["track"], axle_x=parameters.get("axle_x", 0.0))
     with Run(world, seed=seed, record=False) as run:
         robot = _put(run, package)
-        room = max(_ROOM, _ROOM * reach(robot.model))
+        room = max(_ROOM, _ROOM * bounding_radius(robot.model))
         limits = package.file.limits
         # narrow robots tip and slide at speeds that wide ones take easily
         speed = min(limits.speed or math.inf, 3.0 * nominal.track, 1.0)
@@ -180,7 +180,7 @@ def _put(run: Run, package: RobotPackage) -> RobotHandle:
     from roboyard.scenarios.floor import floor_of
 
     model = package.load_model()
-    x, y = floor_of(run.simulation).free_place(2.0 * max(_ROOM, _ROOM * reach(model)))
+    x, y = floor_of(run.simulation).free_place(2.0 * max(_ROOM, _ROOM * bounding_radius(model)))
     quiet = ("odometry", "robot_state")
     nodes = [name for name in package.file.default if package.file.nodes[name].use not in quiet]
     robot = run.add(package, package.name, at=(x, y, 0.0), nodes=nodes)

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.description import Box, Link, Material, Model, Visual
+from roboyard.description.extent import half_length
 from roboyard.geometry import SE3
 from roboyard.messages.convert import vector_to_array
 from roboyard.scenarios.faults.kinds import Meddle
-from roboyard.scenarios.size import half_width
 from roboyard.simulation.carrying import put
 from roboyard.simulation.truth import link_pose
 
@@ -84,7 +84,7 @@ class Meddling:
 
     def _lying(self, name: str, x: float, y: float, floor: float) -> SE3:
         """On its side, a hair above the floor."""
-        height = floor + half_width(self._run.simulation.models[name].model) + 1e-4
+        height = floor + half_length(self._run.simulation.models[name].model) + 1e-4
         return SE3.from_xyz_rpy((x, y, height), (0.5 * math.pi, 0.0, float(self._rng.uniform(-math.pi, math.pi))))
 
     def _beside(self, hand: NDArray[np.float64], others: list[SE3]) -> tuple[float, float]:
@@ -109,7 +109,7 @@ class Meddling:
             put(simulation, other, SE3.from_xyz_rpy((float(about[0]), float(about[1]), float(about[2]) + 1e-3)))
             return f"{other} was put where a thing shall stand"
         other = _nearest(others, pose.translation)
-        way = half_width(simulation.models[name].model) + half_width(simulation.models[other].model) + _TOUCH
+        way = half_length(simulation.models[name].model) + half_length(simulation.models[other].model) + _TOUCH
         x, y, z = (float(value) for value in pose.translation)
         put(simulation, other, SE3.from_xyz_rpy((x + way * math.cos(angle), y + way * math.sin(angle), z)))
         return f"{other} was pushed to {name}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from roboyard.description.joint_interfaces import command_modes
 from roboyard.errors import DescriptionError
 from roboyard.scenarios.gains import Gains, pid
 from roboyard.scenarios.plugins.names import as_topic
@@ -11,7 +12,6 @@ from roboyard.scenarios.plugins.odometry import RATE
 from roboyard.scenarios.plugins.part import JointGroup, Part
 from roboyard.scenarios.plugins.reading import PluginReader
 from roboyard.scenarios.robot_package import NodeSpec
-from roboyard.simulation.modes import modes_of
 
 TRAJECTORIES = "roboyard.control.nodes:JointTrajectoryNode"
 _GAINS = ("p_gain", "i_gain", "d_gain", "i_max", "i_min")
@@ -100,7 +100,7 @@ def trajectory_controller(reader: PluginReader) -> Part:
     reader.ignore(["use_header_start_time"], "a stamp in the header is its start")
     reader.ignore(["serviceName", "updateRate", "update_rate"], "trajectories come by topic and action")
     model = reader.model
-    takes = {joint.name: modes_of(model, joint.name) for joint in model.joints if joint.axes}
+    takes = {joint.name: command_modes(model, joint.name) for joint in model.joints if joint.axes}
     mode = "velocity" if speeds_only else "position"
     joints = tuple(name for name in named or takes if mode in takes.get(name, ()))
     if not joints:

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 
 import mujoco
 
+from roboyard.description.meshes.appearance import effective_material, read_textured_meshes
+from roboyard.description.meshes.convex import is_flat
 from roboyard.description.model import Collision, Link, Mesh, Rgba, Visual
 from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
 from roboyard.simulation.assembly.cells import Cells
-from roboyard.simulation.assembly.convex import is_flat
 from roboyard.simulation.assembly.grain import Grain, grain_of
-from roboyard.simulation.assembly.mesh_looks import drawn_as, looks_of
 from roboyard.simulation.assembly.meshes import MeshStore
 from roboyard.simulation.assembly.scenery import MaterialStore, seen_colour
 from roboyard.simulation.assembly.shapes import Shape, shapes_of
@@ -141,7 +141,7 @@ class GeomMaker:
                 geom.rgba = PLACEHOLDER_RGBA
             else:
                 look = shape.look
-                material = visual.material if look is None else drawn_as(visual.material, look.material)
+                material = visual.material if look is None else effective_material(visual.material, look.material)
                 geom.rgba = seen_colour(material)
                 if self.looks:
                     own = look is not None and not visual.material.is_explicit
@@ -152,7 +152,7 @@ class GeomMaker:
         """Shapes of a visual; for pictures a mesh is taken apart by its materials."""
         if self.looks and isinstance(visual.geometry, Mesh):
             try:
-                looks = looks_of(visual.geometry)
+                looks = read_textured_meshes(visual.geometry)
                 identity, size = SE3.identity(), (0.0, 0.0, 0.0)
                 key = (visual.geometry, "look")
                 return [

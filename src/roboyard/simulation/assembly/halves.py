@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 
 from roboyard.description.model import Joint
-from roboyard.description.sdf.tree import reverse_joint
+from roboyard.description.sdf.joint_graph import reverse_joint
 from roboyard.geometry import SE3
 from roboyard.simulation.assembly.closures import hold
 from roboyard.simulation.assembly.joints import Scalar, add_joint

@@ -4,131 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache, partial
-from pathlib import Path
 
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.description.meshes.convex import (
+    ConvexApproximation,
+    approximate_by_convex_pieces,
+    convex_hull_arrays,
+    is_flat,
+)
+from roboyard.description.meshes.files import MeshArrays, load_mesh, mesh_modified_ns
 from roboyard.description.model import Heightmap, Mesh
 from roboyard.errors import DescriptionError
-from roboyard.simulation.assembly.coarser import Pieces, taken_apart
-from roboyard.simulation.assembly.collada import read_collada
-from roboyard.simulation.assembly.convex import hull_of, is_flat
-from roboyard.simulation.assembly.parts import centred, pick
 from roboyard.simulation.assembly.pictures import opened
 
-Surface = tuple[NDArray[np.float64], NDArray[np.int64]]  # vertices (n, 3) [m], faces (m, 3)
-Places = NDArray[np.float64]  # (n, 2): of each vertex in a picture, v upwards
+TextureCoordinates = NDArray[np.float64]  # (n, 2): of each vertex in a picture, v upwards
 
 PLACEHOLDER_SIZE = 0.1
 """Edge of the marked box that stands for a mesh whose file is missing [m]."""
-MAX_TRIANGLES = 500_000
-"""A mesh of a million takes a quarter of a minute and 2 GB."""
-FAR = 1e6
-"""Coordinates beyond are no robot's or room's [m]; the engine reckons meshes in single precision."""
 MAX_HEIGHTS = 4_200_000
 """Points of a terrain: 2049 × 2049, Gazebo's largest, and a little."""
 NO_DEPTH = 1e-3
 """Depth given to what is flat [m]: a sheet of paper has no hull."""
 
 
-@lru_cache(maxsize=256)
-def load_surface(file: Path, modified_ns: int, part: str = "") -> Surface:
-    """Vertices and faces of a mesh file (STL, OBJ, DAE, glTF, PLY), or of one named part of it.
-
-    ``modified_ns`` keys the cache.
-
-    Raises:
-        DescriptionError: the file cannot be read, has no such part, or holds no triangle, too many, or none with an
-            area.
-    """
-    import trimesh
-
-    _refuse_crowd(file, _stated_triangles(file))
-    if file.suffix.lower() == ".dae":
-        triangles = read_collada(file, MAX_TRIANGLES, part)
-        mesh = trimesh.Trimesh(**trimesh.triangles.to_kwargs(triangles))
-    else:
-        try:
-            if part:  # an OBJ's parts are its objects and groups
-                split = (
-                    {"split_objects": True, "split_groups": True, "group_material": False}
-                    if file.suffix.lower() == ".obj"
-                    else {}
-                )
-                mesh = pick(trimesh.load(str(file), force="scene", **split), part, file)
-            else:
-                mesh = trimesh.load(str(file), force="mesh")
-        except DescriptionError:
-            raise
-        except Exception as error:
-            why = str(error).partition("\n")[0][:200] or type(error).__name__
-            raise DescriptionError(f"mesh cannot be read: {why}", location=str(file)) from error
-    if not len(getattr(mesh, "faces", ())):
-        raise DescriptionError("mesh holds no triangles", location=str(file))
-    _refuse_crowd(file, len(mesh.faces))
-    mesh.merge_vertices()
-    vertices = np.asarray(mesh.vertices, float)
-    if not np.isfinite(vertices).all() or np.abs(vertices).max() > FAR:
-        raise DescriptionError("mesh reaches too far", location=str(file), valid=f"coordinates below {FAR:g} m")
-    spread = np.linalg.svd(np.cov(vertices.T), compute_uv=False) if len(vertices) > 2 else np.zeros(3)
-    if spread[1] <= 1e-12 * spread[0]:
-        raise DescriptionError("mesh has no area: its points lie on a line", location=str(file))
-    return vertices, np.asarray(mesh.faces, np.int64)
-
-
-def _stated_triangles(file: Path) -> int:
-    """What a binary STL says of itself; 0 for anything else."""
-    if file.suffix.lower() != ".stl":
-        return 0
-    try:
-        with file.open("rb") as stream:
-            start = stream.read(84)
-            size = stream.seek(0, 2)
-    except OSError as error:
-        raise DescriptionError(f"mesh cannot be read: {error.strerror}", location=str(file)) from None
-    count = int.from_bytes(start[80:84], "little")
-    return count if size == 84 + 50 * count else 0
-
-
-def _refuse_crowd(file: Path, triangles: int) -> None:
-    if triangles > MAX_TRIANGLES:
-        raise DescriptionError(
-            f"mesh has {triangles} triangles", location=str(file), valid=f"at most {MAX_TRIANGLES}: simplify it"
-        )
-
-
-def surface_of(mesh: Mesh) -> Surface:
-    """A description's mesh, read and scaled. Raises DescriptionError."""
-    if mesh.inline is not None:
-        points = np.frombuffer(mesh.inline.values, np.float32).reshape(-1, 3).astype(float)
-        triangles = np.frombuffer(mesh.inline.faces, np.int32).reshape(-1, 3).astype(np.int64)
-        return points * np.asarray(mesh.scale), triangles
-    stamp = _stamp(mesh)
-    vertices, faces = load_surface(Path(str(mesh.file)), stamp, mesh.submesh or "")
-    if mesh.submesh and mesh.center_submesh:
-        vertices = centred(vertices)
-    vertices = vertices * np.asarray(mesh.scale)
-    return vertices, faces[:, ::-1] if np.prod(mesh.scale) < 0.0 else faces
-
-
-def _stamp(mesh: Mesh) -> int:
-    """When the mesh's file was written [ns]; 0 for one without. Raises DescriptionError."""
-    if mesh.inline is not None:
-        return 0
-    if mesh.file is None:
-        raise DescriptionError(f"mesh {mesh.uri} was not found", location=mesh.uri)
-    try:
-        return mesh.file.stat().st_mtime_ns
-    except OSError as error:
-        raise DescriptionError(f"mesh cannot be read: {error}", location=str(mesh.file)) from error
-
-
 @lru_cache(maxsize=32)
-def _pieces_of(mesh: Mesh, stamp: int) -> Pieces:
+def _approximate_mesh(mesh: Mesh, modified_ns: int) -> ConvexApproximation:
     """The mesh taken apart; a world is assembled anew whenever a model comes or goes. Raises DescriptionError."""
-    return taken_apart(*surface_of(mesh))
+    return approximate_by_convex_pieces(*load_mesh(mesh))
 
 
 class MeshStore:
@@ -137,22 +42,22 @@ class MeshStore:
     def __init__(self, spec: mujoco.MjSpec) -> None:
         self._spec = spec
         self._names: dict[tuple[object, ...], str] = {}
-        self._pieces: dict[tuple[object, ...], tuple[list[str], Pieces]] = {}
+        self._pieces: dict[tuple[object, ...], tuple[list[str], ConvexApproximation]] = {}
 
     def whole(self, mesh: Mesh) -> str:
         """The asset of the mesh as it is (the engine touches its convex hull)."""
-        return self._named(self._key(mesh, "whole"), lambda: surface_of(mesh))
+        return self._named(self._key(mesh, "whole"), lambda: load_mesh(mesh))
 
-    def concave(self, mesh: Mesh) -> tuple[list[str], Pieces]:
+    def concave(self, mesh: Mesh) -> tuple[list[str], ConvexApproximation]:
         """Assets of convex pieces that follow the mesh's hollows, and how near they are."""
         key = self._key(mesh, "pieces")
         if key not in self._pieces:
-            pieces = _pieces_of(mesh, _stamp(mesh))
-            names = [self._named((key, i), partial(_same, surface)) for i, surface in enumerate(pieces.surfaces)]
+            pieces = _approximate_mesh(mesh, mesh_modified_ns(mesh))
+            names = [self._named((key, i), partial(_same, surface)) for i, surface in enumerate(pieces.pieces)]
             self._pieces[key] = names, pieces
         return self._pieces[key]
 
-    def drawn(self, key: object, surface: Surface, uv: Places | None) -> str:
+    def drawn(self, key: object, surface: MeshArrays, uv: TextureCoordinates | None) -> str:
         """The asset of a surface that is only seen, with its vertices' places in a picture."""
         vertices, faces = surface
         if len(vertices) < 4:  # the engine takes fewer for no mesh
@@ -163,21 +68,21 @@ class MeshStore:
 
     def sheet(self, mesh: Mesh) -> str:
         """The asset of a flat mesh, `NO_DEPTH` thick."""
-        vertices, _ = surface_of(mesh)
+        vertices, _ = load_mesh(mesh)
         normal = np.linalg.svd(vertices - vertices.mean(axis=0), full_matrices=False)[2][2]
         return self.points(self._key(mesh, "sheet"), np.concatenate([vertices, vertices - NO_DEPTH * normal]))
 
     def is_flat(self, mesh: Mesh) -> bool:
         """Whether all of the mesh lies in one plane."""
-        return is_flat(surface_of(mesh)[0])
+        return is_flat(load_mesh(mesh)[0])
 
     def is_single(self, mesh: Mesh) -> bool:
         """Whether it is one triangle, which the engine takes for no mesh."""
-        return len(surface_of(mesh)[0]) < 4
+        return len(load_mesh(mesh)[0]) < 4
 
     def points(self, key: object, points: NDArray[np.float64]) -> str:
         """The asset of a convex shape given by its corners."""
-        return self._named(("points", key), lambda: hull_of(points))
+        return self._named(("points", key), lambda: convex_hull_arrays(points))
 
     def heightmap(self, shape: Heightmap) -> tuple[str, float]:
         """The height field asset of a grey picture, black 0 and white ``size[2]`` high, and its base's height [m].
@@ -200,7 +105,9 @@ class MeshStore:
     def _key(self, mesh: Mesh, use: str) -> tuple[object, ...]:
         return (use, str(mesh.file), mesh.scale, mesh.submesh, mesh.center_submesh, mesh.inline)
 
-    def _named(self, key: tuple[object, ...], surface: Callable[[], Surface], uv: Places | None = None) -> str:
+    def _named(
+        self, key: tuple[object, ...], surface: Callable[[], MeshArrays], uv: TextureCoordinates | None = None
+    ) -> str:
         if key not in self._names:
             vertices, faces = surface()
             name = f"mesh{len(self._names)}"
@@ -218,7 +125,7 @@ class MeshStore:
         return self._names[key]
 
 
-def _same(surface: Surface) -> Surface:
+def _same(surface: MeshArrays) -> MeshArrays:
     return surface
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
+from roboyard.description.meshes.appearance import MAX_TEXTURE_SIDE, Pixels
 from roboyard.description.model import Light, Material, Rgba, Vec3, World
 from roboyard.errors import DescriptionError
-from roboyard.simulation.assembly.mesh_looks import LARGEST_EDGE, Pixels
 from roboyard.simulation.assembly.pictures import opened
 
 NEAR_PLANE = 0.02
@@ -129,9 +129,9 @@ class MaterialStore:
     def _read(self, file: Path) -> Pixels | None:
         try:
             with opened(file, "texture", MAX_TEXELS) as picture:
-                picture.draft("RGB", (2 * LARGEST_EDGE, 2 * LARGEST_EDGE))
+                picture.draft("RGB", (2 * MAX_TEXTURE_SIDE, 2 * MAX_TEXTURE_SIDE))
                 small = picture.convert("RGB")
-                small.thumbnail((LARGEST_EDGE, LARGEST_EDGE))
+                small.thumbnail((MAX_TEXTURE_SIDE, MAX_TEXTURE_SIDE))
                 return np.asarray(small, np.uint8)
         except DescriptionError as error:
             self._notes.append(f"{error}; plain colour taken")

@@ -9,6 +9,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.description.meshes.appearance import TexturedMesh
 from roboyard.description.model import (
     Box,
     Capsule,
@@ -24,7 +25,6 @@ from roboyard.description.model import (
 )
 from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
-from roboyard.simulation.assembly.mesh_looks import Look
 from roboyard.simulation.assembly.meshes import PLACEHOLDER_SIZE, MeshStore
 from roboyard.simulation.assembly.prisms import convex_prisms
 
@@ -46,7 +46,7 @@ class Shape:
     mesh: str = ""
     terrain: str = ""
     placeholder: bool = False
-    look: Look | None = None
+    look: TexturedMesh | None = None
     touches: bool = True
     seen: bool = True
 
@@ -122,10 +122,10 @@ def _from_file(
                 f"{where}: {geometry.uri} is too fine to be taken apart as it is: reduced to {how.triangles} triangles "
                 f"it touches within {1000.0 * how.error:.1f} mm of its surface"
             )
-        elif how.filled:
+        elif how.filled_width:
             notes.append(
                 f"{where}: {geometry.uri} is too fine to be taken apart as it is: it touches as {len(pieces)} lumps, "
-                f"hollows narrower than {how.filled:.2f} m are filled"
+                f"hollows narrower than {how.filled_width:.2f} m are filled"
             )
     if store.is_flat(geometry):
         names = [store.sheet(geometry)] if collides or store.is_single(geometry) else [store.whole(geometry)]

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.description.cameras import CameraSpec, camera_frames
-from roboyard.description.sensors import Sensor
+from roboyard.description.sensors import CameraSpec, Sensor, camera_frames
 from roboyard.geometry import CameraModel
 from roboyard.grids.depth_registration import POINT_XYZRGB, make_organized_cloud, ray_slopes, register_depth
 from roboyard.messages import msg

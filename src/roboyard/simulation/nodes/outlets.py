@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from roboyard.bus import SENSOR, Publisher
 from roboyard.bus.executor import DELIVERY
-from roboyard.description.cameras import camera_topics
+from roboyard.description.sensors import camera_topics
 from roboyard.messages import deserialize, msg, serialize
 from roboyard.simulation.engine import Simulation
 from roboyard.simulation.faults import FaultTable

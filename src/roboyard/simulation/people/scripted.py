@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.description.acting import ActorScript
+from roboyard.description.model import ActorScript
 from roboyard.geometry import SE2, wrap_angle
 from roboyard.simulation.people.clip import Clip
 from roboyard.simulation.people.library import own_clip

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import mujoco
 
 from roboyard.config import atomic_path
-from roboyard.description.sdf.placeholders import PLACEHOLDER
+from roboyard.description.sdf.scope import PLACEHOLDER
 from roboyard.errors import InputError
 from roboyard.simulation.naming import SEPARATOR
 from roboyard.simulation.render.camera import Camera, overview

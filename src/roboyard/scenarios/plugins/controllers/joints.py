@@ -6,12 +6,12 @@ import math
 import re
 from typing import Any
 
+from roboyard.description.joint_interfaces import command_modes
 from roboyard.scenarios.gains import Gains, pid, with_gains
 from roboyard.scenarios.plugins.controllers.reading import ControllerReader
 from roboyard.scenarios.plugins.joints import trajectories
 from roboyard.scenarios.plugins.part import Part
 from roboyard.scenarios.robot_package import NodeSpec
-from roboyard.simulation.modes import modes_of
 
 GRIPPER = "roboyard.control.nodes:GripperNode"
 _MODES = ("position", "velocity", "effort")
@@ -26,7 +26,7 @@ def trajectory(reader: ControllerReader) -> Part:
     wanted = _wanted(reader)
     mode = next((one for one in wanted if one in ("position", "velocity")), "position")
     gains = _gains(reader, joints, "position")
-    takes = modes_of(with_gains(reader.model, gains), joints[0])
+    takes = command_modes(with_gains(reader.model, gains), joints[0])
     if mode not in takes:
         mode = next((one for one in takes if one != "effort"), mode)
     spec = trajectories(joints, mode=mode)

@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.description.cameras import T_SENSOR_OPTICAL, CameraSpec
-from roboyard.description.sensors import Sensor
+from roboyard.description.sensors import T_SENSOR_OPTICAL, CameraSpec, Sensor
 from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
 from roboyard.simulation.randomness import generator

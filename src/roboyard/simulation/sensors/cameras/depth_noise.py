@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import expect_kernels, kernel
-from roboyard.description.cameras import DepthNoise
+from roboyard.description.sensors import DepthNoise
 from roboyard.geometry import CameraModel
 from roboyard.simulation.sensors.cameras.draws import WORDS, byte_draws, normal_bytes, normal_words, word_draws
 

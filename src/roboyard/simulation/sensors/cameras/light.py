@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import expect_kernels, kernel
-from roboyard.description.cameras import Exposure
-from roboyard.description.noise import Noise
+from roboyard.description.sensors import Exposure, Noise
 from roboyard.geometry import CameraModel
 from roboyard.simulation.sensors.cameras.draws import byte_draws, normal_bytes
 

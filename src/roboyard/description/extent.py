@@ -1,0 +1,88 @@
+"""Size of a model: bounding box, bounding radius, footprint polygon, lowest point of its collision shapes."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roboyard.description import Collision, Geometry, Mesh, Model, Polyline
+from roboyard.description.meshes.files import load_mesh
+from roboyard.description.shapes import bounding_half_extents
+from roboyard.errors import DescriptionError
+
+_DEFAULT_HALF_EXTENT = 0.1
+"""Half extent taken for a shape that cannot be measured [m]."""
+
+
+def bounding_radius(model: Model) -> float:
+    """Radius [m] of the circle about the model's origin that holds all that touches, seen from above."""
+    return max(
+        (float(np.hypot(corner[0], corner[1])) for corner in _collision_corners(model)), default=_DEFAULT_HALF_EXTENT
+    )
+
+
+def half_length(model: Model) -> float:
+    """Half of what all that touches measures along x [m], when it lies evenly about the model's origin."""
+    return max((float(corner[0]) for corner in _collision_corners(model)), default=_DEFAULT_HALF_EXTENT)
+
+
+def footprint_polygon(
+    configured_footprint: tuple[tuple[float, float], ...], model: Model
+) -> tuple[tuple[float, float], ...]:
+    """Corners [m] of the robot's outline on the ground: those given, else of the hull of all that touches."""
+    if configured_footprint:
+        return configured_footprint
+    points = np.array([corner[:2] for corner in _collision_corners(model)]).reshape(-1, 2)
+    if len(points) < 3 or np.linalg.matrix_rank(points - points[0], tol=1e-6) < 2:
+        return ()
+    from scipy.spatial import ConvexHull
+
+    corners = points[ConvexHull(points).vertices]
+    return tuple((float(x), float(y)) for x, y in corners)
+
+
+def bounding_box(model: Model) -> tuple[float, float, float]:
+    """Edges [m] of the box about the model's origin, along its axes, that holds all that touches."""
+    corners = np.abs(np.array(list(_collision_corners(model))).reshape(-1, 3)).max(axis=0, initial=0.0)
+    x, y, z = (2.0 * corners).tolist()
+    return x, y, z
+
+
+def lowest_point(model: Model) -> float:
+    """Height [m] of the lowest point that touches, in the model's frame with every joint at zero; 0 if nothing does."""
+    return min((float(corner[2]) for corner in _collision_corners(model)), default=0.0)
+
+
+def _collision_corners(model: Model) -> Iterator[NDArray[np.float64]]:
+    for link in model.links:
+        for collision in link.collisions:
+            yield from link.T_model_link @ (collision.T_link_geom @ _shape_corners(collision))
+
+
+def _shape_corners(collision: Collision) -> NDArray[np.float64]:
+    """The eight corners of a shape's box, in its own frame (8, 3)."""
+    low, high = _shape_extent(collision.geometry)
+    return np.array(list(itertools.product(*zip(low, high, strict=True))), dtype=float)
+
+
+def _shape_extent(geometry: Geometry) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
+    if isinstance(geometry, Mesh) and (geometry.file or geometry.inline):
+        return _mesh_extent(geometry)
+    if isinstance(geometry, Polyline):
+        half_extents = (max(math.hypot(*p) for contour in geometry.points for p in contour),) * 3
+    else:
+        half_extents = bounding_half_extents(geometry) or (_DEFAULT_HALF_EXTENT,) * 3
+    return (-half_extents[0], -half_extents[1], -half_extents[2]), (half_extents[0], half_extents[1], half_extents[2])
+
+
+def _mesh_extent(mesh: Mesh) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
+    try:
+        corners, _ = load_mesh(mesh)
+    except DescriptionError:  # the physics says so, and puts a marked box there
+        return (-_DEFAULT_HALF_EXTENT,) * 3, (_DEFAULT_HALF_EXTENT,) * 3
+    low, high = corners.min(axis=0), corners.max(axis=0)
+    return (float(low[0]), float(low[1]), float(low[2])), (float(high[0]), float(high[1]), float(high[2]))

@@ -1,0 +1,97 @@
+"""Command modes, command ranges and initial positions of joints, as the description states them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Literal
+
+from roboyard.description.model import Axis, AxisLimits, CommandMode, Joint, JointInterface, Model
+
+
+def command_modes(model: Model, joint: str) -> tuple[CommandMode, ...]:
+    """Modes in which ``joint`` takes commands.
+
+    What the model's interfaces say; where a model declares no interface at all, every joint takes every mode, so that
+    a description whose plugins alone name its motors can be driven.  Mimicking joints take none.
+    """
+    if any(item.mimic is not None and item.name == joint for item in model.joints):
+        return ()
+    if not any(interface.commands for interface in model.interfaces):
+        return ("position", "velocity", "effort")
+    declared = [mode for item in model.interfaces if item.joint == joint for mode, _, _ in item.commands]
+    all_modes: tuple[CommandMode, ...] = ("position", "velocity", "effort")
+    return tuple(mode for mode in all_modes if mode in declared)
+
+
+def command_range(mode: CommandMode, axis: Axis, interface: JointInterface | None) -> tuple[float, float]:
+    """Least and largest set-point: those of the joint's limits that lie within what its interface takes.
+
+    Where the two do not overlap, the joint's own limits count.
+    """
+    limits = axis.limits
+    bounds: dict[CommandMode, tuple[float, float]] = {
+        "position": (limits.lower, limits.upper),
+        "velocity": (-limits.velocity, limits.velocity) if limits.velocity > 0.0 else (-math.inf, math.inf),
+        "effort": (-math.inf, math.inf),  # the servo itself is held to the joint's effort
+    }
+    lower, upper = bounds[mode]
+    for command_mode, min_command, max_command in interface.commands if interface is not None else ():
+        if command_mode == mode and max(lower, min_command) <= min(upper, max_command):
+            lower, upper = max(lower, min_command), min(upper, max_command)
+    return lower, upper
+
+
+def safety_controller_limits(joint: Joint, timestep: float) -> tuple[float, float, float, float, float]:
+    """Soft limits, gains towards them, and largest speed, of the joint's safety controller; all open without one.
+
+    A soft range that is empty, or joints without a range, have only the gain that holds the speed's limit.  The gain is
+    at most one over the step: faster, a set-point would jump over its soft limit.
+    """
+    speed = joint.axes[0].limits.velocity if joint.axes and joint.axes[0].limits.velocity > 0.0 else math.inf
+    safety = joint.safety
+    if safety is None:
+        return -math.inf, math.inf, 0.0, 0.0, math.inf
+    has_soft_range = safety.soft_lower < safety.soft_upper and joint.type != "continuous"
+    gain = min(safety.k_position, 1.0 / timestep) if has_soft_range else 0.0
+    return safety.soft_lower, safety.soft_upper, gain, safety.k_velocity, speed
+
+
+def initial_positions(model: Model, scalars: Iterable[tuple[str, AxisLimits]]) -> dict[str, float]:
+    """Position of each scalar joint at the start [rad or m].
+
+    A joint whose limits leave out zero starts at the nearer of them: a leg that cannot be stretched would else be
+    flung into its limits in the first step.  A joint that follows another starts where that one's start puts it,
+    along chains of them, too.
+
+    Args:
+        model: The description.
+        scalars: Its scalar joints with their limits.
+    """
+    initial_values = {interface.joint: dict(interface.initial) for interface in model.interfaces}
+    mimics = {joint.name: joint.mimic for joint in model.joints if joint.mimic is not None}
+    positions = {
+        name: initial_values.get(name, {}).get("position", min(max(0.0, limits.lower), limits.upper))
+        if limits.lower <= limits.upper
+        else initial_values.get(name, {}).get("position", 0.0)
+        for name, limits in scalars
+    }
+
+    def resolve_mimic(name: str, above: tuple[str, ...] = ()) -> float:
+        mimic = mimics.get(name)
+        if mimic is None or mimic.joint not in positions or name in above:
+            return positions[name]
+        return mimic.offset + mimic.multiplier * resolve_mimic(mimic.joint, (*above, name))
+
+    return {name: resolve_mimic(name) for name in positions}
+
+
+def joint_limit_range(model: Model, joint: str, mode: Literal["position", "velocity", "effort"]) -> tuple[float, float]:
+    """Least and largest set-point of a joint [rad, rad/s, N m; m, m/s, N]; infinite where nobody says."""
+    limited_joint = next((item for item in model.joints if item.name == joint), None)
+    limits = limited_joint.axes[0].limits if limited_joint is not None and limited_joint.axes else AxisLimits()
+    if mode == "position":
+        return limits.lower, limits.upper
+    upper = limits.velocity if mode == "velocity" else limits.effort
+    upper = upper if upper > 0.0 else math.inf  # zero and negative limits in files mean none
+    return -upper, upper

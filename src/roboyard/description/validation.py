@@ -1,0 +1,157 @@
+"""Checks joints and names of a description: limits, axes, joint order, mimic chains, unique names."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from roboyard.description.model import AxisLimits, Joint, Vec3
+from roboyard.description.reader_context import ReaderContext
+from roboyard.description.xml import XmlNode
+from roboyard.description.xml_values import error_at, parse_unit_vector, parse_vector, quote
+
+
+def check_limits(
+    context: ReaderContext, node: XmlNode, joint: str, lower: float, upper: float, velocity: float, effort: float
+) -> AxisLimits:
+    """Checked limits of an axis.
+
+    Raises:
+        DescriptionError: lower exceeds upper, or a bound is negative; unless mended.
+    """
+    if lower > upper or lower == math.inf or upper == -math.inf:
+        problem = f"joint '{joint}' has lower limit {lower:g} above upper limit {upper:g}"
+        context.repair_or_raise(node, problem, "lower ≤ upper", "the two change places")
+        lower, upper = min(lower, upper), max(lower, upper)
+        if lower == math.inf or upper == -math.inf:
+            lower, upper = -math.inf, math.inf
+    for quantity, value in (("velocity", velocity), ("effort", effort)):
+        if value < 0.0:
+            context.repair_or_raise(
+                node, f"joint '{joint}' has {quantity} limit {value:g}", "0 or more", f"{-value:g} taken"
+            )
+    return AxisLimits(lower, upper, abs(velocity), abs(effort))
+
+
+def check_axis(context: ReaderContext, text: str, node: XmlNode, joint: str, default: Vec3) -> Vec3:
+    """The direction of a joint's axis, normalised. Raises DescriptionError when it has no length; unless mended."""
+    if max(map(abs, parse_vector(text, node, f"axis of joint '{joint}'"))) >= 1e-12:
+        return parse_unit_vector(text, node, f"axis of joint '{joint}'")
+    letter = "xyz"[default.index(max(default))]
+    context.repair_or_raise(
+        node, f"axis of joint '{joint}' is {quote(text)}", "a vector with a length", f"{letter} taken"
+    )
+    return default
+
+
+def require_unique_names(kind: str, named_nodes: Iterable[tuple[str, XmlNode]], owner: str = "") -> dict[str, XmlNode]:
+    """The names with their nodes. Raises DescriptionError for a missing name or one that occurs twice."""
+    nodes: dict[str, XmlNode] = {}
+    owner_text = f" in {owner}" if owner else ""
+    for name, node in named_nodes:
+        if not name.strip():
+            raise error_at(f"a {kind}{owner_text} has no name", node, 'name="…"')
+        if name in nodes:
+            first_location = nodes[name].location
+            raise error_at(
+                f"{kind} '{name}'{owner_text} exists twice", node, f"unique names; the other is at {first_location}"
+            )
+        nodes[name] = node
+    return nodes
+
+
+def drop_joints_of_unknown_links(
+    context: ReaderContext, links: Mapping[str, XmlNode], joints: Sequence[tuple[Joint, XmlNode]]
+) -> list[tuple[Joint, XmlNode]]:
+    """The joints, all between known and different links.
+
+    Raises:
+        DescriptionError: a joint names an unknown link, or joins a link to itself; unless mended.
+    """
+    valid_joints = []
+    for joint, node in joints:
+        problem, expected = "", "two different links"
+        if joint.parent == joint.child:
+            problem = f"joint '{joint.name}' joins link '{joint.child}' to itself"
+        for role, link in (("child", joint.child), ("parent", joint.parent)):
+            if link not in links and not (link == "world" and role == "parent"):
+                problem, expected = (
+                    f"joint '{joint.name}' has the unknown {role} link '{link}'",
+                    _suggest_links(link, links),
+                )
+        if problem:
+            context.repair_or_raise(node, problem, expected, "left out")
+        else:
+            valid_joints.append((joint, node))
+    return valid_joints
+
+
+def order_joints(joints: Sequence[tuple[Joint, XmlNode]], links: Iterable[str]) -> list[Joint]:
+    """The joints ordered from the roots outwards (file order among siblings).
+
+    Raises:
+        DescriptionError: a link is the child of two joints, or joints form a cycle.
+    """
+    parent_of: dict[str, tuple[Joint, XmlNode]] = {}
+    joints_below: dict[str, list[Joint]] = {}
+    for joint, node in joints:
+        if joint.child in parent_of:
+            other, other_node = parent_of[joint.child]
+            raise error_at(
+                f"link '{joint.child}' is the child of joint '{joint.name}' and of joint '{other.name}'",
+                node,
+                f"one parent a link; the other joint is at {other_node.location}",
+            )
+        parent_of[joint.child] = (joint, node)
+        joints_below.setdefault(joint.parent, []).append(joint)
+    order: list[Joint] = []
+    pending = ["world", *(name for name in links if name not in parent_of)]
+    pending.reverse()
+    while pending:
+        child_joints = joints_below.get(pending.pop(), [])
+        order += child_joints
+        pending += [joint.child for joint in reversed(child_joints)]
+    if len(order) < len(parent_of):
+        reached = {joint.name for joint in order}
+        cyclic_joint, node = next((joint, node) for joint, node in parent_of.values() if joint.name not in reached)
+        names = [cyclic_joint.child]
+        while (parent := parent_of[names[-1]][0].parent) not in names:
+            names.append(parent)
+        loop = " → ".join([parent, *reversed(names[names.index(parent) :])])
+        raise error_at(f"joint '{cyclic_joint.name}' is part of a cycle: {loop}", node, "links joined as a tree")
+    return order
+
+
+def _suggest_links(name: str, links: Iterable[str]) -> str:
+    names = list(links)
+    suggestions = difflib.get_close_matches(name, names, n=3) or names[:8]
+    return f"links: {', '.join(suggestions)}" if suggestions else "no link exists"
+
+
+def check_mimics(context: ReaderContext, joints: Sequence[tuple[Joint, XmlNode]]) -> list[tuple[Joint, XmlNode]]:
+    """The joints, all mimics among them following a known joint, and not in a circle.
+
+    Raises:
+        DescriptionError: one follows an unknown joint or itself; unless mended.
+    """
+    driving_joint_of = {joint.name: joint.mimic.joint for joint, _ in joints if joint.mimic}
+    joint_names = {joint.name for joint, _ in joints}
+    checked = []
+    for joint, node in joints:
+        problem = ""
+        if joint.mimic is not None and joint.mimic.joint not in joint_names:
+            problem = f"joint '{joint.name}' mimics the unknown joint '{joint.mimic.joint}'"
+        elif joint.mimic is not None:
+            visited, current = {joint.name}, joint.mimic.joint
+            while current in driving_joint_of and current not in visited:
+                visited.add(current)
+                current = driving_joint_of[current]
+            problem = f"joint '{joint.name}' mimics itself in a circle" if current == joint.name else ""
+        if problem:
+            context.repair_or_raise(node, problem, "a joint that moves by itself", "it moves by itself")
+            driving_joint_of.pop(joint.name, None)
+            joint = replace(joint, mimic=None)
+        checked.append((joint, node))
+    return checked
