@@ -360,7 +360,7 @@ def nees(kind: str, runs: int) -> dict[str, Any]:
     spreads = {"vx": 0.05, "vyaw": 0.02, "yaw": 0.05}
     for run in range(runs):
         rng, truth = np.random.default_rng(run), np.zeros(15)
-        filter_ = Fusion(FusionConfig(kind, True, process_noise_covariance=tuple(noise.tolist())))
+        filter_ = Fusion(FusionConfig(two_d_mode=True, process_noise_covariance=tuple(noise.tolist())), kind)
         for k in range(61):
             if k:
                 truth = moved(truth, 0.05) + rng.standard_normal(15) * np.sqrt(noise * 0.05)

@@ -14,7 +14,8 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from roboyard import messages
-    from roboyard.bus import Bus, Node, param, resource
+    from roboyard.bus import Bus, Node, resource
+    from roboyard.config import Config, parameter
     from roboyard.description import load_model, load_world
     from roboyard.errors import RoboyardError
     from roboyard.geometry import SE2, SE3
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 _NAMES = {
     "Bus": "bus",
     "Node": "bus",
-    "param": "bus",
+    "Config": "config",
+    "parameter": "config",
     "resource": "bus",
     "load_model": "description",
     "load_world": "description",
@@ -43,8 +45,8 @@ _ROOMS = (
     "messages", "record", "safety", "scenarios", "simulation",
 )  # fmt: skip
 
-__all__ = ["SE2", "SE3", "Bus", "Node", "RoboyardError", "Run", "Simulation", "action", "load_model", "load_world",
-           "messages", "msg", "param", "resource", "srv"]  # fmt: skip
+__all__ = ["SE2", "SE3", "Bus", "Config", "Node", "RoboyardError", "Run", "Simulation", "action", "load_model",
+           "load_world", "messages", "msg", "parameter", "resource", "srv"]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

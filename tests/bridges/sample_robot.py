@@ -7,10 +7,14 @@ from typing import Any
 import roboyard as ry
 
 
-class BridgedRobot(ry.Node):
-    """in: cmd_vel   out: speed, plan, scan; serves ring and count"""
+class BridgedRobotConfig(ry.Config):
+    """Configuration of `BridgedRobot`."""
 
-    gain: float = ry.param(1.0, low=0.0, high=10.0)
+    gain: float = ry.parameter(1.0, low=0.0, high=10.0, runtime=True)
+
+
+class BridgedRobot(ry.Node[BridgedRobotConfig]):
+    """in: cmd_vel   out: speed, plan, scan; serves ring and count"""
 
     def setup(self) -> None:
         self.commands: list[tuple[str, float]] = []

@@ -19,14 +19,18 @@ TWIST = serialize(ry.msg.Twist(linear=ry.msg.Vector3(x=0.5)))
 STRING = "std_msgs/msg/String"
 
 
-class Clock(ry.Node):
-    """Makes instants."""
+class ClockConfig(ry.Config):
+    """Configuration of `Clock`."""
 
-    period: float = ry.param(0.001, unit="s")
+    period: float = ry.parameter(0.001, unit="s", runtime=True)
+
+
+class Clock(ry.Node[ClockConfig]):
+    """Makes instants."""
 
     def setup(self) -> None:
         self.ticks = 0
-        self.timer(self.period, self.tick)
+        self.timer(self.config.period, self.tick)
 
     def tick(self) -> None:
         self.ticks += 1

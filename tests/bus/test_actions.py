@@ -12,13 +12,17 @@ from roboyard.errors import MessageError, UnknownNameError
 Fibonacci = ry.action.Fibonacci
 
 
-class Counter(ry.Node):
+class CounterConfig(ry.Config):
+    """Configuration of `Counter`."""
+
+    preempt: bool = ry.parameter(True, runtime=True)
+
+
+class Counter(ry.Node[CounterConfig]):
     """Counts up to ``order`` at 10 Hz."""
 
-    preempt: bool = ry.param(True)
-
     def setup(self) -> None:
-        self.server = self.action_server("count", Fibonacci, self.on_goal, preempt=self.preempt)
+        self.server = self.action_server("count", Fibonacci, self.on_goal, preempt=self.config.preempt)
         self.timer(0.1, self.tick)
         self.counts: dict[bytes, list[int]] = {}
 

@@ -17,11 +17,16 @@ from roboyard.geometry import SE3
 from roboyard.scenarios.state.codec import decode, encode
 
 
-class RandomWalk(ry.Node):
+class RandomWalkConfig(ry.Config):
+    """Configuration of `RandomWalk`."""
+
+    step: float = ry.parameter(1.0, runtime=True)
+
+
+class RandomWalk(ry.Node[RandomWalkConfig]):
     """Walks at random and publishes where it is."""
 
     state_fields = ("position", "trail")
-    step: float = ry.param(1.0)
 
     def setup(self) -> None:
         self.position = np.zeros(2)
@@ -33,7 +38,7 @@ class RandomWalk(ry.Node):
         self.timer(0.25, self.publish_label)
 
     def tick(self) -> None:
-        self.position = self.position + self.step * self.random.normal(size=2)
+        self.position = self.position + self.config.step * self.random.normal(size=2)
         self.trail.append(float(self.position[0]))
         self.out.publish(ry.msg.Float64(data=float(self.position[0])))
         self.send_transform(SE3.from_xyz_rpy((self.position[0], self.position[1], 0.0)), "odom", "base")

@@ -23,10 +23,14 @@ from roboyard.errors import InputError, RunError
 from roboyard.messages import serialize
 
 
-class CommandedRobot(ry.Node):
-    """in: cmd   out: count"""
+class CommandedRobotConfig(ry.Config):
+    """Configuration of `CommandedRobot`."""
 
-    speed: float = ry.param(1.0, low=0.0, high=2.0)
+    speed: float = ry.parameter(1.0, low=0.0, high=2.0, runtime=True)
+
+
+class CommandedRobot(ry.Node[CommandedRobotConfig]):
+    """in: cmd   out: count"""
 
     def setup(self) -> None:
         self.commands: list[tuple[str, str, int]] = []

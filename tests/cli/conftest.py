@@ -34,14 +34,18 @@ def command() -> Command:
     return run_cli
 
 
-class SampleRobot(ry.Node):
-    """Something of everything.  in: cmd   out: count, twist, map"""
+class SampleRobotConfig(ry.Config):
+    """Configuration of `SampleRobot`."""
 
-    speed: float = ry.param(1.0, unit="m/s", low=0.0, high=2.0, doc="how fast")
-    mode: str = ry.param("slow", choices=("slow", "quick"))
-    steps: int = ry.param(3, low=0, high=9)
-    gains: tuple[float, ...] = ry.param((1.0, 2.0))
-    label: str = ry.param("a", fixed=True)
+    speed: float = ry.parameter(1.0, unit="m/s", low=0.0, high=2.0, doc="how fast", runtime=True)
+    mode: str = ry.parameter("slow", choices=("slow", "quick"), runtime=True)
+    steps: int = ry.parameter(3, low=0, high=9, runtime=True)
+    gains: tuple[float, ...] = ry.parameter((1.0, 2.0), runtime=True)
+    label: str = ry.parameter("a")
+
+
+class SampleRobot(ry.Node[SampleRobotConfig]):
+    """Something of everything.  in: cmd   out: count, twist, map"""
 
     def setup(self) -> None:
         self.commands: list[tuple[str, str]] = []

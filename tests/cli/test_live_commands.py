@@ -98,18 +98,18 @@ def test_parameters_are_listed_read_and_set(command: Command, live: LiveBus, rob
     assert command("param", "set", "robot", "speed", "2").out == "/robot speed: 2.0\n"
     assert command("param", "set", "/robot", "gains", "[3, 4.5, 5]", "--json").json["value"] == [3.0, 4.5, 5.0]
     assert command("param", "set", "robot", "mode", "quick").code == 0
-    assert (robot.speed, robot.gains, robot.mode) == (2.0, (3.0, 4.5, 5.0), "quick")
+    assert (robot.config.speed, robot.config.gains, robot.config.mode) == (2.0, (3.0, 4.5, 5.0), "quick")
     assert command("param", "dump", "robot").out.startswith("/robot:\n  ros__parameters:")
-    assert "float in [0, 2] m/s" in command("param", "describe", "robot", "speed").out
+    assert "a number in m/s, 0 to 2" in command("param", "describe", "robot", "speed").out
     described = command("param", "describe", "robot", "--json").json["parameters"]
     assert {entry["name"]: entry["read_only"] for entry in described}["label"]
 
 
 def test_bad_parameter_values_are_refused(command: Command, live: LiveBus, robot: SampleRobot) -> None:
     for name, value, expected in (
-        ("speed", "3", "3.0 is out of range (float in [0, 2] m/s)"),
-        ("speed", "-3", "-3.0 is out of range"),
-        ("speed", "fast", "'fast' is not a float"),
+        ("speed", "3", "3 m/s is above 2 m/s (allowed: 0 to 2 m/s)"),
+        ("speed", "-3", "-3 m/s is below 0 m/s"),
+        ("speed", "fast", "'fast' is not a number"),
         ("mode", "1", "'1' is not allowed"),
         ("steps", "1.5", "1.5 is not an int"),
         ("label", "b", "label"),
@@ -118,7 +118,7 @@ def test_bad_parameter_values_are_refused(command: Command, live: LiveBus, robot
         done = command("param", "set", "robot", name, value)
         assert done.code == 2, name
         assert expected in done.error
-    assert robot.speed == 1.0
+    assert robot.config.speed == 1.0
 
 
 def test_clock_is_paused_stepped_and_resumed(command: Command, live: LiveBus) -> None:

@@ -19,17 +19,20 @@ NODE = '''
 import roboyard as ry
 
 
-class Double(ry.Node):
+class DoubleConfig(ry.Config):
+    gain: float = ry.parameter(2.0)
+
+
+class Double(ry.Node[DoubleConfig]):
     """in: odom   out: doubled"""
 
-    gain: float = ry.param(2.0)
 
     def setup(self) -> None:
         self.out = self.publisher("doubled", ry.msg.Float64)
         self.subscribe("odom", ry.msg.Odometry, self.on_odometry)
 
     def on_odometry(self, message: object) -> None:
-        self.out.publish(ry.msg.Float64(data=self.gain * message.pose.pose.position.x))
+        self.out.publish(ry.msg.Float64(data=self.config.gain * message.pose.pose.position.x))
 
 
 class Failing(Double):

@@ -16,9 +16,9 @@ from roboyard.config import (
     apply_override,
     check,
     convert_value,
-    field,
     load,
     loads,
+    parameter,
     parse_quantity,
     parse_yaml,
     read_yaml,
@@ -36,7 +36,7 @@ class Colour(Enum):
 class Spawn:
     what: Literal["spawn"]
     model: str
-    at: float = field(0.0, unit="s", low=0.0)
+    at: float = parameter(0.0, unit="s", low=0.0)
 
 
 @dataclass(frozen=True)
@@ -47,26 +47,26 @@ class Stall:
 
 @dataclass(frozen=True)
 class Robot:
-    model: str = field("rover", doc="Name or path.")
-    at: tuple[float, float, float] = field((0.0, 0.0, 0.0), unit=("m", "m", "rad"), doc="Where it starts.")
+    model: str = parameter("rover", doc="Name or path.")
+    at: tuple[float, float, float] = parameter((0.0, 0.0, 0.0), unit=("m", "m", "rad"), doc="Where it starts.")
     nodes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Scenario:
     world: str
-    robots: dict[str, Robot] = field({})
-    duration: float = field(60.0, unit="s", low=0.0, high=3600.0, doc="Simulated time.")
-    speed: float | None = field(None, unit="m/s", low=0.0)
+    robots: dict[str, Robot] = parameter({})
+    duration: float = parameter(60.0, unit="s", low=0.0, high=3600.0, doc="Simulated time.")
+    speed: float | None = parameter(None, unit="m/s", low=0.0)
     faults: tuple[Spawn | Stall, ...] = ()
     mode: Literal["fast", "slow"] = "fast"
     colour: Colour = Colour.RED
-    level: int = field(3, choices=(1, 3, 5))
-    ratio: float = field(0.5, low=0.0, high=math.inf)
+    level: int = parameter(3, choices=(1, 3, 5))
+    ratio: float = parameter(0.5, low=0.0, high=math.inf)
     script: Path | None = None
-    source: str = field("", key="from")
-    weights: list[Annotated[float, ValueConstraint(low=0.0)]] = field([])
-    levels: dict[int, bool] = field({})
+    source: str = parameter("", key="from")
+    weights: list[Annotated[float, ValueConstraint(low=0.0)]] = parameter([])
+    levels: dict[int, bool] = parameter({})
     extra: Any = None
 
 
@@ -231,8 +231,8 @@ def test_override_leaves_its_input_alone() -> None:
 def test_load_names_the_place_of_failed_class_checks() -> None:
     @dataclass(frozen=True)
     class Limited:
-        a: float = field(0.0, low=-1.0, high=1.0)
-        b: float = field(1.0, low=-1.0, high=1.0)
+        a: float = parameter(0.0, low=-1.0, high=1.0)
+        b: float = parameter(1.0, low=-1.0, high=1.0)
 
         def __post_init__(self) -> None:
             check(self)
@@ -265,9 +265,9 @@ def test_convert_of_single_values_follows_fields() -> None:
 
 def test_mistakes_of_declarations_are_found_at_once() -> None:
     with pytest.raises(ValueError, match="no unit known"):
-        field(1.0, unit="metre")
+        parameter(1.0, unit="metre")
     with pytest.raises(ValueError, match="low"):
-        field(1.0, low=2.0, high=1.0)
+        parameter(1.0, low=2.0, high=1.0)
 
 
 def test_schema_table_shows_every_key() -> None:

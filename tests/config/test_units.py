@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roboyard.config import dump, dumps, field, load, loads, parse_quantity, parse_yaml
+from roboyard.config import dump, dumps, load, loads, parameter, parse_quantity, parse_yaml
 from roboyard.config.units import _NAMED_UNITS, UnitError, describe_quantity, parse_unit
 from roboyard.errors import ConfigError
 
 
 @dataclass(frozen=True)
 class Inner:
-    x: float = field(0.0, unit="m")
+    x: float = parameter(0.0, unit="m")
     n: int = 0
     names: tuple[str, ...] = ()
 
@@ -28,8 +28,8 @@ class Outer:
     flag: bool = False
     maybe: float | None = None
     inner: Inner = Inner()
-    many: dict[str, Inner] = field({})
-    pairs: list[tuple[int, str]] = field([])
+    many: dict[str, Inner] = parameter({})
+    pairs: list[tuple[int, str]] = parameter([])
 
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -65,7 +65,8 @@ tricky = st.sampled_from(
     ]
 )
 words = texts | tricky
-inners = st.builds(Inner, finite, st.integers(), st.lists(words).map(tuple))
+int64s = st.integers(-(2**63), 2**63 - 1)
+inners = st.builds(Inner, finite, int64s, st.lists(words).map(tuple))
 outers = st.builds(
     Outer,
     words,
@@ -73,7 +74,7 @@ outers = st.builds(
     st.none() | finite,
     inners,
     st.dictionaries(words, inners, max_size=3),
-    st.lists(st.tuples(st.integers(), words), max_size=3),
+    st.lists(st.tuples(int64s, words), max_size=3),
 )
 
 

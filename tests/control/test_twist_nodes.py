@@ -15,6 +15,7 @@ from roboyard.bus import NodeError
 from roboyard.control import AckermannDrive, MecanumDrive, PlanarLimits, PlanarTwist, RampLimits
 from roboyard.control.nodes import AckermannNode, MecanumNode, VelocityNode
 from roboyard.control.planar_ramps import AT_REST, twist_of
+from roboyard.errors import ConfigError
 
 WHEELS = ("fl", "fr", "rl", "rr")
 
@@ -125,5 +126,5 @@ def test_velocity_node_times_out_and_releases_its_base(harness: BusHarness) -> N
 def test_invalid_twist_nodes_are_refused(harness: BusHarness) -> None:
     with pytest.raises(NodeError, match="no velocity commands"):
         harness.add(MecanumNode(hardware=make_joints(), joints=("fl", "fr", "rl", "sl")), "drive")
-    with pytest.raises(NodeError, match="three finite"):
-        harness.add(VelocityNode(base=FakeBase(), initial_linear=(1.0,)), "drive")
+    with pytest.raises(ConfigError, match="initial_linear: has 1 elements"):
+        VelocityNode(base=FakeBase(), initial_linear=(1.0,))

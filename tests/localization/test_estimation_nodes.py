@@ -13,10 +13,10 @@ from tests.harness.bus import BusHarness
 from tests.localization.rooms import drive, room
 
 from roboyard.bus import Bus, Node, NodeError
+from roboyard.config.ros_parameters import read_ros_parameters
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE2, SE3
 from roboyard.localization.nodes import AmclNode, EkfNode, TruthLocalizationNode, UkfNode
-from roboyard.localization.ros_parameters import ros_parameters
 from roboyard.mapping import Scan
 from roboyard.messages import msg, srv
 from roboyard.messages.convert import grid_to_msg, make_header, odometry_to_msg, pose_to_msg, pose_to_se2, scan_to_msg
@@ -297,13 +297,33 @@ def test_ros_parameter_files_are_accepted(tmp_path: Path) -> None:
         "    robot_model_type: nav2_amcl::DifferentialMotionModel\n    laser_importance_factor: 2.0\n"
     )
     node = AmclNode(params_file=str(two), alpha1=0.3)
-    assert (node.alpha1, node.max_beams, node.initial_pose_x, node.initial_pose_yaw) == (0.3, 30, 3.0, 0.4)
+    assert (
+        node.config.filter.alpha1,
+        node.config.filter.max_beams,
+        node.config.initial_pose_x,
+        node.config.initial_pose_yaw,
+    ) == (
+        0.3,
+        30,
+        3.0,
+        0.4,
+    )
     with EstimationHarness(node, "amcl") as harness:
         assert any("laser_importance_factor" in record.msg for record in harness.published("/rosout").messages)
     one = tmp_path / "amcl.yaml"
     one.write_text("odom_model_type: omni-corrected\nodom_alpha5: 0.1\nlaser_z_hit: 0.9\nkld_err: 0.01\nalpha: 3\n")
     old = AmclNode(params_file=str(one))
-    assert (old.robot_model_type, old.alpha5, old.z_hit, old.pf_err) == ("omni-corrected", 0.1, 0.9, 0.01)
+    assert (
+        old.config.filter.robot_model_type,
+        old.config.filter.alpha5,
+        old.config.filter.z_hit,
+        old.config.filter.pf_err,
+    ) == (
+        "omni-corrected",
+        0.1,
+        0.9,
+        0.01,
+    )
     three = tmp_path / "ekf.yaml"
     flags = ", ".join(["true"] * 3 + ["false"] * 12)
     three.write_text(
@@ -312,8 +332,12 @@ def test_ros_parameter_files_are_accepted(tmp_path: Path) -> None:
         f"    initial_estimate_covariance: [{', '.join(['1e-9'] * 15)}]\n"
     )
     ekf = EkfNode(params_file=str(three))
-    assert ekf.initial_estimate_covariance == (1e-9,) * 15  # text in YAML 1.1, numbers in ROS
-    assert (ekf.frequency, ekf.two_d_mode, ekf.parameters()["odom0_differential"]) == (20.0, True, True)
+    assert ekf.config.filter.initial_estimate_covariance == (1e-9,) * 15  # text in YAML 1.1, numbers in ROS
+    assert (ekf.config.frequency, ekf.config.filter.two_d_mode, ekf.parameters()["odom0_differential"]) == (
+        20.0,
+        True,
+        True,
+    )
 
 
 @pytest.mark.parametrize(
@@ -332,7 +356,7 @@ def test_invalid_parameter_files_are_refused(tmp_path: Path, text: str, words: s
     with pytest.raises(ConfigError, match=words):
         AmclNode(params_file=str(path))
     with pytest.raises(ConfigError, match="cannot be read"):
-        ros_parameters(tmp_path / "none.yaml", ("amcl",))
+        read_ros_parameters(tmp_path / "none.yaml", ("amcl",))
 
 
 def test_amcl_node_continues_after_a_scan_from_the_future() -> None:

@@ -180,9 +180,14 @@ def test_filter_errors_match_its_covariance(kind: str) -> None:
         truth[6], truth[11] = 0.5 + rng.normal(0, 0.1), rng.normal(0, 0.1)
         start = tuple(0.5 if k == 6 else 0.0 for k in range(15))
         fusion = Fusion(
-            FusionConfig(kind, True, process_noise_covariance=tuple(noise.tolist()), initial_state=start,
-                         initial_estimate_covariance=tuple(1e-2 if k in (6, 11) else 1e-9 for k in range(15)))
-        )  # fmt: skip
+            FusionConfig(
+                two_d_mode=True,
+                process_noise_covariance=tuple(noise.tolist()),
+                initial_state=start,
+                initial_estimate_covariance=tuple(1e-2 if k in (6, 11) else 1e-9 for k in range(15)),
+            ),
+            kind,
+        )
         fusion.set_pose(0, np.zeros(6), 1e-9 * np.eye(6))
         fusion._filter.state[6] = 0.5
         for k in range(1, 25):
@@ -268,7 +273,7 @@ def test_fusion_predicts_without_measurements() -> None:
 
 
 def test_commands_accelerate_within_limits() -> None:
-    control = ControlConfig((True, *(False,) * 5), timeout=10.0, acceleration_limits=(0.5,) * 6)
+    control = ControlConfig(used=(True, *(False,) * 5), timeout=10.0, acceleration_limits=(0.5,) * 6)
     fusion = Fusion(FusionConfig(control=control, sensor_timeout=0.01))
     fusion.add(measurement(0.0, 1e-9, vx=0.0, ax=0.0))
     fusion.advance(0)
@@ -357,11 +362,10 @@ def test_gyroscope_bias_is_estimated_at_rest() -> None:
         (lambda: FusionConfig(process_noise_covariance=(-1.0,) * 15), "no covariance"),
         (lambda: FusionConfig(initial_state=(1.0,)), "initial_state"),
         (lambda: FusionConfig(sensor_timeout=math.nan), "sensor_timeout"),
-        (lambda: FusionConfig("kf"), "kf"),
-        (lambda: ControlConfig((True,)), "used has 1"),
+        (lambda: ControlConfig(used=(True,)), "used has 1"),
     ],
     ids=[
-        "config_length", "two_modes", "threshold", "noise_length", "noise_sign", "initial_state", "timeout", "kind",
+        "config_length", "two_modes", "threshold", "noise_length", "noise_sign", "initial_state", "timeout",
         "control_length",
     ],
 )  # fmt: skip

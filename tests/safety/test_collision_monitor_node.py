@@ -182,8 +182,8 @@ def test_zone_parameters_are_read_from_text() -> None:
         ({"zones": ("{name: near, action: stop, radius: wide}",)}, "wide"),
         ({"zones": ("{name: near, action: slowdown, ratio: 2}",)}, "0 to 1"),
         ({"zones": ("{name: near, action: stop, points: [[0, 0], [1, 0]]}",)}, "at least 3"),
-        ({"rate": 0.0}, "out of range"),
-        ({"margin": -1.0}, "out of range"),
+        ({"rate": 0.0}, "rate: 0 Hz is below 1 Hz"),
+        ({"margin": -1.0}, "margin: -1 m is below 0 m"),
         ({"min_height": 2.0}, "max_height"),
     ],
 )

@@ -82,7 +82,7 @@ def push(force: tuple[float, float, float], frame: str) -> object:
 def test_guiding_node_needs_switch_and_force(harness: BusHarness) -> None:
     harness.set_transform(SE3.from_xyz_rpy((0, 0, 1), (0, 0, np.pi / 2)), "base_link", "hand", static=True)
     node = harness.add(HandGuidingNode(wrench_topics=("push",)), "guiding")
-    output = harness.published(node.resolve(node.command_topic))
+    output = harness.published(node.resolve(node.config.command_topic))
 
     def run(seconds: float, *, held: bool, pushing: bool, value: float = 40.0) -> None:
         for _ in range(round(seconds / 0.1)):

@@ -253,16 +253,19 @@ import signal
 import roboyard as ry
 
 
-class Deadly(ry.Node):
+class DeadlyConfig(ry.Config):
+    dies: bool = ry.parameter(False)
+
+
+class Deadly(ry.Node[DeadlyConfig]):
     """Ends its process in mid-run, as the kernel does when memory runs out."""
 
-    dies: bool = ry.param(False)
 
     def setup(self) -> None:
         self.timer(0.2, self.on_time)
 
     def on_time(self) -> None:
-        if self.dies:
+        if self.config.dies:
             os.kill(os.getpid(), signal.SIGKILL)
 '''
 

@@ -23,11 +23,14 @@ from pathlib import Path
 import roboyard as ry
 
 
-class Mark(ry.Node):
+class MarkConfig(ry.Config):
+    marks: str = ry.parameter("")
+    dies: str = ry.parameter("never")
+
+
+class Mark(ry.Node[MarkConfig]):
     """Tells which node of the cluster and which process it is on, and ends that in mid-run: once, or always."""
 
-    marks: str = ry.param("")
-    dies: str = ry.param("never")
 
     def setup(self) -> None:
         self.timer(0.2, self.on_time)
@@ -35,11 +38,11 @@ class Mark(ry.Node):
     def on_time(self) -> None:
         import ray
 
-        marks, run = Path(self.marks), self.random.integers(1 << 62)
+        marks, run = Path(self.config.marks), self.random.integers(1 << 62)
         if ray.is_initialized():
             (marks / f"node-{ray.get_runtime_context().get_node_id()}").touch()
         (marks / f"process-{os.getpid()}").touch()
-        if self.dies == "always" or (self.dies == "once" and not (marks / f"dead-{run}").exists()):
+        if self.config.dies == "always" or (self.config.dies == "once" and not (marks / f"dead-{run}").exists()):
             (marks / f"dead-{run}").touch()
             os.kill(os.getpid(), signal.SIGKILL)
 '''

@@ -121,7 +121,7 @@ def test_added_nodes_use_the_frames_of_the_robot(tmp_path: Path) -> None:
         robot = run.add(path, at=(0, 0, 0))
         nodes = {name: robot.add_node(name, name) for name in ("amcl", "navigator", "slam")}
         frames = {
-            getattr(node, name)
+            getattr(node.config, name)
             for node in nodes.values()
             for name in ("base_frame", "base_frame_id", "base_link_frame")
             if name in type(node).parameters_declared()

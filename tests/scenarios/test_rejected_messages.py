@@ -227,10 +227,13 @@ import math
 import roboyard as ry
 
 
-class Evil(ry.Node):
+class EvilConfig(ry.Config):
+    kind: str = ry.parameter("future")
+
+
+class Evil(ry.Node[EvilConfig]):
     """Publishes odometry that cannot be judged, ten times a second."""
 
-    kind: str = ry.param("future")
 
     def setup(self):
         self.odom = self.publisher("odom", ry.msg.Odometry)
@@ -239,8 +242,8 @@ class Evil(ry.Node):
         self.timer(period=0.1, callback=self.tick)
 
     def tick(self):
-        ahead = 3600 if self.kind == "future" else 0
-        bad = {"nan": math.nan, "inf": math.inf, "future": 0.0}[self.kind]
+        ahead = 3600 if self.config.kind == "future" else 0
+        bad = {"nan": math.nan, "inf": math.inf, "future": 0.0}[self.config.kind]
         for out, message in ((self.odom, ry.msg.Odometry()), (self.pose, ry.msg.PoseWithCovarianceStamped())):
             message.header.frame_id = "odom" if out is self.odom else "map"
             message.header.stamp.sec = self.now_ns // 10**9 + ahead
@@ -248,7 +251,7 @@ class Evil(ry.Node):
             message.pose.pose.position.x = bad
             message.pose.pose.orientation.w = 1.0
             out.publish(message)
-        if self.kind != "future":
+        if self.config.kind != "future":
             self.joints.publish(ry.msg.JointState(name=["left_wheel_joint"], position=[bad]))
 '''
 

@@ -14,10 +14,14 @@ from roboyard.record import open_recording
 from roboyard.scenarios import Run
 
 
-class Follow(ry.Node):
-    """Goes round in a circle.   out: cmd_vel"""
+class FollowConfig(ry.Config):
+    """Configuration of `Follow`."""
 
-    speed: float = ry.param(0.3, unit="m/s", low=0.0, high=2.0)
+    speed: float = ry.parameter(0.3, unit="m/s", low=0.0, high=2.0, runtime=True)
+
+
+class Follow(ry.Node[FollowConfig]):
+    """Goes round in a circle.   out: cmd_vel"""
 
     def setup(self) -> None:
         self.commands = self.publisher("cmd_vel", ry.msg.Twist)
@@ -25,7 +29,7 @@ class Follow(ry.Node):
 
     def tick(self) -> None:
         message = ry.msg.Twist()
-        message.linear.x = self.speed
+        message.linear.x = self.config.speed
         self.commands.publish(message)
 
 
@@ -132,7 +136,7 @@ def test_parameters_take_units_and_are_checked(arena: Run) -> None:
         rover.add_node(use, "follow2", parameters={"sped": 1})
     with pytest.raises(ConfigError, match="wanted is a speed"):
         rover.add_node(use, "follow2", parameters={"speed": "40 cm"})
-    with pytest.raises(ConfigError, match="out of range"):
+    with pytest.raises(ConfigError, match="7 m/s is above 2 m/s"):
         rover.add_node(use, "follow2", parameters={"speed": 7.0})
     with pytest.raises(ConfigError, match="is no node"):
         rover.add_node("roboyard.geometry:SE2", "pose")

@@ -11,7 +11,7 @@ from roboyard.behavior.document import BY_ID, Document, allowed_port
 from roboyard.behavior.errors import NodeError, PortError, TreeError, words_of
 from roboyard.behavior.factory import Factory
 from roboyard.behavior.matching import choices
-from roboyard.behavior.node import POST_CONDITIONS, PRE_CONDITIONS, Config, TreeNode, WakeUp
+from roboyard.behavior.node import POST_CONDITIONS, PRE_CONDITIONS, TreeNode, TreeNodeConfig, WakeUp
 from roboyard.behavior.ports import Port, pointer, remapped
 from roboyard.behavior.script import Script, parse
 from roboyard.behavior.status import Kind
@@ -189,7 +189,7 @@ class Builder:
         inputs = ports if subtree else {port: text for port, text in ports.items() if kind.ports[port].reads}
         outputs = {} if subtree else {port: text for port, text in ports.items() if kind.ports[port].writes}
         _defaults({} if subtree else kind.ports, inputs, outputs)
-        config = Config(
+        config = TreeNodeConfig(
             registered,
             path,
             self._uid,

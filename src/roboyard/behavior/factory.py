@@ -15,7 +15,7 @@ from roboyard.behavior.errors import NodeError, TreeError
 from roboyard.behavior.kinds import Action, Condition, Decorator
 from roboyard.behavior.leaves import StandIn, TestNode
 from roboyard.behavior.matching import matches
-from roboyard.behavior.node import Config, TreeNode
+from roboyard.behavior.node import TreeNode, TreeNodeConfig
 from roboyard.behavior.ports import Port
 from roboyard.behavior.status import Kind, Status
 
@@ -174,7 +174,7 @@ class Factory:
         for pattern, name in data["SubstitutionRules"].items():
             self.substitute(str(pattern), stand_ins.get(name, str(name)))
 
-    def make(self, name: str, type_name: str, config: Config, *, version: int = 4) -> TreeNode:
+    def make(self, name: str, type_name: str, config: TreeNodeConfig, *, version: int = 4) -> TreeNode:
         """A node, or what is put in its place.
 
         Raises:

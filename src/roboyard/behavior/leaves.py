@@ -8,7 +8,7 @@ from typing import Any
 from roboyard.behavior.blackboard import EMPTY
 from roboyard.behavior.errors import NodeError, PortError, words_of
 from roboyard.behavior.kinds import Action, Condition, StatefulAction
-from roboyard.behavior.node import Config, TreeNode
+from roboyard.behavior.node import TreeNode, TreeNodeConfig
 from roboyard.behavior.ports import inout_port, input_port, pointer
 from roboyard.behavior.script import Environment, Script, parse
 from roboyard.behavior.status import FAILURE, IDLE, RUNNING, SUCCESS, Status
@@ -200,7 +200,7 @@ class TestNode(StatefulAction):
     __test__ = False  # it is no test of pytest's
     state_fields = ("_done",)
 
-    def __init__(self, name: str, config: Config, stand_in: StandIn) -> None:
+    def __init__(self, name: str, config: TreeNodeConfig, stand_in: StandIn) -> None:
         self._stand_in = stand_in
         super().__init__(name, config)
 

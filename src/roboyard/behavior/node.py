@@ -36,7 +36,7 @@ class WakeUp:
 
 
 @dataclass
-class Config:
+class TreeNodeConfig:
     """What a node is made with.
 
     Attributes:
@@ -87,7 +87,7 @@ class TreeNode:
     state_fields: ClassVar[tuple[str, ...]] = ()
     arity: ClassVar[tuple[int, int] | None] = None
 
-    def __init__(self, name: str, config: Config) -> None:
+    def __init__(self, name: str, config: TreeNodeConfig) -> None:
         self.name = name
         self.type_name = config.type_name
         self.path = config.path

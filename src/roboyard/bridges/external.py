@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from roboyard.bus import Bus, ExternalInput, Future, Node, param
+from roboyard.bus import Bus, ExternalInput, Future, Node
 from roboyard.bus.actions import endpoint
 from roboyard.bus.external_inputs import EXTERNAL_REQUEST_TOPIC, EXTERNAL_RESPONSE_TOPIC
+from roboyard.config import Config, parameter
 from roboyard.errors import MessageError, RunError
 from roboyard.messages import deserialize, message_type, serialize, service_type, time_to_msg
 
@@ -45,7 +46,13 @@ class _Call:
     given_up: ScheduledEvent | None = None
 
 
-class External(Node):
+class ExternalConfig(Config):
+    """Configuration of `External`."""
+
+    patience: float = parameter(30.0, unit="s", low=0.1, high=86_400.0, runtime=True)
+
+
+class External(Node[ExternalConfig]):
     """Stands for nodes that were left out, towards those who call their services and actions.
 
     A call that nobody outside has answered in time fails; a goal is cancelled then, since somebody may take it up yet.
@@ -55,7 +62,6 @@ class External(Node):
     """
 
     state_fields = ("_number",)
-    patience: float = param(30.0, unit="s", low=0.1, high=86_400.0)
 
     def setup(self) -> None:
         """Hear of what comes back."""
@@ -81,13 +87,13 @@ class External(Node):
         number = self._take_out(name, kind.name, request, patient=patient)
         call = self._calls[number] = _Call(name, kind.name, request, Future(f"answer of {name}"))
         if not patient:
-            call.given_up = self.call_after(self.patience, lambda: self._give_up(number))
+            call.given_up = self.call_after(self.config.patience, lambda: self._give_up(number))
         return call.future
 
     def _take_out(self, name: str, kind: str, request: Any, *, patient: bool) -> int:
         """Have bridges take a call to the other side; gives its number."""
         self._number += 1
-        until_ns = 0 if patient else self.now_ns + round(self.patience * 1e9)
+        until_ns = 0 if patient else self.now_ns + round(self.config.patience * 1e9)
         data = np.frombuffer(serialize(request), dtype=np.uint8)
         self._asked.publish(
             self._asked.topic.type(
@@ -100,7 +106,8 @@ class External(Node):
         call = self._calls.pop(number)
         node = self._left_out[call.service]
         error = ExternalError(
-            f"nobody outside has answered {call.service} within {self.patience:g} s", location=f"{node} was left out",
+            f"nobody outside has answered {call.service} within {self.config.patience:g} s",
+            location=f"{node} was left out",
             valid="a foreign node that serves it, and a bridge to it",
         )  # fmt: skip
         self.log.warn(str(error), throttle=10.0)

@@ -18,6 +18,7 @@ from roboyard.bridges.external import NODE, answer
 from roboyard.bus import Bus, ExternalInput, Future, Topic
 from roboyard.bus.external_inputs import EXTERNAL_REQUEST_TOPIC, EXTERNAL_RESPONSE_TOPIC
 from roboyard.bus.log import LogRecord
+from roboyard.bus.parameter_services import ros_parameters
 
 Heard = Callable[[Any, str, int], None]
 """Gets (message, publisher's node, simulated time in ns), on the executor's thread."""
@@ -122,7 +123,7 @@ class Gateway:
             for name, topic in bus.topics.items()
             if name in self.topics
         }
-        parameters = {name: node.parameters() for name, node in bus.nodes.items() if name != NODE}
+        parameters = {name: ros_parameters(node) for name, node in bus.nodes.items() if name != NODE}
         seen = Seen(bus.now_ns, topics, {}, {}, parameters)
         for name, service in bus.services.items():
             owner, mark, part = name.partition("/_action/")

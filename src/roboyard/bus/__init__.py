@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from roboyard.bus.external_inputs import ExternalInput
     from roboyard.bus.graph import Graph, graph
     from roboyard.bus.node import Node
-    from roboyard.bus.parameters import param, resource, settings
+    from roboyard.bus.parameters import ConfigT, resource
     from roboyard.bus.services import Future
     from roboyard.bus.topics import Publisher, Subscription, Topic
     from roboyard.bus.transforms import TransformBuffer, TransformError
@@ -28,6 +28,7 @@ __all__ = [
     "ActionServer",
     "Bus",
     "BusContext",
+    "ConfigT",
     "Executor",
     "ExternalInput",
     "Future",
@@ -43,9 +44,7 @@ __all__ = [
     "TransformBuffer",
     "TransformError",
     "graph",
-    "param",
     "resource",
-    "settings",
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
@@ -57,7 +56,7 @@ __getattr__, __dir__ = lazy_exports(__name__, {
     "external_inputs": ("ExternalInput",),
     "graph": ("Graph", "graph"),
     "node": ("Node",),
-    "parameters": ("param", "resource", "settings"),
+    "parameters": ("ConfigT", "resource"),
     "services": ("Future",),
     "topics": ("Publisher", "Subscription", "Topic"),
     "transforms": ("TransformBuffer", "TransformError"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from roboyard.bus.parameter_services import ros_parameters
+
 if TYPE_CHECKING:
     from roboyard.bus.bus import Bus
 
@@ -116,7 +118,7 @@ def _node_info(bus: Bus, name: str) -> NodeInfo:
         publishes=tuple(n for n, topic in topics if any(p.node == name for p in topic.publishers)),
         subscribes=tuple(n for n, topic in topics if any(s.node == name for s in topic.subscriptions)),
         services=tuple(sorted(n for n, service in bus.services.items() if service.node == name)),
-        parameters=node.parameters(),
+        parameters=ros_parameters(node),
         health=node.health.level if node.health else "",
         health_text=node.health.text if node.health else "",
         callbacks=tuple(

@@ -13,10 +13,11 @@ from roboyard.bus.context import BusContext
 from roboyard.bus.log import to_valid_utf8
 from roboyard.bus.node_base import NodeBase
 from roboyard.bus.parameter_services import serve_parameters
+from roboyard.bus.parameters import ConfigT
 from roboyard.bus.services import Service
 from roboyard.bus.topics import Publisher
 from roboyard.bus.transforms import TransformBuffer
-from roboyard.errors import InputError, RunError, describe_exception
+from roboyard.errors import ConfigError, InputError, RunError, describe_exception
 from roboyard.geometry import SE2, SE3
 from roboyard.messages import message_type
 from roboyard.messages.convert import transforms_to_msg
@@ -65,11 +66,12 @@ class TransformBroadcaster:
         self._dynamic_publisher.publish(transforms_to_msg(se3_transforms, time_ns))
 
 
-class Node(NodeBase):
-    """A part that communicates only over the bus (and through the resources it is handed).
+class Node(NodeBase[ConfigT]):
+    """A component that communicates only over the bus (and through the resources it is given).
 
-    Subclass it, declare ``param(...)`` and ``resource(...)`` in the class body, connect in ``setup``.  Parameters and
-    resources are keyword arguments of the constructor.
+    Declare its configuration as a subclass of ``Config`` and name it in brackets: ``Node[FollowerConfig]``.
+    Declare resources with ``resource(...)`` in the class body, connect in ``setup``. The configuration's keys and the
+    resources are keyword arguments of the constructor; ``self.config`` holds the present configuration.
 
     Attributes:
         state_fields: Names of the attributes that make up the node's state, for ``save_state`` and ``load_state``.
@@ -171,7 +173,7 @@ class Node(NodeBase):
 
     # -- state -------------------------------------------------------------------------------------------------
     def save_state(self) -> dict[str, Any]:
-        """The node's state as plain data: parameters, random generator, timers and the attributes in ``state_fields``.
+        """Return the node's state as plain data: configuration, random generator, timers, and ``state_fields``.
 
         Raises:
             RunError: the node waits for something that no data can hold (a one-shot timer, offloaded work, a goal), or
@@ -184,7 +186,7 @@ class Node(NodeBase):
             )
         health = self.health
         return {
-            "parameters": self.parameters(),
+            "config": self.config.to_data(),
             "random": copy.deepcopy(self.random.bit_generator.state),
             "timers": [timer.next_ns for timer in self.timers],
             "health": None if health is None else (health.level, health.text, health.values),
@@ -201,12 +203,18 @@ class Node(NodeBase):
         """
         actions = self._action_endpoints()
         is_compatible = len(saved["timers"]) == len(self.timers) and len(saved["actions"]) == len(actions)
-        if not is_compatible or set(saved["parameters"]) != set(self.parameters()):
+        try:
+            config = self.config_class.load(saved["config"], source_name=f"node {self.full_name}")
+        except ConfigError as error:
+            raise RunError(
+                f"was set up otherwise when it was saved: {error.message}", location=f"node {self.full_name}"
+            ) from None
+        if not is_compatible:
             raise RunError("was set up otherwise when it was saved", location=f"node {self.full_name}")
         for event in [event for event, is_restored in self._one_shot_events.items() if not is_restored]:
             event.cancel()
             del self._one_shot_events[event]
-        self.__dict__["_parameters"].update(saved["parameters"])
+        self.config = config  # type: ignore[assignment]  # of the class in brackets
         self.random.bit_generator.state = saved["random"]
         for timer, next_ns in zip(self.timers, saved["timers"], strict=True):
             timer.reschedule(next_ns)

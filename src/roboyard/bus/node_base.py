@@ -14,7 +14,7 @@ from roboyard.bus.executor import TIMER, ScheduledEvent, Timer
 from roboyard.bus.log import Logger
 from roboyard.bus.names import resolve
 from roboyard.bus.offload import OffloadedTask
-from roboyard.bus.parameters import Configurable
+from roboyard.bus.parameters import ConfigT, Configurable
 from roboyard.bus.services import Future, Service, ServiceClient
 from roboyard.bus.topics import Publisher, Subscription
 from roboyard.errors import InputError, RunError
@@ -22,7 +22,7 @@ from roboyard.errors import InputError, RunError
 Endpoint = TypeVar("Endpoint")
 
 
-class NodeBase(Configurable):
+class NodeBase(Configurable[ConfigT]):
     """Base of ``Node``, and what actions need of a node.
 
     Attributes:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from roboyard.config import ValueConstraint
 from roboyard.errors import MessageError, RoboyardError
 from roboyard.messages import message_type, service_type
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 NOT_SET, BOOL, INTEGER, DOUBLE, STRING = 0, 1, 2, 3, 4
 BYTES, BOOLS, INTEGERS, DOUBLES, STRINGS = 5, 6, 7, 8, 9
+_SCALARS = (bool, int, float, str)
 
 
 def to_value(value: Any) -> Any:
@@ -71,7 +73,7 @@ def from_value(message: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def serve_parameters(node: Configurable, serve: Callable[[str, Any, Callable[[Any], Any]], object]) -> None:
+def serve_parameters(node: Configurable[Any], serve: Callable[[str, Any, Callable[[Any], Any]], object]) -> None:
     """Serve the parameters of ``node`` under ``~/…`` as rcl_interfaces defines it, through ``serve``."""
     for name, handler in _HANDLERS.items():
         kind = service_type(f"rcl_interfaces/srv/{''.join(word.title() for word in name.split('_'))}")
@@ -79,56 +81,76 @@ def serve_parameters(node: Configurable, serve: Callable[[str, Any, Callable[[An
 
 
 def _bind_handler(
-    node: Configurable, kind: Any, handler: Callable[[Configurable, Any, Any], Any]
+    node: Configurable[Any], kind: Any, handler: Callable[[Configurable[Any], Any, Any], Any]
 ) -> Callable[[Any], Any]:
     return lambda request: handler(node, request, kind.Response())
 
 
-def _list(node: Configurable, request: Any, response: Any) -> Any:
-    names = sorted(node.parameters())
+def ros_parameters(node: Configurable[Any]) -> dict[str, Any]:
+    """Return the values of the node's parameters that ROS can hold: scalars and tuples of one kind, by dotted name."""
+    return {name: value for name, value in node.parameters().items() if _is_ros_value(value)}
+
+
+def _is_ros_value(value: Any) -> bool:
+    items = value if isinstance(value, tuple) else (value,)
+    return (type(value) is tuple and any({type(item) for item in items} <= {kind} for kind in _SCALARS)) or type(
+        value
+    ) in _SCALARS
+
+
+def _list(node: Configurable[Any], request: Any, response: Any) -> Any:
+    names = sorted(ros_parameters(node))
     prefixes = list(request.prefixes)
     response.result.names = [n for n in names if not prefixes or any(n == p or n.startswith(p + ".") for p in prefixes)]
     return response
 
 
-def _get(node: Configurable, request: Any, response: Any) -> Any:
-    values, empty = node.parameters(), message_type("rcl_interfaces/msg/ParameterValue")
+def _get(node: Configurable[Any], request: Any, response: Any) -> Any:
+    values, empty = ros_parameters(node), message_type("rcl_interfaces/msg/ParameterValue")
     response.values = [to_value(values[name]) if name in values else empty() for name in request.names]
     return response
 
 
-def _get_types(node: Configurable, request: Any, response: Any) -> Any:
-    values = node.parameters()
+def _get_types(node: Configurable[Any], request: Any, response: Any) -> Any:
+    values = ros_parameters(node)
     kinds = [to_value(values[name]).type if name in values else NOT_SET for name in request.names]
     response.types = np.array(kinds, dtype=np.uint8)
     return response
 
 
-def _describe(node: Configurable, request: Any, response: Any) -> Any:
+def _describe(node: Configurable[Any], request: Any, response: Any) -> Any:
     descriptor_type = message_type("rcl_interfaces/msg/ParameterDescriptor")
-    float_range_type = message_type("rcl_interfaces/msg/FloatingPointRange")
-    integer_range_type = message_type("rcl_interfaces/msg/IntegerRange")
-    parameters = node.parameters_declared()
+    declared, values = node.parameters_declared(), ros_parameters(node)
     for name in request.names:
         item = descriptor_type(name=name)
-        if name in parameters:
-            param = parameters[name]
-            item.type = to_value(param.default).type
-            item.description = param.doc
-            item.additional_constraints = param.describe()
-            item.read_only = param.fixed
-            is_bounded = math.isfinite(param.low) or math.isfinite(param.high)
-            if is_bounded and isinstance(param.default, float):
-                item.floating_point_range = [float_range_type(from_value=param.low, to_value=param.high)]
-            elif is_bounded and isinstance(param.default, int):
-                limit = float(2**63 - 1)
-                low, high = max(param.low, -limit), min(param.high, limit)
-                item.integer_range = [integer_range_type(from_value=int(low), to_value=int(min(high, 2**63 - 1025)))]
+        if name in values:
+            parameter = declared[name]
+            item.type = to_value(values[name]).type
+            item.description = parameter.info.doc
+            item.additional_constraints = parameter.describe()
+            item.read_only = not parameter.info.runtime
+            _set_range(item, parameter.info.constraint)
         response.descriptors.append(item)
     return response
 
 
-def _set(node: Configurable, request: Any, response: Any) -> Any:
+def _set_range(item: Any, constraint: ValueConstraint) -> None:
+    """Set the range of a descriptor; an integer's open end is the largest number that both double and int64 hold."""
+    low = -math.inf if constraint.low is None else constraint.low
+    high = math.inf if constraint.high is None else constraint.high
+    if not (math.isfinite(low) or math.isfinite(high)):
+        return
+    if item.type == DOUBLE:
+        float_range_type = message_type("rcl_interfaces/msg/FloatingPointRange")
+        item.floating_point_range = [float_range_type(from_value=low, to_value=high)]
+    elif item.type == INTEGER:
+        integer_range_type = message_type("rcl_interfaces/msg/IntegerRange")
+        limit = float(2**63 - 1)
+        low, high = max(low, -limit), min(high, limit)
+        item.integer_range = [integer_range_type(from_value=int(low), to_value=int(min(high, 2**63 - 1025)))]
+
+
+def _set(node: Configurable[Any], request: Any, response: Any) -> Any:
     result_type = message_type("rcl_interfaces/msg/SetParametersResult")
     for item in request.parameters:
         try:
@@ -140,19 +162,12 @@ def _set(node: Configurable, request: Any, response: Any) -> Any:
     return response
 
 
-def _set_atomically(node: Configurable, request: Any, response: Any) -> Any:
-    before = node.parameters()
+def _set_atomically(node: Configurable[Any], request: Any, response: Any) -> Any:
     response.result.successful = True
-    for item in request.parameters:
-        try:
-            node.set_parameter(item.name, from_value(item.value))
-        except RoboyardError as error:
-            response.result.successful, response.result.reason = False, str(error)
-            break
-    if not response.result.successful:
-        for name, value in before.items():
-            if node.parameters()[name] != value:
-                node.set_parameter(name, value)
+    try:
+        node.set_parameters({item.name: from_value(item.value) for item in request.parameters})
+    except RoboyardError as error:
+        response.result.successful, response.result.reason = False, str(error)
     return response
 
 

@@ -10,14 +10,18 @@ from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from roboyard.config.atomic_file import FileReplacement, atomic_path, write_atomic
+    from roboyard.config.configuration import Config, ParameterDescriptor
     from roboyard.config.loading import apply_override, check, convert_value, load, loads
-    from roboyard.config.parameter import ValueConstraint, field
+    from roboyard.config.parameter import ValueConstraint, parameter
     from roboyard.config.schema import dump, dumps, schema_table
     from roboyard.config.units import UnitError, parse_quantity
+    from roboyard.config.wording import did_you_mean
     from roboyard.config.yaml_tree import YamlNode, parse_yaml, read_yaml, yaml_from_data
 
 __all__ = [
+    "Config",
     "FileReplacement",
+    "ParameterDescriptor",
     "UnitError",
     "ValueConstraint",
     "YamlNode",
@@ -25,11 +29,12 @@ __all__ = [
     "atomic_path",
     "check",
     "convert_value",
+    "did_you_mean",
     "dump",
     "dumps",
-    "field",
     "load",
     "loads",
+    "parameter",
     "parse_quantity",
     "parse_yaml",
     "read_yaml",
@@ -40,9 +45,11 @@ __all__ = [
 
 __getattr__, __dir__ = lazy_exports(__name__, {
     "atomic_file": ("FileReplacement", "atomic_path", "write_atomic"),
+    "configuration": ("Config", "ParameterDescriptor"),
     "loading": ("apply_override", "check", "convert_value", "load", "loads"),
-    "parameter": ("ValueConstraint", "field"),
+    "parameter": ("ValueConstraint", "parameter"),
     "schema": ("dump", "dumps", "schema_table"),
     "units": ("UnitError", "parse_quantity"),
+    "wording": ("did_you_mean",),
     "yaml_tree": ("YamlNode", "parse_yaml", "read_yaml", "yaml_from_data"),
 })  # fmt: skip

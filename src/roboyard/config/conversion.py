@@ -98,7 +98,10 @@ def _convert_integer(node: YamlNode, constraint: ValueConstraint, path: str) -> 
             return int(number)
     if isinstance(value, bool) or not isinstance(value, Integral):
         _raise_mismatch(node, int, constraint, path)
-    return int(value)
+    number = int(value)
+    if not -(2**63) <= number < 2**63:  # ROS parameters and messages hold no larger ones
+        raise_config_error("is too large a number", node, path, "must be a whole number of 64 bits")
+    return number
 
 
 def _convert_boolean(node: YamlNode, constraint: ValueConstraint, path: str) -> bool:
@@ -213,24 +216,49 @@ def type_hints(cls: type[Any]) -> dict[str, Any]:
     return get_type_hints(cls, include_extras=True)
 
 
+def configuration_keys(cls: type) -> tuple[str, ...]:
+    """Return the keys of a configuration in files, in order, those of flattened configurations included."""
+    keys: list[str] = []
+    for field in dataclasses.fields(cls):
+        prefix = parameter_info(field).flatten
+        if not field.init:
+            continue
+        if prefix is None:
+            keys.append(yaml_key(field))
+        else:
+            keys += [prefix + key for key in configuration_keys(type_hints(cls)[field.name])]
+    return tuple(keys)
+
+
 def _convert_dataclass(node: YamlNode, cls: type, path: str) -> Any:
     if not isinstance(node.value, dict):
         _raise_mismatch(node, cls, UNCONSTRAINED, path)
-    fields = {yaml_key(field): field for field in dataclasses.fields(cls) if field.init}
+    keys = configuration_keys(cls)
     for key, child in node.value.items():
-        if key not in fields:
-            allowed = f"keys here: {', '.join(fields)}" if fields else "no keys are allowed here"
-            raise_config_error(f"unknown key {key!r}{did_you_mean(key, fields)}", child, path, allowed, at_key=True)
+        if key not in keys:
+            allowed = f"keys here: {', '.join(keys)}" if keys else "no keys are allowed here"
+            raise_config_error(f"unknown key {key!r}{did_you_mean(key, keys)}", child, path, allowed, at_key=True)
+    return _make_dataclass(node, node.value, cls, path, "")
+
+
+def _make_dataclass(node: YamlNode, children: dict[str, YamlNode], cls: type, path: str, prefix: str) -> Any:
+    """Make the dataclass of the children whose keys begin with the prefix."""
     values: dict[str, Any] = {}
     hints = type_hints(cls)
-    for key, field in fields.items():
-        inner_path = f"{path}.{key}" if path else key
-        if key in node.value:
-            values[field.name] = convert(
-                node.value[key], hints[field.name], parameter_info(field).constraint, inner_path
-            )
+    for field in dataclasses.fields(cls):
+        if not field.init:
+            continue
+        info, annotation = parameter_info(field), hints[field.name]
+        if info.flatten is not None:
+            inner_prefix = prefix + info.flatten
+            if any(inner_prefix + key in children for key in configuration_keys(annotation)):
+                values[field.name] = _make_dataclass(node, children, annotation, path, inner_prefix)
+            continue
+        key = prefix + yaml_key(field)
+        if key in children:
+            values[field.name] = convert(children[key], annotation, info.constraint, f"{path}.{key}" if path else key)
         elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
-            expectation = describe_expected(hints[field.name], parameter_info(field).constraint)
+            expectation = describe_expected(annotation, info.constraint)
             raise_config_error(f"key {key!r} is missing", node, path, f"it must be {expectation}")
     try:
         return cls(**values)

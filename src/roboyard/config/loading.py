@@ -70,7 +70,7 @@ def load(
     """Read a configuration: the dataclass `cls` from a YAML file, or from data that is in memory already.
 
     Args:
-        cls: A dataclass; its fields, annotations and `field(...)` limits are the schema.
+        cls: A dataclass; its fields, annotations and `parameter(...)` limits are the schema.
         source: A file's path, a mapping, or a node from `read_yaml` or `parse_yaml`.
         source_name: Names the source in errors, if not by its path.
         overrides: Texts `key.path=value`, as `--set` on the command line takes them; the value is YAML.

@@ -1,4 +1,4 @@
-"""`field`: the constraints of a configuration's field, declared with the field."""
+"""`parameter`: the one declaration of a configuration's field, with its default, unit, bounds and meaning."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import MISSING, dataclass
 from typing import Any
 
-from roboyard.config.units import parse_unit
+from roboyard.config.units import check_unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +26,12 @@ class ValueConstraint:
 
     def __post_init__(self) -> None:
         for unit in (self.unit, *self.units):
-            parse_unit(unit)
+            check_unit(unit)
         if self.low is not None and self.high is not None and self.low > self.high:
             raise ValueError(f"low {self.low} is above high {self.high}")
 
     def of_element(self, index: int) -> ValueConstraint:
-        """The limits of a tuple's element."""
+        """The constraint of a tuple's element."""
         if not self.units:
             return self
         unit = self.units[index] if index < len(self.units) else ""
@@ -43,14 +43,26 @@ UNCONSTRAINED = ValueConstraint()
 
 @dataclass(frozen=True, slots=True)
 class ParameterInfo:
-    """What `field` keeps in a dataclass field's metadata under "roboyard"."""
+    """Metadata that `parameter` attaches to a dataclass field.
+
+    Attributes:
+        constraint: Unit, range and choices of its value.
+        doc: Its meaning, a noun phrase.
+        key: Its name in files where that differs from the attribute's.
+        runtime: It may change while a node runs.
+        aliases: Its names in parameter files of ROS.
+        flatten: Prefix of the keys of a nested configuration that lie on the level of this one; None: they do not.
+    """
 
     constraint: ValueConstraint = UNCONSTRAINED
     doc: str = ""
     key: str | None = None
+    runtime: bool = False
+    aliases: tuple[str, ...] = ()
+    flatten: str | None = None
 
 
-def field(
+def parameter(
     default: Any = MISSING,
     *,
     factory: Callable[[], Any] | Any = MISSING,
@@ -60,27 +72,35 @@ def field(
     choices: tuple[Any, ...] = (),
     doc: str = "",
     key: str | None = None,
+    runtime: bool = False,
+    aliases: tuple[str, ...] = (),
+    flatten: str | None = None,
 ) -> Any:
-    """A dataclass field with limits that `load` and `check` hold, and that `schema_table` shows.
+    """Declare a field of a configuration.
+
+    Files and ROS parameters, error messages, tables of the documentation and JSON Schema follow from the declaration.
 
     Args:
         default: As in `dataclasses.field`; a list or dict is copied for every instance.
         factory: Makes the default instead.
-        unit: The unit of the stored number: "m". Files may write "500 mm". A tuple of units serves a tuple of numbers.
+        unit: Unit of the stored number: "m". Files may write "500 mm". A tuple of units serves a tuple of numbers.
         low: Smallest value allowed.
         high: Largest value allowed. Infinity is accepted where a limit is infinite, NaN nowhere.
         choices: All values allowed.
-        doc: What it means, one clause.
-        key: The name in files where it differs from the attribute's, e.g. "from".
+        doc: Its meaning: a noun phrase.
+        key: Name in files where it differs from the attribute's, e.g. "from".
+        runtime: The value of a node may change while the node runs; ROS calls the others read-only.
+        aliases: Names in parameter files of ROS 1 and ROS 2: ("laser_max_beams",).
+        flatten: For a nested configuration: its keys lie on the level of this one, with this prefix ("" for none).
 
     Raises:
-        ValueError: The unit is unknown or the limits contradict each other: a mistake in the program.
+        ValueError: The unit is unknown or the bounds contradict each other: a mistake in the program.
     """
     constraint = ValueConstraint(
         unit=unit if isinstance(unit, str) else "", low=low, high=high, choices=tuple(choices),
         units=() if isinstance(unit, str) else unit,
     )  # fmt: skip
-    metadata = {"roboyard": ParameterInfo(constraint, doc, key)}
+    metadata = {"roboyard": ParameterInfo(constraint, doc, key, runtime, aliases, flatten)}
     if isinstance(default, list | dict):
         template = default
         return dataclasses.field(default_factory=lambda: template.copy(), metadata=metadata)
@@ -92,11 +112,12 @@ def field(
 
 
 def parameter_info(field: dataclasses.Field[Any]) -> ParameterInfo:
-    """What `field` noted, or nothing in particular for a plain dataclass field."""
+    """Return the metadata that `parameter` attached, or the defaults for a plain dataclass field."""
     info = field.metadata.get("roboyard")
     return info if isinstance(info, ParameterInfo) else ParameterInfo()
 
 
 def yaml_key(field: dataclasses.Field[Any]) -> str:
-    """The field's name in files."""
-    return parameter_info(field).key or field.name
+    """Return the field's name in files."""
+    key = parameter_info(field).key
+    return field.name if key is None else key

@@ -19,7 +19,7 @@ from roboyard.config.yaml_tree import parse_scalar
 def dump(value: Any) -> Any:
     """Plain data (dicts, lists, numbers, text) from which `load` makes an equal configuration."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {yaml_key(f): dump(getattr(value, f.name)) for f in dataclasses.fields(value) if f.init}
+        return _dump_fields(value, "")
     if isinstance(value, Mapping):
         return {key: dump(element) for key, element in value.items()}
     if isinstance(value, list | tuple):
@@ -27,6 +27,17 @@ def dump(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     return str(value) if isinstance(value, Path) else value
+
+
+def _dump_fields(value: Any, prefix: str) -> dict[str, Any]:
+    data: dict[str, Any] = {}
+    for field in dataclasses.fields(value):
+        inner_prefix = parameter_info(field).flatten
+        if inner_prefix is not None:
+            data |= _dump_fields(getattr(value, field.name), prefix + inner_prefix)
+        elif field.init:
+            data[prefix + yaml_key(field)] = dump(getattr(value, field.name))
+    return data
 
 
 class _Dumper(yaml.SafeDumper):
@@ -63,6 +74,10 @@ def _schema_rows(cls: type, prefix: str, outer: tuple[type, ...]) -> Iterator[tu
     hints = type_hints(cls)
     for field in dataclasses.fields(cls):
         if not field.init:
+            continue
+        inner_prefix = parameter_info(field).flatten
+        if inner_prefix is not None:
+            yield from _schema_rows(hints[field.name], prefix + inner_prefix, (*outer, cls))
             continue
         key = prefix + yaml_key(field)
         yield key, field, hints[field.name]

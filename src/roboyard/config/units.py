@@ -116,6 +116,9 @@ _QUANTITY = re.compile(
 )
 
 
+_ALTERNATIVE = " or "
+
+
 class UnitError(InputError, ValueError):
     """The text is no quantity, its unit is not known, or it measures something else. The message says which."""
 
@@ -149,8 +152,22 @@ def parse_unit(text: str) -> Unit:
     return result
 
 
+def check_unit(text: str) -> None:
+    """Check the unit of a declaration: a unit, or several separated by " or ", as joints of both kinds have.
+
+    Raises:
+        UnitError: A part is no unit known here.
+    """
+    for one in text.split(_ALTERNATIVE):
+        parse_unit(one)
+
+
 def describe_quantity(unit: str) -> tuple[str, str]:
     """What a unit measures ("a length") and units it may be written in ("m, cm, mm, km")."""
+    first, *others = unit.split(_ALTERNATIVE)
+    if others:
+        quantities = [describe_quantity(one) for one in (first, *others)]
+        return " or ".join(name for name, _ in quantities), ", ".join(examples for _, examples in quantities)
     dimension = parse_unit(unit).dimension
     for canonical, quantity in _QUANTITY_NAMES.items():
         if parse_unit(canonical).dimension == dimension:
@@ -163,7 +180,7 @@ def parse_quantity(text: str, unit: str) -> float:
 
     Args:
         text: A number and a unit.
-        unit: The unit wanted, "" for a bare number.
+        unit: The unit wanted, "" for a bare number; "rad or m" takes a text of either kind.
 
     Raises:
         UnitError: It is no quantity, its unit is unknown, or it measures something else than `unit` does.
@@ -173,7 +190,8 @@ def parse_quantity(text: str, unit: str) -> float:
     if match is None:
         raise UnitError(f"{text!r:.80} is not a number with a unit; wanted is {target_quantity} ({examples})")
     parsed_unit = parse_unit(match["unit"])
-    target_unit = parse_unit(unit)
+    alternatives = [parse_unit(one) for one in unit.split(_ALTERNATIVE)]
+    target_unit = next((one for one in alternatives if one.dimension == parsed_unit.dimension), alternatives[0])
     if parsed_unit.dimension != target_unit.dimension:
         parsed_quantity = describe_quantity(match["unit"])[0]
         raise UnitError(f"{text!r} is {parsed_quantity}; wanted is {target_quantity} ({examples})")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from roboyard.compute import kernel, read_only
-from roboyard.config import field as setting
+from roboyard.config import parameter
 from roboyard.description import Capsule
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
@@ -34,11 +34,11 @@ class PeopleSettings:
         room: Round each part of a body [m].
     """
 
-    height: float = setting(1.9, unit="m", low=0.1, high=3.0)
-    radius: float = setting(0.35, unit="m", low=0.05, high=2.0)
-    ahead: float = setting(0.3, unit="s", low=0.0, high=5.0)
-    within: float = setting(1.5, unit="m", low=0.1, high=100.0)
-    room: float = setting(0.02, unit="m", low=0.0, high=1.0)
+    height: float = parameter(1.9, unit="m", low=0.1, high=3.0)
+    radius: float = parameter(0.35, unit="m", low=0.05, high=2.0)
+    ahead: float = parameter(0.3, unit="s", low=0.0, high=5.0)
+    within: float = parameter(1.5, unit="m", low=0.1, high=100.0)
+    room: float = parameter(0.02, unit="m", low=0.0, high=1.0)
 
 
 def person_at(name: str, place: ArrayLike, speed: float, settings: PeopleSettings) -> Obstacle:

@@ -14,7 +14,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.config import field as setting
+from roboyard.config import parameter
 from roboyard.kinematics.chain import Chain
 from roboyard.kinematics.ik.differential_ik import velocity_bounds
 from roboyard.manipulation.collision.bodies import Bodies, Work, make_work
@@ -57,14 +57,14 @@ class ServoingSettings:
         weak: What joints can hardly do is not tried any more: speed of the tool for that of the joints [m/rad].
     """
 
-    singular_slow: float = setting(40.0, low=1.0, high=1e6)
-    singular_stop: float = setting(120.0, low=1.0, high=1e6)
-    near_slow: float = setting(0.08, unit="m", low=0.001, high=10.0)
-    near_stop: float = setting(0.02, unit="m", low=0.0, high=10.0)
-    resume: float = setting(0.005, unit="m", low=0.0, high=1.0)
-    ahead: float = setting(0.1, unit="s", low=0.001, high=10.0)
-    metres_per_radian: float = setting(0.3, unit="m", low=1e-4, high=100.0)
-    weak: float = setting(0.03, low=1e-6, high=1.0)
+    singular_slow: float = parameter(40.0, low=1.0, high=1e6)
+    singular_stop: float = parameter(120.0, low=1.0, high=1e6)
+    near_slow: float = parameter(0.08, unit="m", low=0.001, high=10.0)
+    near_stop: float = parameter(0.02, unit="m", low=0.0, high=10.0)
+    resume: float = parameter(0.005, unit="m", low=0.0, high=1.0)
+    ahead: float = parameter(0.1, unit="s", low=0.001, high=10.0)
+    metres_per_radian: float = parameter(0.3, unit="m", low=1e-4, high=100.0)
+    weak: float = parameter(0.03, low=1e-6, high=1.0)
 
 
 @dataclass(frozen=True, slots=True)

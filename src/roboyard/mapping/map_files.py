@@ -51,10 +51,10 @@ class MapInfo:
     """
 
     image: str
-    resolution: float = config.field(unit="m", low=1e-6, high=1e6)
-    origin: tuple[float, float, float] = config.field(unit=("m", "m", "rad"))
-    occupied_thresh: float = config.field(low=0.0, high=1.0)
-    free_thresh: float = config.field(low=0.0, high=1.0)
+    resolution: float = config.parameter(unit="m", low=1e-6, high=1e6)
+    origin: tuple[float, float, float] = config.parameter(unit=("m", "m", "rad"))
+    occupied_thresh: float = config.parameter(low=0.0, high=1.0)
+    free_thresh: float = config.parameter(low=0.0, high=1.0)
     negate: bool = False
     mode: MapMode = MapMode.TRINARY
 

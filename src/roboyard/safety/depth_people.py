@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.config import field
+from roboyard.config import parameter
 from roboyard.geometry import SE3
 from roboyard.safety.body_columns import BodyColumns, Cells
 from roboyard.safety.people_tracking import Background, PeopleTracker, Track, TrackingConfig, clusters
@@ -39,16 +39,16 @@ class SightConfig:
         blind: Share of the background that may be without measurement; with more the picture counts as none.
     """
 
-    lowest: float = field(0.12, unit="m", low=0.0, high=1.0)
-    highest: float = field(2.3, unit="m", low=0.5, high=5.0)
-    own_margin: float = field(0.06, unit="m", low=0.0, high=1.0)
-    side: float = field(0.1, unit="m", low=0.02, high=1.0)
-    least_points: int = field(3, low=1, high=1000)
-    least_squares: int = field(4, low=1, high=1000)
-    least_size: float = field(0.5, unit="m", low=0.0, high=3.0)
-    standing: float = field(1.0, unit="m", low=0.0, high=3.0)
-    thickness: float = field(0.2, unit="m", low=0.0, high=1.0)
-    blind: float = field(0.3, low=0.0, high=1.0)
+    lowest: float = parameter(0.12, unit="m", low=0.0, high=1.0)
+    highest: float = parameter(2.3, unit="m", low=0.5, high=5.0)
+    own_margin: float = parameter(0.06, unit="m", low=0.0, high=1.0)
+    side: float = parameter(0.1, unit="m", low=0.02, high=1.0)
+    least_points: int = parameter(3, low=1, high=1000)
+    least_squares: int = parameter(4, low=1, high=1000)
+    least_size: float = parameter(0.5, unit="m", low=0.0, high=3.0)
+    standing: float = parameter(1.0, unit="m", low=0.0, high=3.0)
+    thickness: float = parameter(0.2, unit="m", low=0.0, high=1.0)
+    blind: float = parameter(0.3, low=0.0, high=1.0)
 
 
 @dataclass(frozen=True, eq=False)

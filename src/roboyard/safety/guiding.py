@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from roboyard.config import field
+from roboyard.config import parameter
 from roboyard.errors import InputError
 
 Array = NDArray[np.float64]
@@ -39,11 +39,11 @@ class GuidingConfig:
         deceleration: When nobody holds the switch any more [m/s²].
     """
 
-    mass: float = field(4.0, unit="kg", low=0.1, high=1e3)
-    damping: float = field(80.0, low=0.1, high=1e5)
-    dead_band: float = field(3.0, unit="N", low=0.0, high=1e3)
-    speed: float = field(0.25, unit="m/s", low=0.001, high=5.0)
-    deceleration: float = field(2.0, unit="m/s²", low=0.01, high=100.0)
+    mass: float = parameter(4.0, unit="kg", low=0.1, high=1e3)
+    damping: float = parameter(80.0, low=0.1, high=1e5)
+    dead_band: float = parameter(3.0, unit="N", low=0.0, high=1e3)
+    speed: float = parameter(0.25, unit="m/s", low=0.001, high=5.0)
+    deceleration: float = parameter(2.0, unit="m/s²", low=0.01, high=100.0)
 
 
 class HandGuide:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.config import field
+from roboyard.config import parameter
 
 Array = NDArray[np.float64]
 
@@ -36,16 +36,16 @@ class TrackingConfig:
         beta: And of a velocity's.
     """
 
-    learn: float = field(0.5, unit="s", low=0.0, high=600.0)
-    clearance: float = field(0.1, unit="m", low=0.0, high=10.0)
-    grain: float = field(0.0, unit="1/m", low=0.0, high=1.0)
-    blur: int = field(0, low=0, high=16)
-    stride: float = field(0.7, unit="m", low=0.01, high=5.0)
-    least_points: int = field(2, low=1, high=1000)
-    gate: float = field(0.8, unit="m", low=0.01, high=10.0)
-    keep: float = field(0.6, unit="s", low=0.0, high=60.0)
-    alpha: float = field(0.6, low=0.0, high=1.0)
-    beta: float = field(0.25, low=0.0, high=1.0)
+    learn: float = parameter(0.5, unit="s", low=0.0, high=600.0)
+    clearance: float = parameter(0.1, unit="m", low=0.0, high=10.0)
+    grain: float = parameter(0.0, unit="1/m", low=0.0, high=1.0)
+    blur: int = parameter(0, low=0, high=16)
+    stride: float = parameter(0.7, unit="m", low=0.01, high=5.0)
+    least_points: int = parameter(2, low=1, high=1000)
+    gate: float = parameter(0.8, unit="m", low=0.01, high=10.0)
+    keep: float = parameter(0.6, unit="s", low=0.0, high=60.0)
+    alpha: float = parameter(0.6, low=0.0, high=1.0)
+    beta: float = parameter(0.25, low=0.0, high=1.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import expect_kernels
-from roboyard.config import field
+from roboyard.config import parameter
 from roboyard.control.trajectories import sample_ahead
 from roboyard.errors import ConfigError
 from roboyard.kinematics import Chain
@@ -66,18 +66,18 @@ class GuardConfig:
         horizon: Farthest look ahead, as time at full pace [s].
     """
 
-    delay: float = field(0.08, unit="s", low=0.0, high=5.0)
-    margin: float = field(0.05, unit="m", low=0.0, high=2.0)
-    swing: float = field(0.35, unit="m", low=0.0, high=2.0)
-    slow_radius: float = field(3.0, unit="m", low=0.0, high=100.0)
-    stop_radius: float = field(1.8, unit="m", low=0.0, high=100.0)
-    slow_pace: float = field(0.25, low=0.0, high=1.0)
-    hysteresis: float = field(0.1, unit="m", low=0.0, high=10.0)
-    force_share: float = field(0.8, low=0.01, high=1.0)
-    restart_pace: float = field(0.1, low=0.0, high=1.0)
-    restart_time: float = field(0.3, unit="s", low=0.0, high=60.0)
-    rise: float = field(2.0, unit="1/s", low=0.01, high=1e3)
-    horizon: float = field(1.5, unit="s", low=0.1, high=10.0)
+    delay: float = parameter(0.08, unit="s", low=0.0, high=5.0)
+    margin: float = parameter(0.05, unit="m", low=0.0, high=2.0)
+    swing: float = parameter(0.35, unit="m", low=0.0, high=2.0)
+    slow_radius: float = parameter(3.0, unit="m", low=0.0, high=100.0)
+    stop_radius: float = parameter(1.8, unit="m", low=0.0, high=100.0)
+    slow_pace: float = parameter(0.25, low=0.0, high=1.0)
+    hysteresis: float = parameter(0.1, unit="m", low=0.0, high=10.0)
+    force_share: float = parameter(0.8, low=0.01, high=1.0)
+    restart_pace: float = parameter(0.1, low=0.0, high=1.0)
+    restart_time: float = parameter(0.3, unit="s", low=0.0, high=60.0)
+    rise: float = parameter(2.0, unit="1/s", low=0.01, high=1e3)
+    horizon: float = parameter(1.5, unit="s", low=0.1, high=10.0)
 
     def __post_init__(self) -> None:
         if self.slow_radius < self.stop_radius:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from roboyard.config import field
+from roboyard.config import parameter
 
 Array = NDArray[np.float64]
 STANDSTILL = 0.02
@@ -38,12 +38,12 @@ class SeparationRules:
         person_acceleration: By which somebody who is measured may have become faster since [m/s²].
     """
 
-    reaction_time: float = field(0.1, unit="s", low=0.0, high=5.0)
-    intrusion: float = field(0.0, unit="m", low=0.0, high=2.0)
-    person_uncertainty: float = field(0.03, unit="m", low=0.0, high=2.0)
-    robot_uncertainty: float = field(0.01, unit="m", low=0.0, high=1.0)
-    person_speed: float = field(1.6, unit="m/s", low=0.0, high=10.0)
-    person_acceleration: float = field(8.0, unit="m/s²", low=0.0, high=100.0)
+    reaction_time: float = parameter(0.1, unit="s", low=0.0, high=5.0)
+    intrusion: float = parameter(0.0, unit="m", low=0.0, high=2.0)
+    person_uncertainty: float = parameter(0.03, unit="m", low=0.0, high=2.0)
+    robot_uncertainty: float = parameter(0.01, unit="m", low=0.0, high=1.0)
+    person_speed: float = parameter(1.6, unit="m/s", low=0.0, high=10.0)
+    person_acceleration: float = parameter(8.0, unit="m/s²", low=0.0, high=100.0)
 
     @property
     def constant(self) -> float:

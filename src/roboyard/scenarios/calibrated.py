@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any
 
-from roboyard.config import dumps, field, load, write_atomic
+from roboyard.config import dumps, load, parameter, write_atomic
 from roboyard.errors import ConfigError, RunError
 from roboyard.scenarios.robot_package import RobotPackage
 
@@ -26,16 +26,16 @@ USES = ("drive", "odometry", "roboyard.control.nodes:DriveNode", "roboyard.local
 class DriveCalibration:
     """What `roboyard calibrate drive` found."""
 
-    robot: str = field(doc="name of its kind")
-    description: str = field(doc="first 16 digits of the SHA-256 of what is described")
-    wheel_radius: float = field(unit="m", low=1e-3, high=10.0, doc="mean of both sides")
-    left_radius_scale: float = field(low=0.5, high=2.0, doc="left over mean radius")
-    right_radius_scale: float = field(low=0.5, high=2.0, doc="right over mean radius")
-    slip_factor: float = field(low=0.1, high=10.0, doc="k: effective over nominal track")
-    track: float = field(unit="m", low=1e-3, high=20.0, doc="nominal, which k belongs to")
-    standard_errors: dict[str, float] = field(factory=dict, doc="of the numbers above, by name")
-    intervals: dict[str, tuple[float, float]] = field(factory=dict, doc="that hold them at 95 %, by name")
-    made: str = field("", doc="the command that made it")
+    robot: str = parameter(doc="name of its kind")
+    description: str = parameter(doc="first 16 digits of the SHA-256 of what is described")
+    wheel_radius: float = parameter(unit="m", low=1e-3, high=10.0, doc="mean of both sides")
+    left_radius_scale: float = parameter(low=0.5, high=2.0, doc="left over mean radius")
+    right_radius_scale: float = parameter(low=0.5, high=2.0, doc="right over mean radius")
+    slip_factor: float = parameter(low=0.1, high=10.0, doc="k: effective over nominal track")
+    track: float = parameter(unit="m", low=1e-3, high=20.0, doc="nominal, which k belongs to")
+    standard_errors: dict[str, float] = parameter(factory=dict, doc="of the numbers above, by name")
+    intervals: dict[str, tuple[float, float]] = parameter(factory=dict, doc="that hold them at 95 %, by name")
+    made: str = parameter("", doc="the command that made it")
 
     def parameters(self) -> dict[str, float]:
         """Of drive and odometry nodes."""

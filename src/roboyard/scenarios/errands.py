@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from roboyard.bus import GoalFuture, Node, resource
-from roboyard.config import field
+from roboyard.config import parameter
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE2
 from roboyard.messages import action, msg
@@ -20,16 +20,16 @@ _AGAIN = 1.0
 class Errand:
     """Walk somewhere, show a clip, or wait: one of them."""
 
-    walk: tuple[float, float] | tuple[float, float, float] | None = field(
+    walk: tuple[float, float] | tuple[float, float, float] | None = parameter(
         None, low=-1e4, high=1e4, doc="[x, y] or [x, y, yaw], in m and rad"
     )
-    show: str | None = field(None, doc="a clip: its name or file")
-    wait: float | None = field(None, unit="s", low=0.0, high=1e6, doc="how long")
-    clip: str = field("walk", doc="that is walked by")
-    distance: float = field(0.0, unit="m", low=0.0, high=5.0, doc="that a round of it covers; 0: as it is")
-    speed: float = field(1.0, low=0.05, high=20.0, doc="times the clip's own, of what is shown")
-    at: tuple[float, float, float] | None = field(None, unit="m", doc="[x, y, z] where the hand goes")
-    hand: str = field("", doc="left or right; default: the clip's own")
+    show: str | None = parameter(None, doc="a clip: its name or file")
+    wait: float | None = parameter(None, unit="s", low=0.0, high=1e6, doc="how long")
+    clip: str = parameter("walk", doc="that is walked by")
+    distance: float = parameter(0.0, unit="m", low=0.0, high=5.0, doc="that a round of it covers; 0: as it is")
+    speed: float = parameter(1.0, low=0.05, high=20.0, doc="times the clip's own, of what is shown")
+    at: tuple[float, float, float] | None = parameter(None, unit="m", doc="[x, y, z] where the hand goes")
+    hand: str = parameter("", doc="left or right; default: the clip's own")
 
     def __post_init__(self) -> None:
         if sum(one is not None for one in (self.walk, self.show, self.wait)) != 1:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from roboyard.bus import Node, param, resource
+from roboyard.bus import Node, resource
+from roboyard.config import Config, parameter
 from roboyard.description.model import Box
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE3
@@ -61,7 +62,28 @@ def lanes_of(simulation: Simulation) -> dict[str, Lane]:
     return found
 
 
-class FeederNode(Node):
+class FeederNodeConfig(Config):
+    """Configuration of `FeederNode`."""
+
+    belt: str = parameter("", doc="name of the furniture")
+    things: tuple[str, ...] = parameter((), doc="names, or beginnings of names")
+    gap: tuple[float, ...] = parameter((0.1, 0.2), unit="m", doc="least and greatest between middles")
+    aside: float = parameter(0.0, unit="m", low=0.0, high=1.0, doc="off the belt's middle, either way, at most")
+    turn: float = parameter(math.pi, unit="rad", low=0.0, high=math.pi, doc="turned by as much, either way")
+    yaw: float = parameter(0.0, unit="rad", low=-math.pi, high=math.pi, doc="about that")
+    begin: float = parameter(
+        0.05, unit="m", low=0.0, high=100.0, doc="from the belt's beginning to where things are laid", runtime=True
+    )
+    end: float = parameter(
+        0.05, unit="m", low=0.0, high=100.0, doc="of every belt, from which things are taken off", runtime=True
+    )
+    robot: str = parameter("", doc="that things are left to; empty: none")
+    away: float = parameter(
+        0.5, unit="m", low=0.0, high=100.0, doc="from its base: farther away they are not its own", runtime=True
+    )
+
+
+class FeederNode(Node[FeederNodeConfig]):
     """Keeps a belt supplied, by a hand that nobody feels.
 
     The thing that waits longest is laid upright on the beginning of ``belt`` as soon as what was laid there before has
@@ -70,29 +92,19 @@ class FeederNode(Node):
     """
 
     simulation: Simulation = resource(Simulation)
-    belt: str = param("", doc="name of the furniture", fixed=True)
-    things: tuple[str, ...] = param((), doc="names, or beginnings of names", fixed=True)
-    gap: tuple[float, ...] = param((0.1, 0.2), unit="m", doc="least and greatest between middles", fixed=True)
-    aside: float = param(0.0, unit="m", low=0.0, high=1.0, doc="off the belt's middle, either way, at most", fixed=True)
-    turn: float = param(math.pi, unit="rad", low=0.0, high=math.pi, doc="turned by as much, either way", fixed=True)
-    yaw: float = param(0.0, unit="rad", low=-math.pi, high=math.pi, doc="about that", fixed=True)
-    begin: float = param(0.05, unit="m", low=0.0, high=100.0, doc="from the belt's beginning to where things are laid")
-    end: float = param(0.05, unit="m", low=0.0, high=100.0, doc="of every belt, from which things are taken off")
-    robot: str = param("", doc="that things are left to; empty: none", fixed=True)
-    away: float = param(0.5, unit="m", low=0.0, high=100.0, doc="from its base: farther away they are not its own")
 
     state_fields = ("_last", "_gap", "_queue")
 
     def setup(self) -> None:
         """Begin."""
         self._lanes = lanes_of(self.simulation)
-        if self.belt not in self._lanes:
+        if self.config.belt not in self._lanes:
             where, known = f"{self.full_name}, parameter 'belt'", ", ".join(self._lanes) or "none: add one to furniture"
-            raise ConfigError(f"{self.belt!r} is no belt of this run", location=where, valid=known)
-        self._names = movable(self.simulation, self.things, f"{self.full_name}, parameter 'things'")
-        if len(self.gap) != 2 or not 0.0 < self.gap[0] <= self.gap[1] < math.inf:
+            raise ConfigError(f"{self.config.belt!r} is no belt of this run", location=where, valid=known)
+        self._names = movable(self.simulation, self.config.things, f"{self.full_name}, parameter 'things'")
+        if len(self.config.gap) != 2 or not 0.0 < self.config.gap[0] <= self.config.gap[1] < math.inf:
             where = f"{self.full_name}, parameter 'gap'"
-            raise ConfigError(f"{list(self.gap)}", location=where, valid="least and greatest, above 0")
+            raise ConfigError(f"{list(self.config.gap)}", location=where, valid="least and greatest, above 0")
         self._homes = {name: self.simulation.truth(name).T_world_base for name in self._names}
         self._last, self._gap = "", 0.0
         self._queue = list(self._names)
@@ -106,30 +118,35 @@ class FeederNode(Node):
         waiting = [name for name in self._names if self._waits(there[name])]
         self._queue = [name for name in self._queue if name in waiting]
         self._queue += [name for name in waiting if name not in self._queue]
-        gone = self._lanes[self.belt].along(there[self._last]) if self._last else None
-        if self._queue and (gone is None or gone >= self.begin + self._gap):
+        gone = self._lanes[self.config.belt].along(there[self._last]) if self._last else None
+        if self._queue and (gone is None or gone >= self.config.begin + self._gap):
             self._lay(self._queue.pop(0))
 
     def _ends(self, name: str) -> bool:
         point = np.array(self.simulation.truth(name).T_world_base.translation)
         return any(
-            gone is not None and gone >= lane.length - self.end
+            gone is not None and gone >= lane.length - self.config.end
             for lane in self._lanes.values() for gone in [lane.along(point)]
         )  # fmt: skip
 
     def _waits(self, point: np.ndarray) -> bool:
         if any(lane.along(point) is not None for lane in self._lanes.values()):
             return False
-        if not self.robot:
+        if not self.config.robot:
             return True
-        base = self.simulation.truth(self.robot).T_world_base.translation
-        return math.dist(point[:2], base[:2]) >= self.away
+        base = self.simulation.truth(self.config.robot).T_world_base.translation
+        return math.dist(point[:2], base[:2]) >= self.config.away
 
     def _lay(self, name: str) -> None:
-        lane = self._lanes[self.belt]
-        aside, turn = self.random.uniform(-self.aside, self.aside), self.random.uniform(-self.turn, self.turn)
-        self._gap = float(self.random.uniform(self.gap[0], self.gap[1]))
-        place = SE3.from_xyz_rpy((self.begin - 0.5 * lane.length, aside, 1e-4), (0.0, 0.0, self.yaw + turn))
+        lane = self._lanes[self.config.belt]
+        aside, turn = (
+            self.random.uniform(-self.config.aside, self.config.aside),
+            self.random.uniform(-self.config.turn, self.config.turn),
+        )
+        self._gap = float(self.random.uniform(self.config.gap[0], self.config.gap[1]))
+        place = SE3.from_xyz_rpy(
+            (self.config.begin - 0.5 * lane.length, aside, 1e-4), (0.0, 0.0, self.config.yaw + turn)
+        )
         put(self.simulation, name, lane.T_world_lane @ place)
         self._last = name
-        self.log.info(f"{name} was laid on {self.belt}")
+        self.log.info(f"{name} was laid on {self.config.belt}")

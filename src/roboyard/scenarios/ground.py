@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from roboyard.config import field
+from roboyard.config import parameter
 from roboyard.description import Box, Collision, Heightmap, Link, Material, Model, Plane, Visual, World
 from roboyard.description.model import PlacedModel
 from roboyard.description.shapes import InlineArray
@@ -29,13 +29,13 @@ _LOW, _HIGH = np.array([0.42, 0.45, 0.42]), np.array([0.86, 0.80, 0.70])
 class TerrainEntry:
     """Uneven ground, made by its seed."""
 
-    kind: Literal["flat", "rough", "blocks", "stairs", "ditch", "wall", "stones", "slope"] = field(doc="what it is")
-    at: tuple[float, float] = field((0.6, -1.0), unit="m", doc="its corner of the least x and y")
-    size: tuple[float, float] = field((2.0, 2.0), unit="m", doc="along x and y")
-    cell: float = field(0.2, unit="m", low=0.01, high=10.0, doc="edge of its squares")
-    relief: float = field(0.1, unit="m", low=0.0, high=10.0, doc="how high or deep; of each step of stairs")
-    share: float = field(0.2, low=0.0, high=1.0, doc="of stones; or of the length: ditch, wall, level top")
-    seed: int | None = field(None, low=0, high=2**63 - 1, doc="default: the scenario's")
+    kind: Literal["flat", "rough", "blocks", "stairs", "ditch", "wall", "stones", "slope"] = parameter(doc="what it is")
+    at: tuple[float, float] = parameter((0.6, -1.0), unit="m", doc="its corner of the least x and y")
+    size: tuple[float, float] = parameter((2.0, 2.0), unit="m", doc="along x and y")
+    cell: float = parameter(0.2, unit="m", low=0.01, high=10.0, doc="edge of its squares")
+    relief: float = parameter(0.1, unit="m", low=0.0, high=10.0, doc="how high or deep; of each step of stairs")
+    share: float = parameter(0.2, low=0.0, high=1.0, doc="of stones; or of the length: ditch, wall, level top")
+    seed: int | None = parameter(None, low=0, high=2**63 - 1, doc="default: the scenario's")
 
     def make(self, seed: int) -> Terrain:
         """The ground; ``seed`` where it says none itself. Raises InputError."""

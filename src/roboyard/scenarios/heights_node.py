@@ -6,7 +6,8 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.bus import Node, param, resource
+from roboyard.bus import Node, resource
+from roboyard.config import Config, parameter
 from roboyard.grids.height_map import HeightMap
 from roboyard.mapping.nodes.grid_map_messages import heights_to_msg
 from roboyard.messages import msg
@@ -21,7 +22,16 @@ _UNSEEN = 5
 """A group that nothing else is in."""
 
 
-class WorldHeightsNode(Node):
+class WorldHeightsNodeConfig(Config):
+    """Configuration of `WorldHeightsNode`."""
+
+    map_frame: str = parameter("map")
+    area: tuple[float, ...] = parameter((-1.0, -1.6, 3.2, 1.6), unit="m", doc="least x and y, greatest x and y")
+    cell: float = parameter(0.02, unit="m", low=0.005, high=1.0, doc="edge of a cell")
+    rate: float = parameter(10.0, unit="Hz", low=0.1, high=100.0, doc="how often it looks what stands there")
+
+
+class WorldHeightsNode(Node[WorldHeightsNodeConfig]):
     """Publishes the true heights of the ground round the robots and a place, for who has not mapped it.
 
     out: elevation_map (grid_map_msgs/GridMap, latched; again whenever something stands in the world that did not, or
@@ -31,10 +41,6 @@ class WorldHeightsNode(Node):
     """
 
     simulation: Simulation = resource(Simulation)
-    map_frame: str = param("map", fixed=True)
-    area: tuple[float, ...] = param((-1.0, -1.6, 3.2, 1.6), unit="m", doc="least x and y, greatest x and y", fixed=True)
-    cell: float = param(0.02, unit="m", low=0.005, high=1.0, doc="edge of a cell", fixed=True)
-    rate: float = param(10.0, unit="Hz", low=0.1, high=100.0, doc="how often it looks what stands there", fixed=True)
 
     state_fields = ("_known",)
 
@@ -44,17 +50,17 @@ class WorldHeightsNode(Node):
         self._publisher = self.publisher("elevation_map", msg.GridMap, latched=True)
         self.log.warn(f"{self.resolve('elevation_map')} is the truth of the simulation, no estimate")
         self.report_health("warn", "this is the truth, no estimate")
-        self.timer(rate=self.rate, callback=self._look, immediate=True)
+        self.timer(rate=self.config.rate, callback=self._look, immediate=True)
 
     def _look(self) -> None:
         names = sorted(name for name, handle in self.simulation.models.items() if not handle.is_robot)
         if names != self._known:
             self._known = names
-            x0, y0, x1, y1 = self.area
-            columns, rows = round((x1 - x0) / self.cell), round((y1 - y0) / self.cell)
-            heights = true_heights(self.simulation, (x0, y0), (rows, columns), self.cell)
-            ground = HeightMap(heights, (x0, y0), self.cell)
-            self._publisher.publish(heights_to_msg(ground, self.now_ns, self.frame(self.map_frame)))
+            x0, y0, x1, y1 = self.config.area
+            columns, rows = round((x1 - x0) / self.config.cell), round((y1 - y0) / self.config.cell)
+            heights = true_heights(self.simulation, (x0, y0), (rows, columns), self.config.cell)
+            ground = HeightMap(heights, (x0, y0), self.config.cell)
+            self._publisher.publish(heights_to_msg(ground, self.now_ns, self.frame(self.config.map_frame)))
 
 
 def true_heights(simulation: Simulation, corner: tuple[float, float], shape: tuple[int, int], cell: float) -> Array:

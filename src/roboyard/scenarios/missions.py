@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from roboyard.bus import Node
-from roboyard.config import field
+from roboyard.config import parameter
 from roboyard.errors import InputError
 from roboyard.scenarios.catalog import find_file
 from roboyard.scenarios.node_factory import make_node
@@ -25,9 +25,9 @@ _NODES: Final = {".xml": "tree_mission", ".yaml": "goal_mission", ".yml": "goal_
 class MissionEntry:
     """What a robot or a person does by themselves."""
 
-    file: str = field(doc="a behaviour tree (XML) or tasks (YAML)")
-    parameters: dict[str, Any] = field(factory=dict, doc="of the node `tree_mission` or `goal_mission`")
-    remap: dict[str, str] = field(factory=dict, doc="its topics: {map: floor_map}")
+    file: str = parameter(doc="a behaviour tree (XML) or tasks (YAML)")
+    parameters: dict[str, Any] = parameter(factory=dict, doc="of the node `tree_mission` or `goal_mission`")
+    remap: dict[str, str] = parameter(factory=dict, doc="its topics: {map: floor_map}")
 
 
 def add_mission(robot: RobotHandle, entry: str | MissionEntry, base: Path | None = None) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from roboyard.bus import Node
-from roboyard.config import UnitError, parse_quantity
+from roboyard.config import did_you_mean
 from roboyard.errors import ConfigError, describe_exception
 from roboyard.scenarios.catalog import node_class
 
@@ -36,20 +36,16 @@ def make_node(
         ConfigError: an unknown parameter, a bad value, or a resource that nobody has.
     """
     cls = node_class(use, base)
-    declared = cls.parameters_declared()
-    values: dict[str, Any] = {key: value for key, value in (usual or {}).items() if key in declared}
-    nested = cls.settings_declared()
-    for key, value in parameters.items():
-        if key in nested:
-            values[key] = nested[key].check(value, where or use)
-            continue
-        if key not in declared:
+    keys = cls.config_class.keys()
+    values: dict[str, Any] = {key: value for key, value in (usual or {}).items() if key in keys}
+    for key in parameters:
+        if key not in keys:
             raise ConfigError(
-                f"no parameter {key!r}",
+                f"no parameter {key!r}{did_you_mean(key, keys)}",
                 location=where or use,
-                valid="there are: " + (", ".join([*declared, *nested]) or "none"),
+                valid="there are: " + (", ".join(keys) or "none"),
             )
-        values[key] = _in_si(value, declared[key].default, declared[key].unit, f"{where or use}, parameter {key!r}")
+    values.update(parameters)
     handed: dict[str, Any] = {}
     for name, resource in cls.resources_declared().items():
         if name in resources:
@@ -68,12 +64,3 @@ def make_node(
         raise ConfigError(str(error), location=where) from error
     except SystemExit as error:
         raise ConfigError(f"the constructor of {use} {describe_exception(error)}", location=where or None) from error
-
-
-def _in_si(value: Any, default: Any, unit: str, where: str) -> Any:
-    if isinstance(default, float) and isinstance(value, str):
-        try:
-            return parse_quantity(value, unit)
-        except UnitError as error:
-            raise ConfigError(str(error), location=where) from error
-    return value

@@ -6,7 +6,8 @@ import math
 from contextlib import suppress
 from typing import Any
 
-from roboyard.bus import Node, TransformError, param, resource
+from roboyard.bus import Node, TransformError, resource
+from roboyard.config import Config, parameter
 from roboyard.geometry import SE2
 from roboyard.messages import msg
 from roboyard.scenarios.pilot import Pilot
@@ -18,7 +19,17 @@ _STRAY_TIME = 0.5
 """Correlation time of the hand's tremor [s]."""
 
 
-class Operator(Node):
+class OperatorConfig(Config):
+    """Configuration of `Operator`."""
+
+    radius: float = parameter(0.3, unit="m", low=0.0, high=100.0, doc="of the robot, for wandering", runtime=True)
+    base_frame: str = parameter("base_link", doc="frame of the robot", runtime=True)
+    after_end: str = parameter(
+        "stop", choices=("stop", "silence"), doc="once the script is over: hold zero, or say nothing more", runtime=True
+    )
+
+
+class Operator(Node[OperatorConfig]):
     """Sends a script's twists.   in: odom, scan (only if the script drives by them)   out: cmd_vel
 
     It knows no more than the robot: way-points are followed on odometry, or on where the robot finds itself in its map;
@@ -26,16 +37,11 @@ class Operator(Node):
     """
 
     script: Script = resource(Script)
-    radius: float = param(0.3, unit="m", low=0.0, high=100.0, doc="of the robot, for wandering")
-    base_frame: str = param("base_link", doc="frame of the robot")
-    after_end: str = param(
-        "stop", choices=("stop", "silence"), doc="once the script is over: hold zero, or say nothing more"
-    )
 
     def setup(self) -> None:
         """Connect."""
         plan = actions(self.script)
-        self._pilot = Pilot(plan, self.radius)
+        self._pilot = Pilot(plan, self.config.radius)
         self._pose: SE2 | None = None
         self._sight: Sight | None = None
         self._lidars: dict[str, SE2] = {}
@@ -62,7 +68,7 @@ class Operator(Node):
         """T_base_lidar, once the transforms are there; until then the lidar counts as the robot's middle."""
         if frame not in self._lidars:
             try:
-                self._lidars[frame] = SE2.from_se3(self.transforms.lookup(self.frame(self.base_frame), frame))
+                self._lidars[frame] = SE2.from_se3(self.transforms.lookup(self.frame(self.config.base_frame), frame))
             except TransformError:
                 return SE2()
         return self._lidars[frame]
@@ -75,7 +81,7 @@ class Operator(Node):
         if not self.blind and self._pilot.blind(self.now, self._sight):
             self.blind = True
             self.log.warn("no scan comes: the operator, who is to drive where there is room, drives in a circle")
-        if output.twist is None or (output.over and self.after_end == "silence"):
+        if output.twist is None or (output.over and self.config.after_end == "silence"):
             return
         v, w = self._by_hand(*output.twist)
         self._commands.publish(msg.Twist(linear=msg.Vector3(x=v), angular=msg.Vector3(z=w)))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from roboyard.config import YamlNode, apply_override, field, load, parse_yaml, yaml_from_data
+from roboyard.config import YamlNode, apply_override, load, parameter, parse_yaml, yaml_from_data
 from roboyard.config.wording import did_you_mean
 from roboyard.errors import ConfigError
 from roboyard.scenarios.overlay import laid_on
@@ -23,11 +23,11 @@ class OptionEntry:
     `--set` says of deeper keys counts more.
     """
 
-    about: str = field("", doc="one line on what it is for")
-    choices: dict[str, dict[str, Any]] = field(factory=dict, doc="by name, what each changes in the scenario")
-    sets: str = field("", doc="the key that the value is put at instead: robots.rover.parameters.navigator.planner")
-    valid: tuple[Plain, ...] = field((), doc="values that it may have; none named: any")
-    value: Plain | None = field(None, doc="when nobody gives one; the first choice, or what stands at the key")
+    about: str = parameter("", doc="one line on what it is for")
+    choices: dict[str, dict[str, Any]] = parameter(factory=dict, doc="by name, what each changes in the scenario")
+    sets: str = parameter("", doc="the key that the value is put at instead: robots.rover.parameters.navigator.planner")
+    valid: tuple[Plain, ...] = parameter((), doc="values that it may have; none named: any")
+    value: Plain | None = parameter(None, doc="when nobody gives one; the first choice, or what stands at the key")
 
     def __post_init__(self) -> None:
         if bool(self.choices) == bool(self.sets):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from roboyard.compute import expect_kernels
-from roboyard.config import field
+from roboyard.config import parameter
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE2, SE3
 from roboyard.scenarios.errands import Errand, ErrandsNode
@@ -34,22 +34,24 @@ _USUAL = 1.75
 class PersonEntry:
     """Somebody."""
 
-    at: tuple[float, float, float] = field((0.0, 0.0, 0.0), low=-1e4, high=1e4, doc="[x, y, yaw] in m and rad")
-    height: float | None = field(None, unit="m", low=0.8, high=2.5, doc="default: 1.75 m, or as percentile and sex say")
-    percentile: float | None = field(None, low=0.1, high=99.9, doc="of all people of that sex that are shorter")
-    sex: Literal["female", "male"] | None = field(None, doc="that the percentile belongs to")
-    mass: float | None = field(None, unit="kg", low=5.0, high=400.0, doc="default: 24 kg/m² times squared height")
-    shirt: tuple[float, float, float] = field(SHIRT[:3], low=0.0, high=1.0, doc="its colour: red, green, blue")
-    clips: dict[str, str] = field(factory=dict, doc="further clips: {name: file}")
-    errands: tuple[Errand, ...] = field((), doc="what they do, one after the other")
-    repeat: bool = field(False, doc="whether they then begin again")
-    stroll: tuple[tuple[float, float], ...] = field(
+    at: tuple[float, float, float] = parameter((0.0, 0.0, 0.0), low=-1e4, high=1e4, doc="[x, y, yaw] in m and rad")
+    height: float | None = parameter(
+        None, unit="m", low=0.8, high=2.5, doc="default: 1.75 m, or as percentile and sex say"
+    )
+    percentile: float | None = parameter(None, low=0.1, high=99.9, doc="of all people of that sex that are shorter")
+    sex: Literal["female", "male"] | None = parameter(None, doc="that the percentile belongs to")
+    mass: float | None = parameter(None, unit="kg", low=5.0, high=400.0, doc="default: 24 kg/m² times squared height")
+    shirt: tuple[float, float, float] = parameter(SHIRT[:3], low=0.0, high=1.0, doc="its colour: red, green, blue")
+    clips: dict[str, str] = parameter(factory=dict, doc="further clips: {name: file}")
+    errands: tuple[Errand, ...] = parameter((), doc="what they do, one after the other")
+    repeat: bool = parameter(False, doc="whether they then begin again")
+    stroll: tuple[tuple[float, float], ...] = parameter(
         (), doc="[[x, y], ...]: places that they walk round, again and again, among others who do"
     )
-    mission: str | MissionEntry | None = field(None, doc="instead of errands: a behaviour tree (XML)")
-    pace: float = field(1.0, low=0.2, high=3.0, doc="times the clips' own speed, of all that they do")
-    rate: float = field(50.0, unit="Hz", low=5.0, high=1000.0, doc="of their steps, and of feedback")
-    body_rate: float = field(10.0, unit="Hz", low=0.0, high=1000.0, doc="of the truth about their bodies; 0: never")
+    mission: str | MissionEntry | None = parameter(None, doc="instead of errands: a behaviour tree (XML)")
+    pace: float = parameter(1.0, low=0.2, high=3.0, doc="times the clips' own speed, of all that they do")
+    rate: float = parameter(50.0, unit="Hz", low=5.0, high=1000.0, doc="of their steps, and of feedback")
+    body_rate: float = parameter(10.0, unit="Hz", low=0.0, high=1000.0, doc="of the truth about their bodies; 0: never")
 
     def __post_init__(self) -> None:
         if sum((bool(self.stroll), bool(self.errands), self.mission is not None)) > 1:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from roboyard.config import field, load, read_yaml
+from roboyard.config import load, parameter, read_yaml
 from roboyard.config.wording import did_you_mean
 from roboyard.errors import ConfigError, UnknownNameError
 from roboyard.scenarios.catalog import node_class
@@ -25,9 +25,9 @@ _CHAIN = ("arbiter", "velocity_smoother", "collision_monitor")
 class NodeSpec:
     """A node that a robot offers."""
 
-    use: str = field(doc="name of `roboyard list`, `module:Class` or `file.py:Class`")
-    parameters: dict[str, Any] = field(factory=dict, doc="its declared parameters")
-    remap: dict[str, str] = field(factory=dict, doc="other names of its topics and services")
+    use: str = parameter(doc="name of `roboyard list`, `module:Class` or `file.py:Class`")
+    parameters: dict[str, Any] = parameter(factory=dict, doc="its declared parameters")
+    remap: dict[str, str] = parameter(factory=dict, doc="other names of its topics and services")
 
     def customised(self, parameters: Mapping[str, Any], remap: Mapping[str, str]) -> NodeSpec:
         """The node with some parameters and names changed; nested parameters are joined."""
@@ -38,12 +38,12 @@ class NodeSpec:
 class Limits:
     """What the robot's drive can do; None where nobody knows."""
 
-    speed: float | None = field(None, unit="m/s", low=0.0, doc="forward")
-    turn_rate: float | None = field(None, unit="rad/s", low=0.0, doc="about the vertical")
-    acceleration: float | None = field(None, unit="m/s^2", low=0.0, doc="forward")
-    turn_acceleration: float | None = field(None, unit="rad/s^2", low=0.0, doc="about the vertical")
-    least_speed: float = field(0.0, unit="m/s", low=0.0, doc="slowest command to drive that it follows")
-    least_turn_rate: float = field(
+    speed: float | None = parameter(None, unit="m/s", low=0.0, doc="forward")
+    turn_rate: float | None = parameter(None, unit="rad/s", low=0.0, doc="about the vertical")
+    acceleration: float | None = parameter(None, unit="m/s^2", low=0.0, doc="forward")
+    turn_acceleration: float | None = parameter(None, unit="rad/s^2", low=0.0, doc="about the vertical")
+    least_speed: float = parameter(0.0, unit="m/s", low=0.0, doc="slowest command to drive that it follows")
+    least_turn_rate: float = parameter(
         0.0, unit="rad/s", low=0.0, doc="slowest command to turn on the spot that it follows"
     )
 
@@ -62,30 +62,30 @@ _OWN = ("description", "about", "like", "arguments", "nodes")
 class RobotFile:
     """What `<robot>.yaml` may say."""
 
-    description: Path = field(doc="URDF, xacro, SDF or MJCF, beside this file")
-    about: str = field("", doc="one line for `roboyard list`")
-    like: Path | None = field(
+    description: Path = parameter(doc="URDF, xacro, SDF or MJCF, beside this file")
+    about: str = parameter("", doc="one line for `roboyard list`")
+    like: Path | None = parameter(
         None, doc="another robot's file: what is not said here is as there, and its nodes are offered too"
     )
-    arguments: dict[str, str] = field(factory=dict, doc="xacro arguments")
-    base_frame: str = field("base_link", doc="the frame that odometry moves")
-    footprint: tuple[tuple[float, float], ...] = field((), unit="m", doc="outline on the ground in base_frame")
-    limits: Limits = field(Limits(), doc="")
-    base: Literal["planar", "free"] | None = field(
+    arguments: dict[str, str] = parameter(factory=dict, doc="xacro arguments")
+    base_frame: str = parameter("base_link", doc="the frame that odometry moves")
+    footprint: tuple[tuple[float, float], ...] = parameter((), unit="m", doc="outline on the ground in base_frame")
+    limits: Limits = parameter(Limits(), doc="")
+    base: Literal["planar", "free"] | None = parameter(
         None, doc="its body takes velocities: in the plane, or all six; for drives whose wheels are not simulated"
     )
-    gains: dict[str, dict[str, float]] = field(
+    gains: dict[str, dict[str, float]] = parameter(
         factory=dict, doc="gains of joints' servos: {elbow: {pos_kp: 50, pos_ki: 0, pos_kd: 2}}, as in ros2_control"
     )
-    topics: dict[str, str] = field(factory=dict, doc="where its standard topics are if elsewhere: {cmd_vel: /cmd}")
-    groups: Path | None = field(None, doc="groups of joints, tools, named poses: a YAML or SRDF, beside this file")
-    legs: Path | None = field(None, doc="its legs, their stance and rest: a YAML beside this file")
-    servos: Path | None = field(None, doc="servos of the real robot's joints: a YAML beside this file")
-    nodes: dict[str, NodeSpec] = field(factory=dict, doc="what it offers, by name")
-    chain: tuple[str, ...] = field(
+    topics: dict[str, str] = parameter(factory=dict, doc="where its standard topics are if elsewhere: {cmd_vel: /cmd}")
+    groups: Path | None = parameter(None, doc="groups of joints, tools, named poses: a YAML or SRDF, beside this file")
+    legs: Path | None = parameter(None, doc="its legs, their stance and rest: a YAML beside this file")
+    servos: Path | None = parameter(None, doc="servos of the real robot's joints: a YAML beside this file")
+    nodes: dict[str, NodeSpec] = parameter(factory=dict, doc="what it offers, by name")
+    chain: tuple[str, ...] = parameter(
         (), doc=f"nodes that hand commands on, in this order, as far as they are up; none: {', '.join(_CHAIN)}"
     )
-    default: tuple[str, ...] = field((), doc="what comes up unless the scenario says otherwise, in this order")
+    default: tuple[str, ...] = parameter((), doc="what comes up unless the scenario says otherwise, in this order")
 
     def __post_init__(self) -> None:
         if self.like is None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
 
-from roboyard.config import ValueConstraint, YamlNode, field, load, read_yaml, yaml_from_data
+from roboyard.config import ValueConstraint, YamlNode, load, parameter, read_yaml, yaml_from_data
 from roboyard.errors import ConfigError
 
 MAX_ACTIONS = 100_000
@@ -30,19 +30,19 @@ Point = Annotated[tuple[float, float], ValueConstraint(unit="m")]
 class Drive:
     """Hold a twist."""
 
-    v: float = field(0.0, unit="m/s", low=-20.0, high=20.0, doc="forward")
-    w: float = field(0.0, unit="rad/s", low=-20.0, high=20.0, doc="left turn")
-    seconds: float = field(1.0, unit="s", low=0.0, high=1e6, doc="how long", key="for")
+    v: float = parameter(0.0, unit="m/s", low=-20.0, high=20.0, doc="forward")
+    w: float = parameter(0.0, unit="rad/s", low=-20.0, high=20.0, doc="left turn")
+    seconds: float = parameter(1.0, unit="s", low=0.0, high=1e6, doc="how long", key="for")
 
 
 @dataclass(frozen=True)
 class Keys:
     """Hold keys one after the other: w a s d, several at once as `wa`, x or a space for none."""
 
-    press: tuple[str, ...] = field(doc="e.g. [w, w, wa, x]")
-    each: float = field(0.5, unit="s", low=0.0, high=1e4, doc="how long each")
-    speed: float = field(0.5, unit="m/s", low=0.0, high=20.0, doc="of w and s")
-    turn: float = field(1.0, unit="rad/s", low=0.0, high=20.0, doc="of a and d")
+    press: tuple[str, ...] = parameter(doc="e.g. [w, w, wa, x]")
+    each: float = parameter(0.5, unit="s", low=0.0, high=1e4, doc="how long each")
+    speed: float = parameter(0.5, unit="m/s", low=0.0, high=20.0, doc="of w and s")
+    turn: float = parameter(1.0, unit="rad/s", low=0.0, high=20.0, doc="of a and d")
 
     def __post_init__(self) -> None:
         for held in self.press:
@@ -55,12 +55,12 @@ class Keys:
 class Follow:
     """Drive along points given in the odometry's frame, by what the robot itself knows."""
 
-    points: tuple[Point, ...] = field(doc="[[x, y], ...] in the frame of /odom")
-    speed: float = field(0.5, unit="m/s", low=0.01, high=20.0, doc="on straights")
-    turn: float = field(1.5, unit="rad/s", low=0.01, high=20.0, doc="at most")
-    tolerance: float = field(0.15, unit="m", low=0.01, doc="distance at which the last point counts as reached")
-    lookahead: float = field(0.5, unit="m", low=0.05, doc="how far ahead on the line it aims")
-    timeout: float = field(300.0, unit="s", low=0.0, doc="after which it goes on with the next step")
+    points: tuple[Point, ...] = parameter(doc="[[x, y], ...] in the frame of /odom")
+    speed: float = parameter(0.5, unit="m/s", low=0.01, high=20.0, doc="on straights")
+    turn: float = parameter(1.5, unit="rad/s", low=0.01, high=20.0, doc="at most")
+    tolerance: float = parameter(0.15, unit="m", low=0.01, doc="distance at which the last point counts as reached")
+    lookahead: float = parameter(0.5, unit="m", low=0.05, doc="how far ahead on the line it aims")
+    timeout: float = parameter(300.0, unit="s", low=0.0, doc="after which it goes on with the next step")
 
     def __post_init__(self) -> None:
         if not self.points:
@@ -71,29 +71,29 @@ class Follow:
 class Goto:
     """Drive to one point."""
 
-    to: Point = field(doc="[x, y] in the frame of /odom")
-    speed: float = field(0.5, unit="m/s", low=0.01, high=20.0)
-    turn: float = field(1.5, unit="rad/s", low=0.01, high=20.0)
-    tolerance: float = field(0.15, unit="m", low=0.01)
-    timeout: float = field(120.0, unit="s", low=0.0)
+    to: Point = parameter(doc="[x, y] in the frame of /odom")
+    speed: float = parameter(0.5, unit="m/s", low=0.01, high=20.0)
+    turn: float = parameter(1.5, unit="rad/s", low=0.01, high=20.0)
+    tolerance: float = parameter(0.15, unit="m", low=0.01)
+    timeout: float = parameter(120.0, unit="s", low=0.0)
 
 
 @dataclass(frozen=True)
 class Wander:
     """Drive about by lidar, wherever there is room."""
 
-    seconds: float = field(30.0, unit="s", low=0.0, high=1e6, doc="how long", key="for")
-    speed: float = field(0.5, unit="m/s", low=0.01, high=20.0, doc="at most, and at most two of its radii a second")
-    turn: float = field(1.0, unit="rad/s", low=0.01, high=20.0, doc="at most")
-    margin: float = field(0.1, unit="m", low=0.0, high=10.0, doc="kept from everything seen")
+    seconds: float = parameter(30.0, unit="s", low=0.0, high=1e6, doc="how long", key="for")
+    speed: float = parameter(0.5, unit="m/s", low=0.01, high=20.0, doc="at most, and at most two of its radii a second")
+    turn: float = parameter(1.0, unit="rad/s", low=0.01, high=20.0, doc="at most")
+    margin: float = parameter(0.1, unit="m", low=0.0, high=10.0, doc="kept from everything seen")
 
 
 @dataclass(frozen=True)
 class Repeat:
     """Steps several times."""
 
-    times: int = field(low=0, high=MAX_ACTIONS)
-    steps: tuple[Step, ...] = field()
+    times: int = parameter(low=0, high=MAX_ACTIONS)
+    steps: tuple[Step, ...] = parameter()
 
 
 @dataclass(frozen=True)
@@ -105,8 +105,8 @@ class Step:
     goto: Goto | Point | None = None
     follow: Follow | None = None
     wander: Wander | None = None
-    wait: float | None = field(None, unit="s", low=0.0)
-    silence: float | None = field(None, unit="s", low=0.0)
+    wait: float | None = parameter(None, unit="s", low=0.0)
+    silence: float | None = parameter(None, unit="s", low=0.0)
     repeat: Repeat | None = None
 
     def __post_init__(self) -> None:
@@ -121,10 +121,10 @@ class Step:
 class Script:
     """A whole script."""
 
-    steps: tuple[Step, ...] = field(doc="what the operator does, one after the other")
-    rate: float = field(20.0, unit="Hz", low=0.1, high=1000.0, doc="of the operator's messages")
-    frame: str = field("odom", doc="of the points: odom, or map where the robot finds its place in one")
-    tremor: float = field(0.0, low=0.0, high=1.0, doc="how far the hand strays, as a share of what it holds")
+    steps: tuple[Step, ...] = parameter(doc="what the operator does, one after the other")
+    rate: float = parameter(20.0, unit="Hz", low=0.1, high=1000.0, doc="of the operator's messages")
+    frame: str = parameter("odom", doc="of the points: odom, or map where the robot finds its place in one")
+    tremor: float = parameter(0.0, low=0.0, high=1.0, doc="how far the hand strays, as a share of what it holds")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import numpy as np
 
-from roboyard.config import ValueConstraint, field
+from roboyard.config import ValueConstraint, parameter
 from roboyard.description import Model, World, load_model
 from roboyard.description.model import Light, Link, PlacedModel
 from roboyard.errors import ConfigError, RoboyardError
@@ -30,9 +30,9 @@ _Span = Annotated[tuple[float, float], ValueConstraint(low=0.0, high=100.0)]
 class SectorEntry:
     """Part of a ring on the ground."""
 
-    about: tuple[float, float] = field((0.0, 0.0), unit="m", doc="[x, y] of its middle")
-    radius: tuple[float, float] = field(unit="m", low=0.0, high=1000.0, doc="[inner, outer]")
-    bearing: tuple[float, float] = field((-math.pi, math.pi), unit="rad", doc="[from, to], counterclockwise from x")
+    about: tuple[float, float] = parameter((0.0, 0.0), unit="m", doc="[x, y] of its middle")
+    radius: tuple[float, float] = parameter(unit="m", low=0.0, high=1000.0, doc="[inner, outer]")
+    bearing: tuple[float, float] = parameter((-math.pi, math.pi), unit="rad", doc="[from, to], counterclockwise from x")
 
     def __post_init__(self) -> None:
         if self.radius[0] > self.radius[1] or self.bearing[0] > self.bearing[1]:
@@ -45,13 +45,13 @@ class SectorEntry:
 class ThingEntry:
     """Things that are there from the beginning: at a place, or drawn at random by the seed."""
 
-    model: str = field(doc="`disc_cylinder`, `heavy_cylinder`, `place_symbol`, `shelf`, or a path to a file")
-    at: Pose | None = field(None, doc=f"{POSE} in m and rad")
-    sector: SectorEntry | None = field(None, doc="where it is drawn instead")
-    count: int = field(1, low=1, high=1000, doc="how many are drawn; they are called NAME_1, NAME_2, …")
-    apart: float = field(0.06, unit="m", low=0.0, high=100.0, doc="between the middles of what is drawn")
-    height: float = field(0.0, unit="m", low=-100.0, high=100.0, doc="of what those that are drawn stand on")
-    turn: float = field(math.pi, unit="rad", low=0.0, high=math.pi, doc="each is turned by as much, either way")
+    model: str = parameter(doc="`disc_cylinder`, `heavy_cylinder`, `place_symbol`, `shelf`, or a path to a file")
+    at: Pose | None = parameter(None, doc=f"{POSE} in m and rad")
+    sector: SectorEntry | None = parameter(None, doc="where it is drawn instead")
+    count: int = parameter(1, low=1, high=1000, doc="how many are drawn; they are called NAME_1, NAME_2, …")
+    apart: float = parameter(0.06, unit="m", low=0.0, high=100.0, doc="between the middles of what is drawn")
+    height: float = parameter(0.0, unit="m", low=-100.0, high=100.0, doc="of what those that are drawn stand on")
+    turn: float = parameter(math.pi, unit="rad", low=0.0, high=math.pi, doc="each is turned by as much, either way")
 
     def __post_init__(self) -> None:
         if (self.at is None) == (self.sector is None):
@@ -64,8 +64,10 @@ class ThingEntry:
 class LooksEntry:
     """Light and floor."""
 
-    light: float | _Span = field(1.0, low=0.0, high=100.0, doc="times the world's own; [from, to]: drawn by the seed")
-    floor: Floor | tuple[Floor, ...] | None = field(
+    light: float | _Span = parameter(
+        1.0, low=0.0, high=100.0, doc="times the world's own; [from, to]: drawn by the seed"
+    )
+    floor: Floor | tuple[Floor, ...] | None = parameter(
         None, doc="of the visual `floor`: plain, wood, terrazzo, tiles or carpet; a list: drawn by the seed"
     )
 

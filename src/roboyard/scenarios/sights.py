@@ -27,5 +27,5 @@ class Sights:
 def sights_of(run: Run) -> Sights:
     """Of a run as it stands now."""
     maps = [node for node in run.bus.nodes.values() if isinstance(node, WorldMapNode)]
-    frames = {node.frame(node.map_frame): SE3.identity() for node in maps}
-    return Sights(tuple(run.robots), tuple(person.model for person in run.people.values()), frames)
+    frames = {node.frame(node.config.map_frame): SE3.identity() for node in maps}
+    return Sights(tuple(run.robots), tuple(person.config.model for person in run.people.values()), frames)

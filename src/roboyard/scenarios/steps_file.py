@@ -21,7 +21,7 @@ import numpy as np
 from numpy.lib.format import open_memmap
 from numpy.typing import ArrayLike, NDArray
 
-from roboyard.config import field, load
+from roboyard.config import load, parameter
 from roboyard.errors import ConfigError, InputError
 from roboyard.scenarios.ground import TerrainEntry
 from roboyard.walking.steps.checker import Heights
@@ -40,10 +40,10 @@ _PICTURES: Final = ("PNG", "JPEG", "TIFF", "BMP", "PPM", "GIF", "WEBP")
 class HeightMap:
     """Ground from a file."""
 
-    file: Path = field(doc=".npy of heights [m], rows from the least y on; or a grey picture")
-    cell: float = field(0.02, unit="m", low=0.002, high=1.0, doc="edge of a cell")
-    corner: tuple[float, float] = field((0.0, 0.0), unit="m", doc="least x and y")
-    relief: float = field(0.3, unit="m", low=0.0, high=10.0, doc="height of white, of a picture")
+    file: Path = parameter(doc=".npy of heights [m], rows from the least y on; or a grey picture")
+    cell: float = parameter(0.02, unit="m", low=0.002, high=1.0, doc="edge of a cell")
+    corner: tuple[float, float] = parameter((0.0, 0.0), unit="m", doc="least x and y")
+    relief: float = parameter(0.3, unit="m", low=0.0, high=10.0, doc="height of white, of a picture")
 
     def heights(self) -> Array:
         """(rows, columns) [m], nan where there is none. Raises InputError."""
@@ -54,33 +54,37 @@ class HeightMap:
 class SwingEntry:
     """One foot's way through the air."""
 
-    leg: str = field(doc="whose")
-    lifts: float = field(unit="s", low=0.0, doc="when it leaves the ground")
-    lands: float = field(unit="s", low=0.0, doc="when it is down again")
-    source: tuple[float, float, float] = field(unit="m", doc="where it was")
-    target: tuple[float, float, float] = field(unit="m", doc="where it is set down")
-    top: float = field(unit="m", doc="height that it rises to")
-    quick: float = field(unit="s", low=1e-6, doc="it rises and comes down as in a swing of this time, if it is longer")
-    wish: tuple[float, float] | None = field(None, unit="m", doc="from where on a place was looked for, nearest first")
+    leg: str = parameter(doc="whose")
+    lifts: float = parameter(unit="s", low=0.0, doc="when it leaves the ground")
+    lands: float = parameter(unit="s", low=0.0, doc="when it is down again")
+    source: tuple[float, float, float] = parameter(unit="m", doc="where it was")
+    target: tuple[float, float, float] = parameter(unit="m", doc="where it is set down")
+    top: float = parameter(unit="m", doc="height that it rises to")
+    quick: float = parameter(
+        unit="s", low=1e-6, doc="it rises and comes down as in a swing of this time, if it is longer"
+    )
+    wish: tuple[float, float] | None = parameter(
+        None, unit="m", doc="from where on a place was looked for, nearest first"
+    )
 
 
 @dataclass(frozen=True)
 class StepsFile:
     """A plan of steps."""
 
-    format: Literal["roboyard steps 1"] = field(doc="of this file")
-    robot: str = field(doc="whose legs")
-    goal: tuple[float, float] = field(unit="m", doc="where its body ends")
-    feet: dict[str, tuple[float, float, float]] = field(doc="where feet stand at the start [m], by leg")
-    track: list[tuple[float, float, float, float]] = field(
+    format: Literal["roboyard steps 1"] = parameter(doc="of this file")
+    robot: str = parameter(doc="whose legs")
+    goal: tuple[float, float] = parameter(unit="m", doc="where its body ends")
+    feet: dict[str, tuple[float, float, float]] = parameter(doc="where feet stand at the start [m], by leg")
+    track: list[tuple[float, float, float, float]] = parameter(
         unit=("s", "m", "m", "m"), doc="time and place of the body's frame, even in between"
     )
-    swings: list[SwingEntry] = field(doc="in the order in which feet are lifted")
-    heading: float = field(0.0, unit="rad", doc="of the body, all the time")
-    terrain: TerrainEntry | None = field(None, doc="ground by kind and seed")
-    map: HeightMap | None = field(None, doc="or from a file")
-    failed_leg: str | None = field(None, doc="a leg that does not work, kept out of the way as at rest")
-    about: dict[str, str] = field(factory=dict, doc="who made it, and with what")
+    swings: list[SwingEntry] = parameter(doc="in the order in which feet are lifted")
+    heading: float = parameter(0.0, unit="rad", doc="of the body, all the time")
+    terrain: TerrainEntry | None = parameter(None, doc="ground by kind and seed")
+    map: HeightMap | None = parameter(None, doc="or from a file")
+    failed_leg: str | None = parameter(None, doc="a leg that does not work, kept out of the way as at rest")
+    about: dict[str, str] = parameter(factory=dict, doc="who made it, and with what")
 
     def __post_init__(self) -> None:
         if (self.terrain is None) == (self.map is None):

@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from roboyard.bus import Node, param, resource
+from roboyard.bus import Node, resource
+from roboyard.config import Config, parameter
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE2
 from roboyard.scenarios.scatter import Sector, scatter
@@ -19,7 +20,25 @@ _SLOW = 0.005
 """Of a thing that rests [m/s]."""
 
 
-class SupplyNode(Node):
+class SupplyNodeConfig(Config):
+    """Configuration of `SupplyNode`."""
+
+    things: tuple[str, ...] = parameter((), doc="names, or beginnings of names")
+    source: tuple[float, ...] = parameter((), doc="x, y, inner, outer radius [m], from, to [rad]")
+    target: tuple[float, ...] = parameter((), doc="likewise")
+    rest: float = parameter(4.0, unit="s", low=0.0, high=1e6, doc="in the source, before it is taken", runtime=True)
+    apart: float = parameter(
+        0.06, unit="m", low=0.0, high=10.0, doc="between the middles of things in the target", runtime=True
+    )
+    robot: str = parameter("", doc="whose hand is to be away; empty: nobody's")
+    hand: str = parameter("gripper_palm", doc="its link")
+    turn: float = parameter(math.pi, unit="rad", low=0.0, high=math.pi, doc="in the target, either way")
+    lift: float = parameter(0.0, unit="m", low=-10.0, high=10.0, doc="of the target over the source")
+    away: float = parameter(0.2, unit="m", low=0.0, high=10.0, doc="from both places, seen from above", runtime=True)
+    clear: float = parameter(0.3, unit="m", low=0.0, high=10.0, doc="of people's joints, likewise", runtime=True)
+
+
+class SupplyNode(Node[SupplyNodeConfig]):
     """Moves things from one sector to another, by a hand that nobody feels.
 
     What has rested in ``source`` for ``rest`` is put upright somewhere in ``target``, drawn by the run's seed, with
@@ -28,29 +47,18 @@ class SupplyNode(Node):
     """
 
     simulation: Simulation = resource(Simulation)
-    things: tuple[str, ...] = param((), doc="names, or beginnings of names", fixed=True)
-    source: tuple[float, ...] = param((), doc="x, y, inner, outer radius [m], from, to [rad]", fixed=True)
-    target: tuple[float, ...] = param((), doc="likewise", fixed=True)
-    rest: float = param(4.0, unit="s", low=0.0, high=1e6, doc="in the source, before it is taken")
-    apart: float = param(0.06, unit="m", low=0.0, high=10.0, doc="between the middles of things in the target")
-    robot: str = param("", doc="whose hand is to be away; empty: nobody's", fixed=True)
-    hand: str = param("gripper_palm", doc="its link", fixed=True)
-    turn: float = param(math.pi, unit="rad", low=0.0, high=math.pi, doc="in the target, either way", fixed=True)
-    lift: float = param(0.0, unit="m", low=-10.0, high=10.0, doc="of the target over the source", fixed=True)
-    away: float = param(0.2, unit="m", low=0.0, high=10.0, doc="from both places, seen from above")
-    clear: float = param(0.3, unit="m", low=0.0, high=10.0, doc="of people's joints, likewise")
 
     state_fields = ("_since",)
 
     def setup(self) -> None:
         """Begin."""
         self._source, self._target = (self._sector(name) for name in ("source", "target"))
-        self._names = movable(self.simulation, self.things, f"{self.full_name}, parameter 'things'")
+        self._names = movable(self.simulation, self.config.things, f"{self.full_name}, parameter 'things'")
         self._since: dict[str, float] = {}
         self.timer(period=_PERIOD, callback=self._tick)
 
     def _sector(self, name: str) -> Sector:
-        given = getattr(self, name)
+        given = getattr(self.config, name)
         if len(given) != 6 or not all(map(math.isfinite, given)) or given[2] > given[3] or given[4] > given[5]:
             where, valid = f"{self.full_name}, parameter {name!r}", "x, y, inner, outer radius, from, to"
             raise ConfigError(f"{list(given)}", location=where, valid=valid)
@@ -63,22 +71,24 @@ class SupplyNode(Node):
             rests = float(np.abs(truth.linear_velocity).max()) < _SLOW
             if not (rests and _inside(self._source, *places[name])):
                 self._since.pop(name, None)
-            elif self.now - self._since.setdefault(name, self.now) >= self.rest and self._move(name, places):
+            elif self.now - self._since.setdefault(name, self.now) >= self.config.rest and self._move(name, places):
                 self._since.pop(name)
 
     def _move(self, name: str, places: dict[str, tuple[float, float]]) -> bool:
         hand = self._hand()
-        if (hand is not None and math.dist(hand, places[name]) < self.away) or self._peopled(places[name]):
+        if (hand is not None and math.dist(hand, places[name]) < self.config.away) or self._peopled(places[name]):
             return False
         others = [place for other, place in places.items() if other != name]
         try:
-            (pose,) = scatter(self.random, self._target, 1, self.apart, others, self.turn)
+            (pose,) = scatter(self.random, self._target, 1, self.config.apart, others, self.config.turn)
         except InputError:  # no room now
             return False
-        if (hand is not None and math.dist(hand, (pose.x, pose.y)) < self.away) or self._peopled((pose.x, pose.y)):
+        if (hand is not None and math.dist(hand, (pose.x, pose.y)) < self.config.away) or self._peopled(
+            (pose.x, pose.y)
+        ):
             return False
         first, _ = free_base(self.simulation, name)
-        height = float(self.simulation.data.qpos[first + 2]) + self.lift
+        height = float(self.simulation.data.qpos[first + 2]) + self.config.lift
         put(self.simulation, name, SE2(pose.x, pose.y, pose.theta).to_se3(max(height, 0.0) + 1e-4))
         places[name] = (pose.x, pose.y)
         self.log.info(f"{name} was laid out anew at {pose.x:.3f}, {pose.y:.3f}")
@@ -88,12 +98,14 @@ class SupplyNode(Node):
         """Whether somebody is at a place, with a hand above all."""
         flesh = self.simulation.flesh
         rows = [row for links in flesh.rows.values() for row in links.values()]
-        return any(math.dist(place, (x, y)) < self.clear for x, y, _ in flesh.places[rows].tolist())
+        return any(math.dist(place, (x, y)) < self.config.clear for x, y, _ in flesh.places[rows].tolist())
 
     def _hand(self) -> tuple[float, float] | None:
-        if not self.robot or self.robot not in self.simulation.models:
+        if not self.config.robot or self.config.robot not in self.simulation.models:
             return None
-        x, y, _ = link_pose(self.simulation.data, self.simulation.placement(self.robot).links[self.hand]).translation
+        x, y, _ = link_pose(
+            self.simulation.data, self.simulation.placement(self.config.robot).links[self.config.hand]
+        ).translation
         return float(x), float(y)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from roboyard.bus import Node, param, resource
+from roboyard.bus import Node, resource
+from roboyard.config import Config, parameter
 from roboyard.description.extent import bounding_box
 from roboyard.geometry import SE3
 from roboyard.messages import msg
@@ -15,7 +16,16 @@ from roboyard.vision.nodes.detections import detection, detections
 FRAME = "world"
 
 
-class ThingFinderNode(Node):
+class ThingFinderNodeConfig(Config):
+    """Configuration of `ThingFinderNode`."""
+
+    things: tuple[str, ...] = parameter((), doc="names, or beginnings of names")
+    rate: float = parameter(10.0, unit="Hz", low=0.1, high=100.0, doc="of looks")
+    noise: float = parameter(0.001, unit="m", low=0.0, high=1.0, doc="standard deviation of each coordinate")
+    turn_noise: float = parameter(0.005, unit="rad", low=0.0, high=1.0, doc="about each axis")
+
+
+class ThingFinderNode(Node[ThingFinderNodeConfig]):
     """Tells where things are, as a detector does that sees them.
 
     out: found (vision_msgs/Detection3DArray in the frame ``world``; ids are the things' names, boxes hold them)
@@ -24,22 +34,18 @@ class ThingFinderNode(Node):
     """
 
     simulation: Simulation = resource(Simulation)
-    things: tuple[str, ...] = param((), doc="names, or beginnings of names", fixed=True)
-    rate: float = param(10.0, unit="Hz", low=0.1, high=100.0, doc="of looks", fixed=True)
-    noise: float = param(0.001, unit="m", low=0.0, high=1.0, doc="standard deviation of each coordinate", fixed=True)
-    turn_noise: float = param(0.005, unit="rad", low=0.0, high=1.0, doc="about each axis", fixed=True)
 
     def setup(self) -> None:
         """Begin."""
-        self._names = movable(self.simulation, self.things, f"{self.full_name}, parameter 'things'")
+        self._names = movable(self.simulation, self.config.things, f"{self.full_name}, parameter 'things'")
         self._sizes = {name: bounding_box(self.simulation.models[name].model) for name in self._names}
         self._found = self.publisher("found", msg.vision_msgs.Detection3DArray)
-        self.timer(rate=self.rate, callback=self._look)
+        self.timer(rate=self.config.rate, callback=self._look)
 
     def _look(self) -> None:
         if not self._found.topic.subscriptions:
             return
-        covariance = np.diag([self.noise**2] * 3 + [self.turn_noise**2] * 3)
+        covariance = np.diag([self.config.noise**2] * 3 + [self.config.turn_noise**2] * 3)
         seen = []
         for name in self._names:
             if name in self.simulation.models:
@@ -48,6 +54,6 @@ class ThingFinderNode(Node):
         self._found.publish(detections(FRAME, self.now_ns, seen))
 
     def _error(self) -> SE3:
-        x, y, z = self.random.normal(0.0, self.noise, 3).tolist()
-        roll, pitch, yaw = self.random.normal(0.0, self.turn_noise, 3).tolist()
+        x, y, z = self.random.normal(0.0, self.config.noise, 3).tolist()
+        roll, pitch, yaw = self.random.normal(0.0, self.config.turn_noise, 3).tolist()
         return SE3.from_xyz_rpy((x, y, z), (roll, pitch, yaw))

@@ -6,7 +6,8 @@ import math
 from functools import partial
 from typing import Any
 
-from roboyard.bus import Node, param, resource
+from roboyard.bus import Node, resource
+from roboyard.config import Config, parameter
 from roboyard.errors import ConfigError
 from roboyard.hardware.interface import VelocityBase
 from roboyard.messages import msg
@@ -19,7 +20,21 @@ _NEAR = 0.02
 """A place is reached within this [m]."""
 
 
-class WalkNode(Node):
+class WalkNodeConfig(Config):
+    """Configuration of `WalkNode`."""
+
+    route: tuple[float, ...] = parameter((), doc="x, y of two or more places in the world [m]; none: it stands")
+    speed: float = parameter(0.8, unit="m/s", low=0.05, high=3.0, doc="on average", runtime=True)
+    rest: float = parameter(1.5, unit="s", low=0.0, high=1e3, doc="at each place, at most", runtime=True)
+    spread: float = parameter(
+        0.3, low=0.0, high=0.9, doc="share by which the speed differs from leg to leg, at most", runtime=True
+    )
+    room: float = parameter(0.9, unit="m", low=0.0, high=10.0, doc="between middles, to whom it heeds", runtime=True)
+    patience: float = parameter(3.0, unit="s", low=0.1, high=1e4, doc="then it turns back", runtime=True)
+    heeds: tuple[str, ...] = parameter(("/truth/rover/odom",), doc="truth of those whom it does not walk into")
+
+
+class WalkNode(Node[WalkNodeConfig]):
     """Walks along a route, to its end and back, and gives way.
 
     in: its own truth, and that of whom it heeds   out: velocities to its base
@@ -31,22 +46,21 @@ class WalkNode(Node):
 
     base: VelocityBase = resource(VelocityBase)
     truth_topic: str = resource(str)
-    route: tuple[float, ...] = param((), doc="x, y of two or more places in the world [m]; none: it stands", fixed=True)
-    speed: float = param(0.8, unit="m/s", low=0.05, high=3.0, doc="on average")
-    rest: float = param(1.5, unit="s", low=0.0, high=1e3, doc="at each place, at most")
-    spread: float = param(0.3, low=0.0, high=0.9, doc="share by which the speed differs from leg to leg, at most")
-    room: float = param(0.9, unit="m", low=0.0, high=10.0, doc="between middles, to whom it heeds")
-    patience: float = param(3.0, unit="s", low=0.1, high=1e4, doc="then it turns back")
-    heeds: tuple[str, ...] = param(("/truth/rover/odom",), doc="truth of those whom it does not walk into", fixed=True)
 
     state_fields = ("_place", "_others", "_next", "_step", "_pace", "_until", "_waited", "_now")
 
     def setup(self) -> None:
         """Connect, and rest first."""
-        if len(self.route) in (1, 2) or len(self.route) % 2 or not all(map(math.isfinite, self.route)):
+        if (
+            len(self.config.route) in (1, 2)
+            or len(self.config.route) % 2
+            or not all(map(math.isfinite, self.config.route))
+        ):
             where = f"{self.full_name}, parameter 'route'"
             raise ConfigError(
-                f"{len(self.route)} numbers", location=where, valid="x, y of two or more places, or none: it stands"
+                f"{len(self.config.route)} numbers",
+                location=where,
+                valid="x, y of two or more places, or none: it stands",
             )
         self._place: tuple[float, float, float] | None = None
         self._others: dict[str, tuple[float, float]] = {}
@@ -54,7 +68,7 @@ class WalkNode(Node):
         self._waited = self._now = 0.0
         self._set_out()
         self.subscribe(self.truth_topic, msg.Odometry, self._on_truth)
-        for topic in self.heeds:
+        for topic in self.config.heeds:
             self.subscribe(topic, msg.Odometry, partial(self._on_other, topic))
         self.timer(period=_PERIOD, callback=self._tick)
 
@@ -71,22 +85,22 @@ class WalkNode(Node):
         self._others[topic] = (pose.x, pose.y)
 
     def _set_out(self) -> None:
-        self._until = self.now + float(self.random.uniform(0.0, self.rest))
-        self._pace = self.speed * float(self.random.uniform(1.0 - self.spread, 1.0 + self.spread))
+        self._until = self.now + float(self.random.uniform(0.0, self.config.rest))
+        self._pace = self.config.speed * float(self.random.uniform(1.0 - self.config.spread, 1.0 + self.config.spread))
 
     def _turn(self) -> None:
         """To the place after this one; at an end of the route back."""
-        last = len(self.route) // 2 - 1
+        last = len(self.config.route) // 2 - 1
         if not 0 <= self._next + self._step <= last:
             self._step = -self._step
         self._next += self._step
         self._set_out()
 
     def _tick(self) -> None:
-        if self._place is None or not self.route:
+        if self._place is None or not self.config.route:
             return
         x, y, heading = self._place
-        dx, dy = self.route[2 * self._next] - x, self.route[2 * self._next + 1] - y
+        dx, dy = self.config.route[2 * self._next] - x, self.config.route[2 * self._next + 1] - y
         way = math.hypot(dx, dy)
         if way < _NEAR:
             self._turn()
@@ -99,7 +113,7 @@ class WalkNode(Node):
                 wanted, self._waited = min(self._pace, math.sqrt(_HASTE * way)), 0.0
             else:
                 self._waited += _PERIOD
-                if self._waited > self.patience:
+                if self._waited > self.config.patience:
                     self._waited, self._step = 0.0, -self._step
                     self._turn()
         change = _HASTE * _PERIOD
@@ -109,7 +123,7 @@ class WalkNode(Node):
 
     def _is_free(self, x: float, y: float, ux: float, uy: float) -> bool:
         """Whether going on in a direction brings it too near to nobody, the way that it needs to stop included."""
-        reach = self.room + self._now * self._now / (2.0 * _HASTE)
+        reach = self.config.room + self._now * self._now / (2.0 * _HASTE)
         for ox, oy in self._others.values():
             ax, ay = ox - x, oy - y
             if math.hypot(ax, ay) < reach and ax * ux + ay * uy > 0.0:

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from roboyard.bus import Bus
-from roboyard.bus.parameter_services import to_value
+from roboyard.bus.parameter_services import ros_parameters, to_value
 from roboyard.errors import InputError, RoboyardError
 from roboyard.messages import message_type, service_type
 from roboyard.view.sender import Sender
@@ -50,15 +50,14 @@ class ParameterHand:
         node = self._bus.nodes.get(name)
         if node is None:
             return
-        values, declared = node.parameters(), node.parameters_declared()
+        declared = node.parameters_declared()
         rows = []
-        for key, value in sorted(values.items()):
-            known = declared.get(key)
+        for key, value in sorted(ros_parameters(node).items()):
+            info = declared[key].info
             rows.append(
                 {
-                    "name": key, "value": _plain(value), "fixed": bool(known and known.fixed),
-                    "about": known.doc if known else "", "unit": known.unit if known else "",
-                    "choices": list(known.choices) if known and known.choices else [],
+                    "name": key, "value": _plain(value), "fixed": not info.runtime, "about": info.doc,
+                    "unit": info.constraint.unit, "choices": list(info.constraint.choices),
                 }
             )  # fmt: skip
         reply(Frame(text("parameters", id=said.get("id"), node=name, parameters=rows)))

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.config import field, load
+from roboyard.config import load, parameter
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE3
 from roboyard.vision.hand_eye import HandEye, Setup
@@ -69,7 +69,7 @@ class HandEyeFile:
         poses: One for each picture.
     """
 
-    setup: Setup = field("eye-in-hand", doc="where the camera is")
+    setup: Setup = parameter("eye-in-hand", doc="where the camera is")
     poses: tuple[Sighting, ...] = ()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from roboyard.config import field, load
+from roboyard.config import load, parameter
 from roboyard.description import Model
 from roboyard.errors import ConfigError, RoboyardError
 from roboyard.walking.walker import Walker
@@ -15,12 +15,14 @@ from roboyard.walking.walker import Walker
 class WalkerFile:
     """What `legs.yaml` may say."""
 
-    body: str = field(doc="link that the legs are on, in whose frame feet are")
-    feet: dict[str, str] = field(doc="link or frame of each foot, by name of its leg, in the order in which feet count")
-    stance: tuple[float, float, float] = field(unit="rad", doc="joints of every leg in the stance")
-    rest: tuple[float, float, float] = field(unit="rad", doc="joints of every leg at rest, flat on the ground")
-    stances: dict[str, tuple[float, ...]] = field(factory=dict, doc="of legs that stand otherwise [rad], by name")
-    rests: dict[str, tuple[float, ...]] = field(factory=dict, doc="of legs that rest otherwise [rad], by name")
+    body: str = parameter(doc="link that the legs are on, in whose frame feet are")
+    feet: dict[str, str] = parameter(
+        doc="link or frame of each foot, by name of its leg, in the order in which feet count"
+    )
+    stance: tuple[float, float, float] = parameter(unit="rad", doc="joints of every leg in the stance")
+    rest: tuple[float, float, float] = parameter(unit="rad", doc="joints of every leg at rest, flat on the ground")
+    stances: dict[str, tuple[float, ...]] = parameter(factory=dict, doc="of legs that stand otherwise [rad], by name")
+    rests: dict[str, tuple[float, ...]] = parameter(factory=dict, doc="of legs that rest otherwise [rad], by name")
 
 
 def load_walker(path: Path, model: Model) -> Walker:

@@ -295,7 +295,7 @@ def test_goal_waits_until_all_topics_of_the_server_are_connected(master: SmallMa
 def test_parameters_are_changed_or_set_back(scene: Scene) -> None:
     with ServerProxy(scene.master.nodes["/wheels"]) as node:
         node.paramUpdate("/master", "/wheels/gain/", 3)
-        scene.spin_until(lambda: scene.robot.gain == 3.0)
+        scene.spin_until(lambda: scene.robot.config.gain == 3.0)
         node.paramUpdate("/master", "/wheels/gain/", 99.0)
     scene.spin_until(lambda: scene.master.parameters["/wheels/gain"] == 3.0)
     assert scene.bridge.counts["refused"] == 1

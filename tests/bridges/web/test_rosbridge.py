@@ -104,10 +104,10 @@ def test_rosapi_describes_and_sets(live: WebRun) -> None:
         assert client.call("/rosapi/action_servers")["values"] == {"action_servers": ["/count"]}
         assert client.call("/rosapi/get_param", name="/wheels:gain")["values"]["value"] == "1.0"
         assert client.call("/rosapi/set_param", name="/wheels:gain", value="2")["result"] is True
-        assert live.robot.gain == 2.0
+        assert live.robot.config.gain == 2.0
         refused = client.call("/rosapi/set_param", name="/wheels:gain", value="99")
         assert refused["result"] is False
-        assert "out of range" in refused["values"]
+        assert "allowed:" in refused["values"]
         details = client.call("/rosapi/message_details", type="geometry_msgs/Twist")["values"]["typedefs"]
         assert details[0]["fieldnames"] == ["linear", "angular"]
         assert "<robot" in client.call("/rosapi/get_param", name="/robot_description")["values"]["value"]

@@ -5,12 +5,14 @@ import numpy as np
 import roboyard as ry
 
 
-class Rambler(ry.Node):
-    """Drives about and touches nothing.  in: scan   out: cmd_vel"""
+class RamblerConfig(ry.Config):
+    distance: float = ry.parameter(0.7, unit="m", low=0.1, high=5.0)
+    speed: float = ry.parameter(0.3, unit="m/s", low=0.0, high=1.0)
+    turn_rate: float = ry.parameter(0.8, unit="rad/s", low=0.1, high=3.0)
 
-    distance: float = ry.param(0.7, unit="m", low=0.1, high=5.0)
-    speed: float = ry.param(0.3, unit="m/s", low=0.0, high=1.0)
-    turn_rate: float = ry.param(0.8, unit="rad/s", low=0.1, high=3.0)
+
+class Rambler(ry.Node[RamblerConfig]):
+    """Drives about and touches nothing.  in: scan   out: cmd_vel"""
 
     def setup(self) -> None:
         self.turning = 0.0  # to the left; the side is kept until the way is free
@@ -21,12 +23,12 @@ class Rambler(ry.Node):
         bearing = scan.angle_min + scan.angle_increment * np.arange(len(scan.ranges))
         ranges = np.where(np.isfinite(scan.ranges), scan.ranges, scan.range_max)
         twist = ry.msg.Twist()
-        if np.min(ranges[np.abs(bearing) < 0.6]) > self.distance:
+        if np.min(ranges[np.abs(bearing) < 0.6]) > self.config.distance:
             self.turning = 0.0
-            twist.linear.x = self.speed
+            twist.linear.x = self.config.speed
         else:
             if not self.turning:
                 left, right = (ranges[(side * bearing > 0.0) & (np.abs(bearing) < 1.6)] for side in (1, -1))
-                self.turning = self.turn_rate if np.mean(left) >= np.mean(right) else -self.turn_rate
+                self.turning = self.config.turn_rate if np.mean(left) >= np.mean(right) else -self.config.turn_rate
             twist.angular.z = self.turning
         self.cmd.publish(twist)

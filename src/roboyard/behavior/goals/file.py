@@ -11,7 +11,7 @@ from typing import Any
 
 from roboyard.behavior.goals.carrying import NOTHING, Carrying, joined_ways
 from roboyard.behavior.goals.domain import VARIABLE, Action, Bound, Domain, Goal, Impossible, Value, World, holds
-from roboyard.config import field, load
+from roboyard.config import load, parameter
 from roboyard.errors import ConfigError, InputError, UnknownNameError
 
 Place = tuple[float, float, float]
@@ -25,32 +25,32 @@ PLACES = "places"
 class CostOf:
     """What an action costs [s]: a time, and the way between two places at a speed."""
 
-    base: float = field(0.0, low=0.0, high=1e9, unit="s", doc="a time")
-    way: tuple[str, ...] = field((), doc="two variables or places that it leads from and to")
-    speed: float = field(1.0, low=1e-6, high=1e6, unit="m/s", doc="on the way")
+    base: float = parameter(0.0, low=0.0, high=1e9, unit="s", doc="a time")
+    way: tuple[str, ...] = parameter((), doc="two variables or places that it leads from and to")
+    speed: float = parameter(1.0, low=1e-6, high=1e6, unit="m/s", doc="on the way")
 
 
 @dataclass(frozen=True)
 class ActionOf:
     """An action as a file has it."""
 
-    effects: dict[str, Any] = field(doc="conditions and what they are afterwards; $name stands for any value")
-    needs: dict[str, Any] = field(factory=dict, doc="conditions and what they have to be")
-    choices: dict[str, Any] = field(factory=dict, doc="what variables may stand for: a list, or `places`")
-    cost: float | CostOf = field(1.0, doc="a number [s], or base, way and speed")
-    does: str = field("", doc="elements of a behaviour tree; $name as above, $name_pose a place's x;y;yaw")
+    effects: dict[str, Any] = parameter(doc="conditions and what they are afterwards; $name stands for any value")
+    needs: dict[str, Any] = parameter(factory=dict, doc="conditions and what they have to be")
+    choices: dict[str, Any] = parameter(factory=dict, doc="what variables may stand for: a list, or `places`")
+    cost: float | CostOf = parameter(1.0, doc="a number [s], or base, way and speed")
+    does: str = parameter("", doc="elements of a behaviour tree; $name as above, $name_pose a place's x;y;yaw")
 
 
 @dataclass(frozen=True)
 class GoalOf:
     """A goal as a file has it."""
 
-    wants: dict[str, Any] = field(doc="conditions and what they shall be")
-    usability: float = field(1.0, low=0.0, high=1e9, doc="how much it is worth")
-    when: dict[str, Any] = field(factory=dict, doc="conditions under which it is worth anything")
-    begins: dict[str, Any] = field(factory=dict, doc="conditions that are so anew when it is taken up")
-    possible: bool = field(True, doc="whether it can be done, for judging only")
-    ends: dict[str, tuple[float, float, float]] = field(
+    wants: dict[str, Any] = parameter(doc="conditions and what they shall be")
+    usability: float = parameter(1.0, low=0.0, high=1e9, doc="how much it is worth")
+    when: dict[str, Any] = parameter(factory=dict, doc="conditions under which it is worth anything")
+    begins: dict[str, Any] = parameter(factory=dict, doc="conditions that are so anew when it is taken up")
+    possible: bool = parameter(True, doc="whether it can be done, for judging only")
+    ends: dict[str, tuple[float, float, float]] = parameter(
         factory=dict, doc="where things truly are when it is done, x, y, z in the world, for judging only"
     )
 
@@ -59,11 +59,13 @@ class GoalOf:
 class SenseOf:
     """How a condition is seen while tasks are pursued; one of the three."""
 
-    near: float | None = field(None, unit="m", low=0.0, high=1e3, doc="the place that the robot is so near to")
-    pose: float | None = field(None, unit="rad", low=0.0, high=7.0, doc="the arm's named pose that joints are so near")
-    topic: str = field("", doc="a topic whose messages say it")
-    type: str = field("std_msgs/msg/String", doc="of its messages")
-    field: str = field("data", doc="of the message, as a.b")
+    near: float | None = parameter(None, unit="m", low=0.0, high=1e3, doc="the place that the robot is so near to")
+    pose: float | None = parameter(
+        None, unit="rad", low=0.0, high=7.0, doc="the arm's named pose that joints are so near"
+    )
+    topic: str = parameter("", doc="a topic whose messages say it")
+    type: str = parameter("std_msgs/msg/String", doc="of its messages")
+    field: str = parameter("data", doc="of the message, as a.b")
 
     def __post_init__(self) -> None:
         if (self.near is not None) + (self.pose is not None) + bool(self.topic) != 1:
@@ -74,9 +76,9 @@ class SenseOf:
 class CarryingOf:
     """That conditions ``robot``, ``hand``, ``on PLACE`` are about one hand that carries things: plans come faster."""
 
-    things: tuple[str, ...] = field((), doc="what is carried")
-    speed: float = field(1.0, low=1e-6, high=1e6, unit="m/s", doc="at least as fast as any way is driven")
-    handle: float = field(0.0, low=0.0, high=1e9, unit="s", doc="no more than taking or putting costs")
+    things: tuple[str, ...] = parameter((), doc="what is carried")
+    speed: float = parameter(1.0, low=1e-6, high=1e6, unit="m/s", doc="at least as fast as any way is driven")
+    handle: float = parameter(0.0, low=0.0, high=1e9, unit="s", doc="no more than taking or putting costs")
 
 
 @dataclass(frozen=True)
@@ -96,10 +98,10 @@ class Tasks:
     actions: dict[str, ActionOf]
     goals: dict[str, GoalOf]
     about: str = ""
-    places: dict[str, Place] = field(factory=dict)
-    world: dict[str, Any] = field(factory=dict)
-    values: dict[str, tuple[Any, ...]] = field(factory=dict)
-    senses: dict[str, SenseOf] = field(factory=dict)
+    places: dict[str, Place] = parameter(factory=dict)
+    world: dict[str, Any] = parameter(factory=dict)
+    values: dict[str, tuple[Any, ...]] = parameter(factory=dict)
+    senses: dict[str, SenseOf] = parameter(factory=dict)
     carrying: CarryingOf | None = None
 
     def domain(self, way: Way | None = None) -> Domain:

@@ -6,11 +6,11 @@ import json
 from typing import Any
 
 from roboyard.behavior.tree import Tree
-from roboyard.bus import ActionClient, GoalFuture, Node
+from roboyard.bus import ActionClient, ConfigT, GoalFuture, Node
 from roboyard.messages import srv
 
 
-class DeskNode(Node):
+class DeskNode(Node[ConfigT]):
     """See `Desk`; call ``open_desk`` before a tree is made.
 
     service: ~/state (std_srvs/Trigger): where each node of its tree stands, JSON: [[number, status], …]

@@ -21,8 +21,9 @@ from roboyard.behavior.nodes.senses import Senses
 from roboyard.behavior.show import as_text
 from roboyard.behavior.status import Status
 from roboyard.behavior.tree import Tree
-from roboyard.bus import param, resource
+from roboyard.bus import resource
 from roboyard.compute import expect_kernels
+from roboyard.config import Config, parameter
 from roboyard.errors import ConfigError, RoboyardError, RunError
 from roboyard.geometry import SE2
 from roboyard.grids import OccupancyGrid
@@ -41,7 +42,25 @@ _ROOM = 0.1
 """Beyond the robot's corners, at points that are drawn [m]."""
 
 
-class GoalMissionNode(DeskNode):
+class GoalMissionNodeConfig(Config):
+    """Configuration of `GoalMissionNode`."""
+
+    file: str = parameter("", doc="of tasks")
+    goals: tuple[str, ...] = parameter((), doc="names of its goals in turn; empty: all of them")
+    draw: int = parameter(0, low=0, high=10_000, doc="so many of them at random, instead of each once")
+    points: int = parameter(0, low=0, high=100, doc="places 'point 1' … at random that a way leads to")
+    within: float = parameter(6.0, unit="m", low=0.5, high=1e4, doc="of where the robot sets out are these points")
+    measure: bool = parameter(True, doc="ways over the map; else as the crow flies")
+    rate: float = parameter(10.0, unit="Hz", low=0.1, high=1000.0, doc="of ticks")
+    start: float = parameter(1.0, unit="s", low=0.0, high=1e6, doc="when it begins")
+    tries: int = parameter(2, low=1, high=1000, doc="of a step before another way is taken")
+    most: int = parameter(6, low=1, high=1000, doc="failures of a step before its task is given up")
+    rest: float = parameter(1.0, unit="s", low=0.0, high=1e4, doc="after a failure")
+    map_frame: str = parameter("map")
+    base_frame: str = parameter("base_link")
+
+
+class GoalMissionNode(DeskNode[GoalMissionNodeConfig]):
     """Pursues goals of a file of tasks, one after the other, until each is reached or known to be impossible.
 
     actions, services: as what the file's actions do (client)
@@ -58,22 +77,6 @@ class GoalMissionNode(DeskNode):
     groups: Groups | None = resource(Groups, optional=True)
     outline: Any = resource(optional=True)
 
-    file: str = param("", doc="of tasks", fixed=True)
-    goals: tuple[str, ...] = param((), doc="names of its goals in turn; empty: all of them", fixed=True)
-    draw: int = param(0, low=0, high=10_000, doc="so many of them at random, instead of each once", fixed=True)
-    points: int = param(0, low=0, high=100, doc="places 'point 1' … at random that a way leads to", fixed=True)
-    within: float = param(
-        6.0, unit="m", low=0.5, high=1e4, doc="of where the robot sets out are these points", fixed=True
-    )
-    measure: bool = param(True, doc="ways over the map; else as the crow flies", fixed=True)
-    rate: float = param(10.0, unit="Hz", low=0.1, high=1000.0, doc="of ticks", fixed=True)
-    start: float = param(1.0, unit="s", low=0.0, high=1e6, doc="when it begins", fixed=True)
-    tries: int = param(2, low=1, high=1000, doc="of a step before another way is taken", fixed=True)
-    most: int = param(6, low=1, high=1000, doc="failures of a step before its task is given up", fixed=True)
-    rest: float = param(1.0, unit="s", low=0.0, high=1e4, doc="after a failure", fixed=True)
-    map_frame: str = param("map", fixed=True)
-    base_frame: str = param("base_link", fixed=True)
-
     def running_tree(self) -> Tree | None:
         """See `DeskNode.running_tree`."""
         return None if self._pursuit is None else self._pursuit.tree
@@ -82,18 +85,18 @@ class GoalMissionNode(DeskNode):
         """Read the file, and try every action's tree."""
         expect_kernels(dearest_need, search)
         self.open_desk()
-        if not self.file:
+        if not self.config.file:
             raise ConfigError("no tasks", location=f"{self.full_name}: file", valid="a file of tasks in YAML")
-        self._tasks = load_tasks(self.file)
+        self._tasks = load_tasks(self.config.file)
         self._factory = Factory(plugins=True)
         bind(self._factory, self)
-        names = self.goals or tuple(self._tasks.goals)
+        names = self.config.goals or tuple(self._tasks.goals)
         if not names:
             raise ConfigError("no goals", location=f"{self.full_name}: goals", valid="names of goals of the file")
         for tree in rehearsed(self._tasks, names, self._factory):
             tree.close()
-        if self.draw:
-            names = tuple(str(name) for name in self.random.choice(np.array(names), self.draw))
+        if self.config.draw:
+            names = tuple(str(name) for name in self.random.choice(np.array(names), self.config.draw))
         self._names = names
         self._map: Any = None
         self._pursuit: Pursuit | None = None
@@ -101,7 +104,7 @@ class GoalMissionNode(DeskNode):
         self._told = ""
         self._numbers = 0
         self._status = Status.IDLE
-        self._senses = Senses(self, self._tasks, self.groups, self.map_frame, self.base_frame)
+        self._senses = Senses(self, self._tasks, self.groups, self.config.map_frame, self.config.base_frame)
         self.subscribe("map", msg.OccupancyGrid, self._on_map)
         self.subscribe("~/add", msg.String, self._on_add)
         self._tasks_out = self.publisher("tasks", msg.String)
@@ -109,7 +112,7 @@ class GoalMissionNode(DeskNode):
         self._steps_out = self.publisher("skills/events", msg.SkillEvent)
         self._tree_out = self.publisher("~/tree", msg.String, latched=True)
         self._events_out = self.publisher("~/events", msg.String)
-        self.timer(rate=self.rate, callback=self._tick)
+        self.timer(rate=self.config.rate, callback=self._tick)
 
     def _on_map(self, message: Any) -> None:
         self._map = message
@@ -139,12 +142,14 @@ class GoalMissionNode(DeskNode):
     def _begin(self) -> None:
         """Draw points and begin, once map and place are known."""
         here = self._senses.here()
-        if self.points:
+        if self.config.points:
             if self._map is None or here is None:
                 return
             room = self._radius() + _ROOM
             grid = map_from_msg(self._map)
-            found = reachable_places(grid, SE2(*here), self.points, self.random, room=room, within=self.within)
+            found = reachable_places(
+                grid, SE2(*here), self.config.points, self.random, room=room, within=self.config.within
+            )
             if not found:
                 self.log.error(f"no points: about the robot there are no {room:.2f} m of free ground", throttle=10.0)
                 return
@@ -153,7 +158,7 @@ class GoalMissionNode(DeskNode):
         self._pursuit = self._made()
 
     def _made(self) -> Pursuit:
-        patience = Patience(self.tries, self.most, round(self.rest * 1e9))
+        patience = Patience(self.config.tries, self.config.most, round(self.config.rest * 1e9))
         return Pursuit(
             self._tasks, self._names, self._factory, way=self._way, patience=patience, watcher=self._note
         )  # fmt: skip
@@ -162,7 +167,7 @@ class GoalMissionNode(DeskNode):
         return Footprint(np.array(self.outline)).circumscribed_radius if self.outline else _RADIUS
 
     def _way(self, a: Place, b: Place) -> float:
-        if not self.measure or self._map is None:
+        if not self.config.measure or self._map is None:
             return straight(a, b)
         return self._ways(map_from_msg(self._map))(a, b)
 
@@ -177,7 +182,7 @@ class GoalMissionNode(DeskNode):
         self._changes.append((node.uid, node.path, before.name, after.name))
 
     def _tick(self) -> None:
-        if self.now < self.start - 1e-9 or self._status in (Status.SUCCESS, Status.FAILURE):
+        if self.now < self.config.start - 1e-9 or self._status in (Status.SUCCESS, Status.FAILURE):
             return
         if self._pursuit is None:
             self._begin()

@@ -15,12 +15,24 @@ from roboyard.behavior.nodes.leaves import bind
 from roboyard.behavior.show import as_text
 from roboyard.behavior.status import IDLE, RUNNING, Status
 from roboyard.behavior.tree import Tree, load_tree
-from roboyard.bus import param
+from roboyard.config import Config, parameter
 from roboyard.errors import ConfigError, RunError
 from roboyard.messages import msg
 
 
-class TreeMissionNode(DeskNode):
+class TreeMissionNodeConfig(Config):
+    """Configuration of `TreeMissionNode`."""
+
+    file: str = parameter("", doc="the tree's file")
+    tree: str = parameter("", doc="which of the file's trees; empty: the one that the file says")
+    rate: float = parameter(10.0, unit="Hz", low=0.1, high=1000.0, doc="of ticks")
+    start: float = parameter(1.0, unit="s", low=0.0, high=1e6, doc="when it is ticked first")
+    repeat: bool = parameter(False, doc="begin anew when it has succeeded", runtime=True)
+    mock: bool = parameter(False, doc="stand in for unknown node types")
+    groot: int = parameter(0, low=0, high=65534, doc="port for Groot2, as 1667, and the one after it; 0: none")
+
+
+class TreeMissionNode(DeskNode[TreeMissionNodeConfig]):
     """Ticks a behaviour tree from a file until it has succeeded or failed.
 
     actions, services: as the tree's leaves name them (client)
@@ -31,30 +43,22 @@ class TreeMissionNode(DeskNode):
     service: ~/state (std_srvs/Trigger): where each node stands, JSON: [[uid, status], …]
     """
 
-    file: str = param("", doc="the tree's file", fixed=True)
-    tree: str = param("", doc="which of the file's trees; empty: the one that the file says", fixed=True)
-    rate: float = param(10.0, unit="Hz", low=0.1, high=1000.0, doc="of ticks", fixed=True)
-    start: float = param(1.0, unit="s", low=0.0, high=1e6, doc="when it is ticked first", fixed=True)
-    repeat: bool = param(False, doc="begin anew when it has succeeded")
-    mock: bool = param(False, doc="stand in for unknown node types", fixed=True)
-    groot: int = param(0, low=0, high=65534, doc="port for Groot2, as 1667, and the one after it; 0: none", fixed=True)
-
     def setup(self) -> None:
         """Read the tree and connect its leaves."""
         self.open_desk()
         self._changes: list[tuple[int, str, str, str]] = []
         self._status = IDLE
-        if not self.file:
+        if not self.config.file:
             raise ConfigError("no tree", location=f"{self.full_name}: file", valid="a file of trees in XML")
         factory = Factory(plugins=True)
         bind(factory, self)
-        self._tree = load_tree(self.file, factory, main=self.tree or None, mock=self.mock)
+        self._tree = load_tree(self.config.file, factory, main=self.config.tree or None, mock=self.config.mock)
         self._tree.watch(self._note)
-        self._groot = HeldTree(self, self._tree, self.groot, self._settle) if self.groot else None
+        self._groot = HeldTree(self, self._tree, self.config.groot, self._settle) if self.config.groot else None
         self._status_out = self.publisher("~/status", msg.String, latched=True)
         self._events_out = self.publisher("~/events", msg.String)
         self.publisher("~/tree", msg.String, latched=True).publish(msg.String(data=as_text(self._tree)))
-        self.timer(rate=self.rate, callback=self._tick)
+        self.timer(rate=self.config.rate, callback=self._tick)
 
     def running_tree(self) -> Tree | None:
         """See `DeskNode.running_tree`."""
@@ -68,7 +72,9 @@ class TreeMissionNode(DeskNode):
 
     def _tick(self) -> None:
         ended = self._status is not IDLE and self._status is not RUNNING
-        if self.now < self.start - 1e-9 or (ended and not (self.repeat and self._status is Status.SUCCESS)):
+        if self.now < self.config.start - 1e-9 or (
+            ended and not (self.config.repeat and self._status is Status.SUCCESS)
+        ):
             return
         if self._groot is not None:
             self._groot.tick()

@@ -3,20 +3,42 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
-from roboyard.bus import param, resource
+from roboyard.bus import resource
+from roboyard.config import parameter
 from roboyard.control.ackermann import AckermannDrive
 from roboyard.control.kinematics import PlanarTwist
-from roboyard.control.nodes.twist import TwistNode, check_modes
+from roboyard.control.nodes.twist import TwistNode, TwistNodeConfig, check_modes
 from roboyard.control.ramps import RampLimits, RampState, next_velocity
 from roboyard.hardware.interface import Hardware, JointCommand
 
 
-class AckermannNode(TwistNode):
+class AckermannNodeConfig(TwistNodeConfig):
+    """Configuration of `AckermannNode`."""
+
+    left_joints: tuple[str, ...] = parameter((), doc="driven left wheels that do not steer")
+    right_joints: tuple[str, ...] = parameter((), doc="driven right wheels that do not steer")
+    left_steered_joints: tuple[str, ...] = parameter((), doc="driven left wheels that steer")
+    right_steered_joints: tuple[str, ...] = parameter((), doc="driven right wheels that steer")
+    left_steering_joints: tuple[str, ...] = parameter(("left_steering_joint",))
+    right_steering_joints: tuple[str, ...] = parameter(("right_steering_joint",))
+    wheel_radius: float = parameter(0.1, unit="m", low=1e-3, high=10.0, runtime=True)
+    wheelbase: float = parameter(
+        1.0, unit="m", low=-50.0, high=50.0, doc="from the unsteered to the steered axle", runtime=True
+    )
+    track: float = parameter(
+        1.0, unit="m", low=1e-3, high=20.0, doc="between the middles of left and right wheels", runtime=True
+    )
+    kingpin_width: float = parameter(0.8, unit="m", low=1e-3, high=20.0, doc="between the steering axes", runtime=True)
+    steering_limit: float = parameter(0.5, unit="rad", low=1e-3, high=1.57, runtime=True)
+    steering_rate: float = parameter(
+        2.0, unit="rad/s", low=1e-3, high=1e3, doc="of the curvature's mean steering angle", runtime=True
+    )
+
+
+class AckermannNode(TwistNode[AckermannNodeConfig]):
     """Drives a car: both steered wheels by the geometry of Ackermann, every driven wheel at its own speed.
 
     in: cmd_vel_out (geometry_msgs/Twist, body frame)   out: steering positions and wheel speeds to the hardware
@@ -26,18 +48,6 @@ class AckermannNode(TwistNode):
     """
 
     hardware: Hardware = resource(Hardware)
-    left_joints: tuple[str, ...] = param((), doc="driven left wheels that do not steer", fixed=True)
-    right_joints: tuple[str, ...] = param((), doc="driven right wheels that do not steer", fixed=True)
-    left_steered_joints: tuple[str, ...] = param((), doc="driven left wheels that steer", fixed=True)
-    right_steered_joints: tuple[str, ...] = param((), doc="driven right wheels that steer", fixed=True)
-    left_steering_joints: tuple[str, ...] = param(("left_steering_joint",), fixed=True)
-    right_steering_joints: tuple[str, ...] = param(("right_steering_joint",), fixed=True)
-    wheel_radius: float = param(0.1, unit="m", low=1e-3, high=10.0)
-    wheelbase: float = param(1.0, unit="m", low=-50.0, high=50.0, doc="from the unsteered to the steered axle")
-    track: float = param(1.0, unit="m", low=1e-3, high=20.0, doc="between the middles of left and right wheels")
-    kingpin_width: float = param(0.8, unit="m", low=1e-3, high=20.0, doc="between the steering axes")
-    steering_limit: float = param(0.5, unit="rad", low=1e-3, high=1.57)
-    steering_rate: float = param(2.0, unit="rad/s", low=1e-3, high=1e3, doc="of the curvature's mean steering angle")
 
     state_fields: tuple[str, ...] = (*TwistNode.state_fields, "_steer")
 
@@ -46,27 +56,32 @@ class AckermannNode(TwistNode):
         self._steer = 0.0
         super().setup()
 
-    def configure(self, given: Mapping[str, Any]) -> None:
+    def configure(self, config: AckermannNodeConfig) -> None:
         """Take the geometry."""
-        self._sides = (self.left_joints, self.right_joints, self.left_steered_joints, self.right_steered_joints)
+        self._sides = (
+            self.config.left_joints,
+            self.config.right_joints,
+            self.config.left_steered_joints,
+            self.config.right_steered_joints,
+        )
         self._wheels = tuple(joint for side in self._sides for joint in side)
-        self._steering = (*self.left_steering_joints, *self.right_steering_joints)
+        self._steering = (*self.config.left_steering_joints, *self.config.right_steering_joints)
         check_modes(self.hardware, self._wheels, "velocity", self.full_name)
         check_modes(self.hardware, self._steering, "position", self.full_name)
         self._drive = AckermannDrive(
-            given["wheel_radius"], given["wheelbase"], given["track"], given["kingpin_width"], given["steering_limit"]
+            config.wheel_radius, config.wheelbase, config.track, config.kingpin_width, config.steering_limit
         )
-        self._rate_limit = RampLimits(speed=math.inf, acceleration=given["steering_rate"])
+        self._rate_limit = RampLimits(speed=math.inf, acceleration=config.steering_rate)
 
     def move(self, twist: PlanarTwist) -> None:
         """Steer towards the curvature, and turn the wheels as it is now."""
         drive = self._drive
         # the middle wheel of a bicycle with the same curvature: its angle moves at the rate limit
         wanted = math.atan(drive.wheelbase * drive.curvature(twist))
-        self._steer = next_velocity(RampState(self._steer), wanted, 1.0 / self.rate, self._rate_limit).velocity
+        self._steer = next_velocity(RampState(self._steer), wanted, 1.0 / self.config.rate, self._rate_limit).velocity
         curvature = math.tan(self._steer) / drive.wheelbase
         left, right = drive.steering(curvature)
-        angles = [left] * len(self.left_steering_joints) + [right] * len(self.right_steering_joints)
+        angles = [left] * len(self.config.left_steering_joints) + [right] * len(self.config.right_steering_joints)
         self.hardware.write(JointCommand("position", self._steering, np.array(angles)))
         if self._wheels:
             rims = drive.wheel_speeds(twist.vx, curvature)

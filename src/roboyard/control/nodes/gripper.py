@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from roboyard.bus import Node, param, resource
+from roboyard.bus import Node, resource
 from roboyard.bus.actions import GoalHandle
+from roboyard.config import Config, parameter
 from roboyard.control.grasping import Grasp, GraspConfig, Grip, Hand
 from roboyard.control.nodes.twist import check_modes
 from roboyard.control.owners import JointOwners
@@ -20,7 +21,21 @@ from roboyard.hardware.interface import Hardware, JointCommand
 from roboyard.messages import action, msg
 
 
-class GripperNode(Node):
+class GripperNodeConfig(Config):
+    """Configuration of `GripperNode`."""
+
+    joints: tuple[str, ...] = parameter((), doc="those that move the fingers")
+    fingers: tuple[str, ...] = parameter((), doc="with contact sensors, by the names of their topics")
+    rate: float = parameter(50.0, unit="Hz", low=1.0, high=1000.0)
+    scale: float = parameter(1.0, low=1e-6, high=1e6, doc="of goals, for a unit of the joint")
+    zero: float = parameter(0.0, unit="m", low=-10.0, high=10.0, doc="goal with the joints at zero")
+    goal_tolerance: float = parameter(0.01, unit="rad or m", low=0.0, high=10.0, runtime=True)
+    allow_stalling: bool = parameter(False, doc="a goal also succeeds where the fingers stall", runtime=True)
+    stall_velocity_threshold: float = parameter(0.001, unit="rad/s or m/s", low=0.0, high=10.0, runtime=True)
+    stall_timeout: float = parameter(1.0, unit="s", low=0.0, high=1e3, runtime=True)
+
+
+class GripperNode(Node[GripperNodeConfig]):
     """Opens and closes a gripper, as ROS's gripper action controller does, and tells what it holds.
 
     action: ~gripper_cmd (control_msgs/GripperCommand)   in: FINGER/contacts (gazebo_msgs/ContactsState)
@@ -40,24 +55,15 @@ class GripperNode(Node):
     hardware: Hardware = resource(Hardware)
     description: Model = resource(Model)
     owners: JointOwners = resource(JointOwners, make=JointOwners)
-    joints: tuple[str, ...] = param((), doc="those that move the fingers", fixed=True)
-    fingers: tuple[str, ...] = param((), doc="with contact sensors, by the names of their topics", fixed=True)
-    rate: float = param(50.0, unit="Hz", low=1.0, high=1000.0, fixed=True)
-    scale: float = param(1.0, low=1e-6, high=1e6, doc="of goals, for a unit of the joint", fixed=True)
-    zero: float = param(0.0, unit="m", low=-10.0, high=10.0, doc="goal with the joints at zero", fixed=True)
-    goal_tolerance: float = param(0.01, unit="rad or m", low=0.0, high=10.0)
-    allow_stalling: bool = param(False, doc="a goal also succeeds where the fingers stall")
-    stall_velocity_threshold: float = param(0.001, unit="rad/s or m/s", low=0.0, high=10.0)
-    stall_timeout: float = param(1.0, unit="s", low=0.0, high=1e3)
 
     state_fields: tuple[str, ...] = ("_target", "_press", "_told")
 
     def setup(self) -> None:
         """Check the joints and listen."""
-        if not self.joints:
+        if not self.config.joints:
             raise ConfigError("no joint", location=self.full_name, valid="parameter joints: names")
-        check_modes(self.hardware, self.joints, "position", self.full_name)
-        self._where = [self.hardware.joint_names.index(joint) for joint in self.joints]
+        check_modes(self.hardware, self.config.joints, "position", self.full_name)
+        self._where = [self.hardware.joint_names.index(joint) for joint in self.config.joints]
         self._hand = self._known_hand()
         self._grasp = Grasp(self._hand, self._config())
         self._press, self._told = self._hand.force, ""
@@ -66,14 +72,14 @@ class GripperNode(Node):
         self._type = action.GripperCommand
         self.action_server("~gripper_cmd", self._type, self._on_goal, on_goal_restored=self._take_up)
         self._state = self.publisher("~state", msg.String, latched=True)
-        for finger in self.fingers:
+        for finger in self.config.fingers:
             out = self.publisher(f"{finger}/force", msg.WrenchStamped)
             self.subscribe(f"{finger}/contacts", msg.ContactsState, partial(_tell_force, out))
         self.owners.join(self.full_name, self._stop)
-        self.owners.hold(self.full_name, self.joints)
-        if self.owners.owns(self.full_name, self.joints):
+        self.owners.hold(self.full_name, self.config.joints)
+        if self.owners.owns(self.full_name, self.config.joints):
             self._write()
-        self.timer(rate=self.rate, callback=self._tick, immediate=True)
+        self.timer(rate=self.config.rate, callback=self._tick, immediate=True)
 
     def close(self) -> None:
         """Leave the joints to others."""
@@ -83,7 +89,7 @@ class GripperNode(Node):
         """State as plain data."""
         return super().save_state() | {
             "grasp": self._grasp.save_state(),
-            "owns": self.owners.owns(self.full_name, self.joints),
+            "owns": self.owners.owns(self.full_name, self.config.joints),
         }
 
     def load_state(self, saved: dict[str, Any]) -> None:
@@ -92,24 +98,24 @@ class GripperNode(Node):
         super().load_state(saved)  # which gives the goal back, if there is one
         self._grasp.load_state(saved["grasp"])
         if saved["owns"] and self._goal is None:
-            self.owners.take(self.full_name, self.joints)
+            self.owners.take(self.full_name, self.config.joints)
             self.owners.rest(self.full_name)
 
     def _config(self) -> GraspConfig:
-        return GraspConfig(self.goal_tolerance, self.stall_velocity_threshold, self.stall_timeout)
+        return GraspConfig(self.config.goal_tolerance, self.config.stall_velocity_threshold, self.config.stall_timeout)
 
     def _known_hand(self) -> Hand:
-        bounds = [joint_limit_range(self.description, joint, "position") for joint in self.joints]
+        bounds = [joint_limit_range(self.description, joint, "position") for joint in self.config.joints]
         low, high = max(low for low, _ in bounds), min(high for _, high in bounds)
         axes = {joint.name: joint.axes[0] for joint in self.description.joints if joint.axes}
-        known = [axes.get(joint, Axis()) for joint in self.joints]
+        known = [axes.get(joint, Axis()) for joint in self.config.joints]
         efforts = tuple(axis.limits.effort if axis.limits.effort > 0.0 else math.inf for axis in known)
         friction = tuple(max(axis.dynamics.friction, 0.0) for axis in known)
-        return Hand(low, high, efforts, friction, self.scale, self.zero)
+        return Hand(low, high, efforts, friction, self.config.scale, self.config.zero)
 
     # -- goals ---------------------------------------------------------------------------------------------------------
     def _take_up(self, handle: GoalHandle) -> None:
-        self.owners.take(self.full_name, self.joints)
+        self.owners.take(self.full_name, self.config.joints)
         handle.on_cancel = self._on_cancel
         self._goal = handle
 
@@ -117,13 +123,13 @@ class GripperNode(Node):
         wanted, effort = float(handle.goal.command.position), float(handle.goal.command.max_effort)
         low, high = self._hand.range
         if not low - 1e-9 <= wanted <= high + 1e-9:  # nan is none
-            handle.reject(f"position {wanted:g} of {', '.join(self.joints)} is not within {low:g} … {high:g}")
+            handle.reject(f"position {wanted:g} of {', '.join(self.config.joints)} is not within {low:g} … {high:g}")
             return
         if not 0.0 <= effort < math.inf:
             handle.reject(f"max_effort {effort:g} is no force: 0 (all it can) or more, in newtons")
             return
         try:
-            self.owners.take(self.full_name, self.joints)
+            self.owners.take(self.full_name, self.config.joints)
         except InputError as error:
             handle.reject(str(error))
             return
@@ -164,9 +170,9 @@ class GripperNode(Node):
         return min(max(position, self._hand.low), self._hand.high)
 
     def _write(self) -> None:
-        values = np.full(len(self.joints), self._target)
+        values = np.full(len(self.config.joints), self._target)
         efforts = np.array(self._hand.efforts(self._press)) if math.isfinite(self._press) else None
-        self.hardware.write(JointCommand("position", self.joints, values, efforts))
+        self.hardware.write(JointCommand("position", self.config.joints, values, efforts))
 
     # -- the fingers ---------------------------------------------------------------------------------------------------
     def _tick(self) -> None:
@@ -180,11 +186,13 @@ class GripperNode(Node):
         if self._goal is None:
             return
         result = self._result(grip)
-        if grip.reached or (grip.stalled and self.allow_stalling):
+        if grip.reached or (grip.stalled and self.config.allow_stalling):
             self._goal.succeed(result)
         elif grip.stalled:
             goal = self._hand.opening(self._target)
-            self._goal.abort(result, f"{', '.join(self.joints)} stall {abs(goal - grip.opening):.4g} off the goal")
+            self._goal.abort(
+                result, f"{', '.join(self.config.joints)} stall {abs(goal - grip.opening):.4g} off the goal"
+            )
         else:
             self._goal.publish_feedback(self._type.Feedback(position=grip.opening, effort=grip.force))
             return

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from roboyard.bus import Node, param, resource
+from roboyard.bus import Node, resource
+from roboyard.config import Config, parameter
 from roboyard.control.nodes.twist import check_modes
 from roboyard.control.owners import JointOwners
 from roboyard.description.joint_interfaces import joint_limit_range
@@ -18,7 +19,17 @@ from roboyard.hardware.interface import Hardware, JointCommand
 from roboyard.messages import msg
 
 
-class JointCommandNode(Node):
+class JointCommandNodeConfig(Config):
+    """Configuration of `JointCommandNode`."""
+
+    joints: tuple[str, ...] = parameter((), doc="which")
+    mode: str = parameter("position", choices=("position", "velocity", "effort"))
+    topics: tuple[str, ...] = parameter((), doc="one for each joint; none: JOINT/cmd")
+    initial: tuple[float, ...] = parameter((), doc="set-points from the start on; none: see hold")
+    hold: bool = parameter(False, doc="in position mode: hold the joints where they stand from the start on")
+
+
+class JointCommandNode(Node[JointCommandNodeConfig]):
     """Sets joints as topics say, within their limits.
 
     in: one topic for each joint (std_msgs/Float64), ``JOINT/cmd`` unless ``topics`` names others;
@@ -31,28 +42,27 @@ class JointCommandNode(Node):
     hardware: Hardware = resource(Hardware)
     description: Model = resource(Model)
     owners: JointOwners = resource(JointOwners, make=JointOwners)
-    joints: tuple[str, ...] = param((), doc="which", fixed=True)
-    mode: str = param("position", choices=("position", "velocity", "effort"), fixed=True)
-    topics: tuple[str, ...] = param((), doc="one for each joint; none: JOINT/cmd", fixed=True)
-    initial: tuple[float, ...] = param((), doc="set-points from the start on; none: see hold", fixed=True)
-    hold: bool = param(False, doc="in position mode: hold the joints where they stand from the start on", fixed=True)
 
     def setup(self) -> None:
         """Check the joints, put them where they begin, and listen."""
-        self._mode: CommandMode = self.mode  # type: ignore[assignment]
-        check_modes(self.hardware, self.joints, self._mode, self.full_name)
-        topics = self.topics or tuple(f"{joint}/cmd" for joint in self.joints)
-        for name, values in (("topics", topics), ("initial", self.initial)):
-            if values and len(values) != len(self.joints):
+        self._mode: CommandMode = self.config.mode  # type: ignore[assignment]
+        check_modes(self.hardware, self.config.joints, self._mode, self.full_name)
+        topics = self.config.topics or tuple(f"{joint}/cmd" for joint in self.config.joints)
+        for name, values in (("topics", topics), ("initial", self.config.initial)):
+            if values and len(values) != len(self.config.joints):
                 raise ConfigError(
-                    f"{len(values)} {name} for {len(self.joints)} joints", location=self.full_name, valid="one for each"
+                    f"{len(values)} {name} for {len(self.config.joints)} joints",
+                    location=self.full_name,
+                    valid="one for each",
                 )
-        self._bounds = [joint_limit_range(self.description, joint, self._mode) for joint in self.joints]
-        if self.initial:
-            self._write(list(range(len(self.joints))), list(self.initial))
-        elif self.hold and self.mode == "position":
+        self._bounds = [joint_limit_range(self.description, joint, self._mode) for joint in self.config.joints]
+        if self.config.initial:
+            self._write(list(range(len(self.config.joints))), list(self.config.initial))
+        elif self.config.hold and self.config.mode == "position":
             now, names = self.hardware.read().position, self.hardware.joint_names
-            self._write(list(range(len(self.joints))), [float(now[names.index(joint)]) for joint in self.joints])
+            self._write(
+                list(range(len(self.config.joints))), [float(now[names.index(joint)]) for joint in self.config.joints]
+            )
         for index, topic in enumerate(topics):
             self.subscribe(topic, msg.Float64, self._listener(index))
         self.subscribe("~commands", msg.Float64MultiArray, self._on_all)
@@ -69,8 +79,8 @@ class JointCommandNode(Node):
 
     def _on_all(self, message: Any) -> None:
         values = message.data.tolist()
-        if len(values) != len(self.joints):
-            self.log.error(f"dropped {len(values)} set-points for {len(self.joints)} joints", throttle=5.0)
+        if len(values) != len(self.config.joints):
+            self.log.error(f"dropped {len(values)} set-points for {len(self.config.joints)} joints", throttle=5.0)
             return
         self._write(list(range(len(values))), values)
 
@@ -81,7 +91,7 @@ class JointCommandNode(Node):
         held = [min(max(value, self._bounds[i][0]), self._bounds[i][1]) for i, value in zip(where, values, strict=True)]
         if held != values:
             self.log.warn("held set-points to the joints' limits", throttle=5.0)
-        joints = tuple(self.joints[i] for i in where)
+        joints = tuple(self.config.joints[i] for i in where)
         try:
             self.owners.take(self.full_name, joints)
         except InputError as error:

@@ -38,8 +38,8 @@ class JointMovesNode(MovingNode):
 
     def _index(self, message: Any) -> int:
         index = int(message.id) - 1
-        if not 0 <= index < len(self.joints):
-            raise InputError(f"joint {message.id}", valid=f"there are 1 to {len(self.joints)}")
+        if not 0 <= index < len(self.config.joints):
+            raise InputError(f"joint {message.id}", valid=f"there are 1 to {len(self.config.joints)}")
         if not math.isfinite(message.value):
-            raise InputError(f"{message.value} for {self.joints[index]}", valid="a finite number")
+            raise InputError(f"{message.value} for {self.config.joints[index]}", valid="a finite number")
         return index

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from roboyard.bus import SENSOR, Node, param, resource
+from roboyard.bus import SENSOR, Node, resource
+from roboyard.config import Config, parameter
 from roboyard.hardware.interface import Hardware
 from roboyard.messages import msg
 from roboyard.messages.time import time_to_msg
 
 
-class JointStateNode(Node):
+class JointStateNodeConfig(Config):
+    """Configuration of `JointStateNode`."""
+
+    rate: float = parameter(50.0, unit="Hz", low=0.1, high=1000.0)
+
+
+class JointStateNode(Node[JointStateNodeConfig]):
     """Reads the hardware at a fixed rate.
 
     out: joint_states (sensor_msgs/JointState; rad, rad/s, N m, or m, m/s, N; stamped with the measurement's time)
     """
 
     hardware: Hardware = resource(Hardware)
-    rate: float = param(50.0, unit="Hz", low=0.1, high=1000.0, fixed=True)
 
     def setup(self) -> None:
         """Start reading, at once."""
         self._names = list(self.hardware.joint_names)
         self._publisher = self.publisher("joint_states", msg.JointState)
         # before other nodes' timers of the instant, so that they act on fresh readings
-        self.timer(rate=self.rate, callback=self._read, immediate=True, priority=SENSOR)
+        self.timer(rate=self.config.rate, callback=self._read, immediate=True, priority=SENSOR)
 
     def _read(self) -> None:
         readings = self.hardware.read()

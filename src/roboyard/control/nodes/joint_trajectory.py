@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.bus import Node, param, resource
+from roboyard.bus import Node, resource
 from roboyard.bus.actions import GoalHandle
 from roboyard.compute import expect_kernels
+from roboyard.config import Config, parameter
 from roboyard.control.following import Course, Follower, Tolerances
 from roboyard.control.joining import joined
 from roboyard.control.limits import JointBounds, JointRates, check_near
@@ -37,7 +38,37 @@ _LETTING_GO = 2.0
 """How much slower than they could joints are told to be where something holds them."""
 
 
-class JointTrajectoryNode(Node):
+class JointTrajectoryNodeConfig(Config):
+    """Configuration of `JointTrajectoryNode`."""
+
+    joints: tuple[str, ...] = parameter((), doc="the group")
+    mode: str = parameter("position", choices=("position", "velocity"))
+    rate: float = parameter(100.0, unit="Hz", low=1.0, high=1000.0)
+    lead: float = parameter(
+        0.0, unit="s", low=0.0, high=1.0, doc="the cycle in which the drives reach a set-point", runtime=True
+    )
+    gain: float = parameter(
+        10.0, unit="1/s", low=0.0, high=1e3, doc="in velocity mode: of the position's error", runtime=True
+    )
+    path_tolerance: float = parameter(0.0, unit="rad or m", low=0.0, high=1e3, doc="on the way; 0: any", runtime=True)
+    goal_tolerance: float = parameter(0.02, unit="rad or m", low=0.0, high=1e3, doc="at the end; 0: any", runtime=True)
+    goal_time: float = parameter(
+        1.0, unit="s", low=0.0, high=1e3, doc="how long after the end it may take", runtime=True
+    )
+    start_tolerance: float = parameter(
+        0.1, unit="rad or m", low=0.0, high=1e3, doc="at the start; 0: any", runtime=True
+    )
+    allow_partial_joints_goal: bool = parameter(
+        False, doc="a trajectory may name only some of the joints", runtime=True
+    )
+    hold: bool = parameter(True, doc="hold the joints where they stand from the start on")
+    initial: tuple[float, ...] = parameter((), unit="rad or m", doc="where to hold them at first")
+    state_publish_rate: float = parameter(
+        0.0, unit="Hz", low=0.0, high=1000.0, doc="of ~controller_state; 0: neither it nor ~plan"
+    )
+
+
+class JointTrajectoryNode(Node[JointTrajectoryNodeConfig]):
     """Moves a group of joints along trajectories, as ROS's joint trajectory controller does.
 
     in: ~joint_trajectory (trajectory_msgs/JointTrajectory), ~speed_scaling (std_msgs/Float64, 0 to 1)
@@ -60,36 +91,28 @@ class JointTrajectoryNode(Node):
     description: Model = resource(Model)
     owners: JointOwners = resource(JointOwners, make=JointOwners)
     rates: JointRates = resource(JointRates, make=JointRates)
-    joints: tuple[str, ...] = param((), doc="the group", fixed=True)
-    mode: str = param("position", choices=("position", "velocity"), fixed=True)
-    rate: float = param(100.0, unit="Hz", low=1.0, high=1000.0, fixed=True)
-    lead: float = param(0.0, unit="s", low=0.0, high=1.0, doc="the cycle in which the drives reach a set-point")
-    gain: float = param(10.0, unit="1/s", low=0.0, high=1e3, doc="in velocity mode: of the position's error")
-    path_tolerance: float = param(0.0, unit="rad or m", low=0.0, high=1e3, doc="on the way; 0: any")
-    goal_tolerance: float = param(0.02, unit="rad or m", low=0.0, high=1e3, doc="at the end; 0: any")
-    goal_time: float = param(1.0, unit="s", low=0.0, high=1e3, doc="how long after the end it may take")
-    start_tolerance: float = param(0.1, unit="rad or m", low=0.0, high=1e3, doc="at the start; 0: any")
-    allow_partial_joints_goal: bool = param(False, doc="a trajectory may name only some of the joints")
-    hold: bool = param(True, doc="hold the joints where they stand from the start on", fixed=True)
-    initial: tuple[float, ...] = param((), unit="rad or m", doc="where to hold them at first", fixed=True)
-    state_publish_rate: float = param(
-        0.0, unit="Hz", low=0.0, high=1000.0, doc="of ~controller_state; 0: neither it nor ~plan", fixed=True
-    )
 
     def setup(self) -> None:
         """Check the joints, hold them, and listen."""
         expect_kernels(advance_on_profile, greatest_profile, sample_piece, sample_pieces)
-        if not self.joints:
+        if not self.config.joints:
             raise ConfigError("no joints", location=self.full_name, valid="parameter joints: names of the group")
-        check_modes(self.hardware, self.joints, "position" if self.mode == "position" else "velocity", self.full_name)
-        if self.initial and len(self.initial) != len(self.joints):
+        check_modes(
+            self.hardware,
+            self.config.joints,
+            "position" if self.config.mode == "position" else "velocity",
+            self.full_name,
+        )
+        if self.config.initial and len(self.config.initial) != len(self.config.joints):
             raise ConfigError(
-                f"{len(self.initial)} initial positions", location=self.full_name, valid=f"{len(self.joints)}, or none"
+                f"{len(self.config.initial)} initial positions",
+                location=self.full_name,
+                valid=f"{len(self.config.joints)}, or none",
             )
         names = self.hardware.joint_names
-        self._where = np.array([names.index(joint) for joint in self.joints])
-        self._bounds = JointBounds.of(self.description, self.joints, self.rates)
-        self._rest_speed = np.zeros(len(self.joints))
+        self._where = np.array([names.index(joint) for joint in self.config.joints])
+        self._bounds = JointBounds.of(self.description, self.config.joints, self.rates)
+        self._rest_speed = np.zeros(len(self.config.joints))
         self._follower: Follower | None = None
         self._points: list[WayPoint] = []
         self._goal: GoalHandle | None = None
@@ -98,20 +121,20 @@ class JointTrajectoryNode(Node):
         self._told_ns = 0
         self._due_ns = self.now_ns
         self._held: NDArray[np.float64] | None = None
-        if self.initial or self.hold:
-            self.owners.hold(self.full_name, self.joints)
-            self._held = self._bounds.hold(np.array(self.initial) if self.initial else self._actual())
+        if self.config.initial or self.config.hold:
+            self.owners.hold(self.full_name, self.config.joints)
+            self._held = self._bounds.hold(np.array(self.config.initial) if self.config.initial else self._actual())
         self._type = action.FollowJointTrajectory
         self._server = self.action_server(
             "~follow_joint_trajectory", self._type, self._on_goal, on_goal_restored=self._take_up
         )
         self.subscribe("~joint_trajectory", msg.JointTrajectory, self._on_message)
         self.subscribe("~speed_scaling", msg.Float64, self._on_scaling)
-        offer_stops(self, self.owners, self.joints, self._on_stop)
-        self._reporter = PlanReporter(self, self.joints) if self.state_publish_rate > 0.0 else None
-        self.timer(rate=self.rate, callback=self._tick, immediate=True)
-        if self.state_publish_rate > 0.0:
-            self.timer(rate=self.state_publish_rate, callback=self._report, immediate=True)
+        offer_stops(self, self.owners, self.config.joints, self._on_stop)
+        self._reporter = PlanReporter(self, self.config.joints) if self.config.state_publish_rate > 0.0 else None
+        self.timer(rate=self.config.rate, callback=self._tick, immediate=True)
+        if self.config.state_publish_rate > 0.0:
+            self.timer(rate=self.config.state_publish_rate, callback=self._report, immediate=True)
 
     def close(self) -> None:
         """Leave the joints to others."""
@@ -129,8 +152,8 @@ class JointTrajectoryNode(Node):
             "scaling": self._scaling,
             "told_ns": self._told_ns,
             "due_ns": self._due_ns,
-            "owns": self.owners.owns(self.full_name, self.joints),
-            "paused": self.owners.paused(self.joints),
+            "owns": self.owners.owns(self.full_name, self.config.joints),
+            "paused": self.owners.paused(self.config.joints),
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
@@ -144,12 +167,12 @@ class JointTrajectoryNode(Node):
         self._follower = None
         if self._points:
             own = self._tolerances()
-            wanted = own if self._goal is None else read_tolerances(self._goal.goal, self.joints, own)
+            wanted = own if self._goal is None else read_tolerances(self._goal.goal, self.config.joints, own)
             self._follower = self._made(self._points, wanted, 0.0)
             self._follower.load_state(state["follower"])
-        self.owners.pause(self.joints, state["paused"])
+        self.owners.pause(self.config.joints, state["paused"])
         if state["owns"]:
-            self.owners.take(self.full_name, self.joints)
+            self.owners.take(self.full_name, self.config.joints)
             if self._follower is None:
                 self.owners.rest(self.full_name)
 
@@ -170,7 +193,7 @@ class JointTrajectoryNode(Node):
     def _on_goal(self, handle: GoalHandle) -> None:
         goal = handle.goal
         try:
-            tolerances = read_tolerances(goal, self.joints, self._tolerances())
+            tolerances = read_tolerances(goal, self.config.joints, self._tolerances())
             self._begin(goal.trajectory, tolerances)
         except TrajectoryError as error:
             handle.reject(f"{error.cause}: {error}")
@@ -189,35 +212,35 @@ class JointTrajectoryNode(Node):
             InputError: it makes no sense, leaves the joints' limits, or begins elsewhere; everything stays as it was.
         """
         present, measured = self._present(), self._actual()
-        given = read_trajectory(message, self.joints, present.position, self.allow_partial_joints_goal)
+        given = read_trajectory(message, self.config.joints, present.position, self.config.allow_partial_joints_goal)
         due_ns = max(self._due_ns, self.now_ns)
         offset = (to_nanoseconds(message.header.stamp) or due_ns) - due_ns
         Trajectory(given)  # whatever makes no sense is told first
         if given[-1].time + offset * 1e-9 < 0.0:
             raise TrajectoryError("its end is past", "OLD_HEADER_TIMESTAMP")
-        if self.start_tolerance > 0.0:
+        if self.config.start_tolerance > 0.0:
             told = present.position if self._follower is None else measured + self._follower.error
-            check_near(told, measured, self.start_tolerance, self.joints, "told to be at")
+            check_near(told, measured, self.config.start_tolerance, self.config.joints, "told to be at")
             if given[0].time == 0.0 and offset >= 0:
                 first = given[0].position
-                check_near(first, measured, self.start_tolerance, self.joints, "the trajectory begins at")
-        points, wait = joined(present, given, offset * 1e-9, self._bounds, self.joints)
+                check_near(first, measured, self.config.start_tolerance, self.config.joints, "the trajectory begins at")
+        points, wait = joined(present, given, offset * 1e-9, self._bounds, self.config.joints)
         follower = self._made(points, tolerances, wait)
-        self.owners.take(self.full_name, self.joints)
+        self.owners.take(self.full_name, self.config.joints)
         self._points, self._follower, self._ending = points, follower, None
         self._tell_plan()
 
     def _made(self, points: list[WayPoint], tolerances: Tolerances, wait: float) -> Follower:
         present = self._present().velocity
-        course = Course(Trajectory(points), present, self._bounds, self.joints)
+        course = Course(Trajectory(points), present, self._bounds, self.config.joints)
         return Follower(course, tolerances, wait, max(self._due_ns, self.now_ns))
 
     def _tolerances(self) -> Tolerances:
-        size = len(self.joints)
+        size = len(self.config.joints)
         return Tolerances(
-            np.full(size, self.path_tolerance or math.inf),
-            np.full(size, self.goal_tolerance or math.inf),
-            self.goal_time,
+            np.full(size, self.config.path_tolerance or math.inf),
+            np.full(size, self.config.goal_tolerance or math.inf),
+            self.config.goal_time,
         )
 
     def _on_scaling(self, message: Any) -> None:
@@ -228,17 +251,17 @@ class JointTrajectoryNode(Node):
 
     # -- following -----------------------------------------------------------------------------------------------------
     def _tick(self) -> None:
-        self._due_ns = self.now_ns + round(self.lead * 1e9)
+        self._due_ns = self.now_ns + round(self.config.lead * 1e9)
         follower = self._follower
         if follower is None:
-            if not self.owners.owns(self.full_name, self.joints):
+            if not self.owners.owns(self.full_name, self.config.joints):
                 self._held = None
             if self._held is not None:
                 self._write(JointSample(self._held, self._rest_speed, self._rest_speed))
             return
-        stands = self._ending is not None or self.owners.paused(self.joints)
+        stands = self._ending is not None or self.owners.paused(self.config.joints)
         actual = self._actual()  # before anything is written, after which efforts are others
-        self._write(follower.command(self._due_ns, 1.0 / self.rate, 0.0 if stands else self._scaling))
+        self._write(follower.command(self._due_ns, 1.0 / self.config.rate, 0.0 if stands else self._scaling))
         verdict = follower.look(self.now_ns, actual)
         if self._ending is not None:
             if follower.standing:
@@ -260,8 +283,8 @@ class JointTrajectoryNode(Node):
         tolerance = follower.tolerances.path if on_path else follower.tolerances.goal
         k = follower.worst(tolerance)
         reason = (
-            f"joint {self.joints[k]} is {abs(follower.error[k]):.4g} off {'its path' if on_path else 'its goal'}, "
-            f"tolerance {tolerance[k]:.4g}"
+            f"joint {self.config.joints[k]} is {abs(follower.error[k]):.4g} off "
+            f"{'its path' if on_path else 'its goal'}, tolerance {tolerance[k]:.4g}"
         )
         self.log.warn(reason)
         codes = self._type.Result
@@ -289,11 +312,11 @@ class JointTrajectoryNode(Node):
         there = self._bounds.hold(np.where(np.abs(told - actual) > tolerance, actual, told))
         time = _LETTING_GO * float((np.abs(there - told) / self._bounds.speed).max())
         if time > 0.0:
-            rest, free = np.zeros(len(self.joints)), np.full(len(self.joints), math.inf)
-            self._points = [WayPoint(0.0, told, rest), WayPoint(max(time, 1.0 / self.rate), there, rest)]
+            rest, free = np.zeros(len(self.config.joints)), np.full(len(self.config.joints), math.inf)
+            self._points = [WayPoint(0.0, told, rest), WayPoint(max(time, 1.0 / self.config.rate), there, rest)]
             self._follower = self._made(self._points, Tolerances(free, free), 0.0)
             self._tell_plan()
-            self.owners.take(self.full_name, self.joints)
+            self.owners.take(self.full_name, self.config.joints)
 
     def _end_goal(self, reason: str, code: int = 0) -> None:
         goal, self._goal = self._goal, None
@@ -320,7 +343,7 @@ class JointTrajectoryNode(Node):
         self._goal.publish_feedback(
             self._type.Feedback(
                 header=msg.Header(stamp=time_to_msg(self.now_ns)),
-                joint_names=list(self.joints),
+                joint_names=list(self.config.joints),
                 desired=point_message(place_ns, *follower.wanted),
                 actual=point_message(place_ns, actual),
                 error=point_message(place_ns, follower.error),
@@ -345,15 +368,15 @@ class JointTrajectoryNode(Node):
         if self._follower is not None:
             return self._follower.commanded
         rest = self._rest_speed
-        held = self._held if self.owners.owns(self.full_name, self.joints) else None
+        held = self._held if self.owners.owns(self.full_name, self.config.joints) else None
         return JointSample(self._actual() if held is None else held, rest, rest)
 
     def _write(self, wanted: JointSample) -> None:
         position = self._bounds.hold(wanted.position)
-        if self.mode == "position":
-            self.hardware.write(JointCommand("position", self.joints, position))
+        if self.config.mode == "position":
+            self.hardware.write(JointCommand("position", self.config.joints, position))
             return
-        speed = wanted.velocity + self.gain * (position - self._actual())
+        speed = wanted.velocity + self.config.gain * (position - self._actual())
         self.hardware.write(
-            JointCommand("velocity", self.joints, np.clip(speed, -self._bounds.speed, self._bounds.speed))
+            JointCommand("velocity", self.config.joints, np.clip(speed, -self._bounds.speed, self._bounds.speed))
         )

@@ -27,7 +27,7 @@ class JointValuesNode(MovingNode):
         """Listen."""
         super().setup()
         types = {joint.name: joint.type for joint in self.description.joints}
-        self._units = ["m" if types.get(joint) == _SLIDING else "rad" for joint in self.joints]
+        self._units = ["m" if types.get(joint) == _SLIDING else "rad" for joint in self.config.joints]
         self.subscribe("position_command", msg.JointPositions, self._on_positions, with_source=True)
         self.subscribe("velocity_command", msg.JointVelocities, self._on_velocities, with_source=True)
 
@@ -47,9 +47,9 @@ class JointValuesNode(MovingNode):
         """Places in the group, and values. Raises InputError."""
         found: dict[int, float] = {}
         for one in values:
-            if one.joint_uri not in self.joints:
-                raise InputError(f"no joint {one.joint_uri!r}", valid=f"joints: {', '.join(self.joints)}")
-            index = self.joints.index(one.joint_uri)
+            if one.joint_uri not in self.config.joints:
+                raise InputError(f"no joint {one.joint_uri!r}", valid=f"joints: {', '.join(self.config.joints)}")
+            index = self.config.joints.index(one.joint_uri)
             if index in found:
                 raise InputError(f"{one.joint_uri} twice", valid="one value for each joint")
             if one.unit != units[index]:

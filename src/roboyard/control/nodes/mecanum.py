@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from roboyard.bus import param, resource
+from roboyard.bus import resource
+from roboyard.config import parameter
 from roboyard.control.kinematics import PlanarTwist
 from roboyard.control.mecanum import MecanumDrive
-from roboyard.control.nodes.twist import TwistNode, check_modes
+from roboyard.control.nodes.twist import TwistNode, TwistNodeConfig, check_modes
 from roboyard.hardware.interface import Hardware, JointCommand, VelocityBase
 
 
-class MecanumNode(TwistNode):
+class MecanumNodeConfig(TwistNodeConfig):
+    """Configuration of `MecanumNode`."""
+
+    joints: tuple[str, ...] = parameter(
+        ("front_left", "front_right", "rear_left", "rear_right"), doc="wheels in this order"
+    )
+    wheel_radius: float = parameter(0.1, unit="m", low=1e-3, high=10.0, runtime=True)
+    wheelbase: float = parameter(0.4, unit="m", low=1e-3, high=20.0, doc="between front and rear axles", runtime=True)
+    track: float = parameter(
+        0.35, unit="m", low=1e-3, high=20.0, doc="between the middles of left and right wheels", runtime=True
+    )
+    axle_x: float = parameter(
+        0.0, unit="m", low=-10.0, high=10.0, doc="of the wheels' middle ahead of the base frame", runtime=True
+    )
+
+
+class MecanumNode(TwistNode[MecanumNodeConfig]):
     """Drives four mecanum wheels along ramps.
 
     in: cmd_vel_out (geometry_msgs/Twist, body frame)   out: velocity set-points to the hardware, and to the base
@@ -23,21 +37,14 @@ class MecanumNode(TwistNode):
 
     hardware: Hardware = resource(Hardware)
     base: VelocityBase | None = resource(VelocityBase, optional=True)
-    joints: tuple[str, ...] = param(
-        ("front_left", "front_right", "rear_left", "rear_right"), doc="wheels in this order", fixed=True
-    )
-    wheel_radius: float = param(0.1, unit="m", low=1e-3, high=10.0)
-    wheelbase: float = param(0.4, unit="m", low=1e-3, high=20.0, doc="between front and rear axles")
-    track: float = param(0.35, unit="m", low=1e-3, high=20.0, doc="between the middles of left and right wheels")
-    axle_x: float = param(0.0, unit="m", low=-10.0, high=10.0, doc="of the wheels' middle ahead of the base frame")
 
-    def configure(self, given: Mapping[str, Any]) -> None:
+    def configure(self, config: MecanumNodeConfig) -> None:
         """Take the geometry."""
-        check_modes(self.hardware, self.joints, "velocity", self.full_name)
-        self._drive = MecanumDrive(given["wheel_radius"], given["wheelbase"], given["track"], given["axle_x"])
+        check_modes(self.hardware, self.config.joints, "velocity", self.full_name)
+        self._drive = MecanumDrive(config.wheel_radius, config.wheelbase, config.track, config.axle_x)
 
     def move(self, twist: PlanarTwist) -> None:
         """Turn the wheels, and move the base."""
-        self.hardware.write(JointCommand("velocity", self.joints, self._drive.wheel_speeds(twist)))
+        self.hardware.write(JointCommand("velocity", self.config.joints, self._drive.wheel_speeds(twist)))
         if self.base is not None:
             self.base.set_velocity((twist.vx, twist.vy, 0.0), (0.0, 0.0, twist.wz))

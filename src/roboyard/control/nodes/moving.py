@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.bus import Node, param, resource
+from roboyard.bus import Node, resource
+from roboyard.config import Config, parameter
 from roboyard.control.limits import JointBounds, JointRates
 from roboyard.control.moves import JointMoves
 from roboyard.control.nodes.stopping import offer_stops
@@ -26,7 +27,24 @@ _TARGET_PERIOD_NS = 100_000_000
 """Shortest time between two such messages [ns]."""
 
 
-class MovingNode(Node):
+class MovingNodeConfig(Config):
+    """Configuration of `MovingNode`."""
+
+    joints: tuple[str, ...] = parameter((), doc="the group, in the order of their numbers")
+    rate: float = parameter(100.0, unit="Hz", low=1.0, high=1000.0)
+    timeout: float = parameter(0.5, unit="s", low=0.01, high=60.0, doc="an older velocity is over", runtime=True)
+    hold: bool = parameter(True, doc="hold the joints where they stand from the start on")
+    start_tolerance: float = parameter(
+        0.1,
+        unit="rad or m",
+        low=0.0,
+        high=1e3,
+        doc="a joint at rest farther off its set-point starts where it is",
+        runtime=True,
+    )
+
+
+class MovingNode(Node[MovingNodeConfig]):
     """Moves joints of a group one by one, to positions or at velocities, never with a lurch (see `JointMoves`).
 
     services: ~stop (std_srvs/Trigger), ~pause (std_srvs/SetBool)
@@ -43,33 +61,26 @@ class MovingNode(Node):
     description: Model = resource(Model)
     owners: JointOwners = resource(JointOwners, make=JointOwners)
     rates: JointRates = resource(JointRates, make=JointRates)
-    joints: tuple[str, ...] = param((), doc="the group, in the order of their numbers", fixed=True)
-    rate: float = param(100.0, unit="Hz", low=1.0, high=1000.0, fixed=True)
-    timeout: float = param(0.5, unit="s", low=0.01, high=60.0, doc="an older velocity is over")
-    hold: bool = param(True, doc="hold the joints where they stand from the start on", fixed=True)
-    start_tolerance: float = param(
-        0.1, unit="rad or m", low=0.0, high=1e3, doc="a joint at rest farther off its set-point starts where it is"
-    )
 
     def setup(self) -> None:
         """Check the joints, hold them at their measured positions, and subscribe."""
-        if not self.joints:
+        if not self.config.joints:
             raise ConfigError("no joints", location=self.full_name, valid="parameter joints: names of the group")
-        check_modes(self.hardware, self.joints, "position", self.full_name)
+        check_modes(self.hardware, self.config.joints, "position", self.full_name)
         names = self.hardware.joint_names
-        self._where = np.array([names.index(joint) for joint in self.joints])
-        self._bounds = JointBounds.of(self.description, self.joints, self.rates)
+        self._where = np.array([names.index(joint) for joint in self.config.joints])
+        self._bounds = JointBounds.of(self.description, self.config.joints, self.rates)
         try:
-            self._moves = JointMoves(self._bounds, self.joints, self._actual())
+            self._moves = JointMoves(self._bounds, self.config.joints, self._actual())
         except ConfigError as error:
             raise ConfigError(error.message, location=self.full_name, valid=error.valid) from None
         self._target_publisher = self.publisher("joint_targets", msg.JointState, latched=True)
         self._published, self._published_ns = self._moves.targets, self.now_ns
         self._publish_targets()
-        if self.hold:
-            self.owners.hold(self.full_name, self.joints)
-        offer_stops(self, self.owners, self.joints, self._moves.stop)
-        self.timer(rate=self.rate, callback=self._tick, immediate=True)
+        if self.config.hold:
+            self.owners.hold(self.full_name, self.config.joints)
+        offer_stops(self, self.owners, self.config.joints, self._moves.stop)
+        self.timer(rate=self.config.rate, callback=self._tick, immediate=True)
 
     def close(self) -> None:
         """Leave the joints to others."""
@@ -80,8 +91,8 @@ class MovingNode(Node):
         return super().save_state() | {
             "moves": self._moves.save_state(),
             "published": (self._published.copy(), self._published_ns),
-            "owns": self.owners.owns(self.full_name, self.joints),
-            "paused": self.owners.paused(self.joints),
+            "owns": self.owners.owns(self.full_name, self.config.joints),
+            "paused": self.owners.paused(self.config.joints),
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
@@ -89,9 +100,9 @@ class MovingNode(Node):
         super().load_state(state)
         self._moves.load_state(state["moves"])
         self._published, self._published_ns = np.array(state["published"][0]), int(state["published"][1])
-        self.owners.pause(self.joints, state["paused"])
+        self.owners.pause(self.config.joints, state["paused"])
         if state["owns"]:
-            self.owners.take(self.full_name, self.joints)  # the next tick tells whether they rest
+            self.owners.take(self.full_name, self.config.joints)  # the next tick tells whether they rest
 
     def go(self, positions: Sequence[tuple[int, float]]) -> None:
         """Move joints, by their places in the group, to positions. Raises InputError where another source has them."""
@@ -103,14 +114,16 @@ class MovingNode(Node):
         for index, position in positions:
             held = self._moves.go(index, position)
             if held != position:
-                self.log.warn(f"{self.joints[index]} goes to its limit {held:.3f}, not to {position:.3f}", throttle=1.0)
+                self.log.warn(
+                    f"{self.config.joints[index]} goes to its limit {held:.3f}, not to {position:.3f}", throttle=1.0
+                )
         self._publish_targets()
 
     def run(self, speeds: Sequence[tuple[int, float]]) -> None:
         """Move joints at velocities. Raises InputError where another source has them."""
         self._acquire([index for index, _ in speeds])
         for index, speed in speeds:
-            self._moves.run(index, speed, self.now_ns + round(self.timeout * 1e9))
+            self._moves.run(index, speed, self.now_ns + round(self.config.timeout * 1e9))
 
     def _acquire(self, indices: Sequence[int]) -> None:
         """Take the joints; those of ``indices`` that stand somewhere else than their set-points start from there.
@@ -118,10 +131,10 @@ class MovingNode(Node):
         Raises:
             InputError: another source moves the joints; nothing changes.
         """
-        self.owners.take(self.full_name, self.joints)
+        self.owners.take(self.full_name, self.config.joints)
         actual, set_points = self._actual(), self._moves.position
         for index in indices:
-            if abs(actual[index] - set_points[index]) > self.start_tolerance and self._moves.is_at_rest(index):
+            if abs(actual[index] - set_points[index]) > self.config.start_tolerance and self._moves.is_at_rest(index):
                 self._moves.start_at(index, float(actual[index]))
 
     def _actual(self) -> NDArray[np.float64]:
@@ -132,19 +145,21 @@ class MovingNode(Node):
         self._published, self._published_ns = self._moves.targets, self.now_ns
         self._target_publisher.publish(
             msg.JointState(
-                header=msg.Header(stamp=time_to_msg(self.now_ns)), name=list(self.joints), position=self._moves.targets
+                header=msg.Header(stamp=time_to_msg(self.now_ns)),
+                name=list(self.config.joints),
+                position=self._moves.targets,
             )
         )
 
     def _tick(self) -> None:
-        if not self.owners.owns(self.full_name, self.joints):
+        if not self.owners.owns(self.full_name, self.config.joints):
             self._moves.be_at(self._actual())  # ready to go on from there
             has_changed = float(np.abs(self._moves.targets - self._published).max()) > _TARGET_CHANGE
             if has_changed and self.now_ns - self._published_ns >= _TARGET_PERIOD_NS:
                 self._publish_targets()
             return
-        if self._moves.step(self.now_ns, 1.0 / self.rate, self.owners.paused(self.joints)):
+        if self._moves.step(self.now_ns, 1.0 / self.config.rate, self.owners.paused(self.config.joints)):
             self._publish_targets()
-        self.hardware.write(JointCommand("position", self.joints, self._moves.position))
+        self.hardware.write(JointCommand("position", self.config.joints, self._moves.position))
         if self._moves.arrived:
             self.owners.rest(self.full_name)

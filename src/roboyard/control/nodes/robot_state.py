@@ -5,8 +5,9 @@ from __future__ import annotations
 from itertools import compress
 from typing import Any
 
-from roboyard.bus import Node, param, resource
+from roboyard.bus import Node, resource
 from roboyard.compute import expect_kernels
+from roboyard.config import Config, parameter
 from roboyard.control.throttle import Throttle
 from roboyard.description.model import Model
 from roboyard.kinematics.forward_kinematics import ForwardKinematics, compute_child_poses, fixed_transforms
@@ -14,7 +15,13 @@ from roboyard.messages import msg
 from roboyard.messages.time import to_nanoseconds
 
 
-class RobotStateNode(Node):
+class RobotStateNodeConfig(Config):
+    """Configuration of `RobotStateNode`."""
+
+    rate: float = parameter(20.0, unit="Hz", low=0.1, high=1000.0, doc="largest rate on /tf")
+
+
+class RobotStateNode(Node[RobotStateNodeConfig]):
     """Publishes where the robot's links are.
 
     in: joint_states   out: /tf for moving joints, /tf_static for fixed ones and for sensor frames
@@ -23,7 +30,6 @@ class RobotStateNode(Node):
     """
 
     description: Model = resource(Model)
-    rate: float = param(20.0, unit="Hz", low=0.1, high=1000.0, doc="largest rate on /tf", fixed=True)
 
     state_fields = ("_positions",)
 
@@ -35,7 +41,7 @@ class RobotStateNode(Node):
         self._names: list[str] = []  # of the message before, and which of them count
         self._known: list[bool] = []
         self._frames = [(self.frame(joint.parent), self.frame(joint.child)) for joint in self._kinematics.moving_joints]
-        self._throttle = Throttle(self.rate)
+        self._throttle = Throttle(self.config.rate)
         fixed = fixed_transforms(self.description)
         if fixed:
             self.send_transforms([(T, self.frame(a), self.frame(b)) for T, a, b in fixed], static=True)

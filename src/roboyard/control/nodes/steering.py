@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from roboyard.bus import Node, param, resource
+from roboyard.bus import Node, resource
+from roboyard.config import Config, parameter
 from roboyard.control.ackermann import AckermannDrive
 from roboyard.control.nodes.twist import check_modes
 from roboyard.control.ramps import RampLimits, RampState, next_velocity
@@ -15,7 +16,21 @@ from roboyard.hardware.interface import Hardware, JointCommand
 from roboyard.messages import msg
 
 
-class SteeringNode(Node):
+class SteeringNodeConfig(Config):
+    """Configuration of `SteeringNode`."""
+
+    left_steering_joints: tuple[str, ...] = parameter(("left_steering_joint",))
+    right_steering_joints: tuple[str, ...] = parameter(("right_steering_joint",))
+    wheelbase: float = parameter(
+        1.0, unit="m", low=-50.0, high=50.0, doc="from the unsteered to the steered axle", runtime=True
+    )
+    kingpin_width: float = parameter(0.8, unit="m", low=1e-3, high=20.0, doc="between the steering axes", runtime=True)
+    steering_limit: float = parameter(0.5, unit="rad", low=1e-3, high=1.57, runtime=True)
+    steering_rate: float = parameter(2.0, unit="rad/s", low=1e-3, high=1e3, doc="of the angle midway", runtime=True)
+    rate: float = parameter(50.0, unit="Hz", low=1.0, high=1000.0)
+
+
+class SteeringNode(Node[SteeringNodeConfig]):
     """Steers a car that others drive, both wheels by the geometry of Ackermann.
 
     in: steer_angle (std_msgs/Float64), of a wheel midway between the two [rad]
@@ -26,23 +41,16 @@ class SteeringNode(Node):
     """
 
     hardware: Hardware = resource(Hardware)
-    left_steering_joints: tuple[str, ...] = param(("left_steering_joint",), fixed=True)
-    right_steering_joints: tuple[str, ...] = param(("right_steering_joint",), fixed=True)
-    wheelbase: float = param(1.0, unit="m", low=-50.0, high=50.0, doc="from the unsteered to the steered axle")
-    kingpin_width: float = param(0.8, unit="m", low=1e-3, high=20.0, doc="between the steering axes")
-    steering_limit: float = param(0.5, unit="rad", low=1e-3, high=1.57)
-    steering_rate: float = param(2.0, unit="rad/s", low=1e-3, high=1e3, doc="of the angle midway")
-    rate: float = param(50.0, unit="Hz", low=1.0, high=1000.0, fixed=True)
 
     state_fields: tuple[str, ...] = ("_wanted", "_steer")
 
     def setup(self) -> None:
         """Check the joints and listen."""
-        self._joints = (*self.left_steering_joints, *self.right_steering_joints)
+        self._joints = (*self.config.left_steering_joints, *self.config.right_steering_joints)
         check_modes(self.hardware, self._joints, "position", self.full_name)
         self._wanted = self._steer = 0.0
         self.subscribe("steer_angle", msg.Float64, self._on_angle)
-        self.timer(rate=self.rate, callback=self._tick, immediate=True)
+        self.timer(rate=self.config.rate, callback=self._tick, immediate=True)
 
     def _on_angle(self, message: Any) -> None:
         if not math.isfinite(message.data):
@@ -51,10 +59,15 @@ class SteeringNode(Node):
         self._wanted = float(message.data)
 
     def _tick(self) -> None:
-        drive = AckermannDrive(1.0, self.wheelbase, self.kingpin_width, self.kingpin_width, self.steering_limit)
-        top = math.atan(drive.largest_curvature * abs(self.wheelbase))
-        wanted, limit = min(max(self._wanted, -top), top), RampLimits(speed=math.inf, acceleration=self.steering_rate)
-        self._steer = next_velocity(RampState(self._steer), wanted, 1.0 / self.rate, limit).velocity
-        left, right = drive.steering(math.tan(self._steer) / self.wheelbase)
-        angles = [left] * len(self.left_steering_joints) + [right] * len(self.right_steering_joints)
+        drive = AckermannDrive(
+            1.0, self.config.wheelbase, self.config.kingpin_width, self.config.kingpin_width, self.config.steering_limit
+        )
+        top = math.atan(drive.largest_curvature * abs(self.config.wheelbase))
+        wanted, limit = (
+            min(max(self._wanted, -top), top),
+            RampLimits(speed=math.inf, acceleration=self.config.steering_rate),
+        )
+        self._steer = next_velocity(RampState(self._steer), wanted, 1.0 / self.config.rate, limit).velocity
+        left, right = drive.steering(math.tan(self._steer) / self.config.wheelbase)
+        angles = [left] * len(self.config.left_steering_joints) + [right] * len(self.config.right_steering_joints)
         self.hardware.write(JointCommand("position", self._joints, np.array(angles)))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
-from roboyard.bus import Node, param
+from typing_extensions import TypeVar
+
+from roboyard.bus import Node
+from roboyard.config import Config, parameter
 from roboyard.control.kinematics import STANDSTILL, PlanarTwist
 from roboyard.control.planar_ramps import AT_REST, PlanarLimits, twist_of
 from roboyard.control.ramps import RampLimits
@@ -16,7 +18,30 @@ from roboyard.hardware.interface import Hardware
 from roboyard.messages import msg
 
 
-class TwistNode(Node):
+class TwistNodeConfig(Config):
+    """Configuration of `TwistNode`."""
+
+    rate: float = parameter(50.0, unit="Hz", low=1.0, high=1000.0)
+    timeout: float = parameter(
+        0.5, unit="s", low=0.01, high=1e9, doc="older commands count as standstill", runtime=True
+    )
+    speed: float = parameter(1.0, unit="m/s", low=0.0, high=50.0, doc="forward", runtime=True)
+    reverse_speed: float = parameter(
+        -1.0, unit="m/s", low=-1.0, high=50.0, doc="largest backwards; -1: as speed", runtime=True
+    )
+    side_speed: float = parameter(1.0, unit="m/s", low=0.0, high=50.0, doc="sideways, where the base can", runtime=True)
+    turn_rate: float = parameter(2.0, unit="rad/s", low=0.0, high=50.0, runtime=True)
+    acceleration: float = parameter(1.0, unit="m/s²", low=1e-3, high=1e6, runtime=True)
+    deceleration: float = parameter(
+        0.0, unit="m/s²", low=0.0, high=1e6, doc="when slowing down; 0: as acceleration", runtime=True
+    )
+    turn_acceleration: float = parameter(3.0, unit="rad/s²", low=1e-3, high=1e6, runtime=True)
+
+
+TwistNodeConfigT = TypeVar("TwistNodeConfigT", bound=TwistNodeConfig, default=TwistNodeConfig, covariant=True)
+
+
+class TwistNode(Node[TwistNodeConfigT]):
     """Takes the newest twist, brings it through limits and ramps, and hands it to ``move`` at a fixed rate.
 
     in: cmd_vel_out (geometry_msgs/Twist, body frame)
@@ -24,16 +49,6 @@ class TwistNode(Node):
     A command older than ``timeout`` counts as standstill; one that is not finite is dropped.  Subclasses fill in
     ``configure`` and ``move``.
     """
-
-    rate: float = param(50.0, unit="Hz", low=1.0, high=1000.0, fixed=True)
-    timeout: float = param(0.5, unit="s", low=0.01, high=1e9, doc="older commands count as standstill")
-    speed: float = param(1.0, unit="m/s", low=0.0, high=50.0, doc="forward")
-    reverse_speed: float = param(-1.0, unit="m/s", low=-1.0, high=50.0, doc="largest backwards; -1: as speed")
-    side_speed: float = param(1.0, unit="m/s", low=0.0, high=50.0, doc="sideways, where the base can")
-    turn_rate: float = param(2.0, unit="rad/s", low=0.0, high=50.0)
-    acceleration: float = param(1.0, unit="m/s²", low=1e-3, high=1e6)
-    deceleration: float = param(0.0, unit="m/s²", low=0.0, high=1e6, doc="when slowing down; 0: as acceleration")
-    turn_acceleration: float = param(3.0, unit="rad/s²", low=1e-3, high=1e6)
 
     state_fields: tuple[str, ...] = ("_wanted", "_heard_ns", "_state")
 
@@ -43,39 +58,39 @@ class TwistNode(Node):
         self._wanted = STANDSTILL
         self._heard_ns = -1
         self._state = AT_REST
-        self._configure(self.parameters())
+        self._configure(self.config)
         self._ready = True
         self.subscribe("cmd_vel_out", msg.Twist, self._on_command)
-        self.timer(rate=self.rate, callback=self._tick)
+        self.timer(rate=self.config.rate, callback=self._tick)
         self.report_health("ok", "standing")
 
-    def configure(self, given: Mapping[str, Any]) -> None:
+    def configure(self, config: Any) -> None:
         """Take new parameters; raise ConfigError to refuse."""
 
     def move(self, twist: PlanarTwist) -> None:
         """Have the robot move so from now on."""
 
-    def on_parameter(self, name: str, value: Any) -> None:
+    def on_config_change(self, old: TwistNodeConfig, new: TwistNodeConfig) -> None:
         """Rebuild kinematics and limits; refuses combinations that make no sense."""
-        self._configure({**self.parameters(), name: value})
+        self._configure(new)
 
     def close(self) -> None:
         """Leave the robot standing."""
         if self._ready:  # False if setup failed
             self.move(STANDSTILL)
 
-    def _configure(self, given: Mapping[str, Any]) -> None:
-        self.configure(given)
-        reverse, slowing = given["reverse_speed"], given["deceleration"] or None
+    def _configure(self, config: TwistNodeConfig) -> None:
+        self.configure(config)
+        reverse, slowing = config.reverse_speed, config.deceleration or None
         self._limits = PlanarLimits(
             RampLimits(
-                speed=given["speed"],
-                acceleration=given["acceleration"],
+                speed=config.speed,
+                acceleration=config.acceleration,
                 deceleration=slowing,
                 reverse_speed=None if reverse < 0.0 else reverse,
             ),
-            RampLimits(speed=given["side_speed"], acceleration=given["acceleration"], deceleration=slowing),
-            RampLimits(speed=given["turn_rate"], acceleration=given["turn_acceleration"]),
+            RampLimits(speed=config.side_speed, acceleration=config.acceleration, deceleration=slowing),
+            RampLimits(speed=config.turn_rate, acceleration=config.turn_acceleration),
         )
 
     def _on_command(self, command: Any) -> None:
@@ -88,10 +103,10 @@ class TwistNode(Node):
         self._wanted, self._heard_ns = wanted, self.now_ns
 
     def _tick(self) -> None:
-        if self._heard_ns >= 0 and self.now_ns - self._heard_ns > self.timeout * 1e9:
+        if self._heard_ns >= 0 and self.now_ns - self._heard_ns > self.config.timeout * 1e9:
             self._wanted, self._heard_ns = STANDSTILL, -1
             self.report_health("ok", "standing: no command")
-        self._state = self._limits.step(self._state, self._wanted, 1.0 / self.rate)
+        self._state = self._limits.step(self._state, self._wanted, 1.0 / self.config.rate)
         self.move(twist_of(self._state))
 
 

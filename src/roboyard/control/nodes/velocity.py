@@ -5,13 +5,25 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from roboyard.bus import Node, param, resource
-from roboyard.errors import ConfigError
+from roboyard.bus import Node, resource
+from roboyard.config import Config, parameter
 from roboyard.hardware.interface import VelocityBase
 from roboyard.messages import msg
 
 
-class VelocityNode(Node):
+class VelocityNodeConfig(Config):
+    """Configuration of `VelocityNode`."""
+
+    timeout: float = parameter(
+        0.0, unit="s", low=0.0, high=1e6, doc="older commands count as standstill; 0: never", runtime=True
+    )
+    initial_linear: tuple[float, float, float] = parameter((0.0, 0.0, 0.0), unit="m/s", doc="Velocity at the start.")
+    initial_angular: tuple[float, float, float] = parameter(
+        (0.0, 0.0, 0.0), unit="rad/s", doc="Angular velocity at the start."
+    )
+
+
+class VelocityNode(Node[VelocityNodeConfig]):
     """Hands twists to the base as they come.
 
     in: cmd_vel_out (geometry_msgs/Twist, body frame)   out: velocities to the base
@@ -20,25 +32,18 @@ class VelocityNode(Node):
     """
 
     base: VelocityBase = resource(VelocityBase)
-    timeout: float = param(0.0, unit="s", low=0.0, high=1e6, doc="older commands count as standstill; 0: never")
-    initial_linear: tuple[float, ...] = param((0.0, 0.0, 0.0), unit="m/s", doc="from the start on", fixed=True)
-    initial_angular: tuple[float, ...] = param((0.0, 0.0, 0.0), unit="rad/s", doc="from the start on", fixed=True)
 
     state_fields = ("_heard_ns",)
 
     def setup(self) -> None:
         """Begin as told."""
         self._heard_ns = -1
-        for name in ("initial_linear", "initial_angular"):
-            values = getattr(self, name)
-            if len(values) != 3 or not all(map(math.isfinite, values)):
-                raise ConfigError(f"{name} = {values}", location=self.full_name, valid="three finite numbers")
-        if any(self.initial_linear) or any(self.initial_angular):
-            (vx, vy, vz), (wx, wy, wz) = self.initial_linear, self.initial_angular
+        if any(self.config.initial_linear) or any(self.config.initial_angular):
+            (vx, vy, vz), (wx, wy, wz) = self.config.initial_linear, self.config.initial_angular
             self.base.set_velocity((vx, vy, vz), (wx, wy, wz))
         self.subscribe("cmd_vel_out", msg.Twist, self._on_command)
-        if self.timeout > 0.0:
-            self.timer(period=min(self.timeout, 0.1), callback=self._look)
+        if self.config.timeout > 0.0:
+            self.timer(period=min(self.config.timeout, 0.1), callback=self._look)
 
     def close(self) -> None:
         """Let the body go."""
@@ -54,6 +59,6 @@ class VelocityNode(Node):
         self.base.set_velocity(linear, angular)
 
     def _look(self) -> None:
-        if self._heard_ns >= 0 and self.now_ns - self._heard_ns > self.timeout * 1e9:
+        if self._heard_ns >= 0 and self.now_ns - self._heard_ns > self.config.timeout * 1e9:
             self._heard_ns = -1
             self.base.set_velocity((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))

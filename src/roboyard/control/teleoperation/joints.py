@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from roboyard.config import field
+from roboyard.config import parameter
 from roboyard.control.teleoperation.keys import KeyEvent
 from roboyard.control.teleoperation.pad import Axis, Button, PadState
 
@@ -58,10 +58,10 @@ class KeyJoints:
 class PadJoints:
     """What the axes and buttons of a gamepad mean for an arm."""
 
-    move: Axis = field(doc="moves the chosen joint")
-    deadman: Button = field(doc="no joint moves unless one of them is held")
-    next: Button = field(doc="chooses the next joint")
-    previous: Button = field(doc="chooses the one before")
+    move: Axis = parameter(doc="moves the chosen joint")
+    deadman: Button = parameter(doc="no joint moves unless one of them is held")
+    next: Button = parameter(doc="chooses the next joint")
+    previous: Button = parameter(doc="chooses the one before")
 
 
 class PadArm:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from roboyard.config import field
+from roboyard.config import parameter
 from roboyard.errors import ConfigError
 from roboyard.hardware.joystick import JoystickEvent
 
@@ -17,15 +17,15 @@ _MOST = 64
 class Axis:
     """An axis, as /joy numbers it: forward and left are positive."""
 
-    axis: int = field(low=0, high=_MOST - 1, doc="its number")
-    scale: float = field(1.0, low=-10.0, high=10.0, doc="part of full speed at its end; negative turns it round")
+    axis: int = parameter(low=0, high=_MOST - 1, doc="its number")
+    scale: float = parameter(1.0, low=-10.0, high=10.0, doc="part of full speed at its end; negative turns it round")
 
 
 @dataclass(frozen=True)
 class Button:
     """Buttons of which one must be held."""
 
-    any: tuple[int, ...] = field(low=0, high=_MOST - 1, doc="their numbers")
+    any: tuple[int, ...] = parameter(low=0, high=_MOST - 1, doc="their numbers")
 
     def __post_init__(self) -> None:
         if not self.any:

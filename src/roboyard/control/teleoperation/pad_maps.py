@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from roboyard.config import field, load
+from roboyard.config import load, parameter
 from roboyard.control.kinematics import PlanarTwist
 from roboyard.control.teleoperation.joints import PadJoints
 from roboyard.control.teleoperation.pad import Axis, Button, PadState
@@ -18,15 +18,15 @@ _MAPS = Path(__file__).with_name("maps")
 class PadMap:
     """What the axes and buttons of a gamepad mean."""
 
-    forward: Axis = field(doc="drives")
-    turn: Axis = field(doc="turns")
-    deadman: Button = field(doc="nothing moves unless one of them is held")
-    about: str = field("", doc="which gamepad")
-    sideways: Axis | None = field(None, doc="for bases that can; left is positive")
-    turbo: Button | None = field(None, doc="held too: faster")
-    turbo_factor: float = field(2.0, low=1.0, high=10.0, doc="how much faster")
-    deadzone: float = field(0.1, low=0.0, high=0.9, doc="of an axis, in which it counts as let go")
-    joints: PadJoints | None = field(None, doc="of an arm")
+    forward: Axis = parameter(doc="drives")
+    turn: Axis = parameter(doc="turns")
+    deadman: Button = parameter(doc="nothing moves unless one of them is held")
+    about: str = parameter("", doc="which gamepad")
+    sideways: Axis | None = parameter(None, doc="for bases that can; left is positive")
+    turbo: Button | None = parameter(None, doc="held too: faster")
+    turbo_factor: float = parameter(2.0, low=1.0, high=10.0, doc="how much faster")
+    deadzone: float = parameter(0.1, low=0.0, high=0.9, doc="of an axis, in which it counts as let go")
+    joints: PadJoints | None = parameter(None, doc="of an arm")
 
     def twist(self, pad: PadState, speed: float, turn: float) -> PlanarTwist | None:
         """The wanted motion at full speeds ``speed`` [m/s] and ``turn`` [rad/s]; None unless the deadman is held."""

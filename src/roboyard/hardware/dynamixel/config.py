@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from roboyard.config import field, load
+from roboyard.config import load, parameter
 from roboyard.description import Model
 from roboyard.errors import ConfigError
 from roboyard.hardware.dynamixel.control_table import MAX_POSITION, POSITION_UNIT
@@ -23,10 +23,12 @@ BAUD_RATES = (9600, 19200, 57600, 115200, 230400, 460800, 500000, 1000000)
 class ServoConfig:
     """One servo."""
 
-    id: int = field(low=0, high=253, doc="on the bus")
-    zero: int = field(512, low=0, high=MAX_POSITION, doc="its position where the joint is at zero, of 0 to 1023")
-    direction: Literal[1, -1] = field(1, doc="-1: it turns against the joint")
-    limits: tuple[int, int] = field((0, MAX_POSITION), low=0, high=MAX_POSITION, doc="positions that it may be sent to")
+    id: int = parameter(low=0, high=253, doc="on the bus")
+    zero: int = parameter(512, low=0, high=MAX_POSITION, doc="its position where the joint is at zero, of 0 to 1023")
+    direction: Literal[1, -1] = parameter(1, doc="-1: it turns against the joint")
+    limits: tuple[int, int] = parameter(
+        (0, MAX_POSITION), low=0, high=MAX_POSITION, doc="positions that it may be sent to"
+    )
 
     def __post_init__(self) -> None:
         if self.limits[0] >= self.limits[1]:
@@ -39,11 +41,11 @@ class ServoConfig:
 class FaultLimits:
     """When motion is stopped, and how."""
 
-    silent: int = field(3, low=1, high=100, doc="requests in a row that a servo leaves without answer")
-    damaged: int = field(10, low=1, high=10_000, doc="damaged packets of all servos within a second")
-    low_voltage: float = field(12.0, unit="V", low=0.0, high=25.0, doc="three readings of a servo below it")
-    temperature: float = field(75.0, low=20.0, high=150.0, doc="of a servo [°C]")
-    then: Literal["hold", "release"] = field(
+    silent: int = parameter(3, low=1, high=100, doc="requests in a row that a servo leaves without answer")
+    damaged: int = parameter(10, low=1, high=10_000, doc="damaged packets of all servos within a second")
+    low_voltage: float = parameter(12.0, unit="V", low=0.0, high=25.0, doc="three readings of a servo below it")
+    temperature: float = parameter(75.0, low=20.0, high=150.0, doc="of a servo [°C]")
+    then: Literal["hold", "release"] = parameter(
         "hold", doc="hold: all servos stay where they are; release: they let go of their torque"
     )
 
@@ -52,16 +54,20 @@ class FaultLimits:
 class ServosConfig:
     """What `servos.yaml` may say."""
 
-    servos: dict[str, ServoConfig] = field(doc="by name of the joint")
-    baud: int = field(1_000_000, choices=BAUD_RATES, doc="bits a second on the bus")
-    rate: float = field(50.0, unit="Hz", low=5.0, high=200.0, doc="how often goals are sent")
-    asked: int = field(6, low=1, high=253, doc="servos that are asked for their state in each period, in turn")
-    patience: float = field(0.02, unit="s", low=1e-3, high=1.0, doc="how long an answer is waited for")
-    slope: int = field(16, low=1, high=254, doc="steps of 0.29° beside the goal at which a servo gives all its torque")
-    margin: int = field(1, low=0, high=255, doc="steps beside the goal at which it gives none")
-    punch: int = field(32, low=0, high=MAX_POSITION, doc="its least torque outside the margin, of 1023")
-    start_speed: float = field(0.5, unit="rad/s", low=0.02, high=5.0, doc="of joints on their way to the first command")
-    watch: FaultLimits = field(FaultLimits(), doc="")
+    servos: dict[str, ServoConfig] = parameter(doc="by name of the joint")
+    baud: int = parameter(1_000_000, choices=BAUD_RATES, doc="bits a second on the bus")
+    rate: float = parameter(50.0, unit="Hz", low=5.0, high=200.0, doc="how often goals are sent")
+    asked: int = parameter(6, low=1, high=253, doc="servos that are asked for their state in each period, in turn")
+    patience: float = parameter(0.02, unit="s", low=1e-3, high=1.0, doc="how long an answer is waited for")
+    slope: int = parameter(
+        16, low=1, high=254, doc="steps of 0.29° beside the goal at which a servo gives all its torque"
+    )
+    margin: int = parameter(1, low=0, high=255, doc="steps beside the goal at which it gives none")
+    punch: int = parameter(32, low=0, high=MAX_POSITION, doc="its least torque outside the margin, of 1023")
+    start_speed: float = parameter(
+        0.5, unit="rad/s", low=0.02, high=5.0, doc="of joints on their way to the first command"
+    )
+    watch: FaultLimits = parameter(FaultLimits(), doc="")
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from roboyard.bus import FAULT, Node, param, resource
+from roboyard.bus import FAULT, Node, resource
+from roboyard.config import Config, parameter
 from roboyard.hardware.dynamixel.control_table import describe_errors
 from roboyard.hardware.dynamixel.hardware import DynamixelHardware
 from roboyard.hardware.dynamixel.thread import ServoThread
@@ -14,7 +15,13 @@ _WARNING_MARGIN = 10.0
 """So near to its limit a servo is called warm [°C]."""
 
 
-class ServoBusNode(Node):
+class ServoBusNodeConfig(Config):
+    """Configuration of `ServoBusNode`."""
+
+    rate: float = parameter(50.0, unit="Hz", low=1.0, high=200.0, doc="how often faults are looked for")
+
+
+class ServoBusNode(Node[ServoBusNodeConfig]):
     """Tells once a second how each servo and the bus are.  Ends the run, with the reason, when servos were stopped.
 
     out: /diagnostics (diagnostic_msgs/DiagnosticArray: position, load, voltage, temperature of each servo)
@@ -22,12 +29,11 @@ class ServoBusNode(Node):
 
     hardware: DynamixelHardware = resource(DynamixelHardware)
     loop: ServoThread | None = resource(ServoThread, optional=True)
-    rate: float = param(50.0, unit="Hz", low=1.0, high=200.0, doc="how often faults are looked for", fixed=True)
 
     def setup(self) -> None:
         """Look at once, and before other nodes: what they would say of a stopped servo explains nothing."""
         self._publisher = self.publisher("/diagnostics", msg.DiagnosticArray)
-        self.timer(rate=self.rate, callback=self.hardware.check, immediate=True, priority=FAULT)
+        self.timer(rate=self.config.rate, callback=self.hardware.check, immediate=True, priority=FAULT)
         self.timer(1.0, self._publish_diagnostics)
 
     def _publish_diagnostics(self) -> None:

@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from roboyard.compute import kernel
 from roboyard.compute.array_kernels import solve_spd
-from roboyard.config import check
-from roboyard.config import field as setting
+from roboyard.config import check, parameter
 from roboyard.errors import InputError
 from roboyard.kinematics.chain import Chain
 from roboyard.kinematics.ik.numeric_ik import IkTarget, compute_pose_error
@@ -36,13 +35,13 @@ class DifferentialIkConfig:
         posture_gain: With which joints go to a posture, as far as the tool does not move by it [1/s].
     """
 
-    period: float = setting(0.01, unit="s", low=1e-5, high=1.0)
-    damping: float = setting(0.003, low=1e-6, high=1.0)
-    meters_per_radian: float = setting(0.3, unit="m", low=1e-4, high=100.0)
-    pose_gain: float = setting(5.0, low=0.0, high=1000.0)
-    max_linear_speed: float = setting(0.25, unit="m/s", low=0.0, high=100.0)
-    max_angular_speed: float = setting(1.0, unit="rad/s", low=0.0, high=100.0)
-    posture_gain: float = setting(1.0, low=0.0, high=1000.0)
+    period: float = parameter(0.01, unit="s", low=1e-5, high=1.0)
+    damping: float = parameter(0.003, low=1e-6, high=1.0)
+    meters_per_radian: float = parameter(0.3, unit="m", low=1e-4, high=100.0)
+    pose_gain: float = parameter(5.0, low=0.0, high=1000.0)
+    max_linear_speed: float = parameter(0.25, unit="m/s", low=0.0, high=100.0)
+    max_angular_speed: float = parameter(1.0, unit="rad/s", low=0.0, high=100.0)
+    posture_gain: float = parameter(1.0, low=0.0, high=1000.0)
 
 
 @dataclass(frozen=True)

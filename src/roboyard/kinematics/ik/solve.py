@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from roboyard.compute import expect_kernels, read_only
-from roboyard.config import check
-from roboyard.config import field as setting
+from roboyard.config import check, parameter
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
 from roboyard.kinematics.chain import Chain
@@ -74,16 +73,16 @@ class IkConfig:
         random_seed: Of those positions.
     """
 
-    tolerance: float = setting(1e-6, unit="m", low=1e-12, high=0.1)
-    orientation_tolerance: float = setting(1e-6, unit="rad", low=1e-12, high=1.0)
-    meters_per_radian: float = setting(0.1, unit="m", low=1e-4, high=100.0)
-    restarts: int = setting(100, low=1, high=100_000)
-    max_solutions: int = setting(1, low=1, high=1000)
-    max_iterations: int = setting(60, low=1, high=10_000)
-    roll_samples: int = setting(24, low=1, high=3600)
-    max_samples: int = setting(4096, low=1, high=1_000_000)
-    n_starts: int = setting(24, low=1, high=10_000)
-    random_seed: int = setting(0, low=0)
+    tolerance: float = parameter(1e-6, unit="m", low=1e-12, high=0.1)
+    orientation_tolerance: float = parameter(1e-6, unit="rad", low=1e-12, high=1.0)
+    meters_per_radian: float = parameter(0.1, unit="m", low=1e-4, high=100.0)
+    restarts: int = parameter(100, low=1, high=100_000)
+    max_solutions: int = parameter(1, low=1, high=1000)
+    max_iterations: int = parameter(60, low=1, high=10_000)
+    roll_samples: int = parameter(24, low=1, high=3600)
+    max_samples: int = parameter(4096, low=1, high=1_000_000)
+    n_starts: int = parameter(24, low=1, high=10_000)
+    random_seed: int = parameter(0, low=0)
 
 
 class IkFailure(Enum):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-
+from roboyard.config import Config, parameter
 from roboyard.errors import ConfigError
 
 MOTION_MODELS = {
@@ -22,120 +20,144 @@ MOTION_MODELS = {
 LASER_MODELS = ("likelihood_field", "likelihood_field_prob", "beam")
 
 
-@dataclass(frozen=True, slots=True)
-class AmclConfig:
-    """Settings; what Nav2's amcl has too means the same here.
-
-    Attributes:
-        alpha1: Noise of turning from turning.
-        alpha2: Noise of turning from driving.
-        alpha3: Noise of driving from driving.
-        alpha4: Noise of driving from turning.
-        alpha5: Noise of strafing from driving (omni).
-        robot_model_type: One of ``MOTION_MODELS``.
-        min_particles: Fewest particles.
-        max_particles: Most particles.
-        pf_err: KLD: largest error between the true distribution and the estimated one.
-        pf_z: KLD: upper standard normal quantile for the chance of staying below ``pf_err``, as Nav2 takes it.
-        update_min_d: Way before the next update [m].
-        update_min_a: Turn before the next update [rad].
-        resample_interval: Updates between resamplings.
-        selective_resampling: Resample only when fewer than half of the particles count.
-        laser_model_type: One of ``LASER_MODELS``.
-        max_beams: Beams weighed of each scan.
-        laser_min_range: Shorter ranges are left out [m]; negative: the scan's own limit.
-        laser_max_range: Longer ranges are left out [m]; negative: the scan's own limit.
-        laser_likelihood_max_dist: From here on it does not matter how far from a surface a point is [m].
-        z_hit: Share of beams that hit what the map knows.
-        z_short: Share of beams that hit something before it (beam model).
-        z_max: Share of beams that come back with nothing (beam model).
-        z_rand: Share of beams that say anything.
-        sigma_hit: Standard deviation of hits [m].
-        lambda_short: Decay of short hits [1/m].
-        do_beamskip: Leave out beams that most particles cannot explain (likelihood_field_prob).
-        beam_skip_distance: Farther from a surface a beam is not explained [m].
-        beam_skip_threshold: With less than this share of particles explaining it, a beam is left out.
-        beam_skip_error_threshold: When more than this share of beams would be left out, all are kept.
-        recovery_alpha_slow: Of the slow average weight; 0: no recovery.
-        recovery_alpha_fast: Of the fast average weight; 0: no recovery.
-        beam_independence: Each beam's logarithm counts this much (likelihood_field_prob): beams share their errors.
-        distance_filter: Beams that end so much before what the map has there are left out while the pose is known [m];
-            0: none are.
-        refine: Whether the estimate is aligned to the map with many beams.
-        refine_beams: How many.
-        refine_sigma: Standard deviation of what one of them says about the pose [m]; small since errors are shared.
-        search_density: Poses tried for each square metre of free space when nothing is known.
-        search_limit: Most poses tried.
-        lost_share: Recovery looks elsewhere when scans leave less belief in the estimate than this; 0: never.
+class AmclConfig(Config):
+    """Configuration of the particle filter; parameters of Nav2's amcl have its names and meanings.
 
     Raises:
-        ConfigError: a value is out of range.
+        ConfigError: a value is out of range, or values contradict each other.
     """
 
-    alpha1: float = 0.05
-    alpha2: float = 0.05
-    alpha3: float = 0.05
-    alpha4: float = 0.05
-    alpha5: float = 0.05
-    robot_model_type: str = "differential"
-    min_particles: int = 500
-    max_particles: int = 2000
-    pf_err: float = 0.05
-    pf_z: float = 0.99
-    update_min_d: float = 0.1
-    update_min_a: float = 0.1
-    resample_interval: int = 1
-    selective_resampling: bool = True
-    laser_model_type: str = "likelihood_field_prob"
-    max_beams: int = 60
-    laser_min_range: float = -1.0
-    laser_max_range: float = 100.0
-    laser_likelihood_max_dist: float = 2.0
-    z_hit: float = 0.5
-    z_short: float = 0.05
-    z_max: float = 0.05
-    z_rand: float = 0.5
-    sigma_hit: float = 0.2
-    lambda_short: float = 0.1
-    do_beamskip: bool = False
-    beam_skip_distance: float = 0.5
-    beam_skip_threshold: float = 0.3
-    beam_skip_error_threshold: float = 0.9
-    recovery_alpha_slow: float = 0.001
-    recovery_alpha_fast: float = 0.1
-    beam_independence: float = 0.5
-    distance_filter: float = 0.5
-    refine: bool = True
-    refine_beams: int = 180
-    refine_sigma: float = 0.1
-    search_density: float = 900.0
-    search_limit: int = 200_000
-    lost_share: float = 0.9
+    alpha1: float = parameter(
+        0.05, low=0.0, high=100.0, aliases=("odom_alpha1",), doc="Noise of the rotation per rotation."
+    )
+    alpha2: float = parameter(
+        0.05, low=0.0, high=100.0, aliases=("odom_alpha2",), doc="Noise of the rotation per translation."
+    )
+    alpha3: float = parameter(
+        0.05, low=0.0, high=100.0, aliases=("odom_alpha3",), doc="Noise of the translation per translation."
+    )
+    alpha4: float = parameter(
+        0.05, low=0.0, high=100.0, aliases=("odom_alpha4",), doc="Noise of the translation per rotation."
+    )
+    alpha5: float = parameter(
+        0.05, low=0.0, high=100.0, aliases=("odom_alpha5",), doc="Noise of the sideways motion per translation (omni)."
+    )
+    robot_model_type: str = parameter(
+        "differential",
+        choices=tuple(MOTION_MODELS),
+        aliases=("odom_model_type",),
+        doc="Motion model; differential and omni with the names of Nav2 and ROS 1.",
+    )
+    min_particles: int = parameter(500, low=1, high=10_000_000, doc="Smallest number of particles.")
+    max_particles: int = parameter(2000, low=1, high=10_000_000, doc="Largest number of particles.")
+    pf_err: float = parameter(
+        0.05,
+        low=1e-6,
+        high=1e6,
+        aliases=("kld_err",),
+        doc="KLD sampling: largest error between the true and the estimated distribution.",
+    )
+    pf_z: float = parameter(
+        0.99,
+        low=0.0,
+        high=6.0,
+        aliases=("kld_z",),
+        doc="KLD sampling: upper standard normal quantile of the probability that the error stays below `pf_err`.",
+    )
+    update_min_d: float = parameter(0.1, unit="m", low=0.0, high=1e6, doc="Distance driven before the next update.")
+    update_min_a: float = parameter(0.1, unit="rad", low=0.0, high=1e6, doc="Rotation before the next update.")
+    resample_interval: int = parameter(1, low=1, high=1000, doc="Updates between two resamplings.")
+    selective_resampling: bool = parameter(
+        True, doc="Resample only when the effective number of particles is below half."
+    )
+    laser_model_type: str = parameter("likelihood_field_prob", choices=LASER_MODELS, doc="Sensor model.")
+    max_beams: int = parameter(60, low=1, high=100_000, aliases=("laser_max_beams",), doc="Beams used of each scan.")
+    laser_min_range: float = parameter(
+        -1.0, unit="m", doc="Shorter ranges are ignored; negative: the limit stated by the scan."
+    )
+    laser_max_range: float = parameter(
+        100.0, unit="m", doc="Longer ranges are ignored; negative: the limit stated by the scan."
+    )
+    laser_likelihood_max_dist: float = parameter(
+        2.0,
+        unit="m",
+        low=0.01,
+        high=100.0,
+        doc="Distance to a surface beyond which the likelihood of a point stays constant.",
+    )
+    z_hit: float = parameter(0.5, low=0.0, high=1.0, aliases=("laser_z_hit",), doc="Weight of the hit component.")
+    z_short: float = parameter(
+        0.05, low=0.0, high=1.0, aliases=("laser_z_short",), doc="Weight of the short-range component (beam model)."
+    )
+    z_max: float = parameter(
+        0.05, low=0.0, high=1.0, aliases=("laser_z_max",), doc="Weight of the maximum-range component (beam model)."
+    )
+    z_rand: float = parameter(0.5, low=0.0, high=1.0, aliases=("laser_z_rand",), doc="Weight of the random component.")
+    sigma_hit: float = parameter(
+        0.2, unit="m", low=1e-3, high=10.0, aliases=("laser_sigma_hit",), doc="Standard deviation of the hit component."
+    )
+    lambda_short: float = parameter(
+        0.1,
+        unit="1/m",
+        low=1e-6,
+        high=100.0,
+        aliases=("laser_lambda_short",),
+        doc="Decay rate of the short-range component (beam model).",
+    )
+    do_beamskip: bool = parameter(False, doc="Ignore beams that most particles cannot explain (likelihood_field_prob).")
+    beam_skip_distance: float = parameter(
+        0.5, unit="m", low=0.0, high=100.0, doc="Distance to a surface beyond which a particle does not explain a beam."
+    )
+    beam_skip_threshold: float = parameter(
+        0.3, low=0.0, high=1.0, doc="Share of particles that must explain a beam, or it is ignored."
+    )
+    beam_skip_error_threshold: float = parameter(
+        0.9, low=0.0, high=1.0, doc="Share of ignored beams above which all beams are used."
+    )
+    recovery_alpha_slow: float = parameter(
+        0.001, low=0.0, high=1.0, doc="Rate of the slow average of the weights; 0: no recovery."
+    )
+    recovery_alpha_fast: float = parameter(
+        0.1, low=0.0, high=1.0, doc="Rate of the fast average of the weights; 0: no recovery."
+    )
+    beam_independence: float = parameter(
+        0.5,
+        low=1e-3,
+        high=1.0,
+        doc="Factor of each beam's log likelihood (likelihood_field_prob); below 1: errors of beams are correlated.",
+    )
+    distance_filter: float = parameter(
+        0.5,
+        unit="m",
+        low=0.0,
+        high=100.0,
+        doc="Beams that end this much before the mapped surface are ignored while the pose is known; 0: off.",
+    )
+    refine: bool = parameter(True, doc="Align the estimate to the map with many beams.")
+    refine_beams: int = parameter(180, low=3, high=100_000, doc="Beams used by the alignment.")
+    refine_sigma: float = parameter(
+        0.1,
+        unit="m",
+        low=1e-3,
+        high=10.0,
+        doc="Standard deviation of one beam in the alignment; the errors of beams are correlated.",
+    )
+    search_density: float = parameter(
+        900.0, unit="1/m²", low=1.0, high=1e6, doc="Poses per area of free space tried by global localization."
+    )
+    search_limit: int = parameter(
+        200_000, low=1, high=10_000_000, doc="Largest number of poses tried by global localization."
+    )
+    lost_share: float = parameter(
+        0.9, low=0.0, high=1.0, doc="Share of the belief below which recovery searches elsewhere; 0: never."
+    )
 
-    def __post_init__(self) -> None:
-        def hold(name: str, low: float, high: float) -> None:
-            value = getattr(self, name)
-            if not low <= value <= high:
-                raise ConfigError(f"{name} = {value}", location="amcl", valid=f"from {low:g} to {high:g}")
-
-        for name in ("alpha1", "alpha2", "alpha3", "alpha4", "alpha5"):
-            hold(name, 0.0, 100.0)
-        for name in ("z_hit", "z_short", "z_max", "z_rand", "recovery_alpha_slow", "recovery_alpha_fast", "lost_share",
-                     "beam_skip_threshold", "beam_skip_error_threshold"):  # fmt: skip
-            hold(name, 0.0, 1.0)
-        for name in ("update_min_d", "update_min_a", "beam_skip_distance", "search_density", "distance_filter"):
-            hold(name, 0.0, 1e6)
-        for name in ("sigma_hit", "refine_sigma", "lambda_short", "laser_likelihood_max_dist", "pf_err"):
-            hold(name, 1e-6, 1e6)
-        hold("beam_independence", 1e-3, 1.0)
-        hold("pf_z", 0.0, 6.0)
-        for name in ("min_particles", "max_beams", "resample_interval", "refine_beams", "search_limit"):
-            hold(name, 1, 10_000_000)
-        hold("max_particles", self.min_particles, 10_000_000)
-        if math.isnan(self.laser_min_range) or math.isnan(self.laser_max_range):
-            raise ConfigError("a laser's limit is no number", location="amcl", valid="metres, or negative")
+    def validate(self) -> None:
+        """Check the number of particles and the weights of the sensor model."""
+        if self.max_particles < self.min_particles:
+            raise ConfigError(
+                f"max_particles = {self.max_particles} is below min_particles = {self.min_particles}",
+                location="amcl", valid="max_particles at least min_particles",
+            )  # fmt: skip
         if self.z_hit + self.z_rand <= 0.0:
             raise ConfigError("z_hit and z_rand are both 0", location="amcl", valid="shares that explain a beam")
-        for name, known in (("robot_model_type", tuple(MOTION_MODELS)), ("laser_model_type", LASER_MODELS)):
-            if getattr(self, name) not in known:
-                raise ConfigError(f"{name} = {getattr(self, name)!r}", location="amcl", valid=", ".join(known))

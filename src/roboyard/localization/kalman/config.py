@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.config import Config, parameter
 from roboyard.errors import ConfigError
 from roboyard.localization.kalman.state import SIZE
 
@@ -35,31 +33,30 @@ def covariance_of(values: tuple[float, ...], name: str) -> NDArray[np.float64]:
     return 0.5 * (array + array.T)
 
 
-@dataclass(frozen=True, slots=True)
-class ControlConfig:
-    """What commanded velocities are taken for.
+class ControlConfig(Config):
+    """How commanded velocities enter the prediction; six entries each: vx, vy, vz, vroll, vpitch, vyaw."""
 
-    Attributes:
-        used: vx, vy, vz, vroll, vpitch, vyaw: which are commanded.
-        timeout: A command counts so long [s].
-        acceleration_limits: Of each [m/s², rad/s²].
-        deceleration_limits: Likewise; empty: the same.
-        acceleration_gains: Acceleration for each unit that the velocity is short of the command; limited as above.
-        deceleration_gains: Likewise; empty: the same.
-    """
+    used: tuple[bool, ...] = parameter((False,) * 6, key="control_config", doc="Velocities that commands state.")
+    timeout: float = parameter(
+        0.2, unit="s", low=1e-3, high=100.0, key="control_timeout", doc="Age at which a command is no longer used."
+    )
+    acceleration_limits: tuple[float, ...] = parameter((1.0,) * 6, low=0.0, doc="Largest accelerations [m/s², rad/s²].")
+    deceleration_limits: tuple[float, ...] = parameter(
+        (), low=0.0, doc="Largest decelerations [m/s², rad/s²]; empty: as the accelerations."
+    )
+    acceleration_gains: tuple[float, ...] = parameter(
+        (1.0,) * 6, low=0.0, doc="Accelerations per difference between the commanded and the present velocity [1/s]."
+    )
+    deceleration_gains: tuple[float, ...] = parameter(
+        (), low=0.0, doc="Gains while the velocity falls [1/s]; empty: as acceleration_gains."
+    )
 
-    used: tuple[bool, ...] = (False,) * 6
-    timeout: float = 0.2
-    acceleration_limits: tuple[float, ...] = (1.0,) * 6
-    deceleration_limits: tuple[float, ...] = ()
-    acceleration_gains: tuple[float, ...] = (1.0,) * 6
-    deceleration_gains: tuple[float, ...] = ()
-
-    def __post_init__(self) -> None:
-        for name, may_lack in (("used", False), ("acceleration_limits", False), ("deceleration_limits", True),
-                               ("acceleration_gains", False), ("deceleration_gains", True)):  # fmt: skip
+    def validate(self) -> None:
+        """Check the number of entries."""
+        for name, may_be_empty in (("used", False), ("acceleration_limits", False), ("deceleration_limits", True),
+                                   ("acceleration_gains", False), ("deceleration_gains", True)):  # fmt: skip
             values = getattr(self, name)
-            if len(values) != 6 and not (may_lack and not values):
+            if len(values) != 6 and not (may_be_empty and not values):
                 raise ConfigError(
                     f"{name} has {len(values)} entries", location="control", valid="6: vx vy vz vroll vpitch vyaw"
                 )
@@ -76,51 +73,41 @@ class ControlConfig:
         return result
 
 
-@dataclass(frozen=True, slots=True)
-class FusionConfig:
-    """Settings of ``Fusion``.
-
-    Attributes:
-        kind: "ekf" or "ukf".
-        two_d_mode: Whether the base stays in the plane.
-        sensor_timeout: After so long without measurements the state is predicted on [s].
-        process_noise_covariance: 15 variances for a second, or 225 numbers.
-        dynamic_process_noise_covariance: Scale it with the speed, so that a base that stands stays sure.
-        initial_state: 15 numbers.
-        initial_estimate_covariance: 15 variances, or 225 numbers.
-        smooth_lagged_data: Put late measurements where they belong in time, and redo what came after.
-        history_length: How late they may be [s].
-        control: What commands say.
-        alpha: Of the unscented filter.
-        kappa: Of the unscented filter.
-        beta: Of the unscented filter.
+class FusionConfig(Config):
+    """Configuration of the filter, under the names that robot_localization gives them.
 
     Raises:
         ConfigError: a value is out of range, or of another length.
     """
 
-    kind: str = "ekf"
-    two_d_mode: bool = False
-    sensor_timeout: float = 0.1
-    process_noise_covariance: tuple[float, ...] = _PROCESS
-    dynamic_process_noise_covariance: bool = False
-    initial_state: tuple[float, ...] = (0.0,) * SIZE
-    initial_estimate_covariance: tuple[float, ...] = (1e-9,) * SIZE
-    smooth_lagged_data: bool = False
-    history_length: float = 1.0
-    control: ControlConfig = ControlConfig()
-    alpha: float = 1e-3
-    kappa: float = 0.0
-    beta: float = 2.0
+    two_d_mode: bool = parameter(False, doc="The base stays in the plane.")
+    sensor_timeout: float = parameter(
+        0.1, unit="s", low=1e-3, high=1e3, doc="Time without measurements after which the state is predicted."
+    )
+    process_noise_covariance: tuple[float, ...] = parameter(
+        _PROCESS, doc="Process noise per second: 15 variances, or 225 numbers."
+    )
+    dynamic_process_noise_covariance: bool = parameter(False, doc="Scale the process noise with the speed.")
+    initial_state: tuple[float, ...] = parameter((0.0,) * SIZE, doc="State before the first measurement: 15 numbers.")
+    initial_estimate_covariance: tuple[float, ...] = parameter(
+        (1e-9,) * SIZE, doc="Covariance of the initial state: 15 variances, or 225 numbers."
+    )
+    smooth_lagged_data: bool = parameter(
+        False, doc="Insert late measurements at their time and repeat the later updates."
+    )
+    history_length: float = parameter(1.0, unit="s", low=0.0, high=1e3, doc="Largest delay of a late measurement.")
+    control: ControlConfig = parameter(factory=ControlConfig, flatten="", doc="Use of commanded velocities.")
+    alpha: float = parameter(1e-3, low=1e-6, high=10.0, doc="Spread of the sigma points (unscented filter).")
+    kappa: float = parameter(
+        0.0, low=-14.0, high=100.0, doc="Secondary scaling of the sigma points (unscented filter)."
+    )
+    beta: float = parameter(2.0, low=0.0, high=100.0, doc="Prior knowledge of the distribution (unscented filter).")
 
-    def __post_init__(self) -> None:
-        if self.kind not in ("ekf", "ukf"):
-            raise ConfigError(f"a filter of kind {self.kind!r}", location="Kalman filter", valid="ekf, ukf")
-        for name in ("sensor_timeout", "history_length", "alpha"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value > 0.0):
-                raise ConfigError(f"{name} = {value}", location="Kalman filter", valid="more than 0")
-        if len(self.initial_state) != SIZE or not all(map(math.isfinite, self.initial_state)):
-            raise ConfigError("initial_state is no state", location="Kalman filter", valid="15 finite numbers")
+    def validate(self) -> None:
+        """Check the numbers of entries and the covariances."""
+        if len(self.initial_state) != SIZE:
+            raise ConfigError(
+                f"initial_state has {len(self.initial_state)} numbers", location="Kalman filter", valid="15"
+            )
         covariance_of(self.process_noise_covariance, "process_noise_covariance")
         covariance_of(self.initial_estimate_covariance, "initial_estimate_covariance")

@@ -6,7 +6,7 @@ import bisect
 import math
 from collections import deque
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,21 +69,26 @@ class _Done:
     after: _Snapshot
 
 
+FilterType = Literal["ekf", "ukf"]
+
+
 class Fusion:
     """The filter with its clock, its queue and its memory.
 
     The first measurement sets the states that it measures; before it there is no estimate.
 
     Args:
-        config: Settings.
+        config: Configuration.
+        filter_type: Extended or unscented Kalman filter.
 
     Attributes:
         counts: For each source how many measurements were "taken", "gated" (too far off) and "late": older than the
             memory and left out; or, without a memory, older than the state and taken as if they were of its time.
     """
 
-    def __init__(self, config: FusionConfig | None = None) -> None:
+    def __init__(self, config: FusionConfig | None = None, filter_type: FilterType = "ekf") -> None:
         self.config = config or FusionConfig()
+        self._filter_type = filter_type
         self._noise = covariance_of(self.config.process_noise_covariance, "process_noise_covariance")
         self.counts: dict[str, dict[str, int]] = {}
         self.reset()
@@ -100,7 +105,7 @@ class Fusion:
         c = self.config
         state = np.array(c.initial_state)
         covariance = covariance_of(c.initial_estimate_covariance, "initial_estimate_covariance")
-        return Ekf(state, covariance) if c.kind == "ekf" else Ukf(
+        return Ekf(state, covariance) if self._filter_type == "ekf" else Ukf(
             state, covariance, alpha=c.alpha, kappa=c.kappa, beta=c.beta
         )  # fmt: skip
 

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
-from dataclasses import fields as fields_of
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.bus.transforms import TransformError
+from roboyard.config import parameter
+from roboyard.config.ros_parameters import RosNodeConfig
 from roboyard.control.throttle import Throttle
 from roboyard.errors import ConfigError, RoboyardError
 from roboyard.geometry import SE2, SE3
 from roboyard.grids import GridGeometry, OccupancyGrid
 from roboyard.localization.amcl import Amcl, AmclConfig, AmclEstimate
 from roboyard.localization.nodes.amcl_messages import cloud_message, pose_message, scan_of
-from roboyard.localization.nodes.amcl_parameters import AmclParameters
 from roboyard.localization.nodes.odometry import PLANAR
+from roboyard.localization.nodes.ros_node import RosNode
 from roboyard.messages import msg, srv
 from roboyard.messages.convert import grid_origin, grid_to_array, pose_to_se2
 from roboyard.messages.time import is_in_future, to_nanoseconds
@@ -26,7 +27,53 @@ _WAITING = 20
 """Scans of a laser that wait for their transform, at most."""
 
 
-class AmclNode(AmclParameters):
+class AmclNodeConfig(RosNodeConfig):
+    """Configuration of `AmclNode`: parameters of Nav2's amcl, those of ROS 1 as aliases, and a few of this package."""
+
+    ros_names: ClassVar[tuple[str, ...]] = ("amcl",)
+    ignored: ClassVar[frozenset[str]] = RosNodeConfig.ignored | {
+        "initial_pose_z", "always_reset_initial_pose", "use_map_topic", "first_map_only_", "introspection_mode",
+        "random_seed",
+    }  # fmt: skip
+
+    # frames, topics, transforms
+    global_frame_id: str = parameter("map", doc="Frame of the map.")
+    odom_frame_id: str = parameter("odom", doc="Frame of the odometry.")
+    base_frame_id: str = parameter("base_link", doc="Frame of the base.")
+    map_topic: str = parameter("map", doc="nav_msgs/OccupancyGrid.")
+    scan_topic: str = parameter("scan", doc="sensor_msgs/LaserScan.")
+    more_scan_topics: tuple[str, ...] = parameter((), doc="Scan topics of further lasers.")
+    tf_broadcast: bool = parameter(True, doc="Publish the transform map → odom.")
+    transform_tolerance: float = parameter(
+        0.2, unit="s", low=0.0, high=60.0, doc="Time added to the stamp of map → odom.", runtime=True
+    )
+    wait_for_transform: float = parameter(
+        0.5, unit="s", low=0.0, high=10.0, doc="Time that a scan waits for its transforms.", runtime=True
+    )
+    first_map_only: bool = parameter(False, doc="Ignore maps after the first.")
+    # start
+    set_initial_pose: bool = parameter(False, doc="Start at initial_pose_x, initial_pose_y, initial_pose_yaw.")
+    initial_pose_x: float = parameter(0.0, unit="m", low=-1e6, high=1e6)
+    initial_pose_y: float = parameter(0.0, unit="m", low=-1e6, high=1e6)
+    initial_pose_yaw: float = parameter(0.0, unit="rad", low=-1e3, high=1e3, aliases=("initial_pose_a",))
+    initial_cov_xx: float = parameter(0.25, unit="m²", low=0.0, high=1e6)
+    initial_cov_yy: float = parameter(0.25, unit="m²", low=0.0, high=1e6)
+    initial_cov_aa: float = parameter(0.0685, unit="rad²", low=0.0, high=100.0)
+    start_anywhere: bool = parameter(False, doc="Start with global localization.")
+    # particle cloud
+    particle_cloud_rate: float = parameter(
+        1.0,
+        unit="Hz",
+        low=0.0,
+        high=100.0,
+        aliases=("gui_publish_rate",),
+        doc="Rate of particle_cloud; 0: with every update.",
+    )
+    particle_cloud_limit: int = parameter(200, low=1, high=1_000_000, doc="Largest number of particles published.")
+    filter: AmclConfig = parameter(factory=AmclConfig, flatten="", doc="The particle filter.")
+
+
+class AmclNode(RosNode[AmclNodeConfig]):
     """Localises the robot in a map, by adaptive Monte-Carlo localisation.
 
     in: map, scan (one topic or several), initialpose, /tf odom → base → laser
@@ -40,20 +87,20 @@ class AmclNode(AmclParameters):
 
     def setup(self) -> None:
         """Connect."""
-        self.warn_of_unknown()
-        values = self.parameters()
-        known = {field.name for field in fields_of(AmclConfig)}
-        self._filter = Amcl(AmclConfig(**{key: value for key, value in values.items() if key in known}), self.random)
+        super().setup()
+        self._filter = Amcl(self.config.filter, self.random)
         self._map: tuple[NDArray[np.int8], float, tuple[float, float, float]] | None = None
         self._waiting: dict[str, list[Any]] = {}
         self._last_ns: dict[str, int] = {}
         self._T_map_odom: tuple[float, float, float] | None = None
         self._dropped = 0
-        self._frames = tuple(map(self.frame, (self.global_frame_id, self.odom_frame_id, self.base_frame_id)))
-        self._cloud_throttle = Throttle(self.particle_cloud_rate)
+        self._frames = tuple(
+            map(self.frame, (self.config.global_frame_id, self.config.odom_frame_id, self.config.base_frame_id))
+        )
+        self._cloud_throttle = Throttle(self.config.particle_cloud_rate)
         self._pose = self.publisher("amcl_pose", msg.PoseWithCovarianceStamped, latched=True)
         self._cloud = self.publisher("particle_cloud", msg.ParticleCloud, latched=True)
-        self.subscribe(self.map_topic, msg.OccupancyGrid, self._on_map)
+        self.subscribe(self.config.map_topic, msg.OccupancyGrid, self._on_map)
         self.subscribe("initialpose", msg.PoseWithCovarianceStamped, self._on_initial_pose)
         for topic in self._topics():
             self._waiting[topic] = []
@@ -62,10 +109,12 @@ class AmclNode(AmclParameters):
         self.service("request_nomotion_update", srv.Empty, self._on_nomotion)
         self.service("set_initial_pose", srv.SetInitialPose, self._on_set_pose)
         self.timer(rate=50.0, callback=self._try_waiting)
-        if self.set_initial_pose:
-            spread = np.diag([self.initial_cov_xx, self.initial_cov_yy, self.initial_cov_aa])
-            self._filter.start(SE2(self.initial_pose_x, self.initial_pose_y, self.initial_pose_yaw), spread)
-        elif self.start_anywhere:
+        if self.config.set_initial_pose:
+            spread = np.diag([self.config.initial_cov_xx, self.config.initial_cov_yy, self.config.initial_cov_aa])
+            self._filter.start(
+                SE2(self.config.initial_pose_x, self.config.initial_pose_y, self.config.initial_pose_yaw), spread
+            )
+        elif self.config.start_anywhere:
             self._filter.start_anywhere()
         self._tell()
 
@@ -84,7 +133,7 @@ class AmclNode(AmclParameters):
 
     # -- what comes in -------------------------------------------------------------------------------------------------
     def _topics(self) -> tuple[str, ...]:
-        topics = tuple(dict.fromkeys((self.scan_topic, *self.more_scan_topics)))
+        topics = tuple(dict.fromkeys((self.config.scan_topic, *self.config.more_scan_topics)))
         if "" in topics:
             raise ConfigError(
                 "a scan topic without a name", location=self.full_name, valid="topics of sensor_msgs/LaserScan"
@@ -107,9 +156,9 @@ class AmclNode(AmclParameters):
 
     def _on_map(self, message: Any) -> None:
         frame = message.header.frame_id
-        if self.first_map_only and self._map is not None:
+        if self.config.first_map_only and self._map is not None:
             return
-        if frame not in (self._frames[0], self.global_frame_id):
+        if frame not in (self._frames[0], self.config.global_frame_id):
             self.log.error(f"left out a map of frame '{frame}': localisation is in '{self._frames[0]}'", throttle=5.0)
             self.report_health("error", "the map is of another frame", frame=frame, wanted=self._frames[0])
             return
@@ -126,7 +175,7 @@ class AmclNode(AmclParameters):
 
     def _on_initial_pose(self, message: Any) -> None:
         frame = message.header.frame_id
-        if frame not in (self._frames[0], self.global_frame_id):
+        if frame not in (self._frames[0], self.config.global_frame_id):
             self.log.warn(f"left out a first pose in frame '{frame}'; it must be in '{self._frames[0]}'")
             return
         try:
@@ -181,7 +230,7 @@ class AmclNode(AmclParameters):
             T_odom_base = self.transforms.lookup(odom, base, time_ns)
             T_base_laser = self.transforms.lookup(base, scan.header.frame_id, time_ns)
         except TransformError as error:
-            if (self.now_ns - time_ns) * 1e-9 <= self.wait_for_transform:
+            if (self.now_ns - time_ns) * 1e-9 <= self.config.wait_for_transform:
                 return False
             self._drop("scans without a transform", reason=str(error))
             return True
@@ -209,7 +258,7 @@ class AmclNode(AmclParameters):
         self._pose.publish(pose_message(estimate, self._frames[0]))
         if self._cloud_throttle.passes(estimate.time_ns):
             self._cloud.publish(
-                cloud_message(self._filter, self._frames[0], estimate.time_ns, self.particle_cloud_limit)
+                cloud_message(self._filter, self._frames[0], estimate.time_ns, self.config.particle_cloud_limit)
             )
         best, spread = estimate.clusters[0], math.sqrt(float(np.trace(estimate.covariance[:2, :2])))
         sure = best.weight > 0.9 and estimate.explained > 0.5
@@ -220,14 +269,14 @@ class AmclNode(AmclParameters):
         )  # fmt: skip
 
     def _broadcast(self, time_ns: int) -> None:
-        if self.tf_broadcast and self._T_map_odom is not None:
+        if self.config.tf_broadcast and self._T_map_odom is not None:
             pose: SE3 = SE2(*self._T_map_odom).to_se3()
-            later = time_ns + round(self.transform_tolerance * 1e9)
+            later = time_ns + round(self.config.transform_tolerance * 1e9)
             self.send_transform(pose, self._frames[0], self._frames[1], time_ns=later)
 
     def _tell(self) -> None:
         """Health while something is missing."""
         if not self._filter.has_map:
-            self.report_health("warn", f"waits for a map on {self.resolve(self.map_topic)}")
+            self.report_health("warn", f"waits for a map on {self.resolve(self.config.map_topic)}")
         elif not self._filter.started:
             self.report_health("warn", "waits for initialpose, or reinitialize_global_localization")

@@ -3,26 +3,179 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 
 from roboyard.bus.transforms import TransformError
+from roboyard.config import Config, parameter
+from roboyard.config.ros_parameters import RosNodeConfig
 from roboyard.errors import ConfigError, RoboyardError
 from roboyard.geometry import SE3
-from roboyard.localization.kalman import ControlConfig, Fused, Fusion, FusionConfig, RestBias, Source, SourceConfig
+from roboyard.localization.kalman import Fused, Fusion, FusionConfig, RestBias, Source, SourceConfig
+from roboyard.localization.kalman.fusion import FilterType
 from roboyard.localization.nodes.kalman_inputs import TYPES, Inputs
-from roboyard.localization.nodes.kalman_parameters import EACH, KINDS, KalmanParameters
+from roboyard.localization.nodes.ros_node import RosNode
 from roboyard.messages import msg, srv
 from roboyard.messages.convert import make_header, odometry_to_msg, pose_to_msg, pose_to_se3, twist_to_arrays
 from roboyard.messages.time import is_in_future, to_nanoseconds
 
+_MEASURED = {"odom": slice(0, 12), "pose": slice(0, 6), "twist": slice(6, 12), "imu": slice(3, 15)}
+"""States that a source of each kind measures (of an IMU without the linear velocities)."""
 _SILENT = 2.0
 """A source that says nothing for so long is reported [s]."""
 
 
-class KalmanNode(KalmanParameters):
-    """Fuses sources with a Kalman filter; ``kind`` says which.
+class InputSource(Config):
+    """Parameters that all sources have; a source without a topic is not there."""
+
+    topic: str = parameter("", key="", doc="Topic; empty: no such source.")
+    used: tuple[bool, ...] = parameter(
+        (False,) * 15, key="_config",
+        doc="States taken from it: x y z, roll pitch yaw, their velocities, the linear accelerations.",
+    )  # fmt: skip
+    queue_size: int = parameter(10, low=0, high=100_000, key="_queue_size", doc="Without effect: no message is lost.")
+    nodelay: bool = parameter(False, key="_nodelay", doc="Without effect.")
+
+    def make(self, name: str, gravity: float) -> SourceConfig:
+        """Return the filter's configuration of the source."""
+        return SourceConfig(name, self.used, gravity=gravity)
+
+
+class TwistSource(InputSource):
+    """A source of geometry_msgs/TwistWithCovarianceStamped."""
+
+    rejection_threshold: float = parameter(
+        math.inf, low=0.0, high=math.inf, key="_rejection_threshold", doc="Largest Mahalanobis distance of a velocity."
+    )
+
+    def make(self, name: str, gravity: float) -> SourceConfig:
+        """Return the filter's configuration of the source."""
+        return replace(super().make(name, gravity), twist_rejection_threshold=self.rejection_threshold)
+
+
+class _MovingSource(InputSource):
+    differential: bool = parameter(False, key="_differential", doc="Use changes between its poses as velocities.")
+    relative: bool = parameter(False, key="_relative", doc="Poses count from its first one.")
+
+    def make(self, name: str, gravity: float) -> SourceConfig:
+        return replace(super().make(name, gravity), differential=self.differential, relative=self.relative)
+
+
+class PoseSource(_MovingSource):
+    """A source of geometry_msgs/PoseWithCovarianceStamped."""
+
+    rejection_threshold: float = parameter(
+        math.inf, low=0.0, high=math.inf, key="_rejection_threshold", doc="Largest Mahalanobis distance of a pose."
+    )
+
+    def make(self, name: str, gravity: float) -> SourceConfig:
+        """Return the filter's configuration of the source."""
+        return replace(super().make(name, gravity), pose_rejection_threshold=self.rejection_threshold)
+
+
+class OdometrySource(_MovingSource):
+    """A source of nav_msgs/Odometry."""
+
+    pose_rejection_threshold: float = parameter(
+        math.inf, low=0.0, high=math.inf, key="_pose_rejection_threshold", doc="Largest Mahalanobis distance of a pose."
+    )
+    twist_rejection_threshold: float = parameter(
+        math.inf, low=0.0, high=math.inf, key="_twist_rejection_threshold",
+        doc="Largest Mahalanobis distance of a velocity.",
+    )  # fmt: skip
+
+    def make(self, name: str, gravity: float) -> SourceConfig:
+        """Return the filter's configuration of the source."""
+        return replace(
+            super().make(name, gravity),
+            pose_rejection_threshold=self.pose_rejection_threshold,
+            twist_rejection_threshold=self.twist_rejection_threshold,
+        )
+
+
+class ImuSource(OdometrySource):
+    """A source of sensor_msgs/Imu."""
+
+    linear_acceleration_rejection_threshold: float = parameter(
+        math.inf, low=0.0, high=math.inf, key="_linear_acceleration_rejection_threshold",
+        doc="Largest Mahalanobis distance of an acceleration.",
+    )  # fmt: skip
+    remove_gravitational_acceleration: bool = parameter(
+        False, key="_remove_gravitational_acceleration", doc="Its accelerations contain gravity."
+    )
+    bias_at_rest: bool = parameter(
+        False, key="_bias_at_rest", doc="Estimate the gyroscope's bias while odometry reports standstill."
+    )
+
+    def make(self, name: str, gravity: float) -> SourceConfig:
+        """Return the filter's configuration of the source."""
+        return replace(
+            super().make(name, gravity),
+            linear_acceleration_rejection_threshold=self.linear_acceleration_rejection_threshold,
+            remove_gravitational_acceleration=self.remove_gravitational_acceleration,
+            bias_at_rest=self.bias_at_rest,
+        )
+
+
+class KalmanNodeConfig(RosNodeConfig):
+    """Configuration of the fusion nodes, under the names that robot_localization gives them."""
+
+    ros_names: ClassVar[tuple[str, ...]] = (
+        "ekf_filter_node", "ukf_filter_node", "ekf_node", "ukf_node", "ekf_localization", "ukf_localization",
+        "ekf_localization_node", "ukf_localization_node", "ekf_se_odom", "ekf_se_map", "ukf_se", "ekf_se",
+    )  # fmt: skip
+    ignored: ClassVar[frozenset[str]] = RosNodeConfig.ignored | {"debug_out_file", "disabled_at_startup"}
+
+    frequency: float = parameter(30.0, unit="Hz", low=0.1, high=1000.0, doc="Rate of the estimate.")
+    transform_time_offset: float = parameter(
+        0.0, unit="s", low=-10.0, high=10.0, doc="Time added to the stamps of transforms."
+    )
+    transform_timeout: float = parameter(
+        0.0, unit="s", low=0.0, high=10.0, doc="Without effect: frames of sensors are static."
+    )
+    map_frame: str = parameter("map", doc="Name of the map frame.")
+    odom_frame: str = parameter("odom", doc="Name of the odometry frame.")
+    base_link_frame: str = parameter("base_link", doc="Name of the base frame.")
+    world_frame: str = parameter(
+        "odom", doc="Frame of the estimate: odom_frame (publishes odom → base) or map_frame (publishes map → odom)."
+    )
+    publish_tf: bool = parameter(True, doc="Publish the transform.")
+    publish_acceleration: bool = parameter(False, doc="Publish accel/filtered.")
+    predict_to_current_time: bool = parameter(False, doc="Predict the estimate to the present time.")
+    reset_on_time_jump: bool = parameter(False, doc="Restart where stamps go back by more than a second.")
+    gravitational_acceleration: float = parameter(
+        9.80665, unit="m/s²", low=0.0, high=100.0, doc="Gravity in the accelerations of IMUs."
+    )
+    use_control: bool = parameter(False, doc="Use commanded velocities of cmd_vel for the prediction.")
+    stamped_control: bool = parameter(False, doc="cmd_vel is a geometry_msgs/TwistStamped.")
+    filter: FusionConfig = parameter(factory=FusionConfig, flatten="", doc="The filter.")
+    odom0: OdometrySource = parameter(factory=OdometrySource, flatten="odom0")
+    odom1: OdometrySource = parameter(factory=OdometrySource, flatten="odom1")
+    odom2: OdometrySource = parameter(factory=OdometrySource, flatten="odom2")
+    odom3: OdometrySource = parameter(factory=OdometrySource, flatten="odom3")
+    pose0: PoseSource = parameter(factory=PoseSource, flatten="pose0")
+    pose1: PoseSource = parameter(factory=PoseSource, flatten="pose1")
+    pose2: PoseSource = parameter(factory=PoseSource, flatten="pose2")
+    pose3: PoseSource = parameter(factory=PoseSource, flatten="pose3")
+    twist0: TwistSource = parameter(factory=TwistSource, flatten="twist0")
+    twist1: TwistSource = parameter(factory=TwistSource, flatten="twist1")
+    twist2: TwistSource = parameter(factory=TwistSource, flatten="twist2")
+    twist3: TwistSource = parameter(factory=TwistSource, flatten="twist3")
+    imu0: ImuSource = parameter(factory=ImuSource, flatten="imu0")
+    imu1: ImuSource = parameter(factory=ImuSource, flatten="imu1")
+    imu2: ImuSource = parameter(factory=ImuSource, flatten="imu2")
+    imu3: ImuSource = parameter(factory=ImuSource, flatten="imu3")
+
+    def sources(self) -> dict[str, InputSource]:
+        """Return the sources that have a topic, by name."""
+        names = [f"{kind}{number}" for kind in TYPES for number in range(4)]
+        return {name: source for name in names if (source := getattr(self, name)).topic}
+
+
+class KalmanNode(RosNode[KalmanNodeConfig]):
+    """Fuses sources with a Kalman filter; ``filter_type`` says which.
 
     in: the topics of odom0 … imu3, set_pose (geometry_msgs/PoseWithCovarianceStamped), cmd_vel with use_control
     out: odometry/filtered (nav_msgs/Odometry), odom_combined (geometry_msgs/PoseWithCovarianceStamped),
@@ -31,21 +184,21 @@ class KalmanNode(KalmanParameters):
     Parameters are called as in robot_localization.
     """
 
-    kind = "ekf"
+    filter_type: FilterType = "ekf"
     state_fields = ("_heard", "_published_ns", "_failed")
 
     def setup(self) -> None:
         """Connect."""
-        self.warn_of_unknown()
-        self._fusion = Fusion(self._settings())
+        super().setup()
+        self._fusion = Fusion(self._filter_config(), self.filter_type)
         self._rest = RestBias()
-        names = (self.map_frame, self.odom_frame, self.base_link_frame, self.world_frame)
+        names = (self.config.map_frame, self.config.odom_frame, self.config.base_link_frame, self.config.world_frame)
         self._map, self._odom, self._base, self._world = map(self.frame, names)
-        if self.world_frame not in (self.map_frame, self.odom_frame):
+        if self.config.world_frame not in (self.config.map_frame, self.config.odom_frame):
             raise ConfigError(
-                f"world_frame = {self.world_frame!r}",
+                f"world_frame = {self.config.world_frame!r}",
                 location=self.full_name,
-                valid=f"{self.map_frame}, {self.odom_frame}",
+                valid=f"{self.config.map_frame}, {self.config.odom_frame}",
             )
         self._inputs = Inputs(self.transforms, self._world, self._base, self._rest, self._attitude)
         self._heard: dict[str, int] = {}
@@ -53,19 +206,19 @@ class KalmanNode(KalmanParameters):
         self._published_ns = -1
         self._filtered = self.publisher("odometry/filtered", msg.Odometry)
         self._combined = self.publisher("odom_combined", msg.PoseWithCovarianceStamped)
-        if self.publish_acceleration:
+        if self.config.publish_acceleration:
             self._accel = self.publisher("accel/filtered", msg.AccelWithCovarianceStamped)
-        self._sources = {name: Source(config) for kind in KINDS for name, config in self._configs(kind)}
+        self._sources = {config.name: Source(config) for config in self._source_configs()}
         if not self._sources:
             raise ConfigError("has no source", location=self.full_name, valid="odom0: topic, odom0_config: 15 flags, …")
         for name in self._sources:
             self._listen(name)
         self.subscribe("set_pose", msg.PoseWithCovarianceStamped, self._on_set_pose)
-        if self.use_control:
-            kind = msg.TwistStamped if self.stamped_control else msg.Twist
+        if self.config.use_control:
+            kind = msg.TwistStamped if self.config.stamped_control else msg.Twist
             self.subscribe("cmd_vel", kind, self._on_command)
         self.service("~reset", srv.Empty, self._on_reset)
-        self.timer(rate=self.frequency, callback=self._tick)
+        self.timer(rate=self.config.frequency, callback=self._tick)
         self._started_ns = self.now_ns
 
     def save_state(self) -> dict[str, Any]:
@@ -82,43 +235,26 @@ class KalmanNode(KalmanParameters):
         for name, saved in state["sources"].items():
             self._sources[name].load_state(saved)
 
-    # -- settings ------------------------------------------------------------------------------------------------------
-    def _settings(self) -> FusionConfig:
-        control = ControlConfig(
-            self.control_config if self.use_control else (False,) * 6, self.control_timeout, self.acceleration_limits,
-            self.deceleration_limits, self.acceleration_gains, self.deceleration_gains,
-        )  # fmt: skip
-        return FusionConfig(
-            self.kind, self.two_d_mode, self.sensor_timeout, self.process_noise_covariance,
-            self.dynamic_process_noise_covariance, self.initial_state, self.initial_estimate_covariance,
-            self.smooth_lagged_data, max(self.history_length, 1e-3), control, self.alpha, self.kappa, self.beta,
-        )  # fmt: skip
+    # -- configuration -------------------------------------------------------------------------------------------------
+    def _filter_config(self) -> FusionConfig:
+        config = self.config.filter
+        control = config.control if self.config.use_control else replace(config.control, used=(False,) * 6)
+        return replace(config, control=control, history_length=max(config.history_length, 1e-3))
 
-    def _configs(self, kind: str) -> list[tuple[str, SourceConfig]]:
-        said, found = self.parameters(), []
-        for name in (f"{kind}{number}" for number in range(EACH)):
-            if not said[name]:
-                continue
-            used = np.array(said[f"{name}_config"], dtype=np.bool_)
-            if len(used) == 15:
-                parts = {"odom": slice(0, 12), "pose": slice(0, 6), "twist": slice(6, 12), "imu": slice(3, 15)}
-                kept = np.zeros(15, dtype=np.bool_)
-                kept[parts[kind]] = True
-                if kind == "imu":
-                    kept[6:9] = False
-                if (used & ~kept).any():
-                    self.log.warn(f"{name}_config names what a {kind} does not measure: left out")
-                used &= kept
-            one = said.get(f"{name}_rejection_threshold", math.inf)
-            found.append((name, SourceConfig(
-                name, tuple(used.tolist()),
-                said.get(f"{name}_differential", False), said.get(f"{name}_relative", False),
-                said.get(f"{name}_pose_rejection_threshold", one), said.get(f"{name}_twist_rejection_threshold", one),
-                said.get(f"{name}_linear_acceleration_rejection_threshold", math.inf),
-                said.get(f"{name}_remove_gravitational_acceleration", False), said.get(f"{name}_bias_at_rest", False),
-                self.gravitational_acceleration,
-            )))  # fmt: skip
-        return found
+    def _source_configs(self) -> list[SourceConfig]:
+        configs = []
+        for name, source in self.config.sources().items():
+            kind = name.rstrip("0123456789")
+            config = source.make(name, self.config.gravitational_acceleration)
+            used = np.array(config.used, dtype=np.bool_)
+            measured = np.zeros(15, dtype=np.bool_)
+            measured[_MEASURED[kind]] = True
+            if kind == "imu":
+                measured[6:9] = False
+            if (used & ~measured).any():
+                self.log.warn(f"{name}_config names states that a source of kind {kind} does not measure: ignored")
+            configs.append(replace(config, used=tuple((used & measured).tolist())))
+        return configs
 
     def _listen(self, name: str) -> None:
         message_type, convert = TYPES[name.rstrip("0123456789")]
@@ -137,12 +273,12 @@ class KalmanNode(KalmanParameters):
                 if measurement is not None:
                     self._fusion.add(measurement)
 
-        self.subscribe(self.parameters()[name], message_type, on_message)
+        self.subscribe(self.config.sources()[name].topic, message_type, on_message)
 
     # -- what comes in besides -----------------------------------------------------------------------------------------
     def _watch_clock(self, time_ns: int) -> None:
         now = self._fusion.estimate
-        if self.reset_on_time_jump and now is not None and time_ns < now.time_ns - 1_000_000_000:
+        if self.config.reset_on_time_jump and now is not None and time_ns < now.time_ns - 1_000_000_000:
             self.log.warn("time went back: the filter starts anew")
             self._restart()
 
@@ -172,7 +308,7 @@ class KalmanNode(KalmanParameters):
         self._fusion.set_pose(time_ns, np.concatenate([T.translation, T.rpy]), covariance)
 
     def _on_command(self, message: Any) -> None:
-        twist = message.twist if self.stamped_control else message
+        twist = message.twist if self.config.stamped_control else message
         velocity = np.concatenate(twist_to_arrays(twist))
         if np.isfinite(velocity).all():
             self._fusion.command(self.now_ns, velocity)
@@ -188,7 +324,7 @@ class KalmanNode(KalmanParameters):
     # -- what goes out -------------------------------------------------------------------------------------------------
     def _tick(self) -> None:
         self._fusion.advance(self.now_ns)
-        now = self._fusion.at(self.now_ns) if self.predict_to_current_time else self._fusion.estimate
+        now = self._fusion.at(self.now_ns) if self.config.predict_to_current_time else self._fusion.estimate
         self._tell(now)
         if now is None or now.time_ns <= self._published_ns:
             return
@@ -211,9 +347,9 @@ class KalmanNode(KalmanParameters):
         self._combined.publish(
             msg.PoseWithCovarianceStamped(header=make_header(self._world, now.time_ns), pose=combined)
         )
-        if self.publish_acceleration:
+        if self.config.publish_acceleration:
             self._publish_acceleration(now)
-        if self.publish_tf:
+        if self.config.publish_tf:
             self._broadcast(pose, now.time_ns)
 
     def _publish_acceleration(self, now: Fused) -> None:
@@ -226,7 +362,7 @@ class KalmanNode(KalmanParameters):
         self._accel.publish(msg.AccelWithCovarianceStamped(header=make_header(self._base, now.time_ns), accel=accel))
 
     def _broadcast(self, T_world_base: SE3, time_ns: int) -> None:
-        later = time_ns + round(self.transform_time_offset * 1e9)
+        later = time_ns + round(self.config.transform_time_offset * 1e9)
         if self._world == self._odom:
             self.send_transform(T_world_base, self._world, self._base, time_ns=later)
             return
@@ -243,7 +379,7 @@ class KalmanNode(KalmanParameters):
 
     def _tell(self, now: Fused | None) -> None:
         silent = [
-            f"{name} ({self.resolve(self.parameters()[name])})"
+            f"{name} ({self.resolve(self.config.sources()[name].topic)})"
             for name in self._sources
             if (self.now_ns - self._heard.get(name, self._started_ns)) * 1e-9 > _SILENT
         ]
@@ -271,7 +407,7 @@ class EkfNode(KalmanNode):
     in: odom0 … imu3, set_pose   out: odometry/filtered, odom_combined, /tf odom → base   service: ~reset
     """
 
-    kind = "ekf"
+    filter_type: FilterType = "ekf"
 
 
 class UkfNode(KalmanNode):
@@ -280,4 +416,4 @@ class UkfNode(KalmanNode):
     in: odom0 … imu3, set_pose   out: odometry/filtered, odom_combined, /tf odom → base   service: ~reset
     """
 
-    kind = "ukf"
+    filter_type: FilterType = "ukf"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.bus import Node, param
+from roboyard.bus import Node
+from roboyard.config import Config, parameter
 from roboyard.control.kinematics import DifferentialDrive
 from roboyard.control.throttle import Throttle
 from roboyard.errors import ConfigError
@@ -24,30 +24,46 @@ PLANAR = np.array([6 * row + column for row in (0, 1, 5) for column in (0, 1, 5)
 """Places of x, y, yaw in ROS's (36,) covariance."""
 
 
-class OdometryNode(Node):
+class OdometryNodeConfig(Config):
+    """Configuration of `OdometryNode`."""
+
+    left_joints: tuple[str, ...] = parameter(("left_wheel_joint",))
+    right_joints: tuple[str, ...] = parameter(("right_wheel_joint",))
+    wheel_radius: float = parameter(0.1, unit="m", low=1e-3, high=10.0, runtime=True)
+    track: float = parameter(0.35, unit="m", low=1e-3, high=20.0, runtime=True)
+    slip_factor: float = parameter(
+        1.0, low=0.1, high=10.0, doc="k: skid steering turns as if the track were k times wider", runtime=True
+    )
+    left_radius_scale: float = parameter(
+        1.0, low=0.5, high=2.0, doc="true over nominal radius, from calibration", runtime=True
+    )
+    right_radius_scale: float = parameter(
+        1.0, low=0.5, high=2.0, doc="true over nominal radius, from calibration", runtime=True
+    )
+    axle_x: float = parameter(
+        0.0, unit="m", low=-10.0, high=10.0, doc="turning axle ahead of the base frame", runtime=True
+    )
+    odom_frame: str = parameter("odom")
+    base_frame: str = parameter("base_link")
+    publish_tf: bool = parameter(True, doc="False when a filter publishes the transform")
+    rate: float = parameter(0.0, unit="Hz", low=0.0, high=1000.0, doc="largest rate; 0: every joint_states")
+    max_wheel_speed: float = parameter(
+        math.inf, unit="rad/s", low=1e-3, doc="faster steps are miscounts and left out", high=math.inf, runtime=True
+    )
+    way_variance: float = parameter(4e-4, unit="m²/m", low=0.0, high=1.0, doc="of the way, per metre", runtime=True)
+    turn_variance_per_way: float = parameter(1e-4, unit="rad²/m", low=0.0, high=1.0, runtime=True)
+    turn_variance: float = parameter(
+        5e-4, unit="rad²/rad", low=0.0, high=1.0, doc="of the turn, per radian", runtime=True
+    )
+
+
+class OdometryNode(Node[OdometryNodeConfig]):
     """Integrates the wheels of a differential or skid-steered base.
 
     in: joint_states   out: odom (nav_msgs/Odometry), /tf odom_frame → base_frame   service: ~reset (std_srvs/Trigger)
 
     The drive's parameters are those of the drive node; angles of several wheels on a side are averaged.
     """
-
-    left_joints: tuple[str, ...] = param(("left_wheel_joint",), fixed=True)
-    right_joints: tuple[str, ...] = param(("right_wheel_joint",), fixed=True)
-    wheel_radius: float = param(0.1, unit="m", low=1e-3, high=10.0)
-    track: float = param(0.35, unit="m", low=1e-3, high=20.0)
-    slip_factor: float = param(1.0, low=0.1, high=10.0, doc="k: skid steering turns as if the track were k times wider")
-    left_radius_scale: float = param(1.0, low=0.5, high=2.0, doc="true over nominal radius, from calibration")
-    right_radius_scale: float = param(1.0, low=0.5, high=2.0, doc="true over nominal radius, from calibration")
-    axle_x: float = param(0.0, unit="m", low=-10.0, high=10.0, doc="turning axle ahead of the base frame")
-    odom_frame: str = param("odom", fixed=True)
-    base_frame: str = param("base_link", fixed=True)
-    publish_tf: bool = param(True, doc="False when a filter publishes the transform", fixed=True)
-    rate: float = param(0.0, unit="Hz", low=0.0, high=1000.0, doc="largest rate; 0: every joint_states", fixed=True)
-    max_wheel_speed: float = param(math.inf, unit="rad/s", low=1e-3, doc="faster steps are miscounts and left out")
-    way_variance: float = param(4e-4, unit="m²/m", low=0.0, high=1.0, doc="of the way, per metre")
-    turn_variance_per_way: float = param(1e-4, unit="rad²/m", low=0.0, high=1.0)
-    turn_variance: float = param(5e-4, unit="rad²/rad", low=0.0, high=1.0, doc="of the turn, per radian")
 
     state_fields = ("_refused",)
 
@@ -56,19 +72,19 @@ class OdometryNode(Node):
         self._names: list[str] | None = None
         self._left: list[int] = []
         self._right: list[int] = []
-        self._throttle = Throttle(self.rate)
+        self._throttle = Throttle(self.config.rate)
         self._refused = 0
-        self._frames = (self.frame(self.odom_frame), self.frame(self.base_frame))
-        drive, noise, top = self._settings(self.parameters())
+        self._frames = (self.frame(self.config.odom_frame), self.frame(self.config.base_frame))
+        drive, noise, top = self._models(self.config)
         self._odometry = WheelOdometry(drive, noise, top)
         self._publisher = self.publisher("odom", msg.Odometry)
         self.subscribe("joint_states", msg.JointState, self._on_joints)
         self.service("~reset", srv.Trigger, self._on_reset)
 
-    def on_parameter(self, name: str, value: Any) -> None:
+    def on_config_change(self, old: OdometryNodeConfig, new: OdometryNodeConfig) -> None:
         """Go on with the new geometry from where the base is."""
         odometry = self._odometry
-        odometry.drive, odometry.noise, odometry.max_wheel_speed = self._settings({**self.parameters(), name: value})
+        odometry.drive, odometry.noise, odometry.max_wheel_speed = self._models(new)
 
     def save_state(self) -> dict[str, Any]:
         """State as plain data."""
@@ -80,17 +96,17 @@ class OdometryNode(Node):
         self._odometry.load_state(state["odometry"])
         self._throttle.load_state(state["throttle"])
 
-    def _settings(self, given: Mapping[str, Any]) -> tuple[DifferentialDrive, OdometryNoise, float]:
+    def _models(self, config: OdometryNodeConfig) -> tuple[DifferentialDrive, OdometryNoise, float]:
         drive = DifferentialDrive(
-            given["wheel_radius"],
-            given["track"],
-            given["slip_factor"],
-            given["left_radius_scale"],
-            given["right_radius_scale"],
-            given["axle_x"],
+            config.wheel_radius,
+            config.track,
+            config.slip_factor,
+            config.left_radius_scale,
+            config.right_radius_scale,
+            config.axle_x,
         )
-        noise = OdometryNoise(given["way_variance"], given["turn_variance_per_way"], given["turn_variance"])
-        return drive, noise, given["max_wheel_speed"]
+        noise = OdometryNoise(config.way_variance, config.turn_variance_per_way, config.turn_variance)
+        return drive, noise, config.max_wheel_speed
 
     def _on_joints(self, state: Any) -> None:
         if state.name != self._names:
@@ -113,18 +129,18 @@ class OdometryNode(Node):
 
     def _find_wheels(self, names: list[str]) -> None:
         """Places of the wheels in joint_states; messages of other joints only are passed over."""
-        wanted = (*self.left_joints, *self.right_joints)
+        wanted = (*self.config.left_joints, *self.config.right_joints)
         present = [name for name in wanted if name in names]
         if present and len(present) < len(wanted):
             missing = next(name for name in wanted if name not in names)
             raise ConfigError(f"joint_states has no joint '{missing}'", location=self.full_name, valid=", ".join(names))
         self._names = list(names)
-        self._left = [names.index(name) for name in self.left_joints] if present else []
-        self._right = [names.index(name) for name in self.right_joints] if present else []
+        self._left = [names.index(name) for name in self.config.left_joints] if present else []
+        self._right = [names.index(name) for name in self.config.right_joints] if present else []
 
     def _publish(self, estimate: OdometryEstimate) -> None:
         self._publisher.publish(odometry_message(estimate, *self._frames))
-        if self.publish_tf:
+        if self.config.publish_tf:
             self.send_transform(estimate.T_odom_base.to_se3(), *self._frames, time_ns=estimate.time_ns)
 
     def _on_reset(self, request: Any) -> Any:

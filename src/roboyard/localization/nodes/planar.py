@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import TypeVar
 
-from roboyard.bus import Node, param
+from roboyard.bus import Node
+from roboyard.config import Config, parameter
 from roboyard.control.ackermann import AckermannDrive, WheelRims
 from roboyard.control.kinematics import PlanarTwist
 from roboyard.control.mecanum import MecanumDrive
@@ -21,19 +23,28 @@ from roboyard.messages import msg, srv
 from roboyard.messages.time import to_nanoseconds
 
 
-class PlanarOdometryNode(Node):
+class PlanarOdometryNodeConfig(Config):
+    """Configuration of `PlanarOdometryNode`."""
+
+    odom_frame: str = parameter("odom")
+    base_frame: str = parameter("base_link")
+    publish_tf: bool = parameter(True, doc="False when a filter publishes the transform")
+    rate: float = parameter(0.0, unit="Hz", low=0.0, high=1000.0, doc="largest rate; 0: every joint_states")
+    way_variance: float = parameter(4e-4, unit="m²/m", low=0.0, high=1.0, doc="of the way, per metre")
+    turn_variance_per_way: float = parameter(1e-4, unit="rad²/m", low=0.0, high=1.0)
+    turn_variance: float = parameter(5e-4, unit="rad²/rad", low=0.0, high=1.0, doc="per radian")
+
+
+PlanarOdometryNodeConfigT = TypeVar(
+    "PlanarOdometryNodeConfigT", bound=PlanarOdometryNodeConfig, default=PlanarOdometryNodeConfig, covariant=True
+)
+
+
+class PlanarOdometryNode(Node[PlanarOdometryNodeConfigT]):
     """Adds up the way that joint angles say; subclasses fill in ``connect`` and ``way``.
 
     in: joint_states   out: odom (nav_msgs/Odometry), /tf odom_frame → base_frame   service: ~reset (std_srvs/Trigger)
     """
-
-    odom_frame: str = param("odom", fixed=True)
-    base_frame: str = param("base_link", fixed=True)
-    publish_tf: bool = param(True, doc="False when a filter publishes the transform", fixed=True)
-    rate: float = param(0.0, unit="Hz", low=0.0, high=1000.0, doc="largest rate; 0: every joint_states", fixed=True)
-    way_variance: float = param(4e-4, unit="m²/m", low=0.0, high=1.0, doc="of the way, per metre", fixed=True)
-    turn_variance_per_way: float = param(1e-4, unit="rad²/m", low=0.0, high=1.0, fixed=True)
-    turn_variance: float = param(5e-4, unit="rad²/rad", low=0.0, high=1.0, doc="per radian", fixed=True)
 
     state_fields = ("_angles",)
 
@@ -43,10 +54,10 @@ class PlanarOdometryNode(Node):
         self._names: list[str] = []
         self._where: NDArray[np.int64] | None = None
         self._angles: NDArray[np.float64] | None = None
-        self._throttle = Throttle(self.rate)
-        noise = OdometryNoise(self.way_variance, self.turn_variance_per_way, self.turn_variance)
+        self._throttle = Throttle(self.config.rate)
+        noise = OdometryNoise(self.config.way_variance, self.config.turn_variance_per_way, self.config.turn_variance)
         self._odometry = PlanarOdometry(noise)
-        self._frames = (self.frame(self.odom_frame), self.frame(self.base_frame))
+        self._frames = (self.frame(self.config.odom_frame), self.frame(self.config.base_frame))
         self._publisher = self.publisher("odom", msg.Odometry)
         self.subscribe("joint_states", msg.JointState, self._on_joints)
         self.service("~reset", srv.Trigger, self._on_reset)
@@ -86,7 +97,7 @@ class PlanarOdometryNode(Node):
         if estimate is None:
             return
         self._publisher.publish(odometry_message(estimate, *self._frames))
-        if self.publish_tf:
+        if self.config.publish_tf:
             self.send_transform(estimate.T_odom_base.to_se3(), *self._frames, time_ns=time_ns)
 
     def _find(self, names: list[str]) -> None:
@@ -104,55 +115,73 @@ class PlanarOdometryNode(Node):
         return srv.Trigger.Response(success=True, message="odometry is at the origin")
 
 
-class MecanumOdometryNode(PlanarOdometryNode):
+class MecanumOdometryNodeConfig(PlanarOdometryNodeConfig):
+    """Configuration of `MecanumOdometryNode`."""
+
+    joints: tuple[str, ...] = parameter(("front_left", "front_right", "rear_left", "rear_right"))
+    wheel_radius: float = parameter(0.1, unit="m", low=1e-3, high=10.0)
+    wheelbase: float = parameter(0.4, unit="m", low=1e-3, high=20.0)
+    track: float = parameter(0.35, unit="m", low=1e-3, high=20.0)
+    axle_x: float = parameter(0.0, unit="m", low=-10.0, high=10.0)
+
+
+class MecanumOdometryNode(PlanarOdometryNode[MecanumOdometryNodeConfig]):
     """Odometry of four mecanum wheels; the drive's parameters are those of the mecanum node.
 
     in: joint_states   out: odom (nav_msgs/Odometry), /tf odom_frame → base_frame   service: ~reset (std_srvs/Trigger)
     """
 
-    joints: tuple[str, ...] = param(("front_left", "front_right", "rear_left", "rear_right"), fixed=True)
-    wheel_radius: float = param(0.1, unit="m", low=1e-3, high=10.0, fixed=True)
-    wheelbase: float = param(0.4, unit="m", low=1e-3, high=20.0, fixed=True)
-    track: float = param(0.35, unit="m", low=1e-3, high=20.0, fixed=True)
-    axle_x: float = param(0.0, unit="m", low=-10.0, high=10.0, fixed=True)
-
     def connect(self) -> tuple[str, ...]:
         """The four wheels."""
-        self._drive = MecanumDrive(self.wheel_radius, self.wheelbase, self.track, self.axle_x)
-        return self.joints
+        self._drive = MecanumDrive(
+            self.config.wheel_radius, self.config.wheelbase, self.config.track, self.config.axle_x
+        )
+        return self.config.joints
 
     def way(self, before: NDArray[np.float64], now: NDArray[np.float64]) -> PlanarTwist:
         """By the wheels' own angles."""
         return self._drive.body_twist(now - before)
 
 
-class AckermannOdometryNode(PlanarOdometryNode):
+class AckermannOdometryNodeConfig(PlanarOdometryNodeConfig):
+    """Configuration of `AckermannOdometryNode`."""
+
+    left_joints: tuple[str, ...] = parameter(())
+    right_joints: tuple[str, ...] = parameter(())
+    left_steered_joints: tuple[str, ...] = parameter(())
+    right_steered_joints: tuple[str, ...] = parameter(())
+    left_steering_joints: tuple[str, ...] = parameter(("left_steering_joint",))
+    right_steering_joints: tuple[str, ...] = parameter(("right_steering_joint",))
+    wheel_radius: float = parameter(0.1, unit="m", low=1e-3, high=10.0)
+    wheelbase: float = parameter(1.0, unit="m", low=-50.0, high=50.0)
+    track: float = parameter(1.0, unit="m", low=1e-3, high=20.0)
+    kingpin_width: float = parameter(0.8, unit="m", low=1e-3, high=20.0)
+    axle_x: float = parameter(0.0, unit="m", low=-50.0, high=50.0, doc="unsteered axle ahead of the base")
+
+
+class AckermannOdometryNode(PlanarOdometryNode[AckermannOdometryNodeConfig]):
     """Odometry of a car: the way by its wheels, the turn by how its steered wheels stand.
 
     in: joint_states   out: odom (nav_msgs/Odometry), /tf odom_frame → base_frame   service: ~reset (std_srvs/Trigger)
     """
 
-    left_joints: tuple[str, ...] = param((), fixed=True)
-    right_joints: tuple[str, ...] = param((), fixed=True)
-    left_steered_joints: tuple[str, ...] = param((), fixed=True)
-    right_steered_joints: tuple[str, ...] = param((), fixed=True)
-    left_steering_joints: tuple[str, ...] = param(("left_steering_joint",), fixed=True)
-    right_steering_joints: tuple[str, ...] = param(("right_steering_joint",), fixed=True)
-    wheel_radius: float = param(0.1, unit="m", low=1e-3, high=10.0, fixed=True)
-    wheelbase: float = param(1.0, unit="m", low=-50.0, high=50.0, fixed=True)
-    track: float = param(1.0, unit="m", low=1e-3, high=20.0, fixed=True)
-    kingpin_width: float = param(0.8, unit="m", low=1e-3, high=20.0, fixed=True)
-    axle_x: float = param(0.0, unit="m", low=-50.0, high=50.0, doc="unsteered axle ahead of the base", fixed=True)
-
     def connect(self) -> tuple[str, ...]:
         """Wheels and steering."""
         self._drive = AckermannDrive(
-            self.wheel_radius, self.wheelbase, self.track, self.kingpin_width, axle_x=self.axle_x
+            self.config.wheel_radius,
+            self.config.wheelbase,
+            self.config.track,
+            self.config.kingpin_width,
+            axle_x=self.config.axle_x,
         )
         groups = (
-            self.left_joints, self.right_joints, self.left_steered_joints, self.right_steered_joints,
-            self.left_steering_joints, self.right_steering_joints,
-        )  # fmt: skip
+            self.config.left_joints,
+            self.config.right_joints,
+            self.config.left_steered_joints,
+            self.config.right_steered_joints,
+            self.config.left_steering_joints,
+            self.config.right_steering_joints,
+        )
         joints = tuple(joint for group in groups for joint in group)
         self._groups = [np.array([joints.index(joint) for joint in group], dtype=np.int64) for group in groups]
         return joints

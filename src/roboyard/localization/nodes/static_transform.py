@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import math
 
-from roboyard.bus import Node, param
+from roboyard.bus import Node
+from roboyard.config import Config, parameter
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE3
 
 
-class StaticTransformNode(Node):
+class StaticTransformNodeConfig(Config):
+    """Configuration of `StaticTransformNode`."""
+
+    parent: str = parameter("world", doc="frame in which the other one is")
+    child: str = parameter("base_link", doc="the other one")
+    pose: tuple[float, ...] = parameter((), doc="x y z roll pitch yaw of the child in the parent [m, rad]")
+
+
+class StaticTransformNode(Node[StaticTransformNodeConfig]):
     """Tells once where a frame is in another one.
 
     out: /tf_static
     """
 
-    parent: str = param("world", doc="frame in which the other one is", fixed=True)
-    child: str = param("base_link", doc="the other one", fixed=True)
-    pose: tuple[float, ...] = param((), doc="x y z roll pitch yaw of the child in the parent [m, rad]", fixed=True)
-
     def setup(self) -> None:
         """Tell it. Raises ConfigError where the pose is none."""
-        if len(self.pose) != 6 or not all(map(math.isfinite, self.pose)):
+        if len(self.config.pose) != 6 or not all(map(math.isfinite, self.config.pose)):
             where = f"{self.full_name}, parameter 'pose'"
-            raise ConfigError(f"{list(self.pose)}", location=where, valid="x, y, z, roll, pitch, yaw")
-        x, y, z, roll, pitch, yaw = self.pose
+            raise ConfigError(f"{list(self.config.pose)}", location=where, valid="x, y, z, roll, pitch, yaw")
+        x, y, z, roll, pitch, yaw = self.config.pose
         T = SE3.from_xyz_rpy((x, y, z), (roll, pitch, yaw))
-        self.send_transform(T, self.frame(self.parent), self.frame(self.child), static=True)
+        self.send_transform(T, self.frame(self.config.parent), self.frame(self.config.child), static=True)

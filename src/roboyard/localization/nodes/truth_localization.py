@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from roboyard.bus import Node, param, resource
+from roboyard.bus import Node, resource
 from roboyard.bus.transforms import TransformError
+from roboyard.config import Config, parameter
 from roboyard.control.throttle import Throttle
 from roboyard.geometry import SE2, SE3
 from roboyard.localization.nodes.odometry import PLANAR
@@ -16,7 +17,23 @@ from roboyard.messages.convert import make_header, pose_to_msg, pose_to_se3
 from roboyard.messages.time import to_nanoseconds
 
 
-class TruthLocalizationNode(Node):
+class TruthLocalizationNodeConfig(Config):
+    """Configuration of `TruthLocalizationNode`."""
+
+    global_frame_id: str = parameter("map")
+    odom_frame_id: str = parameter("odom")
+    base_frame_id: str = parameter("base_link")
+    tf_broadcast: bool = parameter(True)
+    transform_tolerance: float = parameter(
+        0.2, unit="s", low=0.0, high=60.0, doc="map → odom is stamped so much later", runtime=True
+    )
+    rate: float = parameter(10.0, unit="Hz", low=0.1, high=1000.0)
+    map_x: float = parameter(0.0, unit="m", low=-1e6, high=1e6, doc="origin of the map in the world")
+    map_y: float = parameter(0.0, unit="m", low=-1e6, high=1e6)
+    map_yaw: float = parameter(0.0, unit="rad", low=-10.0, high=10.0)
+
+
+class TruthLocalizationNode(Node[TruthLocalizationNodeConfig]):
     """Fake localisation: says where the robot truly is, as if a localisation in a map had found it.
 
     in: the robot's truth, /tf odom → base
@@ -27,24 +44,17 @@ class TruthLocalizationNode(Node):
     """
 
     truth_topic: str = resource(str)
-    global_frame_id: str = param("map", fixed=True)
-    odom_frame_id: str = param("odom", fixed=True)
-    base_frame_id: str = param("base_link", fixed=True)
-    tf_broadcast: bool = param(True, fixed=True)
-    transform_tolerance: float = param(0.2, unit="s", low=0.0, high=60.0, doc="map → odom is stamped so much later")
-    rate: float = param(10.0, unit="Hz", low=0.1, high=1000.0, fixed=True)
-    map_x: float = param(0.0, unit="m", low=-1e6, high=1e6, doc="origin of the map in the world", fixed=True)
-    map_y: float = param(0.0, unit="m", low=-1e6, high=1e6, fixed=True)
-    map_yaw: float = param(0.0, unit="rad", low=-10.0, high=10.0, fixed=True)
 
     state_fields = ("_missed",)
 
     def setup(self) -> None:
         """Connect, and say what this is."""
         self._missed = 0
-        self._throttle = Throttle(self.rate)
-        self._frames = tuple(map(self.frame, (self.global_frame_id, self.odom_frame_id, self.base_frame_id)))
-        self._T_map_world = SE2(self.map_x, self.map_y, self.map_yaw).inverse().to_se3()
+        self._throttle = Throttle(self.config.rate)
+        self._frames = tuple(
+            map(self.frame, (self.config.global_frame_id, self.config.odom_frame_id, self.config.base_frame_id))
+        )
+        self._T_map_world = SE2(self.config.map_x, self.config.map_y, self.config.map_yaw).inverse().to_se3()
         self._pose = self.publisher("amcl_pose", msg.PoseWithCovarianceStamped, latched=True)
         self._cloud = self.publisher("particle_cloud", msg.ParticleCloud, latched=True)
         self.subscribe(self.truth_topic, msg.Odometry, self._on_truth)
@@ -73,7 +83,7 @@ class TruthLocalizationNode(Node):
         self._pose.publish(msg.PoseWithCovarianceStamped(header=make_header(map_frame, time_ns), pose=pose))
         particle = msg.Particle(pose=pose_to_msg(flat), weight=1.0)
         self._cloud.publish(msg.ParticleCloud(header=make_header(map_frame, time_ns), particles=[particle]))
-        if self.tf_broadcast:
+        if self.config.tf_broadcast:
             self._broadcast(T_map_base, odom, base, time_ns)
 
     def _broadcast(self, T_map_base: SE3, odom: str, base: str, time_ns: int) -> None:
@@ -86,5 +96,5 @@ class TruthLocalizationNode(Node):
                 self._missed += 1
                 self.log.warn(f"no map → odom: {error}", throttle=5.0)
                 return
-        later = time_ns + round(self.transform_tolerance * 1e9)
+        later = time_ns + round(self.config.transform_tolerance * 1e9)
         self.send_transform(T_map_base @ T_odom_base.inverse(), self._frames[0], odom, time_ns=later)

@@ -6,14 +6,28 @@ from typing import Any
 
 import numpy as np
 
-from roboyard.bus import Node, param, resource
+from roboyard.bus import Node, resource
+from roboyard.config import Config, parameter
 from roboyard.control.throttle import Throttle
 from roboyard.geometry import SE3
 from roboyard.messages import msg
 from roboyard.messages.time import to_nanoseconds
 
 
-class TruthOdometryNode(Node):
+class TruthOdometryNodeConfig(Config):
+    """Configuration of `TruthOdometryNode`."""
+
+    odom_frame: str = parameter("odom")
+    base_frame: str = parameter("base_link")
+    publish_tf: bool = parameter(True)
+    from_start: bool = parameter(True, doc="the first pose is the origin; False: coordinates of the world")
+    noise: float = parameter(
+        0.0, unit="m or rad", low=0.0, high=1e3, doc="standard deviation laid on each coordinate", runtime=True
+    )
+    rate: float = parameter(50.0, unit="Hz", low=0.1, high=1000.0)
+
+
+class TruthOdometryNode(Node[TruthOdometryNodeConfig]):
     """Passes the robot's true pose on as odometry, as simulators' odometry and p3d plugins do.
 
     in: the robot's truth   out: odom (nav_msgs/Odometry), /tf odom_frame → base_frame   health: "this is the truth"
@@ -23,19 +37,13 @@ class TruthOdometryNode(Node):
     """
 
     truth_topic: str = resource(str)
-    odom_frame: str = param("odom", fixed=True)
-    base_frame: str = param("base_link", fixed=True)
-    publish_tf: bool = param(True, fixed=True)
-    from_start: bool = param(True, doc="the first pose is the origin; False: coordinates of the world", fixed=True)
-    noise: float = param(0.0, unit="m, rad", low=0.0, high=1e3, doc="standard deviation laid on each coordinate")
-    rate: float = param(50.0, unit="Hz", low=0.1, high=1000.0, fixed=True)
 
     state_fields = ("_start",)
 
     def setup(self) -> None:
         """Connect, and say what this is."""
         self._start: tuple[tuple[float, float, float, float], tuple[float, float, float]] | None = None
-        self._throttle = Throttle(self.rate)
+        self._throttle = Throttle(self.config.rate)
         self._publisher = self.publisher("odom", msg.Odometry)
         self.subscribe(self.truth_topic, msg.Odometry, self._on_truth)
         self.log.warn(f"{self.resolve('odom')} is the truth of the simulation, no estimate")
@@ -58,13 +66,13 @@ class TruthOdometryNode(Node):
         T_world_base = SE3((q.w, q.x, q.y, q.z), (p.x, p.y, p.z))
         if self._start is None:
             self._start = _plain(T_world_base)
-        T_odom_base = SE3(*self._start).inverse() @ T_world_base if self.from_start else T_world_base
-        if self.noise:
-            dx, dy, dz, roll, pitch, yaw = (self.random.standard_normal(6) * self.noise).tolist()
+        T_odom_base = SE3(*self._start).inverse() @ T_world_base if self.config.from_start else T_world_base
+        if self.config.noise:
+            dx, dy, dz, roll, pitch, yaw = (self.random.standard_normal(6) * self.config.noise).tolist()
             T_odom_base = T_odom_base @ SE3.from_xyz_rpy((dx, dy, dz), (roll, pitch, yaw))
-        covariance = np.eye(6).reshape(36) * self.noise**2
+        covariance = np.eye(6).reshape(36) * self.config.noise**2
         (w, x, y, z), (px, py, pz) = _plain(T_odom_base)
-        odom_frame, base_frame = self.frame(self.odom_frame), self.frame(self.base_frame)
+        odom_frame, base_frame = self.frame(self.config.odom_frame), self.frame(self.config.base_frame)
         self._publisher.publish(
             msg.Odometry(
                 header=msg.Header(stamp=truth.header.stamp, frame_id=odom_frame),
@@ -76,7 +84,7 @@ class TruthOdometryNode(Node):
                 twist=truth.twist,
             )
         )
-        if self.publish_tf:
+        if self.config.publish_tf:
             self.send_transform(T_odom_base, odom_frame, base_frame, time_ns=time_ns)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-from roboyard.config import field, load
+from roboyard.config import load, parameter
 from roboyard.config.wording import did_you_mean
 from roboyard.description import Model
 from roboyard.errors import ConfigError, RoboyardError
@@ -22,23 +22,23 @@ _ROBOT = "link of the robot"
 class ToolFile:
     """A tool of a group."""
 
-    link: str | None = field(None, doc=f"{_ROBOT}; the group's tip unless given")
-    xyz: tuple[float, float, float] = field((0.0, 0.0, 0.0), unit="m", doc="where it is on the link")
-    rpy: tuple[float, float, float] = field((0.0, 0.0, 0.0), unit="rad", doc="how it is turned")
+    link: str | None = parameter(None, doc=f"{_ROBOT}; the group's tip unless given")
+    xyz: tuple[float, float, float] = parameter((0.0, 0.0, 0.0), unit="m", doc="where it is on the link")
+    rpy: tuple[float, float, float] = parameter((0.0, 0.0, 0.0), unit="rad", doc="how it is turned")
 
 
 @dataclass(frozen=True)
 class GroupFile:
     """A group."""
 
-    base: str = field(doc=f"{_ROBOT} in whose frame poses are")
-    tip: str = field(doc=f"{_ROBOT} or frame that is the tool")
-    joints: tuple[str, ...] = field((), doc="those between that are free; all unless given")
-    axis: tuple[float, float, float] = field((0.0, 0.0, 1.0), doc="in which tools approach, in their frames")
-    tools: dict[str, ToolFile] = field(factory=dict, doc="further tools")
-    poses: dict[str, tuple[float, ...]] = field(factory=dict, doc="named positions of its joints [rad or m]")
-    gripper: str | None = field(None, doc="the one it carries")
-    start: str | None = field(None, doc="the pose that joints begin in whose description says nothing")
+    base: str = parameter(doc=f"{_ROBOT} in whose frame poses are")
+    tip: str = parameter(doc=f"{_ROBOT} or frame that is the tool")
+    joints: tuple[str, ...] = parameter((), doc="those between that are free; all unless given")
+    axis: tuple[float, float, float] = parameter((0.0, 0.0, 1.0), doc="in which tools approach, in their frames")
+    tools: dict[str, ToolFile] = parameter(factory=dict, doc="further tools")
+    poses: dict[str, tuple[float, ...]] = parameter(factory=dict, doc="named positions of its joints [rad or m]")
+    gripper: str | None = parameter(None, doc="the one it carries")
+    start: str | None = parameter(None, doc="the pose that joints begin in whose description says nothing")
 
     def __post_init__(self) -> None:
         if sum(x * x for x in self.axis) < 1e-12:
@@ -49,12 +49,12 @@ class GroupFile:
 class GripperFile:
     """A gripper."""
 
-    joints: tuple[str, ...] = field(doc="that are commanded; mimic joints follow")
-    closed: tuple[float, ...] = field(doc="their positions with the fingers together")
-    open: tuple[float, ...] = field(doc="their positions when it is open")
-    width: tuple[float, float] = field(unit="m", low=0.0, doc="between the fingers, closed and open")
-    links: tuple[str, ...] = field((), doc="that may touch what is held")
-    force: float | None = field(None, unit="N", low=0.0, doc="greatest between the fingers")
+    joints: tuple[str, ...] = parameter(doc="that are commanded; mimic joints follow")
+    closed: tuple[float, ...] = parameter(doc="their positions with the fingers together")
+    open: tuple[float, ...] = parameter(doc="their positions when it is open")
+    width: tuple[float, float] = parameter(unit="m", low=0.0, doc="between the fingers, closed and open")
+    links: tuple[str, ...] = parameter((), doc="that may touch what is held")
+    force: float | None = parameter(None, unit="N", low=0.0, doc="greatest between the fingers")
 
     def __post_init__(self) -> None:
         if not self.joints or not len(self.joints) == len(self.closed) == len(self.open):
@@ -70,32 +70,32 @@ class GripperFile:
 class RatesFile:
     """What a joint can do that descriptions do not tell."""
 
-    acceleration: float | None = field(None, low=1e-6, doc="greatest [rad/s² or m/s²]")
-    jerk: float | None = field(None, low=1e-6, doc="greatest [rad/s³ or m/s³]")
+    acceleration: float | None = parameter(None, low=1e-6, doc="greatest [rad/s² or m/s²]")
+    jerk: float | None = parameter(None, low=1e-6, doc="greatest [rad/s³ or m/s³]")
 
 
 @dataclass(frozen=True)
 class AllowedFile:
     """Pairs of links that need not be looked at for collisions. Links joined by a joint need not be named."""
 
-    adjacent: tuple[tuple[str, str], ...] = field((), doc="joined")
-    never: tuple[tuple[str, str], ...] = field((), doc="never near each other")
-    always: tuple[tuple[str, str], ...] = field((), doc="always touching")
-    stated: tuple[tuple[str, str], ...] = field((), doc="may touch")
+    adjacent: tuple[tuple[str, str], ...] = parameter((), doc="joined")
+    never: tuple[tuple[str, str], ...] = parameter((), doc="never near each other")
+    always: tuple[tuple[str, str], ...] = parameter((), doc="always touching")
+    stated: tuple[tuple[str, str], ...] = parameter((), doc="may touch")
 
 
 @dataclass(frozen=True)
 class GroupsFile:
     """What `groups.yaml` may say."""
 
-    like: Path | None = field(None, doc="another such file: what is not said here is as there")
-    groups: dict[str, GroupFile] = field(factory=dict, doc="by name; the first is taken unless another is named")
-    grippers: dict[str, GripperFile] = field(factory=dict, doc="by name")
-    joints: dict[str, RatesFile] = field(factory=dict, doc="by name")
-    gains: dict[str, dict[str, float]] = field(
+    like: Path | None = parameter(None, doc="another such file: what is not said here is as there")
+    groups: dict[str, GroupFile] = parameter(factory=dict, doc="by name; the first is taken unless another is named")
+    grippers: dict[str, GripperFile] = parameter(factory=dict, doc="by name")
+    joints: dict[str, RatesFile] = parameter(factory=dict, doc="by name")
+    gains: dict[str, dict[str, float]] = parameter(
         factory=dict, doc="of joints' servos: {elbow: {pos_kp: 50, pos_kd: 2}}, as in ros2_control"
     )
-    allowed_collisions: AllowedFile = field(AllowedFile(), doc="pairs of links, by reason")
+    allowed_collisions: AllowedFile = parameter(AllowedFile(), doc="pairs of links, by reason")
 
     def laid_over(self, other: GroupsFile) -> GroupsFile:
         """This file, added to another one; pairs of both count."""

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from roboyard.bus import GoalFuture, Node, param, resource
+from roboyard.bus import GoalFuture, Node, resource
+from roboyard.config import Config, parameter
 from roboyard.description import World
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE3
@@ -20,7 +21,30 @@ from roboyard.messages import action, msg
 from roboyard.messages.convert import pose_to_msg
 
 
-class ArmMissionNode(Node):
+class ArmMissionNodeConfig(Config):
+    """Configuration of `ArmMissionNode`."""
+
+    goals: int = parameter(10, low=1, high=100_000, doc="how many")
+    poses: tuple[str, ...] = parameter((), doc="named poses of the group; empty: drawn ones")
+    region: tuple[float, ...] = parameter(
+        (), unit="m", doc="x y z x y z: corners of a box in the world; or of several, in turn"
+    )
+    everywhere: bool = parameter(True, doc="every second drawn pose is anywhere, outside of regions too", runtime=True)
+    period: float = parameter(
+        0.0, unit="s", low=0.0, high=1e4, doc="goals are sent so far apart at least", runtime=True
+    )
+    place: tuple[float, ...] = parameter((), doc="x y z roll pitch yaw of the robot's root in the world")
+    group: str = parameter("", doc="which joints move; empty: the first group of the robot")
+    clearance: float = parameter(
+        0.01, unit="m", low=0.0, high=1.0, doc="about the states that poses are drawn from", runtime=True
+    )
+    speed: float = parameter(1.0, low=0.01, high=1.0, doc="share of the joints' speeds", runtime=True)
+    start: float = parameter(0.5, unit="s", low=0.0, high=1e6, doc="when the first is sent")
+    rest: float = parameter(0.2, unit="s", low=0.0, high=1e4, doc="at each goal", runtime=True)
+    tries: int = parameter(1, low=1, high=100, doc="how often a goal is sent that could not be reached", runtime=True)
+
+
+class ArmMissionNode(Node[ArmMissionNodeConfig]):
     """Sends goals to the move node, as somebody does who picks poses for the tool.
 
     actions: move_action (client)
@@ -34,35 +58,20 @@ class ArmMissionNode(Node):
     groups: Groups = resource(Groups)
     world: World | None = resource(World, optional=True)
 
-    goals: int = param(10, low=1, high=100_000, doc="how many", fixed=True)
-    poses: tuple[str, ...] = param((), doc="named poses of the group; empty: drawn ones", fixed=True)
-    region: tuple[float, ...] = param(
-        (), unit="m", doc="x y z x y z: corners of a box in the world; or of several, in turn", fixed=True
-    )
-    everywhere: bool = param(True, doc="every second drawn pose is anywhere, outside of regions too")
-    period: float = param(0.0, unit="s", low=0.0, high=1e4, doc="goals are sent so far apart at least")
-    place: tuple[float, ...] = param((), doc="x y z roll pitch yaw of the robot's root in the world", fixed=True)
-    group: str = param("", doc="which joints move; empty: the first group of the robot", fixed=True)
-    clearance: float = param(0.01, unit="m", low=0.0, high=1.0, doc="about the states that poses are drawn from")
-    speed: float = param(1.0, low=0.01, high=1.0, doc="share of the joints' speeds")
-    start: float = param(0.5, unit="s", low=0.0, high=1e6, doc="when the first is sent", fixed=True)
-    rest: float = param(0.2, unit="s", low=0.0, high=1e4, doc="at each goal")
-    tries: int = param(1, low=1, high=100, doc="how often a goal is sent that could not be reached")
-
     state_fields = ("_next", "_reached", "_due", "_tried", "_positions")
 
     def setup(self) -> None:
         """Connect."""
-        if len(self.region) % 6:
-            raise ConfigError(f"{len(self.region)} numbers", location="region", valid="x y z x y z for each")
-        group = self.groups.group(self.group or None)
-        for name in self.poses:
+        if len(self.config.region) % 6:
+            raise ConfigError(f"{len(self.config.region)} numbers", location="region", valid="x y z x y z for each")
+        group = self.groups.group(self.config.group or None)
+        for name in self.config.poses:
             group.pose(name)
         self._scene: PlanningScene | None = None
         self._checker: ExactChecker | None = None
         self._next = self._reached = self._tried = 0
         self._constraints: Any = None
-        self._due: float | None = self.start
+        self._due: float | None = self.config.start
         self._positions: dict[str, float] = {}
         self.subscribe("joint_states", msg.JointState, self._on_joints)
         self._client = self.action_client("move_action", action.MoveGroup, on_goal_restored=self._follow)
@@ -74,35 +83,39 @@ class ArmMissionNode(Node):
             self._positions.update(zip(message.name, map(float, message.position), strict=False))
 
     def _tick(self) -> None:
-        if self._due is None or self.now < self._due - 1e-9 or self._next >= self.goals:
+        if self._due is None or self.now < self._due - 1e-9 or self._next >= self.config.goals:
             return
         self._due = None
         if self._constraints is None:
             self._constraints = self._choose()
         goal = action.MoveGroup.Goal()
         goal.request.goal_constraints = [self._constraints]
-        goal.request.max_velocity_scaling_factor = self.speed
+        goal.request.max_velocity_scaling_factor = self.config.speed
         self._follow(self._client.send(goal))
 
     def _choose(self) -> Any:
         kinds = msg.moveit_msgs
-        if self.poses:
-            return kinds.Constraints(name=self.poses[self._next % len(self.poses)])
+        if self.config.poses:
+            return kinds.Constraints(name=self.config.poses[self._next % len(self.config.poses)])
         if self._scene is None or self._checker is None:
             around = [] if self.world is None else obstacles_of(self.world)
-            chain = self.groups.chain(self.group or None)
+            chain = self.groups.chain(self.config.group or None)
             others = {joint.name for joint in self.groups.model.joints} - set(chain.joints)
             held = {name: value for name, value in self._positions.items() if name in others}
             self._scene = PlanningScene.of(
-                self.groups, self.group or None, T_world_robot=place_of(self.place), obstacles=around, held=held
+                self.groups,
+                self.config.group or None,
+                T_world_robot=place_of(self.config.place),
+                obstacles=around,
+                held=held,
             )
             self._checker = ExactChecker(self._scene)
-        regions = np.reshape(self.region, (-1, 2, 3))
-        anywhere = not len(regions) or (self.everywhere and self._next % 2 == 1)
-        region = None if anywhere else regions[self._next // (1 + self.everywhere) % len(regions)]
-        drawn = draw_goal(self._scene, self._checker, self.random, region=region, clearance=self.clearance)
+        regions = np.reshape(self.config.region, (-1, 2, 3))
+        anywhere = not len(regions) or (self.config.everywhere and self._next % 2 == 1)
+        region = None if anywhere else regions[self._next // (1 + self.config.everywhere) % len(regions)]
+        drawn = draw_goal(self._scene, self._checker, self.random, region=region, clearance=self.config.clearance)
         root = self.groups.root
-        T_world_root = place_of(self.place) @ self.groups.model.link(root).T_model_link
+        T_world_root = place_of(self.config.place) @ self.groups.model.link(root).T_model_link
         return tool_goal(self._scene, T_world_root.inverse() @ drawn.T_world_tool, self.frame(root))
 
     def _follow(self, goal: GoalFuture) -> None:
@@ -116,10 +129,10 @@ class ArmMissionNode(Node):
         if reached:
             self._reached += 1
             self._done.publish(msg.UInt32(data=self._reached))
-        if reached or self._tried >= self.tries:
+        if reached or self._tried >= self.config.tries:
             self._next, self._tried, self._constraints = self._next + 1, 0, None
-        due = self.start + self._next * self.period if self._tried == 0 else 0.0
-        self._due = max(self.now + self.rest, due)
+        due = self.config.start + self._next * self.config.period if self._tried == 0 else 0.0
+        self._due = max(self.now + self.config.rest, due)
 
     def save_state(self) -> dict[str, Any]:
         """State as plain data."""

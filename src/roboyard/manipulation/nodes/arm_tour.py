@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from roboyard.bus import GoalFuture, Node, TransformError, param, resource
+from roboyard.bus import GoalFuture, Node, TransformError, resource
+from roboyard.config import Config, parameter
 from roboyard.description import World
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE2
@@ -19,7 +20,31 @@ from roboyard.messages import action, msg
 from roboyard.messages.convert import pose_stamped_to_msg
 
 
-class ArmTourNode(Node):
+class ArmTourNodeConfig(Config):
+    """Configuration of `ArmTourNode`."""
+
+    places: tuple[float, ...] = parameter((), doc="x, y [m], yaw [rad] in the map to drive to, for each")
+    regions: tuple[float, ...] = parameter(
+        (), unit="m", doc="x y z x y z: a box in the map for the poses at each place, the first included"
+    )
+    goals: int = parameter(3, low=0, high=1000, doc="poses at each place")
+    jogs: int = parameter(2, low=0, high=1000, doc="at each place")
+    folded: str = parameter("folded", doc="pose of the arm to drive with")
+    group: str = parameter("", doc="which joints move; empty: the first group of the robot")
+    map_frame: str = parameter("map")
+    clearance: float = parameter(
+        0.05, unit="m", low=0.0, high=1.0, doc="about poses and jogs that are drawn", runtime=True
+    )
+    speed: float = parameter(1.0, low=0.01, high=1.0, doc="share of the joints' speeds", runtime=True)
+    jog_rate: float = parameter(20.0, unit="Hz", low=1.0, high=100.0, doc="of the messages that jog")
+    start: float = parameter(0.5, unit="s", low=0.0, high=1e6, doc="when the first goal is sent")
+    rest: float = parameter(0.2, unit="s", low=0.0, high=1e4, doc="at each goal", runtime=True)
+    jog_rest: float = parameter(
+        1.8, unit="s", low=0.5, high=100.0, doc="after a jog, in which the joint comes to rest", runtime=True
+    )
+
+
+class ArmTourNode(Node[ArmTourNodeConfig]):
     """Goes with an arm from place to place, as somebody does who shows what it can do.
 
     actions: move_action (moveit_msgs/MoveGroup), navigate_to_pose (nav2_msgs/NavigateToPose), client of both
@@ -35,36 +60,20 @@ class ArmTourNode(Node):
     groups: Groups = resource(Groups)
     world: World = resource(World)
 
-    places: tuple[float, ...] = param((), doc="x, y [m], yaw [rad] in the map to drive to, for each", fixed=True)
-    regions: tuple[float, ...] = param(
-        (), unit="m", doc="x y z x y z: a box in the map for the poses at each place, the first included", fixed=True
-    )
-    goals: int = param(3, low=0, high=1000, doc="poses at each place", fixed=True)
-    jogs: int = param(2, low=0, high=1000, doc="at each place", fixed=True)
-    folded: str = param("folded", doc="pose of the arm to drive with", fixed=True)
-    group: str = param("", doc="which joints move; empty: the first group of the robot", fixed=True)
-    map_frame: str = param("map", fixed=True)
-    clearance: float = param(0.05, unit="m", low=0.0, high=1.0, doc="about poses and jogs that are drawn")
-    speed: float = param(1.0, low=0.01, high=1.0, doc="share of the joints' speeds")
-    jog_rate: float = param(20.0, unit="Hz", low=1.0, high=100.0, doc="of the messages that jog", fixed=True)
-    start: float = param(0.5, unit="s", low=0.0, high=1e6, doc="when the first goal is sent", fixed=True)
-    rest: float = param(0.2, unit="s", low=0.0, high=1e4, doc="at each goal")
-    jog_rest: float = param(1.8, unit="s", low=0.5, high=100.0, doc="after a jog, in which the joint comes to rest")
-
     state_fields = ("_place", "_done", "_due", "_until", "_jog", "_positions", "_waits")
 
     def setup(self) -> None:
         """Connect."""
-        if len(self.places) % 3:
-            raise ConfigError(f"{len(self.places)} numbers", location="places", valid="x, y, yaw for each")
-        stops = len(self.places) // 3 + 1
-        if len(self.regions) not in (0, 6 * stops):
+        if len(self.config.places) % 3:
+            raise ConfigError(f"{len(self.config.places)} numbers", location="places", valid="x, y, yaw for each")
+        stops = len(self.config.places) // 3 + 1
+        if len(self.config.regions) not in (0, 6 * stops):
             raise ConfigError(
-                f"{len(self.regions)} numbers", location="regions", valid=f"none, or 6 for {stops} places"
+                f"{len(self.config.regions)} numbers", location="regions", valid=f"none, or 6 for {stops} places"
             )
-        self.groups.group(self.group or None).pose(self.folded)
+        self.groups.group(self.config.group or None).pose(self.config.folded)
         self._place = self._done = 0
-        self._due: float | None = self.start
+        self._due: float | None = self.config.start
         self._until = 0.0
         self._jog: Jog | None = None
         self._waits = ""
@@ -74,11 +83,11 @@ class ArmTourNode(Node):
         self._base = self.action_client("navigate_to_pose", action.NavigateToPose, on_goal_restored=self._follow)
         self._speeds = self.publisher("move_velocity", msg.IDAndFloat)
         self._told = self.publisher("~/done", msg.UInt32, latched=True)
-        self.timer(rate=self.jog_rate, callback=self._tick)
+        self.timer(rate=self.config.jog_rate, callback=self._tick)
 
     @property
     def _stops(self) -> int:
-        return len(self.places) // 3 + 1
+        return len(self.config.places) // 3 + 1
 
     def _on_joints(self, message: Any) -> None:
         self._positions.update(zip(message.name, map(float, message.position), strict=False))
@@ -95,17 +104,17 @@ class ArmTourNode(Node):
         """The next thing: a pose, a jog, the folding, or the drive to the next place."""
         kinds = msg.moveit_msgs
         try:
-            if self._done < self.goals:
+            if self._done < self.config.goals:
                 self._ask_arm(self._drawn_goal())
-            elif self._done < self.goals + self.jogs:
+            elif self._done < self.config.goals + self.config.jogs:
                 self._begin_jog()
-            elif self._done == self.goals + self.jogs:
+            elif self._done == self.config.goals + self.config.jogs:
                 self._waits = "fold"
-                self._ask_arm(kinds.Constraints(name=self.folded))
+                self._ask_arm(kinds.Constraints(name=self.config.folded))
             else:
-                x, y, yaw = self.places[3 * self._place - 3 : 3 * self._place]
+                x, y, yaw = self.config.places[3 * self._place - 3 : 3 * self._place]
                 self._waits, self._done = "drive", 0
-                stamped = pose_stamped_to_msg(SE2(x, y, yaw), self.frame(self.map_frame), self.now_ns)
+                stamped = pose_stamped_to_msg(SE2(x, y, yaw), self.frame(self.config.map_frame), self.now_ns)
                 self._follow(self._base.send(action.NavigateToPose.Goal(pose=stamped)))
         except TransformError:
             self._due = self.now + 1.0  # it does not know yet where it stands
@@ -115,40 +124,43 @@ class ArmTourNode(Node):
     def _scene(self) -> PlanningScene:
         """The known world about the place where the robot believes to stand. Raises TransformError."""
         root = self.groups.root
-        T = self.transforms.lookup(self.frame(self.map_frame), self.frame(root))
-        chain = self.groups.chain(self.group or None)
+        T = self.transforms.lookup(self.frame(self.config.map_frame), self.frame(root))
+        chain = self.groups.chain(self.config.group or None)
         others = {joint.name for joint in self.groups.model.joints} - set(chain.joints)
         held = {name: value for name, value in self._positions.items() if name in others}
         return PlanningScene.of(
-            self.groups, self.group or None, T_world_robot=T @ self.groups.model.link(root).T_model_link.inverse(),
-            obstacles=obstacles_of(self.world), held=held,
-        )  # fmt: skip
+            self.groups,
+            self.config.group or None,
+            T_world_robot=T @ self.groups.model.link(root).T_model_link.inverse(),
+            obstacles=obstacles_of(self.world),
+            held=held,
+        )
 
     def _drawn_goal(self) -> Any:
         scene = self._scene()
-        boxes = np.reshape(self.regions, (-1, 2, 3))
+        boxes = np.reshape(self.config.regions, (-1, 2, 3))
         region = boxes[self._place] if len(boxes) else None
-        drawn = draw_goal(scene, ExactChecker(scene), self.random, region=region, clearance=self.clearance)
-        return tool_goal(scene, drawn.T_world_tool, self.frame(self.map_frame))
+        drawn = draw_goal(scene, ExactChecker(scene), self.random, region=region, clearance=self.config.clearance)
+        return tool_goal(scene, drawn.T_world_tool, self.frame(self.config.map_frame))
 
     def _ask_arm(self, constraints: Any) -> None:
         goal = action.MoveGroup.Goal()
         goal.request.goal_constraints = [constraints]
-        goal.request.max_velocity_scaling_factor = self.speed
+        goal.request.max_velocity_scaling_factor = self.config.speed
         self._follow(self._arm.send(goal))
 
     # -- jogging -------------------------------------------------------------------------------------------------------
     def _begin_jog(self) -> None:
         scene = self._scene()
         here = np.array([self._positions[name] for name in scene.chain.joints])
-        self._jog = draw_jog(scene.with_margin(self.clearance), here, self.random)
+        self._jog = draw_jog(scene.with_margin(self.config.clearance), here, self.random)
         self._until = self.now + self._jog.seconds
 
     def _drive_joint(self, jog: Jog) -> None:
         if self.now < self._until - 1e-9:
             self._speeds.publish(msg.IDAndFloat(id=jog.joint + 1, value=jog.speed))
         else:  # silence stops it
-            self._jog, self._done, self._due = None, self._done + 1, self.now + self.jog_rest
+            self._jog, self._done, self._due = None, self._done + 1, self.now + self.config.jog_rest
 
     # -- how it went ---------------------------------------------------------------------------------------------------
     def _follow(self, goal: GoalFuture) -> None:
@@ -167,4 +179,4 @@ class ArmTourNode(Node):
         if waits == "fold":
             self._place += 1
             self._told.publish(msg.UInt32(data=self._place))
-        self._due = self.now + self.rest
+        self._due = self.now + self.config.rest

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from roboyard.bus import Future, GoalHandle, Node, param, resource, settings
+from roboyard.bus import Future, GoalHandle, Node, resource
 from roboyard.compute import expect_kernels
+from roboyard.config import Config, parameter
 from roboyard.control.profile import fastest_profile
 from roboyard.description import World
 from roboyard.errors import RoboyardError, UnknownNameError
@@ -38,7 +39,40 @@ from roboyard.messages.convert import pose_stamped_to_msg, pose_to_se3
 _DRAWN = 2**31
 
 
-class MoveGroupNode(Node):
+class MoveGroupNodeConfig(Config):
+    """Configuration of `MoveGroupNode`."""
+
+    group: str = parameter("", doc="which joints move; empty: the first group of the robot")
+    controller: str = parameter("arm/follow_joint_trajectory", doc="action that follows trajectories")
+    world_frame: str = parameter("", doc="of plans, by /tf; empty: the robot's root link, which stands still")
+    know_world: bool = parameter(False, doc="what stands fast in the world is known beforehand, as a map is")
+    place: tuple[float, ...] = parameter((), doc="x y z roll pitch yaw of the root in that world")
+    octomap_topic: str = parameter("", doc="of maps of space that sensors make; empty: none")
+    people_topics: tuple[str, ...] = parameter((), doc="where people are, nav_msgs/Odometry for each")
+    bodies_topics: tuple[str, ...] = parameter((), doc="where their bodies are, PersonBody for each")
+    people: PeopleSettings = parameter(factory=PeopleSettings)
+    gripper_topic: str = parameter("", doc="state of a gripper that the scene follows; empty: none")
+    things_topic: str = parameter("", doc="of what a detector sees, with its size; empty: none")
+    allowed: tuple[str, ...] = parameter((), doc="pairs that may touch: links, things, whole models")
+    octomap_timeout: float = parameter(
+        2.0, unit="s", low=0.1, high=1e3, doc="so long such maps may be missing", runtime=True
+    )
+    margin: float = parameter(0.005, unit="m", low=0.0005, high=0.5, doc="what is nearer touches")
+    rate: float = parameter(20.0, unit="Hz", low=1.0, high=200.0, doc="of looks ahead")
+    latency: float = parameter(0.1, unit="s", low=1e-3, high=100.0, doc="declared, of planning")
+    states_per_second: float = parameter(
+        4000.0, low=1.0, high=1e7, doc="drawn for a second of allowed_planning_time", runtime=True
+    )
+    replans: int = parameter(
+        3, low=0, high=1000, doc="when something comes into the way, unless a goal says how often", runtime=True
+    )
+    replan_delay: float = parameter(
+        0.5, unit="s", low=0.0, high=1e3, doc="before each, unless a goal says", runtime=True
+    )
+    joint_timeout: float = parameter(0.5, unit="s", low=0.01, high=1e3, doc="so old may measured joints be")
+
+
+class MoveGroupNode(Node[MoveGroupNodeConfig]):
     """Brings an arm where goals say, touching nothing, and says why when it cannot.
 
     in: joint_states (sensor_msgs/JointState), /tf, planning_scene (moveit_msgs/PlanningScene), collision_object
@@ -59,50 +93,48 @@ class MoveGroupNode(Node):
 
     groups: Groups = resource(Groups)
     world: World | None = resource(World, optional=True)
-    group: str = param("", doc="which joints move; empty: the first group of the robot", fixed=True)
-    controller: str = param("arm/follow_joint_trajectory", doc="action that follows trajectories", fixed=True)
-    world_frame: str = param("", doc="of plans, by /tf; empty: the robot's root link, which stands still", fixed=True)
-    know_world: bool = param(False, doc="what stands fast in the world is known beforehand, as a map is", fixed=True)
-    place: tuple[float, ...] = param((), doc="x y z roll pitch yaw of the root in that world", fixed=True)
-    octomap_topic: str = param("", doc="of maps of space that sensors make; empty: none", fixed=True)
-    people_topics: tuple[str, ...] = param((), doc="where people are, nav_msgs/Odometry for each", fixed=True)
-    bodies_topics: tuple[str, ...] = param((), doc="where their bodies are, PersonBody for each", fixed=True)
-    people: PeopleSettings = settings(PeopleSettings)
-    gripper_topic: str = param("", doc="state of a gripper that the scene follows; empty: none", fixed=True)
-    things_topic: str = param("", doc="of what a detector sees, with its size; empty: none", fixed=True)
-    allowed: tuple[str, ...] = param((), doc="pairs that may touch: links, things, whole models", fixed=True)
-    octomap_timeout: float = param(2.0, unit="s", low=0.1, high=1e3, doc="so long such maps may be missing")
-    margin: float = param(0.005, unit="m", low=0.0005, high=0.5, doc="what is nearer touches", fixed=True)
-    rate: float = param(20.0, unit="Hz", low=1.0, high=200.0, doc="of looks ahead", fixed=True)
-    latency: float = param(0.1, unit="s", low=1e-3, high=100.0, doc="declared, of planning", fixed=True)
-    states_per_second: float = param(4000.0, low=1.0, high=1e7, doc="drawn for a second of allowed_planning_time")
-    replans: int = param(3, low=0, high=1000, doc="when something comes into the way, unless a goal says how often")
-    replan_delay: float = param(0.5, unit="s", low=0.0, high=1e3, doc="before each, unless a goal says")
-    joint_timeout: float = param(0.5, unit="s", low=0.01, high=1e3, doc="so old may measured joints be", fixed=True)
 
     def setup(self) -> None:
         """Connect."""
         expect_kernels(_fill, touching, distances, free_line, try_straight, grow, shorten, round_corners)
         expect_kernels(compute_path_effort_coefficients, compute_inverse_dynamics, fastest_profile, compute_all_frames)
         expect_kernels(search_ik)  # of straight lines
-        expect_ik_kernels(self.groups.chain(self.group or None))
-        known = self.world if self.know_world else None
+        expect_ik_kernels(self.groups.chain(self.config.group or None))
+        known = self.world if self.config.know_world else None
         self._keeper = keeper = SceneKeeper(
-            self, self.groups, self.group, world_frame=self.world_frame, place=place_of(self.place), known=known,
-            margin=self.margin, joint_timeout=self.joint_timeout, allowed=self.allowed,
-        )  # fmt: skip
-        self._reader = Reader(keeper, self.states_per_second)
+            self,
+            self.groups,
+            self.config.group,
+            world_frame=self.config.world_frame,
+            place=place_of(self.config.place),
+            known=known,
+            margin=self.config.margin,
+            joint_timeout=self.config.joint_timeout,
+            allowed=self.config.allowed,
+        )
+        self._reader = Reader(keeper, self.config.states_per_second)
         self._mover = Mover(
-            self, keeper, controller=self.controller, latency=self.latency, read=self._read, ended=self._ended,
-            patience=lambda: self.octomap_timeout if self.octomap_topic else 0.0,
-        )  # fmt: skip
+            self,
+            keeper,
+            controller=self.config.controller,
+            latency=self.config.latency,
+            read=self._read,
+            ended=self._ended,
+            patience=lambda: self.config.octomap_timeout if self.config.octomap_topic else 0.0,
+        )
         self._handle: GoalHandle | None = None
         self._monitored = self.publisher("monitored_planning_scene", msg.moveit_msgs.PlanningScene, latched=True)
         self._feeds = SceneFeeds(
-            self, keeper, octomap_topic=self.octomap_topic, people_topics=self.people_topics, people=self.people,
-            gripper_topic=self.gripper_topic, changed=lambda: self._monitored.publish(self._scene()),
-            bodies_topics=self.bodies_topics, things_topic=self.things_topic,
-        )  # fmt: skip
+            self,
+            keeper,
+            octomap_topic=self.config.octomap_topic,
+            people_topics=self.config.people_topics,
+            people=self.config.people,
+            gripper_topic=self.config.gripper_topic,
+            changed=lambda: self._monitored.publish(self._scene()),
+            bodies_topics=self.config.bodies_topics,
+            things_topic=self.config.things_topic,
+        )
         for name, kind, take in (
             ("move_action", action.MoveGroup, self._on_move),
             ("execute_trajectory", action.ExecuteTrajectory, self._on_execute),
@@ -119,7 +151,7 @@ class MoveGroupNode(Node):
             "get_planning_scene", kinds.GetPlanningScene, lambda _: kinds.GetPlanningScene.Response(scene=self._scene())
         )
         self.service("clear_octomap", srv.std_srvs.Empty, self._on_clear)
-        self.timer(rate=self.rate, callback=self._mover.step)
+        self.timer(rate=self.config.rate, callback=self._mover.step)
 
     # -- goals ---------------------------------------------------------------------------------------------------------
     def _on_move(self, handle: GoalHandle) -> None:
@@ -141,8 +173,8 @@ class MoveGroupNode(Node):
         self._mover.begin(
             Motion(
                 "move_action", handle, request, not options.plan_only,
-                0 if request.stations else int(options.replan_attempts) if given else self.replans,
-                max(float(options.replan_delay), 0.0) if given else self.replan_delay,
+                0 if request.stations else int(options.replan_attempts) if given else self.config.replans,
+                max(float(options.replan_delay), 0.0) if given else self.config.replan_delay,
                 seed=seed, given_start=start,
             )
         )  # fmt: skip
@@ -183,7 +215,7 @@ class MoveGroupNode(Node):
         result: Any
         if motion.task == "move_action":
             result = action.MoveGroup.Result(
-                error_code=code, trajectory_start=self._state(), planning_time=self.latency * motion.plans
+                error_code=code, trajectory_start=self._state(), planning_time=self.config.latency * motion.plans
             )
             if motion.trajectory is not None:
                 result.planned_trajectory.joint_trajectory = motion.trajectory
@@ -211,7 +243,7 @@ class MoveGroupNode(Node):
             start = state_message(self._keeper.joints, found.trajectory.start, self._keeper.frame, self.now_ns)
             return answer(
                 motion_plan_response=kinds.MotionPlanResponse(
-                    trajectory_start=start, group_name=group, trajectory=path, planning_time=self.latency,
+                    trajectory_start=start, group_name=group, trajectory=path, planning_time=self.config.latency,
                     error_code=code_of(None),
                 )
             )  # fmt: skip
@@ -246,7 +278,7 @@ class MoveGroupNode(Node):
         done = Future("plan")
         self.offload(
             search, self._keeper.now(request.tool), start, request, _never,
-            latency=self.latency, on_done=lambda future: done.set_result(told(future.result)),
+            latency=self.config.latency, on_done=lambda future: done.set_result(told(future.result)),
         )  # fmt: skip
         return done
 

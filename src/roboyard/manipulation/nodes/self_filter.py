@@ -7,8 +7,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from roboyard.bus import Node, TransformError, param, resource
+from roboyard.bus import Node, TransformError, resource
 from roboyard.compute import expect_kernels
+from roboyard.config import Config, parameter
 from roboyard.description import Model
 from roboyard.errors import MessageError
 from roboyard.geometry import SE3
@@ -21,7 +22,19 @@ _PATIENCE_NS: Final = 300_000_000
 _MOST_WAITING: Final = 4
 
 
-class SelfFilterNode(Node):
+class SelfFilterNodeConfig(Config):
+    """Configuration of `SelfFilterNode`."""
+
+    cloud_topic: str = parameter("cloud_in", doc="of the clouds")
+    margin: float = parameter(0.03, unit="m", low=0.0, high=1.0, doc="about the links", runtime=True)
+    every: int = parameter(
+        1, low=1, high=64, doc="rows and columns of an organised cloud from one taken to the next", runtime=True
+    )
+    max_range: float = parameter(10.0, unit="m", low=0.1, high=1000.0, doc="farther points are left out", runtime=True)
+    max_rate: float = parameter(10.0, unit="Hz", low=0.01, high=100.0, doc="of clouds taken in")
+
+
+class SelfFilterNode(Node[SelfFilterNodeConfig]):
     """Leaves the robot's own points out of a cloud.
 
     in: cloud_in (sensor_msgs/PointCloud2; another topic by the parameter cloud_topic), /tf from the cloud's frame to
@@ -34,12 +47,6 @@ class SelfFilterNode(Node):
 
     description: Model = resource(Model)
 
-    cloud_topic: str = param("cloud_in", doc="of the clouds", fixed=True)
-    margin: float = param(0.03, unit="m", low=0.0, high=1.0, doc="about the links")
-    every: int = param(1, low=1, high=64, doc="rows and columns of an organised cloud from one taken to the next")
-    max_range: float = param(10.0, unit="m", low=0.1, high=1000.0, doc="farther points are left out")
-    max_rate: float = param(10.0, unit="Hz", low=0.01, high=100.0, doc="of clouds taken in", fixed=True)
-
     state_fields = ("_waiting", "_taken_ns")
 
     def setup(self) -> None:
@@ -49,12 +56,14 @@ class SelfFilterNode(Node):
         self._waiting: deque[Any] = deque(maxlen=_MOST_WAITING)
         self._taken_ns = -(10**18)
         self._out = self.publisher("cloud_filtered", msg.PointCloud2)
-        self.subscribe(self.cloud_topic, msg.PointCloud2, self._on_cloud)
+        self.subscribe(self.config.cloud_topic, msg.PointCloud2, self._on_cloud)
         self.timer(0.02, self._go_on)
 
     def _on_cloud(self, message: Any) -> None:
         time_ns = to_nanoseconds(message.header.stamp)
-        if time_ns - self._taken_ns >= round(0.9e9 / self.max_rate):  # a little less than a period: stamps jitter
+        if time_ns - self._taken_ns >= round(
+            0.9e9 / self.config.max_rate
+        ):  # a little less than a period: stamps jitter
             self._taken_ns = time_ns
             self._waiting.append(message)
             self._go_on()
@@ -77,11 +86,11 @@ class SelfFilterNode(Node):
 
     def _filter(self, message: Any, poses: list[SE3]) -> None:
         try:
-            points = cloud_points(message, stride=self.every)
+            points = cloud_points(message, stride=self.config.every)
         except MessageError as error:
             self.report_health("error", f"a cloud is left out: {error}")
             return
-        points = points[np.einsum("ij,ij->i", points, points) <= self.max_range**2]
-        own = self._shapes.on(points, poses, self.margin)
+        points = points[np.einsum("ij,ij->i", points, points) <= self.config.max_range**2]
+        own = self._shapes.on(points, poses, self.config.margin)
         self._out.publish(cloud_to_msg(points[~own], message.header.frame_id, to_nanoseconds(message.header.stamp)))
         self.report_health("ok", f"{int(own.sum())} of {len(points)} points are the robot's own")

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.bus import Node, param, resource, settings
+from roboyard.bus import Node, resource
 from roboyard.compute import expect_kernels
+from roboyard.config import Config, parameter
 from roboyard.config.wording import did_you_mean
 from roboyard.control.limits import JointBounds, JointRates
 from roboyard.control.nodes.stopping import offer_stops
@@ -33,7 +34,35 @@ from roboyard.safety.allowance import Allowance
 Array = NDArray[np.float64]
 
 
-class ServoNode(Node):
+class ServoNodeConfig(Config):
+    """Configuration of `ServoNode`."""
+
+    group: str = parameter("", doc="which joints move; empty: the first group of the robot")
+    rate: float = parameter(100.0, unit="Hz", low=1.0, high=1000.0)
+    timeout: float = parameter(0.2, unit="s", low=0.01, high=60.0, doc="an older command is over", runtime=True)
+    speed: float = parameter(0.5, low=0.01, high=1.0, doc="share of the joints' speeds")
+    start_tolerance: float = parameter(
+        0.1,
+        unit="rad or m",
+        low=0.0,
+        high=1e3,
+        doc="an arm at rest farther off its set-points starts where it is",
+        runtime=True,
+    )
+    world_frame: str = parameter("", doc="of plans, by /tf; empty: the robot's root link, which stands still")
+    know_world: bool = parameter(False, doc="what stands fast in the world is known beforehand, as a map is")
+    place: tuple[float, ...] = parameter((), doc="x y z roll pitch yaw of the root in that world")
+    octomap_topic: str = parameter("", doc="of maps of space that sensors make; empty: none")
+    people_topics: tuple[str, ...] = parameter((), doc="where people are, nav_msgs/Odometry for each")
+    people: PeopleSettings = parameter(factory=PeopleSettings)
+    gripper_topic: str = parameter("", doc="state of a gripper that the scene follows; empty: none")
+    margin: float = parameter(0.005, unit="m", low=0.0005, high=0.5, doc="nothing comes nearer")
+    guarded: bool = parameter(False, doc="a person guard stands over it")
+    guard_timeout: float = parameter(0.15, unit="s", low=0.01, high=60.0, doc="a silent guard stops it")
+    settings: ServoingSettings = parameter(factory=ServoingSettings)
+
+
+class ServoNode(Node[ServoNodeConfig]):
     """Drives an arm by hand: within every limit, slower near singular positions, and it touches nothing.
 
     in: ~/delta_twist_cmds (geometry_msgs/TwistStamped: m/s, rad/s in the axes of its frame; no frame is that of plans),
@@ -58,40 +87,27 @@ class ServoNode(Node):
     groups: Groups = resource(Groups)
     world: World | None = resource(World, optional=True)
 
-    group: str = param("", doc="which joints move; empty: the first group of the robot", fixed=True)
-    rate: float = param(100.0, unit="Hz", low=1.0, high=1000.0, fixed=True)
-    timeout: float = param(0.2, unit="s", low=0.01, high=60.0, doc="an older command is over")
-    speed: float = param(0.5, low=0.01, high=1.0, doc="share of the joints' speeds", fixed=True)
-    start_tolerance: float = param(
-        0.1, unit="rad or m", low=0.0, high=1e3, doc="an arm at rest farther off its set-points starts where it is"
-    )
-    world_frame: str = param("", doc="of plans, by /tf; empty: the robot's root link, which stands still", fixed=True)
-    know_world: bool = param(False, doc="what stands fast in the world is known beforehand, as a map is", fixed=True)
-    place: tuple[float, ...] = param((), doc="x y z roll pitch yaw of the root in that world", fixed=True)
-    octomap_topic: str = param("", doc="of maps of space that sensors make; empty: none", fixed=True)
-    people_topics: tuple[str, ...] = param((), doc="where people are, nav_msgs/Odometry for each", fixed=True)
-    people: PeopleSettings = settings(PeopleSettings)
-    gripper_topic: str = param("", doc="state of a gripper that the scene follows; empty: none", fixed=True)
-    margin: float = param(0.005, unit="m", low=0.0005, high=0.5, doc="nothing comes nearer", fixed=True)
-    guarded: bool = param(False, doc="a person guard stands over it", fixed=True)
-    guard_timeout: float = param(0.15, unit="s", low=0.01, high=60.0, doc="a silent guard stops it", fixed=True)
-    settings: ServoingSettings = settings(ServoingSettings)
-
     def setup(self) -> None:
         """Connect."""
         expect_kernels(_fill, distances, free_piece)
         self._keeper = keeper = SceneKeeper(
-            self, self.groups, self.group, world_frame=self.world_frame, place=place_of(self.place),
-            known=self.world if self.know_world else None, margin=self.margin, joint_timeout=1.0,
-        )  # fmt: skip
+            self,
+            self.groups,
+            self.config.group,
+            world_frame=self.config.world_frame,
+            place=place_of(self.config.place),
+            known=self.world if self.config.know_world else None,
+            margin=self.config.margin,
+            joint_timeout=1.0,
+        )
         self._joints = keeper.joints
         check_modes(self.hardware, self._joints, "position", self.full_name)
         names = self.hardware.joint_names
         self._where = np.array([names.index(joint) for joint in self._joints])
         bounds = JointBounds.of(self.description, self._joints, self.rates)
-        most = self.speed * np.where(np.isfinite(bounds.speed), bounds.speed, 1.0)
-        self._servoing = Servoing(keeper.scene.chain, most, bounds.acceleration, self._actual(), self.settings)
-        self._allowance = Allowance(self.guard_timeout) if self.guarded else None
+        most = self.config.speed * np.where(np.isfinite(bounds.speed), bounds.speed, 1.0)
+        self._servoing = Servoing(keeper.scene.chain, most, bounds.acceleration, self._actual(), self.config.settings)
+        self._allowance = Allowance(self.config.guard_timeout) if self.config.guarded else None
         if self._allowance is not None:
             self._wanted = self.publisher("~/wanted", msg.JointJog)
             self.subscribe("~/allowed", msg.Float64, self._on_allowed)
@@ -105,12 +121,17 @@ class ServoNode(Node):
         self.subscribe("~/delta_twist_cmds", msg.TwistStamped, self._on_twist)
         self.subscribe("~/delta_joint_cmds", msg.JointJog, self._on_joints)
         self._feeds = SceneFeeds(
-            self, keeper, octomap_topic=self.octomap_topic, people_topics=self.people_topics, people=self.people,
-            gripper_topic=self.gripper_topic, changed=lambda: None,
-        )  # fmt: skip
+            self,
+            keeper,
+            octomap_topic=self.config.octomap_topic,
+            people_topics=self.config.people_topics,
+            people=self.config.people,
+            gripper_topic=self.config.gripper_topic,
+            changed=lambda: None,
+        )
         self.service("~/pause_servo", srv.SetBool, self._on_pause)
         offer_stops(self, self.owners, self._joints, self._forget)
-        self.timer(rate=self.rate, callback=self._tick, immediate=True)
+        self.timer(rate=self.config.rate, callback=self._tick, immediate=True)
 
     def close(self) -> None:
         """Leave the joints to others."""
@@ -164,9 +185,11 @@ class ServoNode(Node):
         mine = self.owners.owns(self.full_name, self._joints)
         self.owners.take(self.full_name, self._joints)
         actual = self._actual()
-        if not mine or (self._is_at_rest() and np.abs(actual - self._servoing.position).max() > self.start_tolerance):
+        if not mine or (
+            self._is_at_rest() and np.abs(actual - self._servoing.position).max() > self.config.start_tolerance
+        ):
             self._servoing.be_at(actual)
-        self._until_ns = self.now_ns + round(self.timeout * 1e9)
+        self._until_ns = self.now_ns + round(self.config.timeout * 1e9)
 
     def _is_at_rest(self) -> bool:
         """Whether nothing is asked for and the joints are told to stand."""
@@ -204,10 +227,10 @@ class ServoNode(Node):
         if self.now_ns > self._until_ns:
             self._forget()
         try:
-            found = self._next(self._keeper.now(), 1.0 / self.rate)
+            found = self._next(self._keeper.now(), 1.0 / self.config.rate)
         except RoboyardError as error:
             self._refuse(error)
-            found = self._servoing.brake(1.0 / self.rate)
+            found = self._servoing.brake(1.0 / self.config.rate)
         self.hardware.write(JointCommand("position", self._joints, found.position))
         asked = self._twist is not None or self._speeds is not None
         if asked:

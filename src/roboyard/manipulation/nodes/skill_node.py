@@ -8,8 +8,10 @@ from functools import partial
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
+from typing_extensions import TypeVar
 
-from roboyard.bus import GoalHandle, Node, param, resource, settings
+from roboyard.bus import GoalHandle, Node, resource
+from roboyard.config import Config, parameter
 from roboyard.errors import InputError
 from roboyard.manipulation.groups import Groups
 from roboyard.manipulation.nodes.skill_requests import point_msg
@@ -56,7 +58,26 @@ class Doing(Protocol):
         """Counterpart of `save`."""
 
 
-class SkillNode(Node, ABC):
+class SkillNodeConfig(Config):
+    """Configuration of `SkillNode`."""
+
+    group: str = parameter("", doc="which joints move; empty: the first group of the robot")
+    skills: SkillConfig = parameter(factory=SkillConfig)
+    stop_service: str = parameter("arm/stop", doc="of who moves the arm's joints")
+    loop: int = parameter(
+        -1,
+        low=-1,
+        high=1_000_000,
+        doc="things to place in a loop that begins by itself; 0: no end; -1: none",
+        runtime=True,
+    )
+    start: float = parameter(1.0, unit="s", low=0.0, high=1e6, doc="when that loop begins")
+
+
+SkillNodeConfigT = TypeVar("SkillNodeConfigT", bound=SkillNodeConfig, default=SkillNodeConfig, covariant=True)
+
+
+class SkillNode(Node[SkillNodeConfigT], ABC):
     """A node whose skills are state machines: one of them at a time.
 
     actions: ~/look, ~/align, ~/check_load, ~/pick, ~/place, ~/stow, ~/unstow, ~/loop (roboyard_msgs/RunSkill), as far
@@ -75,20 +96,13 @@ class SkillNode(Node, ABC):
     """Of looks at the time [Hz]."""
 
     groups: Groups = resource(Groups)
-    group: str = param("", doc="which joints move; empty: the first group of the robot", fixed=True)
-    skills: SkillConfig = settings(SkillConfig)
-    stop_service: str = param("arm/stop", doc="of who moves the arm's joints", fixed=True)
-    loop: int = param(
-        -1, low=-1, high=1_000_000, doc="things to place in a loop that begins by itself; 0: no end; -1: none"
-    )
-    start: float = param(1.0, unit="s", low=0.0, high=1e6, doc="when that loop begins", fixed=True)
 
     state_fields = ("_joints", "_efforts", "_shift", "_number", "_wanted", "_ending", "_started", "_told")
 
     def setup(self) -> None:
         """Connect."""
-        config = self.skills
-        self._body = Body.of(self.groups, self.group or None, config.bays)
+        config = self.config.skills
+        self._body = Body.of(self.groups, self.config.group or None, config.bays)
         self._stack = Stack()
         self._memory = Memory("" if config.drives else config.fields[0])
         self._joints: tuple[float, ...] = ()
@@ -111,7 +125,7 @@ class SkillNode(Node, ABC):
                 on_goal_restored=partial(self._on_restored, name),
             )  # fmt: skip
         self.service("~/stop", srv.Trigger, self._on_stop)
-        self._stop = self.service_client(self.stop_service, srv.Trigger)
+        self._stop = self.service_client(self.config.stop_service, srv.Trigger)
         self._events = self.publisher("~/events", msg.SkillEvent)
         self._status = self.publisher("~/loop_status", msg.LoopStatus, latched=True)
         self.timer(rate=self.rate, callback=self._tick)
@@ -184,8 +198,16 @@ class SkillNode(Node, ABC):
     # -- going on ------------------------------------------------------------------------------------------------------
     def now_of(self) -> Now:
         """What a skill knows when it is asked."""
-        return Now(self.skills, self._memory, self._body, self._joints, self._doer.holding, self._shift, self._efforts,
-                   self.now_ns)  # fmt: skip
+        return Now(
+            self.config.skills,
+            self._memory,
+            self._body,
+            self._joints,
+            self._doer.holding,
+            self._shift,
+            self._efforts,
+            self.now_ns,
+        )
 
     def _begin(self, skill: Skill) -> None:
         self._carry_on(self._stack.begin(skill, self.now_of()))
@@ -239,10 +261,10 @@ class SkillNode(Node, ABC):
             handle.abort(result, outcome.text, outcome.cause.value)
 
     def _tick(self) -> None:
-        if self.loop >= 0 and not self._started and self.now >= self.start - 1e-9:
+        if self.config.loop >= 0 and not self._started and self.now >= self.config.start - 1e-9:
             self._started = True
             if not self._stack.busy:
-                self._begin(self.make("loop", Wish(objects=self.loop)))
+                self._begin(self.make("loop", Wish(objects=self.config.loop)))
         self._doer.step()
 
     def _on_joints(self, message: Any) -> None:
@@ -259,7 +281,7 @@ class SkillNode(Node, ABC):
 
     def _aside(self) -> dict[str, float]:
         """Sliding joints of the fingers, and how far each brings the middle between them along the tool's y axis."""
-        known = self.groups.group(self.group or None).gripper
+        known = self.groups.group(self.config.group or None).gripper
         names = self.groups.gripper(known).joints if known is not None else ()
         sliding = [j for j in self.groups.model.joints if j.name in names and j.type == "prismatic"]
         return {joint.name: float(joint.axes[0].xyz[1]) / len(sliding) for joint in sliding}

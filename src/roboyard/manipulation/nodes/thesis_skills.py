@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from roboyard.bus import param, settings
+import math
+
+from roboyard.config import parameter
 from roboyard.errors import ConfigError
-from roboyard.manipulation.nodes.skill_node import Doing, SkillNode
+from roboyard.manipulation.nodes.skill_node import Doing, SkillNode, SkillNodeConfig
 from roboyard.manipulation.nodes.thesis_doer import ThesisDoer, ThesisDoings
 from roboyard.manipulation.skills import Now, Outcome, Skill, Wish
 from roboyard.manipulation.thesis.asking import ThesisNow
@@ -14,7 +16,22 @@ from roboyard.manipulation.thesis.inverse import Scale
 from roboyard.manipulation.thesis.loop import Finish
 
 
-class ThesisSkillsNode(SkillNode):
+class ThesisSkillsNodeConfig(SkillNodeConfig):
+    """Configuration of `ThesisSkillsNode`."""
+
+    thesis: ThesisConfig = parameter(factory=ThesisConfig)
+    ground: float = parameter(0.0, unit="m", low=-10.0, high=10.0, doc="height of the floor in the root's frame")
+    image_topic: str = parameter("camera/rgb/image_raw", doc="of pictures")
+    info_topic: str = parameter("camera/rgb/camera_info", doc="of their camera", high=math.inf)
+    depth_topic: str = parameter("camera/depth/image", doc="of depth, as its own camera sees it")
+    velocity_topic: str = parameter("arm_1/arm_controller/velocity_command", doc="of the arm")
+    position_topic: str = parameter("arm_1/arm_controller/position_command", doc="of the arm")
+    gripper_topic: str = parameter("arm_1/gripper_controller/position_command", doc="of both fingers")
+    look_time: float = parameter(3.0, unit="s", low=0.1, high=1e3, doc="for a picture")
+    move_time: float = parameter(40.0, unit="s", low=0.1, high=1e4, doc="for a motion")
+
+
+class ThesisSkillsNode(SkillNode[ThesisSkillsNodeConfig]):
     """Picks, stores and places as a bachelor's thesis did (Westfälische Hochschule 2017), with its constants.
 
     actions: ~/align, ~/check_load, ~/pick, ~/place, ~/stow, ~/unstow, ~/loop (roboyard_msgs/RunSkill)
@@ -32,44 +49,37 @@ class ThesisSkillsNode(SkillNode):
     skills_offered = THESIS_SKILLS
     rate = 100.0
 
-    thesis: ThesisConfig = settings(ThesisConfig)
-    ground: float = param(
-        0.0, unit="m", low=-10.0, high=10.0, doc="height of the floor in the root's frame", fixed=True
-    )
-    image_topic: str = param("camera/rgb/image_raw", doc="of pictures", fixed=True)
-    info_topic: str = param("camera/rgb/camera_info", doc="of their camera", fixed=True)
-    depth_topic: str = param("camera/depth/image", doc="of depth, as its own camera sees it", fixed=True)
-    velocity_topic: str = param("arm_1/arm_controller/velocity_command", doc="of the arm", fixed=True)
-    position_topic: str = param("arm_1/arm_controller/position_command", doc="of the arm", fixed=True)
-    gripper_topic: str = param("arm_1/gripper_controller/position_command", doc="of both fingers", fixed=True)
-    look_time: float = param(3.0, unit="s", low=0.1, high=1e3, doc="for a picture", fixed=True)
-    move_time: float = param(40.0, unit="s", low=0.1, high=1e4, doc="for a motion", fixed=True)
-
     def connect(self) -> Doing:
         """Topics of the robot's drivers."""
-        count = len(self.skills.fields)
-        if len(self.thesis.bearings) != count:
+        count = len(self.config.skills.fields)
+        if len(self.config.thesis.bearings) != count:
             raise ConfigError(
-                f"{len(self.thesis.bearings)} bearings",
+                f"{len(self.config.thesis.bearings)} bearings",
                 location=self.full_name,
                 valid=f"one for each of {count} fields",
             )
         chain = self._body.chain
-        known = self.groups.group(self.group or None).gripper
+        known = self.groups.group(self.config.group or None).gripper
         if known is None:
             raise ConfigError("there is no gripper", location=self.full_name, valid="a group with one")
         gripper = self.groups.gripper(known)
         fingers = dict(zip(gripper.joints, gripper.open, strict=True))
         doings = ThesisDoings(
-            self.image_topic, self.info_topic, self.depth_topic, self.velocity_topic, self.position_topic,
-            self.gripper_topic, self.look_time, self.move_time,
-        )  # fmt: skip
-        self._arm = ThesisDoer(self, self.thesis, Scale.of(chain), chain.joints, fingers, doings, self.came)
+            self.config.image_topic,
+            self.config.info_topic,
+            self.config.depth_topic,
+            self.config.velocity_topic,
+            self.config.position_topic,
+            self.config.gripper_topic,
+            self.config.look_time,
+            self.config.move_time,
+        )
+        self._arm = ThesisDoer(self, self.config.thesis, Scale.of(chain), chain.joints, fingers, doings, self.came)
         return self._arm
 
     def make(self, name: str, wish: Wish) -> Skill:
         """One of the thesis's."""
-        return make_thesis_skill(name, wish, self.skills.fields, len(self.thesis.bay_turns))
+        return make_thesis_skill(name, wish, self.config.skills.fields, len(self.config.thesis.bay_turns))
 
     def finish(self, why: Outcome) -> Skill:
         """The arm at rest; what is held stays held."""
@@ -79,5 +89,11 @@ class ThesisSkillsNode(SkillNode):
         """What a skill knows, with the thesis's constants."""
         memory, body, joints = self._memory, self._body, self._joints
         return ThesisNow(
-            self.skills, memory, body, joints, thesis=self.thesis, ground=self.ground, turning=self._arm.turning
+            self.config.skills,
+            memory,
+            body,
+            joints,
+            thesis=self.config.thesis,
+            ground=self.config.ground,
+            turning=self._arm.turning,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from roboyard.config import check, field
+from roboyard.config import check, parameter
 from roboyard.errors import ConfigError
 
 
@@ -18,12 +18,12 @@ class SensorProcessor:
         ConfigError: a number out of range, or cut-offs that are not ascending.
     """
 
-    normal_factor_a: float = field(0.000611, unit="m", low=0.0, high=1.0, doc="a")
-    normal_factor_b: float = field(0.003587, unit="1/m", low=0.0, high=1.0, doc="b")
-    normal_factor_c: float = field(0.3515, unit="m", low=0.0, high=10.0, doc="c")
-    lateral_factor: float = field(0.0013765, low=0.0, high=1.0, doc="across the ray, of the distance")
-    cutoff_min_depth: float = field(0.2, unit="m", low=0.0, high=100.0, doc="nearer points are left out")
-    cutoff_max_depth: float = field(3.0, unit="m", low=0.0, high=100.0, doc="farther points are left out")
+    normal_factor_a: float = parameter(0.000611, unit="m", low=0.0, high=1.0, doc="a")
+    normal_factor_b: float = parameter(0.003587, unit="1/m", low=0.0, high=1.0, doc="b")
+    normal_factor_c: float = parameter(0.3515, unit="m", low=0.0, high=10.0, doc="c")
+    lateral_factor: float = parameter(0.0013765, low=0.0, high=1.0, doc="across the ray, of the distance")
+    cutoff_min_depth: float = parameter(0.2, unit="m", low=0.0, high=100.0, doc="nearer points are left out")
+    cutoff_max_depth: float = parameter(3.0, unit="m", low=0.0, high=100.0, doc="farther points are left out")
 
     def __post_init__(self) -> None:
         check(self, "sensor_processor")
@@ -42,20 +42,22 @@ class ElevationConfig:
         ConfigError: a number out of range, variances that are not ascending, or a map of too many cells.
     """
 
-    resolution: float = field(0.02, unit="m", low=0.002, high=10.0, doc="edge of a cell")
-    length_in_x: float = field(3.2, unit="m", low=0.1, high=1000.0, doc="of the window that goes with the robot")
-    length_in_y: float = field(3.2, unit="m", low=0.1, high=1000.0, doc="likewise")
-    min_variance: float = field(9e-6, unit="m²", low=1e-12, high=1.0, doc="no height is surer")
-    max_variance: float = field(0.01, unit="m²", low=1e-12, high=100.0, doc="what is less sure is forgotten")
-    mahalanobis_distance_threshold: float = field(2.5, low=0.1, high=100.0, doc="heights farther apart contradict")
-    patience: int = field(
+    resolution: float = parameter(0.02, unit="m", low=0.002, high=10.0, doc="edge of a cell")
+    length_in_x: float = parameter(3.2, unit="m", low=0.1, high=1000.0, doc="of the window that goes with the robot")
+    length_in_y: float = parameter(3.2, unit="m", low=0.1, high=1000.0, doc="likewise")
+    min_variance: float = parameter(9e-6, unit="m²", low=1e-12, high=1.0, doc="no height is surer")
+    max_variance: float = parameter(0.01, unit="m²", low=1e-12, high=100.0, doc="what is less sure is forgotten")
+    mahalanobis_distance_threshold: float = parameter(2.5, low=0.1, high=100.0, doc="heights farther apart contradict")
+    patience: int = parameter(
         3, low=1, high=1000, doc="after so many clouds in a row that contradict it a cell begins anew"
     )
-    upright: float = field(0.87, unit="rad", low=0.01, high=1.57, doc="steeper surfaces are no ground")
-    coverage: float = field(0.4, low=0.0, high=1.0, doc="share of a cell's edges along which ground is seen, if known")
-    step: float = field(0.02, unit="m", low=0.0, high=10.0, doc="what stands upright on ground is higher than that")
-    enable_visibility_cleanup: bool = field(True, doc="what is seen through is gone")
-    sensor_processor: SensorProcessor = field(SensorProcessor(), doc="how sure points are")
+    upright: float = parameter(0.87, unit="rad", low=0.01, high=1.57, doc="steeper surfaces are no ground")
+    coverage: float = parameter(
+        0.4, low=0.0, high=1.0, doc="share of a cell's edges along which ground is seen, if known"
+    )
+    step: float = parameter(0.02, unit="m", low=0.0, high=10.0, doc="what stands upright on ground is higher than that")
+    enable_visibility_cleanup: bool = parameter(True, doc="what is seen through is gone")
+    sensor_processor: SensorProcessor = parameter(SensorProcessor(), doc="how sure points are")
 
     def __post_init__(self) -> None:
         check(self, "elevation")

@@ -9,7 +9,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.bus import Future, Node, TransformError, param, settings
+from roboyard.bus import Future, Node, TransformError
+from roboyard.config import Config, parameter
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
 from roboyard.mapping.elevation import ElevationConfig, ElevationMap, Taken
@@ -40,7 +41,23 @@ class Look:
     covariance: NDArray[np.float64]
 
 
-class ElevationNode(Node):
+class ElevationNodeConfig(Config):
+    """Configuration of `ElevationNode`."""
+
+    point_cloud_topic: str = parameter("points", doc="of the clouds")
+    robot_pose_with_covariance_topic: str = parameter("", doc="who tells how sure the pose is; empty: nobody")
+    map_frame_id: str = parameter("map", doc="frame of the map")
+    robot_base_frame_id: str = parameter("base_link", doc="the window goes with it")
+    elevation: ElevationConfig = parameter(factory=ElevationConfig)
+    drift: float = parameter(
+        0.0, unit="m", low=0.0, high=1.0, doc="standard deviation of the pose after 1 m of way", runtime=True
+    )
+    max_rate: float = parameter(10.0, unit="Hz", low=0.01, high=100.0, doc="of clouds taken in")
+    publish_period: float = parameter(0.25, unit="s", low=0.0, high=1e6, doc="between maps at least")
+    latency: float = parameter(0.03, unit="s", low=1e-3, high=100.0, doc="declared, of taking in a cloud")
+
+
+class ElevationNode(Node[ElevationNodeConfig]):
     """Maps how high the ground is round a robot from the points of a depth camera or lidar.
 
     in: points (sensor_msgs/PointCloud2; another topic by point_cloud_topic; best organised, see `ElevationMap`), /tf
@@ -55,21 +72,11 @@ class ElevationNode(Node):
     it, by ``drift`` with the way gone.
     """
 
-    point_cloud_topic: str = param("points", doc="of the clouds", fixed=True)
-    robot_pose_with_covariance_topic: str = param("", doc="who tells how sure the pose is; empty: nobody", fixed=True)
-    map_frame_id: str = param("map", doc="frame of the map", fixed=True)
-    robot_base_frame_id: str = param("base_link", doc="the window goes with it", fixed=True)
-    elevation: ElevationConfig = settings(ElevationConfig)
-    drift: float = param(0.0, unit="m", low=0.0, high=1.0, doc="standard deviation of the pose after 1 m of way")
-    max_rate: float = param(10.0, unit="Hz", low=0.01, high=100.0, doc="of clouds taken in", fixed=True)
-    publish_period: float = param(0.25, unit="s", low=0.0, high=1e6, doc="between maps at least", fixed=True)
-    latency: float = param(0.03, unit="s", low=1e-3, high=100.0, doc="declared, of taking in a cloud", fixed=True)
-
     state_fields = ("_waiting", "_taken_ns", "_published_ns", "_stale", "_sure", "_before", "_was")
 
     def setup(self) -> None:
         """Connect."""
-        self._map = ElevationMap(self.elevation)
+        self._map = ElevationMap(self.config.elevation)
         self._waiting: deque[Any] = deque(maxlen=_MOST_WAITING)
         self._taken_ns = self._published_ns = -(10**18)
         self._stale = self._busy = self._clearing = False
@@ -77,9 +84,9 @@ class ElevationNode(Node):
         self._before: NDArray[np.float64] | None = None  # and at the last cloud
         self._was: tuple[float, float] | None = None  # where the robot was then
         self._published = self.publisher("elevation_map", msg.GridMap, latched=True)
-        self.subscribe(self.point_cloud_topic, msg.PointCloud2, self._on_cloud)
-        if self.robot_pose_with_covariance_topic:
-            self.subscribe(self.robot_pose_with_covariance_topic, msg.PoseWithCovarianceStamped, self._on_pose)
+        self.subscribe(self.config.point_cloud_topic, msg.PointCloud2, self._on_cloud)
+        if self.config.robot_pose_with_covariance_topic:
+            self.subscribe(self.config.robot_pose_with_covariance_topic, msg.PoseWithCovarianceStamped, self._on_pose)
         self.service("~/clear_map", srv.std_srvs.Empty, self._on_clear)
         self.timer(0.1, self._go_on)
 
@@ -92,7 +99,7 @@ class ElevationNode(Node):
             self.report_health("warn", "a cloud is left out: it is stamped in the future")
             return
         # a period less a tenth: stamps jitter, and a camera's need not be a multiple of ours
-        if time_ns - self._taken_ns >= round(0.9e9 / self.max_rate):
+        if time_ns - self._taken_ns >= round(0.9e9 / self.config.max_rate):
             self._taken_ns = time_ns
             self._waiting.append(message)
             self._go_on()
@@ -102,10 +109,10 @@ class ElevationNode(Node):
         while self._waiting and not self._busy:
             message = self._waiting[0]
             time_ns, sensor = to_nanoseconds(message.header.stamp), message.header.frame_id
-            frame = self.frame(self.map_frame_id)
+            frame = self.frame(self.config.map_frame_id)
             try:
                 T_map_sensor = self.transforms.lookup(frame, sensor, time_ns)
-                T_map_base = self.transforms.lookup(frame, self.frame(self.robot_base_frame_id), time_ns)
+                T_map_base = self.transforms.lookup(frame, self.frame(self.config.robot_base_frame_id), time_ns)
             except TransformError as error:
                 if self.now_ns - time_ns < _PATIENCE_NS:
                     return
@@ -115,7 +122,7 @@ class ElevationNode(Node):
             self._waiting.popleft()
             self._busy = True
             look = Look(message, T_map_sensor, T_map_base, self._growth(T_map_base))
-            self.offload(take_in, self._map, look, latency=self.latency, on_done=self._done)
+            self.offload(take_in, self._map, look, latency=self.config.latency, on_done=self._done)
 
     def _growth(self, T_map_base: SE3) -> NDArray[np.float64]:
         """(6, 6) by which the covariance of the pose grew since the last cloud, never shrinking."""
@@ -123,7 +130,7 @@ class ElevationNode(Node):
         gone = 0.0 if self._was is None else float(np.hypot(place[0] - self._was[0], place[1] - self._was[1]))
         self._was = place
         if self._sure is None:
-            return np.diag([self.drift**2 * gone] * 3 + [0.0] * 3)
+            return np.diag([self.config.drift**2 * gone] * 3 + [0.0] * 3)
         before, self._before = self._before, self._sure
         grown = np.zeros(6) if before is None else np.diag(self._sure) - np.diag(before)
         return np.diag(np.maximum(np.nan_to_num(grown), 0.0))
@@ -139,14 +146,14 @@ class ElevationNode(Node):
         if self._clearing:
             self._map.clear()
             self._clearing, self._stale = False, True
-        if self._stale and self.now_ns - self._published_ns >= round(self.publish_period * 1e9):
+        if self._stale and self.now_ns - self._published_ns >= round(self.config.publish_period * 1e9):
             self._publish()
         self._go_on()
 
     def _publish(self) -> None:
         self._stale, self._published_ns = False, self.now_ns
         layers = {HEIGHTS: self._map.elevation, VARIANCE: self._map.variance, CEILING: self._map.ceiling}
-        frame, cell = self.frame(self.map_frame_id), self.elevation.resolution
+        frame, cell = self.frame(self.config.map_frame_id), self.config.elevation.resolution
         self._published.publish(grid_map_to_msg(layers, self._map.corner, cell, self.now_ns, frame))
 
     def _on_clear(self, request: Any) -> Any:

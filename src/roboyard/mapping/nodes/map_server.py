@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from roboyard.bus import Future, Node, param
+from roboyard.bus import Future, Node
+from roboyard.config import Config, parameter
 from roboyard.errors import InputError, RoboyardError
 from roboyard.grids import OccupancyGrid
 from roboyard.mapping.map_files import load_map
@@ -13,15 +14,19 @@ from roboyard.mapping.nodes.map_messages import file_of, map_from_msg, map_to_ms
 from roboyard.messages import msg, srv
 
 
-class MapServerNode(Node):
+class MapServerNodeConfig(Config):
+    """Configuration of `MapServerNode`."""
+
+    map_file: str = parameter("", doc="YAML of the map to begin with; none when empty")
+    map_frame: str = parameter("map")
+
+
+class MapServerNode(Node[MapServerNodeConfig]):
     """Publishes a map that was made before.
 
     out: map (nav_msgs/OccupancyGrid), map_metadata (nav_msgs/MapMetaData), both latched
     services: static_map, ~/map (nav_msgs/GetMap), ~/load_map (nav2_msgs/LoadMap)
     """
-
-    map_file: str = param("", doc="YAML of the map to begin with; none when empty", fixed=True)
-    map_frame: str = param("map", fixed=True)
 
     state_fields = ("_path",)
 
@@ -34,19 +39,19 @@ class MapServerNode(Node):
         for name in ("static_map", "~/map"):
             self.service(name, srv.GetMap, self._on_get)
         self.service("~/load_map", srv.nav2_msgs.LoadMap, self._on_load)
-        if self.map_file:
-            self._show(self.map_file)
+        if self.config.map_file:
+            self._show(self.config.map_file)
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave: the map is read from its file again."""
         super().load_state(state)
         if self._path:
-            self._map = map_to_msg(load_map(self._path), self.map_frame, self.now_ns)
+            self._map = map_to_msg(load_map(self._path), self.config.map_frame, self.now_ns)
 
     def _show(self, path: str | Path) -> None:
         grid = load_map(path)
         self._path = str(path)
-        self._map = map_to_msg(grid, self.map_frame, self.now_ns)
+        self._map = map_to_msg(grid, self.config.map_frame, self.now_ns)
         self._publisher.publish(self._map)
         self._metadata.publish(self._map.info)
         rows, columns = grid.geometry.shape
@@ -71,14 +76,20 @@ class MapServerNode(Node):
         return response(map=self._map, result=response.RESULT_SUCCESS)
 
 
-class MapSaverNode(Node):
+class MapSaverNodeConfig(Config):
+    """Configuration of `MapSaverNode`."""
+
+    map_topic: str = parameter("map", doc="topic when the request names none", runtime=True)
+    save_map_timeout: float = parameter(
+        2.0, unit="s", low=0.0, high=1e6, doc="so long a map is waited for", runtime=True
+    )
+
+
+class MapSaverNode(Node[MapSaverNodeConfig]):
     """Saves maps that others publish.
 
     services: ~/save_map (nav2_msgs/SaveMap): waits for a message on the topic it names, and writes it into files
     """
-
-    map_topic: str = param("map", doc="topic when the request names none")
-    save_map_timeout: float = param(2.0, unit="s", low=0.0, high=1e6, doc="so long a map is waited for")
 
     def setup(self) -> None:
         """Serve."""
@@ -94,7 +105,7 @@ class MapSaverNode(Node):
                 heard.append(message)
                 done.set_result(self._save(message, request))
 
-        subscription = self.subscribe(request.map_topic or self.map_topic, msg.OccupancyGrid, on_map)
+        subscription = self.subscribe(request.map_topic or self.config.map_topic, msg.OccupancyGrid, on_map)
 
         def give_up() -> None:
             if not heard:
@@ -103,7 +114,7 @@ class MapSaverNode(Node):
                 done.set_result(srv.nav2_msgs.SaveMap.Response(result=False))
             self.release_endpoint(subscription)
 
-        self.call_after(self.save_map_timeout, give_up)
+        self.call_after(self.config.save_map_timeout, give_up)
         return done
 
     def _save(self, message: Any, request: Any) -> Any:

@@ -10,8 +10,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from roboyard.bus import Future, Node, TransformError, param, resource, settings
+from roboyard.bus import Future, Node, TransformError, resource
 from roboyard.compute import expect_kernels
+from roboyard.config import Config, parameter
 from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry import SE3
 from roboyard.grids import OccupancyGrid
@@ -67,7 +68,38 @@ class Known:
     trouble: str = ""
 
 
-class OctreeNode(Node):
+class OctreeNodeConfig(Config):
+    """Configuration of `OctreeNode`."""
+
+    cloud_topic: str = parameter("cloud_in", doc="of the clouds")
+    frame_id: str = parameter("map", doc="frame of the map")
+    base_frame_id: str = parameter("base_link", doc="of the robot, for finding ground")
+    resolution: float = parameter(0.05, unit="m", low=0.005, high=10.0, doc="edge of the smallest voxel")
+    sensor_model: SensorModel = parameter(factory=SensorModel)
+    occupied: float = parameter(0.5, low=0.01, high=0.99, doc="probability from which on a voxel is occupied")
+    use_colored_map: bool = parameter(True, doc="keep colours, where clouds have them")
+    max_rate: float = parameter(2.0, unit="Hz", low=0.01, high=100.0, doc="of clouds taken in")
+    publish_period: float = parameter(2.0, unit="s", low=0.0, high=1e6, doc="between maps at least")
+    latency: float = parameter(0.25, unit="s", low=1e-3, high=100.0, doc="declared, of taking in a cloud")
+    point_cloud_min_z: float = parameter(
+        -_ANY, unit="m", low=-_ANY, high=_ANY, doc="lower points are left out", runtime=True
+    )
+    point_cloud_max_z: float = parameter(
+        _ANY, unit="m", low=-_ANY, high=_ANY, doc="higher points are left out", runtime=True
+    )
+    occupancy_min_z: float = parameter(
+        -_ANY, unit="m", low=-_ANY, high=_ANY, doc="lowest voxel of projection and middles", runtime=True
+    )
+    occupancy_max_z: float = parameter(_ANY, unit="m", low=-_ANY, high=_ANY, doc="highest", runtime=True)
+    filter_ground_plane: bool = parameter(
+        False, doc="leave ground out; what lies before it is free all the same", runtime=True
+    )
+    ground_filter: GroundFilter = parameter(factory=GroundFilter)
+    octomap_path: str = parameter("", doc="a .bt or .ot file to begin with")
+    save_as: str = parameter("", doc="file in the run's folder, .bt or .ot, for the map at the end")
+
+
+class OctreeNode(Node[OctreeNodeConfig]):
     """Maps space from the points of depth cameras and lidars.
 
     in: cloud_in (sensor_msgs/PointCloud2; another topic by the parameter cloud_topic), /tf from frame_id to the cloud
@@ -82,24 +114,6 @@ class OctreeNode(Node):
     one tells is known ``latency`` after it.  Where nobody knows a cloud's place, it is left out.
     """
 
-    cloud_topic: str = param("cloud_in", doc="of the clouds", fixed=True)
-    frame_id: str = param("map", doc="frame of the map", fixed=True)
-    base_frame_id: str = param("base_link", doc="of the robot, for finding ground", fixed=True)
-    resolution: float = param(0.05, unit="m", low=0.005, high=10.0, doc="edge of the smallest voxel", fixed=True)
-    sensor_model: SensorModel = settings(SensorModel)
-    occupied: float = param(0.5, low=0.01, high=0.99, doc="probability from which on a voxel is occupied", fixed=True)
-    use_colored_map: bool = param(True, doc="keep colours, where clouds have them", fixed=True)
-    max_rate: float = param(2.0, unit="Hz", low=0.01, high=100.0, doc="of clouds taken in", fixed=True)
-    publish_period: float = param(2.0, unit="s", low=0.0, high=1e6, doc="between maps at least", fixed=True)
-    latency: float = param(0.25, unit="s", low=1e-3, high=100.0, doc="declared, of taking in a cloud", fixed=True)
-    point_cloud_min_z: float = param(-_ANY, unit="m", low=-_ANY, high=_ANY, doc="lower points are left out")
-    point_cloud_max_z: float = param(_ANY, unit="m", low=-_ANY, high=_ANY, doc="higher points are left out")
-    occupancy_min_z: float = param(-_ANY, unit="m", low=-_ANY, high=_ANY, doc="lowest voxel of projection and middles")
-    occupancy_max_z: float = param(_ANY, unit="m", low=-_ANY, high=_ANY, doc="highest")
-    filter_ground_plane: bool = param(False, doc="leave ground out; what lies before it is free all the same")
-    ground_filter: GroundFilter = settings(GroundFilter)
-    octomap_path: str = param("", doc="a .bt or .ot file to begin with", fixed=True)
-    save_as: str = param("", doc="file in the run's folder, .bt or .ot, for the map at the end", fixed=True)
     run_folder: Path | None = resource(Path, optional=True)
 
     state_fields = ("_waiting", "_taken_ns", "_published_ns", "_stale")
@@ -121,17 +135,17 @@ class OctreeNode(Node):
             write_binary,
             write_full,
         )
-        self._config = OctreeConfig(self.resolution, self.occupied, self.sensor_model)
-        if self.use_colored_map:
+        self._config = OctreeConfig(self.config.resolution, self.config.occupied, self.config.sensor_model)
+        if self.config.use_colored_map:
             expect_kernels(paint)
-        self._kind = COLORED if self.use_colored_map else PLAIN
+        self._kind = COLORED if self.config.use_colored_map else PLAIN
         self._check_file()
         self._octree = OctreeMap(self._config)
-        if self.octomap_path:
-            self._octree.put(read_octree(self.octomap_path, self._config).leaves)
+        if self.config.octomap_path:
+            self._octree.put(read_octree(self.config.octomap_path, self._config).leaves)
         self._waiting: deque[Any] = deque(maxlen=_MOST_WAITING)
         self._taken_ns = self._published_ns = -(10**18)
-        self._stale = bool(self.octomap_path)
+        self._stale = bool(self.config.octomap_path)
         self._busy = False
         self._asked: list[Callable[[], None]] = []  # what waits for the worker
         self._outlets = {
@@ -141,7 +155,7 @@ class OctreeNode(Node):
         self._projected = self.publisher("projected_map", msg.OccupancyGrid, latched=True)
         self._centers = self.publisher("octomap_point_cloud_centers", msg.PointCloud2, latched=True)
         self._known = look_at(self._octree, *self._asked_for())
-        self.subscribe(self.cloud_topic, msg.PointCloud2, self._on_cloud)
+        self.subscribe(self.config.cloud_topic, msg.PointCloud2, self._on_cloud)
         for name in self._outlets:
             self.service(name, srv.octomap_msgs.GetOctomap, self._getter(name))
         self.service("~/clear_bbx", srv.octomap_msgs.BoundingBoxQuery, self._on_clear)
@@ -150,14 +164,16 @@ class OctreeNode(Node):
         self._publish()
 
     def _check_file(self) -> None:
-        file = Path(self.save_as)
-        if self.save_as and (file.suffix not in (".bt", ".ot") or file.name != self.save_as):
+        file = Path(self.config.save_as)
+        if self.config.save_as and (file.suffix not in (".bt", ".ot") or file.name != self.config.save_as):
             raise InputError(
-                f"save_as {self.save_as!r}", location=f"node {self.full_name}", valid="a name that ends in .bt or .ot"
+                f"save_as {self.config.save_as!r}",
+                location=f"node {self.full_name}",
+                valid="a name that ends in .bt or .ot",
             )
-        if not self.point_cloud_min_z < self.point_cloud_max_z:
+        if not self.config.point_cloud_min_z < self.config.point_cloud_max_z:
             raise InputError("point_cloud_min_z is not below point_cloud_max_z", location=f"node {self.full_name}")
-        if not self.occupancy_min_z < self.occupancy_max_z:
+        if not self.config.occupancy_min_z < self.config.occupancy_max_z:
             raise InputError("occupancy_min_z is not below occupancy_max_z", location=f"node {self.full_name}")
 
     # -- clouds --------------------------------------------------------------------------------------------------------
@@ -167,7 +183,7 @@ class OctreeNode(Node):
             self.report_health("warn", "a cloud is left out: it is stamped in the future")
             return
         # a period less a tenth: stamps jitter, and a camera's need not be a multiple of ours
-        if time_ns - self._taken_ns >= round(0.9e9 / self.max_rate):
+        if time_ns - self._taken_ns >= round(0.9e9 / self.config.max_rate):
             self._taken_ns = time_ns
             self._waiting.append(message)
             self._go_on()
@@ -178,11 +194,11 @@ class OctreeNode(Node):
             message = self._waiting[0]
             time_ns, sensor = to_nanoseconds(message.header.stamp), message.header.frame_id
             try:
-                T_map_sensor = self.transforms.lookup(self.frame(self.frame_id), sensor, time_ns)
-                base = self.frame(self.base_frame_id)
+                T_map_sensor = self.transforms.lookup(self.frame(self.config.frame_id), sensor, time_ns)
+                base = self.frame(self.config.base_frame_id)
                 T_base_map = None
-                if self.filter_ground_plane:
-                    T_base_map = self.transforms.lookup(base, self.frame(self.frame_id), time_ns)
+                if self.config.filter_ground_plane:
+                    T_base_map = self.transforms.lookup(base, self.frame(self.config.frame_id), time_ns)
             except TransformError as error:
                 if self.now_ns - time_ns < _PATIENCE_NS:
                     return
@@ -192,15 +208,15 @@ class OctreeNode(Node):
             self._waiting.popleft()
             self._busy = True
             taken = Taken(message, T_map_sensor, T_base_map)
-            heights = self.point_cloud_min_z, self.point_cloud_max_z
+            heights = self.config.point_cloud_min_z, self.config.point_cloud_max_z
             self.offload(
-                take_in, self._octree, taken, heights, self.ground_filter, *self._asked_for(),
-                latency=self.latency, on_done=self._done,
+                take_in, self._octree, taken, heights, self.config.ground_filter, *self._asked_for(),
+                latency=self.config.latency, on_done=self._done,
             )  # fmt: skip
 
     def _asked_for(self) -> tuple[bool, tuple[float, float]]:
         """Whether colours are wanted, and the heights of the projection."""
-        return self._kind == COLORED, (self.occupancy_min_z, self.occupancy_max_z)
+        return self._kind == COLORED, (self.config.occupancy_min_z, self.config.occupancy_max_z)
 
     def _done(self, future: Future) -> None:
         self._busy = False
@@ -221,21 +237,25 @@ class OctreeNode(Node):
 
     # -- what it tells -------------------------------------------------------------------------------------------------
     def _publish(self, *, at_once: bool = False) -> None:
-        if not self._stale or not (at_once or self.now_ns - self._published_ns >= round(self.publish_period * 1e9)):
+        if not self._stale or not (
+            at_once or self.now_ns - self._published_ns >= round(self.config.publish_period * 1e9)
+        ):
             return
         self._stale, self._published_ns = False, self.now_ns
-        frame, known = self.frame(self.frame_id), self._known
+        frame, known = self.frame(self.config.frame_id), self._known
         for name, outlet in self._outlets.items():
             outlet.publish(self._message(name))
         self._projected.publish(map_to_msg(known.projected, frame, self.now_ns))
         if self._centers.topic.subscriptions:
-            low, high = self.occupancy_min_z, self.occupancy_max_z
+            low, high = self.config.occupancy_min_z, self.config.occupancy_max_z
             self._centers.publish(centers_to_msg(known.leaves, low, high, frame, self.now_ns))
 
     def _message(self, name: str) -> Any:
         binary = name == "octomap_binary"
         data, kind = (self._known.binary, PLAIN) if binary else (self._known.full, self._kind)
-        return octree_to_msg(data, kind, self.resolution, self.frame(self.frame_id), self.now_ns, binary=binary)
+        return octree_to_msg(
+            data, kind, self.config.resolution, self.frame(self.config.frame_id), self.now_ns, binary=binary
+        )
 
     # -- services ------------------------------------------------------------------------------------------------------
     def _getter(self, name: str) -> Callable[[Any], Any]:
@@ -272,15 +292,15 @@ class OctreeNode(Node):
     # -- end and state -------------------------------------------------------------------------------------------------
     def close(self) -> None:
         """Save the map, if that is asked for: as it was last told."""
-        if not self.save_as:
+        if not self.config.save_as:
             return
         if self.run_folder is None:
-            self.log.warn(f"{self.save_as} is not saved: the run has no folder")
+            self.log.warn(f"{self.config.save_as} is not saved: the run has no folder")
             return
-        binary = self.save_as.endswith(".bt")
+        binary = self.config.save_as.endswith(".bt")
         data, kind = (self._known.binary, PLAIN) if binary else (self._known.full, self._kind)
         try:
-            write_tree(self.run_folder / self.save_as, data, kind=kind, resolution=self.resolution)
+            write_tree(self.run_folder / self.config.save_as, data, kind=kind, resolution=self.config.resolution)
         except RoboyardError as error:
             self.log.error(f"the map was not saved: {error}")
 

@@ -9,8 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from roboyard.bus import Future, Node, TransformError, param
+from roboyard.bus import Future, Node, TransformError
 from roboyard.compute import expect_kernels
+from roboyard.config import Config, parameter
 from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry import SE2
 from roboyard.grids import OccupancyGrid
@@ -45,7 +46,22 @@ class _Made:
     trajectory: Trajectory | None = None
 
 
-class SlamNode(Node):
+class SlamNodeConfig(Config):
+    """Configuration of `SlamNode`."""
+
+    algorithm: str = parameter("graph", choices=ALGORITHMS)
+    scan_topics: tuple[str, ...] = parameter(("scan",), doc="of all lasers")
+    map_frame: str = parameter("map")
+    odom_frame: str = parameter("odom")
+    base_frame: str = parameter("base_link")
+    resolution: float = parameter(0.05, unit="m", low=0.005, high=10.0, doc="side of a cell")
+    map_period: float = parameter(5.0, unit="s", low=0.1, high=1e6, doc="between maps")
+    transform_rate: float = parameter(20.0, unit="Hz", low=0.1, high=1000.0)
+    latency: float = parameter(0.05, unit="s", low=1e-3, high=100.0, doc="declared, of placing scans")
+    map_latency: float = parameter(0.5, unit="s", low=1e-3, high=1000.0, doc="declared, of making a map")
+
+
+class SlamNode(Node[SlamNodeConfig]):
     """Maps while the robot drives.
 
     in: the scans of one or more lasers, /tf odom_frame → base_frame and base_frame → lasers
@@ -58,23 +74,12 @@ class SlamNode(Node):
     begun.
     """
 
-    algorithm: str = param("graph", choices=ALGORITHMS, fixed=True)
-    scan_topics: tuple[str, ...] = param(("scan",), doc="of all lasers", fixed=True)
-    map_frame: str = param("map", fixed=True)
-    odom_frame: str = param("odom", fixed=True)
-    base_frame: str = param("base_link", fixed=True)
-    resolution: float = param(0.05, unit="m", low=0.005, high=10.0, doc="side of a cell", fixed=True)
-    map_period: float = param(5.0, unit="s", low=0.1, high=1e6, doc="between maps", fixed=True)
-    transform_rate: float = param(20.0, unit="Hz", low=0.1, high=1000.0, fixed=True)
-    latency: float = param(0.05, unit="s", low=1e-3, high=100.0, doc="declared, of placing scans", fixed=True)
-    map_latency: float = param(0.5, unit="s", low=1e-3, high=1000.0, doc="declared, of making a map", fixed=True)
-
     state_fields = ("_T_map_odom", "_waiting", "_ready", "_last_ns", "_map_due", "_mounts")
 
     def setup(self) -> None:
         """Connect."""
         expect_kernels(branch_and_bound, fill_tables, passed)
-        self._slam: Slam = make_slam(self.algorithm)
+        self._slam: Slam = make_slam(self.config.algorithm)
         self._T_map_odom: tuple[float, float, float] | None = None
         self._waiting: deque[Scan] = deque(maxlen=_MOST_WAITING)  # for odometry
         self._ready: list[Scan] = []  # for the worker
@@ -91,14 +96,14 @@ class SlamNode(Node):
         self._markers = self.publisher("graph", msg.MarkerArray, latched=True)
         self._path = self.publisher("path", msg.Path, latched=True)
         self._faults = Faults()
-        for topic in self.scan_topics:
+        for topic in self.config.scan_topics:
             self.subscribe(topic, msg.LaserScan, partial(self._on_scan, topic, reader(topic, self._faults)))
         for name in ("dynamic_map", "~/map"):
             self.service(name, srv.GetMap, self._on_get)
         self.service("~/save_map", srv.slam_toolbox.SaveMap, self._on_save)
         self.service("~/serialize_map", srv.slam_toolbox.SerializePoseGraph, self._on_serialize)
-        self.timer(rate=self.transform_rate, callback=self._tell_transform)
-        self.timer(self.map_period, self._want_map)
+        self.timer(rate=self.config.transform_rate, callback=self._tell_transform)
+        self.timer(self.config.map_period, self._want_map)
 
     # -- scans ---------------------------------------------------------------------------------------------------------
     def _on_scan(self, topic: str, read: Any, message: Any) -> None:
@@ -122,7 +127,7 @@ class SlamNode(Node):
         """Where the laser sits; None while nobody said."""
         if topic not in self._mounts:
             try:
-                mount = Mount.of(self.transforms.lookup(self.frame(self.base_frame), frame))
+                mount = Mount.of(self.transforms.lookup(self.frame(self.config.base_frame), frame))
             except TransformError:
                 self.report_health("warn", f"nobody says where {frame} sits")
                 return None
@@ -133,7 +138,7 @@ class SlamNode(Node):
 
     def _go_on(self) -> None:
         """Pair waiting scans with odometry, and give the worker what there is to do."""
-        odom, base = self.frame(self.odom_frame), self.frame(self.base_frame)
+        odom, base = self.frame(self.config.odom_frame), self.frame(self.config.base_frame)
         while self._waiting:
             scan = self._waiting[0]
             odometry = None
@@ -151,12 +156,12 @@ class SlamNode(Node):
             return
         if self._map_due and self._slam_has_scans:
             self._map_due = False
-            self._begin(self.map_latency, _describe, self._slam, self.resolution)
+            self._begin(self.config.map_latency, _describe, self._slam, self.config.resolution)
         elif self._ready:
             scans, self._ready = tuple(self._ready), []
             if not _saves(self._slam):
                 self._given += scans
-            self._begin(self.latency, _place, self._slam, scans)
+            self._begin(self.config.latency, _place, self._slam, scans)
 
     @property
     def _slam_has_scans(self) -> bool:
@@ -185,28 +190,28 @@ class SlamNode(Node):
         self._go_on()
         if self._T_map_odom is not None:
             pose = SE2(*self._T_map_odom).to_se3()
-            self.send_transform(pose, self.frame(self.map_frame), self.frame(self.odom_frame))
+            self.send_transform(pose, self.frame(self.config.map_frame), self.frame(self.config.odom_frame))
 
     def _want_map(self) -> None:
         self._map_due = True
         self._go_on()
 
     def _publish(self, grid: OccupancyGrid, graph: PoseGraph, trajectory: Trajectory) -> None:
-        frame = self.frame(self.map_frame)
+        frame = self.frame(self.config.map_frame)
         message = map_to_msg(grid, frame, self.now_ns)
         self._map.publish(message)
         self._metadata.publish(message.info)
         self._markers.publish(graph_to_msg(graph, frame, self.now_ns))
         self._path.publish(trajectory_to_msg(trajectory, frame, self.now_ns))
         rows, columns = grid.geometry.shape
-        width, height = columns * self.resolution, rows * self.resolution
+        width, height = columns * self.config.resolution, rows * self.config.resolution
         self.report_health("ok", f"map of {width:.1f} x {height:.1f} m, {int(graph.loops.sum())} loops closed")
 
     # -- services ----------------------------------------------------------------------------------------------------
     def _on_get(self, request: Any) -> Any:
         if self._grid is None:
             raise InputError("there is no map yet", location=f"node {self.full_name}", valid="ask again later")
-        return srv.GetMap.Response(map=map_to_msg(self._grid, self.frame(self.map_frame), self.now_ns))
+        return srv.GetMap.Response(map=map_to_msg(self._grid, self.frame(self.config.map_frame), self.now_ns))
 
     def _on_save(self, request: Any) -> Any:
         response = srv.slam_toolbox.SaveMap.Response

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from roboyard.config import check, field
+from roboyard.config import check, parameter
 from roboyard.errors import ConfigError
 
 
@@ -19,12 +19,12 @@ class SensorModel:
         ConfigError: a number out of range, or ranges that are not ascending.
     """
 
-    min_range: float = field(0.0, unit="m", low=0.0, high=1000.0, doc="nearer points are left out")
-    max_range: float = field(5.0, unit="m", low=0.001, high=1000.0, doc="farther points only free what lies before")
-    hit: float = field(0.7, low=0.501, high=0.999, doc="probability that an end of a beam is occupied")
-    miss: float = field(0.4, low=0.001, high=0.499, doc="probability that what a beam passes is occupied")
-    min: float = field(0.12, low=0.001, high=0.499, doc="the surest that a voxel can be free")
-    max: float = field(0.97, low=0.501, high=0.999, doc="the surest that a voxel can be occupied")
+    min_range: float = parameter(0.0, unit="m", low=0.0, high=1000.0, doc="nearer points are left out")
+    max_range: float = parameter(5.0, unit="m", low=0.001, high=1000.0, doc="farther points only free what lies before")
+    hit: float = parameter(0.7, low=0.501, high=0.999, doc="probability that an end of a beam is occupied")
+    miss: float = parameter(0.4, low=0.001, high=0.499, doc="probability that what a beam passes is occupied")
+    min: float = parameter(0.12, low=0.001, high=0.499, doc="the surest that a voxel can be free")
+    max: float = parameter(0.97, low=0.501, high=0.999, doc="the surest that a voxel can be occupied")
 
     def __post_init__(self) -> None:
         check(self, "sensor_model")
@@ -42,9 +42,9 @@ class OctreeConfig:
         ConfigError: a number out of range, or a threshold that nothing can reach.
     """
 
-    resolution: float = field(0.05, unit="m", low=0.001, high=100.0, doc="edge of the smallest voxel")
-    occupied: float = field(0.5, low=0.01, high=0.99, doc="from which probability on a voxel counts as occupied")
-    sensor_model: SensorModel = field(SensorModel(), doc="what a beam says about voxels")
+    resolution: float = parameter(0.05, unit="m", low=0.001, high=100.0, doc="edge of the smallest voxel")
+    occupied: float = parameter(0.5, low=0.01, high=0.99, doc="from which probability on a voxel counts as occupied")
+    sensor_model: SensorModel = parameter(SensorModel(), doc="what a beam says about voxels")
 
     def __post_init__(self) -> None:
         check(self, "octree")

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.config import check, field
+from roboyard.config import check, parameter
 
 _TRIES: Final = 100
 _FEWEST: Final = 10
@@ -23,9 +23,9 @@ class GroundFilter:
         ConfigError: a number out of range.
     """
 
-    distance: float = field(0.04, unit="m", low=1e-4, high=10.0, doc="of a point from the plane of the ground")
-    angle: float = field(0.15, unit="rad", low=0.0, high=1.5, doc="of that plane from the robot's")
-    plane_distance: float = field(0.07, unit="m", low=0.0, high=10.0, doc="of that plane from the robot's base")
+    distance: float = parameter(0.04, unit="m", low=1e-4, high=10.0, doc="of a point from the plane of the ground")
+    angle: float = parameter(0.15, unit="rad", low=0.0, high=1.5, doc="of that plane from the robot's")
+    plane_distance: float = parameter(0.07, unit="m", low=0.0, high=10.0, doc="of that plane from the robot's base")
 
     def __post_init__(self) -> None:
         check(self, "ground_filter")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from roboyard.config import check, field
+from roboyard.config import check, parameter
 from roboyard.geometry import SE2, wrap_angle
 
 
@@ -13,8 +13,8 @@ from roboyard.geometry import SE2, wrap_angle
 class Tolerance:
     """How near to a goal counts as there."""
 
-    xy: float = field(0.1, unit="m", low=1e-3, high=100.0, doc="of the position")
-    yaw: float = field(0.15, unit="rad", low=1e-3, high=math.pi + 1e-9, doc="of the heading; pi: any")
+    xy: float = parameter(0.1, unit="m", low=1e-3, high=100.0, doc="of the position")
+    yaw: float = parameter(0.15, unit="rad", low=1e-3, high=math.pi + 1e-9, doc="of the heading; pi: any")
 
     def __post_init__(self) -> None:
         check(self, "Tolerance")

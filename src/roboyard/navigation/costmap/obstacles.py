@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import expect_kernels, kernel
-from roboyard.config import check, field
+from roboyard.config import check, parameter
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE2
 from roboyard.navigation.costmap.bounds import Bounds
@@ -66,11 +66,11 @@ class ObstacleConfig:
         ConfigError: a number out of range.
     """
 
-    min_height: float = field(-0.1, unit="m", low=-100.0, high=100.0, doc="lowest point that is an obstacle")
-    max_height: float = field(2.0, unit="m", low=-100.0, high=100.0, doc="highest")
-    mark_from: float = field(0.0, unit="m", low=0.0, high=1000.0, doc="nearest point that is marked")
-    mark_to: float = field(5.0, unit="m", low=0.0, high=1000.0, doc="farthest")
-    clear_to: float = field(6.0, unit="m", low=0.0, high=1000.0, doc="how far beams clear")
+    min_height: float = parameter(-0.1, unit="m", low=-100.0, high=100.0, doc="lowest point that is an obstacle")
+    max_height: float = parameter(2.0, unit="m", low=-100.0, high=100.0, doc="highest")
+    mark_from: float = parameter(0.0, unit="m", low=0.0, high=1000.0, doc="nearest point that is marked")
+    mark_to: float = parameter(5.0, unit="m", low=0.0, high=1000.0, doc="farthest")
+    clear_to: float = parameter(6.0, unit="m", low=0.0, high=1000.0, doc="how far beams clear")
 
     def __post_init__(self) -> None:
         check(self, "points")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import expect_kernels, kernel
-from roboyard.config import check, field
+from roboyard.config import check, parameter
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE2
 from roboyard.grids import GridGeometry
@@ -63,11 +63,15 @@ class RangeConfig:
         ConfigError: a number out of range.
     """
 
-    phi: float = field(1.2, unit="m", low=0.01, high=1000.0, doc="where an echo is worth half of what it is near by")
-    mark_threshold: float = field(0.8, low=0.5, high=1.0, doc="from which probability on a cell is an obstacle")
-    clear_threshold: float = field(0.2, low=0.0, high=0.5, doc="below which it is free")
-    clear_on_max: bool = field(False, doc="whether silence frees the whole cone; many surfaces send no echo back")
-    surest: float = field(0.98, low=0.5, high=1.0, doc="no echoes make a cell surer, so that it can change its mind")
+    phi: float = parameter(
+        1.2, unit="m", low=0.01, high=1000.0, doc="where an echo is worth half of what it is near by"
+    )
+    mark_threshold: float = parameter(0.8, low=0.5, high=1.0, doc="from which probability on a cell is an obstacle")
+    clear_threshold: float = parameter(0.2, low=0.0, high=0.5, doc="below which it is free")
+    clear_on_max: bool = parameter(False, doc="whether silence frees the whole cone; many surfaces send no echo back")
+    surest: float = parameter(
+        0.98, low=0.5, high=1.0, doc="no echoes make a cell surer, so that it can change its mind"
+    )
 
     def __post_init__(self) -> None:
         check(self, "echoes")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import expect_kernels, kernel, read_only
-from roboyard.config import check, field
+from roboyard.config import check, parameter
 from roboyard.errors import ConfigError
 from roboyard.navigation.costmap.bounds import Bounds
 from roboyard.navigation.costmap.grid import FREE, LETHAL, UNKNOWN
@@ -27,14 +27,14 @@ class VoxelConfig:
         ConfigError: a number out of range.
     """
 
-    origin_z: float = field(0.0, unit="m", low=-100.0, high=100.0, doc="height of the lowest voxel's floor")
-    resolution_z: float = field(0.2, unit="m", low=0.001, high=100.0, doc="height of a voxel")
-    levels: int = field(10, low=1, high=32, doc="voxels in a column")
-    mark_threshold: int = field(0, low=0, high=31, doc="so many marked voxels in a column are no obstacle yet")
-    spare: float = field(
+    origin_z: float = parameter(0.0, unit="m", low=-100.0, high=100.0, doc="height of the lowest voxel's floor")
+    resolution_z: float = parameter(0.2, unit="m", low=0.001, high=100.0, doc="height of a voxel")
+    levels: int = parameter(10, low=1, high=32, doc="voxels in a column")
+    mark_threshold: int = parameter(0, low=0, high=31, doc="so many marked voxels in a column are no obstacle yet")
+    spare: float = parameter(
         0.0, unit="m", low=0.0, high=10.0, doc="beams that meet something clear up to so far before it"
     )
-    unknown_threshold: int = field(10, low=0, high=32, doc="with more unseen voxels it is unknown; else free")
+    unknown_threshold: int = parameter(10, low=0, high=32, doc="with more unseen voxels it is unknown; else free")
 
     def __post_init__(self) -> None:
         check(self, "voxels")

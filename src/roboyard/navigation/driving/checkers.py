@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from roboyard.config import check, field
+from roboyard.config import check, parameter
 from roboyard.geometry import SE2, wrap_angle
 from roboyard.navigation.driving.situation import Remembering
 
@@ -14,9 +14,9 @@ from roboyard.navigation.driving.situation import Remembering
 class Patience:
     """How long without progress is too long."""
 
-    way: float = field(0.25, unit="m", low=0.0, high=100.0, doc="that counts as progress")
-    turn: float = field(0.5, unit="rad", low=0.01, high=100.0, doc="that counts as progress too")
-    time: float = field(8.0, unit="s", low=0.1, high=1e4, doc="in which there must be some")
+    way: float = parameter(0.25, unit="m", low=0.0, high=100.0, doc="that counts as progress")
+    turn: float = parameter(0.5, unit="rad", low=0.01, high=100.0, doc="that counts as progress too")
+    time: float = parameter(8.0, unit="s", low=0.1, high=1e4, doc="in which there must be some")
 
     def __post_init__(self) -> None:
         check(self, "Patience")

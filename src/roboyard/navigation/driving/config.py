@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from roboyard.config import check, field
+from roboyard.config import check, parameter
 from roboyard.errors import ConfigError
 from roboyard.navigation.controllers import Tolerance
 from roboyard.navigation.driving.checkers import Patience
@@ -31,22 +31,22 @@ RECOVERY_POLICIES: dict[str, tuple[str, ...]] = {
 class Part:
     """A planner or controller."""
 
-    use: str = field(doc="its name")
-    settings: dict[str, Any] = field(factory=dict, doc="what differs from its defaults")
+    use: str = parameter(doc="its name")
+    settings: dict[str, Any] = parameter(factory=dict, doc="what differs from its defaults")
 
 
 @dataclass(frozen=True)
 class Pace:
     """How fast the robot is driven; what is not said is as its drive can."""
 
-    forward: float | None = field(None, unit="m/s", low=0.01, high=100.0, doc="fastest ahead")
-    backward: float | None = field(0.2, unit="m/s", low=0.0, high=100.0, doc="fastest back; 0: never back")
-    reverse: bool = field(False, doc="whether ways are driven backwards too; recoveries always may")
-    sideways: float = field(0.0, unit="m/s", low=0.0, high=100.0, doc="fastest to either side; 0: it cannot")
-    turn: float | None = field(None, unit="rad/s", low=0.01, high=100.0, doc="fastest turning")
-    latency: float = field(0.0, unit="s", low=0.0, high=2.0, doc="from a command until the base answers it")
-    acceleration: float | None = field(None, unit="m/s^2", low=0.01, high=1000.0, doc="of driving")
-    turn_acceleration: float | None = field(None, unit="rad/s^2", low=0.01, high=1000.0, doc="of turning")
+    forward: float | None = parameter(None, unit="m/s", low=0.01, high=100.0, doc="fastest ahead")
+    backward: float | None = parameter(0.2, unit="m/s", low=0.0, high=100.0, doc="fastest back; 0: never back")
+    reverse: bool = parameter(False, doc="whether ways are driven backwards too; recoveries always may")
+    sideways: float = parameter(0.0, unit="m/s", low=0.0, high=100.0, doc="fastest to either side; 0: it cannot")
+    turn: float | None = parameter(None, unit="rad/s", low=0.01, high=100.0, doc="fastest turning")
+    latency: float = parameter(0.0, unit="s", low=0.0, high=2.0, doc="from a command until the base answers it")
+    acceleration: float | None = parameter(None, unit="m/s^2", low=0.01, high=1000.0, doc="of driving")
+    turn_acceleration: float | None = parameter(None, unit="rad/s^2", low=0.01, high=1000.0, doc="of turning")
 
     def __post_init__(self) -> None:
         check(self, "pace")
@@ -56,10 +56,12 @@ class Pace:
 class ApproachSettings:
     """How a base that goes sideways too drives the last stretch: straight to the pose, turning meanwhile."""
 
-    distance: float = field(0.3, unit="m", low=0.0, high=10.0, doc="of its beginning; 0: the controller drives it all")
-    speed: float = field(0.2, unit="m/s", low=0.01, high=10.0, doc="fastest")
-    turn: float = field(0.6, unit="rad/s", low=0.01, high=10.0, doc="fastest turning")
-    allowance: float = field(20.0, unit="s", low=0.1, high=1000.0, doc="longest time")
+    distance: float = parameter(
+        0.3, unit="m", low=0.0, high=10.0, doc="of its beginning; 0: the controller drives it all"
+    )
+    speed: float = parameter(0.2, unit="m/s", low=0.01, high=10.0, doc="fastest")
+    turn: float = parameter(0.6, unit="rad/s", low=0.01, high=10.0, doc="fastest turning")
+    allowance: float = parameter(20.0, unit="s", low=0.1, high=1000.0, doc="longest time")
 
     def __post_init__(self) -> None:
         check(self, "approach")
@@ -69,8 +71,10 @@ class ApproachSettings:
 class Smoothing:
     """How planned ways are bent, see ``Smoother``; as they are planned while both are 0."""
 
-    turning_radius: float = field(0.0, unit="m", low=0.0, high=100.0, doc="bends are as wide where there is room")
-    least_radius: float = field(0.0, unit="m", low=0.0, high=100.0, doc="a way with a tighter bend stays as planned")
+    turning_radius: float = parameter(0.0, unit="m", low=0.0, high=100.0, doc="bends are as wide where there is room")
+    least_radius: float = parameter(
+        0.0, unit="m", low=0.0, high=100.0, doc="a way with a tighter bend stays as planned"
+    )
 
     def __post_init__(self) -> None:
         check(self, "smoothing")
@@ -80,15 +84,15 @@ class Smoothing:
 class RecoverySettings:
     """What is tried when the robot cannot go on."""
 
-    policy: Literal["careful", "nav2", "thesis", "move_base"] = field("careful", doc="order of the steps")
-    steps: tuple[str, ...] = field((), doc=f"instead of a policy's: {', '.join(RECOVERIES)}")
-    rounds: int = field(2, low=0, high=100, doc="how often all steps are tried before the goal is given up")
-    reset_distance: float = field(3.0, unit="m", low=0.0, high=1000.0, doc="of clear_outside, half the area's side")
-    spin_angle: float = field(6.283185307179586, unit="rad", low=0.1, high=100.0, doc="of spin")
-    back_up: float = field(0.3, unit="m", low=0.02, high=10.0, doc="of back_up")
-    back_up_speed: float = field(0.15, unit="m/s", low=0.01, high=10.0, doc="of back_up and make_room")
-    wait: float = field(5.0, unit="s", low=0.01, high=1000.0, doc="of wait")
-    allowance: float = field(15.0, unit="s", low=0.1, high=1000.0, doc="longest time of one step")
+    policy: Literal["careful", "nav2", "thesis", "move_base"] = parameter("careful", doc="order of the steps")
+    steps: tuple[str, ...] = parameter((), doc=f"instead of a policy's: {', '.join(RECOVERIES)}")
+    rounds: int = parameter(2, low=0, high=100, doc="how often all steps are tried before the goal is given up")
+    reset_distance: float = parameter(3.0, unit="m", low=0.0, high=1000.0, doc="of clear_outside, half the area's side")
+    spin_angle: float = parameter(6.283185307179586, unit="rad", low=0.1, high=100.0, doc="of spin")
+    back_up: float = parameter(0.3, unit="m", low=0.02, high=10.0, doc="of back_up")
+    back_up_speed: float = parameter(0.15, unit="m/s", low=0.01, high=10.0, doc="of back_up and make_room")
+    wait: float = parameter(5.0, unit="s", low=0.01, high=1000.0, doc="of wait")
+    allowance: float = parameter(15.0, unit="s", low=0.1, high=1000.0, doc="longest time of one step")
 
     def __post_init__(self) -> None:
         check(self, "recovery")
@@ -108,21 +112,25 @@ class RecoverySettings:
 class NavigatorSettings:
     """Of the navigator."""
 
-    planner: Part = field(Part("wave"), doc="finds ways")
-    smoothing: Smoothing = field(Smoothing(), doc="of ways")
-    controller: Part = field(Part("mppi"), doc="follows them")
-    costmap: CostmapSettings = field(CostmapSettings(), doc="")
-    tolerance: Tolerance = field(Tolerance(), doc="of goals")
-    approach: ApproachSettings = field(ApproachSettings(), doc="of the last stretch, where the base goes sideways")
-    patience: Patience = field(Patience(), doc="")
-    recovery: RecoverySettings = field(RecoverySettings(), doc="")
-    pace: Pace = field(Pace(), doc="")
-    replan_period: float = field(1.0, unit="s", low=0.05, high=1000.0, doc="between looks for a better way")
-    better: float = field(0.9, low=0.0, high=1.0, doc="a new way is taken if it costs less than this share of the old")
-    look_ahead: float = field(2.5, unit="m", low=0.1, high=100.0, doc="how far the way is watched for obstacles")
-    stuck_time: float = field(1.0, unit="s", low=0.0, high=100.0, doc="without a safe command before it recovers")
-    pass_radius: float = field(0.5, unit="m", low=0.01, high=100.0, doc="at which a pose on the way counts as passed")
-    escape: float = field(0.5, unit="m", low=0.0, high=10.0, doc="how far a way out of an obstacle's reach may be")
+    planner: Part = parameter(Part("wave"), doc="finds ways")
+    smoothing: Smoothing = parameter(Smoothing(), doc="of ways")
+    controller: Part = parameter(Part("mppi"), doc="follows them")
+    costmap: CostmapSettings = parameter(CostmapSettings(), doc="")
+    tolerance: Tolerance = parameter(Tolerance(), doc="of goals")
+    approach: ApproachSettings = parameter(ApproachSettings(), doc="of the last stretch, where the base goes sideways")
+    patience: Patience = parameter(Patience(), doc="")
+    recovery: RecoverySettings = parameter(RecoverySettings(), doc="")
+    pace: Pace = parameter(Pace(), doc="")
+    replan_period: float = parameter(1.0, unit="s", low=0.05, high=1000.0, doc="between looks for a better way")
+    better: float = parameter(
+        0.9, low=0.0, high=1.0, doc="a new way is taken if it costs less than this share of the old"
+    )
+    look_ahead: float = parameter(2.5, unit="m", low=0.1, high=100.0, doc="how far the way is watched for obstacles")
+    stuck_time: float = parameter(1.0, unit="s", low=0.0, high=100.0, doc="without a safe command before it recovers")
+    pass_radius: float = parameter(
+        0.5, unit="m", low=0.01, high=100.0, doc="at which a pose on the way counts as passed"
+    )
+    escape: float = parameter(0.5, unit="m", low=0.0, high=10.0, doc="how far a way out of an obstacle's reach may be")
 
     def __post_init__(self) -> None:
         check(self, "navigator")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from roboyard.config import check, field
+from roboyard.config import check, parameter
 from roboyard.config.wording import did_you_mean
 from roboyard.errors import ConfigError
 from roboyard.navigation.costmap import ObstacleConfig, RangeConfig, VoxelConfig
@@ -18,29 +18,33 @@ MAP_LAYERS = ("static", "keepout")
 class PointSource:
     """A sensor that shows points: a laser or a depth camera."""
 
-    topic: str = field(doc="of its messages")
-    kind: Literal["scan", "cloud"] = field("scan", doc="sensor_msgs/LaserScan, or PointCloud2")
-    persistence: float = field(0.0, unit="s", low=0.0, high=3600.0, doc="how long what it saw counts; 0: the newest")
-    timeout: float | None = field(None, unit="s", low=0.02, high=3600.0, doc="instead of the node's sensor_timeout")
-    voxel: float = field(0.05, unit="m", low=0.0, high=10.0, doc="cube in which points of a cloud become one; 0: none")
-    every: int = field(1, low=1, high=64, doc="of a cloud in rows, take every so many rows and columns")
+    topic: str = parameter(doc="of its messages")
+    kind: Literal["scan", "cloud"] = parameter("scan", doc="sensor_msgs/LaserScan, or PointCloud2")
+    persistence: float = parameter(
+        0.0, unit="s", low=0.0, high=3600.0, doc="how long what it saw counts; 0: the newest"
+    )
+    timeout: float | None = parameter(None, unit="s", low=0.02, high=3600.0, doc="instead of the node's sensor_timeout")
+    voxel: float = parameter(
+        0.05, unit="m", low=0.0, high=10.0, doc="cube in which points of a cloud become one; 0: none"
+    )
+    every: int = parameter(1, low=1, high=64, doc="of a cloud in rows, take every so many rows and columns")
 
 
 @dataclass(frozen=True)
 class EchoSource:
     """A sonar, or another sensor of one distance (sensor_msgs/Range)."""
 
-    topic: str = field(doc="of its messages")
-    timeout: float | None = field(None, unit="s", low=0.02, high=3600.0, doc="instead of the node's sensor_timeout")
+    topic: str = parameter(doc="of its messages")
+    timeout: float | None = parameter(None, unit="s", low=0.02, high=3600.0, doc="instead of the node's sensor_timeout")
 
 
 @dataclass(frozen=True, kw_only=True)
 class SensedLayer:
     """What layers of sensors have in common."""
 
-    overwrite: bool = field(False, doc="whether what it knows replaces the layers below; else the higher cost wins")
-    clear_footprint: bool = field(True, doc="whether the ground under the robot itself is free")
-    enabled: bool = field(True, doc="false: as if it were not there, and nothing listens to its sources")
+    overwrite: bool = parameter(False, doc="whether what it knows replaces the layers below; else the higher cost wins")
+    clear_footprint: bool = parameter(True, doc="whether the ground under the robot itself is free")
+    enabled: bool = parameter(True, doc="false: as if it were not there, and nothing listens to its sources")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,8 +52,8 @@ class ObstacleSettings(SensedLayer):
     """An `ObstacleLayer`."""
 
     use: Literal["obstacles"]
-    sources: tuple[PointSource, ...] = field(doc="that tell it")
-    points: ObstacleConfig = field(ObstacleConfig(), doc="which count")
+    sources: tuple[PointSource, ...] = parameter(doc="that tell it")
+    points: ObstacleConfig = parameter(ObstacleConfig(), doc="which count")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,9 +61,9 @@ class VoxelSettings(SensedLayer):
     """A `VoxelLayer`."""
 
     use: Literal["voxels"]
-    sources: tuple[PointSource, ...] = field(doc="that tell it")
-    points: ObstacleConfig = field(ObstacleConfig(), doc="which count")
-    voxels: VoxelConfig = field(VoxelConfig(), doc="how columns become costs")
+    sources: tuple[PointSource, ...] = parameter(doc="that tell it")
+    points: ObstacleConfig = parameter(ObstacleConfig(), doc="which count")
+    voxels: VoxelConfig = parameter(VoxelConfig(), doc="how columns become costs")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,8 +71,8 @@ class RangeSettings(SensedLayer):
     """A `RangeLayer`."""
 
     use: Literal["ranges"]
-    sources: tuple[EchoSource, ...] = field(doc="that tell it")
-    echoes: RangeConfig = field(RangeConfig(), doc="how they become costs")
+    sources: tuple[EchoSource, ...] = parameter(doc="that tell it")
+    echoes: RangeConfig = parameter(RangeConfig(), doc="how they become costs")
 
 
 LayerSettings = ObstacleSettings | VoxelSettings | RangeSettings
@@ -82,27 +86,31 @@ def _by_lasers() -> dict[str, LayerSettings]:
 class ZoneSettings:
     """How a mask's values become speeds, as in Nav2's speed filter: base + multiplier · value."""
 
-    base: float = field(0.0, low=-1e4, high=1e4, doc="of the conversion")
-    multiplier: float = field(1.0, low=-1e4, high=1e4, doc="of the conversion")
-    percent: bool = field(True, doc="whether that is per cent of the fastest; else m/s")
+    base: float = parameter(0.0, low=-1e4, high=1e4, doc="of the conversion")
+    multiplier: float = parameter(1.0, low=-1e4, high=1e4, doc="of the conversion")
+    percent: bool = parameter(True, doc="whether that is per cent of the fastest; else m/s")
 
 
 @dataclass(frozen=True)
 class CostmapSettings:
     """Of both costmaps: layers are named from the lowest to the highest, and inflated after the last."""
 
-    resolution: float = field(
+    resolution: float = parameter(
         0.05, unit="m", low=0.005, high=2.0, doc="of the local costmap, and the global without map"
     )
-    local_size: float = field(6.0, unit="m", low=0.5, high=100.0, doc="side of the local costmap")
-    rolling_size: float = field(30.0, unit="m", low=1.0, high=1000.0, doc="side of the global costmap without a map")
-    layers: dict[str, LayerSettings] = field(factory=_by_lasers, doc="of sensors, by name")
-    global_layers: tuple[str, ...] = field(("static", "obstacles", "keepout"), doc="static, keepout, or one of layers")
-    local_layers: tuple[str, ...] = field(("obstacles", "keepout"), doc="static, keepout, or one of layers")
-    inflation_radius: float = field(0.6, unit="m", low=0.0, high=20.0, doc="how far costs reach about obstacles")
-    inflation_scaling: float = field(4.0, unit="1/m", low=0.01, high=100.0, doc="how steeply they fall")
-    denoise: int = field(1, low=1, high=1000, doc="cells of the smallest obstacle that counts")
-    speed_zones: ZoneSettings = field(ZoneSettings(), doc="of speed_mask")
+    local_size: float = parameter(6.0, unit="m", low=0.5, high=100.0, doc="side of the local costmap")
+    rolling_size: float = parameter(
+        30.0, unit="m", low=1.0, high=1000.0, doc="side of the global costmap without a map"
+    )
+    layers: dict[str, LayerSettings] = parameter(factory=_by_lasers, doc="of sensors, by name")
+    global_layers: tuple[str, ...] = parameter(
+        ("static", "obstacles", "keepout"), doc="static, keepout, or one of layers"
+    )
+    local_layers: tuple[str, ...] = parameter(("obstacles", "keepout"), doc="static, keepout, or one of layers")
+    inflation_radius: float = parameter(0.6, unit="m", low=0.0, high=20.0, doc="how far costs reach about obstacles")
+    inflation_scaling: float = parameter(4.0, unit="1/m", low=0.01, high=100.0, doc="how steeply they fall")
+    denoise: int = parameter(1, low=1, high=1000, doc="cells of the smallest obstacle that counts")
+    speed_zones: ZoneSettings = parameter(ZoneSettings(), doc="of speed_mask")
 
     def __post_init__(self) -> None:
         check(self, "costmap")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from roboyard.bus import GoalFuture, GoalHandle, Node, TransformError, param, resource, settings
+from roboyard.bus import GoalFuture, GoalHandle, Node, TransformError, resource
 from roboyard.bus.actions import PREEMPTED
 from roboyard.bus.executor import ScheduledEvent
+from roboyard.config import Config, parameter
 from roboyard.control import STANDSTILL, PlanarTwist
 from roboyard.errors import ConfigError, InputError, RoboyardError
 from roboyard.geometry import SE2
@@ -21,7 +22,19 @@ _STAGING, _CONTROLLING, _RETRY = 1, 3, 5
 _NOT_IN_DB, _NOT_VALID, _TO_STAGE, _TO_CONTROL = 901, 902, 903, 905
 
 
-class DockingNode(Node):
+class DockingNodeConfig(Config):
+    """Configuration of `DockingNode`."""
+
+    docking: DockingConfig = parameter(factory=DockingConfig)
+    docks: tuple[str, ...] = parameter((), doc="'NAME X Y HEADING' of the docked base in map_frame")
+    map_frame: str = parameter("map")
+    fixed_frame: str = parameter("odom", doc="in which it drives: without jumps")
+    base_frame: str = parameter("base_link")
+    rate: float = parameter(20.0, unit="Hz", low=1.0, high=200.0, doc="of commands")
+    action_name: str = parameter("navigate_to_pose")
+
+
+class DockingNode(Node[DockingNodeConfig]):
     """Docks the robot at a pose, nose or tail first, and leaves the dock again.
 
     in: detected_dock_pose (geometry_msgs/PoseStamped: where somebody sees the dock), /tf map_frame → fixed_frame → base
@@ -32,18 +45,11 @@ class DockingNode(Node):
     It drives blindly over the last metre: the collision monitor keeps the robot from what stands there.
     """
 
-    docking: DockingConfig = settings(DockingConfig)
     drive_limits: Any = resource(optional=True)
-    docks: tuple[str, ...] = param((), doc="'NAME X Y HEADING' of the docked base in map_frame", fixed=True)
-    map_frame: str = param("map", fixed=True)
-    fixed_frame: str = param("odom", doc="in which it drives: without jumps", fixed=True)
-    base_frame: str = param("base_link", fixed=True)
-    rate: float = param(20.0, unit="Hz", low=1.0, high=200.0, doc="of commands", fixed=True)
-    action_name: str = param("navigate_to_pose", fixed=True)
 
     def setup(self) -> None:
         """Connect."""
-        self._docks = dict(parse_dock(text, self.full_name) for text in self.docks)
+        self._docks = dict(parse_dock(text, self.full_name) for text in self.config.docks)
         self._limits = limits_of(self.drive_limits)
         self._handle: GoalHandle | None = None
         self._sent: GoalFuture | None = None
@@ -52,11 +58,11 @@ class DockingNode(Node):
         self._docked: SE2 | None = None  # in the fixed frame
         self._began_ns = 0
         self._command = self.publisher("cmd_vel", msg.Twist)
-        self._navigator = self.action_client(self.action_name, action.NavigateToPose)
+        self._navigator = self.action_client(self.config.action_name, action.NavigateToPose)
         self.action_server("dock_robot", action.DockRobot, self._on_dock)
         self.action_server("undock_robot", action.UndockRobot, self._on_undock)
         self.subscribe("detected_dock_pose", msg.PoseStamped, self._on_detected)
-        self.timer(rate=self.rate, callback=self._tick)
+        self.timer(rate=self.config.rate, callback=self._tick)
         self.report_health("ok", "waits for a goal")
 
     # -- goals ---------------------------------------------------------------------------------------------------------
@@ -69,9 +75,9 @@ class DockingNode(Node):
                 self._fail(_NOT_IN_DB, f"no dock '{goal.dock_id}' (there are: {there})")
                 return
             frame = "" if goal.use_dock_id else goal.dock_pose.header.frame_id
-            frame = frame or self.frame(self.map_frame)
+            frame = frame or self.frame(self.config.map_frame)
             dock = self._docks[goal.dock_id] if goal.use_dock_id else pose_to_se2(goal.dock_pose.pose)
-            here = self._T(self.fixed_frame, frame) @ dock
+            here = self._T(self.config.fixed_frame, frame) @ dock
         except (RoboyardError, TransformError) as error:
             self._fail(_NOT_VALID, f"the dock's pose cannot be used: {error}")
             return
@@ -79,19 +85,19 @@ class DockingNode(Node):
         if goal.navigate_to_staging_pose:
             self._stage(dock, frame, float(goal.max_staging_time))
         else:
-            self._begin(Docking(here, self._limits, self.docking, 1.0 / self.rate))
+            self._begin(Docking(here, self._limits, self.config.docking, 1.0 / self.config.rate))
 
     def _on_undock(self, handle: GoalHandle) -> None:
         self._take(handle)
         try:
-            dock = self._docked or self._T(self.fixed_frame, self.base_frame)  # wherever it stands
+            dock = self._docked or self._T(self.config.fixed_frame, self.config.base_frame)  # wherever it stands
         except TransformError as error:
             self._fail(_TO_CONTROL, f"where the robot is is not known: {error}")
             return
-        budget = max(round(float(handle.goal.max_undocking_time) * self.rate), 1)
+        budget = max(round(float(handle.goal.max_undocking_time) * self.config.rate), 1)
         self._docked = None
-        config = replace(self.docking, budget=budget)
-        self._begin(Docking(dock, self._limits, config, 1.0 / self.rate, leaving=True))
+        config = replace(self.config.docking, budget=budget)
+        self._begin(Docking(dock, self._limits, config, 1.0 / self.config.rate, leaving=True))
 
     def _take(self, handle: GoalHandle) -> None:
         older = self._handle
@@ -110,7 +116,7 @@ class DockingNode(Node):
 
     # -- to the staging pose -------------------------------------------------------------------------------------------
     def _stage(self, dock: SE2, frame: str, most: float) -> None:
-        stamped = pose_stamped_to_msg(staging_pose(dock, self.docking), frame, self.now_ns)
+        stamped = pose_stamped_to_msg(staging_pose(dock, self.config.docking), frame, self.now_ns)
         self.report_health("ok", "goes to the staging pose")
         self._feed(_STAGING)
         sent = self._sent = self._navigator.send(action.NavigateToPose.Goal(pose=stamped))
@@ -125,11 +131,11 @@ class DockingNode(Node):
             self._fail(_TO_STAGE, f"did not get to the staging pose: {sent.error_message or sent.error or 'aborted'}")
             return
         try:  # only now: on the way here odometry has drifted
-            here = self._T(self.fixed_frame, frame) @ dock
+            here = self._T(self.config.fixed_frame, frame) @ dock
         except TransformError as error:
             self._fail(_NOT_VALID, f"the dock's pose cannot be used: {error}")
             return
-        self._begin(Docking(here, self._limits, self.docking, 1.0 / self.rate))
+        self._begin(Docking(here, self._limits, self.config.docking, 1.0 / self.config.rate))
 
     def _on_late(self) -> None:
         self._withdraw()
@@ -153,7 +159,7 @@ class DockingNode(Node):
         if docking is None or docking.phase in ("back off", "left"):
             return
         try:
-            docking.dock = self._T(self.fixed_frame, message.header.frame_id) @ pose_to_se2(message.pose)
+            docking.dock = self._T(self.config.fixed_frame, message.header.frame_id) @ pose_to_se2(message.pose)
         except (RoboyardError, TransformError) as error:
             self.log.warn(f"left out where the dock is seen: {error}", throttle=5.0)
 
@@ -162,7 +168,7 @@ class DockingNode(Node):
         if docking is None or handle is None:
             return
         try:
-            pose = self._T(self.fixed_frame, self.base_frame)
+            pose = self._T(self.config.fixed_frame, self.config.base_frame)
         except TransformError as error:
             self._fail(_TO_CONTROL, f"where the robot is is not known: {error}")
             return
@@ -216,7 +222,7 @@ class DockingNode(Node):
         self._command.publish(message)
 
     def _T(self, target: str, frame: str) -> SE2:
-        own = (self.map_frame, self.fixed_frame, self.base_frame)
+        own = (self.config.map_frame, self.config.fixed_frame, self.config.base_frame)
         first, second = (self.frame(name) if name in own else name for name in (target, frame))
         return SE2.from_se3(self.transforms.lookup(first, second))
 

@@ -7,9 +7,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from roboyard.bus import Future, GoalFuture, GoalHandle, GoalStatus, Node, TransformError, param, resource, settings
+from roboyard.bus import Future, GoalFuture, GoalHandle, GoalStatus, Node, TransformError, resource
 from roboyard.bus.actions import PREEMPTED
 from roboyard.compute import expect_kernels
+from roboyard.config import Config, parameter
 from roboyard.errors import RoboyardError, UnknownNameError
 from roboyard.geometry import SE2
 from roboyard.grids import GridGeometry, OccupancyGrid
@@ -26,7 +27,27 @@ _OLD_MAP_NS: Final = 10_000_000_000
 """So long after arriving it waits for a new map; then the old one must do [ns]."""
 
 
-class ExplorerNode(Node):
+class ExplorerNodeConfig(Config):
+    """Configuration of `ExplorerNode`."""
+
+    frontiers: FrontierConfig = parameter(factory=FrontierConfig)
+    choice: ChoiceConfig = parameter(factory=ChoiceConfig)
+    autostart: bool = parameter(True, doc="begin as soon as there is a map and a pose in it")
+    return_to_start: bool = parameter(True, doc="for autostart")
+    own_size: bool = parameter(True, doc="radii from the robot's outline, if it is known, not from frontiers")
+    padding: float = parameter(0.05, unit="m", low=0.0, high=10.0, doc="added to the outline, where it drives")
+    room: float = parameter(0.15, unit="m", low=0.0, high=10.0, doc="added to the outline, where it turns")
+    map_frame: str = parameter("map")
+    base_frame: str = parameter("base_link")
+    action_name: str = parameter("navigate_to_pose")
+    settle: float = parameter(
+        0.8, unit="s", low=0.0, high=60.0, doc="so long after it, a map shows what it sees there", runtime=True
+    )
+    latency: float = parameter(0.1, unit="s", low=1e-3, high=60.0, doc="declared, of finding frontiers")
+    budget: int = parameter(1000, low=1, high=1_000_000, doc="places to set out for, at most")
+
+
+class ExplorerNode(Node[ExplorerNodeConfig]):
     """Explores the unknown place that the robot stands in, and returns to where it set out.
 
     in: map (nav_msgs/OccupancyGrid, anew while it grows), /tf map_frame → base_frame
@@ -38,32 +59,22 @@ class ExplorerNode(Node):
     Somebody else's goal for the navigator ends the exploration.
     """
 
-    frontiers: FrontierConfig = settings(FrontierConfig)
-    choice: ChoiceConfig = settings(ChoiceConfig)
     outline: Any = resource(optional=True)
-    autostart: bool = param(True, doc="begin as soon as there is a map and a pose in it", fixed=True)
-    return_to_start: bool = param(True, doc="for autostart", fixed=True)
-    own_size: bool = param(True, doc="radii from the robot's outline, if it is known, not from frontiers", fixed=True)
-    padding: float = param(0.05, unit="m", low=0.0, high=10.0, doc="added to the outline, where it drives", fixed=True)
-    room: float = param(0.15, unit="m", low=0.0, high=10.0, doc="added to the outline, where it turns", fixed=True)
-    map_frame: str = param("map", fixed=True)
-    base_frame: str = param("base_link", fixed=True)
-    action_name: str = param("navigate_to_pose", fixed=True)
-    settle: float = param(0.8, unit="s", low=0.0, high=60.0, doc="so long after it, a map shows what it sees there")
-    latency: float = param(0.1, unit="s", low=1e-3, high=60.0, doc="declared, of finding frontiers", fixed=True)
-    budget: int = param(1000, low=1, high=1_000_000, doc="places to set out for, at most", fixed=True)
 
     state_fields = ("_wanted", "_start", "_map", "_map_ns", "_fresh_ns", "_sent_to", "_waits_ns")
 
     def setup(self) -> None:
         """Connect."""
         expect_kernels(components, standing_places, unseen_by_direction, octile.search)
-        self._config = self.frontiers
-        if self.own_size and self.outline is not None and len(self.outline):
+        self._config = self.config.frontiers
+        if self.config.own_size and self.outline is not None and len(self.outline):
             shape = Footprint(np.asarray(self.outline))
-            radius, turning = shape.inscribed_radius + self.padding, shape.circumscribed_radius + self.room
-            self._config = replace(self.frontiers, radius=radius, turning_radius=max(turning, radius))
-        self._wanted = self.autostart
+            radius, turning = (
+                shape.inscribed_radius + self.config.padding,
+                shape.circumscribed_radius + self.config.room,
+            )
+            self._config = replace(self.config.frontiers, radius=radius, turning_radius=max(turning, radius))
+        self._wanted = self.config.autostart
         self._explorer: Explorer | None = None
         self._start: tuple[float, float, float] = (0.0, 0.0, 0.0)
         self._map: Any = None
@@ -74,7 +85,9 @@ class ExplorerNode(Node):
         self._handle: GoalHandle | None = None
         self._status = self.publisher("exploration", msg.ExplorationStatus, latched=True)
         self._markers = self.publisher("frontiers", msg.MarkerArray, latched=True)
-        self._navigator = self.action_client(self.action_name, action.NavigateToPose, on_goal_restored=self._follow)
+        self._navigator = self.action_client(
+            self.config.action_name, action.NavigateToPose, on_goal_restored=self._follow
+        )
         self.action_server("explore", action.Explore, self._on_goal, on_goal_restored=self._take_up)
         self.subscribe("map", msg.OccupancyGrid, self._on_map)
         self.timer(1.0, self._tick)
@@ -83,7 +96,9 @@ class ExplorerNode(Node):
     # -- beginning and ending ------------------------------------------------------------------------------------------
     def _on_goal(self, handle: GoalHandle) -> None:
         if self._pose() is None:
-            handle.reject(f"where the robot is in '{self.frame(self.map_frame)}' is not known", PoseUnknown.cause)
+            handle.reject(
+                f"where the robot is in '{self.frame(self.config.map_frame)}' is not known", PoseUnknown.cause
+            )
             return
         handle.accept()
         self._take_up(handle)
@@ -100,7 +115,7 @@ class ExplorerNode(Node):
             return
         self._wanted = False
         self._start = (pose.x, pose.y, pose.theta)
-        self._explorer = Explorer(None if stay else pose, self._config, self.choice, budget=self.budget)
+        self._explorer = Explorer(None if stay else pose, self._config, self.config.choice, budget=self.config.budget)
         self._fresh_ns = 0
         self.log.info(f"explores, from ({pose.x:.2f}, {pose.y:.2f})")
         self._tell()
@@ -131,10 +146,10 @@ class ExplorerNode(Node):
 
     # -- looking -------------------------------------------------------------------------------------------------------
     def _on_map(self, message: Any) -> None:
-        if message.header.frame_id not in (self.frame(self.map_frame), self.map_frame):
+        if message.header.frame_id not in (self.frame(self.config.map_frame), self.config.map_frame):
             frame = message.header.frame_id
             self.log.error(
-                f"left out a map of frame '{frame}': it explores '{self.frame(self.map_frame)}'", throttle=10.0
+                f"left out a map of frame '{frame}': it explores '{self.frame(self.config.map_frame)}'", throttle=10.0
             )
             return
         self._map, self._map_ns = message, self.now_ns
@@ -142,7 +157,7 @@ class ExplorerNode(Node):
 
     def _tick(self) -> None:
         if self._wanted and self._map is not None:
-            self._begin(stay=not self.return_to_start)
+            self._begin(stay=not self.config.return_to_start)
         elif self._explorer is not None and self._sent is None:
             if self._explorer.phase == "explore" and self._explorer.goal is None:
                 self._consider()
@@ -164,7 +179,7 @@ class ExplorerNode(Node):
             self.log.error(f"left out a map: {error}", throttle=10.0)
             return
         self._searching = True
-        self.offload(find_frontiers, grid, pose, self._config, latency=self.latency, on_done=self._found)
+        self.offload(find_frontiers, grid, pose, self._config, latency=self.config.latency, on_done=self._found)
 
     def _found(self, future: Future) -> None:
         self._searching = False
@@ -175,7 +190,7 @@ class ExplorerNode(Node):
             return  # it arrived meanwhile: what was found does not know what is seen from there
         found: Frontiers = future.result
         explorer.take(found)
-        self._markers.publish(frontiers_to_msg(found, explorer.goal, self.frame(self.map_frame), self.now_ns))
+        self._markers.publish(frontiers_to_msg(found, explorer.goal, self.frame(self.config.map_frame), self.now_ns))
         self._tell()
         self._drive()
 
@@ -195,7 +210,9 @@ class ExplorerNode(Node):
             self.report_health("warn", f"nobody offers {self._navigator.name}")
             return
         self._sent_to = (goal.x, goal.y, goal.theta)
-        wanted = action.NavigateToPose.Goal(pose=pose_stamped_to_msg(goal, self.frame(self.map_frame), self.now_ns))
+        wanted = action.NavigateToPose.Goal(
+            pose=pose_stamped_to_msg(goal, self.frame(self.config.map_frame), self.now_ns)
+        )
         self._follow(self._navigator.send(wanted))
 
     def _follow(self, future: GoalFuture) -> None:
@@ -224,7 +241,7 @@ class ExplorerNode(Node):
             self.log.info(f"did not get to ({self._sent_to[0]:.2f}, {self._sent_to[1]:.2f}): {future.error_message}"
                           if self._sent_to else future.error_message)  # fmt: skip
             explorer.failed()
-        self._fresh_ns = self.now_ns + round(self.settle * 1e9)
+        self._fresh_ns = self.now_ns + round(self.config.settle * 1e9)
         if explorer.over:
             self._end()
         else:
@@ -233,12 +250,14 @@ class ExplorerNode(Node):
     # -- what it tells -------------------------------------------------------------------------------------------------
     def _pose(self) -> SE2 | None:
         try:
-            return SE2.from_se3(self.transforms.lookup(self.frame(self.map_frame), self.frame(self.base_frame)))
+            return SE2.from_se3(
+                self.transforms.lookup(self.frame(self.config.map_frame), self.frame(self.config.base_frame))
+            )
         except TransformError:
             return None
 
     def _message(self, explorer: Explorer, phase: str = "", cause: str = "") -> Any:
-        frame, start = self.frame(self.map_frame), SE2(*self._start)
+        frame, start = self.frame(self.config.map_frame), SE2(*self._start)
         return status_to_msg(
             explorer.progress, start, self._config.radius, frame, self.now_ns, phase=phase, cause=cause
         )
@@ -262,6 +281,6 @@ class ExplorerNode(Node):
         """Take back what ``save`` gave."""
         saved = state["explorer"]
         if saved is not None:
-            self._explorer = Explorer(None, self._config, self.choice, budget=self.budget)
+            self._explorer = Explorer(None, self._config, self.config.choice, budget=self.config.budget)
             self._explorer.load_state(saved)
         super().load_state(state)

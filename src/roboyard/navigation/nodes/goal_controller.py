@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from roboyard.bus import Node, TransformError, param, resource
+from roboyard.bus import Node, TransformError, resource
 from roboyard.bus.actions import GoalFuture
+from roboyard.config import Config, parameter
 from roboyard.errors import UnknownNameError
 from roboyard.geometry import SE2
 from roboyard.grids import GridGeometry
@@ -22,7 +23,19 @@ _MARGIN = 0.05
 """Beyond the robot's corners, where it shall be able to turn [m]."""
 
 
-class GoalControllerNode(Node):
+class GoalControllerNodeConfig(Config):
+    """Configuration of `GoalControllerNode`."""
+
+    attempts: int = parameter(2, low=1, high=100, doc="how often a point is tried")
+    pause: float = parameter(1.0, unit="s", low=0.01, high=600.0, doc="between two attempts")
+    patience: float = parameter(60.0, unit="s", low=0.1, high=3600.0, doc="without moving; then the goal failed")
+    gain: float = parameter(0.2, unit="m", low=0.01, high=100.0, doc="a place nearer by less is not worth it")
+    action_name: str = parameter("navigate_to_pose")
+    base_frame: str = parameter("base_link")
+    rate: float = parameter(10.0, unit="Hz", low=0.1, high=1000.0, doc="of looking whether the robot gets on")
+
+
+class GoalControllerNode(Node[GoalControllerNodeConfig]):
     """Sends the tracker's points to the navigator, watches, cancels, reports.
 
     in: homing/order (latched: a node started anew goes on with the last one), global_costmap/costmap, /tf
@@ -30,35 +43,28 @@ class GoalControllerNode(Node):
     """
 
     outline: Any = resource(optional=True)
-    attempts: int = param(2, low=1, high=100, doc="how often a point is tried", fixed=True)
-    pause: float = param(1.0, unit="s", low=0.01, high=600.0, doc="between two attempts", fixed=True)
-    patience: float = param(
-        60.0, unit="s", low=0.1, high=3600.0, doc="without moving; then the goal failed", fixed=True
-    )
-    gain: float = param(0.2, unit="m", low=0.01, high=100.0, doc="a place nearer by less is not worth it", fixed=True)
-    action_name: str = param("navigate_to_pose", fixed=True)
-    base_frame: str = param("base_link", fixed=True)
-    rate: float = param(10.0, unit="Hz", low=0.1, high=1000.0, doc="of looking whether the robot gets on", fixed=True)
 
     state_fields = ("_frame", "_order", "_costmap")
 
     def setup(self) -> None:
         """Connect."""
         self._controller = GoalController(
-            GoalConfig(self.attempts, self.pause, self.patience, self.gain), self._nearest
+            GoalConfig(self.config.attempts, self.config.pause, self.config.patience, self.config.gain), self._nearest
         )
-        self._base = self.frame(self.base_frame)
+        self._base = self.frame(self.config.base_frame)
         self._frame = ""
         self._order: Any = None
         self._costmap: Any = None
         self._goal: GoalFuture | None = None
-        self._navigator = self.action_client(self.action_name, action.NavigateToPose, on_goal_restored=self._take_up)
+        self._navigator = self.action_client(
+            self.config.action_name, action.NavigateToPose, on_goal_restored=self._take_up
+        )
         self._cancel_type = service_type("action_msgs/srv/CancelGoal")
-        self._cancel = self.service_client(f"{self.action_name}/_action/cancel_goal", self._cancel_type)
+        self._cancel = self.service_client(f"{self.config.action_name}/_action/cancel_goal", self._cancel_type)
         self._reports = self.publisher("homing/report", msg.HomingReport)
         self.subscribe("global_costmap/costmap", msg.OccupancyGrid, self._on_costmap)
         self.subscribe("homing/order", msg.HomingOrder, self._on_order)
-        self.timer(rate=self.rate, callback=self._look)
+        self.timer(rate=self.config.rate, callback=self._look)
         self.report_health("ok", "no goal")
 
     def save_state(self) -> dict[str, Any]:

@@ -6,8 +6,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from roboyard.bus import GoalFuture, Node, TransformError, param, resource
+from roboyard.bus import GoalFuture, Node, TransformError, resource
 from roboyard.bus.actions import GoalRejectedError
+from roboyard.config import Config, parameter
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE2
 from roboyard.mapping.nodes.map_messages import map_from_msg
@@ -25,7 +26,28 @@ _ROOM: Final = 0.1
 """Beyond the robot's corners, at chosen places and on the way there [m]."""
 
 
-class MissionNode(Node):
+class MissionNodeConfig(Config):
+    """Configuration of `MissionNode`."""
+
+    goals: tuple[float, ...] = parameter((), doc="x, y [m], yaw [rad] in the map, for each")
+    places: int = parameter(0, low=0, high=10_000, doc="goals chosen at random, if none are given")
+    scatter: float = parameter(
+        0.0, unit="m", low=0.0, high=100.0, doc="how far goals differ from seed to seed", runtime=True
+    )
+    start: float = parameter(1.0, unit="s", low=0.0, high=1e6, doc="when the first is sent")
+    rest: float = parameter(0.5, unit="s", low=0.0, high=1e4, doc="at each goal", runtime=True)
+    patience: float = parameter(
+        10.0, unit="s", low=0.0, high=1e4, doc="with a navigator that is not ready", runtime=True
+    )
+    go_on: bool = parameter(True, doc="with the next goal when one cannot be reached", runtime=True)
+    action_name: str = parameter(
+        "navigate_to_pose", choices=("navigate_to_pose", "move_base"), doc="that brings the robot there"
+    )
+    map_frame: str = parameter("map")
+    base_frame: str = parameter("base_link")
+
+
+class MissionNode(Node[MissionNodeConfig]):
     """Sends goals to the navigator, as somebody does who clicks on a map.
 
     actions: navigate_to_pose, or move_base (client)
@@ -40,38 +62,25 @@ class MissionNode(Node):
 
     outline: Any = resource(optional=True)
 
-    goals: tuple[float, ...] = param((), doc="x, y [m], yaw [rad] in the map, for each", fixed=True)
-    places: int = param(0, low=0, high=10_000, doc="goals chosen at random, if none are given", fixed=True)
-    scatter: float = param(0.0, unit="m", low=0.0, high=100.0, doc="how far goals differ from seed to seed")
-    start: float = param(1.0, unit="s", low=0.0, high=1e6, doc="when the first is sent", fixed=True)
-    rest: float = param(0.5, unit="s", low=0.0, high=1e4, doc="at each goal")
-    patience: float = param(10.0, unit="s", low=0.0, high=1e4, doc="with a navigator that is not ready")
-    go_on: bool = param(True, doc="with the next goal when one cannot be reached")
-    action_name: str = param(
-        "navigate_to_pose", choices=("navigate_to_pose", "move_base"), doc="that brings the robot there", fixed=True
-    )
-    map_frame: str = param("map", fixed=True)
-    base_frame: str = param("base_link", fixed=True)
-
     state_fields = ("_goals", "_map", "_next", "_reached", "_due", "_asked")
 
     def setup(self) -> None:
         """Connect."""
-        if len(self.goals) % 3 or not (self.goals or self.places):
+        if len(self.config.goals) % 3 or not (self.config.goals or self.config.places):
             raise ConfigError(
-                f"{len(self.goals)} numbers", location="goals", valid="x, y, yaw for each goal, or places"
+                f"{len(self.config.goals)} numbers", location="goals", valid="x, y, yaw for each goal, or places"
             )
         self._next = self._reached = 0
-        goals = np.reshape(self.goals, (-1, 3))
-        scattered = self.random.uniform(-self.scatter, self.scatter, (len(goals), 2))
+        goals = np.reshape(self.config.goals, (-1, 3))
+        scattered = self.random.uniform(-self.config.scatter, self.config.scatter, (len(goals), 2))
         self._goals = (goals + np.pad(scattered, ((0, 0), (0, 1)))).tolist()
         self._map: Any = None
         if not self._goals:
             self.subscribe("map", msg.OccupancyGrid, self._on_map)
-        self._due: float | None = self.start
+        self._due: float | None = self.config.start
         self._asked: float | None = None
-        kind = action.MoveBase if self.action_name == "move_base" else action.NavigateToPose
-        self._client = self.action_client(self.action_name, kind, on_goal_restored=self._follow)
+        kind = action.MoveBase if self.config.action_name == "move_base" else action.NavigateToPose
+        self._client = self.action_client(self.config.action_name, kind, on_goal_restored=self._follow)
         self._done = self.publisher("~/reached", msg.UInt32, latched=True)
         self.timer(rate=10.0, callback=self._tick)
 
@@ -83,11 +92,13 @@ class MissionNode(Node):
         if self._map is None:
             return
         try:
-            here = SE2.from_se3(self.transforms.lookup(self.frame(self.map_frame), self.frame(self.base_frame)))
+            here = SE2.from_se3(
+                self.transforms.lookup(self.frame(self.config.map_frame), self.frame(self.config.base_frame))
+            )
         except TransformError:
             return
         room = (Footprint(np.array(self.outline)).circumscribed_radius if self.outline else _RADIUS) + _ROOM
-        chosen = reachable_places(map_from_msg(self._map), here, self.places, self.random, room=room)
+        chosen = reachable_places(map_from_msg(self._map), here, self.config.places, self.random, room=room)
         if not chosen:
             self.log.error(f"no goals: about the robot there are no {room:.2f} m of free ground", throttle=10.0)
         self._goals = [[pose.x, pose.y, pose.theta] for pose in chosen]
@@ -101,8 +112,8 @@ class MissionNode(Node):
             return
         self._due = None
         self._asked = self.now if self._asked is None else self._asked
-        stamped = pose_stamped_to_msg(SE2(*self._goals[self._next]), self.frame(self.map_frame), self.now_ns)
-        ros1 = self.action_name == "move_base"
+        stamped = pose_stamped_to_msg(SE2(*self._goals[self._next]), self.frame(self.config.map_frame), self.now_ns)
+        ros1 = self.config.action_name == "move_base"
         goal: Any = action.MoveBase.Goal(target_pose=stamped) if ros1 else action.NavigateToPose.Goal(pose=stamped)
         self._follow(self._client.send(goal))
 
@@ -116,21 +127,21 @@ class MissionNode(Node):
         if goal.succeeded:
             self._reached += 1
             self._done.publish(msg.UInt32(data=self._reached))
-        elif not self.go_on:
+        elif not self.config.go_on:
             return
         self._go_on()
 
     def _refused(self, goal: GoalFuture) -> None:
         asked = self.now if self._asked is None else self._asked
         for_now = not isinstance(goal.error, GoalRejectedError) or goal.error_code in _MAY_PASS
-        if for_now and self.now - asked < self.patience:
+        if for_now and self.now - asked < self.config.patience:
             self._due = self.now + 1.0
             return
         self.log.warn(f"goal {self._next + 1} was refused: {goal.error}")
-        if self.go_on:
+        if self.config.go_on:
             self._go_on()
 
     def _go_on(self) -> None:
         self._next += 1
         self._asked = None
-        self._due = self.now + self.rest
+        self._due = self.now + self.config.rest

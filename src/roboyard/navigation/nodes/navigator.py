@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.bus import GoalHandle, Node, TransformError, param, resource, settings
+from roboyard.bus import GoalHandle, Node, TransformError, resource
+from roboyard.config import Config, parameter
 from roboyard.control import STANDSTILL, PlanarTwist
 from roboyard.control.throttle import Throttle
 from roboyard.errors import RoboyardError
@@ -43,7 +44,30 @@ from roboyard.navigation.nodes.sources import Source
 from roboyard.navigation.speed_limit import SpeedLimit, tightest
 
 
-class NavigatorNode(Node):
+class NavigatorNodeConfig(Config):
+    """Configuration of `NavigatorNode`."""
+
+    settings: NavigatorSettings = parameter(factory=NavigatorSettings)
+    rate: float = parameter(20.0, unit="Hz", low=1.0, high=200.0, doc="of commands")
+    global_frame: str = parameter("map", doc="of goals and plans; the odometry's frame if nothing localises")
+    odom_frame: str = parameter("odom")
+    base_frame: str = parameter("base_link")
+    map_topic: str = parameter("map", doc="empty: plan without a map")
+    sensor_timeout: float = parameter(
+        0.5, unit="s", low=0.02, high=60.0, doc="a sensor silent for so long stops the robot"
+    )
+    transform_timeout: float = parameter(
+        0.5, unit="s", low=0.02, high=60.0, doc="so old a pose stops the robot", runtime=True
+    )
+    hold_time: float = parameter(
+        5.0, unit="s", low=0.0, high=3600.0, doc="so long it waits for sensor and pose", runtime=True
+    )
+    costmap_rate: float = parameter(1.0, unit="Hz", low=0.0, high=50.0, doc="of published costmaps; 0: none")
+    footprint: tuple[float, ...] = parameter((), unit="m", doc="x, y, x, y, …; empty: the robot's own")
+    padding: float = parameter(0.02, unit="m", low=0.0, high=10.0, doc="about the footprint")
+
+
+class NavigatorNode(Node[NavigatorNodeConfig]):
     """Brings the robot where goals say, and says why when it cannot.
 
     in: map, keepout_mask, speed_mask (nav_msgs/OccupancyGrid), what the costmaps' sensors publish
@@ -60,52 +84,43 @@ class NavigatorNode(Node):
     ``transform_timeout``; after ``hold_time`` of that it gives the goal up.
     """
 
-    settings: NavigatorSettings = settings(NavigatorSettings)
     outline: Any = resource(optional=True)
     drive_limits: Any = resource(optional=True)
-    rate: float = param(20.0, unit="Hz", low=1.0, high=200.0, doc="of commands", fixed=True)
-    global_frame: str = param("map", doc="of goals and plans; the odometry's frame if nothing localises", fixed=True)
-    odom_frame: str = param("odom", fixed=True)
-    base_frame: str = param("base_link", fixed=True)
-    map_topic: str = param("map", doc="empty: plan without a map", fixed=True)
-    sensor_timeout: float = param(
-        0.5, unit="s", low=0.02, high=60.0, doc="a sensor silent for so long stops the robot", fixed=True
-    )
-    transform_timeout: float = param(0.5, unit="s", low=0.02, high=60.0, doc="so old a pose stops the robot")
-    hold_time: float = param(5.0, unit="s", low=0.0, high=3600.0, doc="so long it waits for sensor and pose")
-    costmap_rate: float = param(1.0, unit="Hz", low=0.0, high=50.0, doc="of published costmaps; 0: none", fixed=True)
-    footprint: tuple[float, ...] = param((), unit="m", doc="x, y, x, y, …; empty: the robot's own", fixed=True)
-    padding: float = param(0.02, unit="m", low=0.0, high=10.0, doc="about the footprint", fixed=True)
 
     state_fields = ("_twist", "_held_since", "_limit")
 
     def setup(self) -> None:
         """Connect."""
-        chosen, period = self.settings, 1.0 / self.rate
-        footprint = footprint_of(self.footprint, self.outline, self.padding)
-        own = footprint_of(self.footprint, self.outline, 0.0)
+        chosen, period = self.config.settings, 1.0 / self.config.rate
+        footprint = footprint_of(self.config.footprint, self.outline, self.config.padding)
+        own = footprint_of(self.config.footprint, self.outline, 0.0)
         body = Body(footprint, own, limits_of(chosen.pace, self.drive_limits), period)
         self._surroundings = Surroundings(chosen.costmap, footprint, own.corners)
         controller = make_controller(chosen.controller, body, chosen.tolerance, reverse=chosen.pace.reverse)
         planner = make_planner(chosen.planner, footprint, chosen.smoothing)
         self._driver = Driver(planner, controller, body, self._surroundings, chosen)
-        self._frames = tuple(map(self.frame, (self.global_frame, self.odom_frame, self.base_frame)))
+        self._frames = tuple(
+            map(self.frame, (self.config.global_frame, self.config.odom_frame, self.config.base_frame))
+        )
         self._twist = (0.0, 0.0, 0.0)
         self._held_since: float | None = None
-        self._costmap_throttle = Throttle(self.costmap_rate or 1.0)
+        self._costmap_throttle = Throttle(self.config.costmap_rate or 1.0)
         self._shown: Any = None
         self._command = self.publisher("cmd_vel", msg.Twist)
         self._plan = self.publisher("plan", msg.Path, latched=True)
         self._global_costmap = self.publisher("global_costmap/costmap", msg.OccupancyGrid, latched=True)
         self._local_costmap = self.publisher("local_costmap/costmap", msg.OccupancyGrid, latched=True)
         self._sources = {
-            name: [Source(told, self.resolve(told.topic), self.sensor_timeout, self.now_ns) for told in layer.sources]
+            name: [
+                Source(told, self.resolve(told.topic), self.config.sensor_timeout, self.now_ns)
+                for told in layer.sources
+            ]
             for name, layer in chosen.costmap.enabled_layers.items()
         }
         for source in itertools.chain(*self._sources.values()):
             self.subscribe(source.topic, source.type, source.take)
-        if self.map_topic:
-            self.subscribe(self.map_topic, msg.OccupancyGrid, self._on_map)
+        if self.config.map_topic:
+            self.subscribe(self.config.map_topic, msg.OccupancyGrid, self._on_map)
         self.subscribe("keepout_mask", msg.OccupancyGrid, self._on_keepout)
         self.subscribe("speed_mask", msg.OccupancyGrid, self._on_speed_mask)
         self._limit = (0.0, False)
@@ -122,7 +137,7 @@ class NavigatorNode(Node):
         self.service("clear_costmaps", srv.Empty, self._on_clear)
         self.service("clear_around_costmaps", srv.ClearCostmapAroundRobot, self._on_clear_around)
         self.service("clear_except_costmaps", srv.ClearCostmapExceptRegion, self._on_clear_except)
-        self.timer(rate=self.rate, callback=self._tick)
+        self.timer(rate=self.config.rate, callback=self._tick)
 
     # -- what comes in -------------------------------------------------------------------------------------------------
     def _on_map(self, message: Any) -> None:
@@ -145,7 +160,7 @@ class NavigatorNode(Node):
             self.log.error(f"left out a speed mask: {error}")
 
     def _grid(self, message: Any, what: str) -> OccupancyGrid | None:
-        if message.header.frame_id not in (self._frames[0], self.global_frame):
+        if message.header.frame_id not in (self._frames[0], self.config.global_frame):
             self.log.error(f"left out a {what} of frame '{message.header.frame_id}': plans are in '{self._frames[0]}'")
             return None
         try:
@@ -211,7 +226,7 @@ class NavigatorNode(Node):
         return np.column_stack([T @ poses[:, :2], poses[:, 2] + T.theta]) if len(poses) else poses
 
     def _T_map(self, frame: str) -> SE2:
-        if frame in ("", self._frames[0], self.global_frame):
+        if frame in ("", self._frames[0], self.config.global_frame):
             return SE2.identity()
         try:
             return SE2.from_se3(self.transforms.lookup(self._frames[0], frame))
@@ -234,7 +249,7 @@ class NavigatorNode(Node):
             self._show_plan()
         elif self.health is None or self.health.level != "ok":
             self.report_health("ok", "waits for a goal")
-        if self.costmap_rate and self._costmap_throttle.passes(self.now_ns):
+        if self.config.costmap_rate and self._costmap_throttle.passes(self.now_ns):
             self._global_costmap.publish(
                 costmap_message(self._surroundings.world_costs(), self._frames[0], self.now_ns)
             )
@@ -250,13 +265,13 @@ class NavigatorNode(Node):
         """
         world, odom, base = self._frames
         try:
-            self.transforms.lookup(world, base, max(self.now_ns - round(self.transform_timeout * 1e9), 0))
+            self.transforms.lookup(world, base, max(self.now_ns - round(self.config.transform_timeout * 1e9), 0))
             T_map_base = SE2.from_se3(self.transforms.lookup(world, base))
             T_odom_base = SE2.from_se3(self.transforms.lookup(odom, base))
         except TransformError as error:
             raise PoseUnknown(f"where the robot is in '{world}' is not known: {error}") from None
         T_map_odom = T_map_base @ T_odom_base.inverse()
-        patience_ns = round(self.transform_timeout * 1e9)
+        patience_ns = round(self.config.transform_timeout * 1e9)
         seen: dict[str, list[Any]] = {}
         for name, sources in self._sources.items():
             news = [source.look(self.transforms, odom, self.now_ns, patience_ns) for source in sources]
@@ -284,7 +299,7 @@ class NavigatorNode(Node):
             self._held_since = self.now
             self.log.warn(f"stands still: {error}")
             self._desk.say("holds", error)
-        if self.now - self._held_since >= self.hold_time:
+        if self.now - self._held_since >= self.config.hold_time:
             self._held_since = None
             self._desk.fail(error)
 
@@ -328,7 +343,7 @@ class NavigatorNode(Node):
         try:
             start = self._pose_in_map(handle.goal.start) if handle.goal.use_start else self._situation().pose
             poses = [self._pose_in_map(goal) for goal in goals]
-            costs, escape = self._surroundings.world_costs(), self.settings.escape
+            costs, escape = self._surroundings.world_costs(), self.config.settings.escape
             path = plan_through(self._driver.planner, costs, start, poses, escape)
         except NavigationError as error:
             handle.abort(kind(error_code=planning_number(error) + offset, error_msg=str(error)), str(error))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from roboyard.bus import Node, TransformError, param
+from roboyard.bus import Node, TransformError
+from roboyard.config import Config, parameter
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE2
 from roboyard.messages import msg
@@ -18,7 +19,29 @@ _ACTIVE = (1, 2, 3)
 """Accepted, executing, canceling (action_msgs/GoalStatus)."""
 
 
-class TeleopTrackerNode(Node):
+class TeleopTrackerNodeConfig(Config):
+    """Configuration of `TeleopTrackerNode`."""
+
+    home: str = parameter("trail", choices=HOME_MODES, doc="the way back")
+    on_loss: str = parameter("home", choices=LOSS_MODES, doc="finish-task: end a mission that runs first")
+    home_pose: tuple[float, ...] = parameter((), doc="[x, y, yaw] of home; none: where the operator began")
+    timeout: float = parameter(4.0, unit="s", low=0.05, high=3600.0, doc="silence that is a loss")
+    settle: float = parameter(2.0, unit="s", low=0.05, high=3600.0, doc="heard so long, the link is whole")
+    relapse: float = parameter(2.0, unit="s", low=0.05, high=3600.0, doc="silence that is a loss till then")
+    max_age: float = parameter(1.0, unit="s", low=0.01, high=3600.0, doc="older messages are no sign of life")
+    spacing: float = parameter(1.0, unit="m", low=0.05, high=1000.0, doc="way between stored points")
+    capacity: int = parameter(1000, low=3, high=100_000, doc="most points stored")
+    pass_radius: float = parameter(0.3, unit="m", low=0.01, high=100.0, doc="a point is visited so near")
+    retry: float = parameter(10.0, unit="s", low=0.1, high=3600.0, doc="until home is tried again")
+    autonomous: tuple[str, ...] = parameter(("navigator",), doc="nodes whose cmd_vel is no sign of an operator")
+    stamped: bool = parameter(False, doc="cmd_vel carries TwistStamped")
+    map_frame: str = parameter("map")
+    odom_frame: str = parameter("odom")
+    base_frame: str = parameter("base_link")
+    rate: float = parameter(20.0, unit="Hz", low=1.0, high=1000.0, doc="of looking at way and link")
+
+
+class TeleopTrackerNode(Node[TeleopTrackerNodeConfig]):
     """Watches the operator's link and the way driven; says where to go when the link is lost.
 
     in: cmd_vel of everybody but ``autonomous`` (a sign of life), joy, teleop/heartbeat (std_msgs/Header),
@@ -28,59 +51,51 @@ class TeleopTrackerNode(Node):
     Points are kept in the map where there is one, else in odometry's frame; they follow when a map comes.
     """
 
-    home: str = param("trail", choices=HOME_MODES, doc="the way back", fixed=True)
-    on_loss: str = param("home", choices=LOSS_MODES, doc="finish-task: end a mission that runs first", fixed=True)
-    home_pose: tuple[float, ...] = param((), doc="[x, y, yaw] of home; none: where the operator began", fixed=True)
-    timeout: float = param(4.0, unit="s", low=0.05, high=3600.0, doc="silence that is a loss", fixed=True)
-    settle: float = param(2.0, unit="s", low=0.05, high=3600.0, doc="heard so long, the link is whole", fixed=True)
-    relapse: float = param(2.0, unit="s", low=0.05, high=3600.0, doc="silence that is a loss till then", fixed=True)
-    max_age: float = param(1.0, unit="s", low=0.01, high=3600.0, doc="older messages are no sign of life", fixed=True)
-    spacing: float = param(1.0, unit="m", low=0.05, high=1000.0, doc="way between stored points", fixed=True)
-    capacity: int = param(1000, low=3, high=100_000, doc="most points stored", fixed=True)
-    pass_radius: float = param(0.3, unit="m", low=0.01, high=100.0, doc="a point is visited so near", fixed=True)
-    retry: float = param(10.0, unit="s", low=0.1, high=3600.0, doc="until home is tried again", fixed=True)
-    autonomous: tuple[str, ...] = param(("navigator",), doc="nodes whose cmd_vel is no sign of an operator", fixed=True)
-    stamped: bool = param(False, doc="cmd_vel carries TwistStamped", fixed=True)
-    map_frame: str = param("map", fixed=True)
-    odom_frame: str = param("odom", fixed=True)
-    base_frame: str = param("base_link", fixed=True)
-    rate: float = param(20.0, unit="Hz", low=1.0, high=1000.0, doc="of looking at way and link", fixed=True)
-
     state_fields = ("_frame", "_active", "_told")
 
     def setup(self) -> None:
         """Connect."""
-        link = LinkConfig(self.timeout, self.settle, min(self.relapse, self.timeout), self.max_age)
+        link = LinkConfig(
+            self.config.timeout, self.config.settle, min(self.config.relapse, self.config.timeout), self.config.max_age
+        )
         self._tracker = Tracker(
             HomingConfig(
-                self.home, self.on_loss, self._home_pose(), self.spacing, self.capacity, self.pass_radius, self.retry
+                self.config.home,
+                self.config.on_loss,
+                self._home_pose(),
+                self.config.spacing,
+                self.config.capacity,
+                self.config.pass_radius,
+                self.config.retry,
             ),
             link,
         )
-        self._map, self._odom, self._base = map(self.frame, (self.map_frame, self.odom_frame, self.base_frame))
+        self._map, self._odom, self._base = map(
+            self.frame, (self.config.map_frame, self.config.odom_frame, self.config.base_frame)
+        )
         self._frame = ""
         self._active: dict[str, bool] = {}
         self._told: tuple[Any, ...] = ()
         self._orders = self.publisher("homing/order", msg.HomingOrder, latched=True)
         self._status = self.publisher("homing/status", msg.HomingStatus, latched=True)
         self._trail = self.publisher("homing/trail", msg.Path, latched=True)
-        twist = msg.TwistStamped if self.stamped else msg.Twist
+        twist = msg.TwistStamped if self.config.stamped else msg.Twist
         self.subscribe("cmd_vel", twist, self._on_command, with_source=True)
         self.subscribe("joy", msg.Joy, self._on_joy, with_source=True)
         self.subscribe("teleop/heartbeat", msg.Header, self._on_heartbeat, with_source=True)
         self.subscribe("homing/report", msg.HomingReport, self._on_report)
         for action in MISSIONS:
             self.subscribe(f"{action}/_action/status", msg.GoalStatusArray, self._watcher(action))
-        self.timer(rate=self.rate, callback=self._look, immediate=True)
+        self.timer(rate=self.config.rate, callback=self._look, immediate=True)
         self._publish_order()
         self._tell()
 
     def _home_pose(self) -> SE2 | None:
-        if not self.home_pose:
+        if not self.config.home_pose:
             return None
-        if len(self.home_pose) != 3:
-            raise ConfigError(f"home_pose {list(self.home_pose)}", location=self.full_name, valid="[x, y, yaw]")
-        return SE2(*self.home_pose)
+        if len(self.config.home_pose) != 3:
+            raise ConfigError(f"home_pose {list(self.config.home_pose)}", location=self.full_name, valid="[x, y, yaw]")
+        return SE2(*self.config.home_pose)
 
     def save_state(self) -> dict[str, Any]:
         """State as plain data."""
@@ -94,8 +109,8 @@ class TeleopTrackerNode(Node):
 
     # -- what comes in -------------------------------------------------------------------------------------------------
     def _on_command(self, command: Any, source: str) -> None:
-        if source.rsplit("/", 1)[-1] not in self.autonomous:
-            self._hear(source, to_nanoseconds(command.header.stamp) if self.stamped else None)
+        if source.rsplit("/", 1)[-1] not in self.config.autonomous:
+            self._hear(source, to_nanoseconds(command.header.stamp) if self.config.stamped else None)
 
     def _on_joy(self, joy: Any, source: str) -> None:
         self._hear(source, to_nanoseconds(joy.header.stamp))

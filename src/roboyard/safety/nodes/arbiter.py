@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from roboyard.bus import Node, param
+from roboyard.bus import Node
 from roboyard.bus.executor import ScheduledEvent
+from roboyard.config import Config, parameter
 from roboyard.errors import ConfigError
 from roboyard.messages import deserialize, msg, serialize, srv
 from roboyard.safety.arbitration import Arbiter, ArbitrationConfig, Decision, Source
@@ -16,7 +17,19 @@ _STOP_LEVEL = 1_000_000
 """Above every source."""
 
 
-class ArbiterNode(Node):
+class ArbiterNodeConfig(Config):
+    """Configuration of `ArbiterNode`."""
+
+    sources: tuple[str, ...] = parameter(
+        ("teleop 100 0.5", "navigator 50 0.5"),
+        doc="'NAME PRIORITY TIMEOUT': node that sends, higher wins, s until its command lapses",
+    )
+    accept_unknown: bool = parameter(True, doc="whether nodes not listed may drive when nobody else does")
+    unknown_priority: int = parameter(0, low=-1000, high=1000)
+    unknown_timeout: float = parameter(0.5, unit="s", low=0.01, high=60.0)
+
+
+class ArbiterNode(Node[ArbiterNodeConfig]):
     """Lets one source drive at a time, by priority and time-out of the publishing node.
 
     in: cmd_vel (any number of publishers)   out: cmd_vel_out, ~owner (std_msgs/String, latched; "" is nobody)
@@ -26,20 +39,15 @@ class ArbiterNode(Node):
     is refused as if it had not been sent, and logged once per publisher.
     """
 
-    sources: tuple[str, ...] = param(
-        ("teleop 100 0.5", "navigator 50 0.5"),
-        doc="'NAME PRIORITY TIMEOUT': node that sends, higher wins, s until its command lapses",
-        fixed=True,
-    )
-    accept_unknown: bool = param(True, doc="whether nodes not listed may drive when nobody else does", fixed=True)
-    unknown_priority: int = param(0, low=-1000, high=1000, fixed=True)
-    unknown_timeout: float = param(0.5, unit="s", low=0.01, high=60.0, fixed=True)
-
     def setup(self) -> None:
         """Connect."""
         self._alarm: ScheduledEvent | None = None
-        unknown = Source("unknown", self.unknown_priority, self.unknown_timeout) if self.accept_unknown else None
-        config = ArbitrationConfig(tuple(parse_source(text, self.full_name) for text in self.sources), unknown)
+        unknown = (
+            Source("unknown", self.config.unknown_priority, self.config.unknown_timeout)
+            if self.config.accept_unknown
+            else None
+        )
+        config = ArbitrationConfig(tuple(parse_source(text, self.full_name) for text in self.config.sources), unknown)
         self._arbiter: Arbiter[Any] = Arbiter(config, msg.Twist())
         self._refused: list[str] = []
         self._complaint = ""

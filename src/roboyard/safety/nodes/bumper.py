@@ -6,7 +6,8 @@ import math
 from functools import partial
 from typing import Any
 
-from roboyard.bus import Node, TransformError, param
+from roboyard.bus import Node, TransformError
+from roboyard.config import Config, parameter
 from roboyard.control import STANDSTILL
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE3
@@ -16,7 +17,21 @@ from roboyard.safety.nodes.arbiter import is_finite
 from roboyard.safety.nodes.planar import planar_twist, twist_message
 
 
-class BumperGuardNode(Node):
+class BumperGuardNodeConfig(Config):
+    """Configuration of `BumperGuardNode`."""
+
+    contact_topics: tuple[str, ...] = parameter(("bumper",), doc="gazebo_msgs/ContactsState")
+    base_frame: str = parameter("base_link")
+    rate: float = parameter(50.0, unit="Hz", low=1.0, high=1000.0)
+    command_timeout: float = parameter(0.5, unit="s", low=0.01, high=60.0, doc="an older command is over", runtime=True)
+    source_timeout: float = parameter(0.5, unit="s", low=0.01, high=60.0, doc="a silent bumper blocks")
+    clear_time: float = parameter(0.3, unit="s", low=0.01, high=60.0, doc="how long it must be open")
+    release_speed: float = parameter(0.05, unit="m/s", low=0.001, high=1.0, doc="of the move away")
+    release_distance: float = parameter(0.15, unit="m", low=0.001, high=5.0, doc="of the move away, at most")
+    release_time: float = parameter(10.0, unit="s", low=0.1, high=600.0, doc="how long a release holds")
+
+
+class BumperGuardNode(Node[BumperGuardNodeConfig]):
     """Blocks the drive, whoever commands it, from a touch until the bumper is open again.
 
     in: cmd_vel_in, the bumpers' topics (gazebo_msgs/ContactsState), /tf base → bumper
@@ -26,37 +41,32 @@ class BumperGuardNode(Node):
     A bumper that is silent for ``source_timeout`` blocks too: nobody would know of a touch.
     """
 
-    contact_topics: tuple[str, ...] = param(("bumper",), doc="gazebo_msgs/ContactsState", fixed=True)
-    base_frame: str = param("base_link", fixed=True)
-    rate: float = param(50.0, unit="Hz", low=1.0, high=1000.0, fixed=True)
-    command_timeout: float = param(0.5, unit="s", low=0.01, high=60.0, doc="an older command is over")
-    source_timeout: float = param(0.5, unit="s", low=0.01, high=60.0, doc="a silent bumper blocks", fixed=True)
-    clear_time: float = param(0.3, unit="s", low=0.01, high=60.0, doc="how long it must be open", fixed=True)
-    release_speed: float = param(0.05, unit="m/s", low=0.001, high=1.0, doc="of the move away", fixed=True)
-    release_distance: float = param(0.15, unit="m", low=0.001, high=5.0, doc="of the move away, at most", fixed=True)
-    release_time: float = param(10.0, unit="s", low=0.1, high=600.0, doc="how long a release holds", fixed=True)
-
     state_fields = ("_heard_ns", "_told", "_began_ns")
 
     def setup(self) -> None:
         """Connect."""
-        if not self.contact_topics:
+        if not self.config.contact_topics:
             raise ConfigError("no bumper", location=f"{self.full_name}, parameter 'contact_topics'", valid="topics")
         self._guard = BumperGuard(
-            BumperConfig(self.clear_time, self.release_speed, self.release_distance, self.release_time)
+            BumperConfig(
+                self.config.clear_time,
+                self.config.release_speed,
+                self.config.release_distance,
+                self.config.release_time,
+            )
         )
         self._wanted, self._heard_ns = STANDSTILL, -1
-        self._touches: dict[str, tuple[TouchPoint, ...]] = dict.fromkeys(self.contact_topics, ())
+        self._touches: dict[str, tuple[TouchPoint, ...]] = dict.fromkeys(self.config.contact_topics, ())
         self._seen_ns: dict[str, int] = {}
         self._began_ns = self.now_ns
         self._told = ""
         self._output = self.publisher("cmd_vel_out", msg.Twist)
         self._state = self.publisher("~state", msg.String, latched=True)
         self.subscribe("cmd_vel_in", msg.Twist, self._on_command, with_source=True)
-        for topic in self.contact_topics:
+        for topic in self.config.contact_topics:
             self.subscribe(topic, msg.ContactsState, partial(self._on_contacts, topic))
         self.service("~release", srv.Trigger, self._on_release)
-        self.timer(rate=self.rate, callback=self._tick)
+        self.timer(rate=self.config.rate, callback=self._tick)
         self._tell()
 
     def save_state(self) -> dict[str, Any]:
@@ -86,7 +96,11 @@ class BumperGuardNode(Node):
     def _on_contacts(self, topic: str, message: Any) -> None:
         self._seen_ns[topic] = self.now_ns
         try:
-            T = self.transforms.lookup(self.frame(self.base_frame), message.header.frame_id) if message.states else None
+            T = (
+                self.transforms.lookup(self.frame(self.config.base_frame), message.header.frame_id)
+                if message.states
+                else None
+            )
         except TransformError as error:
             self.log.error(f"a touch somewhere: {error}", throttle=5.0)
             T = None
@@ -105,7 +119,8 @@ class BumperGuardNode(Node):
             return srv.Trigger.Response(success=False, message="nothing is blocked")
         self._tell()
         return srv.Trigger.Response(
-            success=True, message=f"one move away, at most {self.release_distance:g} m at {self.release_speed:g} m/s"
+            success=True,
+            message=f"one move away, at most {self.config.release_distance:g} m at {self.config.release_speed:g} m/s",
         )
 
     # -- what goes out -------------------------------------------------------------------------------------------------
@@ -113,15 +128,17 @@ class BumperGuardNode(Node):
         if self._heard_ns < 0:
             self._tell()
             return
-        if self.now_ns - self._heard_ns > self.command_timeout * 1e9:
+        if self.now_ns - self._heard_ns > self.config.command_timeout * 1e9:
             self._wanted, self._heard_ns = STANDSTILL, -1
-        allowed = self._guard.judge(self._wanted, 1.0 / self.rate, self.now_ns)
+        allowed = self._guard.judge(self._wanted, 1.0 / self.config.rate, self.now_ns)
         self._output.publish(twist_message(STANDSTILL if self._silent() else allowed))
         self._tell()
 
     def _silent(self) -> list[str]:
-        late = self.source_timeout * 1e9
-        return [one for one in self.contact_topics if self.now_ns - self._seen_ns.get(one, self._began_ns) > late]
+        late = self.config.source_timeout * 1e9
+        return [
+            one for one in self.config.contact_topics if self.now_ns - self._seen_ns.get(one, self._began_ns) > late
+        ]
 
     def _tell(self) -> None:
         silent, state = self._silent(), self._guard.state

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-from roboyard.bus import Node, TransformError, param, resource
+from roboyard.bus import Node, TransformError, resource
+from roboyard.config import Config, parameter
 from roboyard.control import STANDSTILL, PlanarTwist
 from roboyard.errors import ConfigError, RoboyardError
 from roboyard.geometry import SE2, SE3
@@ -27,7 +28,31 @@ _SILENT: Final = "sensors"
 """Name of the zone in states that say that a sensor is silent."""
 
 
-class CollisionMonitorNode(Node):
+class CollisionMonitorNodeConfig(Config):
+    """Configuration of `CollisionMonitorNode`."""
+
+    footprint: str = parameter("", doc="[[x, y], …] in base_frame [m]; none: the robot's outline")
+    scan_topics: tuple[str, ...] = parameter(("scan",), doc="sensor_msgs/LaserScan")
+    cloud_topics: tuple[str, ...] = parameter((), doc="sensor_msgs/PointCloud2")
+    range_topics: tuple[str, ...] = parameter((), doc="sensor_msgs/Range")
+    source_timeout: float = parameter(0.5, unit="s", low=0.01, high=60.0, doc="a silent sensor stops the robot")
+    command_timeout: float = parameter(0.5, unit="s", low=0.01, high=60.0, doc="an older command is over", runtime=True)
+    rate: float = parameter(25.0, unit="Hz", low=1.0, high=1000.0)
+    odom_frame: str = parameter("odom")
+    base_frame: str = parameter("base_link")
+    margin: float = parameter(0.05, unit="m", low=0.0, high=10.0, doc="what stays about the robot")
+    acceleration: float = parameter(1.5, unit="m/s²", low=1e-3, high=1e3, doc="what the drive may do")
+    deceleration: float = parameter(1.5, unit="m/s²", low=1e-3, high=1e3, doc="what braking surely reaches")
+    turn_acceleration: float = parameter(4.0, unit="rad/s²", low=1e-3, high=1e3)
+    turn_deceleration: float = parameter(3.0, unit="rad/s²", low=1e-3, high=1e3)
+    latency: float = parameter(0.12, unit="s", low=0.0, high=10.0, doc="until a judged command takes effect")
+    zones: tuple[str, ...] = parameter((), doc="'{name: near, action: slowdown, ratio: 0.4, radius: 0.8}' …")
+    min_height: float = parameter(0.05, unit="m", doc="lowest point of clouds that counts, over base_frame")
+    max_height: float = parameter(1.5, unit="m", doc="highest")
+    memory: float = parameter(10.0, unit="s", low=0.0, high=3600.0, doc="of what no sensor looks at now")
+
+
+class CollisionMonitorNode(Node[CollisionMonitorNodeConfig]):
     """Lets no command bring the robot so near to something that it could not stop before, whoever sent it.
 
     in: cmd_vel_in, odom, the sensors' topics, /tf odom → base and base → sensors
@@ -40,54 +65,41 @@ class CollisionMonitorNode(Node):
 
     outline: Any = resource(optional=True)
 
-    footprint: str = param("", doc="[[x, y], …] in base_frame [m]; none: the robot's outline", fixed=True)
-    scan_topics: tuple[str, ...] = param(("scan",), doc="sensor_msgs/LaserScan", fixed=True)
-    cloud_topics: tuple[str, ...] = param((), doc="sensor_msgs/PointCloud2", fixed=True)
-    range_topics: tuple[str, ...] = param((), doc="sensor_msgs/Range", fixed=True)
-    source_timeout: float = param(0.5, unit="s", low=0.01, high=60.0, doc="a silent sensor stops the robot", fixed=True)
-    command_timeout: float = param(0.5, unit="s", low=0.01, high=60.0, doc="an older command is over")
-    rate: float = param(25.0, unit="Hz", low=1.0, high=1000.0, fixed=True)
-    odom_frame: str = param("odom", fixed=True)
-    base_frame: str = param("base_link", fixed=True)
-    margin: float = param(0.05, unit="m", low=0.0, high=10.0, doc="what stays about the robot", fixed=True)
-    acceleration: float = param(1.5, unit="m/s²", low=1e-3, high=1e3, doc="what the drive may do", fixed=True)
-    deceleration: float = param(1.5, unit="m/s²", low=1e-3, high=1e3, doc="what braking surely reaches", fixed=True)
-    turn_acceleration: float = param(4.0, unit="rad/s²", low=1e-3, high=1e3, fixed=True)
-    turn_deceleration: float = param(3.0, unit="rad/s²", low=1e-3, high=1e3, fixed=True)
-    latency: float = param(0.12, unit="s", low=0.0, high=10.0, doc="until a judged command takes effect", fixed=True)
-    zones: tuple[str, ...] = param((), doc="'{name: near, action: slowdown, ratio: 0.4, radius: 0.8}' …", fixed=True)
-    min_height: float = param(0.05, unit="m", doc="lowest point of clouds that counts, over base_frame", fixed=True)
-    max_height: float = param(1.5, unit="m", doc="highest", fixed=True)
-    memory: float = param(10.0, unit="s", low=0.0, high=3600.0, doc="of what no sensor looks at now", fixed=True)
-
     state_fields = ("_heard_ns", "_began_ns", "_complaints", "_told")
 
     def setup(self) -> None:
         """Connect."""
         where = f"{self.full_name}, parameter"
-        if not self.min_height < self.max_height:
+        if not self.config.min_height < self.config.max_height:
             raise ConfigError(
-                f"{self.min_height} to {self.max_height} m", location=f"{where} 'max_height'", valid="above"
+                f"{self.config.min_height} to {self.config.max_height} m",
+                location=f"{where} 'max_height'",
+                valid="above",
             )
-        if self.footprint or self.outline is None:
-            outline = read_outline(self.footprint, f"{where} 'footprint'")
+        if self.config.footprint or self.outline is None:
+            outline = read_outline(self.config.footprint, f"{where} 'footprint'")
         else:
             outline = outline_of(self.outline, where)
         braking = BrakingConfig(
-            self.acceleration, self.deceleration, self.turn_acceleration, self.turn_deceleration, self.latency
+            self.config.acceleration,
+            self.config.deceleration,
+            self.config.turn_acceleration,
+            self.config.turn_deceleration,
+            self.config.latency,
         )
-        zones = tuple(read_zone(text, outline, f"{where} 'zones'") for text in self.zones)
-        self._monitor = CollisionMonitor(MonitorConfig(outline, self.margin, braking, zones))
+        zones = tuple(read_zone(text, outline, f"{where} 'zones'") for text in self.config.zones)
+        self._monitor = CollisionMonitor(MonitorConfig(outline, self.config.margin, braking, zones))
         topics: dict[str, tuple[type, Reader]] = {
-            **dict.fromkeys(self.scan_topics, (msg.LaserScan, view_of_scan)),
+            **dict.fromkeys(self.config.scan_topics, (msg.LaserScan, view_of_scan)),
             **dict.fromkeys(
-                self.cloud_topics, (msg.PointCloud2, partial(view_of_cloud, low=self.min_height, high=self.max_height))
+                self.config.cloud_topics,
+                (msg.PointCloud2, partial(view_of_cloud, low=self.config.min_height, high=self.config.max_height)),
             ),
-            **dict.fromkeys(self.range_topics, (msg.Range, view_of_range)),
+            **dict.fromkeys(self.config.range_topics, (msg.Range, view_of_range)),
         }
         if not topics:
             raise ConfigError("no sensor to watch", location=where, valid="scan_topics, cloud_topics or range_topics")
-        self._seen = Surroundings(dict.fromkeys(topics, self.source_timeout), memory=self.memory)
+        self._seen = Surroundings(dict.fromkeys(topics, self.config.source_timeout), memory=self.config.memory)
         self._waiting: dict[str, Any] = {}
         self._readers = {topic: reader for topic, (_, reader) in topics.items()}
         self._complaints: dict[str, str] = {}
@@ -100,7 +112,7 @@ class CollisionMonitorNode(Node):
         self.subscribe("odom", msg.Odometry, self._on_odometry)
         for topic, (kind, _) in topics.items():
             self.subscribe(topic, kind, partial(self._on_view, topic))
-        self.timer(rate=self.rate, callback=self._tick)
+        self.timer(rate=self.config.rate, callback=self._tick)
         self._tell(Verdict(STANDSTILL))
 
     def save_state(self) -> dict[str, Any]:
@@ -139,11 +151,11 @@ class CollisionMonitorNode(Node):
         message = self._waiting[topic]
         time_ns = to_nanoseconds(message.header.stamp)
         age = (self.now_ns - time_ns) * 1e-9
-        if not 0.0 <= age <= self.source_timeout:
+        if not 0.0 <= age <= self.config.source_timeout:
             del self._waiting[topic]
             self._complain(topic, f"stamped {age:.2f} s ago" if age > 0.0 else f"stamped {-age:.2f} s ahead of time")
             return
-        odom, base = self.frame(self.odom_frame), self.frame(self.base_frame)
+        odom, base = self.frame(self.config.odom_frame), self.frame(self.config.base_frame)
         try:
             T_odom_base = SE2.from_se3(self.transforms.lookup(odom, base, time_ns))
             T_base_sensor = self.transforms.lookup(base, message.header.frame_id, time_ns)
@@ -169,7 +181,7 @@ class CollisionMonitorNode(Node):
         if self._heard_ns < 0:
             self._tell(self._silence(Verdict(STANDSTILL)))
             return
-        if self.now_ns - self._heard_ns > self.command_timeout * 1e9:
+        if self.now_ns - self._heard_ns > self.config.command_timeout * 1e9:
             self._command, self._heard_ns = STANDSTILL, -1
         verdict = self._judge(self._command)
         self._output.publish(twist_message(verdict.twist))
@@ -180,7 +192,7 @@ class CollisionMonitorNode(Node):
         if verdict.action is Action.STOP:
             return verdict
         try:
-            T_odom_base = self.transforms.lookup(self.frame(self.odom_frame), self.frame(self.base_frame))
+            T_odom_base = self.transforms.lookup(self.frame(self.config.odom_frame), self.frame(self.config.base_frame))
         except TransformError as error:
             return Verdict(STANDSTILL, Action.STOP, _SILENT, 0.0, str(error))
         return self._monitor.judge(command, self._twist, self._seen.points(SE2.from_se3(T_odom_base)))

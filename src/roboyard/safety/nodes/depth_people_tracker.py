@@ -8,7 +8,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.bus import Node, TransformError, param, resource, settings
+from roboyard.bus import Node, TransformError, resource
+from roboyard.config import Config, parameter
 from roboyard.description import Model
 from roboyard.errors import ConfigError, MessageError
 from roboyard.geometry import SE3
@@ -27,7 +28,21 @@ _REMEMBERED: Final = 64
 """Joint states that are kept: pictures come late."""
 
 
-class DepthPeopleTrackerNode(Node):
+class DepthPeopleTrackerNodeConfig(Config):
+    """Configuration of `DepthPeopleTrackerNode`."""
+
+    config: SightConfig = parameter(factory=SightConfig)
+    tracking: TrackingConfig = parameter(factory=TrackingConfig)
+
+    camera: str = parameter("depth", doc="topic that image and camera_info are below")
+    joints: tuple[str, ...] = parameter((), doc="the arm's")
+    base_frame: str = parameter("base_link", doc="link that the arm stands on")
+    tip: str = parameter("tool0", doc="link at its end")
+    place: tuple[float, ...] = parameter((), doc="x y z roll pitch yaw of that frame in the world")
+    uncertainty: float = parameter(0.05, unit="m", low=0.0, high=2.0, doc="of places")
+
+
+class DepthPeopleTrackerNode(Node[DepthPeopleTrackerNodeConfig]):
     """Tells who is where, as a depth camera that stands still sees them.
 
     in: depth/image (sensor_msgs/Image, 32FC1 or 16UC1), depth/camera_info beside it, joint_states, /tf base → camera
@@ -40,34 +55,25 @@ class DepthPeopleTrackerNode(Node):
     """
 
     description: Model = resource(Model)
-    config: SightConfig = settings(SightConfig)
-    tracking: TrackingConfig = settings(TrackingConfig)
-
-    camera: str = param("depth", doc="topic that image and camera_info are below", fixed=True)
-    joints: tuple[str, ...] = param((), doc="the arm's", fixed=True)
-    base_frame: str = param("base_link", doc="link that the arm stands on", fixed=True)
-    tip: str = param("tool0", doc="link at its end", fixed=True)
-    place: tuple[float, ...] = param((), doc="x y z roll pitch yaw of that frame in the world", fixed=True)
-    uncertainty: float = param(0.05, unit="m", low=0.0, high=2.0, doc="of places", fixed=True)
 
     def setup(self) -> None:
         """Connect."""
         where = f"{self.full_name}, parameter"
-        if not self.joints:
+        if not self.config.joints:
             raise ConfigError("no joints", location=f"{where} 'joints'", valid="names of the arm's")
-        if len(self.place) not in (0, 3, 6):
-            raise ConfigError(f"{len(self.place)} numbers", location=f"{where} 'place'", valid="3 or 6")
-        numbers = [*self.place, *[0.0] * (6 - len(self.place))]
+        if len(self.config.place) not in (0, 3, 6):
+            raise ConfigError(f"{len(self.config.place)} numbers", location=f"{where} 'place'", valid="3 or 6")
+        numbers = [*self.config.place, *[0.0] * (6 - len(self.config.place))]
         self._T_world_base = SE3.from_xyz_rpy(numbers[:3], numbers[3:])
-        self._chain = build_chain(self.description, self.base_frame, self.tip, joints=self.joints)
+        self._chain = build_chain(self.description, self.config.base_frame, self.config.tip, joints=self.config.joints)
         self._capsules = LinkCapsules.of(self.description, self._chain)
-        self._people = DepthPeople(self.config, self.tracking)
+        self._people = DepthPeople(self.config.config, self.config.tracking)
         self._rays: NDArray[np.float32] | None = None
         self._q: deque[tuple[int, list[float]]] = deque(maxlen=_REMEMBERED)
         self._out = self.publisher("tracked_people", msg.TrackedPeople)
         self.subscribe("joint_states", msg.JointState, self._on_joints)
-        self.subscribe(f"{self.camera}/camera_info", msg.CameraInfo, self._on_info)
-        self.subscribe(f"{self.camera}/image", msg.Image, self._on_picture)
+        self.subscribe(f"{self.config.camera}/camera_info", msg.CameraInfo, self._on_info)
+        self.subscribe(f"{self.config.camera}/image", msg.Image, self._on_picture)
 
     def save_state(self) -> dict[str, Any]:
         """State as plain data."""
@@ -81,8 +87,8 @@ class DepthPeopleTrackerNode(Node):
         self._rays = state["rays"]
 
     def _on_joints(self, message: Any) -> None:
-        rows = [list(message.name).index(name) for name in self.joints if name in message.name]
-        if len(rows) == len(self.joints) and np.isfinite(q := np.array(message.position)[rows]).all():
+        rows = [list(message.name).index(name) for name in self.config.joints if name in message.name]
+        if len(rows) == len(self.config.joints) and np.isfinite(q := np.array(message.position)[rows]).all():
             time_ns = to_nanoseconds(message.header.stamp)
             if is_in_future(time_ns, self.now_ns):
                 self.log.warn("left out joint states that are stamped in the future", throttle=5.0)
@@ -104,7 +110,7 @@ class DepthPeopleTrackerNode(Node):
             depth = _metres(image_to_array(message))
             if depth.shape != self._rays.shape[:2]:
                 raise MessageError(f"depth of shape {depth.shape}", valid=f"{self._rays.shape[:2]}, as its camera_info")
-            T_base_lens = self.transforms.lookup(self.frame(self.base_frame), message.header.frame_id, time_ns)
+            T_base_lens = self.transforms.lookup(self.frame(self.config.base_frame), message.header.frame_id, time_ns)
         except (MessageError, TransformError) as error:
             self.report_health("error", f"a picture is left out: {error}")
             return
@@ -121,7 +127,7 @@ class DepthPeopleTrackerNode(Node):
         self.report_health("ok", f"{len(seen)} people")
         people = [columns_to_msg(one.columns, one.track, time_ns) for one in seen]
         self._out.publish(
-            msg.TrackedPeople(header=make_header("world", time_ns), people=people, uncertainty=self.uncertainty)
+            msg.TrackedPeople(header=make_header("world", time_ns), people=people, uncertainty=self.config.uncertainty)
         )
 
     def _own_shape(self, time_ns: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -7,14 +7,27 @@ from typing import Any
 
 import numpy as np
 
-from roboyard.bus import Node, TransformError, param, settings
+from roboyard.bus import Node, TransformError
+from roboyard.config import Config, parameter
 from roboyard.errors import InputError
 from roboyard.messages import msg
 from roboyard.messages.convert.poses import make_header, vector_to_array
 from roboyard.safety.guiding import GuidingConfig, HandGuide
 
 
-class HandGuidingNode(Node):
+class HandGuidingNodeConfig(Config):
+    """Configuration of `HandGuidingNode`."""
+
+    config: GuidingConfig = parameter(factory=GuidingConfig)
+
+    wrench_topics: tuple[str, ...] = parameter(("finger_left/force", "finger_right/force"))
+    command_topic: str = parameter("servo/delta_twist_cmds")
+    base_frame: str = parameter("base_link")
+    rate: float = parameter(50.0, unit="Hz", low=1.0, high=1000.0)
+    timeout: float = parameter(0.2, unit="s", low=0.01, high=10.0, runtime=True)
+
+
+class HandGuidingNode(Node[HandGuidingNodeConfig]):
     """Has a tool follow the hand.
 
     in: ~/enable (std_msgs/Bool): the switch that must be held, told again and again; ``wrench_topics``
@@ -25,27 +38,19 @@ class HandGuidingNode(Node):
     A switch or a force that is not heard of for ``timeout`` counts as let go.
     """
 
-    config: GuidingConfig = settings(GuidingConfig)
-
-    wrench_topics: tuple[str, ...] = param(("finger_left/force", "finger_right/force"), fixed=True)
-    command_topic: str = param("servo/delta_twist_cmds", fixed=True)
-    base_frame: str = param("base_link", fixed=True)
-    rate: float = param(50.0, unit="Hz", low=1.0, high=1000.0, fixed=True)
-    timeout: float = param(0.2, unit="s", low=0.01, high=10.0)
-
     state_fields = ("_held_ns", "_forces", "_heard_ns")
 
     def setup(self) -> None:
         """Connect."""
-        self._guide = HandGuide(self.config)
+        self._guide = HandGuide(self.config.config)
         self._held_ns = -(10**18)
         self._forces: dict[str, list[float]] = {}
         self._heard_ns: dict[str, int] = {}
-        self._out = self.publisher(self.command_topic, msg.TwistStamped)
+        self._out = self.publisher(self.config.command_topic, msg.TwistStamped)
         self.subscribe("~/enable", msg.Bool, self._on_enable)
-        for topic in self.wrench_topics:
+        for topic in self.config.wrench_topics:
             self.subscribe(topic, msg.WrenchStamped, partial(self._on_wrench, topic))
-        self.timer(rate=self.rate, callback=self._tick)
+        self.timer(rate=self.config.rate, callback=self._tick)
 
     def save_state(self) -> dict[str, Any]:
         """State as plain data."""
@@ -65,7 +70,7 @@ class HandGuidingNode(Node):
             self.log.error(f"left out a force of {topic}: not finite", throttle=5.0)
             return
         try:
-            T = self.transforms.lookup(self.frame(self.base_frame), message.header.frame_id)
+            T = self.transforms.lookup(self.frame(self.config.base_frame), message.header.frame_id)
         except TransformError as error:
             self.log.warn(f"left out a force of {topic}: {error}", throttle=5.0)
             return
@@ -73,12 +78,12 @@ class HandGuidingNode(Node):
         self._heard_ns[topic] = self.now_ns
 
     def _tick(self) -> None:
-        fresh = [topic for topic in self.wrench_topics if self._is_fresh(self._heard_ns.get(topic, -(10**18)))]
-        held = self._is_fresh(self._held_ns) and len(fresh) == len(self.wrench_topics)
+        fresh = [topic for topic in self.config.wrench_topics if self._is_fresh(self._heard_ns.get(topic, -(10**18)))]
+        held = self._is_fresh(self._held_ns) and len(fresh) == len(self.config.wrench_topics)
         force = np.sum([self._forces[topic] for topic in fresh], axis=0) if fresh else np.zeros(3)
         moved = bool(self._guide.velocity.any())
         try:
-            velocity = self._guide.step(force, 1.0 / self.rate, held=held)
+            velocity = self._guide.step(force, 1.0 / self.config.rate, held=held)
         except InputError as error:  # too large a sum to be a number
             self.log.error(str(error), throttle=5.0)
             return
@@ -86,10 +91,10 @@ class HandGuidingNode(Node):
         if held or moved:
             self._out.publish(
                 msg.TwistStamped(
-                    header=make_header(self.frame(self.base_frame), self.now_ns),
+                    header=make_header(self.frame(self.config.base_frame), self.now_ns),
                     twist=msg.Twist(linear=msg.Vector3(*velocity.tolist())),
                 )
             )
 
     def _is_fresh(self, time_ns: int) -> bool:
-        return self.now_ns - time_ns <= self.timeout * 1e9
+        return self.now_ns - time_ns <= self.config.timeout * 1e9

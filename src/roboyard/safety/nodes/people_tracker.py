@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from roboyard.bus import Node, TransformError, param, settings
+from roboyard.bus import Node, TransformError
+from roboyard.config import Config, parameter
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE3
 from roboyard.messages import msg
@@ -18,7 +19,21 @@ from roboyard.safety.nodes.tracked_bodies import columns_to_msg
 from roboyard.safety.people_tracking import Background, PeopleTracker, Track, TrackingConfig
 
 
-class PeopleTrackerNode(Node):
+class PeopleTrackerNodeConfig(Config):
+    """Configuration of `PeopleTrackerNode`."""
+
+    config: TrackingConfig = parameter(factory=TrackingConfig)
+
+    scan_topic: str = parameter("scan")
+    base_frame: str = parameter("base_link")
+    place: tuple[float, ...] = parameter((), doc="x y z roll pitch yaw of that frame in the world")
+    own_radius: float = parameter(0.3, unit="m", low=0.0, high=10.0, doc="what is nearer is the robot")
+    girth: float = parameter(0.3, unit="m", low=0.0, high=2.0, doc="of a trunk, about the middle of the legs")
+    height: float = parameter(1.9, unit="m", low=0.1, high=3.0)
+    uncertainty: float = parameter(0.05, unit="m", low=0.0, high=2.0, doc="of places")
+
+
+class PeopleTrackerNode(Node[PeopleTrackerNodeConfig]):
     """Tells who is where.
 
     in: scan (sensor_msgs/LaserScan), /tf base → its sensor
@@ -29,25 +44,17 @@ class PeopleTrackerNode(Node):
     that make no sense, is left out: who listens then hears nothing, and takes that for a sensor that is silent.
     """
 
-    config: TrackingConfig = settings(TrackingConfig)
-
-    scan_topic: str = param("scan", fixed=True)
-    base_frame: str = param("base_link", fixed=True)
-    place: tuple[float, ...] = param((), doc="x y z roll pitch yaw of that frame in the world", fixed=True)
-    own_radius: float = param(0.3, unit="m", low=0.0, high=10.0, doc="what is nearer is the robot", fixed=True)
-    girth: float = param(0.3, unit="m", low=0.0, high=2.0, doc="of a trunk, about the middle of the legs", fixed=True)
-    height: float = param(1.9, unit="m", low=0.1, high=3.0, fixed=True)
-    uncertainty: float = param(0.05, unit="m", low=0.0, high=2.0, doc="of places", fixed=True)
-
     def setup(self) -> None:
         """Connect."""
-        if len(self.place) not in (0, 3, 6):
-            raise ConfigError(f"{len(self.place)} numbers", location=f"{self.full_name}, 'place'", valid="3 or 6")
-        numbers = [*self.place, *[0.0] * (6 - len(self.place))]
+        if len(self.config.place) not in (0, 3, 6):
+            raise ConfigError(
+                f"{len(self.config.place)} numbers", location=f"{self.full_name}, 'place'", valid="3 or 6"
+            )
+        numbers = [*self.config.place, *[0.0] * (6 - len(self.config.place))]
         self._T_world_base = SE3.from_xyz_rpy(numbers[:3], numbers[3:])
-        self._background, self._tracker = Background(self.config), PeopleTracker(self.config)
+        self._background, self._tracker = Background(self.config.config), PeopleTracker(self.config.config)
         self._out = self.publisher("tracked_people", msg.TrackedPeople)
-        self.subscribe(self.scan_topic, msg.LaserScan, self._on_scan)
+        self.subscribe(self.config.scan_topic, msg.LaserScan, self._on_scan)
 
     def save_state(self) -> dict[str, Any]:
         """State as plain data."""
@@ -72,7 +79,7 @@ class PeopleTrackerNode(Node):
             self.log.warn("left out a scan whose angles make no sense", throttle=5.0)
             return
         try:
-            T = self.transforms.lookup(self.frame(self.base_frame), message.header.frame_id, time_ns)
+            T = self.transforms.lookup(self.frame(self.config.base_frame), message.header.frame_id, time_ns)
         except TransformError as error:
             self.log.warn(f"left out a scan: {error}", throttle=5.0)
             return
@@ -81,14 +88,14 @@ class PeopleTrackerNode(Node):
         kept, along = ranges[nearer], angles[nearer]
         flat = np.column_stack([kept * np.cos(along), kept * np.sin(along), np.zeros(len(kept))])
         points = T @ flat
-        points = points[np.hypot(points[:, 0], points[:, 1]) > self.own_radius]
+        points = points[np.hypot(points[:, 0], points[:, 1]) > self.config.own_radius]
         tracks = self._tracker.update(time_ns * 1e-9, (self._T_world_base @ points)[:, :2])
         people = [self._body(track, time_ns) for track in tracks]
         self._out.publish(
-            msg.TrackedPeople(header=make_header("world", time_ns), people=people, uncertainty=self.uncertainty)
+            msg.TrackedPeople(header=make_header("world", time_ns), people=people, uncertainty=self.config.uncertainty)
         )
 
     def _body(self, track: Track, time_ns: int) -> Any:
         """A person as one capsule from the floor up, whose head is as high as most people's."""
-        columns = BodyColumns.single(track.place, self.height, max(self.girth, track.radius))
+        columns = BodyColumns.single(track.place, self.config.height, max(self.config.girth, track.radius))
         return columns_to_msg(columns, track, time_ns)

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.bus import Node, param, resource, settings
+from roboyard.bus import Node, resource
+from roboyard.config import Config, parameter
 from roboyard.control import JointBounds, JointRates, Trajectory
 from roboyard.control.nodes.trajectory_messages import read_trajectory
 from roboyard.description import Model
@@ -39,7 +40,33 @@ _CHANGE = 1e-3
 """Paces that differ by less are not told anew."""
 
 
-class PersonGuardNode(Node):
+class PersonGuardNodeConfig(Config):
+    """Configuration of `PersonGuardNode`."""
+
+    config: GuardConfig = parameter(factory=GuardConfig)
+    rules: SeparationRules = parameter(factory=SeparationRules)
+
+    mode: str = parameter("ssm", choices=tuple(mode.value for mode in Mode), runtime=True)
+    people: tuple[str, ...] = parameter((), doc="whose true bodies it sees")
+    tracked_topic: str = parameter("", doc="what sensors see of people; empty: none do")
+    joints: tuple[str, ...] = parameter((), doc="the arm's")
+    base: str = parameter("base_link", doc="link that the arm stands on")
+    tip: str = parameter("tool0", doc="link at its end")
+    place: tuple[float, ...] = parameter((), doc="x y z roll pitch yaw of the robot in the world")
+    controller: str = parameter("arm", doc="who moves the joints along trajectories")
+    servo: str = parameter("servo", doc="who drives them by hand")
+    guiding: str = parameter("guiding", doc="who has them guided by hand")
+    payload: float = parameter(0.0, unit="kg", low=0.0, high=1e3, doc="that it carries")
+    braking: float = parameter(0.8, low=0.01, high=1.0, doc="share of the joints' accelerations that stops reach")
+    latency: float = parameter(0.0, unit="s", low=0.0, high=5.0, doc="of how people are seen")
+    rate: float = parameter(25.0, unit="Hz", low=1.0, high=1000.0)
+    source_timeout: float = parameter(
+        0.5, unit="s", low=0.01, high=60.0, doc="what is silent so long stops the arm", runtime=True
+    )
+    handover_limit: float = parameter(20.0, unit="s", low=0.0, high=1e4, doc="no hand-over is longer")
+
+
+class PersonGuardNode(Node[PersonGuardNodeConfig]):
     """Slows an arm down, and stops it, by how near people are and how fast both move.
 
     in: joint_states (sensor_msgs/JointState); of who moves the arm ``controller``/controller_state and
@@ -57,27 +84,6 @@ class PersonGuardNode(Node):
 
     description: Model = resource(Model)
     rates: JointRates = resource(JointRates, make=JointRates)
-    config: GuardConfig = settings(GuardConfig)
-    rules: SeparationRules = settings(SeparationRules)
-
-    mode: str = param("ssm", choices=tuple(mode.value for mode in Mode))
-    people: tuple[str, ...] = param((), doc="whose true bodies it sees", fixed=True)
-    tracked_topic: str = param("", doc="what sensors see of people; empty: none do", fixed=True)
-    joints: tuple[str, ...] = param((), doc="the arm's", fixed=True)
-    base: str = param("base_link", doc="link that the arm stands on", fixed=True)
-    tip: str = param("tool0", doc="link at its end", fixed=True)
-    place: tuple[float, ...] = param((), doc="x y z roll pitch yaw of the robot in the world", fixed=True)
-    controller: str = param("arm", doc="who moves the joints along trajectories", fixed=True)
-    servo: str = param("servo", doc="who drives them by hand", fixed=True)
-    guiding: str = param("guiding", doc="who has them guided by hand", fixed=True)
-    payload: float = param(0.0, unit="kg", low=0.0, high=1e3, doc="that it carries", fixed=True)
-    braking: float = param(
-        0.8, low=0.01, high=1.0, doc="share of the joints' accelerations that stops reach", fixed=True
-    )
-    latency: float = param(0.0, unit="s", low=0.0, high=5.0, doc="of how people are seen", fixed=True)
-    rate: float = param(25.0, unit="Hz", low=1.0, high=1000.0, fixed=True)
-    source_timeout: float = param(0.5, unit="s", low=0.01, high=60.0, doc="what is silent so long stops the arm")
-    handover_limit: float = param(20.0, unit="s", low=0.0, high=1e4, doc="no hand-over is longer", fixed=True)
 
     state_fields = ("_heard", "_stops", "_told_pace", "_told_ns", "_handover_ns", "_guided_ns", "_q", "_velocity",
               "_place_on_plan", "_wanted", "_wanted_ns")  # fmt: skip
@@ -85,61 +91,61 @@ class PersonGuardNode(Node):
     def setup(self) -> None:
         """Connect."""
         where = f"{self.full_name}, parameter"
-        if not self.joints:
+        if not self.config.joints:
             raise ConfigError("no joints", location=f"{where} 'joints'", valid="names of the arm's")
-        self._check_sight(Mode(self.mode))
-        if len(self.place) not in (0, 3, 6):
-            raise ConfigError(f"{len(self.place)} numbers", location=f"{where} 'place'", valid="3 or 6")
-        chain = build_chain(self.description, self.base, self.tip, joints=self.joints)
-        bounds = JointBounds.of(self.description, self.joints, self.rates)
+        self._check_sight(Mode(self.config.mode))
+        if len(self.config.place) not in (0, 3, 6):
+            raise ConfigError(f"{len(self.config.place)} numbers", location=f"{where} 'place'", valid="3 or 6")
+        chain = build_chain(self.description, self.config.base, self.config.tip, joints=self.config.joints)
+        bounds = JointBounds.of(self.description, self.config.joints, self.rates)
         moved = float(ChainDynamics.from_model(self.description, chain).masses.mass[1:].sum())
-        self._deceleration = self.braking * bounds.acceleration
+        self._deceleration = self.config.braking * bounds.acceleration
         self._guard = PersonGuard(
-            chain, LinkCapsules.of(self.description, chain), self._deceleration, 0.5 * moved + self.payload,
-            Mode(self.mode), self.config, self.rules,
+            chain, LinkCapsules.of(self.description, chain), self._deceleration, 0.5 * moved + self.config.payload,
+            Mode(self.config.mode), self.config.config, self.config.rules,
         )  # fmt: skip
-        numbers = [*self.place, *[0.0] * (6 - len(self.place))]
+        numbers = [*self.config.place, *[0.0] * (6 - len(self.config.place))]
         T_world_root = SE3.from_xyz_rpy(numbers[:3], numbers[3:])
-        self._T_base_world = (T_world_root @ self.description.link(self.base).T_model_link).inverse()
-        self._seen: dict[str, deque[tuple[int, BodyCapsules]]] = {name: deque() for name in self.people}
+        self._T_base_world = (T_world_root @ self.description.link(self.config.base).T_model_link).inverse()
+        self._seen: dict[str, deque[tuple[int, BodyCapsules]]] = {name: deque() for name in self.config.people}
         self._heard: dict[str, int] = {}
         self._names: list[str] = []  # of the message of joints before, and where the arm's are in it
         self._rows: list[int] = []
         self._q: Array | None = None
-        self._velocity = np.zeros(len(self.joints))
+        self._velocity = np.zeros(len(self.config.joints))
         self._plan: Trajectory | None = None
         self._plan_message: Any = None
         self._place_on_plan = 0.0
-        self._wanted = np.zeros(len(self.joints))
+        self._wanted = np.zeros(len(self.config.joints))
         self._handover_ns = self._guided_ns = self._wanted_ns = _NEVER
         self._stops, self._told_pace, self._told_ns = 0, -1.0, _NEVER
         self._began_ns = self.now_ns
         self._verdict = Verdict(1.0)
-        self._scaling = self.publisher(f"{self.controller}/speed_scaling", msg.Float64)
-        self._allowed = self.publisher(f"{self.servo}/allowed", msg.Float64)
+        self._scaling = self.publisher(f"{self.config.controller}/speed_scaling", msg.Float64)
+        self._allowed = self.publisher(f"{self.config.servo}/allowed", msg.Float64)
         self._state = self.publisher("~state", msg.GuardState, latched=True)
         self.subscribe("joint_states", msg.JointState, self._on_joints)
-        self.subscribe(f"{self.controller}/plan", msg.JointTrajectory, self._on_plan)
+        self.subscribe(f"{self.config.controller}/plan", msg.JointTrajectory, self._on_plan)
         state = msg.JointTrajectoryControllerState
-        self.subscribe(f"{self.controller}/controller_state", state, self._on_controller)
-        self.subscribe(f"{self.servo}/wanted", msg.JointJog, self._on_wanted)
+        self.subscribe(f"{self.config.controller}/controller_state", state, self._on_controller)
+        self.subscribe(f"{self.config.servo}/wanted", msg.JointJog, self._on_wanted)
         self.subscribe("handover", msg.Bool, self._on_handover)
-        self.subscribe(f"{self.guiding}/enable", msg.Bool, self._on_guiding)
-        for name in self.people:
+        self.subscribe(f"{self.config.guiding}/enable", msg.Bool, self._on_guiding)
+        for name in self.config.people:
             self.subscribe(f"/truth/{name}/body", msg.PersonBody, partial(self._on_body, name))
-        if self.tracked_topic:
-            self._seen[self.tracked_topic] = deque()
-            self.subscribe(self.tracked_topic, msg.TrackedPeople, self._on_tracked)
-        self.timer(rate=self.rate, callback=self._tick)
+        if self.config.tracked_topic:
+            self._seen[self.config.tracked_topic] = deque()
+            self.subscribe(self.config.tracked_topic, msg.TrackedPeople, self._on_tracked)
+        self.timer(rate=self.config.rate, callback=self._tick)
 
-    def on_parameter(self, name: str, value: Any) -> None:
-        """Another mode counts at once. Raises ConfigError where nobody could be seen."""
-        if name == "mode":
-            self._check_sight(Mode(value))
-            self._guard.mode = Mode(value)
+    def on_config_change(self, old: PersonGuardNodeConfig, new: PersonGuardNodeConfig) -> None:
+        """Apply another mode at once; raises ConfigError where the guard has no source of people."""
+        if new.mode != old.mode:
+            self._check_sight(Mode(new.mode))
+            self._guard.mode = Mode(new.mode)
 
     def _check_sight(self, mode: Mode) -> None:
-        if mode is not Mode.OFF and not (self.people or self.tracked_topic):
+        if mode is not Mode.OFF and not (self.config.people or self.config.tracked_topic):
             where = f"{self.full_name}, mode {mode.value}"
             raise ConfigError("nobody to look for", location=where, valid="'people' or 'tracked_topic', or mode off")
 
@@ -157,7 +163,7 @@ class PersonGuardNode(Node):
         """Take back what ``save`` gave."""
         super().load_state(state)
         self._guard.load_state(state["guard"])
-        self._guard.mode = Mode(self.mode)
+        self._guard.mode = Mode(self.config.mode)
         self._verdict = Verdict(*state["verdict"])
         place = self._place_on_plan
         if state["plan"] is not None:
@@ -170,8 +176,8 @@ class PersonGuardNode(Node):
     def _on_joints(self, message: Any) -> None:
         if message.name != self._names:
             self._names = list(message.name)
-            self._rows = [self._names.index(name) for name in self.joints if name in self._names]
-        if len(self._rows) < len(self.joints):
+            self._rows = [self._names.index(name) for name in self.config.joints if name in self._names]
+        if len(self._rows) < len(self.config.joints):
             return
         q, velocity = np.asarray(message.position)[self._rows], np.asarray(message.velocity)[self._rows]
         if np.isfinite(q).all() and np.isfinite(velocity).all():
@@ -187,18 +193,20 @@ class PersonGuardNode(Node):
         self._plan, self._plan_message, self._place_on_plan = None, message, 0.0
         if message.points:
             try:
-                self._plan = Trajectory(read_trajectory(message, self.joints, np.zeros(len(self.joints)), False))
+                self._plan = Trajectory(
+                    read_trajectory(message, self.config.joints, np.zeros(len(self.config.joints)), False)
+                )
             except InputError as error:
                 self.log.error(f"a plan that makes no sense: {error}", throttle=5.0)
 
     def _on_controller(self, message: Any) -> None:
         time = message.reference.time_from_start
         self._place_on_plan = time.sec + time.nanosec * 1e-9
-        self._heard[f"{self.controller}/controller_state"] = self.now_ns
+        self._heard[f"{self.config.controller}/controller_state"] = self.now_ns
 
     def _on_wanted(self, message: Any) -> None:
         speeds = dict(zip(message.joint_names, message.velocities, strict=False))
-        wanted = np.array([speeds.get(name, 0.0) for name in self.joints])
+        wanted = np.array([speeds.get(name, 0.0) for name in self.config.joints])
         fresh = self._drives()
         if np.isfinite(wanted).all():
             self._wanted, self._wanted_ns = wanted, self.now_ns
@@ -230,7 +238,7 @@ class PersonGuardNode(Node):
         time_ns = to_nanoseconds(message.header.stamp)
         if self._is_from_future("tracked people", time_ns):
             return
-        wider = max(float(message.uncertainty) - self.rules.person_uncertainty, 0.0)
+        wider = max(float(message.uncertainty) - self.config.rules.person_uncertainty, 0.0)
         found = []
         try:
             for body in message.people:
@@ -242,7 +250,7 @@ class PersonGuardNode(Node):
         except InputError as error:
             self.log.error(f"left out tracked people: {error}", throttle=5.0)
             return
-        self._remember(self.tracked_topic, time_ns, BodyCapsules.joined(found))
+        self._remember(self.config.tracked_topic, time_ns, BodyCapsules.joined(found))
 
     def _is_from_future(self, source: str, time_ns: int) -> bool:
         """Whether a measurement is stamped in the future; it would be used as the newest one for too long."""
@@ -266,7 +274,7 @@ class PersonGuardNode(Node):
     def _remember(self, source: str, time_ns: int, bodies: BodyCapsules) -> None:
         seen = self._seen[source]
         seen.append((time_ns, bodies))
-        while len(seen) > 1 and seen[1][0] <= self.now_ns - round(self.latency * 1e9):
+        while len(seen) > 1 and seen[1][0] <= self.now_ns - round(self.config.latency * 1e9):
             seen.popleft()
 
     # -- what goes out -------------------------------------------------------------------------------------------------
@@ -274,13 +282,13 @@ class PersonGuardNode(Node):
         self._judge()
 
     def _judge(self) -> None:
-        due_ns = self.now_ns - round(self.latency * 1e9)
+        due_ns = self.now_ns - round(self.config.latency * 1e9)
         people, times = [], []
         for source, seen in self._seen.items():
             while len(seen) > 1 and seen[1][0] <= due_ns:
                 seen.popleft()
             if seen and seen[0][0] <= due_ns:
-                self._heard[source] = seen[0][0] + round(self.latency * 1e9)
+                self._heard[source] = seen[0][0] + round(self.config.latency * 1e9)
                 people.append(seen[0][1])
                 times.append(seen[0][0])
         silent = self._silent()
@@ -292,7 +300,7 @@ class PersonGuardNode(Node):
             driven = going_on(self._q, self._wanted) if self._drives() else None
             motion = Motion(self._q, self._velocity, driven or planned)
             age = (self.now_ns - min(times)) * 1e-9
-            handover = 0 <= self.now_ns - self._handover_ns <= self.handover_limit * 1e9
+            handover = 0 <= self.now_ns - self._handover_ns <= self.config.handover_limit * 1e9
             guided = self.now_ns - self._guided_ns <= _LASTS_NS
             bodies = BodyCapsules.joined(people)
             self._verdict = self._guard.judge(self.now_ns, motion, bodies, age, handover=handover, guided=guided)
@@ -308,12 +316,12 @@ class PersonGuardNode(Node):
     def _silent(self) -> str:
         wanted = ["joint_states", *self._seen]
         if not self._drives():  # a servo may do without a controller of trajectories
-            wanted.insert(1, f"{self.controller}/controller_state")
+            wanted.insert(1, f"{self.config.controller}/controller_state")
         late = {name: (self.now_ns - self._heard.get(name, self._began_ns)) * 1e-9 for name in wanted}
         return "; ".join(
             f"{name} silent for {math.floor(seconds * 10.0) / 10.0:.1f} s"
             for name, seconds in late.items()
-            if seconds > self.source_timeout
+            if seconds > self.config.source_timeout
         )
 
     def _tell(self, verdict: Verdict, *, changed: bool) -> None:
@@ -327,20 +335,31 @@ class PersonGuardNode(Node):
             level, text = "warn", "protective stop"
         if "silent" in verdict.reason:
             level = "error"
-        self.report_health(level, f"{text}: {verdict.reason}" if verdict.reason else text, mode=self.mode)  # type: ignore[arg-type]
+        self.report_health(level, f"{text}: {verdict.reason}" if verdict.reason else text, mode=self.config.mode)  # type: ignore[arg-type]
         if changed and verdict.stopped:
             self.log.warn(f"protective stop: {verdict.reason}", throttle=1.0)
         if not changed and self.now_ns - self._told_ns < 1e9 / _TOLD - 1:
             return
         self._told_ns = self.now_ns
-        rules = self.rules
+        rules = self.config.rules
         self._state.publish(
             msg.GuardState(
-                header=make_header("world", self.now_ns), mode=self.mode, stopped=verdict.stopped, stops=self._stops,
-                pace=verdict.pace, separation=verdict.separation, protective=verdict.protective, part=verdict.part,
-                person=verdict.person, body_part=verdict.body_part, reason=verdict.reason,
-                reaction_time=rules.reaction_time, intrusion=rules.intrusion,
-                person_uncertainty=rules.person_uncertainty, robot_uncertainty=rules.robot_uncertainty,
-                person_speed=rules.person_speed, deceleration=self._deceleration.copy(),
+                header=make_header("world", self.now_ns),
+                mode=self.config.mode,
+                stopped=verdict.stopped,
+                stops=self._stops,
+                pace=verdict.pace,
+                separation=verdict.separation,
+                protective=verdict.protective,
+                part=verdict.part,
+                person=verdict.person,
+                body_part=verdict.body_part,
+                reason=verdict.reason,
+                reaction_time=rules.reaction_time,
+                intrusion=rules.intrusion,
+                person_uncertainty=rules.person_uncertainty,
+                robot_uncertainty=rules.robot_uncertainty,
+                person_speed=rules.person_speed,
+                deceleration=self._deceleration.copy(),
             )
-        )  # fmt: skip
+        )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from roboyard.bus import Node, param, resource
+from roboyard.bus import Node, resource
+from roboyard.config import Config, parameter
 from roboyard.control import STANDSTILL, PlanarLimits, PlanarTwist, RampLimits
 from roboyard.errors import ConfigError
 from roboyard.messages import msg
@@ -14,7 +15,21 @@ from roboyard.safety.nodes.planar import planar_twist, twist_message
 from roboyard.safety.smoothing import SmootherConfig, VelocitySmoother
 
 
-class VelocitySmootherNode(Node):
+class VelocitySmootherNodeConfig(Config):
+    """Configuration of `VelocitySmootherNode`."""
+
+    smoothing_frequency: float = parameter(20.0, unit="Hz", low=1.0, high=1000.0)
+    scale_velocities: bool = parameter(True, doc="slow axes down together, to stay on the arc")
+    feedback: str = parameter("OPEN_LOOP", choices=("OPEN_LOOP", "CLOSED_LOOP"))
+    max_velocity: tuple[float, ...] = parameter((), low=0.0, doc="x, y [m/s], turning [rad/s]")
+    min_velocity: tuple[float, ...] = parameter((), high=0.0, doc="the same backwards")
+    max_accel: tuple[float, ...] = parameter((), low=0.0, doc="x, y [m/s²], turning [rad/s²]")
+    max_decel: tuple[float, ...] = parameter((), high=0.0, doc="the same when slowing down")
+    deadband_velocity: tuple[float, ...] = parameter((0.0, 0.0, 0.0), low=0.0, doc="smaller ones are 0")
+    velocity_timeout: float = parameter(1.0, unit="s", low=0.01, high=60.0)
+
+
+class VelocitySmootherNode(Node[VelocitySmootherNodeConfig]):
     """Smooths commands, as Nav2's velocity smoother with its parameters.
 
     in: cmd_vel_in, odom (closed loop only)   out: cmd_vel_out
@@ -26,16 +41,6 @@ class VelocitySmootherNode(Node):
 
     drive_limits: Any = resource(optional=True)
 
-    smoothing_frequency: float = param(20.0, unit="Hz", low=1.0, high=1000.0, fixed=True)
-    scale_velocities: bool = param(True, doc="slow axes down together, to stay on the arc", fixed=True)
-    feedback: str = param("OPEN_LOOP", choices=("OPEN_LOOP", "CLOSED_LOOP"), fixed=True)
-    max_velocity: tuple[float, ...] = param((), low=0.0, doc="x, y [m/s], turning [rad/s]", fixed=True)
-    min_velocity: tuple[float, ...] = param((), high=0.0, doc="the same backwards", fixed=True)
-    max_accel: tuple[float, ...] = param((), low=0.0, doc="x, y [m/s²], turning [rad/s²]", fixed=True)
-    max_decel: tuple[float, ...] = param((), high=0.0, doc="the same when slowing down", fixed=True)
-    deadband_velocity: tuple[float, ...] = param((0.0, 0.0, 0.0), low=0.0, doc="smaller ones are 0", fixed=True)
-    velocity_timeout: float = param(1.0, unit="s", low=0.01, high=60.0, fixed=True)
-
     state_fields = ("_sending",)
 
     def setup(self) -> None:
@@ -45,9 +50,9 @@ class VelocitySmootherNode(Node):
         self._sending = False
         self._output = self.publisher("cmd_vel_out", msg.Twist)
         self.subscribe("cmd_vel_in", msg.Twist, self._on_command, with_source=True)
-        if self.feedback == "CLOSED_LOOP":
+        if self.config.feedback == "CLOSED_LOOP":
             self.subscribe("odom", msg.Odometry, self._on_odometry)
-        self.timer(rate=self.smoothing_frequency, callback=self._tick)
+        self.timer(rate=self.config.smoothing_frequency, callback=self._tick)
         self.report_health("ok", "standing")
 
     def save_state(self) -> dict[str, Any]:
@@ -61,8 +66,8 @@ class VelocitySmootherNode(Node):
 
     def _config(self) -> SmootherConfig:
         usual = _usual(self.drive_limits)
-        lists = {key: getattr(self, key) or usual[key] for key in usual}
-        lists["deadband_velocity"] = self.deadband_velocity
+        lists = {key: getattr(self.config, key) or usual[key] for key in usual}
+        lists["deadband_velocity"] = self.config.deadband_velocity
         for key, values in lists.items():
             if len(values) != 3:
                 raise ConfigError(
@@ -78,7 +83,7 @@ class VelocitySmootherNode(Node):
             )
             for high, low, up, down, dead in zip(*lists.values(), strict=True)
         ]
-        return SmootherConfig(PlanarLimits(*axes), self.scale_velocities, self.velocity_timeout)
+        return SmootherConfig(PlanarLimits(*axes), self.config.scale_velocities, self.config.velocity_timeout)
 
     def _on_command(self, message: Any, publisher: str) -> None:
         if not is_finite(message):
@@ -95,7 +100,7 @@ class VelocitySmootherNode(Node):
     def _tick(self) -> None:
         if not self._sending:
             return
-        twist = self._smoother.step(self.now_ns, 1.0 / self.smoothing_frequency, self._measured)
+        twist = self._smoother.step(self.now_ns, 1.0 / self.config.smoothing_frequency, self._measured)
         self._output.publish(twist_message(twist))
         timed_out = self._smoother.is_timed_out(self.now_ns)
         self._sending = twist != STANDSTILL or not timed_out

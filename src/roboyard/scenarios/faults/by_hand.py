@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from roboyard.bus import resource
-from roboyard.config import field, loads, parse_yaml
+from roboyard.config import loads, parameter, parse_yaml
 from roboyard.errors import ConfigError, RoboyardError, UnknownNameError
 from roboyard.messages import service_type
 from roboyard.scenarios.faults.agenda import MOMENTARY
@@ -25,7 +25,7 @@ Make = Callable[[Fault, int], Deed]
 class _Entry:
     """One fault, as an entry of a scenario."""
 
-    fault: Fault = field(doc="what happens")
+    fault: Fault = parameter(doc="what happens")
 
 
 class FaultsByHand(Faults):

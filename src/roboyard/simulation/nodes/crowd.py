@@ -7,7 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.bus import Node, param, resource, settings
+from roboyard.bus import Node, resource
+from roboyard.config import Config, parameter
 from roboyard.simulation.engine import Simulation
 from roboyard.simulation.nodes.person import PersonNode
 from roboyard.simulation.people.crowd import CrowdSettings, crowd_velocities
@@ -17,7 +18,17 @@ THERE = 0.4
 """So near a place it counts as reached [m]."""
 
 
-class CrowdNode(Node):
+class CrowdNodeConfig(Config):
+    """Configuration of `CrowdNode`."""
+
+    crowd: CrowdSettings = parameter(factory=CrowdSettings)
+    robot_radius: float = parameter(
+        0.4, unit="m", low=0.0, high=5.0, doc="that people keep off robots' middles", runtime=True
+    )
+    rate: float = parameter(20.0, unit="Hz", low=2.0, high=200.0, doc="of decisions")
+
+
+class CrowdNode(Node[CrowdNodeConfig]):
     """Steers people by the social force model: round their places, again and again, past each other, robots and walls.
 
     Who is steered is busy: goals for their actions are refused.
@@ -29,15 +40,12 @@ class CrowdNode(Node):
     people: tuple[PersonNode, ...] = resource(tuple)
     routes: tuple[tuple[tuple[float, float], ...], ...] = resource(tuple)
     ways: Ways = resource(Ways)
-    crowd: CrowdSettings = settings(CrowdSettings)
-    robot_radius: float = param(0.4, unit="m", low=0.0, high=5.0, doc="that people keep off robots' middles")
-    rate: float = param(20.0, unit="Hz", low=2.0, high=200.0, doc="of decisions", fixed=True)
 
     def setup(self) -> None:
         """Begin."""
         self._next = [0] * len(self.people)
         self._velocities = [[0.0, 0.0] for _ in self.people]
-        self.timer(rate=self.rate, callback=self._tick)
+        self.timer(rate=self.config.rate, callback=self._tick)
 
     def _tick(self) -> None:
         places = np.array([one.person.place[:2] for one in self.people])
@@ -47,7 +55,7 @@ class CrowdNode(Node):
                 self._next[k] = (self._next[k] + 1) % len(route)
             goals[k] = route[self._next[k]]
         velocities = crowd_velocities(
-            places, np.array(self._velocities), goals, self._others(places), 1.0 / self.rate, self.crowd
+            places, np.array(self._velocities), goals, self._others(places), 1.0 / self.config.rate, self.config.crowd
         )
         self._velocities = velocities.tolist()
         for one, (x, y) in zip(self.people, self._velocities, strict=True):
@@ -59,7 +67,7 @@ class CrowdNode(Node):
         for name, handle in self.simulation.models.items():
             if handle.is_robot:
                 x, y, _ = self.simulation.truth(name).pose.xyz
-                found.append((float(x), float(y), self.robot_radius))
+                found.append((float(x), float(y), self.config.robot_radius))
         for x, y in places.tolist():
             wall = self.ways.nearest((x, y))
             if wall is not None:

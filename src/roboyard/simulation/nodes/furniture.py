@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from roboyard.bus import Node, param, resource
+from roboyard.bus import Node, resource
+from roboyard.config import Config, parameter
 from roboyard.hardware import JointCommand
 from roboyard.messages import msg, service_type
 from roboyard.simulation.engine import Simulation
@@ -16,7 +17,14 @@ _RATE, _TOLD = 50.0, 10.0
 """How often the set-point moves on, and how often it is told [Hz]."""
 
 
-class FurnitureNode(Node):
+class FurnitureNodeConfig(Config):
+    """Configuration of `FurnitureNode`."""
+
+    model: str = parameter("", doc="name of the model")
+    start: float = parameter(0.0, doc="command at the start")
+
+
+class FurnitureNode(Node[FurnitureNodeConfig]):
     """Moves one piece of furniture.
 
     in: <name>/command (std_msgs/Float64): a belt's speed [m/s], a turntable's rate [rad/s], how open a door is (0-1)
@@ -28,12 +36,10 @@ class FurnitureNode(Node):
 
     simulation: Simulation = resource(Simulation)
     furniture: Furniture = resource(Furniture)
-    model: str = param("", doc="name of the model", fixed=True)
-    start: float = param(0.0, doc="command at the start", fixed=True)
 
     def setup(self) -> None:
         """Stand where the start says."""
-        self.command = self.furniture.clipped(self.start)
+        self.command = self.furniture.clipped(self.config.start)
         self.setpoint = 0.0
         base = f"/{self.name}"
         self.subscribe(f"{base}/command", msg.Float64, lambda message: self.move(message.data))
@@ -48,7 +54,9 @@ class FurnitureNode(Node):
 
     def _on(self, request: Any) -> Any:
         self.move(self.furniture.on if request.data else 0.0)
-        return service_type("std_srvs/srv/SetBool").Response(success=True, message=f"{self.model}: {self.command:g}")
+        return service_type("std_srvs/srv/SetBool").Response(
+            success=True, message=f"{self.config.model}: {self.command:g}"
+        )
 
     def _tick(self) -> None:
         before, thing = self.setpoint, self.furniture
@@ -56,9 +64,9 @@ class FurnitureNode(Node):
         if thing.kind == "conveyor":
             if self.setpoint != before:
                 x, y, z = (self.setpoint * part for part in thing.direction)
-                self.simulation.move_surface(self.model, thing.part, (x, y, z))
+                self.simulation.move_surface(self.config.model, thing.part, (x, y, z))
             return
-        hardware = self.simulation.hardware(self.model)
+        hardware = self.simulation.hardware(self.config.model)
         if thing.kind == "door":
             hardware.write(JointCommand("position", (thing.part,), np.array([thing.position(self.setpoint)])))
         else:
@@ -67,7 +75,7 @@ class FurnitureNode(Node):
     def _tell(self) -> None:
         value = self.setpoint
         if self.furniture.kind != "conveyor":
-            hardware = self.simulation.hardware(self.model)
+            hardware = self.simulation.hardware(self.config.model)
             readings, index = hardware.read(), hardware.joint_names.index(self.furniture.part)
             door = self.furniture.kind == "door"
             value = self.furniture.opening(readings.position[index]) if door else readings.velocity[index]

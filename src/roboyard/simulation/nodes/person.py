@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.bus import GoalHandle, Node, param, resource
+from roboyard.bus import GoalHandle, Node, resource
 from roboyard.compute import expect_kernels
+from roboyard.config import Config, parameter
 from roboyard.geometry import SE2, quaternions
 from roboyard.messages import action, msg
 from roboyard.messages.convert import make_header, pose_to_msg
@@ -31,7 +32,16 @@ _TOLD = 10.0
 """How often the state is told while nothing changes [Hz]."""
 
 
-class PersonNode(Node):
+class PersonNodeConfig(Config):
+    """Configuration of `PersonNode`."""
+
+    model: str = parameter("", doc="name of the body in the simulation")
+    rate: float = parameter(50.0, unit="Hz", low=5.0, high=1000.0, doc="of steps, and so of feedback")
+    pace: float = parameter(1.0, low=0.2, high=3.0, doc="times the clips' own speed, of all that they do")
+    body_rate: float = parameter(10.0, unit="Hz", low=0.0, high=1000.0, doc="of the body's truth; 0: never")
+
+
+class PersonNode(Node[PersonNodeConfig]):
     """Leads one person's body through the simulation.
 
     actions: <name>/movement (roboyard_msgs/ActorMovement), <name>/animation (roboyard_msgs/ActorAnimation): one goal at
@@ -51,19 +61,15 @@ class PersonNode(Node):
     ways: Ways = resource(Ways)
     clips: Callable[[str], Clip] = resource(object)
     place: SE2 = resource(SE2)
-    model: str = param("", doc="name of the body in the simulation", fixed=True)
-    rate: float = param(50.0, unit="Hz", low=5.0, high=1000.0, doc="of steps, and so of feedback", fixed=True)
-    pace: float = param(1.0, low=0.2, high=3.0, doc="times the clips' own speed, of all that they do", fixed=True)
-    body_rate: float = param(10.0, unit="Hz", low=0.0, high=1000.0, doc="of the body's truth; 0: never", fixed=True)
 
     def setup(self) -> None:
         """Stand where the person begins."""
         expect_kernels(combined, lead_on, bend)
         start = (self.place.x, self.place.y, self.place.theta)
         self.person = Person(
-            self.body.skeleton, start, self.clips, partial(self.ways.route, name=self.model), self.pace
+            self.body.skeleton, start, self.clips, partial(self.ways.route, name=self.config.model), self.config.pace
         )
-        self.hands = Hands(self.simulation, self.model, self.body.skeleton.physique.height)
+        self.hands = Hands(self.simulation, self.config.model, self.body.skeleton.physique.height)
         self._deeds = Deeds(self.person, self.hands)
         self._goal: GoalHandle | None = None
         self._before: list[list[float]] = []
@@ -83,10 +89,10 @@ class PersonNode(Node):
             on_goal = partial(self._on_goal, begin)
             self.action_server(f"{base}/{name}", kind, on_goal, preempt=False, on_goal_restored=self._on_restored)
         self._tell()
-        self.timer(rate=self.rate, callback=self._step, immediate=True)
+        self.timer(rate=self.config.rate, callback=self._step, immediate=True)
         self.timer(rate=_TOLD, callback=self._tell)
-        if self.body_rate > 0.0:
-            self.timer(rate=self.body_rate, callback=self._tell_body)
+        if self.config.body_rate > 0.0:
+            self.timer(rate=self.config.body_rate, callback=self._tell_body)
 
     # -- goals ---------------------------------------------------------------------------------------------------------
     def _on_goal(self, begin: Callable[[Any], None], handle: GoalHandle) -> None:
@@ -142,9 +148,9 @@ class PersonNode(Node):
     def _step(self) -> None:
         before = self.person.state
         self.person.carries = bool(self.hands.things)
-        places, turns = self.person.step(1.0 / self.rate)
-        self.simulation.flesh.lead(self.model, places, turns, 1.0 / self.rate)
-        self._deeds.step(1.0 / self.rate)
+        places, turns = self.person.step(1.0 / self.config.rate)
+        self.simulation.flesh.lead(self.config.model, places, turns, 1.0 / self.config.rate)
+        self._deeds.step(1.0 / self.config.rate)
         pose = pose_to_msg(self._standing())
         self._pose.publish(msg.PoseStamped(header=make_header("world", self.now_ns), pose=pose))
         goal = self._goal
@@ -183,12 +189,12 @@ class PersonNode(Node):
 
     def _tell_body(self) -> None:
         tables = self.simulation.flesh
-        rows = list(tables.rows[self.model].values())
+        rows = list(tables.rows[self.config.model].values())
         middles, turns = combined(tables.places[rows], tables.turns[rows], *self._within)
         before = self._before or middles.tolist()
-        speeds = (middles - before) * self.body_rate
+        speeds = (middles - before) * self.config.body_rate
         self._before = middles.tolist()
-        forces = tables.take_peaks(self.model)
+        forces = tables.take_peaks(self.config.model)
         regions = [""] * len(PARTS)
         for k in np.flatnonzero(forces.any(axis=1)).tolist():
             regions[k] = pressed_region(PARTS[k], forces[k], tables.turns[rows[k]])

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from roboyard.bus import Node, param, resource
+from roboyard.bus import Node, resource
+from roboyard.config import Config, parameter
 from roboyard.simulation.engine import Simulation
 from roboyard.simulation.nodes.camera_outlet import CameraOutlet, Frames
 from roboyard.simulation.nodes.entities import Entities
 from roboyard.simulation.nodes.outlets import Outlets
 
 
-class SimulationNode(Node):
+class SimulationNodeConfig(Config):
+    """Configuration of `SimulationNode`."""
+
+    truth_rate: float = parameter(50.0, unit="Hz", low=0.1, high=1000.0)
+    record_cameras: float = parameter(
+        0.0, unit="Hz", low=0.0, high=60.0, doc="compressed pictures of each camera, for a recording"
+    )
+
+
+class SimulationNode(Node[SimulationNodeConfig]):
     """Steps a `Simulation` and publishes what its sensors measure.
 
     out: each sensor on its topic in its model's namespace, a camera on several; /truth/<robot>/pose,
@@ -26,10 +36,6 @@ class SimulationNode(Node):
     state_fields = ("_looked", "_touching")
 
     simulation: Simulation = resource(Simulation)
-    truth_rate: float = param(50.0, unit="Hz", low=0.1, high=1000.0, fixed=True)
-    record_cameras: float = param(
-        0.0, unit="Hz", low=0.0, high=60.0, doc="compressed pictures of each camera, for a recording", fixed=True
-    )
 
     def setup(self) -> None:
         """Follow the clock, the models that come and go, and serve requests."""
@@ -125,4 +131,6 @@ class SimulationNode(Node):
             self._forget(name)
         for name, handle in handles.items():
             if name not in self._outlets:
-                self._outlets[name] = Outlets(self, self.simulation, handle, self.truth_rate, self.record_cameras)
+                self._outlets[name] = Outlets(
+                    self, self.simulation, handle, self.config.truth_rate, self.config.record_cameras
+                )

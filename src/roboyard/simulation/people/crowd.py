@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.config import field
+from roboyard.config import parameter
 
 Array = NDArray[np.float64]
 
@@ -36,14 +36,14 @@ class CrowdSettings:
         aside: Share of it that pushes to the right, so that people who meet head on know which way to go.
     """
 
-    speed: float = field(1.2, unit="m/s", low=0.1, high=3.0, doc="that they like to walk at")
-    fastest: float = field(1.6, unit="m/s", low=0.1, high=4.0, doc="that they walk at when pushed")
-    relaxation: float = field(0.5, unit="s", low=0.05, high=5.0, doc="in which they come back to it")
-    strength: float = field(6.0, unit="m/s^2", low=0.0, high=100.0, doc="of the force between people who touch")
-    reach: float = field(0.35, unit="m", low=0.05, high=3.0, doc="over which it falls to a third")
-    radius: float = field(0.27, unit="m", low=0.1, high=1.0, doc="of somebody, arms included")
-    behind: float = field(0.2, low=0.0, high=1.0, doc="how much of it those feel who are behind")
-    aside: float = field(0.3, low=0.0, high=1.0, doc="share of it that pushes to the right")
+    speed: float = parameter(1.2, unit="m/s", low=0.1, high=3.0, doc="that they like to walk at")
+    fastest: float = parameter(1.6, unit="m/s", low=0.1, high=4.0, doc="that they walk at when pushed")
+    relaxation: float = parameter(0.5, unit="s", low=0.05, high=5.0, doc="in which they come back to it")
+    strength: float = parameter(6.0, unit="m/s^2", low=0.0, high=100.0, doc="of the force between people who touch")
+    reach: float = parameter(0.35, unit="m", low=0.05, high=3.0, doc="over which it falls to a third")
+    radius: float = parameter(0.27, unit="m", low=0.1, high=1.0, doc="of somebody, arms included")
+    behind: float = parameter(0.2, low=0.0, high=1.0, doc="how much of it those feel who are behind")
+    aside: float = parameter(0.3, low=0.0, high=1.0, doc="share of it that pushes to the right")
 
 
 def crowd_velocities(

@@ -26,7 +26,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.config import ValueConstraint, field, load
+from roboyard.config import ValueConstraint, load, parameter
 from roboyard.errors import ConfigError
 from roboyard.geometry import quaternions
 from roboyard.simulation.people import anthropometry as a
@@ -44,22 +44,26 @@ _Share = Annotated[tuple[float, float], ValueConstraint(low=0.0, high=1.0)]
 class KeyPose:
     """A pose at a moment."""
 
-    at: float = field(low=0.0, high=1.0, doc="share of the period")
-    pose: dict[str, _Angles] = field({}, doc="roll, pitch and yaw of parts [deg]")
-    shift: tuple[float, float] = field((0.0, 0.0), low=-1.0, high=1.0, doc="of the pelvis ahead and left [statures]")
+    at: float = parameter(low=0.0, high=1.0, doc="share of the period")
+    pose: dict[str, _Angles] = parameter({}, doc="roll, pitch and yaw of parts [deg]")
+    shift: tuple[float, float] = parameter(
+        (0.0, 0.0), low=-1.0, high=1.0, doc="of the pelvis ahead and left [statures]"
+    )
 
 
 @dataclass(frozen=True)
 class KeyPoses:
     """A clip's file."""
 
-    period: float = field(unit="s", low=0.1, high=120.0, doc="of one round")
-    keys: tuple[KeyPose, ...] = field(doc="poses, in the order of time; the first at 0, the last at 1")
-    loop: bool = field(False, doc="whether it goes on with its beginning after its end")
-    base: str | None = field(None, doc="clip that the other parts move by: walk or turn; the period is then its own")
-    hand: Hand | None = field(None, doc="which hand reaches for a place")
-    reach: _Share = field((0.5, 0.5), doc="shares of the period between which the hand is there")
-    about: str = field("", doc="one line")
+    period: float = parameter(unit="s", low=0.1, high=120.0, doc="of one round")
+    keys: tuple[KeyPose, ...] = parameter(doc="poses, in the order of time; the first at 0, the last at 1")
+    loop: bool = parameter(False, doc="whether it goes on with its beginning after its end")
+    base: str | None = parameter(
+        None, doc="clip that the other parts move by: walk or turn; the period is then its own"
+    )
+    hand: Hand | None = parameter(None, doc="which hand reaches for a place")
+    reach: _Share = parameter((0.5, 0.5), doc="shares of the period between which the hand is there")
+    about: str = parameter("", doc="one line")
 
     def __post_init__(self) -> None:
         times = [key.at for key in self.keys]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from roboyard.bus import Node, TransformError, param, settings
+from roboyard.bus import Node, TransformError
 from roboyard.bus.actions import GoalHandle
+from roboyard.config import Config, parameter
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE3
 from roboyard.messages import action, msg
@@ -76,7 +78,31 @@ class Look:
     times_ns: list[int] = field(default_factory=list)
 
 
-class DiscFinderNode(Node):
+class DiscFinderNodeConfig(Config):
+    """Configuration of `DiscFinderNode`."""
+
+    image_topic: str = parameter("image", doc="of pictures")
+    info_topic: str = parameter("camera_info", doc="of their camera", high=math.inf)
+    depth_topic: str = parameter("depth_registered/image", doc="of depth; empty: none")
+    depth_info_topic: str = parameter("", doc="of the depth camera, if depth is not registered")
+    rate: float = parameter(
+        2.0, unit="Hz", low=0.01, high=100.0, doc="of pictures looked at for the topics", runtime=True
+    )
+    hand_eye: str = parameter("", doc="what `roboyard calibrate hand-eye` wrote; empty: as described")
+    hand_eye_link: str = parameter("", doc="the flange or base that its camera's pose is in")
+    disc: DiscConfig = parameter(factory=DiscConfig)
+    looks: int = parameter(5, low=1, high=100, doc="pictures of a look", runtime=True)
+    least: int = parameter(3, low=1, high=100, doc="of them that must agree on a place", runtime=True)
+    reach: float = parameter(
+        0.01, unit="m", low=1e-4, high=1.0, doc="sightings so near are of the same thing", runtime=True
+    )
+    within: float = parameter(
+        0.001, unit="m", low=1e-5, high=1.0, doc="sightings farther from the median do not count", runtime=True
+    )
+    timeout: float = parameter(5.0, unit="s", low=0.05, high=1000.0, doc="of a look", runtime=True)
+
+
+class DiscFinderNode(Node[DiscFinderNodeConfig]):
     """Finds marked discs.
 
     in: image (sensor_msgs/Image), camera_info, depth_registered/image; or depth as its own camera sees it, with
@@ -91,34 +117,25 @@ class DiscFinderNode(Node):
     depth_silent, depth_info_silent, depth_unknown, wrong_encoding, no_transform.
     """
 
-    image_topic: str = param("image", doc="of pictures", fixed=True)
-    info_topic: str = param("camera_info", doc="of their camera", fixed=True)
-    depth_topic: str = param("depth_registered/image", doc="of depth; empty: none", fixed=True)
-    depth_info_topic: str = param("", doc="of the depth camera, if depth is not registered", fixed=True)
-    rate: float = param(2.0, unit="Hz", low=0.01, high=100.0, doc="of pictures looked at for the topics")
-    hand_eye: str = param("", doc="what `roboyard calibrate hand-eye` wrote; empty: as described", fixed=True)
-    hand_eye_link: str = param("", doc="the flange or base that its camera's pose is in", fixed=True)
-    disc: DiscConfig = settings(DiscConfig)
-    looks: int = param(5, low=1, high=100, doc="pictures of a look")
-    least: int = param(3, low=1, high=100, doc="of them that must agree on a place")
-    reach: float = param(0.01, unit="m", low=1e-4, high=1.0, doc="sightings so near are of the same thing")
-    within: float = param(0.001, unit="m", low=1e-5, high=1.0, doc="sightings farther from the median do not count")
-    timeout: float = param(5.0, unit="s", low=0.05, high=1000.0, doc="of a look")
-
     state_fields = ("_looked_ns",)
 
     def setup(self) -> None:
         """Connect."""
         self._looked_ns = -(10**18)
         self._look: Look | None = None
-        if bool(self.hand_eye) != bool(self.hand_eye_link):
+        if bool(self.config.hand_eye) != bool(self.config.hand_eye_link):
             raise ConfigError("one of hand_eye and hand_eye_link", location=self.full_name, valid="both or none")
-        self._T_mount_camera = read_mount(self.hand_eye) if self.hand_eye else None
+        self._T_mount_camera = read_mount(self.config.hand_eye) if self.config.hand_eye else None
         self._found = self.publisher("discs", msg.vision_msgs.Detection3DArray)
         self._drawn = self.publisher("discs/image", msg.Image)
         self._kept = self.publisher("discs/image/compressed", msg.CompressedImage)
         self._camera = CameraInput(
-            self, self.image_topic, self.info_topic, self.depth_topic, self.depth_info_topic, self._on_view
+            self,
+            self.config.image_topic,
+            self.config.info_topic,
+            self.config.depth_topic,
+            self.config.depth_info_topic,
+            self._on_view,
         )
         self.action_server("look", action.LookForDiscs, self._on_goal, on_goal_restored=self._begin)
         self.timer(0.05, self._watch)
@@ -127,17 +144,17 @@ class DiscFinderNode(Node):
     # -- pictures ------------------------------------------------------------------------------------------------------
     def _on_view(self, view: View) -> None:
         look = self._look
-        due = view.time_ns - self._looked_ns >= round(0.9e9 / self.rate)
+        due = view.time_ns - self._looked_ns >= round(0.9e9 / self.config.rate)
         if look is not None and view.time_ns >= look.begun_ns:
             seen = see(view, look.config)
             look.last = (view, seen)
             self._add(look, view, seen)
         elif due and self._is_heard():
-            seen = see(view, self.disc)
+            seen = see(view, self.config.disc)
         else:
             return
         self._looked_ns = view.time_ns
-        self._tell(view, seen, look.config if look is not None else self.disc)
+        self._tell(view, seen, look.config if look is not None else self.config.disc)
 
     def _is_heard(self) -> bool:
         return bool(self._found.topic.subscriptions or self._drawn.topic.subscriptions)
@@ -168,9 +185,9 @@ class DiscFinderNode(Node):
 
     def _begin(self, handle: GoalHandle) -> None:
         goal = handle.goal
-        looks = int(goal.looks) or self.looks
-        least = min(int(goal.least) or self.least, looks)
-        until = self.now_ns + round(1e9 * (float(goal.timeout) or self.timeout))
+        looks = int(goal.looks) or self.config.looks
+        least = min(int(goal.least) or self.config.least, looks)
+        until = self.now_ns + round(1e9 * (float(goal.timeout) or self.config.timeout))
         self._look = Look(handle, self._config_of(goal), looks, least, str(goal.frame_id), self.now_ns, until, [])
         handle.on_cancel = lambda _: self._end("canceled", "somebody cancelled it")
         self._camera.listen()
@@ -179,7 +196,7 @@ class DiscFinderNode(Node):
         wishes: dict[str, Any] = {name: getattr(goal, name) for name in _TEXTS + _NUMBERS if getattr(goal, name)}
         if not 0.0 <= float(goal.timeout) <= 1000.0:
             raise InputError(f"timeout {goal.timeout:g} s", location=f"node {self.full_name}", valid="0 to 1000 s")
-        return replace(self.disc, **wishes)
+        return replace(self.config.disc, **wishes)
 
     def _add(self, look: Look, view: View, seen: Seen) -> None:
         T = SE3.identity()
@@ -211,7 +228,7 @@ class DiscFinderNode(Node):
         """Pose of the camera in a frame: as calibration found its mount, else as described. Raises TransformError."""
         if self._T_mount_camera is None:
             return self.transforms.lookup(frame, view.frame, view.time_ns)
-        return self.transforms.lookup(frame, self.frame(self.hand_eye_link), view.time_ns) @ self._T_mount_camera
+        return self.transforms.lookup(frame, self.frame(self.config.hand_eye_link), view.time_ns) @ self._T_mount_camera
 
     def _watch(self) -> None:
         look = self._look
@@ -263,13 +280,13 @@ class DiscFinderNode(Node):
         found: list[Steady] | list[Track]
         if look.handle.goal.moving:
             times = [(time_ns - look.times_ns[-1]) * 1e-9 for time_ns in look.times_ns]
-            tracks = tracked(look.rows, times, reach=self.reach, within=self.within, least=look.least)
+            tracks = tracked(look.rows, times, reach=self.config.reach, within=self.config.within, least=look.least)
             tracks.sort(key=lambda one: float(np.linalg.norm(one.mean[:3])))
             result.velocities = [msg.Vector3(x=x, y=y) for x, y in (one.velocity.tolist() for one in tracks)]
             result.header = make_header(look.frame, look.times_ns[-1])
             found = tracks
         else:
-            found = steady(look.rows, reach=self.reach, within=self.within, least=look.least)
+            found = steady(look.rows, reach=self.config.reach, within=self.config.within, least=look.least)
             found.sort(key=lambda one: float(np.linalg.norm(one.mean[:3])))
         table = np.array([one.mean for one in found]).reshape(-1, 9)
         sizes = np.maximum(np.linalg.norm(table[:, 3:6], axis=1, keepdims=True), 1e-9)

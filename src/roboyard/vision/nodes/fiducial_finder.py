@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from roboyard.bus import Node, param
+from roboyard.bus import Node
+from roboyard.config import Config, parameter
 from roboyard.messages import msg
 from roboyard.vision.fiducials import dictionary, find_fiducials
 from roboyard.vision.nodes.camera_input import CameraInput, View
@@ -13,7 +15,18 @@ from roboyard.vision.nodes.detections import detection, detections
 _SILENT_NS = 2_000_000_000
 
 
-class FiducialFinderNode(Node):
+class FiducialFinderNodeConfig(Config):
+    """Configuration of `FiducialFinderNode`."""
+
+    image_topic: str = parameter("image", doc="of pictures")
+    info_topic: str = parameter("camera_info", doc="of their camera", high=math.inf)
+    family: str = parameter("apriltag_36h11", doc="of the markers: 4x4_50, apriltag_36h11, …")
+    size: float = parameter(0.05, unit="m", low=1e-3, high=10.0, doc="edge of the markers")
+    names: tuple[str, ...] = parameter((), doc="of markers 0, 1, …; others are called by their number")
+    rate: float = parameter(5.0, unit="Hz", low=0.01, high=100.0, doc="of pictures looked at", runtime=True)
+
+
+class FiducialFinderNode(Node[FiducialFinderNodeConfig]):
     """Finds fiducials of one family and size.
 
     in: image (sensor_msgs/Image), camera_info; names by parameters
@@ -23,32 +36,25 @@ class FiducialFinderNode(Node):
     It listens to the camera while somebody listens to it.
     """
 
-    image_topic: str = param("image", doc="of pictures", fixed=True)
-    info_topic: str = param("camera_info", doc="of their camera", fixed=True)
-    family: str = param("apriltag_36h11", doc="of the markers: 4x4_50, apriltag_36h11, …", fixed=True)
-    size: float = param(0.05, unit="m", low=1e-3, high=10.0, doc="edge of the markers", fixed=True)
-    names: tuple[str, ...] = param((), doc="of markers 0, 1, …; others are called by their number", fixed=True)
-    rate: float = param(5.0, unit="Hz", low=0.01, high=100.0, doc="of pictures looked at")
-
     state_fields = ("_looked_ns", "_begun_ns")
 
     def setup(self) -> None:
         """Connect."""
-        dictionary(self.family)
+        dictionary(self.config.family)
         self._looked_ns = -(10**18)
         self._begun_ns = self.now_ns
         self._found = self.publisher("fiducials", msg.vision_msgs.Detection3DArray)
-        self._camera = CameraInput(self, self.image_topic, self.info_topic, "", "", self._on_view)
+        self._camera = CameraInput(self, self.config.image_topic, self.config.info_topic, "", "", self._on_view)
         self.timer(0.05, self._listen)
         self.timer(1.0, self._watch)
         self.report_health("ok", "waits for pictures")
 
     def _on_view(self, view: View) -> None:
-        if view.time_ns - self._looked_ns < round(0.9e9 / self.rate):
+        if view.time_ns - self._looked_ns < round(0.9e9 / self.config.rate):
             return
         self._looked_ns = view.time_ns
         found: list[Any] = []
-        for one in find_fiducials(view.image, self.family, view.lens, self.size):
+        for one in find_fiducials(view.image, self.config.family, view.lens, self.config.size):
             if one.T_camera_tag is not None:
                 size = (one.size, one.size, 0.0)
                 name, score = self._name(one.id), 1.0 - 0.5 * one.ambiguity
@@ -57,7 +63,7 @@ class FiducialFinderNode(Node):
         self.report_health("ok", f"{len(found)} fiducials seen")
 
     def _name(self, number: int) -> str:
-        return self.names[number] if number < len(self.names) else str(number)
+        return self.config.names[number] if number < len(self.config.names) else str(number)
 
     def _listen(self) -> None:
         heard = bool(self._found.topic.subscriptions)

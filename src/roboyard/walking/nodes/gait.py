@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.bus import Node, param, resource
+from roboyard.bus import Node, resource
 from roboyard.compute import expect_kernels
+from roboyard.config import Config, parameter
 from roboyard.control.nodes.twist import check_modes
 from roboyard.control.owners import JointOwners
 from roboyard.description.model import Model
@@ -39,7 +40,62 @@ _WALKING = "walking"
 _STEPS = ("stride", "lift", "acceleration", "margin", "depth", "search", "climb", "levelling", "upright")
 
 
-class GaitNode(Node):
+class GaitNodeConfig(Config):
+    """Configuration of `GaitNode`."""
+
+    gait: str = parameter("tripod", choices=tuple(GAITS), doc="order in which feet rise", runtime=True)
+    duty: float = parameter(
+        0.0, low=0.0, high=0.95, doc="share of time on the ground; 0: the gait's least", runtime=True
+    )
+    stride: float = parameter(0.08, unit="m", low=0.005, high=2.0, doc="of a foot on the ground, at most", runtime=True)
+    lift: float = parameter(0.03, unit="m", low=0.001, high=1.0, doc="how high feet rise", runtime=True)
+    margin: float = parameter(
+        0.01, unit="m", low=0.0, high=1.0, doc="least distance to the edge of the support", runtime=True
+    )
+    acceleration: float = parameter(0.2, unit="m/s²", low=1e-3, high=100.0, doc="of the fastest foot", runtime=True)
+    depth: float = parameter(
+        0.0, unit="m", low=0.0, high=1.0, doc="how far below its place a foot searches ground", runtime=True
+    )
+    levelling: float = parameter(
+        1.0, unit="1/s", low=0.0, high=100.0, doc="how fast the body gets back to its height", runtime=True
+    )
+    search: float = parameter(0.1, unit="m/s", low=1e-3, high=10.0, doc="how fast it does", runtime=True)
+    climb: float = parameter(
+        0.06, unit="m", low=0.0, high=1.0, doc="how much higher a foot rises that runs into something", runtime=True
+    )
+    upright: float = parameter(
+        1.0, unit="1/s", low=0.0, high=100.0, doc="how fast the body gets back from a tilt", runtime=True
+    )
+    heading: float = parameter(1.0, unit="1/s", low=0.0, high=100.0, doc="gain of keeping the heading; 0: none")
+    pose_speed: float = parameter(
+        0.05, unit="m/s", low=1e-3, high=10.0, doc="of the body between poses; turns in rad/s ×4", runtime=True
+    )
+    movement: str = parameter(
+        "", doc="file played once it has stood up, and by ~play; as seen from the working folder", runtime=True
+    )
+    between: str = parameter(
+        "cosine", choices=("cosine", "spline"), doc="how feet go between a movement's steps", runtime=True
+    )
+    ground: float = parameter(-0.016, unit="m", doc="height in the body of a foot on the ground while it lies")
+    start: str = parameter("stand", choices=("stand", "rest"), doc="what to do at first")
+    rate: float = parameter(50.0, unit="Hz", low=10.0, high=500.0)
+    state_rate: float = parameter(25.0, unit="Hz", low=1.0, high=500.0)
+    carry: bool = parameter(
+        True, doc="tell servos without an integral as much more as the load bends them", runtime=True
+    )
+    timeout: float = parameter(
+        0.5, unit="s", low=0.01, high=60.0, doc="older commands count as standstill", runtime=True
+    )
+    stall: str = parameter(
+        "warn", choices=("warn", "stop"), doc="at a joint that stalls: say so; stand until told 0", runtime=True
+    )
+    feet: str = parameter("feet", doc="before the topics of the feet; empty: they feel nothing")
+    odom_frame: str = parameter("odom")
+    base_frame: str = parameter("base_link")
+    publish_tf: bool = parameter(True)
+
+
+class GaitNode(Node[GaitNodeConfig]):
     """Makes a robot with legs stand up, walk as it is told, take poses, play movements and lie down.
 
     in: cmd_vel_out (geometry_msgs/Twist: forward, to the left, turning), body_pose (geometry_msgs/Pose, beside the
@@ -58,32 +114,6 @@ class GaitNode(Node):
     legs: Walker = resource(Walker)
     description: Model = resource(Model)
     owners: JointOwners = resource(JointOwners, make=JointOwners)
-    gait: str = param("tripod", choices=tuple(GAITS), doc="order in which feet rise")
-    duty: float = param(0.0, low=0.0, high=0.95, doc="share of time on the ground; 0: the gait's least")
-    stride: float = param(0.08, unit="m", low=0.005, high=2.0, doc="of a foot on the ground, at most")
-    lift: float = param(0.03, unit="m", low=0.001, high=1.0, doc="how high feet rise")
-    margin: float = param(0.01, unit="m", low=0.0, high=1.0, doc="least distance to the edge of the support")
-    acceleration: float = param(0.2, unit="m/s²", low=1e-3, high=100.0, doc="of the fastest foot")
-    depth: float = param(0.0, unit="m", low=0.0, high=1.0, doc="how far below its place a foot searches ground")
-    levelling: float = param(1.0, unit="1/s", low=0.0, high=100.0, doc="how fast the body gets back to its height")
-    search: float = param(0.1, unit="m/s", low=1e-3, high=10.0, doc="how fast it does")
-    climb: float = param(0.06, unit="m", low=0.0, high=1.0, doc="how much higher a foot rises that runs into something")
-    upright: float = param(1.0, unit="1/s", low=0.0, high=100.0, doc="how fast the body gets back from a tilt")
-    heading: float = param(1.0, unit="1/s", low=0.0, high=100.0, doc="gain of keeping the heading; 0: none", fixed=True)
-    pose_speed: float = param(0.05, unit="m/s", low=1e-3, high=10.0, doc="of the body between poses; turns in rad/s ×4")
-    movement: str = param("", doc="file played once it has stood up, and by ~play; as seen from the working folder")
-    between: str = param("cosine", choices=("cosine", "spline"), doc="how feet go between a movement's steps")
-    ground: float = param(-0.016, unit="m", doc="height in the body of a foot on the ground while it lies", fixed=True)
-    start: str = param("stand", choices=("stand", "rest"), doc="what to do at first", fixed=True)
-    rate: float = param(50.0, unit="Hz", low=10.0, high=500.0, fixed=True)
-    state_rate: float = param(25.0, unit="Hz", low=1.0, high=500.0, fixed=True)
-    carry: bool = param(True, doc="tell servos without an integral as much more as the load bends them")
-    timeout: float = param(0.5, unit="s", low=0.01, high=60.0, doc="older commands count as standstill")
-    stall: str = param("warn", choices=("warn", "stop"), doc="at a joint that stalls: say so; stand until told 0")
-    feet: str = param("feet", doc="before the topics of the feet; empty: they feel nothing", fixed=True)
-    odom_frame: str = param("odom", fixed=True)
-    base_frame: str = param("base_link", fixed=True)
-    publish_tf: bool = param(True, fixed=True)
 
     state_fields = (
         "_phase", "_way", "_at", "_wanted", "_heard_ns", "_pose", "_posed", "_turn", "_feels", "_forces", "_touching",
@@ -110,9 +140,9 @@ class GaitNode(Node):
         names = self.hardware.joint_names
         self._names, self._all = [leg.name for leg in self.legs.legs], np.ones(len(self.legs.legs), bool)
         self._where = np.array([names.index(joint) for joint in joints])
-        gait, steps = self._settings(self.parameters())
+        gait, steps = self._gait_and_steps(self.config)
         self._stepper = Stepper(self.legs, gait, steps)
-        self._odometry, self._hold = LeggedOdometry(), HeadingHold(self.heading)
+        self._odometry, self._hold = LeggedOdometry(), HeadingHold(self.config.heading)
         self._stall, self._stalled = StallWatch(len(self.legs.legs)), False
         self._done = np.zeros(3)
         self._wanted, self._heard_ns, self._ticks = (0.0, 0.0, 0.0), -1, 0
@@ -122,40 +152,41 @@ class GaitNode(Node):
         self._feels, self._forces, self._touching = False, np.zeros(count), np.zeros(count, bool)
         self._phase, self._at = "resting", 0
         self._loaded = np.zeros(count)
-        self._softness = softness(self.description, joints).reshape(-1, 3) * self.carry
+        self._softness = softness(self.description, joints).reshape(-1, 3) * self.config.carry
         self._weight = GRAVITY * self.description.mass
         self._none = np.zeros(count, bool)
         self._near = self._actual()
         self._way: NDArray[np.float64] = self._near[None]
         self.owners.hold(self.full_name, joints)
-        if self.start == "stand":
-            self._set_out("rising", rising(self.legs, self._near, ground=self.ground, period=1.0 / self.rate))
-        self._frames = (self.frame(self.odom_frame), self.frame(self.base_frame))
+        if self.config.start == "stand":
+            self._set_out(
+                "rising", rising(self.legs, self._near, ground=self.config.ground, period=1.0 / self.config.rate)
+            )
+        self._frames = (self.frame(self.config.odom_frame), self.frame(self.config.base_frame))
         self._state = self.publisher("~state", msg.GaitState)
         self._odom = self.publisher("odom", msg.Odometry)
         self.subscribe("cmd_vel_out", msg.Twist, self._on_command)
         self.subscribe("body_pose", msg.Pose, self._on_pose)
         self.subscribe("imu", msg.Imu, self._on_imu)
-        for i, leg in enumerate(self.legs.legs if self.feet else ()):
-            self.subscribe(f"{self.feet}/{leg.name}", msg.ContactsState, partial(self._on_touch, i))
+        for i, leg in enumerate(self.legs.legs if self.config.feet else ()):
+            self.subscribe(f"{self.config.feet}/{leg.name}", msg.ContactsState, partial(self._on_touch, i))
         self.service("~stand", srv.Trigger, self._on_stand)
         self.service("~lie", srv.Trigger, self._on_lie)
         self.service("~play", srv.Trigger, self._on_play)
-        self.timer(rate=self.rate, callback=self._tick, immediate=True)
+        self.timer(rate=self.config.rate, callback=self._tick, immediate=True)
 
     def close(self) -> None:
         """Leave the joints to others."""
         self.owners.leave(self.full_name)
 
-    def on_parameter(self, name: str, value: Any) -> None:
-        """Go on with other steps; refuses gaits that the robot has not."""
-        if name in (*_STEPS, "gait", "duty"):
-            gait, steps = self._settings({**self.parameters(), name: value})
-            self._stepper.change(gait, steps)
+    def on_config_change(self, old: GaitNodeConfig, new: GaitNodeConfig) -> None:
+        """Go on with other steps; refuses gaits that the robot does not have."""
+        if any(getattr(old, name) != getattr(new, name) for name in (*_STEPS, "gait", "duty")):
+            self._stepper.change(*self._gait_and_steps(new))
 
-    def _settings(self, given: Mapping[str, Any]) -> tuple[Gait, Steps]:
-        steps = Steps(**{name: given[name] for name in _STEPS})
-        gait = gait_of(given["gait"], self.legs, given["duty"])
+    def _gait_and_steps(self, config: GaitNodeConfig) -> tuple[Gait, Steps]:
+        steps = Steps(**{name: getattr(config, name) for name in _STEPS})
+        gait = gait_of(config.gait, self.legs, config.duty)
         Stepper(self.legs, gait, steps).executable((1.0, 0.0, 0.0))
         return gait, steps
 
@@ -170,7 +201,7 @@ class GaitNode(Node):
     def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
         super().load_state(state)
-        self._stepper.change(*self._settings(self.parameters()))
+        self._stepper.change(*self._gait_and_steps(self.config))
         self._stepper.load_state(state["stepper"])
         self._odometry.load_state(state["odometry"])
         self._hold.load_state(state["hold"])
@@ -204,13 +235,13 @@ class GaitNode(Node):
     def _on_stand(self, request: Any) -> Any:
         if self._phase != "resting":
             return srv.Trigger.Response(success=False, message=f"it is {self._phase}")
-        way = rising(self.legs, self._near, ground=self.ground, period=1.0 / self.rate)
+        way = rising(self.legs, self._near, ground=self.config.ground, period=1.0 / self.config.rate)
         return self._set_out("rising", way)
 
     def _on_lie(self, request: Any) -> Any:
         if self._busy():
             return srv.Trigger.Response(success=False, message=f"it is {self._doing()}")
-        way = lying_down(self.legs, self._near, ground=self.ground, period=1.0 / self.rate)
+        way = lying_down(self.legs, self._near, ground=self.config.ground, period=1.0 / self.config.rate)
         return self._set_out("lying down", way)
 
     def _on_play(self, request: Any) -> Any:
@@ -222,11 +253,11 @@ class GaitNode(Node):
             return srv.Trigger.Response(success=False, message=str(error))
 
     def _play(self) -> Any:
-        if not self.movement:
+        if not self.config.movement:
             raise InputError("no movement", location=self.full_name, valid="parameter movement: a file")
-        movement, now = load_movement(Path(self.movement)), self.legs.feet(self._near)
-        between: Between = "spline" if self.between == "spline" else "cosine"
-        played = play(movement, self.legs, between=between, period=1.0 / self.rate, start=now)
+        movement, now = load_movement(Path(self.config.movement)), self.legs.feet(self._near)
+        between: Between = "spline" if self.config.between == "spline" else "cosine"
+        played = play(movement, self.legs, between=between, period=1.0 / self.config.rate, start=now)
         return self._set_out("playing", played.q[1:])
 
     def _busy(self) -> bool:
@@ -237,7 +268,7 @@ class GaitNode(Node):
 
     def _set_out(self, phase: str, way: NDArray[np.float64]) -> Any:
         self._phase, self._way, self._at = phase, way, 0
-        seconds = len(way) / self.rate
+        seconds = len(way) / self.config.rate
         return srv.Trigger.Response(success=True, message=f"{phase}, {seconds:.2f} s")
 
     # -- going on ------------------------------------------------------------------------------------------------------
@@ -252,20 +283,20 @@ class GaitNode(Node):
         down = self._stepper.down if walking else self._all
         if self._phase != "resting":
             carried = self._forces if self._feels else np.floor(self._loaded) if walking else self._all
-            self._odometry.update(1.0 / self.rate, feet, carried, self._turn, down)
+            self._odometry.update(1.0 / self.config.rate, feet, carried, self._turn, down)
             pose = pose_of(self._odometry)
             self._odom.publish(legged_odometry(pose, self._odometry.speed, self.now_ns, *self._frames))
-            if self.publish_tf:
+            if self.config.publish_tf:
                 self.send_transform(pose, *self._frames)
         self._ticks += 1
-        if self._ticks % max(1, round(self.rate / self.state_rate)) == 0:
+        if self._ticks % max(1, round(self.config.rate / self.config.state_rate)) == 0:
             touching = self._touching if self._feels else self._touching[:0]
-            doing, how = (self._phase, self.gait, self._names), (feet, self._turn, self._done)
+            doing, how = (self._phase, self.config.gait, self._names), (feet, self._turn, self._done)
             self._state.publish(gait_state(self.now_ns, *doing, down, touching, *how))
 
     def _watch_joints(self, actual: NDArray[np.float64]) -> None:
         """Say so when a joint does not go where it is told, and when all do again."""
-        found = self._stall.look(self._near, actual, 1.0 / self.rate)
+        found = self._stall.look(self._near, actual, 1.0 / self.config.rate)
         if found is not None:
             leg, told, stays = self.legs.legs[found[0]], self._near[found], actual[found]
             text = f"leg {leg.name} stalls: {leg.joints[found[1]]} is told {told:.2f} rad and stays at {stays:.2f} rad"
@@ -273,7 +304,7 @@ class GaitNode(Node):
             if not self._stalled:
                 self.report_health("warn", text)
             self._stalled = True
-        elif self._stalled and not (self.stall == "stop" and any(self._wanted)):
+        elif self._stalled and not (self.config.stall == "stop" and any(self._wanted)):
             self.log.info("all joints go where they are told again")
             self.report_health("ok", "all joints go where they are told")
             self._stalled = False
@@ -293,8 +324,8 @@ class GaitNode(Node):
         before = self._phase
         self._phase, self._way, self._at = "resting" if before == "lying down" else _WALKING, now[None], 0
         if before == "playing":
-            self._set_out("returning", returning(self.legs, now, period=1.0 / self.rate))
-        elif before == "rising" and self.movement:
+            self._set_out("returning", returning(self.legs, now, period=1.0 / self.config.rate))
+        elif before == "rising" and self.config.movement:
             try:
                 self._play()
             except RoboyardError as error:
@@ -302,17 +333,17 @@ class GaitNode(Node):
 
     def _walk(self) -> NDArray[np.float64]:
         """The set-points of the next moment on the gait."""
-        if self._heard_ns >= 0 and self.now_ns - self._heard_ns > self.timeout * 1e9:
+        if self._heard_ns >= 0 and self.now_ns - self._heard_ns > self.config.timeout * 1e9:
             self._wanted, self._heard_ns = (0.0, 0.0, 0.0), -1
-        still = self._stalled and self.stall == "stop"
-        dt, wanted, turn = 1.0 / self.rate, np.zeros(3) if still else np.array(self._wanted), self._turn
+        still = self._stalled and self.config.stall == "stop"
+        dt, wanted, turn = 1.0 / self.config.rate, np.zeros(3) if still else np.array(self._wanted), self._turn
         told = self._hold.steer(wanted, turn[2] if turn else None)
         tilt = (0.0, 0.0) if turn is None else (turn[0] - self._posed[3], turn[1] - self._posed[4])
         feet = self._stepper.advance(dt, told, self._touching if self._feels else None, tilt)
         self._done = self._hold.carried(wanted, told, self._stepper.carried, dt)
         change = self._pose - self._posed
         if change.any():
-            most = self.pose_speed / self.rate * np.array([1.0, 1.0, 1.0, 4.0, 4.0, 4.0])
+            most = self.config.pose_speed / self.config.rate * np.array([1.0, 1.0, 1.0, 4.0, 4.0, 4.0])
             self._posed = self._posed + np.clip(change, -most, most)
         try:
             if self._posed.any():
@@ -329,7 +360,7 @@ class GaitNode(Node):
         down, feet = self._none if self._phase == "resting" else self._stepper.down, self._stepper.feet
         if self._phase == "playing":  # its feet rise and come down as they like: what carries is felt
             down, feet = self._touching if self._feels else down, self.legs.feet(self._near)
-        most = 1.0 / (self.rate * LOADING)
+        most = 1.0 / (self.config.rate * LOADING)
         return told_joints(self.legs.rows, self._near, feet, self._weight, down, most, self._loaded, self._softness)
 
     def _actual(self) -> NDArray[np.float64]:

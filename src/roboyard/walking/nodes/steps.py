@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.bus import Future, Node, TransformError, param, resource
+from roboyard.bus import Future, Node, TransformError, resource
 from roboyard.bus.offload import OffloadedTask
 from roboyard.compute import expect_kernels
+from roboyard.config import Config, parameter
 from roboyard.control.nodes.twist import check_modes
 from roboyard.control.owners import JointOwners
 from roboyard.description.model import Model
@@ -60,7 +61,56 @@ _LAG = 0.1
 """Joints may be behind by as much before the plan waits for them [rad]."""
 
 
-class StepsNode(Node):
+class StepsNodeConfig(Config):
+    """Configuration of `StepsNode`."""
+
+    goal: tuple[float, ...] = parameter((), doc="x, y of the map [m] to go to once it has stood up")
+    planner: str = parameter("splitting", choices=tuple(PLANNERS), doc="of steps", runtime=True)
+    budget: int = parameter(60_000, low=1, high=10**9, doc="events that it tries", runtime=True)
+    seed: int = parameter(0, low=0, high=2**31, doc="of what it draws", runtime=True)
+    thinking: float = parameter(1.0, unit="s", low=0.01, high=600.0, doc="how long planning may take", runtime=True)
+    improving: float = parameter(
+        2.0, unit="s", low=0.1, high=1e4, doc="so often it looks for a better plan while it walks", runtime=True
+    )
+    effort: int = parameter(
+        6_000, low=0, high=10**9, doc="events that it tries then; 0: it does not look", runtime=True
+    )
+    takeover: float = parameter(
+        0.1, unit="s", low=0.01, high=60.0, doc="how long planning while it walks may take", runtime=True
+    )
+    pace: float = parameter(
+        0.4, low=0.01, high=1.0, doc="of the plan's speed, which is that of the joints", runtime=True
+    )
+    depth: float = parameter(
+        0.05, unit="m", low=0.0, high=1.0, doc="how far below its place a foot looks for ground", runtime=True
+    )
+    search: float = parameter(0.15, unit="m/s", low=1e-3, high=10.0, doc="how fast it does", runtime=True)
+    drift: float = parameter(
+        0.05, unit="m/s", low=1e-3, high=10.0, doc="how fast the body gets back to its plan", runtime=True
+    )
+    upright: float = parameter(
+        1.0, unit="1/s", low=0.0, high=100.0, doc="how fast the body gets back from a tilt", runtime=True
+    )
+    delay: float = parameter(
+        0.015, unit="s", low=0.0, high=1.0, doc="by which joints are behind what they are told", runtime=True
+    )
+    friction: float = parameter(0.8, low=0.01, high=10.0, doc="of the ground, guessed", runtime=True)
+    horizon: float = parameter(
+        0.9, unit="m", low=0.0, high=100.0, doc="unseen ground that is nearer is taken for a hole", runtime=True
+    )
+    around: float = parameter(
+        0.7, unit="m", low=0.0, high=10.0, doc="of where it begins unseen ground is as high as there", runtime=True
+    )
+    ground: float = parameter(-0.016, unit="m", doc="height in the body of a foot on the ground while it lies")
+    rate: float = parameter(50.0, unit="Hz", low=10.0, high=500.0)
+    state_rate: float = parameter(25.0, unit="Hz", low=1.0, high=500.0)
+    feet: str = parameter("feet", doc="before the topics of the feet; empty: they feel nothing")
+    map_frame: str = parameter("map")
+    odom_frame: str = parameter("odom")
+    base_frame: str = parameter("base_link")
+
+
+class StepsNode(Node[StepsNodeConfig]):
     """Makes a robot with legs stand up and walk to goals on steps that it plans over a map of heights.
 
     in: goal_pose (geometry_msgs/PoseStamped: where its body shall go; it keeps its heading), elevation_map
@@ -77,30 +127,6 @@ class StepsNode(Node):
     legs: Walker = resource(Walker)
     description: Model = resource(Model)
     owners: JointOwners = resource(JointOwners, make=JointOwners)
-    goal: tuple[float, ...] = param((), doc="x, y of the map [m] to go to once it has stood up", fixed=True)
-    planner: str = param("splitting", choices=tuple(PLANNERS), doc="of steps")
-    budget: int = param(60_000, low=1, high=10**9, doc="events that it tries")
-    seed: int = param(0, low=0, high=2**31, doc="of what it draws")
-    thinking: float = param(1.0, unit="s", low=0.01, high=600.0, doc="how long planning may take")
-    improving: float = param(2.0, unit="s", low=0.1, high=1e4, doc="so often it looks for a better plan while it walks")
-    effort: int = param(6_000, low=0, high=10**9, doc="events that it tries then; 0: it does not look")
-    takeover: float = param(0.1, unit="s", low=0.01, high=60.0, doc="how long planning while it walks may take")
-    pace: float = param(0.4, low=0.01, high=1.0, doc="of the plan's speed, which is that of the joints")
-    depth: float = param(0.05, unit="m", low=0.0, high=1.0, doc="how far below its place a foot looks for ground")
-    search: float = param(0.15, unit="m/s", low=1e-3, high=10.0, doc="how fast it does")
-    drift: float = param(0.05, unit="m/s", low=1e-3, high=10.0, doc="how fast the body gets back to its plan")
-    upright: float = param(1.0, unit="1/s", low=0.0, high=100.0, doc="how fast the body gets back from a tilt")
-    delay: float = param(0.015, unit="s", low=0.0, high=1.0, doc="by which joints are behind what they are told")
-    friction: float = param(0.8, low=0.01, high=10.0, doc="of the ground, guessed")
-    horizon: float = param(0.9, unit="m", low=0.0, high=100.0, doc="unseen ground that is nearer is taken for a hole")
-    around: float = param(0.7, unit="m", low=0.0, high=10.0, doc="of where it begins unseen ground is as high as there")
-    ground: float = param(-0.016, unit="m", doc="height in the body of a foot on the ground while it lies", fixed=True)
-    rate: float = param(50.0, unit="Hz", low=10.0, high=500.0, fixed=True)
-    state_rate: float = param(25.0, unit="Hz", low=1.0, high=500.0, fixed=True)
-    feet: str = param("feet", doc="before the topics of the feet; empty: they feel nothing", fixed=True)
-    map_frame: str = param("map", fixed=True)
-    odom_frame: str = param("odom", fixed=True)
-    base_frame: str = param("base_link", fixed=True)
 
     state_fields = (
         "_phase", "_way", "_at", "_goal", "_map", "_turn", "_feels", "_forces", "_touching", "_ticks", "_near",
@@ -112,9 +138,9 @@ class StepsNode(Node):
         expect_kernels(fill_table, knee_turn, body_height, lay_cones, spread_ground, lay_lengths, swing_place)
         expect_kernels(all_finite, nearest_solutions, place_feet, body_motion, levelled)
         expect_kernels(told_joints, held_by, tips_at, make_room)
-        expect_planner(self.planner)
-        if len(self.goal) not in (0, 2) or not all(map(math.isfinite, self.goal)):
-            raise ConfigError(f"goal {self.goal}", location=self.full_name, valid="[x, y] of the map [m]")
+        expect_planner(self.config.planner)
+        if len(self.config.goal) not in (0, 2) or not all(map(math.isfinite, self.config.goal)):
+            raise ConfigError(f"goal {self.config.goal}", location=self.full_name, valid="[x, y] of the map [m]")
         joints, count = self.legs.joints, len(self.legs.legs)
         check_modes(self.hardware, joints, "position", self.full_name)
         names = self.hardware.joint_names
@@ -127,7 +153,7 @@ class StepsNode(Node):
         self._softness = softness(self.description, joints).reshape(-1, 3)
         self._weight, self._loaded = GRAVITY * self.description.mass, np.zeros(count)
         self._near, self._at, self._ticks, self._number = self._actual(), 0, 0, 0
-        self._goal, self._tries = list(self.goal), 0
+        self._goal, self._tries = list(self.config.goal), 0
         self._map: HeightMap | None = None
         self._stands = np.zeros((count, 3))
         self._follower: PlanFollower | None = None
@@ -137,8 +163,8 @@ class StepsNode(Node):
         self._improved_ns = self._asked = 0
         self.owners.hold(self.full_name, joints)
         self._phase = "rising"
-        self._way: Array = rising(self.legs, self._near, ground=self.ground, period=1.0 / self.rate)
-        self._frames = (self.frame(self.odom_frame), self.frame(self.base_frame))
+        self._way: Array = rising(self.legs, self._near, ground=self.config.ground, period=1.0 / self.config.rate)
+        self._frames = (self.frame(self.config.odom_frame), self.frame(self.config.base_frame))
         self._state = self.publisher("gait/state", msg.GaitState)
         self._odom = self.publisher("odom", msg.Odometry)
         self._published = self.publisher("steps/plan", msg.StepPlan, latched=True)
@@ -147,9 +173,9 @@ class StepsNode(Node):
         self.subscribe("elevation_map", msg.GridMap, self._on_map)
         self.subscribe("step_plan", msg.StepPlan, self._on_plan)
         self.subscribe("imu", msg.Imu, self._on_imu)
-        for i, leg in enumerate(self.legs.legs if self.feet else ()):
-            self.subscribe(f"{self.feet}/{leg.name}", msg.ContactsState, partial(self._on_touch, i))
-        self.timer(rate=self.rate, callback=self._tick, immediate=True)
+        for i, leg in enumerate(self.legs.legs if self.config.feet else ()):
+            self.subscribe(f"{self.config.feet}/{leg.name}", msg.ContactsState, partial(self._on_touch, i))
+        self.timer(rate=self.config.rate, callback=self._tick, immediate=True)
 
     def close(self) -> None:
         """Leave the joints to others."""
@@ -214,19 +240,19 @@ class StepsNode(Node):
             return
         try:
             feet = self._stands[:, :2]
-            ground = Ground.of_map(given, self._rig, heading=body.yaw, friction=self.friction, start=feet)
+            ground = Ground.of_map(given, self._rig, heading=body.yaw, friction=self.config.friction, start=feet)
             problem = Problem.of(self._rig, ground, (x, y), goal, feet=self._stands)
         except RoboyardError as error:
             self._refuse(str(error))
             return
         self._phase, self._tries = "planning", self._tries + 1
-        asked = {"budget": self.budget, "seed": self.seed + self._tries - 1, "stop": stop.is_set}
+        asked = {"budget": self.config.budget, "seed": self.config.seed + self._tries - 1, "stop": stop.is_set}
         self.offload(
             again.planned,
             problem,
-            self.planner,
+            self.config.planner,
             asked,
-            latency=self.thinking,
+            latency=self.config.thinking,
             on_done=self._on_planned,
             cancel_event=stop,
         )
@@ -260,7 +286,7 @@ class StepsNode(Node):
             return
         try:
             heading, feet = follower.plan.heading, again.footing_at(follower.plan, follower.time)[:, :2]
-            ground = Ground.of_map(given, self._rig, heading=heading, friction=self.friction, start=feet)
+            ground = Ground.of_map(given, self._rig, heading=heading, friction=self.config.friction, start=feet)
         except RoboyardError as error:
             self.log.error(f"refused a map: {error}", throttle=5.0)
             return
@@ -277,7 +303,7 @@ class StepsNode(Node):
             return self._map
         if not self._begun:
             self._begun = [x, y, float(self._stands[:, 2].mean())]
-        foresight = Foresight(self.horizon, (self._begun[0], self._begun[1], self._begun[2]), self.around)
+        foresight = Foresight(self.config.horizon, (self._begun[0], self._begun[1], self._begun[2]), self.config.around)
         feet, footholds = self._stands, np.zeros((0, 3))
         if self._follower is not None:
             feet = np.vstack([feet, again.footing_at(self._follower.plan, self._follower.time)])
@@ -294,15 +320,15 @@ class StepsNode(Node):
         plan, self._improved_ns = follower.plan, self.now_ns
         self._asked += 1
         try:
-            past = settled(plan, follower.time + self.takeover * self.pace, frozenset(self._bad))
+            past = settled(plan, follower.time + self.config.takeover * self.config.pace, frozenset(self._bad))
         except RoboyardError as error:
             self.log.warn(f"no other plan: {error}", throttle=5.0)
             return
         stop, goal = Event(), np.array(self._goal)
-        asked = {"budget": self.effort, "seed": self.seed + self._asked, "stop": stop.is_set}
+        asked = {"budget": self.config.effort, "seed": self.config.seed + self._asked, "stop": stop.is_set}
         self._search = self.offload(
-            again.replanned, self._rig, given, self.friction, plan, goal, past, self.planner, asked,
-            latency=self.takeover, on_done=self._on_replanned, cancel_event=stop,
+            again.replanned, self._rig, given, self.config.friction, plan, goal, past, self.config.planner, asked,
+            latency=self.config.takeover, on_done=self._on_replanned, cancel_event=stop,
         )  # fmt: skip
 
     def _on_replanned(self, done: Future) -> None:
@@ -321,20 +347,29 @@ class StepsNode(Node):
             self._tell(why)
 
     def _footing(self) -> Footing:
-        return Footing(self.pace, self.depth, self.search, self.drift, self.upright, self.delay)
+        return Footing(
+            self.config.pace,
+            self.config.depth,
+            self.config.search,
+            self.config.drift,
+            self.config.upright,
+            self.config.delay,
+        )
 
     def _tell(self, why: str) -> None:
         if self._follower is None:
             return
         self._number += 1
         plan, at, goal = self._follower.plan, self._follower.time, np.array(self._goal)
-        told = plan_message(plan, goal, self.now_ns, self.frame(self.map_frame), number=self._number, at=at, why=why)
+        told = plan_message(
+            plan, goal, self.now_ns, self.frame(self.config.map_frame), number=self._number, at=at, why=why
+        )
         self._published.publish(told)
 
     # -- going on ------------------------------------------------------------------------------------------------------
     def _tick(self) -> None:
         actual = self._actual()
-        feet, dt = self.legs.feet(actual), 1.0 / self.rate
+        feet, dt = self.legs.feet(actual), 1.0 / self.config.rate
         if self.owners.owns(self.full_name, self.legs.joints) and not self.owners.paused(self.legs.joints):
             if self._phase == "rising":
                 self._rise()
@@ -342,7 +377,11 @@ class StepsNode(Node):
                 self._plan()
             if self._phase == "walking":
                 self._walk(feet, actual, dt)
-                if self.effort and self._search is None and self.now_ns - self._improved_ns > self.improving * 1e9:
+                if (
+                    self.config.effort
+                    and self._search is None
+                    and self.now_ns - self._improved_ns > self.config.improving * 1e9
+                ):
                     self._improve()
             self.hardware.write(JointCommand("position", self.legs.joints, self._told().ravel()))
         down, carried = self._down(), self._forces if self._feels else np.floor(self._loaded)
@@ -351,7 +390,7 @@ class StepsNode(Node):
         self._odom.publish(legged_odometry(pose, self._odometry.speed, self.now_ns, *self._frames))
         self.send_transform(pose, *self._frames)
         self._ticks += 1
-        if self._ticks % max(1, round(self.rate / self.state_rate)) == 0:
+        if self._ticks % max(1, round(self.config.rate / self.config.state_rate)) == 0:
             touching = self._touching if self._feels else self._touching[:0]
             phase, how = "rising" if self._phase == "rising" else "walking", (feet, self._turn, self._speed())
             self._state.publish(gait_state(self.now_ns, phase, "free", self._names, down, touching, *how))
@@ -363,7 +402,7 @@ class StepsNode(Node):
         """(3,) how the plan carries the body in its own frame."""
         if self._follower is None or self._phase != "walking":
             return np.zeros(3)
-        return self.pace * self._follower.plan.velocity(self._follower.time)
+        return self.config.pace * self._follower.plan.velocity(self._follower.time)
 
     def _rise(self) -> None:
         self._near, self._at = self._way[self._at], self._at + 1
@@ -387,7 +426,7 @@ class StepsNode(Node):
             near = self.legs.reach(local, self._near)
         self._near = near
         for down in downs:
-            told = touchdown_message(down, self._names[down.leg], self.now_ns, self.frame(self.map_frame))
+            told = touchdown_message(down, self._names[down.leg], self.now_ns, self.frame(self.config.map_frame))
             self._downs.publish(told)
         self._stands = follower.anchors.copy()
         if follower.done:
@@ -399,7 +438,7 @@ class StepsNode(Node):
         """T_map_body: from odometry and localisation, its height above where its feet stand."""
         T = pose_of(self._odometry)
         with suppress(TransformError):  # nobody says where the odometry's frame lies
-            T = self.transforms.lookup(self.frame(self.map_frame), self._frames[0]) @ T
+            T = self.transforms.lookup(self.frame(self.config.map_frame), self._frames[0]) @ T
         if self._follower is not None:
             return over_feet(T, feet, self._stands, self._down())
         T, self._stands = over_ground(T, feet, self._map)
@@ -407,7 +446,7 @@ class StepsNode(Node):
 
     def _told(self) -> Array:
         """(l, 3) what servos as soft as these are told so that joints come to where they shall be [rad]."""
-        most, feet = 1.0 / (self.rate * LOADING), self.legs.feet(self._near)
+        most, feet = 1.0 / (self.config.rate * LOADING), self.legs.feet(self._near)
         down = self._down() if self._phase != "rising" or self._at > 0 else np.zeros(len(self._names), bool)
         return told_joints(self.legs.rows, self._near, feet, self._weight, down, most, self._loaded, self._softness)
 

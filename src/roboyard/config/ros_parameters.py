@@ -1,24 +1,66 @@
-"""Reads the parameter files that ROS users have: of ROS 2, with ``ros__parameters``, and plain ones of ROS 1."""
+"""Parameter files of ROS nodes: of ROS 2, with ``ros__parameters``, and plain ones of ROS 1."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import yaml
 
+from roboyard.config.configuration import Config
+from roboyard.config.parameter import parameter
 from roboyard.errors import ConfigError
 
-_MOST_BYTES = 1_000_000
-_MOST_VALUES = 10_000
+_MAX_BYTES = 1_000_000
+_MAX_VALUES = 10_000
 _KEY = "ros__parameters"
 _SCIENTIFIC = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")
 
 
-def ros_parameters(path: Path, nodes: tuple[str, ...]) -> dict[str, Any]:
-    """A node's parameters in a ROS parameter file.
+class RosNodeConfig(Config):
+    """Configuration of a node that also reads parameter files of the ROS node that it replaces.
+
+    Attributes:
+        ros_names: Names of the node in such files.
+        ignored: Names of parameters there that do not change the result; nobody is warned of them.
+    """
+
+    ros_names: ClassVar[tuple[str, ...]] = ()
+    ignored: ClassVar[frozenset[str]] = frozenset({"use_sim_time", "save_pose_rate", "print_diagnostics", "debug"})
+
+    params_file: str = parameter(
+        "", doc="ROS parameter file with this node's section; relative to the folder in which the run starts."
+    )
+    params_section: str = parameter("", doc="Name of the node in params_file, where it differs from the usual names.")
+
+    @classmethod
+    def read_ros_file(cls, path: Path, section: str = "") -> tuple[dict[str, Any], tuple[str, ...]]:
+        """Read the keyword arguments of the configuration from a ROS parameter file.
+
+        Args:
+            path: The file.
+            section: Name of the node in the file; empty: one of ``ros_names``.
+
+        Returns:
+            The values by key, and the names of parameters that this configuration neither has nor ignores.
+
+        Raises:
+            ConfigError: as for `read_ros_parameters`.
+        """
+        names = {alias: name for name, item in cls.descriptors().items() for alias in item.info.aliases}
+        keys = cls.keys()
+        values = {
+            names.get(key, key): value
+            for key, value in read_ros_parameters(path, (section,) if section else cls.ros_names).items()
+        }
+        unknown = tuple(sorted(key for key in values if key not in keys and key not in cls.ignored))
+        return {key: value for key, value in values.items() if key in keys}, unknown
+
+
+def read_ros_parameters(path: Path, nodes: tuple[str, ...]) -> dict[str, Any]:
+    """Read a node's parameters from a ROS parameter file.
 
     Args:
         path: The file.
@@ -50,8 +92,8 @@ def ros_parameters(path: Path, nodes: tuple[str, ...]) -> dict[str, Any]:
 
 def _read(path: Path) -> Mapping[str, Any]:
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise ConfigError("is too long for a parameter file", location=str(path), valid=f"{_MOST_BYTES} bytes")
+        if path.stat().st_size > _MAX_BYTES:
+            raise ConfigError("is too long for a parameter file", location=str(path), valid=f"{_MAX_BYTES} bytes")
         data = yaml.safe_load(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"cannot be read: {error}", location=str(path), valid="a parameter file of ROS") from error
@@ -90,6 +132,6 @@ def _flat(data: Mapping[str, Any], above: str, where: str, depth: int) -> dict[s
             values.update(_flat(value, f"{name}_", where, depth + 1))
         else:
             values[name] = [_number(item) for item in value] if isinstance(value, list) else _number(value)
-        if len(values) > _MOST_VALUES:
-            raise ConfigError("has too many values", location=where, valid=f"{_MOST_VALUES}")
+        if len(values) > _MAX_VALUES:
+            raise ConfigError("has too many values", location=where, valid=f"{_MAX_VALUES}")
     return values
