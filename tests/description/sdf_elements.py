@@ -1,7 +1,7 @@
 """What becomes of each element of SDF: read, said to have no effect, or neither, found out by reading documents.
 
 An element is *read* if another value of it makes another record, and *said* if a finding names it.  Run as a program it
-prints the table of ``docs/rooms/description.md``.
+prints the table of ``docs/reference/sdf-elements.md``.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ def become(context: str, path: str) -> str:
 
 def table() -> str:
     """The table as Markdown."""
-    rows = ["| in | read | no effect, and said so |", "| --- | --- | --- |"]
+    rows = ["| in | read | no effect, with a warning |", "| --- | --- | --- |"]
     for context, (_, elements) in CONTEXTS.items():
         cells = [
             ", ".join(f"`{path}`" for path in elements if become(context, path) == kind) for kind in ("read", "said")

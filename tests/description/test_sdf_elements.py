@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.description.sdf_elements import CONTEXTS, become, table
 
-PAGE = Path(__file__).parents[2] / "docs" / "rooms" / "description.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "sdf-elements.md"
 
 
 @pytest.mark.parametrize("context", CONTEXTS)

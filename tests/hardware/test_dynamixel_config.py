@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from roboyard.config import schema_table
 from roboyard.errors import ConfigError, InputError
-from roboyard.hardware.dynamixel.config import load_servos
+from roboyard.hardware.dynamixel.config import ServosConfig, load_servos
 from roboyard.hardware.dynamixel.control_table import POSITION_UNIT
 from roboyard.scenarios.real import RealRobot
 
@@ -66,3 +67,8 @@ def test_servo_file_must_name_every_leg_joint(tmp_path: Path, akrobat: RealRobot
 def test_robot_without_servos_is_an_error() -> None:
     with pytest.raises(InputError, match="names no servos"):
         RealRobot.find("rover")
+
+
+def test_page_lists_all_keys_of_a_servo_file() -> None:
+    page = Path(__file__).parents[2] / "docs" / "reference" / "hardware.md"
+    assert schema_table(ServosConfig) in page.read_text("utf-8")

@@ -42,7 +42,6 @@ SLOW_PAGES = {
     "goals",
     "manipulation",
     "mapping-a-log",
-    "mesh",
     "navigation",
     "people",
     "worlds",
