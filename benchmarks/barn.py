@@ -25,7 +25,7 @@ from roboyard.scenarios.statistics import wilson
 
 SENT = 1.0
 """When the mission sends the goal [s]."""
-CONTROL = "robots.courier.parameters.navigator.settings.controller={use: window}"
+CONTROL = "robots.courier.parameters.navigator.controller={use: window}"
 WORLDS = 40
 """That are crossed unless all are asked for: some minutes on two cores."""
 

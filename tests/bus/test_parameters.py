@@ -31,6 +31,7 @@ class WallFollowerConfig(ry.Config):
     gains: tuple[float, ...] = ry.parameter((1.0, 2.0), runtime=True)
     frame: str = ry.parameter("base_link")
     controller: GainsConfig = ry.parameter(factory=GainsConfig)
+    filters: dict[str, GainsConfig] = ry.parameter(factory=dict)
 
 
 class WallFollower(ry.Node[WallFollowerConfig]):
@@ -131,6 +132,17 @@ def test_parameter_services_list_get_describe_and_set(harness: BusHarness) -> No
     assert [r.successful for r in results] == [True, False]
     assert "99 m is above 5 m" in results[1].reason
     assert wall.config.distance == 2.0
+
+
+def test_entries_of_mappings_are_read_only_parameters(harness: BusHarness) -> None:
+    wall = harness.add(WallFollower(filters={"slow": {"proportional": 2}, "fast": {}}), "wall")
+    name = "filters.slow.proportional"
+    got = harness.call("/wall/get_parameters", ry.srv.GetParameters, names=[name, "filters.fast.proportional"])
+    assert [from_value(value) for value in got.values] == [2.0, 1.0]
+    described = harness.call("/wall/describe_parameters", ry.srv.DescribeParameters, names=[name]).descriptors[0]
+    assert (described.read_only, described.floating_point_range[0].to_value) == (True, 100.0)
+    with pytest.raises(ConfigError, match="at start"):
+        wall.set_parameter(name, 3.0)
 
 
 values = st.one_of(

@@ -44,7 +44,7 @@ SCENARIOS = {
     GOOD + "nodes: {robot_state: {use: robot_state, robot: rover}}\n": ("/robot_state",),
     GOOD.replace("rover}}", "rover, parameters: {drive: {speeed: 1}}}}"): ("speeed",),
     GOOD.replace("rover}}", "rover, parameters: {drive: {speed: 1 kg}}}}"): ("1 kg", "speed"),
-    GOOD + "nodes: {navigator: {use: navigator, robot: rover, parameters: {settings: {planner: {use: no_way}}}}}\n": (
+    GOOD + "nodes: {navigator: {use: navigator, robot: rover, parameters: {planner: {use: no_way}}}}\n": (
         "no planner 'no_way'",
         "astar",
         "node /navigator",

@@ -110,8 +110,8 @@ def test_bad_parameter_values_are_refused(command: Command, live: LiveBus, robot
         ("speed", "3", "3 m/s is above 2 m/s (allowed: 0 to 2 m/s)"),
         ("speed", "-3", "-3 m/s is below 0 m/s"),
         ("speed", "fast", "'fast' is not a number"),
-        ("mode", "1", "'1' is not allowed"),
-        ("steps", "1.5", "1.5 is not an int"),
+        ("mode", "1", "is '1' (one of: slow, quick)"),
+        ("steps", "1.5", "is the number 1.5 (must be a whole number"),
         ("label", "b", "label"),
         ("sped", "1", "no parameter sped (there are: speed, mode, steps, gains, label)"),
     ):

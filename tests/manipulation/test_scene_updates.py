@@ -15,9 +15,8 @@ from tests.harness.bus import BusHarness, Goal
 from tests.robots.grasping import Bench, block
 
 from roboyard.bus import Node, resource
-from roboyard.bus.callback_timer import NodeError
 from roboyard.description import Capsule
-from roboyard.errors import InputError
+from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE3
 from roboyard.manipulation.collision import box_obstacle
 from roboyard.manipulation.gripped import between_fingers, gripped, touched_by
@@ -130,7 +129,7 @@ def detected(name: str, size: tuple[float, float, float], place: Any) -> Any:
 
 def test_detected_objects_are_obstacles_until_gripped() -> None:
     with SceneCell() as cell:
-        node = cell.add_move_node(gripper_topic="grip", things_topic="eyes", allowed=("bar, finger_left",))
+        node = cell.add_move_node(gripper_topic="grip", things_topic="eyes", allowed=[("bar", "finger_left")])
         keeper = node._keeper
         point, _ = between_fingers(PlanningScene.of(cell.robot.groups), keeper.measured())
         size, far = (0.02, 0.12, 0.02), (3.0, 0.0, 0.0)
@@ -161,8 +160,8 @@ def test_detected_objects_are_obstacles_until_gripped() -> None:
         assert ("bar", "finger_left") in keeper.scene.allowed
         cell.run.run_for(1.5)
         assert detect() == {}  # nobody has seen it for long
-        with pytest.raises(NodeError, match="two names"):
-            cell.robot.add_node(MoveGroupNode(groups=cell.robot.groups, allowed=("bar",)), "other")
+        with pytest.raises(ConfigError, match=r"allowed\[0\]"):
+            MoveGroupNode(groups=cell.robot.groups, allowed=[("bar",)])
 
 
 @pytest.mark.parametrize("ends", ["moving", "lost"])

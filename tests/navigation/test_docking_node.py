@@ -75,7 +75,7 @@ def dock(harness: BusHarness, timeout: float = 60.0, **goal: Any) -> Goal:
 def make_docking(harness: BusHarness, **parameters: Any) -> DockingBase:
     """A base, and the node that docks it."""
     base = harness.add(DockingBase(), "base")
-    harness.add(DockingNode(docks=(f"charger {DOCK.x} {DOCK.y} {DOCK.theta}",), **parameters), "docking")
+    harness.add(DockingNode(docks={"charger": (DOCK.x, DOCK.y, DOCK.theta)}, **parameters), "docking")
     harness.run_for(0.1)
     return base
 
@@ -158,7 +158,7 @@ def test_canceled_and_preempted_docking_stops(harness: BusHarness) -> None:
 
 @pytest.mark.parametrize(
     "bad",
-    [{"docks": ("charger 1 2",)}, {"docks": ("charger a b c",)}, {"docking": {"speed": -1.0}}],
+    [{"docks": {"charger": (1, 2)}}, {"docks": {"charger": ("a", "b", "c")}}, {"docking": {"speed": -1.0}}],
     ids=["short dock", "dock without numbers", "negative speed"],
 )
 def test_invalid_docking_parameters_are_refused(harness: BusHarness, bad: dict[str, Any]) -> None:

@@ -181,16 +181,16 @@ def test_saved_sensor_layers_continue_bit_for_bit() -> None:
 )
 def test_invalid_layers_are_refused_with_location_and_remedy(costmap: dict, words: str) -> None:
     with pytest.raises(ConfigError, match=words) as error:
-        NavigatorNode(settings={"costmap": costmap})
+        NavigatorNode(costmap=costmap)
     assert "costmap" in str(error.value)
 
 
 def test_disabled_layers_subscribe_to_nothing() -> None:
     off = DEPTH | {"enabled": False}
-    node = NavigatorNode(settings={"costmap": {
+    node = NavigatorNode(costmap={
         "layers": {"obstacles": LASER, "depth": off}, "local_layers": ["obstacles", "depth", "keepout"],
         "global_layers": ["static", "depth", "obstacles"],
-    }})  # fmt: skip
+    })  # fmt: skip
     with BusHarness((node, "navigator")) as harness:
         topic = off["sources"][0]["topic"]
         assert f"/{topic}" not in {name for name, found in harness.bus.topics.items() if found.subscriptions}

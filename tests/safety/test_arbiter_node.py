@@ -8,11 +8,15 @@ from collections.abc import Iterator
 import pytest
 from tests.harness.bus import BusHarness, twist
 
-from roboyard.bus import NodeError
+from roboyard.errors import ConfigError
 from roboyard.messages import srv
 from roboyard.safety.nodes import ArbiterNode
 
-SOURCES = ("teleop 100 0.5", "navigator 50 0.3", "homing 50 1.0")
+SOURCES = {
+    "teleop": {"priority": 100, "timeout": 0.5},
+    "navigator": {"priority": 50, "timeout": "300 ms"},
+    "homing": {"priority": 50, "timeout": 1.0},
+}
 
 
 class ArbiterHarness(BusHarness):
@@ -150,7 +154,9 @@ def test_loaded_arbiter_still_stops_in_time(arbiter: ArbiterHarness) -> None:
         assert other.output == [(pytest.approx(0.5), 0.0)]
 
 
-@pytest.mark.parametrize("bad", ["teleop", "teleop high 0.5", "teleop 1 0", "teleop 1 nan"])
-def test_invalid_source_parameter_is_named(bad: str) -> None:
-    with BusHarness() as harness, pytest.raises(NodeError, match="teleop"):
-        harness.add(ArbiterNode(sources=(bad,)), "arbiter")
+@pytest.mark.parametrize(
+    "bad", ["fast", {"priority": "high"}, {"timeout": 0.0}, {"timeout": float("nan")}, {"rank": 1}]
+)
+def test_invalid_source_parameter_is_named(bad: object) -> None:
+    with pytest.raises(ConfigError, match="sources.teleop"):
+        ArbiterNode(sources={"teleop": bad})

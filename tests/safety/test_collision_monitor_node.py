@@ -17,7 +17,7 @@ from roboyard.messages.convert.clouds import cloud_to_msg
 from roboyard.messages.convert.scans import scan_to_msg
 from roboyard.safety.nodes import CollisionMonitorNode
 
-FOOTPRINT = "[[0.25, 0.2], [-0.25, 0.2], [-0.25, -0.2], [0.25, -0.2]]"
+FOOTPRINT = ((0.25, 0.2), (-0.25, 0.2), (-0.25, -0.2), (0.25, -0.2))
 
 
 class CollisionHarness(BusHarness):
@@ -162,8 +162,9 @@ def test_clouds_and_sonar_ranges_stop_the_robot_too() -> None:
         assert "sonar silent" in monitor.health[1]
 
 
-def test_zone_parameters_are_read_from_text() -> None:
-    with CollisionHarness(zones=("{name: near, action: slowdown, ratio: 0.4, radius: 3.0, min_points: 2}",)) as monitor:
+def test_zones_are_read_from_parameters() -> None:
+    near = {"action": "slowdown", "ratio": 0.4, "radius": "300 cm", "min_points": 2}
+    with CollisionHarness(zones={"near": near}) as monitor:
         monitor.drive(1.0, ranges=np.full(31, 2.0))
         assert monitor.output[-1][1] == pytest.approx(0.12)
         assert monitor.states[-1] == (2, "near")
@@ -172,16 +173,18 @@ def test_zone_parameters_are_read_from_text() -> None:
 @pytest.mark.parametrize(
     ("bad", "words"),
     [
-        ({"footprint": ""}, "polygon"),
-        ({"footprint": "round"}, "no outline"),
-        ({"footprint": "[[0, 0], [1, 1], [1, 0], [0, 1]]"}, "crosses itself"),
+        ({"footprint": ()}, "polygon"),
+        ({"footprint": "round"}, "footprint: is the text"),
+        ({"footprint": [[0, 0], [1, 1], [1, 0], [0, 1]]}, "crosses itself"),
         ({"scan_topics": ()}, "no sensor"),
-        ({"zones": ("near",)}, "no zone"),
-        ({"zones": ("{name: near, action: halt}",)}, "stop, slowdown"),
-        ({"zones": ("{name: near, action: stop, size: 3}",)}, "unknown key 'size'"),
-        ({"zones": ("{name: near, action: stop, radius: wide}",)}, "wide"),
-        ({"zones": ("{name: near, action: slowdown, ratio: 2}",)}, "0 to 1"),
-        ({"zones": ("{name: near, action: stop, points: [[0, 0], [1, 0]]}",)}, "at least 3"),
+        ({"zones": ("near",)}, "zones: is a list"),
+        ({"zones": {"near": {"action": "halt"}}}, "stop, slowdown"),
+        ({"zones": {"near": {"action": "stop", "size": 3}}}, "unknown key 'size'"),
+        ({"zones": {"near": {"action": "stop", "radius": "wide"}}}, "wide"),
+        ({"zones": {"near": {"action": "stop", "radius": 1, "points": [[0, 0], [1, 0], [0, 1]]}}}, "one of them"),
+        ({"zones": {"near": {}}}, "action. is missing"),
+        ({"zones": {"near": {"action": "slowdown", "ratio": 2}}}, "0 to 1"),
+        ({"zones": {"near": {"action": "stop", "points": [[0, 0], [1, 0]]}}}, "at least 3"),
         ({"rate": 0.0}, "rate: 0 Hz is below 1 Hz"),
         ({"margin": -1.0}, "margin: -1 m is below 0 m"),
         ({"min_height": 2.0}, "max_height"),

@@ -211,7 +211,7 @@ def test_loaded_guard_node_keeps_its_stops(guard: GuardHarness) -> None:
         ({"place": (1.0,)}, "3 or 6"),
         ({"mode": "brave"}, "one of: off, zones, ssm, pfl"),
         ({"rules": {"person_speed": -1.0}}, "person_speed"),
-        ({"config": {"slow_radius": 0.1}}, "stop_radius"),
+        ({"slow_radius": 0.1}, "stop_radius"),
         ({"tip": "nose"}, "nose"),
     ],
 )

@@ -150,14 +150,12 @@ def test_smoother_keeps_the_limits_of_the_drive(tmp_path: Path) -> None:
 
 def test_scenario_parameters_are_merged_with_the_package() -> None:
     package = package_of(load_model(cart(PLUGIN)), Path("cart.urdf"))
-    own = {"settings": {"pace": {"forward": 1.0, "turn": 2.0}, "controller": {"use": "pursuit", "settings": {"a": 1}}}}
+    own = {"pace": {"forward": 1.0, "turn": 2.0}, "controller": {"use": "pursuit", "settings": {"a": 1}}}
     package = package.customised({"navigator": own}, {})
-    over = {"settings": {"pace": {"forward": 0.5}, "controller": {"use": "mppi", "settings": {"b": 2}}}, "rate": 5.0}
+    over = {"pace": {"forward": 0.5}, "controller": {"use": "mppi", "settings": {"b": 2}}, "rate": 5.0}
     assert package.customised({"navigator": over}, {}).node("navigator").parameters == {
-        "settings": {
-            "pace": {"forward": 0.5, "turn": 2.0},
-            "controller": {"use": "mppi", "settings": {"b": 2}},
-        },
+        "pace": {"forward": 0.5, "turn": 2.0},
+        "controller": {"use": "mppi", "settings": {"b": 2}},
         "rate": 5.0,
     }
     assert package.node("navigator").parameters == own, "the package itself stays as it is"

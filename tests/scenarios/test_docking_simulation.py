@@ -25,7 +25,7 @@ def dock_and_leave(dock: SE2, *, localized_by: str, backward: bool, seed: int) -
             "docking",
             "docking",
             parameters={
-                "docks": [f"charger {dock.x} {dock.y} {dock.theta}"],
+                "docks": {"charger": [dock.x, dock.y, dock.theta]},
                 "docking": {"tolerance": 0.02, "backward": backward},
             },
         )  # fmt: skip

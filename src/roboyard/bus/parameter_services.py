@@ -120,12 +120,12 @@ def _get_types(node: Configurable[Any], request: Any, response: Any) -> Any:
 
 def _describe(node: Configurable[Any], request: Any, response: Any) -> Any:
     descriptor_type = message_type("rcl_interfaces/msg/ParameterDescriptor")
-    declared, values = node.parameters_declared(), ros_parameters(node)
+    parameters = node.config.parameters()
     for name in request.names:
         item = descriptor_type(name=name)
-        if name in values:
-            parameter = declared[name]
-            item.type = to_value(values[name]).type
+        if name in parameters and _is_ros_value(parameters[name][1]):
+            parameter, value = parameters[name]
+            item.type = to_value(value).type
             item.description = parameter.info.doc
             item.additional_constraints = parameter.describe()
             item.read_only = not parameter.info.runtime

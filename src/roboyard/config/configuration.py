@@ -94,15 +94,29 @@ class Config:
         """Return all parameters by dotted name, those of nested configurations included."""
         return _cached_descriptors(cls)
 
-    def values(self) -> dict[str, Any]:
-        """Return the values of all parameters by dotted name."""
-        return {name: self._value(item.attributes) for name, item in self.descriptors().items()}
+    def parameters(self) -> dict[str, tuple[ParameterDescriptor, Any]]:
+        """Return all parameters by dotted name, each with its value.
 
-    def _value(self, attributes: tuple[str, ...]) -> Any:
-        value: Any = self
-        for attribute in attributes:
-            value = getattr(value, attribute)
-        return value
+        Besides `descriptors` these are the parameters of nested configurations in mappings: "sources.teleop.priority".
+        """
+        found: dict[str, tuple[ParameterDescriptor, Any]] = {}
+        for name, item in self.descriptors().items():
+            value: Any = self
+            for attribute in item.attributes:
+                value = getattr(value, attribute)
+            if isinstance(value, Mapping) and value and all(isinstance(one, Config) for one in value.values()):
+                for key, nested in value.items():
+                    for inner, (declared, content) in nested.parameters().items():
+                        full_name = f"{name}.{key}.{inner}"
+                        info = dataclasses.replace(declared.info, runtime=False)
+                        found[full_name] = dataclasses.replace(declared, name=full_name, info=info), content
+            else:
+                found[name] = item, value
+        return found
+
+    def values(self) -> dict[str, Any]:
+        """Return the values of `parameters` by dotted name."""
+        return {name: value for name, (_, value) in self.parameters().items()}
 
     def replace(self, changes: Mapping[str, Any], location: str = "") -> Self:
         """Return a copy with other values.
@@ -118,6 +132,8 @@ class Config:
         descriptors = self.descriptors()
         tree: dict[str, Any] = {}
         for name, value in changes.items():
+            if name not in descriptors and name in self.parameters():
+                raise ConfigError(f"parameter '{name}' can only be given at start", location=location or None)
             if name not in descriptors:
                 raise UnknownNameError(
                     f"no parameter '{name}'{did_you_mean(name, descriptors)}", location=location or None,

@@ -50,10 +50,10 @@ class ParameterHand:
         node = self._bus.nodes.get(name)
         if node is None:
             return
-        declared = node.parameters_declared()
+        parameters = node.config.parameters()
         rows = []
         for key, value in sorted(ros_parameters(node).items()):
-            info = declared[key].info
+            info = parameters[key][0].info
             rows.append(
                 {
                     "name": key, "value": _plain(value), "fixed": not info.runtime, "about": info.doc,

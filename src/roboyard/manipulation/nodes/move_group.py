@@ -53,7 +53,9 @@ class MoveGroupNodeConfig(Config):
     people: PeopleSettings = parameter(factory=PeopleSettings)
     gripper_topic: str = parameter("", doc="state of a gripper that the scene follows; empty: none")
     things_topic: str = parameter("", doc="of what a detector sees, with its size; empty: none")
-    allowed: tuple[str, ...] = parameter((), doc="pairs that may touch: links, things, whole models")
+    allowed: tuple[tuple[str, str], ...] = parameter(
+        (), doc="Pairs of names (links, objects, models) that may touch each other."
+    )
     octomap_timeout: float = parameter(
         2.0, unit="s", low=0.1, high=1e3, doc="so long such maps may be missing", runtime=True
     )

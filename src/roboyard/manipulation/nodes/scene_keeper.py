@@ -10,7 +10,7 @@ import numpy as np
 from roboyard.bus import Node
 from roboyard.config.wording import did_you_mean
 from roboyard.description import World
-from roboyard.errors import ConfigError, InputError, RoboyardError
+from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry import SE3
 from roboyard.manipulation.collision import Attached, Obstacle, Voxels, obstacles_of
 from roboyard.manipulation.collision.obstacles import Array
@@ -44,7 +44,7 @@ class SceneKeeper:
         known: What stands fast in it is known beforehand; what can be carried off is not.
         margin: What is nearer touches [m].
         joint_timeout: So old may measured joints be [s].
-        allowed: Pairs of names that may touch, two in each text.
+        allowed: Pairs of names that may touch.
 
     Attributes:
         frame: Of plans, as transforms know it.
@@ -63,7 +63,7 @@ class SceneKeeper:
         known: World | None,
         margin: float,
         joint_timeout: float,
-        allowed: Sequence[str] = (),
+        allowed: Sequence[tuple[str, str]] = (),
     ) -> None:
         self._node, self._groups, self._timeout = node, groups, joint_timeout
         root = groups.root
@@ -78,7 +78,7 @@ class SceneKeeper:
             loose = [placed.name for placed in known.models if not placed.model.static]
             fast = obstacles_of(known, without=loose)
             scene = scene.with_obstacles(Obstacle(o.name, o.geometry, T @ o.T_world) for o in fast)
-        self.scene = scene.tolerating(*(_pair(text) for text in allowed))
+        self.scene = scene.tolerating(*allowed)
         self._others = [
             joint.name
             for joint in groups.model.joints
@@ -369,13 +369,6 @@ class SceneKeeper:
         self._posed.clear()
         self._ready.clear()
         self.version = saved["version"]
-
-
-def _pair(text: str) -> tuple[str, str]:
-    one, comma, other = (part.strip() for part in text.partition(","))
-    if not (one and comma and other) or "," in other:
-        raise ConfigError(f"{text!r} is no pair", location="allowed", valid="two names: 'part_1, fixture'")
-    return one, other
 
 
 def _number(operation: Any) -> int:

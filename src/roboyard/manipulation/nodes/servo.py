@@ -59,7 +59,9 @@ class ServoNodeConfig(Config):
     margin: float = parameter(0.005, unit="m", low=0.0005, high=0.5, doc="nothing comes nearer")
     guarded: bool = parameter(False, doc="a person guard stands over it")
     guard_timeout: float = parameter(0.15, unit="s", low=0.01, high=60.0, doc="a silent guard stops it")
-    settings: ServoingSettings = parameter(factory=ServoingSettings)
+    servoing: ServoingSettings = parameter(
+        factory=ServoingSettings, flatten="", doc="Slow-down near singularities and obstacles."
+    )
 
 
 class ServoNode(Node[ServoNodeConfig]):
@@ -106,7 +108,7 @@ class ServoNode(Node[ServoNodeConfig]):
         self._where = np.array([names.index(joint) for joint in self._joints])
         bounds = JointBounds.of(self.description, self._joints, self.rates)
         most = self.config.speed * np.where(np.isfinite(bounds.speed), bounds.speed, 1.0)
-        self._servoing = Servoing(keeper.scene.chain, most, bounds.acceleration, self._actual(), self.config.settings)
+        self._servoing = Servoing(keeper.scene.chain, most, bounds.acceleration, self._actual(), self.config.servoing)
         self._allowance = Allowance(self.config.guard_timeout) if self.config.guarded else None
         if self._allowance is not None:
             self._wanted = self.publisher("~/wanted", msg.JointJog)

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any, Final
 
 from roboyard.bus import GoalFuture, Node
-from roboyard.errors import ConfigError
 from roboyard.geometry import SE2
 from roboyard.manipulation.groups import Groups
 from roboyard.manipulation.nodes.skill_requests import look_goal, looked, move_goal, moved, ride_goal, scene_messages
@@ -306,12 +305,3 @@ class Doer:
 def _kind(ask: Any) -> str:
     """Whose client an ask is for: rides are motions."""
     return "Move" if isinstance(ask, Ride) else type(ask).__name__
-
-
-def places_of(names: tuple[str, ...], numbers: tuple[float, ...], where: str) -> dict[str, SE2]:
-    """Places by name from x, y, yaw of each. Raises ConfigError."""
-    if len(numbers) != 3 * len(names):
-        raise ConfigError(f"{len(numbers)} numbers for {len(names)} places", location=where, valid="x, y, yaw for each")
-    if len(set(names)) != len(names):
-        raise ConfigError(f"places {', '.join(names)}", location=where, valid="a name for each")
-    return {name: SE2(*numbers[3 * k : 3 * k + 3]) for k, name in enumerate(names)}

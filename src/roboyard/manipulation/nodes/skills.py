@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from roboyard.config import parameter
 from roboyard.errors import ConfigError
-from roboyard.manipulation.nodes.skill_doer import Doer, Doings, places_of
+from roboyard.geometry import SE2
+from roboyard.manipulation.nodes.skill_doer import Doer, Doings
 from roboyard.manipulation.nodes.skill_node import Doing, SkillNode, SkillNodeConfig
 from roboyard.manipulation.skills import Finish, Lane, Now, Outcome, Skill, Wish, lanes_of, make_skill
 
@@ -23,8 +24,11 @@ class SkillsNodeConfig(SkillNodeConfig):
     fingers: tuple[str, ...] = parameter((), doc="topics of what presses on each finger, z along it; none: not felt")
     touch: float = parameter(4.0, unit="N", low=0.0, high=1e4, doc="more of that on the way down is a touch")
     go_action: str = parameter("navigate_to_pose", doc="the navigator's")
-    places: tuple[str, ...] = parameter((), doc="fields and start_end, where the robot drives; none: it stands")
-    poses: tuple[float, ...] = parameter((), doc="x, y [m], yaw [rad] of each place in the map")
+    places: dict[str, tuple[float, float, float]] = parameter(
+        factory=dict,
+        unit=("m", "m", "rad"),
+        doc="Poses (x, y, yaw) in the map of the fields and of start_end, where the robot drives; none: it stands.",
+    )
     map_frame: str = parameter("map")
     look_time: float = parameter(3.0, unit="s", low=0.1, high=1e3, doc="for a look")
     move_time: float = parameter(40.0, unit="s", low=0.1, high=1e4, doc="for a motion")
@@ -68,7 +72,7 @@ class SkillsNode(SkillNode[SkillsNodeConfig]):
             self.config.touch,
             self.config.go_action,
             dict(zip(config.moving, self.config.belts, strict=False)),
-            places_of(self.config.places, self.config.poses, self.full_name),
+            {name: SE2(*pose) for name, pose in self.config.places.items()},
             self.config.map_frame,
             self.config.look_time,
             self.config.move_time,

@@ -10,7 +10,7 @@ from roboyard.bus.actions import PREEMPTED
 from roboyard.bus.executor import ScheduledEvent
 from roboyard.config import Config, parameter
 from roboyard.control import STANDSTILL, PlanarTwist
-from roboyard.errors import ConfigError, InputError, RoboyardError
+from roboyard.errors import RoboyardError
 from roboyard.geometry import SE2
 from roboyard.messages import action, msg
 from roboyard.messages.convert import pose_stamped_to_msg, pose_to_se2
@@ -26,7 +26,11 @@ class DockingNodeConfig(Config):
     """Configuration of `DockingNode`."""
 
     docking: DockingConfig = parameter(factory=DockingConfig)
-    docks: tuple[str, ...] = parameter((), doc="'NAME X Y HEADING' of the docked base in map_frame")
+    docks: dict[str, tuple[float, float, float]] = parameter(
+        factory=dict,
+        unit=("m", "m", "rad"),
+        doc="Poses (x, y, yaw) of the docked base in map_frame, by name of the dock.",
+    )
     map_frame: str = parameter("map")
     fixed_frame: str = parameter("odom", doc="in which it drives: without jumps")
     base_frame: str = parameter("base_link")
@@ -49,7 +53,7 @@ class DockingNode(Node[DockingNodeConfig]):
 
     def setup(self) -> None:
         """Connect."""
-        self._docks = dict(parse_dock(text, self.full_name) for text in self.config.docks)
+        self._docks = {name: SE2(*pose) for name, pose in self.config.docks.items()}
         self._limits = limits_of(self.drive_limits)
         self._handle: GoalHandle | None = None
         self._sent: GoalFuture | None = None
@@ -225,21 +229,6 @@ class DockingNode(Node[DockingNodeConfig]):
         own = (self.config.map_frame, self.config.fixed_frame, self.config.base_frame)
         first, second = (self.frame(name) if name in own else name for name in (target, frame))
         return SE2.from_se3(self.transforms.lookup(first, second))
-
-
-def parse_dock(text: str, where: str) -> tuple[str, SE2]:
-    """``"charger 1.0 2.0 1.57"`` as a name and a pose.
-
-    Raises:
-        ConfigError: not of this form.
-    """
-    try:
-        name, x, y, heading = text.split()
-        return name, SE2(float(x), float(y), float(heading))
-    except (ValueError, InputError) as error:
-        raise ConfigError(
-            f"dock '{text}'", location=f"{where}, parameter 'docks'", valid="'NAME X Y HEADING'"
-        ) from error
 
 
 def limits_of(own: Any) -> MotionLimits:

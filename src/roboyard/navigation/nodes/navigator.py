@@ -47,7 +47,9 @@ from roboyard.navigation.speed_limit import SpeedLimit, tightest
 class NavigatorNodeConfig(Config):
     """Configuration of `NavigatorNode`."""
 
-    settings: NavigatorSettings = parameter(factory=NavigatorSettings)
+    navigation: NavigatorSettings = parameter(
+        factory=NavigatorSettings, flatten="", doc="Planner, controller, costmaps, recovery and paces."
+    )
     rate: float = parameter(20.0, unit="Hz", low=1.0, high=200.0, doc="of commands")
     global_frame: str = parameter("map", doc="of goals and plans; the odometry's frame if nothing localises")
     odom_frame: str = parameter("odom")
@@ -91,7 +93,7 @@ class NavigatorNode(Node[NavigatorNodeConfig]):
 
     def setup(self) -> None:
         """Connect."""
-        chosen, period = self.config.settings, 1.0 / self.config.rate
+        chosen, period = self.config.navigation, 1.0 / self.config.rate
         footprint = footprint_of(self.config.footprint, self.outline, self.config.padding)
         own = footprint_of(self.config.footprint, self.outline, 0.0)
         body = Body(footprint, own, limits_of(chosen.pace, self.drive_limits), period)
@@ -343,7 +345,7 @@ class NavigatorNode(Node[NavigatorNodeConfig]):
         try:
             start = self._pose_in_map(handle.goal.start) if handle.goal.use_start else self._situation().pose
             poses = [self._pose_in_map(goal) for goal in goals]
-            costs, escape = self._surroundings.world_costs(), self.config.settings.escape
+            costs, escape = self._surroundings.world_costs(), self.config.navigation.escape
             path = plan_through(self._driver.planner, costs, start, poses, escape)
         except NavigationError as error:
             handle.abort(kind(error_code=planning_number(error) + offset, error_msg=str(error)), str(error))

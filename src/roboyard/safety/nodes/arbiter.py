@@ -8,7 +8,6 @@ from typing import Any
 from roboyard.bus import Node
 from roboyard.bus.executor import ScheduledEvent
 from roboyard.config import Config, parameter
-from roboyard.errors import ConfigError
 from roboyard.messages import deserialize, msg, serialize, srv
 from roboyard.safety.arbitration import Arbiter, ArbitrationConfig, Decision, Source
 
@@ -17,16 +16,25 @@ _STOP_LEVEL = 1_000_000
 """Above every source."""
 
 
+class CommandSource(Config):
+    """A node that may command the drive."""
+
+    priority: int = parameter(0, doc="Higher priorities win.")
+    timeout: float = parameter(0.5, unit="s", low=1e-3, high=1e6, doc="Time that a command counts.")
+
+
 class ArbiterNodeConfig(Config):
     """Configuration of `ArbiterNode`."""
 
-    sources: tuple[str, ...] = parameter(
-        ("teleop 100 0.5", "navigator 50 0.5"),
-        doc="'NAME PRIORITY TIMEOUT': node that sends, higher wins, s until its command lapses",
+    sources: dict[str, CommandSource] = parameter(
+        {"teleop": CommandSource(priority=100), "navigator": CommandSource(priority=50)},
+        doc="Nodes that may command, by name or full name; the first that fits counts.",
     )
-    accept_unknown: bool = parameter(True, doc="whether nodes not listed may drive when nobody else does")
-    unknown_priority: int = parameter(0, low=-1000, high=1000)
-    unknown_timeout: float = parameter(0.5, unit="s", low=0.01, high=60.0)
+    accept_unknown: bool = parameter(True, doc="Accept commands of nodes that are not listed.")
+    unknown_priority: int = parameter(0, low=-1000, high=1000, doc="Priority of nodes that are not listed.")
+    unknown_timeout: float = parameter(
+        0.5, unit="s", low=0.01, high=60.0, doc="Time that a command of a node that is not listed counts."
+    )
 
 
 class ArbiterNode(Node[ArbiterNodeConfig]):
@@ -47,7 +55,8 @@ class ArbiterNode(Node[ArbiterNodeConfig]):
             if self.config.accept_unknown
             else None
         )
-        config = ArbitrationConfig(tuple(parse_source(text, self.full_name) for text in self.config.sources), unknown)
+        sources = tuple(Source(name, one.priority, one.timeout) for name, one in self.config.sources.items())
+        config = ArbitrationConfig(sources, unknown)
         self._arbiter: Arbiter[Any] = Arbiter(config, msg.Twist())
         self._refused: list[str] = []
         self._complaint = ""
@@ -140,21 +149,6 @@ class ArbiterNode(Node[ArbiterNodeConfig]):
                 return
             self._alarm.cancel()
         self._alarm = self.call_after((deadline_ns - self.now_ns) * 1e-9, self._on_deadline, restored_by_node=True)
-
-
-def parse_source(text: str, where: str) -> Source:
-    """``"teleop 100 0.5"`` as a source.
-
-    Raises:
-        ConfigError: not of this form.
-    """
-    try:
-        name, priority, timeout = text.split()
-        return Source(name, int(priority), float(timeout))
-    except ValueError as error:
-        raise ConfigError(
-            f"source '{text}'", location=f"{where}, parameter 'sources'", valid="'NAME PRIORITY TIMEOUT'"
-        ) from error
 
 
 def is_finite(twist: Any) -> bool:

@@ -5,22 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from roboyard.bus import Node, TransformError, resource
 from roboyard.config import Config, parameter
 from roboyard.control import STANDSTILL, PlanarTwist
 from roboyard.errors import ConfigError, RoboyardError
-from roboyard.geometry import SE2, SE3
+from roboyard.geometry import SE2, SE3, polygons
 from roboyard.messages import msg, to_nanoseconds
 from roboyard.safety.braking import BrakingConfig
 from roboyard.safety.collision import CollisionMonitor, MonitorConfig, Verdict
 from roboyard.safety.nodes.arbiter import is_finite
 from roboyard.safety.nodes.planar import planar_twist, twist_message
 from roboyard.safety.nodes.views import view_of_cloud, view_of_range, view_of_scan
-from roboyard.safety.nodes.zone_parameters import read_outline, read_zone
 from roboyard.safety.surroundings import Surroundings, View
-from roboyard.safety.zones import Action
+from roboyard.safety.zones import Action, Zone
 from roboyard.safety.zones import outline as outline_of
 
 Reader = Callable[[Any, SE2, SE3], View]
@@ -28,10 +30,55 @@ _SILENT: Final = "sensors"
 """Name of the zone in states that say that a sensor is silent."""
 
 
+class ZoneConfig(Config):
+    """A zone about the robot, as one of the polygons or circles of Nav2's collision monitor.
+
+    Without ``points`` and ``radius`` the zone is the footprint.
+    """
+
+    action: Literal["stop", "slowdown", "limit", "approach"] = parameter(
+        doc="Stop; slow down to a share of the speed; limit the speed; keep a time to collision."
+    )
+    points: tuple[tuple[float, float], ...] = parameter((), doc="Corners (x, y) in base_frame [m].")
+    radius: float | None = parameter(None, unit="m", low=1e-3, high=1e3, doc="Radius of a circle, instead of points.")
+    min_points: int = parameter(4, low=1, doc="Number of measured points that count as an obstacle.")
+    ratio: float = parameter(0.5, low=0.0, high=1.0, doc="Share of the speed that slowdown leaves.")
+    linear_limit: float = parameter(0.5, unit="m/s", low=0.0, high=1e3, doc="Largest speed of limit.")
+    angular_limit: float = parameter(0.5, unit="rad/s", low=0.0, high=1e3, doc="Largest angular speed of limit.")
+    time: float = parameter(2.0, unit="s", low=0.0, high=1e3, doc="Time to collision that approach keeps.")
+    speeds: tuple[float, float] = parameter(
+        (-math.inf, math.inf), unit="m/s", low=-math.inf, high=math.inf, doc="Forward speeds for which the zone holds."
+    )
+    turns: tuple[float, float] = parameter(
+        (-math.inf, math.inf), unit="rad/s", low=-math.inf, high=math.inf, doc="Angular speeds for which it holds."
+    )
+
+    def validate(self) -> None:
+        """Check that the shape is stated once."""
+        if self.points and self.radius is not None:
+            raise ConfigError("has points and a radius", valid="one of them")
+
+    def zone(self, name: str, footprint: NDArray[np.float64]) -> Zone:
+        """Return the zone.
+
+        Raises:
+            ConfigError: the corners are no polygon, or a range is not ascending.
+        """
+        corners = np.array(self.points) if self.points else footprint
+        if self.radius is not None:
+            corners = polygons.regular_polygon(self.radius)
+        return Zone(
+            name, Action[self.action.upper()], corners, self.min_points, self.ratio, self.linear_limit,
+            self.angular_limit, self.time, self.speeds, self.turns,
+        )  # fmt: skip
+
+
 class CollisionMonitorNodeConfig(Config):
     """Configuration of `CollisionMonitorNode`."""
 
-    footprint: str = parameter("", doc="[[x, y], …] in base_frame [m]; none: the robot's outline")
+    footprint: tuple[tuple[float, float], ...] = parameter(
+        (), doc="Corners (x, y) in base_frame [m]; none: the robot's footprint."
+    )
     scan_topics: tuple[str, ...] = parameter(("scan",), doc="sensor_msgs/LaserScan")
     cloud_topics: tuple[str, ...] = parameter((), doc="sensor_msgs/PointCloud2")
     range_topics: tuple[str, ...] = parameter((), doc="sensor_msgs/Range")
@@ -46,7 +93,7 @@ class CollisionMonitorNodeConfig(Config):
     turn_acceleration: float = parameter(4.0, unit="rad/s²", low=1e-3, high=1e3)
     turn_deceleration: float = parameter(3.0, unit="rad/s²", low=1e-3, high=1e3)
     latency: float = parameter(0.12, unit="s", low=0.0, high=10.0, doc="until a judged command takes effect")
-    zones: tuple[str, ...] = parameter((), doc="'{name: near, action: slowdown, ratio: 0.4, radius: 0.8}' …")
+    zones: dict[str, ZoneConfig] = parameter(factory=dict, doc="Zones about the robot, by name.")
     min_height: float = parameter(0.05, unit="m", doc="lowest point of clouds that counts, over base_frame")
     max_height: float = parameter(1.5, unit="m", doc="highest")
     memory: float = parameter(10.0, unit="s", low=0.0, high=3600.0, doc="of what no sensor looks at now")
@@ -77,7 +124,7 @@ class CollisionMonitorNode(Node[CollisionMonitorNodeConfig]):
                 valid="above",
             )
         if self.config.footprint or self.outline is None:
-            outline = read_outline(self.config.footprint, f"{where} 'footprint'")
+            outline = outline_of(self.config.footprint, f"{where} 'footprint'")
         else:
             outline = outline_of(self.outline, where)
         braking = BrakingConfig(
@@ -87,7 +134,7 @@ class CollisionMonitorNode(Node[CollisionMonitorNodeConfig]):
             self.config.turn_deceleration,
             self.config.latency,
         )
-        zones = tuple(read_zone(text, outline, f"{where} 'zones'") for text in self.config.zones)
+        zones = tuple(one.zone(name, outline) for name, one in self.config.zones.items())
         self._monitor = CollisionMonitor(MonitorConfig(outline, self.config.margin, braking, zones))
         topics: dict[str, tuple[type, Reader]] = {
             **dict.fromkeys(self.config.scan_topics, (msg.LaserScan, view_of_scan)),

@@ -31,7 +31,7 @@ _REMEMBERED: Final = 64
 class DepthPeopleTrackerNodeConfig(Config):
     """Configuration of `DepthPeopleTrackerNode`."""
 
-    config: SightConfig = parameter(factory=SightConfig)
+    detection: SightConfig = parameter(factory=SightConfig, flatten="", doc="Detection of people in depth images.")
     tracking: TrackingConfig = parameter(factory=TrackingConfig)
 
     camera: str = parameter("depth", doc="topic that image and camera_info are below")
@@ -67,7 +67,7 @@ class DepthPeopleTrackerNode(Node[DepthPeopleTrackerNodeConfig]):
         self._T_world_base = SE3.from_xyz_rpy(numbers[:3], numbers[3:])
         self._chain = build_chain(self.description, self.config.base_frame, self.config.tip, joints=self.config.joints)
         self._capsules = LinkCapsules.of(self.description, self._chain)
-        self._people = DepthPeople(self.config.config, self.config.tracking)
+        self._people = DepthPeople(self.config.detection, self.config.tracking)
         self._rays: NDArray[np.float32] | None = None
         self._q: deque[tuple[int, list[float]]] = deque(maxlen=_REMEMBERED)
         self._out = self.publisher("tracked_people", msg.TrackedPeople)

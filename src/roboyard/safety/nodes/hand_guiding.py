@@ -18,7 +18,7 @@ from roboyard.safety.guiding import GuidingConfig, HandGuide
 class HandGuidingNodeConfig(Config):
     """Configuration of `HandGuidingNode`."""
 
-    config: GuidingConfig = parameter(factory=GuidingConfig)
+    guide: GuidingConfig = parameter(factory=GuidingConfig, flatten="", doc="Admittance of the hand guiding.")
 
     wrench_topics: tuple[str, ...] = parameter(("finger_left/force", "finger_right/force"))
     command_topic: str = parameter("servo/delta_twist_cmds")
@@ -42,7 +42,7 @@ class HandGuidingNode(Node[HandGuidingNodeConfig]):
 
     def setup(self) -> None:
         """Connect."""
-        self._guide = HandGuide(self.config.config)
+        self._guide = HandGuide(self.config.guide)
         self._held_ns = -(10**18)
         self._forces: dict[str, list[float]] = {}
         self._heard_ns: dict[str, int] = {}

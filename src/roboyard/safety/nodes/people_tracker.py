@@ -22,7 +22,9 @@ from roboyard.safety.people_tracking import Background, PeopleTracker, Track, Tr
 class PeopleTrackerNodeConfig(Config):
     """Configuration of `PeopleTrackerNode`."""
 
-    config: TrackingConfig = parameter(factory=TrackingConfig)
+    tracking: TrackingConfig = parameter(
+        factory=TrackingConfig, flatten="", doc="Detection and tracking of people in scans."
+    )
 
     scan_topic: str = parameter("scan")
     base_frame: str = parameter("base_link")
@@ -52,7 +54,7 @@ class PeopleTrackerNode(Node[PeopleTrackerNodeConfig]):
             )
         numbers = [*self.config.place, *[0.0] * (6 - len(self.config.place))]
         self._T_world_base = SE3.from_xyz_rpy(numbers[:3], numbers[3:])
-        self._background, self._tracker = Background(self.config.config), PeopleTracker(self.config.config)
+        self._background, self._tracker = Background(self.config.tracking), PeopleTracker(self.config.tracking)
         self._out = self.publisher("tracked_people", msg.TrackedPeople)
         self.subscribe(self.config.scan_topic, msg.LaserScan, self._on_scan)
 

@@ -43,7 +43,7 @@ _CHANGE = 1e-3
 class PersonGuardNodeConfig(Config):
     """Configuration of `PersonGuardNode`."""
 
-    config: GuardConfig = parameter(factory=GuardConfig)
+    guard: GuardConfig = parameter(factory=GuardConfig, flatten="", doc="Zones, distances and restart of the guard.")
     rules: SeparationRules = parameter(factory=SeparationRules)
 
     mode: str = parameter("ssm", choices=tuple(mode.value for mode in Mode), runtime=True)
@@ -102,7 +102,7 @@ class PersonGuardNode(Node[PersonGuardNodeConfig]):
         self._deceleration = self.config.braking * bounds.acceleration
         self._guard = PersonGuard(
             chain, LinkCapsules.of(self.description, chain), self._deceleration, 0.5 * moved + self.config.payload,
-            Mode(self.config.mode), self.config.config, self.config.rules,
+            Mode(self.config.mode), self.config.guard, self.config.rules,
         )  # fmt: skip
         numbers = [*self.config.place, *[0.0] * (6 - len(self.config.place))]
         T_world_root = SE3.from_xyz_rpy(numbers[:3], numbers[3:])
