@@ -117,7 +117,7 @@ def test_parameter_services_list_get_describe_and_set(harness: BusHarness) -> No
     wall = harness.add(WallFollower(), "wall")
     listed = harness.call("/wall/list_parameters", ry.srv.ListParameters)
     assert listed.result.names == sorted(ros_parameters(wall))
-    assert set(wall.parameters()) - set(listed.result.names) == {"controller.limit"}, "ROS holds no None"
+    assert set(wall.parameters()) - set(listed.result.names) == {"controller.limit", "filters"}, "ROS holds neither"
     nested = harness.call("/wall/list_parameters", ry.srv.ListParameters, prefixes=["controller"])
     assert nested.result.names == ["controller.proportional"]
     got = harness.call("/wall/get_parameters", ry.srv.GetParameters, names=["distance", "nothing"])
