@@ -14,12 +14,12 @@ from roboyard.behavior import (
     ExecutionError,
     Factory,
     GeneratorAction,
-    NodeError,
     StandIn,
     Status,
     Tree,
     TreeError,
     TreeNode,
+    TreeNodeError,
     converter,
     input_port,
     load_tree,
@@ -114,7 +114,7 @@ def test_saved_tree_keeps_running_timers() -> None:
     other.load_state(pickle.loads(pickle.dumps(tree.save_state())))
     assert other.next_ns == 100 * MS
     assert other.tick_once(100 * MS) is Status.SUCCESS
-    with pytest.raises(NodeError, match="is not this one"):
+    with pytest.raises(TreeNodeError, match="is not this one"):
         read_tree(xml("<AlwaysSuccess/>")).load_state(tree.save_state())
 
 
@@ -162,7 +162,7 @@ def test_generator_actions_run_over_several_ticks() -> None:
     assert [tree.tick_once() for _ in range(3)] == [Status.RUNNING, Status.RUNNING, Status.SUCCESS]
     assert tree.blackboard.get("w") == 3.0
     tree.tick_once()
-    with pytest.raises(NodeError, match="generator"):
+    with pytest.raises(TreeNodeError, match="generator"):
         tree.save_state()
     tree.blackboard.unset("left")
     tree.halt()

@@ -7,7 +7,7 @@ import pytest
 
 from roboyard.geometry import SE2
 from roboyard.mapping.drift import Drift, DriftConfig
-from roboyard.mapping.growing_graph import GrowingGraph, Node
+from roboyard.mapping.growing_graph import GrowingGraph, PoseGraphNode
 from roboyard.mapping.preparation import Preparation
 from roboyard.mapping.scan import Scan
 from roboyard.mapping.submaps import Submap
@@ -21,7 +21,7 @@ def straight(blind: dict[int, float]) -> tuple[Drift, GrowingGraph]:
     seen = Preparation().prepare(Scan(0, np.full(9, 2.0, np.float32), -1.0, 0.25, 0.1, 9.0), None)
     graph, drift = GrowingGraph(), Drift(CONFIG)
     for k in range(20):
-        graph.nodes.append(Node(k, SE2(k, 0.0, 0.0), seen, float(k), doubt=0.01 * k, blind=blind.get(k, 0.0)))
+        graph.nodes.append(PoseGraphNode(k, SE2(k, 0.0, 0.0), seen, float(k), doubt=0.01 * k, blind=blind.get(k, 0.0)))
         drift.passed(k, graph.nodes[k])
     return drift, graph
 

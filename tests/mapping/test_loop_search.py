@@ -6,7 +6,7 @@ from tests.mapping.simulated import PERIOD_NS, drive, log
 
 from roboyard.geometry import SE2
 from roboyard.mapping import GraphSlam
-from roboyard.mapping.growing_graph import Node
+from roboyard.mapping.growing_graph import PoseGraphNode
 from roboyard.mapping.loops import Loop
 from roboyard.mapping.preparation import Preparation
 
@@ -24,7 +24,7 @@ def test_loop_search_finds_a_robot_after_an_unseen_turn() -> None:
     for k in range(335, 420):
         pose, path = wrong @ origin @ way[k], place.nodes[-1].path + way[k - 1].distance(way[k])
         blind = 0.6 if k == 335 else 0.0
-        place.nodes.append(Node(k * PERIOD_NS, pose, prepare(scans[k]), path, blind=blind))
+        place.nodes.append(PoseGraphNode(k * PERIOD_NS, pose, prepare(scans[k]), path, blind=blind))
         found += finder.find(slam._graph, place.submaps, slam._chain.finished(), len(place.nodes) - 1)
     assert any(loop.wide for loop in found)
     for loop in found:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from roboyard.geometry import SE2
-from roboyard.mapping.growing_graph import Edge, GrowingGraph, Node
+from roboyard.mapping.growing_graph import Edge, GrowingGraph, PoseGraphNode
 from roboyard.mapping.preparation import Preparation
 from roboyard.mapping.scan import Scan
 from roboyard.mapping.submaps import Submap
@@ -18,7 +18,7 @@ def _graph(count: int) -> tuple[GrowingGraph, list[Submap]]:
     graph = GrowingGraph()
     for k in range(count):
         x, y, theta = rng.normal(size=3).tolist()
-        graph.nodes.append(Node(k, SE2(x, y, theta), seen, float(k), k % 2, 0.1 * k))
+        graph.nodes.append(PoseGraphNode(k, SE2(x, y, theta), seen, float(k), k % 2, 0.1 * k))
         if k:
             graph.add(Edge(k - 1, k, SE2(1.0, 0.1, 0.2), np.eye(3)))
     submaps = [Submap(k, float(k), k % 2, np.zeros((0, 5)), [k], rng.normal(size=2), 1.0 + k) for k in range(count)]

@@ -20,8 +20,8 @@ from roboyard.navigation.homing import (
     GoalConfig,
     GoalController,
     HomingConfig,
-    Link,
     LinkConfig,
+    LinkState,
     LinkWatch,
     Order,
     Outcome,
@@ -42,10 +42,10 @@ points = st.builds(SE2, st.floats(-20, 20), st.floats(-20, 20), st.floats(-3, 3)
 # -- the link --------------------------------------------------------------------------------------------------------
 def test_link_is_lost_exactly_at_the_timeout_after_a_first_sign() -> None:
     watch = LinkWatch()
-    assert watch.update(100 * S) is Link.UNHEARD
+    assert watch.update(100 * S) is LinkState.UNHEARD
     assert watch.hear("operator", 100 * S)
-    assert watch.update(104 * S - 1) is Link.UP
-    assert watch.update(104 * S) is Link.LOST
+    assert watch.update(104 * S - 1) is LinkState.UP
+    assert watch.update(104 * S) is LinkState.LOST
     assert (watch.losses, watch.blackouts) == (1, 1)
 
 
@@ -68,7 +68,7 @@ def test_replayed_stream_keeps_no_link_alive() -> None:
     for k in range(50, 200):  # the network repeats what it has
         watch.hear("pad", k * TENTH, (k % 50) * TENTH)
         watch.hear("pad", k * TENTH, None)
-    assert watch.state is Link.LOST
+    assert watch.state is LinkState.LOST
 
 
 def test_flapping_link_returns_control_and_is_lost_again_sooner() -> None:
@@ -77,11 +77,11 @@ def test_flapping_link_returns_control_and_is_lost_again_sooner() -> None:
     watch.update(4 * S)
     for start in (5, 8, 11):
         watch.hear("operator", start * S)
-        assert watch.state is Link.BACK
-        assert watch.update(start * S + S) is Link.LOST
+        assert watch.state is LinkState.BACK
+        assert watch.update(start * S + S) is LinkState.LOST
     for k in range(30):
         watch.hear("operator", 20 * S + k * TENTH)
-    assert watch.state is Link.UP
+    assert watch.state is LinkState.UP
     assert (watch.losses, watch.blackouts) == (4, 1)
 
 
@@ -110,7 +110,7 @@ def test_link_is_up_iff_a_sign_came_within_its_timeout(sent) -> None:
         now += step
         if watch.hear(source, now, None if age is None else now - age):
             last = now
-        assert watch.state.is_heard == (now - last < watch.config.timeout * S) or watch.state is Link.LOST
+        assert watch.state.is_heard == (now - last < watch.config.timeout * S) or watch.state is LinkState.LOST
         assert not watch.state.is_heard or watch.deadline_ns > now
 
 

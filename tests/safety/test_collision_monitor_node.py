@@ -163,8 +163,8 @@ def test_clouds_and_sonar_ranges_stop_the_robot_too() -> None:
 
 
 def test_zones_are_read_from_parameters() -> None:
-    near = {"action": "slowdown", "ratio": 0.4, "radius": "300 cm", "min_points": 2}
-    with CollisionHarness(zones={"near": near}) as monitor:
+    zone = {"action": "slowdown", "ratio": 0.4, "radius": "300 cm", "min_points": 2}
+    with CollisionHarness(zones={"near": zone}) as monitor:
         monitor.drive(1.0, ranges=np.full(31, 2.0))
         assert monitor.output[-1][1] == pytest.approx(0.12)
         assert monitor.states[-1] == (2, "near")

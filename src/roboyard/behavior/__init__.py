@@ -6,7 +6,7 @@ from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from roboyard.behavior.blackboard import Blackboard
-    from roboyard.behavior.errors import ExecutionError, NodeError, PortError, ScriptError, TreeError
+    from roboyard.behavior.errors import ExecutionError, PortError, ScriptError, TreeError, TreeNodeError
     from roboyard.behavior.factory import Factory
     from roboyard.behavior.kinds import Action, Condition, Control, Decorator, GeneratorAction, StatefulAction
     from roboyard.behavior.leaves import StandIn
@@ -26,7 +26,6 @@ __all__ = [
     "Factory",
     "GeneratorAction",
     "Kind",
-    "NodeError",
     "Port",
     "PortError",
     "PortType",
@@ -37,6 +36,7 @@ __all__ = [
     "Tree",
     "TreeError",
     "TreeNode",
+    "TreeNodeError",
     "converter",
     "inout_port",
     "input_port",
@@ -48,7 +48,7 @@ __all__ = [
 
 __getattr__, __dir__ = lazy_exports(__name__, {
     "blackboard": ("Blackboard",),
-    "errors": ("ExecutionError", "NodeError", "PortError", "ScriptError", "TreeError"),
+    "errors": ("ExecutionError", "PortError", "ScriptError", "TreeError", "TreeNodeError"),
     "factory": ("Factory",),
     "kinds": ("Action", "Condition", "Control", "Decorator", "GeneratorAction", "StatefulAction"),
     "leaves": ("StandIn",),

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from roboyard.behavior.errors import NodeError, PortError
+from roboyard.behavior.errors import PortError, TreeNodeError
 from roboyard.behavior.types import ANY, TEXT, VALUE, PortType, is_number, to_integer, to_real, type_of_value
 
 
@@ -96,7 +96,7 @@ class Blackboard:
         """
         if key[:1] == "@":
             if "@" in key[1:]:
-                raise NodeError("Character '@' used multiple times in the key")
+                raise TreeNodeError("Character '@' used multiple times in the key")
             return self.root._create(key[1:], kind)
         return self._create(key, kind)
 
@@ -104,7 +104,7 @@ class Blackboard:
         found = self._entries.get(key)
         if found is not None:
             if found.type is not kind and found.type.strong and kind.strong:
-                raise NodeError(
+                raise TreeNodeError(
                     f"Blackboard entry [{key}]: once declared, the type of a port shall not change. "
                     f"Previously declared type [{found.type.name}], current type [{kind.name}]"
                 )
@@ -114,7 +114,7 @@ class Blackboard:
             outside = key
         if outside is not None:
             if self.parent is None:
-                raise NodeError("Missing parent blackboard")
+                raise TreeNodeError("Missing parent blackboard")
             return self.parent._create(outside, kind)
         made = self._entries[key] = Entry(kind)
         self.shared.version += 1
@@ -206,7 +206,7 @@ def _fit(key: str, entry: Entry, value: Any, kind: PortType) -> Any:
             return entry.type.read(value)
         except PortError:
             pass
-    raise NodeError(
+    raise TreeNodeError(
         f"Blackboard::set({key}): once declared, the type of a port shall not change. "
         f"Previously declared type [{entry.type.name}], current type [{kind.name}]"
     )

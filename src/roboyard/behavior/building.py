@@ -8,7 +8,7 @@ from typing import Final
 
 from roboyard.behavior.blackboard import Blackboard
 from roboyard.behavior.document import BY_ID, Document, allowed_port
-from roboyard.behavior.errors import NodeError, PortError, TreeError, words_of
+from roboyard.behavior.errors import PortError, TreeError, TreeNodeError, words_of
 from roboyard.behavior.factory import Factory
 from roboyard.behavior.matching import choices
 from roboyard.behavior.node import POST_CONDITIONS, PRE_CONDITIONS, TreeNode, TreeNodeConfig, WakeUp
@@ -263,7 +263,7 @@ def _declare(board: Blackboard, ports: dict[str, str], kind: type[TreeNode], ele
         if entry is None:
             try:
                 board.create(key, port.type)
-            except NodeError as error:
+            except TreeNodeError as error:
                 where = f"{element.location}: <{element.tag}> {path!r}, port {name}"
                 raise TreeError(error.message, where=where) from error
         elif (
@@ -300,7 +300,7 @@ def _scripts(element: Element, path: str) -> dict[str, Script]:
             continue
         try:
             found[attribute] = parse(text)
-        except NodeError as error:
+        except TreeNodeError as error:
             raise TreeError(
                 f"in the script {text!r}: {error.message}",
                 where=f"{element.location}: <{element.tag}> {path!r}, {attribute}",

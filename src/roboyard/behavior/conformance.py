@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from roboyard.behavior.errors import ExecutionError, NodeError, TreeError
+from roboyard.behavior.errors import ExecutionError, TreeError, TreeNodeError
 from roboyard.behavior.factory import Factory
 from roboyard.behavior.kinds import Condition, StatefulAction
 from roboyard.behavior.node import TreeNode
@@ -65,7 +65,7 @@ def trace(xml: str, *, ticks: int = 8) -> Trace:
             found.append((status.name, tuple(events)))
             events.clear()
         tree.halt()
-    except (TreeError, NodeError, ExecutionError) as error:
+    except (TreeError, TreeNodeError, ExecutionError) as error:
         return Trace(tuple(found), (), error.words, str(error))
     return Trace(tuple(found), tuple(events))
 

@@ -31,7 +31,7 @@ class TreeError(InputError):
         self.words = what if words is None else words
 
 
-class NodeError(RoboyardError):
+class TreeNodeError(RoboyardError):
     """What a node says when it cannot do what it is asked; a tick turns it into an `ExecutionError`."""
 
     @property
@@ -40,11 +40,11 @@ class NodeError(RoboyardError):
         return self.message
 
 
-class PortError(NodeError):
+class PortError(TreeNodeError):
     """A port has no value, or one that is not of its type."""
 
 
-class ScriptError(NodeError):
+class ScriptError(TreeNodeError):
     """A script cannot be parsed, or not be carried out."""
 
 
@@ -63,13 +63,13 @@ class ExecutionError(RoboyardError):
         self.words = f"Exception in node '{node.path}' [{node.type_name}]: {said}"
         hint = getattr(cause, "valid", None)
         inner = getattr(cause, "location", None)
-        where = inner if isinstance(cause, NodeError) and inner else f"{node.where}: {type_and_name(node)}"
+        where = inner if isinstance(cause, TreeNodeError) and inner else f"{node.where}: {type_and_name(node)}"
         super().__init__(said, location=where, valid=hint)
 
 
 def words_of(error: BaseException) -> str:
     """What an error says, in BehaviorTree.CPP's words where it has any."""
-    if isinstance(error, (NodeError, TreeError, ExecutionError)):
+    if isinstance(error, (TreeNodeError, TreeError, ExecutionError)):
         return error.words
     if isinstance(error, SystemExit):
         return describe_exception(error)

@@ -11,7 +11,7 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from roboyard.behavior import controls, decorators, leaves, version3
-from roboyard.behavior.errors import NodeError, TreeError
+from roboyard.behavior.errors import TreeError, TreeNodeError
 from roboyard.behavior.kinds import Action, Condition, Decorator
 from roboyard.behavior.leaves import StandIn, TestNode
 from roboyard.behavior.matching import matches
@@ -186,11 +186,11 @@ class Factory:
                     return TestNode(name, config, rule)
                 other = self._types.get(rule)
                 if other is None:
-                    raise NodeError(f"Substituted Node ID [{rule}] not found")
+                    raise TreeNodeError(f"Substituted Node ID [{rule}] not found")
                 return other(name, config)
         found = self.find(type_name, version=version)
         if found is None:
-            raise NodeError(f"BehaviorTreeFactory: ID [{type_name}] not registered")
+            raise TreeNodeError(f"BehaviorTreeFactory: ID [{type_name}] not registered")
         return found(name, config)
 
     def kinds(self) -> dict[str, Kind]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
-from roboyard.behavior.errors import NodeError
+from roboyard.behavior.errors import TreeNodeError
 from roboyard.behavior.node import TreeNode
 from roboyard.behavior.status import FAILURE, IDLE, RUNNING, SUCCESS, Kind, Status
 
@@ -27,7 +27,7 @@ class Action(Leaf):
 
     def _goes_on(self, status: Status) -> None:
         super()._goes_on(status)
-        raise NodeError("SyncActionNode MUST never return RUNNING", valid="a StatefulAction, or a GeneratorAction")
+        raise TreeNodeError("SyncActionNode MUST never return RUNNING", valid="a StatefulAction, or a GeneratorAction")
 
 
 class StatefulAction(Leaf):
@@ -54,7 +54,7 @@ class StatefulAction(Leaf):
         else:
             return status
         if answer is IDLE:
-            raise NodeError(f"StatefulActionNode::{caller}() must not return IDLE")
+            raise TreeNodeError(f"StatefulActionNode::{caller}() must not return IDLE")
         return answer
 
     def halt(self) -> None:
@@ -88,7 +88,7 @@ class GeneratorAction(StatefulAction):
         """See `StatefulAction.on_running`."""
         running = self._running
         if running is None:
-            raise NodeError(f"Node [{self.name}]: its generator is gone")
+            raise TreeNodeError(f"Node [{self.name}]: its generator is gone")
         try:
             next(running)
         except StopIteration as end:
@@ -105,7 +105,7 @@ class GeneratorAction(StatefulAction):
     def save_state(self) -> dict[str, Any]:
         """See `TreeNode.save`."""
         if self._running is not None:
-            raise NodeError(
+            raise TreeNodeError(
                 f"{self.path} is a generator that is running and cannot be saved", valid="save while it is not running"
             )
         return super().save_state()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from roboyard.behavior.blackboard import EMPTY
-from roboyard.behavior.errors import NodeError, PortError, words_of
+from roboyard.behavior.errors import PortError, TreeNodeError, words_of
 from roboyard.behavior.kinds import Action, Condition, StatefulAction
 from roboyard.behavior.node import TreeNode, TreeNodeConfig
 from roboyard.behavior.ports import inout_port, input_port, pointer
@@ -37,7 +37,7 @@ def _code(node: TreeNode, kind: str) -> Script:
     try:
         return parse(node.input("code"))
     except PortError as error:
-        raise NodeError(f"Missing port [code] in {kind}", valid=error.message) from error
+        raise TreeNodeError(f"Missing port [code] in {kind}", valid=error.message) from error
 
 
 class ScriptAction(Action):
@@ -82,10 +82,10 @@ class SetBlackboard(Action):
         try:
             key = str(self.input("output_key"))
         except PortError as error:
-            raise NodeError("missing port [output_key]", valid=error.message) from error
+            raise TreeNodeError("missing port [output_key]", valid=error.message) from error
         text = self.inputs.get("value")
         if text is None:
-            raise NodeError("missing port [value]", valid='value="text" or value="{key}"')
+            raise TreeNodeError("missing port [value]", valid='value="text" or value="{key}"')
         board = self.blackboard
         target = board.entry(key)
         source_key = pointer(text)
@@ -93,7 +93,7 @@ class SetBlackboard(Action):
         if source_key is not None:
             source = board.entry(source_key)
             if source is None:
-                raise NodeError("Can't find the port referred by [value]")
+                raise TreeNodeError("Can't find the port referred by [value]")
             target = target or board.create(key, source.type)
             value = source.value
         if value is EMPTY:
@@ -118,7 +118,9 @@ def _converted(text: str, kind: PortType) -> Any:
         return kind.read(text)
     except PortError as error:
         said = words_of(error)
-        raise NodeError(f"Can't convert string [{text}] to type [{kind.name}]: {said}", valid=error.valid) from error
+        raise TreeNodeError(
+            f"Can't convert string [{text}] to type [{kind.name}]: {said}", valid=error.valid
+        ) from error
 
 
 class UnsetBlackboard(Action):
@@ -131,7 +133,7 @@ class UnsetBlackboard(Action):
         try:
             key = self.input("key")
         except PortError as error:
-            raise NodeError("missing input port [key]", valid=error.message) from error
+            raise TreeNodeError("missing input port [key]", valid=error.message) from error
         self.blackboard.unset(key)
         return SUCCESS
 
@@ -151,7 +153,7 @@ class Sleep(StatefulAction):
         try:
             wait = self.input("msec")
         except PortError as error:
-            raise NodeError("Missing parameter [msec] in SleepNode", valid=error.message) from error
+            raise TreeNodeError("Missing parameter [msec] in SleepNode", valid=error.message) from error
         if wait <= 0:
             return SUCCESS
         self.set_status(RUNNING)
@@ -209,7 +211,7 @@ class TestNode(StatefulAction):
         said = self._stand_in
         self._done = False
         if not said.status_script and said.status is IDLE:
-            raise NodeError("TestNode return_status resolved to invalid status (integer value: 0)")
+            raise TreeNodeError("TestNode return_status resolved to invalid status (integer value: 0)")
         for text in (said.status_script, said.success_script, said.failure_script, said.post_script):
             if text:
                 parse(text)
@@ -249,10 +251,10 @@ class TestNode(StatefulAction):
         names = {**self._env.enums, **{status.name: status.value for status in Status}}
         answer = parse(text).run(Environment(self.blackboard, names))
         if answer is EMPTY:
-            raise NodeError("return_status_script returned an empty value")
+            raise TreeNodeError("return_status_script returned an empty value")
         status = Status[answer] if answer in Status.__members__ else None
         if status is None and answer.__class__ is not str and answer in (0, 1, 2, 3, 4):
             status = Status(int(answer))
         if status is None or status is IDLE:
-            raise NodeError("return_status_script must evaluate to a NodeStatus-compatible value")
+            raise TreeNodeError("return_status_script must evaluate to a NodeStatus-compatible value")
         return status

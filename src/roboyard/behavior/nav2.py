@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from roboyard.behavior.errors import NodeError
+from roboyard.behavior.errors import TreeNodeError
 from roboyard.behavior.kinds import Control, Decorator
 from roboyard.behavior.ports import input_port
 from roboyard.behavior.status import FAILURE, IDLE, RUNNING, SKIPPED, SUCCESS, Status
@@ -27,7 +27,7 @@ class RecoveryNode(Control):
     def tick(self) -> Status:
         """See `TreeNode.tick`."""
         if len(self.children) != 2:
-            raise NodeError(f"Recovery Node '{self.name}' must only have 2 children.")
+            raise TreeNodeError(f"Recovery Node '{self.name}' must only have 2 children.")
         most = self.input("number_of_retries")
         self.set_status(RUNNING)
         while self._index < 2 and self._retries <= most:

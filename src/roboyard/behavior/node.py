@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from roboyard.behavior.blackboard import Blackboard
-from roboyard.behavior.errors import ExecutionError, NodeError
+from roboyard.behavior.errors import ExecutionError, TreeNodeError
 from roboyard.behavior.ports import Port, reader, writer
 from roboyard.behavior.script import Environment, Script
 from roboyard.behavior.status import FAILURE, IDLE, RUNNING, SKIPPED, SUCCESS, Kind, Status
@@ -201,8 +201,10 @@ class TreeNode:
         """
         if status is IDLE or status.__class__ is not Status:
             if status is not IDLE:
-                raise NodeError(f"Node [{self.name}]: {status!r:.80} is no status", valid="a roboyard.behavior.Status")
-            raise NodeError(
+                raise TreeNodeError(
+                    f"Node [{self.name}]: {status!r:.80} is no status", valid="a roboyard.behavior.Status"
+                )
+            raise TreeNodeError(
                 f"Node [{self.name}]: you are not allowed to set manually the status to IDLE. "
                 "If you know what you are doing (?) use resetStatus() instead."
             )
@@ -288,7 +290,7 @@ class TreeNode:
         """The value of the script of an attribute; an error says of which."""
         try:
             return script.run(self._env)
-        except NodeError as error:
+        except TreeNodeError as error:
             error.location = f"{self.where}: <{self.type_name}> {self.path!r}, {attribute}"
             raise
 

@@ -10,7 +10,7 @@ from roboyard.behavior.blackboard import Blackboard
 from roboyard.behavior.building import Builder, SubtreePart
 from roboyard.behavior.checks import check_nodes
 from roboyard.behavior.document import Document, read_document
-from roboyard.behavior.errors import NodeError, TreeError
+from roboyard.behavior.errors import TreeError, TreeNodeError
 from roboyard.behavior.factory import Factory
 from roboyard.behavior.matching import matches
 from roboyard.behavior.mocks import with_mocks
@@ -134,7 +134,7 @@ class Tree:
             NodeError: it is another tree.
         """
         if saved["tree"] != self.name or saved["nodes"].keys() != {str(uid) for uid in self.nodes}:
-            raise NodeError(f"the saved tree {saved['tree']!r} is not this one, {self.name!r}")
+            raise TreeNodeError(f"the saved tree {saved['tree']!r} is not this one, {self.name!r}")
         for uid, state in saved["nodes"].items():
             self.nodes[int(uid)].load_state(state)
         kinds: dict[str, PortType] = {

@@ -11,7 +11,7 @@ from typing import Any
 from roboyard.behavior import controls, decorators
 from roboyard.behavior.controls.parallel import threshold
 from roboyard.behavior.decorators.outcomes import SubTree
-from roboyard.behavior.errors import NodeError, PortError
+from roboyard.behavior.errors import PortError, TreeNodeError
 from roboyard.behavior.kinds import Control, Decorator
 from roboyard.behavior.node import TreeNode
 from roboyard.behavior.ports import input_port
@@ -50,16 +50,16 @@ class Parallel3(Control):
         try:
             return threshold(int(self.input(port)), len(self.children))
         except PortError as error:
-            raise NodeError(f"Missing parameter [{port}] in ParallelNode", valid=error.message) from error
+            raise TreeNodeError(f"Missing parameter [{port}] in ParallelNode", valid=error.message) from error
 
     def tick(self) -> Status:
         """See `TreeNode.tick`."""
         enough, too_many = self._count("success_threshold"), self._count("failure_threshold")
         count = len(self.children)
         if count < enough:
-            raise NodeError("Number of children is less than threshold. Can never succeed.")
+            raise TreeNodeError("Number of children is less than threshold. Can never succeed.")
         if count < too_many:
-            raise NodeError("Number of children is less than threshold. Can never fail.")
+            raise TreeNodeError("Number of children is less than threshold. Can never fail.")
         succeeded = failed = 0
         for index, child in enumerate(self.children):
             answer = child.status if index in self._done else child.execute()
@@ -74,7 +74,7 @@ class Parallel3(Control):
                 if failed > count - enough or failed == too_many:
                     return self._ended(FAILURE)
             elif answer is not RUNNING:
-                raise NodeError("A child node must never return IDLE")
+                raise TreeNodeError("A child node must never return IDLE")
         return RUNNING
 
     def _ended(self, answer: Status) -> Status:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from roboyard.geometry import SE2
-from roboyard.mapping.growing_graph import GrowingGraph, Node
+from roboyard.mapping.growing_graph import GrowingGraph, PoseGraphNode
 from roboyard.mapping.local import step_of
 from roboyard.mapping.loops import Loop, LoopFinder
 from roboyard.mapping.matching.correlative import Window, search
@@ -74,7 +74,7 @@ def find_anywhere(
             rough.append((-found.score, k, found.pose))
     rough.sort(key=lambda item: item[:2])
     fine: list[tuple[float, SE2, Loop]] = []
-    probe = Node(0, SE2(), scan, 0.0)
+    probe = PoseGraphNode(0, SE2(), scan, 0.0)
     for _, k, pose in rough[: config.tried]:
         match = finder.refine(submaps, k, probe, pose)
         if match is None or match.overlap < config.overlap:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.mapping.growing_graph import GrowingGraph, Node
+from roboyard.mapping.growing_graph import GrowingGraph, PoseGraphNode
 from roboyard.mapping.whereabouts import Whereabouts
 
 
@@ -55,7 +55,7 @@ class Drift:
         self._ties: deque[tuple[int, float, float, int, float, float]] = deque(maxlen=config.ties)
         self._joints: list[tuple[int, int, float]] = []  # nodes about which the rest may have swung: first, last, angle
 
-    def passed(self, number: int, node: Node) -> None:
+    def passed(self, number: int, node: PoseGraphNode) -> None:
         """The next node: where scans in a row tell nothing odometry errs in the same manner all along."""
         if node.blind <= 0.0:
             return
@@ -63,7 +63,7 @@ class Drift:
         first, _, angle = self._joints.pop() if goes_on else (number, number, 0.0)
         self._joints.append((first, number, angle + node.blind))
 
-    def tied(self, number: int, node: Node, anchor: int, at: Node) -> None:
+    def tied(self, number: int, node: PoseGraphNode, anchor: int, at: PoseGraphNode) -> None:
         """A loop ties a node to the submap with that anchor."""
         self._ties.append((number, node.path, node.doubt, anchor, at.path, at.doubt))
 

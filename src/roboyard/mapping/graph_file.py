@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from roboyard.config import atomic_path
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
-from roboyard.mapping.growing_graph import Edge, Node
+from roboyard.mapping.growing_graph import Edge, PoseGraphNode
 from roboyard.mapping.preparation import Prepared
 from roboyard.mapping.submaps import Submap
 
@@ -49,7 +49,7 @@ class MappedPlace:
         nothing: What lasers give when they see nothing; see ``Preparation.state``.
     """
 
-    nodes: list[Node] = field(default_factory=list)
+    nodes: list[PoseGraphNode] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
     submaps: list[Submap] = field(default_factory=list)
     nothing: dict[str, int] = field(default_factory=dict)
@@ -180,12 +180,12 @@ def _check(arrays: dict[str, NDArray[Any]], lasers: int, where: str) -> None:
         refuse("'cells' holds cells without points")
 
 
-def _nodes(arrays: dict[str, NDArray[Any]], lasers: list[str]) -> list[Node]:
+def _nodes(arrays: dict[str, NDArray[Any]], lasers: list[str]) -> list[PoseGraphNode]:
     at, ends_at = np.cumsum(arrays["point_counts"])[:-1], np.cumsum(arrays["end_counts"])[:-1]
     points, normals = np.split(arrays["points"], at), np.split(arrays["normals"], at)
     ends = np.split(arrays["ends"], ends_at)
     return [
-        Node(
+        PoseGraphNode(
             int(arrays["times"][k]), SE2(*arrays["poses"][k]),
             Prepared(
                 np.ascontiguousarray(points[k], dtype=np.float64), np.ascontiguousarray(normals[k], dtype=np.float64),

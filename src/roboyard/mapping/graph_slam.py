@@ -14,7 +14,7 @@ from roboyard.grids.ray_casting import count_hits_and_misses
 from roboyard.mapping.anywhere import find_anywhere
 from roboyard.mapping.graph_config import GraphSlamConfig
 from roboyard.mapping.graph_file import MappedPlace, read_place, write_place
-from roboyard.mapping.growing_graph import Edge, GrowingGraph, Node
+from roboyard.mapping.growing_graph import Edge, GrowingGraph, PoseGraphNode
 from roboyard.mapping.local import LocalMatcher, Placed
 from roboyard.mapping.loops import Loop, LoopFinder
 from roboyard.mapping.matching.refine import apart
@@ -293,7 +293,7 @@ class GraphSlam:
         graph, number = self._graph, len(self._graph.nodes)
         pose, self._first_pose = self._pose(), None
         doubts = self._doubt, self._slack, self._blind
-        graph.nodes.append(Node(scan.time_ns, pose, prepared, self._path, self._part, *doubts))
+        graph.nodes.append(PoseGraphNode(scan.time_ns, pose, prepared, self._path, self._part, *doubts))
         self._blind = 0.0
         if placed is not None:
             self._tie_locally(number, placed)

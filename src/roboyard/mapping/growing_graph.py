@@ -14,7 +14,7 @@ from roboyard.mapping.preparation import Prepared
 
 
 @dataclass(slots=True)
-class Node:
+class PoseGraphNode:
     """A scan that is part of the map.
 
     Attributes:
@@ -62,7 +62,7 @@ class GrowingGraph:
 
     def __init__(self, config: OptimiseConfig | None = None) -> None:
         self.config = config or OptimiseConfig()
-        self.nodes: list[Node] = []
+        self.nodes: list[PoseGraphNode] = []
         self.edges: dict[int, Edge] = {}
         self.solved = 0  # how often
         self._optimiser = Optimiser(self.config)

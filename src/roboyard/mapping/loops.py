@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from roboyard.geometry import SE2
 from roboyard.mapping.drift import Drift, DriftConfig, Off
-from roboyard.mapping.growing_graph import GrowingGraph, Node
+from roboyard.mapping.growing_graph import GrowingGraph, PoseGraphNode
 from roboyard.mapping.local import step_of
 from roboyard.mapping.matching.cells import CellMap
 from roboyard.mapping.matching.correlative import Tables, Window, search
@@ -153,7 +153,7 @@ class LoopFinder:
         near_first, wide_first = (at.numbers[order[which[order]]].tolist() for which in (near, wide))
         return near_first, wide_first, at.numbers[far].tolist()
 
-    def _by_turns(self, candidates: list[int], node: Node) -> list[int]:
+    def _by_turns(self, candidates: list[int], node: PoseGraphNode) -> list[int]:
         """As many as the way since the last time allows, and the next ones the next time."""
         count = int(self.config.far * (node.path - self._searched)) if candidates else 0
         if count or not candidates:
@@ -194,14 +194,14 @@ class LoopFinder:
                 self._tables.popitem(last=False)
         return self._tables[number]
 
-    def verify(self, surface: CellMap, node: Node, match: Match) -> bool:
+    def verify(self, surface: CellMap, node: PoseGraphNode, match: Match) -> bool:
         """Whether a match is credible: enough surfaces, and few beams through walls."""
         config = self.config
         if match.fit < config.fit or match.overlap < config.overlap:
             return False
         return seen_through(surface, node.scan, match.pose) <= config.through
 
-    def refine(self, submaps: list[Submap], k: int, node: Node, start: SE2) -> Match | None:
+    def refine(self, submaps: list[Submap], k: int, node: PoseGraphNode, start: SE2) -> Match | None:
         """A credible match near ``start`` (``T_anchor_base``), or None."""
         surface = self.load(submaps, k)
         match = refine(surface, node.scan, start, self.refining)
@@ -215,7 +215,7 @@ class LoopFinder:
         for k in finished:
             anchor = graph.nodes[submaps[k].anchor].pose
             by_distance.append((float(np.hypot(*(anchor @ submaps[k].centre - pose.xy))), k))
-        probe = Node(0, pose, scan, 0.0)
+        probe = PoseGraphNode(0, pose, scan, 0.0)
         best: tuple[float, Loop] | None = None
         for _, k in sorted(by_distance)[:4]:
             start = graph.nodes[submaps[k].anchor].pose.inverse() @ pose

@@ -37,7 +37,7 @@ _PICTURES: Final = ("PNG", "JPEG", "TIFF", "BMP", "PPM", "GIF", "WEBP")
 
 
 @dataclass(frozen=True)
-class HeightMap:
+class HeightMapFile:
     """Ground from a file."""
 
     file: Path = parameter(doc=".npy of heights [m], rows from the least y on; or a grey picture")
@@ -82,7 +82,7 @@ class StepsFile:
     swings: list[SwingEntry] = parameter(doc="in the order in which feet are lifted")
     heading: float = parameter(0.0, unit="rad", doc="of the body, all the time")
     terrain: TerrainEntry | None = parameter(None, doc="ground by kind and seed")
-    map: HeightMap | None = parameter(None, doc="or from a file")
+    map: HeightMapFile | None = parameter(None, doc="or from a file")
     failed_leg: str | None = parameter(None, doc="a leg that does not work, kept out of the way as at rest")
     about: dict[str, str] = parameter(factory=dict, doc="who made it, and with what")
 
@@ -103,7 +103,7 @@ class StepsFile:
                 )
 
     @property
-    def ground(self) -> TerrainEntry | HeightMap:
+    def ground(self) -> TerrainEntry | HeightMapFile:
         """What is walked on."""
         ground = self.terrain or self.map
         if ground is None:
@@ -129,7 +129,7 @@ def load_steps(path: Path) -> StepsFile:
 
 
 def steps_text(
-    plan: StepPlan, walker: Walker, robot: str, goal: tuple[float, float], ground: TerrainEntry | HeightMap,
+    plan: StepPlan, walker: Walker, robot: str, goal: tuple[float, float], ground: TerrainEntry | HeightMapFile,
     failed_leg: str | None = None,
 ) -> str:  # fmt: skip
     """A plan as its file's text; numbers as they are, so that reading gives the same."""
@@ -138,7 +138,7 @@ def steps_text(
     if failed_leg is not None:
         said["failed_leg"] = failed_leg
     plain = {key: value for key, value in asdict(ground).items() if value is not None}
-    if isinstance(ground, HeightMap):
+    if isinstance(ground, HeightMapFile):
         said["map"] = plain | {"file": str(ground.file)}
     else:
         said["terrain"] = plain
@@ -193,7 +193,7 @@ def _picture(file: Path, relief: float) -> Array:
     return heights
 
 
-def ground_of(entry: TerrainEntry | HeightMap, rig: Rig, places: ArrayLike, heading: float) -> Ground:
+def ground_of(entry: TerrainEntry | HeightMapFile, rig: Rig, places: ArrayLike, heading: float) -> Ground:
     """Ground to plan on: a terrain and what lies about places (k, 2) [m], or a map. Raises InputError."""
     if isinstance(entry, TerrainEntry):
         return Ground.of_terrain(entry.make(0), rig, places, heading=heading)
@@ -201,7 +201,7 @@ def ground_of(entry: TerrainEntry | HeightMap, rig: Rig, places: ArrayLike, head
     return Ground.of(entry.heights(), entry.corner, rig, cell=entry.cell, heading=heading, start=start)
 
 
-def heights_of(entry: TerrainEntry | HeightMap) -> Heights:
+def heights_of(entry: TerrainEntry | HeightMapFile) -> Heights:
     """What `check_plan` asks for heights: of a terrain, or of a map, with nan outside of it. Raises InputError."""
     if isinstance(entry, TerrainEntry):
         return entry.make(0).height_at

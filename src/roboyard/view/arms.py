@@ -24,13 +24,13 @@ from roboyard.view.ghosts import Array, moments_of
 from roboyard.view.places import Places, row
 from roboyard.view.sender import Sender
 from roboyard.view.show import Reply
-from roboyard.view.wire import Frame, number, numbers, text, word
+from roboyard.view.wire import ViewMessage, number, numbers, text, word
 
 _MOVEIT = "moveit_msgs"
 _SUCCESS, _COLLIDES = 1, -12
 _SECONDS = 2.0
 """Planning time that a plan may take, which the move node takes for a number of states."""
-Preview = Callable[[str, list[str], Array, Array], Frame | None]
+Preview = Callable[[str, list[str], Array, Array], ViewMessage | None]
 """Draws a robot's joints at times (k,), their positions (k, n), as a ghost."""
 
 
@@ -115,7 +115,7 @@ class ArmHand:
         try:
             what()
         except RoboyardError as error:
-            reply(Frame(text("refused", what=str(error), to=said["op"], id=said.get("id"))))
+            reply(ViewMessage(text("refused", what=str(error), to=said["op"], id=said.get("id"))))
 
     def _ask(self, said: dict[str, Any], name: str, pose: SE3 | None, reply: Reply) -> None:
         robot, found = self._run.robots[name], self._places()

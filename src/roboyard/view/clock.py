@@ -8,7 +8,7 @@ from roboyard.bus import Bus
 from roboyard.errors import InputError
 from roboyard.scenarios import Control
 from roboyard.view.show import Reply
-from roboyard.view.wire import Frame, number, text
+from roboyard.view.wire import ViewMessage, number, text
 
 _LONGEST_STEP, _FASTEST = 60.0, 1000.0
 
@@ -50,4 +50,4 @@ class ClockHand:
             control.reset()
         elif op == "end":
             control.stop()
-        reply(Frame(text("done", id=said.get("id"), to=op)))
+        reply(ViewMessage(text("done", id=said.get("id"), to=op)))

@@ -14,7 +14,7 @@ from roboyard.messages import action_type, message_type, msg
 from roboyard.scenarios import Run
 from roboyard.view.sender import Sender
 from roboyard.view.show import Reply
-from roboyard.view.wire import Frame, numbers, text, word
+from roboyard.view.wire import ViewMessage, numbers, text, word
 
 
 def tasks(run: Run) -> dict[str, list[str]]:
@@ -46,7 +46,7 @@ class DeedHand:
             if not isinstance(self._run.bus.nodes.get(node), GoalMissionNode):
                 raise InputError(f"{node} pursues no goals", valid="a mission of tasks")
             self._sender.publish(f"{node}/add", msg.String(data=word(said, "goal")))
-            reply(Frame(text("done", id=said.get("id"), to="task")))
+            reply(ViewMessage(text("done", id=said.get("id"), to="task")))
             return
         name = word(said, "person")
         if name not in self._run.people:

@@ -13,7 +13,7 @@ from roboyard.errors import RoboyardError
 from roboyard.manipulation.nodes.motion_messages import sampled
 from roboyard.simulation.naming import SEPARATOR, scoped
 from roboyard.view.scenery import Scenery
-from roboyard.view.wire import Frame, packed
+from roboyard.view.wire import ViewMessage, packed
 
 PLANNED = "moveit_msgs/msg/DisplayTrajectory"
 _MOST_MOMENTS = 48
@@ -46,7 +46,7 @@ class Ghosts:
 
     def frame(
         self, robot: str, joints: Sequence[str], times: Array, rows: Array, state: Array, topic: str = ""
-    ) -> Frame | None:
+    ) -> ViewMessage | None:
         """The frame of a ghost; None where the robot has no such joints.
 
         Args:
@@ -78,9 +78,9 @@ class Ghosts:
             "op": "ghost", "robot": robot, "number": self._scenery.number, "times": [float(time) for time in times],
             "bodies": chosen, "topic": topic,
         }  # fmt: skip
-        return Frame(packed(head, [poses]), topic and f"ghost {topic}", topic)
+        return ViewMessage(packed(head, [poses]), topic and f"ghost {topic}", topic)
 
-    def of_message(self, robots: dict[str, str], message: Any, state: Array, topic: str) -> Frame | None:
+    def of_message(self, robots: dict[str, str], message: Any, state: Array, topic: str) -> ViewMessage | None:
         """The ghost of a moveit_msgs/DisplayTrajectory.
 
         Args:

@@ -19,7 +19,7 @@ from roboyard.view.abilities import heard
 from roboyard.view.places import Places
 from roboyard.view.sender import Sender
 from roboyard.view.show import Reply
-from roboyard.view.wire import Frame, numbers, text, word
+from roboyard.view.wire import ViewMessage, numbers, text, word
 
 _MOST_POINTS = 200
 _SPREAD = (0.25, 0.25, math.radians(15.0))
@@ -67,7 +67,7 @@ class GoalHand:
             try:
                 self._send(op, space, poses, said, reply)
             except RoboyardError as error:
-                reply(Frame(text("refused", what=str(error), to=op, id=said.get("id"))))
+                reply(ViewMessage(text("refused", what=str(error), to=op, id=said.get("id"))))
 
         self._bus.inputs.run_on_executor(send)
 
@@ -105,7 +105,7 @@ class GoalHand:
             uncertain = msg.PoseWithCovariance(pose=pose_to_msg(there[0]), covariance=covariance)
             message = msg.PoseWithCovarianceStamped(header=make_header(frame, now_ns), pose=uncertain)
         self._sender.publish(self._topic(op, space), message)
-        reply(Frame(text("done", id=said.get("id"), to=op)))
+        reply(ViewMessage(text("done", id=said.get("id"), to=op)))
 
     def _follow(self, space: str, poses: list[Any], said: dict[str, Any], reply: Reply) -> None:
         kind = action_type("nav2_msgs/action/FollowWaypoints")

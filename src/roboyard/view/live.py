@@ -43,7 +43,7 @@ from roboyard.view.sender import Sender
 from roboyard.view.show import Hand, Reply
 from roboyard.view.things import ThingHand
 from roboyard.view.topics import PAINTERS, Board, Heard, frame_of
-from roboyard.view.wire import Frame, packed, text, word
+from roboyard.view.wire import ViewMessage, packed, text, word
 
 _GRAPH_PERIOD, _FRAMES_PERIOD, _TREES_PERIOD = 1.0, 0.1, 0.25
 """How often topics and nodes are told, where frames are, and how trees stand [wall s]."""
@@ -125,9 +125,9 @@ class LiveShow:
         self._building: asyncio.Future[tuple[Scene, Scenery]] | None = None
         self._asked: asyncio.Future[Look] | None = None
         self._number = 0
-        self._told: dict[str, Frame] = {}
-        self._lines: deque[Frame] = deque(maxlen=_MOST_LINES)
-        self._fresh_lines: deque[Frame] = deque(maxlen=_MOST_LINES)
+        self._told: dict[str, ViewMessage] = {}
+        self._lines: deque[ViewMessage] = deque(maxlen=_MOST_LINES)
+        self._fresh_lines: deque[ViewMessage] = deque(maxlen=_MOST_LINES)
         self._graph_due = self._frames_due = self._trees_due = 0.0
         for topic in self.bus.topics.values():  # what is latched already
             for publisher in topic.publishers:
@@ -167,7 +167,7 @@ class LiveShow:
         return SE3(data.xquat[body], data.xpos[body])
 
     def _log(self, record: LogRecord) -> None:
-        line = Frame(text("log", t=record.time_ns * 1e-9, level=record.level, node=record.node, text=record.text))
+        line = ViewMessage(text("log", t=record.time_ns * 1e-9, level=record.level, node=record.node, text=record.text))
         self._fresh_lines.append(line)
 
     def _where(self) -> tuple[Places, Callable[[int], SE3]] | None:
@@ -232,16 +232,16 @@ class LiveShow:
         return {"topics": topics, "nodes": nodes, "services": sorted(self.bus.services)}
 
     # -- on the server's thread ----------------------------------------------------------------------------------------
-    def greeting(self) -> list[Frame]:
+    def greeting(self) -> list[ViewMessage]:
         """Name, scene, topics, the log so far."""
-        about = Frame(text("run", name=self._name, duration=self._duration, kind="live"))
+        about = ViewMessage(text("run", name=self._name, duration=self._duration, kind="live"))
         return [about, *self._told.values(), *self._lines]
 
-    def shown(self, topic: str) -> Frame | None:
+    def shown(self, topic: str) -> ViewMessage | None:
         """See `Show`."""
         return self._told.get(topic) or self._board.frame(topic)
 
-    async def news(self, wants: Collection[str]) -> list[Frame]:
+    async def news(self, wants: Collection[str]) -> list[ViewMessage]:
         """See `Show`."""
         look = await self._ask(wants)
         found = self._take_lines()
@@ -261,17 +261,17 @@ class LiveShow:
             self._scene, self._scenery = self._building.result()
             self._ghosts = Ghosts(self._scene.model, self._scenery)
             self._building = None
-            found.append(self._tell("scene", Frame(self._scenery.data)))
+            found.append(self._tell("scene", ViewMessage(self._scenery.data)))
         found.append(self._tell("poses", self._poses(look)))
         if look.graph is not None:
-            found.append(self._tell("graph", Frame(text("graph", **look.graph), "graph")))
+            found.append(self._tell("graph", ViewMessage(text("graph", **look.graph), "graph")))
         if look.frames is not None:
             frame = packed({"op": "transforms", "frames": look.frames})
-            found.append(self._tell(TRANSFORMS, Frame(frame, TRANSFORMS, TRANSFORMS)))
+            found.append(self._tell(TRANSFORMS, ViewMessage(frame, TRANSFORMS, TRANSFORMS)))
         if look.abilities is not None:
-            found.append(self._tell("abilities", Frame(text("abilities", **look.abilities), "abilities")))
+            found.append(self._tell("abilities", ViewMessage(text("abilities", **look.abilities), "abilities")))
         if look.trees is not None:
-            found.append(self._tell(TREES, Frame(text("trees", trees=look.trees), TREES, TREES)))
+            found.append(self._tell(TREES, ViewMessage(text("trees", trees=look.trees), TREES, TREES)))
         return [*found, *self._plots.news(), *self._board.news(wants, wall_seconds())]
 
     def command(self, said: dict[str, Any], viewer: int, reply: Reply) -> None:
@@ -284,7 +284,7 @@ class LiveShow:
             known = self._board.heard.get(topic)
 
             def tell(found: list[str]) -> None:
-                reply(Frame(text("fields", id=said.get("id"), topic=topic, fields=found)))
+                reply(ViewMessage(text("fields", id=said.get("id"), topic=topic, fields=found)))
 
             if known is not None and known.type != GAIT:
                 tell(fields(known.message))
@@ -350,26 +350,26 @@ class LiveShow:
 
         self._building = self._loop.run_in_executor(None, build)
 
-    def _poses(self, look: Look) -> Frame:
+    def _poses(self, look: Look) -> ViewMessage:
         head: dict[str, Any] = {"op": "poses", "t": look.time_ns * 1e-9, "paused": look.paused, "rate": look.rate}
         scene, scenery = self._scene, self._scenery
         if scene is None or scenery is None or len(look.state[0]) != scene.model.nq:
-            return Frame(packed({**head, "number": 0}), "poses")
+            return ViewMessage(packed({**head, "number": 0}), "poses")
         data = scene.data
         data.qpos[:], data.mocap_pos[:], data.mocap_quat[:] = look.state
         mujoco.mj_kinematics(scene.model, data)
-        return Frame(packed({**head, "number": scenery.number}, [rows_of(data, scenery)]), "poses")
+        return ViewMessage(packed({**head, "number": scenery.number}, [rows_of(data, scenery)]), "poses")
 
-    def _preview(self, robot: str, joints: list[str], times: Array, rows: Array) -> Frame | None:
+    def _preview(self, robot: str, joints: list[str], times: Array, rows: Array) -> ViewMessage | None:
         """See `ArmHand`."""
         return None if self._ghosts is None else self._ghosts.frame(robot, joints, times, rows, self._state)
 
-    def _tell(self, what: str, frame: Frame) -> Frame:
+    def _tell(self, what: str, frame: ViewMessage) -> ViewMessage:
         """Keep it for who comes later."""
         self._told[what] = frame
         return frame
 
-    def _take_lines(self) -> list[Frame]:
+    def _take_lines(self) -> list[ViewMessage]:
         fresh = [self._fresh_lines.popleft() for _ in range(len(self._fresh_lines))]
         self._lines.extend(fresh)
         return fresh

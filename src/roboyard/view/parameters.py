@@ -11,7 +11,7 @@ from roboyard.errors import InputError, RoboyardError
 from roboyard.messages import message_type, service_type
 from roboyard.view.sender import Sender
 from roboyard.view.show import Reply
-from roboyard.view.wire import Frame, text, word
+from roboyard.view.wire import ViewMessage, text, word
 
 _SET = "rcl_interfaces/srv/SetParameters"
 
@@ -60,7 +60,7 @@ class ParameterHand:
                     "unit": info.constraint.unit, "choices": list(info.constraint.choices),
                 }
             )  # fmt: skip
-        reply(Frame(text("parameters", id=said.get("id"), node=name, parameters=rows)))
+        reply(ViewMessage(text("parameters", id=said.get("id"), node=name, parameters=rows)))
 
     def _parameter(self, said: dict[str, Any]) -> Any:
         value = said.get("value")

@@ -25,7 +25,7 @@ from roboyard.view.scenery import Scenery, rows_of, scenery_of
 from roboyard.view.show import Reply
 from roboyard.view.timeline import Timeline
 from roboyard.view.topics import PAINTERS, Board, Heard, frame_of
-from roboyard.view.wire import Frame, number, packed, text
+from roboyard.view.wire import ViewMessage, number, packed, text
 
 _TF = ("/tf", "/tf_static")
 _LOG = "/rosout"
@@ -71,7 +71,7 @@ class Player:
             self._stack.close()
             raise
         self._board = Board()
-        self._lines: list[Frame] = []
+        self._lines: list[ViewMessage] = []
         self.paused, self.rate = False, 1.0
         self._wall: float | None = None
         self._fresh = True
@@ -92,7 +92,7 @@ class Player:
             )
             for t in topics.values()
         ]
-        self._graph = Frame(text("graph", topics=graph, nodes=[], services=[]))
+        self._graph = ViewMessage(text("graph", topics=graph, nodes=[], services=[]))
 
     def close(self) -> None:
         """Let go of the files."""
@@ -130,7 +130,7 @@ class Player:
         elif topic == _LOG:
             level = _LEVELS.get(int(message.level), "info")
             line = text("log", t=time_ns * 1e-9, level=level, node=str(message.name), text=str(message.msg))
-            self._lines.append(Frame(line))
+            self._lines.append(ViewMessage(line))
         else:
             if self._stage is not None and topic in self._stage.topics:
                 self._stage.take(topic, message)
@@ -158,20 +158,26 @@ class Player:
             self.paused = True
 
     # -- see `Show` ----------------------------------------------------------------------------------------------------
-    def greeting(self) -> list[Frame]:
+    def greeting(self) -> list[ViewMessage]:
         """Name, length, scene, topics."""
         start, end = self._time.start_ns * 1e-9, self._time.end_ns * 1e-9
         self._board.forget_sent()
-        found = [Frame(text("run", name=self.name, duration=end - start, start=start, kind="recording")), self._graph]
+        found = [
+            ViewMessage(text("run", name=self.name, duration=end - start, start=start, kind="recording")),
+            self._graph,
+        ]
         if self._scenery is not None:
-            found.append(Frame(self._scenery.data))
-        return [*found, *(Frame(text("log", t=start, level="warn", node="view", text=note)) for note in self.notes)]
+            found.append(ViewMessage(self._scenery.data))
+        return [
+            *found,
+            *(ViewMessage(text("log", t=start, level="warn", node="view", text=note)) for note in self.notes),
+        ]
 
-    def shown(self, topic: str) -> Frame | None:
+    def shown(self, topic: str) -> ViewMessage | None:
         """See `Show`."""
         return self._board.frame(topic)
 
-    async def news(self, wants: Collection[str]) -> list[Frame]:
+    async def news(self, wants: Collection[str]) -> list[ViewMessage]:
         """See `Show`."""
         self._go_on()
         found = [self._poses()]
@@ -184,7 +190,7 @@ class Player:
         if TRANSFORMS in wants and wall_seconds() >= self._frames_due:
             self._frames_due = wall_seconds() + 0.1
             frames = {name: row(self._places.place(name, self._body)) for name in self._places.frames()}
-            found.append(Frame(packed({"op": "transforms", "frames": frames}), TRANSFORMS, TRANSFORMS))
+            found.append(ViewMessage(packed({"op": "transforms", "frames": frames}), TRANSFORMS, TRANSFORMS))
         lines, self._lines = self._lines, []
         return [*found, *lines, *self._board.news(wants, wall_seconds())]
 
@@ -193,15 +199,15 @@ class Player:
             return SE3.identity()
         return SE3(self._stage.data.xquat[body], self._stage.data.xpos[body])
 
-    def _poses(self) -> Frame:
+    def _poses(self) -> ViewMessage:
         head: dict[str, Any] = {
             "op": "poses", "t": self._time.now_ns * 1e-9, "paused": self.paused, "rate": self.rate, "number": 0,
         }  # fmt: skip
         if self._stage is None or self._scenery is None:
-            return Frame(packed(head), "poses")
+            return ViewMessage(packed(head), "poses")
         self._stage.settle()
         rows = rows_of(self._stage.data, self._scenery)
-        return Frame(packed({**head, "number": self._scenery.number}, [rows]), "poses")
+        return ViewMessage(packed({**head, "number": self._scenery.number}, [rows]), "poses")
 
     def command(self, said: dict[str, Any], viewer: int, reply: Reply) -> None:
         """See `Show`."""
@@ -227,7 +233,7 @@ class Player:
         else:
             known = "pause, rate, resume, seek, step"
             raise InputError(f"{op!r:.40} cannot be done with a recording", valid=known)
-        reply(Frame(text("done", id=said.get("id"), to=op)))
+        reply(ViewMessage(text("done", id=said.get("id"), to=op)))
 
     def lost(self, viewer: int) -> None:
         """See `Show`."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from roboyard.errors import InputError
-from roboyard.view.wire import Frame, packed
+from roboyard.view.wire import ViewMessage, packed
 
 _MOST_FIELDS, _MOST_ELEMENTS, _DEEPEST = 300, 24, 6
 _MOST_CURVES = 32
@@ -93,7 +93,7 @@ class Plots:
         """Keep a message until `news`; from any thread."""
         self._new.append((topic, time_ns, message))
 
-    def news(self) -> list[Frame]:
+    def news(self) -> list[ViewMessage]:
         """One frame with all new values: for each curve its times and values."""
         if not self._new:
             return []
@@ -108,4 +108,4 @@ class Plots:
             if rows:
                 curves.append([topic, path])
                 arrays.append(np.array(rows, dtype=np.float32))
-        return [Frame(packed({"op": "curves", "curves": curves}, arrays))] if curves else []
+        return [ViewMessage(packed({"op": "curves", "curves": curves}, arrays))] if curves else []

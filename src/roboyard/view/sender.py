@@ -10,7 +10,7 @@ from roboyard.bus.services import Future
 from roboyard.errors import InputError, RoboyardError
 from roboyard.messages import serialize, type_name
 from roboyard.view.show import Reply
-from roboyard.view.wire import Frame, text
+from roboyard.view.wire import ViewMessage, text
 
 SOURCE = "view"
 
@@ -62,14 +62,14 @@ class Sender:
             """On the run's thread."""
             try:
                 if told is not None:
-                    reply(Frame(told(done.result)))
+                    reply(ViewMessage(told(done.result)))
                     return
                 trouble, more = _outcome(done.result)
             except RoboyardError as error:
                 trouble, more = str(error), {}
             values = {"id": said.get("id"), "to": said["op"]}
             frame = text("refused", what=trouble, **values) if trouble else text("done", **values, **more)
-            reply(Frame(frame))
+            reply(ViewMessage(frame))
 
         self._push(
             ExternalInput(

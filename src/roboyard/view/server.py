@@ -27,7 +27,7 @@ from roboyard.view.holder import Holder
 from roboyard.view.pages import HEADERS, page_file
 from roboyard.view.show import Show
 from roboyard.view.viewer import Viewer
-from roboyard.view.wire import LARGEST_MESSAGE, Frame, read, text, word
+from roboyard.view.wire import LARGEST_MESSAGE, ViewMessage, read, text, word
 
 USUAL_PORT = 8711
 CLIENT_LIMIT = 16
@@ -84,7 +84,7 @@ class Server:
         """Show this from now on; None: nothing."""
         self._call(lambda: self._begin(show))
 
-    def tell(self, frame: Frame) -> None:
+    def tell(self, frame: ViewMessage) -> None:
         """Send a frame to all."""
         self._call(lambda: self._send(frame))
 
@@ -146,22 +146,22 @@ class Server:
             due = max(due + PERIOD, now - PERIOD)
             await asyncio.sleep(max(due - now, 0.001))
 
-    async def _news(self, show: Show, wants: set[str]) -> list[Frame]:
+    async def _news(self, show: Show, wants: set[str]) -> list[ViewMessage]:
         """What is new; a fault is told to the pages and ends neither the run nor the view."""
         try:
             frames = await show.news(wants)
         except Exception as error:  # noqa: BLE001 - whatever it is, the pages shall know
-            frames = [Frame(text("refused", what=f"{type(error).__name__}: {error}"), "fault")]
+            frames = [ViewMessage(text("refused", what=f"{type(error).__name__}: {error}"), "fault")]
             await asyncio.sleep(_AFTER_FAULT)
         return frames if show is self._show else []
 
     def _begin(self, show: Show | None) -> None:
         self._show = show
-        self._send(Frame(text("show", there=show is not None)))
+        self._send(ViewMessage(text("show", there=show is not None)))
         for frame in show.greeting() if show is not None else ():
             self._send(frame)
 
-    def _send(self, frame: Frame) -> None:
+    def _send(self, frame: ViewMessage) -> None:
         for viewer in self._viewers.values():
             viewer.put(frame)
 
@@ -190,8 +190,8 @@ class Server:
         self._count += 1
         viewer = self._viewers[self._count] = Viewer(self._count, connection.send)
         sending = self._loop.create_task(viewer.send_forever())
-        viewer.put(Frame(text("welcome", viewer=viewer.number, read_only=self.holder.read_only)))
-        viewer.put(Frame(text("show", there=self._show is not None)))
+        viewer.put(ViewMessage(text("welcome", viewer=viewer.number, read_only=self.holder.read_only)))
+        viewer.put(ViewMessage(text("show", there=self._show is not None)))
         for frame in self._show.greeting() if self._show is not None else ():
             viewer.put(frame)
         self.holder.came(viewer.number)
@@ -216,14 +216,14 @@ class Server:
     def _hear(self, viewer: Viewer, message: str | bytes) -> None:
         if not viewer.may_speak(self._loop.time()):
             if viewer.dropped % 100 == 1:
-                viewer.put(Frame(text("refused", what="too many messages"), key="throttled"))
+                viewer.put(ViewMessage(text("refused", what="too many messages"), key="throttled"))
             return
         said: dict[str, object] = {}
         try:
             said = read(message)
             self._obey(viewer, said)
         except RoboyardError as error:
-            viewer.put(Frame(text("refused", what=str(error), to=said.get("op"), id=said.get("id"))))
+            viewer.put(ViewMessage(text("refused", what=str(error), to=said.get("op"), id=said.get("id"))))
 
     def _obey(self, viewer: Viewer, said: dict[str, object]) -> None:
         op, show, holder = said["op"], self._show, self.holder
@@ -236,7 +236,7 @@ class Server:
         elif op == "want":
             self._want(viewer, word(said, "topic"), bool(said.get("on")))
         elif op == "ping":
-            viewer.put(Frame(text("pong", id=said.get("id"))))
+            viewer.put(ViewMessage(text("pong", id=said.get("id"))))
         elif show is None:
             raise InputError("nothing is shown now", valid="wait for the next run")
         else:
@@ -255,7 +255,7 @@ class Server:
 
     def _tell_control(self) -> None:
         told = text("control", holder=self.holder.number, asking=self.holder.asking, viewers=sorted(self._viewers))
-        self._send(Frame(told))
+        self._send(ViewMessage(told))
 
 
 def _answer(status: HTTPStatus, body: bytes | str, kind: str = "text/plain; charset=utf-8") -> Response:

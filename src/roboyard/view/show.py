@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any, Protocol
 
-from roboyard.view.wire import Frame
+from roboyard.view.wire import ViewMessage
 
-Reply = Callable[[Frame], None]
+Reply = Callable[[ViewMessage], None]
 """Sends a frame to the viewer who asked; from any thread."""
 
 
@@ -17,13 +17,13 @@ class Show(Protocol):
     free: frozenset[str]
     """What every viewer may say, who steers or not."""
 
-    def greeting(self) -> list[Frame]:
+    def greeting(self) -> list[ViewMessage]:
         """What a new viewer gets first."""
 
-    async def news(self, wants: Collection[str]) -> list[Frame]:
+    async def news(self, wants: Collection[str]) -> list[ViewMessage]:
         """What is new since the last call; of topics only those that somebody wants."""
 
-    def shown(self, topic: str) -> Frame | None:
+    def shown(self, topic: str) -> ViewMessage | None:
         """The newest drawing of a topic, for who begins to want it."""
 
     def command(self, said: dict[str, Any], viewer: int, reply: Reply) -> None:

@@ -10,7 +10,7 @@ from roboyard.errors import RoboyardError
 from roboyard.view.drawings import DRAWINGS
 from roboyard.view.legs import GAIT, PLAN, plan_drawing, support_drawing
 from roboyard.view.surfaces import SURFACES
-from roboyard.view.wire import Frame, packed
+from roboyard.view.wire import ViewMessage, packed
 
 PAINTERS = {**DRAWINGS, **SURFACES, GAIT: support_drawing, PLAN: plan_drawing}
 PICTURES = frozenset({"sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage"})
@@ -52,7 +52,7 @@ class Board:
 
     def __init__(self) -> None:
         self.heard: dict[str, Heard] = {}
-        self._frames: dict[str, tuple[Heard, Frame]] = {}
+        self._frames: dict[str, tuple[Heard, ViewMessage]] = {}
         self._sent: dict[str, Heard] = {}
         self._pictured: dict[str, float] = {}
 
@@ -66,7 +66,7 @@ class Board:
         """Somebody new looks: all that is wanted is news again."""
         self._sent.clear()
 
-    def frame(self, topic: str) -> Frame | None:
+    def frame(self, topic: str) -> ViewMessage | None:
         """The frame of a topic's newest message; None where there is none, or it cannot be drawn."""
         heard = self.heard.get(topic)
         if heard is None:
@@ -77,16 +77,16 @@ class Board:
         try:
             drawing = PAINTERS[heard.type](heard.message)
         except (RoboyardError, ValueError, TypeError, IndexError, AttributeError, KeyError) as error:
-            frame = Frame(
+            frame = ViewMessage(
                 packed({"op": "draw", "topic": topic, "shape": "none", "why": str(error)[:200]}), topic, topic
             )
         else:
             head = {"op": "draw", "topic": topic, "t": heard.time_ns * 1e-9, "pose": heard.place, **drawing.head}
-            frame = Frame(packed(head, drawing.arrays), topic, topic)
+            frame = ViewMessage(packed(head, drawing.arrays), topic, topic)
         self._frames[topic] = (heard, frame)
         return frame
 
-    def news(self, wants: Collection[str], now: float) -> list[Frame]:
+    def news(self, wants: Collection[str], now: float) -> list[ViewMessage]:
         """Frames of what was heard since the last call and is wanted.
 
         Args:

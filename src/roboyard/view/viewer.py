@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from roboyard.view.wire import Frame
+from roboyard.view.wire import ViewMessage
 
 _MOST_WAITING = 500
 """Frames that must not replace each other and wait for a slow page; the oldest are lost."""
@@ -32,13 +32,13 @@ class Viewer:
     send: Callable[[str | bytes], Awaitable[None]]
     wants: set[str] = field(default_factory=set)
     dropped: int = 0
-    _newest: dict[str, Frame] = field(default_factory=dict)
+    _newest: dict[str, ViewMessage] = field(default_factory=dict)
     _ordered: deque[str | bytes] = field(default_factory=lambda: deque(maxlen=_MOST_WAITING))
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _tokens: float = _BURST
     _seen: float | None = None
 
-    def put(self, frame: Frame) -> None:
+    def put(self, frame: ViewMessage) -> None:
         """Have a frame sent as soon as the page takes it, unless it does not want it."""
         if frame.topic and frame.topic not in self.wants:
             return

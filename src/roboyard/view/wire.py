@@ -21,7 +21,7 @@ LARGEST_MESSAGE = 65_536
 """What a page may say at once [bytes]."""
 
 
-class Frame(NamedTuple):
+class ViewMessage(NamedTuple):
     """One thing to be sent.
 
     Attributes:

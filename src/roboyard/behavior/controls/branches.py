@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from roboyard.behavior.errors import NodeError, PortError
+from roboyard.behavior.errors import PortError, TreeNodeError
 from roboyard.behavior.kinds import Control
 from roboyard.behavior.ports import input_port
 from roboyard.behavior.status import FAILURE, IDLE, RUNNING, SKIPPED, SUCCESS, Status
@@ -28,7 +28,7 @@ class IfThenElse(Control):
         """See `TreeNode.tick`."""
         count = len(self.children)
         if count not in (2, 3):
-            raise NodeError("IfThenElseNode must have either 2 or 3 children")
+            raise TreeNodeError("IfThenElseNode must have either 2 or 3 children")
         self.set_status(RUNNING)
         if self._index == 0:
             answer = self.children[0].execute()
@@ -47,7 +47,9 @@ class IfThenElse(Control):
             self.reset_children()
             self._index = 0
             return answer
-        raise NodeError("Something unexpected happened in IfThenElseNode", valid="a condition that is never skipped")
+        raise TreeNodeError(
+            "Something unexpected happened in IfThenElseNode", valid="a condition that is never skipped"
+        )
 
     def halt(self) -> None:
         """See `TreeNode.halt`."""
@@ -65,7 +67,7 @@ class WhileDoElse(Control):
         children = self.children
         count = len(children)
         if count not in (2, 3):
-            raise NodeError("WhileDoElseNode must have either 2 or 3 children")
+            raise TreeNodeError("WhileDoElseNode must have either 2 or 3 children")
         self.set_status(RUNNING)
         condition = children[0].execute()
         if condition is RUNNING:
@@ -100,7 +102,7 @@ class Switch(Control):
     def tick(self) -> Status:
         """See `TreeNode.tick`."""
         if len(self.children) != self.cases + 1:
-            raise NodeError("Wrong number of children in SwitchNode; must be (num_cases + default)")
+            raise TreeNodeError("Wrong number of children in SwitchNode; must be (num_cases + default)")
         chosen = self._chosen()
         if self._running not in (-1, chosen):
             self.halt_child(self._running)
@@ -176,7 +178,7 @@ class TryCatch(Control):
         """See `TreeNode.tick`."""
         count = len(self.children) - 1
         if count < 1:
-            raise NodeError(f"[{self.name}]: TryCatch requires at least 2 children")
+            raise TreeNodeError(f"[{self.name}]: TryCatch requires at least 2 children")
         if self.status is IDLE:
             self._skipped = 0
             self._catching = False
@@ -190,7 +192,7 @@ class TryCatch(Control):
                 self._index = 0
                 self._catching = True
             elif answer is IDLE:
-                raise NodeError(f"[{self.name}]: A child should not return IDLE")
+                raise TreeNodeError(f"[{self.name}]: A child should not return IDLE")
             else:
                 self._index += 1
                 self._skipped += answer is SKIPPED

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from roboyard.behavior.errors import NodeError, PortError
+from roboyard.behavior.errors import PortError, TreeNodeError
 from roboyard.behavior.kinds import Control
 from roboyard.behavior.ports import input_port
 from roboyard.behavior.status import FAILURE, IDLE, RUNNING, SKIPPED, SUCCESS, Status
@@ -34,7 +34,7 @@ class Parallel(Control):
         try:
             return int(self.input(port))
         except PortError as error:
-            raise NodeError(f"Missing parameter [{port}] in ParallelNode", valid=error.message) from error
+            raise TreeNodeError(f"Missing parameter [{port}] in ParallelNode", valid=error.message) from error
 
     def tick(self) -> Status:
         """See `TreeNode.tick`."""
@@ -43,9 +43,9 @@ class Parallel(Control):
         count = len(children)
         enough, too_many = threshold(wanted, count), threshold(allowed, count)
         if count < enough:
-            raise NodeError("Number of children is less than threshold. Can never succeed.")
+            raise TreeNodeError("Number of children is less than threshold. Can never succeed.")
         if count < too_many:
-            raise NodeError("Number of children is less than threshold. Can never fail.")
+            raise TreeNodeError("Number of children is less than threshold. Can never fail.")
         if self.status is not RUNNING:
             self.set_status(RUNNING)
         skipped = 0
@@ -61,7 +61,7 @@ class Parallel(Control):
                 elif answer is SKIPPED:
                     skipped += 1
                 elif answer is IDLE:
-                    raise NodeError(f"[{self.name}]: A children should not return IDLE")
+                    raise TreeNodeError(f"[{self.name}]: A children should not return IDLE")
             if self._succeeded >= enough or (wanted < 0 and self._succeeded + skipped >= enough):
                 self._clear()
                 self.reset_children()
@@ -98,12 +98,12 @@ class ParallelAll(Control):
         try:
             allowed = self.input("max_failures")
         except PortError as error:
-            raise NodeError("Missing parameter [max_failures] in ParallelNode", valid=error.message) from error
+            raise TreeNodeError("Missing parameter [max_failures] in ParallelNode", valid=error.message) from error
         children = self.children
         count = len(children)
         too_many = threshold(allowed, count)
         if count < too_many:
-            raise NodeError("Number of children is less than threshold. Can never fail.")
+            raise TreeNodeError("Number of children is less than threshold. Can never fail.")
         if self.status is not RUNNING:
             self.set_status(RUNNING)
         skipped = 0
@@ -119,7 +119,7 @@ class ParallelAll(Control):
             elif answer is SKIPPED:
                 skipped += 1
             elif answer is IDLE:
-                raise NodeError(f"[{self.name}]: A children should not return IDLE")
+                raise TreeNodeError(f"[{self.name}]: A children should not return IDLE")
         if skipped == count:
             return SKIPPED
         if skipped + len(self._done) >= count:

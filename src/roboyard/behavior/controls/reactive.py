@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from roboyard.behavior.errors import NodeError
+from roboyard.behavior.errors import TreeNodeError
 from roboyard.behavior.kinds import Control
 from roboyard.behavior.status import FAILURE, IDLE, RUNNING, SKIPPED, SUCCESS, Status
 
@@ -27,7 +27,7 @@ class _Reactive(Control):
                         self.halt_child(other)
                 return RUNNING
             if answer is IDLE:
-                raise NodeError(f"[{self.name}]: A children should not return IDLE")
+                raise TreeNodeError(f"[{self.name}]: A children should not return IDLE")
             if answer is not self._go_on:
                 self.reset_children()
                 return answer

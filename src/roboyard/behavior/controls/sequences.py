@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from roboyard.behavior.errors import NodeError
+from roboyard.behavior.errors import TreeNodeError
 from roboyard.behavior.kinds import Control
 from roboyard.behavior.status import FAILURE, IDLE, RUNNING, SKIPPED, SUCCESS, Status
 
@@ -49,7 +49,7 @@ class _InTurn(Control):
                 self._index = index
                 self._skipped += 1
             elif answer is IDLE:
-                raise NodeError(f"[{self.name}]: A children should not return IDLE")
+                raise TreeNodeError(f"[{self.name}]: A children should not return IDLE")
             else:
                 self._stop()
                 return answer

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from roboyard.behavior.blackboard import EMPTY
-from roboyard.behavior.errors import NodeError, PortError
+from roboyard.behavior.errors import PortError, TreeNodeError
 from roboyard.behavior.kinds import Decorator
 from roboyard.behavior.ports import inout_port, input_port, output_port, remapped
 from roboyard.behavior.status import FAILURE, IDLE, RUNNING, SKIPPED, SUCCESS, Status
@@ -32,7 +32,7 @@ class _Counted(Decorator):
             most = self.input(self._port)
         except PortError as error:
             missing = f"Missing parameter [{self._port}] in {self._class_name}"
-            raise NodeError(missing, valid=error.message) from error
+            raise TreeNodeError(missing, valid=error.message) from error
         again = self._count < most or most == -1
         if self.status is not RUNNING:
             self.set_status(RUNNING)
@@ -43,7 +43,7 @@ class _Counted(Decorator):
             if answer is RUNNING:
                 return RUNNING
             if answer is IDLE:
-                raise NodeError(f"[{self.name}]: A children should not return IDLE")
+                raise TreeNodeError(f"[{self.name}]: A children should not return IDLE")
             if answer is SKIPPED:
                 self.reset_child()
                 return SKIPPED
@@ -104,7 +104,7 @@ class Loop(Decorator):
         self._current: deque[Any] | None = None
         text = self.inputs.get("queue")
         if text is None:
-            raise NodeError("[queue] not found", valid='queue="{key}" or a list as in queue="1;2;3"')
+            raise TreeNodeError("[queue] not found", valid='queue="{key}" or a list as in queue="1;2;3"')
         self._constant: list[Any] | None = None
         self._key = remapped("queue", text)
         if self._key is None:
@@ -143,9 +143,9 @@ class Loop(Decorator):
             self._current = value
         elif self._current is None:
             if value is EMPTY:
-                raise NodeError("Any::cast failed because it is empty")
+                raise TreeNodeError("Any::cast failed because it is empty")
             if not isinstance(value, (list, tuple, str)):
-                raise NodeError(
+                raise TreeNodeError(
                     "LoopNode: port 'queue' must contain either SharedQueue<T>, std::vector<T>, or a string"
                 )
             self._current = deque(list_of(type_of(self.item)).read(value) if isinstance(value, str) else value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from roboyard.behavior.errors import NodeError, PortError
+from roboyard.behavior.errors import PortError, TreeNodeError
 from roboyard.behavior.kinds import Decorator
 from roboyard.behavior.ports import input_port
 from roboyard.behavior.script import Script, parse
@@ -25,7 +25,7 @@ class Inverter(Decorator):
             self.reset_child()
             return SUCCESS
         if answer is IDLE:
-            raise NodeError(f"[{self.name}]: A children should not return IDLE")
+            raise TreeNodeError(f"[{self.name}]: A children should not return IDLE")
         return answer
 
 
@@ -120,7 +120,7 @@ class Precondition(Decorator):
         try:
             return parse(self.input("if"))
         except PortError as error:
-            raise NodeError("Missing parameter [if] in Precondition", valid=error.message) from error
+            raise TreeNodeError("Missing parameter [if] in Precondition", valid=error.message) from error
 
     def tick(self) -> Status:
         """See `TreeNode.tick`."""
@@ -128,7 +128,7 @@ class Precondition(Decorator):
         try:
             otherwise: Status = self.input("else")
         except PortError as error:
-            raise NodeError("Missing parameter [else] in Precondition", valid=error.message) from error
+            raise TreeNodeError("Missing parameter [else] in Precondition", valid=error.message) from error
         self._begun = self._begun or to_truth(script.run(self._env))
         if not self._begun:
             return otherwise

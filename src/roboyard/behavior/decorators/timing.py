@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from roboyard.behavior.errors import NodeError, PortError
+from roboyard.behavior.errors import PortError, TreeNodeError
 from roboyard.behavior.kinds import Decorator
 from roboyard.behavior.ports import Port, input_port
 from roboyard.behavior.status import FAILURE, RUNNING, SUCCESS, Status
@@ -32,7 +32,7 @@ class _Timed(Decorator):
             return int(self.input(self.port))
         except PortError as error:
             # BehaviorTree.CPP's words, with the name of its class
-            raise NodeError(
+            raise TreeNodeError(
                 f"Missing parameter [{self.port}] in {type(self).__name__}Node", valid=error.message
             ) from error
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from roboyard.behavior.errors import NodeError
+from roboyard.behavior.errors import TreeNodeError
 from roboyard.behavior.kinds import Action, Decorator
 from roboyard.behavior.node import TreeNode
 from roboyard.behavior.ports import input_port, pointer
@@ -15,7 +15,7 @@ from roboyard.behavior.types import VALUE
 def _key(node: TreeNode) -> str:
     text = node.inputs.get("entry")
     if not text:
-        raise NodeError(f"Missing port 'entry' in {node.name}", valid='entry="{key}"')
+        raise TreeNodeError(f"Missing port 'entry' in {node.name}", valid='entry="{key}"')
     return pointer(text) or text
 
 

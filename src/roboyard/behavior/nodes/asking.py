@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-from roboyard.behavior.errors import NodeError
+from roboyard.behavior.errors import TreeNodeError
 from roboyard.behavior.kinds import StatefulAction
 from roboyard.behavior.nodes.sending import TIMEOUT, OnBus, check_fields, filled
 from roboyard.behavior.ports import input_port, output_port
@@ -49,7 +49,7 @@ class CallService(OnBus, StatefulAction):
         """See `StatefulAction.on_start`."""
         self.on_desk()
         if self._client is None:
-            raise NodeError("the service has no client")
+            raise TreeNodeError("the service has no client")
         self._asked = True
         self._answer = self._client.call(self._request())
         return self.on_running()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from roboyard.behavior.errors import ExecutionError, NodeError, TreeError
+from roboyard.behavior.errors import ExecutionError, TreeError, TreeNodeError
 from roboyard.behavior.factory import Factory
 from roboyard.behavior.goals import Patience, Pursuit, load_tasks
 from roboyard.behavior.goals.file import Place, Way, straight
@@ -192,7 +192,7 @@ class GoalMissionNode(DeskNode[GoalMissionNodeConfig]):
         here = self._senses.here()
         try:
             status = pursuit.tick(self.now_ns, self._senses(here, self._tasks.places, pursuit.world), here)
-        except (ExecutionError, NodeError) as error:
+        except (ExecutionError, TreeNodeError) as error:
             pursuit.halt()
             self.log.error(str(error))
             raise RunError(f"a plan's tree failed: {error}", location=self.full_name) from error
@@ -243,7 +243,7 @@ class GoalMissionNode(DeskNode[GoalMissionNodeConfig]):
         pursuit = self._pursuit
         try:
             saved = None if pursuit is None else pursuit.save_state()
-        except NodeError as error:
+        except TreeNodeError as error:
             raise RunError(f"cannot be saved: {error}", location=f"node {self.full_name}", valid=error.valid) from None
         senses = dict(self._senses.values), dict(self._senses.joints)
         return super().save_state() | {
@@ -266,5 +266,5 @@ class GoalMissionNode(DeskNode[GoalMissionNodeConfig]):
             self._pursuit = self._made()
             try:
                 self._pursuit.load_state(state["pursuit"])
-            except (NodeError, TreeError) as error:
+            except (TreeNodeError, TreeError) as error:
                 raise RunError(str(error), location=f"node {self.full_name}") from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-from roboyard.behavior.errors import NodeError, PortError
+from roboyard.behavior.errors import PortError, TreeNodeError
 from roboyard.behavior.kinds import Action, Control, StatefulAction
 from roboyard.behavior.nodes.sending import COMMON, OnBus, SendGoal
 from roboyard.behavior.ports import input_port
@@ -94,7 +94,7 @@ class WeightedRandom(OnBus, Control):
         if answer is RUNNING:
             return RUNNING
         if answer is IDLE:
-            raise NodeError(f"[{self.name}]: a child should not return IDLE")
+            raise TreeNodeError(f"[{self.name}]: a child should not return IDLE")
         self.reset_children()
         return SKIPPED if answer is SKIPPED else answer
 

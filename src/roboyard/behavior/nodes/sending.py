@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar, Final, Protocol
 
-from roboyard.behavior.errors import NodeError, PortError
+from roboyard.behavior.errors import PortError, TreeNodeError
 from roboyard.behavior.kinds import StatefulAction
 from roboyard.behavior.node import TreeNode
 from roboyard.behavior.ports import Port, input_port, output_port, remapped
@@ -50,7 +50,7 @@ class OnBus:
             NodeError: the tree is on no bus.
         """
         if self.desk is None:
-            raise NodeError("the tree is on no bus", valid="a tree that a `tree_mission` node runs")
+            raise TreeNodeError("the tree is on no bus", valid="a tree that a `tree_mission` node runs")
         return self.desk
 
     def keep(self, item: Any) -> Any:
@@ -168,7 +168,7 @@ class SendGoal(OnBus, StatefulAction):
         """See `StatefulAction.on_start`."""
         desk = self.on_desk()
         if self._client is None:
-            raise NodeError("the action has no client")
+            raise TreeNodeError("the action has no client")
         try:
             goal = self._client.send(self.goal())
         except RoboyardError as error:

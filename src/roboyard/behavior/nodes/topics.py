@@ -6,7 +6,7 @@ import re
 from functools import reduce
 from typing import Any, ClassVar
 
-from roboyard.behavior.errors import NodeError
+from roboyard.behavior.errors import TreeNodeError
 from roboyard.behavior.kinds import Action, Condition
 from roboyard.behavior.nodes.sending import OnBus, plain
 from roboyard.behavior.ports import input_port, output_port
@@ -46,7 +46,7 @@ class LastMessage(OnBus, Condition):
         try:
             value = reduce(getattr, self._path, message)
         except AttributeError as error:
-            raise NodeError(f"[field] {'.'.join(self._path)}: {error}", valid="a field of the message") from None
+            raise TreeNodeError(f"[field] {'.'.join(self._path)}: {error}", valid="a field of the message") from None
         if isinstance(value, msg.PoseStamped):
             value = value.pose
         return pose_to_se2(value) if isinstance(value, msg.Pose) else value

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from roboyard.behavior.errors import ExecutionError, NodeError, TreeError
+from roboyard.behavior.errors import ExecutionError, TreeError, TreeNodeError
 from roboyard.behavior.factory import Factory
 from roboyard.behavior.node import TreeNode
 from roboyard.behavior.nodes.desk import DeskNode
@@ -85,7 +85,7 @@ class TreeMissionNode(DeskNode[TreeMissionNodeConfig]):
         """Say what a tick came to."""
         try:
             status = result()
-        except (ExecutionError, NodeError) as error:
+        except (ExecutionError, TreeNodeError) as error:
             self._tree.halt()
             self.log.error(str(error))
             raise RunError(f"the tree failed: {error}", location=self.full_name) from error
@@ -116,7 +116,7 @@ class TreeMissionNode(DeskNode[TreeMissionNodeConfig]):
             raise RunError("held at a breakpoint", location=f"node {self.full_name}", valid="save when it was let go")
         try:
             tree = self._tree.save_state()
-        except NodeError as error:
+        except TreeNodeError as error:
             raise RunError(f"cannot be saved: {error}", location=f"node {self.full_name}", valid=error.valid) from None
         return super().save_state() | {"tree": tree, "status": self._status.name}
 
@@ -125,6 +125,6 @@ class TreeMissionNode(DeskNode[TreeMissionNodeConfig]):
         super().load_state(state)
         try:
             self._tree.load_state(state["tree"])
-        except (NodeError, TreeError) as error:
+        except (TreeNodeError, TreeError) as error:
             raise RunError(str(error), location=f"node {self.full_name}") from None
         self._status = Status[state["status"]]

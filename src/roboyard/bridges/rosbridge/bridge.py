@@ -31,7 +31,7 @@ PORT: Final = 9090
 
 
 @dataclass(slots=True)
-class _Client:
+class _RosbridgeClient:
     """A client: subscriptions with the least time between two messages [ns], and goals by their ids."""
 
     peer: Peer
@@ -86,7 +86,7 @@ class RosbridgeBridge:
         self._host, self._port, self._patterns = host, port, topics
         self._access = WebAccess(host, allow_origins)
         self._descriptions = descriptions or Descriptions()
-        self._clients: dict[int, _Client] = {}
+        self._clients: dict[int, _RosbridgeClient] = {}
         self._listening: set[str] = set()
 
     # -- beginning and end -----------------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ class RosbridgeBridge:
 
     # -- clients ---------------------------------------------------------------------------------------------------
     def _came(self, peer: Peer) -> None:
-        self._clients[peer.number] = _Client(peer)
+        self._clients[peer.number] = _RosbridgeClient(peer)
 
     def _left(self, peer: Peer) -> None:
         self._clients.pop(peer.number, None)
@@ -131,11 +131,11 @@ class RosbridgeBridge:
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             self._refuse(client, number, f"what {client.name} says makes no sense: {type(error).__name__}: {error}")
 
-    def _refuse(self, client: _Client, number: Any, why: str) -> None:
+    def _refuse(self, client: _RosbridgeClient, number: Any, why: str) -> None:
         self._gateway.complain("malformed", why)
         client.peer.answer(_text({"op": "status", "level": "error", "msg": why, "id": number}))
 
-    async def _obey(self, client: _Client, said: dict[str, Any]) -> None:
+    async def _obey(self, client: _RosbridgeClient, said: dict[str, Any]) -> None:
         op = said["op"]
         if op == "publish":
             await self._publish(client, said)
@@ -157,7 +157,7 @@ class RosbridgeBridge:
             raise InputError(f"operation '{str(op)[:40]}' is not offered", location=client.name)
 
     # -- topics ----------------------------------------------------------------------------------------------------
-    async def _publish(self, client: _Client, said: dict[str, Any]) -> None:
+    async def _publish(self, client: _RosbridgeClient, said: dict[str, Any]) -> None:
         if self._gateway.flooded_by(client.name):
             self._gateway.count("dropped")
             await asyncio.sleep(0.001)
@@ -172,7 +172,7 @@ class RosbridgeBridge:
         message = from_json(kind, said.get("msg", {}))
         self._gateway.publish(topic, kind, client.name, serialize(message), latched=bool(said.get("latch")))
 
-    def _subscribe(self, client: _Client, said: dict[str, Any]) -> None:
+    def _subscribe(self, client: _RosbridgeClient, said: dict[str, Any]) -> None:
         topic = _absolute(said["topic"])
         if topic not in self._gateway.topics:
             raise InputError(f"{topic[:80]} does not cross this bridge", location=client.name)
@@ -189,13 +189,13 @@ class RosbridgeBridge:
             )
         self._gateway.ask(lambda: self._send_latched(client, topic))
 
-    def _unsubscribe(self, client: _Client, topic: str, number: Any) -> None:
+    def _unsubscribe(self, client: _RosbridgeClient, topic: str, number: Any) -> None:
         if number is None:
             client.subscriptions.pop(topic, None)
             return
         client.subscriptions.get(topic, {}).pop(str(number), None)
 
-    def _send_latched(self, client: _Client, topic: str) -> None:
+    def _send_latched(self, client: _RosbridgeClient, topic: str) -> None:
         for message, _, _ in self._gateway.latched(topic):
             self._loop.post(lambda message=message: client.peer.message(_publication(topic, message)))  # type: ignore[misc]
 
@@ -212,7 +212,7 @@ class RosbridgeBridge:
                 client.peer.message(text)
 
     # -- services --------------------------------------------------------------------------------------------------
-    async def _call(self, client: _Client, said: dict[str, Any]) -> None:
+    async def _call(self, client: _RosbridgeClient, said: dict[str, Any]) -> None:
         service = _absolute(said.get("service"))
         answer: dict[str, Any] = {"op": "service_response", "service": service, "id": said.get("id")}
         try:
@@ -225,7 +225,7 @@ class RosbridgeBridge:
             answer |= {"values": f"the call makes no sense: {type(error).__name__}: {error}", "result": False}
         client.peer.answer(_text({key: value for key, value in answer.items() if value is not None}))
 
-    async def _answer(self, client: _Client, service: str, arguments: Any) -> Any:
+    async def _answer(self, client: _RosbridgeClient, service: str, arguments: Any) -> Any:
         seen = await look(self._gateway, self._loop)
         if service == "/rosapi/set_param":
             return await self._set_parameter(client, str(arguments["name"]), json.loads(arguments["value"]))
@@ -241,7 +241,7 @@ class RosbridgeBridge:
         message = await ask(self._gateway, self._loop, service, kind, client.name, serialize(request))
         return to_json(message)
 
-    async def _set_parameter(self, client: _Client, name: str, value: Any) -> dict[str, Any]:
+    async def _set_parameter(self, client: _RosbridgeClient, name: str, value: Any) -> dict[str, Any]:
         seen = await look(self._gateway, self._loop)
         node, label = rosapi.find_parameter(seen, name)
         service, kind, data = request_of(node, label, like(seen.parameters[node][label], value))
@@ -252,7 +252,7 @@ class RosbridgeBridge:
         return {"successful": True, "reason": ""}
 
     # -- actions ---------------------------------------------------------------------------------------------------
-    async def _pursue(self, client: _Client, said: dict[str, Any]) -> None:
+    async def _pursue(self, client: _RosbridgeClient, said: dict[str, Any]) -> None:
         """Send a goal, tell its feedback, and its result at the end."""
         number, name = str(said.get("id", "")), _absolute(said.get("action"))
         ended: dict[str, Any] = {"op": "action_result", "id": number, "action": name, "status": 6, "result": False}
@@ -287,14 +287,14 @@ class RosbridgeBridge:
             self._gateway.ask(lambda: self._gateway.forget(topic, heard))
         client.peer.answer(_text(ended))
 
-    async def _ask(self, client: _Client, service: str, kind: str, request: bytes) -> object:
+    async def _ask(self, client: _RosbridgeClient, service: str, kind: str, request: bytes) -> object:
         return await ask(self._gateway, self._loop, service, kind, client.name, request)
 
-    def _send_feedback(self, client: _Client, number: str, name: str, feedback: Any) -> None:
+    def _send_feedback(self, client: _RosbridgeClient, number: str, name: str, feedback: Any) -> None:
         said = {"op": "action_feedback", "id": number, "action": name, "values": to_json(feedback)}
         client.peer.message(_text(said))
 
-    async def _cancel(self, client: _Client, said: dict[str, Any]) -> None:
+    async def _cancel(self, client: _RosbridgeClient, said: dict[str, Any]) -> None:
         found = client.goals.get(str(said.get("id", "")))
         if found is None:
             self._refuse(client, said.get("id"), "there is no such goal under way")

@@ -28,7 +28,7 @@ MAX_CLIENTS = 64
 _CLOSE_TIMEOUT = 1.0
 
 
-class _Client:
+class _SocketClient:
     """One connection."""
 
     def __init__(self, sock: socket.socket, number: int) -> None:
@@ -57,8 +57,8 @@ class SocketServer:
     def __init__(self, bus: Bus, name: str) -> None:
         self.bus = bus
         self.run = registry.register_run(name)
-        self._clients: list[_Client] = []
-        self._clients_by_topic: dict[str, list[_Client]] = {}
+        self._clients: list[_SocketClient] = []
+        self._clients_by_topic: dict[str, list[_SocketClient]] = {}
         self._remove_observer: Callable[[], None] | None = None
         self._client_count = 0
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -80,14 +80,14 @@ class SocketServer:
                 sock.close()
                 continue
             self._client_count += 1
-            client = _Client(sock, self._client_count)
+            client = _SocketClient(sock, self._client_count)
             self._clients.append(client)
             client.send_queue.put_response(
                 {"op": "hello", "name": self.run.name, "pid": self.run.pid, "client": client.name}
             )
             Thread(target=self._read_forever, args=(client,), name=f"roboyard-{client.name}", daemon=True).start()
 
-    def _read_forever(self, client: _Client) -> None:
+    def _read_forever(self, client: _SocketClient) -> None:
         reader = protocol.SocketPacketReader(client.sock)
         try:
             while (packet := reader.read()) is not None:
@@ -103,7 +103,7 @@ class SocketServer:
             client.sock.close()
             self.bus.inputs.run_on_executor(lambda: self._remove_client(client))
 
-    def _handle_packet(self, client: _Client, header: dict[str, Any], payload: bytes) -> None:
+    def _handle_packet(self, client: _SocketClient, header: dict[str, Any], payload: bytes) -> None:
         operation, call_id = header["op"], header.get("id")
         source = str(header.get("source") or client.name)
         inputs = self.bus.inputs
@@ -138,10 +138,10 @@ class SocketServer:
             client.send_error(call_id, error)
 
     # -- on the executor's thread ----------------------------------------------------------------------------------
-    def _send_graph(self, client: _Client, call_id: Any) -> None:
+    def _send_graph(self, client: _SocketClient, call_id: Any) -> None:
         client.send_queue.put_response({"op": "graph", "id": call_id, "graph": graph(self.bus).to_dict()})
 
-    def _reserve_node_name(self, client: _Client, call_id: Any, node: str) -> None:
+    def _reserve_node_name(self, client: _SocketClient, call_id: Any, node: str) -> None:
         """Let a node of another process take part under its name, if nobody else has it."""
         if node in self.bus.nodes or any(node in other.nodes for other in self._clients):
             client.send_error(call_id, f"a node {node} takes part in the run already (another name or namespace)")
@@ -149,11 +149,11 @@ class SocketServer:
         client.nodes.add(node)
         self._send_done(client, call_id)
 
-    def _release_node_names(self, client: _Client, call_id: Any) -> None:
+    def _release_node_names(self, client: _SocketClient, call_id: Any) -> None:
         client.nodes.clear()
         self._send_done(client, call_id)
 
-    def _subscribe(self, client: _Client, name: str) -> None:
+    def _subscribe(self, client: _SocketClient, name: str) -> None:
         if name in client.topics or client.send_queue.closed:
             return
         client.topics.add(name)
@@ -165,7 +165,7 @@ class SocketServer:
             if publisher.last is not None and topic is not None:
                 self._send_to([client], topic, publisher.last, publisher.node, topic.last_ns)
 
-    def _unsubscribe(self, client: _Client, name: str) -> None:
+    def _unsubscribe(self, client: _SocketClient, name: str) -> None:
         client.topics.discard(name)
         remaining = [other for other in self._clients_by_topic.get(name, ()) if other is not client]
         if remaining:
@@ -176,7 +176,7 @@ class SocketServer:
             self._remove_observer()
             self._remove_observer = None
 
-    def _remove_client(self, client: _Client) -> None:
+    def _remove_client(self, client: _SocketClient) -> None:
         for name in sorted(client.topics):
             self._unsubscribe(client, name)
         if client in self._clients:
@@ -187,7 +187,7 @@ class SocketServer:
         if clients:
             self._send_to(clients, topic, message, node, time_ns)
 
-    def _send_to(self, clients: list[_Client], topic: Topic, message: Any, node: str, time_ns: int) -> None:
+    def _send_to(self, clients: list[_SocketClient], topic: Topic, message: Any, node: str, time_ns: int) -> None:
         header = {"op": "message", "topic": topic.name, "type": topic.type_name, "source": node, "time": time_ns}
         if topic.latched:
             header["latched"] = True
@@ -195,7 +195,7 @@ class SocketServer:
         for client in clients:
             client.send_queue.put_message(header, payload)
 
-    def _send_response(self, client: _Client, call_id: Any, future: Future) -> None:
+    def _send_response(self, client: _SocketClient, call_id: Any, future: Future) -> None:
         def send(finished_future: Future) -> None:
             try:
                 payload = serialize(
@@ -208,7 +208,7 @@ class SocketServer:
 
         future.add_done_callback(send)
 
-    def _control(self, client: _Client, call_id: Any, header: dict[str, Any]) -> None:
+    def _control(self, client: _SocketClient, call_id: Any, header: dict[str, Any]) -> None:
         executor, action = self.bus.executor, header.get("do")
         previous_factor = executor.pacer.real_time_factor
         try:
@@ -230,7 +230,7 @@ class SocketServer:
             return
         self._send_done(client, call_id, before=previous_factor)
 
-    def _send_done(self, client: _Client, call_id: Any, **values: Any) -> None:
+    def _send_done(self, client: _SocketClient, call_id: Any, **values: Any) -> None:
         executor = self.bus.executor
         client.send_queue.put_response(
             {"op": "done", "id": call_id, "time": executor.now_ns, "paused": executor.paused, **values}

@@ -20,7 +20,7 @@ from roboyard.cli.steps_outputs import (
 
 if TYPE_CHECKING:
     from roboyard.scenarios.ground import TerrainEntry
-    from roboyard.scenarios.steps_file import HeightMap
+    from roboyard.scenarios.steps_file import HeightMapFile
     from roboyard.walking.steps.checker import Verdict
 
 _MOST = 2**53 - 1
@@ -260,12 +260,12 @@ def _numbers(option: str, text: str, counts: tuple[int, ...]) -> list[float]:
 
 def _ground(
     kind: str, at: str | None, size: str | None, said: dict[str, float | None], seed: int
-) -> TerrainEntry | HeightMap:
+) -> TerrainEntry | HeightMapFile:
     from roboyard.config import load, yaml_from_data
     from roboyard.errors import InputError
     from roboyard.grids.terrain import TERRAIN_TYPES
     from roboyard.scenarios.ground import TerrainEntry
-    from roboyard.scenarios.steps_file import HeightMap
+    from roboyard.scenarios.steps_file import HeightMapFile
 
     given: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
     if kind in TERRAIN_TYPES:
@@ -283,4 +283,4 @@ def _ground(
             )
     if at is not None:
         given["corner"] = _numbers("--at", at, (2,))
-    return load(HeightMap, yaml_from_data({"file": str(Path(kind).resolve()), **given}))
+    return load(HeightMapFile, yaml_from_data({"file": str(Path(kind).resolve()), **given}))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from roboyard.config import parameter
 from roboyard.control.teleoperation.keys import KeyEvent
-from roboyard.control.teleoperation.pad import Axis, Button, PadState
+from roboyard.control.teleoperation.pad import GamepadAxis, GamepadButton, PadState
 
 UP, DOWN = "r", "f"
 """Keys that raise and lower the chosen joint's target."""
@@ -58,10 +58,10 @@ class KeyJoints:
 class PadJoints:
     """What the axes and buttons of a gamepad mean for an arm."""
 
-    move: Axis = parameter(doc="moves the chosen joint")
-    deadman: Button = parameter(doc="no joint moves unless one of them is held")
-    next: Button = parameter(doc="chooses the next joint")
-    previous: Button = parameter(doc="chooses the one before")
+    move: GamepadAxis = parameter(doc="moves the chosen joint")
+    deadman: GamepadButton = parameter(doc="no joint moves unless one of them is held")
+    next: GamepadButton = parameter(doc="chooses the next joint")
+    previous: GamepadButton = parameter(doc="chooses the one before")
 
 
 class PadArm:

@@ -14,7 +14,7 @@ _MOST = 64
 
 
 @dataclass(frozen=True)
-class Axis:
+class GamepadAxis:
     """An axis, as /joy numbers it: forward and left are positive."""
 
     axis: int = parameter(low=0, high=_MOST - 1, doc="its number")
@@ -22,7 +22,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Button:
+class GamepadButton:
     """Buttons of which one must be held."""
 
     any: tuple[int, ...] = parameter(low=0, high=_MOST - 1, doc="their numbers")
@@ -56,11 +56,11 @@ class PadState:
                 self.buttons += [0] * (event.number + 1 - len(self.buttons))
                 self.buttons[event.number] = int(event.value != 0)
 
-    def is_held(self, button: Button) -> bool:
+    def is_held(self, button: GamepadButton) -> bool:
         """Whether one of these buttons is held."""
         return any(number < len(self.buttons) and self.buttons[number] for number in button.any)
 
-    def share(self, axis: Axis | None, deadzone: float) -> float:
+    def share(self, axis: GamepadAxis | None, deadzone: float) -> float:
         """Where an axis stands, in [-1, 1] times its scale; beyond the deadzone it rises from zero: nothing jumps."""
         if axis is None or axis.axis >= len(self.axes):
             return 0.0

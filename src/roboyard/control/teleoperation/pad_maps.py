@@ -8,7 +8,7 @@ from pathlib import Path
 from roboyard.config import load, parameter
 from roboyard.control.kinematics import PlanarTwist
 from roboyard.control.teleoperation.joints import PadJoints
-from roboyard.control.teleoperation.pad import Axis, Button, PadState
+from roboyard.control.teleoperation.pad import GamepadAxis, GamepadButton, PadState
 from roboyard.errors import InputError, UnknownNameError
 
 _MAPS = Path(__file__).with_name("maps")
@@ -18,12 +18,12 @@ _MAPS = Path(__file__).with_name("maps")
 class PadMap:
     """What the axes and buttons of a gamepad mean."""
 
-    forward: Axis = parameter(doc="drives")
-    turn: Axis = parameter(doc="turns")
-    deadman: Button = parameter(doc="nothing moves unless one of them is held")
+    forward: GamepadAxis = parameter(doc="drives")
+    turn: GamepadAxis = parameter(doc="turns")
+    deadman: GamepadButton = parameter(doc="nothing moves unless one of them is held")
     about: str = parameter("", doc="which gamepad")
-    sideways: Axis | None = parameter(None, doc="for bases that can; left is positive")
-    turbo: Button | None = parameter(None, doc="held too: faster")
+    sideways: GamepadAxis | None = parameter(None, doc="for bases that can; left is positive")
+    turbo: GamepadButton | None = parameter(None, doc="held too: faster")
     turbo_factor: float = parameter(2.0, low=1.0, high=10.0, doc="how much faster")
     deadzone: float = parameter(0.1, low=0.0, high=0.9, doc="of an axis, in which it counts as let go")
     joints: PadJoints | None = parameter(None, doc="of an arm")

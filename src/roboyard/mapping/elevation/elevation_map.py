@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
 from roboyard.mapping.elevation.config import ElevationConfig
-from roboyard.mapping.elevation.kernels import Layers, Sensor, Told, ask, look_through, placed, take
+from roboyard.mapping.elevation.kernels import DepthNoiseModel, Layers, Told, ask, look_through, placed, take
 
 Array = NDArray[np.float64]
 
@@ -119,7 +119,7 @@ class ElevationMap:
             np.full(shape, -math.inf), np.zeros(shape), np.zeros(shape), np.full(shape, -math.inf), np.zeros(shape),
             np.full(shape, math.inf), np.full((*shape, 4), _UNCOVERED),
         )  # fmt: skip
-        sensor = Sensor(
+        sensor = DepthNoiseModel(
             noise.normal_factor_a, noise.normal_factor_b, noise.normal_factor_c, noise.lateral_factor,
             noise.cutoff_min_depth, noise.cutoff_max_depth,
         )  # fmt: skip

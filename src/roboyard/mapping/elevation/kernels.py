@@ -61,7 +61,7 @@ class Told(NamedTuple):
     covered: Array
 
 
-class Sensor(NamedTuple):
+class DepthNoiseModel(NamedTuple):
     """Errors of points, and which count: as `SensorProcessor` has them."""
 
     a: float
@@ -145,11 +145,29 @@ def widen(covered: Array, u: float, v: float) -> None:
 
 @kernel(
     examples=lambda: [
-        (np.zeros((1, 1, 3)), np.zeros(3), 0.0, 0.0, 0.02, 0.6, 2.5, Sensor(0.0, 0.0, 0.0, 0.0, 0.2, 3.0), _told())
+        (
+            np.zeros((1, 1, 3)),
+            np.zeros(3),
+            0.0,
+            0.0,
+            0.02,
+            0.6,
+            2.5,
+            DepthNoiseModel(0.0, 0.0, 0.0, 0.0, 0.2, 3.0),
+            _told(),
+        )
     ]
 )
 def ask(
-    points: Array, eye: Array, x: float, y: float, cell: float, level: float, gate: float, sensor: Sensor, told: Told
+    points: Array,
+    eye: Array,
+    x: float,
+    y: float,
+    cell: float,
+    level: float,
+    gate: float,
+    sensor: DepthNoiseModel,
+    told: Told,
 ) -> int:
     """Fill in what a cloud's points say of the cells in which they lie; how many points that were.
 

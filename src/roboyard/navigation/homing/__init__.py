@@ -16,7 +16,7 @@ if TYPE_CHECKING:
         Send,
         Tell,
     )
-    from roboyard.navigation.homing.link import Link, LinkConfig, LinkWatch
+    from roboyard.navigation.homing.link import LinkConfig, LinkState, LinkWatch
     from roboyard.navigation.homing.nearest import nearest_reachable
     from roboyard.navigation.homing.tracker import HomingConfig, Order, Phase, Skipped, Tracker
     from roboyard.navigation.homing.trail import Trail
@@ -28,8 +28,8 @@ __all__ = [
     "GoalConfig",
     "GoalController",
     "HomingConfig",
-    "Link",
     "LinkConfig",
+    "LinkState",
     "LinkWatch",
     "Order",
     "Outcome",

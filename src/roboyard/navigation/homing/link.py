@@ -26,7 +26,7 @@ _AHEAD_NS = 100_000_000
 """A stamp so much ahead of our clock is no moment at which anybody can have spoken."""
 
 
-class Link(Enum):
+class LinkState(Enum):
     """State of the link."""
 
     UNHEARD = "unheard"
@@ -37,7 +37,7 @@ class Link(Enum):
     @property
     def is_heard(self) -> bool:
         """Whether the operator has the robot."""
-        return self in (Link.UP, Link.BACK)
+        return self in (LinkState.UP, LinkState.BACK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class LinkWatch:
 
     def __init__(self, config: LinkConfig | None = None) -> None:
         self.config = config or LinkConfig()
-        self.state = Link.UNHEARD
+        self.state = LinkState.UNHEARD
         self.losses = 0
         self.blackouts = 0
         self._newest: dict[str, int] = {}
@@ -93,7 +93,7 @@ class LinkWatch:
         """When silence becomes a loss [ns]; None while there is no link to lose."""
         if not self.state.is_heard:
             return None
-        limit = self.config.timeout if self.state is Link.UP else self.config.relapse
+        limit = self.config.timeout if self.state is LinkState.UP else self.config.relapse
         return self._last_ns + round(limit * 1e9)
 
     def hear(self, source: str, now_ns: int, stamp_ns: int | None = None) -> bool:
@@ -101,11 +101,11 @@ class LinkWatch:
         self.update(now_ns)
         if not self._is_sign(source, now_ns, stamp_ns):
             return False
-        if self.state in (Link.UNHEARD, Link.LOST):
-            self.state = Link.UP if self.state is Link.UNHEARD else Link.BACK
+        if self.state in (LinkState.UNHEARD, LinkState.LOST):
+            self.state = LinkState.UP if self.state is LinkState.UNHEARD else LinkState.BACK
             self._since_ns = now_ns
-        elif self.state is Link.BACK and now_ns - self._since_ns >= round(self.config.settle * 1e9):
-            self.state = Link.UP
+        elif self.state is LinkState.BACK and now_ns - self._since_ns >= round(self.config.settle * 1e9):
+            self.state = LinkState.UP
         self._last_ns = now_ns
         return True
 
@@ -119,13 +119,13 @@ class LinkWatch:
         self._newest[source] = stamp_ns
         return now_ns - stamp_ns <= round(self.config.max_age * 1e9)
 
-    def update(self, now_ns: int) -> Link:
+    def update(self, now_ns: int) -> LinkState:
         """Let time pass (never backwards)."""
         deadline_ns = self.deadline_ns
         if deadline_ns is not None and now_ns >= deadline_ns:
             self.losses += 1
-            self.blackouts += self.state is Link.UP
-            self.state = Link.LOST
+            self.blackouts += self.state is LinkState.UP
+            self.state = LinkState.LOST
         return self.state
 
     def save_state(self) -> dict[str, Any]:
@@ -140,7 +140,7 @@ class LinkWatch:
 
     def load_state(self, saved: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
-        self.state = Link(saved["state"])
+        self.state = LinkState(saved["state"])
         self.losses, self.blackouts = saved["counts"]
         self._last_ns, self._since_ns = saved["times"]
         self._newest = dict(saved["newest"])

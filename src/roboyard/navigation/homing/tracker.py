@@ -21,7 +21,7 @@ from typing import Any
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE2
 from roboyard.navigation.homing.goals import Outcome, Report
-from roboyard.navigation.homing.link import Link, LinkConfig, LinkWatch
+from roboyard.navigation.homing.link import LinkConfig, LinkState, LinkWatch
 from roboyard.navigation.homing.trail import Trail
 
 HOME_MODES = ("trail", "pose", "trail-then-pose")
@@ -152,7 +152,7 @@ class Tracker:
     def tick(self, now_ns: int) -> None:
         """Let time pass."""
         self.link.update(now_ns)
-        if self.link.state is not Link.LOST:
+        if self.link.state is not LinkState.LOST:
             return
         if self.phase is Phase.DRIVEN:
             self.skipped = []

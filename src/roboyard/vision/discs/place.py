@@ -14,7 +14,7 @@ from roboyard.vision.discs.circles import Lie, circle_lies, cone_of
 from roboyard.vision.discs.config import DiscConfig
 from roboyard.vision.discs.conics import fit_ellipse
 from roboyard.vision.discs.detect import Disc
-from roboyard.vision.discs.surface import Surface, surface_at
+from roboyard.vision.discs.surface import DepthPlane, surface_at
 
 Array = NDArray[np.float64]
 F32 = NDArray[np.float32]
@@ -47,7 +47,7 @@ class PlacedDisc:
     other_normal: Array
     diameter: float
     measured: bool
-    surface: Surface | None
+    surface: DepthPlane | None
 
 
 def centre_of(disc: Disc, lens: CameraModel) -> Array:
@@ -132,13 +132,13 @@ def _angle(a: Array, b: Array) -> float:
     return math.acos(min(1.0, max(-1.0, float(a @ b))))
 
 
-def _decides(lies: tuple[Lie, Lie], surface: Surface | None) -> bool:
+def _decides(lies: tuple[Lie, Lie], surface: DepthPlane | None) -> bool:
     if surface is None or surface.normal is None:
         return False
     return abs(_angle(lies[0].normal, surface.normal) - _angle(lies[1].normal, surface.normal)) > _CLEAR
 
 
-def _sorted(disc: Disc, lens: CameraModel, lies: tuple[Lie, Lie], surface: Surface | None) -> tuple[Lie, Lie]:
+def _sorted(disc: Disc, lens: CameraModel, lies: tuple[Lie, Lie], surface: DepthPlane | None) -> tuple[Lie, Lie]:
     """The likelier of the two first."""
     if surface is not None and surface.normal is not None and _decides(lies, surface):
         off = [_angle(lie.normal, surface.normal) for lie in lies]

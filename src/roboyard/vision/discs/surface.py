@@ -20,7 +20,7 @@ _ROUNDS, _FAR = 4, 3.0
 
 
 @dataclass(frozen=True, eq=False)
-class Surface:
+class DepthPlane:
     """What depth tells about a place.
 
     Attributes:
@@ -40,7 +40,7 @@ class Surface:
         return float(1.0 / (self.coefficients @ ray))
 
 
-def surface_at(depth: F32, lens: CameraModel, ellipse: Array) -> Surface | None:
+def surface_at(depth: F32, lens: CameraModel, ellipse: Array) -> DepthPlane | None:
     """Plane through the depth inside an ellipse (5,) [px]; None where too little is known.
 
     Inverse depth is linear in the picture of a plane, and its noise there is nearly the same everywhere.  Pixels that
@@ -67,7 +67,7 @@ def surface_at(depth: F32, lens: CameraModel, ellipse: Array) -> Surface | None:
     flat = np.concatenate([rays[:, :2] / rays[:, 2:], np.ones((len(rays), 1))], axis=1)
     inverse = 1.0 / z
     if len(z) < _FOR_PLANE:
-        return Surface(np.array([0.0, 0.0, float(np.mean(inverse))]), None, float(np.std(z)), known)
+        return DepthPlane(np.array([0.0, 0.0, float(np.mean(inverse))]), None, float(np.std(z)), known)
     kept = np.ones(len(z), dtype=bool)
     coefficients, off = np.zeros(3), np.zeros(len(z))
     for _ in range(_ROUNDS):
@@ -80,4 +80,4 @@ def surface_at(depth: F32, lens: CameraModel, ellipse: Array) -> Surface | None:
         spread = 1.4826 * float(np.median(np.abs(off[kept])))
         kept = np.abs(off) <= _FAR * max(spread, 1e-9)
     normal = -coefficients / np.linalg.norm(coefficients)
-    return Surface(coefficients, normal, float(np.std(off[kept]) * np.mean(z) ** 2), known)
+    return DepthPlane(coefficients, normal, float(np.std(off[kept]) * np.mean(z) ** 2), known)

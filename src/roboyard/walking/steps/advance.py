@@ -14,7 +14,7 @@ import numpy as np
 from roboyard.compute import kernel
 from roboyard.walking.steps.draws import key_of, uniform
 from roboyard.walking.steps.events import ALIVE, ARRIVED, DEAD
-from roboyard.walking.steps.herd import EVENTS, Array, Herd, Log, Ways, World, sample_parts
+from roboyard.walking.steps.herd import EVENTS, Array, Herd, Log, PlanningContext, Ways, sample_parts
 from roboyard.walking.steps.placing import lift, set_down
 
 DRAWS: Final = 4
@@ -26,7 +26,7 @@ _HOLDS_BACK: Final = 4.0
 
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(*sample_parts(), 0, np.zeros(DRAWS), False)])
-def advance(world: World, ways: Ways, herd: Herd, log: Log, i: int, draws: Array, patient: bool) -> int:
+def advance(world: PlanningContext, ways: Ways, herd: Herd, log: Log, i: int, draws: Array, patient: bool) -> int:
     """Add one event to plan ``i``: a wheel picks a foot by the square of its bonus; it rises, or is set down.
 
     A body that can be at the goal only sets feet down any more, until all are.
@@ -85,7 +85,7 @@ def advance(world: World, ways: Ways, herd: Herd, log: Log, i: int, draws: Array
 
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(*sample_parts(), 0, np.uint64(1), np.zeros(DRAWS))])
-def go_through(world: World, ways: Ways, herd: Herd, log: Log, i: int, key: np.uint64, draws: Array) -> int:
+def go_through(world: PlanningContext, ways: Ways, herd: Herd, log: Log, i: int, key: np.uint64, draws: Array) -> int:
     """Go on with plan ``i``, without patience, as far as it gets; one that gets no farther for long is dropped.
 
     Args:

@@ -15,7 +15,7 @@ from roboyard.compute import kernel
 from roboyard.walking.steps.advance import DRAWS, advance
 from roboyard.walking.steps.draws import key_of, uniform
 from roboyard.walking.steps.events import ALIVE, ARRIVED
-from roboyard.walking.steps.herd import EVENTS, STEP, World, copy_plan, sample_world
+from roboyard.walking.steps.herd import EVENTS, STEP, PlanningContext, copy_plan, sample_world
 from roboyard.walking.steps.rig_kernels import Limbs, sample_limbs
 from roboyard.walking.steps.search import CANDIDATES, EVENTS_TRIED, Search, make_search, next_key, start, take
 from roboyard.walking.steps.stretch import left_over
@@ -35,7 +35,7 @@ _WAYS: Final = 32
 
 
 @kernel(examples=lambda: [(sample_world(), make_search(1, 1, 2), 0)])
-def bound(world: World, search: Search, i: int) -> float:
+def bound(world: PlanningContext, search: Search, i: int) -> float:
     """A time that no whole plan with this beginning is shorter than [s]."""
     herd, n0 = search.herd, world.number
     quickest = 0.5 * math.pi * n0.lift / (RISE * n0.foot_speed)
@@ -45,7 +45,7 @@ def bound(world: World, search: Search, i: int) -> float:
 
 
 @kernel(examples=lambda: [(sample_world(), sample_limbs(), make_search(2, 1, 2), np.uint64(1), 1)])
-def branch(world: World, limbs: Limbs, search: Search, seed: np.uint64, events: int) -> None:
+def branch(world: PlanningContext, limbs: Limbs, search: Search, seed: np.uint64, events: int) -> None:
     """Go on with trees, depth first, until so many more events were tried."""
     herd, ways, log = search.herd, search.ways, search.log
     here, there = herd.events.shape[0] - 2, herd.events.shape[0] - 1

@@ -14,7 +14,7 @@ import numpy as np
 from roboyard.compute import kernel
 from roboyard.walking.steps.draws import key_of, uniform
 from roboyard.walking.steps.genome import change_genome, copy_genome, draw_genome, grow, make_genomes
-from roboyard.walking.steps.herd import EVENTS, World, sample_world
+from roboyard.walking.steps.herd import EVENTS, PlanningContext, sample_world
 from roboyard.walking.steps.rig_kernels import Limbs, sample_limbs
 from roboyard.walking.steps.search import CANDIDATES, EVENTS_TRIED, Search, make_search
 
@@ -32,7 +32,14 @@ _COOL: Final = 0.93
 
 @kernel(examples=lambda: [(sample_world(), sample_limbs(), make_search(1, 1, 2), np.uint64(1), 1, _WARM, 1, 0)])
 def _climb(
-    world: World, limbs: Limbs, search: Search, seed: np.uint64, events: int, warm: float, neighbours: int, tabu: int
+    world: PlanningContext,
+    limbs: Limbs,
+    search: Search,
+    seed: np.uint64,
+    events: int,
+    warm: float,
+    neighbours: int,
+    tabu: int,
 ) -> None:
     goal, genomes = search.tally[EVENTS_TRIED] + events, make_genomes(3)
     here, there, best = 0, 1, 2
@@ -70,18 +77,18 @@ def _climb(
 
 
 @kernel(examples=lambda: [(sample_world(), sample_limbs(), make_search(1, 1, 2), np.uint64(1), 1)])
-def search_near(world: World, limbs: Limbs, search: Search, seed: np.uint64, events: int) -> None:
+def search_near(world: PlanningContext, limbs: Limbs, search: Search, seed: np.uint64, events: int) -> None:
     """Local search: a neighbour that is no worse is gone on from."""
     _climb(world, limbs, search, seed, events, 0.0, 1, 0)
 
 
 @kernel(examples=lambda: [(sample_world(), sample_limbs(), make_search(1, 1, 2), np.uint64(1), 1)])
-def anneal(world: World, limbs: Limbs, search: Search, seed: np.uint64, events: int) -> None:
+def anneal(world: PlanningContext, limbs: Limbs, search: Search, seed: np.uint64, events: int) -> None:
     """Simulated annealing: a worse one with a chance that falls."""
     _climb(world, limbs, search, seed, events, _WARM, 1, 0)
 
 
 @kernel(examples=lambda: [(sample_world(), sample_limbs(), make_search(1, 1, 2), np.uint64(1), 1)])
-def search_tabu(world: World, limbs: Limbs, search: Search, seed: np.uint64, events: int) -> None:
+def search_tabu(world: PlanningContext, limbs: Limbs, search: Search, seed: np.uint64, events: int) -> None:
     """Tabu search: the best of a few, but for events that were just changed."""
     _climb(world, limbs, search, seed, events, 0.0, _NEIGHBOURS, _TABU)

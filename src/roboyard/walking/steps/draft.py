@@ -11,7 +11,18 @@ from numpy.typing import NDArray
 from roboyard.compute import kernel
 from roboyard.compute.array_kernels import assign
 from roboyard.walking.steps.ground_kernels import top_between
-from roboyard.walking.steps.herd import BENT, EVENTS, SET, STEP, Herd, Log, Ways, World, make_log, sample_parts
+from roboyard.walking.steps.herd import (
+    BENT,
+    EVENTS,
+    SET,
+    STEP,
+    Herd,
+    Log,
+    PlanningContext,
+    Ways,
+    make_log,
+    sample_parts,
+)
 from roboyard.walking.steps.swing import HOLD, RISE
 
 Array = NDArray[np.float64]
@@ -78,7 +89,7 @@ def copy_draft(source: Draft, target: Draft) -> None:
 
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(sample_parts()[0], make_draft(), 0)])
-def swing_time(world: World, draft: Draft, k: int) -> float:
+def swing_time(world: PlanningContext, draft: Draft, k: int) -> float:
     """About the shortest time of the swing that ends with event ``k`` [s]."""
     a, b, top = draft.place[draft.mate[k]], draft.place[k], draft.top[k]
     across = math.hypot(b[0] - a[0], b[1] - a[1]) * 0.5 * math.pi / (1.0 - 2.0 * HOLD)
@@ -87,7 +98,7 @@ def swing_time(world: World, draft: Draft, k: int) -> float:
 
 
 @kernel(examples=lambda: [(*sample_parts()[:3], make_log(2), 0, make_draft(), make_draft())])
-def unroll(world: World, ways: Ways, herd: Herd, log: Log, i: int, past: Draft, draft: Draft) -> None:
+def unroll(world: PlanningContext, ways: Ways, herd: Herd, log: Log, i: int, past: Draft, draft: Draft) -> None:
     """The events of plan ``i`` in order, with where the body can be and is at each; as it was where that is settled."""
     m = herd.events[i]
     draft.events[0], draft.events[1], draft.events[2] = m, past.events[1], past.events[2]
@@ -123,7 +134,7 @@ def unroll(world: World, ways: Ways, herd: Herd, log: Log, i: int, past: Draft, 
 
 
 @kernel(examples=lambda: [(sample_parts()[0], make_draft())])
-def schedule(world: World, draft: Draft) -> float:
+def schedule(world: PlanningContext, draft: Draft) -> float:
     """About when each event happens, as soon as body and feet are there; the duration [s]."""
     m, speed = draft.events[0], world.number.body_speed / STEP
     times = np.zeros(m + 2)
@@ -140,7 +151,7 @@ def schedule(world: World, draft: Draft) -> float:
 
 
 @kernel(examples=lambda: [(sample_parts()[0], make_draft())])
-def poorness(world: World, draft: Draft) -> float:
+def poorness(world: PlanningContext, draft: Draft) -> float:
     """How poor the ground is where feet are set, 0 to 1, in the mean."""
     total, number = 0.0, 0
     for k in range(draft.events[0]):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from roboyard.compute import kernel
 from roboyard.walking.steps.draft import Draft, make_draft, schedule
-from roboyard.walking.steps.herd import SET, Herd, Ways, World, make_herd, sample_parts
+from roboyard.walking.steps.herd import SET, Herd, PlanningContext, Ways, make_herd, sample_parts
 from roboyard.walking.steps.order import clear_of_air, in_order
 from roboyard.walking.steps.placing import rise_reached, swing_reached
 
@@ -26,7 +26,7 @@ _BACK: Final = 4
 
 
 @kernel(examples=lambda: [(sample_parts()[0], make_draft())])
-def even_out(world: World, draft: Draft) -> float:
+def even_out(world: PlanningContext, draft: Draft) -> float:
     """Let the body go as evenly as its stretches allow, rather than as drawn; the duration [s]."""
     m = draft.events[0]
     duration, end = schedule(world, draft), draft.at[m + 1]
@@ -52,7 +52,7 @@ def even_out(world: World, draft: Draft) -> float:
 @kernel(
     no_refcount=True, forceinline=True, examples=lambda: [(*sample_parts()[:2], make_draft(), make_herd(1, 1), 0, 0)]
 )
-def fits(world: World, ways: Ways, draft: Draft, trial: Herd, k: int, at: int) -> bool:
+def fits(world: PlanningContext, ways: Ways, draft: Draft, trial: Herd, k: int, at: int) -> bool:
     """Whether legs reach what they have to at an event, with the body at a sample; ``trial`` is what was before it."""
     leg, p = draft.leg[k], draft.place
     if draft.kind[k] == SET:
@@ -63,7 +63,7 @@ def fits(world: World, ways: Ways, draft: Draft, trial: Herd, k: int, at: int) -
 
 
 @kernel(examples=lambda: [(*sample_parts()[:2], 0, make_draft(), np.zeros(4), make_herd(1, 1))])
-def keep_in_reach(world: World, ways: Ways, w: int, draft: Draft, drawn: Array, trial: Herd) -> None:
+def keep_in_reach(world: PlanningContext, ways: Ways, w: int, draft: Draft, drawn: Array, trial: Herd) -> None:
     """Let the body go back towards where it was drawn to be, (m + 2,) samples, at events that do not fit otherwise.
 
     Args:

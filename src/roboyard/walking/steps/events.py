@@ -8,7 +8,7 @@ import numpy as np
 
 from roboyard.compute import kernel
 from roboyard.walking.steps.draws import triangular
-from roboyard.walking.steps.herd import BENT, LIFTED, SET, Array, Herd, Log, Ways, World, note, sample_parts
+from roboyard.walking.steps.herd import BENT, LIFTED, SET, Array, Herd, Log, PlanningContext, Ways, note, sample_parts
 from roboyard.walking.steps.stretch import in_table, inside_by, polygon_edges, reach_along, widen
 from roboyard.walking.steps.ways import bend_way
 
@@ -21,7 +21,7 @@ _BONUS: Final = 3.0
 
 
 @kernel(no_refcount=True, examples=lambda: [(*sample_parts(), 0, 0)])
-def begin(world: World, ways: Ways, herd: Herd, log: Log, i: int, w: int) -> bool:
+def begin(world: PlanningContext, ways: Ways, herd: Herd, log: Log, i: int, w: int) -> bool:
     """Begin a plan on a way: all feet down where they are; whether they hold the body there, and the log has room.
 
     The first row of a plan's log has leg -1, and the stretch at the start.
@@ -76,7 +76,7 @@ def changed(herd: Herd, log: Log, i: int, leg: int, kind: int) -> int:
 
 @kernel(no_refcount=True, examples=lambda: [(*sample_parts(), 0, 0, LIFTED, np.zeros(3), 0)])
 def repeat(
-    world: World, ways: Ways, herd: Herd, log: Log, i: int, leg: int, kind: int, place: Array, sample: int
+    world: PlanningContext, ways: Ways, herd: Herd, log: Log, i: int, leg: int, kind: int, place: Array, sample: int
 ) -> bool:
     """Add an event of another plan, at which the body is at a sample of the way; whether there is room for it."""
     n0 = world.number
@@ -97,7 +97,7 @@ def repeat(
 
 
 @kernel(no_refcount=True, examples=lambda: [(*sample_parts(), 0, 0.5, 0.5)])
-def turn_off(world: World, ways: Ways, herd: Herd, log: Log, i: int, u: float, v: float) -> int:
+def turn_off(world: PlanningContext, ways: Ways, herd: Herd, log: Log, i: int, u: float, v: float) -> int:
     """Go on another way from where the body was farthest, see `bend_way`: ALIVE, FULL, or DEAD where that cannot be."""
     n0, w = world.number, herd.way[i]
     if not bend_way(world, ways, w, herd.most[i] + 1, u, v):

@@ -9,7 +9,7 @@ import numpy as np
 from roboyard.compute import kernel
 from roboyard.walking.steps.draws import key_of, uniform
 from roboyard.walking.steps.genome import change_genome, copy_genome, draw_genome, grow, make_genomes
-from roboyard.walking.steps.herd import EVENTS, World, sample_world
+from roboyard.walking.steps.herd import EVENTS, PlanningContext, sample_world
 from roboyard.walking.steps.rig_kernels import Limbs, sample_limbs
 from roboyard.walking.steps.search import CANDIDATES, EVENTS_TRIED, Search, make_search
 
@@ -22,7 +22,7 @@ _CHANGED: Final = 0.8
 
 
 @kernel(examples=lambda: [(sample_world(), sample_limbs(), make_search(1, 1, 2), np.uint64(1), 1)])
-def breed(world: World, limbs: Limbs, search: Search, seed: np.uint64, events: int) -> None:
+def breed(world: PlanningContext, limbs: Limbs, search: Search, seed: np.uint64, events: int) -> None:
     """Go on with crowds until so many more events were tried; the worst of a crowd gives way to each child."""
     goal, genomes, child = search.tally[EVENTS_TRIED] + events, make_genomes(_CROWD + 1), _CROWD
     while search.tally[EVENTS_TRIED] < goal:

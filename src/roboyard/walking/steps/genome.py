@@ -15,7 +15,7 @@ from roboyard.compute import kernel
 from roboyard.walking.steps.advance import DRAWS, advance
 from roboyard.walking.steps.draws import key_of, uniform
 from roboyard.walking.steps.events import ALIVE, ARRIVED
-from roboyard.walking.steps.herd import EVENTS, World, sample_world
+from roboyard.walking.steps.herd import EVENTS, PlanningContext, sample_world
 from roboyard.walking.steps.rig_kernels import Limbs, sample_limbs
 from roboyard.walking.steps.search import EVENTS_TRIED, Search, make_search, start, take
 from roboyard.walking.steps.stretch import left_over
@@ -87,7 +87,7 @@ def change_genome(genomes: Genomes, g: int, event: int, key: np.uint64) -> None:
 
 
 @kernel(examples=lambda: [(sample_world(), sample_limbs(), make_search(1, 1, 2), make_genomes(1), 0)])
-def grow(world: World, limbs: Limbs, search: Search, genomes: Genomes, g: int) -> None:
+def grow(world: PlanningContext, limbs: Limbs, search: Search, genomes: Genomes, g: int) -> None:
     """Make the plan of one's numbers, and tell what it is worth."""
     herd, ways, log = search.herd, search.ways, search.log
     log.used[0] = 0

@@ -10,7 +10,7 @@ from roboyard.compute import kernel
 from roboyard.walking.steps.advance import DRAWS, advance
 from roboyard.walking.steps.draws import key_of, uniform
 from roboyard.walking.steps.events import ALIVE, ARRIVED, FULL
-from roboyard.walking.steps.herd import World, copy_plan, sample_world
+from roboyard.walking.steps.herd import PlanningContext, copy_plan, sample_world
 from roboyard.walking.steps.rig_kernels import Limbs, sample_limbs
 from roboyard.walking.steps.search import EVENTS_TRIED, Search, make_search, next_key, start, take
 
@@ -20,7 +20,7 @@ _WAYS: Final = 32
 
 
 @kernel(examples=lambda: [(sample_world(), sample_limbs(), make_search(1, 1, 2), np.uint64(1), 1)])
-def climb(world: World, limbs: Limbs, search: Search, seed: np.uint64, events: int) -> None:
+def climb(world: PlanningContext, limbs: Limbs, search: Search, seed: np.uint64, events: int) -> None:
     """Go on with plans, one after the other, until so many more events were tried."""
     ways, herd, log = search.ways, search.herd, search.log
     draws, goal = np.empty(DRAWS), search.tally[EVENTS_TRIED] + events

@@ -76,7 +76,7 @@ class Numbers(NamedTuple):
     scale: float
 
 
-class World(NamedTuple):
+class PlanningContext(NamedTuple):
     """All that does not change while a planner looks: robot, ground, and what is asked.
 
     Flat, and its numbers apart, since kernels count references of each array in every tuple that they hand on.
@@ -216,16 +216,16 @@ def make_log(rows: int) -> Log:
     )  # fmt: skip
 
 
-def sample_world() -> World:
+def sample_world() -> PlanningContext:
     """A world that kernels are compiled with."""
     flat, three, two, table = np.zeros((2, 2)), np.zeros((1, 3)), np.zeros(2), np.zeros((1, 2, 2), np.uint64)
-    return World(
+    return PlanningContext(
         table, table, three, three, np.ones(1, np.int64), flat, flat, flat > 0.0, flat, flat,
         np.zeros((1, 2), np.int64), flat, two, two, three, Numbers(*(0.1,) * 22),
     )  # fmt: skip
 
 
-def sample_parts() -> tuple[World, Ways, Herd, Log]:
+def sample_parts() -> tuple[PlanningContext, Ways, Herd, Log]:
     """What most kernels begin with."""
     return sample_world(), make_ways(1), make_herd(1, 1), make_log(2)
 

@@ -15,7 +15,7 @@ from roboyard.compute import kernel
 from roboyard.walking.steps.draft import Draft, make_draft, poorness
 from roboyard.walking.steps.extras import edges_without_one, leg_work, margin_without_one, share_loads
 from roboyard.walking.steps.ground_kernels import cell_value, value_at
-from roboyard.walking.steps.herd import EVENTS, SET, World, sample_world
+from roboyard.walking.steps.herd import EVENTS, SET, PlanningContext, sample_world
 from roboyard.walking.steps.order import PASSING
 from roboyard.walking.steps.rig_kernels import Limbs, leg_joints, sample_limbs
 from roboyard.walking.steps.stretch import inside_by, polygon_edges
@@ -90,7 +90,7 @@ def knee_place(limbs: Limbs, i: int, q: Array, out: Array) -> None:
     forceinline=True,
     examples=lambda: [(sample_world(), sample_limbs(), np.zeros(3), np.zeros(3), 0, np.zeros(7), np.zeros(3))],
 )
-def limb_free(world: World, limbs: Limbs, body: Array, foot: Array, leg: int, q: Array, knee: Array) -> bool:
+def limb_free(world: PlanningContext, limbs: Limbs, body: Array, foot: Array, leg: int, q: Array, knee: Array) -> bool:
     """Whether shank and thigh stay above the ground: foot (3,) and body in the world, joints (7,)."""
     task, per_cell = world.number, 1.0 / world.number.cell
     knee_place(limbs, leg, q, knee)
@@ -169,7 +169,7 @@ def next_corner(begin: float, far: float, share: float) -> float:
     ],
 )
 def sweep(
-    world: World, limbs: Limbs, way: Array, draft: Draft, period: float, shrink: float, room: Room, out: Array
+    world: PlanningContext, limbs: Limbs, way: Array, draft: Draft, period: float, shrink: float, room: Room, out: Array
 ) -> int:
     """Go through a plan as it is timed, and set each gap's time by its fastest joint, or look at it exactly.
 
@@ -338,7 +338,7 @@ def sweep(
 
 
 @kernel(examples=lambda: [(sample_world(), sample_limbs(), np.zeros((2, 3)), make_draft(), np.zeros(6))])
-def judge(world: World, limbs: Limbs, way: Array, draft: Draft, out: Array) -> int:
+def judge(world: PlanningContext, limbs: Limbs, way: Array, draft: Draft, out: Array) -> int:
     """Time a plan and look at it exactly.
 
     Args:

@@ -6,14 +6,14 @@ import math
 from typing import Final
 
 from roboyard.compute import kernel
-from roboyard.walking.steps.herd import Herd, Ways, World, sample_parts, sample_world
+from roboyard.walking.steps.herd import Herd, PlanningContext, Ways, sample_parts, sample_world
 
 PASSING: Final = 0.1
 """Of the gap between feet of a side is kept where one is in the air."""
 
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(sample_world(), *sample_parts()[1:3], 0, 0, 0)])
-def neighbours(world: World, ways: Ways, herd: Herd, i: int, leg: int, sample: int) -> tuple[float, float]:
+def neighbours(world: PlanningContext, ways: Ways, herd: Herd, i: int, leg: int, sample: int) -> tuple[float, float]:
     """Between which places along the body, which is at a sample, a foot keeps in order with the others of its side.
 
     A foot that is in the air is taken to be where the body saw it when it rose.
@@ -36,7 +36,7 @@ def neighbours(world: World, ways: Ways, herd: Herd, i: int, leg: int, sample: i
 
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(sample_world(), *sample_parts()[1:3], 0, 0)])
-def clear_of_air(world: World, ways: Ways, herd: Herd, i: int, at: int) -> bool:
+def clear_of_air(world: PlanningContext, ways: Ways, herd: Herd, i: int, at: int) -> bool:
     """Whether feet that are down keep in order with those in the air, with the body at a sample.
 
     Those in the air are taken to be where the body saw them when they rose; going to and fro it brings others by them.
@@ -59,7 +59,7 @@ def clear_of_air(world: World, ways: Ways, herd: Herd, i: int, at: int) -> bool:
 @kernel(
     no_refcount=True, forceinline=True, examples=lambda: [(sample_world(), *sample_parts()[1:3], 0, 0, 0.0, 0.0, 0)]
 )
-def in_order(world: World, ways: Ways, herd: Herd, i: int, leg: int, x: float, y: float, at: int) -> bool:
+def in_order(world: PlanningContext, ways: Ways, herd: Herd, i: int, leg: int, x: float, y: float, at: int) -> bool:
     """Whether a foot that is set down with the body at a sample kept in order with the others of its side on its way.
 
     Feet that are down go back as the body sees them; one that swings back as well shall pass none of them, whichever of

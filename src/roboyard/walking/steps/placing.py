@@ -9,7 +9,7 @@ from roboyard.compute import kernel
 from roboyard.walking.steps.draws import triangular
 from roboyard.walking.steps.events import DEAD, body_at, changed
 from roboyard.walking.steps.ground_kernels import top_between
-from roboyard.walking.steps.herd import LIFTED, SET, Herd, Log, Ways, World, sample_parts
+from roboyard.walking.steps.herd import LIFTED, SET, Herd, Log, PlanningContext, Ways, sample_parts
 from roboyard.walking.steps.order import clear_of_air, in_order, neighbours
 from roboyard.walking.steps.stretch import in_table, inside_by, polygon_edges, reach_along, widen
 
@@ -26,7 +26,7 @@ _LEAD: Final = 1
 
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(*sample_parts()[:3], 0, 0, 0)])
-def rise_reached(world: World, ways: Ways, herd: Herd, i: int, leg: int, at: int) -> bool:
+def rise_reached(world: PlanningContext, ways: Ways, herd: Herd, i: int, leg: int, at: int) -> bool:
     """Whether a leg reaches its foot while it rises with the body at a sample, and about to go on."""
     n0, w, p = world.number, herd.way[i], ways.places
     x, y, z = herd.feet[i, leg, 0], herd.feet[i, leg, 1], herd.feet[i, leg, 2]
@@ -42,7 +42,7 @@ def rise_reached(world: World, ways: Ways, herd: Herd, i: int, leg: int, at: int
 
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(*sample_parts(), 0, 0, -1.0)])
-def lift(world: World, ways: Ways, herd: Herd, log: Log, i: int, leg: int, draw: float) -> int:
+def lift(world: PlanningContext, ways: Ways, herd: Herd, log: Log, i: int, leg: int, draw: float) -> int:
     """Raise a foot: ALIVE, FULL, or DEAD where the others would not hold the body; then nothing has changed."""
     side, left, right, edges = world.side, 0, 0, herd.edges
     for k in range(herd.down.shape[1]):
@@ -78,7 +78,7 @@ def lift(world: World, ways: Ways, herd: Herd, log: Log, i: int, leg: int, draw:
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(*sample_parts()[:3], 0, 0, 0.0, 0.0, 0.0, 0)])
 def swing_reached(
-    world: World, ways: Ways, herd: Herd, i: int, leg: int, x: float, y: float, z: float, at: int
+    world: PlanningContext, ways: Ways, herd: Herd, i: int, leg: int, x: float, y: float, z: float, at: int
 ) -> bool:
     """Whether a leg reaches its foot all the way through the air, from where it rose to a place, the body at a sample.
 
@@ -105,7 +105,16 @@ def swing_reached(
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(*sample_parts(), 0, 0, 0, 0, 0, 0.5)])
 def stand_on(
-    world: World, ways: Ways, herd: Herd, log: Log, i: int, leg: int, row: int, column: int, sample: int, draw: float
+    world: PlanningContext,
+    ways: Ways,
+    herd: Herd,
+    log: Log,
+    i: int,
+    leg: int,
+    row: int,
+    column: int,
+    sample: int,
+    draw: float,
 ) -> int:
     """Set a foot down on a cell that it reaches with the body at a sample: ALIVE, FULL, or DEAD.
 
@@ -134,7 +143,16 @@ def stand_on(
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(*sample_parts(), 0, 0, 0, 0, 0, 0.5)])
 def stand_near(
-    world: World, ways: Ways, herd: Herd, log: Log, i: int, leg: int, row: int, column: int, sample: int, draw: float
+    world: PlanningContext,
+    ways: Ways,
+    herd: Herd,
+    log: Log,
+    i: int,
+    leg: int,
+    row: int,
+    column: int,
+    sample: int,
+    draw: float,
 ) -> int:
     """Set a foot down on the nearest allowed cell about one, the body at a sample: ALIVE, FULL, or DEAD.
 
@@ -165,7 +183,16 @@ def stand_near(
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(*sample_parts(), 0, 0, 0.5, 0.5, 0.5, False)])
 def set_down(
-    world: World, ways: Ways, herd: Herd, log: Log, i: int, leg: int, u: float, v: float, draw: float, patient: bool
+    world: PlanningContext,
+    ways: Ways,
+    herd: Herd,
+    log: Log,
+    i: int,
+    leg: int,
+    u: float,
+    v: float,
+    draw: float,
+    patient: bool,
 ) -> int:
     """Set a foot down near a drawn place, or on the nearest allowed one about it: ALIVE, FULL, or DEAD.
 

@@ -29,7 +29,7 @@ from roboyard.walking.steps.explain import barrier
 from roboyard.walking.steps.genetic import breed
 from roboyard.walking.steps.greedy import PLANS as TRIED
 from roboyard.walking.steps.greedy import climb
-from roboyard.walking.steps.herd import EVENTS, World
+from roboyard.walking.steps.herd import EVENTS, PlanningContext
 from roboyard.walking.steps.plan import Effort, StepPlan, effort_of, plan_of
 from roboyard.walking.steps.problem import Problem
 from roboyard.walking.steps.repairing import STANCES, repair
@@ -39,7 +39,7 @@ from roboyard.walking.steps.search import EVENTS_TRIED, Search, make_search
 from roboyard.walking.steps.splitting import PLANS, ROWS, split
 from roboyard.walking.steps.tree_search import explore_tree
 
-Spend = Callable[[World, Limbs, Search, np.uint64, int], None]
+Spend = Callable[[PlanningContext, Limbs, Search, np.uint64, int], None]
 """Goes on with a search until so many more events were tried, or a few more."""
 Told = Callable[[int, StepPlan | None], None]
 """Told now and then: how many events were tried so far, and a plan that is better than those before, if any."""

@@ -17,7 +17,7 @@ from roboyard.walking.steps.draft import Draft
 from roboyard.walking.steps.ground import Ground
 from roboyard.walking.steps.ground_kernels import body_height
 from roboyard.walking.steps.guide import way_lengths
-from roboyard.walking.steps.herd import LONGEST, STEP, Numbers, World
+from roboyard.walking.steps.herd import LONGEST, STEP, Numbers, PlanningContext
 from roboyard.walking.steps.rig import Rig
 from roboyard.walking.steps.rig_kernels import Limbs
 from roboyard.walking.steps.support import FEWEST
@@ -124,7 +124,7 @@ class Problem:
         return way_lengths(self.rig, self.ground, self.goal)
 
     @property
-    def world(self) -> World:
+    def world(self) -> PlanningContext:
         """What kernels take."""
         speed_body, speed_foot = _speeds(self.rig)
         c, s = math.cos(self.ground.heading), math.sin(self.ground.heading)
@@ -135,7 +135,7 @@ class Problem:
             self.rating.footing, self.rating.energy, self.rating.leg_loss, ground.slack, _BEND * scale,
             scale,
         )  # fmt: skip
-        return World(
+        return PlanningContext(
             rig.table, rig.air, rig.low, rig.home, rig.side, ground.heights, ground.tops, ground.stand, ground.quality,
             ground.body, ground.rings, self.guide, self.start, self.goal, self.feet, number,
         )  # fmt: skip

@@ -15,7 +15,7 @@ from roboyard.walking.steps.stances import (
     FRESH,
     HEAP,
     SQUARES,
-    Graph,
+    StanceGraph,
     sample_graph,
 )
 
@@ -26,7 +26,7 @@ _TIRED: Final = 1.0
 
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(sample_graph()[3], 0.0, 0)])
-def push(graph: Graph, value: float, node: int) -> None:
+def push(graph: StanceGraph, value: float, node: int) -> None:
     """Put a node into the heap; where that is full, it is left out."""
     keys, nodes, k = graph.keys, graph.heap, graph.number[HEAP]
     if k >= keys.shape[0]:
@@ -39,7 +39,7 @@ def push(graph: Graph, value: float, node: int) -> None:
 
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(sample_graph()[3],)])
-def pop(graph: Graph) -> int:
+def pop(graph: StanceGraph) -> int:
     """Take the first node out of a heap that is not empty."""
     keys, nodes = graph.keys, graph.heap
     graph.number[HEAP] -= 1
@@ -58,7 +58,7 @@ def pop(graph: Graph) -> int:
 
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(sample_graph()[3], 0, 0, 0, 1.0)])
-def sort_in(graph: Graph, node: int, row: int, column: int, away: float) -> None:
+def sort_in(graph: StanceGraph, node: int, row: int, column: int, away: float) -> None:
     """Put a new node among those whose bodies come to the same square, with a cell so far from the goal [m]."""
     own, k = math.floor(row / _CELLS) * (1 << 20) + math.floor(column / _CELLS), 0
     while k < graph.number[SQUARES] and graph.square[k] != own:
@@ -72,7 +72,7 @@ def sort_in(graph: Graph, node: int, row: int, column: int, away: float) -> None
 
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(sample_graph()[3], 1.0)])
-def elsewhere(graph: Graph, weight: float) -> int:
+def elsewhere(graph: StanceGraph, weight: float) -> int:
     """The best node of the square that is nearest to the goal and was not gone on with too often; -1 for none."""
     best, least = -1, math.inf
     for k in range(graph.number[SQUARES]):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from roboyard.compute import kernel
 from roboyard.walking.steps.ground_kernels import body_height
-from roboyard.walking.steps.herd import Array, Herd, Whole, World, make_herd, sample_world
+from roboyard.walking.steps.herd import Array, Herd, PlanningContext, Whole, make_herd, sample_world
 from roboyard.walking.steps.stretch import in_table, inside_by, polygon_edges
 
 Bits = NDArray[np.uint64]
@@ -29,7 +29,7 @@ _ALL: Final = np.uint64((1 << SIDE) - 1)
     forceinline=True,
     examples=lambda: [(sample_world(), make_herd(1, 1), 0, np.zeros(3), np.zeros(2, np.int64))],
 )
-def middle_of(world: World, herd: Herd, i: int, grid: Array, out: Whole) -> None:
+def middle_of(world: PlanningContext, herd: Herd, i: int, grid: Array, out: Whole) -> None:
     """First row and column of the region of a plan's feet: its middle is where they would be as in the stance.
 
     Args:
@@ -54,7 +54,7 @@ def middle_of(world: World, herd: Herd, i: int, grid: Array, out: Whole) -> None
     forceinline=True,
     examples=lambda: [(sample_world(), make_herd(1, 1), 0, 0.0, 0.0, np.zeros((12, 3)), 3)],
 )
-def holds(world: World, herd: Herd, i: int, x: float, y: float, edges: Array, count: int) -> bool:
+def holds(world: PlanningContext, herd: Herd, i: int, x: float, y: float, edges: Array, count: int) -> bool:
     """Whether the body can be over a place [m] with the feet of a plan, inside of edges of their polygon."""
     n0 = world.number
     if inside_by(edges, count, x, y) < n0.margin:
@@ -79,7 +79,7 @@ def holds(world: World, herd: Herd, i: int, x: float, y: float, edges: Array, co
         (sample_world(), make_herd(1, 1), 0, np.ones(3), np.zeros(2, np.int64), np.zeros(SIDE, np.uint64))
     ],
 )
-def fill_region(world: World, herd: Herd, i: int, grid: Array, first: Whole, out: Bits) -> None:
+def fill_region(world: PlanningContext, herd: Herd, i: int, grid: Array, first: Whole, out: Bits) -> None:
     """Where the body can be with the feet of a plan, as bits: k of row r is row ``first[0] + r``, ``first[1] + k``."""
     count = polygon_edges(herd.feet, herd.down, i, -1, herd.edges)
     for r in range(SIDE):

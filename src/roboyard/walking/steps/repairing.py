@@ -16,7 +16,7 @@ import numpy as np
 from roboyard.compute import kernel
 from roboyard.walking.steps.draws import key_of
 from roboyard.walking.steps.events import begin
-from roboyard.walking.steps.herd import EVENTS, Herd, World, copy_plan, sample_world
+from roboyard.walking.steps.herd import EVENTS, Herd, PlanningContext, copy_plan, sample_world
 from roboyard.walking.steps.queues import elsewhere, pop, push, sort_in
 from roboyard.walking.steps.regions import SIDE, holds, is_in
 from roboyard.walking.steps.rig_kernels import Limbs, sample_limbs
@@ -34,7 +34,7 @@ from roboyard.walking.steps.stances import (
     TURN,
     WAITING,
     WAITS,
-    Graph,
+    StanceGraph,
     code_of,
     copy_node,
     events_left,
@@ -60,7 +60,7 @@ _WEIGHTS: Final = (5.0, 2.5, 1.5, 1.0)
 
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(sample_graph()[3], np.uint64(1))])
-def slot_of(graph: Graph, own: np.uint64) -> int:
+def slot_of(graph: StanceGraph, own: np.uint64) -> int:
     """Where in the table of nodes the one with a code is, or would be."""
     slots = np.uint64(graph.slots.shape[0])
     slot = np.int64(own % slots)
@@ -70,7 +70,7 @@ def slot_of(graph: Graph, own: np.uint64) -> int:
 
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(sample_graph()[3], 0)])
-def is_lost(graph: Graph, node: int) -> bool:
+def is_lost(graph: StanceGraph, node: int) -> bool:
     """Whether a node was taken out, or one that led to it; if so it is taken out as well."""
     at = node
     while at >= 0:
@@ -82,7 +82,7 @@ def is_lost(graph: Graph, node: int) -> bool:
 
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(sample_world(), sample_graph()[2], 0)])
-def stands_at_goal(world: World, herd: Herd, i: int) -> bool:
+def stands_at_goal(world: PlanningContext, herd: Herd, i: int) -> bool:
     """Whether all feet of a plan are down, and hold the body at the goal."""
     for leg in range(herd.down.shape[1]):
         if not herd.down[i, leg]:
@@ -92,7 +92,7 @@ def stands_at_goal(world: World, herd: Herd, i: int) -> bool:
 
 
 @kernel(examples=lambda: [(sample_world(), make_search(3, 1, 2, 2, 2))])
-def plant(world: World, search: Search) -> bool:
+def plant(world: PlanningContext, search: Search) -> bool:
     """Begin a graph at the start, or where what is settled of a plan ends; whether feet hold the body there."""
     herd, ways, graph, one = search.herd, search.ways, search.graph, search.herd.events.shape[0] - 1
     p, first = ways.places, search.past_size[0]
@@ -119,7 +119,7 @@ def plant(world: World, search: Search) -> bool:
 
 
 @kernel(examples=lambda: [(sample_world(), sample_limbs(), make_search(3, 1, 2, 2, 2), 0, 0)])
-def meet(world: World, limbs: Limbs, search: Search, node: int, leg: int) -> bool:
+def meet(world: PlanningContext, limbs: Limbs, search: Search, node: int, leg: int) -> bool:
     """Look at the trial that a leg's event led to from a node: new, cheaper than known, or a whole plan.
 
     Returns:
@@ -164,7 +164,7 @@ def meet(world: World, limbs: Limbs, search: Search, node: int, leg: int) -> boo
 
 
 @kernel(examples=lambda: [(sample_world(), sample_limbs(), make_search(3, 1, 2, 2, 2), 0, np.uint64(1))])
-def go_on(world: World, limbs: Limbs, search: Search, node: int, key: np.uint64) -> bool:
+def go_on(world: PlanningContext, limbs: Limbs, search: Search, node: int, key: np.uint64) -> bool:
     """Try all events from a node; whether there was room for what they led to."""
     herd, ways, graph, one, n0 = search.herd, search.ways, search.graph, search.herd.events.shape[0] - 2, world.number
     scale, grid, drawn = n0.scale, graph.grid, graph.number[ROUNDS] > 0
@@ -203,7 +203,7 @@ def go_on(world: World, limbs: Limbs, search: Search, node: int, key: np.uint64)
 
 
 @kernel(examples=lambda: [(sample_graph()[3],)])
-def lower(graph: Graph) -> None:
+def lower(graph: StanceGraph) -> None:
     """Go on with the next weight: all nodes that wait are put among those of the heap, which is laid anew."""
     graph.number[TURN] += 1
     weight, known = _WEIGHTS[graph.number[TURN]], graph.number[HEAP]
@@ -220,7 +220,7 @@ def lower(graph: Graph) -> None:
 
 
 @kernel(examples=lambda: [(sample_world(), sample_limbs(), make_search(3, 1, 2, 2, 2), np.uint64(1), 1)])
-def repair(world: World, limbs: Limbs, search: Search, seed: np.uint64, events: int) -> None:
+def repair(world: PlanningContext, limbs: Limbs, search: Search, seed: np.uint64, events: int) -> None:
     """Go on with graphs, one after the other, until so many more events were tried."""
     graph, goal = search.graph, search.tally[EVENTS_TRIED] + events
     while search.tally[EVENTS_TRIED] < goal:

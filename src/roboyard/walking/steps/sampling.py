@@ -8,7 +8,7 @@ from roboyard.compute import kernel
 from roboyard.walking.steps.advance import DRAWS, go_through
 from roboyard.walking.steps.draws import key_of
 from roboyard.walking.steps.events import ARRIVED
-from roboyard.walking.steps.herd import World, sample_world
+from roboyard.walking.steps.herd import PlanningContext, sample_world
 from roboyard.walking.steps.rig_kernels import Limbs, sample_limbs
 from roboyard.walking.steps.search import EVENTS_TRIED, Search, make_search, next_key, start, take
 
@@ -17,7 +17,7 @@ _WAYS = 32
 
 
 @kernel(examples=lambda: [(sample_world(), sample_limbs(), make_search(1, 1, 2), np.uint64(1), 1)])
-def sample(world: World, limbs: Limbs, search: Search, seed: np.uint64, events: int) -> None:
+def sample(world: PlanningContext, limbs: Limbs, search: Search, seed: np.uint64, events: int) -> None:
     """Go on drawing candidates until so many more events were tried."""
     ways, herd, log = search.ways, search.herd, search.log
     draws, goal = np.empty(DRAWS), search.tally[EVENTS_TRIED] + events

@@ -20,10 +20,20 @@ from roboyard.walking.steps.draft import (
 from roboyard.walking.steps.draws import key_of
 from roboyard.walking.steps.evening import even_out, keep_in_reach
 from roboyard.walking.steps.events import begin, repeat
-from roboyard.walking.steps.herd import LONGEST, Herd, Log, Ways, World, make_herd, make_log, make_ways, sample_world
+from roboyard.walking.steps.herd import (
+    LONGEST,
+    Herd,
+    Log,
+    PlanningContext,
+    Ways,
+    make_herd,
+    make_log,
+    make_ways,
+    sample_world,
+)
 from roboyard.walking.steps.judge import GOOD, judge
 from roboyard.walking.steps.rig_kernels import Limbs, sample_limbs
-from roboyard.walking.steps.stances import Graph, make_graph
+from roboyard.walking.steps.stances import StanceGraph, make_graph
 from roboyard.walking.steps.ways import draw_way
 
 Array = NDArray[np.float64]
@@ -75,7 +85,7 @@ class Search(NamedTuple):
     past: Draft
     past_way: Array
     past_size: NDArray[np.int64]
-    graph: Graph
+    graph: StanceGraph
     trial: Herd
 
 
@@ -90,7 +100,7 @@ def make_search(plans: int, legs: int, events: int, ways: int = 0, nodes: int = 
 
 
 @kernel(examples=lambda: [(sample_world(), make_search(1, 1, 2), 0)])
-def repeat_past(world: World, search: Search, i: int) -> bool:
+def repeat_past(world: PlanningContext, search: Search, i: int) -> bool:
     """Add the events that are settled to plan ``i`` of the herd, which has just begun; whether there is room."""
     past = search.past
     for k in range(past.events[0]):
@@ -103,7 +113,7 @@ def repeat_past(world: World, search: Search, i: int) -> bool:
 
 
 @kernel(examples=lambda: [(sample_world(), make_search(1, 1, 2), 0, np.uint64(1), 1)])
-def start(world: World, search: Search, i: int, key: np.uint64, tries: int) -> bool:
+def start(world: PlanningContext, search: Search, i: int, key: np.uint64, tries: int) -> bool:
     """Begin plan ``i`` of the herd on a way of its own, with the events that are settled; whether that can be.
 
     Ways are drawn until the body can go along one, so often at most.
@@ -127,7 +137,7 @@ def next_key(search: Search, seed: np.uint64) -> np.uint64:
 
 
 @kernel(examples=lambda: [(sample_world(), sample_limbs(), make_search(1, 1, 2), 0, np.zeros((2, 3)), True)])
-def _look(world: World, limbs: Limbs, search: Search, i: int, way: Array, even: bool) -> tuple[float, int]:
+def _look(world: PlanningContext, limbs: Limbs, search: Search, i: int, way: Array, even: bool) -> tuple[float, int]:
     """The estimated cost [s], and GOOD or what is wrong; GOOD too where it is too dear to be looked at."""
     draft = search.draft
     unroll(world, search.ways, search.herd, search.log, i, search.past, draft)
@@ -158,7 +168,7 @@ def _look(world: World, limbs: Limbs, search: Search, i: int, way: Array, even: 
 
 
 @kernel(examples=lambda: [(sample_world(), sample_limbs(), make_search(1, 1, 2), 0, True)])
-def take(world: World, limbs: Limbs, search: Search, i: int, even: bool) -> float:
+def take(world: PlanningContext, limbs: Limbs, search: Search, i: int, even: bool) -> float:
     """A plan that arrived: if it may be the best so far, an exact look at it.
 
     Args:

@@ -19,7 +19,17 @@ from roboyard.compute import kernel
 from roboyard.walking.steps.advance import DRAWS, advance, go_through
 from roboyard.walking.steps.draws import key_of, uniform
 from roboyard.walking.steps.events import ALIVE, ARRIVED, DEAD, turn_off
-from roboyard.walking.steps.herd import BENT, Herd, Log, Ways, World, copy_plan, copy_way, sample_parts, sample_world
+from roboyard.walking.steps.herd import (
+    BENT,
+    Herd,
+    Log,
+    PlanningContext,
+    Ways,
+    copy_plan,
+    copy_way,
+    sample_parts,
+    sample_world,
+)
 from roboyard.walking.steps.rig_kernels import Limbs, sample_limbs
 from roboyard.walking.steps.search import BLAMED, CANDIDATES, EVENTS_TRIED, Search, make_search, start, take
 from roboyard.walking.steps.stretch import left_over
@@ -54,7 +64,7 @@ _FURTHER: Final = 3
 
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(sample_world(), *sample_parts()[1:3], 0)])
-def square_of(world: World, ways: Ways, herd: Herd, i: int) -> int:
+def square_of(world: PlanningContext, ways: Ways, herd: Herd, i: int) -> int:
     """Number of the square where the body of a plan can get to."""
     w, sample, edge = herd.way[i], herd.span[i, 1], _SQUARE * world.number.scale
     a = math.floor(ways.places[w, sample, 0] / edge) % _SIDE
@@ -71,7 +81,7 @@ def copy_all(ways: Ways, herd: Herd, source: int, target: int) -> None:
 
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(*sample_parts(), 0, 0, np.uint64(1))])
-def follow(world: World, ways: Ways, herd: Herd, log: Log, source: int, target: int, key: np.uint64) -> None:
+def follow(world: PlanningContext, ways: Ways, herd: Herd, log: Log, source: int, target: int, key: np.uint64) -> None:
     """Make one plan a copy of another, which may go on another way."""
     copy_all(ways, herd, source, target)
     if uniform(key, 0) < _ASTRAY and turn_off(world, ways, herd, log, target, uniform(key, 1), uniform(key, 2)) == DEAD:
@@ -96,7 +106,7 @@ def doubt(herd: Herd, log: Log, i: int, events: int, tired: Array, kept: int) ->
 
 
 @kernel(examples=lambda: [(sample_world(), sample_limbs(), make_search(1, 1, 2), np.uint64(1), 1)])
-def split(world: World, limbs: Limbs, search: Search, seed: np.uint64, events: int) -> None:
+def split(world: PlanningContext, limbs: Limbs, search: Search, seed: np.uint64, events: int) -> None:
     """Go on with herds of partial plans until so many more events were tried; a herd is never left half done."""
     herd, ways, log, plans = search.herd, search.ways, search.log, search.herd.events.shape[0]
     draws, goal = np.empty(DRAWS), search.tally[EVENTS_TRIED] + events

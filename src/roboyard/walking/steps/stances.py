@@ -16,7 +16,17 @@ import numpy as np
 from roboyard.compute import kernel
 from roboyard.walking.steps.draws import mixed, uniform
 from roboyard.walking.steps.ground_kernels import body_height
-from roboyard.walking.steps.herd import Array, Herd, Ways, Whole, World, copy_plan, make_herd, make_ways, sample_world
+from roboyard.walking.steps.herd import (
+    Array,
+    Herd,
+    PlanningContext,
+    Ways,
+    Whole,
+    copy_plan,
+    make_herd,
+    make_ways,
+    sample_world,
+)
 from roboyard.walking.steps.order import clear_of_air, in_order
 from roboyard.walking.steps.placing import rise_reached, swing_reached
 from roboyard.walking.steps.regions import SIDE, Bits, fill_region, flood, is_in, middle_of, nearest, overlap
@@ -33,7 +43,7 @@ SCRATCH: Final = 0
 """The way that trials are looked at on: where feet rose, then where the body is."""
 
 
-class Graph(NamedTuple):
+class StanceGraph(NamedTuple):
     """Nodes; their feet are the plans of a herd.
 
     Attributes:
@@ -105,9 +115,9 @@ _NUMBERS: Final = 9
 _SQUARES: Final = 1024
 
 
-def make_graph(nodes: int, legs: int) -> Graph:
+def make_graph(nodes: int, legs: int) -> StanceGraph:
     """Room for some nodes."""
-    return Graph(
+    return StanceGraph(
         np.zeros((nodes, SIDE), np.uint64), np.zeros((nodes, 2), np.int64), np.zeros((nodes, 2), np.int64),
         np.zeros((nodes, legs, 3)), np.zeros(nodes, np.int64), np.zeros(nodes, np.int64), np.zeros(nodes),
         np.zeros(nodes), np.zeros(nodes, np.uint64), np.zeros(nodes, np.int64), np.full(4 * nodes, -1, np.int64),
@@ -117,13 +127,13 @@ def make_graph(nodes: int, legs: int) -> Graph:
     )  # fmt: skip
 
 
-def sample_graph() -> tuple[World, Ways, Herd, Graph]:
+def sample_graph() -> tuple[PlanningContext, Ways, Herd, StanceGraph]:
     """What most kernels begin with."""
     return sample_world(), make_ways(1), make_herd(2, 1), make_graph(2, 1)
 
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(*sample_graph()[2:], 0)])
-def code_of(herd: Herd, graph: Graph, i: int) -> np.uint64:
+def code_of(herd: Herd, graph: StanceGraph, i: int) -> np.uint64:
     """A number for the stance and region of a node, the same for nodes that are the same."""
     code = np.uint64(1)
     for leg in range(herd.down.shape[1]):
@@ -141,7 +151,7 @@ def code_of(herd: Herd, graph: Graph, i: int) -> np.uint64:
 
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(*sample_graph()[2:], 0, 1)])
-def copy_node(herd: Herd, graph: Graph, source: int, target: int) -> None:
+def copy_node(herd: Herd, graph: StanceGraph, source: int, target: int) -> None:
     """Make a node a copy of another: its feet, and where the body was when they rose."""
     copy_plan(herd, source, target)
     for k in range(herd.down.shape[1]):
@@ -150,7 +160,7 @@ def copy_node(herd: Herd, graph: Graph, source: int, target: int) -> None:
 
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(*sample_graph()[0::3], 0)])
-def nearest_to_goal(world: World, graph: Graph, i: int) -> tuple[int, int, float]:
+def nearest_to_goal(world: PlanningContext, graph: StanceGraph, i: int) -> tuple[int, int, float]:
     """Row, column and distance from the goal [m] of the cell of a node's region that is nearest to it."""
     grid = graph.grid
     to_row, to_column = (world.goal[1] - grid[1]) / grid[2], (world.goal[0] - grid[0]) / grid[2]
@@ -159,7 +169,7 @@ def nearest_to_goal(world: World, graph: Graph, i: int) -> tuple[int, int, float
 
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(*sample_graph()[0:3:2], 0, 1.0)])
-def events_left(world: World, herd: Herd, i: int, away: float) -> float:
+def events_left(world: PlanningContext, herd: Herd, i: int, away: float) -> float:
     """No more than the events that a node needs to the goal: by how far each foot is from its place there.
 
     Feet in the air are where they are carried, with the body as far as it can get, ``away`` from the goal [m], and
@@ -178,7 +188,7 @@ def events_left(world: World, herd: Herd, i: int, away: float) -> float:
 
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(sample_world(), 0, 0, np.uint64(1), False)])
-def foothold_of(world: World, a: int, b: int, key: np.uint64, drawn: bool) -> tuple[int, int]:
+def foothold_of(world: PlanningContext, a: int, b: int, key: np.uint64, drawn: bool) -> tuple[int, int]:
     """The cell of a square that a foot is set on: where it stands best, or any, drawn; row -1 where there is none.
 
     Nor is there one where it stands better on a cell beside it that is another square's.
@@ -200,7 +210,9 @@ def foothold_of(world: World, a: int, b: int, key: np.uint64, drawn: bool) -> tu
 
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(*sample_graph(), 0, 0, 0)])
-def lay_scratch(world: World, ways: Ways, herd: Herd, graph: Graph, i: int, row: int, column: int) -> int:
+def lay_scratch(
+    world: PlanningContext, ways: Ways, herd: Herd, graph: StanceGraph, i: int, row: int, column: int
+) -> int:
     """Lay on the scratch way where the body was when each foot in the air of a node rose, and where it is, twice each.
 
     Kernels that look at swings and order take the body's places from a way.  Returns the sample where it is.
@@ -220,7 +232,7 @@ def lay_scratch(world: World, ways: Ways, herd: Herd, graph: Graph, i: int, row:
 
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(*sample_graph()[0::2], sample_graph()[3], 0, 0, 0)])
-def spread(world: World, herd: Herd, graph: Graph, i: int, row: int, column: int) -> bool:
+def spread(world: PlanningContext, herd: Herd, graph: StanceGraph, i: int, row: int, column: int) -> bool:
     """Fill in the region of a node with the body at a cell; whether it can be there."""
     middle_of(world, herd, i, graph.grid, graph.first[i])
     fill_region(world, herd, i, graph.grid, graph.first[i], graph.found)
@@ -233,7 +245,7 @@ def spread(world: World, herd: Herd, graph: Graph, i: int, row: int, column: int
 
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(*sample_graph()[0:3:2], sample_graph()[3], 0, 1)])
-def keep_firm(world: World, herd: Herd, graph: Graph, i: int, leg: int) -> None:
+def keep_firm(world: PlanningContext, herd: Herd, graph: StanceGraph, i: int, leg: int) -> None:
     """Put the part of a node's region into `Graph.found` where the body stands firmly without a foot."""
     count, grid = polygon_edges(herd.feet, herd.down, i, leg, herd.edges), graph.grid
     for r in range(SIDE):
@@ -248,7 +260,9 @@ def keep_firm(world: World, herd: Herd, graph: Graph, i: int, leg: int) -> None:
 
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(*sample_graph(), 0, 1, 0)])
-def raise_foot(world: World, ways: Ways, herd: Herd, graph: Graph, source: int, target: int, leg: int) -> bool:
+def raise_foot(
+    world: PlanningContext, ways: Ways, herd: Herd, graph: StanceGraph, source: int, target: int, leg: int
+) -> bool:
     """Make ``target`` the node that a foot's rise leads to, with the body as near to where it was as can be."""
     left, right, legs = 0, 0, herd.down.shape[1]
     for k in range(legs):
@@ -274,7 +288,7 @@ def raise_foot(world: World, ways: Ways, herd: Herd, graph: Graph, source: int, 
 
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(*sample_graph()[0::3], 0, 0, 0.0, 0.0, 0.0)])
-def reaches(world: World, graph: Graph, i: int, leg: int, x: float, y: float, z: float) -> bool:
+def reaches(world: PlanningContext, graph: StanceGraph, i: int, leg: int, x: float, y: float, z: float) -> bool:
     """Whether a leg reaches a place [m] with the body anywhere in a node's region."""
     n0, grid = world.number, graph.grid
     for r in range(SIDE):
@@ -294,7 +308,15 @@ def reaches(world: World, graph: Graph, i: int, leg: int, x: float, y: float, z:
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(*sample_graph(), 0, 1, 0, 0, 0)])
 def set_foot(
-    world: World, ways: Ways, herd: Herd, graph: Graph, source: int, target: int, leg: int, row: int, column: int
+    world: PlanningContext,
+    ways: Ways,
+    herd: Herd,
+    graph: StanceGraph,
+    source: int,
+    target: int,
+    leg: int,
+    row: int,
+    column: int,
 ) -> bool:
     """Make ``target`` the node that setting a foot on a cell of the map leads to.
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.walking.steps.herd import STEP, Array, Herd, Ways, World, make_herd, sample_parts, sample_world
+from roboyard.walking.steps.herd import STEP, Array, Herd, PlanningContext, Ways, make_herd, sample_parts, sample_world
 from roboyard.walking.steps.rig_kernels import LAYERS
 
 _STRIDE: Final = 4
@@ -173,7 +173,7 @@ def widen(
 
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(sample_world(), *sample_parts()[1:3], 0)])
-def left_over(world: World, ways: Ways, herd: Herd, i: int) -> float:
+def left_over(world: PlanningContext, ways: Ways, herd: Herd, i: int) -> float:
     """From where the body of a plan can get to the goal [m]."""
     w, sample = herd.way[i], herd.span[i, 1]
     return math.hypot(world.goal[0] - ways.places[w, sample, 0], world.goal[1] - ways.places[w, sample, 1])

@@ -15,7 +15,7 @@ from roboyard.compute import kernel
 from roboyard.walking.steps.advance import DRAWS, advance
 from roboyard.walking.steps.draws import key_of, uniform
 from roboyard.walking.steps.events import ALIVE, ARRIVED
-from roboyard.walking.steps.herd import World, copy_plan, sample_world
+from roboyard.walking.steps.herd import PlanningContext, copy_plan, sample_world
 from roboyard.walking.steps.rig_kernels import Limbs, sample_limbs
 from roboyard.walking.steps.search import CANDIDATES, EVENTS_TRIED, Search, make_search, next_key, start, take
 from roboyard.walking.steps.stretch import left_over
@@ -31,7 +31,7 @@ _WAYS: Final = 32
 
 
 @kernel(examples=lambda: [(sample_world(), sample_limbs(), make_search(2, 1, 2), np.uint64(1), 1)])
-def explore_tree(world: World, limbs: Limbs, search: Search, seed: np.uint64, events: int) -> None:
+def explore_tree(world: PlanningContext, limbs: Limbs, search: Search, seed: np.uint64, events: int) -> None:
     """Go on with trees until so many more events were tried; a tree ends when it is full."""
     herd, ways, log, one = search.herd, search.ways, search.log, search.herd.events.shape[0] - 1
     parent, visits, total = np.empty(one, np.int64), np.empty(one), np.empty(one)

@@ -10,7 +10,7 @@ import numpy as np
 from roboyard.compute import kernel
 from roboyard.walking.steps.events import begin, repeat
 from roboyard.walking.steps.ground_kernels import body_height
-from roboyard.walking.steps.herd import EVENTS, LIFTED, SET, STEP, Whole, World, sample_world
+from roboyard.walking.steps.herd import EVENTS, LIFTED, SET, STEP, PlanningContext, Whole, sample_world
 from roboyard.walking.steps.regions import SIDE, holds, path_in
 from roboyard.walking.steps.rig_kernels import Limbs, sample_limbs
 from roboyard.walking.steps.search import BLAMED, Search, make_search, repeat_past, take
@@ -23,7 +23,7 @@ OWN: Final = 1
 
 
 @kernel(examples=lambda: [(sample_world(), make_search(3, 1, 2, 2, 2))])
-def lay_past(world: World, search: Search) -> int:
+def lay_past(world: PlanningContext, search: Search) -> int:
     """Lay the settled part of a way, or the start alone; how many samples, 0 where no body can be there."""
     p, n0, first = search.ways.places, world.number, search.past_size[0]
     if first > 0:
@@ -42,7 +42,7 @@ def lay_past(world: World, search: Search) -> int:
          np.zeros((2, SIDE * SIDE), np.int64))
     ]
 )  # fmt: skip
-def lay_on(world: World, search: Search, node: int, n: int, a: Whole, b: Whole, room: Whole) -> int:
+def lay_on(world: PlanningContext, search: Search, node: int, n: int, a: Whole, b: Whole, room: Whole) -> int:
     """Lay a way from one cell to another (2,) of a node's region: straight if that is in it; samples then, or -1."""
     graph, ways, herd = search.graph, search.ways, search.herd
     grid, region, first = graph.grid, graph.region[node], graph.first[node]
@@ -68,7 +68,7 @@ def lay_on(world: World, search: Search, node: int, n: int, a: Whole, b: Whole, 
 
 
 @kernel(examples=lambda: [(sample_world(), sample_limbs(), make_search(3, 1, 2, 2, 2), 0)])
-def arrive(world: World, limbs: Limbs, search: Search, node: int) -> float:
+def arrive(world: PlanningContext, limbs: Limbs, search: Search, node: int) -> float:
     """Lay the way of the plan that led to a node, and take it: its estimated cost [s], infinite if that cannot be."""
     herd, ways, log, graph = search.herd, search.ways, search.log, search.graph
     one, chain, count = herd.events.shape[0] - 1, np.empty(EVENTS, np.int64), 0

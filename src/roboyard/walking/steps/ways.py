@@ -11,7 +11,7 @@ from roboyard.compute import kernel
 from roboyard.walking.steps.draws import key_of, triangular, uniform
 from roboyard.walking.steps.ground_kernels import body_height
 from roboyard.walking.steps.guide import COARSE
-from roboyard.walking.steps.herd import LONGEST, STEP, Array, Ways, World, sample_parts, sample_world
+from roboyard.walking.steps.herd import LONGEST, STEP, Array, PlanningContext, Ways, sample_parts, sample_world
 
 CORNERS: Final = 6
 """Of a way, at most, beside start and goal."""
@@ -25,7 +25,7 @@ _ASIDE: Final = math.radians(120.0)
 
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(sample_world(), sample_parts()[1], 0, 1, 0.0, 0.0)])
-def lay_piece(world: World, ways: Ways, w: int, n: int, x: float, y: float) -> int:
+def lay_piece(world: PlanningContext, ways: Ways, w: int, n: int, x: float, y: float) -> int:
     """Go straight to a place from the sample before ``n``; how many samples there are then, -1 where no body can go."""
     p, n0 = ways.places, world.number
     ax, ay = p[w, n - 1, 0], p[w, n - 1, 1]
@@ -56,7 +56,7 @@ def next_cell(guide: Array, row: int, column: int) -> tuple[int, int]:
 
 
 @kernel(no_refcount=True, examples=lambda: [(sample_world(), sample_parts()[1], 0, 1)])
-def lay_home(world: World, ways: Ways, w: int, n: int) -> int:
+def lay_home(world: PlanningContext, ways: Ways, w: int, n: int) -> int:
     """Go to the goal from the sample before ``n``, straight or, where that is much shorter, along the guide.
 
     How many samples there are then, -1 where no body can go.
@@ -89,7 +89,7 @@ def lay_home(world: World, ways: Ways, w: int, n: int) -> int:
 
 
 @kernel(no_refcount=True, examples=lambda: [(sample_world(), sample_parts()[1], 0, np.zeros(WAY_DRAWS), 0)])
-def lay_way(world: World, ways: Ways, w: int, draws: Array, first: int) -> bool:
+def lay_way(world: PlanningContext, ways: Ways, w: int, draws: Array, first: int) -> bool:
     """Lay a way to the goal into row ``w``, from its first samples on, or from the start; whether the body can go it.
 
     The number of its straight pieces is geometric with p = 0.5; each corner is the middle of start and goal and a
@@ -117,7 +117,7 @@ def lay_way(world: World, ways: Ways, w: int, draws: Array, first: int) -> bool:
 
 
 @kernel(no_refcount=True, examples=lambda: [(sample_world(), sample_parts()[1], 0, 1, 0.5, 0.5)])
-def bend_way(world: World, ways: Ways, w: int, first: int, u: float, v: float) -> bool:
+def bend_way(world: PlanningContext, ways: Ways, w: int, first: int, u: float, v: float) -> bool:
     """Lay a way anew after its first samples: some way off to one side, then straight to the goal; whether it can be.
 
     If not, samples after the first ones are lost.
@@ -138,7 +138,7 @@ def bend_way(world: World, ways: Ways, w: int, first: int, u: float, v: float) -
 
 
 @kernel(examples=lambda: [(sample_world(), sample_parts()[1], 0, np.uint64(1), 1, 0)])
-def draw_way(world: World, ways: Ways, w: int, key: np.uint64, tries: int, first: int) -> bool:
+def draw_way(world: PlanningContext, ways: Ways, w: int, key: np.uint64, tries: int, first: int) -> bool:
     """Lay ways until the body can go along one."""
     draws = np.empty(WAY_DRAWS)
     for k in range(tries):
