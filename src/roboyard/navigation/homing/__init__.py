@@ -45,7 +45,7 @@ __all__ = [
 
 __getattr__, __dir__ = lazy_exports(__name__, {
     "goals": ("Cancel", "CancelBefore", "Goal", "GoalConfig", "GoalController", "Outcome", "Report", "Send", "Tell"),
-    "link": ("Link", "LinkConfig", "LinkWatch"),
+    "link": ("LinkState", "LinkConfig", "LinkWatch"),
     "nearest": ("nearest_reachable",),
     "tracker": ("HomingConfig", "Order", "Phase", "Skipped", "Tracker"),
     "trail": ("Trail",),
