@@ -9,9 +9,9 @@ from roboyard.scenarios import catalog
 from roboyard.scenarios.source_docs import read_class_docstring
 
 
-@pytest.mark.parametrize("name", sorted(catalog.nodes()))
+@pytest.mark.parametrize("name", catalog.NODES.names())
 def test_docstring_from_source_is_that_of_the_class(name: str) -> None:
-    point = catalog.nodes()[name]
+    point = catalog.NODES.entry_points()[name]
     found, expected = read_class_docstring(point.module, point.attr), catalog.node_class(name).__doc__
     assert found is not None
     assert found.strip().split("\n")[0] == (expected or "").strip().split("\n")[0]

@@ -54,7 +54,7 @@ from roboyard.simulation.faults import Fault, SensorFault
 from roboyard.simulation.sensors.base import SimulatedSensor
 from roboyard.simulation.sensors.check import SensorFaultError, check_sensor
 from roboyard.simulation.sensors.height import air_pressure
-from roboyard.simulation.sensors.registry import BUILT_IN
+from roboyard.simulation.sensors.registry import SENSORS
 from roboyard.simulation.sensors.satellite import to_geodetic
 
 NOISE = Noise(stddev=0.01, dynamic_bias_stddev=0.02, dynamic_bias_correlation_time=5.0)
@@ -400,7 +400,7 @@ EXAMPLES = {
 }
 
 
-@pytest.mark.parametrize("kind", sorted(BUILT_IN))
+@pytest.mark.parametrize("kind", sorted(SENSORS.names()))
 def test_sensor_kinds_keep_the_contract(kind: str) -> None:
     one = replace(sensor(kind, EXAMPLES[kind]), outage=Outage(0.1, 0.1))
     assert len(check_sensor(one)) == 5

@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
+from roboyard.config.registry import Registry
 from roboyard.config.wording import did_you_mean
-from roboyard.errors import ConfigError, InputError, RoboyardError, UnknownNameError, describe_exception
+from roboyard.errors import ConfigError, InputError, UnknownNameError
 
 if TYPE_CHECKING:
     from roboyard.bus import Node
@@ -99,11 +100,6 @@ def find_thing(name: str, base: Path | None = None) -> Path:
 def scenarios() -> dict[str, Entry]:
     """All installed scenarios by name: `<name>.yaml` in the registered folders."""
     return _collect("roboyard.scenarios", lambda folder: sorted(folder.glob("*.yaml")))
-
-
-def nodes() -> dict[str, EntryPoint]:
-    """All registered node classes by name, not imported yet."""
-    return {point.name: point for point in _points("roboyard.nodes")}
 
 
 def find(kind: Kind, name: str, base: Path | None = None) -> Path:
@@ -199,31 +195,17 @@ def node_class(use: str, base: Path | None = None) -> type[Node]:
         UnknownNameError: no such name, module, file or class.
         ConfigError: it is no node, or its module fails on import.
     """
+    place, _, attribute = use.rpartition(":")
+    return NODES.resolve(f"{find_file(place, base)}:{attribute}" if place.endswith(".py") else use)
+
+
+def _node_base() -> type:
     from roboyard.bus import Node
 
-    if ":" in use:
-        found = named_object(use, base)
-    else:
-        known = nodes()
-        if use not in known:
-            raise unknown("node", use, list(known), "or module:Class, or file.py:Class")
-        found = _load(known[use])
-    if not isinstance(found, type) or not issubclass(found, Node):
-        raise ConfigError(f"{use} is no node", valid="a subclass of roboyard.Node")
-    return found
+    return Node
 
 
-def named_object(use: str, base: Path | None = None) -> Any:
-    """What ``module:Name`` or ``file.py:Name`` names.
-
-    Raises:
-        UnknownNameError: no such module, file or name.
-        ConfigError: its module fails on import.
-    """
-    place, _, attribute = use.rpartition(":")
-    if place.endswith(".py"):
-        return _from_file(find_file(place, base), attribute)
-    return _load(EntryPoint(use, f"{place}:{attribute}", "roboyard.nodes"))
+NODES: Registry[type[Node]] = Registry("node", group="roboyard.nodes", base=_node_base)
 
 
 def unknown(kind: str, name: str, known: list[str], valid: str = "") -> UnknownNameError:
@@ -276,35 +258,3 @@ def _about(path: Path) -> str:
         return ""
     match = (_ABOUT if path.suffix == ".yaml" else _COMMENT).search(head)
     return " ".join(match[1].split()).strip("'\"") if match else ""
-
-
-def _load(point: EntryPoint) -> Any:
-    try:
-        return point.load()
-    except (ImportError, AttributeError) as error:
-        raise UnknownNameError(f"node {point.name} is not there: {error}", valid="module:Class") from error
-    except RoboyardError:
-        raise
-    except (Exception, SystemExit) as error:
-        raise ConfigError(f"node {point.name} cannot be imported: {describe_exception(error)}") from error
-
-
-def _from_file(path: Path, attribute: str) -> Any:
-    """The class from a file outside any package; each file is run once."""
-    module = _module(path.resolve())
-    if not hasattr(module, attribute):
-        raise UnknownNameError(f"no {attribute!r} in {path}")
-    return getattr(module, attribute)
-
-
-@lru_cache(maxsize=64)
-def _module(path: Path) -> Any:
-    spec = importlib.util.spec_from_file_location(f"roboyard_user_{path.stem}", path)
-    if spec is None or spec.loader is None:
-        raise ConfigError(f"{path} is no Python module")
-    module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        raise ConfigError(f"cannot be imported: {describe_exception(error)}", location=str(path)) from error
-    return module

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from roboyard.config import load, parameter, read_yaml
 from roboyard.config.wording import did_you_mean
 from roboyard.errors import ConfigError, UnknownNameError
-from roboyard.scenarios.catalog import node_class
-from roboyard.scenarios.catalog import nodes as registered_nodes
+from roboyard.scenarios.catalog import NODES, node_class
 
 if TYPE_CHECKING:
     from roboyard.description import Model
@@ -172,10 +171,10 @@ class RobotPackage:
         """
         if name in self.file.nodes:
             return self.file.nodes[name]
-        if name in registered_nodes() and "hardware" not in node_class(name).resources_declared():
+        if name in NODES and "hardware" not in node_class(name).resources_declared():
             return NodeSpec(name)
         raise UnknownNameError(
-            f"no node {name!r}{did_you_mean(name, [*self.file.nodes, *registered_nodes()])}",
+            f"no node {name!r}{did_you_mean(name, [*self.file.nodes, *NODES.names()])}",
             location=f"robot {self.name}",
             valid=f"it offers: {', '.join(self.file.nodes)}; and every node of `roboyard list nodes` without joints",
         )

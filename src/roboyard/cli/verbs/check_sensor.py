@@ -58,25 +58,23 @@ def _sensors(file: str) -> list[tuple[str, Sensor, Any]]:
     from roboyard.errors import ConfigError, InputError
     from roboyard.geometry import SE3
     from roboyard.scenarios import catalog
-    from roboyard.simulation.sensors import SimulatedSensor, sensor_kinds
-    from roboyard.simulation.sensors.registry import brought_kind
+    from roboyard.simulation.sensors.registry import SENSORS
 
     if file in PRESETS:
         preset = PRESETS[file]
         return [(file, Sensor(file, preset.kind, "body", SE3(), preset.update_rate, file, "body", preset.spec), None)]
-    if (brought := brought_kind(file)) is not None:
+    if file in SENSORS.entry_points():
+        brought = SENSORS[file]
         return [(file, Sensor(file, file, "body", SE3(), 50.0, file, "body", _example(brought)), brought)]
     if ":" in file:
-        found = catalog.named_object(file)
-        if not isinstance(found, type) or not issubclass(found, SimulatedSensor):
-            raise ConfigError(f"{file} is no sensor", valid="a subclass of roboyard.simulation.sensors.SimulatedSensor")
+        found = SENSORS.resolve(file)
         kind = getattr(found, "kind", "")
         if not isinstance(kind, str) or not kind:
             raise ConfigError(f"{file} has no kind", valid='kind = "sonar", as files call it')
         return [(found.__name__, Sensor(kind, kind, "body", SE3(), 50.0, kind, "body", _example(found)), found)]
     from roboyard.description import load_model
 
-    known = sensor_kinds()
+    known = SENSORS.names()
     model = load_model(catalog.find_robot(file).description)
     found_here = [(one.name, one, None) for one in model.sensors if one.kind in known]
     if not found_here:

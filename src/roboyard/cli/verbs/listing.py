@@ -67,7 +67,7 @@ def _entries(kind: Kind) -> list[dict[str, Any]]:
     if kind is Kind.NODES:
         return [
             {"name": name, "about": _first_line(_docstring(point)), "class": point.value}
-            for name, point in catalog.nodes().items()
+            for name, point in catalog.NODES.entry_points().items()
         ]
     entries = {
         Kind.ROBOTS: catalog.robots,

@@ -6,15 +6,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from roboyard.config import load
+from roboyard.config.registry import Registry
 from roboyard.navigation.controllers.arrival import Tolerance
 from roboyard.navigation.controllers.base import Controller, MotionLimits
 from roboyard.navigation.controllers.dynamic_window import DynamicWindow, WindowConfig
 from roboyard.navigation.controllers.mppi import Mppi, MppiConfig
 from roboyard.navigation.controllers.pursuit import PursuitConfig, RegulatedPursuit
 from roboyard.navigation.footprint import Footprint
-from roboyard.navigation.registered import registered, registered_names
 
-GROUP = "roboyard.controllers"
 Factory = Callable[[Footprint, MotionLimits, float, Tolerance, Mapping[str, Any]], Controller]
 """What an entry point names: it makes a controller from the robot's outline, its base's limits, the period between
 commands [s], the tolerance at goals, and what the user set."""
@@ -54,22 +53,23 @@ def rollout(
     return DynamicWindow(footprint, limits, config, tolerance)
 
 
-_OWN: dict[str, Factory] = {"mppi": mppi, "pursuit": pursuit, "rollout": rollout, "window": window}
+CONTROLLERS: Registry[Factory] = Registry(
+    "controller",
+    group="roboyard.controllers",
+    built_in={"mppi": mppi, "pursuit": pursuit, "rollout": rollout, "window": window},
+)
 
 
 def controller_names() -> tuple[str, ...]:
-    """What there is to choose from."""
-    return tuple(sorted({*_OWN, *registered_names(GROUP)}))
+    """Return the names of all controllers."""
+    return CONTROLLERS.names()
 
 
 def controller_named(name: str) -> Factory:
-    """What makes the controller of that name; a package cannot take the name of one of Roboyard's own.
+    """Return the factory of a controller; a package cannot take the name of one of Roboyard's own.
 
     Raises:
-        UnknownNameError: there is none.
+        UnknownNameError: there is none of this name.
         ConfigError: its package does not offer what it says.
     """
-    if name in _OWN:
-        return _OWN[name]
-    factory: Factory = registered(GROUP, "controller", name, controller_names())
-    return factory
+    return CONTROLLERS[name]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from roboyard.compute import expect_kernels
+from roboyard.config.registry import Registry
 from roboyard.navigation.footprint import Footprint
 from roboyard.navigation.planning import hybrid_search, octile
 from roboyard.navigation.planning.base import GlobalPlanner
@@ -15,19 +16,18 @@ from roboyard.navigation.planning.lines import line_cost, pull_taut, way_cost
 from roboyard.navigation.planning.marching import descend, march
 from roboyard.navigation.planning.route_planner import RoutePlanner
 from roboyard.navigation.planning.wave import WavePlanner
-from roboyard.navigation.registered import registered, registered_names
 
-GROUP = "roboyard.planners"
 Factory = Callable[[Footprint], GlobalPlanner]
 """What an entry point names: a planner for a robot of that outline."""
 
 
+PLANNERS: Registry[Factory] = Registry("planner", group="roboyard.planners")
 _GRID_KERNELS = (octile.search, trace, line_cost, nearest_obstacle)
 
 
 def planner_names() -> tuple[str, ...]:
     """What there is to choose from."""
-    return tuple(sorted(registered_names(GROUP)))
+    return PLANNERS.names()
 
 
 def planner_named(name: str, footprint: Footprint) -> GlobalPlanner:
@@ -37,8 +37,7 @@ def planner_named(name: str, footprint: Footprint) -> GlobalPlanner:
         UnknownNameError: there is none.
         ConfigError: its package does not offer what it says.
     """
-    factory: Factory = registered(GROUP, "planner", name, planner_names())
-    return factory(footprint)
+    return PLANNERS[name](footprint)
 
 
 def astar(footprint: Footprint) -> GlobalPlanner:

@@ -7,12 +7,10 @@ object is a subclass of `SimulatedSensor`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
-from importlib.metadata import entry_points
 from typing import Any
 
+from roboyard.config.registry import Registry
 from roboyard.description.sensors import Sensor
-from roboyard.errors import ConfigError
 from roboyard.simulation.sensors.base import Host, SimulatedSensor
 from roboyard.simulation.sensors.cameras.camera import Camera, DepthCamera, RgbdCamera, StereoCamera
 from roboyard.simulation.sensors.contact import Contact
@@ -26,45 +24,21 @@ from roboyard.simulation.sensors.sonar import Sonar
 from roboyard.simulation.sensors.truth import TruthSensor
 from roboyard.simulation.sensors.vectors import Accelerometer, Gyroscope, Magnetometer
 
-GROUP = "roboyard.sensors"
-BUILT_IN: dict[str, type[SimulatedSensor[Any]]] = {
-    kind.kind: kind
-    for kind in (
-        Lidar, Sonar, Imu, Accelerometer, Gyroscope, Magnetometer, Altimeter, Barometer, Satellite, Encoder,
-        ForceTorque, Contact, TruthSensor, Camera, DepthCamera, RgbdCamera, StereoCamera,
-    )
-}  # fmt: skip
-
-
-@lru_cache(maxsize=1)
-def _others() -> dict[str, Any]:
-    return {entry.name: entry for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name)}
+_BUILT_IN = (
+    Lidar, Sonar, Imu, Accelerometer, Gyroscope, Magnetometer, Altimeter, Barometer, Satellite, Encoder, ForceTorque,
+    Contact, TruthSensor, Camera, DepthCamera, RgbdCamera, StereoCamera,
+)  # fmt: skip
+SENSORS: Registry[type[SimulatedSensor[Any]]] = Registry(
+    "sensor",
+    group="roboyard.sensors",
+    base=lambda: SimulatedSensor,
+    built_in={kind.kind: kind for kind in _BUILT_IN},
+)
 
 
 def sensor_kinds() -> tuple[str, ...]:
-    """All kinds that can be simulated."""
-    return tuple(sorted({*BUILT_IN, *_others()}))
-
-
-def brought_kind(name: str) -> type[SimulatedSensor[Any]] | None:
-    """The class that another package brings under a name; None if none does.
-
-    Raises:
-        ConfigError: it cannot be imported, or is no sensor.
-    """
-    entry = _others().get(name)
-    if entry is None:
-        return None
-    where = f"entry point {entry.name} = {entry.value} of {GROUP}"
-    try:
-        found = entry.load()
-    except Exception as error:  # whatever the other package does wrong
-        raise ConfigError(f"cannot be loaded: {type(error).__name__}: {error}", location=where) from error
-    if not (isinstance(found, type) and issubclass(found, SimulatedSensor)):
-        raise ConfigError(
-            "is no sensor", location=where, valid="a subclass of roboyard.simulation.sensors.SimulatedSensor"
-        )
-    return found
+    """Return all kinds that can be simulated."""
+    return SENSORS.names()
 
 
 def make_sensor(
@@ -78,5 +52,7 @@ def make_sensor(
         sensor: Its description.
         kinds: Further kinds, or others in place of ours.
     """
-    kind = (kinds or {}).get(sensor.kind) or BUILT_IN.get(sensor.kind) or brought_kind(sensor.kind)
+    kind = (kinds or {}).get(sensor.kind)
+    if kind is None and sensor.kind in SENSORS:
+        kind = SENSORS[sensor.kind]
     return kind(host, robot, sensor) if kind is not None else None
