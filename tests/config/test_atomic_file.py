@@ -1,4 +1,6 @@
-"""A file is replaced whole or not at all: by a full disk, an error, a kill at any moment, or another writer."""
+"""Atomic writes replace a file completely or not at all when the disk is full, or a writer fails, is killed or runs
+at the same time as another one.
+"""
 
 import os
 import signal
@@ -74,11 +76,11 @@ def test_kill_while_writing_leaves_the_old_file(tmp_path: Path) -> None:
         assert child.stdout.readline() == b"written\n"
         child.send_signal(signal.SIGKILL)
     assert path.read_bytes() == OLD
-    write_atomic(path, b"new")  # what the killed process left behind is in nobody's way
+    write_atomic(path, b"new")  # the temporary file of the killed process does not prevent later writes
     assert path.read_bytes() == b"new"
 
 
-def test_concurrent_readers_see_whole_contents(tmp_path: Path) -> None:
+def test_concurrent_readers_never_read_partial_contents(tmp_path: Path) -> None:
     path = tmp_path / "file"
     contents = [bytes([65 + k]) * 5000 for k in range(4)]
     write_atomic(path, contents[0])
@@ -118,7 +120,7 @@ def test_protected_file_is_not_replaced(tmp_path: Path, monkeypatch: pytest.Monk
     path = tmp_path / "file"
     path.write_bytes(OLD)
     path.chmod(0o444)
-    monkeypatch.setattr(os, "access", lambda file, mode: not mode & os.W_OK)  # root may write everything
+    monkeypatch.setattr(os, "access", lambda file, mode: not mode & os.W_OK)  # root has write permission for every file
     with pytest.raises(PermissionError, match=str(path)):
         write_atomic(path, b"new")
     assert path.read_bytes() == OLD
@@ -129,19 +131,19 @@ def test_devices_and_pipes_are_written_in_place(tmp_path: Path) -> None:
     assert not Path("/dev/null").is_file()
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    heard: list[bytes] = []
-    reader = threading.Thread(target=lambda: heard.append(pipe.read_bytes()))
+    received: list[bytes] = []
+    reader = threading.Thread(target=lambda: received.append(pipe.read_bytes()))
     reader.start()
     write_atomic(pipe, b"through")
     reader.join()
-    assert heard == [b"through"]
+    assert received == [b"through"]
 
 
-@pytest.mark.parametrize("place", ["folder", "missing/file", "n" * 300])
-def test_invalid_path_is_an_error_that_names_it(tmp_path: Path, place: str) -> None:
+@pytest.mark.parametrize("relative_path", ["folder", "missing/file", "n" * 300])
+def test_invalid_path_is_an_error_that_names_it(tmp_path: Path, relative_path: str) -> None:
     (tmp_path / "folder").mkdir()
-    with pytest.raises(OSError, match=place):
-        write_atomic(tmp_path / place, b"")
+    with pytest.raises(OSError, match=relative_path):
+        write_atomic(tmp_path / relative_path, b"")
 
 
 @pytest.mark.parametrize("name", ["n" * 255, "ü" * 127])
@@ -201,9 +203,7 @@ def _write_table(path: Path) -> None:
         (_write_table, "runs.parquet"),
     ],
 )
-def test_package_writers_replace_files_whole_or_not_at_all(
-    tmp_path: Path, write: Callable[[Path], None], name: str
-) -> None:
+def test_package_writers_replace_files_atomically(tmp_path: Path, write: Callable[[Path], None], name: str) -> None:
     path = tmp_path / name
     path.write_bytes(OLD)
     with full_disk(), pytest.raises((OSError, RoboyardError)):

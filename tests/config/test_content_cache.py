@@ -1,4 +1,4 @@
-"""The cache of what was parsed: an entry is whole or not there, belongs to its content, and never is a trouble."""
+"""The content cache returns complete entries of the same content only, and no failure of the cache is an error."""
 
 import os
 import stat
@@ -39,7 +39,7 @@ def test_cache_key_depends_on_the_borders_of_parts(a: bytes, b: bytes) -> None:
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "emptied", "foreign", "nested"])
-def test_damaged_cache_entry_is_absent(folder: Path, damage: str) -> None:
+def test_damaged_cache_entry_is_not_returned(folder: Path, damage: str) -> None:
     cache, key = ContentCache("things"), content_key([b"a"])
     cache.write(key, VALUE)
     (path,) = folder.iterdir()
@@ -66,21 +66,21 @@ def test_cache_folder_that_cannot_be_written_is_no_error(tmp_path: Path, monkeyp
     assert cache.read(content_key([b"a"])) is None
 
 
-def test_failed_cache_write_leaves_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
+def test_failed_cache_write_leaves_no_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def raise_disk_full(*_: object) -> None:
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(os, "replace", full)
+    monkeypatch.setattr(os, "replace", raise_disk_full)
     ContentCache("things").write(content_key([b"a"]), VALUE)
     assert list(folder.iterdir()) == []
 
 
-def test_cache_keeps_the_entries_used_last(folder: Path) -> None:
+def test_cache_keeps_the_most_recently_used_entries(folder: Path) -> None:
     cache = ContentCache("things", max_entries=3)
     keys = [content_key([bytes([number])]) for number in range(4)]
     for number, key in enumerate(keys[:3]):
         cache.write(key, number)
-        os.utime(folder / f"{key}.json", ns=(number, number))  # in this order, whatever the file system's clock is
+        os.utime(folder / f"{key}.json", ns=(number, number))  # the order must not depend on the file system's clock
     assert cache.read(keys[0]) == 0
     cache.write(keys[3], 3)
     assert [cache.read(key) for key in keys] == [0, None, 2, 3]
@@ -103,16 +103,16 @@ def test_cache_entry_is_readable_by_its_user_only(folder: Path) -> None:
 
 def _write_and_read(number: int) -> list[object]:
     cache, key = ContentCache("things", max_entries=2), content_key([b"shared"])
-    found = []
+    entries = []
     for _ in range(50):
         cache.write(key, [number] * 500)
         cache.write(content_key([bytes([number])]), number)
-        found.append(cache.read(key))
-    return found
+        entries.append(cache.read(key))
+    return entries
 
 
-def test_concurrent_cache_writers_leave_whole_entries() -> None:
+def test_concurrent_cache_writers_leave_complete_entries() -> None:
     with ProcessPoolExecutor(2) as pool:
-        for found in pool.map(_write_and_read, [1, 2]):
-            assert all(one in ([1] * 500, [2] * 500, None) for one in found)
-            assert any(one is not None for one in found)
+        for entries in pool.map(_write_and_read, [1, 2]):
+            assert all(entry in ([1] * 500, [2] * 500, None) for entry in entries)
+            assert any(entry is not None for entry in entries)

@@ -1,4 +1,6 @@
-"""Configurations: what is read is what was meant, and every mistake is named with its place and its remedy."""
+"""Loading of configurations: values have the declared types and units, and each error names its location and the
+values that are valid.
+"""
 
 from __future__ import annotations
 
@@ -27,28 +29,28 @@ from roboyard.config import (
 from roboyard.errors import ConfigError, RoboyardError
 
 
-class Colour(Enum):
+class Color(Enum):
     RED = "red"
     BLUE = "blue"
 
 
 @dataclass(frozen=True)
 class Spawn:
-    what: Literal["spawn"]
+    type: Literal["spawn"]
     model: str
-    at: float = parameter(0.0, unit="s", low=0.0)
+    time: float = parameter(0.0, unit="s", low=0.0)
 
 
 @dataclass(frozen=True)
 class Stall:
-    what: Literal["stall", "stall_hard"]
+    type: Literal["stall", "stall_hard"]
     joint: str
 
 
 @dataclass(frozen=True)
 class Robot:
     model: str = parameter("rover", doc="Name or path.")
-    at: tuple[float, float, float] = parameter((0.0, 0.0, 0.0), unit=("m", "m", "rad"), doc="Where it starts.")
+    pose: tuple[float, float, float] = parameter((0.0, 0.0, 0.0), unit=("m", "m", "rad"), doc="Initial pose.")
     nodes: tuple[str, ...] = ()
 
 
@@ -60,7 +62,7 @@ class Scenario:
     speed: float | None = parameter(None, unit="m/s", low=0.0)
     faults: tuple[Spawn | Stall, ...] = ()
     mode: Literal["fast", "slow"] = "fast"
-    colour: Colour = Colour.RED
+    color: Color = Color.RED
     level: int = parameter(3, choices=(1, 3, 5))
     ratio: float = parameter(0.5, low=0.0, high=math.inf)
     script: Path | None = None
@@ -70,17 +72,17 @@ class Scenario:
     extra: Any = None
 
 
-GOOD = """
+VALID = """
 world: arena                # a comment
 robots:
-  rover: {model: other, at: [500 mm, 1, 90 deg], nodes: [odometry]}
+  rover: {model: other, pose: [500 mm, 1, 90 deg], nodes: [odometry]}
 duration: 3 min
 speed: 3.6 km/h
 faults:
-  - {what: spawn, model: box, at: 42}
-  - {what: stall_hard, joint: wheel}
+  - {type: spawn, model: box, time: 42}
+  - {type: stall_hard, joint: wheel}
 mode: slow
-colour: blue
+color: blue
 level: 5
 ratio: .inf
 script: drive.yaml
@@ -91,15 +93,15 @@ extra: {a: [1, no, 1:30]}
 """
 
 
-def test_load_reads_every_kind_of_value() -> None:
-    assert loads(Scenario, GOOD) == Scenario(
+def test_load_reads_each_supported_type() -> None:
+    assert loads(Scenario, VALID) == Scenario(
         world="arena",
         robots={"rover": Robot("other", (0.5, 1.0, math.radians(90)), ("odometry",))},
         duration=180.0,
         speed=1.0,
         faults=(Spawn("spawn", "box", 42.0), Stall("stall_hard", "wheel")),
         mode="slow",
-        colour=Colour.BLUE,
+        color=Color.BLUE,
         level=5,
         ratio=math.inf,
         script=Path("drive.yaml"),
@@ -115,8 +117,8 @@ def test_load_takes_defaults_of_the_dataclass() -> None:
     assert load(Scenario, {"world": "arena", "robots": {"a": Robot()}}) == Scenario("arena", {"a": Robot()})
 
 
-# What is wrong -> all of these must be in the message.
-MISTAKES = {
+# Maps an invalid configuration to the parts that its error message must contain.
+EXPECTED_ERRORS = {
     "world: a\ndurration: 3": ["text:2", "unknown key 'durration'", "did you mean 'duration'?", "keys here: world,"],
     "duration: 3": ["text:1", "key 'world' is missing", "text"],
     "world: 1.10": ["text:1, world", "the number 1.1", "quotes"],
@@ -131,21 +133,21 @@ MISTAKES = {
     "world: a\nduration: true": ["text:2, duration", "is true", "a number in s"],
     "world: a\nspeed: fast": ["text:2, speed", "'fast'", "a number in m/s, at least 0"],
     "world: a\nmode: fats": ["text:2, mode", "did you mean 'fast'?", "one of: fast, slow"],
-    "world: a\ncolour: green": ["text:2, colour", "one of: red, blue"],
+    "world: a\ncolor: green": ["text:2, color", "one of: red, blue"],
     "world: a\nlevel: 2": ["text:2, level", "is 2", "one of: 1, 3, 5"],
     "world: a\nlevel: 3.0": ["text:2, level", "the number 3.0", "a whole number"],
-    "world: a\nrobots:\n  rover:\n    at: [1, 2]": ["text:4, robots.rover.at", "2 elements", "a list of 3"],
-    "world: a\nrobots:\n  rover:\n    at: [1 deg, 2, 3]": ["text:4, robots.rover.at[0]", "an angle", "a length"],
+    "world: a\nrobots:\n  rover:\n    pose: [1, 2]": ["text:4, robots.rover.pose", "2 elements", "a list of 3"],
+    "world: a\nrobots:\n  rover:\n    pose: [1 deg, 2, 3]": ["text:4, robots.rover.pose[0]", "an angle", "a length"],
     "world: a\nrobots:\n  rover:\n    modle: x": ["text:4, robots.rover", "did you mean 'model'?"],
     "world: a\nrobots: [rover]": ["text:2, robots", "a list of 1", "a mapping"],
     "world: a\nweights: [1, -2]": ["text:2, weights[1]", "-2 is below 0"],
     "world: a\nlevels: {x: true}": ["text:2, levels.x", "no whole number"],
     "world: a\nlevels: {1: 1}": ["text:2, levels.1", "true or false"],
     "world: a\nscript: ''": ["text:2, script", "a path"],
-    "world: a\nfaults:\n - {what: spwan}": ["text:3, faults[0].what", "did you mean 'spawn'?", "stall_hard"],
-    "world: a\nfaults:\n - {what: spawn, modle: b}": ["text:3, faults[0]", "unknown key 'modle'", "'model'"],
-    "world: a\nfaults:\n - {what: stall}": ["text:3, faults[0]", "key 'joint' is missing"],
-    "world: a\nfaults:\n - {what: spawn, model: b, at: 1 m}": ["text:3, faults[0].at", "a length"],
+    "world: a\nfaults:\n - {type: spwan}": ["text:3, faults[0].type", "did you mean 'spawn'?", "stall_hard"],
+    "world: a\nfaults:\n - {type: spawn, modle: b}": ["text:3, faults[0]", "unknown key 'modle'", "'model'"],
+    "world: a\nfaults:\n - {type: stall}": ["text:3, faults[0]", "key 'joint' is missing"],
+    "world: a\nfaults:\n - {type: spawn, model: b, time: 1 m}": ["text:3, faults[0].time", "a length"],
     "world: a\nfaults: [x]": ["text:2, faults[0]", "'x'", "a mapping"],
     "world: a\nworld: b": ["text:2", "key 'world' is given twice", "text:1"],
     "world: a\n<<: {mode: slow}": ["text:2", "merge keys"],
@@ -166,11 +168,11 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize("text", MISTAKES, ids=lambda text: text[:40])
-def test_load_names_each_mistake(text: str) -> None:
+@pytest.mark.parametrize("text", EXPECTED_ERRORS, ids=lambda text: text[:40])
+def test_load_error_names_location_and_expected_value(text: str) -> None:
     with pytest.raises(ConfigError) as caught:
         loads(Scenario, text)
-    for part in MISTAKES[text]:
+    for part in EXPECTED_ERRORS[text]:
         assert part in str(caught.value)
     assert len(str(caught.value)) < 500
 
@@ -202,8 +204,8 @@ def test_load_names_the_file_in_errors(tmp_path: Path) -> None:
 
 def test_overrides_replace_and_add(tmp_path: Path) -> None:
     path = tmp_path / "s.yaml"
-    path.write_text(GOOD)
-    changed = load(Scenario, str(path), overrides=["duration=5 s", "robots.rover.at=[0, 0, 0]", "faults.1.joint=arm",
+    path.write_text(VALID)
+    changed = load(Scenario, str(path), overrides=["duration=5 s", "robots.rover.pose=[0, 0, 0]", "faults.1.joint=arm",
                                                    "robots.two.model=tb3", "speed="])  # fmt: skip
     assert changed.duration == 5.0
     assert changed.robots == {"rover": Robot("other", (0, 0, 0), ("odometry",)), "two": Robot("tb3")}
@@ -222,13 +224,13 @@ def test_overrides_replace_and_add(tmp_path: Path) -> None:
         assert all(part in str(caught.value) for part in parts), str(caught.value)
 
 
-def test_override_leaves_its_input_alone() -> None:
+def test_override_does_not_change_its_input() -> None:
     root = parse_yaml("a: {b: [1, 2]}")
     assert apply_override(root, "a.b.0=9").to_data() == {"a": {"b": [9, 2]}}
     assert root.to_data() == {"a": {"b": [1, 2]}}
 
 
-def test_load_names_the_place_of_failed_class_checks() -> None:
+def test_load_names_the_location_of_failed_class_checks() -> None:
     @dataclass(frozen=True)
     class Limited:
         a: float = parameter(0.0, low=-1.0, high=1.0)
@@ -254,7 +256,7 @@ def test_convert_of_single_values_follows_fields() -> None:
     assert convert_value("2 s", int, unit="ms") == 2000
     assert convert_value(3, float) == 3.0
     assert convert_value(None, float | None) is None
-    assert convert_value(Colour.RED, Colour) is Colour.RED
+    assert convert_value(Color.RED, Color) is Color.RED
     with pytest.raises(ConfigError, match=r"^~gain: 9 is above 5 \(allowed: 0 to 5\)"):
         convert_value(9, float, low=0, high=5, location="~gain")
     with pytest.raises(ConfigError, match="whole number"):
@@ -263,7 +265,7 @@ def test_convert_of_single_values_follows_fields() -> None:
         convert_value(1, complex)
 
 
-def test_mistakes_of_declarations_are_found_at_once() -> None:
+def test_invalid_parameter_declaration_is_an_error() -> None:
     with pytest.raises(ValueError, match="no unit known"):
         parameter(1.0, unit="metre")
     with pytest.raises(ValueError, match="low"):
@@ -273,7 +275,7 @@ def test_mistakes_of_declarations_are_found_at_once() -> None:
 def test_schema_table_shows_every_key() -> None:
     table = schema_table(Scenario)
     assert "| `duration` | a number in s, 0 to 3600 | `60.0` | Simulated time. |" in table
-    assert "| `robots.<name>.at` | a list of 3: a number in m, a number in m, a number in rad |" in table
+    assert "| `robots.<name>.pose` | a list of 3: a number in m, a number in m, a number in rad |" in table
     assert "| `world` | text | required |" in table
     assert "| `faults[].joint` |" in table
     assert "| `from` |" in table

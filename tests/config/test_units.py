@@ -1,4 +1,6 @@
-"""Laws of the configuration over many inputs: back and forth, exact units, and no crash whatever the text."""
+"""Quantities and units convert exactly, and configurations survive a round trip; no text causes any other error than a
+`ConfigError` or a `UnitError`.
+"""
 
 from __future__ import annotations
 
@@ -28,14 +30,14 @@ class Outer:
     flag: bool = False
     maybe: float | None = None
     inner: Inner = Inner()
-    many: dict[str, Inner] = parameter({})
+    children: dict[str, Inner] = parameter({})
     pairs: list[tuple[int, str]] = parameter([])
 
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
-# What YAML can hold: printable text.
+# YAML represents printable text only.
 texts = st.text(st.characters(exclude_categories=["Cs", "Cc", "Cn", "Co"], exclude_characters="\u2028\u2029\ufeff"))
-tricky = st.sampled_from(
+ambiguous_words = st.sampled_from(
     [
         "~",
         "null",
@@ -64,7 +66,7 @@ tricky = st.sampled_from(
         "",
     ]
 )
-words = texts | tricky
+words = texts | ambiguous_words
 int64s = st.integers(-(2**63), 2**63 - 1)
 inners = st.builds(Inner, finite, int64s, st.lists(words).map(tuple))
 outers = st.builds(
@@ -85,7 +87,7 @@ def test_dumped_config_loads_equally(outer: Outer) -> None:
 
 
 @given(st.text() | st.lists(words).map("\n".join))
-def test_load_reads_or_refuses_any_text_with_its_place(text: str) -> None:
+def test_load_reads_or_refuses_any_text_with_its_location(text: str) -> None:
     try:
         parse_yaml(text, "here").to_data()
     except ConfigError as error:
@@ -107,7 +109,7 @@ decimals = st.decimals(min_value=-(10**6), max_value=10**6, allow_nan=False, pla
 
 @given(decimals)
 def test_unit_conversions_are_exact(number) -> None:
-    # "500 mm" must be the very float that a person would have written in metres.
+    # "500 mm" must give exactly the float that is nearest to the value in meters.
     assert parse_quantity(f"{number} mm", "m") == float(number.scaleb(-3))
     assert parse_quantity(f"{number} km", "m") == float(number.scaleb(3))
     assert parse_quantity(f"{number}m", "m") == float(number)
@@ -121,9 +123,9 @@ def test_units_convert_only_within_a_dimension(number, a: str, b: str) -> None:
         with pytest.raises(UnitError, match="wanted is"):
             parse_quantity(f"{number} {a}", b)
         return
-    there = parse_quantity(f"{number} {a}", b)
-    back = parse_quantity(f"{there!r} {b}", a)
-    assert back == pytest.approx(float(number), rel=1e-14)
+    converted = parse_quantity(f"{number} {a}", b)
+    converted_back = parse_quantity(f"{converted!r} {b}", a)
+    assert converted_back == pytest.approx(float(number), rel=1e-14)
 
 
 @pytest.mark.parametrize(
