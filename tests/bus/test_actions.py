@@ -1,4 +1,4 @@
-"""Goals of actions go through their states to one end, and say why they end as they do."""
+"""Action goals pass through their states to one final state, and state the reason of a failure."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ def test_goal_gives_feedback_and_succeeds(harness: BusHarness) -> None:
 
 def test_rejected_goal_gives_reason(harness: BusHarness) -> None:
     harness.add(Counter(), "server")
-    refused, ignored = start_counting(harness, -1), start_counting(harness, 5000)
+    rejected, ignored = start_counting(harness, -1), start_counting(harness, 5000)
     harness.deliver()
-    assert refused.accepted is False
-    assert refused.error_message == "order must not be negative"
+    assert rejected.accepted is False
+    assert rejected.error_message == "order must not be negative"
     with pytest.raises(ry.RoboyardError, match="goal rejected: order must not be negative"):
-        _ = refused.result
+        _ = rejected.result
     assert ignored.accepted is False
     assert "did not take it" in ignored.error_message
 
@@ -109,11 +109,11 @@ def test_preempted_goal_gives_reason(harness: BusHarness) -> None:
     assert first.error_message == "preempted by a newer goal"
 
 
-def test_goal_fails_without_server_and_when_it_leaves(harness: BusHarness) -> None:
-    nobody = start_counting(harness, 1)
+def test_goal_fails_without_server_and_when_it_is_removed(harness: BusHarness) -> None:
+    unserved_goal = start_counting(harness, 1)
     harness.deliver()
     with pytest.raises(UnknownNameError, match="nobody serves /count/_action/send_goal"):
-        _ = nobody.result
+        _ = unserved_goal.result
     server = harness.add(Counter(), "server")
     goal = start_counting(harness, 50)
     harness.run_for(0.5)
@@ -126,11 +126,11 @@ def test_goal_fails_without_server_and_when_it_leaves(harness: BusHarness) -> No
 
 def test_action_refuses_other_types_and_goals(harness: BusHarness) -> None:
     node = harness.add(ry.Node(), "node")
-    for wrong in (3, None, ry.msg.Twist, ry.srv.Trigger):
-        for make in (lambda t: node.action_server("x", t, print), lambda t: node.action_client("x", t)):
+    for invalid in (3, None, ry.msg.Twist, ry.srv.Trigger):
+        for create in (lambda t: node.action_server("x", t, print), lambda t: node.action_client("x", t)):
             with pytest.raises(MessageError, match="node /node: .* is no action"):
-                make(wrong)
+                create(invalid)
     client = node.action_client("x", Fibonacci)
-    for wrong in (None, ry.msg.Twist(), Fibonacci.Result(), Fibonacci.Goal):
+    for invalid in (None, ry.msg.Twist(), Fibonacci.Result(), Fibonacci.Goal):
         with pytest.raises(MessageError, match="action /x takes a goal of example_interfaces/action/Fibonacci, not"):
-            client.send(wrong)
+            client.send(invalid)

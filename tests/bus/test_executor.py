@@ -1,4 +1,4 @@
-"""The executor's order is total and its clock never runs back."""
+"""The executor runs events in a total order, and its clock never runs backwards."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ events = st.lists(st.tuples(st.integers(0, 50), st.sampled_from([SENSOR, TIMER, 
 
 @given(events)
 def test_events_run_in_order_of_time_priority_and_sequence(plan: list[tuple[int, int]]) -> None:
-    executor, seen = Executor(), []
+    executor, observed = Executor(), []
     for number, (time_ns, priority) in enumerate(plan):
         executor.schedule(
-            time_ns, lambda key=(time_ns, priority, number): seen.append((key, executor.now_ns)), priority
+            time_ns, lambda key=(time_ns, priority, number): observed.append((key, executor.now_ns)), priority
         )
     executor.run_until(50)
-    assert [key for key, _ in seen] == sorted(key for key, _ in seen)
-    assert all(key[0] == now for key, now in seen)
+    assert [key for key, _ in observed] == sorted(key for key, _ in observed)
+    assert all(key[0] == now for key, now in observed)
     assert executor.now_ns == 50
 
 
 @given(events, st.lists(st.integers(0, 60), max_size=8))
-def test_running_in_pieces_equals_running_at_once(plan: list[tuple[int, int]], stops: list[int]) -> None:
+def test_run_in_several_parts_equals_one_run(plan: list[tuple[int, int]], stops: list[int]) -> None:
     def run(pieces: list[int]) -> list[int]:
-        executor, seen = Executor(), []
+        executor, observed = Executor(), []
         for number, (time_ns, priority) in enumerate(plan):
-            executor.schedule(time_ns, lambda number=number: seen.append(number), priority)
+            executor.schedule(time_ns, lambda number=number: observed.append(number), priority)
         for stop in pieces:
             executor.run_until(stop)
-        return seen
+        return observed
 
     assert run([60]) == run([*sorted(stops), 60])
 
 
 @given(events)
-def test_advancers_see_each_moment_once_before_its_events(plan: list[tuple[int, int]]) -> None:
+def test_advance_callbacks_run_once_per_instant_before_its_events(plan: list[tuple[int, int]]) -> None:
     executor, log = Executor(), []
     executor.on_advance(lambda time_ns: log.append(("advance", time_ns)))
     for time_ns, priority in plan:
@@ -57,55 +57,55 @@ def test_advancers_see_each_moment_once_before_its_events(plan: list[tuple[int, 
         assert time_ns == latest
 
 
-def test_rest_is_called_at_the_end_and_before_each_wait() -> None:
+def test_idle_callback_runs_at_the_end_and_before_each_wait() -> None:
     executor, log = Executor(), []
-    off = executor.on_idle(lambda: log.append(executor.now_ns))
+    unsubscribe = executor.on_idle(lambda: log.append(executor.now_ns))
     for time_ns in (0, 10_000_000, 20_000_000):
         executor.schedule(time_ns, lambda: None)
     executor.run_until(20_000_000)
-    assert log == [20_000_000]  # as fast as possible: it never waited
+    assert log == [20_000_000]  # without pacing the executor does not wait
     log.clear()
     executor.pacer.real_time_factor = 1.0
     for time_ns in (30_000_000, 80_000_000):
         executor.schedule(time_ns, lambda: None)
     executor.run_until(80_000_000)
     assert sorted(set(log)) == [20_000_000, 30_000_000, 80_000_000]
-    off()
+    unsubscribe()
     executor.run_until(90_000_000)
     assert log[-1] == 80_000_000
 
 
-def test_canceled_event_does_not_happen() -> None:
-    executor, seen = Executor(), []
-    event = executor.schedule(5, lambda: seen.append(1))
+def test_canceled_event_does_not_run() -> None:
+    executor, observed = Executor(), []
+    event = executor.schedule(5, lambda: observed.append(1))
     event.cancel()
     assert executor.next_event_time_ns() is None
     executor.run_until(10)
-    assert seen == []
+    assert observed == []
 
 
-def test_event_in_the_past_happens_now() -> None:
-    executor, seen = Executor(), []
+def test_event_scheduled_in_the_past_runs_now() -> None:
+    executor, observed = Executor(), []
     executor.run_until(10)
-    executor.schedule(3, lambda: seen.append(executor.now_ns))
+    executor.schedule(3, lambda: observed.append(executor.now_ns))
     executor.run_until(10)
-    assert seen == [10]
+    assert observed == [10]
 
 
 def test_step_runs_one_instant_even_when_paused() -> None:
-    executor, seen = Executor(), []
+    executor, observed = Executor(), []
     for time_ns in (3, 3, 7):
-        executor.schedule(time_ns, lambda: seen.append(executor.now_ns))
+        executor.schedule(time_ns, lambda: observed.append(executor.now_ns))
     executor.paused = True
     assert executor.step()
-    assert seen == [3, 3]
+    assert observed == [3, 3]
     assert executor.step()
-    assert seen == [3, 3, 7]
+    assert observed == [3, 3, 7]
     assert not executor.step()
     assert executor.paused
 
 
-def test_pause_holds_the_clock_until_resumed() -> None:
+def test_pause_stops_the_clock_until_resumed() -> None:
     executor = Executor()
     executor.paused = True
     executor.schedule(5, lambda: None)
@@ -115,31 +115,31 @@ def test_pause_holds_the_clock_until_resumed() -> None:
 
 
 def test_paused_run_at_its_end_returns() -> None:
-    executor, seen = Executor(), []
+    executor, observed = Executor(), []
     executor.schedule(5, lambda: setattr(executor, "paused", True))
-    executor.schedule(5, lambda: seen.append(executor.now_ns))
+    executor.schedule(5, lambda: observed.append(executor.now_ns))
     executor.run_until(5)
-    assert seen == [5]
+    assert observed == [5]
 
 
-def test_until_is_checked_when_an_instant_is_complete() -> None:
-    executor, seen = Executor(), []
+def test_stop_condition_is_checked_after_each_complete_instant() -> None:
+    executor, observed = Executor(), []
     for time_ns in (1, 2, 2, 3):
-        executor.schedule(time_ns, lambda: seen.append(executor.now_ns))
-    assert executor.run_until(10, stop_condition=lambda: 2 in seen)
-    assert seen == [1, 2, 2]
+        executor.schedule(time_ns, lambda: observed.append(executor.now_ns))
+    assert executor.run_until(10, stop_condition=lambda: 2 in observed)
+    assert observed == [1, 2, 2]
     assert executor.now_ns == 2
 
 
-def test_stop_ends_the_run_where_it_is() -> None:
-    executor, seen = Executor(), []
+def test_stop_ends_the_run_at_the_current_instant() -> None:
+    executor, observed = Executor(), []
     executor.schedule(1, executor.stop)
-    executor.schedule(2, lambda: seen.append(2))
+    executor.schedule(2, lambda: observed.append(2))
     executor.run_until(10)
     assert executor.now_ns == 1
-    assert seen == []
+    assert observed == []
     executor.run_until(10)
-    assert seen == [2]
+    assert observed == [2]
 
 
 def test_callbacks_must_not_run_the_executor() -> None:
@@ -149,17 +149,17 @@ def test_callbacks_must_not_run_the_executor() -> None:
         executor.run_until(10)
 
 
-def test_seek_goes_forward_over_nothing_only() -> None:
+def test_set_time_moves_forward_and_skips_no_event() -> None:
     executor = Executor()
     executor.set_time(100)
     executor.schedule(200, lambda: None)
-    for bad in (50, 300):
+    for time_ns in (50, 300):
         with pytest.raises(RunError, match="cannot jump"):
-            executor.set_time(bad)
+            executor.set_time(time_ns)
 
 
 class FakeWallClock:
-    """The clock on the wall and the event that a paced run waits for; waiting is all that moves it."""
+    """Replaces the wall clock and the event that a paced run waits for; only waiting advances the clock."""
 
     def __init__(self) -> None:
         self.now_ns = 0
@@ -189,8 +189,8 @@ def test_run_with_a_real_time_factor_waits_for_the_wall_clock(monkeypatch: pytes
     assert clock.monotonic() == pytest.approx(0.05)
 
 
-class Mirror:
-    """Sends everything back."""
+class ReturningSubscription:
+    """A subscription that queues each received message for itself again."""
 
     node = "/mirror"
 
@@ -205,8 +205,8 @@ class Mirror:
 
 def test_endless_message_loop_is_an_error_and_can_be_stopped() -> None:
     executor = Executor()
-    mirror = Mirror(executor)
-    executor.ready.append((mirror, "x", "/me"))
+    subscription = ReturningSubscription(executor)
+    executor.ready.append((subscription, "x", "/me"))
     with pytest.raises(RunError, match=r"at 0.000000 s: messages go round and round, now from /other to /mirror"):
         executor.run_until(10)
     Timer(0.01, executor.stop).start()
@@ -217,23 +217,23 @@ def test_endless_message_loop_is_an_error_and_can_be_stopped() -> None:
 def test_endless_timer_loop_is_an_error() -> None:
     executor = Executor()
 
-    def again() -> None:
-        executor.schedule(executor.now_ns, again)
+    def reschedule() -> None:
+        executor.schedule(executor.now_ns, reschedule)
 
-    executor.schedule(5, again)
+    executor.schedule(5, reschedule)
     with pytest.raises(RunError, match="at 0.000000 s: timers are set again and again"):
         executor.run_until(10)
 
 
 def test_long_message_chain_at_one_instant_is_no_error() -> None:
-    executor, seen = Executor(), []
+    executor, received = Executor(), []
 
     class Relay:
         def deliver(self, message: int, source: str) -> None:
-            seen.append(message)
+            received.append(message)
             if message:
                 executor.ready.append((self, message - 1, ""))
 
     executor.ready.append((Relay(), 10_000, ""))
     executor.run_until(10)
-    assert seen == list(range(10_000, -1, -1))
+    assert received == list(range(10_000, -1, -1))

@@ -1,4 +1,4 @@
-"""What comes from outside is repeated exactly, and can neither stop the clock nor the run."""
+"""External inputs are replayed exactly, and cannot stop the clock or the run."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from roboyard.messages import serialize
 
 
 class EchoNode(ry.Node):
-    """Answers every word three times: in the same instant, by a service, and a little later."""
+    """Publishes three replies to each word, two in the same instant and one 0.05 s later, and one to each call."""
 
     def setup(self) -> None:
         self.out = self.publisher("echo", ry.msg.String)
         self.subscribe("word", ry.msg.String, self.on_word)
-        self.service("ask", ry.srv.Trigger, self.on_ask)
+        self.service("ask", ry.srv.Trigger, self.on_request)
         self.timer(0.1, lambda: self.out.publish(ry.msg.String(data="tick")))
 
     def on_word(self, word: object) -> None:
@@ -30,7 +30,7 @@ class EchoNode(ry.Node):
         self.call_after(0.0, lambda: self.out.publish(ry.msg.String(data=f"{word.data}?")))
         self.call_after(0.05, lambda: self.out.publish(ry.msg.String(data=f"{word.data}.")))
 
-    def on_ask(self, request: object) -> object:
+    def on_request(self, request: object) -> object:
         self.out.publish(ry.msg.String(data="asked"))
         return ry.srv.Trigger.Response(success=True)
 
@@ -39,57 +39,57 @@ def word(text: str) -> ExternalInput:
     return ExternalInput("publish", "/word", "std_msgs/msg/String", "/me", serialize(ry.msg.String(data=text)))
 
 
-ASK = ExternalInput("call", "/ask", "std_srvs/srv/Trigger", "/me", serialize(ry.srv.Trigger.Request()))
-BAD = ExternalInput("publish", "/word", "std_msgs/msg/String", "/me", b"\x00\x01\x00\x00\xff")
-inputs = st.one_of(st.text("abc", max_size=2).map(word), st.just(ASK), st.just(BAD))
+CALL = ExternalInput("call", "/ask", "std_srvs/srv/Trigger", "/me", serialize(ry.srv.Trigger.Request()))
+MALFORMED = ExternalInput("publish", "/word", "std_msgs/msg/String", "/me", b"\x00\x01\x00\x00\xff")
+inputs = st.one_of(st.text("abc", max_size=2).map(word), st.just(CALL), st.just(MALFORMED))
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.lists(inputs, max_size=4)), max_size=6))
-def test_run_repeated_from_recorded_inputs_is_the_same(given_: list[tuple[int, list[ExternalInput]]]) -> None:
+def test_run_replayed_from_recorded_inputs_is_identical(inputs_by_time: list[tuple[int, list[ExternalInput]]]) -> None:
     def run(
         live: bool, recorded: list[tuple[int, ExternalInput]]
     ) -> tuple[list[object], list[tuple[int, ExternalInput]]]:
-        seen: list[object] = []
-        taken: list[tuple[int, ExternalInput]] = []
+        messages: list[object] = []
+        accepted: list[tuple[int, ExternalInput]] = []
         with BusHarness((EchoNode(), "echo")) as harness:
             bus = harness.bus
 
-            def tap(topic: object, m: object, node: str, time_ns: int) -> None:
-                seen.append((time_ns, topic.name, node, serialize(m)))
+            def observe(topic: object, m: object, node: str, time_ns: int) -> None:
+                messages.append((time_ns, topic.name, node, serialize(m)))
                 if topic.name == INPUT_TOPIC:
-                    taken.append((time_ns, ExternalInput(m.kind, m.target, m.type, m.source, bytes(m.data))))
+                    accepted.append((time_ns, ExternalInput(m.kind, m.target, m.type, m.source, bytes(m.data))))
 
-            bus.add_message_observer(tap)
+            bus.add_message_observer(observe)
             bus.inputs.schedule(recorded)
-            for tenth, items in given_ if live else ():
+            for tenth, items in inputs_by_time if live else ():
                 bus.executor.schedule(
                     tenth * 10**8, lambda items=items: [bus.inputs.put(item) for item in items] and None
                 )
             harness.run_for(1.0)
-        return seen, taken
+        return messages, accepted
 
     first, recorded = run(True, [])
-    assert len(recorded) == sum(len(items) for _, items in given_)
+    assert len(recorded) == sum(len(items) for _, items in inputs_by_time)
     assert run(False, recorded) == (first, recorded)
 
 
-def test_input_flood_holds_up_neither_clock_nor_queries(harness: BusHarness) -> None:
+def test_input_flood_delays_neither_clock_nor_queries(harness: BusHarness) -> None:
     harness.add(EchoNode(), "echo")
-    bus, ended, answered = harness.bus, Event(), []
+    bus, is_finished, query_times = harness.bus, Event(), []
 
     def flood() -> None:
-        while not ended.is_set():
+        while not is_finished.is_set():
             bus.inputs.put(word("x"))
 
     thread = Thread(target=flood)
     thread.start()
     try:
-        harness.at(0.5, lambda: bus.inputs.run_on_executor(lambda: answered.append(bus.now_ns)))
+        harness.at(0.5, lambda: bus.inputs.run_on_executor(lambda: query_times.append(bus.now_ns)))
         harness.run_for(1.0)
     finally:
-        ended.set()
+        is_finished.set()
         thread.join()
-    assert answered == [5 * 10**8]
+    assert query_times == [5 * 10**8]
     start_ns = harness.now_ns
     harness.run_for(2.0)
     counts = Counter(item.time_ns for item in harness.published(INPUT_TOPIC) if item.time_ns > start_ns)
@@ -97,7 +97,7 @@ def test_input_flood_holds_up_neither_clock_nor_queries(harness: BusHarness) -> 
     assert bus.inputs.accepted > MAX_INPUTS_PER_INSTANT
 
 
-def test_paused_run_takes_every_input(harness: BusHarness) -> None:
+def test_paused_run_accepts_every_input(harness: BusHarness) -> None:
     bus = harness.bus
     harness.add(EchoNode(), "echo")
     for _ in range(3 * MAX_INPUTS_PER_INSTANT):
@@ -117,8 +117,8 @@ def test_inputs_to_topics_of_the_run_are_refused(harness: BusHarness, topic: str
 
 @pytest.mark.parametrize("text", ["\ud800", "a\nb", "x" * 1000, "\0"])
 def test_input_names_must_be_printable_and_short(text: str) -> None:
-    for place in ({"target": text}, {"type": text}, {"source": text}):
-        values = {"operation": "publish", "target": "/a", "type": "b", "source": "c", "data": b""} | place
+    for field in ({"target": text}, {"type": text}, {"source": text}):
+        values = {"operation": "publish", "target": "/a", "type": "b", "source": "c", "data": b""} | field
         with pytest.raises(InputError, match="printable"):
             ExternalInput(**values)
 

@@ -1,4 +1,4 @@
-"""The graph of a bus tells who is connected, how much passed, and what callbacks cost."""
+"""The graph of a bus lists connections, message counts and rates, and the time spent in callbacks."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ def test_graph_counts_messages_and_callbacks() -> None:
         subscribing.subscribe("chatter", ry.msg.String, lambda message: None)
         publishing.timer(0.1, lambda: out.publish(ry.msg.String(data="x")))
         harness.run_for(1.0)
-        picture = graph(harness.bus)
-        topic = next(t for t in picture.topics if t.name == "/chatter")
+        bus_graph = graph(harness.bus)
+        topic = next(t for t in bus_graph.topics if t.name == "/chatter")
         assert (topic.count, topic.publishers, topic.subscribers) == (10, ("/t",), ("/l",))
         assert topic.rate == pytest.approx(10.0)
-        node = next(n for n in picture.nodes if n.name == "/l")
+        node = next(n for n in bus_graph.nodes if n.name == "/l")
         assert node.subscribes == ("/chatter",)
         assert node.callbacks[0].count == 10
         assert node.callback_time > 0.0

@@ -9,10 +9,10 @@ from roboyard.errors import InputError
 
 
 @pytest.mark.parametrize(
-    ("name", "want"), [("x", "/r/x"), ("/x", "/x"), ("~x", "/r/n/x"), ("~/x/y", "/r/n/x/y"), ("a/b", "/r/a/b")]
+    ("name", "expected"), [("x", "/r/x"), ("/x", "/x"), ("~x", "/r/n/x"), ("~/x/y", "/r/n/x/y"), ("a/b", "/r/a/b")]
 )
-def test_names_resolve_as_in_ros(name: str, want: str) -> None:
-    assert resolve(name, "/r", "n") == want
+def test_names_resolve_as_in_ros(name: str, expected: str) -> None:
+    assert resolve(name, "/r", "n") == expected
 
 
 @pytest.mark.parametrize("name", ["", "9x", "a b", "/", "a//b", "x/", "ä", "a-b"])

@@ -1,4 +1,4 @@
-"""Nodes: how they join and leave a bus, their timers, generators, offloaded work, log, health and transforms."""
+"""Nodes: adding to and removing from a bus, timers, random generators, offloaded tasks, log, health, transforms."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ class Subscriber(ry.Node):
         self.subscribe("chatter", ry.msg.String, lambda message: self.received.append(message.data))
 
 
-def test_bus_refuses_what_is_no_node(harness: BusHarness) -> None:
-    class Careless(ry.Node):
+def test_bus_rejects_objects_that_are_no_node(harness: BusHarness) -> None:
+    class WithoutSuperInit(ry.Node):
         def __init__(self) -> None:
             pass
 
-    for wrong in (object(), ry.Node, None, Careless()):
+    for invalid in (object(), ry.Node, None, WithoutSuperInit()):
         with pytest.raises(InputError, match="node /x: .*(is no node|does not call Node's)"):
-            harness.add(wrong, "x")
+            harness.add(invalid, "x")
     assert list(harness.bus.nodes) == ["/roboyard"]
 
 
-def test_node_names_are_unique_and_failed_setup_leaves_nothing(harness: BusHarness) -> None:
-    class Fails(Subscriber):
+def test_node_names_are_unique_and_failed_setup_is_undone(harness: BusHarness) -> None:
+    class FailingNode(Subscriber):
         def setup(self) -> None:
             super().setup()
             raise OSError("no such port")
@@ -48,17 +48,17 @@ def test_node_names_are_unique_and_failed_setup_leaves_nothing(harness: BusHarne
     with pytest.raises(InputError, match="/t is on the bus already"):
         harness.add(ry.Node(), "t")
     with pytest.raises(NodeError, match="node /f, setup.*no such port"):
-        harness.add(Fails(), "f")
+        harness.add(FailingNode(), "f")
     assert "/f" not in harness.bus.nodes
     assert harness.bus.topics["/chatter"].subscriptions == []
 
 
 def test_callback_error_names_node_topic_and_time(harness: BusHarness) -> None:
-    class Broken(ry.Node):
+    class FailingNode(ry.Node):
         def setup(self) -> None:
             self.subscribe("chatter", ry.msg.String, lambda m: 1 / 0)
 
-    harness.add(Broken(), "broken", namespace="r", remap={"chatter": "/chatter"})
+    harness.add(FailingNode(), "broken", namespace="r", remap={"chatter": "/chatter"})
     harness.at(1.5, lambda: harness.publish("/chatter", words("x")))
     with pytest.raises(NodeError) as caught:
         harness.run_for(2.0)
@@ -102,9 +102,9 @@ def test_random_numbers_depend_on_seed_and_name_only() -> None:
             nodes = [harness.add(ry.Node(), name) for name in names]
             return {node.name: node.random.random() for node in nodes}
 
-    alone, together = draw(1, ["a"]), draw(1, ["c", "a", "b"])
-    assert alone["a"] == together["a"]
-    assert len({*together.values(), draw(2, ["a"])["a"]}) == 4
+    alone, with_others = draw(1, ["a"]), draw(1, ["c", "a", "b"])
+    assert alone["a"] == with_others["a"]
+    assert len({*with_others.values(), draw(2, ["a"])["a"]}) == 4
 
 
 def test_log_and_diagnostics_reach_their_topics(harness: BusHarness) -> None:
@@ -119,7 +119,7 @@ def test_log_and_diagnostics_reach_their_topics(harness: BusHarness) -> None:
     assert harness.bus.worst_health_level() == "warn"
 
 
-def test_offloaded_work_arrives_at_its_declared_time(harness: BusHarness) -> None:
+def test_offloaded_result_is_delivered_after_its_latency(harness: BusHarness) -> None:
     class Worker(ry.Node):
         def setup(self) -> None:
             self.results: list[tuple[int, int]] = []
@@ -135,15 +135,15 @@ def test_offloaded_work_arrives_at_its_declared_time(harness: BusHarness) -> Non
 
 
 def test_offloaded_work_error_names_its_node(harness: BusHarness) -> None:
-    def fails() -> None:
+    def raise_error() -> None:
         raise ValueError("no plan")
 
     class Worker(ry.Node):
         def setup(self) -> None:
-            self.offload(fails, latency=0.1, on_done=lambda f: None)
+            self.offload(raise_error, latency=0.1, on_done=lambda f: None)
 
     harness.add(Worker(), "w")
-    with pytest.raises(NodeError, match="node /w, offloaded fails, at 0.100000 s: ValueError: no plan"):
+    with pytest.raises(NodeError, match="node /w, offloaded raise_error, at 0.100000 s: ValueError: no plan"):
         harness.run_for(1.0)
 
 
@@ -166,7 +166,7 @@ def test_loaded_node_continues_bit_for_bit() -> None:
 
     state: dict[str, object] = {}
 
-    def run_whole(harness: BusHarness, node: RandomWalk) -> None:
+    def run_uninterrupted(harness: BusHarness, node: RandomWalk) -> None:
         harness.run_for(1.0)
         state.update(node.save_state())
         harness.run_for(1.0)
@@ -177,10 +177,10 @@ def test_loaded_node_continues_bit_for_bit() -> None:
         node.load_state(state)
         harness.run_for(1.0)
 
-    assert run(run_whole) == run(run_loaded)
+    assert run(run_uninterrupted) == run(run_loaded)
 
 
-def test_planar_pose_is_broadcast_as_pose_in_space() -> None:
+def test_planar_transform_equals_its_spatial_transform() -> None:
     def broadcast(pose: ry.SE2 | ry.SE3) -> bytes:
         with BusHarness() as harness:
             harness.add(ry.Node(), "n").send_transform(pose, "odom", "base_link")

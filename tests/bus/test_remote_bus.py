@@ -1,4 +1,4 @@
-"""Nodes in other processes take part in a run like its own: actions, latched topics, the clock, names."""
+"""External nodes use actions, latched topics, the clock and names of a run in the same way as nodes inside it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Fibonacci = ry.action.Fibonacci
 
 
 class FibonacciServer(ry.Node):
-    """Counts up to the goal's order, one a tenth of a second."""
+    """Counts up to the goal's order at 10 Hz."""
 
     def setup(self) -> None:
         self.server = self.action_server("count", Fibonacci, self.on_goal)
@@ -51,13 +51,13 @@ class FibonacciServer(ry.Node):
 
 @pytest.fixture
 def live() -> Iterator[LiveBus]:
-    """A live run that began 100 s ago."""
+    """A live run that started at least 100 s of simulated time ago."""
     with LiveBus((FibonacciServer(), "robot"), factor=10.0, warm_up=100.0) as live:
         yield live
 
 
 class GoalSender(ry.Node):
-    """Sends goals, and keeps feedback, labels and the moments of its timer."""
+    """Sends goals, and stores feedback, labels and the times of its timer."""
 
     def setup(self) -> None:
         self.client = self.action_client("count", Fibonacci)
@@ -74,23 +74,23 @@ class GoalSender(ry.Node):
         )
 
 
-def spin_until(bus: RemoteBus, until: Callable[[], bool]) -> None:
-    bus.spin(timeout=20.0, stop_condition=until)
-    assert until()
+def spin_until(bus: RemoteBus, condition: Callable[[], bool]) -> None:
+    bus.spin(timeout=20.0, stop_condition=condition)
+    assert condition()
 
 
 def test_goals_reach_the_run_over_the_socket(live: LiveBus) -> None:
-    for attempt in range(2):  # the second comes from another connection and must not be taken for the first
+    for attempt in range(2):  # goals of the second connection must not be confused with those of the first
         with RemoteBus("yard") as bus:
             client = bus.add(GoalSender(), "client")
             assert client.client.is_available()
             spin_until(bus, lambda client=client: all(goal.done() for goal in client.goals))
-            reached, refused = client.goals
+            reached, rejected = client.goals
             assert reached.succeeded, attempt
             assert list(reached.result.sequence) == [0, 1, 2]
             assert client.feedback == [1, 2, 3]
-            assert refused.accepted is False
-            assert refused.error_message == "only up to 100"
+            assert rejected.accepted is False
+            assert rejected.error_message == "only up to 100"
             assert client.labels == ["the label"]
             client.goals.append(client.send(50))
             spin_until(bus, lambda client=client: len(client.feedback) > 5)
@@ -100,7 +100,7 @@ def test_goals_reach_the_run_over_the_socket(live: LiveBus) -> None:
             assert client.goals[-1].error_message == "as you wish"
 
 
-def test_remote_clock_begins_where_the_run_is(live: LiveBus) -> None:
+def test_remote_clock_starts_at_the_time_of_the_run(live: LiveBus) -> None:
     with RemoteBus() as bus:
         client = bus.add(GoalSender(), "client")
         spin_until(bus, lambda: len(client.clock) >= 3)
@@ -108,7 +108,7 @@ def test_remote_clock_begins_where_the_run_is(live: LiveBus) -> None:
         assert all(later - earlier == pytest.approx(0.5) for earlier, later in pairwise(client.clock))
 
 
-def test_node_names_are_unique_over_processes_and_freed(live: LiveBus) -> None:
+def test_node_names_are_unique_over_processes_and_released(live: LiveBus) -> None:
     for _ in range(2):
         with RemoteBus() as one, RemoteBus() as two:
             with pytest.raises(RunError, match="a node /robot takes part in the run already"):
@@ -135,16 +135,16 @@ def test_remote_latched_messages_health_and_log_arrive(live: LiveBus) -> None:
         with connect() as connection:
             connection.graph()
 
-            def late() -> list[str]:
+            def latched_maps() -> list[str]:
                 return [p.last.data for p in live.bus.topics["/map"].publishers if p.last is not None]
 
-            assert live.in_run(late) == ["a map"]
+            assert live.in_run(latched_maps) == ["a map"]
     live.in_run(lambda: None)
     assert ("/rosout", "here I am") in received
     assert ("/diagnostics", "/guest") in received
 
 
-def test_remote_goal_is_aborted_when_its_server_leaves(live: LiveBus) -> None:
+def test_remote_goal_is_aborted_when_its_server_is_removed(live: LiveBus) -> None:
     with RemoteBus() as bus:
         client = bus.add(GoalSender(), "client")
         goal = client.send(90)
@@ -184,10 +184,10 @@ def test_remote_nodes_end_in_order_when_the_run_is_killed(tmp_path: Path) -> Non
             with connect("doomed") as connection, RemoteBus("doomed") as bus:
                 connection.subscribe("/blob")
                 guest = bus.add(ry.Node(), "guest")
-                guest.subscribe("blob", ry.msg.UInt8MultiArray, lambda message: got.append(len(message.data)))
-                got: list[int] = []
+                guest.subscribe("blob", ry.msg.UInt8MultiArray, lambda message: sizes.append(len(message.data)))
+                sizes: list[int] = []
                 call = guest.service_client("never", ry.srv.Trigger).call(ry.srv.Trigger.Request())
-                spin_until(bus, lambda: len(got) > 5)
+                spin_until(bus, lambda: len(sizes) > 5)
                 os.kill(process.pid, signal.SIGKILL)
                 process.wait()
                 assert all(len(message.message.data) == 300_000 for message in connection.messages(5.0))

@@ -1,4 +1,4 @@
-"""Services answer each call once, through the queue, or say why they do not."""
+"""Each service call gets one response through the executor's queue, or an error that states the reason."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ AddTwoInts = ry.srv.AddTwoInts
 
 
 class Adder(ry.Node):
-    """Adds, but refuses 13, and has a bug at 99."""
+    """Adds two integers, rejects 13, and raises an unexpected error at 99."""
 
     def setup(self) -> None:
         self.service("add", AddTwoInts, self.add)
@@ -30,24 +30,24 @@ def start_adding(harness: BusHarness, a: int, b: int) -> Future:
     return harness.start_call("/add", AddTwoInts, a=a, b=b)
 
 
-def test_service_calls_are_answered_through_the_queue() -> None:
+def test_service_responses_are_delivered_through_the_queue() -> None:
     with BusHarness((Adder(), "adder")) as harness:
-        answers = [start_adding(harness, n, 1) for n in range(5)]
-        assert not any(answer.done() for answer in answers)
+        responses = [start_adding(harness, n, 1) for n in range(5)]
+        assert not any(response.done() for response in responses)
         harness.deliver()
-        assert [answer.result.sum for answer in answers] == [1, 2, 3, 4, 5]
+        assert [response.result.sum for response in responses] == [1, 2, 3, 4, 5]
 
 
-def test_service_errors_distinguish_missing_refusal_and_bug(harness: BusHarness) -> None:
-    alone = start_adding(harness, 1, 1)
+def test_service_errors_distinguish_absence_rejection_and_bug(harness: BusHarness) -> None:
+    unserved = start_adding(harness, 1, 1)
     harness.deliver()
     with pytest.raises(UnknownNameError, match="nobody serves /add"):
-        _ = alone.result
+        _ = unserved.result
     harness.add(Adder(), "adder")
-    refused = start_adding(harness, 13, 1)
+    rejected = start_adding(harness, 13, 1)
     harness.deliver()
     with pytest.raises(InputError, match="thirteen"):
-        _ = refused.result
+        _ = rejected.result
     with pytest.raises(MessageError, match="takes a example_interfaces/srv/AddTwoInts request"):
         harness.start_call("/add", AddTwoInts, ry.msg.String())
     with pytest.raises(InputError, match="served by /adder already"):
@@ -59,7 +59,7 @@ def test_service_errors_distinguish_missing_refusal_and_bug(harness: BusHarness)
 
 def test_service_refuses_other_types(harness: BusHarness) -> None:
     node = harness.add(ry.Node(), "node")
-    for wrong in (3, None, ry.msg.Twist, ry.action.Fibonacci, "std_srvs/srv/Trigger"):
-        for make in (lambda t: node.service("x", t, print), lambda t: node.service_client("x", t)):
+    for invalid in (3, None, ry.msg.Twist, ry.action.Fibonacci, "std_srvs/srv/Trigger"):
+        for create in (lambda t: node.service("x", t, print), lambda t: node.service_client("x", t)):
             with pytest.raises(MessageError, match="node /node: .* is no service"):
-                make(wrong)
+                create(invalid)

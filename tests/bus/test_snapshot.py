@@ -1,4 +1,4 @@
-"""A bus that is saved and loaded goes on as if nothing had happened, and what cannot be saved is named."""
+"""A bus that is loaded from a snapshot continues with identical messages; an error names state that cannot be saved."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class RandomWalkConfig(ry.Config):
 
 
 class RandomWalk(ry.Node[RandomWalkConfig]):
-    """Walks at random and publishes where it is."""
+    """A random walk that publishes its position."""
 
-    state_fields = ("position", "trail")
+    state_fields = ("position", "track_x")
 
     def setup(self) -> None:
         self.position = np.zeros(2)
-        self.trail: list[float] = []
+        self.track_x: list[float] = []
         self.out = self.publisher("position", ry.msg.Float64)
         self.label = self.publisher("label", ry.msg.String, latched=True)
         self.send_transform(SE3.from_xyz_rpy((0, 0, 1)), "base", "laser", static=True)
@@ -39,28 +39,28 @@ class RandomWalk(ry.Node[RandomWalkConfig]):
 
     def tick(self) -> None:
         self.position = self.position + self.config.step * self.random.normal(size=2)
-        self.trail.append(float(self.position[0]))
+        self.track_x.append(float(self.position[0]))
         self.out.publish(ry.msg.Float64(data=float(self.position[0])))
         self.send_transform(SE3.from_xyz_rpy((self.position[0], self.position[1], 0.0)), "odom", "base")
-        if len(self.trail) == 7:
+        if len(self.track_x) == 7:
             self.set_parameter("step", 0.5)
             self.report_health("warn", "tired", steps=7)
 
     def publish_label(self) -> None:
-        self.label.publish(ry.msg.String(data=f"walker {len(self.trail)}"))
+        self.label.publish(ry.msg.String(data=f"walker {len(self.track_x)}"))
 
 
 class PositionListener(ry.Node):
-    """Keeps positions that it receives and those that it looks up."""
+    """Stores received positions and positions from transform lookups."""
 
     state_fields = ("positions",)
 
     def setup(self) -> None:
         self.positions: list[float] = []
         self.subscribe("position", ry.msg.Float64, lambda message: self.positions.append(message.data))
-        self.timer(0.3, self.look_up, immediate=True)
+        self.timer(0.3, self.record_transform, immediate=True)
 
-    def look_up(self) -> None:
+    def record_transform(self) -> None:
         if self.transforms.can_lookup("odom", "laser"):
             self.positions.append(self.transforms.lookup("odom", "laser").x)
 
@@ -70,33 +70,33 @@ def make_walk() -> BusHarness:
 
 
 @given(st.integers(0, 2_900_000_000))
-def test_loaded_bus_goes_on_as_if_never_stopped(moment_ns: int) -> None:
-    whole = make_walk()
-    whole.run_until(3.0)
+def test_loaded_bus_continues_with_identical_messages(snapshot_ns: int) -> None:
+    uninterrupted = make_walk()
+    uninterrupted.run_until(3.0)
 
     first = make_walk()
-    first.bus.executor.run_until(moment_ns)
+    first.bus.executor.run_until(snapshot_ns)
     second = first.snapshot_roundtrip(make_walk)
-    first.run_until(3.0)  # what is saved is a copy
+    first.run_until(3.0)  # the saved state is a copy: this must not change it
     second.run_until(3.0)
-    assert second.wire(after_ns=moment_ns) == whole.wire(after_ns=moment_ns)
-    assert second.bus.nodes["/listener"].positions == whole.bus.nodes["/listener"].positions
+    assert second.wire(after_ns=snapshot_ns) == uninterrupted.wire(after_ns=snapshot_ns)
+    assert second.bus.nodes["/listener"].positions == uninterrupted.bus.nodes["/listener"].positions
     labels = second.record("/label", ry.msg.String)
     second.deliver()
-    assert labels.data == [whole.last("/label").data]
-    for harness in (whole, first, second):
+    assert labels.data == [uninterrupted.last("/label").data]
+    for harness in (uninterrupted, first, second):
         harness.close()
 
 
-class PlainActionServer(ry.Node):
-    """Accepts goals, never ends them, and does not take them up again when it is loaded."""
+class NonRestoringActionServer(ry.Node):
+    """Accepts goals, never finishes them, and does not restore them from a snapshot."""
 
     def setup(self) -> None:
         self.server = self.action_server("count", ry.action.Fibonacci, lambda goal: goal.accept())
 
 
 class CountingServer(ry.Node):
-    """Counts up to a goal's order, and takes its goals up again."""
+    """Counts up to a goal's order, and restores its goals from a snapshot."""
 
     def setup(self) -> None:
         self.goals: dict[bytes, ry.GoalHandle] = {}
@@ -117,23 +117,23 @@ class CountingServer(ry.Node):
 
     def tick(self) -> None:
         for goal in list(self.goals.values()):
-            done = round((self.now_ns - goal.accepted_ns) / 1e8)
-            if goal.is_cancel_requested or done >= goal.goal.order:
-                result = ry.action.Fibonacci.Result(sequence=list(range(done)))
+            count = round((self.now_ns - goal.accepted_ns) / 1e8)
+            if goal.is_cancel_requested or count >= goal.goal.order:
+                result = ry.action.Fibonacci.Result(sequence=list(range(count)))
                 (goal.set_canceled if goal.is_cancel_requested else goal.succeed)(result)
                 del self.goals[goal.id]
             else:
-                goal.publish_feedback(ry.action.Fibonacci.Feedback(sequence=[done]))
+                goal.publish_feedback(ry.action.Fibonacci.Feedback(sequence=[count]))
 
 
 class GoalSender(ry.Node):
-    """Sends goals one after the other, some side by side, cancels a few, and publishes how each of them goes."""
+    """Sends overlapping goals, cancels some of them, and publishes the feedback and result of each."""
 
     state_fields = ("sent",)
 
     def setup(self) -> None:
         self.sent = 0
-        self.open: list[ry.GoalFuture] = []
+        self.goals: list[ry.GoalFuture] = []
         self.out = self.publisher("report", ry.msg.String)
         self.client = self.action_client("count", ry.action.Fibonacci, on_goal_restored=self.follow)
         self.timer(0.35, self.send)
@@ -144,13 +144,13 @@ class GoalSender(ry.Node):
         self.follow(self.client.send(ry.action.Fibonacci.Goal(order=3 + 4 * (self.sent % 3))))
 
     def cancel(self) -> None:
-        waiting = [goal for goal in self.open if not goal.done()]
+        waiting = [goal for goal in self.goals if not goal.done()]
         if waiting:
             waiting[0].cancel()
 
     def follow(self, goal: ry.GoalFuture) -> None:
         name = goal.id.hex()[:6]
-        self.open.append(goal)
+        self.goals.append(goal)
         goal.on_feedback(lambda feedback: self.report(f"{name} at {feedback.sequence[0]}"))
         goal.add_done_callback(lambda end: self.report(f"{name} {goal.status.name} {end.error or end.result.sequence}"))
 
@@ -159,41 +159,43 @@ class GoalSender(ry.Node):
 
 
 @given(st.integers(0, 3_900_000_000))
-def test_loaded_goals_go_on_as_if_never_stopped(moment_ns: int) -> None:
-    """Feedback, results, cancels, ids, the list of past goals: every message is what it would have been."""
+def test_loaded_goals_continue_with_identical_messages(snapshot_ns: int) -> None:
+    """Feedback, results, cancellations, ids and the list of past goals are those of a run without interruption."""
 
     def make() -> BusHarness:
         return BusHarness((GoalSender(), "sender"), (CountingServer(), "counter"), seed=5)
 
-    with make() as whole:
-        whole.bus.executor.run_until(moment_ns)
-        saved = decode(*encode(whole.bus.save_state()))
-        whole.run_until(4.0)
-        with make() as again:
-            again.bus.load_state(saved)
-            assert decode(*encode(again.bus.save_state())).keys() == saved.keys()  # at once: nothing is on its way
-            again.run_until(4.0)
-            assert again.wire(after_ns=moment_ns) == whole.wire(after_ns=moment_ns)
-        assert any("CANCELED" in text for text in whole.published("/report").data)
+    with make() as uninterrupted:
+        uninterrupted.bus.executor.run_until(snapshot_ns)
+        saved = decode(*encode(uninterrupted.bus.save_state()))
+        uninterrupted.run_until(4.0)
+        with make() as restored:
+            restored.bus.load_state(saved)
+            assert (
+                decode(*encode(restored.bus.save_state())).keys() == saved.keys()
+            )  # a loaded bus can be saved at once
+            restored.run_until(4.0)
+            assert restored.wire(after_ns=snapshot_ns) == uninterrupted.wire(after_ns=snapshot_ns)
+        assert any("CANCELED" in text for text in uninterrupted.published("/report").data)
 
 
-def test_unanswered_service_call_prevents_saving(harness: BusHarness) -> None:
-    answer = Future()
-    harness.add(ry.Node(), "slow").service("ask", ry.srv.Trigger, lambda request: answer)
+def test_pending_service_call_prevents_saving(harness: BusHarness) -> None:
+    response = Future()
+    harness.add(ry.Node(), "slow").service("ask", ry.srv.Trigger, lambda request: response)
     call = harness.start_call("/ask", ry.srv.Trigger)
     harness.deliver()
     with pytest.raises(RunError, match="node /slow: cannot be saved: 1 calls of /ask are unanswered"):
         harness.bus.save_state()
-    answer.set_result(ry.srv.Trigger.Response())
+    response.set_result(ry.srv.Trigger.Response())
     harness.wait_for(call)
     harness.bus.save_state()
 
 
-def _generator(node: Any) -> None:
+def _add_generator_field(node: Any) -> None:
     node.state_fields, node.walk = ("walk",), (n for n in range(3))
 
 
-def _fails(node: Any) -> None:
+def _make_save_state_fail(node: Any) -> None:
     node.save_state = lambda: 1 / 0
 
 
@@ -202,9 +204,9 @@ def _fails(node: Any) -> None:
     [
         (lambda node: node.call_after(9.0, print), "1 one-shot timers are pending"),
         (lambda node: node.offload(sum, [1], latency=9.0, on_done=print), "1 pieces of offloaded work"),
-        (_generator, "attribute 'walk': cannot pickle 'generator' object"),
+        (_add_generator_field, "attribute 'walk': cannot pickle 'generator' object"),
         (lambda node: setattr(node, "state_fields", ("nothing",)), "attribute 'nothing'"),
-        (_fails, "ZeroDivisionError"),
+        (_make_save_state_fail, "ZeroDivisionError"),
         (
             lambda node: node.action_client("/count", ry.action.Fibonacci).send(ry.action.Fibonacci.Goal()),
             "1 goals of /count are under way",
@@ -212,9 +214,9 @@ def _fails(node: Any) -> None:
     ],
 )
 def test_node_that_cannot_be_saved_is_named(harness: BusHarness, prepare: Any, message: str) -> None:
-    harness.add(PlainActionServer(), "server", namespace="other", remap={"count": "/count2"})
+    harness.add(NonRestoringActionServer(), "server", namespace="other", remap={"count": "/count2"})
     node = harness.add(ry.Node(), "node", namespace="r")
-    harness.add(PlainActionServer(), "zserver", remap={})
+    harness.add(NonRestoringActionServer(), "zserver", remap={})
     prepare(node)
     harness.run_for(1.0)
     with pytest.raises(RunError, match=rf"node /r/node: cannot be saved: .*{message}"):
@@ -222,7 +224,7 @@ def test_node_that_cannot_be_saved_is_named(harness: BusHarness, prepare: Any, m
 
 
 def test_server_with_a_goal_prevents_saving_until_it_ends(harness: BusHarness) -> None:
-    server = harness.add(PlainActionServer(), "server")
+    server = harness.add(NonRestoringActionServer(), "server")
     goal = harness.start_goal("/count", ry.action.Fibonacci)
     with pytest.raises(RunError, match="messages are on their way"):
         harness.bus.save_state()
@@ -234,7 +236,7 @@ def test_server_with_a_goal_prevents_saving_until_it_ends(harness: BusHarness) -
     assert set(harness.bus.save_state()["nodes"]) == {"/roboyard", "/server", "/test"}
 
 
-def test_restored_timer_without_repetition_does_not_prevent_saving(harness: BusHarness) -> None:
+def test_one_shot_timer_restored_by_its_node_does_not_prevent_saving(harness: BusHarness) -> None:
     node = harness.add(ry.Node(), "node")
     node.call_after(1.0, print, restored_by_node=True)
     canceled = node.call_after(1.0, print)

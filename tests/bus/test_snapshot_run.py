@@ -1,4 +1,4 @@
-"""A whole run, rover and physics and noise included, that is loaded goes on bit by bit."""
+"""A complete run with robot, physics and sensor noise that is loaded from a snapshot continues bit by bit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ END_NS = 3 * 10**9
 
 
 class CurveDriver(ry.Node):
-    """Drives in curves, and stops publishing now and then, so that the arbiter's time-out passes."""
+    """Drives in curves, and pauses long enough that the command arbiter times out."""
 
     state_fields = ("count",)
 
@@ -31,35 +31,38 @@ class CurveDriver(ry.Node):
 
 
 def start_run() -> tuple[ry.Run, list[tuple[int, str, str, bytes]]]:
-    run, seen = ry.Run("arena", seed=7), []
+    run, messages = ry.Run("arena", seed=7), []
     run.add("rover", at=(0, 0, 0)).bring_up()
     run.bus.add(CurveDriver(), "teleop")
     run.bus.add_message_observer(
-        lambda topic, message, node, time_ns: seen.append((time_ns, topic.name, node, serialize(message)))
+        lambda topic, message, node, time_ns: messages.append((time_ns, topic.name, node, serialize(message)))
     )
-    return run, seen
+    return run, messages
 
 
 @pytest.fixture(scope="module")
-def whole() -> list[tuple[int, str, str, bytes]]:
-    run, seen = start_run()
+def uninterrupted() -> list[tuple[int, str, str, bytes]]:
+    """All messages of a run that is not saved."""
+    run, messages = start_run()
     run.bus.executor.run_until(END_NS)
     run.close()
-    return seen
+    return messages
 
 
 @pytest.mark.parametrize(
-    "moment_ns", [1_000_000_000, 1_503_000_000, 2_000_000_001], ids=["1 s", "between steps", "1 ns later"]
+    "snapshot_ns", [1_000_000_000, 1_503_000_000, 2_000_000_001], ids=["1 s", "between steps", "1 ns later"]
 )
-def test_loaded_run_goes_on_bit_by_bit(whole: list[tuple[int, str, str, bytes]], moment_ns: int) -> None:
+def test_loaded_run_continues_with_identical_messages(
+    uninterrupted: list[tuple[int, str, str, bytes]], snapshot_ns: int
+) -> None:
     first, _ = start_run()
-    first.bus.executor.run_until(moment_ns)
+    first.bus.executor.run_until(snapshot_ns)
     saved = pickle.loads(pickle.dumps(first.bus.save_state()))
     first.close()
-    second, seen = start_run()
-    seen.clear()
+    second, messages = start_run()
+    messages.clear()
     second.bus.load_state(saved)
     second.bus.executor.run_until(END_NS)
     second.close()
-    assert len({topic for _, topic, _, _ in seen}) > 10
-    assert seen == [item for item in whole if item[0] > moment_ns]
+    assert len({topic for _, topic, _, _ in messages}) > 10
+    assert messages == [item for item in uninterrupted if item[0] > snapshot_ns]

@@ -1,4 +1,4 @@
-"""Other processes reach a run through its socket; nothing they send can harm it."""
+"""Other processes connect to a run through its socket; invalid data from them does not affect the run."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def live() -> Iterator[LiveRobot]:
         yield live
 
 
-def test_connect_without_live_run_says_so() -> None:
+def test_connect_without_live_run_is_an_error() -> None:
     with pytest.raises(InputError, match="no run is live"):
         connect()
 
@@ -73,20 +73,20 @@ def test_subscription_brings_latched_and_new_messages(live: LiveRobot) -> None:
     with connect() as connection:
         connection.subscribe("/map")
         connection.subscribe("/count")
-        got = connection.messages(timeout=5.0)
-        first = next(got)
+        received = connection.messages(timeout=5.0)
+        first = next(received)
         assert (first.topic, first.source, first.message.data) == ("/map", "/robot", "the map")
-        numbers = [next(got) for _ in range(5)]
+        numbers = [next(received) for _ in range(5)]
         assert [m.message.data for m in numbers] == list(range(numbers[0].message.data, numbers[0].message.data + 5))
         assert all(m.time_ns == m.message.data * 100_000_000 for m in numbers)
 
 
-def test_messages_and_calls_enter_through_the_input_port(live: LiveRobot) -> None:
+def test_messages_and_calls_pass_the_external_input_queue(live: LiveRobot) -> None:
     with connect("yard") as connection:
         connection.publish("/cmd", ry.msg.String(data="go"), source="operator")
-        answer = connection.call("/greet", ry.srv.Trigger, ry.srv.Trigger.Request())
-        assert answer.success
-        assert answer.message == "hello"
+        response = connection.call("/greet", ry.srv.Trigger, ry.srv.Trigger.Request())
+        assert response.success
+        assert response.message == "hello"
         with pytest.raises(RunError, match="nobody serves /nothing"):
             connection.call("/nothing", ry.srv.Trigger, ry.srv.Trigger.Request())
     assert [(text, source) for text, source, _ in live.robot.commands] == [("go", "operator")]
@@ -95,8 +95,8 @@ def test_messages_and_calls_enter_through_the_input_port(live: LiveRobot) -> Non
 
 def test_graph_lists_nodes_and_control_pauses(live: LiveRobot) -> None:
     with connect() as connection:
-        picture = connection.graph()
-        assert {"/robot", "/roboyard"} == {node["name"] for node in picture["nodes"]}
+        bus_graph = connection.graph()
+        assert {"/robot", "/roboyard"} == {node["name"] for node in bus_graph["nodes"]}
         paused = connection.control("pause")
         assert paused["paused"]
         assert connection.graph()["time_ns"] == paused["time"]
@@ -110,12 +110,12 @@ def test_graph_lists_nodes_and_control_pauses(live: LiveRobot) -> None:
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=200), st.sampled_from(["raw", "framed", "json"]))
-def test_random_bytes_do_not_disturb_the_run(live: LiveRobot, data: bytes, how: str) -> None:
+def test_random_bytes_do_not_affect_the_run(live: LiveRobot, data: bytes, encoding: str) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
         sock.connect(str(live.server.run.socket))
-        if how == "framed":
+        if encoding == "framed":
             data = struct.pack("!II", len(data), 0) + data
-        elif how == "json":
+        elif encoding == "json":
             head = json.dumps({"op": data.hex(), "topic": "/cmd"}).encode()
             data = struct.pack("!II", len(head), 0) + head
         sock.sendall(data)
@@ -133,17 +133,17 @@ def test_malformed_messages_are_refused_and_counted(live: LiveRobot) -> None:
     assert live.robot.commands == []
 
 
-def test_slow_reader_loses_messages_not_the_run(live: LiveRobot) -> None:
+def test_slow_reader_loses_messages_without_slowing_the_run(live: LiveRobot) -> None:
     live.bus.executor.pacer.real_time_factor = 0.0
-    with RunConnection(live.server.run) as lazy:
-        lazy.subscribe("/count")
+    with RunConnection(live.server.run) as connection:
+        connection.subscribe("/count")
         live.wait_for_time(live.in_run(lambda: live.bus.now_ns) * 1e-9 + 2_000.0)
-        numbers = [received.message.data for received, _ in zip(lazy.messages(5.0), range(5_000), strict=False)]
+        numbers = [received.message.data for received, _ in zip(connection.messages(5.0), range(5_000), strict=False)]
     assert numbers == sorted(set(numbers))
     assert numbers[-1] - numbers[0] > len(numbers)
 
 
-def test_recorded_inputs_repeat_the_run_exactly() -> None:
+def test_run_replayed_from_recorded_inputs_is_identical() -> None:
     def run(
         live_inputs: bool, recorded: list[tuple[int, ExternalInput]]
     ) -> tuple[list[object], list[tuple[int, ExternalInput]]]:
@@ -151,11 +151,11 @@ def test_recorded_inputs_repeat_the_run_exactly() -> None:
         with ry.Bus() as bus:
             robot = bus.add(CommandedRobot(), "robot")
 
-            def tap(topic: object, m: object, node: str, time_ns: int) -> None:
+            def observe(topic: object, m: object, node: str, time_ns: int) -> None:
                 if topic.name == "/inputs":
                     inputs.append((time_ns, ExternalInput(m.kind, m.target, m.type, m.source, bytes(m.data))))
 
-            bus.add_message_observer(tap)
+            bus.add_message_observer(observe)
             bus.inputs.schedule(recorded)
             if live_inputs:
                 for time_ns, text in ((250_000_000, "a"), (300_000_000, "b"), (300_000_000, "c")):
@@ -170,7 +170,7 @@ def test_recorded_inputs_repeat_the_run_exactly() -> None:
     assert run(False, inputs) == (commands, inputs)
 
 
-REMOTE = """
+REMOTE_SCRIPT = """
 import roboyard as ry
 from roboyard.bus.socket import RemoteBus
 
@@ -179,7 +179,7 @@ class Echo(ry.Node):
         self.out = self.publisher("cmd", ry.msg.String)
         self.subscribe("count", ry.msg.Int32, self.on_count)
         self.greet = self.service_client("greet", ry.srv.Trigger)
-        self.ticks = self.heard = 0
+        self.ticks = self.received = 0
         self.timer(0.5, self.tick)
         future = self.greet.call(ry.srv.Trigger.Request())
         future.add_done_callback(lambda f: self.out.publish(ry.msg.String(data=f.result.message)))
@@ -187,8 +187,8 @@ class Echo(ry.Node):
         self.ticks += 1
     def on_count(self, message):
         self.out.publish(ry.msg.String(data=f"{message.data} {self.ticks}"))
-        self.heard += 1
-        if self.heard >= 20:
+        self.received += 1
+        if self.received >= 20:
             raise SystemExit
 
 bus = RemoteBus("yard")
@@ -197,13 +197,13 @@ bus.spin(timeout=10)
 """
 
 
-def test_node_in_another_process_takes_part(live: LiveRobot) -> None:
-    subprocess.run([sys.executable, "-c", REMOTE], check=True, timeout=60)
+def test_node_in_another_process_exchanges_messages_and_calls(live: LiveRobot) -> None:
+    subprocess.run([sys.executable, "-c", REMOTE_SCRIPT], check=True, timeout=60)
     texts = [text for text, source, _ in live.robot.commands if source == "/echo"]
     assert "hello" in texts
     pairs = [tuple(int(value) for value in text.split()) for text in texts if text != "hello"]
     assert len(pairs) >= 15
-    # the remote timer of 0.5 s ticked with the run's clock, on which five counts are 0.5 s
+    # The remote timer has a period of 0.5 s of the run's clock, in which the robot counts to five.
     (first_count, first_ticks), (last_count, last_ticks) = pairs[0], pairs[-1]
     assert abs((last_count - first_count) / 5 - (last_ticks - first_ticks)) <= 1
 
@@ -218,7 +218,7 @@ def frame(header: bytes, payload: bytes = b"") -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("sent", "said"),
+    ("sent", "expected"),
     [
         (struct.pack("!II", 2**32 - 1, 2**32 - 1), "a frame claims 4294967295"),
         (frame(b"[" * 1_000_000), "is not JSON"),
@@ -235,8 +235,8 @@ def frame(header: bytes, payload: bytes = b"") -> bytes:
         (frame(b'{"op": "join", "node": "/robot"}'), "takes part in the run already"),
     ],
 )
-def test_bad_frames_are_answered_with_what_is_wrong(
-    live: LiveRobot, sent: bytes, said: str, capfd: pytest.CaptureFixture[str]
+def test_response_to_an_invalid_frame_states_the_error(
+    live: LiveRobot, sent: bytes, expected: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
         sock.settimeout(10.0)
@@ -244,15 +244,15 @@ def test_bad_frames_are_answered_with_what_is_wrong(
         sock.sendall(sent)
         reader = SocketPacketReader(sock)
         assert reader.read()[0]["op"] == "hello"
-        answer, _ = reader.read()
-        assert answer["op"] == "error"
-        assert said in answer["error"]
+        response, _ = reader.read()
+        assert response["op"] == "error"
+        assert expected in response["error"]
     with connect() as connection:
         assert connection.graph()["nodes"]
     assert capfd.readouterr().err == ""
 
 
-def test_answer_to_stop_always_arrives() -> None:
+def test_response_to_stop_always_arrives() -> None:
     for _ in range(20):
         live = LiveBus()
         with connect() as connection:

@@ -1,4 +1,4 @@
-"""The registry of live runs: who is listed, chosen by name or process id, and cleared."""
+"""The registry lists live runs, selects them by name or process id, and removes entries of ended processes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from roboyard.bus.socket.registry import runtime_directory
 from roboyard.errors import InputError, RunError, UnknownNameError
 
 
-def test_run_is_listed_while_it_lives() -> None:
+def test_run_is_listed_while_it_is_live() -> None:
     with LiveBus() as live:
         assert [(run.name, run.pid) for run in live_runs()] == [("yard", os.getpid())]
         assert live.server.run.socket.stat().st_mode & 0o777 == 0o600
@@ -27,11 +27,11 @@ def test_run_is_listed_while_it_lives() -> None:
             connect("other")
 
 
-def test_entries_of_dead_processes_are_removed() -> None:
-    dead = subprocess.Popen([sys.executable, "-c", ""])
-    dead.wait()
-    entry = runtime_directory() / f"{dead.pid}-0.json"
-    entry.write_text(json.dumps({"name": "ghost", "pid": dead.pid}))
+def test_entries_of_ended_processes_are_removed() -> None:
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    entry = runtime_directory() / f"{process.pid}-0.json"
+    entry.write_text(json.dumps({"name": "stale", "pid": process.pid}))
     assert live_runs() == []
     assert not entry.exists()
 
@@ -80,7 +80,7 @@ def test_unusable_runtime_folder_falls_back_to_temporary(
             SocketServer(bus, "yard")
 
 
-def test_left_socket_of_the_same_process_id_is_replaced() -> None:
+def test_stale_socket_of_the_same_process_id_is_replaced() -> None:
     (runtime_directory() / f"{os.getpid()}-0.sock").write_text("")
     with ry.Bus() as bus:
         SocketServer(bus, "yard").close()

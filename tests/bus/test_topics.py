@@ -1,4 +1,4 @@
-"""Topics deliver everything to every subscriber, in order, and messages are shared read-only."""
+"""Topics deliver every message to every subscriber in order, and messages are shared read-only."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def test_messages_reach_every_subscriber_in_order(sent: list[tuple[int, str]], s
         for publisher, text in sent:
             harness.publish("/chatter", words(text), source=f"/t{publisher}")
         harness.deliver()
-        want = [(f"/t{publisher}", text) for publisher, text in sent]
-        assert all([(item.source, item.message.data) for item in traffic] == want for traffic in received)
+        expected = [(f"/t{publisher}", text) for publisher, text in sent]
+        assert all([(item.source, item.message.data) for item in traffic] == expected for traffic in received)
         assert harness.bus.topics["/chatter"].count == len(sent)
 
 
-def test_namespaces_and_remaps_keep_robots_apart(harness: BusHarness) -> None:
+def test_namespaces_and_remaps_separate_topics_of_robots(harness: BusHarness) -> None:
     received: dict[str, list[tuple[str, str]]] = {"one": [], "two": []}
     nodes = {
         "a": harness.add(ry.Node(), "t", namespace="a"),
@@ -36,9 +36,12 @@ def test_namespaces_and_remaps_keep_robots_apart(harness: BusHarness) -> None:
         "one": harness.add(ry.Node(), "l", namespace="/a"),
         "two": harness.add(ry.Node(), "l2", remap={"chatter": "/b/chatter"}),
     }
-    for name, kept in received.items():
+    for name, messages in received.items():
         nodes[name].subscribe(
-            "chatter", ry.msg.String, lambda m, source, kept=kept: kept.append((source, m.data)), with_source=True
+            "chatter",
+            ry.msg.String,
+            lambda m, source, messages=messages: messages.append((source, m.data)),
+            with_source=True,
         )
     nodes["a"].publisher("chatter", ry.msg.String).publish(words("A"))
     nodes["b"].publisher("chatter", ry.msg.String).publish(words("B"))
@@ -85,7 +88,7 @@ def test_debug_bus_names_the_node_that_changes_a_message() -> None:
             harness.deliver()
 
 
-def test_subscription_refuses_what_cannot_be_called(harness: BusHarness) -> None:
+def test_subscription_refuses_a_callback_that_is_not_callable(harness: BusHarness) -> None:
     node = harness.add(ry.Node(), "node")
     with pytest.raises(InputError, match="callback 3 cannot be called"):
         node.subscribe("x", ry.msg.String, 3)

@@ -1,4 +1,4 @@
-"""The transform buffer agrees with composing poses by hand, and says what it cannot know."""
+"""Lookups of the transform buffer equal the composed poses; an error names the transform that is not available."""
 
 from __future__ import annotations
 
@@ -29,10 +29,12 @@ def test_lookup_equals_the_product_along_the_tree(left: list[SE3], right: list[S
         buffer.insert(pose, f"l{index}" if index else "root", f"l{index + 1}", 0, static=index == 1)
     for index, pose in enumerate(right):
         buffer.insert(pose, f"r{index}" if index else "root", f"r{index + 1}", 0)
-    want = np.linalg.inv(left[0].matrix() @ left[1].matrix() @ left[2].matrix()) @ right[0].matrix() @ right[1].matrix()
-    np.testing.assert_allclose(buffer.lookup("l3", "r2").matrix(), want, atol=1e-9)
-    there, back = buffer.lookup("l3", "r2"), buffer.lookup("r2", "l3")
-    assert (there @ back).almost_equal(SE3.identity(), 1e-9)
+    expected = (
+        np.linalg.inv(left[0].matrix() @ left[1].matrix() @ left[2].matrix()) @ right[0].matrix() @ right[1].matrix()
+    )
+    np.testing.assert_allclose(buffer.lookup("l3", "r2").matrix(), expected, atol=1e-9)
+    T_l3_r2, T_r2_l3 = buffer.lookup("l3", "r2"), buffer.lookup("r2", "l3")
+    assert (T_l3_r2 @ T_r2_l3).almost_equal(SE3.identity(), 1e-9)
 
 
 @given(poses, poses, st.floats(0.0, 1.0))
@@ -40,9 +42,9 @@ def test_lookup_interpolates_between_samples(start: SE3, end: SE3, s: float) -> 
     buffer = TransformBuffer()
     buffer.insert(start, "odom", "base", 1_000)
     buffer.insert(end, "odom", "base", 2_000)
-    moment = 1_000 + round(s * 1_000)
-    want = start.interpolate(end, (moment - 1_000) / 1_000)
-    assert buffer.lookup("odom", "base", moment).almost_equal(want, 1e-9)
+    time_ns = 1_000 + round(s * 1_000)
+    expected = start.interpolate(end, (time_ns - 1_000) / 1_000)
+    assert buffer.lookup("odom", "base", time_ns).almost_equal(expected, 1e-9)
 
 
 def test_samples_out_of_order_give_the_same_lookups() -> None:
@@ -51,8 +53,8 @@ def test_samples_out_of_order_give_the_same_lookups() -> None:
         shuffled.insert(SE3.from_xyz_rpy((index, 0, 0)), "a", "b", index * 10)
     for index in range(6):
         ordered.insert(SE3.from_xyz_rpy((index, 0, 0)), "a", "b", index * 10)
-    for moment in range(0, 51, 5):
-        assert shuffled.lookup("a", "b", moment) == ordered.lookup("a", "b", moment)
+    for time_ns in range(0, 51, 5):
+        assert shuffled.lookup("a", "b", time_ns) == ordered.lookup("a", "b", time_ns)
 
 
 def test_lookup_errors_name_frames_times_and_trees() -> None:
@@ -73,7 +75,7 @@ def test_lookup_errors_name_frames_times_and_trees() -> None:
     assert not buffer.can_lookup("base", "other")
 
 
-def test_static_frames_hold_always_and_old_samples_go() -> None:
+def test_static_transforms_are_always_valid_and_old_samples_are_removed() -> None:
     buffer = TransformBuffer(cache_time=1.0)
     buffer.insert(SE3.from_xyz_rpy((1, 0, 0)), "base", "laser", 0, static=True)
     for index in range(1000):
@@ -85,33 +87,35 @@ def test_static_frames_hold_always_and_old_samples_go() -> None:
 
 
 def test_saved_buffer_gives_the_same_lookups() -> None:
-    buffer, again = TransformBuffer(), TransformBuffer()
+    buffer, restored = TransformBuffer(), TransformBuffer()
     buffer.insert(SE3.from_xyz_rpy((1, 2, 3), (0.1, 0.2, 0.3)), "a", "b", 5)
     buffer.insert(SE3.from_xyz_rpy((1, 0, 0)), "b", "c", 0, static=True)
-    again.load_state(buffer.save_state())
-    assert again.lookup("a", "c") == buffer.lookup("a", "c")
-    assert again.parents() == buffer.parents()
+    restored.load_state(buffer.save_state())
+    assert restored.lookup("a", "c") == buffer.lookup("a", "c")
+    assert restored.parents() == buffer.parents()
 
 
 @given(poses, poses, st.lists(st.integers(0, 10**9), min_size=1, max_size=5))
-def test_interpolation_agrees_with_scipys_slerp(start: SE3, end: SE3, moments: list[int]) -> None:
-    """Positions on the straight line, turns at constant rate on the shortest way."""
+def test_interpolation_agrees_with_scipys_slerp(start: SE3, end: SE3, times_ns: list[int]) -> None:
+    """Positions lie on the straight line; orientations rotate by the shortest rotation at a constant rate."""
     from scipy.spatial.transform import Rotation, Slerp
 
     buffer = TransformBuffer()
     buffer.insert(SE3.from_xyz_rpy((1, 2, 3), (0.1, 0.2, 0.3)), "map", "odom", 0, static=True)
     buffer.insert(start, "odom", "base", 0)
     buffer.insert(end, "odom", "base", 10**9)
-    turn = (Rotation.from_matrix(start.matrix()[:3, :3]).inv() * Rotation.from_matrix(end.matrix()[:3, :3])).magnitude()
-    assume(turn < 3.1)  # at half a turn either way round is shortest
+    angle = (
+        Rotation.from_matrix(start.matrix()[:3, :3]).inv() * Rotation.from_matrix(end.matrix()[:3, :3])
+    ).magnitude()
+    assume(angle < 3.1)  # the shortest rotation is not unique at half a turn
     slerp = Slerp([0.0, 1.0], Rotation.from_matrix([start.matrix()[:3, :3], end.matrix()[:3, :3]]))
-    for moment in moments:
-        s = moment / 1e9
-        want = np.eye(4)
-        want[:3, :3] = slerp([s]).as_matrix()[0]
-        want[:3, 3] = (1.0 - s) * start.matrix()[:3, 3] + s * end.matrix()[:3, 3]
-        got = buffer.lookup("map", "base", moment).matrix()
-        np.testing.assert_allclose(got, buffer.lookup("map", "odom").matrix() @ want, atol=1e-6)
+    for time_ns in times_ns:
+        s = time_ns / 1e9
+        expected = np.eye(4)
+        expected[:3, :3] = slerp([s]).as_matrix()[0]
+        expected[:3, 3] = (1.0 - s) * start.matrix()[:3, 3] + s * end.matrix()[:3, 3]
+        T_map_base = buffer.lookup("map", "base", time_ns).matrix()
+        np.testing.assert_allclose(T_map_base, buffer.lookup("map", "odom").matrix() @ expected, atol=1e-6)
 
 
 def test_lookup_errors_name_the_requested_frames() -> None:
@@ -119,8 +123,8 @@ def test_lookup_errors_name_the_requested_frames() -> None:
     buffer.insert(SE3.identity(), "odom", "base", 10**9)
     buffer.insert(SE3.identity(), "base", "laser", 0, static=True)
     buffer.insert(SE3.identity(), "map", "odom", 3 * 10**9)
-    for ask in (2 * 10**9, None):
+    for time_ns in (2 * 10**9, None):
         with pytest.raises(
             TransformError, match="'laser' seen from 'map': '(base' in 'odom|odom' in 'map)' is not known at"
         ):
-            buffer.lookup("map", "laser", ask)
+            buffer.lookup("map", "laser", time_ns)
