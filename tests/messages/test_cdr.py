@@ -1,4 +1,4 @@
-"""Bytes: there and back, the same as rosbags writes, and no harm from malformed ones."""
+"""CDR serialization: round trips, agreement with rosbags, and errors for malformed bytes and invalid values."""
 
 import tracemalloc
 
@@ -14,13 +14,13 @@ from roboyard.errors import MessageError
 from roboyard.messages import deserialize, message_type, msg, serialize, type_names
 from roboyard.messages.type_registry import definition_of
 
-BUSY = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], max_examples=300)
-TYPES = st.sampled_from(all_wire_types())
-MESSAGES = TYPES.flatmap(messages)
+EXTENSIVE = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], max_examples=300)
+TYPE_NAMES = st.sampled_from(all_wire_types())
+MESSAGES = TYPE_NAMES.flatmap(messages)
 
 
 def rosbags_store():
-    """An independent writer that knows our own definitions too."""
+    """Return an independent type store of rosbags that also contains the definitions of this package."""
     store = get_typestore(Stores.ROS2_JAZZY)
     for name in all_wire_types():
         if name not in store.fielddefs:
@@ -41,17 +41,17 @@ def rosbags_store():
 STORE = rosbags_store()
 
 
-@BUSY
+@EXTENSIVE
 @given(MESSAGES)
 def test_serialized_message_deserializes_equally(message):
     data = serialize(message)
-    twin = deserialize(data, message.__msgtype__)
-    assert twin == message
-    assert type(twin) is type(message)
-    assert serialize(twin) == data
+    deserialized = deserialize(data, message.__msgtype__)
+    assert deserialized == message
+    assert type(deserialized) is type(message)
+    assert serialize(deserialized) == data
 
 
-@BUSY
+@EXTENSIVE
 @given(MESSAGES)
 def test_serialized_bytes_agree_with_rosbags(message):
     name = message.__msgtype__
@@ -67,7 +67,7 @@ def test_default_message_of_each_type_agrees_with_rosbags(name):
     assert deserialize(data, name) == message
 
 
-@BUSY
+@EXTENSIVE
 @given(MESSAGES, st.integers(1, 3))
 def test_deserialize_accepts_padding_and_other_buffers(message, padding):
     data, name = serialize(message), message.__msgtype__
@@ -78,7 +78,7 @@ def test_deserialize_accepts_padding_and_other_buffers(message, padding):
         deserialize(data + bytes(4), name)
 
 
-@BUSY
+@EXTENSIVE
 @given(MESSAGES)
 def test_deserialized_arrays_are_aligned_and_read_only(message):
     for array in arrays_of(deserialize(b"" + serialize(message), message.__msgtype__)):
@@ -98,16 +98,16 @@ def arrays_of(value):
             yield from arrays_of(getattr(value, field.python_name))
 
 
-def test_numbers_that_are_not_finite_keep_their_bits():
+def test_non_finite_floats_keep_their_bits():
     values = np.array([np.nan, -np.nan, np.inf, -np.inf, -0.0], np.float32)
     scan = msg.LaserScan(angle_min=float("nan"), ranges=values)
-    twin = deserialize(serialize(scan), "sensor_msgs/msg/LaserScan")
-    assert twin.ranges.tobytes() == values.tobytes()
-    assert np.isnan(twin.angle_min)
+    deserialized = deserialize(serialize(scan), "sensor_msgs/msg/LaserScan")
+    assert deserialized.ranges.tobytes() == values.tobytes()
+    assert np.isnan(deserialized.angle_min)
 
 
 # -- malformed bytes ---------------------------------------------------------------------------------------------------
-def read_or_refuse(data, name):
+def check_read_or_message_error(data, name):
     try:
         message = deserialize(data, name)
     except MessageError as error:
@@ -116,22 +116,22 @@ def read_or_refuse(data, name):
         assert message.__msgtype__ == name
 
 
-@BUSY
-@given(TYPES, st.sampled_from([b"\x00\x01\x00\x00", b"\x00\x00\x00\x00", b""]), st.binary(max_size=200))
+@EXTENSIVE
+@given(TYPE_NAMES, st.sampled_from([b"\x00\x01\x00\x00", b"\x00\x00\x00\x00", b""]), st.binary(max_size=200))
 def test_deserialize_reads_or_refuses_any_bytes(name, header, data):
-    read_or_refuse(header + data, name)
+    check_read_or_message_error(header + data, name)
 
 
-@BUSY
+@EXTENSIVE
 @given(MESSAGES, st.data())
 def test_deserialize_reads_or_refuses_damaged_bytes(message, data):
     raw = bytearray(serialize(message))
     for _ in range(data.draw(st.integers(1, 4))):
         raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
-    read_or_refuse(bytes(raw[: data.draw(st.integers(0, len(raw)))]), message.__msgtype__)
+    check_read_or_message_error(bytes(raw[: data.draw(st.integers(0, len(raw)))]), message.__msgtype__)
 
 
-@BUSY
+@EXTENSIVE
 @given(MESSAGES)
 def test_deserialize_refuses_truncated_bytes(message):
     data = serialize(message)
@@ -140,15 +140,17 @@ def test_deserialize_refuses_truncated_bytes(message):
             deserialize(data[:end], message.__msgtype__)
 
 
-@pytest.mark.parametrize("order", ["little", "big"])
+@pytest.mark.parametrize("byte_order", ["little", "big"])
 @pytest.mark.parametrize("count", [2**32 - 1, 2**31, 10**6])
-def test_deserialize_of_huge_lengths_takes_no_memory(order, count):
+def test_deserialize_of_huge_lengths_allocates_no_memory(byte_order, count):
     tracemalloc.start()
     try:
-        header = b"\x00\x01\x00\x00" if order == "little" else b"\x00\x00\x00\x00"
+        header = b"\x00\x01\x00\x00" if byte_order == "little" else b"\x00\x00\x00\x00"
         for name in type_names("msg"):
-            for before in range(0, 24, 4):
-                read_or_refuse(header + bytes(before) + count.to_bytes(4, order) + bytes(1000), name)
+            for n_bytes_before in range(0, 24, 4):
+                check_read_or_message_error(
+                    header + bytes(n_bytes_before) + count.to_bytes(4, byte_order) + bytes(1000), name
+                )
         assert tracemalloc.get_traced_memory()[1] < 20e6
     finally:
         tracemalloc.stop()
@@ -162,7 +164,7 @@ def test_deserialize_refuses_other_encodings(header):
         deserialize(header, "std_msgs/msg/Empty")
 
 
-def test_wire_functions_refuse_values_of_wrong_kinds():
+def test_serialization_refuses_values_of_wrong_types():
     with pytest.raises(MessageError, match="where bytes belong"):
         deserialize(5, "std_msgs/msg/Empty")
     with pytest.raises(MessageError, match="where bytes belong"):
@@ -174,11 +176,11 @@ def test_wire_functions_refuse_values_of_wrong_kinds():
 
 
 def test_empty_string_without_final_zero_is_read():
-    """Some writers count no zero for the empty string."""
+    """Some writers encode the empty string with length 0, without a terminating zero."""
     assert deserialize(b"\x00\x01\x00\x00" + bytes(4), "std_msgs/msg/String") == msg.String()
 
 
-def test_string_without_end_is_refused():
+def test_string_without_terminator_or_utf8_is_refused():
     with pytest.raises(MessageError, match="without end"):
         deserialize(b"\x00\x01\x00\x00\x02\x00\x00\x00ab", "std_msgs/msg/String")
     with pytest.raises(MessageError, match="utf-8"):
@@ -225,18 +227,18 @@ def test_serialize_names_the_invalid_field(message, field):
         serialize(message())
 
 
-def test_serialize_converts_numbers_that_fit():
+def test_serialize_converts_numbers_within_range():
     scan = msg.LaserScan(ranges=[1, 2.5], intensities=np.array([1, 2], np.int64))
-    twin = deserialize(serialize(scan), "sensor_msgs/msg/LaserScan")
-    assert twin.ranges.tolist() == [1.0, 2.5]
-    assert twin.intensities.dtype == np.float32
+    deserialized = deserialize(serialize(scan), "sensor_msgs/msg/LaserScan")
+    assert deserialized.ranges.tolist() == [1.0, 2.5]
+    assert deserialized.intensities.dtype == np.float32
     assert serialize(msg.UInt8MultiArray(data=b"\x01\x02")) == serialize(msg.UInt8MultiArray(data=[1, 2]))
     assert serialize(msg.Bool(data=np.True_)) == serialize(msg.Bool(data=True))
     assert serialize(msg.Int32(data=np.int64(7))) == serialize(msg.Int32(data=7))
     assert serialize(msg.LaserScan(ranges=[])) == serialize(msg.LaserScan())
 
 
-def test_serialize_accepts_strided_and_swapped_arrays():
+def test_serialize_accepts_strided_and_byte_swapped_arrays():
     table = np.arange(20, dtype=np.float32).reshape(10, 2)
     expected = serialize(msg.LaserScan(ranges=table[:, 0].copy()))
     assert serialize(msg.LaserScan(ranges=table[:, 0])) == expected

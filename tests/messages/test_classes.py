@@ -1,4 +1,4 @@
-"""Types: one class each, defaults, names, services and actions."""
+"""Message classes: one class per type, default values, type names, services and actions."""
 
 import copy
 import dataclasses
@@ -10,7 +10,6 @@ import sys
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from tests.harness.messages import messages
 
 import roboyard as ry
@@ -19,16 +18,12 @@ from roboyard.messages import (
     action,
     action_type,
     deserialize,
-    duration_to_msg,
-    fingerprint,
-    freeze,
     message_type,
     msg,
     serialize,
     service_type,
     srv,
     time_to_msg,
-    to_nanoseconds,
     type_name,
     type_names,
 )
@@ -81,7 +76,7 @@ def test_message_constants_are_class_attributes():
     assert srv.SpawnEntity.Response.NAME_NOT_UNIQUE == 101
 
 
-def test_field_names_that_are_keywords_get_an_underscore():
+def test_field_names_that_are_python_keywords_get_an_underscore():
     from roboyard.messages import register
 
     register("float64 from\nint8 lambda", "test_words/msg/Words")
@@ -91,12 +86,12 @@ def test_field_names_that_are_keywords_get_an_underscore():
 
 @given(messages("sensor_msgs/msg/PointCloud2"))
 def test_copied_and_pickled_messages_are_equal(message):
-    for twin in (pickle.loads(pickle.dumps(message)), copy.copy(message), copy.deepcopy(message)):
-        assert twin == message
-        assert type(twin) is type(message)
-    deep = copy.deepcopy(message)
-    deep.header.frame_id += "x"
-    assert deep != message
+    for duplicate in (pickle.loads(pickle.dumps(message)), copy.copy(message), copy.deepcopy(message)):
+        assert duplicate == message
+        assert type(duplicate) is type(message)
+    deep_copy = copy.deepcopy(message)
+    deep_copy.header.frame_id += "x"
+    assert deep_copy != message
     assert copy.copy(message).header is message.header
 
 
@@ -129,7 +124,7 @@ def test_unknown_type_names_list_similar_names(name, hint):
 def test_ambiguous_bare_type_names_are_resolved_or_refused():
     from roboyard.messages import register
 
-    assert type_name(msg.GoalStatus) == "action_msgs/msg/GoalStatus"  # the commoner package's
+    assert type_name(msg.GoalStatus) == "action_msgs/msg/GoalStatus"  # the type of the more common package
     assert type_name(msg.actionlib_msgs.GoalStatus) == "actionlib_msgs/msg/GoalStatus"
     assert type_name(msg.KeyValue) == "diagnostic_msgs/msg/KeyValue"
     register("int8 a", "test_left/msg/TwinName")
@@ -157,7 +152,7 @@ def test_namespaces_list_their_types():
     assert {"SetBool", "std_srvs"} <= set(dir(srv))
     assert {"BackUp", "NavigateToPose", "Spin"} <= set(dir(action.nav2_msgs))
     assert dir(action.nav2_msgs) == sorted(dir(action.nav2_msgs))
-    assert all(len(kind) == 3 for kind in (name.split("/") for name in type_names()))
+    assert all(len(parts) == 3 for parts in (name.split("/") for name in type_names()))
     assert not any("_Request" in name or "_Goal" in name for name in type_names())
 
 
@@ -167,9 +162,11 @@ def test_import_of_messages_loads_no_rosbags(tmp_path):
         "m.msg.Twist(); print('rosbags' in sys.modules)"
     )
     environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
-    for parsed in ("True", "False"):  # the second process finds what the first one parsed
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
-        assert done.stdout.split() == ["False", parsed]
+    for is_rosbags_loaded in ("True", "False"):  # the second process reads the cache of the first one
+        process = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+        )
+        assert process.stdout.split() == ["False", is_rosbags_loaded]
 
 
 # -- services and actions ----------------------------------------------------------------------------------------------
@@ -201,62 +198,3 @@ def test_action_type_has_its_parts():
         action_type("Fibonaci")
     with pytest.raises(MessageError, match="no type name"):
         action_type(None)
-
-
-# -- freezing ----------------------------------------------------------------------------------------------------------
-def test_frozen_message_has_read_only_arrays():
-    scan, odometry = msg.LaserScan(ranges=np.ones(3, np.float32)), msg.Odometry()
-    joints = msg.JointTrajectory(points=[msg.JointTrajectoryPoint(positions=np.zeros(2))])
-    for message in (scan, odometry, joints):
-        freeze(message)
-    for array in (scan.ranges, odometry.pose.covariance, joints.points[0].positions):
-        with pytest.raises(ValueError, match="read-only"):
-            array[0] = 5.0
-    freeze(msg.Twist())
-
-
-def test_frozen_message_has_arrays_for_lists():
-    scan = msg.LaserScan(ranges=[1, 2, 3], intensities=np.arange(3.0))
-    freeze(scan)
-    assert scan.ranges.dtype == scan.intensities.dtype == np.float32
-    with pytest.raises(MessageError, match=r"LaserScan.ranges.*str"):
-        freeze(msg.LaserScan(ranges="abc"))
-    with pytest.raises(MessageError, match="Odometry.pose"):
-        freeze(msg.Odometry(pose=5))
-    with pytest.raises(MessageError, match="is no message"):
-        freeze({"ranges": []})
-
-
-@given(st.lists(st.floats(-1e30, 1e30), min_size=4, max_size=4), st.lists(st.floats(-1e30, 1e30)))
-def test_frozen_message_equals_its_deserialized_bytes(numbers, ranges):
-    marker = msg.Marker(color=msg.ColorRGBA(*numbers), colors=[msg.ColorRGBA(*numbers)])
-    scan = msg.LaserScan(angle_min=numbers[0], range_max=numbers[1], ranges=ranges)
-    for message in (marker, scan):
-        freeze(message)
-        assert deserialize(serialize(message), type_name(message)) == message
-        before = copy.deepcopy(message)
-        freeze(message)
-        assert message == before
-    with pytest.raises(MessageError, match="LaserScan.range_min"):
-        freeze(msg.LaserScan(range_min=1e300))
-
-
-@given(messages("nav_msgs/msg/Odometry"), messages("nav_msgs/msg/Odometry"))
-def test_fingerprints_are_equal_where_bytes_are(a, b):
-    assert (fingerprint(a) == fingerprint(b)) == (serialize(a) == serialize(b))
-    before = fingerprint(a)
-    a.header.stamp.nanosec ^= 1
-    assert fingerprint(a) != before
-
-
-# -- time --------------------------------------------------------------------------------------------------------------
-@given(st.integers(-(2**31) * 10**9, 2**31 * 10**9 - 1))
-def test_times_convert_back_to_nanoseconds(time_ns):
-    assert to_nanoseconds(time_to_msg(time_ns)) == to_nanoseconds(duration_to_msg(time_ns)) == time_ns
-    assert 0 <= time_to_msg(time_ns).nanosec < 10**9
-    assert type_name(duration_to_msg(time_ns)) == "builtin_interfaces/msg/Duration"
-
-
-def test_stamp_out_of_range_is_refused():
-    with pytest.raises(MessageError, match="out of range"):
-        time_to_msg(2**31 * 10**9)

@@ -1,4 +1,4 @@
-"""Conversions: each is undone by its counterpart."""
+"""Conversions between messages and arrays or poses: each one is the inverse of its counterpart."""
 
 import math
 
@@ -18,15 +18,15 @@ POSE2 = st.builds(SE2, LENGTH, LENGTH, ANGLE)
 SEEDS = st.integers(0, 2**32 - 1)
 
 
-def travelled(message):
-    """The message as a peer gets it."""
+def transmit(message):
+    """Return the message after serialization and deserialization."""
     return deserialize(serialize(message), type_name(message))
 
 
 @given(POSE3)
 def test_poses_and_transforms_convert_back(pose):
-    assert convert.pose_to_se3(travelled(convert.pose_to_msg(pose))) == pose
-    assert convert.transform_to_se3(travelled(convert.transform_to_msg(pose))) == pose
+    assert convert.pose_to_se3(transmit(convert.pose_to_msg(pose))) == pose
+    assert convert.transform_to_se3(transmit(convert.transform_to_msg(pose))) == pose
     message = convert.pose_to_msg(pose)
     assert (message.orientation.w, message.orientation.x) == pose.quaternion[:2]
     stamped = convert.pose_stamped_to_msg(pose, "map", 5)
@@ -41,7 +41,7 @@ def test_planar_poses_convert_back(pose):
 
 @given(st.lists(POSE3, max_size=5), st.lists(POSE2, max_size=5))
 def test_paths_convert_back(spatial, planar):
-    path = travelled(convert.path_to_msg(spatial, "map", 7))
+    path = transmit(convert.path_to_msg(spatial, "map", 7))
     assert convert.path_to_poses(path) == spatial
     rows = np.array([(p.x, p.y, p.theta) for p in planar]).reshape(-1, 3)
     for poses in (planar, rows):
@@ -55,7 +55,7 @@ def test_odometry_converts_back(pose, seed):
     message = convert.odometry_to_msg(
         pose, linear, angular, frame="odom", child_frame="base_link", time_ns=9, pose_covariance=covariance
     )
-    back, v, w = convert.odometry_to_arrays(travelled(message))
+    back, v, w = convert.odometry_to_arrays(transmit(message))
     assert back == pose
     np.testing.assert_array_equal((v, w), (linear, angular))
     np.testing.assert_array_equal(convert.covariance_to_array(message.pose.covariance), covariance)
@@ -63,7 +63,7 @@ def test_odometry_converts_back(pose, seed):
     assert convert.twist_to_arrays(convert.twist_to_msg(v, w))[1].tolist() == angular.tolist()
 
 
-def test_tf_message_holds_frames_and_stamps():
+def test_tf_message_contains_frames_and_stamps():
     tree = convert.transforms_to_msg(
         [(SE3(translation=(1, 2, 3)), "odom", "base"), (SE3(), "base", "laser")], 1_500_000_000
     )
@@ -78,7 +78,7 @@ def test_scans_convert_back(seed, count):
     ranges = rng.uniform(0.0, 12.0, count).astype(np.float32)
     ranges[rng.random(count) < 0.1] = np.inf
     ranges[rng.random(count) < 0.1] = np.nan
-    scan = travelled(
+    scan = transmit(
         convert.scan_to_msg(ranges, angle_min=-1.5, angle_increment=0.01, range_min=0.1, range_max=10.0,
                             frame="laser", time_ns=3, scan_time=0.1)
     )  # fmt: skip
@@ -106,21 +106,21 @@ def test_images_convert_back(seed, encoding):
     shape = (int(rng.integers(1, 6)), int(rng.integers(1, 7)), *([channels] if channels > 1 else []))
     image = rng.integers(0, 100, shape).astype(kind)
     message = convert.image_to_msg(image, "camera", 3, name)
-    back = convert.image_to_array(travelled(message))
+    back = convert.image_to_array(transmit(message))
     np.testing.assert_array_equal(back, image)
     assert back.dtype == image.dtype
-    np.testing.assert_array_equal(convert.image_to_array(padded(message)), image)
-    np.testing.assert_array_equal(convert.image_to_array(swapped(message, kind)), image)
+    np.testing.assert_array_equal(convert.image_to_array(pad_rows(message)), image)
+    np.testing.assert_array_equal(convert.image_to_array(swap_bytes(message, kind)), image)
 
 
-def padded(message):
-    """The same with bytes at the ends of rows, as some cameras send."""
+def pad_rows(message):
+    """Return the image with padding bytes at the ends of rows, as some cameras publish."""
     rows = message.data.reshape(message.height, message.step)
     data = np.pad(rows, ((0, 0), (0, 5)), constant_values=77).ravel()
     return msg.Image(message.header, message.height, message.width, message.encoding, 0, message.step + 5, data)
 
 
-def swapped(message, kind):
+def swap_bytes(message, kind):
     data = message.data.view(kind).byteswap().view(np.uint8)
     return msg.Image(message.header, message.height, message.width, message.encoding, 1, message.step, data)
 
@@ -135,7 +135,7 @@ def test_image_encodings_follow_shape_and_type():
 
 def test_camera_matrix_converts_back():
     K = np.array([[500.0, 0, 320], [0, 510, 240], [0, 0, 1]])
-    info = travelled(convert.camera_info_to_msg(640, 480, K, "camera", 1))
+    info = transmit(convert.camera_info_to_msg(640, 480, K, "camera", 1))
     np.testing.assert_array_equal(convert.camera_matrix(info), K)
     assert info.p.reshape(3, 4)[:, :3].tolist() == K.tolist()
 
@@ -150,7 +150,7 @@ def test_clouds_convert_back(seed, count):
         "rgb": convert.pack_rgb(rng.integers(0, 256, (count, 3))),
     }
     message = convert.cloud_to_msg(points, "lidar", 4, fields=fields)
-    for cloud in (travelled(message), ordered(message)):
+    for cloud in (transmit(message), organize(message)):
         arrays = convert.cloud_to_arrays(cloud)
         np.testing.assert_array_equal(convert.cloud_points(cloud), points)
         assert list(arrays) == ["x", "y", "z", "intensity", "ring", "rgb"]
@@ -162,8 +162,8 @@ def test_clouds_convert_back(seed, count):
     )
 
 
-def ordered(message):
-    """The same as a depth camera sends it: in rows, with gaps at their ends."""
+def organize(message):
+    """Return the cloud organized in two rows with padding bytes, as a depth camera publishes it."""
     if message.width % 2 or not message.width:
         return message
     width = message.width // 2
@@ -173,7 +173,7 @@ def ordered(message):
     )
 
 
-def test_cloud_points_leave_out_points_that_are_not_finite():
+def test_cloud_points_excludes_points_that_are_not_finite():
     points = np.array([[1, 2, 3], [np.nan] * 3, [4, 5, np.inf]])
     cloud = convert.cloud_to_msg(points, "", 0)
     assert not cloud.is_dense
@@ -185,7 +185,7 @@ def test_cloud_points_leave_out_points_that_are_not_finite():
 def test_grids_convert_back(seed, origin):
     rng = np.random.default_rng(seed)
     cells = rng.integers(-1, 101, rng.integers(1, 9, 2))
-    grid = travelled(convert.grid_to_msg(cells, 0.05, origin, "map", 6))
+    grid = transmit(convert.grid_to_msg(cells, 0.05, origin, "map", 6))
     np.testing.assert_array_equal(convert.grid_to_array(grid), cells)
     assert convert.grid_to_array(grid)[0, -1] == grid.data[cells.shape[1] - 1]  # rows along y
     assert (grid.info.height, grid.info.width) == cells.shape
@@ -193,13 +193,13 @@ def test_grids_convert_back(seed, origin):
     assert grid.info.resolution == pytest.approx(0.05)
 
 
-def scan(ranges, **more):
+def make_scan(ranges, **fields):
     limits = {"angle_min": 0, "angle_increment": 1, "range_min": 0, "range_max": 1, "frame": "", "time_ns": 0}
-    return convert.scan_to_msg(ranges, **limits, **more)
+    return convert.scan_to_msg(ranges, **limits, **fields)
 
 
 @pytest.mark.parametrize(
-    "make",
+    "convert_invalid",
     [
         lambda: convert.pose_to_se3(msg.Pose(orientation=msg.Quaternion(w=0.0))),
         lambda: convert.transform_to_se3(msg.Transform(translation=msg.Vector3(x=math.nan))),
@@ -207,8 +207,8 @@ def scan(ranges, **more):
         lambda: convert.quaternion_to_msg([1, 2, 3]),
         lambda: convert.path_to_msg(np.zeros((4, 2)), "map", 0),
         lambda: convert.covariance_to_msg(np.zeros(35)),
-        lambda: scan(np.zeros((2, 2))),
-        lambda: scan(np.zeros(3), intensities=np.zeros(2)),
+        lambda: make_scan(np.zeros((2, 2))),
+        lambda: make_scan(np.zeros(3), intensities=np.zeros(2)),
         lambda: convert.image_to_msg(np.zeros((2, 2), np.int64), "", 0),
         lambda: convert.image_to_msg(np.zeros((2, 2, 3), np.uint8), "", 0, "mono8"),
         lambda: convert.image_to_msg(np.zeros((2, 2), np.uint8), "", 0, "jpeg"),
@@ -233,13 +233,13 @@ def scan(ranges, **more):
         lambda: convert.grid_to_array(msg.OccupancyGrid(data=np.zeros(3, np.int8))),
     ],
 )  # fmt: skip
-def test_conversion_of_wrong_shapes_is_refused(make):
+def test_conversion_of_wrong_shapes_is_refused(convert_invalid):
     with pytest.raises(MessageError):
-        make()
+        convert_invalid()
 
 
 @pytest.mark.parametrize(
-    "convert_nonsense",
+    "convert_invalid",
     [
         lambda: convert.scan_to_msg(
             ["a"], angle_min=0, angle_increment=1, range_min=0, range_max=1, frame="l", time_ns=0
@@ -257,7 +257,7 @@ def test_conversion_of_wrong_shapes_is_refused(make):
         lambda: convert.camera_info_to_msg(1, 1, "x", "c", 0),
     ],
 )
-def test_conversion_of_non_numbers_is_refused_in_one_line(convert_nonsense):
+def test_conversion_of_non_numbers_is_refused_in_one_line(convert_invalid):
     with pytest.raises(MessageError) as caught:
-        convert_nonsense()
+        convert_invalid()
     assert "\n" not in str(caught.value)

@@ -1,4 +1,4 @@
-"""Users' own definitions."""
+"""Message, service and action definitions that users register."""
 
 import contextlib
 
@@ -18,7 +18,7 @@ from roboyard.messages import (
     service_type,
 )
 
-TEXT = """# What a battery says
+BATTERY_DEFINITION = """# State of a battery
 uint8 STATE_FULL = 2
 string NAME="pack"
 
@@ -33,7 +33,7 @@ geometry_msgs/Point[<=2] places
 
 
 def test_registered_message_type_is_used():
-    register(TEXT, "test_register/msg/Battery")
+    register(BATTERY_DEFINITION, "test_register/msg/Battery")
     battery = message_type("test_register/msg/Battery")
     message = battery()
     assert message.voltage == 12.5
@@ -59,7 +59,7 @@ def test_registering_again_needs_an_equal_definition():
 
 
 def test_registered_schema_includes_inner_types():
-    """Recordings hold the text of every type, including those of types inside."""
+    """The schema in a recording contains the definitions of all inner types."""
     register("int8 x", "test_schema/msg/Inner")
     register("Inner[] list", "test_schema/msg/Outer")
     text = schema("test_schema/msg/Outer").replace("test_schema", "test_schema2")
@@ -88,9 +88,9 @@ def test_register_folder_finds_all_definitions(tmp_path):
         path = tmp_path / file
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    found = register_folder(tmp_path)
-    assert found == ("zoo_msgs/action/Walk", "zoo_msgs/msg/Animal", "zoo_msgs/msg/Leg", "zoo_msgs/srv/Feed")
-    assert register_folder(tmp_path / "zoo_msgs") == found
+    names = register_folder(tmp_path)
+    assert names == ("zoo_msgs/action/Walk", "zoo_msgs/msg/Animal", "zoo_msgs/msg/Leg", "zoo_msgs/srv/Feed")
+    assert register_folder(tmp_path / "zoo_msgs") == names
     assert service_type("Feed").Request().animal.legs == []
 
 
@@ -105,7 +105,7 @@ def test_register_folder_refuses_folders_without_definitions(tmp_path):
     with pytest.raises(MessageError, match=r"Torn.msg: cannot be read"):
         register_folder(tmp_path)
     with pytest.raises(MessageError, match="unknown message type"):
-        message_type("a_msgs/msg/Good")  # all or none
+        message_type("a_msgs/msg/Good")  # a folder with an error registers no type
 
 
 @pytest.mark.parametrize(
