@@ -1,4 +1,4 @@
-"""CARMEN logs: by hand-made lines, and real ones against the same data in other forms."""
+"""CARMEN logs are read from hand-made lines, and public logs agree with the same data in other formats."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TAIL = "0.5 0.25 0.1 0.4 0.2 0.1 1134864629.895182 host 0.1"
 FLASER = f"FLASER 4 1.0 2.0 3.0 81.91 {TAIL}\n"
 
 
-def laser(text: str) -> LaserEntry:
+def parse_laser_entry(text: str) -> LaserEntry:
     [entry] = [
         entry for entry in parse_carmen_log(text.splitlines(keepends=True)).entries if isinstance(entry, LaserEntry)
     ]
@@ -31,7 +31,7 @@ def laser(text: str) -> LaserEntry:
 
 
 def test_front_laser_line_becomes_scan_and_odometry() -> None:
-    scan = laser(FLASER)
+    scan = parse_laser_entry(FLASER)
     assert scan.time_ns == 1134864629_895182000
     assert scan.ranges.tolist() == pytest.approx([1.0, 2.0, 3.0, 81.91])
     assert scan.angle_min == -math.pi / 2
@@ -43,7 +43,7 @@ def test_front_laser_line_becomes_scan_and_odometry() -> None:
 
 @pytest.mark.parametrize(("beams", "degrees"), [(180, 1.0), (181, 1.0), (360, 0.5), (361, 0.5)])
 def test_beam_angles_span_the_field_of_view(beams: int, degrees: float) -> None:
-    scan = laser(f"FLASER {beams} {'1 ' * beams} {TAIL}\n")
+    scan = parse_laser_entry(f"FLASER {beams} {'1 ' * beams} {TAIL}\n")
     assert math.degrees(scan.angle_increment) == pytest.approx(degrees)
 
 
@@ -60,7 +60,7 @@ def test_carmen_parameters_place_the_lasers() -> None:
 
 
 def test_robot_laser_line_states_its_angles() -> None:
-    scan = laser(
+    scan = parse_laser_entry(
         "ROBOTLASER1 0 -1.5 3.0 0.5 30.0 0.01 0 3 1.0 2.0 3.0 2 7 8"
         " 1.0 2.0 1.5707963267948966 1.0 1.7 1.5707963267948966 0.5 0.1 0 0 0 12.5 host 0.1\n"
     )
@@ -78,7 +78,7 @@ def test_scan_written_twice_counts_once() -> None:
     assert any("3 scans without angles" in warning for warning in log.warnings)
 
 
-def test_carmen_stamps_keep_their_digits() -> None:
+def test_carmen_stamps_are_parsed_without_rounding() -> None:
     assert parse_nanoseconds("1134864629.895182") == 1134864629895182000
     assert parse_nanoseconds("1.13486e+09") == 1134860000 * 10**9
     assert parse_nanoseconds("0.086295") == 86_295_000
@@ -89,7 +89,7 @@ def test_carmen_stamps_keep_their_digits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "says"),
+    ("line", "message"),
     [
         ("FLASER 4 1.0 2.0 3.0", "4 readings are announced"),
         ("FLASER", "number of readings"),
@@ -108,14 +108,14 @@ def test_carmen_stamps_keep_their_digits() -> None:
         ("flaser 1 2", "no known kind"),
     ],
 )
-def test_bad_carmen_line_is_named_by_its_number(line: str, says: str) -> None:
+def test_error_of_invalid_carmen_line_states_its_number(line: str, message: str) -> None:
     text = f"# header\n{FLASER}{line}\n{FLASER}"
-    with pytest.raises(RecordingError, match=says) as caught:
+    with pytest.raises(RecordingError, match=message) as caught:
         parse_carmen_log(text.splitlines(keepends=True), "my.log")
     assert str(caught.value).startswith("my.log:3: ")
 
 
-def test_negative_stamps_take_the_time_of_the_line_before() -> None:
+def test_negative_stamps_take_the_time_of_the_previous_line() -> None:
     log = parse_carmen_log(
         [f"FLASER 1 {k}.0 0 0 0 0 0 0 {stamp} h 1\n" for k, stamp in enumerate(("-0.04", "3", "-0.12", "4"))]
     )
@@ -123,7 +123,7 @@ def test_negative_stamps_take_the_time_of_the_line_before() -> None:
     assert any("2 stamps" in warning for warning in log.warnings)
 
 
-def test_torn_last_carmen_line_is_dropped() -> None:
+def test_incomplete_last_carmen_line_is_dropped() -> None:
     log = parse_carmen_log([FLASER, FLASER[:20]], "my.log")
     assert len(log.entries) == 1
     assert any("torn" in warning for warning in log.warnings)
@@ -133,21 +133,21 @@ def test_torn_last_carmen_line_is_dropped() -> None:
 def test_odometry_is_chained_from_a_corrected_log(
     poses: list[tuple[float, float, float]], period: int, data: st.DataObject
 ) -> None:
-    true = [SE2(*pose) for pose in poses]
-    lines, shown = [], true[0]
-    for number, pose in enumerate(true):
-        shown = pose if number == 0 else shown @ (true[number - 1].inverse() @ pose)
-        lines.append(f"ODOM {shown.x!r} {shown.y!r} {shown.theta!r} 0 0 0 {number + 1} pippo 0\n")
-        if number % period == 0:  # the SLAM program moves the robot to where it believes it to be
-            shown = SE2(*data.draw(st.tuples(*[st.floats(-9, 9)] * 3)))
-            where = f"{shown.x!r} {shown.y!r} {shown.theta!r}"
-            lines.append(f"FLASER 1 1.0 {where} {where} {number + 1} pippo 0\n")
-            lines.append(f"ODOM {where} 0 0 0 {data.draw(st.sampled_from(['0', '1e-42', '-3.5']))} pippo 0\n")
+    true_poses = [SE2(*pose) for pose in poses]
+    lines, logged_pose = [], true_poses[0]
+    for number, pose in enumerate(true_poses):
+        logged_pose = pose if number == 0 else logged_pose @ (true_poses[number - 1].inverse() @ pose)
+        lines.append(f"ODOM {logged_pose.x!r} {logged_pose.y!r} {logged_pose.theta!r} 0 0 0 {number + 1} pippo 0\n")
+        if number % period == 0:  # the SLAM program sets the robot's pose to its estimate
+            logged_pose = SE2(*data.draw(st.tuples(*[st.floats(-9, 9)] * 3)))
+            pose_text = f"{logged_pose.x!r} {logged_pose.y!r} {logged_pose.theta!r}"
+            lines.append(f"FLASER 1 1.0 {pose_text} {pose_text} {number + 1} pippo 0\n")
+            lines.append(f"ODOM {pose_text} 0 0 0 {data.draw(st.sampled_from(['0', '1e-42', '-3.5']))} pippo 0\n")
     log = parse_carmen_log(lines)
     assert log.is_slam_output
     odometry = [entry.pose for entry in log.entries if isinstance(entry, OdometryEntry)]
-    for found, expected in zip(odometry, true, strict=True):
-        difference = SE2(*found).inverse() @ expected
+    for pose, expected in zip(odometry, true_poses, strict=True):
+        difference = SE2(*pose).inverse() @ expected
         assert np.allclose(difference.log(), 0.0, atol=1e-6)
     for entry in log.entries:
         if isinstance(entry, LaserEntry):
@@ -180,7 +180,7 @@ def test_carmen_log_reads_as_a_recording(tmp_path: Path) -> None:
         assert [len(data) > 0 for _, _, data in recording.raw_messages()] == [True] * 21
 
 
-def test_cut_gzip_gives_its_whole_lines(tmp_path: Path) -> None:
+def test_truncated_gzip_returns_its_complete_lines(tmp_path: Path) -> None:
     path = tmp_path / "robot.clf.gz"
     lines = "".join(f"ODOM {x / 7} {x / 3} 0 0.5 0.1 0 {x} host 0\n" for x in range(20_000))
     data = gzip.compress(lines.encode())
@@ -204,7 +204,7 @@ def test_intel_log_agrees_with_its_arrays(external_data: Path) -> None:
     assert np.allclose([m.time_ns * 1e-9 for m in scans], arrays["t"], atol=1e-6, rtol=0)
     ranges = np.array([m.message.ranges for m in scans])
     assert ranges.shape == arrays["ranges_mm"].shape
-    assert np.abs(ranges * 1000 - arrays["ranges_mm"]).max() <= 5.0  # the log has centimetres
+    assert np.abs(ranges * 1000 - arrays["ranges_mm"]).max() <= 5.0  # the log states centimeters
     poses = [odometry[m.time_ns].pose.pose.position for m in scans]
     assert np.allclose([(p.x, p.y) for p in poses], arrays["odom"][:, :2], atol=1e-5)
 
@@ -232,11 +232,13 @@ def test_public_carmen_logs_are_read(external_data: Path, name: str, scans: int,
 
 
 def test_chained_odometry_equals_the_raw_log(external_data: Path) -> None:
-    ends: list[Any] = []
+    last_positions: list[Any] = []
     for name in ("intel.clf.gz", "intel-corrected.log.gz"):
         with open_recording(external_data / "slam" / name) as recording:
-            ends.append(list(recording.messages(["/odom"]))[-1].message.pose.pose.position)
-    assert math.hypot(ends[0].x - ends[1].x, ends[0].y - ends[1].y) < 0.5  # of several hundred metres
+            last_positions.append(list(recording.messages(["/odom"]))[-1].message.pose.pose.position)
+    assert (
+        math.hypot(last_positions[0].x - last_positions[1].x, last_positions[0].y - last_positions[1].y) < 0.5
+    )  # after a path of several hundred meters
 
 
 def test_other_laser_format_is_refused(external_data: Path) -> None:
@@ -248,53 +250,55 @@ def test_lines_with_equal_stamps_keep_their_order(tmp_path: Path) -> None:
     path = tmp_path / "rounded.log"
     path.write_text("".join(f"ODOM {i / 16} 0 0 0 0 0 1.13486e+09 pippo 1.13486e+09\n" for i in range(50)))
     with open_recording(path) as recording:
-        found = [(item.time_ns, item.message.pose.pose.position.x) for item in recording.messages(["/odom"])]
-        assert [x for _, x in found] == [i / 16 for i in range(50)]
-        assert [time_ns - found[0][0] for time_ns, _ in found] == [i * 10**8 for i in range(50)]
-        assert found[0][0] == 1_134_860_000 * 10**9
+        odometry = [(item.time_ns, item.message.pose.pose.position.x) for item in recording.messages(["/odom"])]
+        assert [x for _, x in odometry] == [i / 16 for i in range(50)]
+        assert [time_ns - odometry[0][0] for time_ns, _ in odometry] == [i * 10**8 for i in range(50)]
+        assert odometry[0][0] == 1_134_860_000 * 10**9
         assert any("they were rounded" in warning for warning in recording.warnings)
 
 
-def _odometry_of(path: Path, text: str) -> tuple[list[SE2], list[int], list[str]]:
-    """Odometry at the scans of a log, their times, and the log's warnings."""
+def _read_odometry(path: Path, text: str) -> tuple[list[SE2], list[int], list[str]]:
+    """Return the odometry at the scans of a log, their times, and the warnings of the log."""
     path.write_text(text)
     with open_recording(path) as recording:
         poses = {item.time_ns: pose_to_se2(item.message.pose.pose) for item in recording.messages(["/odom"])}
-        times = [item.time_ns for item in recording.messages(["/scan"])]
+        scan_times = [item.time_ns for item in recording.messages(["/scan"])]
         assert "/corrected_pose" in recording.topics
-        return [poses[time] for time in times], times, list(recording.warnings)
+        return [poses[time] for time in scan_times], scan_times, list(recording.warnings)
 
 
-@pytest.mark.parametrize("stamped", [True, False])
-def test_slam_corrections_are_no_odometry(tmp_path: Path, stamped: bool) -> None:
-    """The wheels say 1 m from scan to scan; the estimate turned and went 0.8 m.  With stamps, and all of them lost."""
+@pytest.mark.parametrize("has_stamps", [True, False])
+def test_slam_corrections_are_no_odometry(tmp_path: Path, has_stamps: bool) -> None:
+    """Wheel odometry moves 1 m between scans while the estimate turns and moves 0.8 m, with and without stamps."""
     text, estimate = "", SE2()
     for k in range(12):
-        time, wheels = (k + 1.0 if stamped else 0.0), estimate @ SE2(1.0, 0.0, 0.0)
+        time, wheels = (k + 1.0 if has_stamps else 0.0), estimate @ SE2(1.0, 0.0, 0.0)
         text += f"ODOM {wheels.x!r} {wheels.y!r} {wheels.theta!r} 0 0 0 {time} pippo {time}\n"
         estimate = estimate @ SE2(0.8, 0.1, 0.2)
-        place = f"{estimate.x!r} {estimate.y!r} {estimate.theta!r}"
-        text += f"FLASER 3 1 2 3 {place} {place} {time} pippo {time}\nODOM {place} 0 0 0 0 pippo 0\nNEFF 30\n"
-    odometry, _, _ = _odometry_of(tmp_path / "slam.log", text)
+        pose_text = f"{estimate.x!r} {estimate.y!r} {estimate.theta!r}"
+        text += (
+            f"FLASER 3 1 2 3 {pose_text} {pose_text} {time} pippo {time}\nODOM {pose_text} 0 0 0 0 pippo 0\nNEFF 30\n"
+        )
+    odometry, _, _ = _read_odometry(tmp_path / "slam.log", text)
     steps = [first.inverse() @ second for first, second in itertools.pairwise(odometry[1:])]
     assert all(step.almost_equal(SE2(1.0, 0.0, 0.0), 1e-9) for step in steps)
 
 
-def test_slam_estimate_stands_in_for_missing_odometry(tmp_path: Path) -> None:
+def test_slam_estimate_replaces_missing_odometry(tmp_path: Path) -> None:
     text, estimate = "", SE2()
     for k in range(12):
         estimate = estimate @ SE2(2.0, 0.0, 0.3 if k % 2 else -0.5)
-        place = f"{estimate.x!r} {estimate.y!r} {estimate.theta!r}"
-        text += f"FLASER 3 1 2 3 {place} {place} 0 pippo 0\nODOM {place} 0 0 0 4.6e-86 pippo 0\nNEFF 30\n"
-    odometry, times, warnings = _odometry_of(tmp_path / "slam.log", text)
+        pose_text = f"{estimate.x!r} {estimate.y!r} {estimate.theta!r}"
+        text += f"FLASER 3 1 2 3 {pose_text} {pose_text} 0 pippo 0\nODOM {pose_text} 0 0 0 4.6e-86 pippo 0\nNEFF 30\n"
+    odometry, times, warnings = _read_odometry(tmp_path / "slam.log", text)
     steps = [first.inverse() @ second for first, second in itertools.pairwise(odometry)]
-    wanted = [SE2(2.0, 0.0, 0.3 if k % 2 else -0.5) for k in range(1, 12)]
-    assert all(step.almost_equal(want, 1e-9) for step, want in zip(steps[1:], wanted[1:], strict=True))
+    expected_steps = [SE2(2.0, 0.0, 0.3 if k % 2 else -0.5) for k in range(1, 12)]
+    assert all(step.almost_equal(expected, 1e-9) for step, expected in zip(steps[1:], expected_steps[1:], strict=True))
     assert any("have no odometry of their own" in warning for warning in warnings)
     assert all(after - before >= 2e9 for before, after in itertools.pairwise(times[1:]))  # 2 m at 1 m/s
 
 
-def test_carmen_values_beyond_limits_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_carmen_values_above_limits_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("roboyard.record.carmen_log.MAX_ENTRIES", 10)
     monkeypatch.setattr("roboyard.record.carmen_recording._MAX_TEXT", 2000)
     line = "ODOM 1 0 0 0 0 0 1 host 1\n"

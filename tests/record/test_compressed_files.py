@@ -1,4 +1,4 @@
-"""Recordings compressed as files or message by message read as what was compressed; bombs and damage are refused."""
+"""Recordings compressed by file or by message read as the uncompressed ones; bombs and damaged files are refused."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin
 from rosbags.rosbag2 import Writer as Writer2
 from rosbags.typesys import Stores, get_typestore
-from tests.record.samples import some_messages, write_items
+from tests.record.samples import make_messages, write_items
 
 from roboyard.errors import RecordingError
 from roboyard.messages import serialize, type_name
 from roboyard.record import convert, open_recording
 
 
-def zstd(data: bytes) -> bytes:
+def compress_zstd(data: bytes) -> bytes:
     return zstandard.ZstdCompressor().compress(data)
 
 
@@ -53,20 +53,24 @@ def test_compressed_rosbag2_reads_as_plain(tmp_path: Path, items: list[Any], mod
     assert len(expected) == len(items)
     assert read(tmp_path / "packed") == expected
     (file,) = (path for path in (tmp_path / "packed").iterdir() if path.suffix != ".yaml")
-    assert read(file) == expected, "the file alone"
+    assert read(file) == expected, "the file without its folder"
     (tmp_path / "packed" / "metadata.yaml").unlink()
-    assert read(tmp_path / "packed") == expected, "as after a kill"
+    assert read(tmp_path / "packed") == expected, "without metadata, as after a kill of the recorder"
     convert(tmp_path / "packed", tmp_path / "new.mcap")
     assert read(tmp_path / "new.mcap") == expected
 
 
-@pytest.mark.parametrize(("pack", "suffix"), [(gzip.compress, ".gz"), (zstd, ".zst"), (zstd, ".zstd")])
-def test_compressed_file_reads_as_the_plain_file(tmp_path: Path, recording_file: Path, pack: Any, suffix: str) -> None:
-    packed = tmp_path / f"packed.mcap{suffix}"
-    packed.write_bytes(pack(recording_file.read_bytes()))
-    assert read(packed) == read(recording_file)
-    with open_recording(packed) as recording:
-        assert recording.path == packed
+@pytest.mark.parametrize(
+    ("compress", "suffix"), [(gzip.compress, ".gz"), (compress_zstd, ".zst"), (compress_zstd, ".zstd")]
+)
+def test_compressed_file_reads_as_the_plain_file(
+    tmp_path: Path, recording_file: Path, compress: Any, suffix: str
+) -> None:
+    compressed = tmp_path / f"packed.mcap{suffix}"
+    compressed.write_bytes(compress(recording_file.read_bytes()))
+    assert read(compressed) == read(recording_file)
+    with open_recording(compressed) as recording:
+        assert recording.path == compressed
         folder = recording._temp_dir
         assert folder is not None
         assert Path(folder.name).is_dir()
@@ -74,18 +78,20 @@ def test_compressed_file_reads_as_the_plain_file(tmp_path: Path, recording_file:
 
 
 @settings(max_examples=20, deadline=None)
-@given(share=st.floats(0.0, 1.0))
-def test_cut_compressed_file_gives_its_beginning(tmp_path_factory: pytest.TempPathFactory, share: float) -> None:
+@given(fraction=st.floats(0.0, 1.0))
+def test_truncated_compressed_file_returns_its_first_messages(
+    tmp_path_factory: pytest.TempPathFactory, fraction: float
+) -> None:
     folder = tmp_path_factory.mktemp("cut")
-    write_items(folder / "r.mcap", some_messages())
-    whole = read(folder / "r.mcap")
-    packed = zstd((folder / "r.mcap").read_bytes())
-    (folder / "cut.mcap.zst").write_bytes(packed[: int(share * len(packed))])
+    write_items(folder / "r.mcap", make_messages())
+    complete = read(folder / "r.mcap")
+    compressed = compress_zstd((folder / "r.mcap").read_bytes())
+    (folder / "cut.mcap.zst").write_bytes(compressed[: int(fraction * len(compressed))])
     try:
-        found = read(folder / "cut.mcap.zst")
+        messages = read(folder / "cut.mcap.zst")
     except RecordingError:
         return
-    assert found == whole[: len(found)]
+    assert messages == complete[: len(messages)]
 
 
 def test_folder_of_mixed_files_is_one_recording(tmp_path: Path, items: list[Any]) -> None:
@@ -95,8 +101,8 @@ def test_folder_of_mixed_files_is_one_recording(tmp_path: Path, items: list[Any]
         write_items(folder / f"bag_{number}.mcap", items[number * 7 : number * 7 + 7])
     before = read(folder)
     third = folder / "bag_3.mcap"
-    (folder / "bag_3.mcap.zstd").write_bytes(zstd(third.read_bytes()))
-    assert read(folder) == before, "a file that is there unpacked too counts once"
+    (folder / "bag_3.mcap.zstd").write_bytes(compress_zstd(third.read_bytes()))
+    assert read(folder) == before, "a file that exists compressed and uncompressed counts once"
     third.unlink()
     assert read(folder) == before
     (folder / "bag_12.mcap").write_bytes(b"")
@@ -107,7 +113,7 @@ def test_folder_of_mixed_files_is_one_recording(tmp_path: Path, items: list[Any]
 
 
 def test_databases_without_metadata_are_one_recording(tmp_path: Path, items: list[Any]) -> None:
-    bag, odd = tmp_path / "bag", tmp_path / "a #1?%20 bag"
+    bag, special_name = tmp_path / "bag", tmp_path / "a #1?%20 bag"
     for number, part in enumerate((items[:40], items[40:])):
         write_rosbag2(tmp_path / f"part{number}", part, None)
     bag.mkdir()
@@ -115,23 +121,23 @@ def test_databases_without_metadata_are_one_recording(tmp_path: Path, items: lis
         shutil.copy(tmp_path / f"part{number}" / f"part{number}.db3", bag / f"bag_{number}.db3")
     expected = [(time_ns, topic, message) for time_ns, topic, _, message in items]
     assert sorted(read(bag), key=lambda item: item[0]) == expected
-    bag.rename(odd)
-    assert len(read(odd)) == len(items), "names that mean something in an URI"
-    (odd / "bag_1.db3-wal").write_bytes(b"journal")
-    with open_recording(odd) as recording:
+    bag.rename(special_name)
+    assert len(read(special_name)) == len(items), "the name has characters that are special in a URI"
+    (special_name / "bag_1.db3-wal").write_bytes(b"journal")
+    with open_recording(special_name) as recording:
         assert any("not merged" in warning for warning in recording.warnings)
 
 
-def test_decompression_bombs_are_refused_and_leave_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_decompression_bombs_are_refused_and_leave_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("roboyard.record.compressed_files._ALWAYS_ALLOWED_SIZE", 1 << 24)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     bomb = tmp_path / "bomb.db3.zstd"
-    bomb.write_bytes(zstd(b"SQLite format 3\0" + bytes(1 << 26)))
+    bomb.write_bytes(compress_zstd(b"SQLite format 3\0" + bytes(1 << 26)))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(RecordingError, match=r"bomb\.db3\.zstd: unpacks to more than"):
         open_recording(bomb)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1 << 15, "32 MB"
-    bomb.write_bytes(zstd(gzip.compress(bytes(100))))
+    bomb.write_bytes(compress_zstd(gzip.compress(bytes(100))))
     with pytest.raises(RecordingError, match="twice"):
         open_recording(bomb)
     monkeypatch.setattr("roboyard.record.compressed_files._MIN_FREE_DISK", 1 << 60)

@@ -1,11 +1,10 @@
-"""Questions to a recording, and their answers."""
+"""Inspection of a recording: summary, topic rates and bandwidth, nodes and transforms."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from tests.record.samples import record_robot
 
 from roboyard.bus import TransformError
 from roboyard.errors import RoboyardError
@@ -23,29 +22,23 @@ from roboyard.record import (
 )
 
 
-@pytest.fixture
-def recorded(tmp_path: Path) -> Path:
-    record_robot(tmp_path / "r.mcap")
-    return tmp_path / "r.mcap"
-
-
-def test_info_sums_the_recording_up(recorded: Path) -> None:
-    with open_recording(recorded) as recording:
-        short = info(recording)
+def test_info_summarizes_the_recording(robot_recording: Path) -> None:
+    with open_recording(robot_recording) as recording:
+        summary = info(recording)
         assert (
-            short.message_count
+            summary.message_count
             == sum(1 for _ in recording.raw_messages())
             == sum(topic.count for topic in topic_list(recording))
         )
-    assert short.format == "mcap"
-    assert short.size == recorded.stat().st_size
-    assert short.duration == pytest.approx(2.0)
-    assert short.nodes == ("/roboyard", "/rover/robot")
-    assert [topic.name for topic in short.topics] == sorted(topic.name for topic in short.topics)
+    assert summary.format == "mcap"
+    assert summary.size == robot_recording.stat().st_size
+    assert summary.duration == pytest.approx(2.0)
+    assert summary.nodes == ("/roboyard", "/rover/robot")
+    assert [topic.name for topic in summary.topics] == sorted(topic.name for topic in summary.topics)
 
 
-def test_topic_rates_bandwidth_and_echo(recorded: Path) -> None:
-    with open_recording(recorded) as recording:
+def test_topic_rates_bandwidth_and_echo(robot_recording: Path) -> None:
+    with open_recording(robot_recording) as recording:
         rate = topic_hz(recording, "/tf")
         assert rate.mean == pytest.approx(50.0)
         assert (rate.min_interval, rate.max_interval) == pytest.approx((0.02, 0.02))
@@ -59,14 +52,14 @@ def test_topic_rates_bandwidth_and_echo(recorded: Path) -> None:
             topic_hz(recording, "/rover/skan")
 
 
-def test_node_list_names_published_topics(recorded: Path) -> None:
-    with open_recording(recorded) as recording:
+def test_node_list_names_published_topics(robot_recording: Path) -> None:
+    with open_recording(robot_recording) as recording:
         nodes = {node.name: node.publishes for node in node_list(recording)}
     assert nodes["/rover/robot"] == ("/rover/scan", "/tf", "/tf_static")
 
 
-def test_tf_tree_and_transforms(recorded: Path) -> None:
-    with open_recording(recorded) as recording:
+def test_tf_tree_and_transforms(robot_recording: Path) -> None:
+    with open_recording(robot_recording) as recording:
         frames = {frame.name: frame for frame in tf_tree(recording)}
         assert {name: frame.parent for name, frame in frames.items()} == {
             "odom": None,

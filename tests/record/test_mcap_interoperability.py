@@ -1,4 +1,4 @@
-"""Other programs' MCAP readers agree with our files, and ours with their files."""
+"""The mcap, rosbags and foxglove packages read MCAP files of Roboyard, and Roboyard reads their files."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from rosbags.interfaces import QosDurability
 from roboyard.messages import schema, serialize, type_name
 from roboyard.record import open_recording
 
-Expected = list[tuple[int, str, Any]]
+TimedMessages = list[tuple[int, str, Any]]
 
 
-def expected(items: list[Any]) -> Expected:
+def strip_publishers(items: list[Any]) -> TimedMessages:
     return [(time_ns, topic, message) for time_ns, topic, _, message in items]
 
 
-def read(path: Path, **options: Any) -> Expected:
+def read(path: Path, **options: Any) -> TimedMessages:
     with open_recording(path) as recording:
         return [(m.time_ns, m.topic, m.message) for m in recording.messages(**options)]
 
 
-# -- our file, their readers -------------------------------------------------------------------------------------------
+# -- files of Roboyard -------------------------------------------------------------------------------------------------
 
 
-def test_mcap_package_reads_our_file(recording_file: Path, items: list[Any]) -> None:
+def test_mcap_package_reads_roboyard_files(recording_file: Path, items: list[Any]) -> None:
     from mcap.reader import make_reader
     from mcap.stream_reader import StreamReader
 
@@ -46,9 +46,9 @@ def test_mcap_package_reads_our_file(recording_file: Path, items: list[Any]) -> 
         channel = summary.channels[1]
         assert channel.metadata["callerid"] == "/rover/robot_state"
         assert channel.metadata["topic_type_hash"].startswith("RIHS01_")
-        found = [(m.log_time, c.topic, s.name if s else "", m.data) for s, c, m in reader.iter_messages()]
+        messages = [(m.log_time, c.topic, s.name if s else "", m.data) for s, c, m in reader.iter_messages()]
         metadata = {record.name: record.metadata for record in reader.iter_metadata()}
-    assert found == [(t, topic, type_name(type(m)), serialize(m)) for t, topic, _, m in items]
+    assert messages == [(t, topic, type_name(type(m)), serialize(m)) for t, topic, _, m in items]
     assert metadata == {"rosbag2": {"ROS_DISTRO": "jazzy"}, "roboyard": {"seed": "7", "scenario": "test"}}
 
 
@@ -57,25 +57,25 @@ def test_message_indexes_find_each_message(recording_file: Path) -> None:
 
     with recording_file.open("rb") as file:
         reader = make_reader(file)
-        picked = [m.log_time for _, _, m in reader.iter_messages(topics="/scan", starting_at=10**9, reverse=True)]
-    assert picked == [t * 10**8 for t in reversed(range(10, 30))]
+        times_ns = [m.log_time for _, _, m in reader.iter_messages(topics="/scan", starting_at=10**9, reverse=True)]
+    assert times_ns == [t * 10**8 for t in reversed(range(10, 30))]
 
 
-def test_rosbags_reads_our_file(recording_file: Path, items: list[Any]) -> None:
+def test_rosbags_reads_roboyard_files(recording_file: Path, items: list[Any]) -> None:
     with AnyReader([recording_file]) as reader:
-        found = [(time_ns, connection.topic, bytes(data)) for connection, time_ns, data in reader.messages()]
+        messages = [(time_ns, connection.topic, bytes(data)) for connection, time_ns, data in reader.messages()]
         for connection, _, data in reader.messages():
             reader.deserialize(data, connection.msgtype)
         durability = {
             connection.topic: [profile.durability for profile in connection.ext.offered_qos_profiles]
             for connection in reader.connections
         }
-    assert found == [(t, topic, serialize(m)) for t, topic, _, m in items]
+    assert messages == [(t, topic, serialize(m)) for t, topic, _, m in items]
     assert durability["/tf_static"] == [QosDurability.TRANSIENT_LOCAL]
     assert durability["/scan"] == [QosDurability.VOLATILE]
 
 
-# -- their files, our reader -------------------------------------------------------------------------------------------
+# -- files of other packages -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("compression", ["NONE", "LZ4", "ZSTD"])
@@ -86,7 +86,7 @@ def test_files_of_the_mcap_package_are_read(
 ) -> None:
     from mcap.writer import CompressionType, IndexType, Writer
 
-    path = tmp_path / "theirs.mcap"
+    path = tmp_path / "other.mcap"
     writer = Writer(
         str(path),
         chunk_size=2000,
@@ -106,11 +106,11 @@ def test_files_of_the_mcap_package_are_read(
             )
         writer.add_message(channels[topic], time_ns, serialize(message), time_ns, number)
     writer.finish()
-    found = read(path)
-    assert [time_ns for time_ns, _, _ in found] == sorted(time_ns for time_ns, *_ in items)
-    assert sorted(map(repr, found)) == sorted(map(repr, expected(items)))
-    some = read(path, topics=["/scan"], start_ns=10**9, end_ns=2 * 10**9)
-    assert some == [i for i in found if i[1] == "/scan" and 10**9 <= i[0] <= 2 * 10**9]
+    messages = read(path)
+    assert [time_ns for time_ns, _, _ in messages] == sorted(time_ns for time_ns, *_ in items)
+    assert sorted(map(repr, messages)) == sorted(map(repr, strip_publishers(items)))
+    selected = read(path, topics=["/scan"], start_ns=10**9, end_ns=2 * 10**9)
+    assert selected == [i for i in messages if i[1] == "/scan" and 10**9 <= i[0] <= 2 * 10**9]
     with open_recording(path) as recording:
         assert recording.topics["/scan"].frequency == pytest.approx(10.0)
 
@@ -119,7 +119,7 @@ def test_files_of_foxglove_are_read(tmp_path: Path, items: list[Any]) -> None:
     foxglove = pytest.importorskip("foxglove")
     from foxglove.mcap import MCAPWriteOptions
 
-    path = tmp_path / "theirs.mcap"
+    path = tmp_path / "other.mcap"
     context = foxglove.Context()
     options = MCAPWriteOptions(profile="ros2", compression_threads=0)
     with foxglove.open_mcap(str(path), context=context, writer_options=options) as _:
@@ -130,4 +130,4 @@ def test_files_of_foxglove_are_read(tmp_path: Path, items: list[Any]) -> None:
                 definition = foxglove.Schema(name=name, encoding="ros2msg", data=schema(name).encode())
                 channels[topic] = foxglove.Channel(topic, schema=definition, message_encoding="cdr", context=context)
             channels[topic].log(serialize(message), log_time=time_ns)
-    assert read(path) == expected(items)
+    assert read(path) == strip_publishers(items)

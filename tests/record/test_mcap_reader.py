@@ -1,4 +1,4 @@
-"""Torn, damaged and hostile files: everything whole is read, and nothing but a RecordingError ever comes out."""
+"""Every complete chunk of a truncated, damaged or hostile file is read; the only exception is `RecordingError`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.full_disk import full_disk
-from tests.record.samples import some_messages, write_items
+from tests.record.samples import make_messages, write_items
 
 from roboyard.errors import RecordingError
 from roboyard.record import convert, open_recording, recover
@@ -34,54 +34,54 @@ def read(path: Path) -> list[Any]:
         return [(m.time_ns, m.topic, m.publisher, m.message) for m in recording.messages()]
 
 
-def chunk_ends(path: Path) -> list[tuple[int, int]]:
-    """(offset behind a chunk, messages up to it) of a whole file."""
+def read_chunk_ends(path: Path) -> list[tuple[int, int]]:
+    """Return (offset of the end of a chunk, number of messages up to it) for each chunk of a complete file."""
     with McapRecording(path) as recording:
-        found, count = [], 0
+        ends, count = [], 0
         for block in recording.contents.blocks:
             _, data = recording.block_data(block)
             count += sum(opcode == mcap.MESSAGE for opcode, _, _ in iterate_records(data))
-            found.append((block.offset + block.length, count))
-    return found
+            ends.append((block.offset + block.length, count))
+    return ends
 
 
-def test_cut_file_gives_every_whole_chunk(tmp_path: Path, items: list[Any]) -> None:
-    whole = tmp_path / "whole.mcap"
-    write_items(whole, [item for item in items if item[1] == "/words"][::4])
-    data, everything, ends = whole.read_bytes(), read(whole), chunk_ends(whole)
+def test_truncated_file_returns_every_complete_chunk(tmp_path: Path, items: list[Any]) -> None:
+    complete = tmp_path / "whole.mcap"
+    write_items(complete, [item for item in items if item[1] == "/words"][::4])
+    data, all_messages, ends = complete.read_bytes(), read(complete), read_chunk_ends(complete)
     assert len(ends) == 3
     path = tmp_path / "cut.mcap"
     for size in range(len(data)):
         path.write_bytes(data[:size])
         expected = max((count for end, count in ends if end <= size), default=0)
         try:
-            found = read(path)
+            messages = read(path)
         except RecordingError:
-            assert size < 60  # not even the header is whole
+            assert size < 60  # the header is incomplete
             continue
-        assert found == everything[:expected], size
+        assert messages == all_messages[:expected], size
 
 
-def test_repaired_file_has_everything_whole(tmp_path: Path, recording_file: Path) -> None:
-    data, everything = recording_file.read_bytes(), read(recording_file)
-    (_, _), (end, count), _ = chunk_ends(recording_file)
-    torn, mended = tmp_path / "torn.mcap", tmp_path / "mended.mcap"
-    torn.write_bytes(data[: end + 100])
-    result = recover(torn, mended)
+def test_repaired_file_contains_every_complete_chunk(tmp_path: Path, recording_file: Path) -> None:
+    data, all_messages = recording_file.read_bytes(), read(recording_file)
+    (_, _), (end, count), _ = read_chunk_ends(recording_file)
+    truncated, repaired = tmp_path / "torn.mcap", tmp_path / "mended.mcap"
+    truncated.write_bytes(data[: end + 100])
+    result = recover(truncated, repaired)
     assert result.message_count == count
-    assert result.end_ns == everything[count - 1][0]
+    assert result.end_ns == all_messages[count - 1][0]
     assert any("torn bytes" in warning for warning in result.warnings)
-    assert read(mended) == everything[:count]
-    with open_recording(mended) as recording:
+    assert read(repaired) == all_messages[:count]
+    with open_recording(repaired) as recording:
         assert recording.is_complete
         assert recording.warnings == []
         assert recording.metadata["seed"] == "7"
 
 
-def test_repairing_a_whole_file_keeps_its_messages(tmp_path: Path, recording_file: Path) -> None:
-    mended = tmp_path / "mended.mcap"
-    assert recover(recording_file, mended).warnings == ()
-    assert mended.read_bytes() == recording_file.read_bytes()
+def test_repair_of_a_complete_file_keeps_its_bytes(tmp_path: Path, recording_file: Path) -> None:
+    repaired = tmp_path / "mended.mcap"
+    assert recover(recording_file, repaired).warnings == ()
+    assert repaired.read_bytes() == recording_file.read_bytes()
 
 
 def test_repair_never_overwrites_its_source(recording_file: Path) -> None:
@@ -91,7 +91,7 @@ def test_repair_never_overwrites_its_source(recording_file: Path) -> None:
     link = recording_file.with_name("link.mcap")
     link.hardlink_to(recording_file)
     for source, out in (
-        (recording_file.parent, recording_file),  # a run's folder is read by the recording in it
+        (recording_file.parent, recording_file),  # a run folder stands for the recording in it
         (recording_file, link),
         (recording_file.parent, link),
     ):
@@ -102,24 +102,24 @@ def test_repair_never_overwrites_its_source(recording_file: Path) -> None:
 
 
 @pytest.mark.parametrize("write", [recover, convert])
-def test_replaced_file_stays_until_the_new_one_is_whole(
+def test_replaced_file_stays_until_the_new_one_is_complete(
     tmp_path: Path, recording_file: Path, write: Callable[..., object]
 ) -> None:
     out = tmp_path / "out.mcap"
     write(recording_file, out)
-    whole = out.read_bytes()
+    complete = out.read_bytes()
     out.write_bytes(b"the old content")
     with full_disk(500), pytest.raises((OSError, RecordingError), match=str(out)):
         write(recording_file, out, overwrite=True)
     assert out.read_bytes() == b"the old content"
     assert {path.name for path in tmp_path.iterdir()} <= {"out.mcap", recording_file.name}
     write(recording_file, out, overwrite=True)
-    assert out.read_bytes() == whole
+    assert out.read_bytes() == complete
 
 
 def test_repair_drops_only_the_damaged_chunk(tmp_path: Path, recording_file: Path) -> None:
-    data, everything = bytearray(recording_file.read_bytes()), read(recording_file)
-    (_, first), (end, second), _ = chunk_ends(recording_file)
+    data, all_messages = bytearray(recording_file.read_bytes()), read(recording_file)
+    (_, first), (end, second), _ = read_chunk_ends(recording_file)
     data[end - 20] ^= 0xFF
     path = tmp_path / "damaged.mcap"
     path.write_bytes(data)
@@ -127,7 +127,7 @@ def test_repair_drops_only_the_damaged_chunk(tmp_path: Path, recording_file: Pat
         read(path)
     result = recover(path, tmp_path / "mended.mcap")
     assert len(result.warnings) == 1
-    assert read(tmp_path / "mended.mcap") == everything[:first] + everything[second:]
+    assert read(tmp_path / "mended.mcap") == all_messages[:first] + all_messages[second:]
 
 
 @given(st.data())
@@ -136,7 +136,7 @@ def test_flipped_bytes_raise_only_recording_errors(
 ) -> None:
     folder = tmp_path_factory.mktemp("flip")
     path = folder / "r.mcap"
-    write_items(path, some_messages(1.5, 4))
+    write_items(path, make_messages(1.5, 4))
     content = bytearray(path.read_bytes())
     for _ in range(data.draw(st.integers(1, 8))):
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
@@ -152,7 +152,7 @@ def test_flipped_bytes_raise_only_recording_errors(
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
+    ("content", "message"),
     [
         (b"", "is empty"),
         (b"\x00" * 100, "is no recording"),
@@ -166,10 +166,10 @@ def test_flipped_bytes_raise_only_recording_errors(
         (b"SQLite format 3\0" + bytes(100), "damaged|Cannot open|rosbag2"),
     ],
 )
-def test_other_files_are_refused(tmp_path: Path, content: bytes, says: str) -> None:
+def test_other_files_are_refused(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "file.mcap"
     path.write_bytes(content)
-    with pytest.raises(RecordingError, match=says) as caught:
+    with pytest.raises(RecordingError, match=message) as caught:
         open_recording(path)
     assert str(path) in str(caught.value)
 
@@ -181,7 +181,7 @@ def test_missing_file_and_empty_folder_are_refused(tmp_path: Path) -> None:
         open_recording(tmp_path)
 
 
-def file_with_chunk(path: Path, size: int, compression: str, data: bytes, crc: int = 0) -> None:
+def write_file_with_chunk(path: Path, size: int, compression: str, data: bytes, crc: int = 0) -> None:
     header = mcap.MAGIC + mcap.encode_record(mcap.HEADER, mcap.encode_text("ros2"), mcap.encode_text(""))
     path.write_bytes(header + mcap.Chunk(0, 0, size, crc, compression, data).encode())
 
@@ -191,29 +191,29 @@ def test_chunks_with_false_sizes_are_dropped(tmp_path: Path, compression: str) -
     import lz4.frame
 
     bomb = bytes(10 << 20)
-    packed = {"zstd": zstandard.compress(bomb), "lz4": lz4.frame.compress(bomb)}.get(compression, b"xx")
+    compressed = {"zstd": zstandard.compress(bomb), "lz4": lz4.frame.compress(bomb)}.get(compression, b"xx")
     path = tmp_path / "bomb.mcap"
     for size in (0, 100, MAX_CHUNK + 1, 1 << 62):
-        file_with_chunk(path, size, compression, packed)
+        write_file_with_chunk(path, size, compression, compressed)
         with open_recording(path) as recording:
             assert recording.count == 0
             assert any("was left out" in warning for warning in recording.warnings)
 
 
-def test_wrong_checksum_is_noticed(tmp_path: Path) -> None:
+def test_chunk_with_wrong_checksum_is_dropped(tmp_path: Path) -> None:
     schema = mcap.Schema(1, "std_msgs/msg/String", "ros2msg", b"string data\n").encode()
     channel = mcap.Channel(1, 1, "/a", "cdr", {}).encode()
     text = b"\0\1\0\0" + struct.pack("<I", 3) + b"hi\0"
     message = mcap.encode_record(mcap.MESSAGE, mcap.MESSAGE_FIELDS.pack(1, 0, 5, 5), text)
     data = schema + channel + message
     path = tmp_path / "r.mcap"
-    file_with_chunk(path, len(data), "", data, zlib.crc32(data))
+    write_file_with_chunk(path, len(data), "", data, zlib.crc32(data))
     assert [m[3].data for m in read(path)] == ["hi"]
-    file_with_chunk(path, len(data), "", data, zlib.crc32(data) ^ 1)
+    write_file_with_chunk(path, len(data), "", data, zlib.crc32(data) ^ 1)
     assert read(path) == []
 
 
-WRITER = """
+WRITER_SCRIPT = """
 import itertools, sys, time
 sys.path.insert(0, sys.argv[2])
 import roboyard as ry
@@ -229,22 +229,22 @@ for number in itertools.count():
 
 @pytest.mark.parametrize("seed", range(5))
 def test_killed_recording_loses_at_most_one_second(tmp_path: Path, seed: int) -> None:
-    path, mended = tmp_path / "killed.mcap", tmp_path / "mended.mcap"
-    command = [sys.executable, "-c", WRITER, str(path), str(ROOT)]
+    path, repaired = tmp_path / "killed.mcap", tmp_path / "mended.mcap"
+    command = [sys.executable, "-c", WRITER_SCRIPT, str(path), str(ROOT)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         numbers = [process.stdout.readline() for _ in range(random.Random(seed).randrange(2, 3000))]
         process.send_signal(signal.SIGKILL)
         numbers += process.stdout.read().split()
-    last = int(numbers[-2])  # the last line may be torn
-    found = read(path)
-    assert [time_ns for time_ns, *_ in found] == [number * 10**7 for number in range(len(found))]
-    assert last - len(found) < 100 + 1
+    last = int(numbers[-2])  # the last line may be incomplete
+    messages = read(path)
+    assert [time_ns for time_ns, *_ in messages] == [number * 10**7 for number in range(len(messages))]
+    assert last - len(messages) < 100 + 1
     with open_recording(path) as recording:
         assert not recording.is_complete
-    assert recover(path, mended).message_count == len(found)
-    assert read(mended) == found
-    assert count_with_rosbags(mended) == count_with_mcap(mended) == len(found)
+    assert recover(path, repaired).message_count == len(messages)
+    assert read(repaired) == messages
+    assert count_with_rosbags(repaired) == count_with_mcap(repaired) == len(messages)
 
 
 def count_with_rosbags(path: Path) -> int:

@@ -1,4 +1,4 @@
-"""What is written is what is read; bytes depend on nothing else; a full disk ends a recording in order."""
+"""Written messages are read back unchanged; bytes depend on messages only; a full disk ends a recording in order."""
 
 from __future__ import annotations
 
@@ -49,23 +49,23 @@ def test_read_messages_are_those_written(tmp_path_factory: pytest.TempPathFactor
         for time_ns, topic, publisher, message in named:
             writer.write(writer.channel(topic, type_name(type(message)), publisher), time_ns, serialize(message))
     with open_recording(path) as recording:
-        found = list(recording.messages())
+        read_messages = list(recording.messages())
         assert recording.is_complete
         assert recording.warnings == []
         assert recording.metadata == {"a": "1", "ü": "2"}
         assert recording.count == len(written)
     expected = sorted(named, key=lambda item: item[0])  # stable: messages of one instant keep their order
-    assert [(m.time_ns, m.topic, m.publisher) for m in found] == [item[:3] for item in expected]
-    assert all(m.message == item[3] for m, item in zip(found, expected, strict=True))
+    assert [(m.time_ns, m.topic, m.publisher) for m in read_messages] == [item[:3] for item in expected]
+    assert all(m.message == item[3] for m, item in zip(read_messages, expected, strict=True))
     if expected:
         assert (recording.start_ns, recording.end_ns) == (expected[0][0], expected[-1][0])
 
 
-def test_reader_picks_time_range_and_topics(recording_file: Path, items: list[Any]) -> None:
+def test_reader_selects_time_range_and_topics(recording_file: Path, items: list[Any]) -> None:
     with open_recording(recording_file) as recording:
-        found = list(recording.messages(["/scan", "/words"], start_ns=700_000_000, end_ns=2 * 10**9))
+        selected = list(recording.messages(["/scan", "/words"], start_ns=700_000_000, end_ns=2 * 10**9))
     expected = [i for i in items if i[1] in ("/scan", "/words") and 700_000_000 <= i[0] <= 2 * 10**9]
-    assert [(m.time_ns, m.topic, m.message) for m in found] == [(i[0], i[1], i[3]) for i in expected]
+    assert [(m.time_ns, m.topic, m.message) for m in selected] == [(i[0], i[1], i[3]) for i in expected]
 
 
 def test_topic_info_has_count_rate_publishers_latching(recording_file: Path) -> None:
@@ -91,7 +91,7 @@ def test_writer_refuses_unknown_type(tmp_path: Path) -> None:
         writer.channel("/a", "no_msgs/msg/Such")
 
 
-def test_writer_does_not_overwrite_unasked(recording_file: Path) -> None:
+def test_writer_does_not_overwrite_without_permission(recording_file: Path) -> None:
     before = recording_file.read_bytes()
     with pytest.raises(RecordingError, match="exists"):
         McapWriter(recording_file)
@@ -101,8 +101,8 @@ def test_writer_does_not_overwrite_unasked(recording_file: Path) -> None:
 
 
 def test_replaced_file_stays_until_the_first_chunk(tmp_path: Path, items: list[Any]) -> None:
-    fresh, path = tmp_path / "fresh.mcap", tmp_path / "r.mcap"
-    write_items(fresh, items)
+    reference, path = tmp_path / "reference.mcap", tmp_path / "r.mcap"
+    write_items(reference, items)
     path.write_bytes(b"the old content")
     path.chmod(0o640)
     with McapWriter(path, {"seed": "7", "scenario": "test"}, overwrite=True) as writer:
@@ -112,12 +112,12 @@ def test_replaced_file_stays_until_the_first_chunk(tmp_path: Path, items: list[A
             if time_ns < 10**9:
                 assert path.read_bytes() == b"the old content"
             else:
-                with open_recording(path) as recording:  # readable from the first chunk on, as after a kill
+                with open_recording(path) as recording:  # the file is readable after the first chunk, as after a kill
                     assert recording.count == sum(item[0] < time_ns // 10**9 * 10**9 for item in items)
                     assert not recording.is_complete
-    assert path.read_bytes() == fresh.read_bytes()
+    assert path.read_bytes() == reference.read_bytes()
     assert path.stat().st_mode & 0o777 == 0o640
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["fresh.mcap", "r.mcap"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["r.mcap", "reference.mcap"]
 
 
 @pytest.mark.parametrize("size", [20, 700], ids=["in the header", "in the first chunk"])
@@ -151,7 +151,7 @@ def test_replaced_file_stays_after_an_error_before_the_first_message(tmp_path: P
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_missing_folder_is_one_error(tmp_path: Path) -> None:
+def test_missing_folder_is_a_recording_error(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match="cannot be created"):
         McapWriter(tmp_path / "none" / "r.mcap")
 
@@ -174,43 +174,43 @@ def test_chunk_is_written_every_simulated_second(tmp_path: Path) -> None:
         assert recording.is_complete
 
 
-PROGRAM = """
+WRITER_SCRIPT = """
 import sys
 sys.path.insert(0, sys.argv[2])
-from tests.record.samples import some_messages, write_items
-write_items(sys.argv[1], some_messages())
+from tests.record.samples import make_messages, write_items
+write_items(sys.argv[1], make_messages())
 """
 
 
 def test_bytes_depend_on_messages_only(tmp_path: Path, recording_file: Path) -> None:
-    written = [recording_file.read_bytes()]
+    contents = [recording_file.read_bytes()]
     for seed in ("1", "2"):
         folder = tmp_path / seed
         folder.mkdir()
         path = folder / f"{seed}.mcap"
         environment = {**os.environ, "PYTHONHASHSEED": seed, "HOME": str(folder)}
-        command = [sys.executable, "-c", PROGRAM, str(path), str(ROOT)]
+        command = [sys.executable, "-c", WRITER_SCRIPT, str(path), str(ROOT)]
         subprocess.run(command, env=environment, cwd=folder, check=True)
-        written.append(path.read_bytes())
-    assert written[0] == written[1] == written[2]
-    assert str(tmp_path).encode() not in written[0]
+        contents.append(path.read_bytes())
+    assert contents[0] == contents[1] == contents[2]
+    assert str(tmp_path).encode() not in contents[0]
 
 
-class SmallDisk(io.RawIOBase):
-    """A file on a disk with little room."""
+class LimitedFile(io.RawIOBase):
+    """A file on a disk of limited capacity."""
 
     name = "small"
 
-    def __init__(self, room: int) -> None:
+    def __init__(self, capacity: int) -> None:
         self.file = io.BytesIO()
-        self.room = room
+        self.capacity = capacity
 
     def write(self, data: Any) -> int:
-        """Write as much as fits, as POSIX does, and fail when nothing does."""
-        fits = min(len(data), self.room - self.file.tell())
-        if fits <= 0:
+        """Write as many bytes as fit, as POSIX does, and raise `OSError` if none fit."""
+        n_bytes = min(len(data), self.capacity - self.file.tell())
+        if n_bytes <= 0:
             raise OSError(28, "No space left on device")
-        return self.file.write(bytes(data)[:fits])
+        return self.file.write(bytes(data)[:n_bytes])
 
     def seek(self, offset: int, whence: int = 0) -> int:
         return self.file.seek(offset, whence)
@@ -219,38 +219,38 @@ class SmallDisk(io.RawIOBase):
         return self.file.truncate(size)
 
     def close(self) -> None:
-        """Keep the content for the test."""
+        """Do nothing: the test reads the content later."""
 
 
-def test_full_disk_keeps_what_was_written(tmp_path: Path, items: list[Any]) -> None:
-    disk = SmallDisk(1 << 30)
-    fill(disk, items)
-    size = len(disk.file.getvalue())
-    for room in range(0, size, 97):
-        disk = SmallDisk(room)
-        errors = fill(disk, items)
-        assert len(errors) == 1, room
+def test_full_disk_keeps_the_messages_written_before(tmp_path: Path, items: list[Any]) -> None:
+    file = LimitedFile(1 << 30)
+    write_all(file, items)
+    size = len(file.file.getvalue())
+    for capacity in range(0, size, 97):
+        file = LimitedFile(capacity)
+        errors = write_all(file, items)
+        assert len(errors) == 1, capacity
         assert "No space left" in str(errors[0])
-        data = disk.file.getvalue()
-        assert len(data) <= room
+        data = file.file.getvalue()
+        assert len(data) <= capacity
         if not data:
             continue
         path = tmp_path / "r.mcap"
         path.write_bytes(data)
         with open_recording(path) as recording:
-            found = [(m.time_ns, m.topic, m.message) for m in recording.messages()]
-            kept = recording.end_ns
-        expected = [(i[0], i[1], i[3]) for i in items[: len(found)]]
-        assert found == expected
-        if found:
-            assert f"until {kept / 1e9:.3f} s" in str(errors[0])
+            messages = [(m.time_ns, m.topic, m.message) for m in recording.messages()]
+            end_ns = recording.end_ns
+        expected = [(i[0], i[1], i[3]) for i in items[: len(messages)]]
+        assert messages == expected
+        if messages:
+            assert f"until {end_ns / 1e9:.3f} s" in str(errors[0])
 
 
-def fill(disk: SmallDisk, items: list[Any]) -> list[RecordingError]:
-    """Write the items; give the errors."""
+def write_all(file: LimitedFile, items: list[Any]) -> list[RecordingError]:
+    """Write the items; return the errors."""
     errors: list[RecordingError] = []
     try:
-        writer = McapWriter(disk)
+        writer = McapWriter(file)
     except RecordingError as error:
         return [error]
     for time_ns, topic, publisher, message in items:
@@ -266,12 +266,12 @@ def fill(disk: SmallDisk, items: list[Any]) -> list[RecordingError]:
     return errors
 
 
-LIMITED = """
+SIZE_LIMIT_SCRIPT = """
 import resource, sys
 sys.path.insert(0, sys.argv[2])
-from tests.record.samples import some_messages, write_items
+from tests.record.samples import make_messages, write_items
 from roboyard.errors import RecordingError
-messages = some_messages(seconds=20)
+messages = make_messages(seconds=20)
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 try:
     write_items(sys.argv[1], messages)
@@ -280,9 +280,9 @@ except RecordingError as error:
 """
 
 
-def test_file_size_limit_is_one_error(tmp_path: Path) -> None:
+def test_file_size_limit_is_a_one_line_error(tmp_path: Path) -> None:
     path = tmp_path / "r.mcap"
-    command = [sys.executable, "-c", LIMITED, str(path), str(ROOT)]
+    command = [sys.executable, "-c", SIZE_LIMIT_SCRIPT, str(path), str(ROOT)]
     run = subprocess.run(command, check=True, capture_output=True, text=True)
     assert "File too large" in run.stdout
     assert run.stdout.count("\n") == 1

@@ -1,4 +1,4 @@
-"""rosbag2 folders and databases, rosbag1 files, as the rosbags package writes them."""
+"""Rosbag2 folders and databases and rosbag1 files that the rosbags package wrote are read."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from rosbags.highlevel import AnyReader
 from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, QosReliability, QosTime
-from rosbags.rosbag1 import Writer as Writer1
+from rosbags.rosbag1 import Writer as Rosbag1Writer
 from rosbags.rosbag2 import StoragePlugin
-from rosbags.rosbag2 import Writer as Writer2
+from rosbags.rosbag2 import Writer as Rosbag2Writer
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 from tests.record.samples import write_items
 
@@ -21,14 +21,14 @@ from roboyard.errors import RecordingError
 from roboyard.messages import serialize, type_name
 from roboyard.record import convert, open_recording
 
-Expected = list[tuple[int, str, Any]]
+TimedMessages = list[tuple[int, str, Any]]
 
 
-def expected(items: list[Any]) -> Expected:
+def strip_publishers(items: list[Any]) -> TimedMessages:
     return [(time_ns, topic, message) for time_ns, topic, _, message in items]
 
 
-def read(path: Path, **options: Any) -> Expected:
+def read(path: Path, **options: Any) -> TimedMessages:
     with open_recording(path) as recording:
         return [(m.time_ns, m.topic, m.message) for m in recording.messages(**options)]
 
@@ -48,7 +48,7 @@ LATCHED = Qos(
 
 def write_rosbag2(path: Path, items: list[Any], plugin: StoragePlugin, version: Any = 9) -> None:
     store = get_typestore(Stores.ROS2_JAZZY)
-    with Writer2(path, version=version, storage_plugin=plugin) as writer:
+    with Rosbag2Writer(path, version=version, storage_plugin=plugin) as writer:
         connections: dict[str, Any] = {}
         for time_ns, topic, _, message in items:
             if topic not in connections:
@@ -66,7 +66,7 @@ def test_rosbag2_folders_and_their_files_are_read(
 ) -> None:
     folder = tmp_path / "bag"
     write_rosbag2(folder, items, plugin, version)
-    shifted = [(time_ns + 10**18, topic, message) for time_ns, topic, message in expected(items)]
+    shifted = [(time_ns + 10**18, topic, message) for time_ns, topic, message in strip_publishers(items)]
     file = next(path for path in folder.iterdir() if path.suffix != ".yaml")
     for path in (folder, file):
         with open_recording(path) as recording:
@@ -84,18 +84,18 @@ def test_rosbag2_folders_and_their_files_are_read(
 def test_rosbag2_of_a_killed_recorder_is_read(tmp_path: Path, items: list[Any]) -> None:
     folder = tmp_path / "bag"
     folder.mkdir()
-    for number in range(12):  # split as ros2 bag record does; no metadata.yaml, the last file torn
+    for number in range(12):  # split as by ``ros2 bag record``, without metadata.yaml, and the last file truncated
         write_items(folder / f"bag_{number}.mcap", items[number * 7 : number * 7 + 7])
-    torn = folder / "bag_11.mcap"
-    torn.write_bytes(torn.read_bytes()[:-300])
+    truncated = folder / "bag_11.mcap"
+    truncated.write_bytes(truncated.read_bytes()[:-300])
     with open_recording(folder) as recording:
-        assert [(m.time_ns, m.topic, m.message) for m in recording.messages()] == expected(items[:84])
+        assert [(m.time_ns, m.topic, m.message) for m in recording.messages()] == strip_publishers(items[:84])
         assert not recording.is_complete
         assert recording.topics["/scan"].frequency == pytest.approx(10.0)
         assert any("bag_11" in warning for warning in recording.warnings)
 
 
-def test_damaged_database_is_one_error(tmp_path: Path, items: list[Any]) -> None:
+def test_damaged_database_is_a_recording_error(tmp_path: Path, items: list[Any]) -> None:
     write_rosbag2(tmp_path / "bag", items, StoragePlugin.SQLITE3)
     file = tmp_path / "bag" / "bag.db3"
     data = bytearray(file.read_bytes())
@@ -110,14 +110,14 @@ def test_damaged_database_is_one_error(tmp_path: Path, items: list[Any]) -> None
 
 def write_rosbag1(path: Path, compression: Any = None) -> None:
     store = get_typestore(Stores.ROS1_NOETIC)
-    own = "Header header\nstring name\ntime when\nfloat32[] values\ngeometry_msgs/Point[2] ends\n"
-    store.register(get_types_from_msg(own, "own_msgs/msg/Reading"))
+    definition = "Header header\nstring name\ntime when\nfloat32[] values\ngeometry_msgs/Point[2] ends\n"
+    store.register(get_types_from_msg(definition, "own_msgs/msg/Reading"))
     store.register(get_types_from_msg("geometry_msgs/TransformStamped[] transforms", "tf/msg/tfMessage"))
     types: Any = store.types
     stamps = (types["builtin_interfaces/msg/Time"](second, 5) for second in itertools.count(100))
     header = types["std_msgs/msg/Header"]
     vector, rotation = types["geometry_msgs/msg/Vector3"], types["geometry_msgs/msg/Quaternion"]
-    writer = Writer1(path)
+    writer = Rosbag1Writer(path)
     if compression is not None:
         writer.set_compression(compression)
     with writer:
@@ -166,35 +166,35 @@ def write_rosbag1(path: Path, compression: Any = None) -> None:
 
 
 @pytest.mark.parametrize("compression", [None, "BZ2", "LZ4"])
-def test_rosbag1_becomes_ros2_messages(tmp_path: Path, compression: str | None) -> None:
+def test_rosbag1_messages_are_converted_to_ros2_messages(tmp_path: Path, compression: str | None) -> None:
     path = tmp_path / "old.bag"
-    write_rosbag1(path, None if compression is None else Writer1.CompressionFormat[compression])
+    write_rosbag1(path, None if compression is None else Rosbag1Writer.CompressionFormat[compression])
     with open_recording(path) as recording:
         assert recording.format == "rosbag1"
         assert recording.topics["/tf"].latched
         assert recording.topics["/scan"].publishers == ("/lidar",)
         assert recording.topics["/scan"].count == 20
         assert recording.topics["/scan"].frequency == pytest.approx(10.0)
-        found = list(recording.messages())
-    assert len(found) == 80
-    scans = [m.message for m in found if m.topic == "/scan"]
+        messages = list(recording.messages())
+    assert len(messages) == 80
+    scans = [m.message for m in messages if m.topic == "/scan"]
     assert isinstance(scans[3], ry.msg.LaserScan)
     assert (scans[3].header.stamp.sec, scans[3].header.frame_id) == (103, "base")
     assert scans[3].ranges.tolist() == [0, 1, 2, 3, 4]
-    moves = [m.message for m in found if m.topic == "/tf"]
+    moves = [m.message for m in messages if m.topic == "/tf"]
     assert isinstance(moves[0], ry.msg.TFMessage)
     assert moves[0].transforms[0].transform.translation.y == 2.0
-    infos = [m.message for m in found if m.topic == "/info"]
+    infos = [m.message for m in messages if m.topic == "/info"]
     assert infos[0].k.tolist() == list(range(9))  # K in ROS 1
-    own = next(m.message for m in found if m.topic == "/own")
-    assert (own.name, own.when.sec, own.values.tolist(), own.ends[1].z) == ("résumé", 3, [1.5], 5.0)
-    assert own.header.stamp.sec == 100
+    reading = next(m.message for m in messages if m.topic == "/own")
+    assert (reading.name, reading.when.sec, reading.values.tolist(), reading.ends[1].z) == ("résumé", 3, [1.5], 5.0)
+    assert reading.header.stamp.sec == 100
     with open_recording(path) as recording:
-        part = list(recording.messages(["/scan"], start_ns=found[20].time_ns, end_ns=found[24].time_ns))
-    assert [m.time_ns for m in part] == [10**18 + 5 * 10**8, 10**18 + 6 * 10**8]
+        selected = list(recording.messages(["/scan"], start_ns=messages[20].time_ns, end_ns=messages[24].time_ns))
+    assert [m.time_ns for m in selected] == [10**18 + 5 * 10**8, 10**18 + 6 * 10**8]
 
 
-def test_unindexed_rosbag1_is_one_error(tmp_path: Path) -> None:
+def test_truncated_rosbag1_is_a_recording_error(tmp_path: Path) -> None:
     path = tmp_path / "old.bag"
     write_rosbag1(path)
     data = path.read_bytes()
@@ -223,18 +223,18 @@ def test_damaged_rosbag_raises_only_recording_errors(tmp_path: Path, items: list
         path = tmp_path / "bag" / "bag.db3"
     else:
         path = tmp_path / "old.bag"
-        write_rosbag1(path, None if kind == "rosbag1" else Writer1.CompressionFormat[kind.upper()])
-    data, random, refused = path.read_bytes(), np.random.default_rng(5), 0
+        write_rosbag1(path, None if kind == "rosbag1" else Rosbag1Writer.CompressionFormat[kind.upper()])
+    data, random, n_rejected = path.read_bytes(), np.random.default_rng(5), 0
     for _ in range(60):
         damaged = bytearray(data)
-        for place in random.integers(0, len(data), 6):
-            damaged[place] = random.integers(256)
+        for index in random.integers(0, len(data), 6):
+            damaged[index] = random.integers(256)
         path.write_bytes(damaged)
         try:
             read(path)
         except RecordingError:
-            refused += 1
-    assert refused > 5
+            n_rejected += 1
+    assert n_rejected > 5
 
 
 def test_conversion_keeps_messages_before_damage(tmp_path: Path, items: list[Any]) -> None:
@@ -242,16 +242,16 @@ def test_conversion_keeps_messages_before_damage(tmp_path: Path, items: list[Any
 
     write_rosbag2(tmp_path / "bag", items, StoragePlugin.SQLITE3)
     file, out = tmp_path / "bag" / "bag.db3", tmp_path / "out.mcap"
-    whole = read(file)
+    messages = read(file)
     with apsw.Connection(str(file)) as database:
         row_id = database.execute("SELECT id FROM messages ORDER BY timestamp, id LIMIT 1 OFFSET 40").fetchone()[0]
         database.execute("UPDATE messages SET data = x'0001000007' WHERE id = ?", (row_id,))
     with pytest.raises(RecordingError, match=r"the 40 messages before it are in .*out\.mcap"):
         convert(file, out)
-    assert read(out) == whole[:40]
+    assert read(out) == messages[:40]
     with apsw.Connection(str(file)) as database:
         database.execute("UPDATE messages SET data = x'0001000007'")
     out.unlink()
     with pytest.raises(RecordingError):
         convert(file, out)
-    assert not out.exists(), "nothing was kept, so nothing stands in the way of the next try"
+    assert not out.exists(), "a conversion that keeps no message leaves no file, so that it can be repeated"
