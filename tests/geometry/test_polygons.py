@@ -1,4 +1,4 @@
-"""Polygons: laws, and agreement with independent ways."""
+"""Polygon functions satisfy geometric laws and agree with independent methods."""
 
 import math
 
@@ -15,7 +15,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 
 def random_star(seed, count=9):
-    """A polygon that does not cross itself, counterclockwise around the origin."""
+    """Return a simple polygon, counterclockwise around the origin."""
     rng = np.random.default_rng(seed)
     angles = np.sort(rng.uniform(0.0, 2 * math.pi, count))
     assume(np.max(np.diff([*angles, angles[0] + 2 * math.pi])) < 3.0 and np.min(np.diff(angles)) > 1e-3)
@@ -67,12 +67,12 @@ def test_polygon_distance_agrees_with_dense_samples(seed):
     dense = np.concatenate([a + np.linspace(0, 1, 400)[:, None] * (b - a)
                             for a, b in zip(polygon, np.roll(polygon, -1, axis=0), strict=True)])  # fmt: skip
     sampled = np.min(np.linalg.norm(points[:, None] - dense[None], axis=-1), axis=1)
-    border = polygons.boundary_distance(polygon, points)
-    assert np.all(border <= sampled + 1e-12)
-    np.testing.assert_allclose(border, sampled, atol=0.02)
+    boundary_distances = polygons.boundary_distance(polygon, points)
+    assert np.all(boundary_distances <= sampled + 1e-12)
+    np.testing.assert_allclose(boundary_distances, sampled, atol=0.02)
     inside = polygons.contains(polygon, points)
     assert np.all(polygons.distance(polygon, points)[inside] == 0.0)
-    np.testing.assert_array_equal(polygons.distance(polygon, points)[~inside], border[~inside])
+    np.testing.assert_array_equal(polygons.distance(polygon, points)[~inside], boundary_distances[~inside])
     np.testing.assert_allclose(
         polygons.boundary_distance(polygon, polygons.nearest_on_boundary(polygon, points)), 0, atol=1e-9
     )
@@ -80,7 +80,9 @@ def test_polygon_distance_agrees_with_dense_samples(seed):
 
 @given(SEEDS, st.integers(1, 40))
 def test_convex_hull_agrees_with_qhull(seed, count):
-    points = np.round(8.0 * np.random.default_rng(seed).normal(size=(count, 2))) / 8.0  # many on one line, exactly
+    points = (
+        np.round(8.0 * np.random.default_rng(seed).normal(size=(count, 2))) / 8.0
+    )  # rounded, so that many points are exactly collinear
     corners = polygons.convex_hull(points)
     assert np.array_equal(polygons.convex_hull(corners), corners)
     if len(corners) < 3:
@@ -95,7 +97,7 @@ def test_convex_hull_agrees_with_qhull(seed, count):
     assert np.all(polygons.distance(corners, points) < 1e-9)
 
 
-def test_convex_hull_without_area_keeps_extreme_points():
+def test_convex_hull_of_collinear_points_is_their_extreme_points():
     assert polygons.convex_hull([[1, 2]]).tolist() == [[1, 2]]
     assert polygons.convex_hull([[1, 2], [1, 2]]).tolist() == [[1, 2]]
     assert polygons.convex_hull([[0, 0], [2, 2], [1, 1]]).tolist() == [[0, 0], [2, 2]]
@@ -108,22 +110,22 @@ def test_simple_and_convex_polygons_are_recognized(seed):
     assert polygons.is_simple(polygon[::-1])
     assert polygons.is_convex(random_hull(seed))
     corners = random_hull(seed)
-    crossed = corners[[1, 0, *range(2, len(corners))]]
+    self_intersecting = corners[[1, 0, *range(2, len(corners))]]
     if len(corners) > 3:
-        assert not polygons.is_simple(crossed)
-        assert not polygons.is_convex(crossed)
+        assert not polygons.is_simple(self_intersecting)
+        assert not polygons.is_convex(self_intersecting)
 
 
 def test_degenerate_polygons_are_recognized():
-    assert not polygons.is_simple([[0, 0], [1, 0], [1, 0], [1, 1]])  # a corner twice
-    assert not polygons.is_simple([[0, 0], [2, 0], [1, 0], [1, 1]])  # folds back
-    assert not polygons.is_simple([[0, 0], [2, 0], [2, 2], [1, 0], [0, 2]])  # touches itself
+    assert not polygons.is_simple([[0, 0], [1, 0], [1, 0], [1, 1]])  # repeated corner
+    assert not polygons.is_simple([[0, 0], [2, 0], [1, 0], [1, 1]])  # overlapping edges
+    assert not polygons.is_simple([[0, 0], [2, 0], [2, 2], [1, 0], [0, 2]])  # a corner on another edge
     assert not polygons.is_simple([[0, 0], [2, 2], [2, 0], [0, 2]])  # bow tie
     assert polygons.is_simple([[0, 0], [1, 0], [2, 0], [2, 1]])  # a straight corner
     assert polygons.is_convex([[0, 0], [1, 0], [2, 0], [2, 1]])
     assert not polygons.is_convex([[0, 0], [1, 0], [2, 0]])
     pentagram = polygons.regular_polygon(1.0, 5)[[0, 2, 4, 1, 3]]
-    assert not polygons.is_convex(pentagram)  # turns one way, but twice round
+    assert not polygons.is_convex(pentagram)  # turns left at each corner, but goes round twice
     assert polygons.centroid([[0, 0], [1, 0], [2, 0]]).tolist() == [1.0, 0.0]
 
 
@@ -132,8 +134,8 @@ def test_clipped_polygon_equals_the_intersection(seed):
     subject, window = random_star(seed), random_hull(seed + 1)
     part = polygons.clip(subject, window)
     points = np.random.default_rng(seed).uniform(-2.5, 2.5, (500, 2))
-    both = polygons.contains(subject, points) & polygons.contains(window, points)
-    assert np.array_equal(polygons.contains(part, points) if len(part) else np.zeros(500, bool), both)
+    in_both = polygons.contains(subject, points) & polygons.contains(window, points)
+    assert np.array_equal(polygons.contains(part, points) if len(part) else np.zeros(500, bool), in_both)
     area = polygons.area(part) if len(part) else 0.0
     assert -1e-9 <= area <= min(polygons.area(subject), polygons.area(window)) + 1e-9
     other = polygons.clip(window, polygons.convex_hull(subject))
@@ -141,16 +143,16 @@ def test_clipped_polygon_equals_the_intersection(seed):
 
 
 @given(SEEDS)
-def test_polygon_clipped_by_itself_or_around_is_unchanged(seed):
+def test_polygon_clipped_by_itself_or_an_enclosing_window_is_unchanged(seed):
     corners = random_hull(seed)
     assert polygons.area(polygons.clip(corners, corners)) == pytest.approx(polygons.area(corners))
-    wide = polygons.rectangle(100.0, 100.0)
-    np.testing.assert_allclose(polygons.clip(corners, wide), corners)
-    assert len(polygons.clip(corners + 1000.0, wide)) == 0
+    window = polygons.rectangle(100.0, 100.0)
+    np.testing.assert_allclose(polygons.clip(corners, window), corners)
+    assert len(polygons.clip(corners + 1000.0, window)) == 0
 
 
 @given(SEEDS)
-def test_clipped_segment_equals_the_inside_part(seed):
+def test_clipped_segment_equals_its_part_inside_the_window(seed):
     window = random_hull(seed)
     a, b = np.random.default_rng(seed).uniform(-3.0, 3.0, (2, 2))
     samples = a + np.linspace(0.0, 1.0, 2001)[:, None] * (b - a)
@@ -167,21 +169,21 @@ def test_clipped_segment_equals_the_inside_part(seed):
 @given(SEEDS, st.floats(0.01, 1.0))
 def test_offset_and_inflation_follow_steiners_formula(seed, radius):
     corners = random_hull(seed)
-    area, around = polygons.area(corners), polygons.perimeter(corners)
-    grown, round_ = polygons.offset_polygon(corners, radius), polygons.inflate_polygon(corners, radius)
-    exact = area + around * radius + math.pi * radius**2  # Steiner's formula
-    assert exact <= polygons.area(round_) <= area + around * radius + 1.02 * math.pi * radius**2
-    assert polygons.area(grown) >= polygons.area(round_) - 1e-9
+    area, perimeter = polygons.area(corners), polygons.perimeter(corners)
+    offset, inflated = polygons.offset_polygon(corners, radius), polygons.inflate_polygon(corners, radius)
+    expected_area = area + perimeter * radius + math.pi * radius**2  # Steiner's formula
+    assert expected_area <= polygons.area(inflated) <= area + perimeter * radius + 1.02 * math.pi * radius**2
+    assert polygons.area(offset) >= polygons.area(inflated) - 1e-9
     directions = np.linspace(0.0, 2.0 * math.pi, 40)
-    reached = corners[:, None] + radius * np.stack([np.cos(directions), np.sin(directions)], axis=-1)
-    assert np.all(polygons.distance(round_, reached) < 1e-9)
-    assert np.all(polygons.distance(grown, reached) < 1e-9)
-    assert polygons.area(polygons.offset_polygon(grown, -radius)) == pytest.approx(area, rel=1e-6)
+    points_at_radius = corners[:, None] + radius * np.stack([np.cos(directions), np.sin(directions)], axis=-1)
+    assert np.all(polygons.distance(inflated, points_at_radius) < 1e-9)
+    assert np.all(polygons.distance(offset, points_at_radius) < 1e-9)
+    assert polygons.area(polygons.offset_polygon(offset, -radius)) == pytest.approx(area, rel=1e-6)
     fine = polygons.inflate_polygon(corners, radius, arc_step=0.01)
-    assert polygons.area(fine) == pytest.approx(exact, rel=1e-4)
+    assert polygons.area(fine) == pytest.approx(expected_area, rel=1e-4)
 
 
-def test_offset_that_leaves_nothing_is_refused():
+def test_offset_to_an_empty_polygon_is_refused():
     assert polygons.area(polygons.offset_polygon(polygons.rectangle(2.0, 1.0), -0.25)) == pytest.approx(0.75)
     with pytest.raises(InputError, match="nothing is left"):
         polygons.offset_polygon(polygons.rectangle(2.0, 1.0), -0.6)
@@ -207,7 +209,7 @@ def test_touching_segments_count_as_crossing():
     assert polygons.intersect_segments([0, 0], [2, 0], [1, 0], [3, 0]) is None
 
 
-def test_regular_polygons_enclose_their_circle():
+def test_regular_polygon_encloses_its_circle():
     for corners in (3, 4, 7, 16):
         polygon = polygons.regular_polygon(2.0, corners)
         assert polygons.boundary_distance(polygon, [0.0, 0.0]) == pytest.approx(2.0)
@@ -215,7 +217,7 @@ def test_regular_polygons_enclose_their_circle():
 
 
 @pytest.mark.parametrize(
-    "make",
+    "compute",
     [
         lambda: polygons.area([[0, 0], [1, 1]]),
         lambda: polygons.contains(np.zeros((3, 3)), [0, 0]),
@@ -232,6 +234,6 @@ def test_regular_polygons_enclose_their_circle():
         "negative_inflation", "concave_window",
     ],
 )  # fmt: skip
-def test_invalid_polygons_are_refused(make):
+def test_invalid_polygons_are_refused(compute):
     with pytest.raises(InputError):
-        make()
+        compute()

@@ -1,4 +1,4 @@
-"""Quaternions against scipy's rotations."""
+"""Quaternion functions agree with the rotations of scipy."""
 
 import itertools
 
@@ -23,7 +23,7 @@ def as_wxyz(rotation):
 
 
 @given(SEEDS)
-def test_products_and_rotated_vectors_equal_scipys(seed):
+def test_products_and_rotated_vectors_agree_with_scipy(seed):
     a, b = random_rotations(seed), random_rotations(seed + 1)
     v = np.random.default_rng(seed).normal(size=(6, 3))
     np.testing.assert_allclose(quat.normalize(quat.multiply(as_wxyz(a), as_wxyz(b))), as_wxyz(a * b), atol=1e-12)
@@ -32,7 +32,7 @@ def test_products_and_rotated_vectors_equal_scipys(seed):
 
 
 @given(SEEDS)
-def test_matrices_and_angles_equal_scipys(seed):
+def test_matrices_and_angles_agree_with_scipy(seed):
     a = random_rotations(seed)
     q = as_wxyz(a)
     np.testing.assert_allclose(quat.to_matrix(q), a.as_matrix(), atol=1e-12)
@@ -45,11 +45,11 @@ def test_matrices_and_angles_equal_scipys(seed):
 
 
 @given(SEEDS, st.floats(0.0, 1.0))
-def test_slerp_equals_scipys(seed, s):
+def test_slerp_agrees_with_scipy(seed, s):
     a, b = random_rotations(seed, 2)
     expected = Slerp([0.0, 1.0], Rotation.concatenate([a, b]))(s)
-    got = Rotation.from_quat(quat.slerp(as_wxyz(a), as_wxyz(b), s), scalar_first=True)
-    assert (got * expected.inv()).magnitude() < 1e-7 or (a.inv() * b).magnitude() > 3.14
+    interpolated = Rotation.from_quat(quat.slerp(as_wxyz(a), as_wxyz(b), s), scalar_first=True)
+    assert (interpolated * expected.inv()).magnitude() < 1e-7 or (a.inv() * b).magnitude() > 3.14
 
 
 def test_slerp_broadcasts_and_handles_close_quaternions():
@@ -95,7 +95,7 @@ def test_tiny_rotations_keep_their_precision():
 
 
 @pytest.mark.parametrize(
-    "make",
+    "compute",
     [
         lambda: quat.normalize(np.zeros(4)),
         lambda: quat.normalize([np.nan, 0, 0, 0]),
@@ -108,6 +108,6 @@ def test_tiny_rotations_keep_their_precision():
     ],
     ids=["zero", "nan", "length", "planar_vector", "zero_matrix", "reflection", "matrix_4x4", "zero_vector"],
 )
-def test_invalid_rotations_are_refused(make):
+def test_invalid_rotations_are_refused(compute):
     with pytest.raises(InputError):
-        make()
+        compute()

@@ -1,4 +1,4 @@
-"""Laws of the two groups of rigid motions."""
+"""SE2 and SE3 satisfy the laws of the groups of rigid motions."""
 
 import copy
 import math
@@ -32,11 +32,11 @@ def test_composition_is_associative(poses):
 
 @given(POSE)
 def test_identity_and_inverse_obey_the_group_laws(pose):
-    one = type(pose).identity()
-    assert (one @ pose).almost_equal(pose, 1e-12)
-    assert (pose @ one).almost_equal(pose, 1e-12)
-    assert (pose @ pose.inverse()).almost_equal(one, 1e-9)
-    assert (pose.inverse() @ pose).almost_equal(one, 1e-9)
+    identity = type(pose).identity()
+    assert (identity @ pose).almost_equal(pose, 1e-12)
+    assert (pose @ identity).almost_equal(pose, 1e-12)
+    assert (pose @ pose.inverse()).almost_equal(identity, 1e-9)
+    assert (pose.inverse() @ pose).almost_equal(identity, 1e-9)
     assert pose.inverse().inverse().almost_equal(pose, 1e-9)
 
 
@@ -95,7 +95,7 @@ def test_adjoint_transforms_twists(poses, seed):
 
 
 @given(TRIPLE, st.floats(0.0, 1.0))
-def test_interpolation_is_uniform_between_the_ends(poses, s):
+def test_interpolation_is_uniform_between_two_poses(poses, s):
     a, b, _ = poses
     assert a.interpolate(b, 0.0) == a
     assert a.interpolate(b, 1.0).almost_equal(b, 1e-12)
@@ -122,22 +122,22 @@ def test_roll_pitch_yaw_are_recovered(xyz, rpy):
     assert tuple(pose.xyz) == xyz
 
 
-def test_rpy_rotates_about_fixed_axes():
+def test_rpy_are_rotations_around_fixed_axes():
     """As URDF defines it: R = Rz(yaw) Ry(pitch) Rx(roll)."""
     x, y, z = (SE3.from_xyz_rpy(rpy=rpy) for rpy in ((0.3, 0, 0), (0, 0.5, 0), (0, 0, 0.7)))
     assert (z @ y @ x).almost_equal(SE3.from_xyz_rpy(rpy=(0.3, 0.5, 0.7)), 1e-12)
 
 
 @pytest.mark.parametrize("pitch", [math.pi / 2, -math.pi / 2])
-@pytest.mark.parametrize("off", [0.0, 1e-13, 1e-9, 1e-7, 1e-4])
-def test_rpy_is_recovered_near_gimbal_lock(pitch, off):
-    pose = SE3.from_xyz_rpy(rpy=(0.4, pitch - math.copysign(off, pitch), 0.3))
+@pytest.mark.parametrize("offset", [0.0, 1e-13, 1e-9, 1e-7, 1e-4])
+def test_rpy_is_recovered_near_gimbal_lock(pitch, offset):
+    pose = SE3.from_xyz_rpy(rpy=(0.4, pitch - math.copysign(offset, pitch), 0.3))
     assert SE3.from_xyz_rpy(rpy=pose.rpy).almost_equal(pose, 1e-12)
-    if off == 0.0:
+    if offset == 0.0:
         assert pose.rpy[2] == 0.0
 
 
-def test_long_chains_of_poses_stay_rotations():
+def test_rotation_stays_normalized_in_long_products():
     step = SE3.from_xyz_rpy((0.001, 0.0, 0.0), (0.001, -0.002, 0.003))
     pose = SE3.identity()
     for _ in range(20_000):
@@ -157,8 +157,8 @@ def test_opposite_quaternions_are_the_same_rotation(pose):
 
 @given(POSE)
 def test_poses_survive_pickle_and_copy(pose):
-    for twin in (pickle.loads(pickle.dumps(pose)), copy.copy(pose), copy.deepcopy(pose)):
-        assert twin == pose
+    for duplicate in (pickle.loads(pickle.dumps(pose)), copy.copy(pose), copy.deepcopy(pose)):
+        assert duplicate == pose
 
 
 def test_poses_are_immutable():
@@ -176,7 +176,7 @@ def test_poses_are_immutable():
 
 
 @pytest.mark.parametrize(
-    "make",
+    "compute",
     [
         lambda: SE3((0, 0, 0, 0)),
         lambda: SE3((math.nan, 0, 0, 1)),
@@ -202,12 +202,12 @@ def test_poses_are_immutable():
         "infinite_y", "spatial_point", "spatial_matrix", "planar_reflection",
     ],
 )  # fmt: skip
-def test_invalid_poses_are_refused(make):
+def test_invalid_poses_are_refused(compute):
     with pytest.raises(InputError):
-        make()
+        compute()
 
 
-def test_points_left_of_a_pose_are_refused():
+def test_product_of_points_and_a_pose_is_refused():
     with pytest.raises(TypeError):
         np.zeros((4, 3)) @ SE3()
     with pytest.raises(TypeError):
@@ -232,10 +232,10 @@ def test_half_turn_wraps_to_plus_pi():
 
 
 @pytest.mark.parametrize(
-    "make",
+    "compute",
     [lambda: SE3() @ SE2(), lambda: SE2() @ SE3(), lambda: SE3() @ "x", lambda: SE2("a", 0, 0)],
     ids=["se3_se2", "se2_se3", "text", "text_coordinate"],
 )
-def test_pose_products_with_other_types_are_input_errors(make) -> None:
+def test_pose_products_with_other_types_are_input_errors(compute) -> None:
     with pytest.raises(InputError):
-        make()
+        compute()
