@@ -1,4 +1,4 @@
-"""Linear algebra on one thread, whether numpy was there first or not."""
+"""`limit_blas_threads` limits linear algebra to one thread before and after the import of numpy."""
 
 import subprocess
 import sys
@@ -17,13 +17,13 @@ print([pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == 
 
 @pytest.mark.parametrize("before", ["", "import numpy"], ids=["before numpy", "after numpy"])
 def test_blas_libraries_have_one_thread(before: str) -> None:
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", CODE.format(before=before)],
         env={"OPENBLAS_NUM_THREADS": "2"},
         capture_output=True,
         text=True,
         check=True,
     )
-    counts = eval(done.stdout)
+    counts = eval(process.stdout)
     assert counts
     assert set(counts) == {1}

@@ -1,4 +1,4 @@
-"""Linked kernels: called by their symbol from code that holds no copy of them, in this process and in later ones."""
+"""Linked kernels are called by symbol from code without a copy of them, in this and in later processes."""
 
 import json
 import os
@@ -46,7 +46,7 @@ try:
     error = ""
 except ValueError as caught:
     error = str(caught)
-code = next(iter(add.overloads.values()))  # what it declares and does not define is elsewhere
+code = next(iter(add.overloads.values()))  # linked kernels are declared in it, but not defined
 print(json.dumps({
     "result": result, "copy": copy.tolist(), "error": error,
     "misses": [sum(k.stats.cache_misses.values()) for k in (sum_roots, double, add)],
@@ -55,8 +55,8 @@ print(json.dumps({
 """
 
 
-def run(cache: Path, *, min_size: int = 0) -> dict:
-    """Run the script in a process of its own."""
+def run_script(cache: Path, *, min_size: int = 0) -> dict:
+    """Run the script in a separate process and return its results."""
     process = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(min_size)],
         env=os.environ | {"NUMBA_CACHE_DIR": str(cache)}, capture_output=True, text=True, check=False,
@@ -69,29 +69,37 @@ def run(cache: Path, *, min_size: int = 0) -> dict:
 
 
 @pytest.mark.slow
-def test_linked_code_runs_without_a_copy_and_from_the_cache(tmp_path: Path) -> None:
-    compiled = run(tmp_path / "linked")
+def test_linked_kernels_run_without_a_copy_and_from_the_cache(tmp_path: Path) -> None:
+    compiled = run_script(tmp_path / "linked")
     assert compiled["linked"] == ["__main__.double", "__main__.sum_roots"]
-    copied = run(tmp_path / "copied", min_size=MIN_LINKED_SIZE)  # the control: numba puts small kernels into callers
+    copied = run_script(
+        tmp_path / "copied", min_size=MIN_LINKED_SIZE
+    )  # the control: numba copies small kernels into callers
     assert copied["linked"] == []
     for folder in ("linked", "copied"):
-        assert run(tmp_path / folder, min_size=0 if folder == "linked" else MIN_LINKED_SIZE)["misses"] == [0, 0, 0]
+        assert run_script(tmp_path / folder, min_size=0 if folder == "linked" else MIN_LINKED_SIZE)["misses"] == [
+            0,
+            0,
+            0,
+        ]
 
 
 @pytest.mark.slow
-def test_caller_is_compiled_again_after_what_it_is_linked_to(tmp_path: Path) -> None:
-    run(tmp_path)
+def test_caller_is_recompiled_after_its_linked_kernel(tmp_path: Path) -> None:
+    run_script(tmp_path)
     for folder in tmp_path.glob("__main__.sum_roots-*"):
         shutil.rmtree(folder)
-    assert run(tmp_path)["misses"][0] == 1  # its symbol may be another one now: callers that do not fit are not used
-    assert run(tmp_path)["misses"] == [0, 0, 0]
+    assert (
+        run_script(tmp_path)["misses"][0] == 1
+    )  # its symbol may have changed; cached callers of the old symbol are not used
+    assert run_script(tmp_path)["misses"] == [0, 0, 0]
 
 
 @pytest.mark.slow
 def test_caller_of_another_symbol_is_not_used(tmp_path: Path) -> None:
-    run(tmp_path)
+    run_script(tmp_path)
     other = tmp_path / "other"
-    # in a process that compiled something before, numba numbers functions differently, and symbols hold that number
+    # Numba numbers functions in order of compilation, and symbols contain that number.
     shifted = SCRIPT.replace(
         "@kernel\ndef sum_roots", "@kernel\ndef early(x):\n    return x\n\nearly(1.0)\n\n@kernel\ndef sum_roots"
     )
@@ -105,11 +113,11 @@ def test_caller_of_another_symbol_is_not_used(tmp_path: Path) -> None:
     assert old.name == new.name
     shutil.rmtree(old)
     shutil.copytree(new, old)
-    assert run(tmp_path)["misses"] == [0, 1, 1]
-    assert run(tmp_path)["misses"] == [0, 0, 0]
+    assert run_script(tmp_path)["misses"] == [0, 1, 1]
+    assert run_script(tmp_path)["misses"] == [0, 0, 0]
 
 
-def test_kernels_that_are_put_into_their_callers_are_not_linked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inlined_kernels_are_not_linked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("roboyard.compute.kernel_linking.MIN_LINKED_SIZE", 0)
     assert is_linked(kernel(lambda x: x))
     assert not is_linked(kernel(forceinline=True)(lambda x: x))

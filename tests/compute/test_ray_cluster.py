@@ -1,4 +1,4 @@
-"""Ray: the same results as at home, errors that arrive, workers that die, clusters that are none."""
+"""Ray pools return the results of local calls, pass errors on, replace killed workers, and reject bad addresses."""
 
 from __future__ import annotations
 
@@ -31,50 +31,50 @@ def total(values: np.ndarray, scale: float) -> float:
     return float(values.sum()) * scale
 
 
-def refuse() -> None:
+def raise_config_error() -> None:
     raise ConfigError("no such thing", location="there", valid="this or that")
 
 
-def die_first(mark: Path) -> str:
-    """Ends its process the first time it is called."""
+def kill_process_once(mark: Path) -> str:
+    """Kill the process at the first call."""
     if not mark.exists():
         mark.touch()
         os.kill(os.getpid(), signal.SIGKILL)
-    return "well"
+    return "done"
 
 
-def die() -> None:
+def kill_process() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 @pytest.mark.slow
-def test_local_ray_pool_behaves_as_a_process_pool(tmp_path: Path) -> None:
+def test_local_ray_pool_behaves_like_a_process_pool(tmp_path: Path) -> None:
     pytest.importorskip("ray", reason=NO_RAY)
     with RayPool(workers=2) as pool:
-        assert [one.result() for one in [pool.submit(square, x) for x in range(20)]] == [x * x for x in range(20)]
+        assert [future.result() for future in [pool.submit(square, x) for x in range(20)]] == [x * x for x in range(20)]
         shared = pool.put_shared(np.arange(1000.0))
         assert pool.submit(total, shared, 2.0).result() == 999_000.0
         with pytest.raises(ConfigError, match="no such thing"):
-            pool.submit(refuse).result()
-        assert pool.submit(die_first, tmp_path / "mark").result() == "well"
+            pool.submit(raise_config_error).result()
+        assert pool.submit(kill_process_once, tmp_path / "mark").result() == "done"
         with pytest.raises(RunError, match="worker"):
-            pool.submit(die).result(timeout=120)
+            pool.submit(kill_process).result(timeout=120)
         assert pool.workers == 2
     with pytest.raises(RunError, match="closed"):
         pool.submit(square, 1.0)
 
 
 @pytest.mark.slow
-def test_step_plans_over_ray_are_equal() -> None:
+def test_step_plans_of_a_ray_pool_equal_local_plans() -> None:
     pytest.importorskip("ray", reason=NO_RAY)
     rig, terrain = find_rig("akrobat"), generate_terrain("flat", (1.0, 1.0), np.random.default_rng(0))
     ground = Ground.of_terrain(terrain, rig, [(0.0, 0.0), (0.6, 0.1)])
     problem = Problem.of(rig, ground, (0.0, 0.0), (0.6, 0.1))
-    here = plan_steps(problem, budget=420_000, seed=3)
-    there = plan_steps(problem, budget=420_000, seed=3, cluster="local")
-    assert here.effort == there.effort
-    assert here.swings == there.swings
-    assert here.track.tobytes() == there.track.tobytes()
+    local_plan = plan_steps(problem, budget=420_000, seed=3)
+    cluster_plan = plan_steps(problem, budget=420_000, seed=3, cluster="local")
+    assert local_plan.effort == cluster_plan.effort
+    assert local_plan.swings == cluster_plan.swings
+    assert local_plan.track.tobytes() == cluster_plan.track.tobytes()
 
 
 @pytest.mark.parametrize("address", ["nowhere", "host:", ":1", "host:port", "127.0.0.1:99999", "ray://"])
@@ -84,15 +84,15 @@ def test_ray_pool_refuses_bad_addresses(address: str) -> None:
 
 
 def test_ray_pool_without_a_listening_cluster_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ray itself would try again for minutes."""
+    """Ray itself would repeat the connection attempt for minutes."""
     attempts: list[object] = []
 
     def init(**options: object) -> None:
         attempts.append(options)
 
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
+    with socket.socket() as bound_socket:
+        bound_socket.bind(("127.0.0.1", 0))
+        port = bound_socket.getsockname()[1]
         monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(init=init))  # type: ignore[arg-type]
         with pytest.raises(InputError, match=f"nobody answers at 127.0.0.1:{port}"):
             RayPool(f"127.0.0.1:{port}")
