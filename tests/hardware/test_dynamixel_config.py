@@ -1,4 +1,4 @@
-"""Files of servos: the Akrobat's fits its description, and what is wrong in one is said with its place."""
+"""Servo files: the file of the Akrobat matches its description, and errors state their location."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ def akrobat() -> RealRobot:
     return RealRobot.find("akrobat")
 
 
-def test_akrobat_servos_match_its_joints(akrobat: RealRobot) -> None:
+def test_akrobat_servo_file_matches_its_joints(akrobat: RealRobot) -> None:
     assert akrobat.legs is not None
     assert akrobat.servos.joints == akrobat.legs.joints
     assert akrobat.servos.ids == tuple(int(joint[1:]) for joint in akrobat.servos.joints)
-    # the description's limits were made of the servos': neither takes more than a step from the other
-    limits = np.array([one.limits for one in akrobat.settings.servos.values()])
-    ends = (limits - akrobat.servos.zero_position[:, None]) * POSITION_UNIT
-    np.testing.assert_allclose(akrobat.servos.min_position, ends[:, 0], atol=1.1 * POSITION_UNIT)
-    np.testing.assert_allclose(akrobat.servos.max_position, ends[:, 1], atol=1.1 * POSITION_UNIT)
+    # The limits of the description were computed from those of the servos and differ by rounding only.
+    limits = np.array([servo.limits for servo in akrobat.settings.servos.values()])
+    limit_angles = (limits - akrobat.servos.zero_position[:, None]) * POSITION_UNIT
+    np.testing.assert_allclose(akrobat.servos.min_position, limit_angles[:, 0], atol=1.1 * POSITION_UNIT)
+    np.testing.assert_allclose(akrobat.servos.max_position, limit_angles[:, 1], atol=1.1 * POSITION_UNIT)
     assert (akrobat.servos.max_velocity == 1.0).all()
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "message"),
     [
         ("{}", "servos"),
         ("servos: {}", "no servos"),
@@ -49,10 +49,10 @@ def test_akrobat_servos_match_its_joints(akrobat: RealRobot) -> None:
         ("{servos: {m11: {id: 1}}, watch: {then: jump}}", "then.*hold"),
     ],
 )
-def test_invalid_servo_files_are_refused(tmp_path: Path, akrobat: RealRobot, text: str, wanted: str) -> None:
+def test_invalid_servo_files_are_refused(tmp_path: Path, akrobat: RealRobot, text: str, message: str) -> None:
     path = tmp_path / "servos.yaml"
     path.write_text(text)
-    with pytest.raises(ConfigError, match=wanted) as caught:
+    with pytest.raises(ConfigError, match=message) as caught:
         load_servos(path, akrobat.model)
     assert "servos.yaml" in str(caught.value)
 

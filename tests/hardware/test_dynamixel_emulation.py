@@ -1,4 +1,4 @@
-"""Emulated servos, asked by the maker's own library: what is written is read, and they turn as an RX-64 does."""
+"""Emulated servos respond to dynamixel_sdk as real ones do, and move like an RX-64."""
 
 from __future__ import annotations
 
@@ -30,14 +30,11 @@ from roboyard.hardware.dynamixel.control_table import (
     RANGE_BIT,
     SPEED_UNIT,
     STATUS_RETURN,
-    TABLE_SIZE,
     TORQUE_ENABLE,
     VOLTAGE_BIT,
     ServoState,
-    decode_signed_magnitude,
     decode_state,
     describe_errors,
-    encode_signed_magnitude,
     to_speed_units,
 )
 from roboyard.hardware.dynamixel.emulation.bus import EmulatedBus, FaultInjection
@@ -58,28 +55,17 @@ from roboyard.hardware.dynamixel.protocol import (
 NO_LOAD = 64 * 2 * math.pi / 60 * 14.8 / 18.5
 
 
-def answers_of(bus: EmulatedBus, packet: Packet, time: float = 0.0) -> list[Packet | None]:
-    """The packets that come back for one."""
+def receive_responses(bus: EmulatedBus, packet: Packet, time: float = 0.0) -> list[Packet | None]:
+    """Return the responses of the bus to a packet."""
     return list(PacketReader().feed(b"".join(data for _, data in bus.receive(encode(packet), time))))
 
 
-def start_turning(servo: EmulatedServo, goal: int, speed: float = 0.0) -> EmulatedServo:
-    """Enable torque and send a goal [ticks], at a speed [rad/s]; 0: as fast as it can."""
+def start_motion(servo: EmulatedServo, goal: int, speed: float = 0.0) -> EmulatedServo:
+    """Enable torque and send a goal [ticks] and a speed [rad/s]; 0 is the maximum speed."""
     servo.set(TORQUE_ENABLE, 1)
     servo.set(GOAL_POSITION, goal)
     servo.set(MOVING_SPEED, to_speed_units(speed) if speed else 0)
     return servo
-
-
-@given(value=st.integers(-1023, 1023))
-def test_signed_values_survive_the_servo_encoding(value: int) -> None:
-    assert decode_signed_magnitude(encode_signed_magnitude(value)) == value
-
-
-def test_control_table_items_do_not_overlap() -> None:
-    places = [place for item in ITEMS for place in range(item.address, item.address + item.size)]
-    assert len(places) == len(set(places))
-    assert max(places) == TABLE_SIZE - 1
 
 
 def test_written_items_are_read_back_by_dynamixel_sdk() -> None:
@@ -105,20 +91,20 @@ def test_written_items_are_read_back_by_dynamixel_sdk() -> None:
 @given(goal=st.integers(0, 1023), speed=st.floats(0.2, 5.0))
 @settings(max_examples=30, deadline=None)
 def test_servo_reaches_its_goal_within_commanded_speed(goal: int, speed: float) -> None:
-    servo = start_turning(EmulatedServo(1), goal, speed)
+    servo = start_motion(EmulatedServo(1), goal, speed)
     commanded, before = servo.get(MOVING_SPEED) * SPEED_UNIT, servo.position
     for _ in range(400):
         servo.advance(0.02)
         assert abs(servo.position - before) * POSITION_UNIT <= min(commanded, NO_LOAD) * 0.02 * (1 + 1e-9)
         before = servo.position
-    left = abs(goal - 512) * POSITION_UNIT - 8.0 * min(commanded, NO_LOAD)
-    if left < 0.0:
-        assert abs(servo.get(PRESENT_POSITION) - goal) <= 1  # the margin's step
+    remaining = abs(goal - 512) * POSITION_UNIT - 8.0 * min(commanded, NO_LOAD)
+    if remaining < 0.0:
+        assert abs(servo.get(PRESENT_POSITION) - goal) <= 1  # the compliance margin of one tick
 
 
 @pytest.mark.parametrize("load", [-0.6, -0.3, 0.0, 0.3, 0.6])
 def test_servo_load_reduces_speed_and_shifts_the_goal(load: float) -> None:
-    servo = start_turning(EmulatedServo(1, 100.0), 900)
+    servo = start_motion(EmulatedServo(1, 100.0), 900)
     servo.load = load
     servo.advance(0.1)
     assert servo.speed == pytest.approx(NO_LOAD * (1.0 - load), rel=1e-6)
@@ -126,14 +112,14 @@ def test_servo_load_reduces_speed_and_shifts_the_goal(load: float) -> None:
         servo.advance(0.02)
     if load:
         slope, punch = servo.get(CW_COMPLIANCE_SLOPE), 32 / 1023
-        wanted = math.copysign(1 + slope * (abs(load) - punch), load)
-        assert 900 - servo.position == pytest.approx(wanted, abs=0.2)
+        expected = math.copysign(1 + slope * (abs(load) - punch), load)
+        assert 900 - servo.position == pytest.approx(expected, abs=0.2)
     state = decode_state(servo.read(36, 8)[0])
     assert state.load == pytest.approx(load, abs=0.05)
 
 
 def test_long_overload_disables_torque() -> None:
-    servo = start_turning(EmulatedServo(1), 600)
+    servo = start_motion(EmulatedServo(1), 600)
     servo.load = 1.5
     for _ in range(20):
         servo.advance(0.02)
@@ -147,45 +133,45 @@ def test_long_overload_disables_torque() -> None:
 def test_every_status_packet_carries_the_error_bits() -> None:
     servo = EmulatedServo(5)
     bus = EmulatedBus([servo])
-    assert answers_of(bus, Packet(5, PING)) == [Packet(5, 0)]
+    assert receive_responses(bus, Packet(5, PING)) == [Packet(5, 0)]
     servo.voltage, servo.temperature = 5.0, 90.0
-    assert answers_of(bus, Packet(5, PING)) == [Packet(5, VOLTAGE_BIT | OVERHEATING_BIT)]
+    assert receive_responses(bus, Packet(5, PING)) == [Packet(5, VOLTAGE_BIT | OVERHEATING_BIT)]
     assert describe_errors(VOLTAGE_BIT | OVERHEATING_BIT) == "its supply voltage is out of range, it is overheating"
     servo.voltage, servo.temperature = 14.8, 30.0
     servo.set(CW_LIMIT, 400)
-    assert answers_of(bus, Packet(5, WRITE, bytes([30, 10, 0]))) == [Packet(5, ANGLE_BIT)]
+    assert receive_responses(bus, Packet(5, WRITE, bytes([30, 10, 0]))) == [Packet(5, ANGLE_BIT)]
     assert servo.get(GOAL_POSITION) == 512
-    assert answers_of(bus, Packet(5, READ, bytes([48, 3]))) == [Packet(5, RANGE_BIT)]
-    assert answers_of(bus, Packet(5, 0x55)) == [Packet(5, INSTRUCTION_BIT)]
+    assert receive_responses(bus, Packet(5, READ, bytes([48, 3]))) == [Packet(5, RANGE_BIT)]
+    assert receive_responses(bus, Packet(5, 0x55)) == [Packet(5, INSTRUCTION_BIT)]
     bus.advance(1.0)
     assert (servo.get(PRESENT_VOLTAGE), servo.get(PRESENT_TEMPERATURE)) == (148, 30)
 
 
-def test_registered_writes_wait_and_broadcasts_get_no_answer() -> None:
+def test_registered_writes_wait_and_broadcasts_get_no_response() -> None:
     servos = [EmulatedServo(k) for k in (1, 2)]
     bus = EmulatedBus(servos)
     for servo in (1, 2):
-        assert answers_of(bus, Packet(servo, REG_WRITE, bytes([30, 100, servo]))) == [Packet(servo, 0)]
+        assert receive_responses(bus, Packet(servo, REG_WRITE, bytes([30, 100, servo]))) == [Packet(servo, 0)]
     assert [servo.get(GOAL_POSITION) for servo in servos] == [512, 512]
-    assert answers_of(bus, Packet(BROADCAST, ACTION)) == []
+    assert receive_responses(bus, Packet(BROADCAST, ACTION)) == []
     assert [servo.get(GOAL_POSITION) for servo in servos] == [356, 612]
-    assert answers_of(bus, Packet(1, ACTION)) == [Packet(1, INSTRUCTION_BIT)]
-    assert answers_of(bus, sync_write(30, {2: b"\x0a\x00", 9: b"\x0b\x00"})) == []
+    assert receive_responses(bus, Packet(1, ACTION)) == [Packet(1, INSTRUCTION_BIT)]
+    assert receive_responses(bus, sync_write(30, {2: b"\x0a\x00", 9: b"\x0b\x00"})) == []
     assert [servo.get(GOAL_POSITION) for servo in servos] == [356, 10]
     servos[0].set(STATUS_RETURN, 1)
     servos[1].set(STATUS_RETURN, 0)
-    assert answers_of(bus, Packet(1, WRITE, bytes([25, 1]))) == []
-    assert answers_of(bus, Packet(2, READ, bytes([25, 1]))) == []
-    assert answers_of(bus, Packet(2, PING)) == [Packet(2, 0)]
+    assert receive_responses(bus, Packet(1, WRITE, bytes([25, 1]))) == []
+    assert receive_responses(bus, Packet(2, READ, bytes([25, 1]))) == []
+    assert receive_responses(bus, Packet(2, PING)) == [Packet(2, 0)]
 
 
-def test_broken_request_gets_no_answer_but_the_next_does() -> None:
+def test_damaged_request_gets_no_response_but_the_next_does() -> None:
     bus = EmulatedBus([EmulatedServo(1)])
-    bad = bytearray(encode(Packet(1, PING)))
-    bad[-1] ^= 1
-    assert bus.receive(bytes(bad), 0.0) == []
-    assert bus.receive(encode(Packet(1, PING))[:-2], 0.001) == []  # it ends too early
-    assert answers_of(bus, Packet(1, PING), 1.0) == [Packet(1, 0)]
+    damaged = bytearray(encode(Packet(1, PING)))
+    damaged[-1] ^= 1
+    assert bus.receive(bytes(damaged), 0.0) == []
+    assert bus.receive(encode(Packet(1, PING))[:-2], 0.001) == []  # truncated packet
+    assert receive_responses(bus, Packet(1, PING), 1.0) == [Packet(1, 0)]
 
 
 @given(data=st.binary(max_size=300))

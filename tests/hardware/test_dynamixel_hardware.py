@@ -1,4 +1,4 @@
-"""Joints on servos: set-points arrive, nothing lurches, and whatever fails ends in a stop and one error."""
+"""Dynamixel hardware: servos reach their set-points smoothly, and each fault stops them and raises one error."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ from roboyard.hardware.dynamixel.thread import ServoThread
 ANGLES = st.lists(st.floats(-2.0, 2.0), min_size=3, max_size=3)
 
 
-# -- where it goes -----------------------------------------------------------------------------------------------------
+# -- motion ------------------------------------------------------------------------------------------------------------
 def test_commanded_positions_are_reached_within_a_tick() -> None:
     with emulated_servos(3) as servos:
         assert isinstance(servos.hardware, Hardware)
         rng = np.random.default_rng(2)
         for _ in range(4):
-            wanted = rng.uniform(-1.5, 1.5, 3)
-            servos.hardware.write(position_command(*wanted))
+            commanded = rng.uniform(-1.5, 1.5, 3)
+            servos.hardware.write(position_command(*commanded))
             servos.run(9.0 if servos.clock.now == 0.0 else 3.5)
-            found = servos.hardware.read()
-            # half a step of the goal, one of the margin, half of the reading
-            np.testing.assert_allclose(found.position, wanted, atol=2.01 * POSITION_UNIT)
-            np.testing.assert_allclose(found.position, servos.angles, atol=0.51 * POSITION_UNIT)
-            assert found.time_ns == round(servos.clock.now * 1e9)
+            state = servos.hardware.read()
+            # half a tick of the goal, one of the compliance margin, half of the reading
+            np.testing.assert_allclose(state.position, commanded, atol=2.01 * POSITION_UNIT)
+            np.testing.assert_allclose(state.position, servos.angles, atol=0.51 * POSITION_UNIT)
+            assert state.time_ns == round(servos.clock.now * 1e9)
         assert servos.port.statistics.responses == servos.port.statistics.sent
 
 
@@ -56,48 +56,48 @@ def test_ticks_and_angles_are_inverse(q: list[float]) -> None:
     np.testing.assert_allclose(servos.to_angles(servos.to_ticks(q)), q, atol=0.5001 * POSITION_UNIT)
 
 
-@given(start=ANGLES, goals=st.lists(ANGLES, min_size=1, max_size=4), share=st.floats(0.1, 1.0))
+@given(start=ANGLES, goals=st.lists(ANGLES, min_size=1, max_size=4), speed_fraction=st.floats(0.1, 1.0))
 @settings(max_examples=60, deadline=None)
-def test_approach_limits_speed_of_first_and_later_commands(
-    start: list[float], goals: list[list[float]], share: float
+def test_soft_start_limits_speed_of_first_and_later_commands(
+    start: list[float], goals: list[list[float]], speed_fraction: float
 ) -> None:
-    approach = SoftStartRamp(np.array(start), np.full(3, 1.0), share)
-    at = approach.setpoints
+    ramp = SoftStartRamp(np.array(start), np.full(3, 1.0), speed_fraction)
+    previous = ramp.setpoints
     first = np.array(goals[0])
-    while not approach.is_finished:
-        now = approach.advance(PERIOD, first)
-        assert (np.abs(now - at) <= share * PERIOD * (1 + 1e-6)).all()
-        at = now
-    np.testing.assert_allclose(approach.advance(PERIOD, first), first, atol=1e-9)
+    while not ramp.is_finished:
+        setpoints = ramp.advance(PERIOD, first)
+        assert (np.abs(setpoints - previous) <= speed_fraction * PERIOD * (1 + 1e-6)).all()
+        previous = setpoints
+    np.testing.assert_allclose(ramp.advance(PERIOD, first), first, atol=1e-9)
     for goal in goals[1:]:
         for _ in range(250):
-            at, now = approach.setpoints, approach.advance(PERIOD, np.array(goal))
-            assert (np.abs(now - at) <= PERIOD * (1 + 1e-9)).all()
-        np.testing.assert_allclose(now, goal, atol=1e-9)
+            previous, setpoints = ramp.setpoints, ramp.advance(PERIOD, np.array(goal))
+            assert (np.abs(setpoints - previous) <= PERIOD * (1 + 1e-9)).all()
+        np.testing.assert_allclose(setpoints, goal, atol=1e-9)
 
 
 def test_start_holds_joints_and_first_motion_is_slow() -> None:
     with emulated_servos(3, ticks=[300.0, 600.0, 512.0], start=False) as servos:
         for servo in servos.emulated:
-            servo.set(GOAL_POSITION, 900)  # what somebody wanted yesterday
+            servo.set(GOAL_POSITION, 900)  # the goal of an earlier session
         before = servos.angles
         servos.hardware.start()
         servos.settle()
         np.testing.assert_allclose(servos.angles, before, atol=POSITION_UNIT)
         assert servos.torque_enabled == [1, 1, 1]
-        servos.run(0.5)  # nobody says anything: nothing moves
+        servos.run(0.5)  # without a command the joints do not move
         np.testing.assert_allclose(servos.angles, before, atol=POSITION_UNIT)
         servos.hardware.write(position_command(1.0, 1.0, -1.0))
-        at, fastest = servos.angles, 0.0
+        angles, max_speed = servos.angles, 0.0
         for _ in range(400):
             servos.run(PERIOD)
-            fastest = max(fastest, float(np.abs(servos.angles - at).max()) / PERIOD)
-            at = servos.angles
-        assert fastest < 0.5 + 2 * POSITION_UNIT / PERIOD
-        np.testing.assert_allclose(at, [1.0, 1.0, -1.0], atol=2 * POSITION_UNIT)
+            max_speed = max(max_speed, float(np.abs(servos.angles - angles).max()) / PERIOD)
+            angles = servos.angles
+        assert max_speed < 0.5 + 2 * POSITION_UNIT / PERIOD
+        np.testing.assert_allclose(angles, [1.0, 1.0, -1.0], atol=2 * POSITION_UNIT)
 
 
-def test_commands_beyond_limits_are_clipped_and_counted() -> None:
+def test_commands_outside_limits_are_clamped_and_counted() -> None:
     with emulated_servos(3) as servos:
         servos.hardware.write(position_command(5.0, joints="b"))
         servos.run(8.0)
@@ -114,21 +114,21 @@ def test_unsupported_commands_are_refused() -> None:
         ):
             with pytest.raises(UnknownNameError):
                 servos.hardware.write(command)
-        for bad in (position_command(math.nan, 0.0, 0.0), JointCommand("position", ("a", "b"), np.zeros(1))):
+        for command in (position_command(math.nan, 0.0, 0.0), JointCommand("position", ("a", "b"), np.zeros(1))):
             with pytest.raises(InputError, match="finite number"):
-                servos.hardware.write(bad)
+                servos.hardware.write(command)
         with pytest.raises(InputError, match="positions alone"):
             servos.hardware.write(JointCommand("position", ("a",), np.zeros(1), np.ones(1)))
 
 
-# -- what goes wrong at the start --------------------------------------------------------------------------------------
-def test_start_names_missing_and_foreign_servos_before_motion() -> None:
+# -- faults at start ---------------------------------------------------------------------------------------------------
+def test_start_reports_missing_and_unsuitable_servos_before_motion() -> None:
     with emulated_servos(3, [FaultInjection(0.0, "mute", 2)], start=False, patience=0.05) as servos:
         with pytest.raises(ServoFaultError, match=r"no answer from servo 2 \(joint b\)"):
             servos.hardware.start()
         assert servos.torque_enabled == [0, 0, 0]
-        found = diagnose_servos(servos.port, servos.hardware.servos, FaultLimits())
-        assert [one.problems for one in found] == [(), ("does not answer",), ()]
+        diagnoses = diagnose_servos(servos.port, servos.hardware.servos, FaultLimits())
+        assert [diagnosis.problems for diagnosis in diagnoses] == [(), ("does not answer",), ()]
     with (
         emulated_servos(3, [FaultInjection(0.0, "mute")], start=False, patience=0.05) as servos,
         pytest.raises(ServoFaultError, match="no servo answers at 1000000 baud"),
@@ -155,15 +155,15 @@ def test_servo_with_another_id_is_found() -> None:
         assert find_unknown_ids(servos.port, servos.hardware.servos) == [102]
 
 
-# -- what goes wrong later ---------------------------------------------------------------------------------------------
+# -- faults during motion ----------------------------------------------------------------------------------------------
 def start_motion(servos: EmulatedServos) -> None:
-    """Command a motion, and let two seconds of it pass."""
+    """Command a motion and run its first two seconds."""
     servos.hardware.write(position_command(1.5, -1.5, 1.5))
     servos.run(2.0)
 
 
 @pytest.mark.parametrize(
-    ("trouble", "message", "most"),
+    ("fault", "message", "max_delay"),
     [
         ("mute", "does not answer: 3 requests in a row", 0.2),
         ("renumber", "does not answer: 3 requests in a row", 0.2),
@@ -174,11 +174,11 @@ def start_motion(servos: EmulatedServos) -> None:
         ("overload", "it is overloaded", 0.1),
     ],
 )
-def test_fault_stops_all_servos_and_names_the_faulty_one(trouble: EmulatedFault, message: str, most: float) -> None:
-    with emulated_servos(3, [FaultInjection(2.5, trouble, 2)], patience=0.1) as servos:
+def test_fault_stops_all_servos_and_names_the_faulty_one(fault: EmulatedFault, message: str, max_delay: float) -> None:
+    with emulated_servos(3, [FaultInjection(2.5, fault, 2)], patience=0.1) as servos:
         start_motion(servos)
         assert servos.hardware.fault is None
-        assert servos.run_until_fault(3.0) <= 0.5 + most
+        assert servos.run_until_fault(3.0) <= 0.5 + max_delay
         with pytest.raises(ServoFaultError, match=message) as caught:
             servos.hardware.read()
         assert (caught.value.servo, caught.value.joint) == (2, "b")
@@ -186,17 +186,19 @@ def test_fault_stops_all_servos_and_names_the_faulty_one(trouble: EmulatedFault,
         assert "all servos hold their positions" in str(caught.value)
         with pytest.raises(ServoFaultError):
             servos.hardware.write(position_command(0.0, 0.0, 0.0))
-        well = [0, 2]
-        stopped = servos.angles[well]
+        healthy = [0, 2]
+        stopped = servos.angles[healthy]
         servos.settle()
-        np.testing.assert_allclose(servos.angles[well], stopped, atol=0.5 * 0.06 + POSITION_UNIT)  # what it coasts
-        assert [servos.torque_enabled[k] for k in well] == [1, 1]
-        rest = servos.angles
-        servos.run(1.0)  # nothing goes on
-        np.testing.assert_allclose(servos.angles, rest, atol=1e-12)
+        np.testing.assert_allclose(
+            servos.angles[healthy], stopped, atol=0.5 * 0.06 + POSITION_UNIT
+        )  # travel while stopping
+        assert [servos.torque_enabled[k] for k in healthy] == [1, 1]
+        resting_angles = servos.angles
+        servos.run(1.0)  # the servos stay at rest
+        np.testing.assert_allclose(servos.angles, resting_angles, atol=1e-12)
 
 
-def test_fault_releases_torque_where_settings_say_so() -> None:
+def test_fault_disables_torque_if_configured() -> None:
     with emulated_servos(3, [FaultInjection(2.5, "heat", 1)], watch=FaultLimits(then="release")) as servos:
         start_motion(servos)
         servos.run_until_fault(3.0)
@@ -212,11 +214,11 @@ def test_unplugged_cable_leaves_servos_at_their_goals() -> None:
         assert servos.run_until_fault(3.0) <= 0.6
         with pytest.raises(ServoFaultError, match="the port is gone.*the servos stay at the goals"):
             servos.hardware.check()
-        for servo, at in zip(servos.emulated, servos.hardware.servos.to_ticks(servos.angles), strict=True):
-            assert abs(servo.get(GOAL_POSITION) - at) <= 0.5 * 0.1 / POSITION_UNIT
+        for servo, tick in zip(servos.emulated, servos.hardware.servos.to_ticks(servos.angles), strict=True):
+            assert abs(servo.get(GOAL_POSITION) - tick) <= 0.5 * 0.1 / POSITION_UNIT
 
 
-def test_few_lost_answers_do_not_stop_motion() -> None:
+def test_few_lost_responses_do_not_stop_motion() -> None:
     with emulated_servos(3, [FaultInjection(1.0, "mute", 2)], watch=FaultLimits(silent=30), patience=0.002) as servos:
         servos.hardware.write(position_command(0.5, 0.5, 0.5))
         servos.run(1.3)
@@ -225,15 +227,15 @@ def test_few_lost_answers_do_not_stop_motion() -> None:
         assert servos.hardware.read().position[0] > 0.1
 
 
-def test_release_and_check_move_nothing() -> None:
+def test_release_and_diagnosis_cause_no_motion() -> None:
     with emulated_servos(3, ticks=[400.0, 512.0, 620.0]) as servos:
         servos.emulated[2].temperature = 78.0
         before = servos.angles
         servos.settle()
-        found = diagnose_servos(servos.port, servos.hardware.servos, FaultLimits())
-        assert [one.position for one in found] == pytest.approx(before.tolist(), abs=POSITION_UNIT)
-        assert [bool(one.problems) for one in found] == [False, False, True]
-        assert "78 °C: 75 °C is the limit" in found[2].problems
+        diagnoses = diagnose_servos(servos.port, servos.hardware.servos, FaultLimits())
+        assert [diagnosis.position for diagnosis in diagnoses] == pytest.approx(before.tolist(), abs=POSITION_UNIT)
+        assert [bool(diagnosis.problems) for diagnosis in diagnoses] == [False, False, True]
+        assert "78 °C: 75 °C is the limit" in diagnoses[2].problems
         servos.hardware.release()
         servos.settle()
         assert servos.torque_enabled == [0, 0, 0]
@@ -260,26 +262,26 @@ def test_second_program_cannot_open_the_port() -> None:
 
 
 def count_cycles(monkeypatch: pytest.MonkeyPatch, hardware: DynamixelHardware) -> Semaphore:
-    """A semaphore that each call of ``run_cycle`` releases once, whatever comes of it."""
-    done, cycle = Semaphore(0), hardware.run_cycle
+    """Return a semaphore that each call of ``run_cycle`` releases once, also if it raises."""
+    finished_cycles, cycle = Semaphore(0), hardware.run_cycle
 
     def counted_cycle(time: float) -> None:
         try:
             cycle(time)
         finally:
-            done.release()
+            finished_cycles.release()
 
     monkeypatch.setattr(hardware, "run_cycle", counted_cycle)
-    return done
+    return finished_cycles
 
 
-def test_servo_loop_ends_in_hold_and_keeps_its_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_servo_thread_ends_with_held_servos_and_stores_its_error(monkeypatch: pytest.MonkeyPatch) -> None:
     with emulated_servos(3) as servos:
         cycles = count_cycles(monkeypatch, servos.hardware)
-        with ServoThread(servos.hardware) as loop:
+        with ServoThread(servos.hardware) as thread:
             servos.hardware.write(position_command(0.5, 0.5, 0.5))
             assert all(cycles.acquire(timeout=60.0) for _ in range(5))
-        assert loop.cycles >= 5
+        assert thread.cycles >= 5
         assert not servos.hardware.fault
         monkeypatch.setattr(servos.hardware, "_servos_to_poll", lambda: 1 / 0)
         with ServoThread(servos.hardware):
@@ -288,7 +290,7 @@ def test_servo_loop_ends_in_hold_and_keeps_its_error(monkeypatch: pytest.MonkeyP
             servos.hardware.check()
 
 
-def test_reversed_servos_follow_their_joints() -> None:
+def test_servos_of_reversed_direction_reach_commanded_positions() -> None:
     reversed_map = replace(servo_map(3), direction=np.array([-1, -1, -1]), zero_position=np.array([500, 512, 530]))
     with emulated_servos(3, servos=reversed_map) as servos:
         servos.hardware.write(position_command(0.5, 0.5, -0.5))

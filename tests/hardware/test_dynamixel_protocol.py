@@ -1,4 +1,4 @@
-"""Protocol 1.0: packets read back as they were written, through any noise, and are byte for byte the maker's."""
+"""Protocol 1.0: packets survive a round trip and noise, and equal those of dynamixel_sdk byte for byte."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from roboyard.hardware.dynamixel.protocol import (
 PACKETS = st.builds(Packet, st.integers(0, BROADCAST), st.integers(0, 255), st.binary(max_size=250))
 
 
-def read(data: bytes) -> list[Packet | None]:
+def read_packets(data: bytes) -> list[Packet | None]:
     return list(PacketReader().feed(data))
 
 
-@given(packets=st.lists(PACKETS, max_size=5), cuts=st.lists(st.integers(0, 1300), max_size=6))
-def test_packets_are_read_back_however_they_are_cut(packets: list[Packet], cuts: list[int]) -> None:
+@given(packets=st.lists(PACKETS, max_size=5), boundaries=st.lists(st.integers(0, 1300), max_size=6))
+def test_packets_are_reassembled_from_any_chunks(packets: list[Packet], boundaries: list[int]) -> None:
     data = b"".join(map(encode, packets))
-    reader, found = PacketReader(), []
-    ends = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
-    for begin, end in pairwise(ends):
-        found += list(reader.feed(data[begin:end]))
-    assert found == packets
+    reader, received = PacketReader(), []
+    ends = [0, *sorted(min(boundary, len(data)) for boundary in boundaries), len(data)]
+    for start, end in pairwise(ends):
+        received += list(reader.feed(data[start:end]))
+    assert received == packets
     assert (reader.broken, reader.lost) == (0, 0)
 
 
@@ -49,23 +49,23 @@ def test_noise_before_a_packet_is_dropped(noise: bytes, packet: Packet) -> None:
 
 
 @given(data=st.binary(max_size=400))
-def test_reader_recovers_from_arbitrary_bytes_after_silence(data: bytes) -> None:
+def test_reset_reader_reads_packets_after_arbitrary_bytes(data: bytes) -> None:
     reader = PacketReader()
     list(reader.feed(data))
     reader.reset()
     assert list(reader.feed(encode(Packet(7, PING)))) == [Packet(7, PING)]
 
 
-@given(packet=PACKETS, place=st.integers(2, 255), flip=st.integers(1, 255))
-def test_packet_with_one_wrong_byte_is_never_accepted(packet: Packet, place: int, flip: int) -> None:
+@given(packet=PACKETS, index=st.integers(2, 255), mask=st.integers(1, 255))
+def test_packet_with_one_wrong_byte_is_never_accepted(packet: Packet, index: int, mask: int) -> None:
     data = bytearray(encode(packet))
-    place = min(place, len(data) - 1)
-    data[place] ^= flip
-    assert packet not in read(bytes(data))
+    index = min(index, len(data) - 1)
+    data[index] ^= mask
+    assert packet not in read_packets(bytes(data))
 
 
-class Wire:
-    """A serial port that only keeps what is written."""
+class RecordingPort:
+    """A serial port that stores the bytes of the last write."""
 
     def __init__(self) -> None:
         self.sent = b""
@@ -75,23 +75,23 @@ class Wire:
         return len(data)
 
     def reset_input_buffer(self) -> None:
-        """Nothing comes in."""
+        """Do nothing: this port receives no bytes."""
 
 
 @given(servo=st.integers(0, 253), address=st.integers(0, 49), data=st.binary(min_size=1, max_size=20))
 def test_packets_equal_those_of_dynamixel_sdk(servo: int, address: int, data: bytes) -> None:
-    port, wire, sdk = PortHandler("none"), Wire(), Protocol1PacketHandler()
-    port.ser = wire
+    port, recording_port, sdk = PortHandler("none"), RecordingPort(), Protocol1PacketHandler()
+    port.ser = recording_port
     sdk.writeTxOnly(port, servo, address, len(data), list(data))
-    assert wire.sent == encode(Packet(servo, WRITE, bytes([address]) + data))
+    assert recording_port.sent == encode(Packet(servo, WRITE, bytes([address]) + data))
     sdk.readTx(port, servo, address, len(data))
-    assert wire.sent == encode(Packet(servo, READ, bytes([address, len(data)])))
+    assert recording_port.sent == encode(Packet(servo, READ, bytes([address, len(data)])))
     port.is_using = False
     rows = {servo: data, (servo + 1) % 254: data[::-1]}
-    flat = [byte for one, row in rows.items() for byte in (one, *row)]
+    flat = [byte for servo_id, row in rows.items() for byte in (servo_id, *row)]
     sdk.syncWriteTxOnly(port, address, len(data), flat, len(flat))
-    assert wire.sent == encode(sync_write(address, rows))
-    assert read(wire.sent)[0] == Packet(BROADCAST, SYNC_WRITE, bytes([address, len(data), *flat]))
+    assert recording_port.sent == encode(sync_write(address, rows))
+    assert read_packets(recording_port.sent)[0] == Packet(BROADCAST, SYNC_WRITE, bytes([address, len(data), *flat]))
 
 
 def test_invalid_packets_are_refused() -> None:

@@ -1,4 +1,4 @@
-"""Chains: where their joints put them, beside MuJoCo; how they move, beside finite differences; what is refused."""
+"""Chains: frames agree with MuJoCo, Jacobians with finite differences, and invalid chains are refused."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.kinematics.urdf_chains import JointText, random_joint, urdf
+from tests.kinematics.urdf_chains import JointText, make_random_joint, make_urdf
 
 from roboyard.description import load_model
 from roboyard.errors import InputError, UnknownNameError
@@ -20,7 +20,7 @@ from roboyard.kinematics import Chain, build_chain
 ROBOTS = Path(str(resources.files("roboyard") / "robots"))
 
 
-def schunk() -> Chain:
+def load_schunk_chain() -> Chain:
     return build_chain(load_model(ROBOTS / "scitos_arm" / "scitos_arm.urdf.xacro"), "arm_base", "gripper_link")
 
 
@@ -28,8 +28,8 @@ def schunk() -> Chain:
 @given(st.integers(0, 2**32 - 1), st.integers(1, 8))
 def test_chain_frames_agree_with_mujoco(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
-    joints = [*(random_joint(rng) for _ in range(count)), random_joint(rng, ("revolute",))]
-    text = urdf(joints)
+    joints = [*(make_random_joint(rng) for _ in range(count)), make_random_joint(rng, ("revolute",))]
+    text = make_urdf(joints)
     chain = build_chain(load_model(text), "link_0", f"link_{len(joints)}")
     model = mujoco.MjModel.from_xml_string(text)
     data = mujoco.MjData(model)
@@ -49,8 +49,8 @@ def test_chain_frames_agree_with_mujoco(seed: int, count: int) -> None:
 @given(st.integers(0, 2**32 - 1), st.integers(1, 7))
 def test_jacobian_is_the_derivative_of_the_pose(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
-    joints = [random_joint(rng, ("revolute", "prismatic")) for _ in range(count)]
-    chain = build_chain(load_model(urdf(joints)), "link_0", f"link_{count}").with_tool(
+    joints = [make_random_joint(rng, ("revolute", "prismatic")) for _ in range(count)]
+    chain = build_chain(load_model(make_urdf(joints)), "link_0", f"link_{count}").with_tool(
         SE3.from_xyz_rpy(rng.uniform(-0.2, 0.2, 3), rng.uniform(-1.0, 1.0, 3))
     )
     q = rng.uniform(-2.0, 2.0, count)
@@ -59,12 +59,12 @@ def test_jacobian_is_the_derivative_of_the_pose(seed: int, count: int) -> None:
         step = h * np.eye(count)[j]
         T, before, after = chain.forward(q), chain.forward(q - step), chain.forward(q + step)
         np.testing.assert_allclose(J[:3, j], (after[:3, 3] - before[:3, 3]) / (2 * h), atol=1e-6)
-        W = (after[:3, :3] - before[:3, :3]) / (2 * h) @ T[:3, :3].T
-        np.testing.assert_allclose(J[3:, j], [W[2, 1], W[0, 2], W[1, 0]], atol=1e-6)
+        omega_matrix = (after[:3, :3] - before[:3, :3]) / (2 * h) @ T[:3, :3].T
+        np.testing.assert_allclose(J[3:, j], [omega_matrix[2, 1], omega_matrix[0, 2], omega_matrix[1, 0]], atol=1e-6)
 
 
 def test_chain_batches_equal_single_states_to_the_bit() -> None:
-    chain = schunk()
+    chain = load_schunk_chain()
     q = chain.sample_positions(np.random.default_rng(1), 50)
     assert np.array_equal(chain.forward(q), np.stack([chain.forward(row) for row in q]))
     assert np.array_equal(chain.frames(q), np.stack([chain.frames(row) for row in q]))
@@ -73,52 +73,54 @@ def test_chain_batches_equal_single_states_to_the_bit() -> None:
     assert chain.is_within_limits(q).all()
 
 
-def test_schunk_chain_has_its_length_fingers_and_camera() -> None:
-    chain = schunk()
+def test_schunk_chain_has_expected_length_fingers_and_camera() -> None:
+    chain = load_schunk_chain()
     np.testing.assert_allclose(chain.forward(np.zeros(5))[:3, 3], [0, 0, 1.219], atol=1e-12)
     assert chain.link_mounts["kinect"][0] == chain.link_mounts["finger_left"][0] == 5
     assert chain.link_mounts["arm_base"][0] == 0
-    opened = build_chain(
+    open_chain = build_chain(
         load_model(ROBOTS / "scitos_arm" / "scitos_arm.urdf.xacro"), "arm_base", "gripper_link",
         fixed_positions={"finger_left_joint": 0.02},
     )  # fmt: skip
-    apart = {name: opened.link_poses(np.zeros(5))[f"finger_{name}"][1, 3] for name in ("left", "right")}
-    np.testing.assert_allclose([apart["left"], apart["right"]], [0.02, -0.02], atol=1e-12)
+    finger_y = {name: open_chain.link_poses(np.zeros(5))[f"finger_{name}"][1, 3] for name in ("left", "right")}
+    np.testing.assert_allclose([finger_y["left"], finger_y["right"]], [0.02, -0.02], atol=1e-12)
 
 
 def test_manipulability_of_a_stretched_arm_is_zero() -> None:
-    chain = schunk()
+    chain = load_schunk_chain()
     assert chain.manipulability(np.zeros(5)) == pytest.approx(0.0, abs=1e-9)
     assert chain.manipulability(np.array([0.3, 0.7, 1.2, -0.4, 0.1])) > 0.01
 
 
-def test_mimic_joints_of_a_chain_follow() -> None:
-    turn, here = ((0.0, 0.0, 0.1), (0.0, 0.0, 0.0)), (0.0, 1.0, 0.0)
+def test_mimic_joint_of_a_chain_follows_its_driving_joint() -> None:
+    origin, axis = ((0.0, 0.0, 0.1), (0.0, 0.0, 0.0)), (0.0, 1.0, 0.0)
     joints = [
-        JointText("revolute", *turn, here, (-1.0, 1.0)),
-        JointText("revolute", *turn, here, (-1.0, 0.5), '<mimic joint="joint_1" multiplier="-2" offset="0.1"/>'),
+        JointText("revolute", *origin, axis, (-1.0, 1.0)),
+        JointText("revolute", *origin, axis, (-1.0, 0.5), '<mimic joint="joint_1" multiplier="-2" offset="0.1"/>'),
     ]
-    chain = build_chain(load_model(urdf(joints)), "link_0", "link_2")
+    chain = build_chain(load_model(make_urdf(joints)), "link_0", "link_2")
     assert (chain.joints, chain.moving_joints) == (("joint_1",), ("joint_1", "joint_2"))
-    assert (chain.lower[0], chain.upper[0]) == pytest.approx((-0.2, 0.55)), "what the mimic can follow"
+    assert (chain.lower[0], chain.upper[0]) == pytest.approx((-0.2, 0.55)), (
+        "the limits of the mimic joint restrict its driving joint"
+    )
     angle = 0.3 + (-0.6 + 0.1)
     np.testing.assert_allclose(chain.forward([0.3])[:3, 0], [np.cos(angle), 0, -np.sin(angle)], atol=1e-12)
     slope = (chain.forward([0.3 + 1e-6]) - chain.forward([0.3 - 1e-6]))[:3, 3] / 2e-6
     np.testing.assert_allclose(chain.jacobian([0.3])[:3, 0], slope, atol=1e-8)
 
 
-def test_chain_holds_joints_that_are_not_free() -> None:
+def test_chain_fixes_joints_that_are_not_selected() -> None:
     rng = np.random.default_rng(3)
-    model = load_model(urdf([random_joint(rng, ("revolute",)) for _ in range(4)]))
-    whole = build_chain(model, "link_0", "link_4")
-    part = build_chain(
+    model = load_model(make_urdf([make_random_joint(rng, ("revolute",)) for _ in range(4)]))
+    full_chain = build_chain(model, "link_0", "link_4")
+    reduced_chain = build_chain(
         model, "link_0", "link_4", joints=("joint_1", "joint_3"), fixed_positions={"joint_2": 0.7, "joint_4": -0.3}
     )
-    np.testing.assert_allclose(part.forward([0.2, 0.4]), whole.forward([0.2, 0.7, 0.4, -0.3]), atol=1e-12)
+    np.testing.assert_allclose(reduced_chain.forward([0.2, 0.4]), full_chain.forward([0.2, 0.7, 0.4, -0.3]), atol=1e-12)
 
 
 @pytest.mark.parametrize(
-    ("base", "tip", "held", "said"),
+    ("base", "tip", "fixed_positions", "message"),
     [
         ("arm_bsae", "gripper_link", {}, "no link 'arm_bsae'; did you mean 'arm_base'?"),
         ("arm_base", "gripper", {}, "no link 'gripper'"),
@@ -130,15 +132,20 @@ def test_chain_holds_joints_that_are_not_free() -> None:
         ("arm_base", "gripper_link", {"finger_left_joint": float("nan")}, "cannot be held at nan"),
     ],
 )
-def test_build_chain_refuses_bad_links_and_held_joints(base: str, tip: str, held: dict[str, float], said: str) -> None:
+def test_build_chain_refuses_invalid_links_and_fixed_positions(
+    base: str, tip: str, fixed_positions: dict[str, float], message: str
+) -> None:
     model = load_model(ROBOTS / "scitos_arm" / "scitos_arm.urdf.xacro")
-    with pytest.raises(InputError, match=said.replace("?", r"\?")):
-        build_chain(model, base, tip, fixed_positions=held)
+    with pytest.raises(InputError, match=message.replace("?", r"\?")):
+        build_chain(model, base, tip, fixed_positions=fixed_positions)
 
 
 def test_build_chain_refuses_floating_joints() -> None:
-    text = urdf(
-        [JointText("floating", (0, 0, 0), (0, 0, 0), (0, 0, 1)), random_joint(np.random.default_rng(0), ("revolute",))]
+    text = make_urdf(
+        [
+            JointText("floating", (0, 0, 0), (0, 0, 0), (0, 0, 1)),
+            make_random_joint(np.random.default_rng(0), ("revolute",)),
+        ]
     )
     with pytest.raises(InputError, match="is a floating joint"):
         build_chain(load_model(text), "link_0", "link_2")
@@ -150,13 +157,13 @@ def test_build_chain_refuses_floating_joints() -> None:
     "q", [[0.0] * 4, [[0.0] * 6], [0.0, 0.0, np.nan, 0.0, 0.0], ["a"] * 5, None, 3.0, np.zeros((1, 1, 5))]
 )
 def test_chain_refuses_bad_joint_positions(q: object) -> None:
-    chain = schunk()
+    chain = load_schunk_chain()
     for method in (chain.forward, chain.jacobian, chain.frames, chain.is_within_limits):
         with pytest.raises(InputError, match=r"joint positions|position of"):
             method(q)  # type: ignore[arg-type]
 
 
-def test_unlimited_sliding_joint_has_no_random_position() -> None:
+def test_sample_positions_refuses_a_prismatic_joint_without_limits() -> None:
     text = (
         '<mujoco><worldbody><body name="a"><geom size="1"/><body name="b"><joint name="j" type="slide"/>'
         '<geom size="1"/></body></body></worldbody></mujoco>'

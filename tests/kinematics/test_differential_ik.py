@@ -1,4 +1,4 @@
-"""Differential inverse kinematics: the tool moves as wanted, joints keep limits, what is left goes to a posture."""
+"""Differential inverse kinematics: the tool follows the twist within joint limits, the null space a posture."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import lsq_linear
-from tests.kinematics.urdf_chains import random_joint, urdf
+from tests.kinematics.urdf_chains import make_random_joint, make_urdf
 
 from roboyard.description import load_model
 from roboyard.errors import ConfigError, InputError
@@ -17,9 +17,11 @@ from roboyard.kinematics.ik.differential_ik import solve_box_qp
 from roboyard.scenarios.robot_groups import find_groups
 
 
-def seven() -> Chain:
+def make_seven_joint_chain() -> Chain:
     rng = np.random.default_rng(3)
-    return build_chain(load_model(urdf([random_joint(rng, ("revolute",)) for _ in range(7)])), "link_0", "link_7")
+    return build_chain(
+        load_model(make_urdf([make_random_joint(rng, ("revolute",)) for _ in range(7)])), "link_0", "link_7"
+    )
 
 
 @settings(max_examples=60, deadline=None)
@@ -29,26 +31,26 @@ def test_bounded_least_squares_agrees_with_scipy(seed: int, count: int) -> None:
     A, b = rng.normal(size=(count + 2, count)), rng.normal(size=count + 2) * 3.0
     low = rng.uniform(-1.0, 0.2, count)
     high = low + rng.uniform(0.0, 1.0, count) + 1e-6
-    found = np.empty(count)
-    assert solve_box_qp(A.T @ A, A.T @ b, low, high, found) > 0
+    solution = np.empty(count)
+    assert solve_box_qp(A.T @ A, A.T @ b, low, high, solution) > 0
     expected = lsq_linear(A, b, (low, high), method="bvls", tol=1e-14).x
-    np.testing.assert_allclose(found, expected, atol=1e-7)
+    np.testing.assert_allclose(solution, expected, atol=1e-7)
 
 
-def test_servo_step_moves_the_tool_as_the_twist_says() -> None:
+def test_differential_ik_moves_the_tool_with_the_twist() -> None:
     chain = find_groups("iisy").chain("arm")
     q = find_groups("iisy").group("arm").pose("home") + 0.1
     twist = np.array([0.05, -0.03, 0.02, 0.1, 0.0, -0.1])
     step = solve_differential_ik(chain, q, twist)
     assert step.limited_joints == ()
     np.testing.assert_allclose(step.twist, twist, atol=2e-4)
-    moved = (chain.forward(q + 1e-5 * step.speeds)[:3, 3] - chain.forward(q)[:3, 3]) / 1e-5
-    np.testing.assert_allclose(moved, twist[:3], atol=1e-3)
+    velocity = (chain.forward(q + 1e-5 * step.speeds)[:3, 3] - chain.forward(q)[:3, 3]) / 1e-5
+    np.testing.assert_allclose(velocity, twist[:3], atol=1e-3)
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1))
-def test_servo_step_keeps_joint_limits_for_any_twist(seed: int) -> None:
+def test_differential_ik_keeps_joint_limits_for_any_twist(seed: int) -> None:
     rng = np.random.default_rng(seed)
     chain = find_groups("scitos_arm").chain("arm")
     q, twist = chain.sample_positions(rng, 1)[0], rng.normal(size=6)
@@ -60,7 +62,7 @@ def test_servo_step_keeps_joint_limits_for_any_twist(seed: int) -> None:
         assert chain.is_within_limits(q, 1e-9)
 
 
-def test_servo_to_reaches_a_pose_and_stays() -> None:
+def test_differential_ik_to_a_pose_converges() -> None:
     chain = find_groups("iisy").chain("arm")
     home = find_groups("iisy").group("arm").pose("home")
     q, goal = home.copy(), chain.forward(home + np.array([0.3, 0.2, -0.3, 0.4, -0.3, 0.5]))
@@ -69,7 +71,7 @@ def test_servo_to_reaches_a_pose_and_stays() -> None:
     np.testing.assert_allclose(chain.forward(q), goal, atol=1e-4)
 
 
-def test_servo_to_of_five_joints_leaves_the_roll_free() -> None:
+def test_differential_ik_of_five_joints_leaves_rotation_around_free_axis() -> None:
     groups = find_groups("youbot_arm")
     chain, q = groups.chain("arm"), groups.group("arm").pose("pick")
     goal = chain.forward(q + np.array([0.4, 0.1, 0.05, -0.15, 1.0]))
@@ -80,23 +82,23 @@ def test_servo_to_of_five_joints_leaves_the_roll_free() -> None:
     np.testing.assert_allclose(reached[:3, 2], goal[:3, 2], atol=1e-3)
 
 
-def test_servo_posture_moves_joints_and_not_the_tool() -> None:
-    chain = seven()
+def test_posture_moves_joints_without_moving_the_tool() -> None:
+    chain = make_seven_joint_chain()
     q = np.array([0.2, -0.4, 0.6, 0.3, -0.5, 0.7, 0.1])
     step = solve_differential_ik(chain, q, np.zeros(6), posture=np.zeros(7))
     assert np.abs(step.speeds).max() > 1e-2
     assert np.abs(step.twist).max() < 1e-9
-    assert step.speeds @ q < 0.0, "nearer to the posture"
+    assert step.speeds @ q < 0.0, "the joints approach the posture"
 
 
-def test_servo_step_again_gives_the_same_bits() -> None:
-    chain, q = seven(), np.full(7, 0.3)
+def test_differential_ik_is_repeatable_to_the_bit() -> None:
+    chain, q = make_seven_joint_chain(), np.full(7, 0.3)
     steps = [solve_differential_ik(chain, q, np.full(6, 0.2), posture=np.zeros(7)).speeds.tobytes() for _ in range(2)]
     assert steps[0] == steps[1]
 
 
-def test_servo_step_refuses_bad_twists() -> None:
-    chain = seven()
+def test_differential_ik_refuses_invalid_twists() -> None:
+    chain = make_seven_joint_chain()
     for twist in (np.zeros(5), [np.nan] * 6, "up"):
         with pytest.raises(InputError, match="twist"):
             solve_differential_ik(chain, np.zeros(7), twist)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Forward kinematics against products of plain 4×4 matrices, and its own laws."""
+"""Forward kinematics agrees with products of 4×4 matrices, and its transforms form the tree of the model."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ I = SE3.identity()  # noqa: E741
 TYPES = ("fixed", "revolute", "continuous", "prismatic", "screw")
 small = st.floats(-1.0, 1.0)
 poses = st.builds(lambda a, b: SE3.from_xyz_rpy(a, b), st.tuples(small, small, small), st.tuples(small, small, small))
-units = st.tuples(small, small, st.floats(0.2, 1.0)).map(lambda v: tuple((np.array(v) / np.linalg.norm(v)).tolist()))
+unit_vectors = st.tuples(small, small, st.floats(0.2, 1.0)).map(
+    lambda v: tuple((np.array(v) / np.linalg.norm(v)).tolist())
+)
 
 
 @st.composite
-def trees(draw: st.DrawFn) -> Model:
-    """A random tree, its joints in random order."""
+def random_trees(draw: st.DrawFn) -> Model:
+    """Return a random tree of links with its joints in random order."""
     count = draw(st.integers(2, 6))
     joints = [
         Joint(
@@ -33,7 +35,7 @@ def trees(draw: st.DrawFn) -> Model:
             child=f"l{child}",
             T_parent_child=draw(poses),
             T_child_joint=draw(st.one_of(st.just(I), poses)),
-            axes=(Axis(draw(units)),),
+            axes=(Axis(draw(unit_vectors)),),
             thread_pitch=0.3,
         )
         for child in range(1, count)
@@ -41,8 +43,8 @@ def trees(draw: st.DrawFn) -> Model:
     return Model("tree", tuple(Link(f"l{i}", I) for i in range(count)), tuple(draw(st.permutations(joints))))
 
 
-def matrix(joint: Joint, q: float) -> np.ndarray:
-    """Independent: Rodrigues' formula and homogeneous matrices."""
+def compute_joint_transform(joint: Joint, q: float) -> np.ndarray:
+    """Compute the transform of a joint independently, by Rodrigues' formula and homogeneous matrices."""
     axis = np.array(joint.axes[0].xyz)
     K = np.array([[0, -axis[2], axis[1]], [axis[2], 0, -axis[0]], [-axis[1], axis[0], 0]])
     M = np.eye(4)
@@ -56,27 +58,27 @@ def matrix(joint: Joint, q: float) -> np.ndarray:
     return joint.T_parent_child.matrix() @ T_cj @ M @ np.linalg.inv(T_cj)
 
 
-@given(trees(), st.lists(st.floats(-4.0, 4.0), min_size=6, max_size=6))
+@given(random_trees(), st.lists(st.floats(-4.0, 4.0), min_size=6, max_size=6))
 def test_link_poses_agree_with_products_of_matrices(model: Model, values: list[float]) -> None:
     positions = {f"j{i}": value for i, value in enumerate(values)}
-    found = ForwardKinematics(model).link_poses(positions)
+    link_poses = ForwardKinematics(model).link_poses(positions)
     parents = {joint.child: joint for joint in model.joints}
     for link in model.links:
         T, name = np.eye(4), link.name
         while name in parents:
             joint = parents[name]
             q = 0.0 if joint.type == "fixed" else positions[joint.name]
-            T, name = matrix(joint, q) @ T, joint.parent
-        np.testing.assert_allclose(found[link.name].matrix(), T, atol=1e-9)
+            T, name = compute_joint_transform(joint, q) @ T, joint.parent
+        np.testing.assert_allclose(link_poses[link.name].matrix(), T, atol=1e-9)
 
 
-@given(trees(), st.lists(st.floats(-4.0, 4.0), min_size=6, max_size=6))
-def test_transforms_of_a_model_make_up_the_same_tree(model: Model, values: list[float]) -> None:
+@given(random_trees(), st.lists(st.floats(-4.0, 4.0), min_size=6, max_size=6))
+def test_joint_and_fixed_transforms_form_the_same_tree(model: Model, values: list[float]) -> None:
     positions = {f"j{i}": value for i, value in enumerate(values)}
     kinematics = ForwardKinematics(model)
     edges = {child: (T, parent) for T, parent, child in kinematics.joint_transforms(positions)}
     edges |= {child: (T, parent) for T, parent, child in fixed_transforms(model)}
-    assert set(edges) == {joint.child for joint in model.joints}, "each link once, moving or fixed"
+    assert set(edges) == {joint.child for joint in model.joints}, "each link occurs once, as movable or fixed"
     for name, pose in kinematics.link_poses(positions).items():
         T, frame = I, name
         while frame in edges:
@@ -84,8 +86,8 @@ def test_transforms_of_a_model_make_up_the_same_tree(model: Model, values: list[
         assert T.almost_equal(pose, 1e-9)
 
 
-def two_links(**fields: object) -> Model:
-    given_fields = {
+def make_two_link_model(**fields: object) -> Model:
+    defaults = {
         "name": "j",
         "type": "revolute",
         "parent": "a",
@@ -93,11 +95,11 @@ def two_links(**fields: object) -> Model:
         "T_parent_child": I,
         "T_child_joint": I,
     }
-    joint = Joint(**(given_fields | {"axes": (Axis((0.0, 0.0, 1.0)),)} | fields))  # type: ignore[arg-type]
+    joint = Joint(**(defaults | {"axes": (Axis((0.0, 0.0, 1.0)),)} | fields))  # type: ignore[arg-type]
     return Model("m", (Link("a", I), Link("b", I), Link("c", I)), (joint,))
 
 
-def test_mimicking_joint_follows_through_a_chain() -> None:
+def test_mimic_of_a_mimic_joint_follows_the_driving_joint() -> None:
     axis = (Axis((1.0, 0.0, 0.0)),)
     joints = (
         Joint("lead", "prismatic", "a", "b", I, I, axis),
@@ -106,12 +108,12 @@ def test_mimicking_joint_follows_through_a_chain() -> None:
     )
     kinematics = ForwardKinematics(Model("m", tuple(Link(n, I) for n in "abcd"), joints))
     assert kinematics.independent_positions == ("lead",)
-    found = kinematics.link_poses({"lead": 0.5})
-    assert [found[n].x for n in "bcd"] == pytest.approx([0.5, 1.1, -1.1])
+    link_poses = kinematics.link_poses({"lead": 0.5})
+    assert [link_poses[n].x for n in "bcd"] == pytest.approx([0.5, 1.1, -1.1])
 
 
-def test_universal_joint_turns_about_its_axes_in_turn() -> None:
-    model = two_links(type="universal", axes=(Axis((0.0, 0.0, 1.0)), Axis((0.0, 1.0, 0.0))))
+def test_universal_joint_rotates_around_its_axes_in_order() -> None:
+    model = make_two_link_model(type="universal", axes=(Axis((0.0, 0.0, 1.0)), Axis((0.0, 1.0, 0.0))))
     kinematics = ForwardKinematics(model)
     assert kinematics.independent_positions == ("j", "j_2")
     pose = kinematics.link_poses({"j": math.pi / 2, "j_2": 0.3})["b"]
@@ -122,9 +124,14 @@ def test_universal_joint_turns_about_its_axes_in_turn() -> None:
 def test_sensor_frames_without_link_are_fixed_frames() -> None:
     T = SE3.from_xyz_rpy((0.1, 0.0, 0.2))
 
-    def sensor(name: str, frame: str) -> Sensor:
+    def make_sensor(name: str, frame: str) -> Sensor:
         return Sensor(name, "lidar", "b", T, 10.0, name, frame, LidarSpec())
 
-    model = two_links()
-    model = Model("m", model.links, model.joints, sensors=(sensor("x", "eye"), sensor("y", "eye"), sensor("z", "b")))
+    model = make_two_link_model()
+    model = Model(
+        "m",
+        model.links,
+        model.joints,
+        sensors=(make_sensor("x", "eye"), make_sensor("y", "eye"), make_sensor("z", "b")),
+    )
     assert [(parent, child) for _, parent, child in fixed_transforms(model)] == [("b", "eye")]

@@ -1,4 +1,4 @@
-"""Random serial chains as URDF texts, for tests."""
+"""Random serial chains as URDF texts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _INERTIAL = '<inertial><mass value="1"/><inertia ixx="0.1" iyy="0.1" izz="0.1" i
 
 @dataclass(frozen=True)
 class JointText:
-    """What stands in the file about a joint."""
+    """The attributes of a joint in URDF."""
 
     type: str
     xyz: tuple[float, ...]
@@ -22,20 +22,20 @@ class JointText:
     extra: str = ""
 
 
-def random_inertial(rng: np.random.Generator) -> str:
-    """A body of some mass somewhere on its link, turned somehow."""
+def make_random_inertial(rng: np.random.Generator) -> str:
+    """Return an inertial element with random mass, pose and size of an equivalent box."""
     m, (x, y, z) = rng.uniform(0.2, 3.0), rng.uniform(0.02, 0.3, 3)
-    place, turn = (" ".join(map(repr, map(float, rng.uniform(-size, size, 3)))) for size in (0.2, 3.0))
+    xyz, rpy = (" ".join(map(repr, map(float, rng.uniform(-size, size, 3)))) for size in (0.2, 3.0))
     moments = (m / 12 * (y * y + z * z), m / 12 * (x * x + z * z), m / 12 * (x * x + y * y))
     ixx, iyy, izz = map(float, moments)
     return (
-        f'<inertial><origin xyz="{place}" rpy="{turn}"/><mass value="{float(m)!r}"/>'
+        f'<inertial><origin xyz="{xyz}" rpy="{rpy}"/><mass value="{float(m)!r}"/>'
         f'<inertia ixx="{ixx!r}" iyy="{iyy!r}" izz="{izz!r}" ixy="0" ixz="0" iyz="0"/></inertial>'
     )
 
 
-def urdf(joints: Sequence[JointText], name: str = "chain", inertials: Sequence[str] = ()) -> str:
-    """Links ``link_0`` … joined by ``joint_1`` …, one after the other, the first with a body of its own."""
+def make_urdf(joints: Sequence[JointText], name: str = "chain", inertials: Sequence[str] = ()) -> str:
+    """Return a robot whose links ``link_0`` … are connected in series by joints ``joint_1`` …."""
 
     def numbers(values: Sequence[float]) -> str:
         return " ".join(repr(float(value)) for value in values)
@@ -57,10 +57,10 @@ def urdf(joints: Sequence[JointText], name: str = "chain", inertials: Sequence[s
     return "".join([*parts, "</robot>"])
 
 
-def random_joint(
+def make_random_joint(
     rng: np.random.Generator, kinds: Sequence[str] = ("revolute", "prismatic", "continuous", "fixed")
 ) -> JointText:
-    """A joint somewhere, turned somehow."""
+    """Return a joint of a random type with random pose and axis."""
     axis = rng.normal(size=3)
     return JointText(
         str(rng.choice(list(kinds))),
