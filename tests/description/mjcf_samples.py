@@ -1,4 +1,4 @@
-"""MJCF documents that the tests vary, and MuJoCo kept from writing of their faults."""
+"""MJCF documents for tests, and a context in which MuJoCo writes no log."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,11 +7,11 @@ import mujoco
 
 
 @contextmanager
-def quiet_mujoco() -> Iterator[None]:
-    """Within, MuJoCo writes neither to its log file nor to the console."""
-    before, quiet = mujoco.MjLogConfig.get(), mujoco.MjLogConfig.get()
-    quiet.logto_console, quiet.logto_file = 0, 0
-    quiet.set()
+def disable_mujoco_log() -> Iterator[None]:
+    """Keep MuJoCo from writing to its log file and to the console."""
+    before, disabled = mujoco.MjLogConfig.get(), mujoco.MjLogConfig.get()
+    disabled.logto_console, disabled.logto_file = 0, 0
+    disabled.set()
     try:
         yield
     finally:
@@ -48,7 +48,7 @@ CART = """<mujoco model="cart">
 </mujoco>
 """
 
-YARD = """<mujoco model="yard">
+SMALL_WORLD = """<mujoco model="yard">
   <worldbody>
     <light directional="true" pos="0 0 5" dir="0 0 -1"/>
     <geom name="floor" type="plane" size="20 20 1"/>
@@ -58,7 +58,7 @@ YARD = """<mujoco model="yard">
 </mujoco>
 """
 
-RICH = """<mujoco model="rich">
+ALL_ELEMENTS = """<mujoco model="rich">
   <compiler angle="degree" eulerseq="ZYX"/>
   <option gravity="0 0 -9.81" timestep="0.001"/>
   <default>

@@ -1,7 +1,7 @@
-"""What becomes of each element of SDF: read, said to have no effect, or neither, found out by reading documents.
+"""Classify SDF elements by loading documents: the reader reads them, warns that they have no effect, or ignores them.
 
-An element is *read* if another value of it makes another record, and *said* if a finding names it.  Run as a program it
-prints the table of ``docs/reference/sdf-elements.md``.
+An element is "read" if another value of it changes the record, and "warned" if a reader warning names it. As a program
+this module prints the table of ``docs/reference/sdf-elements.md``.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from dataclasses import replace
 from roboyard.description import load_world
 
 BOX = "<geometry><box><size>1 1 1</size></box></geometry>"
-TINY = "<link name='l'/>"
+EMPTY_LINK = "<link name='l'/>"
 JOINT = "<link name='l'/><link name='k'/><joint name='j' type='{kind}'><parent>l</parent><child>k</child>{{}}</joint>"
 
 
-def model(inside: str) -> str:
+def wrap_in_model(inside: str) -> str:
     return f"<model name='m'>{inside}</model>"
 
 
-def link(inside: str) -> str:
-    return model(f"<link name='l'>{inside}</link>")
+def wrap_in_link(inside: str) -> str:
+    return wrap_in_model(f"<link name='l'>{inside}</link>")
 
 
-def sensor(kind: str, tag: str, inside: str = "{}") -> str:
+def wrap_in_sensor(kind: str, tag: str, inside: str = "{}") -> str:
     body = f"<{tag}>{inside}</{tag}>" if tag else inside
-    return link(f"<sensor name='s' type='{kind}'><update_rate>10</update_rate>{body}</sensor>")
+    return wrap_in_link(f"<sensor name='s' type='{kind}'><update_rate>10</update_rate>{body}</sensor>")
 
 
 NOISE = {
@@ -76,14 +76,14 @@ CONTEXTS: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
         },
     ),
     "model": (
-        model(TINY + "{}"),
+        wrap_in_model(EMPTY_LINK + "{}"),
         {
             "static": ("true", "false"), "pose": ("1 0 0 0 0 0", "2 0 0 0 0 0"), "self_collide": ("true", "false"),
             "allow_auto_disable": ("true", "false"), "enable_wind": ("true", "false"), "gripper": ("", ""),
         },
     ),
     "link": (
-        link("{}"),
+        wrap_in_link("{}"),
         {
             "pose": ("1 0 0 0 0 0", "2 0 0 0 0 0"), "gravity": ("true", "false"), "self_collide": ("true", "false"),
             "kinematic": ("true", "false"), "must_be_base_link": ("true", "false"), "enable_wind": ("true", "false"),
@@ -97,7 +97,7 @@ CONTEXTS: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
         },
     ),
     "collision": (
-        link(f"<collision name='c'>{BOX}{{}}</collision>"),
+        wrap_in_link(f"<collision name='c'>{BOX}{{}}</collision>"),
         {
             "pose": ("1 0 0 0 0 0", "2 0 0 0 0 0"), "laser_retro": ("1", "2"), "max_contacts": ("1", "2"),
             "surface/friction/ode/mu": ("0.5", "0.6"), "surface/friction/ode/mu2": ("0.5", "0.6"),
@@ -121,7 +121,7 @@ CONTEXTS: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
         },
     ),
     "visual": (
-        link(f"<visual name='v'>{BOX}{{}}</visual>"),
+        wrap_in_link(f"<visual name='v'>{BOX}{{}}</visual>"),
         {
             "pose": ("1 0 0 0 0 0", "2 0 0 0 0 0"), "transparency": ("0.2", "0.4"), "cast_shadows": ("true", "false"),
             "laser_retro": ("1", "2"), "visibility_flags": ("1", "2"), "meta": ("", ""),
@@ -139,7 +139,7 @@ CONTEXTS: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
         },
     ),
     "joint": (
-        model(JOINT.format(kind="revolute").format("{}")),
+        wrap_in_model(JOINT.format(kind="revolute").format("{}")),
         {
             "pose": ("1 0 0 0 0 0", "2 0 0 0 0 0"), "axis/xyz": ("1 0 0", "0 1 0"),
             "axis/initial_position": ("0.1", "0.2"), "axis/dynamics/damping": ("1", "2"),
@@ -151,16 +151,16 @@ CONTEXTS: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
         },
     ),
     "sensor": (
-        sensor("imu", ""),
+        wrap_in_sensor("imu", ""),
         {"pose": ("1 0 0 0 0 0", "2 0 0 0 0 0"), "topic": ("a", "b"), "frame_id": ("a", "b")},
     ),
     "imu": (
-        sensor("imu", "imu"),
+        wrap_in_sensor("imu", "imu"),
         {f"{part}/{axis}/{tag}": values for part in ("angular_velocity", "linear_acceleration") for axis in "xyz"
          for tag, values in NOISE.items()},
     ),
     "lidar": (
-        sensor("lidar", "lidar"),
+        wrap_in_sensor("lidar", "lidar"),
         {
             "scan/horizontal/samples": ("10", "20"), "scan/horizontal/min_angle": ("-1", "-0.5"),
             "scan/horizontal/max_angle": ("1", "0.5"), "range/min": ("0.1", "0.2"), "range/max": ("5", "6"),
@@ -168,48 +168,50 @@ CONTEXTS: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
         },
     ),
     "altimeter": (
-        sensor("altimeter", "altimeter"),
+        wrap_in_sensor("altimeter", "altimeter"),
         {f"{part}/{tag}": values for part in ("vertical_position", "vertical_velocity")
          for tag, values in NOISE.items()},
     ),
     "magnetometer": (
-        sensor("magnetometer", "magnetometer"),
+        wrap_in_sensor("magnetometer", "magnetometer"),
         {f"{axis}/{tag}": values for axis in "xyz" for tag, values in NOISE.items()},
     ),
 }  # fmt: skip
 
 
-def become(context: str, path: str) -> str:
-    """ "read", "said" or "silent"."""
+def classify_element(context: str, path: str) -> str:
+    """Return "read", "warned" or "ignored"."""
     template, elements = CONTEXTS[context]
     tags = path.split("/")
 
-    def found(value: str) -> tuple[str, set[str]]:
+    def load_with(value: str) -> tuple[str, set[str]]:
         inside = value
         for tag in reversed(tags):
             inside = f"<{tag}>{inside}</{tag}>"
         world = load_world(f"<sdf version='1.12'><world name='w'>{template.format(inside)}</world></sdf>")
         record = repr(replace(world, warnings=()))
-        return record, {one.message for one in world.warnings}
+        return record, {warning.message for warning in world.warnings}
 
-    (one, said), (other, too) = (found(value) for value in elements[path])
-    if one != other:
+    (first_record, first_warnings), (second_record, second_warnings) = (load_with(value) for value in elements[path])
+    if first_record != second_record:
         return "read"
-    if said != too:  # of a file that is not there, for example
+    if first_warnings != second_warnings:  # for example, each warning names a missing file
         return "read"
-    return "said" if any(tags[-1] in what or f"<{tags[0]}>" in what for what in said | too) else "silent"
+    messages = first_warnings | second_warnings
+    return "warned" if any(tags[-1] in message or f"<{tags[0]}>" in message for message in messages) else "ignored"
 
 
-def table() -> str:
-    """The table as Markdown."""
+def format_table() -> str:
+    """Return the table as Markdown."""
     rows = ["| in | read | no effect, with a warning |", "| --- | --- | --- |"]
     for context, (_, elements) in CONTEXTS.items():
         cells = [
-            ", ".join(f"`{path}`" for path in elements if become(context, path) == kind) for kind in ("read", "said")
+            ", ".join(f"`{path}`" for path in elements if classify_element(context, path) == kind)
+            for kind in ("read", "warned")
         ]
         rows.append(f"| `{context}` | {cells[0]} | {cells[1]} |")
     return "\n".join(rows)
 
 
 if __name__ == "__main__":
-    print(table())
+    print(format_table())

@@ -1,4 +1,4 @@
-"""Whatever is wrong: one DescriptionError that says what, where, and what would be right."""
+"""Each invalid description raises one `DescriptionError` that states reason, location and valid values."""
 
 import os
 from pathlib import Path
@@ -12,28 +12,31 @@ from roboyard.errors import DescriptionError
 LINKS = f'<link name="a">{INERTIAL}</link><link name="b">{INERTIAL}</link>'
 
 
-def joint(inside: str, type_: str = "revolute", ends: str = '<parent link="a"/><child link="b"/>') -> str:
+def write_joint(inside: str, type_: str = "revolute", ends: str = '<parent link="a"/><child link="b"/>') -> str:
     return urdf(f'{LINKS}\n<joint name="j" type="{type_}">{ends}{inside}</joint>')
 
 
-def body(mass: str, inertia: str = 'ixx="1" iyy="1" izz="1"') -> str:
+def write_body(mass: str, inertia: str = 'ixx="1" iyy="1" izz="1"') -> str:
     return urdf(f'<link name="a">\n<inertial><mass value="{mass}"/><inertia {inertia}/></inertial></link>')
 
 
-URDF = {
-    "negative mass": (body("-2"), ["link 'a'", "mass -2 kg", ":2", "above 0"]),
-    "zero mass": (body("0"), ["link 'a'", "mass 0 kg"]),
-    "mass is text": (body("heavy"), ["mass of link 'a'", "'heavy'", ":2", "finite number"]),
-    "mass is nan": (body("nan"), ["mass of link 'a'", "'nan'"]),
-    "mass is infinite": (body("inf"), ["mass of link 'a'", "'inf'"]),
-    "mass overflows": (body("1e999"), ["mass of link 'a'"]),
+INVALID_URDF = {
+    "negative mass": (write_body("-2"), ["link 'a'", "mass -2 kg", ":2", "above 0"]),
+    "zero mass": (write_body("0"), ["link 'a'", "mass 0 kg"]),
+    "mass is text": (write_body("heavy"), ["mass of link 'a'", "'heavy'", ":2", "finite number"]),
+    "mass is nan": (write_body("nan"), ["mass of link 'a'", "'nan'"]),
+    "mass is infinite": (write_body("inf"), ["mass of link 'a'", "'inf'"]),
+    "mass overflows": (write_body("1e999"), ["mass of link 'a'"]),
     "no mass": (urdf('<link name="a"><inertial><inertia ixx="1" iyy="1" izz="1"/></inertial></link>'), ["<mass"]),
     "no inertia": (urdf('<link name="a"><inertial><mass value="1"/></inertial></link>'), ["without <inertia>"]),
-    "inertia endless": (body("1", 'ixx="1e308" iyy="1" izz="1"'), ["link 'a'", "at most 1e+15"]),
-    "inertia negative": (body("1", 'ixx="-1" iyy="1" izz="1"'), ["link 'a'", "not positive definite", "-1"]),
-    "inertia zero": (body("1", 'ixx="0" iyy="0" izz="0"'), ["link 'a'", "not positive definite"]),
-    "inertia indefinite": (body("1", 'ixx="1" iyy="1" izz="1" ixy="3"'), ["not positive definite"]),
-    "triangle": (body("1", 'ixx="1" iyy="1" izz="5"'), ["link 'a'", "no body has", "1, 1, 5", "sum of the others"]),
+    "inertia endless": (write_body("1", 'ixx="1e308" iyy="1" izz="1"'), ["link 'a'", "at most 1e+15"]),
+    "inertia negative": (write_body("1", 'ixx="-1" iyy="1" izz="1"'), ["link 'a'", "not positive definite", "-1"]),
+    "inertia zero": (write_body("1", 'ixx="0" iyy="0" izz="0"'), ["link 'a'", "not positive definite"]),
+    "inertia indefinite": (write_body("1", 'ixx="1" iyy="1" izz="1" ixy="3"'), ["not positive definite"]),
+    "triangle": (
+        write_body("1", 'ixx="1" iyy="1" izz="5"'),
+        ["link 'a'", "no body has", "1, 1, 5", "sum of the others"],
+    ),
     "two roots": (urdf(LINKS), ["robot 'r' has 2 root links", "'a'", "'b'", "line 1"]),
     "cycle": (
         urdf(
@@ -42,7 +45,7 @@ URDF = {
         ),
         ["part of a cycle", "b → a → b"],
     ),
-    "self": (joint("", "fixed", '<parent link="a"/><child link="a"/>'), ["joint 'j'", "to itself"]),
+    "self": (write_joint("", "fixed", '<parent link="a"/><child link="a"/>'), ["joint 'j'", "to itself"]),
     "two parents": (
         urdf(
             LINKS + f'<link name="c">{INERTIAL}</link><joint name="j" type="fixed"><parent link="a"/><child link="c"/>'
@@ -50,12 +53,15 @@ URDF = {
         ),
         ["link 'c' is the child of joint 'k' and of joint 'j'", "one parent a link"],
     ),
-    "unknown parent": (joint("", "fixed", '<parent link="x"/><child link="b"/>'), ["unknown parent link 'x'", ":2"]),
+    "unknown parent": (
+        write_joint("", "fixed", '<parent link="x"/><child link="b"/>'),
+        ["unknown parent link 'x'", ":2"],
+    ),
     "unknown child": (
-        joint("", "fixed", '<parent link="a"/><child link="bb"/>'),
+        write_joint("", "fixed", '<parent link="a"/><child link="bb"/>'),
         ["unknown child link 'bb'", "links: b"],
     ),
-    "no child": (joint("", "fixed", '<parent link="a"/>'), ["joint 'j' names no child link"]),
+    "no child": (write_joint("", "fixed", '<parent link="a"/>'), ["joint 'j' names no child link"]),
     "duplicate link": (
         urdf(f'<link name="a"/>\n<link name="a">{INERTIAL}</link>'),
         ["link 'a' exists twice", ":2", ":1"],
@@ -68,18 +74,18 @@ URDF = {
         ["joint 'j' exists twice", ":2"],
     ),
     "unnamed link": (urdf("<link/>"), ["a link has no name"]),
-    "joint type": (joint("", "hinge"), ["joint 'j' has type 'hinge'", "revolute"]),
-    "zero axis": (joint('<axis xyz="0 0 0"/>'), ["axis of joint 'j'", "'0 0 0'", "vector with a length"]),
-    "two numbers": (joint('<axis xyz="0 1"/>'), ["axis of joint 'j'", "3 numbers"]),
+    "joint type": (write_joint("", "hinge"), ["joint 'j' has type 'hinge'", "revolute"]),
+    "zero axis": (write_joint('<axis xyz="0 0 0"/>'), ["axis of joint 'j'", "'0 0 0'", "vector with a length"]),
+    "two numbers": (write_joint('<axis xyz="0 1"/>'), ["axis of joint 'j'", "3 numbers"]),
     "limits": (
-        joint('<limit lower="2" upper="1" effort="1" velocity="1"/>'),
+        write_joint('<limit lower="2" upper="1" effort="1" velocity="1"/>'),
         ["joint 'j'", "lower limit 2 above", "≤"],
     ),
-    "negative effort": (joint('<limit lower="0" upper="1" effort="-1" velocity="1"/>'), ["effort limit -1"]),
-    "origin": (joint('<origin xyz="0 0 up"/>'), ["joint 'j'", "'up'"]),
-    "far away": (joint('<origin xyz="1e300 0 0"/>'), ["coordinates below"]),
-    "mimic nobody": (joint('<mimic joint="k"/>', "continuous"), ["joint 'j' mimics the unknown joint 'k'"]),
-    "mimic itself": (joint('<mimic joint="j"/>', "continuous"), ["in a circle"]),
+    "negative effort": (write_joint('<limit lower="0" upper="1" effort="-1" velocity="1"/>'), ["effort limit -1"]),
+    "origin": (write_joint('<origin xyz="0 0 up"/>'), ["joint 'j'", "'up'"]),
+    "far away": (write_joint('<origin xyz="1e300 0 0"/>'), ["coordinates below"]),
+    "mimic nobody": (write_joint('<mimic joint="k"/>', "continuous"), ["joint 'j' mimics the unknown joint 'k'"]),
+    "mimic itself": (write_joint('<mimic joint="j"/>', "continuous"), ["in a circle"]),
     "box size": (
         urdf('<link name="a"><collision><geometry><box size="1 0 1"/></geometry></collision></link>'),
         ["size of box of link 'a'", "above 0"],
@@ -102,16 +108,16 @@ URDF = {
 }
 
 BOX = "<geometry><box><size>1 1 1</size></box></geometry>"
-PAIR = '<link name="a"/><link name="b"/>'
+TWO_LINKS = '<link name="a"/><link name="b"/>'
 
 
-def hinge(inside: str, parent: str = "a", child: str = "b") -> str:
+def write_hinge(inside: str, parent: str = "a", child: str = "b") -> str:
     return sdf_model(
-        f'{PAIR}\n<joint name="j" type="revolute"><parent>{parent}</parent><child>{child}</child>{inside}</joint>'
+        f'{TWO_LINKS}\n<joint name="j" type="revolute"><parent>{parent}</parent><child>{child}</child>{inside}</joint>'
     )
 
 
-SDF = {
+INVALID_SDF = {
     "mass": (
         sdf_model('<link name="a">\n<inertial><mass>-1</mass></inertial></link>'),
         ["link 'a'", "mass -1 kg", ":2"],
@@ -142,23 +148,26 @@ SDF = {
     "reserved": (sdf_model('<link name="world"/>'), ["'world'", "reserved"]),
     "reserved underscores": (sdf_model('<link name="__a__"/>'), ["'__a__'", "reserved"]),
     "no link": (sdf_model('<frame name="f"/>'), ["model 'm' has no link"]),
-    "unknown parent": (hinge("", parent="x"), ["parent of joint 'j' names 'x'", "names: __model__, a, b, j"]),
-    "unknown child": (hinge("", child="x"), ["child of joint 'j' names 'x'"]),
-    "child world": (hinge("", child="world"), ["joint 'j' has the world as its child"]),
-    "self": (hinge("", child="a"), ["joins link 'a' to itself"]),
-    "named itself": (hinge("", parent="j"), ["joint 'j' names itself as its parent"]),
-    "zero axis": (hinge("<axis><xyz>0 0 0</xyz></axis>"), ["axis of joint 'j'", "vector with a length"]),
+    "unknown parent": (write_hinge("", parent="x"), ["parent of joint 'j' names 'x'", "names: __model__, a, b, j"]),
+    "unknown child": (write_hinge("", child="x"), ["child of joint 'j' names 'x'"]),
+    "child world": (write_hinge("", child="world"), ["joint 'j' has the world as its child"]),
+    "self": (write_hinge("", child="a"), ["joins link 'a' to itself"]),
+    "named itself": (write_hinge("", parent="j"), ["joint 'j' names itself as its parent"]),
+    "zero axis": (write_hinge("<axis><xyz>0 0 0</xyz></axis>"), ["axis of joint 'j'", "vector with a length"]),
     "limits": (
-        hinge("<axis><limit><lower>1</lower><upper>0</upper></limit></axis>"),
+        write_hinge("<axis><limit><lower>1</lower><upper>0</upper></limit></axis>"),
         ["joint 'j'", "lower limit 1 above"],
     ),
-    "expressed in": (hinge('<axis><xyz expressed_in="x">0 0 1</xyz></axis>'), ["expressed_in of joint 'j' names 'x'"]),
+    "expressed in": (
+        write_hinge('<axis><xyz expressed_in="x">0 0 1</xyz></axis>'),
+        ["expressed_in of joint 'j' names 'x'"],
+    ),
     "no child": (
-        sdf_model(f'{PAIR}<joint name="j" type="fixed"><parent>a</parent></joint>'),
+        sdf_model(f'{TWO_LINKS}<joint name="j" type="fixed"><parent>a</parent></joint>'),
         ["joint 'j' names no child"],
     ),
     "joint type": (
-        sdf_model(f'{PAIR}<joint name="j" type="slidey"><parent>a</parent><child>b</child></joint>'),
+        sdf_model(f'{TWO_LINKS}<joint name="j" type="slidey"><parent>a</parent><child>b</child></joint>'),
         ["joint 'j' has type 'slidey'", "prismatic"],
     ),
     "relative to": (sdf_model('<link name="a"><pose relative_to="x"/></link>'), ["relative_to of link 'a' names 'x'"]),
@@ -212,13 +221,13 @@ SDF = {
 
 CASES = [
     pytest.param(text, parts, id=f"{kind} {name}")
-    for kind, cases in (("urdf", URDF), ("sdf", SDF))
+    for kind, cases in (("urdf", INVALID_URDF), ("sdf", INVALID_SDF))
     for name, (text, parts) in cases.items()
 ]
 
 
 @pytest.mark.parametrize(("text", "parts"), CASES)
-def test_faulty_descriptions_give_reason_and_location(text: str, parts: list[str]) -> None:
+def test_error_of_invalid_model_states_reason_and_location(text: str, parts: list[str]) -> None:
     with pytest.raises(DescriptionError) as caught:
         load_model(text)
     assert str(caught.value).startswith("<text>:")
@@ -226,7 +235,7 @@ def test_faulty_descriptions_give_reason_and_location(text: str, parts: list[str
         assert part in str(caught.value)
 
 
-WORLDS = {
+INVALID_WORLDS = {
     "robot": (ARM_URDF, "describes a robot, not a world"),
     "model": (sdf_model('<link name="a"/>'), "describes a model, not a world"),
     "no name": (sdf("<world/>"), "the world has no name"),
@@ -246,77 +255,77 @@ WORLDS = {
 }
 
 
-@pytest.mark.parametrize("name", WORLDS)
-def test_faulty_worlds_give_reason_and_location(name: str) -> None:
-    text, part = WORLDS[name]
+@pytest.mark.parametrize("name", INVALID_WORLDS)
+def test_error_of_invalid_world_states_reason_and_location(name: str) -> None:
+    text, part = INVALID_WORLDS[name]
     with pytest.raises(DescriptionError, match="<text>:1") as caught:
         load_world(text)
     assert part in str(caught.value)
 
 
 # -- files -------------------------------------------------------------------------------------------------------------
-def refused(given: str | Path) -> str:
+def read_load_error(source: str | Path) -> str:
     messages = []
     for load in (load_model, load_world):
         with pytest.raises(DescriptionError) as caught:
-            load(given)
+            load(source)
         messages.append(str(caught.value))
     assert messages[0] == messages[1]
     return messages[0]
 
 
 def test_missing_file_is_refused(tmp_path: Path) -> None:
-    assert "no such file" in refused(tmp_path / "nothing.urdf")
+    assert "no such file" in read_load_error(tmp_path / "nothing.urdf")
 
 
 def test_folder_is_refused(tmp_path: Path) -> None:
-    assert "folder" in refused(tmp_path)
+    assert "folder" in read_load_error(tmp_path)
 
 
 def test_empty_file_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "robot.urdf"
     file.write_text("")
-    assert refused(file) == f"{file}: the file is empty (a URDF, xacro, SDF or MJCF document)"
+    assert read_load_error(file) == f"{file}: the file is empty (a URDF, xacro, SDF or MJCF document)"
 
 
 def test_unknown_file_extension_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "robot.pdf"
     file.write_text(ARM_URDF)
-    assert "unknown extension '.pdf'" in refused(file)
+    assert "unknown extension '.pdf'" in read_load_error(file)
 
 
 def test_binary_file_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "robot.urdf"
     file.write_bytes(b"\x7fELF\x02\x01\x00\x00" * 100)
-    assert "binary" in refused(file)
+    assert "binary" in read_load_error(file)
 
 
 def test_file_with_other_content_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "robot.xml"
     file.write_text("<html>\n</html>")
-    assert "the document is a <html>" in refused(file)
+    assert "the document is a <html>" in read_load_error(file)
     file.write_text("<mujoco><worldbody><body><freejoint/></body></worldbody></mujoco>")
-    assert "mass" in refused(file)
+    assert "mass" in read_load_error(file)
     file.write_text("just words")
-    assert "not well-formed XML" in refused(file)
+    assert "not well-formed XML" in read_load_error(file)
 
 
 def test_too_large_file_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "robot.urdf"
     with file.open("wb") as stream:
         stream.truncate(2**30)
-    assert "1073741824 bytes" in refused(file)
+    assert "1073741824 bytes" in read_load_error(file)
 
 
 def test_special_file_is_refused(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe.urdf"
     os.mkfifo(pipe)
-    assert "not a regular file" in refused(pipe)
+    assert "not a regular file" in read_load_error(pipe)
 
 
-@pytest.mark.parametrize("given", ["", "  \n", "a\x00b.urdf", "x" * 5000 + ".urdf", "no tag here"])
-def test_argument_must_be_text_or_path(given: str) -> None:
-    assert refused(given)
+@pytest.mark.parametrize("source", ["", "  \n", "a\x00b.urdf", "x" * 5000 + ".urdf", "no tag here"])
+def test_argument_must_be_text_or_path(source: str) -> None:
+    assert read_load_error(source)
 
 
 def test_search_folder_must_exist(tmp_path: Path) -> None:
@@ -329,10 +338,10 @@ def test_arguments_of_a_plain_file_are_refused() -> None:
         load_model(ARM_URDF, arguments={"color": "red"})
 
 
-def test_rounding_errors_are_corrected_with_a_finding() -> None:
-    """A thin plate written with four digits: 0.1 + 0.2 < 0.30001."""
-    read = load_model(body("1", 'ixx="0.1" iyy="0.2" izz="0.30001"'))
-    inertial = read.links[0].inertial
+def test_rounding_errors_are_corrected_with_a_warning() -> None:
+    """The moments of a thin plate are written with limited precision: 0.1 + 0.2 < 0.30001."""
+    model = load_model(write_body("1", 'ixx="0.1" iyy="0.2" izz="0.30001"'))
+    inertial = model.links[0].inertial
     assert inertial is not None
     assert sorted(inertial.inertia[:3]) == pytest.approx([0.1, 0.2, 0.3])
-    assert ["rounding" in finding.message for finding in read.warnings] == [True]
+    assert ["rounding" in warning.message for warning in model.warnings] == [True]

@@ -1,4 +1,4 @@
-"""Broken and hostile descriptions: they load into a consistent model, or end in DescriptionError; nothing else."""
+"""Damaged and hostile descriptions load as a consistent model or raise `DescriptionError`."""
 
 import re
 import warnings
@@ -13,7 +13,7 @@ from tests.harness.descriptions import ARM_URDF, INERTIAL, check_model
 from roboyard.description import load_model, load_world
 from roboyard.errors import DescriptionError, RoboyardError
 
-URDF = f"""<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">
+FUZZ_URDF = f"""<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">
 <xacro:property name="h" value="0.5"/><xacro:arg name="side" default="1"/><xacro:macro name="leg" params="n:=1 *o">
 <link name="leg${{n}}">{INERTIAL}</link><joint name="j${{n}}" type="revolute"><parent link="a"/>
 <child link="leg${{n}}"/><xacro:insert_block name="o"/><axis xyz="0 1 0"/>
@@ -40,7 +40,7 @@ URDF = f"""<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">
 </transmission>
 <gazebo><joint name="loop" type="ball"><pose>0 0 1 0 0 0</pose><parent>a</parent><child>b</child></joint></gazebo>
 </robot>"""
-SDF = """<sdf version="1.9"><model name="m"><static>false</static>
+FUZZ_SDF = """<sdf version="1.9"><model name="m"><static>false</static>
 <link name="a"><inertial><mass>2</mass><inertia><ixx>1</ixx><iyy>1</iyy><izz>1</izz><ixy>0.1</ixy></inertia>
 </inertial>
 <collision name="c"><geometry><sphere><radius>1</radius></sphere></geometry><surface><friction><ode><mu>1</mu>
@@ -62,7 +62,7 @@ SDF = """<sdf version="1.9"><model name="m"><static>false</static>
 <lower>-1</lower><upper>1</upper></limit><mimic joint="q"><multiplier>2</multiplier></mimic></axis></joint>
 <joint name="q" type="universal"><parent>f</parent><child>n::g</child><axis><xyz>1 0 0</xyz></axis><axis2/></joint>
 <plugin name="p" filename="q"><x>1</x></plugin></model></sdf>"""
-WORLD = """<sdf version="1.9"><world name="w"><gravity>0 0 -9.8</gravity><physics>
+FUZZ_WORLD = """<sdf version="1.9"><world name="w"><gravity>0 0 -9.8</gravity><physics>
 <max_step_size>0.001</max_step_size></physics>
 <light name="l" type="point"><pose>0 0 1 0 0 0</pose><diffuse>1 1 1 1</diffuse></light><frame name="f">
 <pose>1 0 0 0 0 0</pose>
@@ -71,7 +71,7 @@ WORLD = """<sdf version="1.9"><world name="w"><gravity>0 0 -9.8</gravity><physic
 <actor name="p"><pose>1 0 1 0 0 0</pose><script><trajectory id="0" type="t"><waypoint><time>0</time>
 <pose>1 2 1 0 0 0</pose></waypoint></trajectory></script></actor>
 <joint name="h" type="fixed"><parent>world</parent><child>m::a</child></joint></world></sdf>"""
-NASTY = st.sampled_from(
+HOSTILE_VALUES = st.sampled_from(
     ["", " ", "0", "-1", "1e308", "-1e308", "1e-320", "nan", "inf", "-inf", "1 2 3", "0 0 0", "1 2 3 4 5 6", "a", "b",
      "j", "world", "__model__", "n::c", "::", "a::b", "true", "revolute", "../../..", "/etc/passwd", "model://m",
      "&amp;",
@@ -79,61 +79,61 @@ NASTY = st.sampled_from(
 )  # fmt: skip
 TOKEN = re.compile(r"<[^<>]*>|[^<>]+")
 VALUE = re.compile(r'"[^"]*"')
-CHANGES = st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 5), NASTY), min_size=1, max_size=6)
+CHANGES = st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 5), HOSTILE_VALUES), min_size=1, max_size=6)
 
 
-def changed(text: str, changes: list[tuple[int, int, str]]) -> str:
-    """The text with some attribute values, texts and elements replaced, dropped, doubled or moved."""
-    for where, what, nasty in changes:
+def mutate(text: str, changes: list[tuple[int, int, str]]) -> str:
+    """Return the text with some attribute values, texts and elements replaced, removed, duplicated or moved."""
+    for position, operation, value in changes:
         values = [match for match in VALUE.finditer(text) if "http" not in match.group()]
         tokens = TOKEN.findall(text)
-        if what == 0 and values:
-            match = values[where % len(values)]
-            text = f'{text[: match.start()]}"{nasty}"{text[match.end() :]}'
-        elif what == 1:
-            texts = [i for i, token in enumerate(tokens) if token[0] != "<" and token.strip()]
-            if texts:
-                tokens[texts[where % len(texts)]] = nasty
+        if operation == 0 and values:
+            match = values[position % len(values)]
+            text = f'{text[: match.start()]}"{value}"{text[match.end() :]}'
+        elif operation == 1:
+            text_indices = [i for i, token in enumerate(tokens) if token[0] != "<" and token.strip()]
+            if text_indices:
+                tokens[text_indices[position % len(text_indices)]] = value
                 text = "".join(tokens)
         else:
-            elements = spans(tokens)
+            elements = find_element_spans(tokens)
             if not elements:
                 return text
-            start, end = elements[where % len(elements)]
+            start, end = elements[position % len(elements)]
             part = tokens[start:end]
-            rest = tokens[:start] + tokens[end:]
-            if what == 2:
-                text = "".join(rest)
-            elif what == 3:
+            remaining = tokens[:start] + tokens[end:]
+            if operation == 2:
+                text = "".join(remaining)
+            elif operation == 3:
                 text = "".join(tokens[:end] + part + tokens[end:])
-            elif what == 4:
-                at = where % (len(rest) + 1)
-                text = "".join(rest[:at] + part + rest[at:])
+            elif operation == 4:
+                index = position % (len(remaining) + 1)
+                text = "".join(remaining[:index] + part + remaining[index:])
             else:
-                del tokens[where % len(tokens)]
+                del tokens[position % len(tokens)]
                 text = "".join(tokens)
     return text
 
 
-def spans(tokens: list[str]) -> list[tuple[int, int]]:
-    """Where elements start and end, the root left out."""
-    found, opened = [], []
+def find_element_spans(tokens: list[str]) -> list[tuple[int, int]]:
+    """Return the start and end of each element except the root."""
+    result, starts = [], []
     for i, token in enumerate(tokens):
         if token.startswith("</"):
-            if opened:
-                found.append((opened.pop(), i + 1))
+            if starts:
+                result.append((starts.pop(), i + 1))
         elif token.startswith("<") and token.endswith("/>"):
-            found.append((i, i + 1))
+            result.append((i, i + 1))
         elif token.startswith("<"):
-            opened.append(i)
-    return sorted(found)[1:]
+            starts.append(i)
+    return sorted(result)[1:]
 
 
-def judge(text: str) -> None:
+def check_load_or_error(text: str) -> None:
     for repair in (False, True):
         with suppress(DescriptionError):
             model = load_model(text, repair=repair)
-            check_model(model, atol=1e-3)  # far away, digits are few
+            check_model(model, atol=1e-3)  # large coordinates have few digits after the point
             assert len(model.warnings) < 6000
             assert repair or not model.repairs
         with suppress(DescriptionError):
@@ -141,35 +141,37 @@ def judge(text: str) -> None:
                 check_model(placed.model, atol=1e-3)
 
 
-@pytest.mark.parametrize("text", [URDF, SDF, WORLD], ids=["urdf", "sdf", "world"])
+@pytest.mark.parametrize("text", [FUZZ_URDF, FUZZ_SDF, FUZZ_WORLD], ids=["urdf", "sdf", "world"])
 def test_fuzz_seeds_load(text: str) -> None:
-    if text == WORLD:
+    if text == FUZZ_WORLD:
         assert len(load_world(text).models) == 3
     else:
         check_model(load_model(text))
 
 
-@given(st.sampled_from([URDF, SDF, WORLD]), CHANGES)
+@given(st.sampled_from([FUZZ_URDF, FUZZ_SDF, FUZZ_WORLD]), CHANGES)
 @settings(max_examples=300)
 def test_changed_descriptions_load_or_are_refused(text: str, changes: list[tuple[int, int, str]]) -> None:
-    judge(changed(text, changes))
+    check_load_or_error(mutate(text, changes))
 
 
 @pytest.mark.slow
-@given(st.sampled_from([URDF, SDF, WORLD]), CHANGES)
+@given(st.sampled_from([FUZZ_URDF, FUZZ_SDF, FUZZ_WORLD]), CHANGES)
 @settings(max_examples=3_000)
-def test_changed_descriptions_load_or_are_refused_often(text: str, changes: list[tuple[int, int, str]]) -> None:
-    judge(changed(text, changes))
+def test_changed_descriptions_load_or_are_refused_with_many_examples(
+    text: str, changes: list[tuple[int, int, str]]
+) -> None:
+    check_load_or_error(mutate(text, changes))
 
 
 @pytest.mark.slow
-@given(st.sampled_from([URDF, SDF, WORLD]), CHANGES)
+@given(st.sampled_from([FUZZ_URDF, FUZZ_SDF, FUZZ_WORLD]), CHANGES)
 @settings(max_examples=600, deadline=None)
 def test_changed_descriptions_simulate_or_are_refused(text: str, changes: list[tuple[int, int, str]]) -> None:
-    """Whatever the readers let through, physics takes or refuses."""
+    """The simulation accepts or refuses every model that the readers accept."""
     from roboyard.simulation import Simulation
 
-    text = changed(text, changes)
+    text = mutate(text, changes)
     with suppress(RoboyardError), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -183,15 +185,15 @@ def test_changed_descriptions_simulate_or_are_refused(text: str, changes: list[t
 
 
 @given(
-    st.sampled_from([URDF, SDF, WORLD, ARM_URDF]),
+    st.sampled_from([FUZZ_URDF, FUZZ_SDF, FUZZ_WORLD, ARM_URDF]),
     st.lists(st.tuples(st.integers(0, 5000), st.integers(0, 255)), max_size=4),
 )
 def test_changed_bytes_load_or_are_refused(
     tmp_path_factory: pytest.TempPathFactory, text: str, changes: list[tuple[int, int]]
 ) -> None:
     data = bytearray(text.encode())
-    for where, byte in changes:
-        data[where % len(data)] = byte
+    for position, byte in changes:
+        data[position % len(data)] = byte
     file = Path(tmp_path_factory.getbasetemp()) / "fuzz.xacro"
     file.write_bytes(data)
     with suppress(DescriptionError):
@@ -203,7 +205,7 @@ def test_changed_bytes_load_or_are_refused(
 @given(st.text(max_size=60) | st.binary(max_size=60).map(lambda data: data.decode("latin-1")))
 @example("<")
 @example("<robot")
-@example("~nobody")
+@example("~user")
 @example("\ufeff<robot/>")
 @example("<sdf version='1.9'/>")
 def test_arbitrary_text_loads_or_is_refused(text: str) -> None:
@@ -213,17 +215,17 @@ def test_arbitrary_text_loads_or_is_refused(text: str) -> None:
             load("<robot name='r'>" + text + "</robot>")
 
 
-@pytest.mark.parametrize("backwards", [False, True])
-def test_long_chains_load_without_recursion(backwards: bool) -> None:
-    """Depth of a robot is not depth of the call stack."""
-    order = list(range(2000))[:: -1 if backwards else 1]
-    on = "".join(f'<link name="l{i + 1}"><pose relative_to="l{i}">1 0 0 0 0 0</pose></link>' for i in order)
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_long_chains_load_without_recursion(is_reversed: bool) -> None:
+    """The depth of a kinematic tree does not limit the call stack."""
+    order = list(range(2000))[:: -1 if is_reversed else 1]
+    chained_links = "".join(f'<link name="l{i + 1}"><pose relative_to="l{i}">1 0 0 0 0 0</pose></link>' for i in order)
     frames = "".join(f'<frame name="f{i + 1}" attached_to="f{i}"/>' for i in order)
-    read = load_model(
-        f'<sdf version="1.9"><model name="m"><link name="l0"/><link name="f0"/>{on}{frames}</model></sdf>'
+    model = load_model(
+        f'<sdf version="1.9"><model name="m"><link name="l0"/><link name="f0"/>{chained_links}{frames}</model></sdf>'
     )
-    assert read.link("l2000").T_model_link.x == 2000.0
-    assert {frame.link for frame in read.frames} == {"f0"}
+    assert model.link("l2000").T_model_link.x == 2000.0
+    assert {frame.link for frame in model.frames} == {"f0"}
     links = '<link name="l0"/>' + "".join(f'<link name="l{i + 1}"/>' for i in order)
     joints = "".join(
         f'<joint name="j{i}" type="fixed"><parent link="l{i}"/><child link="l{i + 1}"/><origin xyz="1 0 0"/></joint>'
@@ -232,17 +234,19 @@ def test_long_chains_load_without_recursion(backwards: bool) -> None:
     assert load_model(f'<robot name="r">{links}{joints}</robot>').link("l2000").T_model_link.x == 2000.0
 
 
-def test_reading_cost_grows_linearly() -> None:
-    """Many of the same: names, sensors, blocks, references into a large model."""
-    many = 4000
-    shapes = '<visual name="v"><geometry><sphere radius="1"/></geometry></visual>' * many
-    blocks = '<gazebo reference="a"><mu1>1</mu1><material>Gazebo/Red</material></gazebo>' * many
-    sensors = '<gazebo reference="a">' + '<sensor name="s" type="imu"/>' * many + "</gazebo>"
+def test_large_documents_are_read_in_linear_time() -> None:
+    """Documents with many equal names, sensors, blocks and references into a large model are read."""
+    count = 4000
+    shapes = '<visual name="v"><geometry><sphere radius="1"/></geometry></visual>' * count
+    blocks = '<gazebo reference="a"><mu1>1</mu1><material>Gazebo/Red</material></gazebo>' * count
+    sensors = '<gazebo reference="a">' + '<sensor name="s" type="imu"/>' * count + "</gazebo>"
     check_model(load_model(f'<robot name="r"><link name="a">{shapes}</link>{blocks}{sensors}</robot>'))
-    links = "".join(f'<link name="l{i}"/>' for i in range(many))
-    models = "".join(f'<model name="m{i}"><pose relative_to="big::l{i}"/><link name="l"/></model>' for i in range(many))
+    links = "".join(f'<link name="l{i}"/>' for i in range(count))
+    models = "".join(
+        f'<model name="m{i}"><pose relative_to="big::l{i}"/><link name="l"/></model>' for i in range(count)
+    )
     world = f'<sdf version="1.9"><world name="w"><model name="big">{links}</model>{models}</world></sdf>'
-    assert len(load_world(world).models) == many + 1
+    assert len(load_world(world).models) == count + 1
 
 
 def test_joint_to_an_empty_model_is_refused() -> None:

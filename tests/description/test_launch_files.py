@@ -1,4 +1,4 @@
-"""Launch files in XML, of both ROS, as far as they say what robot_description is."""
+"""XML launch files of ROS 1 and ROS 2 are read as far as they define the parameter robot_description."""
 
 from pathlib import Path
 
@@ -33,40 +33,40 @@ def package(tmp_path: Path) -> Path:
     return folder
 
 
-def launch(package: Path, text: str, name: str = "tiny.launch") -> Path:
+def write_launch_file(package: Path, text: str, name: str = "tiny.launch") -> Path:
     path = package / "launch" / name
     path.write_text(text)
     return path
 
 
 @pytest.mark.parametrize(("text", "name"), [(ROS1, "tiny.launch"), (ROS2, "tiny.launch.xml")])
-def test_launch_file_gives_its_xacro_file_with_arguments(package: Path, text: str, name: str) -> None:
-    model = load_model(launch(package, text, name))
+def test_launch_file_loads_its_xacro_file_with_arguments(package: Path, text: str, name: str) -> None:
+    model = load_model(write_launch_file(package, text, name))
     assert model.links == load_model(package / "urdf" / "tiny.xacro", arguments={"mass": "5.0"}).links
     assert model.source == package / "urdf" / "tiny.xacro"
 
 
 def test_launch_arguments_override_xacro_defaults(package: Path) -> None:
-    path = launch(package, ROS1)
-    seven = load_model(package / "urdf" / "tiny.xacro", arguments={"mass": "7"}).links
-    assert load_model(path, arguments={"heavy": "7"}).links == seven
-    plain = launch(package, ROS1.replace(" mass:=$(arg heavy)", ""), "plain.launch")
-    assert load_model(plain, arguments={"mass": "7"}).links == seven
+    path = write_launch_file(package, ROS1)
+    expected = load_model(package / "urdf" / "tiny.xacro", arguments={"mass": "7"}).links
+    assert load_model(path, arguments={"heavy": "7"}).links == expected
+    path_without_argument = write_launch_file(package, ROS1.replace(" mass:=$(arg heavy)", ""), "plain.launch")
+    assert load_model(path_without_argument, arguments={"mass": "7"}).links == expected
 
 
-def test_launch_file_with_a_plain_description_file(package: Path) -> None:
+def test_launch_file_with_textfile_reads_the_urdf_file(package: Path) -> None:
     (package / "urdf" / "tiny.urdf").write_text(XACRO.replace("$(arg mass)", "3"))
     text = '<launch><param name="/robot_description" textfile="$(dirname)/../urdf/tiny.urdf"/></launch>'
-    assert load_model(launch(package, text)).links[0].inertial.mass == 3.0
+    assert load_model(write_launch_file(package, text)).links[0].inertial.mass == 3.0
 
 
-def test_launch_file_programs_are_not_run(package: Path) -> None:
+def test_launch_file_in_python_is_not_executed(package: Path) -> None:
     with pytest.raises(DescriptionError, match=r"launch file in Python is a program.*the xacro or URDF file"):
-        load_model(launch(package, "raise SystemExit", "tiny.launch.py"))
+        load_model(write_launch_file(package, "raise SystemExit", "tiny.launch.py"))
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("<launch/>", "sets no robot_description"),
         (ROS1.replace("find tiny", "find tony"), "the package 'tony' is not found"),
@@ -79,6 +79,6 @@ def test_launch_file_programs_are_not_run(package: Path) -> None:
         (ROS1.replace("--inorder '", "--inorder "), "the command cannot be read"),
     ],
 )
-def test_faulty_launch_files_are_refused_with_a_reason(package: Path, text: str, told: str) -> None:
-    with pytest.raises(DescriptionError, match=told):
-        load_model(launch(package, text))
+def test_faulty_launch_files_are_refused_with_a_reason(package: Path, text: str, message: str) -> None:
+    with pytest.raises(DescriptionError, match=message):
+        load_model(write_launch_file(package, text))

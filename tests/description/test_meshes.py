@@ -45,85 +45,87 @@ numbers = st.floats(-2.0, 2.0)
 poses = st.builds(
     SE3.from_xyz_rpy, st.tuples(numbers, numbers, numbers), st.tuples(numbers, st.floats(-1.5, 1.5), numbers)
 )
-some = settings(max_examples=15)
+few_examples = settings(max_examples=15)
 
 
-def surface(mesh: trimesh.Trimesh) -> TriangleMesh:
+def make_surface(mesh: trimesh.Trimesh) -> TriangleMesh:
     return merge_vertices(TriangleMesh(np.asarray(mesh.vertices, float), np.asarray(mesh.faces, np.int64)))
 
 
-def box(x: float = 1.0, y: float = 2.0, z: float = 3.0) -> TriangleMesh:
-    return surface(trimesh.creation.box((x, y, z)))
+def make_box(x: float = 1.0, y: float = 2.0, z: float = 3.0) -> TriangleMesh:
+    return make_surface(trimesh.creation.box((x, y, z)))
 
 
-def torus(major: int = 48, minor: int = 24) -> TriangleMesh:
-    return surface(trimesh.creation.torus(1.0, 0.3, major_sections=major, minor_sections=minor))
+def make_torus(major: int = 48, minor: int = 24) -> TriangleMesh:
+    return make_surface(trimesh.creation.torus(1.0, 0.3, major_sections=major, minor_sections=minor))
 
 
-def cylinder(radius: float = 0.5, height: float = 2.0, sections: int = 64) -> TriangleMesh:
-    return surface(trimesh.creation.cylinder(radius, height, sections=sections))
+def make_cylinder(radius: float = 0.5, height: float = 2.0, sections: int = 64) -> TriangleMesh:
+    return make_surface(trimesh.creation.cylinder(radius, height, sections=sections))
 
 
-BALL = surface(trimesh.creation.icosphere(subdivisions=3))
-SMOOTH_BALL = surface(trimesh.creation.icosphere(subdivisions=5))
+BALL = make_surface(trimesh.creation.icosphere(subdivisions=3))
+SMOOTH_BALL = make_surface(trimesh.creation.icosphere(subdivisions=5))
 
 
 # -- mass and inertia ------------------------------------------------------------------------------------------------
 @given(st.tuples(*[st.floats(0.1, 3.0)] * 3), poses, st.floats(0.1, 50.0))
-@some
+@few_examples
 def test_box_mass_properties_agree_with_closed_forms(size: tuple[float, float, float], T: SE3, mass: float) -> None:
     x, y, z = size
-    found = compute_mass_properties(box(x, y, z).transformed(T), mass=mass)
-    own = np.diag([mass * (y * y + z * z), mass * (x * x + z * z), mass * (x * x + y * y)]) / 12.0
-    turn = T.rotation_matrix()
-    np.testing.assert_allclose(found.inertia, turn @ own @ turn.T, atol=1e-9 * mass * 10)
-    np.testing.assert_allclose(found.com, T.translation, atol=1e-9)
-    assert found.volume == pytest.approx(x * y * z)
-    assert found.density == pytest.approx(mass / (x * y * z))
+    properties = compute_mass_properties(make_box(x, y, z).transformed(T), mass=mass)
+    box_inertia = np.diag([mass * (y * y + z * z), mass * (x * x + z * z), mass * (x * x + y * y)]) / 12.0
+    R = T.rotation_matrix()
+    np.testing.assert_allclose(properties.inertia, R @ box_inertia @ R.T, atol=1e-9 * mass * 10)
+    np.testing.assert_allclose(properties.com, T.translation, atol=1e-9)
+    assert properties.volume == pytest.approx(x * y * z)
+    assert properties.density == pytest.approx(mass / (x * y * z))
 
 
 @pytest.mark.parametrize(
-    ("made", "volume", "moments"),
+    ("mesh", "volume", "moments"),
     [
         (SMOOTH_BALL, 4 / 3 * math.pi, (0.4, 0.4, 0.4)),
-        (cylinder(sections=256), math.pi * 0.25 * 2, (1 / 16 + 4 / 12, 1 / 16 + 4 / 12, 1 / 8)),
-        (torus(128, 64), 2 * math.pi**2 * 0.09, (0.5 + 5 / 8 * 0.09, 0.5 + 5 / 8 * 0.09, 1 + 3 / 4 * 0.09)),
+        (make_cylinder(sections=256), math.pi * 0.25 * 2, (1 / 16 + 4 / 12, 1 / 16 + 4 / 12, 1 / 8)),
+        (make_torus(128, 64), 2 * math.pi**2 * 0.09, (0.5 + 5 / 8 * 0.09, 0.5 + 5 / 8 * 0.09, 1 + 3 / 4 * 0.09)),
     ],
     ids=["sphere", "cylinder", "torus"],
 )
 def test_round_solid_mass_properties_approach_closed_forms(
-    made: TriangleMesh, volume: float, moments: tuple[float, ...]
+    mesh: TriangleMesh, volume: float, moments: tuple[float, ...]
 ) -> None:
-    found = compute_mass_properties(made, mass=1.0)
-    assert found.volume == pytest.approx(volume, rel=0.003)
-    np.testing.assert_allclose(found.inertia, np.diag(moments), atol=0.003)
-    np.testing.assert_allclose(found.principal_moments, sorted(moments), atol=0.003)
+    properties = compute_mass_properties(mesh, mass=1.0)
+    assert properties.volume == pytest.approx(volume, rel=0.003)
+    np.testing.assert_allclose(properties.inertia, np.diag(moments), atol=0.003)
+    np.testing.assert_allclose(properties.principal_moments, sorted(moments), atol=0.003)
 
 
 @given(poses, st.tuples(numbers, numbers, numbers))
-@some
+@few_examples
 def test_mesh_inertia_obeys_the_parallel_axis_theorem(T: SE3, point: tuple[float, float, float]) -> None:
-    """Halves of a body together are the body; moving the body moves its inertia; about a point both ways agree."""
-    whole = compute_mass_properties(box(1, 1, 2).transformed(T), density=3.0)
+    """Combined halves equal the body, also around another point, and a transform of the body transforms its inertia."""
+    body = compute_mass_properties(make_box(1, 1, 2).transformed(T), density=3.0)
     halves = [
-        compute_mass_properties(box(1, 1, 1).transformed(T @ SE3(translation=(0, 0, z))), density=3.0)
+        compute_mass_properties(make_box(1, 1, 1).transformed(T @ SE3(translation=(0, 0, z))), density=3.0)
         for z in (-0.5, 0.5)
     ]
-    both = combine_mass_properties(halves)
-    assert both.mass == pytest.approx(whole.mass)
-    np.testing.assert_allclose(both.inertia, whole.inertia, atol=1e-9)
+    combined = combine_mass_properties(halves)
+    assert combined.mass == pytest.approx(body.mass)
+    np.testing.assert_allclose(combined.inertia, body.inertia, atol=1e-9)
     np.testing.assert_allclose(
-        both.inertia_at(np.array(point)), sum(half.inertia_at(np.array(point)) for half in halves), atol=1e-7
+        combined.inertia_at(np.array(point)), sum(half.inertia_at(np.array(point)) for half in halves), atol=1e-7
     )
-    back = whole.transformed(T.inverse())
-    np.testing.assert_allclose(back.inertia, compute_mass_properties(box(1, 1, 2), density=3.0).inertia, atol=1e-9)
+    transformed_back = body.transformed(T.inverse())
+    np.testing.assert_allclose(
+        transformed_back.inertia, compute_mass_properties(make_box(1, 1, 2), density=3.0).inertia, atol=1e-9
+    )
 
 
 def test_mass_properties_agree_with_trimesh() -> None:
     mesh = trimesh.creation.annulus(0.3, 0.5, 1.0)
     mesh.density = 2.0
-    found = compute_mass_properties(surface(mesh), density=2.0)
-    np.testing.assert_allclose(found.inertia, mesh.moment_inertia, rtol=1e-6, atol=1e-9)
+    properties = compute_mass_properties(make_surface(mesh), density=2.0)
+    np.testing.assert_allclose(properties.inertia, mesh.moment_inertia, rtol=1e-6, atol=1e-9)
 
 
 def test_meshes_without_volume_are_refused() -> None:
@@ -134,33 +136,33 @@ def test_meshes_without_volume_are_refused() -> None:
         compute_mass_properties(TriangleMesh(BALL.vertices, BALL.faces[:, ::-1]), mass=1.0)
 
 
-# -- open and crooked ------------------------------------------------------------------------------------------------
-def test_open_surfaces_are_refused_or_closed_with_a_finding() -> None:
-    holed = TriangleMesh(SMOOTH_BALL.vertices, np.delete(SMOOTH_BALL.faces, [0, 100, 101], axis=0))
+# -- repair ----------------------------------------------------------------------------------------------------------
+def test_open_meshes_are_refused_or_closed_by_repair() -> None:
+    open_mesh = TriangleMesh(SMOOTH_BALL.vertices, np.delete(SMOOTH_BALL.faces, [0, 100, 101], axis=0))
     with pytest.raises(DescriptionError, match="open: .* hole.*--repair"):
-        repair_mesh(holed, False, "ball.stl")
-    mended, done = repair_mesh(holed, True, "ball.stl")
-    assert mended.is_closed
-    assert any("capped" in line for line in done)
-    assert mended.volume == pytest.approx(SMOOTH_BALL.volume, rel=1e-3)
+        repair_mesh(open_mesh, False, "ball.stl")
+    repaired, repairs = repair_mesh(open_mesh, True, "ball.stl")
+    assert repaired.is_closed
+    assert any("capped" in line for line in repairs)
+    assert repaired.volume == pytest.approx(SMOOTH_BALL.volume, rel=1e-3)
 
 
 @given(st.sets(st.integers(0, len(BALL.faces) - 1), max_size=300))
-@some
-def test_flipped_triangles_are_repaired(crooked: set[int]) -> None:
+@few_examples
+def test_flipped_triangles_are_repaired(flipped: set[int]) -> None:
     faces = BALL.faces.copy()
-    faces[list(crooked)] = faces[list(crooked)][:, ::-1]
-    mended, _ = repair_mesh(TriangleMesh(BALL.vertices, faces), True, "ball")
-    assert mended.is_closed
-    assert mended.volume == pytest.approx(BALL.volume)
+    faces[list(flipped)] = faces[list(flipped)][:, ::-1]
+    repaired, _ = repair_mesh(TriangleMesh(BALL.vertices, faces), True, "ball")
+    assert repaired.is_closed
+    assert repaired.volume == pytest.approx(BALL.volume)
 
 
 def test_other_mesh_faults_are_repaired_or_named() -> None:
-    inside_out, done = repair_mesh(TriangleMesh(BALL.vertices, BALL.faces[:, ::-1]), False, "ball")
-    assert inside_out.volume == pytest.approx(BALL.volume)
-    assert "inside out" in done[0]
-    doubled = TriangleMesh(BALL.vertices, np.concatenate([BALL.faces, BALL.faces[:1], BALL.faces[:1, ::-1]]))
-    assert repair_mesh(doubled, False, "ball")[0].volume == pytest.approx(BALL.volume)
+    reoriented, repairs = repair_mesh(TriangleMesh(BALL.vertices, BALL.faces[:, ::-1]), False, "ball")
+    assert reoriented.volume == pytest.approx(BALL.volume)
+    assert "inside out" in repairs[0]
+    with_duplicates = TriangleMesh(BALL.vertices, np.concatenate([BALL.faces, BALL.faces[:1], BALL.faces[:1, ::-1]]))
+    assert repair_mesh(with_duplicates, False, "ball")[0].volume == pytest.approx(BALL.volume)
     half = BALL.submesh(BALL.triangles.mean(axis=1)[:, 2] > 0.0)
     with pytest.raises(DescriptionError, match="guess"):
         repair_mesh(half, True, "half")
@@ -177,44 +179,50 @@ def test_other_mesh_faults_are_repaired_or_named() -> None:
 
 # -- split -----------------------------------------------------------------------------------------------------------
 @given(poses, st.lists(st.tuples(numbers, numbers, numbers, st.floats(-0.5, 0.5)), min_size=1, max_size=3))
-@some
-def test_cut_meshes_are_closed_and_keep_volume_and_inertia(
+@few_examples
+def test_split_meshes_are_closed_and_keep_volume_and_inertia(
     T: SE3, planes: list[tuple[float, float, float, float]]
 ) -> None:
-    whole = torus().transformed(T)
+    mesh = make_torus().transformed(T)
     cuts = []
     for a, b, c, d in planes:
         normal = np.array([a, b, c + 0.01])
         normal /= np.linalg.norm(normal)
         cuts.append((normal, float(normal @ T.translation) + d))
-    parts = split_by_planes(whole, cuts)
+    parts = split_by_planes(mesh, cuts)
     assert all(part.is_closed for part in parts)
-    assert sum(part.volume for part in parts) == pytest.approx(whole.volume, rel=1e-6)
-    together = combine_mass_properties([compute_mass_properties(part, density=1.0) for part in parts])
+    assert sum(part.volume for part in parts) == pytest.approx(mesh.volume, rel=1e-6)
+    combined = combine_mass_properties([compute_mass_properties(part, density=1.0) for part in parts])
     np.testing.assert_allclose(
-        together.inertia, compute_mass_properties(whole, density=1.0).inertia, rtol=1e-5, atol=1e-6
+        combined.inertia, compute_mass_properties(mesh, density=1.0).inertia, rtol=1e-5, atol=1e-6
     )
 
 
-def test_box_cut_selects_its_interior() -> None:
-    inner, rest = split_by_boxes(box(2, 2, 2), [(np.array([0, 0, 0.0]), np.array([5, 5, 5.0]))])
+def test_split_by_boxes_selects_the_interior() -> None:
+    inner, outer = split_by_boxes(make_box(2, 2, 2), [(np.array([0, 0, 0.0]), np.array([5, 5, 5.0]))])
     assert inner.volume == pytest.approx(1.0)
-    assert rest.volume == pytest.approx(7.0)
+    assert outer.volume == pytest.approx(7.0)
     with pytest.raises(DescriptionError, match="manifold"):
         split_by_planes(TriangleMesh(BALL.vertices, BALL.faces[1:]), [(np.eye(3)[0], 0.0)])
 
 
-def test_components_split_and_join_again() -> None:
-    parts = [box(), BALL.transformed(SE3(translation=(5, 0, 0))), torus().transformed(SE3(translation=(-5, 0, 0)))]
-    found = split_components(concatenate_meshes(parts))
-    assert [part.volume for part in found] == pytest.approx(sorted((part.volume for part in parts), reverse=True))
-    assert len(concatenate_meshes(found).faces) == sum(len(part.faces) for part in parts)
+def test_components_are_split_and_concatenated_again() -> None:
+    parts = [
+        make_box(),
+        BALL.transformed(SE3(translation=(5, 0, 0))),
+        make_torus().transformed(SE3(translation=(-5, 0, 0))),
+    ]
+    components = split_components(concatenate_meshes(parts))
+    assert [part.volume for part in components] == pytest.approx(sorted((part.volume for part in parts), reverse=True))
+    assert len(concatenate_meshes(components).faces) == sum(len(part.faces) for part in parts)
 
 
-def test_cavity_stays_with_its_body() -> None:
+def test_cavity_belongs_to_its_component() -> None:
     cavity = TriangleMesh(BALL.vertices * 0.2, BALL.faces[:, ::-1])
-    hollow, other = split_components(concatenate_meshes([box(), cavity, box().transformed(SE3(translation=(9, 0, 0)))]))
-    assert sorted([hollow.volume, other.volume]) == pytest.approx([6.0 - 0.008 * BALL.volume, 6.0])
+    hollow, solid = split_components(
+        concatenate_meshes([make_box(), cavity, make_box().transformed(SE3(translation=(9, 0, 0)))])
+    )
+    assert sorted([hollow.volume, solid.volume]) == pytest.approx([6.0 - 0.008 * BALL.volume, 6.0])
 
 
 # -- distances and reduction -----------------------------------------------------------------------------------------
@@ -223,12 +231,12 @@ def test_cavity_stays_with_its_body() -> None:
 def test_mesh_distances_agree_with_a_box(point: tuple[float, float, float]) -> None:
     p, half = np.array(point), np.array([0.5, 1.0, 1.5])
     outside = np.linalg.norm(np.maximum(np.abs(p) - half, 0.0))
-    truth = outside if outside > 0.0 else (half - np.abs(p)).min()
-    assert MeshDistance(box()).distances(p[None])[0] == pytest.approx(truth, abs=1e-12)
+    expected = outside if outside > 0.0 else (half - np.abs(p)).min()
+    assert MeshDistance(make_box()).distances(p[None])[0] == pytest.approx(expected, abs=1e-12)
 
 
 def test_hausdorff_distance_is_a_metric() -> None:
-    ball = surface(trimesh.creation.icosphere(subdivisions=4))
+    ball = make_surface(trimesh.creation.icosphere(subdivisions=4))
     larger = TriangleMesh(ball.vertices * 1.1, ball.faces)
     assert hausdorff_distance(ball, ball, 100) == pytest.approx(0.0, abs=1e-12)
     distance = hausdorff_distance(ball, larger, 1000)
@@ -237,24 +245,24 @@ def test_hausdorff_distance_is_a_metric() -> None:
 
 
 def test_simplification_keeps_face_count_and_error_bound() -> None:
-    whole = torus(36, 18)
+    mesh = make_torus(36, 18)
     errors = []
     for triangles in (100, 300, 900):
-        light = simplify_to_count(whole, triangles)
-        assert len(light.mesh.faces) <= 1.02 * triangles
-        # judged by other points than those it was measured at
-        points = trimesh.sample.sample_surface(trimesh.Trimesh(whole.vertices, whole.faces), 5000, seed=3)[0]
-        assert MeshDistance(light.mesh).distances(np.asarray(points)).max() <= 1.02 * light.error + 1e-9
-        errors.append(light.error)
+        reduced = simplify_to_count(mesh, triangles)
+        assert len(reduced.mesh.faces) <= 1.02 * triangles
+        # The error is checked at other points than those at which it was measured.
+        points = trimesh.sample.sample_surface(trimesh.Trimesh(mesh.vertices, mesh.faces), 5000, seed=3)[0]
+        assert MeshDistance(reduced.mesh).distances(np.asarray(points)).max() <= 1.02 * reduced.error + 1e-9
+        errors.append(reduced.error)
     assert errors[0] > errors[1] > errors[2]
-    assert simplify_to_count(whole, len(whole.faces)).error == 0.0
-    simplified = simplify_to_error(whole, 0.03)
+    assert simplify_to_count(mesh, len(mesh.faces)).error == 0.0
+    simplified = simplify_to_error(mesh, 0.03)
     assert simplified.error <= 0.03
-    assert len(simplified.mesh.faces) < len(whole.faces) / 2
+    assert len(simplified.mesh.faces) < len(mesh.faces) / 2
     for invalid in (
-        lambda: simplify_to_count(whole, 3),
-        lambda: simplify_to_error(whole, 0.0),
-        lambda: simplify_to_error(whole, math.nan),
+        lambda: simplify_to_count(mesh, 3),
+        lambda: simplify_to_error(mesh, 0.0),
+        lambda: simplify_to_error(mesh, math.nan),
     ):
         with pytest.raises(InputError):
             invalid()
@@ -265,84 +273,84 @@ def test_simplification_keeps_face_count_and_error_bound() -> None:
 @given(poses)
 @settings(max_examples=3)
 def test_fitted_shapes_recover_their_own_parameters(T: SE3) -> None:
-    boxed, rolled, rounded = (
-        fit_primitive(box().transformed(T)),
-        fit_primitive(cylinder().transformed(T)),
+    fitted_box, fitted_cylinder, fitted_sphere = (
+        fit_primitive(make_box().transformed(T)),
+        fit_primitive(make_cylinder().transformed(T)),
         fit_primitive(BALL.transformed(T)),
     )
-    assert isinstance(boxed.shape, Box)
-    np.testing.assert_allclose(sorted(boxed.shape.size), [1.0, 2.0, 3.0], atol=1e-6)
-    assert isinstance(rolled.shape, Cylinder)
-    assert (rolled.shape.radius, rolled.shape.length) == pytest.approx((0.5, 2.0), abs=1e-3)
-    assert isinstance(rounded.shape, Sphere)
-    assert rounded.shape.radius == pytest.approx(1.0, abs=1e-6)
-    for found in (boxed, rolled, rounded):
-        np.testing.assert_allclose(found.T_mesh_shape.translation, T.translation, atol=1e-5)
+    assert isinstance(fitted_box.shape, Box)
+    np.testing.assert_allclose(sorted(fitted_box.shape.size), [1.0, 2.0, 3.0], atol=1e-6)
+    assert isinstance(fitted_cylinder.shape, Cylinder)
+    assert (fitted_cylinder.shape.radius, fitted_cylinder.shape.length) == pytest.approx((0.5, 2.0), abs=1e-3)
+    assert isinstance(fitted_sphere.shape, Sphere)
+    assert fitted_sphere.shape.radius == pytest.approx(1.0, abs=1e-6)
+    for primitive in (fitted_box, fitted_cylinder, fitted_sphere):
+        np.testing.assert_allclose(primitive.T_mesh_shape.translation, T.translation, atol=1e-5)
 
 
 @given(st.integers(0, 10_000))
 @settings(max_examples=8)
-def test_fitted_shapes_enclose_the_mesh_and_give_their_error(seed: int) -> None:
+def test_fitted_shapes_enclose_the_mesh_and_state_their_error(seed: int) -> None:
     points = np.random.default_rng(seed).normal(size=(40, 3)) * [1.0, 0.5, 0.2]
-    body = surface(trimesh.convex.convex_hull(points))
-    for found in fit_primitives(body):
-        beyond = signed_distance(found.shape, found.T_mesh_shape.inverse() @ body.vertices)
-        assert beyond.max() <= 1e-9
-        assert found.max_protrusion <= 1e-9
-        assert found.volume_excess >= -1e-9
-        assert found.volume == pytest.approx((1.0 + found.volume_excess) * body.volume)
-        assert 0.0 <= found.max_gap < body.diagonal
+    body = make_surface(trimesh.convex.convex_hull(points))
+    for primitive in fit_primitives(body):
+        protrusions = signed_distance(primitive.shape, primitive.T_mesh_shape.inverse() @ body.vertices)
+        assert protrusions.max() <= 1e-9
+        assert primitive.max_protrusion <= 1e-9
+        assert primitive.volume_excess >= -1e-9
+        assert primitive.volume == pytest.approx((1.0 + primitive.volume_excess) * body.volume)
+        assert 0.0 <= primitive.max_gap < body.diagonal
 
 
 @given(st.integers(0, 10_000), st.integers(2, 3))
 @settings(max_examples=25)
 def test_smallest_ball_touches_its_support_points(seed: int, dimensions: int) -> None:
     points = np.random.default_rng(seed).normal(size=(30, dimensions))
-    centre, radius = smallest_enclosing_ball(points)
-    away = np.linalg.norm(points - centre, axis=1)
-    assert away.max() <= radius * (1 + 1e-9)
-    carriers = points[away >= radius * (1 - 1e-7)] - centre
-    # No step makes it smaller: whichever way the centre moves, some carrier gets farther.
+    center, radius = smallest_enclosing_ball(points)
+    distances = np.linalg.norm(points - center, axis=1)
+    assert distances.max() <= radius * (1 + 1e-9)
+    support_vectors = points[distances >= radius * (1 - 1e-7)] - center
+    # The radius is minimal: a step of the center in any direction increases the distance to a support point.
     for direction in np.random.default_rng(seed + 1).normal(size=(200, dimensions)):
-        assert (carriers @ direction).min() <= 1e-9
+        assert (support_vectors @ direction).min() <= 1e-9
 
 
 def test_hull_and_decomposition_enclose_the_mesh() -> None:
-    hull = hull_decomposition(torus())
+    hull = hull_decomposition(make_torus())
     assert hull.pieces[0].is_closed
     assert hull.max_protrusion <= 1e-9
     assert hull.volume_excess > 0.5
-    assert decompose_convex(box(), 8).volume_excess == pytest.approx(0.0, abs=1e-9)  # convex already
+    assert decompose_convex(make_box(), 8).volume_excess == pytest.approx(0.0, abs=1e-9)  # a convex mesh
     with pytest.raises(InputError):
-        decompose_convex(torus(), 0)
+        decompose_convex(make_torus(), 0)
 
 
 @pytest.mark.slow
 def test_decomposition_is_closer_than_the_hull_and_repeats() -> None:
-    # An angle of two boxes, united: two pieces are enough.
-    low, high = box(2.0, 1.0, 0.2), box(0.2, 1.0, 2.0).transformed(SE3(translation=(-0.9, 0, 0.9)))
-    angle = surface(
+    # The union of two boxes at a right angle consists of two convex pieces.
+    low, high = make_box(2.0, 1.0, 0.2), make_box(0.2, 1.0, 2.0).transformed(SE3(translation=(-0.9, 0, 0.9)))
+    angle = make_surface(
         trimesh.boolean.union([trimesh.Trimesh(s.vertices, s.faces) for s in (low, high)], engine="manifold")
     )
-    found, again = decompose_convex(angle, 4), decompose_convex(angle, 4)
-    assert found.volume_excess < 0.1 < hull_decomposition(angle).volume_excess
-    assert found.max_protrusion < 0.05
-    assert len(found.pieces) <= 4
-    assert all(np.array_equal(a.vertices, b.vertices) for a, b in zip(found.pieces, again.pieces, strict=True))
+    first, second = decompose_convex(angle, 4), decompose_convex(angle, 4)
+    assert first.volume_excess < 0.1 < hull_decomposition(angle).volume_excess
+    assert first.max_protrusion < 0.05
+    assert len(first.pieces) <= 4
+    assert all(np.array_equal(a.vertices, b.vertices) for a, b in zip(first.pieces, second.pieces, strict=True))
     boxes = approximate_collision(angle, ("box",), 2)
     assert len(boxes.shapes) == 2
     assert boxes.volume_excess < 0.1
 
 
-def test_cover_takes_parts_one_by_one() -> None:
-    pair = concatenate_meshes([box(), BALL.transformed(SE3(translation=(5, 0, 0)))])
-    two = approximate_collision(pair, ("box", "sphere"), 2)
-    assert {type(shape) for shape, _ in two.shapes} == {Box, Sphere}
-    assert two.volume_excess < 0.01 < approximate_collision(pair, ("box",), 1).volume_excess
-    assert two.max_protrusion < 1e-6
-    for bad, error in ((("ball",), UnknownNameError), (("hull", "box"), InputError), ((), InputError)):
+def test_collision_approximation_fits_each_component() -> None:
+    pair = concatenate_meshes([make_box(), BALL.transformed(SE3(translation=(5, 0, 0)))])
+    approximation = approximate_collision(pair, ("box", "sphere"), 2)
+    assert {type(shape) for shape, _ in approximation.shapes} == {Box, Sphere}
+    assert approximation.volume_excess < 0.01 < approximate_collision(pair, ("box",), 1).volume_excess
+    assert approximation.max_protrusion < 1e-6
+    for shape_types, error in ((("ball",), UnknownNameError), (("hull", "box"), InputError), ((), InputError)):
         with pytest.raises(error):
-            approximate_collision(pair, bad)
+            approximate_collision(pair, shape_types)
     flat = TriangleMesh(np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0.0]]), np.array([[0, 1, 2]]))
     with pytest.raises(DescriptionError, match="flat"):
         approximate_collision(flat)
@@ -350,26 +358,26 @@ def test_cover_takes_parts_one_by_one() -> None:
 
 # -- place -----------------------------------------------------------------------------------------------------------
 @given(poses, st.sampled_from(["com", "base", "centre"]), st.tuples(numbers, numbers, numbers))
-@some
-def test_changing_the_origin_is_an_isometry(T: SE3, at: str, rpy: tuple[float, float, float]) -> None:
-    old = torus().transformed(T)
-    new = old.transformed(compute_origin_transform(old, at, rpy))
-    assert new.volume == pytest.approx(old.volume)
-    assert new.area == pytest.approx(old.area)
-    back = new.transformed(compute_origin_transform(old, at, rpy).inverse())
-    np.testing.assert_allclose(back.vertices, old.vertices, atol=1e-9)
-    if at == "com":
-        np.testing.assert_allclose(compute_mass_properties(new, mass=1.0).com, 0.0, atol=1e-9)
+@few_examples
+def test_changing_the_origin_is_an_isometry(T: SE3, origin: str, rpy: tuple[float, float, float]) -> None:
+    mesh = make_torus().transformed(T)
+    moved_mesh = mesh.transformed(compute_origin_transform(mesh, origin, rpy))
+    assert moved_mesh.volume == pytest.approx(mesh.volume)
+    assert moved_mesh.area == pytest.approx(mesh.area)
+    restored = moved_mesh.transformed(compute_origin_transform(mesh, origin, rpy).inverse())
+    np.testing.assert_allclose(restored.vertices, mesh.vertices, atol=1e-9)
+    if origin == "com":
+        np.testing.assert_allclose(compute_mass_properties(moved_mesh, mass=1.0).com, 0.0, atol=1e-9)
 
 
-def test_base_origin_lies_on_the_ground() -> None:
-    old = box().transformed(SE3(translation=(3, 2, 1)))
-    low, high = old.transformed(compute_origin_transform(old, "base")).bounds
+def test_base_origin_is_below_the_center_at_the_lowest_point() -> None:
+    mesh = make_box().transformed(SE3(translation=(3, 2, 1)))
+    low, high = mesh.transformed(compute_origin_transform(mesh, "base")).bounds
     np.testing.assert_allclose([low, high], [[-0.5, -1, 0], [0.5, 1, 3]], atol=1e-12)
-    np.testing.assert_allclose(compute_origin_transform(old, np.array([1.0, 2, 3])) @ np.array([1.0, 2, 3]), 0.0)
-    for bad in ("top", np.array([1.0, 2.0]), np.array([0, 0, np.nan])):
+    np.testing.assert_allclose(compute_origin_transform(mesh, np.array([1.0, 2, 3])) @ np.array([1.0, 2, 3]), 0.0)
+    for origin in ("top", np.array([1.0, 2.0]), np.array([0, 0, np.nan])):
         with pytest.raises(InputError):
-            compute_origin_transform(old, bad)
+            compute_origin_transform(mesh, origin)
 
 
 # -- files -----------------------------------------------------------------------------------------------------------
@@ -377,20 +385,20 @@ def test_base_origin_lies_on_the_ground() -> None:
 def test_mesh_files_are_read_in_their_unit(tmp_path: Path, kind: str) -> None:
     file = tmp_path / f"ball.{'stl' if kind == 'ascii' else kind}"
     trimesh.Trimesh(BALL.vertices * 1000.0, BALL.faces).export(file, file_type="stl_ascii" if kind == "ascii" else kind)
-    found = read_mesh(file, "mm")
-    assert found.is_closed
-    assert found.volume == pytest.approx(BALL.volume, rel=1e-4)
+    mesh = read_mesh(file, "mm")
+    assert mesh.is_closed
+    assert mesh.volume == pytest.approx(BALL.volume, rel=1e-4)
 
 
 def test_written_meshes_are_read_back_unchanged(tmp_path: Path) -> None:
-    write_stl(tmp_path / "sub" / "torus.stl", torus())
-    found = read_mesh(tmp_path / "sub" / "torus.stl")
-    assert len(found.faces) == len(torus().faces)
-    assert found.volume == pytest.approx(torus().volume, rel=1e-5)
+    write_stl(tmp_path / "sub" / "torus.stl", make_torus())
+    mesh = read_mesh(tmp_path / "sub" / "torus.stl")
+    assert len(mesh.faces) == len(make_torus().faces)
+    assert mesh.volume == pytest.approx(make_torus().volume, rel=1e-5)
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "words"),
+    ("name", "content", "message"),
     [
         ("empty.stl", b"", "mesh"),
         ("cut.stl", b"\0" * 80 + (10**9).to_bytes(4, "little") + b"\0" * 100, "mesh"),
@@ -403,13 +411,13 @@ def test_written_meshes_are_read_back_unchanged(tmp_path: Path) -> None:
         ("robot.urdf", b"<robot/>", "kind"),
     ],
 )
-def test_hostile_mesh_files_are_refused_with_a_reason(tmp_path: Path, name: str, content: bytes, words: str) -> None:
+def test_hostile_mesh_files_are_refused_with_a_reason(tmp_path: Path, name: str, content: bytes, message: str) -> None:
     file = tmp_path / name
     file.write_bytes(content)
     if name == "crowd.stl":
         with file.open("r+b") as stream:
             stream.truncate(84 + 50 * 3_000_000)
-    with pytest.raises(DescriptionError, match=words):
+    with pytest.raises(DescriptionError, match=message):
         read_mesh(file)
 
 
@@ -427,10 +435,10 @@ def test_arbitrary_bytes_are_refused_or_a_mesh(
 
 
 # -- robots ----------------------------------------------------------------------------------------------------------
-def test_robot_of_parts_keeps_mass_and_inertia(tmp_path: Path) -> None:
+def test_robot_from_meshes_keeps_mass_and_center_of_mass(tmp_path: Path) -> None:
     parts = {
-        "body": box(0.4, 0.3, 0.1),
-        "wheel": cylinder(0.1, 0.05).transformed(SE3.from_xyz_rpy((0.1, 0.2, 0), (1.57, 0, 0))),
+        "body": make_box(0.4, 0.3, 0.1),
+        "wheel": make_cylinder(0.1, 0.05).transformed(SE3.from_xyz_rpy((0.1, 0.2, 0), (1.57, 0, 0))),
     }
     masses = distribute_mass({name: part.volume for name, part in parts.items()}, 5.0, {"wheel": 0.5})
     assert masses == {"body": 4.5, "wheel": 0.5}
@@ -440,13 +448,15 @@ def test_robot_of_parts_keeps_mass_and_inertia(tmp_path: Path) -> None:
     assert model.mass == pytest.approx(5.0)
     joint = model.joint("wheel_joint")
     assert (joint.type, joint.axes[0].xyz) == ("continuous", (0.0, 1.0, 0.0))
-    truth = combine_mass_properties([compute_mass_properties(part, mass=masses[name]) for name, part in parts.items()])
-    centre = sum(
+    expected = combine_mass_properties(
+        [compute_mass_properties(part, mass=masses[name]) for name, part in parts.items()]
+    )
+    weighted_center = sum(
         link.inertial.mass * (link.T_model_link @ link.inertial.T_link_com.translation) for link in model.links
     )
-    body = model.link("body").T_model_link  # the model's frame is the base's, which lies in its centre of mass
+    body = model.link("body").T_model_link  # the model frame is that of the base, at its center of mass
     shift = compute_mass_properties(parts["body"], mass=1.0).com - body.translation
-    np.testing.assert_allclose(centre / 5.0 + shift, truth.com, atol=1e-6)
+    np.testing.assert_allclose(weighted_center / 5.0 + shift, expected.com, atol=1e-6)
     assert [type(c.geometry) for link in model.links for c in link.collisions] == [Box, Cylinder]
     assert all(link.visuals[0].geometry.file.is_file() for link in model.links)
 
@@ -454,15 +464,15 @@ def test_robot_of_parts_keeps_mass_and_inertia(tmp_path: Path) -> None:
 def test_invalid_masses_and_joints_are_refused(tmp_path: Path) -> None:
     volumes = {"a": 1.0, "b": 2.0}
     assert distribute_mass(volumes, 3.0, {}) == pytest.approx({"a": 1.0, "b": 2.0})
-    for total, weighed in ((None, {}), (1.0, {"a": 2.0}), (3.0, {"a": -1.0}), (math.nan, {})):
+    for total, given_masses in ((None, {}), (1.0, {"a": 2.0}), (3.0, {"a": -1.0}), (math.nan, {})):
         with pytest.raises(InputError):
-            distribute_mass(volumes, total, weighed)
+            distribute_mass(volumes, total, given_masses)
     with pytest.raises(UnknownNameError, match="a, b"):
         distribute_mass(volumes, 1.0, {"c": 0.1})
-    parts = {"a": box(), "b": BALL, "c": box()}
-    ring = {"b": LinkAttachment(parent="c"), "c": LinkAttachment(parent="b")}
+    parts = {"a": make_box(), "b": BALL, "c": make_box()}
+    cyclic_attachments = {"b": LinkAttachment(parent="c"), "c": LinkAttachment(parent="b")}
     with pytest.raises(InputError, match="itself"):
-        write_robot_urdf(parts, dict.fromkeys(parts, 1.0), ring, tmp_path, "ring", max_triangles=100)
+        write_robot_urdf(parts, dict.fromkeys(parts, 1.0), cyclic_attachments, tmp_path, "ring", max_triangles=100)
     with pytest.raises(UnknownNameError):
         write_robot_urdf(parts, dict.fromkeys(parts, 1.0), {"d": LinkAttachment()}, tmp_path, "ring")
     with pytest.raises(UnknownNameError):
@@ -472,20 +482,22 @@ def test_invalid_masses_and_joints_are_refused(tmp_path: Path) -> None:
 
 
 def test_external_meshes_are_read(external_data: Path) -> None:
-    """Closed, or refused with a reason; what is closed agrees with trimesh's own integrals."""
+    """External meshes are closed or refused with a reason; mass properties of closed ones agree with trimesh."""
     folder = external_data / "descriptions"
     closed = 0
     for file in sorted(folder.rglob("*.[sS][tT][lL]"))[::6][:40]:
         try:
-            made, _ = repair_mesh(read_mesh(file), True, str(file))
+            mesh, _ = repair_mesh(read_mesh(file), True, str(file))
         except DescriptionError as error:
             assert str(file) in str(error)
             continue
         closed += 1
-        found = compute_mass_properties(made, mass=1.0)
-        mesh = trimesh.Trimesh(made.vertices, made.faces, process=False)
-        np.testing.assert_allclose(found.com, mesh.center_mass, atol=1e-6 * made.diagonal)
-        assert found.principal_moments[0] + found.principal_moments[1] >= found.principal_moments[2] * (1 - 1e-9)
+        properties = compute_mass_properties(mesh, mass=1.0)
+        reference = trimesh.Trimesh(mesh.vertices, mesh.faces, process=False)
+        np.testing.assert_allclose(properties.com, reference.center_mass, atol=1e-6 * mesh.diagonal)
+        assert properties.principal_moments[0] + properties.principal_moments[1] >= properties.principal_moments[2] * (
+            1 - 1e-9
+        )
     assert closed > 5
 
 
@@ -493,32 +505,32 @@ def test_external_meshes_are_read(external_data: Path) -> None:
 @settings(max_examples=3, deadline=None)
 @given(st.integers(0, 10**6), st.floats(0.2, 1.0))
 def test_dense_hull_is_fitted_as_tightly_as_a_sparse_one(seed: int, flat: float) -> None:
-    """A fine ellipsoid, turned anyhow: frames are judged by few of its corners, and still hold all of them."""
+    """The fit to a dense rotated ellipsoid evaluates few of its vertices, but encloses all of them."""
     random = np.random.default_rng(seed)
     ball = trimesh.creation.icosphere(subdivisions=5)
-    turned = trimesh.transformations.random_rotation_matrix(random.random(3))[:3, :3]
-    corners = (ball.vertices * [1.0, flat, 0.5 * flat]) @ turned.T
-    surface = TriangleMesh(corners, ball.faces)
-    for one in fit_primitives(surface):
-        assert signed_distance(one.shape, one.T_mesh_shape.inverse() @ corners).max() < 1e-9
-        assert one.max_protrusion < 1e-9
-    # no box about an ellipsoid is smaller than that of its axes, and the tightest found is near it
-    box = next(one for one in fit_primitives(surface, ("box",)))
-    assert 1.0 - 1e-2 <= box.volume / (4.0 * flat * flat) <= 1.15
+    rotation = trimesh.transformations.random_rotation_matrix(random.random(3))[:3, :3]
+    corners = (ball.vertices * [1.0, flat, 0.5 * flat]) @ rotation.T
+    ellipsoid = TriangleMesh(corners, ball.faces)
+    for primitive in fit_primitives(ellipsoid):
+        assert signed_distance(primitive.shape, primitive.T_mesh_shape.inverse() @ corners).max() < 1e-9
+        assert primitive.max_protrusion < 1e-9
+    # The smallest box around an ellipsoid is aligned with its axes; the fitted one is close to it.
+    fitted_box = next(primitive for primitive in fit_primitives(ellipsoid, ("box",)))
+    assert 1.0 - 1e-2 <= fitted_box.volume / (4.0 * flat * flat) <= 1.15
 
 
 def test_coinciding_triangles_are_accepted(tmp_path: Path) -> None:
     path = tmp_path / "lots.obj"
     path.write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\n" + "f 1 2 3\n" * 1000)
-    surface = read_mesh(path)
-    assert len(simplify_to_count(merge_narrow_gaps(surface), 50).mesh.faces) > 0
+    mesh = read_mesh(path)
+    assert len(simplify_to_count(merge_narrow_gaps(mesh), 50).mesh.faces) > 0
     with pytest.raises(DescriptionError, match="no volume"):
-        repair_mesh(merge_narrow_gaps(surface), False, "lots.obj")
+        repair_mesh(merge_narrow_gaps(mesh), False, "lots.obj")
 
 
-def test_gltf_reads_only_files_beside_it(tmp_path: Path) -> None:
-    box = trimesh.creation.box((1.0, 2.0, 3.0))
-    for name, data in trimesh.exchange.gltf.export_gltf(trimesh.Scene(box)).items():
+def test_gltf_reads_only_files_in_its_folder(tmp_path: Path) -> None:
+    mesh = trimesh.creation.box((1.0, 2.0, 3.0))
+    for name, data in trimesh.exchange.gltf.export_gltf(trimesh.Scene(mesh)).items():
         (tmp_path / name).write_bytes(data)
     file = next(tmp_path.glob("*.gltf"))
     assert compute_mass_properties(read_mesh(file), 1.0).volume == pytest.approx(6.0)

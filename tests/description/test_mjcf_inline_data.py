@@ -1,4 +1,4 @@
-"""MJCF whose meshes and terrain stand in the document, and motors that pull on tendons: as MuJoCo itself has them."""
+"""Inline meshes and height fields of MJCF and motors of fixed tendons agree with MuJoCo."""
 
 from __future__ import annotations
 
@@ -39,29 +39,29 @@ def test_inline_points_form_the_mesh() -> None:
     mujoco.mj_forward(plain, data)
     vertices, faces = load_mesh(shape)
     T = model.links[0].collisions[0].T_link_geom
-    ours = vertices @ T.rotation_matrix().T + T.translation
-    theirs = plain.mesh_vert @ data.geom_xmat[0].reshape(3, 3).T + data.geom_xpos[0] - data.xpos[1]
-    assert np.allclose(ours, theirs, atol=1e-6)
+    model_vertices = vertices @ T.rotation_matrix().T + T.translation
+    mujoco_vertices = plain.mesh_vert @ data.geom_xmat[0].reshape(3, 3).T + data.geom_xpos[0] - data.xpos[1]
+    assert np.allclose(model_vertices, mujoco_vertices, atol=1e-6)
     assert len(faces) == plain.nmeshface
     assert model.mass == pytest.approx(plain.body_mass.sum(), rel=1e-9)
 
 
-def test_inline_points_survive_mjcf_and_become_files_elsewhere(tmp_path: Path) -> None:
+def test_inline_points_survive_mjcf_and_are_files_in_other_formats(tmp_path: Path) -> None:
     model = load_model(WEDGE)
-    again = load_model(write_mjcf(model).text)
-    assert np.allclose(_corners(model), _corners(again), atol=2e-5)
+    read_back = load_model(write_mjcf(model).text)
+    assert np.allclose(_find_corners(model), _find_corners(read_back), atol=2e-5)
     for written in (write_sdf(model), write_urdf(model)):
         assert any("is written as its box" in loss for loss in written.losses)
     (tmp_path / "wedge.xml").write_text(WEDGE)
-    for to in ("sdf", "urdf"):
-        done = convert(str(tmp_path / "wedge.xml"), to, tmp_path / f"wedge.{to}", "robot")  # type: ignore[arg-type]
-        assert not [loss for loss in done.losses if "box" in loss]
-        other = load_model(done.out)
-        assert np.allclose(_corners(other), _corners(model), atol=2e-5)
+    for format_name in ("sdf", "urdf"):
+        result = convert(str(tmp_path / "wedge.xml"), format_name, tmp_path / f"wedge.{format_name}", "robot")  # type: ignore[arg-type]
+        assert not [loss for loss in result.losses if "box" in loss]
+        converted = load_model(result.out)
+        assert np.allclose(_find_corners(converted), _find_corners(model), atol=2e-5)
 
 
-def _corners(model: Model) -> np.ndarray:
-    """Corners of the model's collision mesh in its link, in an order that does not depend on the file's."""
+def _find_corners(model: Model) -> np.ndarray:
+    """Return the sorted vertices of the collision mesh in the link frame."""
     collision = model.links[-1].collisions[0]
     assert isinstance(collision.geometry, Mesh)
     T = collision.T_link_geom
@@ -80,35 +80,35 @@ def test_inline_heights_form_the_terrain() -> None:
     heights = np.frombuffer(shape.inline.values, np.float32).reshape(-1, shape.inline.columns)
     plain = mujoco.MjModel.from_xml_string(text)
     assert np.array_equal(heights.ravel(), plain.hfield_data)
-    again = load_world(write_mjcf(world).text).models[0].model.links[0].collisions[0].geometry
-    assert isinstance(again, Heightmap)
-    assert again.inline == shape.inline
+    read_back = load_world(write_mjcf(world).text).models[0].model.links[0].collisions[0].geometry
+    assert isinstance(read_back, Heightmap)
+    assert read_back.inline == shape.inline
 
 
 def test_tendon_motor_drives_the_driving_joint() -> None:
-    """Force on the leader at any command and place equals MuJoCo's along the coupled motion."""
+    """The force on the driving joint equals that of MuJoCo along the coupled motion for each command and position."""
     model = load_model(GRIPPER)
-    (wire,) = [one for one in model.interfaces if one.commands]
-    gains = dict(wire.parameters)
+    (interface_of_grip,) = [interface for interface in model.interfaces if interface.commands]
+    gains = dict(interface_of_grip.parameters)
     kp, kd = float(gains["pos_kp"]), float(gains["pos_kd"])
     plain = mujoco.MjModel.from_xml_string(GRIPPER)
     data = mujoco.MjData(plain)
-    for control, place, speed in ((0.3, 0.01, 0.0), (0.9, 0.02, 0.1), (0.1, 0.03, -0.2)):
-        data.ctrl[0], data.qpos[:], data.qvel[:] = control, place, speed
+    for control, position, speed in ((0.3, 0.01, 0.0), (0.9, 0.02, 0.1), (0.1, 0.03, -0.2)):
+        data.ctrl[0], data.qpos[:], data.qvel[:] = control, position, speed
         mujoco.mj_forward(plain, data)
-        aim = control * 4.0 / 100.0  # the length at which the servo is content
-        assert kp * (aim - place) - kd * speed == pytest.approx(float(data.qfrc_actuator.sum()), rel=1e-9)
-    assert wire.joint == "left"
-    assert wire.commands == (("position", 0.0, pytest.approx(0.04)),)
+        length_target = control * 4.0 / 100.0  # the tendon length at which the servo exerts no force
+        assert kp * (length_target - position) - kd * speed == pytest.approx(float(data.qfrc_actuator.sum()), rel=1e-9)
+    assert interface_of_grip.joint == "left"
+    assert interface_of_grip.commands == (("position", 0.0, pytest.approx(0.04)),)
 
 
-def test_elements_without_effect_are_findings() -> None:
+def test_elements_without_effect_cause_warnings() -> None:
     text = GRIPPER.replace('name="split"', 'name="split" stiffness="10"').replace(
         "</mujoco>", '<keyframe><key name="open" qpos=".04 .04"/></keyframe></mujoco>'
     )
-    said = [finding.message for finding in load_model(text).warnings]
-    assert any("'split'" in one and "tendons" in one for one in said)
-    assert any("keyframe 'open'" in one for one in said)
+    messages = [warning.message for warning in load_model(text).warnings]
+    assert any("'split'" in message and "tendons" in message for message in messages)
+    assert any("keyframe 'open'" in message for message in messages)
 
 
 def test_fixed_point_mass_is_kept() -> None:
@@ -117,7 +117,7 @@ def test_fixed_point_mass_is_kept() -> None:
       </worldbody></mujoco>"""
     model = load_model(text)
     assert model.mass == pytest.approx(mujoco.MjModel.from_xml_string(text).body_mass.sum(), rel=1e-12)
-    assert any("point of 0.25 kg" in finding.message for finding in model.warnings)
+    assert any("point of 0.25 kg" in warning.message for warning in model.warnings)
 
 
 def test_mesh_of_a_plugin_is_a_placeholder() -> None:
@@ -126,5 +126,5 @@ def test_mesh_of_a_plugin_is_a_placeholder() -> None:
       <worldbody><body name="a"><freejoint/><geom size=".1"/><geom type="mesh" mesh="torus" mass="0.1"/></body>
       </worldbody></mujoco>"""
     model = load_model(text)
-    assert any("'torus' has no points" in finding.message for finding in model.warnings)
+    assert any("'torus' has no points" in warning.message for warning in model.warnings)
     assert len(model.links[0].collisions) == 2

@@ -1,4 +1,4 @@
-"""SDF models: poses and frames against the rules of each version, and the same robot in URDF."""
+"""SDF models and worlds are read by the rules of each SDF version, and agree with the same robot in URDF."""
 
 import math
 from dataclasses import replace
@@ -19,6 +19,7 @@ from roboyard.description import (
     Cylinder,
     Ellipsoid,
     ImuSpec,
+    Joint,
     LidarSpec,
     Plane,
     Polyline,
@@ -42,16 +43,16 @@ ARM_SDF = """<sdf version="1.9"><model name="arm">
 INERTIAL = "<inertial><mass>1</mass><inertia><ixx>0.1</ixx><iyy>0.1</iyy><izz>0.1</izz></inertia></inertial>"
 
 
-@pytest.mark.parametrize("relative", [True, False])
+@pytest.mark.parametrize("is_relative", [True, False])
 @given(q=st.tuples(*[st.floats(-math.pi, math.pi)] * 2))
-def test_same_robot_is_read_from_urdf_and_sdf(relative: bool, q: tuple[float, float]) -> None:
-    """Link poses written relative to the parent, or in the model's frame: kinematics and mass agree with URDF."""
+def test_equal_robots_in_urdf_and_sdf_have_equal_kinematics(is_relative: bool, q: tuple[float, float]) -> None:
+    """Kinematics and mass agree with URDF for link poses relative to the parent or to the model frame."""
     urdf = load_model(ARM_URDF)
     poses = {"base": "0 0 0 0 0 0", "upper": "0 0 0.5 0.1 0.2 0.3", "lower": "0.4 0 0 0 0 1.0"}
     links = ""
-    for name, above in (("base", ""), ("upper", "base"), ("lower", "upper")):
-        text, attribute = poses[name], f' relative_to="{above}"' if above else ""
-        if not relative:
+    for name, parent in (("base", ""), ("upper", "base"), ("lower", "upper")):
+        text, attribute = poses[name], f' relative_to="{parent}"' if parent else ""
+        if not is_relative:
             T = urdf.link(name).T_model_link
             w, x, y, z = T.quaternion
             text = " ".join(map(repr, (*map(float, T.xyz), x, y, z, w)))
@@ -75,22 +76,22 @@ POSE = st.tuples(*[NUMBERS] * 6)
 
 @given(st.lists(POSE, min_size=1, max_size=6), st.randoms(use_true_random=False))
 def test_frames_can_be_in_any_order(poses: list[tuple[float, ...]], order: object) -> None:
-    """Frames hanging on each other, written in any order, against composing by hand."""
+    """Poses of a chain of frames in any order of the document equal the composed poses."""
     T, parts, expected = SE3.identity(), ['<link name="l"/>'], {}
     for i, values in enumerate(poses):
         text = " ".join(map(str, values))
-        on = f' relative_to="f{i - 1}"' if i else ""
-        parts.append(f'<frame name="f{i}"><pose{on}>{text}</pose></frame>')
+        attribute = f' relative_to="f{i - 1}"' if i else ""
+        parts.append(f'<frame name="f{i}"><pose{attribute}>{text}</pose></frame>')
         T = T @ SE3.from_xyz_rpy(values[:3], values[3:])
         expected[f"f{i}"] = T
     order.shuffle(parts)  # type: ignore[attr-defined]
-    read = load_model(sdf_model("".join(parts)))
-    assert {frame.name: frame.link for frame in read.frames} == dict.fromkeys(expected, "l")
-    for frame in read.frames:
+    model = load_model(sdf_model("".join(parts)))
+    assert {frame.name: frame.link for frame in model.frames} == dict.fromkeys(expected, "l")
+    for frame in model.frames:
         assert frame.T_link_frame.almost_equal(expected[frame.name], 1e-9)
 
 
-def place(text: str, name: str) -> SE3:
+def load_link_pose(text: str, name: str) -> SE3:
     return load_model(text).link(name).T_model_link
 
 
@@ -103,16 +104,16 @@ def test_link_pose_is_read_in_every_notation() -> None:
         f'<pose degrees="true">1 2 3 {degrees}</pose>',
         f'<pose rotation_format="quat_xyzw">1 2 3 {x} {y} {z} {w}</pose>',
         f'<pose rotation_format="quat_xyzw">1 2 3 {2 * x} {2 * y} {2 * z} {2 * w}</pose>',
-        '<pose relative_to="f">0 0 1 0 0 0</pose><!-- f lies 1 below -->',
+        '<pose relative_to="f">0 0 1 0 0 0</pose><!-- f is 1 m below -->',
         '<pose frame="f">0 0 1 0 0 0</pose>',
     ):
         frame = '<frame name="f"><pose relative_to="g">0 0 -1 0 0 0</pose></frame>'
         frame += '<frame name="g"><pose>1 2 3 0.1 0.2 0.3</pose></frame>'
-        assert place(sdf_model(f'{frame}<link name="l">{pose}</link>'), "l").almost_equal(expected, 1e-12)
+        assert load_link_pose(sdf_model(f'{frame}<link name="l">{pose}</link>'), "l").almost_equal(expected, 1e-12)
 
 
 def test_joint_frame_and_axis_are_read() -> None:
-    """The joint sits in its child by default; its axis is in its own frame, or in the one that is named."""
+    """The joint frame is relative to its child by default; its axis is in the joint frame or in a named frame."""
     links = '<link name="a"/><link name="b"><pose>1 0 0 0 0 0</pose></link>'
     for version, axis, expected in (
         ("1.4", "<xyz>0 0 1</xyz>", (0, 1, 0)),  # in the model frame
@@ -124,41 +125,41 @@ def test_joint_frame_and_axis_are_read() -> None:
     ):
         joint = f"""<joint name="j" type="revolute"><pose>0 0 0.5 {math.pi / 2} 0 0</pose>
             <parent>a</parent><child>b</child><axis>{axis}</axis></joint>"""
-        read = load_model(sdf_model(links + joint, version=version))
-        check_model(read)
-        assert np.allclose(read.joints[0].axes[0].xyz, expected, atol=1e-12), version
-        assert np.allclose(read.joints[0].T_child_joint.xyz, (0, 0, 0.5))
-        assert np.allclose(read.joints[0].T_parent_child.xyz, (1, 0, 0))
-        assert any("before SDF 1.5" in finding.message for finding in read.warnings) == (version == "1.4")
+        model = load_model(sdf_model(links + joint, version=version))
+        check_model(model)
+        assert np.allclose(model.joints[0].axes[0].xyz, expected, atol=1e-12), version
+        assert np.allclose(model.joints[0].T_child_joint.xyz, (0, 0, 0.5))
+        assert np.allclose(model.joints[0].T_parent_child.xyz, (1, 0, 0))
+        assert any("before SDF 1.5" in warning.message for warning in model.warnings) == (version == "1.4")
 
 
-def test_joint_between_frames_joins_their_links() -> None:
-    """Ends may be frames: the links they ride on are joined; the joint's own frame is the child frame."""
-    read = load_model(
+def test_joint_between_frames_connects_their_links() -> None:
+    """A joint between frames connects the links of the frames; the joint frame is the child frame."""
+    model = load_model(
         sdf_model("""<link name="a"/><link name="b"><pose>0 0 1 0 0 0</pose></link>
         <frame name="on_a" attached_to="a"/><frame name="on_b" attached_to="b"><pose>0 0 0.25 0 0 0</pose></frame>
         <joint name="j" type="revolute"><parent>on_a</parent><child>on_b</child>
           <axis><xyz>1 0 0</xyz></axis></joint>""")
     )
-    check_model(read)
-    (joint,) = read.joints
+    check_model(model)
+    (joint,) = model.joints
     assert (joint.parent, joint.child) == ("a", "b")
     assert np.allclose(joint.T_child_joint.xyz, (0, 0, 0.25))
 
 
 def test_default_inertial_is_that_of_libsdformat() -> None:
-    read = load_model(sdf_model('<link name="a"/>'))
-    inertial = read.links[0].inertial
+    model = load_model(sdf_model('<link name="a"/>'))
+    inertial = model.links[0].inertial
     assert inertial is not None
     assert (inertial.mass, inertial.inertia) == (1.0, (1.0, 1.0, 1.0, 0.0, 0.0, 0.0))
 
 
 def test_static_models_need_no_valid_inertia() -> None:
-    bad = '<link name="a"><inertial><mass>-1</mass></inertial></link>'
-    read = load_model(sdf_model(f"<static>true</static>{bad}"))
-    assert read.static
-    assert read.links[0].inertial is None
-    assert any("mass -1" in finding.message for finding in read.warnings)
+    link = '<link name="a"><inertial><mass>-1</mass></inertial></link>'
+    model = load_model(sdf_model(f"<static>true</static>{link}"))
+    assert model.static
+    assert model.links[0].inertial is None
+    assert any("mass -1" in warning.message for warning in model.warnings)
 
 
 def test_sdf_shapes_are_read() -> None:
@@ -168,11 +169,11 @@ def test_sdf_shapes_are_read() -> None:
         |<plane><normal>0 0 5</normal><size>3 4</size></plane>
         |<polyline><point>0 0</point><point>1 0</point><point>0 1</point><height>2</height></polyline>|<teapot/>"""
     visuals = "".join(
-        f'<visual name="v{i}"><geometry>{one}</geometry></visual>' for i, one in enumerate(shapes.split("|"))
+        f'<visual name="v{i}"><geometry>{shape}</geometry></visual>' for i, shape in enumerate(shapes.split("|"))
     )
-    read = load_model(sdf_model(f'<link name="a">{visuals}</link>'))
-    found = [visual.geometry for visual in read.links[0].visuals]
-    assert found == [
+    model = load_model(sdf_model(f'<link name="a">{visuals}</link>'))
+    geometries = [visual.geometry for visual in model.links[0].visuals]
+    assert geometries == [
         Box((1, 2, 3)),
         Sphere(2),
         Cylinder(1, 2),
@@ -182,11 +183,11 @@ def test_sdf_shapes_are_read() -> None:
         Plane((0, 0, 1), (3, 4)),
         Polyline((((0, 0), (1, 0), (0, 1)),), 2),
     ]
-    assert any("<teapot>" in finding.message for finding in read.warnings)
+    assert any("<teapot>" in warning.message for warning in model.warnings)
 
 
 def test_surface_material_and_flags_are_read() -> None:
-    read = load_model(
+    model = load_model(
         sdf_model("""<self_collide>true</self_collide><link name="a"><gravity>false</gravity>
         <collision name="c"><geometry><sphere/></geometry><surface><friction><ode><mu>0.5</mu><mu2>0.4</mu2>
           <fdir1>0 2 0</fdir1><slip1>0.1</slip1></ode><torsional><coefficient>0.7</coefficient></torsional></friction>
@@ -197,7 +198,7 @@ def test_surface_material_and_flags_are_read() -> None:
         <visual name="w"><geometry><sphere/></geometry><material><script><name>Gazebo/Blue</name></script></material>
         </visual></link>""")
     )
-    link = read.links[0]
+    link = model.links[0]
     surface = link.collisions[0].surface
     assert (surface.friction, surface.friction2, surface.friction_direction) == (0.5, 0.4, (0.0, 1.0, 0.0))
     assert (surface.torsional, surface.restitution, surface.collide) == (0.7, 0.6, False)
@@ -216,17 +217,18 @@ def test_sdf_joint_types_are_read() -> None:
             <spring_reference>4</spring_reference></dynamics></axis><axis2><xyz>0 1 0</xyz></axis2>
             <thread_pitch>-10</thread_pitch><gearbox_ratio>3</gearbox_ratio>
             <gearbox_reference_body>a</gearbox_reference_body></joint>"""
-        read = load_model(sdf_model(f'<link name="a"/><link name="b"/>{joint}')).joints[0]
-        assert read.type == kind
-        assert len(read.axes) == count
+        loaded_joint = load_model(sdf_model(f'<link name="a"/><link name="b"/>{joint}')).joints[0]
+        assert loaded_joint.type == kind
+        assert len(loaded_joint.axes) == count
         if count:
-            assert read.axes[0].limits.lower == -math.inf
-            assert read.axes[0].limits.effort == math.inf
-            assert (read.axes[0].dynamics.stiffness, read.axes[0].dynamics.reference) == (3.0, 4.0)
+            assert loaded_joint.axes[0].limits.lower == -math.inf
+            assert loaded_joint.axes[0].limits.effort == math.inf
+            assert (loaded_joint.axes[0].dynamics.stiffness, loaded_joint.axes[0].dynamics.reference) == (3.0, 4.0)
         if kind == "screw":
-            assert read.thread_pitch == pytest.approx(2 * math.pi / 10)  # right-handed: the old sign is turned
+            # thread_pitch is right-handed: the deprecated element has the opposite sign
+            assert loaded_joint.thread_pitch == pytest.approx(2 * math.pi / 10)
         if kind == "gearbox":
-            assert (read.gear_ratio, read.gear_reference) == (3.0, "a")
+            assert (loaded_joint.gear_ratio, loaded_joint.gear_reference) == (3.0, "a")
 
 
 def test_sdf_mimic_is_read() -> None:
@@ -234,14 +236,14 @@ def test_sdf_mimic_is_read() -> None:
       <joint name="k" type="revolute"><parent>a</parent><child>c</child><axis><xyz>0 0 1</xyz>
         <mimic joint="j"><multiplier>2</multiplier><offset>1</offset><reference>0.25</reference></mimic></axis>
       </joint>"""
-    read = load_model(sdf_model(f'<link name="a"/><link name="b"/><link name="c"/>{joints}', version="1.11"))
-    mimic = read.joint("k").mimic
+    model = load_model(sdf_model(f'<link name="a"/><link name="b"/><link name="c"/>{joints}', version="1.11"))
+    mimic = model.joint("k").mimic
     assert mimic is not None
     assert (mimic.joint, mimic.multiplier, mimic.offset) == ("j", 2.0, 0.5)  # 2 (q - 0.25) + 1
 
 
-# -- graphs that are no trees ------------------------------------------------------------------------------------------
-def fixed(name: str, parent: str, child: str) -> str:
+# -- joint graphs with loops -------------------------------------------------------------------------------------------
+def write_revolute_joint(name: str, parent: str, child: str) -> str:
     return (
         f'<joint name="{name}" type="revolute"><parent>{parent}</parent><child>{child}</child>'
         "<axis><xyz>0 0 1</xyz></axis></joint>"
@@ -250,48 +252,48 @@ def fixed(name: str, parent: str, child: str) -> str:
 
 def test_loop_is_closed_by_a_constraint() -> None:
     names = "abcd"
-    links = "".join(f'<link name="{one}"/>' for one in names)
-    ring = "".join(fixed(f"{x}{y}", x, y) for x, y in pairwise([*names, "a"]))
-    read = load_model(sdf_model(links + ring))
-    check_model(read)
-    assert [joint.name for joint in read.joints] == ["ab", "bc", "cd"]
-    assert [joint.name for joint in read.loop_joints] == ["da"]
-    assert any("closes a loop" in finding.message for finding in read.warnings)
+    links = "".join(f'<link name="{name}"/>' for name in names)
+    joints_in_a_loop = "".join(write_revolute_joint(f"{x}{y}", x, y) for x, y in pairwise([*names, "a"]))
+    model = load_model(sdf_model(links + joints_in_a_loop))
+    check_model(model)
+    assert [joint.name for joint in model.joints] == ["ab", "bc", "cd"]
+    assert [joint.name for joint in model.loop_joints] == ["da"]
+    assert any("closes a loop" in warning.message for warning in model.warnings)
 
 
-def test_second_parent_without_a_loop_reverses_the_joint() -> None:
+def test_joint_to_a_second_parent_without_a_loop_is_reversed() -> None:
     links = '<link name="a"/><link name="b"/><link name="c"><pose>1 0 0 0 0 0</pose></link>'
-    read = load_model(sdf_model(links + fixed("ac", "a", "c") + fixed("bc", "b", "c")))
-    check_model(read)
-    assert (read.joint("bc").parent, read.joint("bc").child) == ("c", "b")
-    assert read.joint("bc").axes[0].xyz == (0.0, 0.0, -1.0)
-    assert not read.loop_joints
+    model = load_model(sdf_model(links + write_revolute_joint("ac", "a", "c") + write_revolute_joint("bc", "b", "c")))
+    check_model(model)
+    assert (model.joint("bc").parent, model.joint("bc").child) == ("c", "b")
+    assert model.joint("bc").axes[0].xyz == (0.0, 0.0, -1.0)
+    assert not model.loop_joints
 
 
 @given(st.floats(-3, 3), POSE, POSE)
-def test_reversed_joint_moves_equally(q: float, a: tuple[float, ...], b: tuple[float, ...]) -> None:
-    """Pose of the child in the parent at any position: turned round it is the inverse."""
+def test_reversed_joint_has_the_inverse_motion(q: float, a: tuple[float, ...], b: tuple[float, ...]) -> None:
+    """At each joint position the pose of the child in the parent is the inverse of that of the reversed joint."""
     joint = load_model(ARM_URDF).joint("shoulder")
 
-    def pose(of: object) -> SE3:
-        about = SE3.exp(np.r_[0.0, 0.0, 0.0, q * np.array(of.axes[0].xyz)])  # type: ignore[attr-defined]
-        return of.T_parent_child @ of.T_child_joint @ about @ of.T_child_joint.inverse()  # type: ignore[attr-defined]
+    def compute_pose(j: Joint) -> SE3:
+        rotation = SE3.exp(np.r_[0.0, 0.0, 0.0, q * np.array(j.axes[0].xyz)])
+        return j.T_parent_child @ j.T_child_joint @ rotation @ j.T_child_joint.inverse()
 
     T_a, T_b = SE3.from_xyz_rpy(a[:3], a[3:]), SE3.from_xyz_rpy(b[:3], b[3:])
     joint = replace(joint, T_parent_child=T_a, T_child_joint=T_b)
-    assert pose(reverse_joint(joint)).almost_equal(pose(joint).inverse(), 1e-9)
-    again = reverse_joint(reverse_joint(joint))
-    assert again.T_child_joint.almost_equal(joint.T_child_joint, 1e-9)
-    assert again.axes == joint.axes
+    assert compute_pose(reverse_joint(joint)).almost_equal(compute_pose(joint).inverse(), 1e-9)
+    reversed_twice = reverse_joint(reverse_joint(joint))
+    assert reversed_twice.T_child_joint.almost_equal(joint.T_child_joint, 1e-9)
+    assert reversed_twice.axes == joint.axes
 
 
-def test_names_shared_in_old_files_mean_the_link() -> None:
-    """Before 1.7 a link and a joint could share a name: the link is meant where the name is used."""
-    text = '<link name="a"/><link name="b"/>' + fixed("b", "a", "b")
-    read = load_model(sdf_model(text, version="1.6"))
-    check_model(read)
-    assert [joint.name for joint in read.joints] == ["b"]
-    assert any("shares its name" in finding.message for finding in read.warnings)
+def test_shared_name_in_old_sdf_refers_to_the_link() -> None:
+    """Before SDF 1.7 a link and a joint could share a name; a reference by that name means the link."""
+    text = '<link name="a"/><link name="b"/>' + write_revolute_joint("b", "a", "b")
+    model = load_model(sdf_model(text, version="1.6"))
+    check_model(model)
+    assert [joint.name for joint in model.joints] == ["b"]
+    assert any("shares its name" in warning.message for warning in model.warnings)
 
 
 # -- inertia from shapes -----------------------------------------------------------------------------------------------
@@ -301,7 +303,7 @@ def test_names_shared_in_old_files_mean_the_link() -> None:
     ids=lambda shape: type(shape).__name__.lower(),
 )
 def test_inertia_of_shapes_agrees_with_sampling(shape: object) -> None:
-    """Textbook formulas against a million points thrown into the shape."""
+    """Closed-form inertia agrees with a Monte Carlo estimate from a million points."""
     rng = np.random.default_rng(7)
     box = np.array([1.5, 2.0, 2.0])
     points = rng.uniform(-box, box, (1_000_000, 3))
@@ -322,14 +324,14 @@ def test_inertia_of_shapes_agrees_with_sampling(shape: object) -> None:
             inside = (np.abs(z) <= h / 2) & (np.sqrt(r2) <= r * (0.5 - z / h))
     volume = inside.mean() * np.prod(2 * box)
     p = points[inside]
-    centre = p.mean(axis=0)
-    d2 = (p - centre) ** 2
+    center = p.mean(axis=0)
+    d2 = (p - center) ** 2
     moments = volume * np.array([(d2[:, 1] + d2[:, 2]).mean(), (d2[:, 0] + d2[:, 2]).mean(), d2[:, :2].sum(1).mean()])
-    found = shape_inertia(shape, 1.0)  # type: ignore[arg-type]
-    assert found is not None
-    mass, height, expected = found
+    properties = shape_inertia(shape, 1.0)  # type: ignore[arg-type]
+    assert properties is not None
+    mass, height, expected = properties
     assert mass == pytest.approx(volume, rel=0.01)
-    assert height == pytest.approx(centre[2], abs=0.01)
+    assert height == pytest.approx(center[2], abs=0.01)
     assert np.allclose(moments, expected, rtol=0.02)
 
 
@@ -352,8 +354,8 @@ SIZED_SHAPES = {
 def test_automatic_inertia_of_impossible_sizes_is_refused(shape: str, size: str, repair: bool) -> None:
     collision = f'<collision name="c"><geometry>{SIZED_SHAPES[shape].format(size)}</geometry></collision>'
     text = sdf_model(f'\n<link name="a">\n<inertial auto="true"/>{collision}</link>', version="1.11")
-    wanted = r"too large for floating-point numbers \(smaller|at most 1e\+15|is '-?(inf|nan)' \(a finite number"
-    with pytest.raises(DescriptionError, match=rf"^<text>:3: .*link 'a'.*({wanted})") as caught:
+    message = r"too large for floating-point numbers \(smaller|at most 1e\+15|is '-?(inf|nan)' \(a finite number"
+    with pytest.raises(DescriptionError, match=rf"^<text>:3: .*link 'a'.*({message})") as caught:
         load_model(text, repair=repair)
     assert "\n" not in str(caught.value)
 
@@ -380,7 +382,7 @@ def test_automatic_inertia_of_too_small_shapes_is_refused() -> None:
 
 
 def test_huge_shape_with_a_stated_inertia_loads() -> None:
-    """The check whether an inertia is plausible takes a ball where the shape is too large for numbers."""
+    """The plausibility check of inertia assumes a sphere if the shape is too large for floating-point numbers."""
     shape = SIZED_SHAPES["sphere"].format("1e308")
     inertial = '<inertial><mass value="1"/><inertia ixx="0.1" iyy="0.1" izz="0.1"/></inertial>'
     collision = f'<collision name="c"><geometry>{shape}</geometry></collision>'
@@ -390,20 +392,23 @@ def test_huge_shape_with_a_stated_inertia_loads() -> None:
         sdf_model(f'<link name="a">{sdf_inertial}{collision}</link>'),
         f'<robot name="r"><link name="a">{inertial}{sphere}</link></robot>',
     ):
-        read = load_model(text, repair=True)
-        assert read.links[0].inertial is not None
-        assert read.links[0].inertial.mass == 1.0
+        model = load_model(text, repair=True)
+        assert model.links[0].inertial is not None
+        assert model.links[0].inertial.mass == 1.0
 
 
-def test_automatic_inertia_of_two_halves_is_that_of_the_whole() -> None:
-    """Two halves of a box weigh and turn like the whole."""
+def test_automatic_inertia_of_two_halves_equals_that_of_the_full_box() -> None:
+    """Two halves of a box have the mass and inertia of the full box."""
     half = (
         '<collision name="{n}"><pose>0 0 {z} 0 0 0</pose><geometry><box><size>1 2 1</size></box></geometry></collision>'
     )
-    whole = '<collision name="w"><geometry><box><size>1 2 2</size></box></geometry></collision>'
+    full_box = '<collision name="w"><geometry><box><size>1 2 2</size></box></geometry></collision>'
     auto = '<link name="a"><inertial auto="true"><density>10</density></inertial>{}</link>'
-    two = half.format(n="u", z=0.5) + half.format(n="d", z=-0.5)
-    a, b = (load_model(sdf_model(auto.format(one), version="1.11")).links[0].inertial for one in (two, whole))
+    two_halves = half.format(n="u", z=0.5) + half.format(n="d", z=-0.5)
+    a, b = (
+        load_model(sdf_model(auto.format(collisions), version="1.11")).links[0].inertial
+        for collisions in (two_halves, full_box)
+    )
     assert a is not None
     assert b is not None
     assert a.mass == b.mass == pytest.approx(40.0)
@@ -413,7 +418,7 @@ def test_automatic_inertia_of_two_halves_is_that_of_the_whole() -> None:
 
 # -- sensors -----------------------------------------------------------------------------------------------------------
 def test_sdf_sensors_are_read() -> None:
-    read = load_model(
+    model = load_model(
         sdf_model("""<link name="a">
         <sensor name="scan" type="ray"><pose>0 0 1 0 0 0</pose><update_rate>5</update_rate><topic>laser</topic><ray>
           <scan><horizontal><samples>100</samples><resolution>2</resolution><min_angle>-2</min_angle>
@@ -424,8 +429,8 @@ def test_sdf_sensors_are_read() -> None:
         <sensor name="touch" type="contact"><contact><collision>c</collision></contact></sensor>
         <sensor name="eye" type="thermal"><camera><image><width>64</width></image></camera></sensor></link>""")
     )
-    check_model(read)
-    scan, imu, touch, eye = read.sensors
+    check_model(model)
+    scan, imu, touch, eye = model.sensors
     assert isinstance(scan.spec, LidarSpec)
     assert (scan.spec.samples, scan.spec.vertical_samples, scan.spec.range_max) == (200, 4, math.inf)
     assert (scan.topic, scan.frame) == ("laser", "scan")
@@ -436,14 +441,14 @@ def test_sdf_sensors_are_read() -> None:
     assert touch.spec == ContactSpec(("c",))
     assert isinstance(eye.spec, CustomSensorSpec)
     assert ("camera/image/width", "64") in eye.spec.parameters
-    said = [finding.message for finding in read.warnings]
-    assert sum("no update rate" in one for one in said) == 3
-    assert any("'thermal'" in one for one in said)
+    messages = [warning.message for warning in model.warnings]
+    assert sum("no update rate" in message for message in messages) == 3
+    assert any("'thermal'" in message for message in messages)
 
 
 # -- worlds ------------------------------------------------------------------------------------------------------------
 def test_sdf_world_is_read() -> None:
-    read = load_world(
+    world = load_world(
         sdf_world("""<gravity>0 0 -1.62</gravity>
         <physics name="p" type="ode"><max_step_size>0.004</max_step_size></physics>
         <scene><ambient>0.1 0.2 0.3 1</ambient><background>0 0 0 1</background><fog/></scene>
@@ -453,22 +458,22 @@ def test_sdf_world_is_read() -> None:
         <model name="cup"><pose relative_to="table::top">0 0 0.8 0 0 0</pose><link name="body"/></model>
         <plugin name="gz::sim::systems::Physics" filename="gz-sim-physics-system"/><actor name="walker"/><mystery/>""")
     )
-    assert read.gravity == (0.0, 0.0, -1.62)
-    assert read.physics.max_step_size == 0.004
-    assert read.ambient == (0.1, 0.2, 0.3, 1.0)
-    assert [light.name for light in read.lights] == ["sun"]
-    assert np.allclose(read.lights[0].T_world_light.xyz, (0, 0, 5))
-    table, cup, walker = read.models
+    assert world.gravity == (0.0, 0.0, -1.62)
+    assert world.physics.max_step_size == 0.004
+    assert world.ambient == (0.1, 0.2, 0.3, 1.0)
+    assert [light.name for light in world.lights] == ["sun"]
+    assert np.allclose(world.lights[0].T_world_light.xyz, (0, 0, 5))
+    table, cup, actor = world.models
     assert table.model.static
-    assert walker.model.links[0].name == "figure"
+    assert actor.model.links[0].name == "figure"
     assert np.allclose(table.T_world_model.xyz, (10, 1, 0))
     assert np.allclose(cup.T_world_model.xyz, (10, 1, 0.8))
-    assert [plugin.name for plugin in read.plugins] == ["gz::sim::systems::Physics"]
-    said = [finding.message for finding in read.warnings]
-    assert walker.model.actor_script is not None
-    assert any("actor 'walker'" in one and "no effect" in one for one in said)
-    assert any("<mystery>" in one and "not understood" in one for one in said)
-    assert any("<fog>" in one for one in said)
+    assert [plugin.name for plugin in world.plugins] == ["gz::sim::systems::Physics"]
+    messages = [warning.message for warning in world.warnings]
+    assert actor.model.actor_script is not None
+    assert any("actor 'walker'" in message and "no effect" in message for message in messages)
+    assert any("<mystery>" in message and "not understood" in message for message in messages)
+    assert any("<fog>" in message for message in messages)
 
 
 def test_gravity_of_old_worlds_is_read() -> None:
@@ -480,7 +485,7 @@ def test_gravity_of_old_worlds_is_read() -> None:
     assert load_world(sdf_world("")).gravity == (0.0, 0.0, -9.8)
 
 
-def test_frame_link_gets_no_mass_but_a_lone_link_does() -> None:
+def test_frame_link_has_no_mass_and_unconnected_link_has_default_mass() -> None:
     text = """<sdf version="1.10"><model name="m">
       <link name="foot"/>
       <link name="body"><inertial><mass>2</mass></inertial></link>
@@ -490,18 +495,18 @@ def test_frame_link_gets_no_mass_but_a_lone_link_does() -> None:
     model = load_model(text)
     masses = {link.name: link.inertial.mass if link.inertial else None for link in model.links}
     assert masses == {"foot": None, "body": 2.0, "loose": 1.0}
-    assert any("link 'foot' is a mere frame" in str(finding) for finding in model.warnings)
+    assert any("link 'foot' is a mere frame" in str(warning) for warning in model.warnings)
 
 
-def test_faulty_light_is_a_finding() -> None:
-    """Gazebo draws such worlds; a lamp is only looks."""
+def test_invalid_light_causes_a_warning() -> None:
+    """Gazebo accepts such worlds; a light affects only the appearance."""
     text = """<sdf version="1.9"><world name="w"><light name="l" type="spot"><intensity>-1</intensity>
       <attenuation><range>-3</range><constant>-2</constant><linear>0.5</linear></attenuation>
       <spot><outer_angle>-1</outer_angle><falloff>-1</falloff></spot></light></world></sdf>"""
     world = load_world(text)
-    (lamp,) = world.lights
-    assert (lamp.attenuation, lamp.falloff) == ((0.0, 0.5, 0.0), 0.0)
-    assert lamp.range > 0.0
-    assert lamp.outer_angle > 0.0
-    found = " ".join(str(finding) for finding in world.warnings)
-    assert all(f"<{tag}> of a light is -" in found for tag in ("intensity", "range", "constant", "falloff"))
+    (light,) = world.lights
+    assert (light.attenuation, light.falloff) == ((0.0, 0.5, 0.0), 0.0)
+    assert light.range > 0.0
+    assert light.outer_angle > 0.0
+    messages = " ".join(str(warning) for warning in world.warnings)
+    assert all(f"<{tag}> of a light is -" in messages for tag in ("intensity", "range", "constant", "falloff"))

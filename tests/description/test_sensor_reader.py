@@ -1,4 +1,4 @@
-"""Sensors as files write them: every kind, presets, latency and outages, mirrors, places on Earth."""
+"""Sensors of all kinds are read with presets, latency and outages; mirrors and geodetic origins are read too."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from roboyard.simulation.sensors import sensor_kinds
 LINK = "<inertial><mass>1</mass></inertial>"
 
 
-def robot(sensor: str, joint: str = ""):
+def load_robot(sensor: str, joint: str = ""):
     text = (
         f'<sdf version="1.11"><model name="m"><link name="a">{LINK}{sensor}</link><link name="b">{LINK}</link>'
         f'<joint name="j" type="revolute"><parent>a</parent><child>b</child><axis><xyz>0 0 1</xyz></axis>{joint}'
@@ -63,24 +63,26 @@ NOISE = "<noise type='gaussian'><mean>0</mean><stddev>0.5</stddev></noise>"
     ],
 )  # fmt: skip
 def test_every_sensor_kind_is_read(kind: str, body: str, spec: object) -> None:
-    model = robot(f'<sensor name="s" type="{kind}"><update_rate>20</update_rate>{body}</sensor>')
+    model = load_robot(f'<sensor name="s" type="{kind}"><update_rate>20</update_rate>{body}</sensor>')
     assert model.sensors[0].spec == spec
     assert model.sensors[0].kind in sensor_kinds()
-    assert not [finding for finding in model.warnings if "s" in finding.message.split("'")]
+    assert not [warning for warning in model.warnings if "s" in warning.message.split("'")]
 
 
-def test_force_torque_sensor_is_in_its_joint() -> None:
+def test_force_torque_sensor_belongs_to_its_joint() -> None:
     body = "<force_torque><frame>parent</frame><measure_direction>parent_to_child</measure_direction></force_torque>"
-    model = robot("", f'<sensor name="ft" type="force_torque"><update_rate>10</update_rate>{body}</sensor>')
+    model = load_robot("", f'<sensor name="ft" type="force_torque"><update_rate>10</update_rate>{body}</sensor>')
     assert model.sensors[0].spec == ForceTorqueSpec("j", "parent", "parent_to_child")
     with pytest.raises(DescriptionError, match="stands in no joint"):
-        robot('<sensor name="ft" type="force_torque"/>')
+        load_robot('<sensor name="ft" type="force_torque"/>')
 
 
 def test_every_sensor_has_latency_and_outages() -> None:
-    more = "<latency>0.02</latency><outage><every>60</every><lasts>2</lasts></outage>"
-    one = robot(f'<sensor name="s" type="gyroscope"><update_rate>20</update_rate>{more}</sensor>').sensors[0]
-    assert (one.latency, one.outage) == (0.02, Outage(60.0, 2.0))
+    elements = "<latency>0.02</latency><outage><every>60</every><lasts>2</lasts></outage>"
+    sensor = load_robot(f'<sensor name="s" type="gyroscope"><update_rate>20</update_rate>{elements}</sensor>').sensors[
+        0
+    ]
+    assert (sensor.latency, sensor.outage) == (0.02, Outage(60.0, 2.0))
 
 
 @given(
@@ -91,34 +93,36 @@ def test_every_sensor_has_latency_and_outages() -> None:
 )  # fmt: skip
 @settings(max_examples=30)
 def test_written_sonar_is_read_back_unchanged(spec: SonarSpec, phase: float) -> None:
-    one = Sensor("s", "sonar", "a", SE3(), 10.0, "s", "a", spec, phase=phase)
-    back = load_model(write_sdf(replace(robot(""), sensors=(one,))).text).sensors[0]
-    assert back.phase == pytest.approx(phase, rel=1e-9)
+    sensor = Sensor("s", "sonar", "a", SE3(), 10.0, "s", "a", spec, phase=phase)
+    read_back = load_model(write_sdf(replace(load_robot(""), sensors=(sensor,))).text).sensors[0]
+    assert read_back.phase == pytest.approx(phase, rel=1e-9)
     for name in SonarSpec.__dataclass_fields__:
         if name != "noise":
-            assert getattr(back.spec, name) == pytest.approx(getattr(spec, name), rel=1e-9), name
+            assert getattr(read_back.spec, name) == pytest.approx(getattr(spec, name), rel=1e-9), name
 
 
-def test_too_fast_sonar_rate_is_a_finding() -> None:
-    def findings(rate: float) -> list[str]:
-        model = robot(f'<sensor name="s" type="sonar"><update_rate>{rate}</update_rate></sensor>')
-        return [one.message for one in model.warnings if "phantoms" in one.message]
+def test_too_high_sonar_rate_causes_a_warning() -> None:
+    def read_warnings(rate: float) -> list[str]:
+        model = load_robot(f'<sensor name="s" type="sonar"><update_rate>{rate}</update_rate></sensor>')
+        return [warning.message for warning in model.warnings if "phantoms" in warning.message]
 
-    assert findings(30.0) == []  # the default reach is 5 m
-    assert "1.7 m" in findings(100.0)[0]
+    assert read_warnings(30.0) == []  # the default maximum range is 5 m
+    assert "1.7 m" in read_warnings(100.0)[0]
 
 
 @pytest.mark.parametrize("name", sorted(PRESETS))
-def test_sensor_preset_gives_its_values(name: str) -> None:
+def test_sensor_preset_sets_its_values(name: str) -> None:
     preset = PRESETS[name]
-    one = robot(f'<sensor name="s" type="{preset.kind}"><preset>{name}</preset></sensor>').sensors[0]
-    assert (one.spec, one.update_rate) == (preset.spec, preset.update_rate)
-    faster = f'<sensor name="s" type="{preset.kind}"><preset>{name}</preset><update_rate>3</update_rate></sensor>'
-    assert robot(faster).sensors[0].update_rate == 3.0
+    sensor = load_robot(f'<sensor name="s" type="{preset.kind}"><preset>{name}</preset></sensor>').sensors[0]
+    assert (sensor.spec, sensor.update_rate) == (preset.spec, preset.update_rate)
+    with_other_rate = (
+        f'<sensor name="s" type="{preset.kind}"><preset>{name}</preset><update_rate>3</update_rate></sensor>'
+    )
+    assert load_robot(with_other_rate).sensors[0].update_rate == 3.0
 
 
 @pytest.mark.parametrize(
-    ("sensor", "says"),
+    ("sensor", "message"),
     [
         ('<sensor name="s" type="imu"><preset>sick_lms200</preset></sensor>', "imu_consumer"),
         ('<sensor name="s" type="lidar"><preset>sik</preset></sensor>', "sick_lms200"),
@@ -133,15 +137,15 @@ def test_sensor_preset_gives_its_values(name: str) -> None:
         ('<sensor name="s" type="sonar"><sonar><cycles>0</cycles></sonar></sensor>', "cycles"),
     ],
 )
-def test_invalid_sensors_are_refused_with_their_location(sensor: str, says: str) -> None:
-    with pytest.raises(DescriptionError, match=says) as caught:
-        robot(sensor)
+def test_invalid_sensors_are_refused_with_their_location(sensor: str, message: str) -> None:
+    with pytest.raises(DescriptionError, match=message) as caught:
+        load_robot(sensor)
     assert "1" in str(caught.value.location)
 
 
 @given(st.floats(-90, 90), st.floats(-180, 180), st.floats(-500, 9000), st.floats(0, 360))
 @settings(max_examples=30)
-def test_geodetic_positions_are_read_in_degrees(
+def test_spherical_coordinates_are_read_in_degrees(
     latitude: float, longitude: float, height: float, heading: float
 ) -> None:
     world = load_world(
@@ -158,18 +162,18 @@ def test_geodetic_positions_are_read_in_degrees(
 
 
 def test_polished_metal_is_a_mirror() -> None:
-    def visual(metalness: float, roughness: float):
+    def is_mirror(metalness: float, roughness: float):
         pbr = f"<pbr><metal><metalness>{metalness}</metalness><roughness>{roughness}</roughness></metal></pbr>"
         shape = "<geometry><sphere><radius>1</radius></sphere></geometry>"
         text = f"<visual name='v'>{shape}<material>{pbr}</material></visual>"
-        return robot(text).links[0].visuals[0].material.mirror
+        return load_robot(text).links[0].visuals[0].material.mirror
 
-    assert visual(1.0, 0.05)
-    assert not visual(1.0, 0.5)
-    assert not visual(0.2, 0.05)
+    assert is_mirror(1.0, 0.05)
+    assert not is_mirror(1.0, 0.5)
+    assert not is_mirror(0.2, 0.05)
 
 
-def test_lidar_3d_preset_covers_one_turn() -> None:
+def test_lidar_3d_preset_covers_one_rotation() -> None:
     spec = PRESETS["lidar_3d_16"].spec
     assert isinstance(spec, LidarSpec)
     step = (spec.angle_max - spec.angle_min) / (spec.samples - 1)

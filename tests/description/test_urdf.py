@@ -1,4 +1,4 @@
-"""URDF: every element lands where it should, and kinematics agree with independent ways to compute them."""
+"""URDF elements are read completely, and link poses agree with independently computed ones."""
 
 import math
 import re
@@ -46,8 +46,8 @@ def test_model_name_can_be_replaced() -> None:
     assert load_model(ARM_URDF, name="left").name == "left"
 
 
-def rotation(roll: float, pitch: float, yaw: float) -> np.ndarray:
-    """Fixed axes: about x, then y, then z."""
+def compute_rotation_matrix(roll: float, pitch: float, yaw: float) -> np.ndarray:
+    """Return the matrix of rotations around the fixed axes x, then y, then z."""
     (cx, sx), (cy, sy), (cz, sz) = ((math.cos(a), math.sin(a)) for a in (roll, pitch, yaw))
     X = np.array([[1, 0, 0], [0, cx, -sx], [0, sx, cx]])
     Y = np.array([[cy, 0, sy], [0, 1, 0], [-sy, 0, cy]])
@@ -60,8 +60,8 @@ ORIGINS = st.lists(st.tuples(*[NUMBERS] * 6), min_size=1, max_size=6)
 
 
 @given(ORIGINS, st.randoms(use_true_random=False))
-def test_kinematic_chains_compose(origins: list[tuple[float, ...]], order: object) -> None:
-    """A serial chain, its elements in any order in the file, against plain matrices."""
+def test_link_poses_of_a_chain_equal_matrix_products(origins: list[tuple[float, ...]], order: object) -> None:
+    """The link poses of a serial chain, with elements in any order, equal products of matrices."""
     parts = [f'<link name="l{i}"/>' for i in range(len(origins) + 1)]
     T, expected = np.eye(4), {"l0": np.eye(4)}
     for i, (x, y, z, *rpy) in enumerate(origins):
@@ -70,7 +70,7 @@ def test_kinematic_chains_compose(origins: list[tuple[float, ...]], order: objec
             f'<origin xyz="{x} {y} {z}" rpy="{rpy[0]} {rpy[1]} {rpy[2]}"/></joint>'
         )
         step = np.eye(4)
-        step[:3, :3], step[:3, 3] = rotation(*rpy), (x, y, z)
+        step[:3, :3], step[:3, 3] = compute_rotation_matrix(*rpy), (x, y, z)
         T = T @ step
         expected[f"l{i + 1}"] = T
     order.shuffle(parts)  # type: ignore[attr-defined]
@@ -112,9 +112,9 @@ def test_urdf_shapes_and_materials_are_read() -> None:
         </link>""")
     )
     link = model.links[0]
-    assert [type(one.geometry) for one in link.collisions] == [Box, Cylinder, Capsule]
+    assert [type(item.geometry) for item in link.collisions] == [Box, Cylinder, Capsule]
     assert link.collisions[0].T_link_geom.almost_equal(SE3.from_xyz_rpy((1, 2, 3)), 1e-12)
-    assert len({one.name for one in (*link.collisions, *link.visuals)}) == 6
+    assert len({item.name for item in (*link.collisions, *link.visuals)}) == 6
     assert isinstance(link.visuals[0].geometry, Sphere)
     assert link.visuals[0].material.rgba == (0.1, 0.2, 0.3, 0.5)
     assert link.visuals[1].material.rgba == (1.0, 0.0, 0.0, 1.0)
@@ -123,9 +123,9 @@ def test_urdf_shapes_and_materials_are_read() -> None:
     assert mesh.file is None
     assert mesh.scale == (1.0, -1.0, 1.0)
     assert link.inertial is None
-    said = [finding.message for finding in model.warnings]
-    assert any("where.stl" in one and "placeholder" in one for one in said)
-    assert any("'gone' is not defined" in one for one in said)
+    messages = [warning.message for warning in model.warnings]
+    assert any("where.stl" in item and "placeholder" in item for item in messages)
+    assert any("'gone' is not defined" in item for item in messages)
 
 
 def test_gazebo_blocks_are_read() -> None:
@@ -170,23 +170,23 @@ def test_gazebo_blocks_are_read() -> None:
     wheel = plugin.element.find("wheel")
     assert wheel is not None
     assert wheel.text == "j"
-    said = [str(finding) for finding in model.warnings]
-    assert [one for one in said if "'nobody'" in one]
-    assert [one for one in said if "<frobnicate>" in one and one.startswith("<text>:")]
+    messages = [str(warning) for warning in model.warnings]
+    assert [message for message in messages if "'nobody'" in message]
+    assert [message for message in messages if "<frobnicate>" in message and message.startswith("<text>:")]
 
 
-def test_sensor_frame_must_be_at_the_sensor() -> None:
+def test_sensor_frame_with_another_pose_is_replaced_with_a_warning() -> None:
     text = '<gazebo reference="a"><sensor name="s" type="imu"><pose>0 0 1 0 0 0</pose><frame_id>a</frame_id></sensor>'
     model = load_model(urdf(f'<link name="a">{INERTIAL}</link>{text}</gazebo>'))
     assert model.sensors[0].frame == "s"
-    assert any("claims the frame 'a'" in finding.message for finding in model.warnings)
+    assert any("claims the frame 'a'" in warning.message for warning in model.warnings)
 
 
 def test_sensors_of_equal_name_get_unique_names() -> None:
     links = f'<link name="a">{INERTIAL}</link><link name="b">{INERTIAL}</link>'
-    fixed = '<joint name="j" type="fixed"><parent link="a"/><child link="b"/></joint>'
-    blocks = "".join(f'<gazebo reference="{one}"><sensor name="s" type="imu"/></gazebo>' for one in "ab")
-    model = load_model(urdf(links + fixed + blocks))
+    joint = '<joint name="j" type="fixed"><parent link="a"/><child link="b"/></joint>'
+    blocks = "".join(f'<gazebo reference="{link_name}"><sensor name="s" type="imu"/></gazebo>' for link_name in "ab")
+    model = load_model(urdf(links + joint + blocks))
     assert [sensor.name for sensor in model.sensors] == ["s", "b_s"]
     assert len({sensor.topic for sensor in model.sensors}) == 2
 
@@ -212,10 +212,10 @@ def test_ros2_control_interfaces_are_read() -> None:
     assert j.parameters == (("mimic", "k"),)
     assert (k.joint, k.commands, k.reduction) == ("k", (("effort", -math.inf, math.inf),), 50.0)
     assert (model.plugins[0].name, model.plugins[0].filename) == ("sys", "some/System")
-    assert any("'ghost'" in finding.message for finding in model.warnings)
+    assert any("'ghost'" in warning.message for warning in model.warnings)
 
 
-def test_root_named_world_is_the_world() -> None:
+def test_root_link_named_world_is_the_world_frame() -> None:
     model = load_model(
         urdf(f"""<link name="world"/><link name="a">{INERTIAL}</link>
         <joint name="j" type="fixed"><parent link="world"/><child link="a"/><origin xyz="0 0 1"/></joint>""")
@@ -226,14 +226,14 @@ def test_root_named_world_is_the_world() -> None:
     assert model.roots == ()
 
 
-def test_missing_limits_are_findings() -> None:
+def test_missing_limits_cause_a_warning() -> None:
     model = load_model(ARM_URDF.replace('<limit lower="-1" upper="1" velocity="2" effort="30"/>', ""))
     assert model.joint("shoulder").axes[0].limits.upper == math.inf
-    assert ["has no <limit>" in finding.message for finding in model.warnings] == [True]
+    assert ["has no <limit>" in warning.message for warning in model.warnings] == [True]
 
 
 @pytest.mark.parametrize(
-    ("limit", "state", "given", "taken"),
+    ("limit", "state", "initial", "expected"),
     [
         ('lower="-1" upper="2"', "position", "9", 2.0),
         ('lower="-1" upper="2"', "position", "-1e300", -1.0),
@@ -243,20 +243,20 @@ def test_missing_limits_are_findings() -> None:
         ('lower="-1" upper="2"', "velocity", "1e200", 1e6),
     ],
 )
-def test_joint_starts_within_its_limits(limit: str, state: str, given: str, taken: float) -> None:
+def test_initial_joint_position_is_clamped_to_its_limits(limit: str, state: str, initial: str, expected: float) -> None:
     text = urdf(
         f"""<link name="a">{INERTIAL}</link><link name="b">{INERTIAL}</link>
         <joint name="j" type="revolute"><parent link="a"/><child link="b"/><limit effort="1" {limit}/></joint>
         <ros2_control name="c" type="system"><joint name="j"><state_interface name="{state}">
-        <param name="initial_value">{given}</param></state_interface></joint></ros2_control>"""
+        <param name="initial_value">{initial}</param></state_interface></joint></ros2_control>"""
     )
     model = load_model(text)
-    assert model.interfaces[0].initial == ((state, taken),)
-    said = [finding for finding in model.warnings if "starts at" in finding.message]
-    assert bool(said) == (float(given) != taken)
+    assert model.interfaces[0].initial == ((state, expected),)
+    warnings = [warning for warning in model.warnings if "starts at" in warning.message]
+    assert bool(warnings) == (float(initial) != expected)
 
 
-def sensed(rate: str = "10", topic: str = "scan", noise: str = "0") -> str:
+def write_imu_urdf(rate: str = "10", topic: str = "scan", noise: str = "0") -> str:
     return urdf(
         f"""<link name="a"/><gazebo reference="a"><sensor name="s" type="imu"><update_rate>{rate}</update_rate>
         <topic>{topic}</topic><imu><angular_velocity><x><noise type="gaussian"><stddev>{noise}</stddev></noise></x>
@@ -264,44 +264,44 @@ def sensed(rate: str = "10", topic: str = "scan", noise: str = "0") -> str:
     )
 
 
-@pytest.mark.parametrize(("rate", "said"), [("1e-300", "0.001"), ("1e-9", "0.001"), ("-1", "at least 0")])
-def test_too_low_sensor_rate_is_refused(rate: str, said: str) -> None:
-    with pytest.raises(DescriptionError, match=said):
-        load_model(sensed(rate=rate))
+@pytest.mark.parametrize(("rate", "message"), [("1e-300", "0.001"), ("1e-9", "0.001"), ("-1", "at least 0")])
+def test_too_low_sensor_rate_is_refused(rate: str, message: str) -> None:
+    with pytest.raises(DescriptionError, match=message):
+        load_model(write_imu_urdf(rate=rate))
 
 
-def test_sensor_rate_above_physics_is_bounded_with_a_finding() -> None:
-    model = load_model(sensed(rate="1e300"))
+def test_sensor_rate_above_that_of_physics_is_limited_with_a_warning() -> None:
+    model = load_model(write_imu_urdf(rate="1e300"))
     assert model.sensors[0].update_rate == 10_000.0
-    assert any("10000 Hz taken" in finding.message for finding in model.warnings)
+    assert any("10000 Hz taken" in warning.message for warning in model.warnings)
 
 
 def test_excessive_sensor_noise_is_refused() -> None:
     with pytest.raises(DescriptionError, match="stddev.*1e\\+300"):
-        load_model(sensed(noise="1e300"))
+        load_model(write_imu_urdf(noise="1e300"))
 
 
 @given(st.text(st.characters(codec="utf-8", exclude_characters="<>&", exclude_categories=("C",)), max_size=20))
-def test_arbitrary_topics_become_valid_ros_topics(topic: str) -> None:
-    found = to_topic_name(topic)
-    assert re.fullmatch(r"[A-Za-z_]\w*(/[A-Za-z_]\w*)*", found, re.ASCII)
-    assert to_topic_name(found) == found
-    model = load_model(sensed(topic=topic))
+def test_any_topic_is_converted_to_a_valid_ros_topic(topic: str) -> None:
+    topic_name = to_topic_name(topic)
+    assert re.fullmatch(r"[A-Za-z_]\w*(/[A-Za-z_]\w*)*", topic_name, re.ASCII)
+    assert to_topic_name(topic_name) == topic_name
+    model = load_model(write_imu_urdf(topic=topic))
     assert to_topic_name(model.sensors[0].topic) == model.sensors[0].topic
 
 
-def test_valid_topic_is_kept_and_invalid_one_a_finding() -> None:
+def test_valid_topic_is_kept_and_invalid_one_causes_a_warning() -> None:
     for topic in ("scan", "front/scan_2", "_x"):
-        model = load_model(sensed(topic=topic))
+        model = load_model(write_imu_urdf(topic=topic))
         assert model.sensors[0].topic == topic
-        assert not any("topic" in finding.message for finding in model.warnings)
-    model = load_model(sensed(topic="front-left/2 d"))
+        assert not any("topic" in warning.message for warning in model.warnings)
+    model = load_model(write_imu_urdf(topic="front-left/2 d"))
     assert model.sensors[0].topic == "front_left/_2_d"
-    assert any("no topic's name" in finding.message for finding in model.warnings)
+    assert any("no topic's name" in warning.message for warning in model.warnings)
 
 
 @pytest.mark.parametrize(
-    ("safety", "said"),
+    ("safety", "expected"),
     [
         ('soft_lower_limit="-1" soft_upper_limit="1" k_velocity="3"', "k_position is 0"),
         ('k_position="5" k_velocity="3"', "they are both 0"),
@@ -309,14 +309,14 @@ def test_valid_topic_is_kept_and_invalid_one_a_finding() -> None:
         ('soft_lower_limit="-1" soft_upper_limit="1" k_position="5" k_velocity="0"', ""),
     ],
 )
-def test_soft_limits_without_effect_are_findings(safety: str, said: str) -> None:
+def test_soft_limits_without_effect_cause_a_warning(safety: str, expected: str) -> None:
     text = f"""<robot name="r"><link name="a"/><link name="b"/><joint name="j" type="revolute"><parent link="a"/>
       <child link="b"/><limit lower="-2" upper="2" velocity="1" effort="1"/><calibration rising="0.1"/>
       <safety_controller {safety}/></joint></robot>"""
-    found = [finding.message for finding in load_model(text).warnings]
-    assert any("<calibration>" in one and "no effect" in one for one in found)
-    about = [one for one in found if "soft limits" in one]
-    assert [said in one for one in about] == ([True] if said else [])
+    messages = [warning.message for warning in load_model(text).warnings]
+    assert any("<calibration>" in message and "no effect" in message for message in messages)
+    limit_messages = [message for message in messages if "soft limits" in message]
+    assert [expected in message for message in limit_messages] == ([True] if expected else [])
     with pytest.raises(DescriptionError, match="k_velocity -1"):
         load_model(text.replace("<safety_controller", '<safety_controller k_velocity="-1"').replace(safety, ""))
 
@@ -329,6 +329,6 @@ def test_reversed_command_ranges_are_refused_or_repaired() -> None:
       <param name="min">3</param><param name="max">-3</param></command_interface></joint></ros2_control></robot>"""
     with pytest.raises(DescriptionError, match="velocity commands of joint 'j' have min 3 above max -3"):
         load_model(text)
-    mended = load_model(text, repair=True)
-    assert mended.interfaces[0].commands == (("velocity", -3.0, 3.0),)
-    assert len(mended.repairs) == 1
+    repaired = load_model(text, repair=True)
+    assert repaired.interfaces[0].commands == (("velocity", -3.0, 3.0),)
+    assert len(repaired.repairs) == 1

@@ -1,4 +1,4 @@
-"""Worlds written as SDF: what stands between the models, where on Earth it lies and how its lamps shine come back."""
+"""Worlds written as SDF keep joints between models, their geodetic origin and their lights."""
 
 from __future__ import annotations
 
@@ -25,22 +25,26 @@ WORLD = """<sdf version="1.11"><world name="w">
 def test_written_world_is_read_back_unchanged() -> None:
     world = load_world(WORLD)
     written = write_sdf(world)
-    again = load_world(written.text)
-    assert [(one.name, one.type, one.parent, one.child) for one in again.joints] == [
+    restored = load_world(written.text)
+    assert [(joint.name, joint.type, joint.parent, joint.child) for joint in restored.joints] == [
         ("hinge", "revolute", "a::l", "b::l"),
         ("post", "fixed", "world", "a::l"),
     ]
-    for mine, back in zip(world.joints, again.joints, strict=True):
-        assert mine.T_child_joint.almost_equal(back.T_child_joint, 1e-9)
-        assert mine.T_parent_child.almost_equal(back.T_parent_child, 1e-9)
-        assert [axis.limits for axis in mine.axes] == [axis.limits for axis in back.axes]
-        assert all(np.allclose(x.xyz, y.xyz) for x, y in zip(mine.axes, back.axes, strict=True))
-    assert again.magnetic_field == pytest.approx(world.magnetic_field)
+    for original, restored_joint in zip(world.joints, restored.joints, strict=True):
+        assert original.T_child_joint.almost_equal(restored_joint.T_child_joint, 1e-9)
+        assert original.T_parent_child.almost_equal(restored_joint.T_parent_child, 1e-9)
+        assert [axis.limits for axis in original.axes] == [axis.limits for axis in restored_joint.axes]
+        assert all(np.allclose(x.xyz, y.xyz) for x, y in zip(original.axes, restored_joint.axes, strict=True))
+    assert restored.magnetic_field == pytest.approx(world.magnetic_field)
     for name in ("latitude", "longitude", "elevation", "heading"):
-        assert getattr(again.origin, name) == pytest.approx(getattr(world.origin, name), rel=1e-12)
-    lamp, back_lamp = world.lights[0], again.lights[0]
-    assert (lamp.attenuation, lamp.range, lamp.falloff) == (back_lamp.attenuation, back_lamp.range, back_lamp.falloff)
-    assert lamp.outer_angle == pytest.approx(back_lamp.outer_angle)
+        assert getattr(restored.origin, name) == pytest.approx(getattr(world.origin, name), rel=1e-12)
+    light, restored_light = world.lights[0], restored.lights[0]
+    assert (light.attenuation, light.range, light.falloff) == (
+        restored_light.attenuation,
+        restored_light.range,
+        restored_light.falloff,
+    )
+    assert light.outer_angle == pytest.approx(restored_light.outer_angle)
     assert not written.losses
 
 

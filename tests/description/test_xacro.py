@@ -1,4 +1,4 @@
-"""Xacro: the language of ROS xacro, evaluated without eval, and bounded whatever the document says."""
+"""Xacro documents are expanded as by ROS, without ``eval``, and within limits of size and time."""
 
 import math
 from pathlib import Path
@@ -18,30 +18,30 @@ from roboyard.description.xml import XmlNode, parse_xml
 from roboyard.errors import DescriptionError
 
 
-def xacro(inside: str, file: str = "<text>", search: tuple[Path, ...] = (), **arguments: str) -> XmlNode:
+def expand_xacro(inside: str, file: str = "<text>", search: tuple[Path, ...] = (), **arguments: str) -> XmlNode:
     root, _ = parse_xml(f'<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">{inside}</robot>', file)
     return expand(ReaderContext(Resources(search)), root, arguments, {"HOME_NAME": "lab"})
 
 
-def values(inside: str, **arguments: str) -> list[str]:
-    """``v`` of every ``<x>`` in the expanded document."""
-    return [node.get("v") for node in xacro(inside, **arguments).walk() if node.tag == "x"]
+def expand_values(inside: str, **arguments: str) -> list[str]:
+    """Return the attribute ``v`` of every ``<x>`` in the expanded document."""
+    return [node.get("v") for node in expand_xacro(inside, **arguments).walk() if node.tag == "x"]
 
 
-def failure(inside: str, **arguments: str) -> str:
+def read_expansion_error(inside: str, **arguments: str) -> str:
     with pytest.raises(DescriptionError) as caught:
-        xacro(inside, **arguments)
+        expand_xacro(inside, **arguments)
     return str(caught.value)
 
 
 # -- expressions -------------------------------------------------------------------------------------------------------
-def value(text: str, **names: object) -> object:
+def evaluate_expression(text: str, **names: object) -> object:
     return evaluate(text, names.__getitem__, ExpressionBudget())
 
 
-def forbidden(text: str, **names: object) -> str:
+def read_expression_error(text: str, **names: object) -> str:
     with pytest.raises(ExpressionError) as caught:
-        value(text, **names)
+        evaluate_expression(text, **names)
     return str(caught.value)
 
 
@@ -75,8 +75,8 @@ def forbidden(text: str, **names: object) -> str:
     ],
 )
 def test_xacro_expressions_have_their_values(text: str, expected: object) -> None:
-    found = value(text, side="l", limits={"joint": {"upper": 1.5}})
-    assert found == pytest.approx(expected) if isinstance(expected, float) else found == expected
+    result = evaluate_expression(text, side="l", limits={"joint": {"upper": 1.5}})
+    assert result == pytest.approx(expected) if isinstance(expected, float) else result == expected
 
 
 @pytest.mark.parametrize(
@@ -115,8 +115,8 @@ def test_xacro_expressions_have_their_values(text: str, expected: object) -> Non
 )
 def test_forbidden_expressions_are_refused(text: str) -> None:
     if text == "math":
-        return  # harmless: a namespace
-    assert forbidden(text, limits={"a": 1})
+        return  # the namespace itself is harmless
+    assert read_expression_error(text, limits={"a": 1})
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_forbidden_expressions_are_refused(text: str) -> None:
     ],
 )
 def test_excessive_expressions_are_refused(text: str) -> None:
-    assert forbidden(text)
+    assert read_expression_error(text)
 
 
 NUMBERS = st.integers(-50, 50) | st.floats(-50, 50).map(lambda number: round(number, 2))
@@ -170,11 +170,11 @@ OPERATORS = st.sampled_from(["+", "-", "*", "/", "//", "%", "<", "<=", "==", "an
 def test_xacro_arithmetic_agrees_with_python(parts: list[tuple[float, str]], last: float) -> None:
     text = "".join(f"({number}) {operator} " for number, operator in parts) + f"({last})"
     try:
-        expected = eval(text, {"__builtins__": {}})  # a string of numbers and operators, made here
+        expected = eval(text, {"__builtins__": {}})  # the text contains only numbers and operators generated above
     except ZeroDivisionError:
-        assert "zero" in forbidden(text)
+        assert "zero" in read_expression_error(text)
         return
-    assert value(text) == expected
+    assert evaluate_expression(text) == expected
 
 
 @given(st.text("0123456789+-*/%()[]{}.,'\" abcxyzeinps=<>!:_\n", max_size=40))
@@ -195,13 +195,13 @@ def test_properties_are_substituted() -> None:
       <xacro:property name="s" value="'1'"/><x v="${s * 2}"/>
       <xacro:property name="new" remove="true"/><xacro:property name="new" default="1_0"/><x v="${new}"/>"""
     expected = ["0.30000000000000004", "at 0.1 and 0.2", "${r} $(r)", "a", "3", "0.1 9", "False", "11", "1_0"]
-    assert values(inside) == expected
+    assert expand_values(inside) == expected
 
 
 def test_eager_properties_are_evaluated_at_once() -> None:
     inside = """<xacro:property name="a" value="1"/><xacro:property name="b" value="${a}" lazy_eval="false"/>
       <xacro:property name="c" value="${a}"/><xacro:property name="a" value="2"/><x v="${b} ${c}"/>"""
-    assert values(inside) == ["1 2"]
+    assert expand_values(inside) == ["1 2"]
 
 
 def test_arguments_and_environment_are_substituted() -> None:
@@ -209,8 +209,8 @@ def test_arguments_and_environment_are_substituted() -> None:
       <x v="$(arg side) ${xacro.arg('size')}"/><x v="$(optenv NOPE 1 2 3)"/>
       <x v="$(env HOME_NAME)-$(optenv HOME_NAME x)"/>
       <xacro:property name="n" value="$(arg size)"/><x v="${n + 1}"/><x v="$(eval 2 * 3)"/>"""
-    assert values(inside, size="4") == ["left 4", "1 2 3", "lab-lab", "5", "6"]
-    assert "the argument 'size' is not declared and not given" in failure(inside)
+    assert expand_values(inside, size="4") == ["left 4", "1 2 3", "lab-lab", "5", "6"]
+    assert "the argument 'size' is not declared and not given" in read_expansion_error(inside)
 
 
 def test_conditions_select_their_elements() -> None:
@@ -218,12 +218,12 @@ def test_conditions_select_their_elements() -> None:
       <xacro:if value="$(arg a)"><x v="1"/></xacro:if><xacro:unless value="$(arg a)"><x v="2"/></xacro:unless>
       <xacro:if value="${n == 0}"><x v="3"/><xacro:if value="${n}"><x v="4"/></xacro:if></xacro:if>
       <xacro:if value="1"><x v="5"/></xacro:if><y><xacro:if value="true">text</xacro:if></y>"""
-    assert values(inside) == ["2", "3", "5"]
-    assert values(inside, a="true") == ["1", "3", "5"]
-    y = xacro(inside).child("y")
+    assert expand_values(inside) == ["2", "3", "5"]
+    assert expand_values(inside, a="true") == ["1", "3", "5"]
+    y = expand_xacro(inside).child("y")
     assert y is not None
     assert y.text == "text"
-    assert "neither true nor false" in failure('<xacro:if value="maybe"/>')
+    assert "neither true nor false" in read_expansion_error('<xacro:if value="maybe"/>')
 
 
 def test_macros_are_expanded() -> None:
@@ -233,14 +233,14 @@ def test_macros_are_expanded() -> None:
       <xacro:property name="d" value="D"/><xacro:m a="1"/><xacro:property name="e" value="E"/>
       <xacro:m a="${outer}" b="B"/>
       <xacro:call macro="m" a="${'x'}"/>"""
-    assert values(inside) == ["1 2 two words D 5 2", "o B two words D E 2", "x 2 two words D E 2"]
+    assert expand_values(inside) == ["1 2 two words D 5 2", "o B two words D E 2", "x 2 two words D E 2"]
 
 
 def test_macro_parameters_have_their_scope() -> None:
     inside = """<xacro:property name="p" value="out"/><xacro:macro name="m" params="">
       <xacro:property name="p" value="in"/><x v="${p}"/><xacro:property name="q" value="${p}" scope="parent"/>
       <xacro:property name="g" value="${p}" scope="global"/></xacro:macro><xacro:m/><x v="${p} ${q} ${g}"/>"""
-    assert values(inside) == ["in", "out in in"]
+    assert expand_values(inside) == ["in", "out in in"]
 
 
 def test_block_parameters_are_inserted() -> None:
@@ -248,21 +248,23 @@ def test_block_parameters_are_inserted() -> None:
       <b><xacro:insert_block name="rest"/></b></xacro:macro><xacro:property name="p" value="7"/>
       <xacro:m><x v="${p}"/><many><x v="2"/><x v="3"/></many></xacro:m>
       <xacro:property name="kept"><x v="4"/><x v="${p}"/></xacro:property><c><xacro:insert_block name="kept"/></c>"""
-    out = xacro(inside)
-    found = {node.tag: [one.get("v") for one in node.children] for node in out.children}
-    assert found == {"a": ["7"], "b": ["2", "3"], "c": ["4", "7"]}
-    assert "without its block '**rest'" in failure(inside.replace("<many>", "<!--").replace("</many>", "-->"))
+    expanded = expand_xacro(inside)
+    values_by_tag = {node.tag: [child.get("v") for child in node.children] for node in expanded.children}
+    assert values_by_tag == {"a": ["7"], "b": ["2", "3"], "c": ["4", "7"]}
+    assert "without its block '**rest'" in read_expansion_error(
+        inside.replace("<many>", "<!--").replace("</many>", "-->")
+    )
 
 
 def test_finite_macro_recursion_is_expanded() -> None:
     inside = """<xacro:macro name="count" params="n"><xacro:if value="${n > 0}"><x v="${n}"/><xacro:count n="${n - 1}"/>
       </xacro:if></xacro:macro><xacro:count n="40"/>"""
-    assert values(inside) == [str(n) for n in range(40, 0, -1)]
+    assert expand_values(inside) == [str(n) for n in range(40, 0, -1)]
 
 
 def test_element_and_attribute_tags_are_expanded() -> None:
     inside = """<xacro:element xacro:name="${'x'}" v="1"/><x><xacro:attribute name="${'v'}" value="${1 + 1}"/></x>"""
-    assert values(inside) == ["1", "2"]
+    assert expand_values(inside) == ["1", "2"]
 
 
 def test_xacro_includes_are_read(tmp_path: Path) -> None:
@@ -279,25 +281,25 @@ def test_xacro_includes_are_read(tmp_path: Path) -> None:
     (tmp_path / "limits.yaml").write_text("joint: {upper: !degrees 180, names: [a, b]}\nsize: 3\n")
     main = str(tmp_path / "main.xacro")
     for filename in ("sub/wheel.xacro", "$(find bot)/sub/wheel.xacro", f"{tmp_path}/sub/wheel.xacro", "sub/whe*.xacro"):
-        out = xacro(f'<xacro:include filename="{filename}"/><xacro:wheel n="1"/>', main)
-        assert [node.get("v") for node in out.children] == ["more", "1 0.2"]
-    spaced = """<xacro:include filename="sub/wheel.xacro" ns="w"/><xacro:property name="radius" value="9"/>
+        expanded = expand_xacro(f'<xacro:include filename="{filename}"/><xacro:wheel n="1"/>', main)
+        assert [node.get("v") for node in expanded.children] == ["more", "1 0.2"]
+    with_namespace = """<xacro:include filename="sub/wheel.xacro" ns="w"/><xacro:property name="radius" value="9"/>
       <xacro:w.wheel n="1"/><x v="${radius} ${w.radius}"/><xacro:include filename="none.xacro" optional="true"/>"""
-    assert [node.get("v") for node in xacro(spaced, main).children] == ["more", "1 0.2", "9 0.2"]
-    loaded = """<xacro:property name="l" value="${xacro.load_yaml('$(find bot)/limits.yaml')}"/>
+    assert [node.get("v") for node in expand_xacro(with_namespace, main).children] == ["more", "1 0.2", "9 0.2"]
+    with_yaml = """<xacro:property name="l" value="${xacro.load_yaml('$(find bot)/limits.yaml')}"/>
       <x v="${l.joint.upper == pi} ${l['joint']['names'][1]} ${load_yaml('limits.yaml').size}"/>"""
-    assert [node.get("v") for node in xacro(loaded, main).children] == ["True b 3"]
+    assert [node.get("v") for node in expand_xacro(with_yaml, main).children] == ["True b 3"]
 
 
 def test_error_in_a_macro_has_its_location() -> None:
     inside = '<xacro:macro name="m" params="">\n<x v="${1/0}"/></xacro:macro>\n<xacro:m/>'
-    said = failure(inside)
-    assert said.startswith("<text>:2: '${1/0}': division by zero")
-    assert "in macro 'm' called at <text>:3" in said
+    message = read_expansion_error(inside)
+    assert message.startswith("<text>:2: '${1/0}': division by zero")
+    assert "in macro 'm' called at <text>:3" in message
 
 
 @pytest.mark.parametrize(
-    ("inside", "said"),
+    ("inside", "message"),
     [
         ("<xacro:nobody/>", "no macro is called 'nobody'"),
         ('<x v="${nobody}"/>', "nothing is called 'nobody'"),
@@ -336,17 +338,17 @@ def test_error_in_a_macro_has_its_location() -> None:
         ),
     ],
 )
-def test_faulty_xacro_is_refused(inside: str, said: str) -> None:
-    assert said in failure(inside)
-    assert failure(inside).startswith("<text>:1:")
+def test_faulty_xacro_is_refused(inside: str, message: str) -> None:
+    assert message in read_expansion_error(inside)
+    assert read_expansion_error(inside).startswith("<text>:1:")
 
 
-def test_yaml_loading_is_confined_and_bounded(tmp_path: Path) -> None:
+def test_yaml_files_are_limited_in_location_and_size(tmp_path: Path) -> None:
     main = str(tmp_path / "main.xacro")
     bomb = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
         f"{chr(98 + i)}: &{chr(98 + i)} [{','.join([f'*{chr(97 + i)}'] * 9)}]\n" for i in range(9)
     )
-    for name, text, said in (
+    for name, text, message in (
         ("bomb.yaml", bomb, "too long"),
         ("self.yaml", "&a [*a]", "too long"),
         ("code.yaml", "!!python/object/apply:os.system ['true']", "not valid YAML"),
@@ -359,21 +361,23 @@ def test_yaml_loading_is_confined_and_bounded(tmp_path: Path) -> None:
     ):
         (tmp_path / name).write_text(text)
         with pytest.raises(DescriptionError) as caught:
-            xacro(f"<x v=\"${{xacro.load_yaml('{name}')}}\"/>", main)
-        assert said in str(caught.value), name
+            expand_xacro(f"<x v=\"${{xacro.load_yaml('{name}')}}\"/>", main)
+        assert message in str(caught.value), name
     (tmp_path / "loop.xacro").write_text('<robot xmlns:xacro="x"><xacro:include filename="loop.xacro"/></robot>')
     with pytest.raises(DescriptionError, match="circle"):
-        xacro('<xacro:include filename="loop.xacro"/>', main)
+        expand_xacro('<xacro:include filename="loop.xacro"/>', main)
 
 
-def test_endless_empty_macros_are_refused() -> None:
-    ten = "".join(f'<xacro:macro name="m{i}" params="">{f"<xacro:m{i - 1}/>" * 10}</xacro:macro>' for i in range(1, 12))
-    said = failure(f'<xacro:macro name="m0" params=""></xacro:macro>{ten}<xacro:m11/>')
-    assert "walks over more than" in said
+def test_excessive_expansion_of_empty_macros_is_refused() -> None:
+    macros = "".join(
+        f'<xacro:macro name="m{i}" params="">{f"<xacro:m{i - 1}/>" * 10}</xacro:macro>' for i in range(1, 12)
+    )
+    message = read_expansion_error(f'<xacro:macro name="m0" params=""></xacro:macro>{macros}<xacro:m11/>')
+    assert "walks over more than" in message
 
 
-# -- whole robots ------------------------------------------------------------------------------------------------------
-def test_xacro_robot_takes_arguments(tmp_path: Path) -> None:
+# -- complete robots ---------------------------------------------------------------------------------------------------
+def test_xacro_robot_uses_its_arguments(tmp_path: Path) -> None:
     text = urdf(
         """<xacro:arg name="wheels" default="2"/><xacro:property name="n" value="$(arg wheels)"/>
         <xacro:macro name="wheel" params="i"><xacro:if value="${i > 0}"><link name="w${i}"><inertial>
@@ -388,10 +392,10 @@ def test_xacro_robot_takes_arguments(tmp_path: Path) -> None:
         assert model.mass == pytest.approx(sum(0.5 * i for i in range(1, count + 1)))
     assert load_model(text).joints[0].T_parent_child.yaw == pytest.approx(math.pi / 2)
     unknown = load_model(text, arguments={"legs": "2"})
-    assert any("'legs' is given" in finding.message for finding in unknown.warnings)
+    assert any("'legs' is given" in warning.message for warning in unknown.warnings)
     file = tmp_path / "r.urdf.xacro"
     file.write_text(text.replace("</robot>", "<oops/></robot>"))
-    assert [str(finding) for finding in load_model(file).warnings] == [f"{file}:6: <oops> in <robot> is not understood"]
+    assert [str(warning) for warning in load_model(file).warnings] == [f"{file}:6: <oops> in <robot> is not understood"]
 
 
 def test_xacro_file_of_macros_only_is_refused() -> None:
@@ -399,7 +403,7 @@ def test_xacro_file_of_macros_only_is_refused() -> None:
         load_model(urdf('<xacro:macro name="m" params=""><link name="a"/></xacro:macro>'))
 
 
-# -- as people write it ------------------------------------------------------------------------------------------------
+# -- constructs of common robot packages -------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -410,12 +414,12 @@ def test_xacro_file_of_macros_only_is_refused() -> None:
         ("any(x > 2 for x in [1, 2, 3])", True),
     ],
 )
-def test_further_expressions_have_their_values(text: str, expected: object) -> None:
-    assert value(text) == expected
+def test_common_python_expressions_have_their_values(text: str, expected: object) -> None:
+    assert evaluate_expression(text) == expected
 
 
 def test_root_can_use_arguments_declared_below() -> None:
-    """Universal Robots name their robots so; xacro itself wants the argument given."""
+    """The packages of Universal Robots use this form; xacro of ROS requires the argument."""
     text = """<robot xmlns:xacro="http://www.ros.org/wiki/xacro" name="$(arg name)">
       <xacro:arg name="name" default="arm"/><link name="a"/></robot>"""
     assert load_model(text).name == "arm"
@@ -427,23 +431,23 @@ def test_root_can_use_arguments_declared_below() -> None:
 def test_eval_substitution_has_arguments_and_functions() -> None:
     inside = """<xacro:arg name="n" default="3"/><xacro:arg name="kind" default="big"/>
       <x v="$(eval n * 2)"/><x v="$(eval arg('kind') == 'big' and (n + (1)) > 3)"/><x v="$(anon cam)"/>"""
-    assert values(inside) == ["6", "True", "cam_anonymous"]
+    assert expand_values(inside) == ["6", "True", "cam_anonymous"]
 
 
-def test_tags_without_prefix_are_read_with_a_finding() -> None:
+def test_tags_without_prefix_are_read_with_a_warning() -> None:
     text = """<robot xmlns:xacro="http://www.ros.org/wiki/xacro" name="r"><property name="h" value="0.25"/>
       <property name="" value="1"/>
       <macro name="leg" params="n"><link name="leg_${n}"><visual><geometry><sphere radius="${h}"/></geometry></visual>
       </link></macro><leg n="1"/></robot>"""
     model = load_model(text)
     assert [link.name for link in model.links] == ["leg_1"]
-    assert sum("present xacro wants the prefix" in found.message for found in model.warnings) == 3
+    assert sum("present xacro wants the prefix" in warning.message for warning in model.warnings) == 3
 
 
-def test_single_quote_is_a_default() -> None:
+def test_single_quote_is_a_parameter_default() -> None:
     quotes = "'" * 3
     inside = f'<xacro:macro name="m" params="a:={quotes} b:=2"><x v="${{b}}"/></xacro:macro><xacro:m/>'
-    assert values(inside) == ["2"]
+    assert expand_values(inside) == ["2"]
 
 
 def test_unclosed_brackets_end_in_an_error(tmp_path: Path) -> None:
