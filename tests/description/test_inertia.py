@@ -9,8 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.harness.descriptions import sdf_model, urdf
 
-from roboyard.description import Model, load_model
-from roboyard.description.inertia import collisions_inertia, inertia_matrix
+from roboyard.description import Box, Capsule, Cone, Cylinder, Ellipsoid, Model, Sphere, load_model
+from roboyard.description.inertia import (
+    collisions_inertia,
+    estimate_inertia,
+    inertia_matrix,
+    nearest_physical_inertia,
+    shape_inertia,
+)
+from roboyard.geometry import SE3
 
 EDGES = st.floats(0.01, 2.0)
 ANGLES = st.floats(-3.0, 3.0)
@@ -124,3 +131,68 @@ def test_plausibility_considers_visual_meshes_larger_than_collisions(tmp_path: P
         file = tmp_path / f"{name}.urdf"
         file.write_text(write_inertial_urdf(0.8, inertia, tiny_collision + (visual.format(mesh) if mesh else "")))
         assert len(find_implausible_inertia(load_model(file))) == expected, name
+
+
+@given(st.tuples(*[st.floats(-1.0, 1.0)] * 3), st.tuples(*[st.floats(1e-3, 10.0)] * 3))
+def test_repaired_moments_obey_the_triangle_inequality(
+    rpy: tuple[float, float, float], values: tuple[float, float, float]
+) -> None:
+    """A physical inertia is unchanged; otherwise the axes and the largest moment are kept."""
+    R = SE3.from_xyz_rpy((0, 0, 0), rpy).rotation_matrix()
+    matrix = R @ np.diag(values) @ R.T
+    a, b, c = sorted(values)
+    moments = (matrix[0, 0], matrix[1, 1], matrix[2, 2], matrix[0, 1], matrix[0, 2], matrix[1, 2])
+    repaired = inertia_matrix(nearest_physical_inertia(moments))
+    low, medium, high = np.linalg.eigvalsh(repaired)
+    assert high == pytest.approx(c, rel=1e-9)
+    assert low + medium >= high * (1 - 1e-9)
+    assert low >= a * (1 - 1e-9)
+    if a + b >= c:
+        assert np.allclose(repaired, matrix, atol=1e-9)
+    assert np.allclose(repaired @ matrix, matrix @ repaired, atol=1e-7), "the principal axes are unchanged"
+    repaired_moments = (repaired[0, 0], repaired[1, 1], repaired[2, 2], repaired[0, 1], repaired[0, 2], repaired[1, 2])
+    assert np.allclose(inertia_matrix(nearest_physical_inertia(repaired_moments)), repaired, atol=1e-9)
+
+
+def test_inertia_without_shapes_is_that_of_a_sphere_of_water() -> None:
+    moments, assumption = estimate_inertia(1000.0 * 4.0 / 3.0 * math.pi * 0.1**3, SE3.identity(), ())
+    assert "0.2 m" in assumption
+    assert moments[0] == pytest.approx(0.4 * 4.18879 * 0.01, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [Box((1, 2, 3)), Sphere(1.5), Ellipsoid((1, 2, 0.5)), Cylinder(1, 3), Capsule(0.5, 2), Cone(1, 2)],
+    ids=lambda shape: type(shape).__name__.lower(),
+)
+def test_inertia_of_shapes_agrees_with_sampling(shape: object) -> None:
+    """Closed-form inertia agrees with a Monte Carlo estimate from a million points."""
+    rng = np.random.default_rng(7)
+    box = np.array([1.5, 2.0, 2.0])
+    points = rng.uniform(-box, box, (1_000_000, 3))
+    x, y, z = points.T
+    r2 = x * x + y * y
+    match shape:
+        case Box(size):
+            inside = np.all(np.abs(points) <= np.array(size) / 2, axis=1)
+        case Sphere(r):
+            inside = r2 + z * z <= r * r
+        case Ellipsoid(radii):
+            inside = ((points / radii) ** 2).sum(axis=1) <= 1
+        case Cylinder(r, h):
+            inside = (r2 <= r * r) & (np.abs(z) <= h / 2)
+        case Capsule(r, h):
+            inside = r2 + np.maximum(np.abs(z) - h / 2, 0) ** 2 <= r * r
+        case Cone(r, h):
+            inside = (np.abs(z) <= h / 2) & (np.sqrt(r2) <= r * (0.5 - z / h))
+    volume = inside.mean() * np.prod(2 * box)
+    p = points[inside]
+    center = p.mean(axis=0)
+    d2 = (p - center) ** 2
+    moments = volume * np.array([(d2[:, 1] + d2[:, 2]).mean(), (d2[:, 0] + d2[:, 2]).mean(), d2[:, :2].sum(1).mean()])
+    properties = shape_inertia(shape, 1.0)  # type: ignore[arg-type]
+    assert properties is not None
+    mass, height, expected = properties
+    assert mass == pytest.approx(volume, rel=0.01)
+    assert height == pytest.approx(center[2], abs=0.01)
+    assert np.allclose(moments, expected, rtol=0.02)

@@ -320,9 +320,9 @@ def test_lidar_of_less_than_a_full_rotation_is_kept(count: int, last: float) -> 
     beams = "".join(
         f'<site name="s{k}" zaxis="{math.cos(k * step)!r} {math.sin(k * step)!r} 0"/>' for k in range(count)
     )
-    range_finders = "".join(f'<rangefinder name="scan-{k}" site="s{k}" cutoff="3"/>' for k in range(count))
+    rangefinders = "".join(f'<rangefinder name="scan-{k}" site="s{k}" cutoff="3"/>' for k in range(count))
     model = load_model(
-        f'<mujoco><worldbody><body><geom size="1"/>{beams}</body></worldbody><sensor>{range_finders}</sensor></mujoco>'
+        f'<mujoco><worldbody><body><geom size="1"/>{beams}</body></worldbody><sensor>{rangefinders}</sensor></mujoco>'
     )
     (scan,) = model.sensors
     assert isinstance(scan.spec, LidarSpec)

@@ -1,6 +1,5 @@
 """Repair: an invalid description loads as a valid model, and each change is listed with its location."""
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,9 +12,6 @@ from tests.harness.descriptions import INERTIAL, check_model, sdf_model, urdf
 from roboyard.description import Box, LidarSpec, Model, diagnose_model, diagnose_world, load_model, load_world
 from roboyard.description.inertia import (
     equivalent_inertia_box,
-    estimate_inertia,
-    inertia_matrix,
-    nearest_physical_inertia,
 )
 from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
@@ -298,27 +294,6 @@ def test_sdf_faults_are_repaired() -> None:
     assert "left out" in load_model(self_joint, repair=True).repairs[0].action
 
 
-@given(st.tuples(*[st.floats(-1.0, 1.0)] * 3), st.tuples(*[st.floats(1e-3, 10.0)] * 3))
-def test_repaired_moments_obey_the_triangle_inequality(
-    rpy: tuple[float, float, float], values: tuple[float, float, float]
-) -> None:
-    """A physical inertia is unchanged; otherwise the axes and the largest moment are kept."""
-    R = SE3.from_xyz_rpy((0, 0, 0), rpy).rotation_matrix()
-    matrix = R @ np.diag(values) @ R.T
-    a, b, c = sorted(values)
-    moments = (matrix[0, 0], matrix[1, 1], matrix[2, 2], matrix[0, 1], matrix[0, 2], matrix[1, 2])
-    repaired = inertia_matrix(nearest_physical_inertia(moments))
-    low, medium, high = np.linalg.eigvalsh(repaired)
-    assert high == pytest.approx(c, rel=1e-9)
-    assert low + medium >= high * (1 - 1e-9)
-    assert low >= a * (1 - 1e-9)
-    if a + b >= c:
-        assert np.allclose(repaired, matrix, atol=1e-9)
-    assert np.allclose(repaired @ matrix, matrix @ repaired, atol=1e-7), "the principal axes are unchanged"
-    repaired_moments = (repaired[0, 0], repaired[1, 1], repaired[2, 2], repaired[0, 1], repaired[0, 2], repaired[1, 2])
-    assert np.allclose(inertia_matrix(nearest_physical_inertia(repaired_moments)), repaired, atol=1e-9)
-
-
 @given(st.tuples(*[st.floats(0.01, 2.0)] * 3), st.floats(0.01, 100.0), st.tuples(*[st.floats(-3.0, 3.0)] * 3))
 def test_equivalent_box_has_mass_and_inertia(
     size: tuple[float, float, float], mass: float, rpy: tuple[float, float, float]
@@ -334,12 +309,6 @@ def test_equivalent_box_has_mass_and_inertia(
     assert sorted(equivalent[0].size) == pytest.approx(sorted(size), rel=1e-6)
     R = (T_link_com.inverse() @ equivalent[1]).rotation_matrix()
     assert np.linalg.det(R) == pytest.approx(1.0)
-
-
-def test_inertia_without_shapes_is_that_of_a_sphere_of_water() -> None:
-    moments, assumption = estimate_inertia(1000.0 * 4.0 / 3.0 * math.pi * 0.1**3, SE3.identity(), ())
-    assert "0.2 m" in assumption
-    assert moments[0] == pytest.approx(0.4 * 4.18879 * 0.01, rel=1e-5)
 
 
 def test_external_robots_are_repaired(external_data: Path) -> None:

@@ -27,7 +27,6 @@ from roboyard.description import (
     load_model,
     load_world,
 )
-from roboyard.description.inertia import shape_inertia
 from roboyard.description.sdf.joint_graph import reverse_joint
 from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
@@ -297,42 +296,6 @@ def test_shared_name_in_old_sdf_refers_to_the_link() -> None:
 
 
 # -- inertia from shapes -----------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    "shape",
-    [Box((1, 2, 3)), Sphere(1.5), Ellipsoid((1, 2, 0.5)), Cylinder(1, 3), Capsule(0.5, 2), Cone(1, 2)],
-    ids=lambda shape: type(shape).__name__.lower(),
-)
-def test_inertia_of_shapes_agrees_with_sampling(shape: object) -> None:
-    """Closed-form inertia agrees with a Monte Carlo estimate from a million points."""
-    rng = np.random.default_rng(7)
-    box = np.array([1.5, 2.0, 2.0])
-    points = rng.uniform(-box, box, (1_000_000, 3))
-    x, y, z = points.T
-    r2 = x * x + y * y
-    match shape:
-        case Box(size):
-            inside = np.all(np.abs(points) <= np.array(size) / 2, axis=1)
-        case Sphere(r):
-            inside = r2 + z * z <= r * r
-        case Ellipsoid(radii):
-            inside = ((points / radii) ** 2).sum(axis=1) <= 1
-        case Cylinder(r, h):
-            inside = (r2 <= r * r) & (np.abs(z) <= h / 2)
-        case Capsule(r, h):
-            inside = r2 + np.maximum(np.abs(z) - h / 2, 0) ** 2 <= r * r
-        case Cone(r, h):
-            inside = (np.abs(z) <= h / 2) & (np.sqrt(r2) <= r * (0.5 - z / h))
-    volume = inside.mean() * np.prod(2 * box)
-    p = points[inside]
-    center = p.mean(axis=0)
-    d2 = (p - center) ** 2
-    moments = volume * np.array([(d2[:, 1] + d2[:, 2]).mean(), (d2[:, 0] + d2[:, 2]).mean(), d2[:, :2].sum(1).mean()])
-    properties = shape_inertia(shape, 1.0)  # type: ignore[arg-type]
-    assert properties is not None
-    mass, height, expected = properties
-    assert mass == pytest.approx(volume, rel=0.01)
-    assert height == pytest.approx(center[2], abs=0.01)
-    assert np.allclose(moments, expected, rtol=0.02)
 
 
 SIZED_SHAPES = {

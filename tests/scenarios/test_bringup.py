@@ -6,12 +6,10 @@ from pathlib import Path
 import pytest
 
 from roboyard.description import Model, load_model
-from roboyard.description.extent import bounding_box, bounding_radius, lowest_point
 from roboyard.errors import ConfigError, DescriptionError, UnknownNameError
 from roboyard.record import open_recording
 from roboyard.scenarios import Run, load_spec, run_scenario
 from roboyard.scenarios.bringup import derive_package, package_of
-from roboyard.scenarios.catalog import find_thing
 from roboyard.scenarios.robot_package import load_robot
 
 URDF = """<robot name="cart">
@@ -166,14 +164,6 @@ def test_unavailable_nodes_are_refused(name: str) -> None:
     package = package_of(load_model(cart().replace("continuous", "fixed")), Path("cart.urdf"))
     with pytest.raises(UnknownNameError, match=f"no node '{name}'"):
         package.node(name)
-
-
-def test_size_of_models() -> None:
-    model = load_model(cart())
-    assert bounding_radius(model) == pytest.approx((0.2**2 + 0.22**2) ** 0.5, abs=0.03)
-    bar = load_model(find_thing("workpiece", None))
-    assert bounding_box(bar) == pytest.approx((0.04, 0.16, 0.04))
-    assert lowest_point(model) == pytest.approx(0.0, abs=1e-9)
 
 
 def test_robot_files_are_checked(tmp_path: Path) -> None:

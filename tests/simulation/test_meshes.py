@@ -8,11 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.description.mesh_samples import write_triangles
 from tests.harness.models import IDENTITY, RIDE_HEIGHT, free_ball, ground_plane, make_pose, make_world, rover_model
 
-from roboyard.description.meshes.collada import read_collada
-from roboyard.description.meshes.convex import MAX_COLLISION_PIECES, PLATE_THICKNESS, split_into_convex_pieces
-from roboyard.description.meshes.files import MAX_WORLD_TRIANGLES, load_mesh_file
+from roboyard.description.meshes.convex import MAX_COLLISION_PIECES, PLATE_THICKNESS
 from roboyard.description.model import (
     Box,
     Collision,
@@ -26,27 +25,9 @@ from roboyard.description.model import (
     Visual,
 )
 from roboyard.description.sensors import LidarSpec, Sensor
-from roboyard.errors import DescriptionError
 from roboyard.hardware import JointCommand
 from roboyard.simulation import Simulation
 from roboyard.simulation.naming import TOUCH_ONLY
-
-DAE = """<?xml version="1.0"?>
-<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">
-<asset><unit name="inch" meter="0.0254"/><up_axis>Y_UP</up_axis></asset>
-<library_geometries><geometry id="g"><mesh>
-<source id="s"><float_array id="a" count="12">0 0 0 10 0 0 0 10 0 0 0 10</float_array>
-<technique_common><accessor source="#a" count="4" stride="3"/></technique_common></source>
-<vertices id="v"><input semantic="POSITION" source="#s"/></vertices>
-{faces}
-</mesh></geometry></library_geometries>
-<library_visual_scenes><visual_scene id="scene"><node><translate>0 0 10</translate><scale>2 2 2</scale>
-<instance_geometry url="#g"/></node></visual_scene></library_visual_scenes></COLLADA>"""
-TRIANGLES = '<triangles count="2"><input semantic="VERTEX" source="#v" offset="0"/><p>0 1 2 0 2 3</p></triangles>'
-POLYLIST = (
-    '<polylist count="1"><input semantic="VERTEX" source="#v" offset="0"/>'
-    '<input semantic="NORMAL" source="#n" offset="1"/><vcount>4</vcount><p>0 0 1 0 2 0 3 0</p></polylist>'
-)
 
 
 def still(geometry: Mesh | Heightmap) -> PlacedModel:
@@ -55,81 +36,6 @@ def still(geometry: Mesh | Heightmap) -> PlacedModel:
         Model("thing", (Link("link", IDENTITY, collisions=(Collision("c", geometry, IDENTITY),)),), static=True),
         IDENTITY,
     )
-
-
-@pytest.mark.parametrize("faces", [TRIANGLES, POLYLIST])
-def test_collada_applies_unit_and_nodes_but_not_the_up_axis(tmp_path: Path, faces: str) -> None:
-    file = tmp_path / "a.dae"
-    file.write_text(DAE.format(faces=faces))
-    triangles = read_collada(file)
-    assert triangles.shape == (2, 3, 3)
-    np.testing.assert_allclose(triangles.reshape(-1, 3).max(axis=0), np.array([20, 20, 30]) * 0.0254)
-    np.testing.assert_allclose(triangles.reshape(-1, 3).min(axis=0), np.array([0, 0, 10]) * 0.0254)
-
-
-@pytest.mark.parametrize(
-    ("name", "text"), [("a.dae", "<oops"), ("b.dae", "<COLLADA/>"), ("c.stl", "solid x"), ("d.obj", "")]
-)
-def test_broken_mesh_files_are_named(tmp_path: Path, name: str, text: str) -> None:
-    file = tmp_path / name
-    file.write_text(text)
-    with pytest.raises(DescriptionError, match="mesh") as caught:
-        load_mesh_file(file, 0)
-    assert name in str(caught.value)
-
-
-BROKEN_DAE = {
-    "a source that is not there": ('source="#v"', 'source="#nowhere"'),
-    "a corner that is not there": ("0 1 2 0 2 3", "0 1 2 0 2 99"),
-    "a corner of negative number": ("0 1 2 0 2 3", "0 1 2 0 2 -3"),
-    "half a triangle": ("0 1 2 0 2 3", "0 1 2 0"),
-    "words for numbers": ("0 0 0 10", "here there 0 10"),
-    "a stride of nothing": ('stride="3"', 'stride="0"'),
-    "no unit": ('meter="0.0254"', 'meter="0"'),
-    "a unit that is no number": ('meter="0.0254"', 'meter="an inch"'),
-    "half a translation": ("<translate>0 0 10", "<translate>0 0"),
-    "vertices without positions": ('semantic="POSITION"', 'semantic="COLOUR"'),
-}
-
-
-@pytest.mark.parametrize("name", BROKEN_DAE)
-def test_inconsistent_collada_is_an_error_naming_the_file(tmp_path: Path, name: str) -> None:
-    old, new = BROKEN_DAE[name]
-    text = DAE.format(faces=TRIANGLES)
-    assert old in text
-    file = tmp_path / "a.dae"
-    file.write_text(text.replace(old, new))
-    with pytest.raises(DescriptionError, match="inconsistent") as caught:
-        load_mesh_file(file, 0)
-    assert "a.dae" in str(caught.value)
-
-
-def test_endlessly_nested_collada_instances_are_refused(tmp_path: Path) -> None:
-    twice = "".join(
-        f'<node id="n{i}"><instance_node url="#n{i - 1}"/><instance_node url="#n{i - 1}"/></node>' for i in range(1, 60)
-    )
-    nodes = f'<library_nodes>{twice}<node id="n0"><instance_geometry url="#g"/></node></library_nodes>'
-    text = DAE.format(faces=TRIANGLES).replace("<library_visual", nodes + "<library_visual", 1)
-    file = tmp_path / "bomb.dae"
-    file.write_text(
-        text.replace('<instance_geometry url="#g"/></node></visual', '<instance_node url="#n59"/></node></visual')
-    )
-    with pytest.raises(DescriptionError, match="too often"):
-        load_mesh_file(file, 0)
-
-
-def stl(file: Path, corners: np.ndarray) -> Path:
-    """A binary STL of triangles (n, 3, 3)."""
-    rows = np.zeros(len(corners), dtype=[("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
-    rows["corners"] = corners
-    file.write_bytes(b"\0" * 80 + len(corners).to_bytes(4, "little") + rows.tobytes())
-    return file
-
-
-def test_too_many_triangles_are_refused_before_reading(tmp_path: Path) -> None:
-    file = stl(tmp_path / "crowd.stl", np.zeros((MAX_WORLD_TRIANGLES + 1, 3, 3)))
-    with pytest.raises(DescriptionError, match=f"{MAX_WORLD_TRIANGLES + 1} triangles.*at most {MAX_WORLD_TRIANGLES}"):
-        load_mesh_file(file, 0)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +47,7 @@ def test_too_many_triangles_are_refused_before_reading(tmp_path: Path) -> None:
     ],
 )
 def test_degenerate_mesh_becomes_a_marked_box_with_a_finding(tmp_path: Path, corners: np.ndarray, words: str) -> None:
-    mesh = Mesh("a.stl", stl(tmp_path / "a.stl", corners))
+    mesh = Mesh("a.stl", write_triangles(tmp_path / "a.stl", corners))
     sim = Simulation(make_world(still(mesh)))
     sim.scene()
     assert re.search(rf"{words}.*marked box", "; ".join(sim.notes))
@@ -149,7 +55,7 @@ def test_degenerate_mesh_becomes_a_marked_box_with_a_finding(tmp_path: Path, cor
 
 @pytest.mark.parametrize("static", [True, False])
 def test_single_triangle_is_visible_and_collides(tmp_path: Path, static: bool) -> None:
-    mesh = Mesh("a.stl", stl(tmp_path / "a.stl", np.array([[[0, 0, 0], [1, 0, 0], [0, 1, 0]]], float)))
+    mesh = Mesh("a.stl", write_triangles(tmp_path / "a.stl", np.array([[[0, 0, 0], [1, 0, 0], [0, 1, 0]]], float)))
     shown = Link(
         "link",
         IDENTITY,
@@ -167,7 +73,7 @@ def test_single_triangle_is_visible_and_collides(tmp_path: Path, static: bool) -
 def test_mesh_of_many_parts_collides_coarsely_with_a_finding(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     crumbs = rng.random((MAX_COLLISION_PIECES + 10, 1, 3)) * 4.0 + rng.random((MAX_COLLISION_PIECES + 10, 3, 3)) * 0.01
-    sim = Simulation(make_world(still(Mesh("a.stl", stl(tmp_path / "a.stl", crumbs)))))
+    sim = Simulation(make_world(still(Mesh("a.stl", write_triangles(tmp_path / "a.stl", crumbs)))))
     stated = re.search(r"(\d+) lumps, hollows narrower than ([0-9.]+) m", "; ".join(sim.notes))
     assert stated is not None
     lumps = sim.model.geom_group == TOUCH_ONLY
@@ -245,18 +151,6 @@ def test_broken_or_huge_image_becomes_a_marked_box_or_plain_color(tmp_path: Path
     assert "plain colour" in "; ".join(sim.scene().assembled.notes)
 
 
-@pytest.mark.parametrize("suffix", [".stl", ".obj", ".ply", ".glb"])
-def test_mesh_formats_give_the_same_mesh(tmp_path: Path, suffix: str) -> None:
-    import trimesh
-
-    file = tmp_path / f"box{suffix}"
-    trimesh.creation.box((1.0, 2.0, 3.0)).export(file)
-    vertices, faces = load_mesh_file(file, 0)
-    assert len(vertices) == 8
-    assert len(faces) == 12
-    np.testing.assert_allclose(np.ptp(vertices, axis=0), [1, 2, 3], atol=1e-6)
-
-
 def ring(tmp_path: Path) -> Path:
     """A wall around a yard of 4 m inner diameter, 1 m high."""
     import trimesh
@@ -282,17 +176,6 @@ def test_wall_around_a_yard_is_hollow(tmp_path: Path) -> None:
     sim.step(800)
     assert len(sim.contact_episodes("ball")) > 0
     assert np.hypot(*sim.truth("ball").T_world_base.translation[:2]) < 2.0
-
-
-def test_convex_parts_are_not_decomposed() -> None:
-    import trimesh
-
-    one, other = trimesh.creation.box((1, 1, 1)), trimesh.creation.icosphere(subdivisions=2)
-    other.apply_translation((3, 0, 0))
-    both = trimesh.util.concatenate([one, other])
-    pieces = split_into_convex_pieces(both.vertices, both.faces)
-    assert pieces is not None
-    assert sorted(len(piece) for piece in pieces) == sorted([8, len(other.vertices)])
 
 
 def test_mesh_scale_and_mirroring_are_applied(tmp_path: Path) -> None:
