@@ -236,7 +236,7 @@ def test_server_with_a_goal_prevents_saving_until_it_ends(harness: BusHarness) -
     assert set(harness.bus.save_state()["nodes"]) == {"/roboyard", "/server", "/test"}
 
 
-def test_one_shot_timer_restored_by_its_node_does_not_prevent_saving(harness: BusHarness) -> None:
+def test_pending_timer_restored_by_its_node_does_not_prevent_saving(harness: BusHarness) -> None:
     node = harness.add(ry.Node(), "node")
     node.call_after(1.0, print, restored_by_node=True)
     canceled = node.call_after(1.0, print)
