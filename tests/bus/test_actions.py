@@ -85,9 +85,9 @@ def test_canceled_goal_stops_without_success(harness: BusHarness) -> None:
     assert goal.status is GoalStatus.CANCELED
     assert goal.error_message == "as you wish"
     assert len(goal.result.sequence) == 5
-    late = goal.cancel()
+    second_cancel = goal.cancel()
     harness.run_for(0.1)
-    assert late.result.return_code == 3
+    assert second_cancel.result.return_code == 3
 
 
 def test_newer_goal_preempts_unless_servers_run_several(harness: BusHarness) -> None:

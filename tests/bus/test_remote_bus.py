@@ -110,12 +110,12 @@ def test_remote_clock_starts_at_the_time_of_the_run(live: LiveBus) -> None:
 
 def test_node_names_are_unique_over_processes_and_released(live: LiveBus) -> None:
     for _ in range(2):
-        with RemoteBus() as one, RemoteBus() as two:
+        with RemoteBus() as first, RemoteBus() as second:
             with pytest.raises(RunError, match="a node /robot takes part in the run already"):
-                one.add(ry.Node(), "robot")
-            one.add(ry.Node(), "guest")
+                first.add(ry.Node(), "robot")
+            first.add(ry.Node(), "guest")
             with pytest.raises(RunError, match="a node /guest takes part in the run already"):
-                two.add(ry.Node(), "guest")
+                second.add(ry.Node(), "guest")
 
 
 def test_remote_latched_messages_health_and_log_arrive(live: LiveBus) -> None:

@@ -54,11 +54,11 @@ def test_latched_message_reaches_later_subscribers(harness: BusHarness) -> None:
     for text in ("old", "new"):
         harness.publish("/map", words(text), latched=True)
     harness.publish("/chatter", words("gone"))
-    late = harness.record("/map", ry.msg.String)
-    missed = harness.record("/chatter", ry.msg.String)
+    latched = harness.record("/map", ry.msg.String)
+    unlatched = harness.record("/chatter", ry.msg.String)
     harness.deliver()
-    assert [(item.source, item.message.data) for item in late] == [("/test", "new")]
-    assert missed == []
+    assert [(item.source, item.message.data) for item in latched] == [("/test", "new")]
+    assert unlatched == []
 
 
 def test_topic_refuses_a_second_type(harness: BusHarness) -> None:

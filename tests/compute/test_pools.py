@@ -134,7 +134,7 @@ def test_default_pool_has_one_worker_a_core() -> None:
 
 @pytest.mark.parametrize("workers", [0, -1, 1.5, True, 10**9, "two"])
 @pytest.mark.parametrize("kind", ["threads", "processes"])
-def test_open_pool_refuses_bad_worker_counts_and_kinds(kind: str, workers: object) -> None:
+def test_open_pool_refuses_invalid_worker_counts_and_kinds(kind: str, workers: object) -> None:
     with pytest.raises(InputError, match=r"workers \(a whole number from 1 to"):
         open_pool(kind, workers)
     with pytest.raises(InputError, match=r"a pool of 'boats' \(threads or processes\)"):

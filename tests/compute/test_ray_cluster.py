@@ -78,7 +78,7 @@ def test_step_plans_of_a_ray_pool_equal_local_plans() -> None:
 
 
 @pytest.mark.parametrize("address", ["nowhere", "host:", ":1", "host:port", "127.0.0.1:99999", "ray://"])
-def test_ray_pool_refuses_bad_addresses(address: str) -> None:
+def test_ray_pool_refuses_invalid_addresses(address: str) -> None:
     with pytest.raises(InputError, match="HOST:PORT"):
         RayPool(address)
 

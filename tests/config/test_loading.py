@@ -211,7 +211,7 @@ def test_overrides_replace_and_add(tmp_path: Path) -> None:
     assert changed.robots == {"rover": Robot("other", (0, 0, 0), ("odometry",)), "two": Robot("tb3")}
     assert changed.faults[1] == Stall("stall_hard", "arm")
     assert changed.speed is None
-    for bad, parts in {
+    for override, parts in {
         "duration=1 m": ["--set duration: ", "a length"],
         "duraton=1": ["--set duraton", "did you mean 'duration'?"],
         "duration": ["--set", "key.path=value"],
@@ -220,7 +220,7 @@ def test_overrides_replace_and_add(tmp_path: Path) -> None:
         "mode=[": ["--set mode", "not valid YAML"],
     }.items():
         with pytest.raises(ConfigError) as caught:
-            load(Scenario, path, overrides=[bad])
+            load(Scenario, path, overrides=[override])
         assert all(part in str(caught.value) for part in parts), str(caught.value)
 
 
@@ -298,6 +298,6 @@ def test_load_reads_pipes(tmp_path: Path) -> None:
         read_yaml("a\0b")
 
 
-def test_load_names_bad_quantities() -> None:
+def test_load_names_invalid_quantities() -> None:
     with pytest.raises(RoboyardError, match="'3 kg' is a mass; wanted is a length"):
         parse_quantity("3 kg", "m")

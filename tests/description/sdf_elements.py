@@ -15,16 +15,16 @@ EMPTY_LINK = "<link name='l'/>"
 JOINT = "<link name='l'/><link name='k'/><joint name='j' type='{kind}'><parent>l</parent><child>k</child>{{}}</joint>"
 
 
-def wrap_in_model(inside: str) -> str:
-    return f"<model name='m'>{inside}</model>"
+def wrap_in_model(content: str) -> str:
+    return f"<model name='m'>{content}</model>"
 
 
-def wrap_in_link(inside: str) -> str:
-    return wrap_in_model(f"<link name='l'>{inside}</link>")
+def wrap_in_link(content: str) -> str:
+    return wrap_in_model(f"<link name='l'>{content}</link>")
 
 
-def wrap_in_sensor(kind: str, tag: str, inside: str = "{}") -> str:
-    body = f"<{tag}>{inside}</{tag}>" if tag else inside
+def wrap_in_sensor(kind: str, tag: str, content: str = "{}") -> str:
+    body = f"<{tag}>{content}</{tag}>" if tag else content
     return wrap_in_link(f"<sensor name='s' type='{kind}'><update_rate>10</update_rate>{body}</sensor>")
 
 
@@ -185,10 +185,10 @@ def classify_element(context: str, path: str) -> str:
     tags = path.split("/")
 
     def load_with(value: str) -> tuple[str, set[str]]:
-        inside = value
+        content = value
         for tag in reversed(tags):
-            inside = f"<{tag}>{inside}</{tag}>"
-        world = load_world(f"<sdf version='1.12'><world name='w'>{template.format(inside)}</world></sdf>")
+            content = f"<{tag}>{content}</{tag}>"
+        world = load_world(f"<sdf version='1.12'><world name='w'>{template.format(content)}</world></sdf>")
         record = repr(replace(world, warnings=()))
         return record, {warning.message for warning in world.warnings}
 

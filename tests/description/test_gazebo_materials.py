@@ -9,14 +9,14 @@ from roboyard.description.model import Material
 SHAPE = "<geometry><sphere><radius>1</radius></sphere></geometry>"
 
 
-def load_sdf_material(inside: str) -> Material:
-    text = f'<link name="a"><visual name="v">{SHAPE}<material>{inside}</material></visual></link>'
+def load_sdf_material(content: str) -> Material:
+    text = f'<link name="a"><visual name="v">{SHAPE}<material>{content}</material></visual></link>'
     return load_model(sdf_model(text)).links[0].visuals[0].material
 
 
-def load_gazebo_material(inside: str) -> Material:
+def load_gazebo_material(content: str) -> Material:
     link = f'<link name="a">{INERTIAL}<visual><geometry><sphere radius="1"/></geometry></visual></link>'
-    return load_model(urdf(f'{link}<gazebo reference="a">{inside}</gazebo>')).links[0].visuals[0].material
+    return load_model(urdf(f'{link}<gazebo reference="a">{content}</gazebo>')).links[0].visuals[0].material
 
 
 def test_materials_have_no_emission_by_default() -> None:

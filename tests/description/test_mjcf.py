@@ -73,18 +73,18 @@ def bodies(draw: st.DrawFn, depth: int = 0) -> str:
     joint = draw(st.sampled_from(["", '<joint axis="0 1 0"/>', '<joint type="slide"/><joint axis="1 1 0"/>']))
     kind = draw(st.sampled_from(["sphere", "capsule", "box", "ellipsoid", "cylinder"]))
     size = " ".join(repr(draw(sizes)) for _ in range(3))
-    inside = "".join(draw(st.lists(bodies(depth + 1), max_size=2))) if depth < 3 else ""
+    content = "".join(draw(st.lists(bodies(depth + 1), max_size=2))) if depth < 3 else ""
     frame = draw(st.sampled_from(["{}", '<frame pos="0.1 0.2 0.3" euler="10 0 0">{}</frame>']))
     geom = f'<geom type="{kind}" size="{size}" pos="{draw(positions)}"/>'
-    return frame.format(f'<body pos="{draw(positions)}" {orientation}>{joint}{geom}{inside}</body>')
+    return frame.format(f'<body pos="{draw(positions)}" {orientation}>{joint}{geom}{content}</body>')
 
 
 @settings(max_examples=60)
 @given(st.lists(bodies(), min_size=1, max_size=3), st.sampled_from(["degree", "radian"]), st.booleans())
 def test_arbitrary_mjcf_trees_agree_with_mujoco(body_texts: list[str], angle: str, has_total_mass: bool) -> None:
     total = ' settotalmass="7"' if has_total_mass else ""
-    inside = "".join(body_texts)
-    text = f'<mujoco><compiler angle="{angle}" eulerseq="zxy"{total}/><worldbody>{inside}</worldbody></mujoco>'
+    content = "".join(body_texts)
+    text = f'<mujoco><compiler angle="{angle}" eulerseq="zxy"{total}/><worldbody>{content}</worldbody></mujoco>'
     spec = mujoco.MjSpec.from_string(text)
     with pytest.warns() if has_total_mass else pytest.MonkeyPatch.context():
         plain = spec.compile()
@@ -299,8 +299,8 @@ def test_second_servo_of_a_joint_is_omitted() -> None:
 
 
 def test_mjcf_world_without_gravity_is_read() -> None:
-    inside = '<worldbody><body name="b"><freejoint/><geom size="0.1"/></body></worldbody></mujoco>'
-    assert load_world(f'<mujoco><option><flag gravity="disable"/></option>{inside}').gravity == (0.0, 0.0, 0.0)
+    content = '<worldbody><body name="b"><freejoint/><geom size="0.1"/></body></worldbody></mujoco>'
+    assert load_world(f'<mujoco><option><flag gravity="disable"/></option>{content}').gravity == (0.0, 0.0, 0.0)
 
 
 def test_body_fixed_to_the_world_stays_at_its_pose() -> None:

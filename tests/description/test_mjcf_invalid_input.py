@@ -15,9 +15,9 @@ from roboyard.description import Mesh, load_model, load_world
 from roboyard.errors import DescriptionError
 
 
-def write_body(inside: str, before: str = "") -> str:
+def write_body(content: str, before: str = "") -> str:
     """Return a document with one body, whose content begins on line 3."""
-    return f'<mujoco>{before}<worldbody>\n<body name="b">\n{inside}</body></worldbody></mujoco>'
+    return f'<mujoco>{before}<worldbody>\n<body name="b">\n{content}</body></worldbody></mujoco>'
 
 
 @pytest.mark.parametrize(

@@ -27,8 +27,8 @@ def load_robot(blocks: str, reference: str = "") -> Model:
     )
 
 
-def write_plugin(file: str, inside: str) -> str:
-    return f'<plugin name="one" filename="libhector_gazebo_ros_{file}.so">{inside}</plugin>'
+def write_plugin(file: str, content: str) -> str:
+    return f'<plugin name="one" filename="libhector_gazebo_ros_{file}.so">{content}</plugin>'
 
 
 IMU = write_plugin(

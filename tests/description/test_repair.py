@@ -23,13 +23,13 @@ def write_inertial(mass: float, xx: float, yy: float, zz: float) -> str:
     return f'<inertial><mass value="{mass}"/><inertia ixx="{xx}" iyy="{yy}" izz="{zz}"/></inertial>'
 
 
-def write_joint(child: str, inside: str = "", kind: str = "continuous", parent: str = "base", name: str = "") -> str:
+def write_joint(child: str, content: str = "", kind: str = "continuous", parent: str = "base", name: str = "") -> str:
     ends = f'<parent link="{parent}"/><child link="{child}"/>'
-    return f'<joint name="{name or "to_" + child}" type="{kind}">{ends}{inside}</joint>'
+    return f'<joint name="{name or "to_" + child}" type="{kind}">{ends}{content}</joint>'
 
 
-def write_link(inside: str, name: str = "l") -> str:
-    return f'<link name="{name}">{inside}</link>'
+def write_link(content: str, name: str = "l") -> str:
+    return f'<link name="{name}">{content}</link>'
 
 
 FAULTS = {
@@ -275,8 +275,8 @@ def test_sdf_faults_are_repaired() -> None:
     assert len(repaired.repairs) == 1
     static = load_model(sdf_model(f'<static>1</static><link name="a">{invalid_inertial}</link>'), repair=True)
     assert not static.repairs, "inertia of a static model is not used"
-    inside = text.removeprefix('<sdf version="1.9">').removesuffix("</sdf>")
-    assert len(load_world(f'<sdf version="1.9"><world name="w">{inside}</world></sdf>', repair=True).repairs) == 1
+    content = text.removeprefix('<sdf version="1.9">').removesuffix("</sdf>")
+    assert len(load_world(f'<sdf version="1.9"><world name="w">{content}</world></sdf>', repair=True).repairs) == 1
     shape = "<geometry><mesh><uri>no.stl</uri><scale>2</scale></mesh></geometry>"
     scaled = load_model(sdf_model(f'<link name="a"><visual name="v">{shape}</visual></link>'), repair=True)
     assert scaled.links[0].visuals[0].geometry.scale == (2.0, 2.0, 2.0)  # type: ignore[union-attr]

@@ -14,8 +14,8 @@ TABLE = sdf_model(
 )
 
 
-def write_include(uri: str, more: str = "", attributes: str = "") -> str:
-    return f"<include{attributes}><uri>{uri}</uri>{more}</include>"
+def write_include(uri: str, elements: str = "", attributes: str = "") -> str:
+    return f"<include{attributes}><uri>{uri}</uri>{elements}</include>"
 
 
 def test_models_are_found_in_parent_folders(tmp_path: Path) -> None:
@@ -34,8 +34,8 @@ def test_models_are_found_in_parent_folders(tmp_path: Path) -> None:
 
 def test_include_overrides_name_pose_and_static(tmp_path: Path) -> None:
     make_model_folder(tmp_path, "table", TABLE)
-    more = "<name>desk</name><pose>1 2 3 0 0 0</pose><static>true</static><plugin name='p' filename='q'/>"
-    placed = load_world(sdf_world(write_include("model://table", more)), search=[tmp_path]).models[0]
+    elements = "<name>desk</name><pose>1 2 3 0 0 0</pose><static>true</static><plugin name='p' filename='q'/>"
+    placed = load_world(sdf_world(write_include("model://table", elements)), search=[tmp_path]).models[0]
     assert (placed.name, placed.model.name, placed.model.static) == ("desk", "desk", True)
     assert placed.T_world_model.xyz.tolist() == [1.0, 2.0, 3.0]
     assert [plugin.name for plugin in placed.model.plugins] == ["p"]
@@ -45,8 +45,8 @@ def test_placement_frame_has_the_pose_of_the_include(tmp_path: Path) -> None:
     """The pose of the include is that of the named frame, so that the origin of the model is below it."""
     make_model_folder(tmp_path, "table", TABLE)
     for frame in ("f", "top"):
-        more = f"<pose>0 0 5 0 0 0</pose><placement_frame>{frame}</placement_frame>"
-        placed = load_world(sdf_world(write_include("model://table", more)), search=[tmp_path]).models[0]
+        elements = f"<pose>0 0 5 0 0 0</pose><placement_frame>{frame}</placement_frame>"
+        placed = load_world(sdf_world(write_include("model://table", elements)), search=[tmp_path]).models[0]
         assert placed.T_world_model.xyz.tolist() == [0.0, 0.0, 4.0]
     with pytest.raises(DescriptionError, match="placement_frame 'x' is not in model 'm'"):
         load_world(sdf_world(write_include("model://table", "<placement_frame>x</placement_frame>")), search=[tmp_path])
@@ -82,12 +82,12 @@ def test_urdf_can_be_included_in_a_world(tmp_path: Path) -> None:
 
 def test_merged_include_adds_its_links_to_the_model(tmp_path: Path) -> None:
     """Links of a merged model have the same poses as those of a nested one, without the prefix in their names."""
-    inside = (
+    content = (
         '<link name="b"><pose>0 0 1 0 0 0</pose></link><link name="c"><pose relative_to="b">1 0 0 0 0 0</pose></link>'
         '<frame name="g"><pose>0 0 3 0 0 0</pose></frame>'
         '<joint name="k" type="fixed"><parent>b</parent><child>c</child></joint>'
     )
-    make_model_folder(tmp_path, "part", sdf_model(inside))
+    make_model_folder(tmp_path, "part", sdf_model(content))
     pose = "<pose>1 2 3 0 0 1</pose>"
     joint = '<link name="a"/><joint name="j" type="fixed"><parent>a</parent><child>{}</child></joint>'
     merged = load_model(

@@ -22,12 +22,12 @@ SDF_JOINT = (
 )
 
 
-def write_encoder(inside: str, name: str = "e") -> str:
-    return f'<sensor name="{name}" type="encoder"><encoder>{inside}</encoder></sensor>'
+def write_encoder(content: str, name: str = "e") -> str:
+    return f'<sensor name="{name}" type="encoder"><encoder>{content}</encoder></sensor>'
 
 
-def write_gazebo_block(reference: str, inside: str) -> str:
-    return f'<gazebo reference="{reference}">{inside}</gazebo>'
+def write_gazebo_block(reference: str, content: str) -> str:
+    return f'<gazebo reference="{reference}">{content}</gazebo>'
 
 
 def write_driver(counts: str, joints: tuple[str, ...] = ("left", "right")) -> str:
@@ -88,7 +88,7 @@ def test_encoder_joint_names_include_the_nested_model() -> None:
 
 
 @pytest.mark.parametrize(
-    ("inside", "message"),
+    ("content", "message"),
     [
         ("<joint>lift</joint>", "encoder 'e' names 'lift', which is no joint that turns or slides (left, right)"),
         ("<joint>still</joint>", "names 'still'"),
@@ -97,10 +97,10 @@ def test_encoder_joint_names_include_the_nested_model() -> None:
         ("<noise><stddev>-1</stddev></noise>", "<stddev>"),
     ],
 )
-def test_invalid_encoders_are_refused(inside: str, message: str) -> None:
+def test_invalid_encoders_are_refused(content: str, message: str) -> None:
     fixed_joint = '<link name="d"/><joint name="still" type="fixed"><parent link="a"/><child link="d"/></joint>'
     with pytest.raises(DescriptionError) as caught:
-        load_model(urdf(BODIES + JOINTS + fixed_joint + write_gazebo_block("a", write_encoder(inside))))
+        load_model(urdf(BODIES + JOINTS + fixed_joint + write_gazebo_block("a", write_encoder(content))))
     assert message in str(caught.value)
     assert str(caught.value).startswith("<text>:")
 

@@ -9,8 +9,8 @@ from roboyard.errors import DescriptionError
 LINKS = f'<link name="a">{INERTIAL}</link><link name="b">{INERTIAL}</link>'
 
 
-def write_joint(inside: str, type_: str = "revolute", ends: str = '<parent link="a"/><child link="b"/>') -> str:
-    return urdf(f'{LINKS}\n<joint name="j" type="{type_}">{ends}{inside}</joint>')
+def write_joint(content: str, type_: str = "revolute", ends: str = '<parent link="a"/><child link="b"/>') -> str:
+    return urdf(f'{LINKS}\n<joint name="j" type="{type_}">{ends}{content}</joint>')
 
 
 def write_body(mass: str, inertia: str = 'ixx="1" iyy="1" izz="1"') -> str:
@@ -108,9 +108,9 @@ BOX = "<geometry><box><size>1 1 1</size></box></geometry>"
 TWO_LINKS = '<link name="a"/><link name="b"/>'
 
 
-def write_hinge(inside: str, parent: str = "a", child: str = "b") -> str:
+def write_hinge(content: str, parent: str = "a", child: str = "b") -> str:
     return sdf_model(
-        f'{TWO_LINKS}\n<joint name="j" type="revolute"><parent>{parent}</parent><child>{child}</child>{inside}</joint>'
+        f'{TWO_LINKS}\n<joint name="j" type="revolute"><parent>{parent}</parent><child>{child}</child>{content}</joint>'
     )
 
 

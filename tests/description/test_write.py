@@ -48,7 +48,7 @@ def compute_inertia(inertial: Inertial) -> np.ndarray:
     return np.asarray(R @ np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]]) @ R.T)
 
 
-def check_same_shape(original: Geometry, restored: Geometry) -> None:
+def check_equal_shapes(original: Geometry, restored: Geometry) -> None:
     """Check that shapes are equal except for rounding; the normal of a plane may be part of its pose."""
     assert type(original) is type(restored)
     for name in ("size", "radius", "length", "radii"):
@@ -56,59 +56,67 @@ def check_same_shape(original: Geometry, restored: Geometry) -> None:
             assert getattr(original, name) == pytest.approx(getattr(restored, name), rel=1e-9)
 
 
-def check_same(original: Model, restored: Model, losses: Sequence[str] = ()) -> None:
+def check_equal_models(original: Model, restored: Model, losses: Sequence[str] = ()) -> None:
     """Check that links, joints, masses, inertia, poses, limits and shapes are equal except for the stated losses."""
     surfaces = not any("one surface" in loss for loss in losses)
     fixed_names = not any("names of fixed joints" in loss for loss in losses)
     is_origin_moved = any("origin moves" in loss for loss in losses)
-    T_root, T_back_root = (m.roots[0].T_model_link if is_origin_moved else SE3.identity() for m in (original, restored))
+    T_root, T_restored_root = (
+        m.roots[0].T_model_link if is_origin_moved else SE3.identity() for m in (original, restored)
+    )
     assert {link.name for link in original.links} == {link.name for link in restored.links}
     assert original.static == restored.static
     assert original.mass == pytest.approx(restored.mass, rel=1e-9)
     for link in original.links:
-        back = restored.link(link.name)
-        assert (T_root.inverse() @ link.T_model_link).almost_equal(T_back_root.inverse() @ back.T_model_link, 1e-7)
-        assert (link.gravity, link.self_collide) == (back.gravity, back.self_collide), link.name
+        restored_link = restored.link(link.name)
+        assert (T_root.inverse() @ link.T_model_link).almost_equal(
+            T_restored_root.inverse() @ restored_link.T_model_link, 1e-7
+        )
+        assert (link.gravity, link.self_collide) == (restored_link.gravity, restored_link.self_collide), link.name
         if not original.static:
-            assert (link.inertial is None) == (back.inertial is None), link.name
-        if link.inertial is not None and back.inertial is not None:
-            assert link.inertial.mass == pytest.approx(back.inertial.mass, rel=1e-9)
-            assert np.allclose(link.inertial.T_link_com.translation, back.inertial.T_link_com.translation, atol=1e-9)
-            assert np.allclose(compute_inertia(link.inertial), compute_inertia(back.inertial), rtol=1e-8, atol=1e-12)
-        assert len(link.collisions) == len(back.collisions)
-        for collision, back_collision in zip(link.collisions, back.collisions, strict=True):
-            check_same_shape(collision.geometry, back_collision.geometry)
+            assert (link.inertial is None) == (restored_link.inertial is None), link.name
+        if link.inertial is not None and restored_link.inertial is not None:
+            assert link.inertial.mass == pytest.approx(restored_link.inertial.mass, rel=1e-9)
+            assert np.allclose(
+                link.inertial.T_link_com.translation, restored_link.inertial.T_link_com.translation, atol=1e-9
+            )
+            assert np.allclose(
+                compute_inertia(link.inertial), compute_inertia(restored_link.inertial), rtol=1e-8, atol=1e-12
+            )
+        assert len(link.collisions) == len(restored_link.collisions)
+        for collision, restored_collision in zip(link.collisions, restored_link.collisions, strict=True):
+            check_equal_shapes(collision.geometry, restored_collision.geometry)
             assert not surfaces or collision.surface.friction == pytest.approx(
-                back_collision.surface.friction, abs=1e-9
+                restored_collision.surface.friction, abs=1e-9
             )
             if not isinstance(collision.geometry, Plane):
-                assert collision.T_link_geom.almost_equal(back_collision.T_link_geom, 1e-7)
-        assert len(link.visuals) == len(back.visuals)
+                assert collision.T_link_geom.almost_equal(restored_collision.T_link_geom, 1e-7)
+        assert len(link.visuals) == len(restored_link.visuals)
     joints = {joint.child: joint for joint in restored.joints}
     assert len(original.joints) == len(restored.joints)
     for joint in original.joints:
-        back_joint = joints[joint.child]
-        assert fixed_names is False or joint.name == back_joint.name
-        assert joint.parent == back_joint.parent
-        assert joint.T_parent_child.almost_equal(back_joint.T_parent_child, 1e-7)
+        restored_joint = joints[joint.child]
+        assert fixed_names is False or joint.name == restored_joint.name
+        assert joint.parent == restored_joint.parent
+        assert joint.T_parent_child.almost_equal(restored_joint.T_parent_child, 1e-7)
         is_unlimited = joint.axes and math.isinf(joint.axes[0].limits.lower) and math.isinf(joint.axes[0].limits.upper)
         kinds = {"revolute", "continuous"} if is_unlimited else {joint.type}
-        assert back_joint.type in kinds | {joint.type}
-        for axis, back_axis in zip(joint.axes, back_joint.axes, strict=True):
+        assert restored_joint.type in kinds | {joint.type}
+        for axis, restored_axis in zip(joint.axes, restored_joint.axes, strict=True):
             assert np.allclose(
                 joint.T_child_joint.rotation_matrix() @ axis.xyz,
-                back_joint.T_child_joint.rotation_matrix() @ back_axis.xyz,
+                restored_joint.T_child_joint.rotation_matrix() @ restored_axis.xyz,
                 atol=1e-9,
             )
             assert (axis.limits.lower, axis.limits.upper) == pytest.approx(
-                (back_axis.limits.lower, back_axis.limits.upper), rel=1e-9
+                (restored_axis.limits.lower, restored_axis.limits.upper), rel=1e-9
             )
-            assert axis.limits.effort == pytest.approx(back_axis.limits.effort)
-            assert axis.dynamics.damping == pytest.approx(back_axis.dynamics.damping)
-            assert axis.dynamics.friction == pytest.approx(back_axis.dynamics.friction)
-        assert (joint.mimic is None) == (back_joint.mimic is None)
-        if joint.mimic and back_joint.mimic:
-            assert joint.mimic.multiplier == pytest.approx(back_joint.mimic.multiplier)
+            assert axis.limits.effort == pytest.approx(restored_axis.limits.effort)
+            assert axis.dynamics.damping == pytest.approx(restored_axis.dynamics.damping)
+            assert axis.dynamics.friction == pytest.approx(restored_axis.dynamics.friction)
+        assert (joint.mimic is None) == (restored_joint.mimic is None)
+        if joint.mimic and restored_joint.mimic:
+            assert joint.mimic.multiplier == pytest.approx(restored_joint.mimic.multiplier)
 
 
 numbers = st.floats(-2.0, 2.0).map(lambda value: round(value, 6))
@@ -157,8 +165,8 @@ def models(draw: st.DrawFn) -> Model:
 @given(model=models())
 def test_arbitrary_models_survive_writing_and_reading(format_name: str, model: Model) -> None:
     written = WRITERS[format_name](model)
-    back = load_model(written.text)
-    check_same(model, back, written.losses)
+    restored = load_model(written.text)
+    check_equal_models(model, restored, written.losses)
 
 
 @pytest.mark.parametrize("format_name", WRITERS)
@@ -166,17 +174,17 @@ def test_arbitrary_models_survive_writing_and_reading(format_name: str, model: M
 def test_sample_robots_survive_writing_and_reading(format_name: str, source: str | Path) -> None:
     model = load_model(source)
     written = WRITERS[format_name](model)
-    back = load_model(written.text)
-    check_same(model, back, written.losses)
-    kinds = sorted(sensor.kind for sensor in back.sensors)
+    restored = load_model(written.text)
+    check_equal_models(model, restored, written.losses)
+    kinds = sorted(sensor.kind for sensor in restored.sensors)
     assert kinds == sorted(sensor.kind for sensor in model.sensors)
     if format_name == "mjcf":  # MJCF has topics, but not the complete records
         topics = {sensor.topic for sensor in model.sensors if sensor.kind != "encoder"}
-        assert {sensor.topic for sensor in back.sensors if sensor.kind != "encoder"} == topics
+        assert {sensor.topic for sensor in restored.sensors if sensor.kind != "encoder"} == topics
     else:
-        assert sorted(back.sensors, key=lambda item: item.name) == sorted(model.sensors, key=lambda item: item.name)
+        assert sorted(restored.sensors, key=lambda item: item.name) == sorted(model.sensors, key=lambda item: item.name)
     if format_name == "urdf":
-        assert {item.joint: item.commands for item in back.interfaces} == {
+        assert {item.joint: item.commands for item in restored.interfaces} == {
             item.joint: item.commands for item in model.interfaces
         }
 
@@ -184,19 +192,19 @@ def test_sample_robots_survive_writing_and_reading(format_name: str, source: str
 def test_robot_survives_conversion_through_all_formats() -> None:
     model = load_model(ARM_URDF)
     converted = load_model(write_mjcf(load_model(write_sdf(model).text)).text)
-    check_same(model, load_model(write_urdf(converted).text), ("names of fixed joints",))
+    check_equal_models(model, load_model(write_urdf(converted).text), ("names of fixed joints",))
 
 
 def test_mjcf_survives_writing_and_reading() -> None:
     model = load_model(ALL_ELEMENTS)
-    back = load_model(write_mjcf(model).text)
-    check_same(model, back, ())
-    assert back.disabled_collisions == model.disabled_collisions
-    assert [joint.axes for joint in back.joints] == [joint.axes for joint in model.joints]
-    assert [(loop.name, loop.type) for loop in back.loop_joints] == [
+    restored = load_model(write_mjcf(model).text)
+    check_equal_models(model, restored, ())
+    assert restored.disabled_collisions == model.disabled_collisions
+    assert [joint.axes for joint in restored.joints] == [joint.axes for joint in model.joints]
+    assert [(loop.name, loop.type) for loop in restored.loop_joints] == [
         (loop.name, loop.type) for loop in model.loop_joints
     ]
-    assert {interface.joint: interface.initial for interface in back.interfaces} == {
+    assert {interface.joint: interface.initial for interface in restored.interfaces} == {
         interface.joint: interface.initial for interface in model.interfaces
     }
 
@@ -205,20 +213,20 @@ def test_mjcf_survives_writing_and_reading() -> None:
 @pytest.mark.parametrize("source", [ARENA, SMALL_WORLD], ids=["arena", "yard"])
 def test_worlds_survive_writing_and_reading(format_name: str, source: str | Path) -> None:
     world = load_world(source)
-    back: World = load_world(WRITERS[format_name](world).text)
-    assert back.name == world.name
-    assert back.gravity == pytest.approx(world.gravity)
-    assert [light.type for light in back.lights] == [light.type for light in world.lights]
-    assert [placed.name for placed in back.models] == [placed.name for placed in world.models]
-    for placed, back_placed in zip(world.models, back.models, strict=True):
-        assert placed.model.static == back_placed.model.static
+    restored: World = load_world(WRITERS[format_name](world).text)
+    assert restored.name == world.name
+    assert restored.gravity == pytest.approx(world.gravity)
+    assert [light.type for light in restored.lights] == [light.type for light in world.lights]
+    assert [placed.name for placed in restored.models] == [placed.name for placed in world.models]
+    for placed, restored_placed in zip(world.models, restored.models, strict=True):
+        assert placed.model.static == restored_placed.model.static
         for link in placed.model.links:
-            T_world_link = back_placed.T_world_model @ back_placed.model.link(link.name).T_model_link
+            T_world_link = restored_placed.T_world_model @ restored_placed.model.link(link.name).T_model_link
             assert T_world_link.almost_equal(placed.T_world_model @ link.T_model_link, 1e-7)
-            for collision, back_collision in zip(
-                link.collisions, back_placed.model.link(link.name).collisions, strict=True
+            for collision, restored_collision in zip(
+                link.collisions, restored_placed.model.link(link.name).collisions, strict=True
             ):
-                check_same_shape(collision.geometry, back_collision.geometry)
+                check_equal_shapes(collision.geometry, restored_collision.geometry)
 
 
 JOINT_SDF = """<sdf version="1.9"><model name="m">{links}
@@ -285,11 +293,11 @@ def test_converted_rover_comes_to_rest_at_the_same_position(format_name: str) ->
 def test_urdf_writer_approximates_joints_that_urdf_lacks(kind: str) -> None:
     model = load_model(JOINT_SDF.format(links=SDF_LINKS, type=kind))
     written = write_urdf(model)
-    back = load_model(written.text)
+    restored = load_model(written.text)
     assert written.losses
-    assert back.mass == pytest.approx(model.mass)
-    assert {"revolute", "continuous", "prismatic"} >= {joint.type for joint in back.joints}
-    for link in back.links:
+    assert restored.mass == pytest.approx(model.mass)
+    assert {"revolute", "continuous", "prismatic"} >= {joint.type for joint in restored.joints}
+    for link in restored.links:
         if link.name in ("a", "b") and link.inertial:
             original_link = model.link(link.name)
             assert original_link.inertial is not None

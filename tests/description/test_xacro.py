@@ -18,19 +18,19 @@ from roboyard.description.xml import XmlNode, parse_xml
 from roboyard.errors import DescriptionError
 
 
-def expand_xacro(inside: str, file: str = "<text>", search: tuple[Path, ...] = (), **arguments: str) -> XmlNode:
-    root, _ = parse_xml(f'<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">{inside}</robot>', file)
+def expand_xacro(content: str, file: str = "<text>", search: tuple[Path, ...] = (), **arguments: str) -> XmlNode:
+    root, _ = parse_xml(f'<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">{content}</robot>', file)
     return expand(ReaderContext(Resources(search)), root, arguments, {"HOME_NAME": "lab"})
 
 
-def expand_values(inside: str, **arguments: str) -> list[str]:
+def expand_values(content: str, **arguments: str) -> list[str]:
     """Return the attribute ``v`` of every ``<x>`` in the expanded document."""
-    return [node.get("v") for node in expand_xacro(inside, **arguments).walk() if node.tag == "x"]
+    return [node.get("v") for node in expand_xacro(content, **arguments).walk() if node.tag == "x"]
 
 
-def read_expansion_error(inside: str, **arguments: str) -> str:
+def read_expansion_error(content: str, **arguments: str) -> str:
     with pytest.raises(DescriptionError) as caught:
-        expand_xacro(inside, **arguments)
+        expand_xacro(content, **arguments)
     return str(caught.value)
 
 
@@ -187,7 +187,7 @@ def test_arbitrary_expression_is_a_value_or_an_error(text: str) -> None:
 
 # -- the language ------------------------------------------------------------------------------------------------------
 def test_properties_are_substituted() -> None:
-    inside = """<xacro:property name="r" value="0.1"/><xacro:property name="d" value="${2 * r}"/>
+    content = """<xacro:property name="r" value="0.1"/><xacro:property name="d" value="${2 * r}"/>
       <x v="${r + d}"/><x v="at ${r} and ${d}"/><x v="$${r} $$(r)"/><x v="${'a' if d > r else 'b'}"/>
       <xacro:property name="late" value="${early}"/><xacro:property name="early" value="3"/><x v="${late}"/>
       <xacro:property name="r" default="9"/><xacro:property name="new" default="9"/><x v="${r} ${new}"/>
@@ -195,76 +195,76 @@ def test_properties_are_substituted() -> None:
       <xacro:property name="s" value="'1'"/><x v="${s * 2}"/>
       <xacro:property name="new" remove="true"/><xacro:property name="new" default="1_0"/><x v="${new}"/>"""
     expected = ["0.30000000000000004", "at 0.1 and 0.2", "${r} $(r)", "a", "3", "0.1 9", "False", "11", "1_0"]
-    assert expand_values(inside) == expected
+    assert expand_values(content) == expected
 
 
 def test_eager_properties_are_evaluated_at_once() -> None:
-    inside = """<xacro:property name="a" value="1"/><xacro:property name="b" value="${a}" lazy_eval="false"/>
+    content = """<xacro:property name="a" value="1"/><xacro:property name="b" value="${a}" lazy_eval="false"/>
       <xacro:property name="c" value="${a}"/><xacro:property name="a" value="2"/><x v="${b} ${c}"/>"""
-    assert expand_values(inside) == ["1 2"]
+    assert expand_values(content) == ["1 2"]
 
 
 def test_arguments_and_environment_are_substituted() -> None:
-    inside = """<xacro:arg name="side" default="left"/><xacro:arg name="size"/>
+    content = """<xacro:arg name="side" default="left"/><xacro:arg name="size"/>
       <x v="$(arg side) ${xacro.arg('size')}"/><x v="$(optenv NOPE 1 2 3)"/>
       <x v="$(env HOME_NAME)-$(optenv HOME_NAME x)"/>
       <xacro:property name="n" value="$(arg size)"/><x v="${n + 1}"/><x v="$(eval 2 * 3)"/>"""
-    assert expand_values(inside, size="4") == ["left 4", "1 2 3", "lab-lab", "5", "6"]
-    assert "the argument 'size' is not declared and not given" in read_expansion_error(inside)
+    assert expand_values(content, size="4") == ["left 4", "1 2 3", "lab-lab", "5", "6"]
+    assert "the argument 'size' is not declared and not given" in read_expansion_error(content)
 
 
 def test_conditions_select_their_elements() -> None:
-    inside = """<xacro:arg name="a" default="false"/><xacro:property name="n" value="0"/>
+    content = """<xacro:arg name="a" default="false"/><xacro:property name="n" value="0"/>
       <xacro:if value="$(arg a)"><x v="1"/></xacro:if><xacro:unless value="$(arg a)"><x v="2"/></xacro:unless>
       <xacro:if value="${n == 0}"><x v="3"/><xacro:if value="${n}"><x v="4"/></xacro:if></xacro:if>
       <xacro:if value="1"><x v="5"/></xacro:if><y><xacro:if value="true">text</xacro:if></y>"""
-    assert expand_values(inside) == ["2", "3", "5"]
-    assert expand_values(inside, a="true") == ["1", "3", "5"]
-    y = expand_xacro(inside).child("y")
+    assert expand_values(content) == ["2", "3", "5"]
+    assert expand_values(content, a="true") == ["1", "3", "5"]
+    y = expand_xacro(content).child("y")
     assert y is not None
     assert y.text == "text"
     assert "neither true nor false" in read_expansion_error('<xacro:if value="maybe"/>')
 
 
 def test_macros_are_expanded() -> None:
-    inside = """<xacro:property name="outer" value="o"/>
+    content = """<xacro:property name="outer" value="o"/>
       <xacro:macro name="m" params="a b:=2 c:='two words' d:=^ e:=^|5 f=${1+1}"><x v="${a} ${b} ${c} ${d} ${e} ${f}"/>
       </xacro:macro>
       <xacro:property name="d" value="D"/><xacro:m a="1"/><xacro:property name="e" value="E"/>
       <xacro:m a="${outer}" b="B"/>
       <xacro:call macro="m" a="${'x'}"/>"""
-    assert expand_values(inside) == ["1 2 two words D 5 2", "o B two words D E 2", "x 2 two words D E 2"]
+    assert expand_values(content) == ["1 2 two words D 5 2", "o B two words D E 2", "x 2 two words D E 2"]
 
 
 def test_macro_parameters_have_their_scope() -> None:
-    inside = """<xacro:property name="p" value="out"/><xacro:macro name="m" params="">
+    content = """<xacro:property name="p" value="out"/><xacro:macro name="m" params="">
       <xacro:property name="p" value="in"/><x v="${p}"/><xacro:property name="q" value="${p}" scope="parent"/>
       <xacro:property name="g" value="${p}" scope="global"/></xacro:macro><xacro:m/><x v="${p} ${q} ${g}"/>"""
-    assert expand_values(inside) == ["in", "out in in"]
+    assert expand_values(content) == ["in", "out in in"]
 
 
 def test_block_parameters_are_inserted() -> None:
-    inside = """<xacro:macro name="m" params="*one **rest"><a><xacro:insert_block name="one"/></a>
+    content = """<xacro:macro name="m" params="*one **rest"><a><xacro:insert_block name="one"/></a>
       <b><xacro:insert_block name="rest"/></b></xacro:macro><xacro:property name="p" value="7"/>
       <xacro:m><x v="${p}"/><many><x v="2"/><x v="3"/></many></xacro:m>
       <xacro:property name="kept"><x v="4"/><x v="${p}"/></xacro:property><c><xacro:insert_block name="kept"/></c>"""
-    expanded = expand_xacro(inside)
+    expanded = expand_xacro(content)
     values_by_tag = {node.tag: [child.get("v") for child in node.children] for node in expanded.children}
     assert values_by_tag == {"a": ["7"], "b": ["2", "3"], "c": ["4", "7"]}
     assert "without its block '**rest'" in read_expansion_error(
-        inside.replace("<many>", "<!--").replace("</many>", "-->")
+        content.replace("<many>", "<!--").replace("</many>", "-->")
     )
 
 
 def test_finite_macro_recursion_is_expanded() -> None:
-    inside = """<xacro:macro name="count" params="n"><xacro:if value="${n > 0}"><x v="${n}"/><xacro:count n="${n - 1}"/>
-      </xacro:if></xacro:macro><xacro:count n="40"/>"""
-    assert expand_values(inside) == [str(n) for n in range(40, 0, -1)]
+    content = """<xacro:macro name="count" params="n"><xacro:if value="${n > 0}"><x v="${n}"/>
+      <xacro:count n="${n - 1}"/></xacro:if></xacro:macro><xacro:count n="40"/>"""
+    assert expand_values(content) == [str(n) for n in range(40, 0, -1)]
 
 
 def test_element_and_attribute_tags_are_expanded() -> None:
-    inside = """<xacro:element xacro:name="${'x'}" v="1"/><x><xacro:attribute name="${'v'}" value="${1 + 1}"/></x>"""
-    assert expand_values(inside) == ["1", "2"]
+    content = """<xacro:element xacro:name="${'x'}" v="1"/><x><xacro:attribute name="${'v'}" value="${1 + 1}"/></x>"""
+    assert expand_values(content) == ["1", "2"]
 
 
 def test_xacro_includes_are_read(tmp_path: Path) -> None:
@@ -292,14 +292,14 @@ def test_xacro_includes_are_read(tmp_path: Path) -> None:
 
 
 def test_error_in_a_macro_has_its_location() -> None:
-    inside = '<xacro:macro name="m" params="">\n<x v="${1/0}"/></xacro:macro>\n<xacro:m/>'
-    message = read_expansion_error(inside)
+    content = '<xacro:macro name="m" params="">\n<x v="${1/0}"/></xacro:macro>\n<xacro:m/>'
+    message = read_expansion_error(content)
     assert message.startswith("<text>:2: '${1/0}': division by zero")
     assert "in macro 'm' called at <text>:3" in message
 
 
 @pytest.mark.parametrize(
-    ("inside", "message"),
+    ("content", "message"),
     [
         ("<xacro:nobody/>", "no macro is called 'nobody'"),
         ('<x v="${nobody}"/>', "nothing is called 'nobody'"),
@@ -338,9 +338,9 @@ def test_error_in_a_macro_has_its_location() -> None:
         ),
     ],
 )
-def test_faulty_xacro_is_refused(inside: str, message: str) -> None:
-    assert message in read_expansion_error(inside)
-    assert read_expansion_error(inside).startswith("<text>:1:")
+def test_faulty_xacro_is_refused(content: str, message: str) -> None:
+    assert message in read_expansion_error(content)
+    assert read_expansion_error(content).startswith("<text>:1:")
 
 
 def test_yaml_files_are_limited_in_location_and_size(tmp_path: Path) -> None:
@@ -429,9 +429,9 @@ def test_root_can_use_arguments_declared_below() -> None:
 
 
 def test_eval_substitution_has_arguments_and_functions() -> None:
-    inside = """<xacro:arg name="n" default="3"/><xacro:arg name="kind" default="big"/>
+    content = """<xacro:arg name="n" default="3"/><xacro:arg name="kind" default="big"/>
       <x v="$(eval n * 2)"/><x v="$(eval arg('kind') == 'big' and (n + (1)) > 3)"/><x v="$(anon cam)"/>"""
-    assert expand_values(inside) == ["6", "True", "cam_anonymous"]
+    assert expand_values(content) == ["6", "True", "cam_anonymous"]
 
 
 def test_tags_without_prefix_are_read_with_a_warning() -> None:
@@ -446,8 +446,8 @@ def test_tags_without_prefix_are_read_with_a_warning() -> None:
 
 def test_single_quote_is_a_parameter_default() -> None:
     quotes = "'" * 3
-    inside = f'<xacro:macro name="m" params="a:={quotes} b:=2"><x v="${{b}}"/></xacro:macro><xacro:m/>'
-    assert expand_values(inside) == ["2"]
+    content = f'<xacro:macro name="m" params="a:={quotes} b:=2"><x v="${{b}}"/></xacro:macro><xacro:m/>'
+    assert expand_values(content) == ["2"]
 
 
 def test_unclosed_brackets_end_in_an_error(tmp_path: Path) -> None:

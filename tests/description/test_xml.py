@@ -106,8 +106,8 @@ def write_xml(node: XmlNode) -> str:
         return text.replace('"', "&quot;").replace("\n", "&#10;")
 
     attributes = "".join(f'\n {key}="{escape(value)}"' for key, value in node.attributes.items())
-    inside = escape(node.text) + "<!-- - -->\n".join(write_xml(child) for child in node.children)
-    return f"<{node.tag}{attributes}>{inside}</{node.tag}>"
+    content = escape(node.text) + "<!-- - -->\n".join(write_xml(child) for child in node.children)
+    return f"<{node.tag}{attributes}>{content}</{node.tag}>"
 
 
 @given(xml_trees())

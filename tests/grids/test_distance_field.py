@@ -46,7 +46,7 @@ def test_distances_agree_with_scipy_on_a_large_grid() -> None:
     assert np.allclose(distance_transform(marked), distance_transform_edt(~marked), rtol=1e-6)
 
 
-def test_distances_are_limited_and_bad_shapes_refused() -> None:
+def test_distances_are_limited_and_invalid_shapes_refused() -> None:
     assert distance_transform(np.zeros((3, 4), bool), 0.1, limit=2.0).max() == 2.0
     assert distance_transform(np.eye(9, dtype=bool), 1.0, limit=2.0).max() == 2.0
     with pytest.raises(InputError, match="shape"):

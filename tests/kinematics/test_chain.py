@@ -156,7 +156,7 @@ def test_build_chain_refuses_floating_joints() -> None:
 @pytest.mark.parametrize(
     "q", [[0.0] * 4, [[0.0] * 6], [0.0, 0.0, np.nan, 0.0, 0.0], ["a"] * 5, None, 3.0, np.zeros((1, 1, 5))]
 )
-def test_chain_refuses_bad_joint_positions(q: object) -> None:
+def test_chain_refuses_invalid_joint_positions(q: object) -> None:
     chain = load_schunk_chain()
     for method in (chain.forward, chain.jacobian, chain.frames, chain.is_within_limits):
         with pytest.raises(InputError, match=r"joint positions|position of"):

@@ -55,8 +55,8 @@ def test_odometry_converts_back(pose, seed):
     message = convert.odometry_to_msg(
         pose, linear, angular, frame="odom", child_frame="base_link", time_ns=9, pose_covariance=covariance
     )
-    back, v, w = convert.odometry_to_arrays(transmit(message))
-    assert back == pose
+    converted, v, w = convert.odometry_to_arrays(transmit(message))
+    assert converted == pose
     np.testing.assert_array_equal((v, w), (linear, angular))
     np.testing.assert_array_equal(convert.covariance_to_array(message.pose.covariance), covariance)
     assert message.twist.covariance.tolist() == [0.0] * 36
@@ -106,9 +106,9 @@ def test_images_convert_back(seed, encoding):
     shape = (int(rng.integers(1, 6)), int(rng.integers(1, 7)), *([channels] if channels > 1 else []))
     image = rng.integers(0, 100, shape).astype(kind)
     message = convert.image_to_msg(image, "camera", 3, name)
-    back = convert.image_to_array(transmit(message))
-    np.testing.assert_array_equal(back, image)
-    assert back.dtype == image.dtype
+    converted = convert.image_to_array(transmit(message))
+    np.testing.assert_array_equal(converted, image)
+    assert converted.dtype == image.dtype
     np.testing.assert_array_equal(convert.image_to_array(pad_rows(message)), image)
     np.testing.assert_array_equal(convert.image_to_array(swap_bytes(message, kind)), image)
 

@@ -135,7 +135,7 @@ def test_register_folder_refuses_folders_without_definitions(tmp_path):
         ("int8 a" * 200_000, "at most"),
     ],
 )
-def test_register_refuses_bad_definitions(text, message):
+def test_register_refuses_invalid_definitions(text, message):
     with pytest.raises(MessageError, match=message):
         register(text, "test_bad/msg/Bad")
     with pytest.raises(MessageError, match="unknown message type"):
@@ -145,7 +145,7 @@ def test_register_refuses_bad_definitions(text, message):
 @pytest.mark.parametrize(
     "name", ["", "Bad", "a/Bad", "a/msg/", "a/msg/Bad/c", "A/msg/Bad", "a/msg/B ad", "a/msg/__x", "a/nav/Bad"]
 )
-def test_register_refuses_bad_names(name):
+def test_register_refuses_invalid_names(name):
     with pytest.raises(MessageError, match="no type name"):
         register("int8 a", name)
 

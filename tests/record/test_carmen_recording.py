@@ -83,9 +83,9 @@ def test_carmen_stamps_are_parsed_without_rounding() -> None:
     assert parse_nanoseconds("1.13486e+09") == 1134860000 * 10**9
     assert parse_nanoseconds("0.086295") == 86_295_000
     assert parse_nanoseconds("12") == 12 * 10**9
-    for bad in ("-1e12", "nan", "inf", "x", "1e300", ""):
+    for invalid in ("-1e12", "nan", "inf", "x", "1e300", ""):
         with pytest.raises(ValueError):
-            parse_nanoseconds(bad)
+            parse_nanoseconds(invalid)
 
 
 @pytest.mark.parametrize(
