@@ -1,6 +1,4 @@
-"""Atomic writes replace a file completely or not at all when the disk is full, or a writer fails, is killed or runs
-at the same time as another one.
-"""
+"""Atomic writes replace a file completely or not at all, on a full disk, an error, a kill and concurrent writes."""
 
 import os
 import signal

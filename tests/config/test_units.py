@@ -1,6 +1,4 @@
-"""Quantities and units convert exactly, and configurations survive a round trip; no text causes any other error than a
-`ConfigError` or a `UnitError`.
-"""
+"""Quantities convert exactly, configurations survive a round trip, and any text is read or refused with an error."""
 
 from __future__ import annotations
 
