@@ -54,7 +54,7 @@ def test_parameters_take_defaults_and_keywords() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given_", "message"),
+    ("arguments", "message"),
     [
         ({"distance": 9.0}, r"WallFollower, distance: 9 m is above 5 m \(allowed: 0.1 to 5 m\)"),
         ({"distance": float("nan")}, "finite"),
@@ -68,9 +68,9 @@ def test_parameters_take_defaults_and_keywords() -> None:
         ({"robot": 3}, "resource 'robot' is a int"),
     ],
 )
-def test_bad_parameter_values_give_reason_and_range(given_: dict[str, object], message: str) -> None:
+def test_bad_parameter_values_give_reason_and_range(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        WallFollower(**given_)
+        WallFollower(**arguments)
 
 
 def test_missing_resource_is_named() -> None:
@@ -162,7 +162,7 @@ class BoundedNodeConfig(ry.Config):
     """Configuration of `BoundedNode`."""
 
     gains: tuple[float, ...] = ry.parameter((1.0, 2.0), low=0.0, high=5.0, runtime=True)
-    whole: int = ry.parameter(1, runtime=True)
+    number: int = ry.parameter(1, runtime=True)
     names: tuple[str, ...] = ry.parameter((), runtime=True)
 
 
@@ -172,7 +172,7 @@ class BoundedNode(ry.Node[BoundedNodeConfig]):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("gains", (1.0, 9.0)), ("gains", (1.0, float("nan"))), ("whole", 2**63), ("names", ({},)), ("names", ("a", 1))],
+    [("gains", (1.0, 9.0)), ("gains", (1.0, float("nan"))), ("number", 2**63), ("names", ({},)), ("names", ("a", 1))],
 )
 def test_parameter_values_without_message_form_are_refused(harness: BusHarness, name: str, value: object) -> None:
     node = harness.add(BoundedNode(), "node")
@@ -196,13 +196,13 @@ def test_set_atomically_sets_all_or_none(changes: list[tuple[str, int]]) -> None
     with BusHarness() as harness:
         wall = harness.add(WallFollower(), "wall")
         before = wall.parameters()
-        answer = harness.call(
+        reply = harness.call(
             "/wall/set_parameters_atomically",
             ry.srv.SetParametersAtomically,
             parameters=[Parameter(name=name, value=to_value(value)) for name, value in changes],
         )
         allowed = {"distance": range(1, 6), "count": [n for n in range(11) if n != 7], "side": ()}
         fits = all(value in allowed[name] for name, value in dict(changes).items())
-        assert answer.result.successful == fits
+        assert reply.result.successful == fits
         assert wall.parameters() == (before | dict(changes) if fits else before)
-        assert fits or answer.result.reason
+        assert fits or reply.result.reason
