@@ -343,7 +343,7 @@ def test_ros_parameter_files_are_accepted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("other:\n  ros__parameters: {a: 1}\n", "nothing for amcl"),
+        ("other:\n  ros__parameters: {a: 1}\n", "no section for amcl"),
         ("- 1\n", "no mapping"),
         ("a: [\n", "no YAML"),
         ("amcl: {ros__parameters: {alpha1: fast}}\n", "alpha1"),

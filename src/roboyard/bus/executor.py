@@ -168,15 +168,15 @@ class Executor:
                     continue
                 if stop_condition is not None and stop_condition():
                     return True
-                is_past_end = time_ns is None or time_ns > end_ns
-                if is_past_end and self.now_ns >= end_ns:
+                is_end_reached = time_ns is None or time_ns > end_ns
+                if is_end_reached and self.now_ns >= end_ns:
                     return False
                 if self.paused:
                     self._call_idle_callbacks()
                     wait_idle(self.wake)
                     self.pacer.restart(self.now_ns)
                     continue
-                due_ns = end_ns if time_ns is None or is_past_end else time_ns
+                due_ns = end_ns if time_ns is None or is_end_reached else time_ns
                 if not self.pacer.wait(due_ns, self.wake, self._call_idle_callbacks):
                     continue
                 self.now_ns, events = due_ns, 0

@@ -159,8 +159,8 @@ def check_arguments(cls: type[Configurable[Any]], arguments: dict[str, Any]) -> 
                 location=cls.__name__,
                 valid=item.kind.__name__,
             )
-    given = {key: value for key, value in arguments.items() if key in keys}
-    config = cls.config_class.load(given, source_name=cls.__name__)
+    values = {key: value for key, value in arguments.items() if key in keys}
+    config = cls.config_class.load(values, source_name=cls.__name__)
     resource_values = {
         key: item.make() if arguments.get(key) is None else arguments[key] for key, item in resources.items()
     }

@@ -140,12 +140,12 @@ class Config:
                     valid="there are: " + ", ".join(descriptors),
                 )  # fmt: skip
             item = descriptors[name]
-            place = ", ".join(part for part in (location, f"parameter '{name}'") if part)
+            value_location = ", ".join(part for part in (location, f"parameter '{name}'") if part)
             branch = tree
             for attribute in item.attributes[:-1]:
                 branch = branch.setdefault(attribute, {})
             branch[item.attributes[-1]] = (
-                convert(yaml_from_data(value, place), item.annotation, item.info.constraint),
+                convert(yaml_from_data(value, value_location), item.annotation, item.info.constraint),
             )
         try:
             replaced: Self = _replace_tree(self, tree)

@@ -78,8 +78,8 @@ class Registry(Generic[T]):
 
     def _unknown_name_error(self, name: str, alternatives: str = "") -> UnknownNameError:
         names = self.names()
-        known = f"there are: {', '.join(names)}" if names else "there are none"
-        return UnknownNameError(f"no {self.kind} {name!r}{did_you_mean(name, names)}", valid=known + alternatives)
+        choices = f"there are: {', '.join(names)}" if names else "there are none"
+        return UnknownNameError(f"no {self.kind} {name!r}{did_you_mean(name, names)}", valid=choices + alternatives)
 
     def _checked(self, found: Any, location: str) -> T:
         if self._base is not None:
@@ -97,23 +97,23 @@ def load_object(reference: str) -> Any:
         UnknownNameError: There is no such module, file or object.
         ConfigError: The module fails on import.
     """
-    place, _, attribute = reference.rpartition(":")
-    if not place.endswith(".py"):
+    module, _, attribute = reference.rpartition(":")
+    if not module.endswith(".py"):
         try:
-            return _load(EntryPoint(reference, f"{place}:{attribute}", ""), reference)
+            return _load(EntryPoint(reference, f"{module}:{attribute}", ""), reference)
         except ConfigError as error:
             if isinstance(error.__cause__, ImportError | AttributeError):
                 raise UnknownNameError(
                     f"there is no {reference}: {error.__cause__}", valid="module:Class or file.py:Class"
                 ) from error
             raise
-    file = Path(place)
+    file = Path(module)
     if not file.is_file():
-        raise UnknownNameError(f"there is no file {place}", valid="a path that exists")
-    module = _load_file(file.resolve())
-    if not hasattr(module, attribute):
+        raise UnknownNameError(f"there is no file {module}", valid="a path that exists")
+    loaded = _load_file(file.resolve())
+    if not hasattr(loaded, attribute):
         raise UnknownNameError(f"no {attribute!r} in {file}")
-    return getattr(module, attribute)
+    return getattr(loaded, attribute)
 
 
 def _entry_points(group: str) -> Mapping[str, EntryPoint]:

@@ -24,7 +24,7 @@ class RosNodeConfig(Config):
 
     Attributes:
         ros_names: Names of the node in such files.
-        ignored: Names of parameters there that do not change the result; nobody is warned of them.
+        ignored: Names of parameters there that do not change the result; the node does not warn of them.
     """
 
     ros_names: ClassVar[tuple[str, ...]] = ()
@@ -79,13 +79,13 @@ def read_ros_parameters(path: Path, nodes: tuple[str, ...]) -> dict[str, Any]:
         fitting = [values for name, values in sections if name.split("/")[-1] in (*nodes, "**")]
         if not fitting:
             found = ", ".join(sorted({name for name, _ in sections}))
-            raise ConfigError(f"has nothing for {nodes[0]}", location=str(path), valid=f"sections there: {found}")
-        chosen = fitting
+            raise ConfigError(f"has no section for {nodes[0]}", location=str(path), valid=f"sections there: {found}")
+        selected = fitting
     else:
         inner = next((data[name] for name in nodes if isinstance(data.get(name), Mapping)), data)
-        chosen = [inner]
+        selected = [inner]
     values: dict[str, Any] = {}
-    for section in chosen:
+    for section in selected:
         values.update(_flat(section, "", str(path), 0))
     return values
 
@@ -122,16 +122,16 @@ def _number(value: Any) -> Any:
     return float(value) if isinstance(value, str) and _SCIENTIFIC.fullmatch(value) else value
 
 
-def _flat(data: Mapping[str, Any], above: str, where: str, depth: int) -> dict[str, Any]:
+def _flat(data: Mapping[str, Any], above: str, location: str, depth: int) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for key, value in data.items():
         name = f"{above}{key}".replace(".", "_")
         if isinstance(value, Mapping):
             if depth >= 10:
-                raise ConfigError("is nested too deeply", location=where, valid="10 levels")
-            values.update(_flat(value, f"{name}_", where, depth + 1))
+                raise ConfigError("is nested too deeply", location=location, valid="10 levels")
+            values.update(_flat(value, f"{name}_", location, depth + 1))
         else:
             values[name] = [_number(item) for item in value] if isinstance(value, list) else _number(value)
         if len(values) > _MAX_VALUES:
-            raise ConfigError("has too many values", location=where, valid=f"{_MAX_VALUES}")
+            raise ConfigError("has too many values", location=location, valid=f"{_MAX_VALUES}")
     return values
