@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from roboyard.config.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from roboyard.description.load import diagnose_model, diagnose_world, load_model, load_world
+    from roboyard.description.load import ModelLoader, diagnose_model, diagnose_world, load_model, load_world
     from roboyard.description.model import (
         Axis,
         AxisLimits,
@@ -88,6 +88,7 @@ __all__ = [
     "Mesh",
     "Mimic",
     "Model",
+    "ModelLoader",
     "Noise",
     "PhysicsRequest",
     "PlacedModel",
@@ -114,7 +115,7 @@ __all__ = [
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
-    "load": ("load_model", "load_world", "diagnose_model", "diagnose_world"),
+    "load": ("ModelLoader", "load_model", "load_world", "diagnose_model", "diagnose_world"),
     "model": ("Axis", "Box", "Capsule", "Collision", "Cone", "Cylinder", "JointDynamics", "XmlElement", "Ellipsoid",
         "ReaderWarning", "Geometry", "Heightmap", "Inertial", "Joint", "JointInterface", "JointType", "Light",
         "AxisLimits", "Link", "Material", "Repair", "Mesh", "Mimic", "Model", "PhysicsRequest", "PlacedModel", "Plane",

@@ -48,6 +48,36 @@ def load_model(
     return replace(model, source=source, warnings=context.warnings, repairs=context.repairs)
 
 
+class ModelLoader:
+    """Loads the models of one description file and reads the file only once for each set of arguments.
+
+    Everyone who needs the model in one run asks the same loader.  The loader keeps what it read first; to see a file
+    that changed since, make a new loader.
+
+    Args:
+        path: The description file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._models: dict[tuple[tuple[tuple[str, str], ...], bool], Model] = {}
+
+    def load(self, arguments: Mapping[str, str] | None = None, *, repair: bool = False) -> Model:
+        """Return the model for these arguments; they and ``repair`` are those of `load_model`.
+
+        Raises:
+            DescriptionError: as `load_model`; nothing is kept then.
+        """
+        values = tuple(sorted((arguments or {}).items()))
+        model = self._models.get((values, repair))
+        if model is None:
+            model = load_model(self.path, arguments=dict(values), repair=repair)
+            self._models[values, repair] = model
+            if repair and not model.repairs:  # without a repair, a strict reading gives the same model
+                self._models[values, False] = model
+        return model
+
+
 def _read_model(context: ReaderContext, root: XmlNode, name: str | None) -> Model:
     if root.tag == "robot":
         from roboyard.description.urdf import read_robot

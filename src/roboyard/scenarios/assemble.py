@@ -66,9 +66,10 @@ def assemble(spec: Spec, *, out: Path | None = None, record: bool = True) -> Run
     try:
         for name, thing in scenario.furniture.items():
             _add_furniture(run, name, thing)
+        packages: dict[tuple[object, ...], RobotPackage] = {}
         for name, entry in scenario.robots.items():
             movement = scenario.movement if name == scenario.main_robot else None
-            _add_robot(run, name, entry, spec.base, movement)
+            _add_robot(run, name, entry, spec.base, movement, packages)
         for name, person in scenario.people.items():
             _add_person(run, name, person)
         add_crowd(run, scenario.people)
@@ -132,14 +133,24 @@ def read_scripts(spec: Spec) -> dict[str, Script]:
     return found
 
 
-def _add_robot(run: Run, name: str, entry: RobotEntry, base: Path, movement: str | None) -> None:
+def _add_robot(
+    run: Run,
+    name: str,
+    entry: RobotEntry,
+    base: Path,
+    movement: str | None,
+    packages: dict[tuple[object, ...], RobotPackage],
+) -> None:
+    """Add a robot; ``packages`` keeps those that were found, so that robots of one kind share what was read."""
     where = f"robots.{name}"
     try:
         if resident(entry.model):
             run.wake(name, namespace=entry.namespace, nodes=entry.nodes)
             return
-        package = find_robot(entry.model, base, entry.arguments, repair=entry.repair)
-        package = package.customised(entry.parameters, entry.remap)
+        kind = (entry.model, *sorted(entry.arguments.items()), entry.repair)
+        if kind not in packages:
+            packages[kind] = find_robot(entry.model, base, entry.arguments, repair=entry.repair)
+        package = packages[kind].customised(entry.parameters, entry.remap)
         if movement is not None:
             package = with_movement(package, movement, base, entry.arguments)
         at = _free_place(run, package, entry) if entry.at == "free" else entry.at

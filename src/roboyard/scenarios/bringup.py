@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from roboyard.description import load_model
+from roboyard.description import ModelLoader
 from roboyard.description.joint_interfaces import command_modes
 from roboyard.description.model import Model
 from roboyard.errors import DescriptionError
@@ -32,7 +32,8 @@ def derive_package(path: Path, arguments: dict[str, str], *, repair: bool = Fals
     Raises:
         DescriptionError: it cannot be read, or its drive makes no sense.
     """
-    return package_of(load_model(path, arguments=arguments, repair=repair), path, arguments)
+    loader = ModelLoader(path)
+    return replace(package_of(loader.load(arguments, repair=repair), path, arguments), loader=loader)
 
 
 def package_of(model: Model, path: Path, arguments: dict[str, str] | None = None) -> RobotPackage:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
@@ -14,7 +15,7 @@ from roboyard.errors import ConfigError, UnknownNameError
 from roboyard.scenarios.catalog import NODES, node_class
 
 if TYPE_CHECKING:
-    from roboyard.description import Model
+    from roboyard.description import Model, ModelLoader
 
 _CHAIN = ("arbiter", "velocity_smoother", "collision_monitor")
 """What commands pass on their way to the drive of a robot that does not say."""
@@ -119,12 +120,14 @@ class RobotPackage:
         file: What its YAML says, or what ``bringup`` derived from the description.
         source: The YAML file, or the description itself.
         findings: What was guessed, for people to read.
+        loader: Reads the description once for everyone who works with this package; None: every `load_model` reads it.
     """
 
     name: str
     file: RobotFile
     source: Path
     findings: tuple[str, ...] = ()
+    loader: ModelLoader | None = dataclasses.field(default=None, repr=False, compare=False)
 
     @property
     def description(self) -> Path:
@@ -133,9 +136,10 @@ class RobotPackage:
 
     def load_model(self, arguments: Mapping[str, str] | None = None, *, repair: bool = False) -> Model:
         """Its description, read; ``arguments`` for xacro go before those of the package. Raises DescriptionError."""
-        from roboyard.description import load_model
+        from roboyard.description import ModelLoader
 
-        return load_model(self.description, arguments={**self.file.arguments, **(arguments or {})}, repair=repair)
+        loader = self.loader or ModelLoader(self.description)
+        return loader.load({**self.file.arguments, **(arguments or {})}, repair=repair)
 
     def beside(self, key: str) -> Path | None:
         """The file that its YAML names under ``key``, beside it; None where it names none. Raises ConfigError."""
@@ -222,6 +226,8 @@ def load_robot(path: Path) -> RobotPackage:
     Raises:
         ConfigError: it cannot be read or says something it may not, or its description is not there.
     """
+    from roboyard.description import ModelLoader
+
     text = read_yaml(path)
     file = load(RobotFile, text)
     if file.like is not None:
@@ -239,7 +245,7 @@ def load_robot(path: Path) -> RobotPackage:
             file = file.laid_over(base, text.to_data())
         except ConfigError as error:
             raise ConfigError(error.message, location=f"{path}, {error.location}", valid=error.valid) from None
-    package = RobotPackage(path.stem, file, path)
+    package = RobotPackage(path.stem, file, path, loader=ModelLoader(path.parent / file.description))
     if not package.description.is_file():
         raise ConfigError(
             f"there is no file {file.description}", location=f"{path}, description", valid="a path beside this file"

@@ -1,0 +1,133 @@
+"""How often a run reads its robot's description: once, whatever asks for the model, and anew in the next run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from roboyard.description import ModelLoader, load, xml
+from roboyard.description.xacro import expander
+from roboyard.errors import DescriptionError
+from roboyard.scenarios import Run, load_spec, run_scenario
+from roboyard.scenarios.catalog import find_robot
+
+BODY = """
+<link name="base"><inertial><mass value="1.0"/><inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/>
+</inertial><collision><geometry><box size="0.2 0.2 0.2"/></geometry></collision></link>
+"""
+URDF = f'<robot name="crate">{BODY}</robot>'
+SDF = """
+<sdf version="1.9"><model name="crate"><link name="base"><inertial><mass>1.0</mass></inertial>
+<collision name="shape"><geometry><box><size>0.2 0.2 0.2</size></box></geometry></collision></link></model></sdf>
+"""
+MJCF = """
+<mujoco model="crate"><worldbody><body name="base"><freejoint/><geom type="box" size="0.1 0.1 0.1" mass="1.0"/></body>
+</worldbody></mujoco>
+"""
+XACRO = '<robot name="crate" xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:include filename="body.xacro"/></robot>'
+PART = f'<robot xmlns:xacro="http://www.ros.org/wiki/xacro">{BODY}</robot>'
+
+
+@pytest.fixture
+def parses(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Counts by file name how often the XML parser was called."""
+    counts: Counter[str] = Counter()
+    parse = xml.parse_xml
+
+    def count(text: str | bytes, source: str = "<text>") -> object:
+        counts[Path(source).name] += 1
+        return parse(text, source)
+
+    for module in (load, expander):
+        monkeypatch.setattr(module, "parse_xml", count)
+    return counts
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Callable[..., Path]:
+    """Writes a scenario with robots of one file that look for a free place, which asks for the model once more."""
+
+    def write(robot: Path, names: tuple[str, ...] = ("a",)) -> Path:
+        robots = "".join(f"  {name}: {{model: {robot}, at: free}}\n" for name in names)
+        path = tmp_path / "scenario.yaml"
+        path.write_text(f"world: empty\nrobots:\n{robots}duration: 0.01 s\ncriteria: {{}}\n", encoding="utf-8")
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("crate.urdf", URDF), ("crate.sdf", SDF), ("crate.xml", MJCF), ("crate.urdf.xacro", XACRO)]
+)
+def test_run_parses_bare_description_once(
+    name: str, text: str, tmp_path: Path, scenario: Callable[..., Path], parses: Counter[str]
+) -> None:
+    (tmp_path / "body.xacro").write_text(PART, encoding="utf-8")
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    run_scenario(load_spec(str(scenario(tmp_path / name))), keep=False)
+    assert parses[name] == 1
+    assert parses["body.xacro"] == (1 if name.endswith(".xacro") else 0)
+
+
+def test_robots_of_one_file_share_its_parse(
+    tmp_path: Path, scenario: Callable[..., Path], parses: Counter[str]
+) -> None:
+    robot = tmp_path / "crate.urdf"
+    robot.write_text(URDF, encoding="utf-8")
+    run_scenario(load_spec(str(scenario(robot, ("a", "b", "c")))), keep=False)
+    assert parses["crate.urdf"] == 1
+
+
+def test_run_of_packaged_robot_parses_its_description_once(scenario: Callable[..., Path], parses: Counter[str]) -> None:
+    run_scenario(load_spec(str(scenario(Path("rover")))), keep=False)
+    assert parses["rover.urdf.xacro"] == 1
+
+
+def test_second_run_sees_changed_description(tmp_path: Path) -> None:
+    robot = tmp_path / "crate.urdf"
+    masses = []
+    for mass in ("1.0", "2.5"):
+        robot.write_text(URDF.replace('mass value="1.0"', f'mass value="{mass}"'), encoding="utf-8")
+        with Run("empty", record=False) as run:
+            masses.append(run.add(robot).model.mass)
+    assert masses == [1.0, 2.5]
+
+
+def test_package_keeps_model_that_its_nodes_were_derived_from(tmp_path: Path) -> None:
+    robot = tmp_path / "crate.urdf"
+    robot.write_text(URDF, encoding="utf-8")
+    package = find_robot(str(robot))
+    robot.write_text(URDF.replace("base", "another_base"), encoding="utf-8")
+    assert package.load_model().roots[0].name == package.file.base_frame == "base"
+    assert find_robot(str(robot)).load_model().roots[0].name == "another_base"
+
+
+def test_loader_reads_anew_for_other_arguments(tmp_path: Path, parses: Counter[str]) -> None:
+    file = tmp_path / "crate.urdf.xacro"
+    text = URDF.replace('name="crate"', 'name="crate" xmlns:xacro="http://www.ros.org/wiki/xacro"')
+    text = text.replace("<link", '<xacro:arg name="mass" default="1.0"/><link').replace(
+        'value="1.0"', 'value="$(arg mass)"'
+    )
+    file.write_text(text, encoding="utf-8")
+    loader = ModelLoader(file)
+    assert [loader.load({"mass": mass}).mass for mass in ("2.0", "3.0", "2.0")] == [2.0, 3.0, 2.0]
+    assert loader.load().mass == 1.0
+    assert parses["crate.urdf.xacro"] == 3
+
+
+def test_loader_repairs_only_when_asked(tmp_path: Path, parses: Counter[str]) -> None:
+    faulty = tmp_path / "faulty.urdf"
+    faulty.write_text(URDF.replace('ixx="0.01"', 'ixx="5.0"'), encoding="utf-8")
+    loader = ModelLoader(faulty)
+    assert loader.load(repair=True).repairs
+    for _ in range(2):
+        with pytest.raises(DescriptionError, match="inertia"):
+            loader.load()
+    sound = tmp_path / "sound.urdf"
+    sound.write_text(URDF, encoding="utf-8")
+    loader = ModelLoader(sound)
+    assert loader.load(repair=True) is loader.load()
+    assert parses == {"faulty.urdf": 3, "sound.urdf": 1}
