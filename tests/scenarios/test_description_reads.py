@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from roboyard.description import ModelLoader, load, xml
-from roboyard.description.xacro import expander
-from roboyard.errors import DescriptionError
+from roboyard.description import load, reader_context, xml
 from roboyard.scenarios import Run, load_spec, run_scenario
 from roboyard.scenarios.catalog import find_robot
 
@@ -41,7 +39,7 @@ def parses(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         counts[Path(source).name] += 1
         return parse(text, source)
 
-    for module in (load, expander):
+    for module in (load, reader_context):
         monkeypatch.setattr(module, "parse_xml", count)
     return counts
 
@@ -103,31 +101,3 @@ def test_package_keeps_model_that_its_nodes_were_derived_from(tmp_path: Path) ->
     robot.write_text(URDF.replace("base", "another_base"), encoding="utf-8")
     assert package.load_model().roots[0].name == package.file.base_frame == "base"
     assert find_robot(str(robot)).load_model().roots[0].name == "another_base"
-
-
-def test_loader_reads_anew_for_other_arguments(tmp_path: Path, parses: Counter[str]) -> None:
-    file = tmp_path / "crate.urdf.xacro"
-    text = URDF.replace('name="crate"', 'name="crate" xmlns:xacro="http://www.ros.org/wiki/xacro"')
-    text = text.replace("<link", '<xacro:arg name="mass" default="1.0"/><link').replace(
-        'value="1.0"', 'value="$(arg mass)"'
-    )
-    file.write_text(text, encoding="utf-8")
-    loader = ModelLoader(file)
-    assert [loader.load({"mass": mass}).mass for mass in ("2.0", "3.0", "2.0")] == [2.0, 3.0, 2.0]
-    assert loader.load().mass == 1.0
-    assert parses["crate.urdf.xacro"] == 3
-
-
-def test_loader_repairs_only_when_asked(tmp_path: Path, parses: Counter[str]) -> None:
-    faulty = tmp_path / "faulty.urdf"
-    faulty.write_text(URDF.replace('ixx="0.01"', 'ixx="5.0"'), encoding="utf-8")
-    loader = ModelLoader(faulty)
-    assert loader.load(repair=True).repairs
-    for _ in range(2):
-        with pytest.raises(DescriptionError, match="inertia"):
-            loader.load()
-    sound = tmp_path / "sound.urdf"
-    sound.write_text(URDF, encoding="utf-8")
-    loader = ModelLoader(sound)
-    assert loader.load(repair=True) is loader.load()
-    assert parses == {"faulty.urdf": 3, "sound.urdf": 1}

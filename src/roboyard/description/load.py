@@ -1,11 +1,19 @@
-"""From a path or a text to a `Model` or a `World`: find the file, know the format, read."""
+"""Loads a `Model` or a `World` from a path or a text.
+
+All formats go through the same steps: *find* the document, also through a launch file, and parse it; *expand* its
+xacro; *read* it with the reader of its format, which expands includes, checks what it reads and repairs faults on
+request; and add source, warnings and repairs to the result.  Each format's package offers ``read_model_document`` and
+``read_world_document``.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from roboyard.description.model import Model, Repair, World
 from roboyard.description.reader_context import ReaderContext
@@ -43,9 +51,7 @@ def load_model(
         DescriptionError: the file cannot be read, or what it describes is wrong; the message says what and where.
     """
     context = _make_context(search, repair=repair)
-    root, source = _open(context, path_or_text, arguments)
-    model = _read_model(context, root, name)
-    return replace(model, source=source, warnings=context.warnings, repairs=context.repairs)
+    return _load(context, path_or_text, arguments, lambda reader, root: reader.read_model_document(context, root, name))
 
 
 class ModelLoader:
@@ -78,20 +84,6 @@ class ModelLoader:
         return model
 
 
-def _read_model(context: ReaderContext, root: XmlNode, name: str | None) -> Model:
-    if root.tag == "robot":
-        from roboyard.description.urdf import read_robot
-
-        return read_robot(context, root, name)
-    if root.tag == "mujoco":
-        from roboyard.description.mjcf import read_model_document as read_mjcf
-
-        return read_mjcf(context, root, name)
-    from roboyard.description.sdf import read_model_document
-
-    return read_model_document(context, root, name)
-
-
 def diagnose_model(
     path_or_text: str | os.PathLike[str],
     *,
@@ -109,26 +101,29 @@ def diagnose_model(
         search: As there.
         arguments: As there.
     """
-    return _diagnose(path_or_text, search, arguments, lambda context, root: _read_model(context, root, None))
+    return _diagnose(
+        path_or_text, search, arguments, lambda context, reader, root: reader.read_model_document(context, root)
+    )
 
 
 def diagnose_world(
     path_or_text: str | os.PathLike[str], *, search: Sequence[str | os.PathLike[str]] = ()
 ) -> tuple[tuple[DescriptionError, ...], tuple[Repair, ...]]:
     """As `diagnose_model`, of a world."""
-    return _diagnose(path_or_text, search, None, _read_world)
+    return _diagnose(
+        path_or_text, search, None, lambda context, reader, root: reader.read_world_document(context, root)
+    )
 
 
 def _diagnose(
     path_or_text: str | os.PathLike[str],
     search: Sequence[str | os.PathLike[str]],
     arguments: Mapping[str, str] | None,
-    read: Callable[[ReaderContext, XmlNode], object],
+    read: Callable[[ReaderContext, _FormatReader, XmlNode], _Description],
 ) -> tuple[tuple[DescriptionError, ...], tuple[Repair, ...]]:
     context = _make_context(search, repair=True, collect_errors=True)
     try:
-        root, _ = _open(context, path_or_text, arguments)
-        read(context, root)
+        _load(context, path_or_text, arguments, partial(read, context))
     except DescriptionError as error:
         if error not in context.errors:
             context.errors.append(error)
@@ -154,21 +149,58 @@ def load_world(
         DescriptionError: as `load_model`.
     """
     context = _make_context(search, repair=repair)
-    root, source = _open(context, path_or_text, arguments)
-    world = _read_world(context, root)
-    return replace(world, source=source, warnings=context.warnings, repairs=context.repairs)
+    return _load(context, path_or_text, arguments, lambda reader, root: reader.read_world_document(context, root))
 
 
-def _read_world(context: ReaderContext, root: XmlNode) -> World:
-    if root.tag == "robot":
-        raise error_at("this describes a robot, not a world", root, "load it as a model")
-    if root.tag == "mujoco":
-        from roboyard.description.mjcf import read_world_document as read_mjcf
+class _FormatReader(Protocol):
+    """The package of one format."""
 
-        return read_mjcf(context, root)
-    from roboyard.description.sdf import read_world_document
+    def read_model_document(self, context: ReaderContext, root: XmlNode, name: str | None = None, /) -> Model:
+        """Read the document's model."""
 
-    return read_world_document(context, root)
+    def read_world_document(self, context: ReaderContext, root: XmlNode, /) -> World:
+        """Read the document's world."""
+
+
+_Description = TypeVar("_Description", Model, World)
+
+
+@dataclass(frozen=True)
+class _Document:
+    """A parsed document, with the arguments for its xacro; ``source`` is None for a text."""
+
+    root: XmlNode
+    source: Path | None
+    arguments: Mapping[str, str]
+
+
+def _load(
+    context: ReaderContext,
+    path_or_text: str | os.PathLike[str],
+    arguments: Mapping[str, str] | None,
+    read: Callable[[_FormatReader, XmlNode], _Description],
+) -> _Description:
+    """Take a description through all steps; ``read`` is the format's own one."""
+    document = _find_document(context, path_or_text, arguments or {})
+    root = require_known_root(_expand_xacro(context, document))
+    description = read(_select_reader(root), root)
+    return replace(description, source=document.source, warnings=context.warnings, repairs=context.repairs)
+
+
+def _select_reader(root: XmlNode) -> _FormatReader:
+    """The package of the document's format, imported only here: most processes need one of them."""
+    match root.tag:
+        case "robot":
+            from roboyard.description import urdf
+
+            return urdf
+        case "mujoco":
+            from roboyard.description import mjcf
+
+            return mjcf
+    from roboyard.description import sdf
+
+    return sdf
 
 
 def _make_context(
@@ -182,28 +214,33 @@ def _make_context(
     )
 
 
-def _open(
-    context: ReaderContext,
-    path_or_text: str | os.PathLike[str],
-    arguments: Mapping[str, str] | None,
-    *,
-    from_launch_file: bool = False,
-) -> tuple[XmlNode, Path | None]:
+def _find_document(
+    context: ReaderContext, path_or_text: str | os.PathLike[str], arguments: Mapping[str, str]
+) -> _Document:
+    """Find and parse the document; of a launch file, the one that it names."""
+    document = _parse_document(context, path_or_text, arguments)
+    if document.root.tag != "launch":
+        return document
+    from roboyard.description.launch_files import find_robot_description
+
+    file, file_arguments = find_robot_description(document.root, context.resources, arguments)
+    document = _parse_document(context, file, file_arguments)
+    if document.root.tag == "launch":
+        raise error_at("robot_description is a launch file", document.root, "a xacro or URDF file")
+    return document
+
+
+def _parse_document(
+    context: ReaderContext, path_or_text: str | os.PathLike[str], arguments: Mapping[str, str]
+) -> _Document:
+    source = None
     if isinstance(path_or_text, str) and path_or_text.lstrip("\ufeff \t\r\n").startswith("<"):
-        source, text = None, path_or_text
-        root, warnings = parse_xml(text, "<text>")
+        root, warnings = parse_xml(path_or_text, "<text>")
     else:
         source, data = read_file(path_or_text)
         root, warnings = parse_xml(data, str(path_or_text))
     context.add_warnings(warnings)
-    if root.tag == "launch":
-        from roboyard.description.launch_files import find_robot_description
-
-        if from_launch_file:
-            raise error_at("robot_description is a launch file", root, "a xacro or URDF file")
-        file, arguments = find_robot_description(root, context.resources, arguments or {})
-        return _open(context, file, arguments, from_launch_file=True)
-    return require_known_root(_expand_xacro(context, root, source, arguments)), source
+    return _Document(root, source, arguments)
 
 
 def load_srdf_document(path: str | os.PathLike[str]) -> XmlNode:
@@ -254,13 +291,12 @@ def read_file(
         raise DescriptionError(f"cannot be read: {error.strerror}", location=file_name[:300]) from None
 
 
-def _expand_xacro(
-    context: ReaderContext, root: XmlNode, source: Path | None, arguments: Mapping[str, str] | None
-) -> XmlNode:
+def _expand_xacro(context: ReaderContext, document: _Document) -> XmlNode:
     from roboyard.description.xacro import expand, is_xacro
 
-    if is_xacro(root, source):
-        expanded = expand(context, root, arguments or {})
+    root, arguments = document.root, document.arguments
+    if is_xacro(root, document.source):
+        expanded = expand(context, root, arguments)
         if root.tag in ("robot", "root") and not expanded.children_with_tag("link", "joint"):
             raise error_at(
                 "the file holds no robot, only parts for one (macros, properties)", root, "a file that uses them"

@@ -10,7 +10,7 @@ from typing import TypeVar
 from roboyard.description.meshes.files import mesh_problem
 from roboyard.description.model import ReaderWarning, Repair
 from roboyard.description.resources import MAX_MESH_BYTES, Resources
-from roboyard.description.xml import XmlNode
+from roboyard.description.xml import MAX_CHARACTERS, XmlNode, parse_xml
 from roboyard.description.xml_values import error_at, quote
 from roboyard.errors import DescriptionError, RepairableError
 
@@ -36,7 +36,6 @@ class ReaderContext:
         repair: See above.
         collect_errors: See above.
         errors: What was found wrong in a survey and cannot be mended.
-        parsed_files: Files read so far.
         stack: The models and files being read just now, outermost first.
     """
 
@@ -45,10 +44,10 @@ class ReaderContext:
         self.repair = repair
         self.collect_errors = collect_errors
         self.errors: list[DescriptionError] = []
-        self.parsed_files: dict[Path, tuple[XmlNode, tuple[ReaderWarning, ...]]] = {}
         self.stack: list[str] = []
         self._warnings: dict[ReaderWarning, None] = {}
         self._repairs: dict[Repair, None] = {}
+        self._included_files: dict[Path, tuple[XmlNode, tuple[ReaderWarning, ...]]] = {}
         self._element_count = 0
         self._file_count = 0
 
@@ -76,6 +75,18 @@ class ReaderContext:
             if error not in self.errors and len(self.errors) < MAX_WARNINGS:
                 self.errors.append(error)
             return fallback
+
+    def raise_collected_error(self, n_errors_before: int = 0) -> None:
+        """Raise the first error that was collected after the first ``n_errors_before`` ones.
+
+        A reader calls this between reading the parts and joining them, because what it would find wrong with the whole
+        is a mere consequence of a wrong part.
+
+        Raises:
+            DescriptionError: there is such an error.
+        """
+        if len(self.errors) > n_errors_before:
+            raise self.errors[n_errors_before]
 
     def repair_or_raise(
         self, node: XmlNode, problem: str, valid: str, action: str, *, is_required: bool = True
@@ -127,6 +138,29 @@ class ReaderContext:
                 node,
                 f"at most {MAX_ELEMENTS} elements in {MAX_FILES} files",
             )
+
+    def parse_included_file(self, path: Path, node: XmlNode, label: str) -> XmlNode:
+        """Parse a file that an element of another file includes, each file once however often it is included.
+
+        Callers share the tree and must not change it.
+
+        Args:
+            path: The file.
+            node: The element that includes it.
+            label: What an error calls the file.
+
+        Raises:
+            DescriptionError: the file cannot be read, is not XML, or the description includes too much.
+        """
+        if path not in self._included_files:
+            problem = self.resources.explain_unreadable(path, MAX_CHARACTERS)
+            if problem:
+                raise error_at(f"{label}: {problem}", node)
+            self._included_files[path] = parse_xml(path.read_bytes(), str(path))
+        root, warnings = self._included_files[path]
+        self.add_warnings(warnings)
+        self.count_elements(node, sum(1 for _ in root.walk()))
+        return root
 
     @contextmanager
     def nested(self, name: str, node: XmlNode) -> Iterator[None]:

@@ -179,8 +179,7 @@ def compile_document(context: ReaderContext, root: XmlNode) -> CompiledMjcf:
             context.errors.append(rejection)
         if not isolator.remove(node):
             break
-    if context.errors:  # what was compiled in their place is not the document
-        raise context.errors[0]
+    context.raise_collected_error()  # what was compiled without the faulty elements is not the document
     if not (
         abs(model.body_pos).max(initial=0.0) < _MAX_COORDINATE
         and abs(model.geom_pos).max(initial=0.0) < _MAX_COORDINATE

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from roboyard.description.reader_context import ReaderContext
-from roboyard.description.xml import XmlNode, parse_xml
+from roboyard.description.xml import XmlNode
 from roboyard.description.xml_values import error_at, parse_integer, quote
 
 
@@ -48,13 +48,8 @@ def _read_include(context: ReaderContext, node: XmlNode, main_file: str) -> list
         raise error_at(f"the included {quote(name, 200)}: {path}", node)
     if str(path) in context.stack or path == Path(main_file).absolute():
         raise error_at(f"files include each other in a circle: {path}", node, "includes that end")
-    problem = context.resources.explain_unreadable(path, 2**28)
-    if problem:
-        raise error_at(f"the included {path.name}: {problem}", node)
     with context.nested(str(path), node):
-        root, warnings = parse_xml(path.read_bytes(), str(path))
-        context.add_warnings(warnings)
-        context.count_elements(node, sum(1 for _ in root.walk()))
+        root = context.parse_included_file(path, node, f"the included {path.name}")
         return _expand_node(context, root, main_file).children
 
 

@@ -17,7 +17,7 @@ from roboyard.description.reader_context import ReaderContext
 from roboyard.description.resources import fuel_name
 from roboyard.description.sdf.scope import MODEL, PLACEHOLDER, make_placeholder, named_poses
 from roboyard.description.sensor_reader import read_plugin
-from roboyard.description.urdf import read_robot
+from roboyard.description.urdf import read_model_document as read_urdf
 from roboyard.description.xml import XmlNode, parse_xml
 from roboyard.description.xml_values import child_boolean, child_text, error_at, quote, read_pose
 from roboyard.errors import DescriptionError
@@ -80,7 +80,7 @@ def read_include(
         if root.tag == "robot":
             if merge:
                 raise error_at("a URDF cannot be merged", node, "an SDF model")
-            model = replace(read_robot(context, root, name or None), source=path)
+            model = replace(read_urdf(context, root, name or None), source=path)
             if child_boolean(node, "static", model.static) != model.static:
                 model = replace(model, static=not model.static)
             model = replace(
@@ -157,17 +157,9 @@ def _newest_sdf_file(folder: Path) -> tuple[Path | None, str]:
 def _parse_included_file(context: ReaderContext, path: Path, node: XmlNode) -> XmlNode:
     if str(path) in context.stack:
         raise error_at(f"files include each other in a circle: {path}", node, "includes that end")
-    if path not in context.parsed_files:
-        problem = context.resources.explain_unreadable(path, 2**28)
-        if problem:
-            raise error_at(f"the included {path.name}: {problem}", node)
-        root, warnings = parse_xml(path.read_bytes(), str(path))
-        if root.tag not in ("sdf", "robot", "gazebo"):
-            raise error_at(f"the included document is a <{root.tag[:60]}>", root, "<sdf> or <robot>")
-        context.parsed_files[path] = root, warnings
-    root, warnings = context.parsed_files[path]
-    context.add_warnings(warnings)
-    context.count_elements(node, sum(1 for _ in root.walk()))
+    root = context.parse_included_file(path, node, f"the included {path.name}")
+    if root.tag not in ("sdf", "robot", "gazebo"):
+        raise error_at(f"the included document is a <{root.tag[:60]}>", root, "<sdf> or <robot>")
     return root
 
 

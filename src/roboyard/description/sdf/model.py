@@ -145,7 +145,7 @@ def read_model(context: ReaderContext, node: XmlNode, version: SdfVersion, *, st
         raise error_at("a model has no name", node, '<model name="…">')
     owner = f"model '{name}'"
     static = child_boolean(node, "static", False) or static
-    n_faults_before = len(context.errors)
+    n_errors_before = len(context.errors)
     with context.nested(owner, node):
         context.warn_unknown_children(node, _MODEL_TAGS, _UNUSED_MODEL_TAGS)
         scope = SdfScope(owner, MODEL, requires_unique_names=version >= (1, 7))
@@ -153,11 +153,10 @@ def read_model(context: ReaderContext, node: XmlNode, version: SdfVersion, *, st
         _declare_children(context, scope, children, version, static)
         builder = ModelBuilder()
         _set_canonical_link(scope, node, static)
-        _collect_links(context, scope, builder, static)
-        joint_nodes = _collect_joints(context, scope, builder, version)
-        _collect_frames(context, scope, builder)
-        if context.errors[n_faults_before:]:  # what follows of them is none of its own
-            raise context.errors[n_faults_before]
+        _read_links(context, scope, builder, static)
+        joint_nodes = _read_joints(context, scope, builder, version)
+        _read_frames(context, scope, builder)
+        context.raise_collected_error(n_errors_before)
         _order_joints(context, scope, builder, joint_nodes)
         link_nodes = {key: entry.node for key, entry in scope.entries("link")}
         builder.links = drop_default_inertia(context, builder.links, builder.joints, link_nodes)
@@ -177,7 +176,7 @@ def read_model(context: ReaderContext, node: XmlNode, version: SdfVersion, *, st
         )
 
 
-def _collect_frames(context: ReaderContext, scope: SdfScope, builder: ModelBuilder) -> None:
+def _read_frames(context: ReaderContext, scope: SdfScope, builder: ModelBuilder) -> None:
     poses = {link.name: link.T_model_link for link in builder.links}
 
     def read_frame(key: str, entry: ScopeEntry) -> Frame | None:
@@ -285,7 +284,7 @@ def _set_canonical_link(scope: SdfScope, node: XmlNode, static: bool) -> None:
         raise error_at(f"{scope.owner} has no link", node, "at least one <link>")
 
 
-def _collect_links(context: ReaderContext, scope: SdfScope, builder: ModelBuilder, static: bool) -> None:
+def _read_links(context: ReaderContext, scope: SdfScope, builder: ModelBuilder, static: bool) -> None:
     for key, entry in scope.entries("link"):
         resolve = partial(scope.pose, key, entry.node, f"link '{entry.name}'")
         T_model_link = context.try_read(resolve, SE3.identity())
@@ -325,7 +324,7 @@ def _fix_to_carrier(builder: ModelBuilder, link: str, carrier: str) -> None:
     builder.joints.append(Joint(f"{link}_stands_in", "fixed", carrier, link, T_parent_child, SE3.identity()))
 
 
-def _collect_joints(
+def _read_joints(
     context: ReaderContext, scope: SdfScope, builder: ModelBuilder, version: SdfVersion
 ) -> dict[str, XmlNode]:
     """Read the model's own joints, and say where each stands."""

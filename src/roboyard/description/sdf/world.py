@@ -217,7 +217,7 @@ def read_world(context: ReaderContext, node: XmlNode, version: SdfVersion) -> Wo
     if not name:
         raise error_at("the world has no name", node, '<world name="…">')
     context.warn_unknown_children(node, _WORLD_TAGS, _UNUSED_WORLD_TAGS)
-    n_faults_before = len(context.errors)
+    n_errors_before = len(context.errors)
     scope = SdfScope(f"world '{name}'", WORLD, requires_unique_names=version >= (1, 7))
     light_elements: list[IncludedEntity] = []
     actor_elements: list[IncludedEntity] = []
@@ -248,8 +248,7 @@ def read_world(context: ReaderContext, node: XmlNode, version: SdfVersion) -> Wo
     origin = context.try_read(
         partial(_read_geodetic_origin, context, node.child("spherical_coordinates")), GeodeticOrigin()
     )
-    if context.errors[n_faults_before:]:  # what follows of them is none of its own
-        raise context.errors[n_faults_before]
+    context.raise_collected_error(n_errors_before)
     scene = node.child("scene")
     if scene is not None:
         context.warn_unknown_children(

@@ -11,7 +11,7 @@ from functools import partial
 from roboyard.description import validation
 from roboyard.description.inertia import replace_missing_collision_meshes
 from roboyard.description.massless_links import check_massless_frames, repair_movable_massless_links
-from roboyard.description.model import Joint, JointInterface, Link, Material, Model, Plugin
+from roboyard.description.model import Joint, JointInterface, Link, Material, Model, Plugin, World
 from roboyard.description.names import resolve_sensor_names
 from roboyard.description.reader_context import ReaderContext
 from roboyard.description.sdf.joint import read_joint as read_sdf_joint
@@ -72,7 +72,7 @@ def read_extra_joints(
 _ROBOT_TAGS = {"link", "joint", "material", "gazebo", "transmission", "ros2_control"}
 
 
-def read_robot(context: ReaderContext, root: XmlNode, name: str | None = None) -> Model:
+def read_model_document(context: ReaderContext, root: XmlNode, name: str | None = None) -> Model:
     """The model of a URDF document.
 
     Args:
@@ -81,7 +81,7 @@ def read_robot(context: ReaderContext, root: XmlNode, name: str | None = None) -
         name: Replaces the robot's name.
 
     Raises:
-        DescriptionError: anything that makes the robot inconsistent or physically impossible: see ``checks``.
+        DescriptionError: anything that makes the robot inconsistent or physically impossible: see `validation`.
     """
     context.warn_unknown_children(root, _ROBOT_TAGS, {"sensor", "property"})
     nodes = _read_named_elements(context, "link", root)
@@ -90,39 +90,24 @@ def read_robot(context: ReaderContext, root: XmlNode, name: str | None = None) -
     robot_name = name or root.get("name").strip()
     if not robot_name:
         raise error_at("the robot has no name", root, '<robot name="…">')
-    maybe_joints = [(context.try_read(partial(read_joint, context, node), None), node)
-            for node in _read_named_elements(context, "joint", root).values()]  # fmt: skip
-    drafts = [(joint, node) for joint, node in maybe_joints if joint is not None]
-    drafts = context.try_read(
-        lambda: validation.check_mimics(context, validation.drop_joints_of_unknown_links(context, nodes, drafts)), []
-    )
-    is_valid = not context.errors  # what follows of a fault is none of its own
-    ordered_joints = validation.order_joints(drafts, nodes) if is_valid else []
-    if is_valid:
-        context.try_read(lambda: _require_one_root(robot_name, root, nodes, ordered_joints), None)
-
-    materials = read_materials(context, root)
-    links = {}
-    for link, node in nodes.items():
-        link_record = context.try_read(partial(_read_complete_link, context, node, materials), None)
-        if link_record is not None:
-            links[link] = link_record
+    drafts = _read_joints(context, root, nodes)
+    ordered_joints = _check_tree(context, root, robot_name, nodes, drafts)
     joints = {joint.name: joint for joint, _ in drafts}
+    links = _read_links(context, root, nodes)
     blocks = apply_gazebo_blocks(context, root.children_with_tag("gazebo"), links, joints)
     no_interfaces: tuple[tuple[JointInterface, ...], tuple[Plugin, ...]] = ((), ())
     interfaces, control_plugins = context.try_read(lambda: read_joint_interfaces(context, root, joints), no_interfaces)
-    if context.errors:
-        raise context.errors[0]
+    context.raise_collected_error()
     sensors = [*blocks.sensors, *read_driver_encoders(root, joints, blocks.sensors)]
 
     check_massless_frames(context, nodes, links, joints)
     repair_movable_massless_links(context, nodes, links, joints)
-    poses = {next(iter(_root_links(nodes, ordered_joints))): SE3.identity()}
+    canonical_link = next(iter(_root_links(nodes, ordered_joints)))
+    poses = {canonical_link: SE3.identity()}
     for joint in ordered_joints:
         poses[joint.child] = poses[joint.parent] @ joint.T_parent_child
     loop_joints = read_extra_joints(context, robot_name, root.children_with_tag("gazebo"), poses, joints)
     links = {link: replace(record, T_model_link=poses[link]) for link, record in links.items()}
-    canonical_link = next(iter(_root_links(nodes, ordered_joints)))
     if canonical_link == "world" and len(links) > 1:
         _remove_world_link(context, nodes["world"], links)
         canonical_link = ordered_joints[0].child
@@ -137,6 +122,50 @@ def read_robot(context: ReaderContext, root: XmlNode, name: str | None = None) -
         canonical_link=canonical_link,
         loop_joints=loop_joints,
     )
+
+
+def read_world_document(context: ReaderContext, root: XmlNode) -> World:
+    """Refuse the document: URDF describes no worlds. Raises DescriptionError."""
+    raise error_at("this describes a robot, not a world", root, "load it as a model")
+
+
+def _read_joints(context: ReaderContext, root: XmlNode, links: dict[str, XmlNode]) -> list[tuple[Joint, XmlNode]]:
+    """Joints between known links with valid mimics, and their elements."""
+    maybe_joints = [(context.try_read(partial(read_joint, context, node), None), node)
+            for node in _read_named_elements(context, "joint", root).values()]  # fmt: skip
+    drafts = [(joint, node) for joint, node in maybe_joints if joint is not None]
+    return context.try_read(
+        lambda: validation.check_mimics(context, validation.drop_joints_of_unknown_links(context, links, drafts)), []
+    )
+
+
+def _check_tree(
+    context: ReaderContext,
+    root: XmlNode,
+    name: str,
+    links: dict[str, XmlNode],
+    drafts: Sequence[tuple[Joint, XmlNode]],
+) -> list[Joint]:
+    """The joints from the root outwards; empty after an earlier error, which would bring others with it here.
+
+    Raises:
+        DescriptionError: links and joints are not a tree.
+    """
+    if context.errors:
+        return []
+    ordered_joints = validation.order_joints(drafts, links)
+    context.try_read(lambda: _require_one_root(name, root, links, ordered_joints), None)
+    return ordered_joints
+
+
+def _read_links(context: ReaderContext, root: XmlNode, nodes: dict[str, XmlNode]) -> dict[str, Link]:
+    materials = read_materials(context, root)
+    links = {}
+    for name, node in nodes.items():
+        link = context.try_read(partial(_read_complete_link, context, node, materials), None)
+        if link is not None:
+            links[name] = link
+    return links
 
 
 def _read_named_elements(context: ReaderContext, kind: str, root: XmlNode) -> dict[str, XmlNode]:

@@ -11,7 +11,7 @@ from roboyard.description.reader_context import ReaderContext
 from roboyard.description.xacro.operations import ExpressionError
 from roboyard.description.xacro.scopes import LazyProperty, Macro, Properties, XacroScope, parse_parameters, to_bool
 from roboyard.description.xacro.text import TextEvaluator, add_call_location
-from roboyard.description.xml import MAX_DEPTH, XmlNode, parse_xml
+from roboyard.description.xml import MAX_DEPTH, XmlNode
 from roboyard.description.xml_values import error_at, quote
 from roboyard.errors import DescriptionError
 
@@ -292,12 +292,8 @@ class Expander:
         for path in self._included_paths(node, name):
             if str(path) in self._files:
                 raise error_at(f"files include each other in a circle: {path.name}", node, "includes that end")
-            problem = self._context.resources.explain_unreadable(path, 2**24)
-            if problem:
-                raise error_at(f"included file {quote(name, 300)}: {problem}", node)
-            root, warnings = parse_xml(path.read_bytes(), str(path))
-            self._context.count_elements(node, sum(1 for _ in root.walk()))
-            self._context.add_warnings(warnings)
+            label = f"included file {quote(name, 300)}"
+            root = self._context.parse_included_file(path, node, label)
             self._files.append(str(path))
             self._expand_children(root.children, out, properties, macros, depth)
             self._files.pop()
