@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from tests.harness.models import IDENTITY, RIDE_HEIGHT, ground_plane, make_pose, make_world, rover_model
 
+from roboyard.description.joint_interfaces import POSITION_BANDWIDTH
 from roboyard.description.model import (
     Axis,
     AxisLimits,
@@ -23,7 +24,7 @@ from roboyard.hardware import Hardware, JointCommand
 from roboyard.scenarios.catalog import find
 from roboyard.scenarios.robot_package import load_robot
 from roboyard.simulation import Simulation
-from roboyard.simulation.servos import GIVE, POSITION_BANDWIDTH
+from roboyard.simulation.servos import GIVE
 
 
 def arm(

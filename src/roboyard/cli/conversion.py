@@ -34,10 +34,12 @@ class Beside:
 
     def __call__(self, file: Path, uri: str) -> str:
         """What the document says for ``file``. Raises DescriptionError when it cannot be converted or copied."""
+        from roboyard.description.meshes.files import DESCRIPTION_MESH_SUFFIXES
+
         home = self.out.absolute().parent
         file = file.absolute()
         suffix = file.suffix.lower()
-        mesh = suffix in (".stl", ".obj", ".dae", ".gltf", ".glb")
+        mesh = suffix in DESCRIPTION_MESH_SUFFIXES
         convert = mesh and (suffix == ".gltf" or (self.to == "mjcf" and suffix not in _MUJOCO_MESHES))
         if not convert and file.resolve().is_relative_to(home.resolve()):
             return file.resolve().relative_to(home.resolve()).as_posix()

@@ -252,7 +252,8 @@ _MAX_DENSITY = 22_590.0  # osmium [kg/m³]
 _FOAM_DENSITY = 20.0
 """Lighter than any robot's part on the whole [kg/m³]: it shows before any mesh is read."""
 _AIR_DENSITY = 1.2  # [kg/m³]
-_MAX_MESH_BYTES = 8 << 20
+_MAX_CHECKED_MESH_BYTES = 8 << 20
+"""A larger mesh is not read for a mere check."""
 _MIN_MOMENT_RATIO = 1e-6  # smallest over largest moment: a wire thinner than a thousandth of its length
 
 
@@ -358,7 +359,7 @@ def _bounding_box(shape: Geometry) -> tuple[Sequence[float], Sequence[float]] | 
 
 
 def _mesh_bounding_box(mesh: Mesh) -> tuple[Sequence[float], Sequence[float]] | None:
-    if mesh.file is None or mesh.file.stat().st_size > _MAX_MESH_BYTES:
+    if mesh.file is None or mesh.file.stat().st_size > _MAX_CHECKED_MESH_BYTES:
         return None
     try:
         low, high = read_mesh(mesh.file).bounds

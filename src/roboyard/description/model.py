@@ -343,6 +343,10 @@ class Visual:
     cast_shadows: bool = True
 
 
+MOMENT_NAMES = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
+"""Names of the entries of `Inertial.inertia`, in its order, as URDF and SDF call them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Inertial:
     """Mass [kg], centre-of-mass frame, and inertia about it (ixx, iyy, izz, ixy, ixz, iyz) [kg m²]."""

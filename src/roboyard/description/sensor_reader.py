@@ -15,6 +15,7 @@ from roboyard.description.sensor_element import SensorElement, read_noise, read_
 from roboyard.description.sensor_presets import PRESETS, SensorPreset
 from roboyard.description.sensors import (
     CAMERA_KINDS,
+    DEFAULT_UPDATE_RATES,
     SPEED_OF_SOUND,
     AltimeterSpec,
     BarometerSpec,
@@ -271,11 +272,6 @@ _KIND_ALIASES = {
     "depth": "depth_camera", "rgbd": "rgbd_camera", "multicamera": "stereo_camera", "stereo": "stereo_camera",
 }  # fmt: skip
 """What a kind is called elsewhere."""
-_DEFAULT_RATES = {
-    "lidar": 10.0, "imu": 100.0, "contact": 50.0, "encoder": 50.0, "truth": 50.0, "sonar": 10.0, "navsat": 5.0,
-    "accelerometer": 100.0, "gyroscope": 100.0, "magnetometer": 50.0, "altimeter": 20.0, "air_pressure": 20.0,
-    "force_torque": 100.0, **dict.fromkeys(CAMERA_KINDS, 30.0),
-}  # fmt: skip
 _COMMON_TAGS = {
     "pose", "update_rate", "updateRate", "topic", "always_on", "alwaysOn", "plugin", "visualize", "enable_metrics",
     "gz_frame_id", "ignition_frame_id", "frame_id", "latency", "outage", "preset", "phase",
@@ -326,7 +322,7 @@ def read_sensor(context: ReaderContext, node: XmlNode, link: str, T_link_sensor:
         context.warn(node, f"sensor '{name}' has an update rate of {rate:g} Hz: {_MAX_RATE:g} Hz taken")
         rate = _MAX_RATE
     if rate == 0.0:
-        rate = _DEFAULT_RATES.get(kind, 30.0) if preset is None else preset.update_rate
+        rate = DEFAULT_UPDATE_RATES.get(kind, 30.0) if preset is None else preset.update_rate
         if kind != "encoder" and preset is None:  # read whenever somebody asks for the joints
             context.warn(node, f"sensor '{name}' has no update rate: {rate:g} Hz taken")
     if isinstance(spec, SonarSpec) and 2.0 * spec.range_max * rate > SPEED_OF_SOUND:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import mujoco
 
-from roboyard.description.joint_interfaces import command_modes
+from roboyard.description.joint_interfaces import POSITION_BANDWIDTH, VELOCITY_TIME, command_modes
 from roboyard.description.model import Axis, CommandMode, JointInterface, Model
 from roboyard.errors import DescriptionError
 from roboyard.simulation.assembly.joints import Scalar
@@ -21,11 +21,6 @@ from roboyard.simulation.loads import FAST, Rest
 
 ALL_INPUTS = int(mujoco.mjtCtrlInput.mjINPUT_POS | mujoco.mjtCtrlInput.mjINPUT_VEL | mujoco.mjtCtrlInput.mjINPUT_FF)
 
-POSITION_BANDWIDTH = 40.0
-"""Natural frequency of the default position servo on the inertia it is made for [rad/s], critically damped."""
-VELOCITY_TIME = 0.002
-"""Time constant of the default velocity servo on its joint's own inertia [s], at least one physics step: half the
-stiffness at which a saturated servo begins to chatter."""
 GIVE, GIVE_SLIDE = 0.02, 0.005
 """Error at which a servo made for its robot's weight gives all its effort, or holds all that weight [rad, m]."""
 POSITION_RESET, VELOCITY_RESET = 0.5, 0.05

@@ -18,17 +18,18 @@ from roboyard.description.meshes.collada import read_collada
 from roboyard.description.meshes.mesh import TriangleMesh, merge_vertices
 from roboyard.description.meshes.submesh import center_on_bounding_box, extract_submesh
 from roboyard.description.model import Mesh
+from roboyard.description.resources import MAX_MESH_BYTES
 from roboyard.errors import DescriptionError, InputError
 
 MeshArrays = tuple[NDArray[np.float64], NDArray[np.int64]]  # vertices (n, 3) [m], faces (m, 3)
+DESCRIPTION_MESH_SUFFIXES = (".stl", ".obj", ".dae", ".gltf", ".glb")
+"""Formats of the meshes of a description: those that ROS and Gazebo name there."""
+TOOL_MESH_SUFFIXES = (".stl", ".obj", ".ply", ".off", ".glb", ".gltf")
+"""Formats that mesh tools read by themselves: scans come as PLY and OFF; see `read_mesh` for further ones."""
 MAX_WORLD_TRIANGLES = 500_000
-"""A mesh of a million takes a quarter of a minute and 2 GB."""
-
-
-MESH_SUFFIXES = (".stl", ".obj", ".ply", ".off", ".glb", ".gltf")
-MAX_FILE_BYTES = 256 << 20
+"""A world simulates the mesh: one of a million takes a quarter of a minute and 2 GB."""
 MAX_TOOL_TRIANGLES = 2_000_000
-"""Whole-robot exports have a million; more than two take minutes and gigabytes."""
+"""Mesh tools split and simplify: whole-robot exports have a million; more than two take minutes and gigabytes."""
 MAX_COORDINATE = 1e6
 """Coordinates beyond are no robot's [m]."""
 UNITS = {"m": 1.0, "cm": 0.01, "mm": 0.001, "in": 0.0254}
@@ -56,13 +57,13 @@ def read_mesh(file: Path, unit: str = "m", readers: Mapping[str, MeshReader] | N
         raise InputError("there is no such file", location=str(file))
     suffix = file.suffix.lower()
     extra_readers = dict(readers or {})
-    if suffix not in (*MESH_SUFFIXES, *extra_readers):
-        valid = ", ".join((*MESH_SUFFIXES, *extra_readers))
+    if suffix not in (*TOOL_MESH_SUFFIXES, *extra_readers):
+        valid = ", ".join((*TOOL_MESH_SUFFIXES, *extra_readers))
         raise DescriptionError(f"{suffix or 'no suffix'} is no kind of mesh", location=str(file), valid=valid)
     file_bytes = file.stat().st_size
-    if file_bytes > MAX_FILE_BYTES:
+    if file_bytes > MAX_MESH_BYTES:
         raise DescriptionError(
-            f"the file has {file_bytes >> 20} MiB", location=str(file), valid=f"at most {MAX_FILE_BYTES >> 20} MiB"
+            f"the file has {file_bytes >> 20} MiB", location=str(file), valid=f"at most {MAX_MESH_BYTES >> 20} MiB"
         )
     mesh = _read_binary_stl(file) if suffix == ".stl" else None
     if suffix in extra_readers:
@@ -78,7 +79,11 @@ def read_mesh(file: Path, unit: str = "m", readers: Mapping[str, MeshReader] | N
 
 
 class SiblingFileResolver:
-    """Gives the files that a glTF names, from its own folder or below and from nowhere else."""
+    """Gives the files that a glTF names, from its own folder or below and from nowhere else.
+
+    These files hold the mesh's numbers, so that a missing one is an error.  For textures, which a mesh can do without
+    and which models keep in other folders, too, see `find_referenced_file`.
+    """
 
     def __init__(self, file: Path) -> None:
         self._folder = file.resolve().parent
@@ -92,8 +97,8 @@ class SiblingFileResolver:
         path = (self._folder / unquote(name)).resolve()
         if not path.is_relative_to(self._folder) or not path.is_file():
             raise DescriptionError(f"it needs {name[:100]!r}, which is not beside it")
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise DescriptionError(f"{name[:100]!r} is too large", valid=f"at most {MAX_FILE_BYTES >> 20} MiB")
+        if path.stat().st_size > MAX_MESH_BYTES:
+            raise DescriptionError(f"{name[:100]!r} is too large", valid=f"at most {MAX_MESH_BYTES >> 20} MiB")
         return path.read_bytes()
 
     def __getitem__(self, name: str) -> bytes:
@@ -107,7 +112,7 @@ def _read_binary_stl(file: Path) -> TriangleMesh | None:
         count = int.from_bytes(head[80:84], "little") if len(head) == 84 else 0
         if not count or file.stat().st_size < 84 + 50 * count or (head.startswith(b"solid") and b"facet" in head):
             return None
-        _reject_too_many_triangles(count, file)
+        _reject_too_many_triangles(count, file, MAX_TOOL_TRIANGLES, "split or reduce it")
         record = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attributes", "<u2")])
         rows = np.frombuffer(stream.read(50 * count), record)
     return TriangleMesh(rows["corners"].astype(float).reshape(-1, 3), np.arange(3 * count).reshape(-1, 3))
@@ -133,7 +138,7 @@ def _read_with_trimesh(file: Path) -> TriangleMesh:
 
 def _check_mesh(mesh: TriangleMesh, file: Path) -> None:
     vertices, faces = mesh.vertices, mesh.faces
-    _reject_too_many_triangles(len(faces), file)
+    _reject_too_many_triangles(len(faces), file, MAX_TOOL_TRIANGLES, "split or reduce it")
     if not len(faces) or vertices.ndim != 2 or vertices.shape[1] != 3 or faces.shape[1] != 3:
         raise DescriptionError("mesh holds no triangles", location=str(file))
     if faces.min() < 0 or faces.max() >= len(vertices):
@@ -144,12 +149,10 @@ def _check_mesh(mesh: TriangleMesh, file: Path) -> None:
         )
 
 
-def _reject_too_many_triangles(triangles: int, file: Path) -> None:
-    if triangles > MAX_TOOL_TRIANGLES:
+def _reject_too_many_triangles(triangles: int, file: Path, limit: int, remedy: str) -> None:
+    if triangles > limit:
         raise DescriptionError(
-            f"mesh has {triangles} triangles",
-            location=str(file),
-            valid=f"at most {MAX_TOOL_TRIANGLES}: split or reduce it",
+            f"mesh has {triangles} triangles", location=str(file), valid=f"at most {limit}: {remedy}"
         )
 
 
@@ -170,7 +173,6 @@ _SIGNATURES: dict[str, tuple[bytes, ...]] = {
     ".gltf": (b"{",),
     ".glb": (b"glTF",),
 }
-_MESH_SUFFIXES = (".stl", ".obj", ".dae", ".gltf", ".glb")
 
 
 def mesh_problem(path: Path) -> str:
@@ -180,8 +182,8 @@ def mesh_problem(path: Path) -> str:
         OSError: it cannot be read after all.
     """
     suffix = path.suffix.lower()
-    if suffix not in _MESH_SUFFIXES:
-        return f"'{suffix}' is no mesh format that is read ({', '.join(_MESH_SUFFIXES)})"
+    if suffix not in DESCRIPTION_MESH_SUFFIXES:
+        return f"'{suffix}' is no mesh format that is read ({', '.join(DESCRIPTION_MESH_SUFFIXES)})"
     with path.open("rb") as stream:
         start = stream.read(84)
     if suffix == ".stl":
@@ -241,7 +243,7 @@ def load_mesh_file(file: Path, modified_ns: int, part: str = "") -> MeshArrays:
     """
     import trimesh
 
-    _reject_dense_mesh(file, _stl_triangle_count(file))
+    _reject_too_many_triangles(_stl_triangle_count(file), file, MAX_WORLD_TRIANGLES, "simplify it")
     if file.suffix.lower() == ".dae":
         triangles = read_collada(file, MAX_WORLD_TRIANGLES, part)
         mesh = trimesh.Trimesh(**trimesh.triangles.to_kwargs(triangles))
@@ -263,7 +265,7 @@ def load_mesh_file(file: Path, modified_ns: int, part: str = "") -> MeshArrays:
             raise DescriptionError(f"mesh cannot be read: {reason}", location=str(file)) from error
     if not len(getattr(mesh, "faces", ())):
         raise DescriptionError("mesh holds no triangles", location=str(file))
-    _reject_dense_mesh(file, len(mesh.faces))
+    _reject_too_many_triangles(len(mesh.faces), file, MAX_WORLD_TRIANGLES, "simplify it")
     mesh.merge_vertices()
     vertices = np.asarray(mesh.vertices, float)
     if not np.isfinite(vertices).all() or np.abs(vertices).max() > MAX_COORDINATE:
@@ -288,13 +290,6 @@ def _stl_triangle_count(file: Path) -> int:
         raise DescriptionError(f"mesh cannot be read: {error.strerror}", location=str(file)) from None
     count = int.from_bytes(header[80:84], "little")
     return count if size == 84 + 50 * count else 0
-
-
-def _reject_dense_mesh(file: Path, triangles: int) -> None:
-    if triangles > MAX_WORLD_TRIANGLES:
-        raise DescriptionError(
-            f"mesh has {triangles} triangles", location=str(file), valid=f"at most {MAX_WORLD_TRIANGLES}: simplify it"
-        )
 
 
 def load_mesh(mesh: Mesh) -> MeshArrays:

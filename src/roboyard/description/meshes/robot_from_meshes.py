@@ -16,7 +16,7 @@ from roboyard.description.meshes.files import write_stl
 from roboyard.description.meshes.mass_properties import MassProperties, compute_mass_properties
 from roboyard.description.meshes.mesh import TriangleMesh
 from roboyard.description.meshes.primitives import CollisionApproximation, Primitive, approximate_collision
-from roboyard.description.model import Inertial
+from roboyard.description.model import MOMENT_NAMES, Inertial
 from roboyard.description.shapes import Box, Capsule, Cylinder, Mesh, Sphere
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.geometry import SE3
@@ -29,14 +29,13 @@ PlacedShape = tuple[Primitive | Mesh, SE3]
 def format_inertial(inertial: Inertial, file_format: str) -> str:
     """An ``<inertial>`` element. Raises UnknownNameError."""
     _check_format(file_format)
-    names = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
-    moments = {name: _format_number(value) for name, value in zip(names, inertial.inertia, strict=True)}
+    moments = {name: _format_number(value) for name, value in zip(MOMENT_NAMES, inertial.inertia, strict=True)}
     mass, T_link_com = _format_number(inertial.mass), inertial.T_link_com
     if file_format == "urdf":
         attributes = " ".join(f'{name}="{moments[name]}"' for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
         content = f'  {format_origin(T_link_com)}\n  <mass value="{mass}"/>\n  <inertia {attributes}/>'
     else:
-        elements = "".join(f"<{name}>{moments[name]}</{name}>" for name in names)
+        elements = "".join(f"<{name}>{moments[name]}</{name}>" for name in MOMENT_NAMES)
         content = f"  <pose>{_format_pose(T_link_com)}</pose>\n  <mass>{mass}</mass>\n  <inertia>{elements}</inertia>"
     return f"<inertial>\n{content}\n</inertial>"
 

@@ -18,6 +18,7 @@ from roboyard.description.mjcf.compile import CompiledMjcf
 from roboyard.description.names import make_unique_name
 from roboyard.description.reader_context import ReaderContext
 from roboyard.description.sensors import (
+    DEFAULT_UPDATE_RATES,
     CameraSpec,
     ContactSpec,
     EncoderSpec,
@@ -185,7 +186,6 @@ ORIENTATION_TAG = "framequat"
 JOINT_TAGS = ("jointpos", "jointvel")
 _ACTUATOR_TAGS = ("actuatorpos", "actuatorvel")
 _GROUND_TRUTH_TAGS = ("framepos", "framelinvel", "frameangvel")
-_DEFAULT_RATES = {"imu": 100.0, "lidar": 10.0, "contact": 50.0, "encoder": 50.0, "truth": 50.0, "magnetometer": 50.0}
 _DEFAULT_MAX_RANGE = 100.0  # [m]
 
 LinkPose = tuple[str, SE3]
@@ -345,7 +345,7 @@ def _sensor_noise(element: CompiledSensor | None) -> Noise:
 def _make_sensor(
     context: ReaderContext, element: CompiledSensor, name: str, kind: str, T: SE3, spec: SensorSpec
 ) -> Sensor:
-    rate = _DEFAULT_RATES[kind]
+    rate = DEFAULT_UPDATE_RATES[kind]
     if element.interval > 0.0:
         rate = min(max(1.0 / element.interval, 0.001), 10_000.0)
     elif kind != "encoder":  # read whenever somebody asks for the joints

@@ -18,6 +18,7 @@ from roboyard.description.inertia import (
     replace_missing_collision_meshes,
 )
 from roboyard.description.model import (
+    MOMENT_NAMES,
     Box,
     Capsule,
     Collision,
@@ -320,7 +321,6 @@ _UNUSED_LINK_TAGS = {
     "velocity_decay", "kinematic", "must_be_base_link", "enable_wind", "light", "projector", "audio_source",
     "audio_sink", "battery", "particle_emitter",
 }  # fmt: skip
-_MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 _DEFAULT_INERTIA = (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)  # libsdformat's inertia where the file gives none [kg m²]
 _DEFAULT_DENSITY = 1000.0  # SDF's default density [kg/m³]
 
@@ -458,7 +458,7 @@ def _read_inertial(
     mass = child_number(inertial_node, "mass", 1.0)
     inertia = inertial_node.child("inertia")
     ixx, iyy, izz, ixy, ixz, iyz = (
-        child_number(inertia, key, default) for key, default in zip(_MOMENTS, _DEFAULT_INERTIA, strict=True)
+        child_number(inertia, key, default) for key, default in zip(MOMENT_NAMES, _DEFAULT_INERTIA, strict=True)
     )
     moments = (ixx, iyy, izz, ixy, ixz, iyz)
     shapes = [collision for collision, _ in collisions]

@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from roboyard.description.model import Box, Link, Material, Model, Visual
+from roboyard.description.model import Box, Link, Material, Model, Rgba, Visual
 from roboyard.description.xml import XmlNode
 from roboyard.description.xml_values import error_at, read_pose
 from roboyard.geometry import SE3
 
 PLACEHOLDER = "placeholder"
-_PLACEHOLDER_MATERIAL = Material(PLACEHOLDER, (1.0, 0.0, 1.0, 0.5))
+PLACEHOLDER_COLOR: Rgba = (1.0, 0.0, 1.0, 0.5)
+"""Translucent magenta marks what stands for a model that was not found, or for an actor without its skin."""
+_PLACEHOLDER_MATERIAL = Material(PLACEHOLDER, PLACEHOLDER_COLOR)
 
 
 def make_placeholder(name: str) -> Model:

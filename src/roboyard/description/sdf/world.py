@@ -32,7 +32,7 @@ from roboyard.description.reader_context import ReaderContext
 from roboyard.description.sdf.includes import IncludedEntity, SdfVersion
 from roboyard.description.sdf.joint import read_joint, read_joint_link
 from roboyard.description.sdf.model import make_model_entry, make_name_unique, read_included_entity, read_nested_entry
-from roboyard.description.sdf.scope import WORLD, ScopeEntry, SdfScope, is_placeholder
+from roboyard.description.sdf.scope import PLACEHOLDER_COLOR, WORLD, ScopeEntry, SdfScope, is_placeholder
 from roboyard.description.sensor_reader import read_plugin
 from roboyard.description.xml import XmlNode
 from roboyard.description.xml_values import (
@@ -115,7 +115,7 @@ ACTOR_HEIGHT, ACTOR_RADIUS = 1.75, 0.25
 HIP_HEIGHT = 1.0
 """Where an actor's frame usually sits: skeletons have their root at the hip, a metre above the ground [m]."""
 ACTOR_LINK = "figure"
-_ACTOR_MATERIAL = Material("actor", (1.0, 0.0, 1.0, 0.5))
+_ACTOR_MATERIAL = Material("actor", PLACEHOLDER_COLOR)
 _ACTOR_TAGS = {"pose", "script", "static", "plugin", "animation"}
 _UNUSED_ACTOR_TAGS = {"skin", "link", "joint"}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from roboyard.description.gazebo_materials import gazebo_material
 from roboyard.description.inertia import check_inertia_plausibility, check_inertial, estimate_inertia
 from roboyard.description.model import (
+    MOMENT_NAMES,
     Box,
     Capsule,
     Collision,
@@ -35,7 +36,6 @@ from roboyard.geometry import SE3
 
 _LINK_TAGS = {"inertial", "visual", "collision"}
 _SHAPE_TAGS = ("box", "cylinder", "sphere", "capsule", "mesh")
-_MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 
 
 def read_origin(node: XmlNode, label: str) -> SE3:
@@ -154,7 +154,7 @@ def _read_inertial(context: ReaderContext, node: XmlNode, link: str, collisions:
         )
     else:
         ixx, iyy, izz, ixy, ixz, iyz = (
-            parse_number(inertia_node.get(key, "0"), inertia_node, f"{key} of link '{link}'") for key in _MOMENTS
+            parse_number(inertia_node.get(key, "0"), inertia_node, f"{key} of link '{link}'") for key in MOMENT_NAMES
         )
         moments = ixx, iyy, izz, ixy, ixz, iyz
     return check_inertial(context, inertial_node, link, mass, T_link_com, moments, collisions)

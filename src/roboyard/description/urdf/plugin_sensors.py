@@ -25,7 +25,8 @@ from roboyard.geometry import SE3
 _SENSOR_PLUGIN_FILE = re.compile(r"^lib(?:hector_)?gazebo_ros_(imu|gps|magnetic|baro|ft_sensor|f3d)\.so$")
 _MIMIC_PLUGIN_FILES = ("libroboticsgroup_gazebo_mimic_joint_plugin.so", "libgazebo_mimic_joint_plugin.so",
           "libroboticsgroup_upatras_gazebo_mimic_joint_plugin.so")  # fmt: skip
-_DEFAULT_RATES = {"imu": 100.0, "gps": 4.0, "magnetic": 50.0, "baro": 20.0, "ft_sensor": 100.0, "f3d": 100.0}  # [Hz]
+_PLUGIN_RATES = {"imu": 100.0, "gps": 4.0, "magnetic": 50.0, "baro": 20.0, "ft_sensor": 100.0, "f3d": 100.0}
+"""Rates of the plugins where a file states none [Hz]; the GPS plugin's own default is lower than that of a sensor."""
 _MAX_RATE = 1000.0  # [Hz]
 _DRIFT_TIME = 3600.0  # time in which hector's drifts change [s]
 _EARTH_FIELD = 5e-5  # of the earth, where hector's plugin counts in its strength [T]
@@ -79,7 +80,7 @@ def read_plugin_sensor(
         kind=kind,
         link=sensor_link,
         T_link_sensor=_read_offset(node),
-        update_rate=min(rate, _MAX_RATE) if rate > 0.001 else _DEFAULT_RATES[match[1]],
+        update_rate=min(rate, _MAX_RATE) if rate > 0.001 else _PLUGIN_RATES[match[1]],
         topic=topic or name,
         frame=child_text(node, "frameId", child_text(node, "frameName", child_text(node, "frame_name"))).strip("/"),
         spec=spec,

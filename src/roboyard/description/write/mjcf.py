@@ -10,6 +10,7 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 
+from roboyard.description.joint_interfaces import LOCKED_RANGE, OPEN_LIMIT, POSITION_BANDWIDTH, VELOCITY_TIME
 from roboyard.description.model import Axis, Inertial, Joint, JointDynamics, JointInterface, Light, Link, Model, World
 from roboyard.description.sensors import EncoderSpec, ImuSpec, LidarSpec, Noise, Sensor
 from roboyard.description.write.mjcf_geoms import AssetSection, add_geoms, set_pose
@@ -23,11 +24,6 @@ from roboyard.description.write.result import (
 )
 from roboyard.description.write.simplify import lend_masses
 from roboyard.geometry import SE3
-
-LOCKED_RANGE = 1e-6
-"""Play left to a joint whose limits coincide [rad or m]; the engine wants a range."""
-OPEN_LIMIT = 1e9
-"""Stands for an open side of a one-sided range, as in simulation."""
 
 
 def add_joints(body: ET.Element, joint: Joint, T_body_joint: SE3, prefix: str, losses: ConversionLosses) -> None:
@@ -108,8 +104,12 @@ def _mjcf_axes(joint: Joint) -> list[tuple[str, Axis]]:
     return []
 
 
-def initial_positions(model: Model, joint: Joint) -> list[float]:
-    """What the joint's coordinates are at the start."""
+def _initial_coordinates(model: Model, joint: Joint) -> list[float]:
+    """The joint's part of the keyframe's ``qpos``: the initial position that the description states, else zeros.
+
+    Unlike `joint_interfaces.initial_positions` this does not move a position into the joint's limits or along a mimic:
+    the document says what the description says, and whoever simulates the document does that.
+    """
     if joint.type == "ball":
         return [1.0, 0.0, 0.0, 0.0]
     count = len(_mjcf_axes(joint))
@@ -129,8 +129,6 @@ def add_couplings(section: ET.Element, joint: Joint, prefix: str) -> None:
         add_child(section, "joint", joint1=f"{prefix}{joint.name}_2", joint2=prefix + joint.name, polycoef=factors)
 
 
-_POSITION_BANDWIDTH = 40.0  # of position servos [rad/s], as in simulation
-_VELOCITY_TIME = 0.002  # of velocity servos [s]
 _COMMAND_MODES = ("position", "velocity", "effort")
 
 
@@ -155,11 +153,11 @@ def add_actuator(
     attributes = {"name": name, "joint": name}
     if mode == "position":
         inertia = _joint_inertia(model, joint)
-        kp = _gain_or_default(gains, "pos_kp", inertia * _POSITION_BANDWIDTH**2, joint, losses)
-        kd = float(gains.get("pos_kd", 2.0 * inertia * _POSITION_BANDWIDTH))
+        kp = _gain_or_default(gains, "pos_kp", inertia * POSITION_BANDWIDTH**2, joint, losses)
+        kd = float(gains.get("pos_kd", 2.0 * inertia * POSITION_BANDWIDTH))
         node = add_child(section, "position", **attributes, kp=format_number(kp), kv=format_number(kd))
     elif mode == "velocity":
-        kv = _gain_or_default(gains, "vel_kp", _joint_inertia(model, joint) / _VELOCITY_TIME, joint, losses)
+        kv = _gain_or_default(gains, "vel_kp", _joint_inertia(model, joint) / VELOCITY_TIME, joint, losses)
         node = add_child(section, "velocity", **attributes, kv=format_number(kv))
     else:
         node = add_child(section, "motor", **attributes)
@@ -443,7 +441,7 @@ class _MjcfDocument:
             self._initial_qpos += [*T.translation, *T.quaternion]
         for joint, T_link_joint in chain:
             add_joints(node, joint, T_link_joint, tree.prefix, self._losses)
-            values = initial_positions(tree.model, joint)
+            values = _initial_coordinates(tree.model, joint)
             self._initial_qpos += values
             self._has_initial_positions = self._has_initial_positions or any(
                 value not in (0.0, 1.0) for value in values

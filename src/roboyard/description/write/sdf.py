@@ -7,6 +7,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from roboyard.description.model import (
+    MOMENT_NAMES,
     Axis,
     Box,
     Capsule,
@@ -52,7 +53,6 @@ from roboyard.description.write.simplify import (
 from roboyard.geometry import SE3
 
 _VERSION = "1.11"
-_MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 
 
 def write_sdf(description: Model | World, file_namer: FileNamer | None = None) -> WrittenDescription:
@@ -173,7 +173,7 @@ def _add_link(
         add_pose(part, inertial.T_link_com)
         add_child(part, "mass", inertial.mass)
         moments = add_child(part, "inertia")
-        for key, value in zip(_MOMENTS, inertial.inertia, strict=True):
+        for key, value in zip(MOMENT_NAMES, inertial.inertia, strict=True):
             add_child(moments, key, value)
     if not link.gravity:
         add_child(node, "gravity", False)

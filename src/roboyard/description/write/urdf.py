@@ -7,6 +7,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from roboyard.description.model import (
+    MOMENT_NAMES,
     Box,
     Capsule,
     Collision,
@@ -47,7 +48,6 @@ from roboyard.geometry import SE3
 
 _CONTROL = "ros2_control"
 _SPLIT_JOINT_TYPES: tuple[JointType, ...] = ("ball", "universal", "screw", "revolute2", "gearbox")
-_MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 _PLANE_THICKNESS = 0.01
 """Of the box that stands for a plane [m]."""
 
@@ -117,7 +117,7 @@ def _add_link(root: ET.Element, link: Link, file_namer: FileNamer | None, losses
         inertial = add_child(node, "inertial")
         _add_origin(inertial, link.inertial.T_link_com)
         add_child(inertial, "mass", value=format_number(link.inertial.mass))
-        moments = zip(_MOMENTS, link.inertial.inertia, strict=True)
+        moments = zip(MOMENT_NAMES, link.inertial.inertia, strict=True)
         add_child(inertial, "inertia", **{key: format_number(value) for key, value in moments})
     for visual in link.visuals:
         shape_and_pose = _make_geometry(visual.geometry, file_namer, losses, f"visual '{visual.name}'")

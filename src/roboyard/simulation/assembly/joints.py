@@ -9,16 +9,13 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
+from roboyard.description.joint_interfaces import LOCKED_RANGE, OPEN_LIMIT
 from roboyard.description.model import Axis, Joint
 from roboyard.simulation.naming import scoped
 
 _J = mujoco.mjtJoint
-LOCKED = 1e-6
-"""Play left to a joint whose limits coincide [rad or m]; the engine wants a range."""
 HARD = (0.9999, 0.9999, 0.001, 0.5, 2.0)
 """The engine's impedance of what must hold: as hard as it allows."""
-FAR = 1e9
-"""Stands for an open side of a one-sided range [rad or m]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +119,9 @@ def _limits(element: mujoco.MjsJoint, axis: Axis, name: str, notes: list[str]) -
         notes.append(f"{name}: its lower limit {lower} is above its upper limit {upper}; neither is used")
         return
     if lower == upper:
-        lower, upper = lower - LOCKED, upper + LOCKED
+        lower, upper = lower - LOCKED_RANGE, upper + LOCKED_RANGE
     if math.isfinite(lower) or math.isfinite(upper):
-        element.range = [max(lower, -FAR), min(upper, FAR)]
+        element.range = [max(lower, -OPEN_LIMIT), min(upper, OPEN_LIMIT)]
         element.limited = mujoco.mjtLimited.mjLIMITED_TRUE
         element.solref_limit = [0.005, 1.0]
 

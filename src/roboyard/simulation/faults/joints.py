@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
+from roboyard.description.joint_interfaces import LOCKED_RANGE
 from roboyard.simulation import servo_loop as s
 from roboyard.simulation.assembly import JointPlace, Placement
-from roboyard.simulation.assembly.joints import LOCKED
 from roboyard.simulation.faults.kinds import JointFault, PowerFault
 from roboyard.simulation.running import Running
 from roboyard.simulation.servos import effort_limit
@@ -67,7 +67,7 @@ class JointFaults:
         """Limits on either side of where it stands hold it: unlike friction they do not creep."""
         model = self.running.model
         model.jnt_limited[place.joint] = 1
-        model.jnt_range[place.joint] = position - LOCKED, position + LOCKED
+        model.jnt_range[place.joint] = position - LOCKED_RANGE, position + LOCKED_RANGE
         model.jnt_solref[place.joint] = _STIFF * model.opt.timestep, 1.0
 
 
