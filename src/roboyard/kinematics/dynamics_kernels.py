@@ -50,7 +50,15 @@ def example_chain_masses() -> ChainMasses:
 
 def _examples() -> Iterable[tuple[Any, ...]]:
     chain, one = example_chain_arrays(), np.ones(1)
-    yield chain, example_chain_masses(), one, one, one, 1.0, np.zeros((2, 4, 4)), np.zeros((5, 2, 3)), np.zeros(1)
+    yield (
+        chain,
+        example_chain_masses(),
+        JointMotion(one, one, one),
+        1.0,
+        np.zeros((2, 4, 4)),
+        np.zeros((5, 2, 3)),
+        np.zeros(1),
+    )
 
 
 @kernel(inline="always", examples=lambda: [(np.ones(3), np.ones(3), np.ones(3))])
@@ -61,13 +69,25 @@ def add_cross(a: Array, b: Array, out: Array) -> None:
     out[2] += a[0] * b[1] - a[1] * b[0]
 
 
+class JointMotion(NamedTuple):
+    """A motion of a chain's free joints at one instant.
+
+    Attributes:
+        q: (n,) positions.
+        v: (n,) velocities.
+        a: (n,) accelerations.
+    """
+
+    q: Array
+    v: Array
+    a: Array
+
+
 @kernel(examples=_examples)
 def inverse_dynamics_at(
     chain: ChainArrays,
     masses: ChainMasses,
-    q: Array,
-    v: Array,
-    a: Array,
+    motion: JointMotion,
     gravity_scale: float,
     frames: Array,
     workspace: Array,
@@ -78,14 +98,13 @@ def inverse_dynamics_at(
     Args:
         chain: The chain.
         masses: What it carries.
-        q: (n,) positions.
-        v: (n,) velocities.
-        a: (n,) accelerations.
+        motion: Of the free joints.
         gravity_scale: Share of gravity, and of springs; 0 leaves both out.
         frames: (m + 1, 4, 4) as `compute_frames` leaves them.
         workspace: (5, m + 1, 3) memory.
         out: (n,) is filled [N m or N].
     """
+    q, v, a = motion.q, motion.v, motion.a
     m = chain.rotation_per_unit.shape[0]
     angular_velocity, angular_acceleration, linear_acceleration, force, moment = (
         workspace[0],
@@ -206,7 +225,7 @@ def compute_inverse_dynamics(chain: ChainArrays, masses: ChainMasses, q: Array, 
     frames, workspace = np.empty((m + 1, 4, 4)), np.empty((5, m + 1, 3))
     for i in range(q.shape[0]):
         compute_frames(chain, q[i], frames)
-        inverse_dynamics_at(chain, masses, q[i], v[i], a[i], 1.0, frames, workspace, out[i])
+        inverse_dynamics_at(chain, masses, JointMotion(q[i], v[i], a[i]), 1.0, frames, workspace, out[i])
 
 
 @kernel(
@@ -247,11 +266,13 @@ def compute_path_effort_coefficients(
                     continue
             joints, tangent_here = q[i, end], tangent[i, end]
             compute_frames(chain, joints, frames)
-            inverse_dynamics_at(chain, masses, joints, zero, tangent_here, 0.0, frames, workspace, out[0, i, end])
             inverse_dynamics_at(
-                chain, masses, joints, tangent_here, curvature[i], 0.0, frames, workspace, out[1, i, end]
+                chain, masses, JointMotion(joints, zero, tangent_here), 0.0, frames, workspace, out[0, i, end]
             )
-            inverse_dynamics_at(chain, masses, joints, zero, zero, 1.0, frames, workspace, out[2, i, end])
+            inverse_dynamics_at(
+                chain, masses, JointMotion(joints, tangent_here, curvature[i]), 0.0, frames, workspace, out[1, i, end]
+            )
+            inverse_dynamics_at(chain, masses, JointMotion(joints, zero, zero), 1.0, frames, workspace, out[2, i, end])
 
 
 @kernel(examples=lambda: [(example_chain_arrays(), example_chain_masses(), np.ones(1), np.ones((1, 1)))])
@@ -275,4 +296,4 @@ def compute_mass_matrix(chain: ChainArrays, masses: ChainMasses, q: Array, out: 
     for j in range(n):
         unit_acceleration[:] = 0.0
         unit_acceleration[j] = 1.0
-        inverse_dynamics_at(chain, masses, q, zero, unit_acceleration, 0.0, frames, workspace, out[j])
+        inverse_dynamics_at(chain, masses, JointMotion(q, zero, unit_acceleration), 0.0, frames, workspace, out[j])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -339,14 +340,43 @@ def _from_closed_form(
     return n_valid, REACHED if n_valid > 0 else OUT_OF_LIMITS if any_confirmed else NOT_REACHED
 
 
-def _batch_example() -> tuple[
-    ChainArrays, Array, Array, Array, Array, Array, Array, NDArray[np.int64], NDArray[np.int64]
-]:
+class IkGoals(NamedTuple):
+    """Poses that an arm shall reach, and what counts as reaching them.
+
+    Attributes:
+        T: (k, 4, 4) poses of the tip in the base.
+        seeds: (k, n) the nearer a branch is to these, the earlier it comes.
+        free_axis: (3,) see `IkTarget`.
+        weights: (2,) see `IkTarget`.
+        tolerance: (2,) how far a tool may be from a goal [m, rad].
+    """
+
+    T: Array
+    seeds: Array
+    free_axis: Array
+    weights: Array
+    tolerance: Array
+
+
+class IkBranches(NamedTuple):
+    """Branches of many poses, arrays that a kernel fills.
+
+    Attributes:
+        joints: (k, 8, n) positions of the joints.
+        counts: (k,) how many branches each pose has.
+        statuses: (k,) REACHED, OUT_OF_LIMITS or NOT_REACHED.
+    """
+
+    joints: Array
+    counts: NDArray[np.int64]
+    statuses: NDArray[np.int64]
+
+
+def _batch_example() -> tuple[ChainArrays, IkGoals, IkBranches]:
     counts = np.zeros(1, dtype=np.int64)
     two, seeds = np.ones(2), read_only(np.zeros((1, 1)))
-    return (
-        example_chain_arrays(), np.zeros((1, 4, 4)), seeds, np.zeros(3), two, two, np.zeros((1, 8, 1)), counts, counts
-    )  # fmt: skip
+    goals = IkGoals(np.zeros((1, 4, 4)), seeds, np.zeros(3), two, two)
+    return example_chain_arrays(), goals, IkBranches(np.zeros((1, 8, 1)), counts, counts)
 
 
 def _spherical_example() -> tuple[object, ...]:
@@ -360,17 +390,7 @@ def _parallel_example() -> tuple[object, ...]:
 
 @kernel(examples=lambda: [_spherical_example()])
 def solve_spherical_wrist_batch(
-    arm: SphericalWristArm,
-    is_reversed: bool,
-    chain: ChainArrays,
-    goals: Array,
-    seeds: Array,
-    free_axis: Array,
-    weights: Array,
-    tolerance: Array,
-    out: Array,
-    counts: NDArray[np.int64],
-    statuses: NDArray[np.int64],
+    arm: SphericalWristArm, is_reversed: bool, chain: ChainArrays, goals: IkGoals, out: IkBranches
 ) -> None:
     """Branches of many poses, for an arm with a wrist.
 
@@ -378,46 +398,30 @@ def solve_spherical_wrist_batch(
         arm: Its closed form.
         is_reversed: Whether that is of the chain from the tip to the base.
         chain: The chain.
-        goals: (k, 4, 4) poses of the tip in the base.
-        seeds: (k, n) the nearer to these, the earlier.
-        free_axis: (3,) see `IkTarget`.
-        weights: (2,) see `IkTarget`.
-        tolerance: (2,) how far a tool may be from a goal [m, rad].
-        out: (k, 8, n) is filled.
-        counts: (k,) is filled: how many branches.
-        statuses: (k,) is filled: REACHED, OUT_OF_LIMITS or NOT_REACHED.
+        goals: The poses.
+        out: Is filled.
     """
     branches, oriented_seed, T = np.empty((MAX_BRANCHES, 6)), np.empty(6), np.empty((4, 4))
-    for k in range(goals.shape[0]):
-        _to_closed_form(is_reversed, goals[k], seeds[k], T, oriented_seed)
+    for k in range(goals.T.shape[0]):
+        _to_closed_form(is_reversed, goals.T[k], goals.seeds[k], T, oriented_seed)
         count = solve_spherical_wrist(arm, T, oriented_seed, branches)
-        target = IkTarget(goals[k], free_axis, weights)
-        counts[k], statuses[k] = _from_closed_form(
-            is_reversed, chain, target, tolerance, branches, count, seeds[k], out[k]
+        target = IkTarget(goals.T[k], goals.free_axis, goals.weights)
+        out.counts[k], out.statuses[k] = _from_closed_form(
+            is_reversed, chain, target, goals.tolerance, branches, count, goals.seeds[k], out.joints[k]
         )
 
 
 @kernel(examples=lambda: [_parallel_example()])
 def solve_parallel_axes_batch(
-    arm: ParallelAxesArm,
-    is_reversed: bool,
-    chain: ChainArrays,
-    goals: Array,
-    seeds: Array,
-    free_axis: Array,
-    weights: Array,
-    tolerance: Array,
-    out: Array,
-    counts: NDArray[np.int64],
-    statuses: NDArray[np.int64],
+    arm: ParallelAxesArm, is_reversed: bool, chain: ChainArrays, goals: IkGoals, out: IkBranches
 ) -> None:
     """As `solve_spherical_wrist_batch`, for an arm with parallel axes."""
-    n = seeds.shape[1]
+    n = goals.seeds.shape[1]
     branches, oriented_seed, T = np.empty((MAX_BRANCHES, n)), np.empty(n), np.empty((4, 4))
-    for k in range(goals.shape[0]):
-        _to_closed_form(is_reversed, goals[k], seeds[k], T, oriented_seed)
+    for k in range(goals.T.shape[0]):
+        _to_closed_form(is_reversed, goals.T[k], goals.seeds[k], T, oriented_seed)
         count = solve_parallel_axes(arm, T, oriented_seed, branches)
-        target = IkTarget(goals[k], free_axis, weights)
-        counts[k], statuses[k] = _from_closed_form(
-            is_reversed, chain, target, tolerance, branches, count, seeds[k], out[k]
+        target = IkTarget(goals.T[k], goals.free_axis, goals.weights)
+        out.counts[k], out.statuses[k] = _from_closed_form(
+            is_reversed, chain, target, goals.tolerance, branches, count, goals.seeds[k], out.joints[k]
         )

@@ -22,6 +22,8 @@ from roboyard.kinematics.ik.closed_form import (
     MAX_BRANCHES,
     OUT_OF_LIMITS,
     ClosedForm,
+    IkBranches,
+    IkGoals,
     find_closed_form,
     solve_parallel_axes_batch,
     solve_spherical_wrist_batch,
@@ -360,26 +362,15 @@ def solve_ik_batch(
 
 def _solve_closed_form(
     chain: Chain, form: ClosedForm, goals: Array, seed: Array, target: IkTarget, tolerance: Array
-) -> tuple[Array, NDArray[np.int64], NDArray[np.int64]]:
-    """Branches (k, 8, n), how many of each count, and what became of the goals."""
+) -> IkBranches:
+    """All branches of the goals."""
     solve: Callable[..., None] = solve_parallel_axes_batch if form.kernel_id else solve_spherical_wrist_batch
-    out = np.empty((len(goals), MAX_BRANCHES, chain.dof))
     counts, statuses = np.empty(len(goals), dtype=np.int64), np.empty(len(goals), dtype=np.int64)
+    out = IkBranches(np.empty((len(goals), MAX_BRANCHES, chain.dof)), counts, statuses)
     seeds = read_only(np.ascontiguousarray(np.broadcast_to(seed, (len(goals), chain.dof))))
-    solve(
-        form.parameters,
-        form.is_reversed,
-        chain.arrays,
-        goals,
-        seeds,
-        target.free_axis,
-        target.weights,
-        tolerance,
-        out,
-        counts,
-        statuses,
-    )
-    return out, counts, statuses
+    ik_goals = IkGoals(goals, seeds, target.free_axis, target.weights, tolerance)
+    solve(form.parameters, form.is_reversed, chain.arrays, ik_goals, out)
+    return out
 
 
 def _seed_joints(chain: Chain, seed: ArrayLike | None, count: int | None = None) -> Array:
