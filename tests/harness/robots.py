@@ -14,7 +14,7 @@ from roboyard.bus import Node
 from roboyard.geometry import SE2
 from roboyard.grids import GridGeometry, OccupancyGrid, simulate_scans
 from roboyard.messages import msg
-from roboyard.messages.convert import grid_to_msg, odometry_to_msg, scan_to_msg
+from roboyard.messages.convert import ScanGeometry, grid_to_msg, odometry_to_msg, scan_to_msg
 
 IDENTITY = SE2()
 OUTLINE = ((0.2, 0.15), (-0.2, 0.15), (-0.2, -0.15), (0.2, -0.15))
@@ -111,10 +111,8 @@ class GridWorld:
         """What a laser that looks all around sees from a pose, as a LaserScan."""
         step = 2.0 * math.pi / beams
         ranges = self.ranges(pose, -math.pi + step * np.arange(beams), range_max)
-        return scan_to_msg(
-            ranges + 1e-3, angle_min=-math.pi, angle_increment=step, range_min=0.05, range_max=range_max, frame=frame,
-            time_ns=time_ns,
-        )  # fmt: skip
+        geometry = ScanGeometry(-math.pi, step, 0.05, range_max)
+        return scan_to_msg(ranges + 1e-3, geometry, frame=frame, time_ns=time_ns)
 
     def occupancy(self) -> OccupancyGrid:
         """The map that knows every wall: 100 and 0."""

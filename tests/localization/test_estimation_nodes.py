@@ -19,7 +19,15 @@ from roboyard.geometry import SE2, SE3
 from roboyard.localization.nodes import AmclNode, EkfNode, TruthLocalizationNode, UkfNode
 from roboyard.mapping import Scan
 from roboyard.messages import msg, srv
-from roboyard.messages.convert import grid_to_msg, make_header, odometry_to_msg, pose_to_msg, pose_to_se2, scan_to_msg
+from roboyard.messages.convert import (
+    ScanGeometry,
+    grid_to_msg,
+    make_header,
+    odometry_to_msg,
+    pose_to_msg,
+    pose_to_se2,
+    scan_to_msg,
+)
 from roboyard.messages.time import to_nanoseconds
 
 START = SE2(3.0, 1.5, 0.4)
@@ -67,10 +75,8 @@ class EstimationHarness(BusHarness):
 
     def send_scan(self, scan: Scan) -> None:
         """Publish a scan."""
-        message = scan_to_msg(
-            scan.ranges, angle_min=scan.angle_min, angle_increment=scan.angle_increment, range_min=0.1,
-            range_max=20.0, frame="laser", time_ns=scan.time_ns,
-        )  # fmt: skip
+        geometry = ScanGeometry(scan.angle_min, scan.angle_increment, 0.1, 20.0)
+        message = scan_to_msg(scan.ranges, geometry, frame="laser", time_ns=scan.time_ns)
         self.send("/scan", message)
 
     def set_odometry(self, T_odom_base: SE2, time_ns: int) -> None:

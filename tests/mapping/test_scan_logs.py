@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from roboyard.mapping.nodes.logs import ScanLog, read_log
 from roboyard.mapping.relations import read_relations, relation_errors
 from roboyard.mapping.scan_order import spread
 from roboyard.messages import message_type, serialize, time_to_msg, type_name
-from roboyard.messages.convert import odometry_to_msg, scan_to_msg, transforms_to_msg
+from roboyard.messages.convert import ScanGeometry, odometry_to_msg, scan_to_msg, transforms_to_msg
 from roboyard.record import McapWriter
 
 START = 1_700_000_000 * 10**9
@@ -41,13 +42,8 @@ def way(time_ns: int) -> SE2:
 def scan(time_ns: int, frame: str = "laser", n: int = 19, **fields: Any) -> Any:
     seed = (time_ns + len(frame)) % 2**32
     ranges = fields.pop("ranges", np.random.default_rng(seed).uniform(1, 5, n).astype(np.float32))
-    values = {
-        "angle_min": -1.0,
-        "angle_increment": 2.0 / (n - 1) if n > 1 else 0.1,
-        "range_min": 0.1,
-        "range_max": 10.0,
-    }
-    return scan_to_msg(ranges, **{**values, **fields}, frame=frame, time_ns=time_ns)
+    geometry = replace(ScanGeometry(-1.0, 2.0 / (n - 1) if n > 1 else 0.1, 0.1, 10.0), **fields)
+    return scan_to_msg(ranges, geometry, frame=frame, time_ns=time_ns)
 
 
 def odometry(time_ns: int, pose: SE2 | None = None, child: str = "base_link") -> Any:

@@ -17,7 +17,7 @@ from roboyard.mapping.nodes import SlamNode
 from roboyard.mapping.nodes.map_messages import map_from_msg
 from roboyard.mapping.rbpf import RbpfSlam
 from roboyard.messages import msg, srv, to_nanoseconds
-from roboyard.messages.convert import path_to_array, scan_to_msg
+from roboyard.messages.convert import ScanGeometry, path_to_array, scan_to_msg
 from roboyard.scenarios.state.codec import decode, encode
 
 START = 10**9
@@ -43,10 +43,8 @@ class SlamHarness(BusHarness):
 
 
 def scan_message(scan: Scan, time_ns: int, frame: str = "laser") -> Any:
-    return scan_to_msg(
-        scan.ranges, angle_min=scan.angle_min, angle_increment=scan.angle_increment, range_min=scan.range_min,
-        range_max=scan.range_max, frame=frame, time_ns=time_ns,
-    )  # fmt: skip
+    geometry = ScanGeometry(scan.angle_min, scan.angle_increment, scan.range_min, scan.range_max)
+    return scan_to_msg(scan.ranges, geometry, frame=frame, time_ns=time_ns)
 
 
 def as_float32(scan: Scan) -> Scan:

@@ -79,8 +79,8 @@ def test_scans_convert_back(seed, count):
     ranges[rng.random(count) < 0.1] = np.inf
     ranges[rng.random(count) < 0.1] = np.nan
     scan = transmit(
-        convert.scan_to_msg(ranges, angle_min=-1.5, angle_increment=0.01, range_min=0.1, range_max=10.0,
-                            frame="laser", time_ns=3, scan_time=0.1)
+        convert.scan_to_msg(ranges, convert.ScanGeometry(-1.5, 0.01, 0.1, 10.0), frame="laser", time_ns=3,
+                            scan_time=0.1)
     )  # fmt: skip
     np.testing.assert_array_equal(scan.ranges, ranges)
     angles = convert.scan_angles(scan)
@@ -94,8 +94,8 @@ def test_scans_convert_back(seed, count):
 
 
 def test_scan_ranges_at_the_limits_are_valid():
-    scan = convert.scan_to_msg([0.1, 10.0, 10.01, 0.09], angle_min=0, angle_increment=1, range_min=0.1, range_max=10.0,
-                               frame="", time_ns=0)  # fmt: skip
+    geometry = convert.ScanGeometry(angle_min=0, angle_increment=1, range_min=0.1, range_max=10.0)
+    scan = convert.scan_to_msg([0.1, 10.0, 10.01, 0.09], geometry, frame="", time_ns=0)
     assert convert.scan_valid(scan).tolist() == [True, True, False, False]
 
 
@@ -194,8 +194,7 @@ def test_grids_convert_back(seed, origin):
 
 
 def make_scan(ranges, **fields):
-    limits = {"angle_min": 0, "angle_increment": 1, "range_min": 0, "range_max": 1, "frame": "", "time_ns": 0}
-    return convert.scan_to_msg(ranges, **limits, **fields)
+    return convert.scan_to_msg(ranges, convert.ScanGeometry(0, 1, 0, 1), frame="", time_ns=0, **fields)
 
 
 @pytest.mark.parametrize(
@@ -241,9 +240,7 @@ def test_conversion_of_wrong_shapes_is_refused(convert_invalid):
 @pytest.mark.parametrize(
     "convert_invalid",
     [
-        lambda: convert.scan_to_msg(
-            ["a"], angle_min=0, angle_increment=1, range_min=0, range_max=1, frame="l", time_ns=0
-        ),
+        lambda: make_scan(["a"]),
         lambda: convert.image_to_msg([[1, 2], [3]], "c", 0),
         lambda: convert.cloud_to_msg([["a", "b", "c"]], "c", 0),
         lambda: convert.pack_rgb([[300, 0, 0]]),

@@ -18,6 +18,7 @@ from roboyard.messages import deserialize, serialize, time_to_msg, to_nanosecond
 from roboyard.record import (
     Recorder,
     RecordingPlayer,
+    TopicSelection,
     open_recording,
     recorded_inputs,
 )
@@ -53,7 +54,10 @@ def test_recording_of_a_replay_contains_the_same_messages(tmp_path: Path, robot_
 def test_replay_renames_and_excludes_topics(robot_recording: Path) -> None:
     with open_recording(robot_recording) as recording, BusHarness() as harness:
         RecordingPlayer(
-            harness.bus, recording, topics=["/rover/*", "/tf"], exclude=["/tf"], rename={"/rover/scan": "/old/scan"}
+            harness.bus,
+            recording,
+            TopicSelection(["/rover/*", "/tf"], exclude=["/tf"]),
+            rename={"/rover/scan": "/old/scan"},
         )
         harness.bus.executor.run_until(recording.end_ns)
         assert harness.bus.topics["/old/scan"].count == 20 + 1
@@ -104,7 +108,7 @@ def test_replay_without_messages_is_refused(robot_recording: Path) -> None:
         BusHarness() as harness,
         pytest.raises(RecordingError, match="nothing to replay"),
     ):
-        RecordingPlayer(harness.bus, recording, topics=["/clock"])
+        RecordingPlayer(harness.bus, recording, TopicSelection(["/clock"]))
 
 
 def test_replay_loop_repeats_messages_shifted_in_time(robot_recording: Path) -> None:
@@ -142,7 +146,7 @@ def test_stamps_shifted_forth_and_back_are_unchanged(offset_ns: int) -> None:
 
 def test_replay_excludes_publishers(recording_file: Path) -> None:
     with open_recording(recording_file) as recording, BusHarness() as harness:
-        replay = RecordingPlayer(harness.bus, recording, exclude_publishers=["/teleop"])
+        replay = RecordingPlayer(harness.bus, recording, TopicSelection(exclude_publishers=["/teleop"]))
         harness.bus.executor.run_until(recording.end_ns)
         counts = {c.publisher: c.count for c in recording.channels}
         assert counts["/teleop"]

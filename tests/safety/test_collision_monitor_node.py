@@ -14,7 +14,7 @@ from roboyard.errors import ConfigError
 from roboyard.geometry import SE3
 from roboyard.messages import msg, time_to_msg
 from roboyard.messages.convert.clouds import cloud_to_msg
-from roboyard.messages.convert.scans import scan_to_msg
+from roboyard.messages.convert.scans import ScanGeometry, scan_to_msg
 from roboyard.safety.nodes import CollisionMonitorNode
 
 FOOTPRINT = ((0.25, 0.2), (-0.25, 0.2), (-0.25, -0.2), (0.25, -0.2))
@@ -34,10 +34,8 @@ class CollisionHarness(BusHarness):
         for _ in range(round(seconds / 0.1)):
             self.set_transform(SE3.identity(), "odom", "base_link")
             if ranges is not None:
-                scan = scan_to_msg(
-                    ranges, angle_min=-1.5, angle_increment=3.0 / (len(ranges) - 1), range_min=0.1, range_max=10.0,
-                    frame=frame, time_ns=self.now_ns - round(age * 1e9),
-                )  # fmt: skip
+                geometry = ScanGeometry(-1.5, 3.0 / (len(ranges) - 1), 0.1, 10.0)
+                scan = scan_to_msg(ranges, geometry, frame=frame, time_ns=self.now_ns - round(age * 1e9))
                 self.publish("/scan", scan, source="/laser")
             if speed is not None:
                 self.publish("/cmd_vel_in", twist(speed), source="/teleop")

@@ -13,7 +13,7 @@ from tests.harness.bus import BusHarness
 
 from roboyard.bus import NodeError
 from roboyard.geometry import SE3
-from roboyard.messages.convert.scans import scan_to_msg
+from roboyard.messages.convert.scans import ScanGeometry, scan_to_msg
 from roboyard.record import open_recording
 from roboyard.safety.nodes import PeopleTrackerNode
 from roboyard.safety.people_tracking import Background, PeopleTracker, TrackingConfig, clusters
@@ -99,10 +99,8 @@ def test_tracker_drops_bad_scans_and_refuses_bad_places(harness: BusHarness) -> 
     output = harness.published("/tracked_people")
 
     def send(step: float) -> None:
-        scan = scan_to_msg(
-            np.full(5, 2.0), angle_min=-1.0, angle_increment=step, range_min=0.1, range_max=9.0, frame="laser",
-            time_ns=harness.now_ns,
-        )  # fmt: skip
+        geometry = ScanGeometry(-1.0, step, 0.1, 9.0)
+        scan = scan_to_msg(np.full(5, 2.0), geometry, frame="laser", time_ns=harness.now_ns)
         harness.publish("/scan", scan, source="/laser")
         harness.run_for(0.1)
 

@@ -14,7 +14,7 @@ from roboyard.bus.socket import SocketServer
 from roboyard.cli.lookup import absolute, new_name, unknown
 from roboyard.cli.values import parse
 from roboyard.errors import InputError
-from roboyard.record import Recorder, RecordingPlayer, open_recording
+from roboyard.record import Recorder, RecordingPlayer, TopicSelection, open_recording
 from roboyard.scenarios.control import Control, interruptible
 
 if TYPE_CHECKING:
@@ -69,9 +69,10 @@ class Playback:
                     raise unknown("topic", pattern, list(known), str(file))
             self.bus = self._stack.enter_context(Bus(start_ns=self._start_ns))
             self._replay = RecordingPlayer(
-                self.bus, recording, topics=topics, exclude=[_pattern(topic) for topic in exclude],
-                exclude_publishers=[f"/{name}" for name in self._uses], rename=dict(map(_old_and_new, remap)),
-                end_ns=end_ns, start_ns=None if start is None else self._start_ns, loop=loop,
+                self.bus, recording,
+                TopicSelection(topics, [_pattern(topic) for topic in exclude], [f"/{name}" for name in self._uses]),
+                rename=dict(map(_old_and_new, remap)), end_ns=end_ns,
+                start_ns=None if start is None else self._start_ns, loop=loop,
             )  # fmt: skip
             self._stack.callback(self._replay.close)
         except BaseException:

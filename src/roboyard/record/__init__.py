@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         topic_list,
     )
     from roboyard.record.mcap_writer import ChannelWriter, McapWriter
-    from roboyard.record.player import RecordingPlayer
+    from roboyard.record.player import RecordingPlayer, TopicSelection
     from roboyard.record.recorder import Recorder, recorded_inputs
     from roboyard.record.recording import RecordedChannel, RecordedMessage, RecordedTopic, Recording
 
@@ -41,6 +41,7 @@ __all__ = [
     "RecordingPlayer",
     "TopicBandwidth",
     "TopicRate",
+    "TopicSelection",
     "convert",
     "info",
     "node_list",
@@ -63,7 +64,7 @@ __getattr__, __dir__ = lazy_exports(__name__, {
     "inspection": ("FrameInfo", "RecordingInfo", "TopicBandwidth", "TopicRate", "info", "node_list", "tf_buffer",
         "tf_echo", "tf_tree", "topic_bw", "topic_echo", "topic_hz", "topic_list"),
     "mcap_writer": ("ChannelWriter", "McapWriter"),
-    "player": ("RecordingPlayer",),
+    "player": ("RecordingPlayer", "TopicSelection"),
     "recorder": ("Recorder", "recorded_inputs"),
     "recording": ("RecordedChannel", "RecordedMessage", "RecordedTopic", "Recording"),
 })  # fmt: skip

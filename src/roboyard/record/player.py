@@ -6,6 +6,7 @@ Time stamps in the messages are shifted, so that a recording that is played agai
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
@@ -67,6 +68,32 @@ _MIN_GAP_NS = 10**6
 """Between the end of one pass and the beginning of the next [ns]; more where messages come less often."""
 
 
+@dataclass(frozen=True, slots=True)
+class TopicSelection:
+    """Which channels of a recording to play.
+
+    Attributes:
+        topics: Names or patterns ("/rover/*") to play; None for all.
+        exclude: Names or patterns to leave out, besides /clock.
+        exclude_publishers: Names of nodes whose messages are left out; nodes on the player's bus take their places.
+    """
+
+    topics: Collection[str] | None = None
+    exclude: Collection[str] = ()
+    exclude_publishers: Collection[str] = ()
+
+    def includes(self, channel: RecordedChannel) -> bool:
+        """Whether to play the channel."""
+        if channel.publisher in self.exclude_publishers:
+            return False
+        if self.topics is not None and not any(fnmatchcase(channel.topic, pattern) for pattern in self.topics):
+            return False
+        return not any(fnmatchcase(channel.topic, pattern) for pattern in (*EXCLUDED_TOPICS, *self.exclude))
+
+
+_EVERYTHING = TopicSelection()
+
+
 class RecordingPlayer:
     """Publishes a recording's messages at their times, in the names of their original publishers.
 
@@ -76,9 +103,7 @@ class RecordingPlayer:
     Args:
         bus: The bus, standing at or before the first message.
         recording: An open recording; it must stay open.
-        topics: Names or patterns ("/rover/*") to play; None for all.
-        exclude: Names or patterns to leave out, besides /clock.
-        exclude_publishers: Names of nodes whose messages are left out; nodes on this bus take their places.
+        selection: Which topics and publishers to play.
         rename: New names of topics, {"/odom": "/recorded/odom"}.
         start_ns: First instant to play [ns]; None for the start.
         end_ns: Last instant to play [ns]; None for the end.
@@ -103,10 +128,8 @@ class RecordingPlayer:
         self,
         bus: Bus,
         recording: Recording,
+        selection: TopicSelection = _EVERYTHING,
         *,
-        topics: Collection[str] | None = None,
-        exclude: Collection[str] = (),
-        exclude_publishers: Collection[str] = (),
         rename: Mapping[str, str] | None = None,
         start_ns: int | None = None,
         end_ns: int | None = None,
@@ -122,13 +145,7 @@ class RecordingPlayer:
         self._rename = dict(rename or {})
         recording.channels_of(list(self._rename))
         self._publishers: dict[tuple[str, str], Publisher] = {}
-        selected = [
-            c
-            for c in recording.channels
-            if c.count
-            and c.publisher not in exclude_publishers
-            and _is_selected(c.topic, topics, (*EXCLUDED_TOPICS, *exclude))
-        ]
+        selected = [c for c in recording.channels if c.count and selection.includes(c)]
         playable = sorted({c.topic for c in selected if self._is_playable(c)})
         if not playable:
             raise RecordingError("has nothing to replay", location=str(recording.path), valid="; ".join(self.warnings))
@@ -250,9 +267,3 @@ class RecordingPlayer:
             item.publisher or "/replay",
             latched=any(channel.latched for channel in found),
         )
-
-
-def _is_selected(topic: str, topics: Collection[str] | None, exclude: Collection[str]) -> bool:
-    if topics is not None and not any(fnmatchcase(topic, pattern) for pattern in topics):
-        return False
-    return not any(fnmatchcase(topic, pattern) for pattern in exclude)

@@ -10,7 +10,7 @@ from roboyard.geometry import SE2
 from roboyard.mapping.pose_graph import PoseGraph
 from roboyard.mapping.trajectory import Trajectory
 from roboyard.messages import msg
-from roboyard.messages.convert import make_header, points_marker, pose_stamped_to_msg
+from roboyard.messages.convert import MarkerStyle, make_header, points_marker, pose_stamped_to_msg
 
 _NODE, _EDGE, _LOOP = (0.04, 0.43, 0.45, 1.0), (0.35, 0.42, 0.48, 1.0), (0.73, 0.22, 0.31, 1.0)
 _WIDTH: Final = 0.03
@@ -36,8 +36,8 @@ def graph_to_msg(graph: PoseGraph, frame: str, time_ns: int) -> Any:
     return msg.MarkerArray(
         [
             points_marker(
-                points, namespace="graph", marker_id=number, marker_type=kind, color=colour, scale=(size, size, size),
-                frame=frame, time_ns=time_ns,
+                points, MarkerStyle(kind, colour, (size, size, size)), namespace="graph", marker_id=number, frame=frame,
+                time_ns=time_ns,
             )
             for number, (kind, points, colour, size) in enumerate(drawn)
         ]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         image_to_msg,
         jpeg_to_msg,
     )
-    from roboyard.messages.convert.markers import points_marker
+    from roboyard.messages.convert.markers import MarkerStyle, points_marker
     from roboyard.messages.convert.people import person_capsules_from_msg
     from roboyard.messages.convert.poses import (
         covariance_to_array,
@@ -44,9 +44,11 @@ if TYPE_CHECKING:
         vector_to_array,
         vector_to_msg,
     )
-    from roboyard.messages.convert.scans import scan_angles, scan_points, scan_to_msg, scan_valid
+    from roboyard.messages.convert.scans import ScanGeometry, scan_angles, scan_points, scan_to_msg, scan_valid
 
 __all__ = [
+    "MarkerStyle",
+    "ScanGeometry",
     "camera_info_to_msg",
     "camera_matrix",
     "camera_model_from_msg",
@@ -96,12 +98,12 @@ __getattr__, __dir__ = lazy_exports(__name__, {
     "grids": ("grid_origin", "grid_to_array", "grid_to_msg"),
     "images": ("camera_info_to_msg", "camera_matrix", "camera_model_from_msg", "image_to_array", "image_to_msg",
         "jpeg_to_msg"),
-    "markers": ("points_marker",),
+    "markers": ("MarkerStyle", "points_marker"),
     "people": ("person_capsules_from_msg",),
     "poses": ("covariance_to_array", "covariance_to_msg", "make_header", "odometry_to_arrays", "odometry_to_msg",
         "path_to_array", "path_to_msg", "path_to_poses", "point_to_msg", "pose_stamped_to_msg", "pose_to_msg",
         "pose_to_se2", "pose_to_se3", "quaternion_to_array", "quaternion_to_msg", "transform_to_msg",
         "transform_to_se3", "transforms_to_msg", "twist_to_arrays", "twist_to_msg", "vector_to_array",
         "vector_to_msg"),
-    "scans": ("scan_angles", "scan_points", "scan_to_msg", "scan_valid"),
+    "scans": ("ScanGeometry", "scan_angles", "scan_points", "scan_to_msg", "scan_valid"),
 })  # fmt: skip

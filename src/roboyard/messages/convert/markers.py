@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import NDArray
@@ -11,14 +12,27 @@ from roboyard.messages.convert.poses import make_header
 from roboyard.messages.time import duration_to_msg
 
 
+@dataclass(frozen=True, slots=True)
+class MarkerStyle:
+    """What a marker looks like.
+
+    Attributes:
+        type: ``Marker.SPHERE_LIST``, ``Marker.LINE_LIST``, ``Marker.ARROW``, …
+        color: Red, green, blue, alpha, from 0 to 1.
+        scale: Size along x, y and z, with the meaning that the type gives them [m].
+    """
+
+    type: int
+    color: tuple[float, float, float, float]
+    scale: tuple[float, float, float]
+
+
 def points_marker(
     points: NDArray[Any],
+    style: MarkerStyle,
     *,
     namespace: str,
     marker_id: int,
-    marker_type: int,
-    color: tuple[float, float, float, float],
-    scale: tuple[float, float, float],
     frame: str,
     time_ns: int,
     height: float = 0.0,
@@ -26,13 +40,11 @@ def points_marker(
     """visualization_msgs/Marker of points in the plane; without any, the marker is taken away.
 
     Args:
-        places: (n, 2) in the frame [m].
-        namespace: With ``number`` it names the marker: a later one of the same name replaces it.
-        number: See above.
-        kind: ``Marker.SPHERE_LIST``, ``Marker.LINE_LIST``, ``Marker.ARROW``, …
-        colour: Red, green, blue, alpha, from 0 to 1.
-        scale: As the kind wants it [m].
-        frame: Of the places.
+        points: (n, 2) in the frame [m].
+        style: What the marker looks like.
+        namespace: With ``marker_id`` it names the marker: a later one of the same name replaces it.
+        marker_id: See above.
+        frame: Of the points.
         time_ns: Moment.
         height: Of all points [m].
     """
@@ -42,11 +54,11 @@ def points_marker(
         header=make_header(frame, time_ns),
         ns=namespace,
         id=marker_id,
-        type=marker_type,
+        type=style.type,
         action=marker.ADD if len(points) else marker.DELETE,  # viewers complain about empty lists
         pose=message_type("geometry_msgs/msg/Pose")(orientation=upright),
-        scale=message_type("geometry_msgs/msg/Vector3")(*scale),
-        color=message_type("std_msgs/msg/ColorRGBA")(*color),
+        scale=message_type("geometry_msgs/msg/Vector3")(*style.scale),
+        color=message_type("std_msgs/msg/ColorRGBA")(*style.color),
         lifetime=duration_to_msg(0),
         points=[point(float(x), float(y), height) for x, y in points],
     )

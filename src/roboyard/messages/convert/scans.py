@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,27 @@ from roboyard.messages.coercion import as_numbers
 from roboyard.messages.convert.poses import make_header
 
 
+@dataclass(frozen=True, slots=True)
+class ScanGeometry:
+    """Directions and range of a planar range finder's beams, by the names of LaserScan's fields.
+
+    Attributes:
+        angle_min: Direction of the first beam in the sensor's frame [rad].
+        angle_increment: From beam to beam [rad].
+        range_min: Shortest valid range [m].
+        range_max: Longest valid range [m].
+    """
+
+    angle_min: float
+    angle_increment: float
+    range_min: float
+    range_max: float
+
+
 def scan_to_msg(
     ranges: ArrayLike,
+    geometry: ScanGeometry,
     *,
-    angle_min: float,
-    angle_increment: float,
-    range_min: float,
-    range_max: float,
     frame: str,
     time_ns: int,
     scan_time: float = 0.0,
@@ -30,10 +45,7 @@ def scan_to_msg(
 
     Args:
         ranges: (n,) [m]; infinite where nothing was hit, NaN where nothing is known (REP 117).
-        angle_min: Direction of the first beam in ``frame`` [rad].
-        angle_increment: From beam to beam [rad].
-        range_min: Shortest valid range [m].
-        range_max: Longest valid range [m].
+        geometry: Of the beams.
         frame: The sensor's frame.
         time_ns: Moment of the first beam.
         scan_time: Between scans [s].
@@ -48,10 +60,11 @@ def scan_to_msg(
     if values.ndim != 1 or (strengths is not None and strengths.shape != values.shape):
         shape = None if strengths is None else strengths.shape
         raise MessageError(f"ranges of shape {values.shape}, intensities of {shape}", valid="(n,) both")
-    last = angle_min + angle_increment * max(len(values) - 1, 0)
+    first, step = geometry.angle_min, geometry.angle_increment
+    last = first + step * max(len(values) - 1, 0)
     return message_type("sensor_msgs/msg/LaserScan")(
-        make_header(frame, time_ns), float(angle_min), float(last), float(angle_increment), float(time_increment),
-        float(scan_time), float(range_min), float(range_max), values, strengths,
+        make_header(frame, time_ns), float(first), float(last), float(step), float(time_increment),
+        float(scan_time), float(geometry.range_min), float(geometry.range_max), values, strengths,
     )  # fmt: skip
 
 

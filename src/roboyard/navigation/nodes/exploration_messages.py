@@ -8,7 +8,7 @@ import numpy as np
 
 from roboyard.geometry import SE2
 from roboyard.messages import msg
-from roboyard.messages.convert import make_header, points_marker, pose_to_msg
+from roboyard.messages.convert import MarkerStyle, make_header, points_marker, pose_to_msg
 from roboyard.navigation.exploration import Frontiers, Progress
 
 _FRONTIER, _VIEW, _GOAL = (0.85, 0.47, 0.1, 1.0), (0.04, 0.43, 0.45, 0.8), (0.73, 0.22, 0.31, 1.0)
@@ -48,8 +48,8 @@ def frontiers_to_msg(found: Frontiers, goal: SE2 | None, frame: str, time_ns: in
     return msg.MarkerArray(
         [
             points_marker(
-                points, namespace="exploration", marker_id=number, marker_type=kind, color=colour, scale=scale,
-                frame=frame, time_ns=time_ns, height=_HEIGHT,
+                points, MarkerStyle(kind, colour, scale), namespace="exploration", marker_id=number, frame=frame,
+                time_ns=time_ns, height=_HEIGHT,
             )
             for number, (kind, points, colour, scale) in enumerate(drawn)
         ]
