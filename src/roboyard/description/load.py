@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 from roboyard.description.model import Model, Repair, World
 from roboyard.description.reader_context import ReaderContext
@@ -51,7 +51,7 @@ def load_model(
         DescriptionError: the file cannot be read, or what it describes is wrong; the message says what and where.
     """
     context = _make_context(search, repair=repair)
-    return _load(context, path_or_text, arguments, lambda reader, root: reader.read_model_document(context, root, name))
+    return _load(context, path_or_text, arguments, lambda reader, root: reader.read_model(context, root, name))
 
 
 class ModelLoader:
@@ -102,7 +102,7 @@ def diagnose_model(
         arguments: As there.
     """
     return _diagnose(
-        path_or_text, search, arguments, lambda context, reader, root: reader.read_model_document(context, root)
+        path_or_text, search, arguments, lambda context, reader, root: reader.read_model(context, root, None)
     )
 
 
@@ -110,9 +110,7 @@ def diagnose_world(
     path_or_text: str | os.PathLike[str], *, search: Sequence[str | os.PathLike[str]] = ()
 ) -> tuple[tuple[DescriptionError, ...], tuple[Repair, ...]]:
     """As `diagnose_model`, of a world."""
-    return _diagnose(
-        path_or_text, search, None, lambda context, reader, root: reader.read_world_document(context, root)
-    )
+    return _diagnose(path_or_text, search, None, lambda context, reader, root: reader.read_world(context, root))
 
 
 def _diagnose(
@@ -149,17 +147,14 @@ def load_world(
         DescriptionError: as `load_model`.
     """
     context = _make_context(search, repair=repair)
-    return _load(context, path_or_text, arguments, lambda reader, root: reader.read_world_document(context, root))
+    return _load(context, path_or_text, arguments, lambda reader, root: reader.read_world(context, root))
 
 
-class _FormatReader(Protocol):
-    """The package of one format."""
+class _FormatReader(NamedTuple):
+    """The readers of one format; the name that a model may be given comes last."""
 
-    def read_model_document(self, context: ReaderContext, root: XmlNode, name: str | None = None, /) -> Model:
-        """Read the document's model."""
-
-    def read_world_document(self, context: ReaderContext, root: XmlNode, /) -> World:
-        """Read the document's world."""
+    read_model: Callable[[ReaderContext, XmlNode, str | None], Model]
+    read_world: Callable[[ReaderContext, XmlNode], World]
 
 
 _Description = TypeVar("_Description", Model, World)
@@ -188,19 +183,15 @@ def _load(
 
 
 def _select_reader(root: XmlNode) -> _FormatReader:
-    """The package of the document's format, imported only here: most processes need one of them."""
+    """The readers of the document's format, imported only here: most processes need those of one format."""
     match root.tag:
         case "robot":
-            from roboyard.description import urdf
-
-            return urdf
+            from roboyard.description.urdf import read_model_document, read_world_document
         case "mujoco":
-            from roboyard.description import mjcf
-
-            return mjcf
-    from roboyard.description import sdf
-
-    return sdf
+            from roboyard.description.mjcf import read_model_document, read_world_document
+        case _:
+            from roboyard.description.sdf import read_model_document, read_world_document
+    return _FormatReader(read_model_document, read_world_document)
 
 
 def _make_context(
