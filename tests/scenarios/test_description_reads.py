@@ -70,7 +70,7 @@ def test_run_parses_bare_description_once(
     assert parses["body.xacro"] == (1 if name.endswith(".xacro") else 0)
 
 
-def test_robots_of_one_file_share_its_parse(
+def test_robots_of_one_file_parse_it_once(
     tmp_path: Path, scenario: Callable[..., Path], parses: Counter[str]
 ) -> None:
     robot = tmp_path / "crate.urdf"

@@ -53,7 +53,7 @@ def _examples() -> Iterable[tuple[Any, ...]]:
     yield (
         chain,
         example_chain_masses(),
-        JointMotion(one, one, one),
+        ChainMotion(one, one, one),
         1.0,
         np.zeros((2, 4, 4)),
         np.zeros((5, 2, 3)),
@@ -69,7 +69,7 @@ def add_cross(a: Array, b: Array, out: Array) -> None:
     out[2] += a[0] * b[1] - a[1] * b[0]
 
 
-class JointMotion(NamedTuple):
+class ChainMotion(NamedTuple):
     """A motion of a chain's free joints at one instant.
 
     Attributes:
@@ -87,7 +87,7 @@ class JointMotion(NamedTuple):
 def inverse_dynamics_at(
     chain: ChainArrays,
     masses: ChainMasses,
-    motion: JointMotion,
+    motion: ChainMotion,
     gravity_scale: float,
     frames: Array,
     workspace: Array,
@@ -225,7 +225,7 @@ def compute_inverse_dynamics(chain: ChainArrays, masses: ChainMasses, q: Array, 
     frames, workspace = np.empty((m + 1, 4, 4)), np.empty((5, m + 1, 3))
     for i in range(q.shape[0]):
         compute_frames(chain, q[i], frames)
-        inverse_dynamics_at(chain, masses, JointMotion(q[i], v[i], a[i]), 1.0, frames, workspace, out[i])
+        inverse_dynamics_at(chain, masses, ChainMotion(q[i], v[i], a[i]), 1.0, frames, workspace, out[i])
 
 
 @kernel(
@@ -267,12 +267,12 @@ def compute_path_effort_coefficients(
             joints, tangent_here = q[i, end], tangent[i, end]
             compute_frames(chain, joints, frames)
             inverse_dynamics_at(
-                chain, masses, JointMotion(joints, zero, tangent_here), 0.0, frames, workspace, out[0, i, end]
+                chain, masses, ChainMotion(joints, zero, tangent_here), 0.0, frames, workspace, out[0, i, end]
             )
             inverse_dynamics_at(
-                chain, masses, JointMotion(joints, tangent_here, curvature[i]), 0.0, frames, workspace, out[1, i, end]
+                chain, masses, ChainMotion(joints, tangent_here, curvature[i]), 0.0, frames, workspace, out[1, i, end]
             )
-            inverse_dynamics_at(chain, masses, JointMotion(joints, zero, zero), 1.0, frames, workspace, out[2, i, end])
+            inverse_dynamics_at(chain, masses, ChainMotion(joints, zero, zero), 1.0, frames, workspace, out[2, i, end])
 
 
 @kernel(examples=lambda: [(example_chain_arrays(), example_chain_masses(), np.ones(1), np.ones((1, 1)))])
@@ -296,4 +296,4 @@ def compute_mass_matrix(chain: ChainArrays, masses: ChainMasses, q: Array, out: 
     for j in range(n):
         unit_acceleration[:] = 0.0
         unit_acceleration[j] = 1.0
-        inverse_dynamics_at(chain, masses, JointMotion(q, zero, unit_acceleration), 0.0, frames, workspace, out[j])
+        inverse_dynamics_at(chain, masses, ChainMotion(q, zero, unit_acceleration), 0.0, frames, workspace, out[j])
