@@ -70,9 +70,7 @@ def test_run_parses_bare_description_once(
     assert parses["body.xacro"] == (1 if name.endswith(".xacro") else 0)
 
 
-def test_robots_of_one_file_parse_it_once(
-    tmp_path: Path, scenario: Callable[..., Path], parses: Counter[str]
-) -> None:
+def test_robots_of_one_file_parse_it_once(tmp_path: Path, scenario: Callable[..., Path], parses: Counter[str]) -> None:
     robot = tmp_path / "crate.urdf"
     robot.write_text(URDF, encoding="utf-8")
     run_scenario(load_spec(str(scenario(robot, ("a", "b", "c")))), keep=False)
