@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from roboyard.config.configuration import Config, ParameterDescriptor
     from roboyard.config.loading import apply_override, check, convert_value, load, loads
     from roboyard.config.parameter import ValueConstraint, parameter
-    from roboyard.config.schema import dump, dumps, schema_table
+    from roboyard.config.schema import dump, dumps, json_schema, schema_table
     from roboyard.config.units import UnitError, parse_quantity
     from roboyard.config.wording import did_you_mean
     from roboyard.config.yaml_tree import YamlNode, parse_yaml, read_yaml, yaml_from_data
@@ -32,6 +32,7 @@ __all__ = [
     "did_you_mean",
     "dump",
     "dumps",
+    "json_schema",
     "load",
     "loads",
     "parameter",
@@ -48,7 +49,7 @@ __getattr__, __dir__ = lazy_exports(__name__, {
     "configuration": ("Config", "ParameterDescriptor"),
     "loading": ("apply_override", "check", "convert_value", "load", "loads"),
     "parameter": ("ValueConstraint", "parameter"),
-    "schema": ("dump", "dumps", "schema_table"),
+    "schema": ("dump", "dumps", "json_schema", "schema_table"),
     "units": ("UnitError", "parse_quantity"),
     "wording": ("did_you_mean",),
     "yaml_tree": ("YamlNode", "parse_yaml", "read_yaml", "yaml_from_data"),

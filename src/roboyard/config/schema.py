@@ -1,17 +1,22 @@
-"""Writes configurations: Markdown tables for the documentation, and data that `load` reads back."""
+"""Writes configurations: data that `load` reads back, Markdown tables and JSON Schema of what it accepts."""
 
 from __future__ import annotations
 
 import dataclasses
+import inspect
+import math
+import re
+import types
 from collections.abc import Iterator, Mapping
 from enum import Enum
 from pathlib import Path
-from typing import Any, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import yaml
 
-from roboyard.config.conversion import type_hints
-from roboyard.config.parameter import parameter_info, yaml_key
+from roboyard.config.conversion import configuration_keys, type_hints
+from roboyard.config.parameter import UNCONSTRAINED, ValueConstraint, parameter_info, yaml_key
+from roboyard.config.units import describe_quantity, quantity_pattern
 from roboyard.config.wording import LIST_TYPES, describe_expected, union_members
 from roboyard.config.yaml_tree import parse_scalar
 
@@ -21,7 +26,7 @@ def dump(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return _dump_fields(value, "")
     if isinstance(value, Mapping):
-        return {key: dump(element) for key, element in value.items()}
+        return {key.value if isinstance(key, Enum) else key: dump(element) for key, element in value.items()}
     if isinstance(value, list | tuple):
         return [dump(element) for element in value]
     if isinstance(value, Enum):
@@ -109,3 +114,211 @@ def _default_text(field: dataclasses.Field[Any]) -> str:
         return ""  # its own keys show it
     text: str = yaml.safe_dump(value, default_flow_style=True, width=10_000).removesuffix("...\n").strip()
     return f"`{text}`"
+
+
+JSON_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def json_schema(annotation: Any, *, title: str = "", description: str = "") -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of the files that `load` accepts for a configuration.
+
+    It accepts whatever `load` accepts. It refuses unknown and missing keys, wrong types, and numbers and choices out of
+    bounds. It cannot say what `Config.validate` checks, the bounds of numbers that are written as a text with a unit,
+    and the difference between 1 and 1.0; `.inf` and `.nan`, which JSON does not have, are left to `load`.
+
+    Args:
+        annotation: A dataclass whose fields are declared with `parameter`, or another type that a file may hold.
+        title: Title of the schema; empty: the name of the class.
+        description: Description of the schema; empty: the first paragraph of the docstring of the class.
+
+    Raises:
+        TypeError: A field has a type that no file can hold: a mistake in the program.
+    """
+    writer = _JsonSchemaWriter()
+    if isinstance(annotation, type) and dataclasses.is_dataclass(annotation):
+        writer.references[annotation] = "#"
+        schema = {"title": annotation.__name__, **writer.object_schema(annotation)}
+    else:
+        schema = writer.schema(annotation, UNCONSTRAINED)
+    schema |= {key: text for key, text in (("title", title), ("description", description)) if text}
+    definitions = {"$defs": dict(sorted(writer.definitions.items()))} if writer.definitions else {}
+    return {"$schema": JSON_SCHEMA_DIALECT, **schema, **definitions}
+
+
+class _JsonSchemaWriter:
+    """Schemas of types; those of classes and of numbers with a unit are collected in `definitions`."""
+
+    def __init__(self) -> None:
+        self.definitions: dict[str, Any] = {}
+        self.references: dict[type, str] = {}
+
+    def schema(self, annotation: Any, constraint: ValueConstraint) -> dict[str, Any]:
+        """The schema of a type; its cases are those of `conversion.convert`."""
+        origin, arguments = get_origin(annotation), get_args(annotation)
+        if annotation is Any or annotation is object:
+            return {}
+        if origin is Annotated:
+            return self.schema(
+                arguments[0], next((a for a in arguments[1:] if isinstance(a, ValueConstraint)), constraint)
+            )
+        if origin in (Union, types.UnionType):
+            members = [self.schema(member, constraint) for member in arguments]
+            return {} if {} in members else {"anyOf": members}
+        if origin is Literal:
+            return {"enum": list(arguments)}
+        if annotation in LIST_TYPES or origin in LIST_TYPES:
+            return self._array_schema(origin or annotation, arguments, constraint)
+        if annotation is dict or origin is dict:
+            return self._mapping_schema(arguments or (str, Any), constraint)
+        if isinstance(annotation, type) and dataclasses.is_dataclass(annotation):
+            return {"$ref": self._reference(annotation)}
+        if isinstance(annotation, type) and issubclass(annotation, Enum):
+            return {"enum": [member.value for member in annotation]}
+        if annotation in (None, type(None)):
+            return {"type": "null"}
+        return self._scalar_schema(annotation, constraint)
+
+    def _scalar_schema(self, annotation: Any, constraint: ValueConstraint) -> dict[str, Any]:
+        choices: dict[str, Any] = {"enum": list(constraint.choices)} if constraint.choices else {}
+        if annotation is bool:
+            return {"type": "boolean", **choices}
+        if annotation is str:
+            return {"type": "string", **choices}
+        if annotation is Path:
+            return {"type": "string", "minLength": 1, **choices}
+        if annotation not in (int, float):
+            raise TypeError(f"a configuration cannot hold {annotation!r}")
+        bounds = {
+            keyword: int(bound) if float(bound).is_integer() else bound
+            for keyword, bound in (("minimum", constraint.low), ("maximum", constraint.high))
+            if bound is not None and math.isfinite(bound)
+        }
+        if annotation is int and not constraint.unit:
+            return {"type": "integer", **bounds, **choices}
+        if choices:
+            texts = {"type": "string", "pattern": quantity_pattern(constraint.unit)}
+            return {"anyOf": [choices, texts]}
+        return {"$ref": self._number_reference("integer" if annotation is int else "number", constraint.unit), **bounds}
+
+    def _number_reference(self, kind: str, unit: str) -> str:
+        """The reference of a number that may also be written as a text with a unit."""
+        words = unit.replace("/", "_per_").replace("^", "").replace("%", "percent")
+        name = f"{kind}_in_{re.sub(r'[^A-Za-z0-9_-]+', '_', words)}" if unit else f"{kind}_without_unit"
+        quantity, examples = describe_quantity(unit)
+        article = "An integer" if kind == "integer" else "A number"
+        self.definitions[name] = {
+            "type": [kind, "string"],
+            "pattern": quantity_pattern(unit),
+            "description": f"{article}{f' in {unit}' if unit else ''}, or a text that states {quantity} ({examples}).",
+        }
+        return f"#/$defs/{name}"
+
+    def _array_schema(self, kind: Any, arguments: tuple[Any, ...], constraint: ValueConstraint) -> dict[str, Any]:
+        if kind is tuple and arguments and arguments[-1] is not Ellipsis:
+            members = () if arguments == ((),) else arguments
+            items = [self.schema(member, constraint.of_element(i)) for i, member in enumerate(members)]
+            first = {"prefixItems": items} if items else {}
+            return {"type": "array", **first, "items": False, "minItems": len(items), "maxItems": len(items)}
+        element = arguments[0] if arguments else Any
+        items = [self.schema(element, constraint.of_element(i)) for i in range(len(constraint.units))]
+        first = {"prefixItems": items} if items else {}
+        return {"type": "array", **first, "items": self.schema(element, constraint.of_element(len(items)))}
+
+    def _mapping_schema(self, arguments: tuple[Any, ...], constraint: ValueConstraint) -> dict[str, Any]:
+        key_type, value_type = arguments
+        names: dict[str, Any] = {}
+        if key_type is int:
+            names = {"propertyNames": {"pattern": "^-?[0-9]+$"}}
+        elif key_type not in (str, Any):
+            names = {"propertyNames": self.schema(key_type, UNCONSTRAINED)}
+        return {"type": "object", **names, "additionalProperties": self.schema(value_type, constraint)}
+
+    def _reference(self, cls: type) -> str:
+        if cls not in self.references:
+            module = cls.__module__.rsplit(".", 1)[-1]
+            name = cls.__name__ if cls.__name__ not in self.definitions else f"{module}.{cls.__name__}"
+            self.references[cls] = f"#/$defs/{name}"
+            self.definitions[name] = {}  # a place for it, while the classes within it are looked at
+            self.definitions[name] = self.object_schema(cls)
+        return self.references[cls]
+
+    def object_schema(self, cls: type) -> dict[str, Any]:
+        """The schema of a class's mapping, flattened configurations included."""
+        schema: dict[str, Any] = {"type": "object"}
+        documentation = (inspect.getdoc(cls) or "").split("\n\n")[0].replace("\n", " ")
+        if documentation and not documentation.startswith(f"{cls.__name__}("):  # what `dataclass` writes
+            schema["description"] = documentation
+        properties: dict[str, Any] = {}
+        required: list[str] = []
+        dependent: dict[str, list[str]] = {}
+        self._collect_properties(cls, "", properties, required, dependent)
+        schema["properties"] = properties
+        if required:
+            schema["required"] = required
+        if dependent:
+            schema["dependentRequired"] = dependent
+        return {**schema, "additionalProperties": False}
+
+    def _collect_properties(
+        self, cls: type, prefix: str, properties: dict[str, Any], required: list[str], dependent: dict[str, list[str]]
+    ) -> None:
+        """Add what a class declares; keys of a flattened one are required where another of its keys is given."""
+        hints = type_hints(cls)
+        for field in dataclasses.fields(cls):
+            if not field.init:
+                continue
+            info, annotation = parameter_info(field), hints[field.name]
+            if info.flatten is not None:
+                inner_prefix = prefix + info.flatten
+                inner_required: list[str] = []
+                self._collect_properties(annotation, inner_prefix, properties, inner_required, dependent)
+                for key in configuration_keys(annotation) if inner_required else ():
+                    others = [one for one in inner_required if one != inner_prefix + key]
+                    dependent.setdefault(inner_prefix + key, []).extend(others)
+                continue
+            key = prefix + yaml_key(field)
+            schema = self.schema(annotation, info.constraint)
+            description = _json_description(info.doc, info.constraint)
+            properties[key] = schema | description | _json_default(field)
+            if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+                required.append(key)
+
+
+def _json_description(doc: str, constraint: ValueConstraint) -> dict[str, str]:
+    sentence = doc[:1].upper() + doc[1:] + ("" if not doc or doc.endswith((".", "!", "?")) else ".")
+    units = ", ".join(unit or "none" for unit in constraint.units) or constraint.unit
+    unit_text = f"{'Units' if constraint.units else 'Unit'}: {units}." if units else ""
+    text = " ".join(part for part in (sentence, unit_text) if part)
+    return {"description": text} if text else {}
+
+
+def _json_default(field: dataclasses.Field[Any]) -> dict[str, Any]:
+    """The default, where JSON can hold it; none of nested classes whose own keys have the same defaults."""
+    if field.default is not dataclasses.MISSING:
+        value = field.default
+    elif field.default_factory is not dataclasses.MISSING:
+        value = field.default_factory()
+    else:
+        return {}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type) and _is_of_defaults(value):
+        return {}
+    data = dump(value)
+    return {"default": data} if _is_json(data) else {}
+
+
+def _is_of_defaults(value: Any) -> bool:
+    for field in dataclasses.fields(value):
+        default = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+        if field.init and (default is dataclasses.MISSING or getattr(value, field.name) != default):
+            return False
+    return True
+
+
+def _is_json(data: Any) -> bool:
+    if isinstance(data, dict):
+        return all(isinstance(key, str) and _is_json(value) for key, value in data.items())
+    if isinstance(data, list):
+        return all(map(_is_json, data))
+    if isinstance(data, float):
+        return math.isfinite(data)
+    return data is None or isinstance(data, bool | int | str)

@@ -200,3 +200,27 @@ def parse_quantity(text: str, unit: str) -> float:
     except OverflowError as error:
         raise UnitError(f"{text!r} is too large") from error
     return number * math.pi ** (parsed_unit.pi_power - target_unit.pi_power)
+
+
+_NUMBER_PATTERN = (
+    r"[+-]?([0-9]{1,40}(\.[0-9]{0,40})?|\.[0-9]{1,40})(?![0-9.])"
+    r"([eE][+-]?[0-9]{1,3}(?![0-9])|(?![eE][+-]?[0-9]))"  # a search must not take the end of a number for a unit
+)
+_NAME_PATTERN = "([A-Za-zµ°%]+|1)"
+_POWER_PATTERN = r"(\^?-?[1-9]|[²³])"
+_FACTOR_PATTERN = f"{_NAME_PATTERN}{_POWER_PATTERN}?"
+_COMPOUND_PATTERN = rf"{_NAME_PATTERN}{_POWER_PATTERN}|{_FACTOR_PATTERN}((\s*[*·/]\s*|\s+){_FACTOR_PATTERN})+"
+
+
+@lru_cache(maxsize=512)
+def quantity_pattern(unit: str) -> str:
+    """Return a regular expression of the texts that `parse_quantity` accepts for a unit.
+
+    It accepts all of them. It refuses every other text with at most one named unit, but of products, quotients and
+    powers of units it checks the form only, since no regular expression can check their dimension. Python and
+    ECMAScript (JSON Schema) read it alike.
+    """
+    dimensions = [parse_unit(one).dimension for one in unit.split(_ALTERNATIVE)]
+    names = [name for name, one in _NAMED_UNITS.items() if one.dimension in dimensions]
+    optional = "?" if DIMENSIONLESS.dimension in dimensions else ""
+    return rf"^\s*{_NUMBER_PATTERN}\s*({'|'.join([*names, _COMPOUND_PATTERN])}){optional}\s*$"

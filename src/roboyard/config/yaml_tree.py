@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,11 @@ def yaml_from_data(data: Any, location: str = "") -> YamlNode:
     if isinstance(data, YamlNode):
         return data
     if isinstance(data, Mapping):
-        return YamlNode({str(key): yaml_from_data(value, location) for key, value in data.items()}, location, location)
+        entries = {
+            str(key.value if isinstance(key, Enum) else key): yaml_from_data(value, location)
+            for key, value in data.items()
+        }
+        return YamlNode(entries, location, location)
     if isinstance(data, Sequence) and not isinstance(data, str | bytes):
         return YamlNode([yaml_from_data(value, location) for value in data], location, location)
     return YamlNode(data, location, location)
