@@ -49,10 +49,10 @@ class Stop:
 
 
 @dataclass(frozen=True)
-class Turn:
-    action: Literal["turn"]
+class Rotate:
+    action: Literal["rotate"]
     angle: float = parameter(unit="rad", low=-7.0, high=7.0)
-    next: "Turn | Stop | None" = None
+    next: "Rotate | Stop | None" = None
 
 
 class Vehicle(Config):
@@ -73,9 +73,9 @@ class Vehicle(Config):
     by_id: dict[int, str] = parameter(factory=dict)
     by_gear: dict[Gear, int] = parameter(factory=dict)
     motors: dict[str, Motor] = parameter(factory=dict)
-    spare: Motor | None = parameter(None)
-    actions: tuple[Stop | Turn, ...] = parameter(())
-    at: Literal["free"] | tuple[float, float] = parameter("free", unit="m")
+    backup: Motor | None = parameter(None)
+    actions: tuple[Stop | Rotate, ...] = parameter(())
+    start: Literal["free"] | tuple[float, float] = parameter("free", unit="m")
     notes: list[str | int] = parameter(factory=list)
     extra: Any = parameter(None)
     limit: Annotated[float, ValueConstraint(unit="N", high=100.0)] = parameter(10.0)
@@ -106,10 +106,10 @@ MOTORS = st.fixed_dictionaries(
 STOPS = st.fixed_dictionaries(
     {"action": st.just("stop")}, optional={"duration": quantities(0, 5, "s", "ms", "min", "1/Hz")}
 )
-TURNS = st.deferred(
+ROTATIONS = st.deferred(
     lambda: st.fixed_dictionaries(
-        {"action": st.just("turn"), "angle": quantities(-1, 1, "rad", "deg", "°", "turn")},
-        optional={"next": st.one_of(st.none(), STOPS, TURNS)},
+        {"action": st.just("rotate"), "angle": quantities(-1, 1, "rad", "deg", "°", "turn")},
+        optional={"next": st.one_of(st.none(), STOPS, ROTATIONS)},
     )
 )
 TEXTS = st.text(max_size=5)
@@ -131,9 +131,9 @@ OPTIONAL = {
     "by_id": st.dictionaries(st.sampled_from(["1", "-7", "0"]), TEXTS),
     "by_gear": st.dictionaries(st.sampled_from(["low", "high"]), st.integers(-5, 5)),
     "motors": st.dictionaries(TEXTS, MOTORS, max_size=2),
-    "spare": st.one_of(st.none(), MOTORS),
-    "actions": st.lists(st.one_of(STOPS, TURNS), max_size=3),
-    "at": st.one_of(st.just("free"), st.tuples(LENGTHS, LENGTHS).map(list)),
+    "backup": st.one_of(st.none(), MOTORS),
+    "actions": st.lists(st.one_of(STOPS, ROTATIONS), max_size=3),
+    "start": st.one_of(st.just("free"), st.tuples(LENGTHS, LENGTHS).map(list)),
     "notes": st.lists(st.one_of(TEXTS, st.integers(-5, 5)), max_size=3),
     "extra": st.recursive(st.one_of(st.none(), TEXTS, st.integers(0, 3)), lambda inner: st.lists(inner, max_size=2)),
     "limit": quantities(-5, 0.05, "N", "kN", "kg m/s^2"),
@@ -149,8 +149,8 @@ WRONG_VALUES = st.sampled_from(
     [None, True, -1, -7.25, 65, 1e9 + 0.5, "", "soon", "5 parsec", "3 K", "2 m 3", "low", "stop", [], [0.5], [0.5, 0.5],
      [0.5, 0.5, 0.5], [["a"]], [0.5, "3 K"], {}, {"power": 1}, {"power": 501}, {"power": 1, "poles": 1},
      {"power": 1, "gear": "third"}, {"power": "5 s"}, {"a": -0.5}, {"a": {}}, {"1": "a"}, {"a": "b"}, {"low": 1},
-     {"action": "turn"}, [{"action": "turn", "angle": 8}], [{"action": "stop", "angle": 1}], [{"action": "jump"}],
-     [{"duration": 1}], [{"action": "turn", "angle": 1, "next": {"action": "turn"}}]]
+     {"action": "rotate"}, [{"action": "rotate", "angle": 8}], [{"action": "stop", "angle": 1}], [{"action": "jump"}],
+     [{"duration": 1}], [{"action": "rotate", "angle": 1, "next": {"action": "rotate"}}]]
 )  # fmt: skip
 """What some keys take and others do not; no quantity with a unit, whose bounds a schema cannot say."""
 
@@ -176,17 +176,17 @@ def test_accepts_what_load_accepts(data: dict[str, Any]) -> None:
 
 
 @given(VEHICLES, st.sampled_from([*REQUIRED, *OPTIONAL]), WRONG_VALUES)
-def test_agrees_with_load_about_another_value(data: dict[str, Any], key: str, value: Any) -> None:
+def test_agrees_with_load_on_another_value(data: dict[str, Any], key: str, value: Any) -> None:
     changed = data | {key: value}
     assert VALIDATOR.is_valid(changed) == is_loaded(Vehicle, changed)
 
 
 @given(VEHICLES, st.data())
-def test_agrees_with_load_about_missing_and_unknown_keys(vehicle: dict[str, Any], data: st.DataObject) -> None:
+def test_agrees_with_load_on_missing_and_unknown_keys(vehicle: dict[str, Any], data: st.DataObject) -> None:
     left_out = data.draw(st.sampled_from(sorted(vehicle)))
     changed = {key: value for key, value in vehicle.items() if key != left_out}
     assert VALIDATOR.is_valid(changed) == is_loaded(Vehicle, changed)
-    unknown = data.draw(st.sampled_from(["sped", "ramp", "delay", "map_file", "calls", "start", ""]))
+    unknown = data.draw(st.sampled_from(["sped", "ramp", "delay", "map_file", "calls", "stop", ""]))
     assert not VALIDATOR.is_valid(vehicle | {unknown: 1})
     assert not is_loaded(Vehicle, vehicle | {unknown: 1})
 
@@ -244,7 +244,7 @@ def test_schema_says_what_is_declared() -> None:
 
 
 def test_schema_of_a_type_without_keys() -> None:
-    schema = json_schema(tuple[Stop, ...] | Turn, title="Script", description="Actions.")
+    schema = json_schema(tuple[Stop, ...] | Rotate, title="Script", description="Actions.")
     assert (schema["title"], schema["description"]) == ("Script", "Actions.")
     assert Draft202012Validator(schema).is_valid([{"action": "stop"}])
     assert not Draft202012Validator(schema).is_valid({"action": "stop"})

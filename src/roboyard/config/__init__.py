@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from roboyard.config.configuration import Config, ParameterDescriptor
     from roboyard.config.loading import apply_override, check, convert_value, load, loads
     from roboyard.config.parameter import ValueConstraint, parameter
-    from roboyard.config.schema import dump, dumps, json_schema, schema_table
+    from roboyard.config.schema import SchemaRow, dump, dumps, json_schema, schema_rows, schema_table
     from roboyard.config.units import UnitError, parse_quantity
     from roboyard.config.wording import did_you_mean
     from roboyard.config.yaml_tree import YamlNode, parse_yaml, read_yaml, yaml_from_data
@@ -22,6 +22,7 @@ __all__ = [
     "Config",
     "FileReplacement",
     "ParameterDescriptor",
+    "SchemaRow",
     "UnitError",
     "ValueConstraint",
     "YamlNode",
@@ -39,6 +40,7 @@ __all__ = [
     "parse_quantity",
     "parse_yaml",
     "read_yaml",
+    "schema_rows",
     "schema_table",
     "write_atomic",
     "yaml_from_data",
@@ -49,7 +51,7 @@ __getattr__, __dir__ = lazy_exports(__name__, {
     "configuration": ("Config", "ParameterDescriptor"),
     "loading": ("apply_override", "check", "convert_value", "load", "loads"),
     "parameter": ("ValueConstraint", "parameter"),
-    "schema": ("dump", "dumps", "json_schema", "schema_table"),
+    "schema": ("SchemaRow", "dump", "dumps", "json_schema", "schema_rows", "schema_table"),
     "units": ("UnitError", "parse_quantity"),
     "wording": ("did_you_mean",),
     "yaml_tree": ("YamlNode", "parse_yaml", "read_yaml", "yaml_from_data"),

@@ -8,6 +8,7 @@ import math
 import re
 import types
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -65,12 +66,42 @@ def dumps(value: Any) -> str:
     return text
 
 
+@dataclass(frozen=True, slots=True)
+class SchemaRow:
+    """One key of a configuration, in words.
+
+    Attributes:
+        key: Its name; nested ones are written "outer.inner", those of dicts and lists "outer.<name>.inner" and
+            "outer[].inner".
+        expected: What its value must be.
+        default: Its default as YAML; "required", or empty where its own keys have the defaults.
+        doc: Its meaning.
+        runtime: It may change while a node runs.
+    """
+
+    key: str
+    expected: str
+    default: str
+    doc: str
+    runtime: bool
+
+
+def schema_rows(cls: type) -> tuple[SchemaRow, ...]:
+    """Return all keys of a configuration, nested and flattened ones included, in the order of their declaration."""
+    rows: list[SchemaRow] = []
+    for key, field, hint in _schema_rows(cls, "", ()):
+        info = parameter_info(field)
+        expected = describe_expected(hint, info.constraint)
+        rows.append(SchemaRow(key, expected, _default_text(field), info.doc, info.runtime))
+    return tuple(rows)
+
+
 def schema_table(cls: type) -> str:
     """A Markdown table of all keys: name, what it must be, default, meaning. Nested keys are written `outer.inner`."""
     lines = ["| key | must be | default | meaning |", "| --- | --- | --- | --- |"]
-    for key, field, hint in _schema_rows(cls, "", ()):
-        info = parameter_info(field)
-        cells = (f"`{key}`", describe_expected(hint, info.constraint), _default_text(field), info.doc)
+    for row in schema_rows(cls):
+        default = f"`{row.default}`" if row.default not in ("", "required") else row.default
+        cells = (f"`{row.key}`", row.expected, default, row.doc)
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
 
@@ -113,7 +144,7 @@ def _default_text(field: dataclasses.Field[Any]) -> str:
     if isinstance(value, dict):
         return ""  # its own keys show it
     text: str = yaml.safe_dump(value, default_flow_style=True, width=10_000).removesuffix("...\n").strip()
-    return f"`{text}`"
+    return text
 
 
 JSON_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"

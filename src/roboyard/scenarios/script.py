@@ -138,6 +138,10 @@ class Hold:
 Action = Hold | Follow | Wander
 
 
+ScriptFile = tuple[Step, ...] | Script
+"""Content of a script's file."""
+
+
 def load_script(source: str | Path | Sequence[Any] | Mapping[str, Any], where: str = "operator") -> Script:
     """Read a script: a YAML file's path, or data; either the list of steps or a mapping with `steps` and `rate`.
 

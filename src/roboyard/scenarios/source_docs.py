@@ -1,14 +1,24 @@
-"""Docstrings of classes, read from their source: to list what there is, nothing of it has to be imported."""
+"""Documentation of node classes.
+
+`read_class_docstring` reads it from the source, so that a list of all nodes imports none of them. `describe_node`
+imports one class and adds what it declares.
+"""
 
 from __future__ import annotations
 
 import ast
 import importlib.util
+import inspect
 import io
 import re
 import tokenize
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from roboyard.config import SchemaRow
 
 _MAX_REEXPORTS = 5
 """A class is looked for through so many modules that import it from one another."""
@@ -73,3 +83,65 @@ def _docstring_after(source: str) -> str | None:
     except (SyntaxError, ValueError, tokenize.TokenError):
         return None
     return ""
+
+
+_INTERFACES = re.compile(
+    r"(?:^|(?<=\s\s))(in|out|actions?|services?|actions, services|client of|health): +", re.MULTILINE
+)
+"""What a node subscribes to, publishes, serves and calls, as its docstring lists it."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeDescription:
+    """Documentation of a node class.
+
+    Attributes:
+        name: The name that scenarios and robots use.
+        class_name: Its module and class: "roboyard.safety.nodes:ArbiterNode".
+        summary: First paragraph of its docstring.
+        interfaces: What it subscribes to (in), publishes (out), serves and calls, as pairs of kind and text.
+        details: Further paragraphs of the docstring.
+        resources: Objects that it must be given, and, marked optional, those that it may be given.
+        parameters: Its parameters.
+    """
+
+    name: str
+    class_name: str
+    summary: str
+    interfaces: tuple[tuple[str, str], ...]
+    details: tuple[str, ...]
+    resources: tuple[str, ...]
+    parameters: tuple[SchemaRow, ...]
+
+
+def describe_node(name: str) -> NodeDescription:
+    """Describe a node class.
+
+    Args:
+        name: Its registered name, ``module:Class`` or ``file.py:Class``.
+
+    Raises:
+        UnknownNameError: There is no such node.
+        ConfigError: It is no node, or its module fails on import.
+    """
+    from roboyard.config import schema_rows
+    from roboyard.scenarios.catalog import node_class
+
+    cls = node_class(name)
+    paragraphs = inspect.cleandoc(cls.__doc__ or "").split("\n\n")
+    interfaces: list[tuple[str, str]] = []
+    prose: list[str] = []
+    for paragraph in paragraphs:
+        before, *parts = _INTERFACES.split(paragraph)
+        if before.strip():
+            prose.append(_join_lines(before))
+        interfaces += [(kind, _join_lines(text)) for kind, text in zip(parts[::2], parts[1::2], strict=True)]
+    resources = [f"{key} (optional)" if one.optional else key for key, one in cls.resources_declared().items()]
+    return NodeDescription(
+        name, f"{cls.__module__}:{cls.__qualname__}", prose[0] if prose else "", tuple(interfaces), tuple(prose[1:]),
+        tuple(resources), schema_rows(cls.config_class),
+    )  # fmt: skip
+
+
+def _join_lines(text: str) -> str:
+    return " ".join(text.split()).rstrip(";")

@@ -15,7 +15,8 @@ from roboyard.cli.grammar import HEADINGS, group
 _COMMANDS: tuple[dict[str, str], ...] = (
     {"list": "listing.list_things", "run": "run.run", "drive": "drive.drive", "batch": "batch.batch",
      "compare": "compare.compare", "report": "report.report", "map": "map.map_", "convert": "convert.convert",
-     "check": "check.app", "calibrate": "calibrate.app", "plan": "plan.app", "show": "show.app", "new": "new.app"},
+     "check": "check.app", "calibrate": "calibrate.app", "plan": "plan.app", "show": "show.app", "new": "new.app",
+     "schema": "schema.schema"},
     {"teleop": "teleop.teleop", "pause": "live.pause", "resume": "live.resume", "step": "live.step",
      "rate": "live.rate", "stop": "live.stop", "save": "live.save"},
     {"topic": "topic.app", "node": "node.app", "service": "service.app", "action": "action.app", "param": "param.app",

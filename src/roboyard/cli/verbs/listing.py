@@ -31,11 +31,17 @@ def list_things(
         Kind | None,
         typer.Argument(metavar="[KIND]", help="robots, worlds, furniture, scenarios, nodes, sensors or runs."),
     ] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="Of a node: show its topics and parameters.")
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """What there is by name, and which runs are live."""
     from roboyard.cli.terminal import columns, emit, heading, say
 
+    if name is not None:
+        _show_node(kind, name, json)
+        return
     kinds = [kind] if kind else [each for each in Kind if each not in (Kind.NODES, Kind.SENSORS, Kind.FURNITURE)]
     found = {each.value: _entries(each) for each in kinds}
     if json:
@@ -48,6 +54,32 @@ def list_things(
         columns([(("  " if len(shown) > 1 else "") + e["name"], _sentence(e["about"])) for e in entries])
         if not entries:
             say("none")
+
+
+def _show_node(kind: Kind | None, name: str, as_json: bool) -> None:
+    from roboyard.cli.terminal import emit, fields, heading, say, table
+    from roboyard.errors import InputError
+
+    if kind is not Kind.NODES:
+        raise InputError(
+            f"list {kind.value if kind else ''}: unexpected name {name!r}", valid="a name only after `list nodes`"
+        )
+    from roboyard.scenarios.source_docs import describe_node
+
+    node = describe_node(name)
+    if as_json:
+        emit({"node": node})
+        return
+    fields([
+        ("node", node.name), ("class", node.class_name), ("", node.summary), *node.interfaces,
+        ("resources", ", ".join(node.resources) or None), *(("", text) for text in node.details),
+    ])  # fmt: skip
+    if not node.parameters:
+        say("\nno parameters")
+        return
+    heading("\nparameters")
+    rows = [(row.key, row.default, "yes" if row.runtime else "no", row.expected, row.doc) for row in node.parameters]
+    table(("name", "default", "runtime", "must be", "meaning"), rows)
 
 
 def _entries(kind: Kind) -> list[dict[str, Any]]:

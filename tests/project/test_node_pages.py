@@ -1,0 +1,74 @@
+"""The pages of nodes hold what the classes declare, and the navigation has all of them."""
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from roboyard.scenarios import catalog
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def hooks() -> ModuleType:
+    """tools/docs_hooks.py, which is in no package."""
+    spec = importlib.util.spec_from_file_location("tools_docs_hooks", ROOT / "tools" / "docs_hooks.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def pages(hooks: ModuleType) -> dict[str, str]:
+    found: dict[str, str] = hooks.make_node_pages()
+    return found
+
+
+def sections(pages: dict[str, str]) -> dict[str, str]:
+    """Text about each node, by its name."""
+    found: dict[str, str] = {}
+    for path, text in pages.items():
+        if not path.endswith("/index.md"):
+            for section in text.split("\n## ")[1:]:
+                name, _, body = section.partition("\n")
+                assert name not in found
+                found[name] = body
+    return found
+
+
+def test_every_node_has_one_section_and_is_listed(pages: dict[str, str]) -> None:
+    assert set(sections(pages)) == set(catalog.NODES.names())
+    index = pages["reference/nodes/index.md"]
+    for path, text in pages.items():
+        for name in re.findall(r"^## (\w+)$", text, re.MULTILINE) if not path.endswith("/index.md") else ():
+            assert f"[`{name}`]({Path(path).name}#{name})" in index
+
+
+@pytest.mark.parametrize("name", sorted(catalog.NODES.names()))
+def test_section_holds_all_declared_parameters(name: str, pages: dict[str, str], hooks: ModuleType) -> None:
+    found = sections(pages)
+    other = re.search(r"Its parameters are those of \[(\w+)\]", found[name])
+    table = found[other[1]] if other else found[name]
+    rows = {line.split("`")[1]: line for line in table.splitlines() if line.startswith("| `")}
+    declared = catalog.node_class(name).parameters_declared()
+    assert declared.keys() <= rows.keys()
+    for key, item in declared.items():
+        cells = [cell.strip().replace(r"\|", "|") for cell in re.split(r"(?<!\\)\|", rows[key])[1:-1]]
+        doc = hooks._escape(item.info.doc)
+        assert cells[2:] == [hooks._escape(item.describe()), "yes" if item.info.runtime else "", doc]
+    if not declared:
+        assert "It has no parameters." in table
+
+
+def test_navigation_has_all_pages(pages: dict[str, str]) -> None:
+    listed = re.findall(r"(reference/nodes/\S+)", (ROOT / "mkdocs.yml").read_text("utf-8"))
+    assert sorted(listed) == sorted(pages)
+
+
+def test_only_code_is_markup(hooks: ModuleType) -> None:
+    assert hooks._escape("feet/<leg> and ``a<b``, `c*d`, 2*3") == r"feet/\<leg> and ``a<b``, `c*d`, 2\*3"

@@ -1,0 +1,90 @@
+"""Hooks of the documentation's build: pages of all nodes, made from their classes.
+
+Each room that has nodes gets the page ``reference/nodes/ROOM.md``; ``reference/nodes/index.md`` lists all nodes. They
+are made whenever the pages are built, so they say what the classes declare.
+"""
+
+import re
+from collections.abc import Iterable
+
+from roboyard.config import SchemaRow
+from roboyard.scenarios import catalog
+from roboyard.scenarios.source_docs import NodeDescription, describe_node
+
+FOLDER = "reference/nodes"
+INTERFACE_NAMES = {"in": "Subscribes to", "out": "Publishes", "action": "Action", "service": "Service"}
+INTRODUCTION = """Every node that a scenario or a robot may name, by room. `roboyard list nodes NAME` shows the same for
+one node, `roboyard schema node NAME` prints the JSON Schema of its parameters, and `roboyard param describe` shows the
+parameters of a running node.
+
+Names of topics are relative to the robot's namespace, `~` stands for the node's own name. Parameters are given in the
+[scenario](../../rooms/scenarios.md) or in the robot's file. Numbers may carry a unit, such as `500 mm`. *Runtime* marks
+parameters that may change while the node runs. A *resource* is an object that a node needs and that does not travel
+over the bus; the run provides it.
+"""
+
+
+def make_node_pages() -> dict[str, str]:
+    """Return the pages' texts by path below the folder of the pages."""
+    rooms: dict[str, list[NodeDescription]] = {}
+    for name in catalog.NODES.names():
+        node = describe_node(name)
+        rooms.setdefault(node.class_name.split(".")[1], []).append(node)
+    pages = {f"{FOLDER}/{room}.md": _make_page(room, nodes) for room, nodes in sorted(rooms.items())}
+    lines = ["# Nodes", "", INTRODUCTION]
+    for room, nodes in sorted(rooms.items()):
+        lines += [f"## {room}", "", "| node | purpose |", "| --- | --- |"]
+        lines += [_make_row((f"[`{node.name}`]({room}.md#{node.name})", _escape(node.summary))) for node in nodes]
+        lines.append("")
+    return {f"{FOLDER}/index.md": "\n".join(lines), **pages}
+
+
+def _make_page(room: str, nodes: Iterable[NodeDescription]) -> str:
+    lines = [f"# Nodes of {room}", ""]
+    tables: dict[tuple[SchemaRow, ...], str] = {}
+    for node in nodes:
+        lines += [f"## {node.name}", "", _escape(node.summary), ""]
+        interfaces = [(INTERFACE_NAMES.get(kind, kind.capitalize()), _escape(text)) for kind, text in node.interfaces]
+        if node.resources:
+            interfaces.append(("Resources", ", ".join(f"`{one}`" for one in node.resources)))
+        interfaces.append(("Class", f"`{node.class_name}`"))
+        lines += ["| | |", "| --- | --- |", *map(_make_row, interfaces), ""]
+        for paragraph in node.details:
+            lines += [_escape(paragraph), ""]
+        if not node.parameters:
+            lines += ["It has no parameters.", ""]
+        elif node.parameters in tables:
+            lines += [f"Its parameters are those of [{tables[node.parameters]}](#{tables[node.parameters]}).", ""]
+        else:
+            tables[node.parameters] = node.name
+            lines += [*_make_parameter_table(node.parameters), ""]
+    return "\n".join(lines)
+
+
+def _make_parameter_table(rows: Iterable[SchemaRow]) -> list[str]:
+    lines = ["| parameter | default | must be | runtime | meaning |", "| --- | --- | --- | --- | --- |"]
+    for row in rows:
+        default = f"`{row.default}`" if row.default not in ("", "required") else row.default
+        cells = (f"`{row.key}`", default, _escape(row.expected), "yes" if row.runtime else "", _escape(row.doc))
+        lines.append(_make_row(cells))
+    return lines
+
+
+def _make_row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def _escape(text: str) -> str:
+    """Text in which only code in backticks is markup."""
+    parts = re.split(r"(``.+?``|`[^`]+`)", text)
+    escaped = [part if i % 2 else re.sub(r"([<*])", r"\\\1", part) for i, part in enumerate(parts)]
+    return "".join(escaped)
+
+
+def on_files(files, config):
+    """For mkdocs: add the pages to those of the folder ``docs``."""
+    from mkdocs.structure.files import File
+
+    for path, text in make_node_pages().items():
+        files.append(File.generated(config, path, content=text))
+    return files
