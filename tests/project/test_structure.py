@@ -431,7 +431,7 @@ def test_module_sizes(name: str, n_lines: int, short: int, long: int) -> None:
         ("src/roboyard/__main__.py", "roboyard"),
         ("tests/bus/test_node.py", "bus"),
         ("tests/conftest.py", "tests"),
-        ("docs/rooms/bus.md", "docs"),
+        ("docs/reference/bus.md", "docs"),
         ("README.md", "docs"),
     ],
 )
