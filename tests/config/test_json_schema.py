@@ -243,6 +243,17 @@ def test_schema_says_what_is_declared() -> None:
     assert properties["acceleration"]["default"] == 1.0
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "written"),
+    [(0.0, 2.0, '"minimum": 0, "maximum": 2'), (-0.5, 1e300, '"minimum": -0.5, "maximum": 1e+300'),
+     (None, float("inf"), ""), (-(2**63), 2**63 - 1, f'"minimum": {-(2**63)}, "maximum": {2**63 - 1}')],
+)  # fmt: skip
+def test_bounds_are_written_as_they_are(low: float | None, high: float, written: str) -> None:
+    schema = json_schema(Annotated[int | None, ValueConstraint(low=low, high=high)])
+    number = {key: value for key, value in schema["anyOf"][0].items() if key != "type"}
+    assert json.dumps(number, allow_nan=False) == f"{{{written}}}"
+
+
 def test_schema_of_a_type_without_keys() -> None:
     schema = json_schema(tuple[Stop, ...] | Rotate, title="Script", description="Actions.")
     assert (schema["title"], schema["description"]) == ("Script", "Actions.")

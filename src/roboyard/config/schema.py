@@ -148,6 +148,8 @@ def _default_text(field: dataclasses.Field[Any]) -> str:
 
 
 JSON_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_MAX_EXACT = 2.0**53
+"""Bounds below it are written as integers where they are; 1e300 is not."""
 
 
 def json_schema(annotation: Any, *, title: str = "", description: str = "") -> dict[str, Any]:
@@ -220,7 +222,7 @@ class _JsonSchemaWriter:
         if annotation not in (int, float):
             raise TypeError(f"a configuration cannot hold {annotation!r}")
         bounds = {
-            keyword: int(bound) if float(bound).is_integer() else bound
+            keyword: int(bound) if abs(bound) < _MAX_EXACT and float(bound).is_integer() else bound
             for keyword, bound in (("minimum", constraint.low), ("maximum", constraint.high))
             if bound is not None and math.isfinite(bound)
         }
