@@ -264,3 +264,14 @@ def test_schema_of_a_type_without_keys() -> None:
 def test_type_that_no_file_holds_is_an_error() -> None:
     with pytest.raises(TypeError, match="cannot hold"):
         json_schema(set[int])
+
+
+def test_each_unit_has_its_own_definition() -> None:
+    units = ("", "m", "m^2", "1/m", "m/s", "m/s²", "m/s³", "m*s", "rad", "m or rad", "rad/s", "1/s", "N*m", "px", "%")
+    patterns: dict[str, str] = {}
+    for unit in units:
+        schema = json_schema(Annotated[float, ValueConstraint(unit)])
+        definition = schema["$defs"][schema["$ref"].removeprefix("#/$defs/")]
+        assert definition["pattern"] == quantity_pattern(unit)
+        assert patterns.setdefault(schema["$ref"], definition["pattern"]) == definition["pattern"]
+    assert len(patterns) == len(units)

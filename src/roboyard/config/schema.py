@@ -235,7 +235,7 @@ class _JsonSchemaWriter:
 
     def _number_reference(self, kind: str, unit: str) -> str:
         """The reference of a number that may also be written as a text with a unit."""
-        words = unit.replace("/", "_per_").replace("^", "").replace("%", "percent")
+        words = unit.replace("/", "_per_").replace("^", "").replace("%", "percent").replace("²", "2").replace("³", "3")
         name = f"{kind}_in_{re.sub(r'[^A-Za-z0-9_-]+', '_', words)}" if unit else f"{kind}_without_unit"
         quantity, examples = describe_quantity(unit)
         article = "An integer" if kind == "integer" else "A number"

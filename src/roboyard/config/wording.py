@@ -56,8 +56,10 @@ def describe_expected(annotation: Any, constraint: ValueConstraint = UNCONSTRAIN
         return f"one of: {', '.join(str(member.value) for member in annotation)}"
     if dataclasses.is_dataclass(annotation):
         return "a mapping"
+    if annotation in (None, type(None)):
+        return "nothing (null)"
     simple = {bool: "true or false", int: "a whole number", float: "a number", str: "text", Path: "a path"}
-    description = simple.get(annotation, "nothing (null)" if annotation in (None, type(None)) else "a value")
+    description = simple.get(annotation, "a value")
     if constraint.unit and annotation in (int, float):
         description += f" in {constraint.unit}"
     allowed = describe_range(constraint, with_unit=False)
