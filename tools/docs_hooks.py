@@ -13,6 +13,7 @@ from roboyard.scenarios.source_docs import NodeDescription, describe_node
 
 FOLDER = "reference/nodes"
 INTERFACE_NAMES = {"in": "Subscribes to", "out": "Publishes", "action": "Action", "service": "Service"}
+RUNTIME_MARK = "*(runtime)*"
 INTRODUCTION = """Every node that a scenario or a robot may name, by room. `roboyard list nodes NAME` shows the same for
 one node, `roboyard schema node NAME` prints the JSON Schema of its parameters, and `roboyard param describe` shows the
 parameters of a running node.
@@ -48,7 +49,7 @@ def _make_page(room: str, nodes: Iterable[NodeDescription]) -> str:
         if node.resources:
             interfaces.append(("Resources", ", ".join(f"`{one}`" for one in node.resources)))
         interfaces.append(("Class", f"`{node.class_name}`"))
-        lines += ["| | |", "| --- | --- |", *map(_make_row, interfaces), ""]
+        lines += [*(f"- **{kind}**: {text}" for kind, text in interfaces), ""]
         for paragraph in node.details:
             lines += [_escape(paragraph), ""]
         if not node.parameters:
@@ -62,11 +63,11 @@ def _make_page(room: str, nodes: Iterable[NodeDescription]) -> str:
 
 
 def _make_parameter_table(rows: Iterable[SchemaRow]) -> list[str]:
-    lines = ["| parameter | default | must be | runtime | meaning |", "| --- | --- | --- | --- | --- |"]
+    lines = ["| parameter | default | values | meaning |", "| --- | --- | --- | --- |"]
     for row in rows:
         default = f"`{row.default}`" if row.default not in ("", "required") else row.default
-        cells = (f"`{row.key}`", default, _escape(row.expected), "yes" if row.runtime else "", _escape(row.doc))
-        lines.append(_make_row(cells))
+        expected = _escape(row.expected) + (f" {RUNTIME_MARK}" if row.runtime else "")
+        lines.append(_make_row((f"`{row.key}`", default, expected, _escape(row.doc))))
     return lines
 
 

@@ -59,8 +59,8 @@ def test_section_holds_all_declared_parameters(name: str, pages: dict[str, str],
     assert declared.keys() <= rows.keys()
     for key, item in declared.items():
         cells = [cell.strip().replace(r"\|", "|") for cell in re.split(r"(?<!\\)\|", rows[key])[1:-1]]
-        doc = hooks._escape(item.info.doc)
-        assert cells[2:] == [hooks._escape(item.describe()), "yes" if item.info.runtime else "", doc]
+        mark = f" {hooks.RUNTIME_MARK}" if item.info.runtime else ""
+        assert cells[2:] == [hooks._escape(item.describe()) + mark, hooks._escape(item.info.doc)]
     if not declared:
         assert "It has no parameters." in table
 
