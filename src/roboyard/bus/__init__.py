@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from roboyard.bus.executor import FAULT, LAST, LATE, SENSOR, TIMER, Executor
     from roboyard.bus.external_inputs import ExternalInput
     from roboyard.bus.graph import Graph, graph
+    from roboyard.bus.message_filter import DroppedMessage, DropReason, MessageFilter
     from roboyard.bus.node import Node
     from roboyard.bus.parameters import ConfigT, resource
     from roboyard.bus.services import Future
@@ -29,6 +30,8 @@ __all__ = [
     "Bus",
     "BusContext",
     "ConfigT",
+    "DropReason",
+    "DroppedMessage",
     "Executor",
     "ExternalInput",
     "Future",
@@ -36,6 +39,7 @@ __all__ = [
     "GoalHandle",
     "GoalStatus",
     "Graph",
+    "MessageFilter",
     "Node",
     "NodeError",
     "Publisher",
@@ -55,6 +59,7 @@ __getattr__, __dir__ = lazy_exports(__name__, {
     "executor": ("FAULT", "LAST", "LATE", "SENSOR", "TIMER", "Executor"),
     "external_inputs": ("ExternalInput",),
     "graph": ("Graph", "graph"),
+    "message_filter": ("DropReason", "DroppedMessage", "MessageFilter"),
     "node": ("Node",),
     "parameters": ("ConfigT", "resource"),
     "services": ("Future",),
