@@ -130,6 +130,36 @@ def test_scans_wait_for_odometry_up_to_a_timeout() -> None:
         assert harness.bus.transforms.can_lookup("map", "odom")
 
 
+def test_slam_node_continues_after_a_scan_from_the_future() -> None:
+    scans, _ = drive(10)
+    with SlamHarness(map_period=1.0) as harness:
+        harness.play(scans[:1])
+        harness.send("/scan", scan_message(scans[0], 10**13))
+        assert "stamped in the future" in harness.node.health.text
+        assert any("stamped in the future" in line for line in harness.log_lines)
+        harness.play(scans[1:])
+        harness.run_for(2.0)
+        assert len(harness.last("/path").poses) == 10
+
+
+def test_slam_node_saves_scans_that_wait_for_odometry() -> None:
+    scans, _ = drive(10)
+    last = START + scans[-1].time_ns
+    with SlamHarness(map_period=1.0) as harness:
+        harness.play(scans[:-1])
+        harness.run_until((last - 1) * 1e-9)
+        harness.send("/scan", scan_message(scans[-1], last))  # before its odometry
+        harness.run_for(0.05)
+        state = decode(*encode(harness.node.save_state()))
+        transforms, now = harness.bus.transforms.save_state(), harness.now_ns
+    with SlamHarness(map_period=1.0, start_ns=now) as harness:
+        harness.node.load_state(state)
+        harness.bus.transforms.load_state(transforms)
+        harness.publish_transforms((scans[-1].odometry, "odom", "base_link"), time_ns=last)
+        harness.run_for(2.0)
+        assert to_nanoseconds(harness.last("/path").poses[-1].header.stamp) == last
+
+
 def test_laser_without_transform_is_reported(tmp_path: Path) -> None:
     scans, _ = drive(3)
     with SlamHarness(map_period=1.0) as harness:

@@ -10,7 +10,7 @@ from roboyard.errors import ConfigError
 from roboyard.geometry import SE2
 from roboyard.grids import GridGeometry, OccupancyGrid
 from roboyard.messages import msg
-from roboyard.messages.convert import grid_to_array
+from roboyard.messages.convert import cloud_to_msg, grid_to_array
 from roboyard.navigation import Footprint, Observation
 from roboyard.navigation.driving import CostmapSettings, Surroundings
 from roboyard.navigation.nodes import NavigatorNode
@@ -78,6 +78,19 @@ def test_silent_camera_stops_the_robot_by_its_timeout() -> None:
             harness.run_until(3.9)
             assert (robot.twist[0] == 0.0) == stands
             assert ("depth/points" in harness.navigator.health.text) == stands
+
+
+def test_sensor_in_an_unknown_frame_is_reported_with_the_missing_transform() -> None:
+    """At any rate: its messages are replaced by newer ones before their timeout."""
+    layers = {"obstacles": LASER, "depth": DEPTH | {"sources": [{"topic": "other/points", "kind": "cloud"}]}}
+    with SensorHarness(costmap_settings("obstacles", "depth", **layers), sensor_timeout=0.5) as harness:
+        for k in range(40):
+            harness.run_until(0.05 * k)
+            harness.publish("/other/points", cloud_to_msg(np.ones((3, 3)), "moon", harness.now_ns))
+        health = harness.navigator.health
+        assert health.level == "warn"
+        assert "what comes on /other/points cannot be used" in health.text
+        assert "'moon' is unknown" in health.text
 
 
 def test_speed_zones_slow_the_robot_only_inside() -> None:

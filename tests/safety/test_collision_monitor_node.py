@@ -12,7 +12,7 @@ from tests.harness.bus import BusHarness, twist
 from roboyard.bus import NodeError
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE3
-from roboyard.messages import msg, time_to_msg
+from roboyard.messages import msg, time_to_msg, to_nanoseconds
 from roboyard.messages.convert.clouds import cloud_to_msg
 from roboyard.messages.convert.scans import ScanGeometry, scan_to_msg
 from roboyard.safety.nodes import CollisionMonitorNode
@@ -191,6 +191,26 @@ def test_zones_are_read_from_parameters() -> None:
 def test_invalid_monitor_parameters_are_refused(bad, words) -> None:
     with pytest.raises((ConfigError, NodeError), match=words.replace("'", ".")):
         CollisionHarness(**bad)
+
+
+def test_scan_that_waits_for_its_transform_is_saved(monitor: CollisionHarness) -> None:
+    monitor.run_for(1.0)
+    scan = scan_to_msg(BLOCKED, ScanGeometry(-1.5, 0.1, 0.1, 10.0), frame="laser", time_ns=monitor.now_ns)
+    monitor.send("/scan", scan, source="/laser")
+    with monitor.snapshot_roundtrip(CollisionHarness) as loaded:
+        assert isinstance(loaded, CollisionHarness)
+        loaded.set_transform(SE3.identity(), "odom", "base_link", time_ns=to_nanoseconds(scan.header.stamp))
+        loaded.set_transform(SE3.identity(), "odom", "base_link")
+        loaded.drive(0.3, ranges=None)
+        level, text = loaded.health
+        assert level == "warn"
+        assert "silent" not in text
+
+
+def test_sensor_without_transforms_stops_the_robot_with_reason(monitor: CollisionHarness) -> None:
+    monitor.drive(2.0, ranges=OPEN, frame="moon")
+    assert "'moon'" in monitor.health[1]
+    assert all(speed == 0.0 for _, speed in monitor.output)
 
 
 def test_loaded_collision_monitor_goes_on(monitor: CollisionHarness) -> None:

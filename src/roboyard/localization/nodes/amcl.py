@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.bus.transforms import TransformError
+from roboyard.bus import DroppedMessage, DropReason, MessageFilter, TransformError
 from roboyard.config import parameter
 from roboyard.config.ros_parameters import RosNodeConfig
 from roboyard.control.throttle import Throttle
@@ -21,10 +22,16 @@ from roboyard.localization.nodes.odometry import PLANAR
 from roboyard.localization.nodes.ros_node import RosNode
 from roboyard.messages import msg, srv
 from roboyard.messages.convert import grid_origin, grid_to_array, pose_to_se2
-from roboyard.messages.time import is_in_future, to_nanoseconds
+from roboyard.messages.time import to_nanoseconds
 
-_WAITING = 20
-"""Scans of a laser that wait for their transform, at most."""
+_QUEUE_SIZE = 20
+"""Scans of a laser that wait for their transforms, at most."""
+_DROP_TEXTS = {
+    DropReason.NO_TRANSFORM_FOUND: "scans without a transform",
+    DropReason.QUEUE_FULL: "scans whose transforms never came",
+    DropReason.EMPTY_FRAME_ID: "scans without a frame",
+    DropReason.STAMPED_IN_FUTURE: "scans that are stamped in the future",
+}
 
 
 class AmclNodeConfig(RosNodeConfig):
@@ -83,14 +90,13 @@ class AmclNode(RosNode[AmclNodeConfig]):
     Parameters are called as in Nav2's amcl.
     """
 
-    state_fields = ("_map", "_waiting", "_last_ns", "_T_map_odom", "_dropped")
+    state_fields = ("_map", "_last_ns", "_T_map_odom", "_dropped")
 
     def setup(self) -> None:
         """Connect."""
         super().setup()
         self._filter = Amcl(self.config.filter, self.random)
         self._map: tuple[NDArray[np.int8], float, tuple[float, float, float]] | None = None
-        self._waiting: dict[str, list[Any]] = {}
         self._last_ns: dict[str, int] = {}
         self._T_map_odom: tuple[float, float, float] | None = None
         self._dropped = 0
@@ -103,12 +109,19 @@ class AmclNode(RosNode[AmclNodeConfig]):
         self.subscribe(self.config.map_topic, msg.OccupancyGrid, self._on_map)
         self.subscribe("initialpose", msg.PoseWithCovarianceStamped, self._on_initial_pose)
         for topic in self._topics():
-            self._waiting[topic] = []
-            self.subscribe(topic, msg.LaserScan, self._taker(topic))
+            self.subscribe(topic, msg.LaserScan, partial(self._on_scan, topic))
         self.service("reinitialize_global_localization", srv.Empty, self._on_global)
         self.service("request_nomotion_update", srv.Empty, self._on_nomotion)
         self.service("set_initial_pose", srv.SetInitialPose, self._on_set_pose)
-        self.timer(rate=50.0, callback=self._try_waiting)
+        self._scans = MessageFilter(
+            self,
+            self._process,
+            target_frames=self._frames[1:],
+            queue_size=_QUEUE_SIZE,
+            timeout=lambda: self.config.wait_for_transform,
+            retry_period=0.02,
+            on_drop=self._on_drop,
+        )
         if self.config.set_initial_pose:
             spread = np.diag([self.config.initial_cov_xx, self.config.initial_cov_yy, self.config.initial_cov_aa])
             self._filter.start(
@@ -120,7 +133,11 @@ class AmclNode(RosNode[AmclNodeConfig]):
 
     def save_state(self) -> dict[str, Any]:
         """State as plain data."""
-        return super().save_state() | {"filter": self._filter.save_state(), "cloud": self._cloud_throttle.save_state()}
+        return super().save_state() | {
+            "filter": self._filter.save_state(),
+            "cloud": self._cloud_throttle.save_state(),
+            "scans": self._scans.save_state(),
+        }
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
@@ -130,6 +147,7 @@ class AmclNode(RosNode[AmclNodeConfig]):
             self._filter.set_map(OccupancyGrid(cells, GridGeometry(resolution, cells.shape, SE2(*origin))))
         self._filter.load_state(state["filter"])
         self._cloud_throttle.load_state(state["cloud"])
+        self._scans.load_state(state["scans"])
 
     # -- what comes in -------------------------------------------------------------------------------------------------
     def _topics(self) -> tuple[str, ...]:
@@ -139,20 +157,6 @@ class AmclNode(RosNode[AmclNodeConfig]):
                 "a scan topic without a name", location=self.full_name, valid="topics of sensor_msgs/LaserScan"
             )
         return topics
-
-    def _taker(self, topic: str) -> Any:
-        def on_scan(scan: Any) -> None:
-            if is_in_future(to_nanoseconds(scan.header.stamp), self.now_ns):
-                self._drop("scans that are stamped in the future")
-                return
-            waiting = self._waiting[topic]
-            waiting.append(scan)
-            if len(waiting) > _WAITING:
-                waiting.pop(0)
-                self._drop("scans whose transforms never came")
-            self._try_waiting()
-
-        return on_scan
 
     def _on_map(self, message: Any) -> None:
         frame = message.header.frame_id
@@ -211,39 +215,34 @@ class AmclNode(RosNode[AmclNodeConfig]):
         return srv.Empty.Response()
 
     # -- scans ---------------------------------------------------------------------------------------------------------
-    def _try_waiting(self) -> None:
-        for topic, waiting in self._waiting.items():
-            while waiting and self._take(topic, waiting[0]):
-                waiting.pop(0)
+    def _on_scan(self, topic: str, scan: Any) -> None:
+        if self._filter.has_map and self._filter.started:
+            self._scans.add(scan, topic)
+        else:
+            self._tell()
 
-    def _take(self, topic: str, scan: Any) -> bool:
-        """Process a scan; False if it must wait for transforms."""
+    def _process(self, scan: Any, topic: str) -> None:
+        """Process a scan whose transforms are known."""
         time_ns = to_nanoseconds(scan.header.stamp)
         if time_ns <= self._last_ns.get(topic, -1):
             self._drop("scans that are not later than the one before")
-            return True
-        if not (self._filter.has_map and self._filter.started):
-            self._tell()
-            return True
+            return
         _, odom, base = self._frames
-        try:
-            T_odom_base = self.transforms.lookup(odom, base, time_ns)
-            T_base_laser = self.transforms.lookup(base, scan.header.frame_id, time_ns)
-        except TransformError as error:
-            if (self.now_ns - time_ns) * 1e-9 <= self.config.wait_for_transform:
-                return False
-            self._drop("scans without a transform", reason=str(error))
-            return True
+        T_odom_base = self.transforms.lookup(odom, base, time_ns)
+        T_base_laser = self.transforms.lookup(base, scan.header.frame_id, time_ns)
         self._last_ns[topic] = time_ns
         try:
             estimate = self._filter.process(scan_of(scan, topic, T_base_laser, T_odom_base))
         except RoboyardError as error:
             self._drop("scans that cannot be used", reason=str(error))
-            return True
+            return
         if estimate is not None:
             self._publish(estimate)
         self._broadcast(time_ns)
-        return True
+
+    def _on_drop(self, dropped: DroppedMessage) -> None:
+        reason = {"reason": dropped.transform_error} if dropped.transform_error else {}
+        self._drop(_DROP_TEXTS[dropped.reason], **reason)
 
     def _drop(self, what: str, **why: Any) -> None:
         self._dropped += 1

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Any, Final
 
 import numpy as np
 
-from roboyard.bus import Node, TransformError, resource
+from roboyard.bus import MessageFilter, Node, resource
 from roboyard.compute import expect_kernels
 from roboyard.config import Config, parameter
 from roboyard.description import Model
 from roboyard.errors import MessageError
-from roboyard.geometry import SE3
 from roboyard.manipulation.self_filter import Shapes, _mark
 from roboyard.messages import msg, to_nanoseconds
 from roboyard.messages.convert import cloud_points, cloud_to_msg
 
-_PATIENCE_NS: Final = 300_000_000
-"""So long a cloud waits for the transforms of its moment [ns]."""
-_MOST_WAITING: Final = 4
+_TRANSFORM_TIMEOUT: Final = 0.3
+"""A cloud waits for its transforms until it is older than this [s]."""
+_QUEUE_SIZE: Final = 4
 
 
 class SelfFilterNodeConfig(Config):
@@ -47,44 +45,44 @@ class SelfFilterNode(Node[SelfFilterNodeConfig]):
 
     description: Model = resource(Model)
 
-    state_fields = ("_waiting", "_taken_ns")
+    state_fields = ("_taken_ns",)
 
     def setup(self) -> None:
         """Connect."""
         expect_kernels(_mark)
         self._shapes = Shapes.of_model(self.description)
-        self._waiting: deque[Any] = deque(maxlen=_MOST_WAITING)
         self._taken_ns = -(10**18)
         self._out = self.publisher("cloud_filtered", msg.PointCloud2)
         self.subscribe(self.config.cloud_topic, msg.PointCloud2, self._on_cloud)
-        self.timer(0.02, self._go_on)
+        self._links = tuple(map(self.frame, self._shapes.frames))
+        self._clouds = MessageFilter(
+            self,
+            self._filter,
+            target_frames=self._links,
+            queue_size=_QUEUE_SIZE,
+            timeout=_TRANSFORM_TIMEOUT,
+            retry_period=0.02,
+        )
+
+    def save_state(self) -> dict[str, Any]:
+        """State as plain data."""
+        return super().save_state() | {"clouds": self._clouds.save_state()}
+
+    def load_state(self, saved: dict[str, Any]) -> None:
+        """Take back what ``save_state`` gave."""
+        super().load_state(saved)
+        self._clouds.load_state(saved["clouds"])
 
     def _on_cloud(self, message: Any) -> None:
         time_ns = to_nanoseconds(message.header.stamp)
-        if time_ns - self._taken_ns >= round(
-            0.9e9 / self.config.max_rate
-        ):  # a little less than a period: stamps jitter
+        # a little less than a period: stamps jitter
+        is_due = time_ns - self._taken_ns >= round(0.9e9 / self.config.max_rate)
+        if is_due and self._clouds.add(message, self.config.cloud_topic):
             self._taken_ns = time_ns
-            self._waiting.append(message)
-            self._go_on()
 
-    def _go_on(self) -> None:
-        """Filter what waits, as far as the robot's links are known at its moment."""
-        while self._waiting:
-            message = self._waiting[0]
-            time_ns, sensor = to_nanoseconds(message.header.stamp), message.header.frame_id
-            try:
-                poses = [self.transforms.lookup(sensor, self.frame(name), time_ns) for name in self._shapes.frames]
-            except TransformError as error:
-                if self.now_ns - time_ns < _PATIENCE_NS:
-                    return
-                self._waiting.popleft()
-                self.report_health("warn", f"a cloud is left out: {error}")
-                continue
-            self._waiting.popleft()
-            self._filter(message, poses)
-
-    def _filter(self, message: Any, poses: list[SE3]) -> None:
+    def _filter(self, message: Any, topic: str) -> None:
+        time_ns, sensor = to_nanoseconds(message.header.stamp), message.header.frame_id
+        poses = [self.transforms.lookup(sensor, link, time_ns) for link in self._links]
         try:
             points = cloud_points(message, stride=self.config.every)
         except MessageError as error:
@@ -92,5 +90,5 @@ class SelfFilterNode(Node[SelfFilterNodeConfig]):
             return
         points = points[np.einsum("ij,ij->i", points, points) <= self.config.max_range**2]
         own = self._shapes.on(points, poses, self.config.margin)
-        self._out.publish(cloud_to_msg(points[~own], message.header.frame_id, to_nanoseconds(message.header.stamp)))
+        self._out.publish(cloud_to_msg(points[~own], sensor, time_ns))
         self.report_health("ok", f"{int(own.sum())} of {len(points)} points are the robot's own")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.bus import Future, Node, TransformError
+from roboyard.bus import Future, MessageFilter, Node
 from roboyard.config import Config, parameter
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
@@ -17,11 +16,10 @@ from roboyard.mapping.elevation import ElevationConfig, ElevationMap, Taken
 from roboyard.mapping.nodes.grid_map_messages import CEILING, HEIGHTS, VARIANCE, grid_map_to_msg
 from roboyard.mapping.nodes.octree_messages import cloud_from_msg
 from roboyard.messages import msg, srv, to_nanoseconds
-from roboyard.messages.time import is_in_future
 
-_PATIENCE_NS: Final = 300_000_000
-"""So long a cloud waits for the transform of its moment [ns]."""
-_MOST_WAITING: Final = 4
+_TRANSFORM_TIMEOUT: Final = 0.3
+"""A cloud waits for its transforms until it is older than this [s]."""
+_QUEUE_SIZE: Final = 4
 
 
 @dataclass(frozen=True)
@@ -72,14 +70,13 @@ class ElevationNode(Node[ElevationNodeConfig]):
     it, by ``drift`` with the way gone.
     """
 
-    state_fields = ("_waiting", "_taken_ns", "_published_ns", "_stale", "_sure", "_before", "_was")
+    state_fields = ("_taken_ns", "_published_ns", "_stale", "_sure", "_before", "_was")
 
     def setup(self) -> None:
         """Connect."""
         self._map = ElevationMap(self.config.elevation)
-        self._waiting: deque[Any] = deque(maxlen=_MOST_WAITING)
         self._taken_ns = self._published_ns = -(10**18)
-        self._stale = self._busy = self._clearing = False
+        self._stale = self._clearing = False
         self._sure: NDArray[np.float64] | None = None  # covariance of the pose, as it was last told
         self._before: NDArray[np.float64] | None = None  # and at the last cloud
         self._was: tuple[float, float] | None = None  # where the robot was then
@@ -88,41 +85,34 @@ class ElevationNode(Node[ElevationNodeConfig]):
         if self.config.robot_pose_with_covariance_topic:
             self.subscribe(self.config.robot_pose_with_covariance_topic, msg.PoseWithCovarianceStamped, self._on_pose)
         self.service("~/clear_map", srv.std_srvs.Empty, self._on_clear)
-        self.timer(0.1, self._go_on)
+        self._frames = self.frame(self.config.map_frame_id), self.frame(self.config.robot_base_frame_id)
+        self._clouds = MessageFilter(
+            self,
+            self._insert,
+            target_frames=self._frames,
+            queue_size=_QUEUE_SIZE,
+            timeout=_TRANSFORM_TIMEOUT,
+            retry_period=0.1,
+        )
 
     def _on_pose(self, message: Any) -> None:
         self._sure = np.asarray(message.pose.covariance, np.float64).reshape(6, 6)
 
     def _on_cloud(self, message: Any) -> None:
         time_ns = to_nanoseconds(message.header.stamp)
-        if is_in_future(time_ns, self.now_ns):
-            self.report_health("warn", "a cloud is left out: it is stamped in the future")
-            return
         # a period less a tenth: stamps jitter, and a camera's need not be a multiple of ours
-        if time_ns - self._taken_ns >= round(0.9e9 / self.config.max_rate):
+        is_due = time_ns - self._taken_ns >= round(0.9e9 / self.config.max_rate)
+        if is_due and self._clouds.add(message, self.config.point_cloud_topic):
             self._taken_ns = time_ns
-            self._waiting.append(message)
-            self._go_on()
 
-    def _go_on(self) -> None:
-        """Give the worker the next cloud whose place is known."""
-        while self._waiting and not self._busy:
-            message = self._waiting[0]
-            time_ns, sensor = to_nanoseconds(message.header.stamp), message.header.frame_id
-            frame = self.frame(self.config.map_frame_id)
-            try:
-                T_map_sensor = self.transforms.lookup(frame, sensor, time_ns)
-                T_map_base = self.transforms.lookup(frame, self.frame(self.config.robot_base_frame_id), time_ns)
-            except TransformError as error:
-                if self.now_ns - time_ns < _PATIENCE_NS:
-                    return
-                self._waiting.popleft()
-                self.report_health("warn", f"a cloud is left out: {error}")
-                continue
-            self._waiting.popleft()
-            self._busy = True
-            look = Look(message, T_map_sensor, T_map_base, self._growth(T_map_base))
-            self.offload(take_in, self._map, look, latency=self.config.latency, on_done=self._done)
+    def _insert(self, message: Any, topic: str) -> None:
+        """Give a cloud to the worker; the others wait until the worker is done."""
+        self._clouds.pause()
+        time_ns, (map_frame, base) = to_nanoseconds(message.header.stamp), self._frames
+        T_map_sensor = self.transforms.lookup(map_frame, message.header.frame_id, time_ns)
+        T_map_base = self.transforms.lookup(map_frame, base, time_ns)
+        look = Look(message, T_map_sensor, T_map_base, self._growth(T_map_base))
+        self.offload(take_in, self._map, look, latency=self.config.latency, on_done=self._done)
 
     def _growth(self, T_map_base: SE3) -> NDArray[np.float64]:
         """(6, 6) by which the covariance of the pose grew since the last cloud, never shrinking."""
@@ -136,7 +126,6 @@ class ElevationNode(Node[ElevationNodeConfig]):
         return np.diag(np.maximum(np.nan_to_num(grown), 0.0))
 
     def _done(self, future: Future) -> None:
-        self._busy = False
         taken = future.result
         if isinstance(taken, str):
             self.report_health("error", f"a cloud is left out: {taken}")
@@ -148,7 +137,7 @@ class ElevationNode(Node[ElevationNodeConfig]):
             self._clearing, self._stale = False, True
         if self._stale and self.now_ns - self._published_ns >= round(self.config.publish_period * 1e9):
             self._publish()
-        self._go_on()
+        self._clouds.resume()
 
     def _publish(self) -> None:
         self._stale, self._published_ns = False, self.now_ns
@@ -157,7 +146,7 @@ class ElevationNode(Node[ElevationNodeConfig]):
         self._published.publish(grid_map_to_msg(layers, self._map.corner, cell, self.now_ns, frame))
 
     def _on_clear(self, request: Any) -> Any:
-        if self._busy:  # the worker has the map
+        if self._clouds.is_paused:  # the worker has the map
             self._clearing = True
         else:
             self._map.clear()
@@ -170,12 +159,13 @@ class ElevationNode(Node[ElevationNodeConfig]):
         Raises:
             RunError: work is under way.
         """
-        return super().save_state() | {"map": self._map.save_state()}
+        return super().save_state() | {"map": self._map.save_state(), "clouds": self._clouds.save_state()}
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
         super().load_state(state)
         self._map.load_state(state["map"])
+        self._clouds.load_state(state["clouds"])
 
 
 def take_in(known: ElevationMap, look: Look) -> Taken | str:

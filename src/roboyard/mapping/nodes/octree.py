@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from roboyard.bus import Future, Node, TransformError, resource
+from roboyard.bus import Future, MessageFilter, Node, resource
 from roboyard.compute import expect_kernels
 from roboyard.config import Config, parameter
 from roboyard.errors import InputError, RoboyardError
@@ -32,11 +31,10 @@ from roboyard.mapping.octree.rays import count_in, mark_beams, within_reach
 from roboyard.mapping.octree.stream import write_binary, write_full
 from roboyard.messages import msg, srv, to_nanoseconds
 from roboyard.messages.convert import unpack_rgb
-from roboyard.messages.time import is_in_future
 
-_PATIENCE_NS: Final = 300_000_000
-"""So long a cloud waits for the transform of its moment [ns]."""
-_MOST_WAITING: Final = 4
+_TRANSFORM_TIMEOUT: Final = 0.3
+"""A cloud waits for its transforms until it is older than this [s]."""
+_QUEUE_SIZE: Final = 4
 _ANY: Final = 1e6
 """A height beyond all [m]."""
 
@@ -116,7 +114,7 @@ class OctreeNode(Node[OctreeNodeConfig]):
 
     run_folder: Path | None = resource(Path, optional=True)
 
-    state_fields = ("_waiting", "_taken_ns", "_published_ns", "_stale")
+    state_fields = ("_taken_ns", "_published_ns", "_stale")
 
     def setup(self) -> None:
         """Connect; begin with the file, if there is one."""
@@ -143,10 +141,8 @@ class OctreeNode(Node[OctreeNodeConfig]):
         self._octree = OctreeMap(self._config)
         if self.config.octomap_path:
             self._octree.put(read_octree(self.config.octomap_path, self._config).leaves)
-        self._waiting: deque[Any] = deque(maxlen=_MOST_WAITING)
         self._taken_ns = self._published_ns = -(10**18)
         self._stale = bool(self.config.octomap_path)
-        self._busy = False
         self._asked: list[Callable[[], None]] = []  # what waits for the worker
         self._outlets = {
             name: self.publisher(name, msg.octomap_msgs.Octomap, latched=True)
@@ -160,7 +156,14 @@ class OctreeNode(Node[OctreeNodeConfig]):
             self.service(name, srv.octomap_msgs.GetOctomap, self._getter(name))
         self.service("~/clear_bbx", srv.octomap_msgs.BoundingBoxQuery, self._on_clear)
         self.service("~/reset", srv.std_srvs.Empty, self._on_reset)
-        self.timer(0.1, self._go_on)
+        self._clouds = MessageFilter(
+            self,
+            self._insert,
+            target_frames=self._target_frames,
+            queue_size=_QUEUE_SIZE,
+            timeout=_TRANSFORM_TIMEOUT,
+            retry_period=0.1,
+        )
         self._publish()
 
     def _check_file(self) -> None:
@@ -179,47 +182,34 @@ class OctreeNode(Node[OctreeNodeConfig]):
     # -- clouds --------------------------------------------------------------------------------------------------------
     def _on_cloud(self, message: Any) -> None:
         time_ns = to_nanoseconds(message.header.stamp)
-        if is_in_future(time_ns, self.now_ns):
-            self.report_health("warn", "a cloud is left out: it is stamped in the future")
-            return
         # a period less a tenth: stamps jitter, and a camera's need not be a multiple of ours
-        if time_ns - self._taken_ns >= round(0.9e9 / self.config.max_rate):
+        is_due = time_ns - self._taken_ns >= round(0.9e9 / self.config.max_rate)
+        if is_due and self._clouds.add(message, self.config.cloud_topic):
             self._taken_ns = time_ns
-            self._waiting.append(message)
-            self._go_on()
 
-    def _go_on(self) -> None:
-        """Give the worker the next cloud whose place is known."""
-        while self._waiting and not self._busy:
-            message = self._waiting[0]
-            time_ns, sensor = to_nanoseconds(message.header.stamp), message.header.frame_id
-            try:
-                T_map_sensor = self.transforms.lookup(self.frame(self.config.frame_id), sensor, time_ns)
-                base = self.frame(self.config.base_frame_id)
-                T_base_map = None
-                if self.config.filter_ground_plane:
-                    T_base_map = self.transforms.lookup(base, self.frame(self.config.frame_id), time_ns)
-            except TransformError as error:
-                if self.now_ns - time_ns < _PATIENCE_NS:
-                    return
-                self._waiting.popleft()
-                self.report_health("warn", f"a cloud is left out: {error}")
-                continue
-            self._waiting.popleft()
-            self._busy = True
-            taken = Taken(message, T_map_sensor, T_base_map)
-            heights = self.config.point_cloud_min_z, self.config.point_cloud_max_z
-            self.offload(
-                take_in, self._octree, taken, heights, self.config.ground_filter, *self._asked_for(),
-                latency=self.config.latency, on_done=self._done,
-            )  # fmt: skip
+    def _target_frames(self) -> tuple[str, ...]:
+        """The frames that a cloud must be connected with: the map's, and the robot's where ground is to be found."""
+        frames = self.frame(self.config.frame_id), self.frame(self.config.base_frame_id)
+        return frames if self.config.filter_ground_plane else frames[:1]
+
+    def _insert(self, message: Any, topic: str) -> None:
+        """Give a cloud to the worker; the others wait until the worker is done."""
+        self._clouds.pause()
+        time_ns, map_frame, *base = to_nanoseconds(message.header.stamp), *self._target_frames()
+        T_map_sensor = self.transforms.lookup(map_frame, message.header.frame_id, time_ns)
+        T_base_map = self.transforms.lookup(base[0], map_frame, time_ns) if base else None
+        taken = Taken(message, T_map_sensor, T_base_map)
+        heights = self.config.point_cloud_min_z, self.config.point_cloud_max_z
+        self.offload(
+            take_in, self._octree, taken, heights, self.config.ground_filter, *self._asked_for(),
+            latency=self.config.latency, on_done=self._done,
+        )  # fmt: skip
 
     def _asked_for(self) -> tuple[bool, tuple[float, float]]:
         """Whether colours are wanted, and the heights of the projection."""
         return self._kind == COLORED, (self.config.occupancy_min_z, self.config.occupancy_max_z)
 
     def _done(self, future: Future) -> None:
-        self._busy = False
         self._known = known = future.result
         if known.trouble:
             self.report_health("error", f"a cloud is left out: {known.trouble}")
@@ -233,7 +223,7 @@ class OctreeNode(Node[OctreeNodeConfig]):
         for change in asked:
             change()
         self._publish()
-        self._go_on()
+        self._clouds.resume()
 
     # -- what it tells -------------------------------------------------------------------------------------------------
     def _publish(self, *, at_once: bool = False) -> None:
@@ -283,7 +273,7 @@ class OctreeNode(Node[OctreeNodeConfig]):
             self._publish(at_once=True)
             done.set_result(response())
 
-        if self._busy:
+        if self._clouds.is_paused:  # the worker has the map
             self._asked.append(now)
         else:
             now()
@@ -310,12 +300,13 @@ class OctreeNode(Node[OctreeNodeConfig]):
         Raises:
             RunError: work is under way.
         """
-        return super().save_state() | {"octree": self._octree.save_state()}
+        return super().save_state() | {"octree": self._octree.save_state(), "clouds": self._clouds.save_state()}
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
         super().load_state(state)
         self._octree.load_state(state["octree"])
+        self._clouds.load_state(state["clouds"])
         self._known = look_at(self._octree, *self._asked_for())
 
 

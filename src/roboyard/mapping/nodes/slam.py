@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from roboyard.bus import Future, Node, TransformError
+from roboyard.bus import DroppedMessage, DropReason, Future, MessageFilter, Node, TransformError
 from roboyard.compute import expect_kernels
 from roboyard.config import Config, parameter
 from roboyard.errors import InputError, RoboyardError
@@ -30,9 +29,9 @@ from roboyard.mapping.slam import Slam
 from roboyard.mapping.trajectory import Trajectory
 from roboyard.messages import msg, srv, to_nanoseconds
 
-_PATIENCE_NS: Final = 300_000_000
-"""So long a scan waits for the odometry of its moment [ns]."""
-_MOST_WAITING: Final = 200
+_ODOMETRY_TIMEOUT: Final = 0.3
+"""A scan waits for its odometry until it is older than this [s]."""
+_QUEUE_SIZE: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +73,13 @@ class SlamNode(Node[SlamNodeConfig]):
     begun.
     """
 
-    state_fields = ("_T_map_odom", "_waiting", "_ready", "_last_ns", "_map_due", "_mounts")
+    state_fields = ("_T_map_odom", "_ready", "_last_ns", "_map_due", "_mounts")
 
     def setup(self) -> None:
         """Connect."""
         expect_kernels(branch_and_bound, fill_tables, passed)
         self._slam: Slam = make_slam(self.config.algorithm)
         self._T_map_odom: tuple[float, float, float] | None = None
-        self._waiting: deque[Scan] = deque(maxlen=_MOST_WAITING)  # for odometry
         self._ready: list[Scan] = []  # for the worker
         self._last_ns = -1
         self._map_due = False
@@ -96,8 +94,18 @@ class SlamNode(Node[SlamNodeConfig]):
         self._markers = self.publisher("graph", msg.MarkerArray, latched=True)
         self._path = self.publisher("path", msg.Path, latched=True)
         self._faults = Faults()
+        self._scans = MessageFilter(
+            self,
+            self._on_odometry_known,
+            target_frames=(self.frame(self.config.odom_frame),),
+            source_frame=self.frame(self.config.base_frame),
+            queue_size=_QUEUE_SIZE,
+            timeout=_ODOMETRY_TIMEOUT,
+            on_drop=self._on_drop,
+        )
+        self._readers = {topic: reader(topic, self._faults) for topic in self.config.scan_topics}
         for topic in self.config.scan_topics:
-            self.subscribe(topic, msg.LaserScan, partial(self._on_scan, topic, reader(topic, self._faults)))
+            self.subscribe(topic, msg.LaserScan, partial(self._on_scan, topic))
         for name in ("dynamic_map", "~/map"):
             self.service(name, srv.GetMap, self._on_get)
         self.service("~/save_map", srv.slam_toolbox.SaveMap, self._on_save)
@@ -106,22 +114,45 @@ class SlamNode(Node[SlamNodeConfig]):
         self.timer(self.config.map_period, self._want_map)
 
     # -- scans ---------------------------------------------------------------------------------------------------------
-    def _on_scan(self, topic: str, read: Any, message: Any) -> None:
-        scan = read(message)
-        mount = None if scan is None else self._mount(topic, message.header.frame_id)
-        if scan is None or mount is None:
+    def _on_scan(self, topic: str, message: Any) -> None:
+        if self._mount(topic, message.header.frame_id) is not None:
+            self._scans.add(message, topic)
+            self._go_on()
+
+    def _on_odometry_known(self, message: Any, topic: str) -> None:
+        odom, base = self.frame(self.config.odom_frame), self.frame(self.config.base_frame)
+        T_odom_base = self.transforms.lookup(odom, base, to_nanoseconds(message.header.stamp))
+        self._take(message, topic, SE2.from_se3(T_odom_base))
+
+    def _on_drop(self, dropped: DroppedMessage) -> None:
+        """Take a scan without odometry if that did not come in time; report the others."""
+        if dropped.reason is DropReason.NO_TRANSFORM_FOUND:
+            self._take(dropped.message, dropped.topic, None)
             return
+        topic = self.resolve(dropped.topic)
+        self.log.warn(f"scans of {topic} are left out: {dropped.reason.value}", throttle=5.0)
+        self.report_health("warn", f"a scan of {topic} is left out: {dropped.text}")
+
+    def _take(self, message: Any, topic: str, odometry: SE2 | None) -> None:
+        """Make a scan ready for the worker."""
+        scan, mount = self._readers[topic](message), self._mount(topic, message.header.frame_id)
+        # lasers that measure at one moment follow each other by a nanosecond; what comes late is left out
+        time_ns = to_nanoseconds(message.header.stamp)
+        time_ns += 1 if time_ns == self._last_ns else 0
+        if scan is None or mount is None or time_ns <= self._last_ns:
+            return
+        self._last_ns = time_ns
         sign = -1.0 if mount.upside_down else 1.0
-        self._waiting.append(
+        self._ready.append(
             replace(
                 scan,
-                time_ns=to_nanoseconds(message.header.stamp),
+                time_ns=time_ns,
+                odometry=odometry,
                 T_base_laser=mount.T_base_laser,
                 angle_min=sign * scan.angle_min,
                 angle_increment=sign * scan.angle_increment,
             )
         )
-        self._go_on()
 
     def _mount(self, topic: str, frame: str) -> Mount | None:
         """Where the laser sits; None while nobody said."""
@@ -137,21 +168,8 @@ class SlamNode(Node[SlamNodeConfig]):
         return Mount(SE2(x, y, theta), upside_down)
 
     def _go_on(self) -> None:
-        """Pair waiting scans with odometry, and give the worker what there is to do."""
-        odom, base = self.frame(self.config.odom_frame), self.frame(self.config.base_frame)
-        while self._waiting:
-            scan = self._waiting[0]
-            odometry = None
-            if self.transforms.can_lookup(odom, base, scan.time_ns):
-                odometry = SE2.from_se3(self.transforms.lookup(odom, base, scan.time_ns))
-            elif self.now_ns - scan.time_ns < _PATIENCE_NS:
-                break
-            self._waiting.popleft()
-            # lasers that measure at one moment follow each other by a nanosecond; what comes late is left out
-            time_ns = scan.time_ns + (1 if scan.time_ns == self._last_ns else 0)
-            if time_ns > self._last_ns:
-                self._last_ns = time_ns
-                self._ready.append(replace(scan, time_ns=time_ns, odometry=odometry))
+        """Pair scans with odometry, and give the worker what there is to do."""
+        self._scans.process()
         if self._busy:
             return
         if self._map_due and self._slam_has_scans:
@@ -261,7 +279,7 @@ class SlamNode(Node[SlamNodeConfig]):
         """
         own: Any = self._slam
         known = {"slam": own.save_state()} if _saves(own) else {"given": list(self._given)}
-        return super().save_state() | known | {"made": (self._grid, self._graph)}
+        return super().save_state() | known | {"made": (self._grid, self._graph), "scans": self._scans.save_state()}
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
@@ -274,6 +292,7 @@ class SlamNode(Node[SlamNodeConfig]):
             for scan in self._given:
                 own.process(scan)
         self._grid, self._graph = state["made"]
+        self._scans.load_state(state["scans"])
 
 
 def _saves(slam: Slam) -> bool:

@@ -114,13 +114,18 @@ class NavigatorNode(Node[NavigatorNodeConfig]):
         self._local_costmap = self.publisher("local_costmap/costmap", msg.OccupancyGrid, latched=True)
         self._sources = {
             name: [
-                Source(told, self.resolve(told.topic), self.config.sensor_timeout, self.now_ns)
+                Source(
+                    self,
+                    told,
+                    self.resolve(told.topic),
+                    self.config.sensor_timeout,
+                    self._frames[1],
+                    lambda: self.config.transform_timeout,
+                )
                 for told in layer.sources
             ]
             for name, layer in chosen.costmap.enabled_layers.items()
         }
-        for source in itertools.chain(*self._sources.values()):
-            self.subscribe(source.topic, source.type, source.take)
         if self.config.map_topic:
             self.subscribe(self.config.map_topic, msg.OccupancyGrid, self._on_map)
         self.subscribe("keepout_mask", msg.OccupancyGrid, self._on_keepout)
@@ -273,10 +278,9 @@ class NavigatorNode(Node[NavigatorNodeConfig]):
         except TransformError as error:
             raise PoseUnknown(f"where the robot is in '{world}' is not known: {error}") from None
         T_map_odom = T_map_base @ T_odom_base.inverse()
-        patience_ns = round(self.config.transform_timeout * 1e9)
         seen: dict[str, list[Any]] = {}
         for name, sources in self._sources.items():
-            news = [source.look(self.transforms, odom, self.now_ns, patience_ns) for source in sources]
+            news = [source.look() for source in sources]
             if any(news):
                 pairs = zip(sources, news, strict=True)
                 seen[name] = [item for source, own in pairs for item in source.counting(self.now_ns, own)]

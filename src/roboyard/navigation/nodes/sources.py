@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from roboyard.bus.transforms import TransformBuffer, TransformError
+from roboyard.bus import DroppedMessage, DropReason, MessageFilter, Node
 from roboyard.compute import expect_kernels
 from roboyard.errors import RoboyardError
 from roboyard.geometry import SE2, SE3
@@ -16,32 +16,42 @@ from roboyard.grids import voxel_downsample
 from roboyard.grids.voxel_filter import average_by_voxel
 from roboyard.messages import msg
 from roboyard.messages.convert import cloud_points, scan_angles
-from roboyard.messages.time import is_in_future, to_nanoseconds
+from roboyard.messages.time import to_nanoseconds
 from roboyard.navigation.costmap import Observation, RangeReading, Recent
 from roboyard.navigation.driving import EchoSource, PointSource
 
-_MOST_WAITING = 4
+_QUEUE_SIZE = 4
+"""So many messages of a sensor are kept from one look to the next; older ones are not needed."""
 
 Reader = Callable[[Any, SE3], Any]
 
 
 class Source:
-    """Messages of one sensor, which wait for the transforms of their moment.
+    """Messages of one sensor, which wait for their transforms and for the next look.
 
     Args:
+        node: The navigator, on its bus.
         settings: Of the sensor.
         topic: Its absolute name.
         timeout: So long it may be silent [s], where the settings do not say.
-        began_ns: When one began to listen.
+        odom_frame: Frame that observations are in, prefixed already.
+        transform_timeout: A message waits for its transform until it is older than this [s].
 
     Attributes:
         topic: Absolute name.
-        type: Of the messages.
     """
 
-    def __init__(self, settings: PointSource | EchoSource, topic: str, timeout: float, began_ns: int) -> None:
+    def __init__(
+        self,
+        node: Node[Any],
+        settings: PointSource | EchoSource,
+        topic: str,
+        timeout: float,
+        odom_frame: str,
+        transform_timeout: Callable[[], float],
+    ) -> None:
         self.topic = topic
-        self.type, read = _READERS["echo" if isinstance(settings, EchoSource) else settings.kind]
+        message_type, read = _READERS["echo" if isinstance(settings, EchoSource) else settings.kind]
         self._echoes = isinstance(settings, EchoSource)
         self._read = partial(read, topic)
         if isinstance(settings, PointSource) and settings.kind == "cloud":
@@ -52,39 +62,45 @@ class Source:
         self._recent: Recent[Any] = Recent(
             persistence=persistence, every=timeout if settings.timeout is None else settings.timeout, name=topic
         )
-        self._began_ns = began_ns
+        self._transforms, self._odom_frame = node.transforms, odom_frame
+        self._began_ns = node.now_ns
         self._refused = ""
-        self._waiting: list[Any] = []
+        self._found: list[Any] = []
+        self._filter = MessageFilter(
+            node,
+            self._add,
+            target_frames=(odom_frame,),
+            queue_size=_QUEUE_SIZE,
+            timeout=transform_timeout,
+            on_drop=self._on_drop,
+        )
+        self._filter.pause()
+        self._filter.subscribe(topic, message_type)
 
-    def take(self, message: Any) -> None:
-        """Keep a message until it is asked for."""
-        self._waiting.append(message)
-        del self._waiting[:-_MOST_WAITING]
-
-    def look(self, transforms: TransformBuffer, odom_frame: str, now_ns: int, patience_ns: int) -> list[Any]:
-        """What came in since the last look; messages that are too old for their transforms to come are left out."""
-        found = []
-        while self._waiting:
-            message = self._waiting[0]
-            time_ns = to_nanoseconds(message.header.stamp)
-            if is_in_future(time_ns, now_ns):
-                self._refused = "a message is stamped in the future"
-                self._waiting.pop(0)
-                continue
-            try:
-                T_odom_sensor = transforms.lookup(odom_frame, message.header.frame_id, time_ns)
-                item = self._read(message, T_odom_sensor)
-            except RoboyardError as error:
-                if isinstance(error, TransformError) and now_ns - time_ns <= patience_ns:
-                    break
-                self._refused = str(error)
-                self._waiting.pop(0)
-                continue
-            self._waiting.pop(0)
-            self._refused = ""
-            self._recent.add(item, time_ns)
-            found.append(item)
+    def look(self) -> list[Any]:
+        """What came in since the last look, of the messages whose transforms are known."""
+        self._filter.resume()
+        self._filter.pause()
+        found, self._found = self._found, []
         return found
+
+    def _add(self, message: Any, topic: str) -> None:
+        """Read a message whose transform is known."""
+        time_ns = to_nanoseconds(message.header.stamp)
+        T_odom_sensor = self._transforms.lookup(self._odom_frame, message.header.frame_id, time_ns)
+        try:
+            item = self._read(message, T_odom_sensor)
+        except RoboyardError as error:
+            self._refused = str(error)
+            return
+        self._refused = ""
+        self._recent.add(item, time_ns)
+        self._found.append(item)
+
+    def _on_drop(self, dropped: DroppedMessage) -> None:
+        """Remember why messages cannot be used; that newer ones replace older ones between two looks is no fault."""
+        if dropped.reason is not DropReason.QUEUE_FULL or dropped.transform_error:
+            self._refused = dropped.transform_error or dropped.text
 
     def counting(self, now_ns: int, news: list[Any]) -> list[Any]:
         """What counts now: each echo once, of points all that is not too old, so that no other sensor's beams have the
@@ -103,13 +119,14 @@ class Source:
         """Everything as plain data."""
         return {
             "recent": self._recent.save_state(), "began_ns": self._began_ns, "refused": self._refused,
-            "waiting": list(self._waiting),
+            "filter": self._filter.save_state(),
         }  # fmt: skip
 
     def load_state(self, saved: dict[str, Any]) -> None:
         """Counterpart of `save`."""
         self._recent.load_state(saved["recent"])
-        self._began_ns, self._refused, self._waiting = saved["began_ns"], saved["refused"], list(saved["waiting"])
+        self._began_ns, self._refused = saved["began_ns"], saved["refused"]
+        self._filter.load_state(saved["filter"])
 
 
 def scan_observation(sensor: str, scan: Any, T_odom_laser: SE3) -> Observation:

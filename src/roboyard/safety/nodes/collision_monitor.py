@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.bus import Node, TransformError, resource
+from roboyard.bus import DroppedMessage, DropReason, MessageFilter, Node, TransformError, resource
 from roboyard.config import Config, parameter
 from roboyard.control import STANDSTILL, PlanarTwist
 from roboyard.errors import ConfigError, RoboyardError
@@ -147,7 +147,15 @@ class CollisionMonitorNode(Node[CollisionMonitorNodeConfig]):
         if not topics:
             raise ConfigError("no sensor to watch", location=where, valid="scan_topics, cloud_topics or range_topics")
         self._seen = Surroundings(dict.fromkeys(topics, self.config.source_timeout), memory=self.config.memory)
-        self._waiting: dict[str, Any] = {}
+        self._frames = self.frame(self.config.odom_frame), self.frame(self.config.base_frame)
+        self._views = MessageFilter(
+            self,
+            self._add_view,
+            target_frames=self._frames,
+            queue_size=1,  # only what a sensor saw last counts
+            timeout=self.config.source_timeout,
+            on_drop=self._on_drop,
+        )
         self._readers = {topic: reader for topic, (_, reader) in topics.items()}
         self._complaints: dict[str, str] = {}
         self._command, self._heard_ns, self._twist = STANDSTILL, -1, STANDSTILL
@@ -163,8 +171,9 @@ class CollisionMonitorNode(Node[CollisionMonitorNodeConfig]):
         self._tell(Verdict(STANDSTILL))
 
     def save_state(self) -> dict[str, Any]:
-        """State as plain data; views that wait for transforms are dropped."""
+        """State as plain data."""
         return super().save_state() | {
+            "views": self._views.save_state(),
             "seen": self._seen.save_state(),
             "command": tuple(self._command),
             "twist": tuple(self._twist),
@@ -173,6 +182,7 @@ class CollisionMonitorNode(Node[CollisionMonitorNodeConfig]):
     def load_state(self, state: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
         super().load_state(state)
+        self._views.load_state(state["views"])
         self._seen.load_state(state["seen"])
         self._command, self._twist = PlanarTwist(*state["command"]), PlanarTwist(*state["twist"])
 
@@ -190,26 +200,30 @@ class CollisionMonitorNode(Node[CollisionMonitorNodeConfig]):
             self._twist = planar_twist(message.twist.twist)
 
     def _on_view(self, topic: str, message: Any) -> None:
-        self._waiting[topic] = message
-        self._look(topic)
+        if self._is_timely(topic, message):
+            self._views.add(message, topic)
 
-    def _look(self, topic: str) -> None:
-        """Use what a sensor saw, if the transforms of its moment are there yet."""
-        message = self._waiting[topic]
-        time_ns = to_nanoseconds(message.header.stamp)
-        age = (self.now_ns - time_ns) * 1e-9
-        if not 0.0 <= age <= self.config.source_timeout:
-            del self._waiting[topic]
-            self._complain(topic, f"stamped {age:.2f} s ago" if age > 0.0 else f"stamped {-age:.2f} s ahead of time")
+    def _is_timely(self, topic: str, message: Any) -> bool:
+        """Whether a message is neither from the future nor too old."""
+        age = (self.now_ns - to_nanoseconds(message.header.stamp)) * 1e-9
+        if 0.0 <= age <= self.config.source_timeout:
+            return True
+        self._complain(topic, f"stamped {age:.2f} s ago" if age > 0.0 else f"stamped {-age:.2f} s ahead of time")
+        return False
+
+    def _on_drop(self, dropped: DroppedMessage) -> None:
+        if dropped.reason is not DropReason.QUEUE_FULL:
+            self._complain(dropped.topic, dropped.text)
+        elif dropped.transform_error:  # that of the next message may still come
+            self._complaints[dropped.topic] = dropped.transform_error
+
+    def _add_view(self, message: Any, topic: str) -> None:
+        """Use what a sensor saw; the transforms of its moment are known."""
+        if not self._is_timely(topic, message):
             return
-        odom, base = self.frame(self.config.odom_frame), self.frame(self.config.base_frame)
-        try:
-            T_odom_base = SE2.from_se3(self.transforms.lookup(odom, base, time_ns))
-            T_base_sensor = self.transforms.lookup(base, message.header.frame_id, time_ns)
-        except TransformError as error:
-            self._complaints[topic] = str(error)  # it may still come
-            return
-        del self._waiting[topic]
+        time_ns, (odom, base) = to_nanoseconds(message.header.stamp), self._frames
+        T_odom_base = SE2.from_se3(self.transforms.lookup(odom, base, time_ns))
+        T_base_sensor = self.transforms.lookup(base, message.header.frame_id, time_ns)
         try:
             self._seen.see(topic, self._readers[topic](message, T_odom_base, T_base_sensor), time_ns)
         except RoboyardError as error:
@@ -223,8 +237,7 @@ class CollisionMonitorNode(Node[CollisionMonitorNodeConfig]):
 
     # -- what goes out -------------------------------------------------------------------------------------------------
     def _tick(self) -> None:
-        for topic in tuple(self._waiting):
-            self._look(topic)
+        self._views.process()
         if self._heard_ns < 0:
             self._tell(self._silence(Verdict(STANDSTILL)))
             return
@@ -239,7 +252,7 @@ class CollisionMonitorNode(Node[CollisionMonitorNodeConfig]):
         if verdict.action is Action.STOP:
             return verdict
         try:
-            T_odom_base = self.transforms.lookup(self.frame(self.config.odom_frame), self.frame(self.config.base_frame))
+            T_odom_base = self.transforms.lookup(*self._frames)
         except TransformError as error:
             return Verdict(STANDSTILL, Action.STOP, _SILENT, 0.0, str(error))
         return self._monitor.judge(command, self._twist, self._seen.points(SE2.from_se3(T_odom_base)))
