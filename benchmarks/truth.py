@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from roboyard.geometry.constants import GRAVITY
 from roboyard.simulation.proof import Check, driving, falling, prove, sliding, striking
-from roboyard.simulation.proof.bodies import GRAVITY, HOLLOW_BALL, MASS, RADIUS, SOLID_BALL, at, ball, crate
+from roboyard.simulation.proof.bodies import HOLLOW_BALL, MASS, RADIUS, SOLID_BALL, at, ball, crate
 from roboyard.simulation.settings import PhysicsSettings
 
 SETTINGS = PhysicsSettings()

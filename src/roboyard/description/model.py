@@ -30,6 +30,7 @@ from roboyard.description.shapes import (
     Vec3,
 )
 from roboyard.geometry import SE3
+from roboyard.geometry.constants import SDF_GRAVITY_VECTOR
 
 __all__ = [
     "ActorClip",
@@ -565,7 +566,7 @@ class World:
     models: tuple[PlacedModel, ...] = ()
     lights: tuple[Light, ...] = ()
     joints: tuple[Joint, ...] = ()
-    gravity: Vec3 = (0.0, 0.0, -9.8)
+    gravity: Vec3 = SDF_GRAVITY_VECTOR
     physics: PhysicsRequest = PhysicsRequest()
     ambient: Rgba = (0.4, 0.4, 0.4, 1.0)
     background: Rgba = (0.7, 0.8, 0.9, 1.0)

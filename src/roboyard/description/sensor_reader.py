@@ -16,7 +16,6 @@ from roboyard.description.sensor_presets import PRESETS, SensorPreset
 from roboyard.description.sensors import (
     CAMERA_KINDS,
     DEFAULT_UPDATE_RATES,
-    SPEED_OF_SOUND,
     AltimeterSpec,
     BarometerSpec,
     CameraSpec,
@@ -38,6 +37,7 @@ from roboyard.description.sensors import (
 from roboyard.description.xml import XmlNode
 from roboyard.description.xml_values import child_boolean, child_integer, child_number, child_text, error_at, quote
 from roboyard.geometry import SE3
+from roboyard.geometry.constants import SPEED_OF_SOUND
 
 _DEFAULT_RANGE = 30.0  # [m]
 _MAX_RAYS = 2_000_000

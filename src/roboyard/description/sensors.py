@@ -236,10 +236,6 @@ class LidarSpec:
     dropout_probability: float = 0.0
 
 
-SPEED_OF_SOUND = 343.0
-"""In air at 20 °C [m/s]."""
-
-
 @dataclass(frozen=True, slots=True)
 class SonarSpec:
     """Ultrasonic ranger: the nearest echo within a cone about the sensor's x.

@@ -11,12 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from roboyard.config.wording import did_you_mean
 from roboyard.description import Inertial, Model
 from roboyard.errors import InputError, UnknownNameError
+from roboyard.geometry.constants import GRAVITY_VECTOR
 from roboyard.kinematics.chain import Chain
 from roboyard.kinematics.dynamics_kernels import ChainMasses, compute_inverse_dynamics, compute_mass_matrix
 
 Array = NDArray[np.float64]
-GRAVITY_VECTOR = (0.0, 0.0, -9.81)
-"""On Earth, z up [m/s²]."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike
 from roboyard.config.wording import did_you_mean
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.geometry import SE3
+from roboyard.geometry.constants import GRAVITY_VECTOR
 from roboyard.kinematics.chain import Chain
-from roboyard.kinematics.dynamics import GRAVITY_VECTOR, ChainDynamics
+from roboyard.kinematics.dynamics import ChainDynamics
 from roboyard.manipulation.collision.bodies import Bodies, make_work
 from roboyard.manipulation.collision.building import (
     Part,

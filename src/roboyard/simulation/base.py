@@ -15,6 +15,7 @@ import mujoco
 import numpy as np
 
 from roboyard.errors import DescriptionError, InputError
+from roboyard.geometry.constants import GRAVITY
 from roboyard.hardware.interface import BaseMotion, Vector
 from roboyard.simulation.naming import scoped
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 _AXES: dict[BaseMotion, tuple[int, ...]] = {"planar": (0, 1, 5), "free": (0, 1, 2, 3, 4, 5)}
 _TIME = 0.001
-"""Within which a servo closes the gap to its command [s]; full friction takes this times 9.81 off the speed."""
+"""Within which a servo closes the gap to its command [s]; full friction takes this times gravity off the speed."""
 _GRIP = 3.0
 """Largest force of a planar base over its weight."""
 _ENGAGED = 1.0
@@ -72,7 +73,7 @@ class SimulatedBase:
             raise DescriptionError(f"model {self._name} has no body that flies", valid="a root link that is not fixed")
         self._servos, self._ctrl = found, [int(model.actuator_ctrladr[servo]) for servo in found]
         body = int(model.site(scoped(self._name, "base")).bodyid[0])
-        weight = float(model.body_subtreemass[body]) * 9.81
+        weight = float(model.body_subtreemass[body]) * GRAVITY
         arm = math.sqrt(self._inertia(body) / float(model.body_subtreemass[body]))
         for servo, axis in zip(found, _AXES[self._kind], strict=True):
             if self._kind == "planar":

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.geometry.constants import GRAVITY
 
 # Columns of the table of holds, one row for each: the row of the led part in the table of `flesh_loop`, the first of
 # its model and the one after its last; the engine's body, and where its position and velocity begin; the point of the
@@ -25,7 +26,6 @@ RATE = 60.0
 """Natural frequency of a hold, which is damped critically [rad/s]: 3 mm of lag at 10 m/s²."""
 LEVER = 0.04
 """A hold turns with as much as its strength at this lever [m]: half a hand's breadth."""
-GRAVITY = 9.81
 
 
 @kernel(inline="always")

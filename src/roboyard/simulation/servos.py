@@ -16,6 +16,7 @@ import mujoco
 from roboyard.description.joint_interfaces import POSITION_BANDWIDTH, VELOCITY_TIME, command_modes
 from roboyard.description.model import Axis, CommandMode, JointInterface, Model
 from roboyard.errors import DescriptionError
+from roboyard.geometry.constants import GRAVITY
 from roboyard.simulation.assembly.joints import Scalar
 from roboyard.simulation.loads import FAST, Rest
 
@@ -125,9 +126,9 @@ def default_gains(
         rest: What it carries when its far end stands on the ground.
         give: See above [rad or m].
     """
-    windup = effort if math.isfinite(effort) else 9.81 * mass
+    windup = effort if math.isfinite(effort) else GRAVITY * mass
     if mode == "position":
-        need = min(effort, 9.81 * math.sqrt(rest.mass * rest.inertia))
+        need = min(effort, GRAVITY * math.sqrt(rest.mass * rest.inertia))
         inertia = max(inertia, min(rest.inertia, need / (give * POSITION_BANDWIDTH**2)))
         p, d = inertia * POSITION_BANDWIDTH**2, 2.0 * inertia * POSITION_BANDWIDTH
         slow = 4.0 * rest.inertia / d if d > 0.0 else 0.0
@@ -150,7 +151,7 @@ def pressing_gains(inertia: float, effort: float, mass: float, timestep: float, 
     """
     frequency = min(PRESS_STEP / timestep, PRESS_BANDWIDTH)
     p, d = inertia * frequency**2, 2.0 * inertia * frequency
-    windup = effort if math.isfinite(effort) else 9.81 * mass
+    windup = effort if math.isfinite(effort) else GRAVITY * mass
     return Gains(p, p * frequency / PRESS_RESET, d, windup, speed if speed > 0.0 else math.inf)
 
 

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from roboyard.compute import kernel
+from roboyard.geometry.constants import GRAVITY as GRAVITY
 from roboyard.walking.leg_kernels import LegRows, place_feet, sample_rows
 from roboyard.walking.walker import Walker
 
 Array = NDArray[np.float64]
 
-GRAVITY: Final = 9.81
 LOADING: Final = 0.06
 """Time in which a foot takes up its load [s]."""
 _STEP: Final = 1e-5

@@ -46,6 +46,7 @@ from roboyard.description.xml_values import (
     read_pose,
 )
 from roboyard.geometry import SE2, SE3
+from roboyard.geometry.constants import SDF_GRAVITY_VECTOR
 
 _LIGHT_TYPES: dict[str, Literal["directional", "point", "spot"]] = {
     "directional": "directional",
@@ -204,7 +205,6 @@ _WORLD_TAGS = {
 _UNUSED_WORLD_TAGS = {
     "gui", "atmosphere", "wind", "audio", "road", "state", "population", "model_group",
 }  # fmt: skip
-_DEFAULT_GRAVITY: Vec3 = (0.0, 0.0, -9.8)
 
 
 def read_world(context: ReaderContext, node: XmlNode, version: SdfVersion) -> World:
@@ -362,7 +362,7 @@ def _read_joints_between_models(
 
 def _read_gravity(node: XmlNode) -> Vec3:
     """In the world since SDF 1.6, in its physics before."""
-    return child_vector(node, "gravity", child_vector(node.child("physics"), "gravity", _DEFAULT_GRAVITY))
+    return child_vector(node, "gravity", child_vector(node.child("physics"), "gravity", SDF_GRAVITY_VECTOR))
 
 
 def _read_physics(context: ReaderContext, node: XmlNode) -> PhysicsRequest:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE3
+from roboyard.geometry.constants import STANDARD_GRAVITY
 from roboyard.localization.kalman.fusion import Measurement
 from roboyard.localization.kalman.state import ACCELERATION, POSE, SIZE, TWIST, rotation
 
@@ -48,7 +49,7 @@ class SourceConfig:
     linear_acceleration_rejection_threshold: float = math.inf
     remove_gravitational_acceleration: bool = False
     bias_at_rest: bool = False
-    gravity: float = 9.80665
+    gravity: float = STANDARD_GRAVITY
 
     def __post_init__(self) -> None:
         if len(self.used) != SIZE:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from roboyard.geometry import SE3
+from roboyard.geometry.constants import GRAVITY
 from roboyard.kinematics.chain import Chain
 from roboyard.kinematics.ik import solve_ik, solve_ik_batch
 from roboyard.manipulation.groups import Groups
@@ -19,7 +20,6 @@ from roboyard.manipulation.scene import PlanningScene
 from roboyard.manipulation.skills.asking import Point, Tip
 
 Array = NDArray[np.float64]
-_GRAVITY: Final = 9.81
 _STEP, _JUMP = 0.01, 0.3
 """A line's joints are looked for so far from each other [m], and change by no more between them [rad]."""
 _TURN: Final = 0.7
@@ -145,7 +145,7 @@ class Body:
         """
         up = (self.T_root_base.rotation_matrix() @ self.chain.jacobian(q)[:3])[2]
         change = np.asarray(after, dtype=np.float64) - np.asarray(before, dtype=np.float64)
-        return float(change @ up) / (_GRAVITY * max(float(up @ up), 1e-6))
+        return float(change @ up) / (GRAVITY * max(float(up @ up), 1e-6))
 
     def distance(self, point: Point) -> float:
         """Of a point from the first joint's axis, level [m]."""

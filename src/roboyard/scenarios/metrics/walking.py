@@ -15,12 +15,12 @@ from roboyard.compute import expect_kernels
 from roboyard.description import Model
 from roboyard.errors import InputError
 from roboyard.geometry import wrap_angle
+from roboyard.geometry.constants import GRAVITY
 from roboyard.scenarios.metrics.collector import Collector, Handler, Value
 from roboyard.scenarios.metrics.motors import Motors
 from roboyard.scenarios.metrics.walking_kernels import follow_feet, footing, power_and_saturated
 from roboyard.walking.walker import Walker
 
-_GRAVITY = 9.81
 _FALLEN = 0.7
 """A body tilted by more has fallen [rad]."""
 _SUNK = 1.0 / 3.0
@@ -185,7 +185,7 @@ class Walking(Collector):
         found["heading_error"] = abs(wrap_angle(last[3] - start[3] - self._turned))
         found["saturated_fraction"] = self._sum_full / max(self._sums, 1)
         if distance > 0.0:
-            found["cost_of_transport"] = self._spent / (self._legged.motors.mass * _GRAVITY * distance)
+            found["cost_of_transport"] = self._spent / (self._legged.motors.mass * GRAVITY * distance)
         if self._fast is not None and last[0] > self._fast[0]:
             way = math.hypot(last[1] - self._fast[1], last[2] - self._fast[2])
             found["speed"] = way / ((last[0] - self._fast[0]) * 1e-9)

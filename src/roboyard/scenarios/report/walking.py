@@ -21,7 +21,6 @@ from roboyard.scenarios.report.walking_figures import (
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-_GRAVITY = 9.81
 _CYCLES = 5.0
 """Cycles of the gait that the diagram shows."""
 _SHORTEST, _LONGEST = 4.0, 90.0

@@ -18,11 +18,10 @@ from roboyard.description.model import (
     World,
 )
 from roboyard.geometry import SE3
+from roboyard.geometry.constants import GRAVITY_VECTOR
 from roboyard.simulation.engine import Simulation
 from roboyard.simulation.settings import PhysicsSettings
 
-GRAVITY = 9.81
-"""Standard gravity, rounded [m/s²]."""
 RADIUS, MASS = 0.1, 2.0
 """Of every ball and cylinder [m, kg]."""
 SOLID_BALL, HOLLOW_BALL, SOLID_CYLINDER, HOOP = 2 / 5, 2 / 3, 1 / 2, 1.0
@@ -34,7 +33,7 @@ def at(x: float = 0.0, y: float = 0.0, z: float = 0.0, roll: float = 0.0, pitch:
     return SE3.from_xyz_rpy((x, y, z), (roll, pitch, 0.0))
 
 
-def simulation(settings: PhysicsSettings, *placed: PlacedModel, gravity: Vec3 = (0.0, 0.0, -GRAVITY)) -> Simulation:
+def simulation(settings: PhysicsSettings, *placed: PlacedModel, gravity: Vec3 = GRAVITY_VECTOR) -> Simulation:
     """A world with what is placed in it; the step is the settings' own."""
     return Simulation(World("laboratory", placed, gravity=gravity), timestep=settings.timestep, settings=settings)
 

@@ -21,9 +21,10 @@ from roboyard.description.model import (
     Surface,
 )
 from roboyard.geometry import SE3
+from roboyard.geometry.constants import GRAVITY
 from roboyard.hardware import JointCommand
 from roboyard.simulation.engine import Simulation
-from roboyard.simulation.proof.bodies import GRAVITY, RADIUS, at, floor, simulation
+from roboyard.simulation.proof.bodies import RADIUS, at, floor, simulation
 from roboyard.simulation.proof.check import Check
 from roboyard.simulation.settings import PhysicsSettings
 

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from roboyard.description.model import Axis, Inertial, Joint, JointDynamics, JointType, Link, Model
 from roboyard.geometry import SE3
+from roboyard.geometry.constants import GRAVITY
 from roboyard.simulation.engine import Simulation
-from roboyard.simulation.proof.bodies import GRAVITY, MASS, at, ball, simulation, velocity
+from roboyard.simulation.proof.bodies import MASS, at, ball, simulation, velocity
 from roboyard.simulation.proof.check import BOUND, Check, first_order
 from roboyard.simulation.settings import PhysicsSettings
 

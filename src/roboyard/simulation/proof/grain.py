@@ -22,9 +22,10 @@ from roboyard.description.model import (
     Vec3,
 )
 from roboyard.geometry import SE3
+from roboyard.geometry.constants import GRAVITY
 from roboyard.hardware import JointCommand
 from roboyard.simulation.engine import Simulation
-from roboyard.simulation.proof.bodies import GRAVITY, MASS, RADIUS, at, crate, floor, simulation, velocity
+from roboyard.simulation.proof.bodies import MASS, RADIUS, at, crate, floor, simulation, velocity
 from roboyard.simulation.proof.check import Check
 from roboyard.simulation.proof.sliding import slip
 from roboyard.simulation.settings import PhysicsSettings

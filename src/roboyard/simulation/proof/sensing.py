@@ -12,8 +12,9 @@ from roboyard.description.model import Box, Collision, Cylinder, Geometry, Link,
 from roboyard.description.sensors import ImuSpec, LidarSpec, Sensor
 from roboyard.errors import RunError
 from roboyard.geometry import SE3
+from roboyard.geometry.constants import GRAVITY
 from roboyard.simulation.engine import Simulation
-from roboyard.simulation.proof.bodies import GRAVITY, at, crate, floor, push, simulation
+from roboyard.simulation.proof.bodies import at, crate, floor, push, simulation
 from roboyard.simulation.proof.check import Check
 from roboyard.simulation.sensors.imu import ImuReading
 from roboyard.simulation.sensors.lidar import Lidar, beam_directions

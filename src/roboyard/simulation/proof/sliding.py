@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from roboyard.description.model import Model
+from roboyard.geometry.constants import GRAVITY
 from roboyard.simulation.engine import Simulation
 from roboyard.simulation.proof.bodies import (
-    GRAVITY,
     HOLLOW_BALL,
     HOOP,
     RADIUS,

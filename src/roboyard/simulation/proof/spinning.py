@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from roboyard.description.model import Inertial, Joint, Link, Model
 from roboyard.geometry import SE3
+from roboyard.geometry.constants import GRAVITY
 from roboyard.simulation.engine import Simulation
-from roboyard.simulation.proof.bodies import GRAVITY, MASS, at, body, push, simulation
+from roboyard.simulation.proof.bodies import MASS, at, body, push, simulation
 from roboyard.simulation.proof.check import Check
 from roboyard.simulation.settings import PhysicsSettings
 

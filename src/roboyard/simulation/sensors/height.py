@@ -10,13 +10,20 @@ import numpy as np
 
 from roboyard.description.sensors import AltimeterSpec, BarometerSpec, Sensor
 from roboyard.errors import DescriptionError
+from roboyard.geometry.constants import (
+    GAS_CONSTANT,
+    MOLAR_MASS_OF_AIR,
+    SEA_LEVEL_PRESSURE,
+    SEA_LEVEL_TEMPERATURE,
+    STANDARD_GRAVITY,
+    TEMPERATURE_LAPSE_RATE,
+)
 from roboyard.simulation.sensors.base import Host, SimulatedSensor
 from roboyard.simulation.sensors.imu import velocity_of_site
 from roboyard.simulation.sensors.noise import Corruption
 
 # International Standard Atmosphere up to 11 km (ISO 2533).
-_PRESSURE, _TEMPERATURE, _LAPSE = 101_325.0, 288.15, 0.0065  # Pa, K, K/m
-_EXPONENT = 9.80665 * 0.0289644 / (8.31447 * _LAPSE)
+_EXPONENT = STANDARD_GRAVITY * MOLAR_MASS_OF_AIR / (GAS_CONSTANT * TEMPERATURE_LAPSE_RATE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +83,9 @@ class PressureReading:
 
 def air_pressure(altitude: float) -> float:
     """Pressure [Pa] of the standard atmosphere at an altitude [m] below 11 km."""
-    return _PRESSURE * float(math.pow(max(1.0 - _LAPSE * altitude / _TEMPERATURE, 0.0), _EXPONENT))
+    return SEA_LEVEL_PRESSURE * float(
+        math.pow(max(1.0 - TEMPERATURE_LAPSE_RATE * altitude / SEA_LEVEL_TEMPERATURE, 0.0), _EXPONENT)
+    )
 
 
 class Barometer(SimulatedSensor[PressureReading]):

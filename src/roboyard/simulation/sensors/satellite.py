@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 from roboyard.description.model import GeodeticOrigin
 from roboyard.description.sensors import GnssSpec, Sensor
 from roboyard.errors import DescriptionError
+from roboyard.geometry.constants import WGS84_ECCENTRICITY_SQUARED, WGS84_SEMI_MAJOR_AXIS
 from roboyard.simulation.sensors.base import Host, SimulatedSensor, frozen
 from roboyard.simulation.sensors.beams import Beams
 from roboyard.simulation.sensors.imu import velocity_of_site
 from roboyard.simulation.sensors.noise import Corruption
 
-_A, _F = 6_378_137.0, 1.0 / 298.257223563  # WGS 84: equatorial radius [m], flattening
-_E2 = _F * (2.0 - _F)
 _ROWS, _COLUMNS, _LOW, _TOP = 8, 16, math.radians(15.0), math.radians(85.0)  # of the sky that is looked at
 _HIGH = 200.0  # what is farther away does not shade [m]
 
@@ -49,18 +48,22 @@ def to_geodetic(origin: GeodeticOrigin, point: NDArray[np.float64]) -> tuple[flo
     """Latitude, longitude [rad] and height [m] of a point (3,) given east, north, up of ``origin`` [m]."""
     phi, lam = origin.latitude, origin.longitude
     sp, cp, sl, cl = math.sin(phi), math.cos(phi), math.sin(lam), math.cos(lam)
-    normal = _A / math.sqrt(1.0 - _E2 * sp * sp)
+    normal = WGS84_SEMI_MAJOR_AXIS / math.sqrt(1.0 - WGS84_ECCENTRICITY_SQUARED * sp * sp)
     e, n, u = (float(value) for value in point)
     x = (normal + origin.elevation) * cp * cl - sl * e - sp * cl * n + cp * cl * u
     y = (normal + origin.elevation) * cp * sl + cl * e - sp * sl * n + cp * sl * u
-    z = (normal * (1.0 - _E2) + origin.elevation) * sp + cp * n + sp * u
+    z = (normal * (1.0 - WGS84_ECCENTRICITY_SQUARED) + origin.elevation) * sp + cp * n + sp * u
     across = math.hypot(x, y)
-    latitude, height = math.atan2(z, across * (1.0 - _E2)), 0.0
+    latitude, height = math.atan2(z, across * (1.0 - WGS84_ECCENTRICITY_SQUARED)), 0.0
     for _ in range(6):  # converges by the eccentricity's square a round: a nanometre after four
         sine = math.sin(latitude)
-        normal = _A / math.sqrt(1.0 - _E2 * sine * sine)
-        latitude = math.atan2(z + _E2 * normal * sine, across)
-        height = across * math.cos(latitude) + z * math.sin(latitude) - _A * math.sqrt(1.0 - _E2 * sine * sine)
+        normal = WGS84_SEMI_MAJOR_AXIS / math.sqrt(1.0 - WGS84_ECCENTRICITY_SQUARED * sine * sine)
+        latitude = math.atan2(z + WGS84_ECCENTRICITY_SQUARED * normal * sine, across)
+        height = (
+            across * math.cos(latitude)
+            + z * math.sin(latitude)
+            - WGS84_SEMI_MAJOR_AXIS * math.sqrt(1.0 - WGS84_ECCENTRICITY_SQUARED * sine * sine)
+        )
     return latitude, math.atan2(y, x), height
 
 

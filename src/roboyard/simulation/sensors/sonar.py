@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import expect_kernels
-from roboyard.description.sensors import SPEED_OF_SOUND, Sensor, SonarSpec
+from roboyard.description.sensors import Sensor, SonarSpec
 from roboyard.errors import DescriptionError
+from roboyard.geometry.constants import SPEED_OF_SOUND
 from roboyard.simulation.sensors.base import Host, SimulatedSensor
 from roboyard.simulation.sensors.beams import Beams
 from roboyard.simulation.sensors.noise import Corruption

@@ -11,7 +11,7 @@ from scipy.ndimage import distance_transform_edt
 
 from roboyard.description import Model
 from roboyard.errors import InputError
-from roboyard.walking.loads import GRAVITY
+from roboyard.geometry.constants import GRAVITY
 from roboyard.walking.steps.body import body_box, limb_masses
 from roboyard.walking.steps.rig_kernels import LAYERS, RigRows, fill_table, knee_turn
 from roboyard.walking.walker import Walker
