@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
@@ -33,6 +34,20 @@ def describe_exception(error: BaseException) -> str:
     if isinstance(error, SystemExit):
         return f"called sys.exit({'' if error.code is None else repr(error.code)})"
     return f"{type(error).__name__}: {error}"
+
+
+def similar_names(name: str, names: Iterable[str], count: int = 3, cutoff: float = 0.6) -> list[str]:
+    """At most ``count`` of ``names`` that are spelled like ``name``, the most similar first, for the text of an error.
+
+    Args:
+        name: The name that does not exist.
+        names: The names that exist; of equally similar ones the greatest in the order of strings comes first.
+        count: How many names to return at most.
+        cutoff: Least similarity, 0 to 1 (`difflib.SequenceMatcher.ratio`).
+    """
+    from difflib import get_close_matches  # used by errors only
+
+    return get_close_matches(name, list(names), count, cutoff)
 
 
 class InputError(RoboyardError):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable
+
+from roboyard.errors import similar_names
 
 
 def matches(text: str, pattern: str) -> bool:
@@ -17,7 +18,7 @@ def matches(text: str, pattern: str) -> bool:
 def choices(name: str, names: Iterable[str], most: int = 60) -> str:
     """The names that there are, for an error message; the most alike ones if they are many."""
     known = sorted(names)
-    near = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
+    near = similar_names(name, known)
     hint = f"perhaps {', '.join(near)}; " if near else ""
     listed = ", ".join(known[:most]) + (f", and {len(known) - most} more" if len(known) > most else "")
     return f"{hint}there are {listed}" if known else f"{hint}there are none"

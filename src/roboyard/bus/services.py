@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from difflib import get_close_matches
 from typing import Any
 
 from roboyard.bus.callback_timer import CallbackTimer, NodeError
 from roboyard.bus.executor import Executor
-from roboyard.errors import InputError, MessageError, RoboyardError, RunError, UnknownNameError
+from roboyard.errors import InputError, MessageError, RoboyardError, RunError, UnknownNameError, similar_names
 from roboyard.messages import ServiceType
 
 
@@ -202,7 +201,7 @@ def _similar_services(name: str, available: list[str]) -> str:
     """The services that may have been meant."""
     base_name = name.rsplit("/", 1)[-1]
     same_name = sorted(other for other in available if other.rsplit("/", 1)[-1] == base_name)
-    similar = list(dict.fromkeys([*same_name, *get_close_matches(name, available, 5, 0.7)]))[:8]
+    similar = list(dict.fromkeys([*same_name, *similar_names(name, available, count=5, cutoff=0.7)]))[:8]
     return f"near it: {', '.join(similar)}" if similar else f"{len(available)} others are served"
 
 

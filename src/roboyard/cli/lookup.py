@@ -7,12 +7,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from roboyard.errors import InputError, UnknownNameError
+from roboyard.errors import InputError, UnknownNameError, similar_names
 
 if TYPE_CHECKING:
     from roboyard.bus.socket import RunConnection as Socket
@@ -206,7 +205,7 @@ def new_name(name: str) -> str:
 
 def unknown(kind: str, name: str, known: list[str], where: str) -> UnknownNameError:
     """The error for a name that does not exist, with those near to it."""
-    near = get_close_matches(absolute(name), known, n=3, cutoff=0.5)
+    near = similar_names(absolute(name), known, cutoff=0.5)
     listed = ", ".join(near or sorted(known)[:8]) or "none"
     return UnknownNameError(
         f"no {kind} {name}", location=where, valid=f"{'near to it' if near else 'there are'}: {listed}"

@@ -11,11 +11,10 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from difflib import get_close_matches
 from fractions import Fraction
 from functools import lru_cache
 
-from roboyard.errors import InputError
+from roboyard.errors import InputError, similar_names
 
 _BASE_UNITS = ("m", "kg", "s", "A", "K", "rad", "px")
 Dimension = tuple[int, ...]
@@ -135,10 +134,9 @@ def parse_unit(text: str) -> Unit:
         match = _UNIT_FACTOR.match(text, position)
         name = match["name"] if match else text[position:]
         if match is None or name not in _NAMED_UNITS:
-            similar_names = get_close_matches(name, _NAMED_UNITS, n=3, cutoff=0.5)
+            suggestions = similar_names(name, _NAMED_UNITS, cutoff=0.5)
             raise UnitError(
-                f"{name!r} is no unit known here"
-                + (f"; near to it: {', '.join(similar_names)}" if similar_names else "")
+                f"{name!r} is no unit known here" + (f"; near to it: {', '.join(suggestions)}" if suggestions else "")
             )
         power = int(match["power"] or {"²": 2, "³": 3, None: 1}[match["sign"]])
         result = result * _NAMED_UNITS[name] ** (sign * power)

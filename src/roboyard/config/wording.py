@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 import types
 from collections.abc import Iterable
-from difflib import get_close_matches
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from roboyard.config.parameter import UNCONSTRAINED, ValueConstraint
 from roboyard.config.yaml_tree import YamlNode
+from roboyard.errors import similar_names
 
 LIST_TYPES = (list, tuple)
 
@@ -85,6 +85,6 @@ def describe_value(node: YamlNode) -> str:
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """'; did you mean 'duration'?', or ''."""
-    matches = get_close_matches(name, list(names), n=1, cutoff=0.6)
+    """'; did you mean 'duration'?', or '' where no name is similar."""
+    matches = similar_names(name, names, count=1)
     return f"; did you mean {matches[0]!r}?" if matches else ""

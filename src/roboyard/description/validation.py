@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -11,6 +10,7 @@ from roboyard.description.model import AxisLimits, Joint, Vec3
 from roboyard.description.reader_context import ReaderContext
 from roboyard.description.xml import XmlNode
 from roboyard.description.xml_values import error_at, parse_unit_vector, parse_vector, quote
+from roboyard.errors import similar_names
 
 
 def check_limits(
@@ -126,7 +126,7 @@ def order_joints(joints: Sequence[tuple[Joint, XmlNode]], links: Iterable[str]) 
 
 def _suggest_links(name: str, links: Iterable[str]) -> str:
     names = list(links)
-    suggestions = difflib.get_close_matches(name, names, n=3) or names[:8]
+    suggestions = similar_names(name, names) or names[:8]
     return f"links: {', '.join(suggestions)}" if suggestions else "no link exists"
 
 

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from roboyard.config.content_cache import ContentCache, content_key
-from roboyard.errors import MessageError
+from roboyard.errors import MessageError, similar_names
 from roboyard.messages.message_definition import (
     EMPTY_MEMBER,
     Constant,
@@ -67,7 +66,7 @@ def suggest_types(name: str, type_names: Sequence[str]) -> str:
     for full in type_names:
         short.setdefault(full.rsplit("/", 1)[1].lower(), []).append(full)
     tail = name[:200].rsplit("/", 1)[-1]
-    matches = [full for key in get_close_matches(tail.lower(), list(short), 5, 0.6) for full in short[key]][:5]
+    matches = [full for key in similar_names(tail.lower(), short, count=5) for full in short[key]][:5]
     if not matches and "/" in name:
         package = name.split("/", 1)[0] + "/"
         matches = [full for full in type_names if full.startswith(package)][:5]

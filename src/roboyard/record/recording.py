@@ -5,13 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from roboyard.errors import UnknownNameError
+from roboyard.errors import UnknownNameError, similar_names
 
 _MAX_ERROR_TEXT = 160
 
@@ -221,7 +220,7 @@ class Recording(ABC):
         topic_names = {channel.topic for channel in self.channels}
         for name in topics:
             if name not in topic_names:
-                suggestions = get_close_matches(name, sorted(topic_names), n=3) or sorted(topic_names)[:8]
+                suggestions = similar_names(name, topic_names) or sorted(topic_names)[:8]
                 raise UnknownNameError(
                     f"no topic '{name}' in the recording",
                     location=str(self.path),
