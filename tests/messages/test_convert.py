@@ -258,3 +258,22 @@ def test_conversion_of_non_numbers_is_refused_in_one_line(convert_invalid):
     with pytest.raises(MessageError) as caught:
         convert_invalid()
     assert "\n" not in str(caught.value)
+
+
+@given(st.binary(min_size=16, max_size=16))
+def test_identifiers_convert_back(uuid):
+    message = convert.uuid_to_msg(uuid)
+    assert type_name(message) == "unique_identifier_msgs/msg/UUID"
+    assert convert.uuid_from_msg(message) == convert.uuid_from_msg(travelled(message)) == uuid
+
+
+@given(st.binary(max_size=40).filter(lambda uuid: len(uuid) != 16))
+def test_identifier_of_another_length_is_refused(uuid):
+    with pytest.raises(MessageError, match="16"):
+        serialize(convert.uuid_to_msg(uuid))
+
+
+@given(st.text(), st.text())
+def test_identifiers_of_texts_are_equal_exactly_where_the_texts_are(first, second):
+    assert (convert.uuid_of_text(first) == convert.uuid_of_text(second)) == (first == second)
+    assert len(convert.uuid_of_text(first)) == 16

@@ -5,16 +5,23 @@ One topic more, ``_action/reason``, says why a goal was rejected, aborted or can
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from roboyard.bus.services import Future, check_interface_type
 from roboyard.errors import MessageError, RoboyardError, RunError
-from roboyard.messages import ActionType, deserialize, message_type, serialize, service_type, time_to_msg, type_name
+from roboyard.messages import (
+    ActionType,
+    deserialize,
+    message_type,
+    serialize,
+    service_type,
+    time_to_msg,
+    to_nanoseconds,
+    type_name,
+)
+from roboyard.messages.convert.uuids import uuid_from_msg, uuid_of_text, uuid_to_msg
 
 if TYPE_CHECKING:
     from roboyard.bus.node_base import NodeBase
@@ -172,7 +179,7 @@ class ActionServer:
 
     # -- requests --------------------------------------------------------------------------------------------------
     def _on_send_goal(self, request: Any) -> Any:
-        goal_id = bytes(request.goal_id.uuid)
+        goal_id = uuid_from_msg(request.goal_id)
         handle = GoalHandle(self, request.goal, goal_id, self.node.now_ns)
         if goal_id in self.goals:
             handle.reject("a goal of this id exists")
@@ -187,7 +194,7 @@ class ActionServer:
 
     def _on_cancel_goal(self, request: Any) -> Any:
         """Cancel one goal, or all goals up to a time, or all, as action_msgs/CancelGoal defines."""
-        goal_id, until_ns = bytes(request.goal_info.goal_id.uuid), _nanoseconds(request.goal_info.stamp)
+        goal_id, until_ns = uuid_from_msg(request.goal_info.goal_id), to_nanoseconds(request.goal_info.stamp)
         response = self._cancel_response()
         canceled_goals = [
             goal
@@ -207,7 +214,7 @@ class ActionServer:
         return response
 
     def _on_get_result(self, request: Any) -> Any:
-        goal = self.goals.get(bytes(request.goal_id.uuid))
+        goal = self.goals.get(uuid_from_msg(request.goal_id))
         if goal is None:
             return self.type.GetResult.Response(status=int(GoalStatus.UNKNOWN))
         return goal.result_future
@@ -228,7 +235,7 @@ class ActionServer:
         """Publish feedback of a goal."""
         if feedback.__class__ is not self.type.Feedback:
             raise MessageError(f"{type(feedback).__name__} is not feedback of {self.type.name}")
-        self._feedback_publisher.publish(self.type.FeedbackMessage(goal_id=_uuid_message(handle.id), feedback=feedback))
+        self._feedback_publisher.publish(self.type.FeedbackMessage(goal_id=uuid_to_msg(handle.id), feedback=feedback))
 
     def end_goal(
         self, handle: GoalHandle, status: GoalStatus, result: Any | None, error_message: str, error_code: str = ""
@@ -277,7 +284,7 @@ class ActionServer:
     def _publish_error(self, handle: GoalHandle) -> None:
         self._error_publisher.publish(
             self._error_publisher.topic.type(
-                goal_id=_uuid_message(handle.id), reason=handle.error_message, cause=handle.error_code
+                goal_id=uuid_to_msg(handle.id), reason=handle.error_message, cause=handle.error_code
             )
         )
 
@@ -289,7 +296,7 @@ class ActionServer:
 
     def _goal_info(self, goal: GoalHandle) -> Any:
         info_type = message_type("action_msgs/msg/GoalInfo")
-        return info_type(goal_id=_uuid_message(goal.id), stamp=time_to_msg(goal.accepted_ns))
+        return info_type(goal_id=uuid_to_msg(goal.id), stamp=time_to_msg(goal.accepted_ns))
 
     def close(self) -> None:
         """Abort what runs; its topics and services close with the node."""
@@ -308,14 +315,6 @@ def _serialized_result(goal: GoalHandle) -> bytes | None:
     return (
         serialize(goal.result_future.result) if goal.result_future.done() and goal.result_future.error is None else None
     )
-
-
-def _uuid_message(goal_id: bytes) -> Any:
-    return message_type("unique_identifier_msgs/msg/UUID")(uuid=np.frombuffer(goal_id, dtype=np.uint8))
-
-
-def _nanoseconds(time: Any) -> int:
-    return int(time.sec) * 1_000_000_000 + int(time.nanosec)
 
 
 class GoalRejectedError(RoboyardError):
@@ -381,7 +380,6 @@ class ActionClient:
         self._sent_count = 0
         self._on_goal_restored = on_goal_restored
         self._goals: dict[bytes, GoalFuture] = {}
-        self._uuid_type = message_type("unique_identifier_msgs/msg/UUID")
         self._cancel_type = service_type("action_msgs/srv/CancelGoal")
         self._goal_info_type = message_type("action_msgs/msg/GoalInfo")
         self._send_goal_client = node.service_client(endpoint(self.name, "send_goal"), action_type.SendGoal)
@@ -416,10 +414,10 @@ class ActionClient:
             )
         self._sent_count += 1  # ids must repeat from run to run and differ between clients, also of a node started anew
         identity = f"{self._session}{self._node_name} {self.name} {self._created_ns} {self._sent_count}"
-        digest = hashlib.sha256(identity.encode()).digest()[:16]
-        future = GoalFuture(self, digest, feedback_callback)
-        self._goals[digest] = future
-        request = self.type.SendGoal.Request(goal_id=self._uuid_message(digest), goal=goal)
+        uuid = uuid_of_text(identity)
+        future = GoalFuture(self, uuid, feedback_callback)
+        self._goals[uuid] = future
+        request = self.type.SendGoal.Request(goal_id=uuid_to_msg(uuid), goal=goal)
         self._send_goal_client.call(request).add_done_callback(
             lambda response: self._on_goal_response(future, response)
         )
@@ -427,7 +425,7 @@ class ActionClient:
 
     def cancel(self, goal: GoalFuture) -> Future:
         """Ask for ``goal`` to be stopped."""
-        info = self._goal_info_type(goal_id=self._uuid_message(goal.id))
+        info = self._goal_info_type(goal_id=uuid_to_msg(goal.id))
         return self._cancel_goal_client.call(self._cancel_type.Request(goal_info=info))
 
     def _on_goal_response(self, future: GoalFuture, response: Future) -> None:
@@ -449,7 +447,7 @@ class ActionClient:
         self._request_result(future)
 
     def _request_result(self, future: GoalFuture) -> None:
-        request = self.type.GetResult.Request(goal_id=self._uuid_message(future.id))
+        request = self.type.GetResult.Request(goal_id=uuid_to_msg(future.id))
         self._get_result_client.call(request).add_done_callback(lambda result: self._on_result(future, result))
 
     def _on_result(self, future: GoalFuture, response: Future) -> None:
@@ -464,20 +462,17 @@ class ActionClient:
         future.set_result(response.result.result)
 
     def _on_feedback(self, message: Any) -> None:
-        goal = self._goals.get(bytes(message.goal_id.uuid))
+        goal = self._goals.get(uuid_from_msg(message.goal_id))
         if goal is not None and goal._feedback_callback is not None:
             goal._feedback_callback(message.feedback)
 
     def _on_reason(self, message: Any) -> None:
-        goal = self._goals.get(bytes(message.goal_id.uuid))
+        goal = self._goals.get(uuid_from_msg(message.goal_id))
         if goal is not None:
             goal.error_message, goal.error_code = message.reason, message.cause
 
     def _discard_goal(self, future: GoalFuture) -> None:
         self._goals.pop(future.id, None)
-
-    def _uuid_message(self, digest: bytes) -> Any:
-        return self._uuid_type(uuid=np.frombuffer(digest, dtype=np.uint8))
 
     @property
     def unrestorable_goal_count(self) -> int:

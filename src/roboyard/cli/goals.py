@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from roboyard.bus.actions import GoalStatus, endpoint
 from roboyard.cli.lookup import LiveSource
 from roboyard.errors import RunError
+from roboyard.messages.convert.uuids import uuid_from_msg, uuid_of_text, uuid_to_msg
 
 _REASON_TIMEOUT = 1.0
 """How long to wait for the reason of a rejection [wall s]."""
@@ -43,8 +43,8 @@ def pursue(source: LiveSource, action: str, types: Any, goal: Any, feedback: Cal
     for topic in topics.values():
         connection.subscribe(topic)
     # unlike a random number this makes the same recording when the run is repeated with the same clients
-    own = hashlib.sha256(f"{connection.name} {action}".encode()).digest()[:16]
-    goal_id = _uuid(own)
+    own = uuid_of_text(f"{connection.name} {action}")
+    goal_id = uuid_to_msg(own)
     answer = connection.call(
         endpoint(action, "send_goal"), types.SendGoal, types.SendGoal.Request(goal_id=goal_id, goal=goal)
     )
@@ -54,9 +54,9 @@ def pursue(source: LiveSource, action: str, types: Any, goal: Any, feedback: Cal
     try:
         for item in connection.messages():
             message = item.message
-            if item.topic == topics["feedback"] and bytes(message.goal_id.uuid) == own and feedback is not None:
+            if item.topic == topics["feedback"] and uuid_from_msg(message.goal_id) == own and feedback is not None:
                 feedback(message.feedback)
-            elif item.topic == topics["reason"] and bytes(message.goal_id.uuid) == own:
+            elif item.topic == topics["reason"] and uuid_from_msg(message.goal_id) == own:
                 reason = message.reason
             elif item.topic == topics["status"]:
                 status = _status(message, own, status)
@@ -74,24 +74,16 @@ def pursue(source: LiveSource, action: str, types: Any, goal: Any, feedback: Cal
 
 def _status(message: Any, goal: bytes, before: GoalStatus) -> GoalStatus:
     for entry in message.status_list:
-        if bytes(entry.goal_info.goal_id.uuid) == goal:
+        if uuid_from_msg(entry.goal_info.goal_id) == goal:
             return GoalStatus(entry.status)
     return before
 
 
 def _reason(source: LiveSource, topic: str, goal: bytes) -> str:
     for item in source.connection.messages(_REASON_TIMEOUT):
-        if item.topic == topic and bytes(item.message.goal_id.uuid) == goal:
+        if item.topic == topic and uuid_from_msg(item.message.goal_id) == goal:
             return str(item.message.reason)
     return "no reason given"
-
-
-def _uuid(goal: bytes) -> Any:
-    import numpy as np
-
-    from roboyard.messages import message_type
-
-    return message_type("unique_identifier_msgs/msg/UUID")(uuid=np.frombuffer(goal, dtype=np.uint8))
 
 
 def _cancel(source: LiveSource, action: str, goal_id: Any) -> None:

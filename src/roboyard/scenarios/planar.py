@@ -40,8 +40,3 @@ def scan_points(scan: Any) -> NDArray[np.float64]:
     seen = np.isfinite(ranges) & (ranges >= scan.range_min) & (ranges < scan.range_max)
     ranges, angles = ranges[seen], angles[seen]
     return np.column_stack([ranges * np.cos(angles), ranges * np.sin(angles)])
-
-
-def stamp_ns(header: Any) -> int:
-    """A header's time [ns]."""
-    return int(header.stamp.sec) * 1_000_000_000 + int(header.stamp.nanosec)

@@ -6,7 +6,6 @@ Everything is asked of the robot's own move node (moveit_msgs), by inputs of the
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Callable
 from typing import Any
 
@@ -17,8 +16,9 @@ from roboyard.bus.actions import endpoint
 from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry import SE3
 from roboyard.manipulation.nodes.motion_messages import pose_constraints
-from roboyard.messages import action_type, message_type, msg, service_type, srv
+from roboyard.messages import action_type, msg, service_type, srv
 from roboyard.messages.convert import pose_stamped_to_msg, pose_to_msg
+from roboyard.messages.convert.uuids import uuid_of_text, uuid_to_msg
 from roboyard.scenarios import Run
 from roboyard.view.ghosts import Array, moments_of
 from roboyard.view.places import Places, row
@@ -198,9 +198,8 @@ class ArmHand:
 
     def _send(self, action: str, kind: Any, goal: Any, said: dict[str, Any], reply: Reply) -> None:
         self._count += 1
-        digest = hashlib.sha256(f"view arm {self._count} {self._bus.now_ns}".encode()).digest()[:16]
-        uuid = message_type("unique_identifier_msgs/msg/UUID")(uuid=np.frombuffer(digest, dtype=np.uint8))
-        request = kind.SendGoal.Request(goal_id=uuid, goal=goal)
+        goal_id = uuid_to_msg(uuid_of_text(f"view arm {self._count} {self._bus.now_ns}"))
+        request = kind.SendGoal.Request(goal_id=goal_id, goal=goal)
         self._sender.call(endpoint(action, "send_goal"), kind.SendGoal.name, request, said, reply)
 
 

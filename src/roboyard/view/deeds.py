@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
-
-import numpy as np
 
 from roboyard.behavior.nodes import GoalMissionNode
 from roboyard.bus.actions import endpoint
 from roboyard.errors import InputError
-from roboyard.messages import action_type, message_type, msg
+from roboyard.messages import action_type, msg
+from roboyard.messages.convert.uuids import uuid_of_text, uuid_to_msg
 from roboyard.scenarios import Run
 from roboyard.view.sender import Sender
 from roboyard.view.show import Reply
@@ -58,8 +56,7 @@ class DeedHand:
             x, y = numbers(said, "at", 2)
             goal.target.position.x, goal.target.position.y, goal.target.orientation.w = x, y, 0.0
         self._count += 1
-        digest = hashlib.sha256(f"view person {self._count} {self._run.bus.now_ns}".encode()).digest()[:16]
-        uuid = message_type("unique_identifier_msgs/msg/UUID")(uuid=np.frombuffer(digest, dtype=np.uint8))
+        goal_id = uuid_to_msg(uuid_of_text(f"view person {self._count} {self._run.bus.now_ns}"))
         service = endpoint(f"/{name}/{'movement' if walks else 'animation'}", "send_goal")
-        request = kind.SendGoal.Request(goal_id=uuid, goal=goal)
+        request = kind.SendGoal.Request(goal_id=goal_id, goal=goal)
         self._sender.call(service, kind.SendGoal.name, request, said, reply)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable
 from typing import Any
@@ -13,8 +12,9 @@ from roboyard.bus import Bus
 from roboyard.bus.actions import endpoint
 from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry import SE2
-from roboyard.messages import action_type, message_type, msg, service_type
+from roboyard.messages import action_type, msg, service_type
 from roboyard.messages.convert import make_header, pose_stamped_to_msg, pose_to_msg
+from roboyard.messages.convert.uuids import uuid_of_text, uuid_to_msg
 from roboyard.view.abilities import heard
 from roboyard.view.places import Places
 from roboyard.view.sender import Sender
@@ -110,7 +110,6 @@ class GoalHand:
     def _follow(self, space: str, poses: list[Any], said: dict[str, Any], reply: Reply) -> None:
         kind = action_type("nav2_msgs/action/FollowWaypoints")
         self._count += 1
-        digest = hashlib.sha256(f"view {self._count} {self._bus.now_ns}".encode()).digest()[:16]
-        uuid = message_type("unique_identifier_msgs/msg/UUID")(uuid=np.frombuffer(digest, dtype=np.uint8))
-        request = kind.SendGoal.Request(goal_id=uuid, goal=kind.Goal(poses=poses))
+        goal_id = uuid_to_msg(uuid_of_text(f"view {self._count} {self._bus.now_ns}"))
+        request = kind.SendGoal.Request(goal_id=goal_id, goal=kind.Goal(poses=poses))
         self._sender.call(endpoint(f"{space}/follow_waypoints", "send_goal"), kind.SendGoal.name, request, said, reply)

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import struct
 from dataclasses import dataclass
 from typing import Any, Final
-
-import numpy as np
 
 from roboyard.bridges.asking import ask
 from roboyard.bridges.gateway import Gateway
@@ -18,7 +15,8 @@ from roboyard.bridges.ros1.log import header, text
 from roboyard.bridges.ros1.types import Ros1Action, ros1_type
 from roboyard.bus.actions import PREEMPTED, endpoint
 from roboyard.errors import MessageError, RoboyardError
-from roboyard.messages import ActionType, message_type, serialize, service_type, time_to_msg
+from roboyard.messages import ActionType, serialize, service_type, time_to_msg
+from roboyard.messages.convert.uuids import uuid_from_msg, uuid_of_text, uuid_to_msg
 
 STATUS_PERIOD: Final = 0.2
 """Between two messages of /status, as actionlib does [wall s]."""
@@ -113,17 +111,17 @@ class ServedAction:
         self._gateway.forget(endpoint(self.name, "status"), self._heard_status)
 
     def _heard_feedback(self, message: Any, node: str, time_ns: int) -> None:
-        goal = self._goals.get(bytes(message.goal_id.uuid))
+        goal = self._goals.get(uuid_from_msg(message.goal_id))
         if goal is not None:
             self._loop.post(lambda: self._send_feedback(goal, message.feedback))
 
     def _heard_reason(self, message: Any, node: str, time_ns: int) -> None:
-        goal = self._goals.get(bytes(message.goal_id.uuid))
+        goal = self._goals.get(uuid_from_msg(message.goal_id))
         if goal is not None:
             goal.text, goal.cause = message.reason, message.cause
 
     def _heard_status(self, message: Any, node: str, time_ns: int) -> None:
-        seen = {bytes(item.goal_info.goal_id.uuid): int(item.status) for item in message.status_list}
+        seen = {uuid_from_msg(item.goal_info.goal_id): int(item.status) for item in message.status_list}
         self._loop.post(lambda: self._standing(seen))
 
     # -- on the loop's thread --------------------------------------------------------------------------------------
@@ -132,7 +130,7 @@ class ServedAction:
         identity, when, rest = _split(data)
         self._number += 1
         name = identity or f"{source}-{self._number}"
-        uuid = hashlib.sha256(name.encode()).digest()[:16]
+        uuid = uuid_of_text(name)
         if uuid in self._goals:
             raise MessageError(f"a goal of the id {name[:80]} is known already", location=self.name)
         while len(self._goals) >= _GOALS:
@@ -149,8 +147,8 @@ class ServedAction:
         identity, when, _ = _split(data, header=False)
         request = service_type("action_msgs/srv/CancelGoal").Request()
         if identity:
-            uuid = hashlib.sha256(identity.encode()).digest()[:16]
-            request.goal_info.goal_id.uuid = np.frombuffer(uuid, dtype=np.uint8)
+            uuid = uuid_of_text(identity)
+            request.goal_info.goal_id = uuid_to_msg(uuid)
         elif any(when):
             request.goal_info.stamp = time_to_msg(when[0] * 1_000_000_000 + when[1])
         self._loop.begin(self._cancel(serialize(request), source))
@@ -173,7 +171,7 @@ class ServedAction:
             if answer.accepted:
                 goal.status = _ACTIVE
                 self._send_status()
-                request = serialize(action.GetResult.Request(goal_id=_uuid(goal.uuid)))
+                request = serialize(action.GetResult.Request(goal_id=uuid_to_msg(goal.uuid)))
                 ended: Any = await ask(
                     self._gateway, self._loop, endpoint(self.name, "get_result"), action.GetResult.name, source, request
                 )
@@ -216,10 +214,6 @@ class ServedAction:
 
     def _head(self) -> bytes:
         return header(time_to_msg(self._gateway.bus.now_ns))
-
-
-def _uuid(data: bytes) -> Any:
-    return message_type("unique_identifier_msgs/msg/UUID")(uuid=np.frombuffer(data, dtype=np.uint8))
 
 
 def _split(data: bytes, *, header: bool = True) -> tuple[str, tuple[int, int], bytes]:

@@ -7,8 +7,6 @@ import struct
 from dataclasses import dataclass
 from typing import Any, Final
 
-import numpy as np
-
 from roboyard.bridges.gateway import Gateway
 from roboyard.bridges.loop import Loop
 from roboyard.bridges.ros1.calls import LOOK, SOURCE
@@ -18,6 +16,7 @@ from roboyard.bridges.ros1.types import Ros1Action, ros1_type
 from roboyard.bus.actions import GoalStatus, endpoint
 from roboyard.errors import InputError, MessageError
 from roboyard.messages import ActionType, deserialize, message_type, serialize, service_type, time_to_msg
+from roboyard.messages.convert.uuids import uuid_from_msg, uuid_to_msg
 
 _STATUS: Final = {
     1: GoalStatus.EXECUTING, 2: GoalStatus.CANCELED, 3: GoalStatus.SUCCEEDED, 4: GoalStatus.ABORTED,
@@ -93,12 +92,12 @@ class SoughtAction:
         if service == endpoint(self.name, "send_goal"):
             self._loop.begin(self._send(number, deserialize(request, f"{action.SendGoal.name}_Request"), until_ns))
         elif service == endpoint(self.name, "get_result"):
-            self._want(number, bytes(deserialize(request, f"{action.GetResult.name}_Request").goal_id.uuid))
+            self._want(number, uuid_from_msg(deserialize(request, f"{action.GetResult.name}_Request").goal_id))
         else:
             self._stop(number, deserialize(request, f"{_CANCEL}_Request"))
 
     async def _send(self, number: int, request: Any, until_ns: int) -> None:
-        uuid = bytes(request.goal_id.uuid)
+        uuid = uuid_from_msg(request.goal_id)
         while not self._ready:
             if self._gateway.bus.now_ns > until_ns:
                 return
@@ -123,7 +122,7 @@ class SoughtAction:
 
     def _stop(self, number: int, request: Any) -> None:
         info = request.goal_info
-        wanted = bytes(info.goal_id.uuid)
+        wanted = uuid_from_msg(info.goal_id)
         identity = wanted.hex() if any(wanted) else ""
         self._cancel.send(self._node, struct.pack("<II", info.stamp.sec, info.stamp.nanosec) + text(identity))
         response = service_type(_CANCEL).Response()
@@ -148,7 +147,7 @@ class SoughtAction:
             return
         action = self._action
         feedback = deserialize(self.kind.feedback_part.decode(rest), f"{action.name}_Feedback")
-        message = action.FeedbackMessage(goal_id=_uuid(goal.uuid), feedback=feedback)
+        message = action.FeedbackMessage(goal_id=uuid_to_msg(goal.uuid), feedback=feedback)
         kind = f"{action.name}_FeedbackMessage"
         self._gateway.publish(endpoint(self.name, "feedback"), kind, source, serialize(message))
 
@@ -193,7 +192,7 @@ class SoughtAction:
         """ROS 1's goals end with a sentence, ours too."""
         if goal.text:
             kind = "roboyard_msgs/msg/GoalReason"
-            reason = message_type(kind)(goal_id=_uuid(goal.uuid), reason=goal.text[:500])
+            reason = message_type(kind)(goal_id=uuid_to_msg(goal.uuid), reason=goal.text[:500])
             try:
                 self._gateway.publish(endpoint(self.name, "reason"), kind, self._server, serialize(reason))
             except InputError as error:
@@ -220,10 +219,6 @@ class SoughtAction:
                         if number:
                             self._gateway.answer(number, SOURCE, error="who served it has gone before the answer came")
                 self._goals.clear()
-
-
-def _uuid(data: bytes) -> Any:
-    return message_type("unique_identifier_msgs/msg/UUID")(uuid=np.frombuffer(data, dtype=np.uint8))
 
 
 def _split(data: bytes) -> tuple[str, int, str, bytes]:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, Final
-
-import numpy as np
 
 from roboyard.bridges.asking import ask, look
 from roboyard.bridges.bridge import BridgeError
@@ -25,7 +22,8 @@ from roboyard.bridges.web_access import WebAccess
 from roboyard.bus import Bus
 from roboyard.bus.actions import endpoint
 from roboyard.errors import InputError, RoboyardError
-from roboyard.messages import action_type, full_name, message_type, serialize, service_type
+from roboyard.messages import action_type, full_name, serialize, service_type
+from roboyard.messages.convert.uuids import uuid_from_msg, uuid_of_text, uuid_to_msg
 
 PORT: Final = 9090
 
@@ -256,11 +254,11 @@ class RosbridgeBridge:
         """Send a goal, tell its feedback, and its result at the end."""
         number, name = str(said.get("id", "")), _absolute(said.get("action"))
         ended: dict[str, Any] = {"op": "action_result", "id": number, "action": name, "status": 6, "result": False}
-        uuid = hashlib.sha256(f"{client.name} {name} {number}".encode()).digest()[:16]
+        uuid = uuid_of_text(f"{client.name} {name} {number}")
         topic = endpoint(name, "feedback")
 
         def heard(message: Any, node: str, time_ns: int) -> None:
-            if bytes(message.goal_id.uuid) == uuid:
+            if uuid_from_msg(message.goal_id) == uuid:
                 self._loop.post(lambda: self._send_feedback(client, number, name, message.feedback))
 
         try:
@@ -269,7 +267,7 @@ class RosbridgeBridge:
                 raise InputError(f"nobody serves the action {name[:80]}")
             kind = action_type(seen.actions[name][0])
             goal = from_json(f"{kind.name}_Goal", said.get("args") or {})
-            goal_id = _uuid(uuid)
+            goal_id = uuid_to_msg(uuid)
             client.goals[number] = (name, uuid)
             if said.get("feedback"):
                 self._gateway.ask(lambda: self._gateway.listen(topic, heard))
@@ -302,7 +300,7 @@ class RosbridgeBridge:
         name, uuid = found
         kind = service_type("action_msgs/srv/CancelGoal")
         request = kind.Request()
-        request.goal_info.goal_id = _uuid(uuid)
+        request.goal_info.goal_id = uuid_to_msg(uuid)
         try:
             await self._ask(client, endpoint(name, "cancel_goal"), kind.name, serialize(request))
         except RoboyardError as error:
@@ -316,10 +314,6 @@ def _absolute(name: Any) -> str:
 
 def _type(name: Any) -> str:
     return full_name(str(name))
-
-
-def _uuid(data: bytes) -> Any:
-    return message_type("unique_identifier_msgs/msg/UUID")(uuid=np.frombuffer(data, dtype=np.uint8))
 
 
 def _named(kind: str, arguments: Any) -> Any:

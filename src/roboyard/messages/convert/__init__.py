@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         vector_to_msg,
     )
     from roboyard.messages.convert.scans import ScanGeometry, scan_angles, scan_points, scan_to_msg, scan_valid
+    from roboyard.messages.convert.uuids import uuid_from_msg, uuid_of_text, uuid_to_msg
 
 __all__ = [
     "MarkerStyle",
@@ -89,6 +90,9 @@ __all__ = [
     "twist_to_arrays",
     "twist_to_msg",
     "unpack_rgb",
+    "uuid_from_msg",
+    "uuid_of_text",
+    "uuid_to_msg",
     "vector_to_array",
     "vector_to_msg",
 ]
@@ -106,4 +110,5 @@ __getattr__, __dir__ = lazy_exports(__name__, {
         "transform_to_se3", "transforms_to_msg", "twist_to_arrays", "twist_to_msg", "vector_to_array",
         "vector_to_msg"),
     "scans": ("ScanGeometry", "scan_angles", "scan_points", "scan_to_msg", "scan_valid"),
+    "uuids": ("uuid_from_msg", "uuid_of_text", "uuid_to_msg"),
 })  # fmt: skip

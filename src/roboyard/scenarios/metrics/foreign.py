@@ -9,6 +9,7 @@ from roboyard.bus import GoalStatus
 from roboyard.bus.external_inputs import EXTERNAL_REQUEST_TOPIC, EXTERNAL_RESPONSE_TOPIC
 from roboyard.errors import MessageError
 from roboyard.messages import deserialize, message_type, to_nanoseconds
+from roboyard.messages.convert.uuids import uuid_from_msg
 from roboyard.scenarios.metrics.collector import Handler
 
 _STATUS: Final = "roboyard_msgs/msg/NavigationStatus"
@@ -54,7 +55,7 @@ class ForeignDrives:
             response = None if answer.error else deserialize(bytes(answer.response), f"{kind}_Response")
         except MessageError:
             response = None
-        uuid = bytes(request.goal_id.uuid)
+        uuid = uuid_from_msg(request.goal_id)
         if part == "get_result":
             self._end(uuid, response, time_ns)
         elif response is not None and response.accepted:

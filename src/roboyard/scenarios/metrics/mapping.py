@@ -12,8 +12,9 @@ from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry import SE2
 from roboyard.grids import GridGeometry
 from roboyard.mapping import Trajectory, absolute_error, relative_error
+from roboyard.messages.time import to_nanoseconds
 from roboyard.scenarios.metrics.collector import Collector, Handler, Value
-from roboyard.scenarios.planar import position_and_yaw, stamp_ns
+from roboyard.scenarios.planar import position_and_yaw
 from roboyard.simulation.floor_plan import FloorPlan
 
 Plan = Callable[[float], FloorPlan]
@@ -49,7 +50,7 @@ class MapQuality(Collector):
         return dict(zip(self._topics, (self._on_truth, self._on_map, self._on_path), strict=True))
 
     def _on_truth(self, message: Any, time_ns: int) -> None:
-        moment = stamp_ns(message.header)
+        moment = to_nanoseconds(message.header.stamp)
         if not self._times or moment - self._times[-1] >= _APART_NS:
             self._times.append(moment)
             self._poses.extend(position_and_yaw(message.pose.pose))
@@ -65,7 +66,7 @@ class MapQuality(Collector):
         found: dict[str, Value] = dict.fromkeys(self.names)
         if self._path is None or not self._path.poses or not self._times:
             return found
-        rows = [(stamp_ns(item.header), position_and_yaw(item.pose)) for item in self._path.poses]
+        rows = [(to_nanoseconds(item.header.stamp), position_and_yaw(item.pose)) for item in self._path.poses]
         if not np.isfinite([pose for _, pose in rows]).all():
             raise InputError("a pose of the path is not finite", location=self._topics[2], valid="finite numbers")
         believed = Trajectory(np.array([time for time, _ in rows]), np.array([pose for _, pose in rows]))

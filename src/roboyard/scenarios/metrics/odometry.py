@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from roboyard.geometry import SE2, wrap_angle
+from roboyard.messages.time import to_nanoseconds
 from roboyard.scenarios.metrics.collector import Collector, Handler, Value
-from roboyard.scenarios.planar import position_and_yaw, stamp_ns
+from roboyard.scenarios.planar import position_and_yaw
 
 _PENDING = 10_000
 Pose = tuple[float, float, float]
@@ -43,7 +44,7 @@ class OdometryError(Collector):
         return {self._truth_topic: self._on_truth, self._odometry_topic: self._on_odometry}
 
     def _on_odometry(self, message: Any, time_ns: int) -> None:
-        moment = stamp_ns(message.header)
+        moment = to_nanoseconds(message.header.stamp)
         pose = position_and_yaw(message.pose.pose)
         waits = bool(self._pending) and self._pending[0][0] <= moment
         if self._before is not None and self._before[0] == moment and not waits:
@@ -53,7 +54,7 @@ class OdometryError(Collector):
             del self._pending[_PENDING:]  # what is stamped farthest in the future
 
     def _on_truth(self, message: Any, time_ns: int) -> None:
-        moment, truth = stamp_ns(message.header), position_and_yaw(message.pose.pose)
+        moment, truth = to_nanoseconds(message.header.stamp), position_and_yaw(message.pose.pose)
         while self._pending and self._pending[0][0] <= moment:
             asked, odometry = self._pending.pop(0)
             if asked == moment:

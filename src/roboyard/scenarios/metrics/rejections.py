@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from roboyard.scenarios.planar import stamp_ns
+from roboyard.messages.time import to_nanoseconds
 
 Reason = Literal["not finite", "stamped in the future", "stamped too early", "malformed"]
 _MAX_CLOCK_DIFFERENCE_NS: Final = 1_000_000
@@ -92,7 +92,7 @@ class MessageChecker:
         truth = self._truth_of.get(topic)
         if truth is None:
             return None
-        moment = stamp_ns(message.header)
+        moment = to_nanoseconds(message.header.stamp)
         if moment > time_ns + _MAX_CLOCK_DIFFERENCE_NS:
             return "stamped in the future", f"its stamp is {(moment - time_ns) * 1e-9:.4g} s ahead of the clock"
         if moment < self._newest.get(topic, moment):

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.geometry import SE2, wrap_angle
+from roboyard.messages.time import to_nanoseconds
 from roboyard.record import Recording
 from roboyard.scenarios.metrics import Contacts, RobotTopics
 from roboyard.scenarios.metrics.rejections import MessageChecker
-from roboyard.scenarios.planar import planar, scan_points, stamp_ns, yaw_of
+from roboyard.scenarios.planar import planar, scan_points, yaw_of
 
 Array = NDArray[np.float64]
 
@@ -146,7 +147,7 @@ class _Odometry:
 
     def take(self, message: Any, time_ns: int) -> None:
         pose, twist = planar(message.pose.pose), message.twist.twist
-        time_ns = stamp_ns(message.header) or time_ns
+        time_ns = to_nanoseconds(message.header.stamp) or time_ns
         self.rows.append((time_ns * 1e-9, pose.x, pose.y, pose.theta, twist.linear.x, twist.angular.z))
 
     def track(self) -> Track:
@@ -187,7 +188,7 @@ def _read_scan(recording: Recording, namespace: str, truth: Track) -> Scan | Non
     if item is None:
         return None
     message = item.message
-    time_ns = stamp_ns(message.header) or item.time_ns
+    time_ns = to_nanoseconds(message.header.stamp) or item.time_ns
     T_world_sensor = truth.pose(time_ns * 1e-9) @ _sensor_pose(recording, message.header.frame_id)
     return Scan(time_ns * 1e-9, T_world_sensor @ scan_points(message), np.array([T_world_sensor.x, T_world_sensor.y]))
 
