@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from roboyard.compute import kernel
 from roboyard.control import PlanarTwist
 from roboyard.errors import ConfigError
+from roboyard.geometry.planar_kernels import signed_distance
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,27 +155,3 @@ def ramp(speed: float, goal: float, dt: float, up: float, down: float) -> float:
         speed, dt = 0.0, dt - stop
     change = (up if abs(goal) > abs(speed) else down) * dt
     return goal if abs(goal - speed) <= change else speed + math.copysign(change, goal - speed)
-
-
-@kernel(examples=lambda: [(np.eye(3)[:, :2].copy(), 0.0, 0.0)])
-def signed_distance(corners: NDArray[np.float64], x: float, y: float) -> float:
-    """From a point to a polygon's border [m]; negative inside.
-
-    Args:
-        corners: (n, 2) [m].
-        x: Of the point [m].
-        y: The same.
-    """
-    inside = False
-    best = math.inf
-    last = len(corners) - 1
-    for k in range(len(corners)):
-        ax, ay, bx, by = corners[last, 0], corners[last, 1], corners[k, 0], corners[k, 1]
-        last = k
-        ex, ey, px, py = bx - ax, by - ay, x - ax, y - ay
-        share = min(max((px * ex + py * ey) / (ex * ex + ey * ey), 0.0), 1.0)
-        gx, gy = px - share * ex, py - share * ey
-        best = min(best, gx * gx + gy * gy)
-        if (ay > y) != (by > y) and x < ax + (y - ay) * ex / ey:
-            inside = not inside
-    return -math.sqrt(best) if inside else math.sqrt(best)

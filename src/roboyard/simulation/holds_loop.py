@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from roboyard.compute import kernel
 from roboyard.geometry.constants import GRAVITY
+from roboyard.geometry.quaternion_kernels import rotate_vector
 
 # Columns of the table of holds, one row for each: the row of the led part in the table of `flesh_loop`, the first of
 # its model and the one after its last; the engine's body, and where its position and velocity begin; the point of the
@@ -29,14 +30,9 @@ LEVER = 0.04
 
 
 @kernel(inline="always")
-def _turned(q: NDArray[np.float64], v: NDArray[np.float64], out: NDArray[np.float64], back: float) -> None:
-    """A vector turned by a unit quaternion (``back`` 1), or back (-1)."""
-    w, x, y, z = q[0], back * q[1], back * q[2], back * q[3]
-    a, b, c = v[0], v[1], v[2]
-    tx, ty, tz = 2.0 * (y * c - z * b), 2.0 * (z * a - x * c), 2.0 * (x * b - y * a)
-    out[0] = a + w * tx + y * tz - z * ty
-    out[1] = b + w * ty + z * tx - x * tz
-    out[2] = c + w * tz + x * ty - y * tx
+def _turned(q: NDArray[np.float64], v: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+    """Rotate a vector by a unit quaternion."""
+    out[0], out[1], out[2] = rotate_vector((q[0], q[1], q[2], q[3]), (v[0], v[1], v[2]))
 
 
 @kernel(inline="always")
@@ -77,7 +73,7 @@ def hold_on(
         part, body = int(hold[PART]), int(hold[BODY])
         position, velocity = int(hold[POSITION]), int(hold[VELOCITY])
         q = qpos[position + 3 : position + 7]
-        _turned(turns[part], hold[POINT : POINT + 3], vector, 1.0)
+        _turned(turns[part], hold[POINT : POINT + 3], vector)
         for i in range(3):
             there = places[part, i] + vector[i] + hold[OFFSET + i]
             speed = (there - hold[BEFORE + i]) / dt
@@ -95,8 +91,8 @@ def hold_on(
         for i in range(3):
             spin[i] = hold[MOMENTS + i] * (RATE * RATE * spin[i] - 2.0 * RATE * qvel[velocity + 3 + i])
         _limited(spin, LEVER * hold[STRENGTH])
-        _turned(q, spin, turn, 1.0)
-        _turned(q, hold[CENTRE : CENTRE + 3], arm, 1.0)
+        _turned(q, spin, turn)
+        _turned(q, hold[CENTRE : CENTRE + 3], arm)
         for i in range(3):
             applied[body, i] = hold[FORCE + i]
         applied[body, 2] += hold[MASS] * GRAVITY

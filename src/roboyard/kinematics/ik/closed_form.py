@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import expect_kernels, kernel, read_only
+from roboyard.geometry import wrap_angle
 from roboyard.kinematics.chain import Chain
 from roboyard.kinematics.chain_kernels import (
     ChainArrays,
@@ -188,7 +189,7 @@ def _is_verified(arm: SphericalWristArm | ParallelAxesArm, chain: ChainArrays) -
             if isinstance(arm, SphericalWristArm)
             else solve_parallel_axes(arm, T, seed, out)
         )
-        differences = np.abs(np.remainder(out[:n_found] - expected + math.pi, 2.0 * math.pi) - math.pi)
+        differences = np.abs(wrap_angle(out[:n_found] - expected))
         n_missed += not (differences.max(axis=1, initial=0.0) < 1e-2).any()
     return n_missed == 0
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.geometry.planar_kernels import wrap_angle
 
 Array = NDArray[np.float64]
 
@@ -106,7 +107,7 @@ def correct(
     for a in range(m):
         apart[a] = values[index[a]] - state[index[a]]
         if 3 <= index[a] <= 5:
-            apart[a] = wrapped(apart[a])
+            apart[a] = wrap_angle(apart[a])
         for b in range(m):
             own = noise[index[a], index[b]]
             S[a, b] = covariance[index[a], index[b]] + (max(abs(own), least) if a == b else own)
@@ -156,17 +157,11 @@ def correct(
 
 
 @kernel
-def wrapped(angle: float) -> float:
-    """The same direction in [-pi, pi]."""
-    return angle - 2.0 * math.pi * math.floor((angle + math.pi) / (2.0 * math.pi))
-
-
-@kernel
 def wrap(state: NDArray[np.float64]) -> None:
     """Roll, pitch and yaw of a state, in place; what is in range stays as it is."""
     for i in range(3, 6):
         if not -math.pi <= state[i] <= math.pi:
-            state[i] = wrapped(state[i])
+            state[i] = wrap_angle(state[i])
 
 
 @kernel

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
+from roboyard.geometry import wrap_angle
 from roboyard.manipulation.skills.asking import Grip, Joints, Move, Outcome, Point, Ride, Show, Sighting, Tip
 from roboyard.manipulation.skills.causes import Cause
 from roboyard.manipulation.skills.handling import held_size
@@ -102,7 +103,7 @@ class Along(Skill):
             return met
         yaw = now.body.yaw(now.joints) if now.joints else self.yaws[0]
         # the nearest of those that were wanted: what is measured leans by a little
-        self.yaws = (min(self.yaws, key=lambda one: abs(math.remainder(one - yaw, math.tau))),)
+        self.yaws = (min(self.yaws, key=lambda one: abs(wrap_angle(one - yaw))),)
         if self.put:
             self.aside = now.shift * math.sin(yaw), -now.shift * math.cos(yaw)
         self.begin_ns, now.memory.down = met.begin_ns, True

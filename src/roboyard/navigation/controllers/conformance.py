@@ -10,7 +10,7 @@ import numpy as np
 
 from roboyard.control import STANDSTILL, PlanarTwist
 from roboyard.errors import ConfigError, InputError
-from roboyard.geometry import SE2
+from roboyard.geometry import SE2, wrap_angle
 from roboyard.grids import GridGeometry
 from roboyard.navigation.controllers.arrival import Tolerance
 from roboyard.navigation.controllers.base import Controller, MotionLimits
@@ -73,7 +73,7 @@ class _Check:
         if not controller.arrived(pose):
             self._broken(f"has not come along 3 m of free ground after {_LONGEST:g} s")
         goal = self._path.pose(-1)
-        turned = abs(math.remainder(pose.theta - goal.theta, math.tau))
+        turned = abs(wrap_angle(pose.theta - goal.theta))
         if pose.distance(goal) > 1.5 * _TOLERANCE.xy or turned > _TOLERANCE.yaw:  # it may slip while it turns
             self._broken("says that it has arrived where it has not")
         if controller.arrived(self._path.pose(30)):

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.geometry.planar_kernels import wrap_angle
 from roboyard.navigation.controllers.surroundings import Ground, empty_ground, touches
 from roboyard.navigation.costmap import INSCRIBED, LETHAL
 
@@ -311,11 +312,11 @@ def path_costs(
         ahead = min(i + _LOOK, last)
         if weights[2] > 0.0 and ahead > i:
             wanted = math.atan2(path[ahead, 1] - y, path[ahead, 0] - x)
-            costs[k] += weights[2] * abs(_wrapped(wanted - yaw))
+            costs[k] += weights[2] * abs(wrap_angle(wanted - yaw))
         if weights[3] > 0.0 and looks:
             costs[k] += weights[3] * to_goal / looks
         if weights[4] > 0.0:
-            costs[k] += weights[4] * abs(_wrapped(heading - yaw))
+            costs[k] += weights[4] * abs(wrap_angle(heading - yaw))
 
 
 @kernel(examples=lambda: [(_batch(), _batch(), _batch(), False, np.zeros(3), np.zeros(3), 0.05, np.zeros(2))])
@@ -360,8 +361,3 @@ def motion_costs(
                 if omni:
                     short += max(side - abs(vy[k, t]), zero)
             costs[k] += weights[2] * short * dt
-
-
-@kernel
-def _wrapped(angle: float) -> float:
-    return angle - 2.0 * math.pi * math.floor((angle + math.pi) / (2.0 * math.pi))

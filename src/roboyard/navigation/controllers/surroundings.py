@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from roboyard.compute import kernel
 from roboyard.control import PlanarTwist
 from roboyard.geometry import SE2
+from roboyard.geometry.planar_kernels import signed_distance
 from roboyard.navigation.costmap import INSCRIBED, LETHAL, Costmap
 from roboyard.navigation.footprint import Footprint, lies_on_obstacle
 
@@ -216,19 +217,7 @@ def _depth(corners: NDArray[np.float64], x: float, y: float, theta: float, px: f
     """How deep a point lies in the outline of a robot at a pose, negative outside; all in cells."""
     c, s = math.cos(theta), math.sin(theta)
     dx, dy = px - x, py - y
-    qx, qy = c * dx + s * dy, c * dy - s * dx
-    square = np.inf
-    inside = False
-    ax, ay = corners[-1]
-    for k in range(len(corners)):
-        bx, by = corners[k]
-        ex, ey = bx - ax, by - ay
-        share = min(max(((qx - ax) * ex + (qy - ay) * ey) / max(ex * ex + ey * ey, 1e-12), 0.0), 1.0)
-        square = min(square, (qx - ax - share * ex) ** 2 + (qy - ay - share * ey) ** 2)
-        if (ay > qy) != (by > qy) and qx < ax + (qy - ay) * ex / ey:
-            inside = not inside
-        ax, ay = bx, by
-    return math.sqrt(square) if inside else -math.sqrt(square)
+    return -signed_distance(corners, c * dx + s * dy, c * dy - s * dx)
 
 
 @kernel(examples=lambda: [(empty_ground(), np.zeros(3), np.ones(3), 0.05)])

@@ -12,15 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.geometry.planar_kernels import wrap_angle
 
 _ZERO = 1e-9
 _QUARTER = 0.5 * math.pi
-
-
-@kernel
-def wrapped(angle: float) -> float:
-    """Into (-π, π]."""
-    return angle - 2.0 * math.pi * math.ceil((angle - math.pi) / (2.0 * math.pi))
 
 
 @kernel
@@ -32,12 +27,12 @@ def _positive(angle: float) -> float:
 
 @kernel
 def _tau_omega(u: float, v: float, xi: float, eta: float, phi: float) -> tuple[float, float]:
-    delta = wrapped(u - v)
+    delta = wrap_angle(u - v)
     a, b = math.sin(u) - math.sin(delta), math.cos(u) - math.cos(delta) - 1.0
     first = math.atan2(eta * a - xi * b, xi * a + eta * b)
     second = 2.0 * (math.cos(delta) - math.cos(v) - math.cos(u)) + 3.0
-    tau = wrapped(first + math.pi) if second < 0.0 else wrapped(first)
-    return tau, wrapped(tau - u + v - phi)
+    tau = wrap_angle(first + math.pi) if second < 0.0 else wrap_angle(first)
+    return tau, wrap_angle(tau - u + v - phi)
 
 
 @kernel
@@ -50,17 +45,17 @@ def _word(word: int, x: float, y: float, phi: float) -> tuple[bool, float, float
     t = u = v = 0.0
     if word == 0:  # L+ S+ L+
         t, u = theta, rho
-        v = wrapped(phi - t)
+        v = wrap_angle(phi - t)
         return t >= -_ZERO and v >= -_ZERO, t, u, v
     if word == 1 and sigma >= 2.0:  # L+ S+ R+
         u = math.sqrt(sigma * sigma - 4.0)
-        t = wrapped(psi + math.atan2(2.0, u))
-        v = wrapped(t - phi)
+        t = wrap_angle(psi + math.atan2(2.0, u))
+        v = wrap_angle(t - phi)
         return t >= -_ZERO and v >= -_ZERO, t, u, v
     if word == 2 and rho <= 4.0:  # L+ R- L
         u = -2.0 * math.asin(0.25 * rho)
-        t = wrapped(theta + 0.5 * u + math.pi)
-        v = wrapped(phi - t + u)
+        t = wrap_angle(theta + 0.5 * u + math.pi)
+        v = wrap_angle(phi - t + u)
         return t >= -_ZERO and u <= _ZERO, t, u, v
     if word == 3:  # L+ Ru+ Lu- R-
         share = 0.25 * (2.0 + sigma)
@@ -78,20 +73,20 @@ def _word(word: int, x: float, y: float, phi: float) -> tuple[bool, float, float
     if word == 5 and rho >= 2.0:  # L+ R- S- L-
         r = math.sqrt(rho * rho - 4.0)
         u = 2.0 - r
-        t = wrapped(theta + math.atan2(r, -2.0))
-        v = wrapped(phi - _QUARTER - t)
+        t = wrap_angle(theta + math.atan2(r, -2.0))
+        v = wrap_angle(phi - _QUARTER - t)
         return t >= -_ZERO and u <= _ZERO and v <= _ZERO, t, u, v
     if word == 6 and sigma >= 2.0:  # L+ R- S- R-
         t = math.atan2(other_x, -other_y)
         u = 2.0 - sigma
-        v = wrapped(t + _QUARTER - phi)
+        v = wrap_angle(t + _QUARTER - phi)
         return t >= -_ZERO and u <= _ZERO and v <= _ZERO, t, u, v
     if word == 7 and sigma >= 2.0:  # L+ R- S- L- R+
         u = 4.0 - math.sqrt(sigma * sigma - 4.0)
         if u <= _ZERO:
             a, b = (4.0 - u) * other_x - 2.0 * other_y, -2.0 * other_x + (u - 4.0) * other_y
-            t = wrapped(math.atan2(a, b))
-            v = wrapped(t - phi)
+            t = wrap_angle(math.atan2(a, b))
+            v = wrap_angle(t - phi)
             return t >= -_ZERO and v >= -_ZERO, t, u, v
     return False, t, u, v
 

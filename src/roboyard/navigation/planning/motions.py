@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.geometry.planar_kernels import wrap_angle
 from roboyard.navigation.costmap import LETHAL
 from roboyard.navigation.footprint import fitted_cost
-from roboyard.navigation.planning.curves import driven, dubins, reeds_shepp, wrapped
+from roboyard.navigation.planning.curves import driven, dubins, reeds_shepp
 from roboyard.navigation.planning.ground import Ground
 
 FORWARDS, BOTH_WAYS, ON_THE_SPOT = 0, 1, 2
@@ -97,14 +98,14 @@ def direct(
     if base == ON_THE_SPOT:
         far = math.hypot(dx, dy)
         ahead = math.atan2(dy, dx) if far > 1e-9 else goal[2]
-        turns[0] = wrapped(ahead - start[2])
+        turns[0] = wrap_angle(ahead - start[2])
         lengths[1] = far
-        turns[2] = wrapped(goal[2] - ahead)
+        turns[2] = wrap_angle(goal[2] - ahead)
         return float(far + radius * (abs(turns[0]) + abs(turns[2])))
     c, s = math.cos(start[2]), math.sin(start[2])
     x, y = (c * dx + s * dy) / radius, (-s * dx + c * dy) / radius
     sides = np.zeros(5, dtype=np.int64)
-    phi = wrapped(goal[2] - start[2])
+    phi = wrap_angle(goal[2] - start[2])
     total = dubins(x, y, phi, sides, lengths) if base == FORWARDS else reeds_shepp(x, y, phi, sides, lengths)
     for k in range(5):
         turns[k] = sides[k] * lengths[k]

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.errors import DescriptionError
+from roboyard.geometry import polygons
 
 Points = NDArray[np.float64]
 Outline = Sequence[Sequence[float]]
@@ -44,7 +45,7 @@ def convex_prisms(outlines: Sequence[Outline], height: float) -> list[Points]:
         raise DescriptionError("the points of a polyline lie on a line", valid="an area")
     flat = np.concatenate(trapezoids)
     hull = _hull(flat)
-    if sum(_area(one) for one in trapezoids) >= _area(hull) * (1.0 - 1e-9):
+    if sum(abs(polygons.area(one)) for one in trapezoids) >= abs(polygons.area(hull)) * (1.0 - 1e-9):
         trapezoids = [hull]
     return [
         np.concatenate([np.c_[one, np.zeros(len(one))], np.c_[one, np.full(len(one), height)]]) for one in trapezoids
@@ -72,7 +73,7 @@ def _trapezoids(edges: Points) -> list[Points]:
         corners = np.array(
             [[_x(edges[one], y), y] for one, y in ((pair[0], low), (pair[1], low), (pair[1], high), (pair[0], high))]
         )
-        if _area(corners) > TINY:
+        if abs(polygons.area(corners)) > TINY:
             found.append(corners)
 
     for low, high in pairwise(cuts):
@@ -117,8 +118,3 @@ def _hull(points: Points) -> Points:
         return np.asarray(points[ConvexHull(points).vertices])
     except (QhullError, ValueError):
         raise DescriptionError("the points of a polyline lie on a line", valid="an area") from None
-
-
-def _area(corners: Points) -> float:
-    x, y = corners[:, 0], corners[:, 1]
-    return float(0.5 * abs(x @ np.roll(y, -1) - y @ np.roll(x, -1)))

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.geometry.quaternion_kernels import multiply
 from roboyard.simulation.people import anthropometry as a
 from roboyard.simulation.people.anthropometry import Physique
 from roboyard.simulation.people.skeleton import INDEX, PARENTS, PARTS, Skeleton, place_parts
-from roboyard.simulation.people.turning import times
 
 Array = NDArray[np.float64]
 Hand = Literal["left", "right"]
@@ -141,7 +141,7 @@ def placed(root: Array, turns: Array, x: float, y: float, yaw: float, height: fl
     there[1] = y + height * (s * root[0] + c * root[1])
     there[2] = height * root[2]
     upright = (math.cos(0.5 * yaw), 0.0, 0.0, math.sin(0.5 * yaw))
-    rotations[0] = times(upright, (turns[0, 0], turns[0, 1], turns[0, 2], turns[0, 3]))
+    rotations[0] = multiply(upright, (turns[0, 0], turns[0, 1], turns[0, 2], turns[0, 3]))
     return there, rotations
 
 

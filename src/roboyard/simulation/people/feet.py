@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.geometry.quaternion_kernels import Quaternion, Vector, add_scaled, rotate_vector
 from roboyard.simulation.people.clip import BALL, HEEL, LIFTED
 from roboyard.simulation.people.limbs import LEFT_LEG, RIGHT_LEG, STRETCHED, stretch
-from roboyard.simulation.people.turning import Quaternion, Vector, plus, turned
 
 Array = NDArray[np.float64]
 
@@ -46,7 +46,10 @@ def new_feet() -> Array:
 @kernel(inline="always")
 def _above(ankle: Vector, turn: Quaternion, height: float) -> Vector:
     """The ankle, raised where its sole would be below the ground."""
-    heel, ball = plus(ankle, height, turned(turn, HEEL)), plus(ankle, height, turned(turn, BALL))
+    heel, ball = (
+        add_scaled(ankle, height, rotate_vector(turn, HEEL)),
+        add_scaled(ankle, height, rotate_vector(turn, BALL)),
+    )
     return (ankle[0], ankle[1], ankle[2] - min(heel[2], ball[2], 0.0))
 
 
@@ -85,7 +88,7 @@ def follow(
         for i in range(3):
             foot[SHIFT + i] *= math.exp(-dt / _RETURN)
     else:
-        point = plus(ankle, height, turned(turn, HEEL if rests == 0 else BALL))
+        point = add_scaled(ankle, height, rotate_vector(turn, HEEL if rests == 0 else BALL))
         if rests != foot[RESTS]:
             foot[RESTS] = rests
             for i in range(3):

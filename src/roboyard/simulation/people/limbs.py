@@ -10,7 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.simulation.people.turning import Vector, dot, minus, plus, swing, times, turned
+from roboyard.geometry.quaternion_kernels import (
+    Vector,
+    add_scaled,
+    dot,
+    multiply,
+    rotate_vector,
+    shortest_rotation,
+    subtract,
+)
 
 Array = NDArray[np.float64]
 
@@ -53,7 +61,7 @@ def stretch(offsets: Array, places: Array, turns: Array, upper: int, target: Vec
         math.sqrt(dot(_row(offsets, end), _row(offsets, end))),
     )
     root, knee, tip = _row(places, upper), _row(places, lower), _row(places, end)
-    way = minus(target, root)
+    way = subtract(target, root)
     far = math.sqrt(dot(way, way))
     if far < 1e-9:
         return 0.0
@@ -61,28 +69,29 @@ def stretch(offsets: Array, places: Array, turns: Array, upper: int, target: Vec
     length = min(max(far, abs(first - second) + 1e-3 * first), STRETCHED * (first + second))
     q1 = (turns[upper, 0], turns[upper, 1], turns[upper, 2], turns[upper, 3])
     q2 = (turns[lower, 0], turns[lower, 1], turns[lower, 2], turns[lower, 3])
-    ahead = turned(q1, (1.0 if upper >= LEFT_LEG else -1.0, 0.0, 0.0))
-    bent, chord = minus(knee, root), minus(tip, root)
+    ahead = rotate_vector(q1, (1.0 if upper >= LEFT_LEG else -1.0, 0.0, 0.0))
+    bent, chord = subtract(knee, root), subtract(tip, root)
     span = math.sqrt(dot(chord, chord))
     if span < 1e-9:
         return abs(far - length)
     chord = (chord[0] / span, chord[1] / span, chord[2] / span)
-    side = plus(bent, 0.02 * first, ahead)  # a joint that is nearly straight bends as it is made to
-    side = turned(swing(chord, along), plus(side, -dot(side, chord), chord))  # as if the whole limb swung there
+    side = add_scaled(bent, 0.02 * first, ahead)  # a joint that is nearly straight bends as it is made to
+    # as if the whole limb swung there
+    side = rotate_vector(shortest_rotation(chord, along), add_scaled(side, -dot(side, chord), chord))
     size = math.sqrt(dot(side, side))
     if size < 1e-9:
         return abs(far - length)
     cosine = (first * first + length * length - second * second) / (2.0 * first * length)
     sine = math.sqrt(max(1.0 - cosine * cosine, 0.0)) / size
-    one = plus((cosine * along[0], cosine * along[1], cosine * along[2]), sine, side)
-    joint = plus(root, first, one)
-    there = plus(root, length, along)
-    two = minus(there, joint)
+    one = add_scaled((cosine * along[0], cosine * along[1], cosine * along[2]), sine, side)
+    joint = add_scaled(root, first, one)
+    there = add_scaled(root, length, along)
+    two = subtract(there, joint)
     scale = 1.0 / math.sqrt(dot(two, two))
-    before1, before2 = minus(knee, root), minus(tip, knee)
-    q1 = times(swing((before1[0] / first, before1[1] / first, before1[2] / first), one), q1)
-    q2 = times(
-        swing(
+    before1, before2 = subtract(knee, root), subtract(tip, knee)
+    q1 = multiply(shortest_rotation((before1[0] / first, before1[1] / first, before1[2] / first), one), q1)
+    q2 = multiply(
+        shortest_rotation(
             (before2[0] / second, before2[1] / second, before2[2] / second),
             (two[0] * scale, two[1] * scale, two[2] * scale),
         ),

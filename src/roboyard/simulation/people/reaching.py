@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from roboyard.compute import kernel
 from roboyard.geometry import quaternions
+from roboyard.geometry.quaternion_kernels import multiply, rotate_vector
 from roboyard.simulation.people.limbs import LEFT_ARM, LEFT_LEG, RIGHT_ARM, RIGHT_LEG, STRETCHED
 from roboyard.simulation.people.skeleton import Skeleton
-from roboyard.simulation.people.turning import times, turned
 
 Array = NDArray[np.float64]
 
@@ -61,7 +61,7 @@ def bend(root: Array, turns: Array, pitch: float, yaw: float, drop: float, heigh
     """
     out, rotations = root.copy(), turns.copy()
     back = 0.10 * height * math.sin(pitch) + 0.3 * drop  # so that nobody falls over
-    ahead = turned((turns[0, 0], turns[0, 1], turns[0, 2], turns[0, 3]), (1.0, 0.0, 0.0))
+    ahead = rotate_vector((turns[0, 0], turns[0, 1], turns[0, 2], turns[0, 3]), (1.0, 0.0, 0.0))
     flat = max(math.sqrt(ahead[0] * ahead[0] + ahead[1] * ahead[1]), 1e-9)
     out[0] -= back * ahead[0] / flat
     out[1] -= back * ahead[1] / flat
@@ -69,13 +69,13 @@ def bend(root: Array, turns: Array, pitch: float, yaw: float, drop: float, heigh
     for part in range(3):
         p = 0.5 * (0.4 if part == 1 else 0.3) * pitch
         y = 0.0 if part == 0 else 0.5 * (4.0 if part == 1 else 3.0) / 7.0 * yaw
-        lean = times((math.cos(y), 0.0, 0.0, math.sin(y)), (math.cos(p), 0.0, math.sin(p), 0.0))
-        now = times((turns[part, 0], turns[part, 1], turns[part, 2], turns[part, 3]), lean)
+        lean = multiply((math.cos(y), 0.0, 0.0, math.sin(y)), (math.cos(p), 0.0, math.sin(p), 0.0))
+        now = multiply((turns[part, 0], turns[part, 1], turns[part, 2], turns[part, 3]), lean)
         for i in range(4):
             rotations[part, i] = now[i]
     level = (math.cos(0.15 * pitch), 0.0, -math.sin(0.15 * pitch), 0.0)
     for leg in (LEFT_LEG, RIGHT_LEG):
-        now = times(level, (turns[leg, 0], turns[leg, 1], turns[leg, 2], turns[leg, 3]))
+        now = multiply(level, (turns[leg, 0], turns[leg, 1], turns[leg, 2], turns[leg, 3]))
         for i in range(4):
             rotations[leg, i] = now[i]
     return out, rotations

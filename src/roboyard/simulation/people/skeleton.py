@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.geometry.quaternion_kernels import multiply, rotate_vector
 from roboyard.simulation.people import anthropometry as a
 from roboyard.simulation.people.anthropometry import Physique
-from roboyard.simulation.people.turning import times, turned
 
 Array = NDArray[np.float64]
 
@@ -144,8 +144,8 @@ def combined(places: Array, turns: Array, inner: Array, inner_turns: Array) -> t
     out, rotations = np.empty(places.shape), np.empty(turns.shape)
     for k in range(len(places)):
         q = (turns[k, 0], turns[k, 1], turns[k, 2], turns[k, 3])
-        there = turned(q, (inner[k, 0], inner[k, 1], inner[k, 2]))
-        both = times(q, (inner_turns[k, 0], inner_turns[k, 1], inner_turns[k, 2], inner_turns[k, 3]))
+        there = rotate_vector(q, (inner[k, 0], inner[k, 1], inner[k, 2]))
+        both = multiply(q, (inner_turns[k, 0], inner_turns[k, 1], inner_turns[k, 2], inner_turns[k, 3]))
         for i in range(3):
             out[k, i] = places[k, i] + there[i]
         for i in range(4):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.description.model import Inertial, Joint, Link, Model
-from roboyard.geometry import SE3
+from roboyard.geometry import SE3, wrap_angle
 from roboyard.geometry.constants import GRAVITY
 from roboyard.simulation.engine import Simulation
 from roboyard.simulation.proof.bodies import MASS, at, body, push, simulation
@@ -36,7 +36,7 @@ def precession(settings: PhysicsSettings, spin: float, seconds: float = 2.0) -> 
         sim.step()
         axis = axis_of(sim)
         now = math.atan2(axis[1], axis[0])
-        turned += math.remainder(now - before, 2.0 * math.pi)
+        turned += wrap_angle(now - before)
         before = now
     return turned / (sim.time_ns * 1e-9), -math.asin(float(axis_of(sim)[2]))
 
@@ -79,7 +79,7 @@ def free_bodies(settings: PhysicsSettings) -> tuple[Check, ...]:
     while sim.time_ns < 2_000_000_000:
         sim.step()
         now = math.atan2(sim.data.qvel[4], sim.data.qvel[3])
-        turned += math.remainder(now - before, 2.0 * math.pi)
+        turned += wrap_angle(now - before)
         before = now
     rate = (along - across) / across * spin
     tumbling = simulation(settings, gravity=(0.0, 0.0, 0.0))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from roboyard.geometry import SE3, CameraModel
+from roboyard.geometry import SE3, CameraModel, wrap_angle
 
 Sight = Callable[[NDArray[np.float64], NDArray[np.float64]], float]
 
@@ -157,7 +157,7 @@ class ChaseCamera:
         step = -1.0 if self._time is None else time - self._time
         gain = 1.0 if step < 0.0 else 1.0 - math.exp(-step / self.lag)
         self._base = self._base + gain * (base - self._base)
-        self._yaw += gain * math.remainder(yaw - self._yaw, 2 * math.pi)
+        self._yaw += gain * wrap_angle(yaw - self._yaw)
         self._time = time
         heading = np.array([math.cos(self._yaw), math.sin(self._yaw), 0.0])
         target = self._base + self.lead * heading + np.array([0.0, 0.0, 0.15])

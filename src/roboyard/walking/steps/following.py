@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.geometry import SE3
+from roboyard.geometry import SE3, wrap_angle
 from roboyard.walking.steps.plan import StepPlan, Swing, plan_as_data, plan_of_data
 from roboyard.walking.steps.swing import swing_place
 
@@ -103,7 +103,7 @@ class PlanFollower:
         self.spoilt = math.inf
         self._set(plan)
         self._beside = np.array([*(np.asarray(body.translation) - plan.body([0.0])[0]), 0.0])
-        self._beside[3] = math.remainder(body.yaw - plan.heading, 2.0 * math.pi)
+        self._beside[3] = wrap_angle(body.yaw - plan.heading)
 
     def _set(self, plan: StepPlan) -> None:
         self.plan = plan

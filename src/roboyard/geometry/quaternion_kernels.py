@@ -1,4 +1,7 @@
-"""Rotations of single parts as tuples of numbers, for kernels: quaternions (w, x, y, z) and vectors; compiled."""
+"""Kernels: single unit quaternions (w, x, y, z) and vectors as tuples of numbers, which need no memory.
+
+They are the compiled counterparts of `quaternions`, in a module of their own because numba takes long to import.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,8 @@ Vector = tuple[float, float, float]
 
 
 @kernel(inline="always")
-def times(a: Quaternion, b: Quaternion) -> Quaternion:
-    """First ``b``, then ``a``."""
+def multiply(a: Quaternion, b: Quaternion) -> Quaternion:
+    """The rotation ``b`` followed by the rotation ``a``."""
     return (
         a[0] * b[0] - a[1] * b[1] - a[2] * b[2] - a[3] * b[3],
         a[0] * b[1] + a[1] * b[0] + a[2] * b[3] - a[3] * b[2],
@@ -22,14 +25,14 @@ def times(a: Quaternion, b: Quaternion) -> Quaternion:
 
 
 @kernel(inline="always")
-def back(q: Quaternion) -> Quaternion:
-    """The inverse of a rotation."""
+def conjugate(q: Quaternion) -> Quaternion:
+    """The inverse rotation."""
     return (q[0], -q[1], -q[2], -q[3])
 
 
 @kernel(inline="always")
-def turned(q: Quaternion, v: Vector) -> Vector:
-    """A vector, rotated."""
+def rotate_vector(q: Quaternion, v: Vector) -> Vector:
+    """The vector rotated by the unit quaternion."""
     w, x, y, z = q
     tx, ty, tz = 2.0 * (y * v[2] - z * v[1]), 2.0 * (z * v[0] - x * v[2]), 2.0 * (x * v[1] - y * v[0])
     return (
@@ -46,22 +49,22 @@ def dot(a: Vector, b: Vector) -> float:
 
 
 @kernel(inline="always")
-def plus(a: Vector, scale: float, b: Vector) -> Vector:
-    """``a + scale b``."""
+def add_scaled(a: Vector, scale: float, b: Vector) -> Vector:
+    """``a + scale * b``."""
     return (a[0] + scale * b[0], a[1] + scale * b[1], a[2] + scale * b[2])
 
 
 @kernel(inline="always")
-def minus(a: Vector, b: Vector) -> Vector:
+def subtract(a: Vector, b: Vector) -> Vector:
     """``a - b``."""
     return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
 
 
 @kernel(inline="always")
-def swing(a: Vector, b: Vector) -> Quaternion:
-    """The shortest rotation that takes unit vector ``a`` to unit vector ``b``."""
+def shortest_rotation(a: Vector, b: Vector) -> Quaternion:
+    """The rotation by the smallest angle that takes unit vector ``a`` to unit vector ``b``."""
     w = 1.0 + dot(a, b)
-    if w < 1e-9:  # opposite: about any axis across
+    if w < 1e-9:  # the vectors are opposite: the axis may be any one across them
         if abs(a[0]) < 0.9:
             x, y, z = 0.0, a[2], -a[1]
         else:
