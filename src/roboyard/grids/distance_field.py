@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from roboyard.compute import kernel
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
-from roboyard.grids.occupancy import GridGeometry, OccupancyGrid
+from roboyard.grids.occupancy import OCCUPIED_THRESHOLD, GridGeometry, OccupancyGrid
 
 
 def _example_cells() -> Iterable[tuple[Any, ...]]:
@@ -179,12 +179,14 @@ class LikelihoodField:
     limit: float
 
     @classmethod
-    def from_grid(cls, grid: OccupancyGrid, *, occupied_threshold: int = 65, limit: float = 2.0) -> LikelihoodField:
+    def from_grid(
+        cls, grid: OccupancyGrid, *, occupied_threshold: int = OCCUPIED_THRESHOLD, limit: float = 2.0
+    ) -> LikelihoodField:
         """Of an occupancy map.
 
         Args:
             grid: The map.
-            occupied_threshold: From this value on a cell is occupied (map_server's threshold).
+            occupied_threshold: From this value on a cell is occupied.
             limit: Largest distance that matters [m].
 
         Raises:

@@ -71,6 +71,9 @@ class GridGeometry:
 UNKNOWN, FREE, OCCUPIED = -1, 0, 100
 """Values of cells, as in nav_msgs/OccupancyGrid."""
 
+OCCUPIED_THRESHOLD = 65
+"""A cell of this value or more is taken for occupied, as by ROS's map_server (``occupied_thresh: 0.65``)."""
+
 
 @dataclass(frozen=True, slots=True)
 class OccupancyGrid:

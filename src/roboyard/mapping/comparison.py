@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
-from roboyard.grids import UNKNOWN, GridGeometry, OccupancyGrid
+from roboyard.grids import OCCUPIED_THRESHOLD, UNKNOWN, GridGeometry, OccupancyGrid
 
-_OCCUPIED: Final = 65
 _FREE: Final = 20
 _AROUND: Final = np.ones((3, 3), dtype=np.bool_)
 
@@ -53,7 +52,7 @@ def compare(grid: OccupancyGrid, solid: NDArray[np.bool_], frame: GridGeometry, 
     """
     from scipy.ndimage import binary_dilation
 
-    occupied, free = grid.cells >= _OCCUPIED, (grid.cells != UNKNOWN) & (grid.cells <= _FREE)
+    occupied, free = grid.cells >= OCCUPIED_THRESHOLD, (grid.cells != UNKNOWN) & (grid.cells <= _FREE)
     if not occupied.any() or not free.any() or not solid.any() or solid.all():
         raise InputError("a map or plan without walls or without room cannot be compared", valid="both of both")
     T_plan_cells = frame.T_map_grid.inverse() @ T_world_map

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.geometry.se2_arrays import compose, invert
-from roboyard.grids import UNKNOWN
+from roboyard.grids import OCCUPIED_THRESHOLD, UNKNOWN
 from roboyard.mapping.outcome import Judged, Mapped
 from roboyard.mapping.pose_graph import PoseGraph
 from roboyard.mapping.trajectory import Trajectory
@@ -35,7 +35,6 @@ _SETTINGS: Final[dict[str, Any]] = {
 }  # fmt: skip
 _MAX_POINTS: Final = 4000
 _MAX_LOOPS: Final = 200
-_WALL: Final = 65
 _FAR: Final = 0.1
 
 
@@ -181,7 +180,7 @@ def _show_map(axes: Any, mapped: Mapped) -> None:
 def _shown_box(mapped: Mapped) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Corners (2,) of what is worth being shown: walls and the way, without beams that left by the windows [m]."""
     cells, frame = mapped.grid.cells, mapped.grid.geometry
-    walls = frame.cell_centers(np.argwhere(cells >= _WALL))
+    walls = frame.cell_centers(np.argwhere(cells >= OCCUPIED_THRESHOLD))
     places = np.vstack([walls, mapped.trajectory.poses[:, :2]])
     if not len(places):
         return np.zeros(2), np.ones(2)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.geometry import wrap_angle
-from roboyard.grids import OccupancyGrid
+from roboyard.grids import OCCUPIED_THRESHOLD, OccupancyGrid
 from roboyard.localization.amcl.alignment import align
 from roboyard.localization.amcl.sensing import Sensed, SensorModel
 from roboyard.localization.amcl.visibility import merits
@@ -47,8 +47,8 @@ class FreeSpace:
     """
 
     def __init__(self, grid: OccupancyGrid) -> None:
-        free = (grid.cells >= 0) & (grid.cells < 65)
-        self._cells = np.argwhere(free if free.any() else grid.cells < 65)
+        free = (grid.cells >= 0) & (grid.cells < OCCUPIED_THRESHOLD)
+        self._cells = np.argwhere(free if free.any() else grid.cells < OCCUPIED_THRESHOLD)
         self._frame = grid.geometry
 
     @property

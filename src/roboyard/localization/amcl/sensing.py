@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.geometry import SE2
-from roboyard.grids import LikelihoodField, OccupancyGrid, simulate_scans
+from roboyard.grids import OCCUPIED_THRESHOLD, LikelihoodField, OccupancyGrid, simulate_scans
 from roboyard.localization.amcl.config import AmclConfig
 from roboyard.mapping import Scan
 
@@ -89,7 +89,7 @@ class SensorModel:
         self.config = config
         self.grid = grid
         self.field = LikelihoodField.from_grid(grid, limit=config.laser_likelihood_max_dist)
-        self.solid = np.ascontiguousarray(grid.cells >= 65)
+        self.solid = np.ascontiguousarray(grid.cells >= OCCUPIED_THRESHOLD)
         self._tables: dict[float, NDArray[np.float32]] = {}
         c = config
         # The same numbers that ROS's amcl adds up: 1 + sum of cubes for likelihood_field.

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.errors import ConfigError
-from roboyard.grids import GridGeometry, OccupancyGrid
+from roboyard.grids import OCCUPIED_THRESHOLD, GridGeometry, OccupancyGrid
 from roboyard.navigation.costmap.bounds import NOTHING, Bounds
 from roboyard.navigation.costmap.grid import FREE, INSCRIBED, LETHAL, UNKNOWN
 from roboyard.navigation.costmap.underlay import Underlay
@@ -27,7 +27,7 @@ class StaticLayer:
         ConfigError: ``lethal`` out of range.
     """
 
-    def __init__(self, *, lethal: int = 65, trinary: bool = True, name: str = "static") -> None:
+    def __init__(self, *, lethal: int = OCCUPIED_THRESHOLD, trinary: bool = True, name: str = "static") -> None:
         if not 1 <= lethal <= 100:
             raise ConfigError(f"lethal = {lethal}", location=name, valid="1 to 100")
         self.name = name

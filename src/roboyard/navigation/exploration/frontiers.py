@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE2
-from roboyard.grids import GridGeometry, OccupancyGrid
+from roboyard.grids import OCCUPIED_THRESHOLD, GridGeometry, OccupancyGrid
 from roboyard.navigation.costmap import LETHAL, Costmap, InflationLayer, LayeredCostmap, StaticLayer
 from roboyard.navigation.exploration.frontier_kernels import components, standing_places, unseen_by_direction
 from roboyard.navigation.planning import Traversal, octile
@@ -47,7 +47,7 @@ class FrontierConfig:
 
     radius: float = 0.2
     turning_radius: float = 0.3
-    occupied: int = 65
+    occupied: int = OCCUPIED_THRESHOLD
     least: float = 0.2
     aside: float = 0.8
     sight: float = 4.0

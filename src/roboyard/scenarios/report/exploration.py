@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from roboyard.errors import RoboyardError
 from roboyard.geometry import SE2
-from roboyard.grids import OccupancyGrid
+from roboyard.grids import OCCUPIED_THRESHOLD, OccupancyGrid
 from roboyard.record import Recording
 from roboyard.scenarios.metrics import RobotTopics
 from roboyard.scenarios.metrics.exploration import T_world_map, floor_in_map
@@ -183,7 +183,7 @@ def _drawn(grid: OccupancyGrid, T: SE2) -> tuple[Array, Array, NDArray[np.bool_]
     padded = np.full((rows * k, columns * k), -1, dtype=np.int8)
     padded[: grid.cells.shape[0], : grid.cells.shape[1]] = grid.cells
     blocks = padded.reshape(rows, k, columns, k)
-    occupied = np.asarray((blocks >= 65).any(axis=(1, 3)))
+    occupied = np.asarray((blocks >= OCCUPIED_THRESHOLD).any(axis=(1, 3)))
     free = np.asarray((blocks >= 0).any(axis=(1, 3)) & ~occupied)
     index = np.stack(np.meshgrid(np.arange(rows), np.arange(columns), indexing="ij"), axis=-1)
     points = T @ grid.geometry.cell_centers((index * k + 0.5 * (k - 1)).reshape(-1, 2))
