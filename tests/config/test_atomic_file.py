@@ -114,6 +114,20 @@ def test_replaced_file_keeps_permissions_and_links(tmp_path: Path) -> None:
     assert (tmp_path / "made").stat().st_mode == (tmp_path / "plain").stat().st_mode
 
 
+@pytest.mark.parametrize("mode", [0o600, 0o644, 0o640])
+def test_new_file_has_the_permissions_that_were_asked_for(tmp_path: Path, mode: int) -> None:
+    path = tmp_path / "secret"
+    umask = os.umask(0o022)
+    try:
+        write_atomic(path, b"first", mode=mode)
+        assert path.stat().st_mode & 0o777 == mode & ~0o022
+        path.chmod(0o604)
+        write_atomic(path, b"second", mode=mode)  # a file that exists keeps its own
+        assert path.stat().st_mode & 0o777 == 0o604
+    finally:
+        os.umask(umask)
+
+
 def test_protected_file_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "file"
     path.write_bytes(OLD)

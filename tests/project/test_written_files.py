@@ -15,7 +15,6 @@ IN_PLACE = {
     "mapping/graph_file.py": "writes to an atomic path",
     "mapping/map_pictures.py": "writes to an atomic path",
     "mapping/text_files.py": "writes to an atomic path",
-    "messages/stubs.py": "a tool of the developers writes the package's own stubs",
     "record/compressed_files.py": "unpacks into a temporary folder",
     "record/mcap_writer.py": "a recording grows while it is made, so that a killed run leaves one",
     "scenarios/batch_folder.py": "results are appended",

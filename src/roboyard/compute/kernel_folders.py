@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from roboyard.compute.wall_clock import wall_seconds
+from roboyard.config.content_cache import cache_folder
 
 
 class KernelCacheWarning(RuntimeWarning):
@@ -55,12 +56,7 @@ def environment_key() -> str:
 def cache_root() -> Path:
     """The folder that holds those of all kernels: `$NUMBA_CACHE_DIR`, else `roboyard/kernels` in the XDG cache."""
     configured = os.environ.get("NUMBA_CACHE_DIR")
-    if configured:
-        return Path(configured)
-    # An XDG path that is not absolute is to be ignored, says the XDG base directory specification.
-    xdg = os.environ.get("XDG_CACHE_HOME", "")
-    home = Path(xdg) if xdg.startswith("/") else Path(os.path.expanduser("~")) / ".cache"  # noqa: PTH111 - never raises
-    return home / "roboyard" / "kernels"
+    return Path(configured) if configured else cache_folder() / "kernels"
 
 
 def can_write_cache() -> bool:

@@ -13,22 +13,23 @@ _MAX_STEM: Final = 40
 """Characters of the file's own name that its temporary file's name repeats; file systems allow 255 bytes."""
 
 
-def write_atomic(path: Path | str, content: str | bytes) -> None:
+def write_atomic(path: Path | str, content: str | bytes, *, mode: int = 0o666) -> None:
     """Write a whole file, or leave the old one as it was.
 
     Args:
         path: The file; a symbolic link stays one, and the file that it points to is replaced.
         content: Text is written as UTF-8, with its line endings as they are.
+        mode: Permissions of a file that is new, less those that the process's umask takes away.
 
     Raises:
         OSError: The disk is full, or the file or its folder cannot be written; it names ``path``.
     """
-    with atomic_path(path) as temporary:
+    with atomic_path(path, mode=mode) as temporary:
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 @contextmanager
-def atomic_path(path: Path | str, *, has_target_suffix: bool = False) -> Iterator[Path]:
+def atomic_path(path: Path | str, *, has_target_suffix: bool = False, mode: int = 0o666) -> Iterator[Path]:
     """A path to write to in place of ``path``; the file there replaces ``path`` when the block ends without an error.
 
     The temporary file lies in the same folder and is flushed to the disk before it replaces the old file. It has the
@@ -37,12 +38,13 @@ def atomic_path(path: Path | str, *, has_target_suffix: bool = False) -> Iterato
     Args:
         path: The file to replace, or to make.
         has_target_suffix: Whether the temporary file ends as ``path`` does, for libraries that choose a format by it.
+        mode: Permissions of a file that is new, less those that the process's umask takes away.
 
     Raises:
         OSError: The disk is full, or the file or its folder cannot be written; it names ``path``.
     """
     try:
-        replacement = FileReplacement(path, has_target_suffix=has_target_suffix)
+        replacement = FileReplacement(path, has_target_suffix=has_target_suffix, mode=mode)
         try:
             yield replacement.path
             replacement.commit()
@@ -62,6 +64,7 @@ class FileReplacement:
     Args:
         path: The file to replace, or to make.
         has_target_suffix: Whether the temporary file ends as ``path`` does.
+        mode: Permissions of a file that is new, less those that the process's umask takes away.
 
     Attributes:
         path: Where to write: the temporary file, or ``path`` itself where that is no regular file.
@@ -71,7 +74,7 @@ class FileReplacement:
         OSError: The file may not be written, or its folder takes no new file.
     """
 
-    def __init__(self, path: Path | str, *, has_target_suffix: bool = False) -> None:
+    def __init__(self, path: Path | str, *, has_target_suffix: bool = False, mode: int = 0o666) -> None:
         self._target = target = Path(os.path.realpath(path))
         self._mode = target.stat().st_mode if target.exists() else None
         self.is_pending = self._mode is None or stat.S_ISREG(self._mode)
@@ -80,7 +83,7 @@ class FileReplacement:
             return
         if self._mode is not None and not os.access(target, os.W_OK):
             raise PermissionError(13, "Permission denied", str(path))
-        self.path = _create_temporary(target, target.suffix if has_target_suffix else "")
+        self.path = _create_temporary(target, target.suffix if has_target_suffix else "", mode)
 
     def commit(self) -> None:
         """Flush the temporary file to the disk and let it replace the old one; a second call does nothing.
@@ -105,14 +108,14 @@ class FileReplacement:
             self.is_pending = False
 
 
-def _create_temporary(target: Path, suffix: str) -> Path:
+def _create_temporary(target: Path, suffix: str, mode: int) -> Path:
     """Make an empty file beside ``target`` that no other process or thread uses."""
     number = 0
     while True:
         name = f".{target.name[:_MAX_STEM]}.{os.getpid()}-{number}.part{suffix}"
         path = target.with_name(name)
         try:
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
         except FileExistsError:
             number += 1
         else:

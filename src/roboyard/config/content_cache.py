@@ -10,11 +10,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from roboyard.config.atomic_file import write_atomic
 
 MAX_ENTRIES = 64
 MAX_BYTES = 64_000_000
@@ -73,14 +74,8 @@ class ContentCache:
             return
         with suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(dir=self._folder, suffix=".part")
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    file.write(hashlib.sha256(payload).hexdigest().encode() + b"\n" + payload)
-                os.replace(name, self._path(key))  # noqa: PTH105 - readers see the old entry or the whole new one
-            except BaseException:
-                Path(name).unlink(missing_ok=True)
-                raise
+            data = hashlib.sha256(payload).hexdigest().encode() + b"\n" + payload
+            write_atomic(self._path(key), data, mode=0o600)
             self._prune()
 
     def _path(self, key: str) -> Path:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from roboyard.config import write_atomic
 from roboyard.messages.classes import type_names
 from roboyard.messages.message_definition import DTYPES, EMPTY_MEMBER, Constant, MessageField
 from roboyard.messages.type_registry import ACTION_PARTS, SERVICE_PARTS, definition_of, resolve_type_name
@@ -32,7 +33,7 @@ def generate() -> dict[str, str]:
 def main() -> None:
     """Write the stubs beside this module."""
     for file, content in generate().items():
-        Path(__file__).with_name(file).write_text(content, "utf-8")
+        write_atomic(Path(__file__).with_name(file), content)
 
 
 def _messages() -> str:
