@@ -19,6 +19,11 @@ STRUCT_CODES = {
 }  # fmt: skip
 STRUCT_SIZES = {"?": 1, "B": 1, "b": 1, "h": 2, "H": 2, "i": 4, "I": 4, "q": 8, "Q": 8, "f": 4, "d": 8}
 DTYPES = {name: {"bool": "bool", "byte": "uint8", "char": "uint8"}.get(name, name) for name in STRUCT_CODES}
+INTEGER_RANGES = {
+    name: (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
+    for name, dtype in DTYPES.items()
+    if np.dtype(dtype).kind in "iu"
+}
 EMPTY_MEMBER = "structure_needs_at_least_one_member"  # what ROS 2 puts into messages without fields
 
 
@@ -28,7 +33,7 @@ class MessageField:
 
     Attributes:
         name: As the definition writes it.
-        type: A primitive of ``CODES``, ``string``, or the full name of a message type.
+        type: A primitive of ``STRUCT_CODES``, ``string``, or the full name of a message type.
         kind: One value, an array of fixed length, or a sequence.
         size: Length of an array; upper bound of a sequence, 0 = none.
         bound: Upper bound of string length in characters, 0 = none.

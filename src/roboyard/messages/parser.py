@@ -9,6 +9,7 @@ from dataclasses import replace
 from roboyard.errors import MessageError
 from roboyard.messages.message_definition import (
     EMPTY_MEMBER,
+    INTEGER_RANGES,
     STRUCT_CODES,
     Constant,
     MessageDefinition,
@@ -19,11 +20,6 @@ from roboyard.messages.message_definition import (
 _NAME = re.compile(r"[a-z][a-z0-9_]*/(msg|srv|action)/[A-Za-z][A-Za-z0-9_]*")
 _MAX_TEXT = 1_000_000
 _MAX_ARRAY = 1_000_000  # fixed lengths beyond it are mistakes: every default message would hold them
-_RANGES = dict.fromkeys(("byte", "char"), (0, 255)) | {
-    f"{sign}int{bits}": (0, 2**bits - 1) if sign else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-    for bits in (8, 16, 32, 64)
-    for sign in ("", "u")
-}
 
 
 def check_type_name(name: str, location: str | None = None) -> str:
@@ -141,8 +137,8 @@ def _checked_value(value: Scalar, type_name: str, location: str) -> Scalar:
         return value if isinstance(value, str) else str(value)
     if type_name == "bool" and (isinstance(value, bool) or value in (0, 1)):
         return bool(value)
-    if type_name in _RANGES and isinstance(value, int) and not isinstance(value, bool):
-        low, high = _RANGES[type_name]
+    if type_name in INTEGER_RANGES and isinstance(value, int) and not isinstance(value, bool):
+        low, high = INTEGER_RANGES[type_name]
         if low <= value <= high:
             return value
     if type_name.startswith("float") and not isinstance(value, bool):
