@@ -163,6 +163,10 @@ def resolve_worker_count(workers: int | None) -> int:
     return workers
 
 
+CLOSED_POOL_TEXT = "work was submitted to a pool that is closed"
+"""Text of the error of `Pool.submit` after `Pool.close`."""
+
+
 class Pool(ABC):
     """Runs calls beside the caller. Use it in a `with` block: an exception or Ctrl-C inside ends the work at once."""
 
@@ -286,7 +290,7 @@ def _submit(threads: ThreadPoolExecutor, function: Callable[..., Any], /, *args:
     try:
         return threads.submit(function, *args, **kwargs)
     except RuntimeError as error:
-        raise RunError("work was submitted to a pool that is closed") from error
+        raise RunError(CLOSED_POOL_TEXT) from error
 
 
 def open_pool(

@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from importlib import import_module
 from typing import Any, Final, ParamSpec, TypeVar
 
-from roboyard.compute.pools import Pool, resolve_worker_count
+from roboyard.compute.pools import CLOSED_POOL_TEXT, Pool, resolve_worker_count
 from roboyard.errors import InputError, RunError, describe_exception, import_extra
 
 P = ParamSpec("P")
@@ -66,7 +66,7 @@ class RayPool(Pool):
     def submit(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
         """Queue a call; what `put_shared` gave may be among its arguments."""
         if self._closed:
-            raise RunError("work was submitted to a pool that is closed")
+            raise RunError(CLOSED_POOL_TEXT)
         task, future = self._call.remote(function, kwargs, *args), Future[R]()
         self._pending.add(task)
         task.future().add_done_callback(lambda task_future: self._forward_result(task, task_future, future))

@@ -121,7 +121,6 @@ class _CarmenParser:
         self.log = CarmenLog()
         self.last_ns = 0
         self.n_late = 0
-        self.n_repeated = 0
         self.skipped_lines: dict[str, int] = {}
         self.logged_odometry: CarmenPose | None = None  # the last ODOM line's pose as the file gives it
         self.raw_odometry: CarmenPose = (0.0, 0.0, 0.0)  # odometry chained over the marks
