@@ -11,14 +11,13 @@ from typing import Self
 from roboyard.control.limits import JointBounds
 from roboyard.description import JointInterface, Model
 from roboyard.errors import ConfigError
+from roboyard.kinematics.chain import ONE_AXIS_TYPES
 from roboyard.manipulation import Groups
 from roboyard.scenarios.catalog import find_robot
 from roboyard.scenarios.robot_groups import KnownJoints
 from roboyard.scenarios.robot_legs import legs_of
 from roboyard.scenarios.robot_package import RobotPackage
 from roboyard.walking.walker import Walker
-
-_SCALAR = ("revolute", "continuous", "prismatic", "screw")
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ class ReadRobot(RobotPackage):
     @cached_property
     def moving(self) -> tuple[str, ...]:
         """Names of all joints with one axis, in file order."""
-        return tuple(joint.name for joint in self.model.joints if joint.type in _SCALAR)
+        return tuple(joint.name for joint in self.model.joints if joint.type in ONE_AXIS_TYPES)
 
     def bounds(self, joints: tuple[str, ...]) -> JointBounds:
         """What joints can do. Raises ConfigError where there is no such joint."""

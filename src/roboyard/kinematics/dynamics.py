@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from roboyard.config.wording import did_you_mean
 from roboyard.description import Inertial, Model
+from roboyard.description.inertia import inertia_matrix
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.geometry.constants import GRAVITY_VECTOR
 from roboyard.kinematics.chain import Chain
@@ -85,7 +86,7 @@ class ChainDynamics:
             R = T[:3, :3] @ inertial.T_link_com.rotation_matrix()
             mass[frame] += inertial.mass
             moment[frame] += inertial.mass * position
-            origin_inertia[frame] += R @ _inertia_matrix(inertial) @ R.T + inertial.mass * _point_inertia(
+            origin_inertia[frame] += R @ inertia_matrix(inertial.inertia) @ R.T + inertial.mass * _point_inertia(
                 position
             )  # about the frame's origin
             if has_gravity:
@@ -152,11 +153,6 @@ class ChainDynamics:
         out = np.empty((self.chain.dof, self.chain.dof))
         compute_mass_matrix(self.chain.arrays, self.masses, positions, out)
         return out
-
-
-def _inertia_matrix(inertial: Inertial) -> Array:
-    ixx, iyy, izz, ixy, ixz, iyz = inertial.inertia
-    return np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
 
 
 def _point_inertia(position: Array) -> Array:

@@ -16,9 +16,9 @@ from roboyard.compute import kernel
 from roboyard.description.model import Joint, Model, Vec3
 from roboyard.description.sensors import CameraSpec, optical_poses
 from roboyard.geometry import SE3
+from roboyard.kinematics.chain import ONE_AXIS_TYPES
 
-_ROTATING_TYPES = ("revolute", "continuous", "screw", "gearbox", "universal", "revolute2")
-_MOVING_TYPES = (*_ROTATING_TYPES, "prismatic")
+_MOVING_TYPES = (*ONE_AXIS_TYPES, "gearbox", "universal", "revolute2")
 
 
 def is_moving(joint: Joint) -> bool:

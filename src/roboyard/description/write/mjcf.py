@@ -10,6 +10,7 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 
+from roboyard.description.inertia import inertia_matrix
 from roboyard.description.joint_interfaces import LOCKED_RANGE, OPEN_LIMIT, POSITION_BANDWIDTH, VELOCITY_TIME
 from roboyard.description.model import Axis, Inertial, Joint, JointDynamics, JointInterface, Light, Link, Model, World
 from roboyard.description.sensors import EncoderSpec, ImuSpec, LidarSpec, Noise, Sensor
@@ -197,9 +198,8 @@ def _joint_inertia(model: Model, joint: Joint) -> float:
             total += inertial.mass
             continue
         T = links[name].T_model_link @ inertial.T_link_com
-        ixx, iyy, izz, ixy, ixz, iyz = inertial.inertia
         R, arm = T.rotation_matrix(), np.asarray(T.translation) - origin
-        tensor = R @ np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]]) @ R.T
+        tensor = R @ inertia_matrix(inertial.inertia) @ R.T
         across = arm - (arm @ axis) * axis
         total += float(axis @ tensor @ axis) + inertial.mass * float(across @ across)
     return max(total, 1e-9)
@@ -507,7 +507,7 @@ def _add_inertial(parent: ET.Element, inertial: Inertial) -> None:
     )
     if ixy or ixz or iyz:
         R = inertial.T_link_com.rotation_matrix()
-        tensor = R @ ((ixx, ixy, ixz), (ixy, iyy, iyz), (ixz, iyz, izz)) @ R.T
+        tensor = R @ inertia_matrix(inertial.inertia) @ R.T
         full = (tensor[0, 0], tensor[1, 1], tensor[2, 2], tensor[0, 1], tensor[0, 2], tensor[1, 2])
         node.set("fullinertia", format_numbers(full))
         return
