@@ -27,9 +27,9 @@ from roboyard.description.shapes import (
     Polyline,
     Rgba,
     Sphere,
-    Vec3,
 )
 from roboyard.geometry import SE3
+from roboyard.geometry.arrays import Vec3
 from roboyard.geometry.constants import SDF_GRAVITY_VECTOR
 
 __all__ = [

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-Vec3 = tuple[float, float, float]
+from roboyard.geometry.arrays import Vec3
+
 Rgba = tuple[float, float, float, float]
 
 

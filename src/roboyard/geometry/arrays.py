@@ -1,11 +1,25 @@
-"""Conversion of what users give to arrays and plain numbers."""
+"""Types of arrays and vectors, and conversion of what users give to arrays and plain numbers."""
 
 from __future__ import annotations
+
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from roboyard.errors import InputError
+
+Array: TypeAlias = NDArray[np.float64]
+"""Real numbers; the docstring says the shape."""
+
+F32: TypeAlias = NDArray[np.float32]
+U8: TypeAlias = NDArray[np.uint8]
+I32: TypeAlias = NDArray[np.int32]
+I64: TypeAlias = NDArray[np.int64]
+Flags: TypeAlias = NDArray[np.bool_]
+
+Vec3: TypeAlias = tuple[float, float, float]
+"""Three numbers along x, y and z."""
 
 
 def as_points(values: object, size: int) -> NDArray[np.float64]:

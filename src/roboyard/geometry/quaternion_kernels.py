@@ -6,11 +6,12 @@ They are the compiled counterparts of `quaternions`, in a module of their own be
 from __future__ import annotations
 
 import math
+from typing import TypeAlias
 
 from roboyard.compute import kernel
+from roboyard.geometry.arrays import Vec3
 
-Quaternion = tuple[float, float, float, float]
-Vector = tuple[float, float, float]
+Quaternion: TypeAlias = tuple[float, float, float, float]
 
 
 @kernel(inline="always")
@@ -31,7 +32,7 @@ def conjugate(q: Quaternion) -> Quaternion:
 
 
 @kernel(inline="always")
-def rotate_vector(q: Quaternion, v: Vector) -> Vector:
+def rotate_vector(q: Quaternion, v: Vec3) -> Vec3:
     """The vector rotated by the unit quaternion."""
     w, x, y, z = q
     tx, ty, tz = 2.0 * (y * v[2] - z * v[1]), 2.0 * (z * v[0] - x * v[2]), 2.0 * (x * v[1] - y * v[0])
@@ -43,25 +44,25 @@ def rotate_vector(q: Quaternion, v: Vector) -> Vector:
 
 
 @kernel(inline="always")
-def dot(a: Vector, b: Vector) -> float:
+def dot(a: Vec3, b: Vec3) -> float:
     """Inner product."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 @kernel(inline="always")
-def add_scaled(a: Vector, scale: float, b: Vector) -> Vector:
+def add_scaled(a: Vec3, scale: float, b: Vec3) -> Vec3:
     """``a + scale * b``."""
     return (a[0] + scale * b[0], a[1] + scale * b[1], a[2] + scale * b[2])
 
 
 @kernel(inline="always")
-def subtract(a: Vector, b: Vector) -> Vector:
+def subtract(a: Vec3, b: Vec3) -> Vec3:
     """``a - b``."""
     return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
 
 
 @kernel(inline="always")
-def shortest_rotation(a: Vector, b: Vector) -> Quaternion:
+def shortest_rotation(a: Vec3, b: Vec3) -> Quaternion:
     """The rotation by the smallest angle that takes unit vector ``a`` to unit vector ``b``."""
     w = 1.0 + dot(a, b)
     if w < 1e-9:  # the vectors are opposite: the axis may be any one across them

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.description.model import CommandMode
+from roboyard.geometry.arrays import Vec3
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,6 @@ class Hardware(Protocol):
 
 BaseMotion = Literal["planar", "free"]
 """What of a body's velocity is commanded: forward, sideways and turning; or all six components."""
-Vector = tuple[float, float, float]
 
 
 @runtime_checkable
@@ -90,7 +90,7 @@ class VelocityBase(Protocol):
         """Which components it takes; the others are left to gravity and contacts."""
         ...
 
-    def set_velocity(self, linear: Vector, angular: Vector) -> None:
+    def set_velocity(self, linear: Vec3, angular: Vec3) -> None:
         """Take new velocities at once, in the body's own axes.
 
         Args:

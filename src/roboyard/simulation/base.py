@@ -15,8 +15,9 @@ import mujoco
 import numpy as np
 
 from roboyard.errors import DescriptionError, InputError
+from roboyard.geometry.arrays import Vec3
 from roboyard.geometry.constants import GRAVITY
-from roboyard.hardware.interface import BaseMotion, Vector
+from roboyard.hardware.interface import BaseMotion
 from roboyard.simulation.naming import scoped
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class SimulatedBase:
         ]
         self._engage()
 
-    def set_velocity(self, linear: Vector, angular: Vector) -> None:
+    def set_velocity(self, linear: Vec3, angular: Vec3) -> None:
         """Take new velocities at once, in the root link's own axes.
 
         Raises:

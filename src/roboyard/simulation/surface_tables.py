@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.errors import InputError
+from roboyard.geometry.arrays import Vec3
 from roboyard.simulation.assembly import Assembled
 from roboyard.simulation.assembly.surfaces import MIN_FRICTION
-
-Vector = tuple[float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +62,7 @@ class SurfaceTables:
         """Of a compiled world in which nothing is slippery and no surface moves."""
         return cls(np.ascontiguousarray(assembled.model.geom_friction, float), assembled.geoms.grain)
 
-    def set(self, assembled: Assembled, patches: list[Patch], belts: dict[tuple[str, str], Vector]) -> None:
+    def set(self, assembled: Assembled, patches: list[Patch], belts: dict[tuple[str, str], Vec3]) -> None:
         """Take these patches, and these velocities [m/s] of the surfaces of (model, link), in the link's frame.
 
         Raises:

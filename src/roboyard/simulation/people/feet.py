@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.geometry.quaternion_kernels import Quaternion, Vector, add_scaled, rotate_vector
+from roboyard.geometry.arrays import Vec3
+from roboyard.geometry.quaternion_kernels import Quaternion, add_scaled, rotate_vector
 from roboyard.simulation.people.clip import BALL, HEEL, LIFTED
 from roboyard.simulation.people.limbs import LEFT_LEG, RIGHT_LEG, STRETCHED, stretch
 
@@ -44,7 +45,7 @@ def new_feet() -> Array:
 
 
 @kernel(inline="always")
-def _above(ankle: Vector, turn: Quaternion, height: float) -> Vector:
+def _above(ankle: Vec3, turn: Quaternion, height: float) -> Vec3:
     """The ankle, raised where its sole would be below the ground."""
     heel, ball = (
         add_scaled(ankle, height, rotate_vector(turn, HEEL)),
@@ -59,8 +60,8 @@ def _example() -> Iterable[tuple[Any, ...]]:
 
 @kernel(examples=_example)
 def follow(
-    foot: Array, ankle: Vector, turn: Quaternion, rests: int, dt: float, height: float, stray: float, may_step: bool
-) -> Vector:
+    foot: Array, ankle: Vec3, turn: Quaternion, rests: int, dt: float, height: float, stray: float, may_step: bool
+) -> Vec3:
     """Where the ankle goes [m].
 
     Args:

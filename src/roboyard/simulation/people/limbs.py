@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.geometry.arrays import Vec3
 from roboyard.geometry.quaternion_kernels import (
-    Vector,
     add_scaled,
     dot,
     multiply,
@@ -29,7 +29,7 @@ LEFT_ARM, RIGHT_ARM, LEFT_LEG, RIGHT_LEG = 5, 8, 11, 14
 
 
 @kernel(inline="always")
-def _row(table: Array, k: int) -> Vector:
+def _row(table: Array, k: int) -> Vec3:
     return (table[k, 0], table[k, 1], table[k, 2])
 
 
@@ -40,7 +40,7 @@ def _example() -> Iterable[tuple[Any, ...]]:
 
 
 @kernel(examples=_example, error_model="numpy")
-def stretch(offsets: Array, places: Array, turns: Array, upper: int, target: Vector) -> float:
+def stretch(offsets: Array, places: Array, turns: Array, upper: int, target: Vec3) -> float:
     """Bring the end of a limb to a place, or as near as it goes; its hand or foot keeps its orientation.
 
     The joint between bends the way it does already; one that is straight bends as knees and elbows do.
