@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from roboyard.errors import InputError
 from roboyard.kinematics import build_chain
 from roboyard.walking.errors import FootOutOfReach, LegBeyondLimits
 from roboyard.walking.leg import Leg
+from roboyard.walking.leg_kernels import wrap_toward_range
 
 SEEDS = st.integers(0, 2**32 - 1)
 ONE_FOLDER = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
@@ -94,3 +96,15 @@ def test_leg_of_a_chain_with_other_axes_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="2 joints"):
         Leg.of("one", build_chain(load_model(tmp_path / "leg.urdf"), "body", "l2"))
     assert leg.joints == ("j1", "j2", "j3")
+
+
+@given(st.floats(-20.0, 20.0), st.floats(-4.0, 4.0), st.floats(0.01, 6.2))
+def test_angle_is_wrapped_into_a_joints_range_where_whole_turns_lead_there(
+    angle: float, low: float, width: float
+) -> None:
+    high, middle = low + width, low + 0.5 * width
+    wrapped = wrap_toward_range(angle, low, high)
+    assert abs(math.remainder(wrapped - angle, math.tau)) < 1e-9
+    assert abs(wrapped - middle) <= math.pi + 1e-9
+    if low <= angle <= high:
+        assert wrapped == angle

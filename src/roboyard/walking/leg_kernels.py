@@ -60,9 +60,11 @@ def sample_rows() -> LegRows:
     return LegRows(np.eye(4)[None].copy(), turned, np.zeros(1), side, side.copy(), np.ones(1), low, -low)
 
 
-@kernel
-def _wrapped(angle: float, low: float, high: float) -> float:
-    """The angle, by whole turns as near as can be to the middle of a range."""
+@kernel(no_refcount=True, forceinline=True, examples=lambda: [(0.0, -1.0, 1.0)])
+def wrap_toward_range(angle: float, low: float, high: float) -> float:
+    """The same direction, as near to the middle of a range as whole turns allow; unchanged within the range."""
+    if low <= angle <= high:
+        return angle
     middle = 0.5 * (low + high)
     return float(angle - 2.0 * math.pi * math.floor((angle - middle) / (2.0 * math.pi) + 0.5))
 
@@ -106,10 +108,10 @@ def leg_solutions(legs: LegRows, i: int, foot: Array, free: float, out: Array) -
         for m in range(both):
             cb, sb = math.cos(bends[m]), math.sin(bends[m])
             rx, ry = ux + cb * lx - sb * ly, uy + sb * lx + cb * ly
-            out[found, 0] = _wrapped(firsts[k], legs.lower[i, 0], legs.upper[i, 0])
+            out[found, 0] = wrap_toward_range(firsts[k], legs.lower[i, 0], legs.upper[i, 0])
             second = math.atan2(vy, vx) - math.atan2(ry, rx)
-            out[found, 1] = _wrapped(second, legs.lower[i, 1], legs.upper[i, 1])
-            out[found, 2] = _wrapped(legs.bend[i] * bends[m], legs.lower[i, 2], legs.upper[i, 2])
+            out[found, 1] = wrap_toward_range(second, legs.lower[i, 1], legs.upper[i, 1])
+            out[found, 2] = wrap_toward_range(legs.bend[i] * bends[m], legs.lower[i, 2], legs.upper[i, 2])
             found += 1
     return found
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.walking.leg_kernels import LegRows, sample_rows
+from roboyard.walking.leg_kernels import LegRows, sample_rows, wrap_toward_range
 
 Array = NDArray[np.float64]
 
@@ -71,15 +71,6 @@ def sample_limbs() -> Limbs:
     return Limbs(sample_rows(), np.ones(1), np.ones((1, 3)), np.zeros(1, np.int64), np.zeros((1, 2)))
 
 
-@kernel(no_refcount=True, forceinline=True, examples=lambda: [(0.0, -1.0, 1.0)])
-def _turned(angle: float, low: float, high: float) -> float:
-    """The angle, by whole turns as near as can be to the middle of a range; as it is where it lies in it."""
-    if low <= angle <= high:
-        return angle
-    middle = 0.5 * (low + high)
-    return float(angle - 2.0 * math.pi * math.floor((angle - middle) / (2.0 * math.pi) + 0.5))
-
-
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(sample_rows(), 0, 0.0)])
 def knee_turn(legs: LegRows, i: int, third: float) -> float:
     """Sine of the turn from thigh to shank, times both lengths, with the third joint somewhere."""
@@ -122,19 +113,19 @@ def leg_joints(legs: LegRows, knee: Array, i: int, x: float, y: float, z: float,
         rest = 0.5 * (vx * vx + vy * vy - ux * ux - uy * uy - lx * lx - ly * ly)
         if abs(rest) > both:
             continue
-        first = _turned(math.atan2(s, c), legs.lower[i, 0], legs.upper[i, 0])
+        first = wrap_toward_range(math.atan2(s, c), legs.lower[i, 0], legs.upper[i, 0])
         if not legs.lower[i, 0] - _SLACK <= first <= legs.upper[i, 0] + _SLACK:
             continue
         ct = rest / both
         st = math.copysign(math.sqrt(1.0 - ct * ct), knee[i])
         straight_c, straight_s = (ux * lx + uy * ly) / both, (ux * ly - uy * lx) / both
         cb, sb = ct * straight_c + st * straight_s, st * straight_c - ct * straight_s
-        third = _turned(legs.bend[i] * math.atan2(sb, cb), legs.lower[i, 2], legs.upper[i, 2])
+        third = wrap_toward_range(legs.bend[i] * math.atan2(sb, cb), legs.lower[i, 2], legs.upper[i, 2])
         if not legs.lower[i, 2] - _SLACK <= third <= legs.upper[i, 2] + _SLACK:
             continue
         rx, ry = ux + cb * lx - sb * ly, uy + sb * lx + cb * ly
         ahead, aside, size = vx * rx + vy * ry, vy * rx - vx * ry, vx * vx + vy * vy  # as long as (rx, ry)
-        second = _turned(math.atan2(aside, ahead), legs.lower[i, 1], legs.upper[i, 1])
+        second = wrap_toward_range(math.atan2(aside, ahead), legs.lower[i, 1], legs.upper[i, 1])
         if legs.lower[i, 1] - _SLACK <= second <= legs.upper[i, 1] + _SLACK:
             out[0], out[1], out[2], out[3], out[4] = first, second, third, c, s
             out[5], out[6] = ahead / size, aside / size
