@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from roboyard.compute import kernel
-from roboyard.geometry.constants import GRAVITY as GRAVITY
 from roboyard.walking.leg_kernels import LegRows, place_feet, sample_rows
 from roboyard.walking.walker import Walker
 

@@ -13,6 +13,7 @@ from roboyard.config import Config, parameter
 from roboyard.config.ros_parameters import RosNodeConfig
 from roboyard.errors import ConfigError, RoboyardError
 from roboyard.geometry import SE3
+from roboyard.geometry.constants import STANDARD_GRAVITY
 from roboyard.localization.kalman import Fused, Fusion, FusionConfig, RestBias, Source, SourceConfig
 from roboyard.localization.kalman.fusion import FilterType
 from roboyard.localization.nodes.kalman_inputs import TYPES, Inputs
@@ -146,7 +147,7 @@ class KalmanNodeConfig(RosNodeConfig):
     predict_to_current_time: bool = parameter(False, doc="Predict the estimate to the present time.")
     reset_on_time_jump: bool = parameter(False, doc="Restart where stamps go back by more than a second.")
     gravitational_acceleration: float = parameter(
-        9.80665, unit="m/s²", low=0.0, high=100.0, doc="Gravity in the accelerations of IMUs."
+        STANDARD_GRAVITY, unit="m/s²", low=0.0, high=100.0, doc="Gravity in the accelerations of IMUs."
     )
     use_control: bool = parameter(False, doc="Use commanded velocities of cmd_vel for the prediction.")
     stamped_control: bool = parameter(False, doc="cmd_vel is a geometry_msgs/TwistStamped.")

@@ -19,13 +19,14 @@ from roboyard.control.owners import JointOwners
 from roboyard.description.model import Model
 from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry import SE3
+from roboyard.geometry.constants import GRAVITY
 from roboyard.hardware.interface import Hardware, JointCommand
 from roboyard.messages import msg, srv
 from roboyard.walking.gait_kernels import held_by, tips_at
 from roboyard.walking.gaits import GAITS, Gait, gait_of
 from roboyard.walking.heading import HeadingHold
 from roboyard.walking.leg_kernels import all_finite, nearest_solutions, place_feet
-from roboyard.walking.loads import GRAVITY, LOADING, told_joints
+from roboyard.walking.loads import LOADING, told_joints
 from roboyard.walking.movement import Between, play
 from roboyard.walking.movement_file import load_movement
 from roboyard.walking.nodes.legged_messages import foot_force, gait_state, legged_odometry, pose_of, tilt_and_heading

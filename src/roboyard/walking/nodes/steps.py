@@ -20,13 +20,14 @@ from roboyard.control.owners import JointOwners
 from roboyard.description.model import Model
 from roboyard.errors import ConfigError, RoboyardError
 from roboyard.geometry import SE3
+from roboyard.geometry.constants import GRAVITY
 from roboyard.grids.height_map import HeightMap
 from roboyard.hardware.interface import Hardware, JointCommand
 from roboyard.mapping.nodes.grid_map_messages import heights_from_msg
 from roboyard.messages import msg
 from roboyard.walking.gait_kernels import held_by, tips_at
 from roboyard.walking.leg_kernels import all_finite, nearest_solutions, place_feet
-from roboyard.walking.loads import GRAVITY, LOADING, told_joints
+from roboyard.walking.loads import LOADING, told_joints
 from roboyard.walking.nodes.gait import softness
 from roboyard.walking.nodes.legged_messages import foot_force, gait_state, legged_odometry, pose_of, tilt_and_heading
 from roboyard.walking.nodes.steps_messages import plan_message, plan_of_message, touchdown_message
