@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 
 from roboyard.errors import MessageError
 from roboyard.geometry import SE2, SE3
-from roboyard.messages import convert, deserialize, msg, serialize, type_name
+from roboyard.messages import (
+    convert,
+    deserialize,
+    duration_to_msg,
+    msg,
+    serialize,
+    to_nanoseconds,
+    to_seconds,
+    type_name,
+)
 from roboyard.messages.convert.images import ENCODINGS
 
 LENGTH, ANGLE = st.floats(-1e3, 1e3), st.floats(-3.0, 3.0)
@@ -277,3 +286,16 @@ def test_identifier_of_another_length_is_refused(uuid):
 def test_identifiers_of_texts_are_equal_exactly_where_the_texts_are(first, second):
     assert (convert.uuid_of_text(first) == convert.uuid_of_text(second)) == (first == second)
     assert len(convert.uuid_of_text(first)) == 16
+
+
+@given(st.lists(st.floats(), min_size=6, max_size=6))
+def test_twist_is_finite_where_all_its_numbers_and_their_sum_are(values):
+    twist = msg.Twist(linear=msg.Vector3(*values[:3]), angular=msg.Vector3(*values[3:]))
+    total = sum(values[1:], values[0])
+    assert convert.is_finite_twist(twist) == (all(map(math.isfinite, values)) and math.isfinite(total))
+
+
+@given(st.integers(-(2**53) // 10**6, 2**53 // 10**6))
+def test_seconds_of_a_duration_agree_with_its_nanoseconds(milliseconds):
+    duration = duration_to_msg(milliseconds * 1_000_000)
+    assert to_seconds(duration) == pytest.approx(to_nanoseconds(duration) * 1e-9, rel=1e-12, abs=1e-9)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     )
     from roboyard.messages.freezing import fingerprint, freeze
     from roboyard.messages.schema import schema, type_hash
-    from roboyard.messages.time import duration_to_msg, time_to_msg, to_nanoseconds
+    from roboyard.messages.time import duration_to_msg, time_to_msg, to_nanoseconds, to_seconds
 
 __all__ = [
     "ActionType",
@@ -46,6 +46,7 @@ __all__ = [
     "srv",
     "time_to_msg",
     "to_nanoseconds",
+    "to_seconds",
     "type_hash",
     "type_name",
     "type_names",
@@ -57,5 +58,5 @@ __getattr__, __dir__ = lazy_exports(__name__, {
         "register_folder", "service_type", "type_name", "type_names"),
     "freezing": ("fingerprint", "freeze"),
     "schema": ("schema", "type_hash"),
-    "time": ("duration_to_msg", "time_to_msg", "to_nanoseconds"),
+    "time": ("duration_to_msg", "time_to_msg", "to_nanoseconds", "to_seconds"),
 }, submodules=("action", "msg", "srv"))  # fmt: skip

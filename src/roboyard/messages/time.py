@@ -34,6 +34,11 @@ def to_nanoseconds(time: Any) -> int:
     return int(time.sec) * _SECOND + int(time.nanosec)
 
 
+def to_seconds(time: Any) -> float:
+    """Seconds of a Time or Duration, rounded to a float: for durations, not for stamps of long runs."""
+    return float(time.sec + time.nanosec * 1e-9)
+
+
 def is_in_future(stamp_ns: int, now_ns: int) -> bool:
     """Whether a stamp is so far in the future of a clock that no difference between two machines' clocks explains it.
 

@@ -13,6 +13,7 @@ from roboyard.control.following import Tolerances
 from roboyard.control.trajectories import WayPoint
 from roboyard.errors import InputError
 from roboyard.messages import msg
+from roboyard.messages.time import to_seconds
 
 
 class TrajectoryError(InputError):
@@ -66,7 +67,7 @@ def read_trajectory(message: Any, joints: Sequence[str], present: NDArray[np.flo
             row[where] = values
             rows.append(row)
         position, velocity, acceleration = rows
-        time = point.time_from_start.sec + point.time_from_start.nanosec * 1e-9
+        time = to_seconds(point.time_from_start)
         points.append(WayPoint(time, present if position is None else position, velocity, acceleration))
     return points
 
@@ -90,7 +91,7 @@ def read_tolerances(goal: Any, joints: Sequence[str], default: Tolerances) -> To
                 value = tolerance.position if tolerance.position > 0.0 else math.inf
                 row[list(joints).index(tolerance.name)] = value
         rows.append(row)
-    time = goal.goal_time_tolerance.sec + goal.goal_time_tolerance.nanosec * 1e-9
+    time = to_seconds(goal.goal_time_tolerance)
     return Tolerances(rows[0], rows[1], default.goal_time if time == 0.0 else time if time > 0.0 else math.inf)
 
 

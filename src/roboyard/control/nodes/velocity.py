@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from roboyard.bus import Node, resource
 from roboyard.config import Config, parameter
 from roboyard.hardware.interface import VelocityBase
 from roboyard.messages import msg
+from roboyard.messages.convert import is_finite_twist
 
 
 class VelocityNodeConfig(Config):
@@ -52,7 +52,7 @@ class VelocityNode(Node[VelocityNodeConfig]):
     def _on_command(self, command: Any) -> None:
         linear = (command.linear.x, command.linear.y, command.linear.z)
         angular = (command.angular.x, command.angular.y, command.angular.z)
-        if not all(map(math.isfinite, (*linear, *angular))):
+        if not is_finite_twist(command):
             self.log.error(f"dropped a command that is not finite: {linear}, {angular}", throttle=5.0)
             return
         self._heard_ns = self.now_ns

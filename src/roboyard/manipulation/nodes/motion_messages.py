@@ -16,7 +16,7 @@ from roboyard.manipulation.collision.obstacles import Array
 from roboyard.manipulation.nodes.move_codes import MoveError, cause_of
 from roboyard.messages import msg
 from roboyard.messages.convert import make_header, pose_to_msg
-from roboyard.messages.time import duration_to_msg
+from roboyard.messages.time import duration_to_msg, to_seconds
 
 if TYPE_CHECKING:
     from roboyard.manipulation.nodes.motion import Motion
@@ -104,7 +104,7 @@ def _way_point(point: Any, order: Sequence[int], number: int) -> WayPoint:
         if len(values) != len(order):
             raise MoveError(f"{len(values)} {what} at point {number}", "bad_plan", valid=f"{len(order)}")
         rows.append(np.asarray(values, dtype=np.float64)[list(order)])
-    time = point.time_from_start.sec + point.time_from_start.nanosec * 1e-9
+    time = to_seconds(point.time_from_start)
     position = rows[0]
     return WayPoint(time, np.zeros(0) if position is None else position, rows[1], rows[2])
 

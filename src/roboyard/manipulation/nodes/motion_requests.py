@@ -25,7 +25,7 @@ from roboyard.manipulation.planning import (
     Station,
 )
 from roboyard.manipulation.searching import Request
-from roboyard.messages import msg, to_nanoseconds
+from roboyard.messages import msg, to_nanoseconds, to_seconds
 from roboyard.messages.convert import pose_to_se3
 from roboyard.messages.convert.poses import quaternion_to_array, vector_to_array
 
@@ -135,7 +135,7 @@ class Reader:
             x, y, z = (R @ vector_to_array(point.point.velocity.linear)).tolist()
             if not all(map(math.isfinite, (x, y, z))):
                 raise MoveError("a velocity that is not finite", "bad_goal")
-            time = point.time_from_start.sec + 1e-9 * point.time_from_start.nanosec
+            time = to_seconds(point.time_from_start)
             stations.append(Station(time, T @ pose_to_se3(point.point.pose), (x, y, z)))
         settings = PlanSettings(
             seed=seed % _SEEDS,

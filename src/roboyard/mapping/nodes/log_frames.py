@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from roboyard.errors import MessageError
 from roboyard.geometry import SE3
-from roboyard.messages import to_nanoseconds
 from roboyard.messages.convert import transform_to_se3
 
 _STILL: Final = 1e-6
@@ -153,8 +152,3 @@ class Samples:
         """Times (n,) [ns] and poses (n, 3)."""
         times = np.array(self.times_ns, dtype=np.int64)
         return times, np.array(self.values, dtype=np.float64).reshape(-1, 3)
-
-
-def stamp_ns(message: Any) -> int:
-    """A message's own stamp [ns]."""
-    return to_nanoseconds(message.header.stamp)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from roboyard.errors import MessageError
 from roboyard.geometry import SE2, wrap_angle
-from roboyard.mapping.nodes.log_frames import Samples, plain, stamp_ns
+from roboyard.mapping.nodes.log_frames import Samples, plain
 from roboyard.mapping.trajectory import Trajectory
 from roboyard.messages import to_nanoseconds
 from roboyard.messages.convert import pose_to_se2, transform_to_se3
@@ -43,7 +43,7 @@ class OdometryLog:
         except MessageError:
             self.by_stamp.broken += 1
             return
-        self._add(stamp_ns(message), time_ns, pose)
+        self._add(to_nanoseconds(message.header.stamp), time_ns, pose)
 
     def add_transforms(self, message: Any, time_ns: int, parent: str, child: str) -> None:
         """Take the transforms ``parent`` to ``child`` of a tf2_msgs/TFMessage recorded at ``time_ns``."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from roboyard.errors import RecordingError
 from roboyard.geometry import SE2
-from roboyard.mapping.nodes.log_frames import Frames, plain, stamp_ns
+from roboyard.mapping.nodes.log_frames import Frames, plain
 from roboyard.mapping.nodes.log_lasers import Faults, Mounts, reader
 from roboyard.mapping.nodes.log_odometry import OdometryLog
 from roboyard.mapping.nodes.log_topics import (
@@ -26,6 +26,7 @@ from roboyard.mapping.nodes.log_topics import (
 from roboyard.mapping.scan import Scan
 from roboyard.mapping.scan_order import ordered
 from roboyard.mapping.trajectory import Trajectory
+from roboyard.messages import to_nanoseconds
 from roboyard.record import Recording, open_recording
 
 MAX_BEAMS: Final = 400_000_000
@@ -191,7 +192,7 @@ class _Reader:
                 scan = readers[item.topic](item.message)
                 if scan is None:
                     continue
-                found.append(_Raw(scan, stamp_ns(item.message), item.time_ns, len(self.odometry)))
+                found.append(_Raw(scan, to_nanoseconds(item.message.header.stamp), item.time_ns, len(self.odometry)))
                 beams += len(scan.ranges)
                 if beams > MAX_BEAMS:
                     raise RecordingError(

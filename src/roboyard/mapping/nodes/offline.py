@@ -12,13 +12,14 @@ import numpy as np
 from roboyard.compute.wall_clock import perf_ns
 from roboyard.errors import InputError, MessageError
 from roboyard.geometry import SE2
-from roboyard.mapping.nodes.log_frames import Samples, stamp_ns
+from roboyard.mapping.nodes.log_frames import Samples
 from roboyard.mapping.nodes.log_topics import ODOMETRY, TRUTH
 from roboyard.mapping.nodes.logs import ScanLog
 from roboyard.mapping.outcome import Mapped
 from roboyard.mapping.relations import Relations
 from roboyard.mapping.slam import Slam
 from roboyard.mapping.trajectory import Trajectory
+from roboyard.messages import to_nanoseconds
 from roboyard.messages.convert import pose_to_se2
 from roboyard.record import open_recording
 
@@ -153,7 +154,7 @@ def read_truth(log: ScanLog) -> Trajectory | None:
                 pose = pose_to_se2(item.message.pose.pose)
             except MessageError:
                 continue
-            samples.add(stamp_ns(item.message), pose.x, pose.y, pose.theta)
+            samples.add(to_nanoseconds(item.message.header.stamp), pose.x, pose.y, pose.theta)
     times, poses = samples.arrays()
     ascending = np.diff(times, prepend=times[0] - 1 if len(times) else 0) > 0
     return Trajectory(times[ascending], poses[ascending]) if ascending.all() and len(times) else None

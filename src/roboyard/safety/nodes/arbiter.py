@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from roboyard.bus import Node
 from roboyard.bus.executor import ScheduledEvent
 from roboyard.config import Config, parameter
 from roboyard.messages import deserialize, msg, serialize, srv
+from roboyard.messages.convert import is_finite_twist
 from roboyard.safety.arbitration import Arbiter, ArbitrationConfig, Decision, Source
 
 _TWIST = "geometry_msgs/msg/Twist"
@@ -87,7 +87,7 @@ class ArbiterNode(Node[ArbiterNodeConfig]):
         self._watch()
 
     def _on_command(self, command: Any, publisher: str) -> None:
-        if not is_finite(command):
+        if not is_finite_twist(command):
             self._refuse(publisher)
         elif self._arbiter.config.rule(publisher) is None:
             self.log.warn(f"{publisher} may not drive: it is not among the sources", throttle=10.0)
@@ -149,10 +149,3 @@ class ArbiterNode(Node[ArbiterNodeConfig]):
                 return
             self._alarm.cancel()
         self._alarm = self.call_after((deadline_ns - self.now_ns) * 1e-9, self._on_deadline, restored_by_node=True)
-
-
-def is_finite(twist: Any) -> bool:
-    """Whether all six components are numbers one can drive by."""
-    linear, angular = twist.linear, twist.angular
-    # a sum is infinite or NaN exactly if a part is; overflow of finite parts is no command to drive by either
-    return math.isfinite(linear.x + linear.y + linear.z + angular.x + angular.y + angular.z)

@@ -12,8 +12,8 @@ from roboyard.control import STANDSTILL
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE3
 from roboyard.messages import msg, srv
+from roboyard.messages.convert import is_finite_twist
 from roboyard.safety.bumper import BumperConfig, BumperGuard, Bumping, TouchPoint
-from roboyard.safety.nodes.arbiter import is_finite
 from roboyard.safety.nodes.planar import planar_twist, twist_message
 
 
@@ -88,7 +88,7 @@ class BumperGuardNode(Node[BumperGuardNodeConfig]):
 
     # -- what comes in -------------------------------------------------------------------------------------------------
     def _on_command(self, message: Any, publisher: str) -> None:
-        if not is_finite(message):
+        if not is_finite_twist(message):
             self.log.error(f"refused a command of {publisher}: not finite", throttle=5.0)
             return
         self._wanted, self._heard_ns = planar_twist(message), self.now_ns

@@ -16,9 +16,9 @@ from roboyard.control import STANDSTILL, PlanarTwist
 from roboyard.errors import ConfigError, RoboyardError
 from roboyard.geometry import SE2, SE3, polygons
 from roboyard.messages import msg, to_nanoseconds
+from roboyard.messages.convert import is_finite_twist
 from roboyard.safety.braking import BrakingConfig
 from roboyard.safety.collision import CollisionMonitor, MonitorConfig, Verdict
-from roboyard.safety.nodes.arbiter import is_finite
 from roboyard.safety.nodes.planar import planar_twist, twist_message
 from roboyard.safety.nodes.views import view_of_cloud, view_of_range, view_of_scan
 from roboyard.safety.surroundings import Surroundings, View
@@ -188,7 +188,7 @@ class CollisionMonitorNode(Node[CollisionMonitorNodeConfig]):
 
     # -- what comes in -------------------------------------------------------------------------------------------------
     def _on_command(self, message: Any, publisher: str) -> None:
-        if not is_finite(message):
+        if not is_finite_twist(message):
             self.log.error(f"refused a command of {publisher}: not finite", throttle=5.0)
             return
         self._command, self._heard_ns = planar_twist(message), self.now_ns
@@ -196,7 +196,7 @@ class CollisionMonitorNode(Node[CollisionMonitorNodeConfig]):
             self._tick()  # nothing is to wait for
 
     def _on_odometry(self, message: Any) -> None:
-        if is_finite(message.twist.twist):
+        if is_finite_twist(message.twist.twist):
             self._twist = planar_twist(message.twist.twist)
 
     def _on_view(self, topic: str, message: Any) -> None:

@@ -23,7 +23,7 @@ from roboyard.kinematics import ChainDynamics, build_chain
 from roboyard.messages import msg
 from roboyard.messages.convert import person_capsules_from_msg
 from roboyard.messages.convert.poses import make_header, vector_to_array
-from roboyard.messages.time import is_in_future, to_nanoseconds
+from roboyard.messages.time import is_in_future, to_nanoseconds, to_seconds
 from roboyard.safety.allowance import going_on
 from roboyard.safety.capsules import LinkCapsules, placed
 from roboyard.safety.nearness import BodyCapsules
@@ -201,7 +201,7 @@ class PersonGuardNode(Node[PersonGuardNodeConfig]):
 
     def _on_controller(self, message: Any) -> None:
         time = message.reference.time_from_start
-        self._place_on_plan = time.sec + time.nanosec * 1e-9
+        self._place_on_plan = to_seconds(time)
         self._heard[f"{self.config.controller}/controller_state"] = self.now_ns
 
     def _on_wanted(self, message: Any) -> None:

@@ -10,7 +10,7 @@ from roboyard.config import Config, parameter
 from roboyard.control import STANDSTILL, PlanarLimits, PlanarTwist, RampLimits
 from roboyard.errors import ConfigError
 from roboyard.messages import msg
-from roboyard.safety.nodes.arbiter import is_finite
+from roboyard.messages.convert import is_finite_twist
 from roboyard.safety.nodes.planar import planar_twist, twist_message
 from roboyard.safety.smoothing import SmootherConfig, VelocitySmoother
 
@@ -86,7 +86,7 @@ class VelocitySmootherNode(Node[VelocitySmootherNodeConfig]):
         return SmootherConfig(PlanarLimits(*axes), self.config.scale_velocities, self.config.velocity_timeout)
 
     def _on_command(self, message: Any, publisher: str) -> None:
-        if not is_finite(message):
+        if not is_finite_twist(message):
             self.log.error(f"refused a command of {publisher}: not finite", throttle=5.0)
             self.report_health("warn", f"refused a command of {publisher}: not finite")
             return
@@ -94,7 +94,7 @@ class VelocitySmootherNode(Node[VelocitySmootherNodeConfig]):
         self._sending = True
 
     def _on_odometry(self, message: Any) -> None:
-        if is_finite(message.twist.twist):
+        if is_finite_twist(message.twist.twist):
             self._measured = planar_twist(message.twist.twist)
 
     def _tick(self) -> None:

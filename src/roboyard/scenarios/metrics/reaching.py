@@ -14,6 +14,7 @@ from roboyard.errors import RoboyardError
 from roboyard.geometry import SE3
 from roboyard.kinematics import Chain
 from roboyard.messages.convert import pose_to_se3
+from roboyard.messages.time import to_seconds
 from roboyard.safety.capsules import LinkCapsules
 from roboyard.scenarios.metrics.collector import Collector, Handler, Value
 
@@ -148,7 +149,7 @@ def _broken(trajectory: Any, arm: Arm) -> int:
     """At how many moments a trajectory_msgs/JointTrajectory breaks a limit."""
     points = [
         WayPoint(
-            point.time_from_start.sec + point.time_from_start.nanosec * 1e-9,
+            to_seconds(point.time_from_start),
             np.asarray(point.positions, dtype=np.float64),
             np.asarray(point.velocities, dtype=np.float64) if len(point.velocities) else None,
             np.asarray(point.accelerations, dtype=np.float64) if len(point.accelerations) else None,

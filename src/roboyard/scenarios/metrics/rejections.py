@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
+from roboyard.messages.convert import is_finite_twist
 from roboyard.messages.time import to_nanoseconds
 
 Reason = Literal["not finite", "stamped in the future", "stamped too early", "malformed"]
@@ -190,10 +191,7 @@ def _of_pose(pose: Any, name: str = "the pose") -> str:
 
 
 def _of_odometry(message: Any) -> str:
-    twist = message.twist.twist
-    v, w = twist.linear, twist.angular
-    speed = "" if math.isfinite(v.x + v.y + v.z + w.x + w.y + w.z) else "the twist"
-    return _of_pose(message.pose.pose) or speed
+    return _of_pose(message.pose.pose) or _of_twist(message.twist.twist)
 
 
 def _of_joint_state(message: Any) -> str:
@@ -224,8 +222,7 @@ def _of_transforms(message: Any) -> str:
 
 
 def _of_twist(message: Any) -> str:
-    v, w = message.linear, message.angular
-    return "" if math.isfinite(v.x + v.y + v.z + w.x + w.y + w.z) else "the twist"
+    return "" if is_finite_twist(message) else "the twist"
 
 
 def _of_body(message: Any) -> str:
