@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from roboyard.grids.occupancy import FREE, OCCUPIED, OCCUPIED_THRESHOLD, UNKNOWN, GridGeometry, OccupancyGrid
     from roboyard.grids.occupancy_mapping import InverseSensorModel, OccupancyMapBuilder
     from roboyard.grids.ray_casting import cast_rays, count_hits_and_misses, simulate_scans
+    from roboyard.grids.regions import label_components
     from roboyard.grids.voxel_filter import VoxelPoints, voxel_downsample
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "cast_rays",
     "count_hits_and_misses",
     "distance_transform",
+    "label_components",
     "simulate_scans",
     "surface_cells",
     "voxel_downsample",
@@ -39,5 +41,6 @@ __getattr__, __dir__ = lazy_exports(__name__, {
     "occupancy": ("FREE", "GridGeometry", "OCCUPIED", "OCCUPIED_THRESHOLD", "OccupancyGrid", "UNKNOWN"),
     "occupancy_mapping": ("InverseSensorModel", "OccupancyMapBuilder"),
     "ray_casting": ("cast_rays", "count_hits_and_misses", "simulate_scans"),
+    "regions": ("label_components",),
     "voxel_filter": ("VoxelPoints", "voxel_downsample"),
 })  # fmt: skip

@@ -14,6 +14,7 @@ from roboyard.compute import kernel
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
 from roboyard.grids.occupancy import OCCUPIED_THRESHOLD, GridGeometry, OccupancyGrid
+from roboyard.grids.regions import label_components
 
 
 def _example_cells() -> Iterable[tuple[Any, ...]]:
@@ -231,10 +232,10 @@ class LikelihoodField:
 
 def _observable_surface(occupied: NDArray[np.bool_], free: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Solid cells with a side that is known to be free; of what stands amid the unknown, all its surface."""
-    from scipy.ndimage import binary_dilation, label
-
-    visible = occupied & binary_dilation(free)
-    labels, count = label(occupied, np.ones((3, 3), dtype=np.int8))
+    padded = np.pad(free, 1)
+    has_free_side = padded[:-2, 1:-1] | padded[2:, 1:-1] | padded[1:-1, :-2] | padded[1:-1, 2:]
+    visible = occupied & has_free_side
+    labels, count = label_components(occupied, True)
     has_visible_cell = np.zeros(count + 1, dtype=np.bool_)
     has_visible_cell[labels[visible]] = True
     return np.asarray(visible | (surface_cells(occupied) & ~has_visible_cell[labels]))

@@ -8,6 +8,7 @@ import numpy as np
 
 from roboyard.geometry import SE2
 from roboyard.grids import FREE, OccupancyGrid, distance_transform
+from roboyard.grids.regions import label_components
 
 
 def reachable_places(
@@ -28,10 +29,8 @@ def reachable_places(
     Returns:
         ``count`` poses in the map; none if the robot does not stand on free ground with that room about it.
     """
-    from scipy.ndimage import label
-
     clear = distance_transform(grid.cells != FREE, grid.geometry.resolution) > room
-    parts, _ = label(clear)
+    parts, _ = label_components(clear, False)
     cell = grid.geometry.cells_of_points(start.xy)
     if not grid.geometry.contains(cell) or not clear[cell[0], cell[1]]:
         return []

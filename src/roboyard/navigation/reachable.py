@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from roboyard.geometry import SE2
 from roboyard.grids import GridGeometry
+from roboyard.grids.regions import label_components
 
 
 def joined(passable: NDArray[np.bool_], frame: GridGeometry, place: SE2) -> NDArray[np.bool_]:
@@ -16,9 +17,7 @@ def joined(passable: NDArray[np.bool_], frame: GridGeometry, place: SE2) -> NDAr
 
     Ways go over four neighbours: none leads across an obstacle's corner.
     """
-    from scipy.ndimage import label
-
-    labels, _ = label(passable)
+    labels, _ = label_components(np.ascontiguousarray(passable), False)
     row, column = frame.cells_of_points(place.xy)
     return np.asarray(labels == labels[row, column])
 

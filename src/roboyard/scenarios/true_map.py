@@ -6,9 +6,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from roboyard.compute import expect_kernels
 from roboyard.errors import InputError
 from roboyard.geometry import SE2
 from roboyard.grids import FREE, OCCUPIED, UNKNOWN, GridGeometry, OccupancyGrid
+from roboyard.grids.regions import label_components
 from roboyard.simulation import Simulation
 from roboyard.simulation.floor_plan import floor_plan
 
@@ -37,8 +39,7 @@ def true_map(
         ConfigError: a resolution that is not positive, or too many cells.
         InputError: nothing stands there at that height.
     """
-    from scipy.ndimage import label
-
+    expect_kernels(label_components)
     plan = floor_plan(simulation.model, height=height, resolution=resolution, margin=margin)
     if not plan.occupied.any():
         raise InputError(f"nothing stands in the world at a height of {height} m", valid="a height that a wall has")
@@ -48,7 +49,7 @@ def true_map(
             simulation.model, height=other, resolution=resolution, bounds=plan.extent
         ).occupied  # fmt: skip
     frame = GridGeometry(resolution, occupied.shape, SE2(*plan.origin, 0.0))
-    regions, _ = label(~occupied)
+    regions, _ = label_components(~occupied, False)
     places = frame.cells_of_points(np.array(list(inside), dtype=np.float64).reshape(-1, 2))
     numbers = {int(regions[row, column]) for row, column in places[frame.contains(places)]} - {0}
     free = np.isin(regions, sorted(numbers)) if numbers else ~occupied

@@ -27,6 +27,8 @@ from roboyard.config import Config, parameter
 from roboyard.errors import ConfigError, RoboyardError, RunError
 from roboyard.geometry import SE2
 from roboyard.grids import OccupancyGrid
+from roboyard.grids.distance_field import squared_distance_transform
+from roboyard.grids.regions import label_components
 from roboyard.manipulation.groups import Groups
 from roboyard.mapping.nodes.map_messages import map_from_msg
 from roboyard.messages import msg
@@ -84,6 +86,8 @@ class GoalMissionNode(DeskNode[GoalMissionNodeConfig]):
     def setup(self) -> None:
         """Read the file, and try every action's tree."""
         expect_kernels(dearest_need, search)
+        if self.config.points:
+            expect_kernels(squared_distance_transform, label_components)
         self.open_desk()
         if not self.config.file:
             raise ConfigError("no tasks", location=f"{self.full_name}: file", valid="a file of tasks in YAML")

@@ -14,6 +14,7 @@ from roboyard.geometry import SE2, wrap_angle
 from roboyard.grids import OccupancyGrid
 from roboyard.grids.distance_field import squared_distance_transform, sum_scores
 from roboyard.grids.ray_casting import cast_rays
+from roboyard.grids.regions import label_components
 from roboyard.localization.amcl import resampling
 from roboyard.localization.amcl.alignment import align_all
 from roboyard.localization.amcl.averages import Averages
@@ -56,7 +57,7 @@ class Amcl:
     """
 
     def __init__(self, config: AmclConfig | None = None, rng: np.random.Generator | None = None) -> None:
-        expect_kernels(align_all, cast_rays, sum_scores, squared_distance_transform)
+        expect_kernels(align_all, cast_rays, sum_scores, squared_distance_transform, label_components)
         self.config = config or AmclConfig()
         self._rng = rng or np.random.default_rng(0)
         self._model: SensorModel | None = None

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.compute import expect_kernels
 from roboyard.errors import ConfigError
 from roboyard.grids import GridGeometry
+from roboyard.grids.regions import label_components
 from roboyard.navigation.costmap.bounds import NOTHING, Bounds
 from roboyard.navigation.costmap.grid import FREE, LETHAL
 
@@ -27,11 +29,9 @@ class DenoiseLayer:
         if not 1 <= smallest <= 1000:
             raise ConfigError(f"smallest = {smallest}", location=name, valid="1 to 1000")
         self.name = name
-        from scipy.ndimage import label  # now, and not in the first update of a costmap that is in use
-
-        self._label = label
+        expect_kernels(label_components)
         self._smallest = smallest
-        self._neighbours = np.ones((3, 3)) if diagonal else None
+        self._diagonal = diagonal
         self._below = np.zeros((0, 0), dtype=np.bool_)
 
     def fit(self, frame: GridGeometry, moved: tuple[int, int] | None) -> None:
@@ -50,7 +50,7 @@ class DenoiseLayer:
         """See ``Layer``."""
         self._below[bounds.slices] = cells[bounds.slices] == LETHAL
         around = bounds.grown(self._smallest, cells.shape)
-        groups, count = self._label(self._below[around.slices], structure=self._neighbours)
+        groups, count = label_components(np.ascontiguousarray(self._below[around.slices]), self._diagonal)
         sizes = np.bincount(groups.ravel(), minlength=count + 1)
         small = (sizes < self._smallest)[groups] & (groups > 0)
         part = small[

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.compute import expect_kernels
 from roboyard.geometry import SE2
 from roboyard.grids import GridGeometry, OccupancyGrid
+from roboyard.grids.regions import label_components
 from roboyard.navigation.costmap import (
     LETHAL,
     UNKNOWN,
@@ -58,6 +60,7 @@ class Surroundings:
     def __init__(
         self, settings: CostmapSettings, footprint: Footprint, outline: NDArray[np.float64] | None = None
     ) -> None:
+        expect_kernels(label_components)  # of the place nearest to a goal that cannot be reached
         self._settings, self._footprint = settings, footprint
         self._outline = footprint.corners if outline is None else outline
         self._map: OccupancyGrid | None = None

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from roboyard.errors import InputError
 from roboyard.grids import GridGeometry, OccupancyGrid, distance_transform
+from roboyard.grids.regions import label_components
 
 
 def reachable_floor(solid: ArrayLike, frame: GridGeometry, start: ArrayLike, radius: float) -> NDArray[np.bool_]:
@@ -24,8 +25,6 @@ def reachable_floor(solid: ArrayLike, frame: GridGeometry, start: ArrayLike, rad
     Raises:
         InputError: it fits nowhere near.
     """
-    from scipy.ndimage import label
-
     blocked = np.asarray(solid, dtype=np.bool_)
     clearance = distance_transform(np.pad(blocked, 1, constant_values=True), frame.resolution)[1:-1, 1:-1]
     fits = clearance > radius
@@ -34,7 +33,7 @@ def reachable_floor(solid: ArrayLike, frame: GridGeometry, start: ArrayLike, rad
     away = np.hypot(places[:, 0] - row, places[:, 1] - column)
     if not len(places) or away.min() * frame.resolution > 2.0 * radius + 2.0 * frame.resolution:
         raise InputError(f"a robot of radius {radius} m does not fit at {np.asarray(start)}", valid="a free place")
-    labels, _ = label(fits)  # over the four sides: no planner goes between two obstacles' corners
+    labels, _ = label_components(fits, False)  # over the four sides: no planner goes between two obstacles' corners
     first = places[np.argmin(away)]
     centres = labels == labels[first[0], first[1]]
     return np.asarray((distance_transform(centres, frame.resolution) <= radius) & ~blocked)

@@ -1,4 +1,4 @@
-"""Kernels: where to stand to see beyond a frontier, which frontier cells hang together, what a view would show."""
+"""Kernels: where to stand to see beyond a frontier, and what a view would show."""
 
 from __future__ import annotations
 
@@ -62,32 +62,6 @@ def standing_places(
             if places[i, 0] < 0 and k < near:
                 places[i, 0], places[i, 1] = r, c
     return places
-
-
-@kernel(examples=lambda: [(np.ones((4, 4), dtype=np.bool_),)])
-def components(marked: NDArray[np.bool_]) -> tuple[NDArray[np.int32], int]:
-    """Numbers (rows, columns) of the marked cells that hang together over eight neighbours, -1 elsewhere; how many."""
-    rows, columns = marked.shape
-    labels = np.full((rows, columns), -1, dtype=np.int32)
-    stack = np.empty(rows * columns, dtype=np.int64)
-    count = 0
-    for row in range(rows):
-        for column in range(columns):
-            if not marked[row, column] or labels[row, column] >= 0:
-                continue
-            labels[row, column] = count
-            stack[0], waiting = row * columns + column, 1
-            while waiting:
-                waiting -= 1
-                r, c = stack[waiting] // columns, stack[waiting] % columns
-                for rr in range(max(r - 1, 0), min(r + 2, rows)):
-                    for cc in range(max(c - 1, 0), min(c + 2, columns)):
-                        if marked[rr, cc] and labels[rr, cc] < 0:
-                            labels[rr, cc] = count
-                            stack[waiting] = rr * columns + cc
-                            waiting += 1
-            count += 1
-    return labels, count
 
 
 # the example's cells are read only, as those of grids are

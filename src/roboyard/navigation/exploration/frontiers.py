@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE2
 from roboyard.grids import OCCUPIED_THRESHOLD, GridGeometry, OccupancyGrid
+from roboyard.grids.regions import label_components
 from roboyard.navigation.costmap import LETHAL, Costmap, InflationLayer, LayeredCostmap, StaticLayer
-from roboyard.navigation.exploration.frontier_kernels import components, standing_places, unseen_by_direction
+from roboyard.navigation.exploration.frontier_kernels import standing_places, unseen_by_direction
 from roboyard.navigation.planning import Traversal, octile
 
 _DIRECTIONS = 72
@@ -159,11 +160,11 @@ def find_frontiers(grid: OccupancyGrid, pose: SE2, config: FrontierConfig | None
     border, places = border[near], places[near]
     marked = np.zeros(frame.shape, dtype=np.bool_)
     marked[border[:, 0], border[:, 1]] = True
-    labels, count = components(marked)
+    labels, count = label_components(marked, True)
     numbers = labels[border[:, 0], border[:, 1]]
     cells: list[NDArray[np.int64]] = []
     views: list[View] = []
-    for number in range(count):
+    for number in range(1, count + 1):
         own = numbers == number
         if np.count_nonzero(own) * frame.resolution < config.least - 1e-9:
             continue

@@ -14,11 +14,12 @@ from roboyard.config import Config, parameter
 from roboyard.errors import RoboyardError, UnknownNameError
 from roboyard.geometry import SE2
 from roboyard.grids import GridGeometry, OccupancyGrid
+from roboyard.grids.regions import label_components
 from roboyard.messages import action, msg
 from roboyard.messages.convert import grid_origin, grid_to_array, pose_stamped_to_msg
 from roboyard.navigation.errors import PoseUnknown
 from roboyard.navigation.exploration import ChoiceConfig, Explorer, FrontierConfig, Frontiers, find_frontiers
-from roboyard.navigation.exploration.frontier_kernels import components, standing_places, unseen_by_direction
+from roboyard.navigation.exploration.frontier_kernels import standing_places, unseen_by_direction
 from roboyard.navigation.footprint import Footprint
 from roboyard.navigation.nodes.exploration_messages import frontiers_to_msg, status_to_msg
 from roboyard.navigation.planning import octile
@@ -65,7 +66,7 @@ class ExplorerNode(Node[ExplorerNodeConfig]):
 
     def setup(self) -> None:
         """Connect."""
-        expect_kernels(components, standing_places, unseen_by_direction, octile.search)
+        expect_kernels(label_components, standing_places, unseen_by_direction, octile.search)
         self._config = self.config.frontiers
         if self.config.own_size and self.outline is not None and len(self.outline):
             shape = Footprint(np.asarray(self.outline))

@@ -8,10 +8,13 @@ import numpy as np
 
 from roboyard.bus import Node, TransformError, resource
 from roboyard.bus.actions import GoalFuture
+from roboyard.compute import expect_kernels
 from roboyard.config import Config, parameter
 from roboyard.errors import UnknownNameError
 from roboyard.geometry import SE2
 from roboyard.grids import GridGeometry
+from roboyard.grids.distance_field import squared_distance_transform
+from roboyard.grids.regions import label_components
 from roboyard.messages import action, msg, service_type
 from roboyard.messages.convert import grid_origin, grid_to_array, pose_stamped_to_msg, pose_to_se2
 from roboyard.messages.time import time_to_msg
@@ -48,6 +51,7 @@ class GoalControllerNode(Node[GoalControllerNodeConfig]):
 
     def setup(self) -> None:
         """Connect."""
+        expect_kernels(squared_distance_transform, label_components)  # of the place nearest to a goal
         self._controller = GoalController(
             GoalConfig(self.config.attempts, self.config.pause, self.config.patience, self.config.gain), self._nearest
         )

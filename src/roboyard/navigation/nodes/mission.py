@@ -8,9 +8,12 @@ import numpy as np
 
 from roboyard.bus import GoalFuture, Node, TransformError, resource
 from roboyard.bus.actions import GoalRejectedError
+from roboyard.compute import expect_kernels
 from roboyard.config import Config, parameter
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE2
+from roboyard.grids.distance_field import squared_distance_transform
+from roboyard.grids.regions import label_components
 from roboyard.mapping.nodes.map_messages import map_from_msg
 from roboyard.messages import action, msg
 from roboyard.messages.convert import pose_stamped_to_msg
@@ -76,6 +79,7 @@ class MissionNode(Node[MissionNodeConfig]):
         self._goals = (goals + np.pad(scattered, ((0, 0), (0, 1)))).tolist()
         self._map: Any = None
         if not self._goals:
+            expect_kernels(squared_distance_transform, label_components)  # of the places to drive to
             self.subscribe("map", msg.OccupancyGrid, self._on_map)
         self._due: float | None = self.config.start
         self._asked: float | None = None

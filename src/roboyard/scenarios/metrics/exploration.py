@@ -13,6 +13,7 @@ from roboyard.errors import RoboyardError
 from roboyard.geometry import SE2
 from roboyard.grids import GridGeometry
 from roboyard.grids.distance_field import squared_distance_transform
+from roboyard.grids.regions import label_components
 from roboyard.scenarios.metrics.collector import Collector, Handler, Value
 from roboyard.scenarios.metrics.mapping import Plan
 from roboyard.scenarios.planar import position_and_yaw
@@ -36,7 +37,7 @@ class Exploration(Collector):
         self._topics = (truth_topic, status_topic, map_topic)
         self._plan = plan
         if plan is not None:
-            expect_kernels(squared_distance_transform)  # of the coverage at the end
+            expect_kernels(squared_distance_transform, label_components)  # of the coverage at the end
         self._truth: tuple[float, float, float] | None = None
         self._map: Any = None
         self._status: Any = None
