@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.config import atomic_path
+from roboyard.geometry.arrays import Array
 from roboyard.kinematics import Chain
 
-Array = NDArray[np.float64]
 _CELLS = 60
 _BATCH = 5000
 

@@ -9,14 +9,13 @@ from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.control.limits import JointBounds
 from roboyard.control.profile import advance_on_profile, greatest_profile, no_efforts
 from roboyard.control.trajectories import JointSample, Trajectory
 from roboyard.errors import InputError
+from roboyard.geometry.arrays import Array
 
-Array = NDArray[np.float64]
 Verdict = Literal["moving", "done", "path violated", "goal violated"]
 _STEP = 0.005
 """Of the places at which limits are looked after [s]."""
@@ -80,7 +79,7 @@ class Course:
         self._acceleration = np.array([*most, *most, math.inf])
         before, after = np.vstack([begin, right.velocity]), np.vstack([left.velocity, np.zeros_like(begin)])
         sudden = np.abs(after - before) > bounds.acceleration * _INSTANT
-        rests = sudden[:, bounds.stated].any(axis=1)
+        rests = np.asarray(sudden[:, bounds.stated].any(axis=1))
         velocity = np.array([*np.full(2 * len(joints), math.inf), 1.0])
         self._greatest = greatest_profile(
             self._first, self._last, self._bend, steps, velocity, self._acceleration, rests, no_efforts(len(steps))

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from roboyard.description.joint_interfaces import joint_limit_range
 from roboyard.description.model import Model
 from roboyard.errors import InputError
+from roboyard.geometry.arrays import Array
 
-Array = NDArray[np.float64]
 REACHED_IN = 0.5
 """Where nobody states an acceleration, full speed is reached in this time [s]."""
 UNKNOWN_SPEED = 1.0

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.geometry.arrays import Array
 
-Array = NDArray[np.float64]
 _HALVINGS = 45
 """Of the interval of speeds."""
 

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from roboyard.compute import kernel
 from roboyard.errors import InputError
-
-Array = NDArray[np.float64]
+from roboyard.geometry.arrays import Array
 
 
 class JointSample(NamedTuple):

@@ -31,14 +31,12 @@ from roboyard.description.xml import XmlNode
 from roboyard.description.xml_values import error_at
 from roboyard.errors import DescriptionError, InputError
 from roboyard.geometry import SE3
+from roboyard.geometry.arrays import Array
 
 POSITIVE_MASS_HINT = "a mass above 0; leave <inertial> out for a mere frame"
 _MAX_MASS = 1e15  # beyond, digits are lost in every sum
 _EIGENVALUE_TOLERANCE = 1e-9  # relative depth below zero that sums and products of doubles explain
 _TRIANGLE_TOLERANCE = 1e-4  # relative breach of the triangle inequality that printed digits explain
-
-
-Array = NDArray[np.float64]
 
 
 def shape_inertia(shape: Geometry, density: float) -> tuple[float, float, tuple[float, float, float]] | None:

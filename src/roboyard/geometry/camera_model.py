@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Array = NDArray[np.float64]
+from roboyard.geometry.arrays import Array
+
 ProjectionModel = Literal["plumb_bob", "equidistant", "stereographic", "equisolid", "orthographic"]
 
 _MAX_ITERATIONS = 30

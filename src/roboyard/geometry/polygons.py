@@ -8,14 +8,12 @@ unless a function says otherwise; results run counter-clockwise.  Segments are m
 from __future__ import annotations
 
 import math
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from roboyard.errors import InputError
-
-Array: TypeAlias = NDArray[np.float64]
+from roboyard.geometry.arrays import Array
 
 
 def nearest_on_segments(a: ArrayLike, b: ArrayLike, points: ArrayLike) -> Array:

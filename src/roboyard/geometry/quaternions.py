@@ -6,14 +6,11 @@ A quaternion here maps coordinates of the rotated frame to the outer one: ``rota
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from roboyard.errors import InputError
-
-Array: TypeAlias = NDArray[np.float64]
+from roboyard.geometry.arrays import Array
 
 _MIN_NORM = 1e-12  # below it a direction is lost in rounding
 

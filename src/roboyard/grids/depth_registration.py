@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 
 from roboyard.compute import kernel, read_only
 from roboyard.geometry import SE3, CameraModel
-
-F32 = NDArray[np.float32]
-U8 = NDArray[np.uint8]
+from roboyard.geometry.arrays import F32, U8
 
 POINT_XYZRGB = np.dtype({"names": ["x", "y", "z", "rgb"], "formats": ["<f4", "<f4", "<f4", "<u4"], "itemsize": 16})
 """One point of a cloud; ``rgb`` holds 0x00RRGGBB."""

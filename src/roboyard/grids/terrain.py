@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from roboyard.config.wording import did_you_mean as did_you_mean
 from roboyard.errors import InputError, UnknownNameError
-from roboyard.geometry.arrays import as_points
-
-Array = NDArray[np.float64]
+from roboyard.geometry.arrays import Array, as_points
 
 
 @dataclass(frozen=True, eq=False)

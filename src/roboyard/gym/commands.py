@@ -12,16 +12,15 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE3
+from roboyard.geometry.arrays import Array
 from roboyard.gym.robot import ReadRobot
 from roboyard.messages import msg
 from roboyard.messages.time import time_to_msg
 from roboyard.scenarios.robot_package import NodeSpec
 
-Array = NDArray[np.float64]
 Teller = Callable[[Array, int], Any]
 _LAPSE = 2.5
 """Speeds are over that are older than so many periods of an agent."""

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 from gymnasium.spaces import Box
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from roboyard.description import World
 from roboyard.errors import InputError
+from roboyard.geometry.arrays import Array
 from roboyard.gym.commands import Command, JointSpeeds
 from roboyard.gym.env import RobotEnv
 from roboyard.gym.picture import View
@@ -23,8 +24,6 @@ from roboyard.manipulation.collision import obstacles_of
 from roboyard.manipulation.scene import PlanningScene
 from roboyard.messages import msg
 from roboyard.scenarios.places import Place, place
-
-Array = NDArray[np.float64]
 
 ARRIVED, HIT, LATER, NEARER = 10.0, -10.0, -0.01, 10.0
 """Worth of arriving, of touching anything, of each step, and of a metre that the tool came nearer."""

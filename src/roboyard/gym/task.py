@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 from gymnasium.spaces import Box
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from roboyard.description import World
 from roboyard.errors import InputError
+from roboyard.geometry.arrays import Array
 from roboyard.gym.robot import ReadRobot
 from roboyard.gym.senses import Topics
 from roboyard.scenarios.places import Place
 from roboyard.scenarios.robot_handle import RobotHandle
 from roboyard.scenarios.run import Run
 
-Array = NDArray[np.float64]
 Info = dict[str, Any]
 
 

@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 from gymnasium.spaces import Box
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from roboyard.description import World
 from roboyard.errors import InputError
 from roboyard.geometry import SE2, SE3
+from roboyard.geometry.arrays import Array
 from roboyard.gym.commands import Command, JointTargets
 from roboyard.gym.env import RobotEnv
 from roboyard.gym.robot import ReadRobot
 from roboyard.gym.senses import Inertia, Joints, Sense, Touch, Upright, box
 from roboyard.gym.task import Episode, Stage, Start, Task, Verdict, chosen
 
-Array = NDArray[np.float64]
 Twist3 = tuple[float, float, float]
 
 FALLEN = -10.0

@@ -16,9 +16,8 @@ from roboyard.config.wording import did_you_mean
 from roboyard.description import Joint, Model
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.geometry import SE3
+from roboyard.geometry.arrays import Array
 from roboyard.kinematics.chain_kernels import ChainArrays, compute_all_frames, compute_jacobians, compute_tip_poses
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,17 +6,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from roboyard.config.wording import did_you_mean
 from roboyard.description import Inertial, Model
 from roboyard.description.inertia import inertia_matrix
 from roboyard.errors import InputError, UnknownNameError
+from roboyard.geometry.arrays import Array
 from roboyard.geometry.constants import GRAVITY_VECTOR
 from roboyard.kinematics.chain import Chain
 from roboyard.kinematics.dynamics_kernels import ChainMasses, compute_inverse_dynamics, compute_mass_matrix
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

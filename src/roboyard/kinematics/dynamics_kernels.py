@@ -6,12 +6,11 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.geometry.arrays import Array
 from roboyard.kinematics.chain_kernels import ChainArrays, compute_frames, example_chain_arrays
 
-Array = NDArray[np.float64]
 _DUPLICATE_TOLERANCE = 1e-12
 """Two ends of intervals that differ by less are one place."""
 

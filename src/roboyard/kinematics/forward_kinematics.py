@@ -16,6 +16,7 @@ from roboyard.compute import kernel
 from roboyard.description.model import Joint, Model, Vec3
 from roboyard.description.sensors import CameraSpec, optical_poses
 from roboyard.geometry import SE3
+from roboyard.geometry.arrays import Array
 from roboyard.kinematics.chain import ONE_AXIS_TYPES
 
 _MOVING_TYPES = (*ONE_AXIS_TYPES, "gearbox", "universal", "revolute2")
@@ -181,9 +182,6 @@ def _sort_parents_first(model: Model) -> tuple[Joint, ...]:
         known_links.update(joint.child for joint in ready)
         remaining = [joint for joint in remaining if joint.child not in known_links]
     return tuple(ordered)
-
-
-Array = NDArray[np.float64]
 
 
 class JointArrays(NamedTuple):

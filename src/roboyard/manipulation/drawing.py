@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
+from roboyard.geometry.arrays import Array
 from roboyard.manipulation.collision import ExactChecker
-from roboyard.manipulation.collision.obstacles import Array
 from roboyard.manipulation.scene import PlanningScene
 
 _CHUNK = 200

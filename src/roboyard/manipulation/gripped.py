@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike
 
 from roboyard.errors import UnknownNameError
 from roboyard.geometry import SE3
+from roboyard.geometry.arrays import Array
 from roboyard.manipulation.collision import Obstacle
-from roboyard.manipulation.collision.obstacles import Array
 from roboyard.manipulation.scene import Pair, PlanningScene
 from roboyard.manipulation.self_filter import Shapes
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from roboyard.geometry.arrays import Array
 from roboyard.manipulation.collision.bodies import make_work
 from roboyard.manipulation.collision.clearance import free_line
-from roboyard.manipulation.collision.obstacles import Array
 from roboyard.manipulation.scene import Pair, PlanningScene
 
 KEPT = 0.4

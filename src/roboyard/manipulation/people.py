@@ -14,9 +14,9 @@ from roboyard.config import parameter
 from roboyard.description import Capsule
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
+from roboyard.geometry.arrays import Array
 from roboyard.manipulation.collision import Obstacle
 
-Array = NDArray[np.float64]
 _STEP, _FINE = 0.02, 0.01
 """Places and widths are rounded to this, those of parts to the second, so that who stands does not change the scene all
 the time [m]."""

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from roboyard.config.wording import did_you_mean
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.geometry import SE3
+from roboyard.geometry.arrays import Array
 from roboyard.geometry.constants import GRAVITY_VECTOR
 from roboyard.kinematics.chain import Chain
 from roboyard.kinematics.dynamics import ChainDynamics
@@ -29,7 +30,7 @@ from roboyard.manipulation.collision.building import (
     world_side,
 )
 from roboyard.manipulation.collision.clearance import distances, free_line, touching
-from roboyard.manipulation.collision.obstacles import Array, Attached, Obstacle, Voxels
+from roboyard.manipulation.collision.obstacles import Attached, Obstacle, Voxels
 from roboyard.manipulation.groups import Group, Groups
 
 Pair = tuple[str, str]

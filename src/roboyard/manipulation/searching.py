@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from roboyard.errors import RoboyardError
 from roboyard.geometry import SE3
-from roboyard.manipulation.collision.obstacles import Array
+from roboyard.geometry.arrays import Array
 from roboyard.manipulation.planning import (
     Cancelled,
     Goal,

@@ -13,8 +13,9 @@ from roboyard.compute import kernel
 from roboyard.description import Model
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
+from roboyard.geometry.arrays import Array
 from roboyard.manipulation.collision.gjk import sample_solids, separation
-from roboyard.manipulation.collision.obstacles import Array, Obstacle
+from roboyard.manipulation.collision.obstacles import Obstacle
 from roboyard.manipulation.collision.solids import BOX, Solid, Solids, gathered, solids_of
 
 

@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.config import parameter
+from roboyard.geometry.arrays import Array
 from roboyard.kinematics.chain import Chain
 from roboyard.kinematics.ik.differential_ik import velocity_bounds
 from roboyard.manipulation.collision.bodies import Bodies, Work, make_work
 from roboyard.manipulation.collision.clearance import distances, free_piece
 from roboyard.manipulation.scene import PlanningScene
 
-Array = NDArray[np.float64]
 _CREEP = 0.02
 """Slower than this share of what is wanted is standing still."""
 _RISES = 1e-9

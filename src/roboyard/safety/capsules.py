@@ -12,10 +12,10 @@ from roboyard.description import Capsule, Geometry, Mesh, Model, Polyline, Spher
 from roboyard.description.shapes import bounding_half_extents
 from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
+from roboyard.geometry.arrays import Array
 from roboyard.kinematics import Chain, build_chain
 from roboyard.kinematics.chain import ONE_AXIS_TYPES
 
-Array = NDArray[np.float64]
 _SAME = 1e-9
 """Capsules that differ by less are one [m]."""
 

@@ -18,13 +18,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from roboyard.errors import UnknownNameError
+from roboyard.geometry.arrays import Array
 from roboyard.simulation.people.regions import EFFECTIVE_MASSES, REGIONS
 from roboyard.simulation.people.skeleton import segment
 
-Array = NDArray[np.float64]
 TRANSIENT = 0.5
 """A contact that is older is no impact any more but a clamping [s]."""
 DENT = 0.005

@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from roboyard.compute import kernel
 from roboyard.config import parameter
 from roboyard.geometry import SE3
+from roboyard.geometry.arrays import Array
 from roboyard.safety.body_columns import BodyColumns, Cells
 from roboyard.safety.people_tracking import Background, PeopleTracker, Track, TrackingConfig, clusters
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

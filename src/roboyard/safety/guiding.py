@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from roboyard.config import parameter
 from roboyard.errors import InputError
+from roboyard.geometry.arrays import Array
 
-Array = NDArray[np.float64]
 REACH = 0.3
 """Who guides an arm is no farther from it [m]."""
 

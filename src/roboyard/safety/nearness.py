@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.geometry.arrays import Array
 from roboyard.kinematics import Chain, ChainArrays
 from roboyard.kinematics.chain_kernels import compute_frames, example_chain_arrays
 from roboyard.safety.capsules import LinkCapsules
 from roboyard.safety.separation import STANDSTILL, SeparationRules
 from roboyard.simulation.people.skeleton import segment
 
-Array = NDArray[np.float64]
 _FLAT = 1e-24
 """Squared length below which a line is a point [m²]: points of it are as near as each other, to 1e-12 m."""
 _PARALLEL = 1e-24

@@ -14,14 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.geometry.arrays import Array, Flags
 from roboyard.kinematics import Chain, ChainArrays
 from roboyard.kinematics.chain_kernels import compute_frames, example_chain_arrays
 from roboyard.safety.capsules import LinkCapsules
 from roboyard.safety.nearness import BodyCapsules, fill_twists, meet, move_part
 from roboyard.safety.separation import CREEP, SeparationRules
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 
 class Seen(NamedTuple):

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.config import parameter
-
-Array = NDArray[np.float64]
+from roboyard.geometry.arrays import Array
 
 
 @dataclass(frozen=True)

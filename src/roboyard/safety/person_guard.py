@@ -9,12 +9,12 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.compute import expect_kernels
 from roboyard.config import parameter
 from roboyard.control.trajectories import sample_ahead
 from roboyard.errors import ConfigError
+from roboyard.geometry.arrays import Array, Flags
 from roboyard.kinematics import Chain
 from roboyard.safety import separation as ssm
 from roboyard.safety.capsules import LinkCapsules
@@ -25,8 +25,6 @@ from roboyard.safety.paces import Heeded, Seen, fill_paces, find_spare, least_sp
 from roboyard.safety.separation import SeparationRules
 from roboyard.simulation.people.skeleton import segment
 
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 SAMPLES = 10
 """Of the way ahead."""
 _COUNTED = np.arange(SAMPLES, dtype=np.float64)

@@ -14,11 +14,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from roboyard.config import parameter
+from roboyard.geometry.arrays import Array
 
-Array = NDArray[np.float64]
 STANDSTILL = 0.02
 """What moves slower counts as standing [m/s]."""
 CREEP = 0.5 * STANDSTILL

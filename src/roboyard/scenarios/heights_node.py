@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.bus import Node, resource
 from roboyard.config import Config, parameter
+from roboyard.geometry.arrays import Array
 from roboyard.grids.height_map import HeightMap
 from roboyard.mapping.nodes.grid_map_messages import heights_to_msg
 from roboyard.messages import msg
 from roboyard.simulation import Simulation
 from roboyard.simulation.naming import COLLISION
-
-Array = NDArray[np.float64]
 
 _ABOVE = 10.0
 """Rays begin so high [m]."""

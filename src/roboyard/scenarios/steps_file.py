@@ -19,18 +19,17 @@ from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.lib.format import open_memmap
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from roboyard.config import load, parameter
 from roboyard.errors import ConfigError, InputError
+from roboyard.geometry.arrays import Array
 from roboyard.scenarios.ground import TerrainEntry
 from roboyard.walking.steps.checker import Heights
 from roboyard.walking.steps.ground import LARGEST, Ground
 from roboyard.walking.steps.plan import StepPlan, Swing
 from roboyard.walking.steps.rig import Rig
 from roboyard.walking.walker import Walker
-
-Array = NDArray[np.float64]
 
 _PICTURES: Final = ("PNG", "JPEG", "TIFF", "BMP", "PPM", "GIF", "WEBP")
 """What is read as heights; other readers of Pillow's start programs."""

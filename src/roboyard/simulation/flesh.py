@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.errors import ConfigError, InputError, UnknownNameError
+from roboyard.geometry.arrays import Array
 from roboyard.simulation import flesh_loop as f
 from roboyard.simulation.assembly import Assembled
-
-Array = NDArray[np.float64]
 
 
 @dataclass(slots=True)

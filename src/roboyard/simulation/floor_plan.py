@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 
 from roboyard.description.model import World
 from roboyard.errors import ConfigError
+from roboyard.geometry.arrays import Array
 from roboyard.simulation.naming import COLLISION, SEEN_ONLY, SEPARATOR
 from roboyard.simulation.render.bodies import moving_bodies
 from roboyard.simulation.render.triangles import geom_triangles
-
-Array = NDArray[np.float64]
 
 # An outline on the very border of two cells belongs to the one on the solid's side.
 _INWARD = 1e-5

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.errors import InputError, UnknownNameError
+from roboyard.geometry.arrays import Array
 from roboyard.simulation import holds_loop as h
 from roboyard.simulation.carrying import free_base
 
 if TYPE_CHECKING:
     from roboyard.simulation.engine import Simulation
 
-Array = NDArray[np.float64]
 STRENGTH = 60.0
 """Of a hand that holds a thing between fingers and thumb [N]: a third of what people can (Mathiowetz et al., Grip and
 Pinch Strength: Normative Data for Adults, 1985, find 100 to 110 N with the palm and more than 300 N with the fist)."""

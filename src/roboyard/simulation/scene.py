@@ -6,14 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import mujoco
-import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.description.model import World
+from roboyard.geometry.arrays import Array
 from roboyard.simulation.assembly import Assembled, Entry, assemble
 from roboyard.simulation.settings import PhysicsSettings
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, slots=True)

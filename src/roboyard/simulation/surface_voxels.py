@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from roboyard.compute import kernel
 from roboyard.errors import ConfigError
+from roboyard.geometry.arrays import Array
 from roboyard.simulation.naming import SEPARATOR
 from roboyard.simulation.render.bodies import geom_colours
 from roboyard.simulation.render.ray_scene import SHOWN_GROUPS
 from roboyard.simulation.render.triangles import geom_triangles
-
-Array = NDArray[np.float64]
 
 MOST_VOXELS: Final = 300_000_000
 _OPAQUE: Final = 0.999

@@ -15,12 +15,13 @@ from roboyard.bus import Bus
 from roboyard.bus.actions import endpoint
 from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry import SE3
+from roboyard.geometry.arrays import Array
 from roboyard.manipulation.nodes.motion_messages import pose_constraints
 from roboyard.messages import action_type, msg, service_type, srv
 from roboyard.messages.convert import pose_stamped_to_msg, pose_to_msg
 from roboyard.messages.convert.uuids import uuid_of_text, uuid_to_msg
 from roboyard.scenarios import Run
-from roboyard.view.ghosts import Array, moments_of
+from roboyard.view.ghosts import moments_of
 from roboyard.view.places import Places, row
 from roboyard.view.sender import Sender
 from roboyard.view.show import Reply

@@ -7,9 +7,9 @@ from typing import Any
 
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.errors import RoboyardError
+from roboyard.geometry.arrays import Array
 from roboyard.manipulation.nodes.motion_messages import sampled
 from roboyard.simulation.naming import SEPARATOR, scoped
 from roboyard.view.scenery import Scenery
@@ -17,7 +17,6 @@ from roboyard.view.wire import ViewMessage, packed
 
 PLANNED = "moveit_msgs/msg/DisplayTrajectory"
 _MOST_MOMENTS = 48
-Array = NDArray[np.float64]
 
 
 def moments_of(trajectory: Any) -> tuple[list[str], Array, Array]:

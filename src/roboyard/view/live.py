@@ -15,7 +15,6 @@ from typing import Any
 
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.bus import Bus
 from roboyard.bus.log import LogRecord
@@ -23,6 +22,7 @@ from roboyard.bus.topics import Topic
 from roboyard.compute.wall_clock import wall_seconds
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
+from roboyard.geometry.arrays import Array
 from roboyard.scenarios import Control, Run
 from roboyard.scenarios.sights import Sights, sights_of
 from roboyard.simulation.assembly import Entry
@@ -52,7 +52,6 @@ _MEASURED = frozenset({"sensor_msgs/msg/LaserScan", "sensor_msgs/msg/PointCloud2
 """What is drawn where its sensor was when it measured."""
 TRANSFORMS, TREES = "transforms", "trees"
 """Wanted like topics: where all frames are, and how behaviour trees stand."""
-Array = NDArray[np.float64]
 
 
 @dataclass(slots=True)

@@ -7,14 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.errors import InputError
+from roboyard.geometry.arrays import U8, Array
 from roboyard.vision.fiducials import dictionary, families
 from roboyard.vision.opencv import opencv
-
-Array = NDArray[np.float64]
-U8 = NDArray[np.uint8]
 
 _FORM = re.compile(r"(chessboard|charuco):(\d+)x(\d+):([\d.]+)mm(?::([\d.]+)mm)?(?::(\w+))?")
 _VALID = "chessboard:9x6:25mm (inner corners, square) or charuco:7x5:40mm:30mm:4x4_50 (squares, square, marker, family)"

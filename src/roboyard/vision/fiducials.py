@@ -7,15 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE3, CameraModel
+from roboyard.geometry.arrays import U8, Array
 from roboyard.vision.opencv import opencv
 from roboyard.vision.quads import sharpen_quad
-
-Array = NDArray[np.float64]
-U8 = NDArray[np.uint8]
 
 _FAMILIES = (
     "4x4_50", "4x4_100", "4x4_250", "4x4_1000", "5x5_50", "5x5_100", "5x5_250", "5x5_1000", "6x6_50", "6x6_100",

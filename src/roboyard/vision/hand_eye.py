@@ -15,12 +15,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
+from roboyard.geometry.arrays import Array
 
-Array = NDArray[np.float64]
 Setup = Literal["eye-in-hand", "eye-to-hand"]
 SETUPS: tuple[Setup, ...] = ("eye-in-hand", "eye-to-hand")
 

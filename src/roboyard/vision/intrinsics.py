@@ -7,15 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.errors import InputError
 from roboyard.geometry import CameraModel
+from roboyard.geometry.arrays import U8, Array
 from roboyard.vision.boards import Board, find_corners
 from roboyard.vision.opencv import opencv
-
-Array = NDArray[np.float64]
-U8 = NDArray[np.uint8]
 
 LEAST_VIEWS = 4
 _TILT = math.radians(8.0)

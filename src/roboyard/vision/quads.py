@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from roboyard.geometry.arrays import U8, Array
 from roboyard.vision.discs.outline import edge_along
-
-Array = NDArray[np.float64]
-U8 = NDArray[np.uint8]
 
 _POINTS = 16
 _ENDS = 0.12

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-
-Array = NDArray[np.float64]
+from roboyard.geometry.arrays import Array
 
 RAMP: Final = 0.1
 """Share of a swing in which a foot gets under way, and comes to rest on the ground's motion."""

@@ -17,10 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from roboyard.config.wording import did_you_mean as similar
 from roboyard.errors import InputError, UnknownNameError
+from roboyard.geometry.arrays import Array
 from roboyard.walking.gait_kernels import FEWEST, RAMP
 from roboyard.walking.walker import Walker
-
-Array = NDArray[np.float64]
 
 _SAMPLES: Final = 16
 _SHRINK: Final = 0.8

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.geometry import wrap_angle
-
-Array = NDArray[np.float64]
+from roboyard.geometry.arrays import Array
 
 
 class HeadingHold:

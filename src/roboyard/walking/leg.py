@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from roboyard.errors import InputError, RoboyardError
+from roboyard.geometry.arrays import Array
 from roboyard.kinematics import Chain
 from roboyard.walking.errors import FootOutOfReach, LegBeyondLimits
 from roboyard.walking.leg_kernels import MOST, OUT_OF_LIMITS, LegRows, leg_solutions, nearest_solutions, place_feet
 
-Array = NDArray[np.float64]
 _SQUARE = 1e-6
 """Axes may miss a right angle, or each other's direction, by so much."""
 

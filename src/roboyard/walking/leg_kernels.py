@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from roboyard.compute import kernel, read_only
 from roboyard.compute.array_kernels import assign
+from roboyard.geometry.arrays import Array
 from roboyard.kinematics.ik.trigonometric_equations import solve_linear_trig
-
-Array = NDArray[np.float64]
 
 MOST: Final = 4
 REACHED: Final = 0

@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from roboyard.compute import kernel
+from roboyard.geometry.arrays import Array
 from roboyard.walking.leg_kernels import LegRows, place_feet, sample_rows
 from roboyard.walking.walker import Walker
-
-Array = NDArray[np.float64]
 
 LOADING: Final = 0.06
 """Time in which a foot takes up its load [s]."""

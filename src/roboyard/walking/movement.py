@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from roboyard.errors import InputError, RoboyardError
+from roboyard.geometry.arrays import Array
 from roboyard.walking.walker import Walker
 
-Array = NDArray[np.float64]
 Between = Literal["cosine", "spline"]
 
 PERIOD: Final = 0.02

@@ -6,12 +6,11 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from roboyard.compute import kernel
 from roboyard.geometry import wrap_angle
-
-Array = NDArray[np.float64]
+from roboyard.geometry.arrays import Array
 
 
 class LeggedOdometry:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from roboyard.geometry.arrays import Array
 from roboyard.geometry.polygons import convex_hull
 from roboyard.walking.gait_kernels import held_by
-
-Array = NDArray[np.float64]
 
 
 class TipOver(NamedTuple):

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-
-Array = NDArray[np.float64]
+from roboyard.geometry.arrays import Array
 
 _SLOW = 0.02
 """A joint slower than this stands [rad/s]."""

@@ -7,13 +7,12 @@ from itertools import pairwise
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from roboyard.errors import InputError
+from roboyard.geometry.arrays import Array
 from roboyard.walking.movement import PERIOD
 from roboyard.walking.walker import Walker
-
-Array = NDArray[np.float64]
 
 _WAY: Final = 25
 """Places of the feet between the ground and the stance."""

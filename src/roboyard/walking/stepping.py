@@ -15,12 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from roboyard.errors import InputError
+from roboyard.geometry.arrays import Array
 from roboyard.walking.gait_kernels import held_by
 from roboyard.walking.gaits import Gait, Pace, pace_of
 from roboyard.walking.stepping_kernels import CLOCK, CYCLE, STILL, Feet, Numbers, fastest, standing_feet, step_on
 from roboyard.walking.walker import Walker
-
-Array = NDArray[np.float64]
 
 _DIRECTIONS: Final = 32
 """Paces are worked out for directions on a grid so fine a side."""

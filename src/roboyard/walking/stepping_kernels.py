@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.geometry.arrays import Array
 from roboyard.walking.gait_kernels import FEWEST, RAMP, arch_share, eased_share, ground_speed, held_by, moved_place
 
-Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 STILL: Final = 1e-4

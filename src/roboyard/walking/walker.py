@@ -14,11 +14,10 @@ from roboyard.config.wording import did_you_mean as similar
 from roboyard.description import Model
 from roboyard.errors import InputError, UnknownNameError
 from roboyard.geometry import SE3
+from roboyard.geometry.arrays import Array
 from roboyard.kinematics import build_chain
 from roboyard.walking.leg import Leg, stacked, unreachable
 from roboyard.walking.leg_kernels import LegRows, all_finite, nearest_solutions, place_feet
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

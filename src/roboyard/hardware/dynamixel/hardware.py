@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from roboyard.description.model import CommandMode
 from roboyard.errors import InputError, UnknownNameError
+from roboyard.geometry.arrays import Array
 from roboyard.hardware.dynamixel.config import ServoMap, ServosConfig
 from roboyard.hardware.dynamixel.control_table import (
     CCW_COMPLIANCE_MARGIN,
@@ -315,9 +316,6 @@ def _retry(call: Callable[[], ReplyT | ReplyFailure]) -> ReplyT | ReplyFailure:
 
 def _fault(port: ServoPort, servo: int, joint: str, message: str) -> ServoFaultError:
     return ServoFaultError(message, port=port.path, servo=servo, joint=joint, action=_NO_MOTION)
-
-
-Array = NDArray[np.float64]
 
 
 class SoftStartRamp:

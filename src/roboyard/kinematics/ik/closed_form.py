@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from roboyard.compute import expect_kernels, kernel, read_only
 from roboyard.geometry import wrap_angle
+from roboyard.geometry.arrays import Array
 from roboyard.kinematics.chain import Chain
 from roboyard.kinematics.chain_kernels import (
     ChainArrays,
@@ -34,7 +35,6 @@ from roboyard.kinematics.ik.numeric_ik import (
 from roboyard.kinematics.ik.parallel_axes import ParallelAxesArm, solve_parallel_axes
 from roboyard.kinematics.ik.spherical_wrist import SphericalWristArm, solve_spherical_wrist
 
-Array = NDArray[np.float64]
 _AXIS_TOLERANCE = 1e-5
 """How far axes may miss each other [m], and be turned against each other [rad]: descriptions are rounded."""
 _N_VERIFIED = 25

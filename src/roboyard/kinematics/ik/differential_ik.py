@@ -8,17 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from roboyard.compute import kernel
 from roboyard.compute.array_kernels import solve_spd
 from roboyard.config import check, parameter
 from roboyard.errors import InputError
+from roboyard.geometry.arrays import Array
 from roboyard.kinematics.chain import Chain
 from roboyard.kinematics.ik.numeric_ik import IkTarget, compute_pose_error
 from roboyard.kinematics.ik.solve import as_pose_matrices, normalize
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.compute import kernel
 from roboyard.compute.array_kernels import solve_spd
+from roboyard.geometry.arrays import Array
 from roboyard.kinematics.chain_kernels import (
     ChainArrays,
     compute_frames,
@@ -21,8 +21,6 @@ from roboyard.kinematics.chain_kernels import (
     example_chain_arrays,
     multiply_transforms,
 )
-
-Array = NDArray[np.float64]
 
 
 class IkTarget(NamedTuple):

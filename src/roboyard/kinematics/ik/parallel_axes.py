@@ -11,12 +11,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.geometry.arrays import Array
 from roboyard.kinematics.ik.trigonometric_equations import solve_linear_trig
-
-Array = NDArray[np.float64]
 
 
 class ParallelAxesArm(NamedTuple):

@@ -16,6 +16,7 @@ from roboyard.compute import expect_kernels, read_only
 from roboyard.config import check, parameter
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
+from roboyard.geometry.arrays import Array
 from roboyard.kinematics.chain import Chain
 from roboyard.kinematics.chain_kernels import ChainArrays, compute_frames, compute_tip_poses
 from roboyard.kinematics.ik.closed_form import (
@@ -29,8 +30,6 @@ from roboyard.kinematics.ik.closed_form import (
     solve_spherical_wrist_batch,
 )
 from roboyard.kinematics.ik.numeric_ik import IkTarget, compute_pose_error_at, find_nearest_feasible, search_from_seeds
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.geometry.arrays import Array
 
-Array = NDArray[np.float64]
 TOLERANCE = 1e-6
 """By which share an equation may miss, since a stretched-out arm reaches its goal only but for rounding."""
 

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from roboyard.compute import kernel
 from roboyard.geometry import wrap_angle
+from roboyard.geometry.arrays import Array
 from roboyard.grids import LikelihoodField
-
-Array = NDArray[np.float64]
 
 
 def _examples() -> Iterable[tuple[Any, ...]]:

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.geometry import SE2, wrap_angle
+from roboyard.geometry.arrays import Array
 from roboyard.localization.amcl.resampling import BIN_THETA, bins, keys
 
-Array = NDArray[np.float64]
 _TURNS = round(math.tau / BIN_THETA)
 _NEXT = [(i, j, k) for i in (-1, 0, 1) for j in (-1, 0, 1) for k in (-1, 0, 1)]
 

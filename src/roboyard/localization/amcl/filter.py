@@ -6,11 +6,12 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from roboyard.compute import expect_kernels
 from roboyard.errors import InputError
 from roboyard.geometry import SE2, wrap_angle
+from roboyard.geometry.arrays import Array
 from roboyard.grids import OccupancyGrid
 from roboyard.grids.distance_field import squared_distance_transform, sum_scores
 from roboyard.grids.ray_casting import cast_rays
@@ -27,7 +28,6 @@ from roboyard.localization.amcl.sensing import Sensed, SensorModel, sense
 from roboyard.localization.amcl.visibility import belief, merits, seen, without_strangers
 from roboyard.mapping import Scan
 
-Array = NDArray[np.float64]
 _TRUST = 0.3
 """Of a hypothesis' log-likelihood this share decides how many particles it gets: one scan must not rule out much."""
 _SPREAD = (0.05, math.radians(2.0))

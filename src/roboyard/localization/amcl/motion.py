@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.geometry import SE2, wrap_angle
+from roboyard.geometry.arrays import Array
 from roboyard.localization.amcl.config import MOTION_MODELS, AmclConfig
 
-Array = NDArray[np.float64]
 _STILL = 0.01
 """A shorter way has no direction [m]; then all turning counts as the second turn."""
 

@@ -7,7 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from roboyard.geometry.arrays import Array
+
 BIN_XY, BIN_THETA = 0.5, math.radians(10.0)
 """Bins that particles are counted in [m], [rad]; as in ROS's amcl."""
 _HALF = 1 << 24

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.geometry import wrap_angle
+from roboyard.geometry.arrays import Array
 from roboyard.grids import OCCUPIED_THRESHOLD, OccupancyGrid
 from roboyard.localization.amcl.alignment import align
 from roboyard.localization.amcl.sensing import Sensed, SensorModel
 from roboyard.localization.amcl.visibility import merits
 
-Array = NDArray[np.float64]
 _MOST_ALIGNED = 300
 _APART = (0.3, math.radians(12.0))
 """Hypotheses nearer than this [m], [rad] are one."""

@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.geometry import SE2
+from roboyard.geometry.arrays import Array
 from roboyard.grids import OCCUPIED_THRESHOLD, LikelihoodField, OccupancyGrid, simulate_scans
 from roboyard.localization.amcl.config import AmclConfig
 from roboyard.mapping import Scan
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

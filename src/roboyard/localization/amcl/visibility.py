@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.geometry import SE2
+from roboyard.geometry.arrays import Array
 from roboyard.grids import simulate_scans
 from roboyard.localization.amcl.sensing import Sensed, SensorModel, evenly
 
-Array = NDArray[np.float64]
 _TOLERANCE = 0.3
 """A beam that ends so much behind what the map has there went through it [m]."""
 _AGAINST, _SHORT = 2.0, 0.15

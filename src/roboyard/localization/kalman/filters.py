@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from roboyard.compute import expect_kernels
 from roboyard.errors import RunError
+from roboyard.geometry.arrays import Array
 from roboyard.localization.kalman import kernels
 from roboyard.localization.kalman.state import SIZE, finite, moved, wrapped
 
-Array = NDArray[np.float64]
 _LEAST_VARIANCE = 1e-9
 
 

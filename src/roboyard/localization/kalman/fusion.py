@@ -11,11 +11,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.geometry.arrays import Array
 from roboyard.localization.kalman.config import FusionConfig, covariance_of
 from roboyard.localization.kalman.filters import Ekf, KalmanFilter, Ukf
 from roboyard.localization.kalman.state import OUT_OF_PLANE, SIZE, TWIST
 
-Array = NDArray[np.float64]
 _PLANE_VARIANCE = 1e-6
 _MOST_PENDING = 10_000
 

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from roboyard.compute import kernel
 from roboyard.geometry.planar_kernels import wrap_angle
 
-Array = NDArray[np.float64]
-
 
 def _predict_examples() -> Iterable[tuple[Any, ...]]:
     yield np.zeros(15), np.eye(15), np.eye(15), 0.1

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from roboyard.geometry.arrays import Array
+
 _SETTLE_NS = 200_000_000
 """Standing counts only after so long without motion, so that rocking has died away [ns]."""
 _LEAST = 10

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE3
+from roboyard.geometry.arrays import Array
 from roboyard.geometry.constants import STANDARD_GRAVITY
 from roboyard.localization.kalman.fusion import Measurement
 from roboyard.localization.kalman.state import ACCELERATION, POSE, SIZE, TWIST, rotation
 
-Array = NDArray[np.float64]
 ASSUMED = np.array([1e-2] * 3 + [1e-3] * 3 + [1e-2] * 3 + [1e-4] * 3 + [1e-1] * 3)
 """Variances taken where a message says, by zeros only, that it does not know them."""
 

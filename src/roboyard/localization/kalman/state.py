@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.geometry import wrap_angle
-
-Array = NDArray[np.float64]
+from roboyard.geometry.arrays import Array
 
 NAMES = (
     "x", "y", "z", "roll", "pitch", "yaw", "vx", "vy", "vz", "vroll", "vpitch", "vyaw", "ax", "ay", "az",

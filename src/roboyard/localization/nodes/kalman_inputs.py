@@ -6,16 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.bus.transforms import TransformBuffer
 from roboyard.geometry import SE3
+from roboyard.geometry.arrays import Array
 from roboyard.localization.kalman import Measurement, RestBias, Source, twist_at_base
 from roboyard.messages import msg
 from roboyard.messages.convert import pose_to_se3, quaternion_to_array, twist_to_arrays, vector_to_array
 from roboyard.messages.time import to_nanoseconds
 
-Array = NDArray[np.float64]
 _STILL = 0.005
 """Slower is standing [m/s], [rad/s]."""
 

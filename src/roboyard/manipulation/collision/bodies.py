@@ -7,10 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.geometry.arrays import Array
 from roboyard.kinematics.chain_kernels import ChainArrays, example_chain_arrays
 from roboyard.manipulation.collision.boxes_tree import BoxTree, box_tree
 from roboyard.manipulation.collision.gjk import sample_solids
-from roboyard.manipulation.collision.solids import Array, Numbers, Solids
+from roboyard.manipulation.collision.solids import Numbers, Solids
 
 
 class Bodies(NamedTuple):

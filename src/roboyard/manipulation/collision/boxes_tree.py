@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-
-Array = NDArray[np.float64]
+from roboyard.geometry.arrays import Array
 
 
 class BoxTree(NamedTuple):

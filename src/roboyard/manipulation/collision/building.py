@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from roboyard.description import Model
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
+from roboyard.geometry.arrays import Array
 from roboyard.kinematics.chain import Chain
 from roboyard.kinematics.chain_kernels import ChainArrays
 from roboyard.manipulation.collision.bodies import Bodies
 from roboyard.manipulation.collision.boxes_tree import box_tree
 from roboyard.manipulation.collision.obstacles import Attached, Obstacle, Voxels
-from roboyard.manipulation.collision.solids import BOX, Array, Solid, Solids, gathered, joined, solids_of
+from roboyard.manipulation.collision.solids import BOX, Solid, Solids, gathered, joined, solids_of
 from roboyard.manipulation.groups import Groups
 
 PART: Final = "#"

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.geometry.arrays import Array
 from roboyard.kinematics.chain_kernels import compute_frames, multiply_transforms
 from roboyard.manipulation.collision.bodies import Bodies, Work, make_work, sample_bodies
 from roboyard.manipulation.collision.gjk import separation
-from roboyard.manipulation.collision.solids import Array
 
 _ROUGH = 0.01
 """Balls' distances above this are good enough to go on by; nearer ones are taken from the solids themselves [m]."""

@@ -27,13 +27,12 @@ from roboyard.description import (
 )
 from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
+from roboyard.geometry.arrays import Array
 from roboyard.manipulation.collision.building import allowed_pairs, may_touch
 from roboyard.manipulation.collision.obstacles import Voxels
 
 if TYPE_CHECKING:
     from roboyard.manipulation.scene import PlanningScene
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,7 +16,8 @@ import numpy as np
 
 from roboyard.compute import kernel
 from roboyard.geometry import SE3
-from roboyard.manipulation.collision.solids import BOX, CYLINDER, ELLIPSOID, Array, Solid, Solids, gathered
+from roboyard.geometry.arrays import Array
+from roboyard.manipulation.collision.solids import BOX, CYLINDER, ELLIPSOID, Solid, Solids, gathered
 
 _ROUNDS = 40
 _NEAR = 1e-9

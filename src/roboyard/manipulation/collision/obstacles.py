@@ -6,16 +6,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from roboyard.description import Box, Geometry, Inertial, World
 from roboyard.description.inertia import shape_inertia
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
+from roboyard.geometry.arrays import Array
 from roboyard.grids import voxel_downsample
 from roboyard.kinematics.dynamics import Payload
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

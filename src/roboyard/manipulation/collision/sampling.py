@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from roboyard.compute import kernel
 from roboyard.errors import InputError
+from roboyard.geometry.arrays import Array
 from roboyard.kinematics.chain_kernels import compute_frames, multiply_transforms
 from roboyard.manipulation.collision.bodies import Bodies, Work, make_work, sample_bodies
 from roboyard.manipulation.collision.gjk import separation
-from roboyard.manipulation.collision.solids import Array
 from roboyard.manipulation.groups import Groups
 from roboyard.manipulation.groups.guessing import pair as ordered
 from roboyard.manipulation.groups.model import Reason

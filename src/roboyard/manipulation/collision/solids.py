@@ -30,8 +30,8 @@ from roboyard.description import (
 )
 from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
+from roboyard.geometry.arrays import Array
 
-Array = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 BOX: Final = 0
 CYLINDER: Final = 1

@@ -14,7 +14,7 @@ from roboyard.bus import Future, GoalFuture, GoalHandle, Node
 from roboyard.bus.actions import PREEMPTED
 from roboyard.bus.offload import OffloadedTask
 from roboyard.errors import RoboyardError
-from roboyard.manipulation.collision.obstacles import Array
+from roboyard.geometry.arrays import Array
 from roboyard.manipulation.monitoring import blocked
 from roboyard.manipulation.nodes.motion_messages import sampled, status_message
 from roboyard.manipulation.nodes.move_codes import MoveError, cause_of

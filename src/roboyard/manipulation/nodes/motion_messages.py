@@ -11,8 +11,8 @@ import numpy as np
 from roboyard.control.trajectories import Trajectory, WayPoint
 from roboyard.errors import RoboyardError
 from roboyard.geometry import SE3
+from roboyard.geometry.arrays import Array
 from roboyard.manipulation import timing
-from roboyard.manipulation.collision.obstacles import Array
 from roboyard.manipulation.nodes.move_codes import MoveError, cause_of
 from roboyard.messages import msg
 from roboyard.messages.convert import make_header, pose_to_msg

@@ -10,8 +10,8 @@ import numpy as np
 
 from roboyard.config.wording import did_you_mean
 from roboyard.geometry import SE3
+from roboyard.geometry.arrays import Array
 from roboyard.kinematics.ik import PointingTarget
-from roboyard.manipulation.collision.obstacles import Array
 from roboyard.manipulation.nodes.move_codes import MoveError
 from roboyard.manipulation.nodes.scene_keeper import SceneKeeper
 from roboyard.manipulation.planning import (

@@ -12,8 +12,8 @@ from roboyard.config.wording import did_you_mean
 from roboyard.description import World
 from roboyard.errors import InputError, RoboyardError
 from roboyard.geometry import SE3
+from roboyard.geometry.arrays import Array
 from roboyard.manipulation.collision import Attached, Obstacle, Voxels, obstacles_of
-from roboyard.manipulation.collision.obstacles import Array
 from roboyard.manipulation.groups import Groups
 from roboyard.manipulation.nodes.move_codes import MoveError
 from roboyard.manipulation.nodes.scene_messages import part_names, parts_named, shapes_of

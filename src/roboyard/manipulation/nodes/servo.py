@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.bus import Node, resource
 from roboyard.compute import expect_kernels
@@ -18,6 +17,7 @@ from roboyard.control.owners import JointOwners
 from roboyard.description import World
 from roboyard.description.model import Model
 from roboyard.errors import InputError, RoboyardError
+from roboyard.geometry.arrays import Array
 from roboyard.hardware.interface import Hardware, JointCommand
 from roboyard.manipulation.collision.boxes_tree import _fill
 from roboyard.manipulation.collision.clearance import distances, free_piece
@@ -30,8 +30,6 @@ from roboyard.manipulation.servoing import ServoCode, Servoed, Servoing, Servoin
 from roboyard.messages import msg, srv
 from roboyard.messages.convert.poses import make_header, vector_to_array
 from roboyard.safety.allowance import Allowance
-
-Array = NDArray[np.float64]
 
 
 class ServoNodeConfig(Config):

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.bus import Node
+from roboyard.geometry.arrays import Array
 from roboyard.manipulation.skills import DONE, Ask, Cause, Outcome, Sighting, Wait
 from roboyard.manipulation.thesis.asking import Fingers, Glance, Reach, Stand
 from roboyard.manipulation.thesis.config import ThesisConfig
@@ -21,7 +21,6 @@ from roboyard.messages.convert import jpeg_to_msg
 from roboyard.vision.discs.thesis import ThesisDisc, draw_thesis_discs, thesis_discs
 from roboyard.vision.nodes.camera_input import CameraInput, View
 
-Array = NDArray[np.float64]
 _CONTROL: Final = JointControl()
 _REST: Final = 0.1 * _CONTROL.end_speed
 """All joints together, slower, have come to rest after the last position command [rad/s]."""

@@ -11,11 +11,11 @@ import numpy as np
 
 from roboyard.compute import kernel
 from roboyard.errors import InputError
+from roboyard.geometry.arrays import Array
 from roboyard.kinematics.chain import Chain
 from roboyard.kinematics.chain_kernels import compute_frames, compute_jacobian, multiply_transforms
 from roboyard.manipulation.collision.bodies import Bodies, Work, make_work, sample_bodies
 from roboyard.manipulation.collision.clearance import free_line
-from roboyard.manipulation.collision.obstacles import Array
 from roboyard.manipulation.planning.trees import FULL, JOINED, SEARCHING, Trees, make_trees, nearest
 
 _STEPS: Final = 25

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
+from roboyard.geometry.arrays import Array
 from roboyard.kinematics.ik import IkConfig, IkSolution, PointingTarget, solve_ik
-from roboyard.manipulation.collision.obstacles import Array
 from roboyard.manipulation.planning.errors import GoalInCollision, GoalOutsideLimits, GoalUnreachable
 from roboyard.manipulation.scene import PlanningScene
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from roboyard.manipulation.collision.obstacles import Array
+from roboyard.geometry.arrays import Array
 from roboyard.manipulation.planning.constraints import KeepAxis, grow_kept, kept_line, shorten_kept
 from roboyard.manipulation.planning.errors import BudgetSpent, Cancelled, ConstraintBroken
 from roboyard.manipulation.planning.problem import CHUNK, Found, Problem, Stop

@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
+from roboyard.geometry.arrays import Array
 from roboyard.kinematics.ik.numeric_ik import IkTarget, search_from_seeds
 from roboyard.manipulation.collision.bodies import make_work
 from roboyard.manipulation.collision.clearance import free_line
-from roboyard.manipulation.collision.obstacles import Array
 from roboyard.manipulation.planning.errors import LineBlocked
 from roboyard.manipulation.planning.goals import T_base_frame
 from roboyard.manipulation.planning.plan import Plan, PlanSettings, rounded, weights_of

@@ -13,8 +13,8 @@ from typing import Any, Final
 import numpy as np
 
 from roboyard.errors import RunError
+from roboyard.geometry.arrays import Array
 from roboyard.manipulation.collision.clearance import free_line, look
-from roboyard.manipulation.collision.obstacles import Array
 from roboyard.manipulation.planning.errors import BudgetSpent, Cancelled
 from roboyard.manipulation.planning.problem import CHUNK, Found, Problem, Stop
 

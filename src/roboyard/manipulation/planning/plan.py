@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from roboyard.errors import InputError
+from roboyard.geometry.arrays import Array
 from roboyard.manipulation.collision.bodies import make_work
-from roboyard.manipulation.collision.obstacles import Array
 from roboyard.manipulation.planning.choice import planner_named
 from roboyard.manipulation.planning.constraints import KeepAxis
 from roboyard.manipulation.planning.errors import Cancelled

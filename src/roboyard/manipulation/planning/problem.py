@@ -9,8 +9,8 @@ from typing import Protocol
 
 import numpy as np
 
+from roboyard.geometry.arrays import Array
 from roboyard.manipulation.collision.bodies import Work
-from roboyard.manipulation.collision.obstacles import Array
 from roboyard.manipulation.planning.errors import BudgetSpent, Cancelled
 from roboyard.manipulation.planning.trees import FULL, JOINED, grow, joined_path, make_trees, try_straight
 from roboyard.manipulation.scene import PlanningScene

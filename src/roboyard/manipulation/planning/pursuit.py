@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
+from roboyard.geometry.arrays import Array
 from roboyard.kinematics.ik import IkConfig, solve_ik_batch
 from roboyard.manipulation.collision.bodies import make_work
 from roboyard.manipulation.collision.clearance import free_line
-from roboyard.manipulation.collision.obstacles import Array
 from roboyard.manipulation.planning.errors import GoalUnreachable, LineBlocked
 from roboyard.manipulation.planning.goals import T_base_frame
 from roboyard.manipulation.planning.plan import Plan, PlanSettings

@@ -9,8 +9,8 @@ from typing import Protocol
 import numpy as np
 
 from roboyard.control import JointSample
+from roboyard.geometry.arrays import Array
 from roboyard.manipulation.collision import ExactChecker
-from roboyard.manipulation.collision.obstacles import Array
 
 
 class Timed(Protocol):

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from roboyard.compute import kernel
+from roboyard.geometry.arrays import Array
 from roboyard.manipulation.collision.bodies import Bodies, Work, make_work, sample_bodies
 from roboyard.manipulation.collision.clearance import free_line, free_piece
-from roboyard.manipulation.collision.solids import Array
 
 _HALVINGS = 8
 """A corner's arc becomes smaller so often before the way stops there instead."""

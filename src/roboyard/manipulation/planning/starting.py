@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from roboyard.errors import InputError
-from roboyard.manipulation.collision.obstacles import Array
+from roboyard.geometry.arrays import Array
 from roboyard.manipulation.planning.errors import StartInCollision, StartOutsideLimits
 from roboyard.manipulation.scene import PlanningScene
 

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.geometry.arrays import Array
 from roboyard.manipulation.collision.bodies import Bodies, Work, make_work, sample_bodies
 from roboyard.manipulation.collision.clearance import free_line
-from roboyard.manipulation.collision.solids import Array
 
 SEARCHING: Final = 0
 JOINED: Final = 1

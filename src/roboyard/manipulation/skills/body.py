@@ -9,9 +9,10 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from roboyard.geometry import SE3
+from roboyard.geometry.arrays import Array
 from roboyard.geometry.constants import GRAVITY
 from roboyard.kinematics.chain import Chain
 from roboyard.kinematics.ik import solve_ik, solve_ik_batch
@@ -19,7 +20,6 @@ from roboyard.manipulation.groups import Groups
 from roboyard.manipulation.scene import PlanningScene
 from roboyard.manipulation.skills.asking import Point, Tip
 
-Array = NDArray[np.float64]
 _STEP, _JUMP = 0.01, 0.3
 """A line's joints are looked for so far from each other [m], and change by no more between them [rad]."""
 _TURN: Final = 0.7

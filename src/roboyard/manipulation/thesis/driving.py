@@ -6,11 +6,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from roboyard.errors import InputError
-
-Array = NDArray[np.float64]
+from roboyard.geometry.arrays import Array
 
 
 def _bounded(speed: Array, least: float, most: float) -> Array:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from roboyard.errors import InputError
+from roboyard.geometry.arrays import Array
 from roboyard.kinematics.chain import Chain
 from roboyard.manipulation.planning.errors import GoalUnreachable
 
-Array = NDArray[np.float64]
 LOW: Final = (-169.0, -65.0, -151.0, -102.0, -167.0)
 HIGH: Final = (169.0, 90.0, 146.0, 102.0, 167.0)
 REST: Final = (-169.0, -65.0, 146.0, -102.0, -167.0)

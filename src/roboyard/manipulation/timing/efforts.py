@@ -9,11 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from roboyard.control.profile import Efforts
 from roboyard.errors import InputError
+from roboyard.geometry.arrays import Array
 from roboyard.kinematics.dynamics import ChainDynamics
 from roboyard.kinematics.dynamics_kernels import compute_path_effort_coefficients
 from roboyard.manipulation.failure import PlanningError
 
-Array = NDArray[np.float64]
 _SPARE = 0.01
 """Of a joint's effort."""
 _STILL = 1e-9

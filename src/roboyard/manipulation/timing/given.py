@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 from roboyard.control.trajectories import JointSample, WayPoint
 from roboyard.control.trajectories import Trajectory as Spline
 from roboyard.errors import InputError
+from roboyard.geometry.arrays import Array
 from roboyard.manipulation.timing.efforts import EffortError, EffortLimits
-from roboyard.manipulation.timing.limits import Array, JointLimits
+from roboyard.manipulation.timing.limits import JointLimits
 from roboyard.manipulation.timing.trajectory import Path
 
 

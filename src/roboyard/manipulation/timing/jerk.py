@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 
 from roboyard.control.trajectories import JointSample, WayPoint
 from roboyard.errors import InputError
-from roboyard.manipulation.timing.limits import Array, JointLimits
+from roboyard.geometry.arrays import Array
+from roboyard.manipulation.timing.limits import JointLimits
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from roboyard.control.limits import REACHED_IN, UNKNOWN_SPEED
 from roboyard.errors import InputError
+from roboyard.geometry.arrays import Array
 from roboyard.kinematics.chain import Chain
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

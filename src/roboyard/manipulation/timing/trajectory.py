@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from roboyard.control.profile import Efforts, fastest_profile, no_efforts, stopping_profile
 from roboyard.control.trajectories import JointSample, WayPoint
 from roboyard.errors import InputError
+from roboyard.geometry.arrays import Array
 from roboyard.manipulation.timing.efforts import EffortLimits
-from roboyard.manipulation.timing.limits import Array, JointLimits, checked_names
+from roboyard.manipulation.timing.limits import JointLimits, checked_names
 
 _INTERVALS = 400
 """Of the path, beside at least `_FEWEST` of each piece."""

@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
+from roboyard.geometry.arrays import Array
 from roboyard.mapping.elevation.config import ElevationConfig
 from roboyard.mapping.elevation.kernels import DepthNoiseModel, Layers, Told, ask, look_through, placed, take
-
-Array = NDArray[np.float64]
 
 _RAYS: Final = 3
 """Of an organised cloud every third ray of a row and a column looks for what is gone."""

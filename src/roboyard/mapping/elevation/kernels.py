@@ -9,10 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-
-Array = NDArray[np.float64]
-F32 = NDArray[np.float32]
-
+from roboyard.geometry.arrays import F32, Array
 
 _FEW: Final = 3.0
 """Fewer points of a cell that seem to be of something upright are errors."""

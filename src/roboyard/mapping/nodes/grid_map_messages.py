@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.errors import InputError
+from roboyard.geometry.arrays import Array
 from roboyard.grids.height_map import HeightMap
 from roboyard.messages import msg
 from roboyard.messages.time import time_to_msg
-
-Array = NDArray[np.float64]
 
 HEIGHTS = "elevation"
 """The layer of heights [m], as elevation_mapping calls it."""

@@ -6,11 +6,10 @@ from operator import attrgetter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.errors import MessageError
+from roboyard.geometry.arrays import Array
 
-Array = NDArray[np.float64]
 _POSE_VALUES = attrgetter(
     "position.x", "position.y", "position.z", "orientation.w", "orientation.x", "orientation.y", "orientation.z"
 )

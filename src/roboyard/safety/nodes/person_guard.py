@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.bus import Node, resource
 from roboyard.config import Config, parameter
@@ -19,6 +18,7 @@ from roboyard.control.nodes.trajectory_messages import read_trajectory
 from roboyard.description import Model
 from roboyard.errors import ConfigError, InputError
 from roboyard.geometry import SE3
+from roboyard.geometry.arrays import Array
 from roboyard.kinematics import ChainDynamics, build_chain
 from roboyard.messages import msg
 from roboyard.messages.convert import person_capsules_from_msg
@@ -30,7 +30,6 @@ from roboyard.safety.nearness import BodyCapsules
 from roboyard.safety.person_guard import GuardConfig, Mode, Motion, PersonGuard, Verdict
 from roboyard.safety.separation import SeparationRules
 
-Array = NDArray[np.float64]
 _TOLD = 10.0
 """How often the state is told while nothing changes [Hz]."""
 _NEVER = -(10**18)

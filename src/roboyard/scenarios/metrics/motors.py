@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.description import Model
+from roboyard.geometry.arrays import Array
 from roboyard.scenarios.metrics.walking_kernels import SATURATED, MotorRows
 from roboyard.walking.walker import Walker
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import expect_kernels
+from roboyard.geometry.arrays import Array
 from roboyard.kinematics.chain_kernels import compute_all_frames
 from roboyard.messages.convert import person_capsules_from_msg
 from roboyard.safety.capsules import LinkCapsules
@@ -25,7 +26,6 @@ from roboyard.scenarios.metrics.least import LeastOverTime
 from roboyard.scenarios.metrics.reaching import Arm
 from roboyard.simulation.people.skeleton import segment
 
-Array = NDArray[np.float64]
 Lines = list[list[list[float]]]
 NEAR = 0.5
 """Nearer than this is an approach, that ends `_APART` farther off [m]."""

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel, read_only
+from roboyard.geometry.arrays import Array
 from roboyard.walking.leg_kernels import LegRows, place_feet, sample_rows
 
-Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 SATURATED = 0.99

@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.errors import RoboyardError
+from roboyard.geometry.arrays import Array
 from roboyard.manipulation.nodes.motion_messages import sampled
 from roboyard.record import Recording
 from roboyard.scenarios.report.section import Section, Source
 from roboyard.scenarios.report.style import BAD, COMMAND, GOOD, MUTED, PANEL, TRUTH, new_figure, styled, svg
 
-Array = NDArray[np.float64]
 _THIN = 0.2
 """No panel of places is lower [m]."""
 _WIDTH = 8.6

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from roboyard.errors import RoboyardError
 from roboyard.geometry import SE2
+from roboyard.geometry.arrays import Array
 from roboyard.grids import OCCUPIED_THRESHOLD, OccupancyGrid
 from roboyard.record import Recording
 from roboyard.scenarios.metrics import RobotTopics
@@ -25,8 +26,6 @@ _MOST_MAPS = 80
 """Maps that coverage is reckoned for."""
 _COARSE = 0.1
 """Edge of a drawn cell [m]: finer ones would only make the page larger."""
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from roboyard.geometry.arrays import Array
 from roboyard.record import Recording
 from roboyard.scenarios.report.section import Section, Source, Table
 from roboyard.scenarios.report.style import BAD, COMMAND, GOOD, MUTED, ODOMETRY, SCAN, TRUTH, new_figure, styled, svg
 
-Array = NDArray[np.float64]
 _WIDTH = 8.6
 _PICTURES = 8
 """Of approaches, the nearest ones."""

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from roboyard.geometry.arrays import Array
 from roboyard.mapping.nodes.grid_map_messages import heights_from_msg
 from roboyard.record import Recording
 from roboyard.scenarios.report.section import Section, Source
 from roboyard.scenarios.report.story import thinned
 from roboyard.scenarios.report.style import BAD, COMMAND, MUTED, ODOMETRY, TRUTH, WALL, new_figure, styled, svg
-
-Array = NDArray[np.float64]
 
 _WIDTH = 8.6
 _WELL = 20.0

@@ -8,16 +8,14 @@ from math import pi
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.geometry import SE2, wrap_angle
+from roboyard.geometry.arrays import Array
 from roboyard.messages.time import to_nanoseconds
 from roboyard.record import Recording
 from roboyard.scenarios.metrics import Contacts, RobotTopics
 from roboyard.scenarios.metrics.rejections import MessageChecker
 from roboyard.scenarios.planar import planar, scan_points, yaw_of
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

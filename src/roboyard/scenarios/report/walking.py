@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from roboyard.geometry.arrays import Array, Flags
 from roboyard.record import Recording
 from roboyard.scenarios.metrics.motors import Motors
 from roboyard.scenarios.report.section import Section, Source, Table
@@ -17,9 +17,6 @@ from roboyard.scenarios.report.walking_figures import (
     power_figure,
     torque_figure,
 )
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 _CYCLES = 5.0
 """Cycles of the gait that the diagram shows."""

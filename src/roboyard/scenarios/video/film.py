@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from roboyard.errors import UnknownNameError
 from roboyard.geometry import quaternions
+from roboyard.geometry.arrays import Array
 from roboyard.simulation.naming import SEPARATOR, scoped
 from roboyard.simulation.scene import Posture
 
 if TYPE_CHECKING:
     from roboyard.simulation import Simulation
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

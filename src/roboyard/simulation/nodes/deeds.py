@@ -6,14 +6,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.errors import RoboyardError
+from roboyard.geometry.arrays import Array
 from roboyard.simulation.people.hands import Hands
 from roboyard.simulation.people.movement import RefusedError
 from roboyard.simulation.people.person import Person
-
-Array = NDArray[np.float64]
 
 
 @dataclass

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.bus import GoalHandle, Node, resource
 from roboyard.compute import expect_kernels
@@ -27,7 +26,6 @@ from roboyard.simulation.people.reaching import bend
 from roboyard.simulation.people.skeleton import PARTS, combined
 from roboyard.simulation.people.ways import Ways
 
-Array = NDArray[np.float64]
 _TOLD = 10.0
 """How often the state is told while nothing changes [Hz]."""
 

@@ -6,11 +6,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.description.model import Collision, Inertial, Link, Material, Model, Rgba, Surface, Visual
 from roboyard.description.shapes import Capsule
 from roboyard.geometry import SE3, quaternions
+from roboyard.geometry.arrays import Array
 from roboyard.simulation.assembly import Flesh
 from roboyard.simulation.people import anthropometry as a
 from roboyard.simulation.people.anthropometry import Physique, capsule_length, capsule_radius
@@ -18,7 +18,6 @@ from roboyard.simulation.people.regions import EFFECTIVE_MASSES, REGIONS, WHOLE
 from roboyard.simulation.people.skeleton import PARTS, REST, Skeleton, segment
 from roboyard.simulation.people.skin import skin
 
-Array = NDArray[np.float64]
 SKIN: Rgba = (0.80, 0.60, 0.48, 1.0)
 SHIRT: Rgba = (0.20, 0.36, 0.56, 1.0)
 TROUSERS: Rgba = (0.22, 0.22, 0.26, 1.0)

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.errors import DescriptionError
+from roboyard.geometry.arrays import Array
 from roboyard.simulation.people.motion import END, MOST_FRAMES, MOST_JOINTS, Motion, check_motion, read_bytes
 
-Array = NDArray[np.float64]
 _CHANNELS = {f"{axis}{what}": (what, k) for what in ("position", "rotation") for k, axis in enumerate("XYZ")}
 
 

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.geometry.arrays import Array
 from roboyard.geometry.quaternion_kernels import multiply
 from roboyard.simulation.people import anthropometry as a
 from roboyard.simulation.people.anthropometry import Physique
 from roboyard.simulation.people.skeleton import INDEX, PARENTS, PARTS, Skeleton, place_parts
 
-Array = NDArray[np.float64]
 Hand = Literal["left", "right"]
 
 UNIT = Skeleton.of(Physique(1.0, a.BODY_MASS_INDEX))

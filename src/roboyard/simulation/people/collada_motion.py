@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.description.xml import XmlNode, decode_xml, parse_xml
 from roboyard.errors import DescriptionError
+from roboyard.geometry.arrays import Array
 from roboyard.simulation.people.motion import MOST_FRAMES, MOST_JOINTS, Motion, check_motion, read_bytes
 
-Array = NDArray[np.float64]
 _MEMBERS = {"X": 0, "Y": 1, "Z": 2, "ANGLE": 3}
 _TRANSFORMS = ("matrix", "translate", "rotate", "scale")
 _SIZES = {"matrix": 16, "translate": 3, "rotate": 4, "scale": 3}

@@ -13,12 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.compute import kernel
 from roboyard.config import parameter
-
-Array = NDArray[np.float64]
+from roboyard.geometry.arrays import Array
 
 
 @dataclass(frozen=True)

@@ -12,15 +12,12 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.geometry.arrays import Vec3
+from roboyard.geometry.arrays import Array, Vec3
 from roboyard.geometry.quaternion_kernels import Quaternion, add_scaled, rotate_vector
 from roboyard.simulation.people.clip import BALL, HEEL, LIFTED
 from roboyard.simulation.people.limbs import LEFT_LEG, RIGHT_LEG, STRETCHED, stretch
-
-Array = NDArray[np.float64]
 
 STRAY = 0.10
 """So far from where its pose has it a foot may stand while somebody walks [statures]; farther off it makes a step."""

@@ -10,9 +10,9 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.geometry import quaternions
+from roboyard.geometry.arrays import Array
 from roboyard.simulation.people import anthropometry as a
 from roboyard.simulation.people.clip import (
     BALL,
@@ -27,8 +27,6 @@ from roboyard.simulation.people.clip import (
 )
 from roboyard.simulation.people.limbs import LEFT_LEG, RIGHT_LEG, stretch
 from roboyard.simulation.people.skeleton import INDEX, PARENTS, place_parts
-
-Array = NDArray[np.float64]
 
 STANDS = 0.62
 """Share of the period in which a foot stands."""

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.geometry import SE2, SE3
+from roboyard.geometry.arrays import Array
 from roboyard.simulation.engine import Simulation
 from roboyard.simulation.holds import Hold
 from roboyard.simulation.people.reaching import GRIP
 
-Array = NDArray[np.float64]
 HANDS = ("left", "right")
 SPAN = 0.15
 """A hand takes hold of a thing whose middle is as near to where it grips [m]."""

@@ -29,11 +29,11 @@ from numpy.typing import NDArray
 from roboyard.config import ValueConstraint, load, parameter
 from roboyard.errors import ConfigError
 from roboyard.geometry import quaternions
+from roboyard.geometry.arrays import Array
 from roboyard.simulation.people import anthropometry as a
 from roboyard.simulation.people.clip import Clip, Hand, grounded, identity_turns, resting
 from roboyard.simulation.people.skeleton import INDEX, PARTS
 
-Array = NDArray[np.float64]
 RATE = 50.0
 """Samples of a clip [1/s]."""
 _Angles = Annotated[tuple[float, float, float], ValueConstraint(low=-360.0, high=360.0)]

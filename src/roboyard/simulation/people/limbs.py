@@ -7,10 +7,9 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.geometry.arrays import Vec3
+from roboyard.geometry.arrays import Array, Vec3
 from roboyard.geometry.quaternion_kernels import (
     add_scaled,
     dot,
@@ -19,8 +18,6 @@ from roboyard.geometry.quaternion_kernels import (
     shortest_rotation,
     subtract,
 )
-
-Array = NDArray[np.float64]
 
 STRETCHED = 0.9995
 """Share of its length that a limb is stretched to at most: one quite straight knows no side to bend to."""

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.errors import DescriptionError
-
-Array = NDArray[np.float64]
+from roboyard.geometry.arrays import Array
 
 MOST_JOINTS, MOST_FRAMES, MOST_BYTES = 512, 100_000, 64 * 2**20
 """Bounds of what is read."""

@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.compute import expect_kernels
+from roboyard.geometry.arrays import Array
 from roboyard.simulation.people.clip import FEET, Clip, blend, placed, sample
 from roboyard.simulation.people.feet import RESTS, SETTLED, STRAY, new_feet, stand
 from roboyard.simulation.people.limbs import LEFT_ARM, RIGHT_ARM, stretch
 from roboyard.simulation.people.reaching import Lean, find_lean, grip_of, wrist_for
 from roboyard.simulation.people.skeleton import Skeleton, place_parts
 
-Array = NDArray[np.float64]
 _ANKLES = np.array(FEET)
 FADE = 0.35
 """How long one clip fades into another [s]."""

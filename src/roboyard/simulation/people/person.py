@@ -12,10 +12,10 @@ from enum import StrEnum
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.errors import RoboyardError
 from roboyard.geometry import wrap_angle
+from roboyard.geometry.arrays import Array
 from roboyard.simulation.people.clip import Clip
 from roboyard.simulation.people.movement import ACCELERATION, Asked, Movement, RefusedError
 from roboyard.simulation.people.performer import Performer
@@ -23,7 +23,6 @@ from roboyard.simulation.people.reaching import REACHED
 from roboyard.simulation.people.route import Route
 from roboyard.simulation.people.skeleton import Skeleton
 
-Array = NDArray[np.float64]
 Way = Callable[[tuple[float, float], tuple[float, float]], Route]
 """How to walk from one place to another. Raises RefusedError where nobody can."""
 

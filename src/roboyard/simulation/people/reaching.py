@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.compute import kernel
 from roboyard.geometry import quaternions
+from roboyard.geometry.arrays import Array
 from roboyard.geometry.quaternion_kernels import multiply, rotate_vector
 from roboyard.simulation.people.limbs import LEFT_ARM, LEFT_LEG, RIGHT_ARM, RIGHT_LEG, STRETCHED
 from roboyard.simulation.people.skeleton import Skeleton
-
-Array = NDArray[np.float64]
 
 GRIP = 0.055
 """Where a hand grips, from the wrist along the hand [statures]."""

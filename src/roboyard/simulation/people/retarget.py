@@ -13,15 +13,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.errors import DescriptionError, InputError
 from roboyard.geometry import quaternions
+from roboyard.geometry.arrays import Array
 from roboyard.simulation.people.clip import BALL, UNIT, Clip, grounded, identity_turns, resting
 from roboyard.simulation.people.motion import END, Motion
 from roboyard.simulation.people.skeleton import INDEX, PARENTS, PARTS
-
-Array = NDArray[np.float64]
 
 # Words that joints are known by, the likeliest first; sides, prefixes and separators are taken off before.
 _WORDS: dict[str, tuple[str, ...]] = {

@@ -8,11 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.geometry import wrap_angle
+from roboyard.geometry.arrays import Array
 
-Array = NDArray[np.float64]
 _FINE = 0.05
 """From one place to the next where bends are looked at [m]."""
 _AHEAD = 0.15

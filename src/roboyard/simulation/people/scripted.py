@@ -7,17 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from roboyard.description.model import ActorScript
 from roboyard.geometry import SE2, wrap_angle
+from roboyard.geometry.arrays import Array
 from roboyard.simulation.people.clip import Clip
 from roboyard.simulation.people.library import own_clip
 from roboyard.simulation.people.performer import Performer
 from roboyard.simulation.people.skeleton import Skeleton
 
-Array = NDArray[np.float64]
 JUMP = 0.5
 """Who is farther away from one step to the next was put there [m]."""
 

@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.geometry.arrays import Array
 from roboyard.geometry.quaternion_kernels import multiply, rotate_vector
 from roboyard.simulation.people import anthropometry as a
 from roboyard.simulation.people.anthropometry import Physique
-
-Array = NDArray[np.float64]
 
 PARTS = (
     "pelvis", "abdomen", "chest", "neck", "head",

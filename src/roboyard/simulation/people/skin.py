@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from roboyard.description.model import Mesh
 from roboyard.description.shapes import InlineArray
+from roboyard.geometry.arrays import Array
 
-Array = NDArray[np.float64]
 SIDES = 20
 """Edges of a cross-section."""
 FINER = 4

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.geometry.arrays import Array
 
-Array = NDArray[np.float64]
 Cells = NDArray[np.int64]
 
 

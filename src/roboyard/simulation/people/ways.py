@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import expect_kernels
+from roboyard.geometry.arrays import Array
 from roboyard.grids.distance_field import distance_transform, squared_distance_transform
 from roboyard.simulation.engine import Simulation
 from roboyard.simulation.flesh_loop import FROM, TO
@@ -20,7 +21,6 @@ from roboyard.simulation.people.movement import ACCELERATION, RefusedError
 from roboyard.simulation.people.route import Route
 from roboyard.simulation.people.way_search import find_way, line_price
 
-Array = NDArray[np.float64]
 Place = tuple[float, float]
 HEIGHTS = (0.2, 0.6, 1.1)
 """At which people would touch something [m]; what is too thin for any of them is cut at a height of its own."""

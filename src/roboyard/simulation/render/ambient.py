@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.geometry.arrays import F32, Array
 from roboyard.simulation.render.ray_scene import RayScene
-from roboyard.simulation.render.single import F32, Cases
+from roboyard.simulation.render.single import Cases
 
 RAYS = 48
 REACH = 1.4  # surroundings beyond this do not darken [m]
@@ -24,8 +25,6 @@ MOST_TRIANGLES = 400_000
 """Of shapes that are looked round from; the richest shapes beyond that stay open (a terrain of 1024 x 1024 heights)."""
 BURIED = 0.02  # faces with no more room than this in front of them are not seen [m]
 _CHUNK = 8192
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

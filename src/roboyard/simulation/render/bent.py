@@ -6,14 +6,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.compute import kernel
 from roboyard.geometry import CameraModel
+from roboyard.geometry.arrays import F32, U8
 from roboyard.simulation.render.camera import Window
-
-F32 = NDArray[np.float32]
-U8 = NDArray[np.uint8]
 
 WIDEST = math.tan(math.radians(65.0))
 """Slope up to which a pinhole's picture can hold what a lens sees; beyond it grows too large."""

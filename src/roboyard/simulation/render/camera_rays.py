@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from roboyard.compute import kernel
-from roboyard.simulation.render.single import F32, Cases
+from roboyard.geometry.arrays import F32
+from roboyard.simulation.render.single import Cases
 
 
 def _examples() -> Cases:

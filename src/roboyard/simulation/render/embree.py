@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from roboyard.compute import kernel
 from roboyard.errors import RunError
-from roboyard.simulation.render.single import F32, I32, Cases
+from roboyard.geometry.arrays import F32, I32
+from roboyard.simulation.render.single import Cases
 
 _TRIANGLES, _INSTANCE = 0, 121
 _INDICES, _VERTICES, _TRANSFORM_ROWS = 0, 1, 0x9134  # buffer types; 3 × 4 floats, row by row

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 
+from roboyard.geometry.arrays import F32
 from roboyard.simulation.render.shading import AIM, COLOUR, CUTOFF, FADE, LAMP_COLUMNS, PLACE, SHADOW, SUN
-
-F32 = NDArray[np.float32]
 
 # How the ray caster weighs a description's light colours, chosen by eye so that usual worlds come out well exposed.
 SUN_GAIN = 1.5

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import ThreadPool, count_usable_cores, expect_kernels
+from roboyard.geometry.arrays import F32, I32
 from roboyard.simulation.render.camera import Camera
 from roboyard.simulation.render.lamps import lamps_of, light_around
 from roboyard.simulation.render.plain_shading import light, look
 from roboyard.simulation.render.ray_scene import RayScene
 from roboyard.simulation.render.rays import looks_of
-from roboyard.simulation.render.single import F32, I32
 from roboyard.simulation.render.sky import Sky
 from roboyard.simulation.render.textures import Textures
 from roboyard.simulation.render.tone import light_for, to_bytes, tone_table

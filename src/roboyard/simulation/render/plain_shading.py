@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from roboyard.compute import kernel
+from roboyard.geometry.arrays import F32, I32
 from roboyard.simulation.render.embree import (
     DIR_ROW,
     FAR_ROW,
@@ -25,20 +26,7 @@ from roboyard.simulation.render.embree import (
     intersect,
 )
 from roboyard.simulation.render.shading import AIM, COLOUR, CUTOFF, FADE, FADED, PLACE, SKY_LEVEL, SKY_TILT, SUN
-from roboyard.simulation.render.single import (
-    F32,
-    I32,
-    ONE,
-    QUARTER,
-    THREE,
-    TINY,
-    TWO,
-    ZERO,
-    Cases,
-    F,
-    floats,
-    integers,
-)
+from roboyard.simulation.render.single import ONE, QUARTER, THREE, TINY, TWO, ZERO, Cases, F, floats, integers
 
 HOUSING = F(0.3)  # nearer than this the back of a surface is the inside of what the camera sits in, and is not seen [m]
 SKIP = F(1e-4)  # [m]

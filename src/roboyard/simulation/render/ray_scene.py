@@ -6,9 +6,9 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.geometry.arrays import F32, I32
 from roboyard.simulation.render.bodies import body_triangles, geom_colours
 from roboyard.simulation.render.embree import Meshes
-from roboyard.simulation.render.single import F32, I32
 from roboyard.simulation.render.triangles import Triangles
 
 # What MuJoCo's own viewer shows unless told otherwise.

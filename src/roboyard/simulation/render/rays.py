@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import ThreadPool, count_usable_cores
+from roboyard.geometry.arrays import F32, I32
 from roboyard.simulation.render.ambient import Openness, bake_openness
 from roboyard.simulation.render.bodies import geom_colours
 from roboyard.simulation.render.camera import Camera
@@ -21,7 +22,6 @@ from roboyard.simulation.render.camera_rays import camera_rays
 from roboyard.simulation.render.lamps import lamps_of, light_around
 from roboyard.simulation.render.ray_scene import RayScene
 from roboyard.simulation.render.shading import shade, shadow_rays
-from roboyard.simulation.render.single import F32, I32
 from roboyard.simulation.render.sky import Sky
 from roboyard.simulation.render.surfaces import darken_below, edge_pixels, surfaces
 from roboyard.simulation.render.textures import Textures

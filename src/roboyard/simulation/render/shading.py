@@ -15,20 +15,8 @@ import math
 import numpy as np
 
 from roboyard.compute import kernel
-from roboyard.simulation.render.single import (
-    F32,
-    I32,
-    ONE,
-    QUARTER,
-    THREE,
-    TINY,
-    TWO,
-    ZERO,
-    Cases,
-    F,
-    floats,
-    integers,
-)
+from roboyard.geometry.arrays import F32, I32
+from roboyard.simulation.render.single import ONE, QUARTER, THREE, TINY, TWO, ZERO, Cases, F, floats, integers
 
 # Columns of a lamp's row, see ``lamps.lamps_of``.
 SUN, PLACE, AIM, COLOUR, CUTOFF, FADE, SHADOW, LAMP_COLUMNS = 0, 1, 4, 7, 10, 11, 12, 13

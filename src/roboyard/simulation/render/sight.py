@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 
+from roboyard.geometry.arrays import Array
 from roboyard.simulation.render.bodies import WIDE, moving_bodies
 from roboyard.simulation.render.camera import Sight
-
-Array = NDArray[np.float64]
 
 STRAY = 30.0
 """So many times farther from the middle than most things is a stray."""

@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-F32 = NDArray[np.float32]
-I32 = NDArray[np.int32]
+from roboyard.geometry.arrays import F32, I32
+
 Cases = Iterable[tuple[Any, ...]]
 
 F = np.float32

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.simulation.render.single import F32, I32, ONE, SIXTEEN, TINY, ZERO, Cases, F, floats, integers
+from roboyard.geometry.arrays import F32, I32
+from roboyard.simulation.render.single import ONE, SIXTEEN, TINY, ZERO, Cases, F, floats, integers
 
 BACKWARD = F(0.15)  # cosine beyond which a normal is taken for turned away, not for a smooth one near the outline
 HIDES = F(0.9)  # how dark a moving piece makes what it stands on

@@ -9,8 +9,8 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.geometry.arrays import F32, I32
 from roboyard.simulation.render.ray_scene import RayScene
-from roboyard.simulation.render.single import F32, I32
 from roboyard.simulation.render.tone import linear
 
 _LEVELS = 10

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from roboyard.compute import kernel
-from roboyard.simulation.render.single import F32, ZERO, Cases, F, floats
+from roboyard.geometry.arrays import F32
+from roboyard.simulation.render.single import ZERO, Cases, F, floats
 
 TONE_LEVELS = 8192
 TONE_TOP = 12.0  # brightest light the table knows

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from roboyard.geometry.arrays import Array
 
 # Round things become so many flat faces that their outline is off by this at most [m].
 SAGITTA = 5e-4

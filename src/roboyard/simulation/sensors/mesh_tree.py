@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.geometry.arrays import Array
 
-Array = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 
 LEAF = 4

@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.description.sensors import Noise
-
-Array = NDArray[np.float64]
+from roboyard.geometry.arrays import Array
 
 
 class Corruption:

@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.geometry.arrays import Array
 from roboyard.simulation.native import ray_function
 from roboyard.simulation.sensors.mesh_tree import ray
 
 _ray_hfield = ray_function("mj_rayHfield")
 
-Array = NDArray[np.float64]
 
 _PLANE, _HFIELD, _SPHERE, _CAPSULE, _ELLIPSOID, _CYLINDER, _BOX, _MESH = (
     int(kind)

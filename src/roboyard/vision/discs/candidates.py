@@ -11,14 +11,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-
-Array = NDArray[np.float64]
-U8 = NDArray[np.uint8]
-I32 = NDArray[np.int32]
-I64 = NDArray[np.int64]
+from roboyard.geometry.arrays import I32, I64, U8, Array
 
 
 def _examples() -> list[tuple[object, ...]]:

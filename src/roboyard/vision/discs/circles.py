@@ -9,12 +9,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.errors import InputError
+from roboyard.geometry.arrays import Array
 from roboyard.vision.discs.conics import conic_axes, ellipse_conic
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

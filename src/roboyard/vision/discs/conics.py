@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.compute import kernel
 from roboyard.compute.array_kernels import solve_spd
-
-Array = NDArray[np.float64]
+from roboyard.geometry.arrays import Array
 
 
 def _fit_examples() -> list[tuple[object, ...]]:

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.errors import InputError
+from roboyard.geometry.arrays import U8, Array
 from roboyard.vision.discs.candidates import vote
 from roboyard.vision.discs.config import DiscConfig, Polarity
 from roboyard.vision.discs.doubts import Limits
@@ -16,9 +16,6 @@ from roboyard.vision.discs.inside import MARK, OFF_X
 from roboyard.vision.discs.outline import RAYS
 from roboyard.vision.discs.search import FOUND, MOST, search
 from roboyard.vision.opencv import opencv
-
-Array = NDArray[np.float64]
-U8 = NDArray[np.uint8]
 
 _PLACES = 48
 """That are looked at, for small and for large discs each."""

@@ -11,9 +11,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.geometry.arrays import Array
 from roboyard.vision.discs.inside import (
     CONTRAST,
     LEVEL,
@@ -27,8 +27,6 @@ from roboyard.vision.discs.inside import (
     TOLD,
     UNEVEN,
 )
-
-Array = NDArray[np.float64]
 
 _SUPPORT, _LIGHTER = 0.6, 0.9
 _SHARES = 0.10, 0.60

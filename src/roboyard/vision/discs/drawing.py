@@ -9,12 +9,12 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.geometry.arrays import U8
 from roboyard.vision.discs.detect import Disc
 from roboyard.vision.discs.pairs import DiscPair
 from roboyard.vision.discs.place import PlacedDisc
 from roboyard.vision.opencv import opencv
 
-U8 = NDArray[np.uint8]
 RED, GREEN, BLUE = (230, 30, 30), (20, 170, 60), (40, 80, 230)
 YELLOW = (245, 190, 20)
 _FINE = 4

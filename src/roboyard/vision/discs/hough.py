@@ -7,11 +7,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.geometry.arrays import U8
 from roboyard.vision.discs.config import DiscConfig
 from roboyard.vision.discs.detect import Disc
 from roboyard.vision.opencv import opencv
-
-U8 = NDArray[np.uint8]
 
 _EDGE = 100.0
 """Upper threshold of Canny's edges."""

@@ -5,13 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.geometry.arrays import U8, Array
 from roboyard.vision.discs.outline import RAYS, value_at
-
-Array = NDArray[np.float64]
-U8 = NDArray[np.uint8]
 
 CONTRAST, UNEVEN, MARK, OFF_X, OFF_Y, SHARE, LIGHTER, OUTER, SLENDER, LEVEL = range(10)
 TOLD = 10

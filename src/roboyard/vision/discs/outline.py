@@ -5,13 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.geometry.arrays import U8, Array
 from roboyard.vision.discs.conics import fit_ellipse
-
-Array = NDArray[np.float64]
-U8 = NDArray[np.uint8]
 
 RAYS = 64
 _COARSE = 32

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from roboyard.geometry.arrays import Array
 from roboyard.vision.discs.config import DiscConfig
 from roboyard.vision.discs.place import PlacedDisc
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

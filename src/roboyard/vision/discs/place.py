@@ -6,18 +6,15 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.errors import InputError
 from roboyard.geometry import CameraModel
+from roboyard.geometry.arrays import F32, Array
 from roboyard.vision.discs.circles import Lie, circle_lies, cone_of
 from roboyard.vision.discs.config import DiscConfig
 from roboyard.vision.discs.conics import fit_ellipse
 from roboyard.vision.discs.detect import Disc
 from roboyard.vision.discs.surface import DepthPlane, surface_at
-
-Array = NDArray[np.float64]
-F32 = NDArray[np.float32]
 
 _MARK_SIGMA = 0.15
 """Standard deviation of where a mark is seen [px]."""

@@ -5,15 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.geometry.arrays import U8, Array
 from roboyard.vision.discs.doubts import Limits, doubts, example_limits
 from roboyard.vision.discs.inside import TOLD, glance, look_inside
 from roboyard.vision.discs.outline import RAYS, fine_outline, rough_outline
-
-Array = NDArray[np.float64]
-U8 = NDArray[np.uint8]
 
 MOST = 64
 """Discs of a picture at most."""

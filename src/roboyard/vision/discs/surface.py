@@ -6,12 +6,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.geometry import CameraModel
-
-Array = NDArray[np.float64]
-F32 = NDArray[np.float32]
+from roboyard.geometry.arrays import F32, Array
 
 _INNER = 0.9
 """Share of the ellipse that counts: depth blurs at edges."""

@@ -14,17 +14,13 @@ from itertools import combinations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.errors import InputError
+from roboyard.geometry.arrays import F32, U8, Array
 from roboyard.vision.discs.config import DiscConfig
 from roboyard.vision.discs.drawing import RED, write
 from roboyard.vision.discs.votes import circles_by_votes
 from roboyard.vision.opencv import opencv
-
-U8 = NDArray[np.uint8]
-F32 = NDArray[np.float32]
-Array = NDArray[np.float64]
 
 _WHITE_BELOW, _BLACK_ABOVE = 200, 201  # grey level in the middle of a white, of a black disc
 _WINDOW, _PAIR_WINDOW, _EVERY = 5, 3, 2  # [px] of depth that is averaged

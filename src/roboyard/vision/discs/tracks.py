@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from roboyard.errors import InputError
-
-Array = NDArray[np.float64]
+from roboyard.geometry.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)

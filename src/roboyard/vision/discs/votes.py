@@ -12,16 +12,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.geometry.arrays import F32, I64, U8, Array
 from roboyard.vision.discs.config import DiscConfig
 from roboyard.vision.opencv import opencv
-
-U8 = NDArray[np.uint8]
-F32 = NDArray[np.float32]
-I64 = NDArray[np.int64]
-Array = NDArray[np.float64]
 
 _STEP = 0.5
 """Between radii that are voted for [px]."""

@@ -8,17 +8,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.bus import Node, Subscription, TransformError
 from roboyard.errors import MessageError
 from roboyard.geometry import CameraModel
+from roboyard.geometry.arrays import F32, U8
 from roboyard.grids.depth_registration import register_depth
 from roboyard.messages import msg, to_nanoseconds
 from roboyard.messages.convert import camera_model_from_msg, image_to_array
-
-U8 = NDArray[np.uint8]
-F32 = NDArray[np.float32]
 
 _COLOURS = ("rgb8", "bgr8", "rgba8", "bgra8", "mono8")
 _DEPTHS = ("32FC1", "16UC1")

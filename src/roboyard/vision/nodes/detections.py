@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.geometry import SE3
+from roboyard.geometry.arrays import Array
 from roboyard.messages import msg
 from roboyard.messages.convert import covariance_to_msg, make_header, pose_to_msg
-
-Array = NDArray[np.float64]
 
 
 def pose_of(position: Array, normal: Array) -> SE3:

@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.geometry import SE3, CameraModel
-
-Array = NDArray[np.float64]
-F32 = NDArray[np.float32]
+from roboyard.geometry.arrays import F32, Array
 
 SAMPLES = 6
 """Rays a pixel along each side."""

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from roboyard.geometry.arrays import F32, U8
 from roboyard.vision.opencv import opencv
 
-F32 = NDArray[np.float32]
-U8 = NDArray[np.uint8]
 GAMMA = 2.2
 """Bytes go with light to the power of 1 / GAMMA, nearly as in IEC 61966-2-1 (sRGB)."""
 

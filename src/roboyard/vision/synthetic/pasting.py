@@ -6,19 +6,15 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.geometry import SE3, CameraModel
+from roboyard.geometry.arrays import F32, U8, Array
 from roboyard.vision.discs.detect import noise_of
 from roboyard.vision.discs.surface import surface_at
 from roboyard.vision.opencv import opencv
 from roboyard.vision.synthetic.coverage import disc_patch
 from roboyard.vision.synthetic.exposure import GAMMA, light_of
 from roboyard.vision.synthetic.pictures import BLACK, WHITE, DiscPicture, TrueDisc, facing, radius_in_picture
-
-Array = NDArray[np.float64]
-F32 = NDArray[np.float32]
-U8 = NDArray[np.uint8]
 
 _TRIES = 400
 

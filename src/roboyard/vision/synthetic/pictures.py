@@ -6,17 +6,14 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.geometry import SE3, CameraModel
+from roboyard.geometry.arrays import F32, U8, Array
 from roboyard.vision.discs.circles import circle_ellipse
 from roboyard.vision.synthetic.coverage import disc_patch, polygon_patch
 from roboyard.vision.synthetic.exposure import expose
 from roboyard.vision.synthetic.surfaces import clutter, texture, tint
 
-Array = NDArray[np.float64]
-F32 = NDArray[np.float32]
-U8 = NDArray[np.uint8]
 Range = tuple[float, float]
 
 WHITE, BLACK = (0.80, 0.92), (0.02, 0.06)

@@ -8,11 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.geometry import SE3, CameraModel
+from roboyard.geometry.arrays import U8, Array
 from roboyard.vision.opencv import opencv
 from roboyard.vision.synthetic.exposure import expose
-
-Array = NDArray[np.float64]
-U8 = NDArray[np.uint8]
 
 _SAMPLES = 3
 _INK, _PAPER, _GROUND = 0.04, 0.85, 0.3

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from roboyard.geometry.arrays import F32
 from roboyard.vision.opencv import opencv
 
-F32 = NDArray[np.float32]
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789&%@8OQDG"
 
 

@@ -20,6 +20,7 @@ from roboyard.control.owners import JointOwners
 from roboyard.description.model import Model
 from roboyard.errors import ConfigError, RoboyardError
 from roboyard.geometry import SE3
+from roboyard.geometry.arrays import Array
 from roboyard.geometry.constants import GRAVITY
 from roboyard.grids.height_map import HeightMap
 from roboyard.hardware.interface import Hardware, JointCommand
@@ -49,8 +50,6 @@ from roboyard.walking.steps.rig_kernels import fill_table, knee_turn
 from roboyard.walking.steps.swing import swing_place
 from roboyard.walking.steps.whereabouts import over_feet, over_ground
 from roboyard.walking.walker import Walker
-
-Array = NDArray[np.float64]
 
 _BEFORE = 1e-3
 """A plan stops so long before a foot would come down where it may not [s]."""

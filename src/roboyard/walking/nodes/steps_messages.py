@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.errors import InputError
+from roboyard.geometry.arrays import Array
 from roboyard.messages import msg
 from roboyard.messages.time import time_to_msg
 from roboyard.walking.steps.following import Touchdown
 from roboyard.walking.steps.plan import StepPlan, Swing
-
-Array = NDArray[np.float64]
 
 
 def plan_message(

@@ -12,9 +12,10 @@ from typing import Final
 import numpy as np
 
 from roboyard.compute import kernel
+from roboyard.geometry.arrays import Array
 from roboyard.walking.steps.draws import key_of, uniform
 from roboyard.walking.steps.events import ALIVE, ARRIVED, DEAD
-from roboyard.walking.steps.herd import EVENTS, Array, Herd, Log, PlanningContext, Ways, sample_parts
+from roboyard.walking.steps.herd import EVENTS, Herd, Log, PlanningContext, Ways, sample_parts
 from roboyard.walking.steps.placing import lift, set_down
 
 DRAWS: Final = 4

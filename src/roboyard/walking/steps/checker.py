@@ -15,10 +15,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.geometry.arrays import Array
 from roboyard.walking.steps.plan import StepPlan
 from roboyard.walking.walker import Walker
 
-Array = NDArray[np.float64]
 Heights = Callable[[Array], Array]
 """Heights (…) of the ground at places (…, 2) [m]; nan where there is a hole."""
 

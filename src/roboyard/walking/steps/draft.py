@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from roboyard.compute import kernel
 from roboyard.compute.array_kernels import assign
+from roboyard.geometry.arrays import Array
 from roboyard.walking.steps.ground_kernels import top_between
 from roboyard.walking.steps.herd import (
     BENT,
@@ -25,7 +26,6 @@ from roboyard.walking.steps.herd import (
 )
 from roboyard.walking.steps.swing import HOLD, RISE
 
-Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
 _QUICK: Final = 0.5 * math.pi / RISE

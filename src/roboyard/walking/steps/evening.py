@@ -9,15 +9,13 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.geometry.arrays import Array
 from roboyard.walking.steps.draft import Draft, make_draft, schedule
 from roboyard.walking.steps.herd import SET, Herd, PlanningContext, Ways, make_herd, sample_parts
 from roboyard.walking.steps.order import clear_of_air, in_order
 from roboyard.walking.steps.placing import rise_reached, swing_reached
-
-Array = NDArray[np.float64]
 
 _PASSES: Final = 3
 """Rounds of evening out how the body goes."""

@@ -7,8 +7,9 @@ from typing import Final
 import numpy as np
 
 from roboyard.compute import kernel
+from roboyard.geometry.arrays import Array
 from roboyard.walking.steps.draws import triangular
-from roboyard.walking.steps.herd import BENT, LIFTED, SET, Array, Herd, Log, PlanningContext, Ways, note, sample_parts
+from roboyard.walking.steps.herd import BENT, LIFTED, SET, Herd, Log, PlanningContext, Ways, note, sample_parts
 from roboyard.walking.steps.stretch import in_table, inside_by, polygon_edges, reach_along, widen
 from roboyard.walking.steps.ways import bend_way
 

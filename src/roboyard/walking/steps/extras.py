@@ -13,11 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.geometry.arrays import Array, Flags
 from roboyard.walking.steps.rig_kernels import Limbs, sample_limbs
 from roboyard.walking.steps.stretch import inside_by, polygon_edges
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 
 @kernel(no_refcount=True, forceinline=True, examples=lambda: [(sample_limbs(), 0, 0.0, 0.0, 0.0)])

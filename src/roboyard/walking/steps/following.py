@@ -8,14 +8,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.geometry import SE3, wrap_angle
+from roboyard.geometry.arrays import Array, Flags
 from roboyard.walking.steps.plan import StepPlan, Swing, plan_as_data, plan_of_data
 from roboyard.walking.steps.swing import swing_place
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 _DOWNWARDS: Final = 0.6
 """From this share of a swing on, what a foot feels is the ground."""

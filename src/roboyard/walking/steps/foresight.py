@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.ndimage import distance_transform_edt, maximum_filter
 
+from roboyard.geometry.arrays import Array, Flags
 from roboyard.grids.height_map import HeightMap
 from roboyard.walking.steps.ground import SURE
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 _LOWER: Final = 0.01
 """Ground is not where rays have passed lower than it by this [m]."""

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.geometry.arrays import Array
 from roboyard.walking.steps.advance import DRAWS, advance
 from roboyard.walking.steps.draws import key_of, uniform
 from roboyard.walking.steps.events import ALIVE, ARRIVED
@@ -19,8 +20,6 @@ from roboyard.walking.steps.herd import EVENTS, PlanningContext, sample_world
 from roboyard.walking.steps.rig_kernels import Limbs, sample_limbs
 from roboyard.walking.steps.search import EVENTS_TRIED, Search, make_search, start, take
 from roboyard.walking.steps.stretch import left_over
-
-Array = NDArray[np.float64]
 
 _LOST: Final = 1e4
 """A plan that does not arrive is worse than any that does by this, and more the farther it ends [s]."""

@@ -11,12 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import distance_transform_edt, gaussian_filter, maximum_filter, minimum_filter
 
 from roboyard.errors import InputError
+from roboyard.geometry.arrays import Array
 from roboyard.grids.height_map import HeightMap
 from roboyard.grids.terrain import Terrain
 from roboyard.walking.steps.ground_kernels import GroundRows, body_height, lay_cones, spread_ground
 from roboyard.walking.steps.rig import Rig
-
-Array = NDArray[np.float64]
 
 CELL: Final = 0.02
 """Edge of the cells that feet are set on [m]; feet stand on their middles."""

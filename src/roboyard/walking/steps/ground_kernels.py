@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-
-Array = NDArray[np.float64]
+from roboyard.geometry.arrays import Array
 
 
 class GroundRows(NamedTuple):

@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from scipy.ndimage import distance_transform_edt, maximum_filter
 
 from roboyard.compute import kernel
+from roboyard.geometry.arrays import Array
 from roboyard.walking.steps.ground import Ground
 from roboyard.walking.steps.rig import Rig
-
-Array = NDArray[np.float64]
 
 COARSE: Final = 2
 """Cells of the ground to the edge of one of the guide's."""

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.geometry.arrays import Array
 
-Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
 STEP: Final = 0.01

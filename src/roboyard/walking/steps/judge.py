@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.geometry.arrays import Array
 from roboyard.walking.steps.draft import Draft, make_draft, poorness
 from roboyard.walking.steps.extras import edges_without_one, leg_work, margin_without_one, share_loads
 from roboyard.walking.steps.ground_kernels import cell_value, value_at
@@ -20,8 +21,6 @@ from roboyard.walking.steps.order import PASSING
 from roboyard.walking.steps.rig_kernels import Limbs, leg_joints, sample_limbs
 from roboyard.walking.steps.stretch import inside_by, polygon_edges
 from roboyard.walking.steps.swing import RISE, swing_place
-
-Array = NDArray[np.float64]
 
 FINE: Final = 0.01
 """Time between two looks at a plan [s]."""

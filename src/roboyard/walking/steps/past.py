@@ -7,14 +7,12 @@ import math
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.errors import InputError
+from roboyard.geometry.arrays import Array
 from roboyard.walking.steps.draft import Draft, make_draft
 from roboyard.walking.steps.herd import EVENTS, LIFTED, LONGEST, SET, STEP
 from roboyard.walking.steps.plan import StepPlan
-
-Array = NDArray[np.float64]
 
 _FINE: Final = 0.0025
 """From one sample of the way to the next where it is not over yet, at most: the body goes evenly between them, within a

@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from roboyard.geometry import SE3
+from roboyard.geometry.arrays import Array
 from roboyard.walking.steps.herd import SET
 from roboyard.walking.steps.problem import Problem
 from roboyard.walking.steps.search import ARRIVALS, CANDIDATES, EVENTS_TRIED, JUDGED, REFUSED, Search
 from roboyard.walking.steps.swing import HOLD, LEAD, RISE
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from roboyard.errors import InputError
+from roboyard.geometry.arrays import Array
 from roboyard.walking.errors import BadGoal, BadStart
 from roboyard.walking.stability import stability_margin
 from roboyard.walking.steps.draft import Draft
@@ -21,8 +22,6 @@ from roboyard.walking.steps.herd import LONGEST, STEP, Numbers, PlanningContext
 from roboyard.walking.steps.rig import Rig
 from roboyard.walking.steps.rig_kernels import Limbs
 from roboyard.walking.steps.support import FEWEST
-
-Array = NDArray[np.float64]
 
 _STEP: Final = 0.05
 _SPREAD: Final = 0.05

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.geometry.arrays import Array
 from roboyard.walking.steps.ground_kernels import body_height
-from roboyard.walking.steps.herd import Array, Herd, PlanningContext, Whole, make_herd, sample_world
+from roboyard.walking.steps.herd import Herd, PlanningContext, Whole, make_herd, sample_world
 from roboyard.walking.steps.stretch import in_table, inside_by, polygon_edges
 
 Bits = NDArray[np.uint64]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter
 
 from roboyard.errors import RoboyardError
+from roboyard.geometry.arrays import Array
 from roboyard.grids.height_map import HeightMap
 from roboyard.walking.steps.draft import Draft
 from roboyard.walking.steps.ground import Ground
@@ -17,8 +17,6 @@ from roboyard.walking.steps.plan import StepPlan
 from roboyard.walking.steps.planning import plan_steps
 from roboyard.walking.steps.problem import Problem
 from roboyard.walking.steps.rig import Rig
-
-Array = NDArray[np.float64]
 
 _SAME: Final = 0.02
 """Ground that is higher or lower than it was by more is another one [m]."""

@@ -6,17 +6,15 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.ndimage import distance_transform_edt
 
 from roboyard.description import Model
 from roboyard.errors import InputError
+from roboyard.geometry.arrays import Array
 from roboyard.geometry.constants import GRAVITY
 from roboyard.walking.steps.body import body_box, limb_masses
 from roboyard.walking.steps.rig_kernels import LAYERS, RigRows, fill_table, knee_turn
 from roboyard.walking.walker import Walker
-
-Array = NDArray[np.float64]
 
 _CELLS: Final = 64
 """Of a table of reach, along x and y."""

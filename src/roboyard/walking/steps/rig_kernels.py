@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.geometry.arrays import Array
 from roboyard.walking.leg_kernels import LegRows, sample_rows, wrap_toward_range
-
-Array = NDArray[np.float64]
 
 LAYERS: Final = 48
 """Of a table's heights: bits of a word."""

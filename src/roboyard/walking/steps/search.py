@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from roboyard.compute import kernel
 from roboyard.compute.array_kernels import assign
+from roboyard.geometry.arrays import Array
 from roboyard.walking.steps.draft import (
     Draft,
     copy_draft,
@@ -35,8 +36,6 @@ from roboyard.walking.steps.judge import GOOD, judge
 from roboyard.walking.steps.rig_kernels import Limbs, sample_limbs
 from roboyard.walking.steps.stances import StanceGraph, make_graph
 from roboyard.walking.steps.ways import draw_way
-
-Array = NDArray[np.float64]
 
 ROOM: Final = 1.0
 """A plan is looked at exactly when its estimate is no worse than the best one's by more than this factor."""

@@ -8,10 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.geometry.arrays import Array
 from roboyard.walking.steps.ground import Ground
 from roboyard.walking.steps.plan import StepPlan
-
-Array = NDArray[np.float64]
 
 
 class SpiralSearch(NamedTuple):

@@ -13,9 +13,9 @@ import math
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.geometry.arrays import Array
 from roboyard.walking.steps.advance import DRAWS, advance, go_through
 from roboyard.walking.steps.draws import key_of, uniform
 from roboyard.walking.steps.events import ALIVE, ARRIVED, DEAD, turn_off
@@ -33,8 +33,6 @@ from roboyard.walking.steps.herd import (
 from roboyard.walking.steps.rig_kernels import Limbs, sample_limbs
 from roboyard.walking.steps.search import BLAMED, CANDIDATES, EVENTS_TRIED, Search, make_search, start, take
 from roboyard.walking.steps.stretch import left_over
-
-Array = NDArray[np.float64]
 
 PLANS: Final = 512
 """That are kept, at most; the last one is the one that goes on."""

@@ -14,10 +14,10 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from roboyard.compute import kernel
+from roboyard.geometry.arrays import Array
 from roboyard.walking.steps.draws import mixed, uniform
 from roboyard.walking.steps.ground_kernels import body_height
 from roboyard.walking.steps.herd import (
-    Array,
     Herd,
     PlanningContext,
     Ways,

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.walking.steps.herd import STEP, Array, Herd, PlanningContext, Ways, make_herd, sample_parts, sample_world
+from roboyard.geometry.arrays import Array
+from roboyard.walking.steps.herd import STEP, Herd, PlanningContext, Ways, make_herd, sample_parts, sample_world
 from roboyard.walking.steps.rig_kernels import LAYERS
 
 _STRIDE: Final = 4

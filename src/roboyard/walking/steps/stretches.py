@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.geometry import SE3
+from roboyard.geometry.arrays import Array
 from roboyard.walking.stability import stability_margin
 from roboyard.walking.steps.plan import StepPlan
 from roboyard.walking.steps.rig import Rig
-
-Array = NDArray[np.float64]
 
 _FINE: Final = 0.01
 """Between two places that are looked at [m]."""

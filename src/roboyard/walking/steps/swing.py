@@ -6,11 +6,9 @@ import math
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-
-Array = NDArray[np.float64]
+from roboyard.geometry.arrays import Array
 
 RISE: Final = 0.3
 """Share of a swing in which the foot rises; as long it comes down."""

@@ -8,14 +8,12 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from roboyard.geometry.arrays import Array
 from roboyard.walking.loads import foot_loads
 from roboyard.walking.stability import stability_margin
 from roboyard.walking.steps.plan import StepPlan
 from roboyard.walking.steps.rig import Rig
-
-Array = NDArray[np.float64]
 
 _FINE: Final = 0.02
 """Between two looks [s]."""

@@ -8,10 +8,11 @@ from typing import Final
 import numpy as np
 
 from roboyard.compute import kernel
+from roboyard.geometry.arrays import Array
 from roboyard.walking.steps.draws import key_of, triangular, uniform
 from roboyard.walking.steps.ground_kernels import body_height
 from roboyard.walking.steps.guide import COARSE
-from roboyard.walking.steps.herd import LONGEST, STEP, Array, PlanningContext, Ways, sample_parts, sample_world
+from roboyard.walking.steps.herd import LONGEST, STEP, PlanningContext, Ways, sample_parts, sample_world
 
 CORNERS: Final = 6
 """Of a way, at most, beside start and goal."""

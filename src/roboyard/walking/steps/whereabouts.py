@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.geometry import SE3
+from roboyard.geometry.arrays import Array
 from roboyard.grids.height_map import HeightMap
-
-Array = NDArray[np.float64]
 
 
 def over_feet(T: SE3, feet: Array, stands: Array, down: NDArray[np.bool_]) -> SE3:

@@ -38,9 +38,8 @@ from numpy.typing import NDArray
 from roboyard.compute import expect_kernels, kernel
 from roboyard.description.sensors import DepthNoise
 from roboyard.geometry import CameraModel
+from roboyard.geometry.arrays import F32
 from roboyard.simulation.sensors.cameras.draws import WORDS, byte_draws, normal_bytes, normal_words, word_draws
-
-F32 = NDArray[np.float32]
 
 STEP = 2.85e-3
 """Of inverse depth in Kinect's disparity, after Khoshelham and Elberink [1/m]."""

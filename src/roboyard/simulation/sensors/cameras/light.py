@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roboyard.compute import expect_kernels, kernel
 from roboyard.description.sensors import Exposure, Noise
 from roboyard.geometry import CameraModel
+from roboyard.geometry.arrays import F32, U8
 from roboyard.simulation.sensors.cameras.draws import byte_draws, normal_bytes
-
-F32 = NDArray[np.float32]
-U8 = NDArray[np.uint8]
 
 MIDDLE_GREY = 0.18
 LARGEST_GAIN = 8.0

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.geometry import CameraModel
-
-Array = NDArray[np.float64]
+from roboyard.geometry.arrays import Array
 
 
 def projection(lens: CameraModel, baseline: float = 0.0) -> Array:

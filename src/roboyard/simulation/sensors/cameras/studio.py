@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from roboyard.errors import RunError
 from roboyard.geometry import SE3, CameraModel
+from roboyard.geometry.arrays import F32, U8
 from roboyard.simulation.render.bent import Bend, bend_of, bent_colour, bent_depth
 from roboyard.simulation.render.bodies import geom_colours
 from roboyard.simulation.render.camera import Camera, Window
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 _Order = tuple[Future[Any], Callable[..., Any], tuple[Any, ...]]
-F32 = NDArray[np.float32]
-U8 = NDArray[np.uint8]
 _MOST_SIZES = 6
 """Sizes of pictures that OpenGL keeps ready."""
 
