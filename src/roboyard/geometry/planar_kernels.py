@@ -18,8 +18,9 @@ from roboyard.compute import kernel
 def wrap_angle(angle: float) -> float:
     """The same direction in (-pi, pi].
 
-    An angle of that range is returned as it is. Of others whole turns of the rounded 2 pi are subtracted, which is not
-    exact over many turns; `roboyard.geometry.wrap_angle` is.
+    An angle of that range is returned as it is, unless it lies within rounding (1e-15) of its lower end. From others
+    whole turns of the rounded 2 pi are subtracted, which is not exact over many turns; `roboyard.geometry.wrap_angle`
+    is.
 
     Args:
         angle: [rad].

@@ -33,26 +33,26 @@ def label_components(marked: NDArray[np.bool_], diagonal: bool) -> tuple[NDArray
         for column in range(columns):
             if not marked[row, column]:
                 continue
-            own = 0
+            root = 0
             if column > 0 and labels[row, column - 1]:
-                own = _find_root(parent, labels[row, column - 1])
+                root = _find_root(parent, labels[row, column - 1])
             if row > 0:
                 first, last = (max(column - 1, 0), min(column + 2, columns)) if diagonal else (column, column + 1)
                 for neighbor in range(first, last):
                     if labels[row - 1, neighbor]:
                         other = _find_root(parent, labels[row - 1, neighbor])
-                        if own == 0:
-                            own = other
-                        elif other < own:
-                            parent[own] = other
-                            own = other
+                        if root == 0:
+                            root = other
+                        elif other < root:
+                            parent[root] = other
+                            root = other
                         else:
-                            parent[other] = own
-            if own == 0:
+                            parent[other] = root
+            if root == 0:
                 n_provisional += 1
-                own = n_provisional
-                parent[own] = own
-            labels[row, column] = own
+                root = n_provisional
+                parent[root] = root
+            labels[row, column] = root
     count = 0
     for provisional in range(1, n_provisional + 1):  # a parent's number is smaller than its child's
         if parent[provisional] == provisional:
