@@ -115,7 +115,7 @@ def test_replaced_file_keeps_permissions_and_links(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o644, 0o640])
-def test_new_file_has_the_permissions_that_were_asked_for(tmp_path: Path, mode: int) -> None:
+def test_new_file_has_the_requested_permissions(tmp_path: Path, mode: int) -> None:
     path = tmp_path / "secret"
     umask = os.umask(0o022)
     try:

@@ -21,8 +21,8 @@ def test_labels_equal_scipys(marked, diagonal):
 
 
 @given(st.integers(0, 2**32 - 1), st.floats(0.05, 0.95), st.booleans())
-def test_labels_of_large_grids_equal_scipys(seed, share, diagonal):
-    marked = np.random.default_rng(seed).random((70, 90)) < share
+def test_labels_of_large_grids_equal_scipys(seed, density, diagonal):
+    marked = np.random.default_rng(seed).random((70, 90)) < density
     np.testing.assert_array_equal(
         label_components(marked, diagonal)[0], label(marked, structure=np.ones((3, 3)) if diagonal else None)[0]
     )

@@ -102,9 +102,9 @@ def test_leg_of_a_chain_with_other_axes_is_refused(tmp_path: Path) -> None:
 def test_angle_is_wrapped_into_a_joints_range_where_whole_turns_lead_there(
     angle: float, low: float, width: float
 ) -> None:
-    high, middle = low + width, low + 0.5 * width
+    high, center = low + width, low + 0.5 * width
     wrapped = wrap_toward_range(angle, low, high)
     assert abs(math.remainder(wrapped - angle, math.tau)) < 1e-9
-    assert abs(wrapped - middle) <= math.pi + 1e-9
+    assert abs(wrapped - center) <= math.pi + 1e-9
     if low <= angle <= high:
         assert wrapped == angle
