@@ -273,7 +273,7 @@ def test_conversion_of_non_numbers_is_refused_in_one_line(convert_invalid):
 def test_identifiers_convert_back(uuid):
     message = convert.uuid_to_msg(uuid)
     assert type_name(message) == "unique_identifier_msgs/msg/UUID"
-    assert convert.uuid_from_msg(message) == convert.uuid_from_msg(travelled(message)) == uuid
+    assert convert.uuid_from_msg(message) == convert.uuid_from_msg(transmit(message)) == uuid
 
 
 @given(st.binary(max_size=40).filter(lambda uuid: len(uuid) != 16))
