@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roboyard.description.model import Light, Link, Material, Model, PlacedModel, Sphere, Vec3, Visual, World
+from roboyard.description.model import Light, Link, Material, Model, PlacedModel, Sphere, Visual, World
 from roboyard.geometry import SE3
+from roboyard.geometry.arrays import Vec3
 from roboyard.simulation import Simulation
 from roboyard.simulation.assembly.scenery import glow, seen_colour
 from roboyard.simulation.render import look_at

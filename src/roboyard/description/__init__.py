@@ -42,7 +42,6 @@ if TYPE_CHECKING:
         SafetyController,
         Sphere,
         Surface,
-        Vec3,
         Visual,
         World,
         XmlElement,
@@ -59,6 +58,7 @@ if TYPE_CHECKING:
         Sensor,
         SensorSpec,
     )
+    from roboyard.geometry.arrays import Vec3
 
 __all__ = [
     "Axis",
@@ -115,11 +115,12 @@ __all__ = [
 ]
 
 __getattr__, __dir__ = lazy_exports(__name__, {
+    "roboyard.geometry.arrays": ("Vec3",),
     "load": ("ModelLoader", "load_model", "load_world", "diagnose_model", "diagnose_world"),
     "model": ("Axis", "Box", "Capsule", "Collision", "Cone", "Cylinder", "JointDynamics", "XmlElement", "Ellipsoid",
         "ReaderWarning", "Geometry", "Heightmap", "Inertial", "Joint", "JointInterface", "JointType", "Light",
         "AxisLimits", "Link", "Material", "Repair", "Mesh", "Mimic", "Model", "PhysicsRequest", "PlacedModel", "Plane",
-        "Plugin", "Polyline", "Rgba", "SafetyController", "Sphere", "Surface", "Vec3", "Visual", "World"),
+        "Plugin", "Polyline", "Rgba", "SafetyController", "Sphere", "Surface", "Visual", "World"),
     "resources": ("Resources",),
     "sensors": ("ContactSpec", "EncoderSpec", "ImuSpec", "LidarSpec", "Noise", "CustomSensorSpec", "Sensor",
         "SensorSpec", "GroundTruthSpec"),

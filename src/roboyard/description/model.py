@@ -72,7 +72,6 @@ __all__ = [
     "SafetyController",
     "Sphere",
     "Surface",
-    "Vec3",
     "Visual",
     "World",
     "XmlElement",

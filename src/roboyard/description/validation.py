@@ -6,11 +6,12 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from roboyard.description.model import AxisLimits, Joint, Vec3
+from roboyard.description.model import AxisLimits, Joint
 from roboyard.description.reader_context import ReaderContext
 from roboyard.description.xml import XmlNode
 from roboyard.description.xml_values import error_at, parse_unit_vector, parse_vector, quote
 from roboyard.errors import similar_names
+from roboyard.geometry.arrays import Vec3
 
 
 def check_limits(

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import re
 
-from roboyard.description.model import Rgba, Vec3
+from roboyard.description.model import Rgba
 from roboyard.description.xml import XmlNode
 from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
+from roboyard.geometry.arrays import Vec3
 
 _NUMBER = re.compile(r"[+-]?(\d{1,400}\.?\d{0,400}|\.\d{1,400})([eE][+-]?\d{1,6})?f?", re.ASCII)
 _INFINITY = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)

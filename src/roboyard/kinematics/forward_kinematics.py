@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.description.model import Joint, Model, Vec3
+from roboyard.description.model import Joint, Model
 from roboyard.description.sensors import CameraSpec, optical_poses
 from roboyard.geometry import SE3
-from roboyard.geometry.arrays import Array
+from roboyard.geometry.arrays import Array, Vec3
 from roboyard.kinematics.chain import ONE_AXIS_TYPES
 
 _MOVING_TYPES = (*ONE_AXIS_TYPES, "gearbox", "universal", "revolute2")

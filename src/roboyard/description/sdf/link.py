@@ -36,7 +36,6 @@ from roboyard.description.model import (
     Polyline,
     Sphere,
     Surface,
-    Vec3,
     Visual,
 )
 from roboyard.description.reader_context import ReaderContext
@@ -62,6 +61,7 @@ from roboyard.description.xml_values import (
 )
 from roboyard.errors import DescriptionError
 from roboyard.geometry import SE3
+from roboyard.geometry.arrays import Vec3
 
 _UNUSED_PBR_TAGS = {
     "roughness_map", "metalness_map", "environment_map", "ambient_occlusion_map", "normal_map", "emissive_map",

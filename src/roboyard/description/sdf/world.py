@@ -23,7 +23,6 @@ from roboyard.description.model import (
     PhysicsRequest,
     PlacedModel,
     Rgba,
-    Vec3,
     Visual,
     World,
 )
@@ -46,6 +45,7 @@ from roboyard.description.xml_values import (
     read_pose,
 )
 from roboyard.geometry import SE2, SE3
+from roboyard.geometry.arrays import Vec3
 from roboyard.geometry.constants import SDF_GRAVITY_VECTOR
 
 _LIGHT_TYPES: dict[str, Literal["directional", "point", "spot"]] = {

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import chain
 
 from roboyard.description.gazebo_materials import gazebo_material
-from roboyard.description.model import Joint, Link, Material, Plugin, Surface, Vec3
+from roboyard.description.model import Joint, Link, Material, Plugin, Surface
 from roboyard.description.reader_context import ReaderContext
 from roboyard.description.sensor_reader import read_plugin, read_sensor
 from roboyard.description.sensors import CustomSensorSpec, Sensor
@@ -26,6 +26,7 @@ from roboyard.description.xml_values import (
     read_expressed_in,
     read_pose,
 )
+from roboyard.geometry.arrays import Vec3
 
 # Settings of one engine (ODE) or of Gazebo's own fixed-link lumping, which never happens here.
 _UNUSED_EXTENSION_TAGS = {

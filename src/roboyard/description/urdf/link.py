@@ -16,7 +16,6 @@ from roboyard.description.model import (
     Material,
     Mesh,
     Sphere,
-    Vec3,
     Visual,
 )
 from roboyard.description.names import make_unique_name
@@ -33,6 +32,7 @@ from roboyard.description.xml_values import (
     quote,
 )
 from roboyard.geometry import SE3
+from roboyard.geometry.arrays import Vec3
 
 _LINK_TAGS = {"inertial", "visual", "collision"}
 _SHAPE_TAGS = ("box", "cylinder", "sphere", "capsule", "mesh")

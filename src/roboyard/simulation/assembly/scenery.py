@@ -9,8 +9,9 @@ import mujoco
 import numpy as np
 
 from roboyard.description.meshes.appearance import MAX_TEXTURE_SIDE, Pixels
-from roboyard.description.model import Light, Material, Rgba, Vec3, World
+from roboyard.description.model import Light, Material, Rgba, World
 from roboyard.errors import DescriptionError
+from roboyard.geometry.arrays import Vec3
 from roboyard.simulation.assembly.pictures import opened
 
 NEAR_PLANE = 0.02

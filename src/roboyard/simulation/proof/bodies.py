@@ -14,10 +14,10 @@ from roboyard.description.model import (
     Plane,
     Sphere,
     Surface,
-    Vec3,
     World,
 )
 from roboyard.geometry import SE3
+from roboyard.geometry.arrays import Vec3
 from roboyard.geometry.constants import GRAVITY_VECTOR
 from roboyard.simulation.engine import Simulation
 from roboyard.simulation.settings import PhysicsSettings

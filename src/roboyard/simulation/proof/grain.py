@@ -19,9 +19,9 @@ from roboyard.description.model import (
     Plane,
     Sphere,
     Surface,
-    Vec3,
 )
 from roboyard.geometry import SE3
+from roboyard.geometry.arrays import Vec3
 from roboyard.geometry.constants import GRAVITY
 from roboyard.hardware import JointCommand
 from roboyard.simulation.engine import Simulation
