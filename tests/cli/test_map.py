@@ -106,12 +106,12 @@ def test_ctrl_c_keeps_the_map_so_far(tmp_path: Path) -> None:
         (["empty.log"], "is empty"),
         (["hall.log", "--relations", "none"], "cannot be read"),
         (["hall.log", "--relations", "other.relations"], "none of 1 relations"),
-        (["hall.log", "--topics", "/lidar"], "no topic '/lidar'"),
+        (["hall.log", "--topics", "/lidar"], "unknown topic '/lidar'"),
         (["hall.log", "--odometry", "/scan"], "/scan carries"),
         (["hall.log", "--algorithm", "magic"], "magic"),
         (["hall.log", "--resolution", "0"], "resolution"),
         (["hall.log", "--out", "full"], "not empty"),
-        (["words.txt"], "no known kind of line"),
+        (["words.txt"], "unknown line keyword"),
     ],
 )
 def test_bad_input_is_one_line_and_leaves_nothing(command: Command, arguments: list[str], message: str) -> None:

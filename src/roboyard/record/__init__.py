@@ -1,4 +1,4 @@
-"""Recording and playing back: MCAP written crash-safe while a run goes on, and recordings of any kind read again."""
+"""Recording and replay: a crash-safe MCAP writer, and readers for MCAP, rosbag1, rosbag2 and CARMEN logs."""
 
 from typing import TYPE_CHECKING
 

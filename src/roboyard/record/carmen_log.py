@@ -3,19 +3,19 @@
 Lines read (source: CARMEN's logger, ``param_daemon``/``log`` documentation, as the logs' own headers state it)::
 
     ODOM x y theta tv rv accel  t host t_logger
-    FLASER n [range…] x y theta  odom_x odom_y odom_theta  t host t_logger       (RLASER: the rear laser)
-    ROBOTLASER1 type start fov resolution max accuracy remission  n [range…]  m [remission…]
+    FLASER n [range…] x y theta  odom_x odom_y odom_theta  t host t_logger       (RLASER: the rear laser) ROBOTLASER1
+    type start fov resolution max accuracy remission  n [range…]  m [remission…]
         laser_x laser_y laser_theta  robot_x robot_y robot_theta  tv rv  forward side turn  t host t_logger
     PARAM name value…
 
-FLASER lines do not state angles.  180 beams start at -90° with 180°/180 between them, 181 with 180°/180 as well: with
-gmapping's poses, the maps of five public logs are sharpest so, and worse by a quarter of a degree to either side.
+FLASER lines do not state angles.  Scans of 180 and of 181 beams start at -90° with an increment of 180°/180: with
+gmapping's poses, this gives the sharpest maps of five public logs; offsets of a quarter of a degree are worse.
 
-"Corrected" logs are a SLAM program's output: their FLASER poses are its estimate, their ODOM lines go on from the last
-of these; an ODOM line right behind the scan, with its pose and a stamp never set (0 or any number), marks where.  Where
-all stamps are alike, NEFF lines, gmapping's numbers of particles that count, tell that a log is one.
-Chaining the increments between the marks gives back the raw odometry.  Where none was logged between two scans, the
-estimate is all there is.
+"Corrected" logs are the output of a SLAM program: FLASER poses are its estimates, and ODOM lines continue from the last
+estimate.  An ODOM line directly after a scan, with the scan's pose and an unset stamp (0 or arbitrary), marks this
+restart.  If all stamps are equal, NEFF lines (gmapping's effective number of particles) identify a corrected log.
+Chaining the increments between the marks restores the raw odometry.  Where no odometry was logged between two scans,
+the estimate is used.
 """
 
 from __future__ import annotations
@@ -33,34 +33,34 @@ from roboyard.record.recording import short_error_text
 
 MAX_BEAMS = 100_000
 MAX_ENTRIES = 2_000_000
-"""Scans and odometry lines of a log: at 20 a second more than a day."""
+"""Maximum number of scans and odometry lines of a log: more than a day at 20 per second."""
 _MAX_LINE = 4 << 20
 _MAX_KINDS = 1000
 _MAX_PARAMETERS = 100_000
 _MIN_LINE_GAP_NS = 100_000_000
-"""Between the lines of a log whose stamps were rounded away, at least [ns]."""
+"""Minimum time between lines of a log whose stamps were rounded [ns]."""
 _MAX_DISTANCE = 10.0
-"""Between two lines no robot is believed to have come farther [m]."""
+"""Maximum plausible distance between two lines [m]."""
 _LASERS = {"FLASER": "scan", "ROBOTLASER1": "scan", "RLASER": "rear_scan", "ROBOTLASER2": "rear_scan"}
 _SICK_MAX_RANGE = 80.0
-"""Range that counts as "nothing seen" when the log does not say [m]; SICK LMS give 81.91 then."""
+"""Range that means "no return" if the log does not state one [m]; SICK LMS scanners report 81.91 then."""
 
 CarmenPose = tuple[float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class LaserEntry:
-    """One scan.
+    """One laser scan.
 
     Attributes:
         time_ns: Stamp [ns].
         name: "scan" or "rear_scan".
-        ranges: Distances [m].
-        angle_min: Of the first beam [rad], in the laser's frame.
-        angle_increment: Between beams [rad].
-        range_max: Beyond it nothing was seen [m].
-        pose: Of the laser as the line gives it (x [m], y [m], theta [rad]): the estimate in a corrected log.
-        odometry: Of the robot at the scan.
+        ranges: (n,) distances [m].
+        angle_min: Angle of the first beam in the laser frame [rad].
+        angle_increment: Angle between beams [rad].
+        range_max: Maximum range; larger values mean no return [m].
+        pose: Pose of the laser as the line states it (x [m], y [m], theta [rad]): the estimate in a corrected log.
+        odometry: Pose of the robot at the scan, from odometry.
         laser: Pose of the laser in the robot's frame.
     """
 
@@ -77,7 +77,7 @@ class LaserEntry:
 
 @dataclass(frozen=True, slots=True)
 class OdometryEntry:
-    """Odometry: stamp [ns], pose (x [m], y [m], theta [rad]), forward speed [m/s] and turning speed [rad/s]."""
+    """Odometry entry: stamp [ns], pose (x [m], y [m], theta [rad]), linear [m/s] and angular velocity [rad/s]."""
 
     time_ns: int
     pose: CarmenPose
@@ -90,10 +90,10 @@ class CarmenLog:
     """A parsed log.
 
     Attributes:
-        entries: Scans and odometry in the order of the file, stamps never decreasing.
-        parameters: PARAM lines, name to value.
-        corrected: Whether it is a SLAM program's output.
-        warnings: What was found amiss.
+        entries: Scans and odometry in file order; stamps never decrease.
+        parameters: Values of PARAM lines by name.
+        is_slam_output: True for the output of a SLAM program.
+        warnings: Problems found, one sentence each.
     """
 
     entries: list[LaserEntry | OdometryEntry] = field(default_factory=list)
@@ -107,10 +107,10 @@ def parse_carmen_log(lines: Iterable[str], location: str = "log") -> CarmenLog:
 
     Args:
         lines: Text lines.
-        where: Name of the log for errors, which add the line's number.
+        location: Name of the log in error messages, which add the line number.
 
     Raises:
-        RecordingError: a line is malformed, or there is neither scan nor odometry.
+        RecordingError: A line is malformed, or the log has neither scans nor odometry.
     """
     return _CarmenParser(location).parse(lines)
 
@@ -122,13 +122,13 @@ class _CarmenParser:
         self.last_ns = 0
         self.n_late = 0
         self.skipped_lines: dict[str, int] = {}
-        self.logged_odometry: CarmenPose | None = None  # the last ODOM line's pose as the file gives it
-        self.raw_odometry: CarmenPose = (0.0, 0.0, 0.0)  # odometry chained over the marks
-        self.previous_scan: LaserEntry | None = None  # the scan on the line before
-        self.marked_pose: CarmenPose | None = None  # pose of a SLAM program's mark that no odometry has followed yet
+        self.logged_odometry: CarmenPose | None = None  # pose of the last ODOM line as the file states it
+        self.raw_odometry: CarmenPose = (0.0, 0.0, 0.0)  # odometry chained across the marks
+        self.previous_scan: LaserEntry | None = None  # the scan on the previous line
+        self.marked_pose: CarmenPose | None = None  # pose of a SLAM mark that no odometry has followed yet
         self.n_estimated = 0
-        self.scan_keywords: dict[int, str] = {}  # kind of line by the number of the scan's entry
-        self.raw_odometry_by_entry: dict[int, CarmenPose] = {}  # that, by the number of the scan's entry
+        self.scan_keywords: dict[int, str] = {}  # line keyword by index of the scan's entry
+        self.raw_odometry_by_entry: dict[int, CarmenPose] = {}  # raw odometry by index of the scan's entry
 
     def parse(self, lines: Iterable[str]) -> CarmenLog:
         log = self.log
@@ -140,9 +140,11 @@ class _CarmenParser:
                 problem = f"{short_error_text(error)}: '{printable}'"
                 if line.endswith("\n") or not log.entries:
                     raise RecordingError(problem, location=f"{self.location}:{number}", valid="a CARMEN log") from error
-                log.warnings.append(f"the last line is torn and was left out ({problem})")
+                log.warnings.append(f"the last line is incomplete and was skipped ({problem})")
         if not log.entries:
-            raise RecordingError("holds no scan and no odometry", location=self.location, valid="a CARMEN log")
+            raise RecordingError(
+                "the log contains no scan and no odometry", location=self.location, valid="a CARMEN log"
+            )
         for index, odometry in self.raw_odometry_by_entry.items() if log.is_slam_output else ():
             entry = log.entries[index]
             if isinstance(entry, LaserEntry):
@@ -153,14 +155,14 @@ class _CarmenParser:
         return log
 
     def interpolate_rounded_stamps(self) -> None:
-        """Some public logs went through a program that wrote stamps with six digits; only the order is left of them."""
+        """Replace stamps that a program rounded to six digits; only the order of such lines is known."""
         entries = self.log.entries
         instants = len({entry.time_ns for entry in entries})
         if instants * 4 >= len(entries):
             return
         self.log.warnings.append(
-            f"{len(entries)} lines have only {instants} different stamps: they were rounded, and the lines are taken "
-            f"to be {_MIN_LINE_GAP_NS * 1e-9:g} s apart, or as long as the robot needs at 1 m/s and 1 rad/s"
+            f"{len(entries)} lines have only {instants} different stamps, so the stamps were rounded; lines are spaced "
+            f"{_MIN_LINE_GAP_NS * 1e-9:g} s apart, or the time the robot needs at 1 m/s and 1 rad/s if that is longer"
         )
         time_ns, last = entries[0].time_ns, _robot_pose(entries[0])
         for index, entry in enumerate(entries[1:], 1):
@@ -170,7 +172,7 @@ class _CarmenParser:
             entries[index] = replace(entry, time_ns=time_ns)
 
     def drop_duplicate_scans(self) -> None:
-        """Loggers may write a scan twice, as FLASER and as ROBOTLASER1; the latter, which states its angles, stays."""
+        """Remove FLASER scans that the logger also wrote as ROBOTLASER1; the latter states its angles and is kept."""
         duplicate_keywords = {
             f"{plain}LASER"
             for plain, full in (("F", "1"), ("R", "2"))
@@ -183,7 +185,7 @@ class _CarmenParser:
         ]
         if len(entries) < len(self.log.entries):
             self.log.warnings.append(
-                f"{len(self.log.entries) - len(entries)} scans without angles are there with them too"
+                f"{len(self.log.entries) - len(entries)} scans without angles also exist with angles and were removed"
             )
         self.log.entries = entries
 
@@ -191,22 +193,22 @@ class _CarmenParser:
         log = self.log
         if self.skipped_lines:
             kinds = ", ".join(f"{count} {word}" for word, count in list(self.skipped_lines.items())[:8])
-            log.warnings.append(f"lines passed over: {kinds}")
+            log.warnings.append(f"skipped lines: {kinds}")
         if self.n_estimated:
             log.warnings.append(
-                f"{self.n_estimated} scans have no odometry of their own: how far the robot came is what the log's own "
-                "SLAM program says"
+                f"{self.n_estimated} scans have no odometry of their own; their motion is taken from the log's SLAM "
+                "estimate"
             )
         if self.n_late:
             log.warnings.append(
-                f"{self.n_late} stamps went back, or lay before 0, and were taken as of the line before"
+                f"{self.n_late} stamps decreased or were negative and were replaced by the stamp of the previous line"
             )
 
     def parse_line(self, line: str) -> None:
         if len(line) >= _MAX_LINE:
-            raise ValueError(f"{len(line)} characters in a line, or more")
+            raise ValueError(f"the line has {len(line)} characters or more")
         if len(self.log.entries) > MAX_ENTRIES:
-            raise ValueError(f"more than {MAX_ENTRIES} scans and odometry lines")
+            raise ValueError(f"the log has more than {MAX_ENTRIES} scans and odometry lines")
         words = line.split()
         if not words or words[0][0] in '#"':
             return
@@ -219,21 +221,21 @@ class _CarmenParser:
             self.parse_robot_laser(words)
         elif keyword == "PARAM":
             if len(words) < 3:
-                raise ValueError("PARAM needs a name and a value")
+                raise ValueError("PARAM requires a name and a value")
             self.log.parameters[words[1]] = words[2]
             if len(self.log.parameters) > _MAX_PARAMETERS:
-                raise ValueError(f"more than {_MAX_PARAMETERS} parameters")
+                raise ValueError(f"the log has more than {_MAX_PARAMETERS} parameters")
         elif keyword.isascii() and keyword.isidentifier() and keyword.isupper():  # NEFF, SYNC, RAWLASER1, …
             self.log.is_slam_output |= keyword == "NEFF"
             self.skipped_lines[keyword] = self.skipped_lines.get(keyword, 0) + 1
             if len(self.skipped_lines) > _MAX_KINDS:
-                raise ValueError("too many kinds of lines")
+                raise ValueError("the log has too many different line keywords")
         else:
-            raise ValueError("no known kind of line")
+            raise ValueError("unknown line keyword")
 
     def parse_odometry(self, words: list[str]) -> None:
         if len(words) < 8:
-            raise ValueError(f"ODOM needs 9 fields and has {len(words) - 1}")
+            raise ValueError(f"ODOM requires 9 fields, got {len(words) - 1}")
         pose, linear_velocity, angular_velocity = _pose(words[1:4]), _number(words[4]), _number(words[5])
         scan, self.previous_scan = self.previous_scan, None
         if scan is not None and scan.pose == pose:
@@ -258,7 +260,7 @@ class _CarmenParser:
         front = words[0] == "FLASER"
         ranges, fields = _readings(words, 1)
         if len(fields) < 8:
-            raise ValueError(f"after its readings {words[0]} needs 9 fields and has {len(fields)}")
+            raise ValueError(f"{words[0]} requires 9 fields after its readings, got {len(fields)}")
         name = "front" if front else "rear"
         parameters = self.log.parameters
         offset = _number(parameters.get(f"robot_{name}laser_offset", "0"))
@@ -271,12 +273,12 @@ class _CarmenParser:
 
     def parse_robot_laser(self, words: list[str]) -> None:
         if len(words) < 9:
-            raise ValueError(f"{words[0]} needs 8 fields before its readings and has {len(words) - 1}")
+            raise ValueError(f"{words[0]} requires 8 fields before its readings, got {len(words) - 1}")
         start, increment, range_max = _number(words[2]), _number(words[4]), _number(words[5])
         ranges, fields = _readings(words, 8)
         _, fields = _readings(fields, 0)  # remission
         if len(fields) < 12:
-            raise ValueError(f"after its readings {words[0]} needs 14 fields and has {len(fields)}")
+            raise ValueError(f"{words[0]} requires 14 fields after its readings, got {len(fields)}")
         laser_pose, robot_pose = _pose(fields[0:3]), _pose(fields[3:6])
         self.add_scan(
             words[0],
@@ -314,7 +316,7 @@ class _CarmenParser:
         self.log.entries.append(self.previous_scan)
 
     def increasing_stamp(self, time_ns: int) -> int:
-        """The line's time; one that goes back, or is negative, is taken as of the line before: lines are in order."""
+        """Return the line's time; a decreasing or negative time is replaced by the time of the previous line."""
         if time_ns < self.last_ns:
             self.n_late += 1
             return self.last_ns
@@ -327,7 +329,7 @@ def _robot_pose(entry: LaserEntry | OdometryEntry) -> CarmenPose:
 
 
 def parse_nanoseconds(text: str) -> int:
-    """A stamp in seconds as exact nanoseconds: 1e9 s with microseconds do not fit a float's digits in nanoseconds."""
+    """Convert a stamp in seconds to exact nanoseconds; a float cannot represent 1e9 s with nanosecond digits."""
     integer_part, point, fraction = text.partition(".")
     if (
         integer_part.isdecimal()
@@ -338,7 +340,7 @@ def parse_nanoseconds(text: str) -> int:
         return int(integer_part) * 10**9 + int(fraction[:9].ljust(9, "0") or "0")
     seconds = float(text)
     if not abs(seconds) < 9e9:
-        raise ValueError(f"'{text}' is no stamp in seconds")
+        raise ValueError(f"'{text}' is not a stamp in seconds")
     return round(seconds * 1e9)
 
 
@@ -354,23 +356,23 @@ def _pose(words: list[str]) -> CarmenPose:
 
 
 def _readings(words: list[str], index: int) -> tuple[NDArray[np.float32], list[str]]:
-    """The counted readings from word ``at`` on, and the words behind them."""
+    """Return the counted readings from word `index` on, and the remaining words."""
     if len(words) <= index:
         raise ValueError("the number of readings is missing")
     count = int(words[index])
     if not 0 <= count <= MAX_BEAMS or index + 1 + count > len(words):
-        raise ValueError(f"{count} readings are announced and {len(words) - index - 1} fields follow")
+        raise ValueError(f"the line announces {count} readings, but {len(words) - index - 1} fields follow")
     values = [float(word) for word in words[index + 1 : index + 1 + count]]
     return np.asarray(values, dtype=np.float32), words[index + 1 + count :]
 
 
 def _compose(first: CarmenPose, second: CarmenPose) -> CarmenPose:
-    """Pose ``second``, given in the frame of ``first``."""
+    """Return the pose `second`, given in the frame of `first`, in the frame of `first`'s parent."""
     pose = SE2(*first) @ SE2(*second)
     return pose.x, pose.y, pose.theta
 
 
 def _relative_pose(first: CarmenPose, second: CarmenPose) -> CarmenPose:
-    """``second`` as seen from ``first``."""
+    """Return `second` relative to `first`."""
     pose = SE2(*first).inverse() @ SE2(*second)
     return pose.x, pose.y, pose.theta

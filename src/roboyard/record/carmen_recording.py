@@ -1,4 +1,4 @@
-"""Presents a CARMEN log as a recording: scans, odometry and transforms as messages that a robot would have sent."""
+"""Presents a CARMEN log as a recording of ROS 2 messages: scans, odometry and transforms."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ _FRAMES = {"scan": "laser", "rear_scan": "rear_laser"}
 
 
 class CarmenRecording(Recording):
-    """A ``.clf`` or ``.log``, gzipped or not.
+    """CARMEN log file (``.clf`` or ``.log``, optionally gzipped).
 
-    Topics: ``/scan`` (and ``/rear_scan``), ``/odom`` with ``/tf`` odom → base_link, ``/tf_static`` base_link → laser,
-    and for a SLAM program's output its estimate as ``/corrected_pose`` in the frame ``map``.
+    Topics: ``/scan`` (and ``/rear_scan``), ``/odom`` with ``/tf`` odom → base_link, ``/tf_static`` base_link → laser.
+    The output of a SLAM program also has its estimate as ``/corrected_pose`` in the frame ``map``.
 
     Args:
         path: The file.
 
     Raises:
-        RecordingError: it cannot be read, or a line is malformed (with its number).
+        RecordingError: The file cannot be read, or a line is malformed (the message states its number).
     """
 
     format = "carmen"
@@ -79,7 +79,7 @@ class CarmenRecording(Recording):
         )
 
     def _lines(self) -> Iterator[str]:
-        """Lines of the file; a torn end of a gzipped one ends it."""
+        """Iterate over the lines of the file; a truncated gzip stream ends the iteration with a warning."""
         read = 0
         try:
             with self.path.open("rb") as raw:
@@ -90,11 +90,13 @@ class CarmenRecording(Recording):
                     while line := text.readline(_MAX_LINE):
                         read += len(line)
                         if read > _MAX_TEXT:
-                            raise RecordingError(f"holds more than {_MAX_TEXT} characters", location=str(self.path))
+                            raise RecordingError(
+                                f"the file has more than {_MAX_TEXT} characters", location=str(self.path)
+                            )
                         yield line
         except EOFError:
             self.is_complete = False
-            self.warnings.append("the gzipped file is cut off; what is whole was read")
+            self.warnings.append("the gzipped file is truncated; the complete part was read")
         except (OSError, zlib.error) as error:
             reason = getattr(error, "strerror", None) or error
             raise RecordingError(f"cannot be read: {reason}", location=str(self.path)) from error
@@ -120,7 +122,7 @@ _LogMessage = tuple[int, str, Callable[[], Any]]
 
 
 def _log_messages(log: CarmenLog) -> Iterator[_LogMessage]:
-    """Times and topics of the messages a log stands for, in order, and what makes each: most are never looked at."""
+    """Iterate over time, topic and factory function of the messages in a log, in order; most are never built."""
     scans = [entry for entry in log.entries if isinstance(entry, LaserEntry)]
     lasers = {scan.name: scan.laser for scan in reversed(scans)}
     if lasers:

@@ -1,4 +1,4 @@
-"""Decompresses recordings that are compressed as whole files, into a temporary folder and within a size limit."""
+"""Decompresses recordings that are compressed as complete files, into a temporary folder and within a size limit."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _DAMAGE = (zstandard.ZstdError, zlib.error, OSError)
 _PIECE = 1 << 20
 _MAX_RATIO = 200
 _ALWAYS_ALLOWED_SIZE = 1 << 30
-"""A file may unpack to this much whatever its size [bytes]; ten minutes of a resting robot compress very well."""
+"""Decompressed size that is always allowed [bytes]; ten minutes of a stationary robot compress very well."""
 _MIN_FREE_DISK = 256 << 20
-"""What must stay free on the disk [bytes]."""
+"""Minimum free disk space after decompression [bytes]."""
 
 
 def read_head(path: Path, size: int) -> bytes:
-    """The first bytes of what is in the file; fewer if it is damaged."""
+    """Return the first bytes of the decompressed content; fewer if the file is damaged."""
     try:
         with ExitStack() as stack:
             return _reader(path, stack).read(size)
@@ -36,10 +36,13 @@ def read_head(path: Path, size: int) -> bytes:
 
 
 def decompress_to_folder(path: Path, folder: Path) -> tuple[Path, bool]:
-    """Unpack a file compressed by zstd or gzip into a folder; gives its place, and whether it was whole.
+    """Decompress a zstd or gzip file into a folder.
+
+    Returns:
+        Path of the decompressed file, and whether it is complete.
 
     Raises:
-        RecordingError: it is damaged from the start, unpacks to much more than recordings do, or finds no room.
+        RecordingError: The file is damaged from the start, its content exceeds the size limit, or the disk is full.
     """
     name = path.name
     for suffix in SUFFIXES:
@@ -56,7 +59,7 @@ def decompress_to_folder(path: Path, folder: Path) -> tuple[Path, bool]:
                 piece = next(pieces, b"")
             except (*_DAMAGE, EOFError) as error:
                 if not written:
-                    raise RecordingError(f"does not decompress: {error}", location=str(path)) from error
+                    raise RecordingError(f"cannot be decompressed: {error}", location=str(path)) from error
                 is_complete = False
                 break
             if not piece:
@@ -64,11 +67,13 @@ def decompress_to_folder(path: Path, folder: Path) -> tuple[Path, bool]:
             written += len(piece)
             if written > max_size:
                 raise RecordingError(
-                    f"unpacks to more than {max_size} bytes", location=str(path), valid="a real recording"
+                    f"the decompressed size exceeds {max_size} bytes", location=str(path), valid="a real recording"
                 )
             if written > free_space:
                 raise RecordingError(
-                    f"finds no room to be unpacked in {folder}", location=str(path), valid="set TMPDIR"
+                    f"cannot be decompressed: not enough free disk space in {folder}",
+                    location=str(path),
+                    valid="free disk space, or another folder in TMPDIR",
                 )
             out.write(piece)
     return target, is_complete

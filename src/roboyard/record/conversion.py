@@ -21,13 +21,13 @@ from roboyard.record.recording import RecordedChannel, Recording
 
 @dataclass(frozen=True, slots=True)
 class ConversionResult:
-    """What ``recover`` or ``convert`` wrote.
+    """Result of `recover` or `convert`.
 
     Attributes:
-        messages: Number of messages in the new file.
-        start_ns: Time of the first [ns].
-        end_ns: Time of the last [ns].
-        warnings: What had to be left out, one sentence each.
+        message_count: Number of messages in the new file.
+        start_ns: Time of the first message [ns].
+        end_ns: Time of the last message [ns].
+        warnings: Data that was skipped, one sentence each.
     """
 
     message_count: int
@@ -37,24 +37,26 @@ class ConversionResult:
 
 
 def recover(path: Path | str, out: Path | str, *, overwrite: bool = False) -> ConversionResult:
-    """Write every whole chunk of an MCAP file into a new, fully indexed one that other tools open.
+    """Copy every complete chunk of an MCAP file into a new, fully indexed file that other tools open.
 
-    Chunks are copied as they are; what is torn or damaged is left out and named.
+    Chunks are copied unchanged; incomplete or damaged ones are skipped with a warning.
 
     Args:
-        path: The torn recording.
-        out: The new file; another one.
-        overwrite: Replace an existing ``out``.
+        path: The incomplete recording.
+        out: The new file; must differ from `path`.
+        overwrite: Replace an existing file `out`.
 
     Raises:
-        RecordingError: ``path`` is no MCAP file, or ``out`` exists or cannot be written.
+        RecordingError: `path` is not an MCAP file, or `out` exists or cannot be written.
     """
     source = Path(path)
     _check_distinct_files(source, Path(out))
     opened = open_recording(source)
     with opened:
         if not isinstance(opened, McapRecording):
-            raise RecordingError(f"is a {opened.format} recording", location=str(path), valid="an MCAP file")
+            raise RecordingError(
+                f"is a {opened.format} recording, which cannot be recovered", location=str(path), valid="an MCAP file"
+            )
         warnings = list(opened.contents.problems)
         contents = opened.contents
         with _replacement(Path(out), overwrite=overwrite) as written:
@@ -66,10 +68,10 @@ def recover(path: Path | str, out: Path | str, *, overwrite: bool = False) -> Co
 
 @contextmanager
 def _replacement(out: Path, *, overwrite: bool) -> Iterator[Path]:
-    """Where to write: ``out`` itself if it is new, else a file that replaces the old one once it is whole.
+    """Yield the path to write to: `out` itself if it is new, else a temporary file that replaces it when complete.
 
     Raises:
-        RecordingError: ``out`` cannot be written.
+        RecordingError: `out` cannot be written.
     """
     if not (overwrite and out.is_file()):
         yield out
@@ -93,12 +95,12 @@ def _copy_blocks(source: McapRecording, target: McapFile, warnings: list[str]) -
     for block in contents.blocks:
         try:
             raw, data = source.block_data(block)
-        except RecordingError as error:  # an index promised it, so the walk through the file has not looked yet
+        except RecordingError as error:  # the index listed this chunk, so the scan has not checked it
             warnings.append(error.message)
             continue
         if block.is_chunk:
             chunk = mcap.Chunk.decode(raw[9:])
-        else:  # bare messages need their channels before them in the chunk
+        else:  # messages outside chunks need their channel records in front of them
             data = head + data
             chunk = mcap.Chunk(block.start_ns, block.end_ns, len(data), zlib.crc32(data), "", data)
         index: dict[int, list[int]] = {}
@@ -108,10 +110,15 @@ def _copy_blocks(source: McapRecording, target: McapFile, warnings: list[str]) -
 
 
 def convert(source: Path | str, out: Path | str, *, overwrite: bool = False) -> ConversionResult:
-    """Write any recording (rosbag1, rosbag2, CARMEN, MCAP) as an MCAP file with ROS 2 messages.
+    """Convert any recording (rosbag1, rosbag2, CARMEN, MCAP) to an MCAP file with ROS 2 messages.
+
+    Args:
+        source: The recording, a file or folder.
+        out: The new file.
+        overwrite: Replace an existing file `out`.
 
     Raises:
-        RecordingError: ``source`` cannot be read, or ``out`` exists or cannot be written.
+        RecordingError: `source` cannot be read, or `out` exists or cannot be written.
     """
     _check_distinct_files(Path(source), Path(out))
     with open_recording(source) as recording:
@@ -121,11 +128,16 @@ def convert(source: Path | str, out: Path | str, *, overwrite: bool = False) -> 
 def write_mcap(recording: Recording, out: Path | str, *, overwrite: bool = False) -> ConversionResult:
     """Write an open recording as an MCAP file with ROS 2 messages.
 
-    Messages whose type differs from ROS 2 Jazzy's, or is not known there, keep it, with the recording's definition.
+    Messages whose type differs from ROS 2 Jazzy's or is unknown there keep the recording's definition.
+
+    Args:
+        recording: The open recording.
+        out: The new file.
+        overwrite: Replace an existing file `out`.
 
     Raises:
-        RecordingError: a message cannot be read (those before it are kept, unless an old file would go for them), or
-            ``out`` exists or cannot be written.
+        RecordingError: A message cannot be read (the messages before it are kept, except when `out` existed before), or
+            `out` exists or cannot be written.
     """
     with _replacement(Path(out), overwrite=overwrite) as written:
         return _write_messages(recording, written, Path(out), overwrite=overwrite)
@@ -139,7 +151,7 @@ def _write_messages(recording: Recording, written: Path, out: Path, *, overwrite
         channels = [channel for channel in recording.channels if channel.encoding in ("cdr", "ros1")]
         for channel in recording.channels:
             if channel.encoding not in ("cdr", "ros1") and channel.count:
-                sentence = f"{channel.topic} is encoded as '{channel.encoding}' and was left out"
+                sentence = f"{channel.topic} was skipped: unsupported encoding '{channel.encoding}'"
                 recording.warnings.append(sentence)
         try:
             for time_ns, channel, data in recording.raw_messages_of_channels(channels):
@@ -162,7 +174,7 @@ def _write_messages(recording: Recording, written: Path, out: Path, *, overwrite
 
 
 class _ChannelCopier:
-    """Writes one connection's messages: as ROS 2 knows them, or as they are where their type is the recording's own."""
+    """Writes the messages of one channel: as ROS 2 messages, or unchanged if their type is defined by the recording."""
 
     def __init__(self, recording: Recording, channel: RecordedChannel) -> None:
         self._source_channel = channel
@@ -172,7 +184,9 @@ class _ChannelCopier:
 
     def write(self, writer: McapWriter, time_ns: int, data: bytes) -> None:
         """Copy one message."""
-        message = self._decode(data)  # also of those that are copied as they are: a damaged one is found here
+        message = self._decode(
+            data
+        )  # messages that are copied unchanged are decoded too, so that a damaged one is found here
         if self._target_channel is None:
             source_channel = self._source_channel
             self._target_channel = writer.channel(
@@ -188,7 +202,7 @@ class _ChannelCopier:
 
 
 def _check_distinct_files(source: Path, out: Path) -> None:
-    """The new file is none of those that are read, under whatever name."""
+    """Raise RecordingError if the new file is one of the files that are read."""
     if not out.exists() or not source.exists():
         return
     files = [source, *source.glob("*")] if source.is_dir() else [source]

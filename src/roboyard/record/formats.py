@@ -1,4 +1,4 @@
-"""Opens recordings: the content tells the format; folders and compressed files are opened like single files."""
+"""Opens recordings: the content determines the format; folders and compressed files open like single files."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from roboyard.record.recording import MessageDecoder, RawMessage, RecordedChanne
 
 
 class FolderRecording(Recording):
-    """Several files read as one.
+    """Several files that are read as one recording.
 
-    A file that cannot be opened is left out with a warning, as the last one of a killed recorder may be.
+    A file that cannot be opened is skipped with a warning; this can be the last file of a killed recorder.
 
     Args:
         path: The folder.
-        files: Its files, in the order of their time.
-        open_part: What opens one of them.
+        files: Its files, ordered by time.
+        open_part: Function that opens one of them.
 
     Raises:
-        RecordingError: none of them can be read.
+        RecordingError: None of the files can be read.
     """
 
     format = "rosbag2"
@@ -58,10 +58,10 @@ class FolderRecording(Recording):
             self._parts.append(open_part(file))
         except RecordingError as error:
             self.is_complete = False
-            self.warnings.append(f"{file.name} was left out: {error.message}")
+            self.warnings.append(f"{file.name} was skipped: {error.message}")
 
     def close(self) -> None:
-        """Close the files; harmless when already closed."""
+        """Close the files; closing twice is allowed."""
         super().close()
         for part in self._parts:
             part.close()
@@ -105,23 +105,23 @@ _FILE_PATTERNS = ("*.mcap", "*.db3")
 def open_recording(path: Path | str) -> Recording:
     """Open a recording for reading; use it as a context manager or close it.
 
-    MCAP (complete, still being written, or torn by a kill), rosbag2 folders and databases, rosbag1 files and CARMEN
-    logs, all behind the same interface; also compressed by zstd or gzip.  A folder of a run is opened by the
-    ``recording.mcap`` in it.
+    Supported are MCAP (complete, still being written, or truncated by a kill), rosbag2 folders and databases, rosbag1
+    files and CARMEN logs, also compressed by zstd or gzip.  All have the same interface.  For a run folder, the
+    ``recording.mcap`` in it is opened.
 
     Args:
         path: File or folder.
 
     Raises:
-        RecordingError: there is no such file, it is empty, or it is none of these.
+        RecordingError: The file does not exist, is empty, or has an unknown format.
     """
     path = Path(path)
     try:
         mode = path.stat().st_mode
         if stat.S_ISDIR(mode):
             return _open_folder(path)
-        if not stat.S_ISREG(mode):  # a pipe would let us wait for ever
-            raise RecordingError("is neither file nor folder", location=str(path), valid=_FORMATS)
+        if not stat.S_ISREG(mode):  # opening a pipe would block
+            raise RecordingError("is neither a file nor a folder", location=str(path), valid=_FORMATS)
         with path.open("rb") as file:
             start = file.read(256)
     except FileNotFoundError as error:
@@ -155,8 +155,8 @@ def _open_file(path: Path, start: bytes) -> Recording:
 
         return CarmenRecording(path)
     if mcap.MAGIC.startswith(start[:8]):
-        raise RecordingError("ends before its header", location=str(path), valid=_FORMATS)
-    raise RecordingError("is no recording", location=str(path), valid=_FORMATS)
+        raise RecordingError("the file ends before its header", location=str(path), valid=_FORMATS)
+    raise RecordingError("is not a recording", location=str(path), valid=_FORMATS)
 
 
 def _open_compressed(path: Path) -> Recording:
@@ -177,7 +177,7 @@ def _open_compressed(path: Path) -> Recording:
     recording.attach_temp_dir(folder, path)
     if not is_complete:
         recording.is_complete = False
-        recording.warnings.insert(0, "the compressed file is cut off or damaged; what is whole was read")
+        recording.warnings.insert(0, "the compressed file is truncated or damaged; the complete part was read")
     return recording
 
 
@@ -191,11 +191,11 @@ def _open_folder(path: Path) -> Recording:
             return FolderRecording(path, files, open_recording)
     if (path / "metadata.yaml").is_file():
         raise RecordingError("has a metadata.yaml, but its .mcap or .db3 files are missing", location=str(path))
-    raise RecordingError("holds no recording", location=str(path), valid=_FORMATS)
+    raise RecordingError("no recording found in the folder", location=str(path), valid=_FORMATS)
 
 
 def _files_in_order(path: Path, pattern: str) -> list[Path]:
-    """Files of a folder in the order of their numbers; of a file that is there unpacked too, that one."""
+    """Return the files of a folder in the order of their numbers; a decompressed file replaces its compressed twin."""
     plain = [file for file in path.glob(pattern) if file.is_file()]
     names = {file.name for file in plain}
     packed = [file for file in path.glob(f"{pattern}.zst*") if file.stem not in names]
@@ -203,7 +203,7 @@ def _files_in_order(path: Path, pattern: str) -> list[Path]:
 
 
 def _natural_sort_key(path: Path) -> tuple[int, str]:
-    """Sorts name_2 before name_10."""
+    """Return a sort key that orders name_2 before name_10."""
     number = path.name.partition(".")[0].rpartition("_")[2]
     return (int(number) if number.isdecimal() and len(number) < 18 else 0), path.name
 

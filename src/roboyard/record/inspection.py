@@ -1,4 +1,4 @@
-"""Answers questions about a recording, as ``ros2 bag info``, ``ros2 topic`` and ``tf2_echo`` answer them."""
+"""Inspects recordings like ``ros2 bag info``, ``ros2 topic`` and ``tf2_echo``."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from roboyard.record.recording import RecordedMessage, RecordedTopic, Recording
 
 @dataclass(frozen=True, slots=True)
 class RecordingInfo:
-    """A recording in short.
+    """Summary of a recording.
 
     Attributes:
         path: File or folder as it was opened.
         format: "mcap", "rosbag2", "rosbag1" or "carmen".
-        size: On disk [bytes].
+        size: Size on disk [bytes].
         start_ns: Time of the first message [ns].
-        end_ns: Time of the last [ns].
-        messages: Number of messages.
-        complete: False when the end is missing.
-        topics: Sorted by name.
+        end_ns: Time of the last message [ns].
+        message_count: Number of messages.
+        is_complete: False if the end of the recording is missing.
+        topics: Topics, sorted by name.
         nodes: Names of the publishers, sorted.
-        metadata: What the file says about its run.
-        warnings: What was found amiss.
+        metadata: Metadata that the file has about its run.
+        warnings: Problems found, one sentence each.
     """
 
     path: str
@@ -50,21 +50,21 @@ class RecordingInfo:
 
     @property
     def duration(self) -> float:
-        """From the first to the last message [s]."""
+        """Time from the first to the last message [s]."""
         return (self.end_ns - self.start_ns) * 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class TopicRate:
-    """Rate of a topic from the times between its messages.
+    """Rate of a topic, computed from the periods between its messages.
 
     Attributes:
-        topic: Its name.
+        topic: Name of the topic.
         count: Number of messages.
-        mean: Mean rate [Hz]; None below two messages or when all came at one instant.
-        shortest: Between two messages [s].
-        longest: Between two messages [s].
-        deviation: Standard deviation of the time between messages [s].
+        mean: Mean rate [Hz]; None if there are fewer than two messages or all have the same time.
+        min_interval: Shortest time between two messages [s].
+        max_interval: Longest time between two messages [s].
+        interval_stddev: Standard deviation of the time between messages [s].
     """
 
     topic: str
@@ -77,7 +77,7 @@ class TopicRate:
 
 @dataclass(frozen=True, slots=True)
 class TopicBandwidth:
-    """Data on a topic: count, bytes in all and per message (mean, smallest, largest), and bytes per second."""
+    """Bandwidth of a topic: messages, total bytes, bytes per message (mean, minimum, maximum), and bytes per second."""
 
     topic: str
     count: int
@@ -90,14 +90,14 @@ class TopicBandwidth:
 
 @dataclass(frozen=True, slots=True)
 class RecordedNode:
-    """A node seen in a recording: its name and the topics it published on."""
+    """A node of a recording: its name and the topics that it published on."""
 
     name: str
     publishes: tuple[str, ...]
 
 
 def info(recording: Recording) -> RecordingInfo:
-    """The recording in short."""
+    """Return a summary of the recording."""
     path = recording.path
     files = [path] if path.is_file() else sorted(item for item in path.rglob("*") if item.is_file())
     return RecordingInfo(
@@ -116,7 +116,7 @@ def info(recording: Recording) -> RecordingInfo:
 
 
 def topic_list(recording: Recording) -> tuple[RecordedTopic, ...]:
-    """Topics, sorted by name."""
+    """Return the topics, sorted by name."""
     return tuple(recording.topics.values())
 
 
@@ -128,19 +128,26 @@ def topic_echo(
     start_ns: int | None = None,
     end_ns: int | None = None,
 ) -> Iterator[RecordedMessage]:
-    """The topic's messages, at most ``count``.
+    """Iterate over the messages of a topic.
+
+    Args:
+        recording: The recording.
+        topic: Name of the topic.
+        count: Maximum number of messages; None for all.
+        start_ns: First time [ns], included; None for the start.
+        end_ns: Last time [ns], included; None for the end.
 
     Raises:
-        UnknownNameError: there is no such topic.
+        UnknownNameError: The recording has no such topic.
     """
     return islice(recording.messages([topic], start_ns, end_ns), count)
 
 
 def topic_hz(recording: Recording, topic: str) -> TopicRate:
-    """How regularly the topic's messages came.
+    """Compute the rate of a topic and the regularity of its messages.
 
     Raises:
-        UnknownNameError: there is no such topic.
+        UnknownNameError: The recording has no such topic.
     """
     times = [time_ns for time_ns, _, _ in recording.raw_messages([topic])]
     if len(times) < 2:
@@ -158,10 +165,10 @@ def topic_hz(recording: Recording, topic: str) -> TopicRate:
 
 
 def topic_bw(recording: Recording, topic: str) -> TopicBandwidth:
-    """How much data the topic carried.
+    """Compute the bandwidth of a topic.
 
     Raises:
-        UnknownNameError: there is no such topic.
+        UnknownNameError: The recording has no such topic.
     """
     sizes: list[int] = []
     first = last = 0
@@ -181,7 +188,7 @@ def topic_bw(recording: Recording, topic: str) -> TopicBandwidth:
 
 
 def node_list(recording: Recording) -> tuple[RecordedNode, ...]:
-    """Nodes that published, sorted by name; empty when the recording does not name publishers."""
+    """Return the nodes that published, sorted by name; empty if the recording does not name publishers."""
     topics: dict[str, list[str]] = {}
     for channel in recording.channels:
         if channel.publisher:
@@ -195,16 +202,16 @@ _TYPES = ("tf2_msgs/msg/TFMessage", "tf/msg/tfMessage")
 
 @dataclass(frozen=True, slots=True)
 class FrameInfo:
-    """A frame of the tree.
+    """A coordinate frame of the transform tree.
 
     Attributes:
         name: Frame id.
-        parent: Its parent; None for a root.
-        static: Whether it never moves in its parent.
-        publisher: Node that published it last.
-        count: Number of transforms received.
-        start_ns: Stamp of the first [ns].
-        end_ns: Stamp of the last [ns].
+        parent: Id of the parent frame; None for a root.
+        static: True if the frame never moves in its parent.
+        publisher: Node that published the frame last.
+        count: Number of transforms.
+        start_ns: Stamp of the first transform [ns].
+        end_ns: Stamp of the last transform [ns].
     """
 
     name: str
@@ -223,10 +230,10 @@ class FrameInfo:
 
 
 def recorded_transforms(recording: Recording) -> Iterator[tuple[Any, bool, str]]:
-    """Every recorded TransformStamped, whether it is static, and its publisher.
+    """Iterate over every recorded TransformStamped, whether it is static, and its publisher.
 
     Raises:
-        RecordingError: the file is damaged, or what it calls transforms are none.
+        RecordingError: The file is damaged, or a transform topic has another message type.
     """
     topics = recording.topics
     present = [topic for topic in _TOPICS if topic in topics]
@@ -236,7 +243,7 @@ def recorded_transforms(recording: Recording) -> Iterator[tuple[Any, bool, str]]
         is_incompatible = channel.definition and channel.encoding == "cdr" and incompatible_definition(channel)
         if channel.type not in _TYPES or is_incompatible:
             raise RecordingError(
-                f"{channel.topic} carries no transforms as ROS 2 knows them ({channel.type})",
+                f"{channel.topic} has no transforms in ROS 2's format; its type is {channel.type}",
                 location=str(recording.path),
                 valid=_TYPES[0],
             )
@@ -246,7 +253,7 @@ def recorded_transforms(recording: Recording) -> Iterator[tuple[Any, bool, str]]
 
 
 def tf_tree(recording: Recording) -> tuple[FrameInfo, ...]:
-    """All frames, sorted by name; roots have no parent."""
+    """Return all frames, sorted by name; root frames have no parent."""
     frames: dict[str, FrameInfo] = {}
     for transform, static, publisher in recorded_transforms(recording):
         name, parent = transform.child_frame_id, transform.header.frame_id
@@ -260,7 +267,7 @@ def tf_tree(recording: Recording) -> tuple[FrameInfo, ...]:
 
 
 def tf_buffer(recording: Recording) -> TransformBuffer:
-    """A buffer with every transform of the recording; those that contradict the tree are left out."""
+    """Return a buffer with every transform of the recording; transforms that contradict the tree are ignored."""
     buffer = TransformBuffer(cache_time=max(10.0, (recording.end_ns - recording.start_ns) * 1e-9 + 10.0))
     for transform, static, _ in recorded_transforms(recording):
         header = transform.header
@@ -280,15 +287,15 @@ def tf_buffer(recording: Recording) -> TransformBuffer:
 
 
 def tf_echo(recording: Recording, target: str, source: str, time_ns: int | None = None) -> SE3:
-    """``T_target_source`` at a moment of the recording: maps coordinates in ``source`` to ``target``.
+    """Return the transform ``T_target_source``, which maps coordinates in `source` to `target`.
 
     Args:
         recording: The recording.
         target: Frame to express in.
         source: Frame of the coordinates.
-        time_ns: Moment [ns]; None for the newest that every part of the way knows.
+        time_ns: Time of the transform [ns]; None for the newest time at which the whole chain is known.
 
     Raises:
-        TransformError: a frame is unknown, the two are not connected, or the moment is outside of what is known.
+        TransformError: A frame is unknown, the two are not connected, or the time is outside the recorded interval.
     """
     return tf_buffer(recording).lookup(target, source, time_ns)

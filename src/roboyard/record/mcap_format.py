@@ -1,7 +1,7 @@
-"""The records of the MCAP container as bytes, shared by the writer and the readers.
+"""Encoding and decoding of the records of the MCAP container, shared by writer and readers.
 
-Source: the MCAP specification, https://mcap.dev/spec (version 0). All integers are little endian; a record is an
-opcode byte, a 64-bit length and that many bytes of content; unknown opcodes are skipped.
+Source: the MCAP specification, https://mcap.dev/spec (version 0). All integers are little endian; a record is an opcode
+byte, a 64-bit length and that many bytes of content; unknown opcodes are skipped.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 MAX_CHUNK = 256 << 20
-"""Largest chunk that is read, uncompressed [bytes]; writers close theirs at about 1 MiB."""
+"""Maximum uncompressed size of a chunk that is read [bytes]; writers close theirs at about 1 MiB."""
 
 MAGIC: Final = b"\x89MCAP0\r\n"
 HEADER, FOOTER, SCHEMA, CHANNEL, MESSAGE, CHUNK, MESSAGE_INDEX, CHUNK_INDEX = 1, 2, 3, 4, 5, 6, 7, 8
@@ -21,7 +21,7 @@ STATISTICS, METADATA, METADATA_INDEX, SUMMARY_OFFSET, DATA_END = 0x0B, 0x0C, 0x0
 
 RECORD_HEAD: Final = struct.Struct("<BQ")
 MESSAGE_HEAD: Final = struct.Struct("<BQHIQQ")
-"""A message record up to its data: opcode, length (22 + data), channel, sequence, log time, publish time."""
+"""A message record without its data: opcode, length (22 + data), channel, sequence, log time, publish time."""
 MESSAGE_FIELDS: Final = struct.Struct("<HIQQ")
 CHUNK_FIELDS: Final = struct.Struct("<QQQI")
 FOOTER_FIELDS: Final = struct.Struct("<QQI")
@@ -30,14 +30,14 @@ _U16, _U32, _U64 = struct.Struct("<H"), struct.Struct("<I"), struct.Struct("<Q")
 
 
 class MalformedRecordError(ValueError):
-    """A record's content does not fit its own lengths; readers turn it into a RecordingError with the place."""
+    """A record's content does not fit its own lengths; readers convert it to a RecordingError with a location."""
 
 
 class RecordReader:
     """Reads the fields of one record in order, never beyond its end.
 
     Raises:
-        MalformedRecordError: (every method) the content ends too early or a text is not UTF-8.
+        MalformedRecordError: (every method) The content ends too early, or a text is not UTF-8.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -45,7 +45,7 @@ class RecordReader:
         self.position = 0
 
     def raw(self, size: int) -> bytes:
-        """The next ``size`` bytes."""
+        """Return the next `size` bytes."""
         end = self.position + size
         if end > len(self.data):
             raise MalformedRecordError(f"needs {end} bytes and has {len(self.data)}")
@@ -54,26 +54,26 @@ class RecordReader:
         return piece
 
     def u16(self) -> int:
-        """Unsigned 16-bit integer."""
+        """Read an unsigned 16-bit integer."""
         return int(_U16.unpack(self.raw(2))[0])
 
     def u32(self) -> int:
-        """Unsigned 32-bit integer."""
+        """Read an unsigned 32-bit integer."""
         return int(_U32.unpack(self.raw(4))[0])
 
     def u64(self) -> int:
-        """Unsigned 64-bit integer."""
+        """Read an unsigned 64-bit integer."""
         return int(_U64.unpack(self.raw(8))[0])
 
     def text(self) -> str:
-        """Length-prefixed UTF-8."""
+        """Read a length-prefixed UTF-8 text."""
         try:
             return self.raw(self.u32()).decode()
         except UnicodeDecodeError as error:
             raise MalformedRecordError("holds a text that is not UTF-8") from error
 
     def text_map(self) -> dict[str, str]:
-        """Map of text to text."""
+        """Read a map of text to text."""
         map_reader = RecordReader(self.raw(self.u32()))
         result: dict[str, str] = {}
         while map_reader.position < len(map_reader.data):
@@ -82,7 +82,7 @@ class RecordReader:
         return result
 
     def pairs(self) -> dict[int, int]:
-        """Map of 16-bit to 64-bit integers."""
+        """Read a map of 16-bit to 64-bit integers."""
         body = self.raw(self.u32())
         if len(body) % 10:
             raise MalformedRecordError(f"has a map of {len(body)} bytes, not a multiple of 10")
@@ -90,32 +90,32 @@ class RecordReader:
 
 
 def encode_record(opcode: int, *parts: bytes) -> bytes:
-    """One whole record."""
+    """Encode a complete record."""
     body = b"".join(parts)
     return RECORD_HEAD.pack(opcode, len(body)) + body
 
 
 def encode_text(value: str) -> bytes:
-    """Length-prefixed UTF-8."""
+    """Encode a length-prefixed UTF-8 text."""
     data = value.encode()
     return _U32.pack(len(data)) + data
 
 
 def encode_text_map(values: Mapping[str, str]) -> bytes:
-    """Map of text to text, in the mapping's order."""
+    """Encode a map of text to text, in the mapping's order."""
     body = b"".join(encode_text(key) + encode_text(value) for key, value in values.items())
     return _U32.pack(len(body)) + body
 
 
 def encode_pairs(values: Iterable[tuple[int, int]]) -> bytes:
-    """Map of 16-bit to 64-bit integers, in the given order."""
+    """Encode a map of 16-bit to 64-bit integers, in the given order."""
     body = b"".join(struct.pack("<HQ", key, value) for key, value in values)
     return _U32.pack(len(body)) + body
 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """A message type: its name, how its definition is written ("ros2msg"), and the definition."""
+    """Message schema: type name, format of the definition ("ros2msg"), and the definition."""
 
     id: int
     name: str
@@ -123,7 +123,7 @@ class Schema:
     data: bytes
 
     def encode(self) -> bytes:
-        """The record's bytes."""
+        """Encode the record."""
         return encode_record(
             SCHEMA,
             _U16.pack(self.id),
@@ -135,14 +135,14 @@ class Schema:
 
     @classmethod
     def decode(cls, body: bytes) -> Schema:
-        """From a record's content."""
+        """Decode the content of a record."""
         fields = RecordReader(body)
         return cls(fields.u16(), fields.text(), fields.text(), fields.raw(fields.u32()))
 
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """A stream of messages of one schema on one topic."""
+    """Stream of messages of one schema on one topic."""
 
     id: int
     schema_id: int
@@ -151,7 +151,7 @@ class Channel:
     metadata: Mapping[str, str]
 
     def encode(self) -> bytes:
-        """The record's bytes."""
+        """Encode the record."""
         ids = _U16.pack(self.id) + _U16.pack(self.schema_id)
         return encode_record(
             CHANNEL, ids, encode_text(self.topic), encode_text(self.encoding), encode_text_map(self.metadata)
@@ -159,14 +159,14 @@ class Channel:
 
     @classmethod
     def decode(cls, body: bytes) -> Channel:
-        """From a record's content."""
+        """Decode the content of a record."""
         fields = RecordReader(body)
         return cls(fields.u16(), fields.u16(), fields.text(), fields.text(), fields.text_map())
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A block of schema, channel and message records; ``data`` as compressed by ``compression`` ("", "zstd", "lz4")."""
+    """Block of schema, channel and message records; `data` is compressed by `compression` ("", "zstd", "lz4")."""
 
     start_ns: int
     end_ns: int
@@ -176,13 +176,13 @@ class Chunk:
     data: bytes
 
     def encode(self) -> bytes:
-        """The record's bytes."""
+        """Encode the record."""
         fields = CHUNK_FIELDS.pack(self.start_ns, self.end_ns, self.uncompressed_size, self.crc)
         return encode_record(CHUNK, fields, encode_text(self.compression), _U64.pack(len(self.data)), self.data)
 
     @classmethod
     def decode(cls, body: bytes) -> Chunk:
-        """From a record's content."""
+        """Decode the content of a record."""
         fields = RecordReader(body)
         start, end, size, crc = CHUNK_FIELDS.unpack(fields.raw(28))
         return cls(start, end, size, crc, fields.text(), fields.raw(fields.u64()))
@@ -190,7 +190,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class ChunkIndex:
-    """Where a chunk lies, which times it spans and where the message index of each of its channels lies."""
+    """Index of a chunk: its offset, its time range, and the offsets of the message indexes of its channels."""
 
     start_ns: int
     end_ns: int
@@ -203,7 +203,7 @@ class ChunkIndex:
     uncompressed_size: int
 
     def encode(self) -> bytes:
-        """The record's bytes."""
+        """Encode the record."""
         return encode_record(
             CHUNK_INDEX,
             struct.pack("<QQQQ", self.start_ns, self.end_ns, self.offset, self.length),
@@ -215,7 +215,7 @@ class ChunkIndex:
 
     @classmethod
     def decode(cls, body: bytes) -> ChunkIndex:
-        """From a record's content."""
+        """Decode the content of a record."""
         fields = RecordReader(body)
         start, end, offset, length = (fields.u64() for _ in range(4))
         return cls(start, end, offset, length, fields.pairs(), fields.u64(), fields.text(), fields.u64(), fields.u64())
@@ -223,7 +223,7 @@ class ChunkIndex:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Counts and times over the whole file; ``counts`` is messages by channel id."""
+    """Counts and times of the complete file; `counts` has the number of messages by channel id."""
 
     messages: int
     schemas: int
@@ -236,7 +236,7 @@ class Statistics:
     counts: Mapping[int, int]
 
     def encode(self) -> bytes:
-        """The record's bytes."""
+        """Encode the record."""
         numbers = (self.messages, self.schemas, self.channels, self.attachments, self.metadata, self.chunks)
         return encode_record(
             STATISTICS,
@@ -246,7 +246,7 @@ class Statistics:
 
     @classmethod
     def decode(cls, body: bytes) -> Statistics:
-        """From a record's content."""
+        """Decode the content of a record."""
         fields = RecordReader(body)
         messages, schemas, channels, attachments, metadata, chunks, start, end = struct.unpack(
             "<QHIIIIQQ", fields.raw(42)
@@ -262,33 +262,33 @@ class Metadata:
     values: Mapping[str, str]
 
     def encode(self) -> bytes:
-        """The record's bytes."""
+        """Encode the record."""
         return encode_record(METADATA, encode_text(self.name), encode_text_map(self.values))
 
     @classmethod
     def decode(cls, body: bytes) -> Metadata:
-        """From a record's content."""
+        """Decode the content of a record."""
         fields = RecordReader(body)
         return cls(fields.text(), fields.text_map())
 
 
 def encode_message_index(channel_id: int, times_and_offsets: list[int]) -> bytes:
-    """Message index of one channel in one chunk from a flat list time, offset, time, offset, …"""
+    """Encode the message index of one channel in one chunk, from a flat list time, offset, time, offset, …"""
     count = len(times_and_offsets)
     return encode_record(MESSAGE_INDEX, struct.pack(f"<HI{count}Q", channel_id, 8 * count, *times_and_offsets))
 
 
 def encode_metadata_index(offset: int, length: int, name: str) -> bytes:
-    """Where the metadata record ``name`` lies."""
+    """Encode the offset and length of the metadata record `name`."""
     return encode_record(METADATA_INDEX, struct.pack("<QQ", offset, length), encode_text(name))
 
 
 def encode_summary(start: int, groups: Mapping[int, list[bytes]]) -> bytes:
-    """The summary section, its offsets, the footer and the closing magic.
+    """Encode the summary section, its offsets, the footer and the closing magic bytes.
 
     Args:
-        start: Offset in the file at which the result will lie.
-        groups: Encoded records by opcode; empty groups are left out.
+        start: Offset in the file at which the summary section starts.
+        groups: Encoded records by opcode; empty groups are omitted.
     """
     body, offsets = b"", b""
     for opcode, records in groups.items():

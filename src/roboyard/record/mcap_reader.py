@@ -1,7 +1,7 @@
-"""Reads MCAP recordings by their index, or by scanning the file if its writer was killed.
+"""Reads MCAP recordings through their index, or by scanning the file if its writer was killed.
 
-Files are not trusted: lengths are checked against the file and against fixed limits before they are used, and
-decompression never yields more than the chunk announces.
+Files are not trusted: lengths are checked against the file size and fixed limits before use, and decompression never
+yields more bytes than the chunk states.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ _MAX_OFFSET = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True)
 class DataBlock:
-    """A run of records in the file that holds messages: a chunk, or messages outside chunks.
+    """Consecutive records with messages: a chunk, or messages outside chunks.
 
     Attributes:
-        offset: Where it starts in the file.
-        length: Its length in the file [bytes].
-        is_chunk: False for a run of bare message records.
-        start_ns: Earliest message [ns].
-        end_ns: Latest message [ns].
-        channels: Ids of the channels that have messages in it; None when not known.
+        offset: Offset of the block in the file [bytes].
+        length: Length in the file [bytes].
+        is_chunk: False for a sequence of message records outside chunks.
+        start_ns: Time of the earliest message [ns].
+        end_ns: Time of the latest message [ns].
+        channels: Ids of the channels that have messages in the block; None if unknown.
     """
 
     offset: int
@@ -50,18 +50,18 @@ class DataBlock:
 
 @dataclass(slots=True)
 class McapContents:
-    """What an MCAP file holds.
+    """Contents of an MCAP file.
 
     Attributes:
-        profile: Of the header, "ros2" for ROS 2.
-        schemas: By id.
-        channels: By id.
-        spans: By channel id.
-        blocks: In the order of the file.
-        metadata: Metadata records in the order of the file.
-        end: Offset of the first byte that belongs to no whole record of the data; what follows is index or torn.
-        complete: Whether the file ends as it should.
-        problems: What was found amiss.
+        profile: Profile of the header, "ros2" for ROS 2.
+        schemas: Schemas by id.
+        channels: Channels by id.
+        channel_statistics: Number of messages and their times, by channel id.
+        blocks: Blocks with messages, in file order.
+        metadata: Metadata records, in file order.
+        data_end: Offset of the first byte after the last complete data record; index or incomplete bytes follow.
+        is_complete: True if the file has its footer.
+        problems: Problems found, one sentence each.
     """
 
     profile: str = ""
@@ -76,31 +76,31 @@ class McapContents:
 
 
 def read_at(fd: int, offset: int, size: int) -> bytes:
-    """Exactly ``size`` bytes of the file at ``offset``.
+    """Read exactly `size` bytes of the file at `offset`.
 
     Raises:
-        MalformedRecordError: the file ends before.
+        MalformedRecordError: The file ends before.
     """
     if offset + size > _MAX_OFFSET:  # pread takes signed 64-bit integers
-        raise MalformedRecordError(f"points to byte {offset}, which no file has")
+        raise MalformedRecordError(f"refers to byte {offset}, which is beyond the largest possible file")
     data = os.pread(fd, size, offset)
     while len(data) < size:
         more = os.pread(fd, size - len(data), offset + len(data))
         if not more:
-            raise MalformedRecordError(f"is cut off: the file ends at byte {offset + len(data)}")
+            raise MalformedRecordError(f"is truncated: the file ends at byte {offset + len(data)}")
         data += more
     return data
 
 
 def decompress_chunk(chunk: mcap.Chunk) -> bytes:
-    """The records in ``chunk``.
+    """Decompress the records of a chunk.
 
     Raises:
-        MalformedRecordError: it is too large, damaged, or compressed in a way that is not known.
+        MalformedRecordError: The chunk is too large, damaged, or has an unknown compression.
     """
     size = chunk.uncompressed_size
     if size > MAX_CHUNK:
-        raise MalformedRecordError(f"announces {size} bytes, more than {MAX_CHUNK}")
+        raise MalformedRecordError(f"states a size of {size} bytes, more than {MAX_CHUNK}")
     try:
         if chunk.compression == "zstd":
             data = zstandard.ZstdDecompressor().stream_reader(chunk.data).read(size + 1)
@@ -111,58 +111,58 @@ def decompress_chunk(chunk: mcap.Chunk) -> bytes:
         elif chunk.compression == "":
             data = chunk.data
         else:
-            raise MalformedRecordError(f"is compressed by '{chunk.compression}'; known are zstd and lz4")
+            raise MalformedRecordError(f"has the unknown compression '{chunk.compression}' (valid: zstd, lz4)")
     except (zstandard.ZstdError, RuntimeError, EOFError) as error:
-        raise MalformedRecordError(f"does not decompress: {error}") from error
+        raise MalformedRecordError(f"cannot be decompressed: {error}") from error
     if len(data) != size:
-        raise MalformedRecordError(f"does not hold the {size} bytes it announces")
+        raise MalformedRecordError(f"does not contain the {size} bytes that it states")
     if chunk.crc and zlib.crc32(data) != chunk.crc:
         raise MalformedRecordError("has a wrong checksum")
     return bytes(data)
 
 
 def iterate_records(data: bytes, start: int = 0) -> Iterator[tuple[int, int, int]]:
-    """(opcode, begin, end) of the content of every record in ``data``.
+    """Iterate over (opcode, start, end) of the content of every record in `data`, beginning at offset `start`.
 
     Raises:
-        MalformedRecordError: a record reaches beyond the end.
+        MalformedRecordError: A record extends beyond the end.
     """
     position, size = start, len(data)
     head = mcap.RECORD_HEAD.unpack_from
     while position < size:
         if position + 9 > size:
-            raise MalformedRecordError("ends inside a record's head")
+            raise MalformedRecordError("ends inside a record header")
         opcode, length = head(data, position)
         body_start = position + 9
         position = body_start + length
         if position > size:
-            raise MalformedRecordError(f"has a record of {length} bytes that reaches beyond its end")
+            raise MalformedRecordError(f"has a record of {length} bytes that extends beyond its end")
         yield opcode, body_start, position
 
 
 def iterate_messages(data: bytes) -> Iterator[tuple[int, int, int, int]]:
-    """(channel id, log time [ns], begin, end) of every message in ``data``; other records are passed over.
+    """Iterate over (channel id, log time [ns], start, end) of every message in `data`; other records are skipped.
 
     Raises:
-        MalformedRecordError: a record reaches beyond the end or a message is too short.
+        MalformedRecordError: A record extends beyond the end, or a message is too short.
     """
     fields = mcap.MESSAGE_FIELDS.unpack_from
     for opcode, body_start, end in iterate_records(data):
         if opcode == mcap.MESSAGE:
             if end - body_start < 22:
-                raise MalformedRecordError("has a message shorter than its head")
+                raise MalformedRecordError("has a message shorter than its header")
             channel_id, _, time_ns, _ = fields(data, body_start)
             yield channel_id, time_ns, body_start + 22, end
 
 
 def read_header(fd: int, size: int) -> tuple[str, int]:
-    """The header's profile and the offset behind it.
+    """Read the header; return its profile and the offset of the first byte after it.
 
     Raises:
-        MalformedRecordError: the file does not start as an MCAP file does.
+        MalformedRecordError: The file does not start like an MCAP file.
     """
     if read_at(fd, 0, 8) != mcap.MAGIC:
-        raise MalformedRecordError("does not start as an MCAP file")
+        raise MalformedRecordError("does not start like an MCAP file")
     opcode, length = mcap.RECORD_HEAD.unpack(read_at(fd, 8, 9))
     if opcode != mcap.HEADER or 17 + length > size or length > 1 << 20:
         raise MalformedRecordError("has no header")
@@ -173,7 +173,7 @@ _MAX_INDEX = 256 << 20
 
 
 def read_index(fd: int, size: int) -> McapContents | None:
-    """What the file holds according to its index; None when it has no usable one."""
+    """Read the contents of the file from its index; return None if the index is missing or unusable."""
     try:
         return _read_index(fd, size)
     except (MalformedRecordError, struct.error):
@@ -232,15 +232,15 @@ def _read_index(fd: int, size: int) -> McapContents | None:
 def _metadata_at(fd: int, offset: int, limit: int) -> mcap.Metadata:
     opcode, length = mcap.RECORD_HEAD.unpack(read_at(fd, offset, 9))
     if opcode != mcap.METADATA or offset + 9 + length > limit:
-        raise MalformedRecordError("has an index entry that points to no metadata")
+        raise MalformedRecordError("has an index entry that does not refer to a metadata record")
     return mcap.Metadata.decode(read_at(fd, offset + 9, length))
 
 
 def _read_channel_statistics(fd: int, channel_id: int, count: int, chunks: list[mcap.ChunkIndex]) -> ChannelStatistics:
-    """Times of a channel's first and last message, from the message indexes of the chunks that may hold them."""
+    """Return the times of a channel's first and last message, from the message indexes of the candidate chunks."""
     channel_chunks = [chunk for chunk in chunks if channel_id in chunk.index_offsets]
     if not channel_chunks:
-        raise MalformedRecordError("counts messages of a channel that no chunk holds")
+        raise MalformedRecordError("counts messages of a channel that no chunk contains")
     earliest, latest = min(channel_chunks, key=lambda c: c.start_ns), max(channel_chunks, key=lambda c: c.end_ns)
     candidates = [c for c in channel_chunks if c.start_ns <= earliest.end_ns or c.end_ns >= latest.start_ns]
     statistics = ChannelStatistics()
@@ -249,7 +249,7 @@ def _read_channel_statistics(fd: int, channel_id: int, count: int, chunks: list[
         opcode, length = mcap.RECORD_HEAD.unpack(read_at(fd, offset, 9))
         limit = chunk.offset + chunk.length + chunk.index_length
         if opcode != mcap.MESSAGE_INDEX or offset + 9 + length > limit:
-            raise MalformedRecordError("has an index entry that points to no message index")
+            raise MalformedRecordError("has an index entry that does not refer to a message index")
         fields = mcap.RecordReader(read_at(fd, offset + 9, length))
         if fields.u16() != channel_id:
             raise MalformedRecordError("has a message index of another channel")
@@ -263,10 +263,10 @@ _INVALID_OPCODE = 0
 
 
 def scan_contents(fd: int, size: int) -> McapContents:
-    """What the file holds, found by walking through it up to its last whole record.
+    """Determine the contents of the file by scanning it up to the last complete record.
 
     Raises:
-        MalformedRecordError: it does not start as an MCAP file does.
+        MalformedRecordError: The file does not start like an MCAP file.
     """
     profile, position = read_header(fd, size)
     contents = McapContents(profile=profile, data_end=position, is_complete=False)
@@ -284,12 +284,12 @@ def scan_contents(fd: int, size: int) -> McapContents:
 
 
 def _add_record(fd: int, contents: McapContents, opcode: int, body_start: int, end: int) -> None:
-    """Note one whole top-level record."""
+    """Add one complete top-level record to `contents`."""
     if opcode not in (mcap.SCHEMA, mcap.CHANNEL, mcap.MESSAGE, mcap.CHUNK, mcap.METADATA):
         return
     if end - body_start > MAX_CHUNK:
         contents.problems.append(
-            f"a record of {end - body_start} bytes at byte {body_start - 9} is too large and was left out"
+            f"a record of {end - body_start} bytes at byte {body_start - 9} is too large and was skipped"
         )
         return
     body = read_at(fd, body_start, end - body_start)
@@ -301,7 +301,7 @@ def _add_record(fd: int, contents: McapContents, opcode: int, body_start: int, e
         else:
             _add_records(contents, mcap.RECORD_HEAD.pack(opcode, len(body)) + body, body_start - 9, end, is_chunk=False)
     except MalformedRecordError as error:
-        contents.problems.append(f"the record at byte {body_start - 9} {error} and was left out")
+        contents.problems.append(f"the record at byte {body_start - 9} {error} and was skipped")
 
 
 def _add_records(contents: McapContents, data: bytes, offset: int, end: int, *, is_chunk: bool) -> None:
@@ -311,7 +311,7 @@ def _add_records(contents: McapContents, data: bytes, offset: int, end: int, *, 
     for opcode, first, last in iterate_records(data):
         if opcode == mcap.MESSAGE:
             if last - first < 22:
-                raise MalformedRecordError("has a message shorter than its head")
+                raise MalformedRecordError("has a message shorter than its header")
             channel_id, _, time_ns, _ = mcap.MESSAGE_FIELDS.unpack_from(data, first)
             times.setdefault(channel_id, []).append(time_ns)
         elif opcode == mcap.SCHEMA:
@@ -322,7 +322,7 @@ def _add_records(contents: McapContents, data: bytes, offset: int, end: int, *, 
             channels[channel.id] = channel
     unknown = sorted(times.keys() - channels.keys() - contents.channels.keys())
     if unknown:
-        raise MalformedRecordError(f"has messages of a channel ({unknown[0]}) that was never described")
+        raise MalformedRecordError(f"has messages of an undefined channel ({unknown[0]})")
     contents.schemas.update(schemas)
     contents.channels.update(channels)
     if not times:
@@ -339,7 +339,7 @@ def _add_records(contents: McapContents, data: bytes, offset: int, end: int, *, 
         and not previous.is_chunk
         and previous.offset + previous.length == offset
         and previous.length < _MAX_RUN_SIZE
-    ):  # messages outside chunks are gathered into runs
+    ):  # consecutive messages outside chunks form one block
         contents.blocks[-1] = DataBlock(
             previous.offset,
             end - previous.offset,
@@ -362,7 +362,7 @@ class McapRecording(Recording):
         path: The file.
 
     Raises:
-        RecordingError: it cannot be opened, is empty, or is no MCAP file.
+        RecordingError: The file cannot be opened, is empty, or is not an MCAP file.
     """
 
     format = "mcap"
@@ -382,7 +382,7 @@ class McapRecording(Recording):
         self.is_complete = contents.is_complete
         self.warnings += contents.problems
         if contents.problems:
-            self.warnings.append("`roboyard bag recover` makes a whole file of it for other tools")
+            self.warnings.append("`roboyard bag recover` creates a complete file for other tools")
         self._by_id = {number: _recorded_channel(contents, number) for number in sorted(contents.channels)}
         self.channels = tuple(self._by_id.values())
         run_metadata = [item for item in contents.metadata if item.name == METADATA_NAME] or [
@@ -405,17 +405,17 @@ class McapRecording(Recording):
             raise RecordingError(f"cannot be read: {error.strerror}", location=str(self.path)) from error
         if not contents.is_complete:
             lost = size - contents.data_end
-            torn = f"; {lost} torn bytes at the end are left out" if lost else ""
-            contents.problems.insert(0, f"the end is missing, as after a kill{torn}")
+            torn = f"; {lost} incomplete bytes at the end are skipped" if lost else ""
+            contents.problems.insert(0, f"the end of the file is missing, for example after a kill{torn}")
         return contents
 
     @property
     def contents(self) -> McapContents:
-        """What the file holds, block by block."""
+        """Contents of the file, block by block."""
         return self._contents
 
     def close(self) -> None:
-        """Close the file; harmless when already closed."""
+        """Close the file; closing twice is allowed."""
         super().close()
         fd, self._fd = getattr(self, "_fd", -1), -1
         if fd >= 0:
@@ -425,10 +425,10 @@ class McapRecording(Recording):
         return make_decoder(channel, str(self.path), self.warnings)
 
     def block_data(self, block: DataBlock) -> tuple[bytes, bytes]:
-        """A block's bytes as they are in the file, and the records in it.
+        """Return the bytes of a block as they are in the file, and the decompressed records.
 
         Raises:
-            RecordingError: it is damaged, or the recording is closed.
+            RecordingError: The block is damaged, or the recording is closed.
         """
         try:
             raw = read_at(self._fd, block.offset, block.length)
@@ -437,7 +437,7 @@ class McapRecording(Recording):
             problem = f"the chunk at byte {block.offset} {error}"
         except OSError as error:
             problem = f"cannot be read: {error.strerror}"
-        raise RecordingError(problem, location=str(self.path), valid="`roboyard bag recover` keeps what is whole")
+        raise RecordingError(problem, location=str(self.path), valid="`roboyard bag recover` copies the intact part")
 
     def _raw_messages(self, channels: Collection[RecordedChannel], start_ns: int, end_ns: int) -> Iterator[RawMessage]:
         by_id = {number: c for number, c in self._by_id.items() if any(c is item for item in channels)}

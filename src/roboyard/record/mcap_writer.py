@@ -1,10 +1,10 @@
-"""Writes MCAP recordings that survive a kill and whose bytes depend only on what is written.
+"""Writes MCAP recordings that survive a kill and whose bytes depend only on the messages and metadata written.
 
-Why not an existing writer: on a rover's mix of messages (320 a simulated second, zstd, one core, CDR already done)
-this one takes 1.3 µs a message, foxglove-sdk 0.30 takes 1.8 µs and the ``mcap`` package 1.6 takes 4.5 µs.  More
-important than speed: foxglove streams an open chunk into the file behind a header whose length is still a placeholder,
-writes its own version into the file and cannot go on after a full disk.  Here a chunk reaches the file in one write, so
-the file only ever ends at a record's end or inside its last write.
+Why not an existing writer: on a rover's mix of messages (320 per simulated second, zstd, one core, CDR encoded
+beforehand) this writer takes 1.3 µs per message, foxglove-sdk 0.30 takes 1.8 µs and the ``mcap`` package 1.6 takes 4.5
+µs.  More important than speed: foxglove streams an open chunk into the file behind a header whose length is still a
+placeholder, writes its own version into the file, and cannot continue after a full disk.  Here a chunk reaches the file
+in one write, so the file only ever ends at the end of a record or inside its last write.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _INFINITE = "sec: 9223372036\n    nsec: 854775807"
 
 
 def offered_qos_profiles(latched: bool) -> str:
-    """Value of a channel's ``offered_qos_profiles``: one reliable publisher, transient local when ``latched``.
+    """Return a channel's ``offered_qos_profiles``: one reliable publisher, transient local when `latched`.
 
     The numbers are rmw's enumerations (history keep last = 1; reliable = 1; transient local = 1, volatile = 2;
-    liveliness automatic = 1), the form that rosbag2 of Humble, Iron, Jazzy and later all read from a file whose
-    ``rosbag2`` metadata record names a distribution only; the words that Jazzy itself writes stop Humble's player.
+    liveliness automatic = 1).  rosbag2 of Humble, Iron, Jazzy and later reads this form from a file whose ``rosbag2``
+    metadata record contains only a distribution name; the words that Jazzy itself writes stop Humble's player.
     """
     return (
         f"- history: 1\n  depth: {1 if latched else 10}\n  reliability: 1\n  durability: {1 if latched else 2}\n"
@@ -42,42 +42,42 @@ def offered_qos_profiles(latched: bool) -> str:
 
 
 def is_latched(profiles: str) -> bool:
-    """Whether ``offered_qos_profiles`` (numbers or words) names a transient local publisher."""
+    """Return whether ``offered_qos_profiles`` (numbers or words) describes a transient local publisher."""
     return any(line.strip(" -") in ("durability: 1", "durability: transient_local") for line in profiles.splitlines())
 
 
 class BinaryOutput(Protocol):
-    """What is needed of a file: a raw one, without a buffer of its own."""
+    """Interface of an unbuffered binary output file."""
 
     def write(self, data: bytes | memoryview, /) -> int | None:
-        """Write some of ``data`` and say how many bytes."""
+        """Write part of `data` and return the number of bytes written."""
 
     def seek(self, offset: int, /) -> int:
-        """Go to ``offset`` from the start."""
+        """Move to `offset` from the start."""
 
     def truncate(self) -> int:
-        """Cut the file off at the present position."""
+        """Truncate the file at the present position."""
 
     def close(self) -> None:
-        """Close it."""
+        """Close the file."""
 
 
 class McapFile:
     """Appends chunks to a new MCAP file.
 
     Args:
-        output: Path of a file that does not exist yet, or an open raw binary file at its start.
-        metadata: Records to put at the start.
-        profile: Says which conventions the channels follow.
-        overwrite: Replace an existing file, which stays until the first chunk of this one is written.
+        output: Path of a file that does not exist yet, or an open unbuffered binary file at its start.
+        metadata: Records to write at the start.
+        profile: MCAP profile, the conventions that the channels follow.
+        overwrite: Replace an existing file; it is kept until the first chunk of the new file is written.
 
     Attributes:
-        name: The path, for messages.
-        size: Bytes written so far; always a record's end.
-        is_open: False once closed or failed.
+        name: Path, for messages.
+        size: Bytes written so far; always the end of a record.
+        is_open: False after closing or a failure.
 
     Raises:
-        RecordingError: the file exists or cannot be created or written.
+        RecordingError: The file exists, or cannot be created or written.
     """
 
     def __init__(
@@ -111,27 +111,27 @@ class McapFile:
 
     @property
     def replaces(self) -> bool:
-        """Whether an older file is still there, which this one replaces with its first chunk or when it is closed."""
+        """Whether an older file still exists, which the first chunk or closing replaces."""
         return self._replacement is not None and self._replacement.is_pending
 
     @property
     def message_count(self) -> int:
-        """Messages written so far."""
+        """Number of messages written so far."""
         return sum(self._counts.values())
 
     @property
     def time_range(self) -> tuple[int, int]:
-        """Times of the earliest and latest message written so far [ns]; (0, 0) before the first."""
+        """Times of the earliest and latest message written so far [ns]; (0, 0) without messages."""
         start = min((chunk.start_ns for chunk in self._chunks), default=0)
         return start, max((chunk.end_ns for chunk in self._chunks), default=0)
 
     def add_schema(self, schema: mcap.Schema) -> bytes:
-        """Note a schema for the index; the returned record must be in a chunk before its first use."""
+        """Add a schema to the index; the returned record must be in a chunk before its first use."""
         encoded = self._schemas[schema.id] = schema.encode()
         return encoded
 
     def add_channel(self, channel: mcap.Channel) -> bytes:
-        """Note a channel for the index; the returned record must be in a chunk before its first use."""
+        """Add a channel to the index; the returned record must be in a chunk before its first use."""
         encoded = self._channels[channel.id] = channel.encode()
         self._counts.setdefault(channel.id, 0)
         return encoded
@@ -140,7 +140,7 @@ class McapFile:
         """Write a metadata record between chunks.
 
         Raises:
-            RecordingError: the file cannot be written.
+            RecordingError: The file cannot be written.
         """
         encoded = item.encode()
         index = mcap.encode_metadata_index(self.size, len(encoded), item.name)
@@ -148,14 +148,14 @@ class McapFile:
         self._metadata.append(index)
 
     def append_chunk(self, chunk: mcap.Chunk, messages: Mapping[int, list[int]]) -> None:
-        """Write a chunk and its message indexes in one go.
+        """Write a chunk and its message indexes in one write.
 
         Args:
             chunk: The chunk.
             messages: By channel id: time, offset in the uncompressed chunk, time, offset, …
 
         Raises:
-            RecordingError: the file cannot be written.  It is then closed, and readable up to the chunk before.
+            RecordingError: The file cannot be written.  It is closed then, and readable up to the previous chunk.
         """
         encoded = chunk.encode()
         offsets: dict[int, int] = {}
@@ -183,13 +183,13 @@ class McapFile:
         self._replace()
 
     def save_state(self) -> dict[str, Any]:
-        """All that was written so far and what the index needs, as plain data.
+        """Return the file content so far and the data of the index, as plain data.
 
         Raises:
-            RecordingError: it is no file of a folder, or cannot be read.
+            RecordingError: The output is not a file in a folder, or cannot be read.
         """
         if self._path is None:
-            raise RecordingError("cannot be part of a saved state", location=self.name, valid="a recording in a folder")
+            raise RecordingError("cannot be saved in a snapshot", location=self.name, valid="a recording in a file")
         try:
             with self._path.open("rb") as file:
                 written = file.read(self.size)
@@ -205,27 +205,27 @@ class McapFile:
         }
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """Go on from `save` in place of what was written here so far.
+        """Restore a state that `save_state` returned; it replaces the file content.
 
         Raises:
-            RecordingError: the file cannot be written.
+            RecordingError: The file cannot be written.
         """
         self._output.seek(0)
         self._output.truncate()
         self.size = 0
         self._schemas, self._channels = dict(saved["schemas"]), dict(saved["channels"])
         self._counts, self._metadata = dict(saved["counts"]), list(saved["metadata"])
-        self._chunks = []  # until it is written: a full disk must not leave an index of what is not there
+        self._chunks = []  # empty until written: after a full disk the index must not list missing chunks
         self._append(saved["written"])
         self._chunks = [mcap.ChunkIndex(**chunk) for chunk in saved["chunks"]]
         if self._chunks:
             self._replace()
 
     def close(self) -> None:
-        """Write the index and close the file; harmless when already closed.
+        """Write the index and close the file; closing twice is allowed.
 
         Raises:
-            RecordingError: as ``append_chunk``.
+            RecordingError: As `append_chunk`.
         """
         if self.is_open:
             self._append(self._summary())
@@ -234,7 +234,7 @@ class McapFile:
             self._output.close()
 
     def _replace(self) -> None:
-        """Take the place of the older file, if there is one; raises RecordingError, and that file is as it was."""
+        """Replace the older file, if there is one; on RecordingError that file is unchanged."""
         if self._replacement is None or not self._replacement.is_pending:
             return
         try:
@@ -242,7 +242,7 @@ class McapFile:
         except OSError as error:
             self.remove()
             raise RecordingError(
-                f"cannot be replaced: {error.strerror or error}", location=self.name, valid="it is unchanged"
+                f"cannot be replaced: {error.strerror or error}", location=self.name, valid="the old file is unchanged"
             ) from error
         self._path = self._replacement.path
 
@@ -253,7 +253,7 @@ class McapFile:
             replaces = self.replaces
             self._truncate_and_close()
             readable_part = (
-                f"what was recorded until {self._chunks[-1].end_ns / 1e9:.3f} s" if self._chunks else "nothing"
+                f"the recording until {self._chunks[-1].end_ns / 1e9:.3f} s is kept" if self._chunks else "nothing"
             )
             raise RecordingError(
                 f"cannot be written: {error.strerror or error}",
@@ -263,7 +263,7 @@ class McapFile:
         self.size += len(data)
 
     def _truncate_and_close(self) -> None:
-        """Cut the torn end off; the index, being smaller than a chunk, may still find room."""
+        """Truncate the incomplete end; the index is smaller than a chunk and may still fit on the disk."""
         self.is_open = False
         with suppress(OSError):
             self._output.seek(self.size)
@@ -280,9 +280,9 @@ class McapFile:
             self.remove()
 
     def remove(self) -> None:
-        """Close and remove the file, in which nothing is; harmless where it is no file of a folder.
+        """Close and remove the empty file; does nothing if the output is not a file in a folder.
 
-        An older file that it would have replaced stays.
+        An older file that would have been replaced is kept.
         """
         self.is_open = False
         with suppress(OSError):
@@ -316,7 +316,7 @@ class McapFile:
 
 
 def _create(path: Path, overwrite: bool) -> tuple[Path, FileReplacement | None, BinaryOutput]:
-    """Open a new file: its path, and what replaces an older file that holds something."""
+    """Create the file; return its path, the pending replacement of an existing file, and the open file."""
     try:
         if not (overwrite and path.is_file() and path.stat().st_size):
             return path, None, path.open("wb" if overwrite else "xb", buffering=0)
@@ -340,16 +340,16 @@ def _write_all(output: BinaryOutput, data: bytes) -> None:
 
 
 METADATA_NAME: Final = "roboyard"
-"""Name of the metadata record that holds what the caller says about the run."""
+"""Name of the metadata record with the caller's data about the run."""
 PUBLISHER_KEY: Final = "callerid"
-"""Key of a channel's metadata that holds the publisher's node name, as in recordings converted from ROS 1."""
+"""Key of a channel's metadata for the publisher's node name, as in recordings converted from ROS 1."""
 
 _CHUNK_BYTES = 4 << 20
 _NO_TIME = (1 << 64) - 1
 
 
 class ChannelWriter:
-    """One publisher's stream on one topic; made by ``McapWriter.channel``."""
+    """Stream of one publisher on one topic; created by `McapWriter.channel`."""
 
     __slots__ = ("count", "id", "index")
 
@@ -362,17 +362,17 @@ class ChannelWriter:
 class McapWriter:
     """Writes CDR messages into an MCAP file with ROS 2 schemas.
 
-    A chunk is closed and handed to the operating system whenever the messages' time crosses a multiple of
-    ``chunk_seconds`` (or 4 MiB are full): a killed process loses no more than that.
+    A chunk is closed and written whenever the message time crosses a multiple of `chunk_seconds` (or 4 MiB are full).
+    A killed process loses at most this much.
 
     Args:
-        output: Path of a file that does not exist yet, or an open raw binary file.
-        metadata: About the run (versions, seed, …); stored sorted by key. Put no wall times and no paths in it.
-        chunk_seconds: Length of a chunk [s].
-        overwrite: Replace an existing file, which stays until the first chunk of this one is written.
+        output: Path of a file that does not exist yet, or an open unbuffered binary file.
+        metadata: Data about the run (versions, seed, …), stored sorted by key.  Do not include wall times or paths.
+        chunk_seconds: Duration of a chunk [s].
+        overwrite: Replace an existing file; it is kept until the first chunk of the new file is written.
 
     Raises:
-        RecordingError: the file exists or cannot be created or written.
+        RecordingError: The file exists, or cannot be created or written.
     """
 
     def __init__(
@@ -383,7 +383,7 @@ class McapWriter:
         chunk_seconds: float = 1.0,
         overwrite: bool = False,
     ) -> None:
-        # A "rosbag2" record that names a distribution only makes ros2 bag read QoS profiles as numbers: see qos.py.
+        # A "rosbag2" record with only a distribution makes ros2 bag read QoS profiles as numbers: offered_qos_profiles.
         records = [mcap.Metadata("rosbag2", {"ROS_DISTRO": "jazzy"})]
         if metadata:
             records.append(mcap.Metadata(METADATA_NAME, dict(sorted(metadata.items()))))
@@ -398,24 +398,24 @@ class McapWriter:
 
     @property
     def replaces(self) -> bool:
-        """Whether an older file is still there, which this one replaces with its first chunk or when it is closed."""
+        """Whether an older file still exists, which the first chunk or closing replaces."""
         return self._file.replaces
 
     def channel(
         self, topic: str, type_name: str, publisher: str = "", *, latched: bool = False, definition: str | None = None
     ) -> ChannelWriter:
-        """The stream of ``publisher``'s messages on ``topic``; made at first use, ids count from 1 in that order.
+        """Return the stream of `publisher`'s messages on `topic`; created on first use, with ids from 1 in this order.
 
         Args:
             topic: Absolute name, e.g. "/scan".
-            type_name: E.g. "sensor_msgs/msg/LaserScan".
+            type_name: Message type, e.g. "sensor_msgs/msg/LaserScan".
             publisher: Name of the publishing node.
             latched: Whether late subscribers get the last message.
-            definition: The type's full definition text; None takes the one Roboyard knows.
+            definition: Full definition text of the type; None for Roboyard's definition.
 
         Raises:
-            MessageError: the type is unknown.
-            RecordingError: more than 65535 channels.
+            MessageError: The type is unknown.
+            RecordingError: The file has more than 65535 channels.
         """
         key = (topic, type_name, publisher)
         existing = self._channels.get(key)
@@ -423,7 +423,7 @@ class McapWriter:
             return existing
         channel_id = len(self._channels) + 1
         if channel_id > 0xFFFF:
-            raise RecordingError("more than 65535 channels", location=self._file.name)
+            raise RecordingError("the recording has more than 65535 channels", location=self._file.name)
         metadata = {PUBLISHER_KEY: publisher} if publisher else {}
         metadata["offered_qos_profiles"] = offered_qos_profiles(latched)
         if definition is None:
@@ -441,12 +441,12 @@ class McapWriter:
         """Append one message.
 
         Args:
-            channel: From ``channel``.
-            time_ns: When it was published [ns], not negative. May decrease; then readers have to sort.
+            channel: Channel returned by `channel`.
+            time_ns: Publication time [ns], not negative.  May decrease; then readers have to sort.
             data: The message as CDR with its 4-byte header.
 
         Raises:
-            RecordingError: the file cannot be written (disk full): raised once, after which writing does nothing.
+            RecordingError: The file cannot be written (disk full).  Raised once; later calls do nothing.
         """
         if time_ns >= self._due_ns:
             self.flush()
@@ -465,19 +465,19 @@ class McapWriter:
             self.flush()
 
     def flush_before(self, time_ns: int) -> None:
-        """Say that no message before ``time_ns`` will come, so that a chunk that is due does not wait for the next.
+        """Close a chunk that ends before `time_ns` without waiting for the next message; none earlier may follow.
 
         Raises:
-            RecordingError: as ``write``.
+            RecordingError: As `write`.
         """
         if time_ns >= self._due_ns:
             self.flush()
 
     def flush(self) -> None:
-        """Close the open chunk, if it holds any message, and hand it to the operating system.
+        """Close the open chunk, if it has messages, and write it.
 
         Raises:
-            RecordingError: as ``write``.
+            RecordingError: As `write`.
         """
         if self._start_ns == _NO_TIME:
             return
@@ -493,25 +493,25 @@ class McapWriter:
             self._file.append_chunk(chunk, messages)
 
     def add_metadata(self, metadata: Mapping[str, str]) -> None:
-        """Add to what the file says about its run; the values of before stay in a file that is cut short.
+        """Add metadata about the run; a truncated file has the previous values.
 
         Raises:
-            RecordingError: the file cannot be written; every whole chunk stays readable.
+            RecordingError: The file cannot be written; every complete chunk remains readable.
         """
         if self._file.is_open:
             self._file.append_metadata(mcap.Metadata(METADATA_NAME, dict(sorted(metadata.items()))))
 
     def close(self) -> None:
-        """Write the last chunk and the index, and close the file; harmless when already closed.
+        """Write the last chunk and the index, and close the file; closing twice is allowed.
 
         Raises:
-            RecordingError: the file cannot be written; every whole chunk stays readable.
+            RecordingError: The file cannot be written; every complete chunk remains readable.
         """
         self.flush()
         self._file.close()
 
     def save_state(self) -> dict[str, Any]:
-        """What was written so far, the open chunk included, as plain data. Raises RecordingError."""
+        """Return the data written so far, including the open chunk, as plain data; may raise RecordingError."""
         return {
             "file": self._file.save_state(),
             "due_ns": self._due_ns,
@@ -524,7 +524,7 @@ class McapWriter:
         }
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """Go on from `save` in place of what was written here so far. Raises RecordingError."""
+        """Restore a state that `save_state` returned, in place of the data written so far; may raise RecordingError."""
         self._file.load_state(saved["file"])
         self._due_ns = saved["due_ns"]
         self._channels = {}
@@ -536,7 +536,7 @@ class McapWriter:
         self._start_ns, self._end_ns = saved["span"]
 
     def discard(self) -> None:
-        """Remove the file, with all that was written; an older file that is still there stays."""
+        """Remove the file with its data; an older file that was not replaced yet is kept."""
         self._file.remove()
 
     def __enter__(self) -> McapWriter:
@@ -546,6 +546,6 @@ class McapWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.flush()
-        if error is not None and self.replaces:  # nothing was written that is worth the older file
+        if error is not None and self.replaces:  # without any chunk written, the older file is kept
             self.discard()
         self.close()

@@ -1,8 +1,8 @@
-"""Decodes the bytes of a recording into messages, by the definitions that the recording itself carries.
+"""Decodes the messages of a recording with the message definitions that the recording contains.
 
-A type that Roboyard knows with the same fields becomes its own class; an unknown one is registered; one that is known
-but looks different in the recording (another ROS distribution) is read by the recording's definition into a class of
-its own.  ROS 1 messages become the ROS 2 messages of the same name where there is one.
+A type that Roboyard knows with the same fields becomes Roboyard's class.  An unknown type is registered.  A known type
+with different fields in the recording (another ROS distribution) is decoded by the recording's definition into a
+separate class.  ROS 1 messages become the ROS 2 messages of the same name where these exist.
 """
 
 from __future__ import annotations
@@ -41,33 +41,35 @@ _DAMAGE = (
     MemoryError,
     RecursionError,
 )
-"""What rosbags is seen to raise on damaged bytes."""
+"""Exceptions that rosbags raises on damaged bytes."""
 
 
 def normalize_type_name(name: str) -> str:
-    """ "pkg/Name" as "pkg/msg/Name"; a full name stays."""
+    """Convert "pkg/Name" to "pkg/msg/Name"; a full name is returned unchanged."""
     return name.replace("/", "/msg/") if name.count("/") == 1 else name
 
 
 def make_decoder(channel: RecordedChannel, location: str, warnings: list[str]) -> MessageDecoder:
-    """What decodes the messages of ``connection``.
+    """Return the decoder for the messages of `channel`.
 
     Args:
-        connection: Its type, definition and encoding.
-        where: The recording, for errors.
-        warnings: Gets a sentence when the type differs from the one Roboyard knows.
+        channel: Channel with type, definition and encoding.
+        location: Name of the recording in error messages.
+        warnings: List that receives a sentence if the type differs from Roboyard's.
 
     Raises:
-        RecordingError: encoding or type is unknown, or the definition cannot be read.
+        RecordingError: Encoding or type is unknown, or the definition cannot be read.
     """
     name = channel.type
     if channel.encoding not in ("cdr", "ros1"):
         raise RecordingError(
-            f"topic {channel.topic} is encoded as '{channel.encoding}'", location=location, valid="cdr or ros1"
+            f"topic {channel.topic} has the unknown encoding '{channel.encoding}'",
+            location=location,
+            valid="cdr or ros1",
         )
     if not _TYPE.match(name):
         raise RecordingError(
-            f"topic {channel.topic} has the type '{name}'", location=location, valid="package/msg/Name"
+            f"topic {channel.topic} has the invalid type '{name}'", location=location, valid="package/msg/Name"
         )
     try:
         decode = _ros1_decoder(channel) if channel.encoding == "ros1" else _cdr_decoder(channel, warnings)
@@ -83,7 +85,7 @@ def make_decoder(channel: RecordedChannel, location: str, warnings: list[str]) -
             return decode(decompress_message(data))
         except _DAMAGE as error:
             raise RecordingError(
-                f"a message of {len(data)} bytes on {channel.topic} is no {name}: {short_error_text(error)}",
+                f"a message of {len(data)} bytes on {channel.topic} is not a valid {name}: {short_error_text(error)}",
                 location=location,
             ) from error
 
@@ -91,10 +93,12 @@ def make_decoder(channel: RecordedChannel, location: str, warnings: list[str]) -
 
 
 def decompress_message(data: bytes) -> bytes:
-    """A message, unpacked if ``ros2 bag record --compression-mode message`` compressed it; no CDR begins as zstd does.
+    """Decompress a message from ``ros2 bag record --compression-mode message``; uncompressed CDR is returned unchanged.
+
+    CDR never starts with the magic bytes of zstd.
 
     Raises:
-        ValueError: it is damaged or too large.
+        ValueError: The data is damaged or too large.
     """
     if not data.startswith(ZSTD):
         return data
@@ -104,24 +108,24 @@ def decompress_message(data: bytes) -> bytes:
     except zstandard.ZstdError as error:
         raise ValueError(str(error)) from error
     if len(plain) > MAX_CHUNK:
-        raise ValueError(f"unpacks to more than {MAX_CHUNK} bytes")
+        raise ValueError(f"the decompressed message is larger than {MAX_CHUNK} bytes")
     return plain
 
 
 def parse_definition(text: str, definition_format: str, name: str) -> Typesdict:
-    """Fields of ``name`` and of the types nested in it.
+    """Parse the fields of `name` and of the types nested in it.
 
     Raises:
-        TypesysError: the text is no such definition.
+        TypesysError: The text is not such a definition.
     """
     if len(text) > _MAX_DEFINITION:
-        raise TypesysError(f"it is {len(text)} characters long")
+        raise TypesysError(f"the text has {len(text)} characters")
     if not text.strip() and definition_format == "":
         return {}
     if definition_format in ("ros2msg", "ros1msg", ""):
         return get_types_from_msg(text, name)
     if definition_format not in ("ros2idl", "omgidl"):
-        raise TypesysError(f"it is written as '{definition_format}'")
+        raise TypesysError(f"the format '{definition_format}' is unknown")
     types: Typesdict = {}
     separator = "=" * 80 + "\n"
     parts = text.split(separator)[1:] if text.startswith(separator + "IDL: ") else ["\n" + text]
@@ -131,7 +135,7 @@ def parse_definition(text: str, definition_format: str, name: str) -> Typesdict:
 
 
 def _roboyard_definition(name: str) -> Typesdict | None:
-    """Fields of a type, and of those nested in it, as Roboyard knows them; None when it does not."""
+    """Return the fields of a type and of its nested types as Roboyard defines them; None if unknown."""
     text = _roboyard_definition_text(name)
     return None if text is None else get_types_from_msg(text, name)
 
@@ -154,13 +158,13 @@ def _roboyard_decoder(name: str) -> MessageDecoder:
 
 
 def incompatible_definition(channel: RecordedChannel) -> Typesdict | None:
-    """The recording's own definition when Roboyard's class does not fit its messages; None when it does.
+    """Return the recording's definition if Roboyard's class does not fit its messages; None if it fits.
 
-    A type that is new here is registered.
+    A type that is unknown to Roboyard is registered.
 
     Raises:
-        TypesysError: there is no definition, or it cannot be read.
-        MessageError: it cannot be registered.
+        TypesysError: The definition is missing or cannot be read.
+        MessageError: The type cannot be registered.
     """
     name, text = channel.type, channel.definition
     if text and text == _roboyard_definition_text(name):
@@ -169,7 +173,7 @@ def incompatible_definition(channel: RecordedChannel) -> Typesdict | None:
     roboyard_definition = _roboyard_definition(name)
     if not found:
         if roboyard_definition is None:
-            raise TypesysError("the recording has no definition of it and Roboyard does not know it")
+            raise TypesysError("the recording has no definition of it, and Roboyard does not know it")
         return None
     if roboyard_definition is not None:
         return None if name in found and _equal_definitions(found, roboyard_definition) else found
@@ -180,10 +184,10 @@ def incompatible_definition(channel: RecordedChannel) -> Typesdict | None:
 
 
 def incompatible_definition_text(channel: RecordedChannel) -> str | None:
-    """The recording's definition as ROS 2 text, where messages are of a class of its own; None where ours fits.
+    """Return the recording's definition as ROS 2 text if messages have a separate class; None if Roboyard's fits.
 
     Raises:
-        RecordingError: it cannot be used.
+        RecordingError: The definition cannot be used.
     """
     try:
         incompatible = incompatible_definition(channel) if channel.encoding == "cdr" else None
@@ -200,14 +204,14 @@ def _cdr_decoder(channel: RecordedChannel, warnings: list[str]) -> MessageDecode
     if incompatible is None:
         return _roboyard_decoder(name)
     if _roboyard_definition(name) is not None:
-        warnings.append(f"{name} differs from ROS 2 Jazzy's and is read by the recording's own definition")
+        warnings.append(f"{name} differs from the type of ROS 2 Jazzy; the recording's own definition is used")
     store = _store(incompatible)
     store.get_msgdef(name)  # raises KeyError when a nested type is missing
     return lambda data: store.deserialize_cdr(data, name)
 
 
 def _is_compatible(found: Typesdict) -> bool:
-    """Whether every type in ``found`` that Roboyard knows is the same there."""
+    """Return whether every type in `found` that Roboyard knows has the same definition there."""
     for name in sorted(found):
         definition = _roboyard_definition(name)
         if definition is not None and definition[name][1] != found[name][1]:
@@ -218,7 +222,7 @@ def _is_compatible(found: Typesdict) -> bool:
 def _store(types: Typesdict) -> Typestore:
     for name in types:
         if not _TYPE.match(name):
-            raise TypesysError(f"'{name}' is no type name")
+            raise TypesysError(f"'{name}' is not a type name")
     store = get_typestore(Stores.EMPTY)
     store.register(types)
     return store
@@ -251,7 +255,7 @@ def _convert_by_fields(source: Typestore, target: Typestore, old: str, new: str)
 
 
 def _as_ros2(source: Typestore, name: str) -> str:
-    """Definition text of a ROS 1 type as ROS 2 would have it: the header without its sequence number."""
+    """Return the definition text of a ROS 1 type in ROS 2 form: the header without its sequence number."""
     types = get_types_from_msg(source.generate_msgdef(name, ros_version=2)[0], name)
     header = _roboyard_definition("std_msgs/msg/Header") or {}
     return str(_store({**types, **header}).generate_msgdef(name, ros_version=2)[0])

@@ -1,6 +1,6 @@
-"""Plays a recording onto a bus, so that nodes run on it as on a live robot.
+"""Replays a recording on a bus, so that nodes process it like live data.
 
-Time stamps in the messages are shifted, so that a recording that is played again continues where it ended.
+Time stamps in the messages are shifted when the recording is repeated, so that they continue after the previous pass.
 """
 
 from __future__ import annotations
@@ -26,10 +26,12 @@ _TIME: Final = "builtin_interfaces/msg/Time"
 
 
 def shift_time_stamps(message: Any, offset_ns: int) -> None:
-    """Add ``by_ns`` to every stamp in ``message``, which must be nobody else's; a stamp of 0 means none and stays.
+    """Add `offset_ns` to every time stamp in `message`, in place; a stamp of 0 means "not set" and is kept.
+
+    The caller must own the message: published messages are shared and must not change.
 
     Raises:
-        MessageError: a stamp leaves the range of its 32-bit seconds.
+        MessageError: A stamp exceeds the range of its 32-bit seconds.
     """
     _shift_fields(message, message.__msgtype__, offset_ns)
 
@@ -53,7 +55,7 @@ def _shift_time(time: Any, offset_ns: int) -> Any:
 
 @cache
 def _time_fields(type_name: str) -> tuple[tuple[str, str, bool], ...]:
-    """Attribute, type, and whether it is a single one, of each field that is a stamp or holds any."""
+    """Return attribute, type, and whether it is a scalar, for each field that is a time stamp or contains any."""
     return tuple(
         (field.python_name, field.type, field.arity == "one")
         for field in definition_of(type_name).fields
@@ -62,20 +64,20 @@ def _time_fields(type_name: str) -> tuple[tuple[str, str, bool], ...]:
 
 
 EXCLUDED_TOPICS: Final = ("/clock",)
-"""Left out by default: the bus has its own clock, which follows the recording."""
+"""Topics that are excluded by default: the bus has its own clock, which follows the recording."""
 _MAX_GAP_NS = 3600 * 10**9
 _MIN_GAP_NS = 10**6
-"""Between the end of one pass and the beginning of the next [ns]; more where messages come less often."""
+"""Minimum time between the end of one pass and the start of the next [ns]; longer if messages are sparser."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicSelection:
-    """Which channels of a recording to play.
+    """Selection of the channels of a recording to play.
 
     Attributes:
         topics: Names or patterns ("/rover/*") to play; None for all.
-        exclude: Names or patterns to leave out, besides /clock.
-        exclude_publishers: Names of nodes whose messages are left out; nodes on the player's bus take their places.
+        exclude: Names or patterns to exclude, besides /clock.
+        exclude_publishers: Names of nodes whose messages are excluded because nodes on the player's bus replace them.
     """
 
     topics: Collection[str] | None = None
@@ -83,7 +85,7 @@ class TopicSelection:
     exclude_publishers: Collection[str] = ()
 
     def includes(self, channel: RecordedChannel) -> bool:
-        """Whether to play the channel."""
+        """Return whether to play the channel."""
         if channel.publisher in self.exclude_publishers:
             return False
         if self.topics is not None and not any(fnmatchcase(channel.topic, pattern) for pattern in self.topics):
@@ -95,33 +97,34 @@ _EVERYTHING = TopicSelection()
 
 
 class RecordingPlayer:
-    """Publishes a recording's messages at their times, in the names of their original publishers.
+    """Publishes a recording's messages at their times, under the names of their original publishers.
 
-    The bus's clock is the recording's: a recording that starts at an epoch time needs ``Bus(start_ns=…)``.  When the
-    replay starts in the middle, the last message of each latched topic before it comes first.
+    The time of the bus is the time of the recording: a recording that starts at an epoch time requires
+    ``Bus(start_ns=…)``.  When the replay starts in the middle, the last earlier message of each latched topic is
+    published first.
 
     Args:
-        bus: The bus, standing at or before the first message.
+        bus: The bus; its time must not be later than the first message.
         recording: An open recording; it must stay open.
-        selection: Which topics and publishers to play.
+        selection: Topics and publishers to play.
         rename: New names of topics, {"/odom": "/recorded/odom"}.
-        start_ns: First instant to play [ns]; None for the start.
-        end_ns: Last instant to play [ns]; None for the end.
-        rate: Recorded seconds per wall second; None leaves the bus's pacing as it is.
-        loop: Begin again and again.  Time goes on: the messages of each pass, and the stamps in them, are moved to
-            behind the pass before.
+        start_ns: First time to play [ns]; None for the start.
+        end_ns: Last time to play [ns]; None for the end.
+        rate: Recorded seconds per wall second; None keeps the bus's pacing.
+        loop: Repeat the recording endlessly.  Time continues: the messages of each pass and their stamps are shifted
+            behind the previous pass.
 
     Attributes:
-        count: Messages published so far.
-        done: True once the last message is out.
+        count: Number of messages published so far.
+        is_finished: True after the last message was published.
         end_ns: Time of the last message to play [ns], in the first pass.
-        passes: How often the recording has been played to its end.
+        n_passes: Number of completed passes through the recording.
         warnings: Topics that could not be played, one sentence each.
 
     Raises:
-        RecordingError: nothing of it can be played, the bus's clock does not fit, or a new name is that of a topic of
+        RecordingError: No message can be played, the bus's time does not fit, or a new name belongs to a topic of
             another type.
-        UnknownNameError: ``rename`` names a topic that the recording does not have.
+        UnknownNameError: `rename` has a topic that the recording does not have.
     """
 
     def __init__(
@@ -148,7 +151,9 @@ class RecordingPlayer:
         selected = [c for c in recording.channels if c.count and selection.includes(c)]
         playable = sorted({c.topic for c in selected if self._is_playable(c)})
         if not playable:
-            raise RecordingError("has nothing to replay", location=str(recording.path), valid="; ".join(self.warnings))
+            raise RecordingError(
+                "the selection has no messages to replay", location=str(recording.path), valid="; ".join(self.warnings)
+            )
         channels = [c for c in selected if c.topic in playable]
         first_ns = min(c.start_ns for c in channels) if start_ns is None else start_ns
         self.end_ns = max(c.end_ns for c in channels) if end_ns is None else end_ns
@@ -168,21 +173,21 @@ class RecordingPlayer:
         bus.executor.schedule(first_ns, self._start, SENSOR)
 
     def close(self) -> None:
-        """Stop, and leave the topics."""
+        """Stop the replay and remove its publishers."""
         self.is_finished = True
         self._next = None
         for publisher in self._publishers.values():
             publisher.close()
 
     def _is_playable(self, channel: RecordedChannel) -> bool:
-        """Whether the messages of ``connection`` can go on a bus; says why not."""
+        """Return whether the messages of `channel` can be published; add a warning with the reason if not."""
         topic = channel.topic
         if channel.encoding not in ("cdr", "ros1"):
-            self.warnings.append(f"{topic} is encoded as '{channel.encoding}' and is not played")
+            self.warnings.append(f"{topic} is not played: unsupported encoding '{channel.encoding}'")
             return False
-        self._recording.decoder(channel)  # registers a type that is new here
+        self._recording.decoder(channel)  # registers an unknown type
         if channel.encoding == "cdr" and incompatible_definition(channel) is not None:
-            self.warnings.append(f"{topic} is not played: its {channel.type} differs from the one known here")
+            self.warnings.append(f"{topic} is not played: its {channel.type} differs from Roboyard's definition")
             return False
         return True
 
@@ -190,20 +195,20 @@ class RecordingPlayer:
         now_ns = self._bus.now_ns
         if now_ns > first_ns or first_ns - now_ns > _MAX_GAP_NS:
             raise RecordingError(
-                f"starts at {first_ns} ns and the bus stands at {now_ns} ns",
+                f"the recording starts at {first_ns} ns, before the bus's time of {now_ns} ns",
                 location=str(self._recording.path),
                 valid=f"Bus(start_ns={first_ns})",
             )
 
     def _check_names(self, channels: list[RecordedChannel]) -> None:
-        """Two topics of different types cannot become one; better said now than in the middle."""
+        """Raise RecordingError if topics of different types would get one name; checked before the replay starts."""
         types: dict[str, RecordedChannel] = {}
         for channel in channels:
             name = self._rename.get(channel.topic, channel.topic)
             other = types.setdefault(name, channel)
             if other.type != channel.type:
                 raise RecordingError(
-                    f"{other.topic} ({other.type}) and {channel.topic} ({channel.type}) cannot both be {name}",
+                    f"{other.topic} ({other.type}) and {channel.topic} ({channel.type}) cannot both be named {name}",
                     location=str(self._recording.path),
                     valid="another name",
                 )
@@ -226,7 +231,7 @@ class RecordingPlayer:
         self._publish_due()
 
     def _publish_due(self) -> None:
-        """Publish what is due and come back for the next."""
+        """Publish the messages that are due and schedule the next call."""
         executor = self._bus.executor
         while self._next is not None and self._next.time_ns <= executor.now_ns:
             self._publish(self._next)
@@ -237,7 +242,7 @@ class RecordingPlayer:
             executor.schedule(self._next.time_ns, self._publish_due, SENSOR)
 
     def _next_message(self) -> RecordedMessage | None:
-        """The next message, moved to the present pass; None at the end."""
+        """Return the next message, shifted to the present pass; None at the end."""
         item = next(self._messages, None)
         if item is None:
             self.n_passes += 1

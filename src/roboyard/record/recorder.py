@@ -1,4 +1,4 @@
-"""Records the messages of a bus, and reads recorded external inputs back so that a run can be repeated."""
+"""Records the messages of a bus, and reads recorded external inputs back to repeat a run."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ _TYPE = "roboyard_msgs/msg/Input"
 
 
 def recorded_inputs(recording: Recording) -> list[tuple[int, ExternalInput]]:
-    """The recorded inputs with their times [ns], for ``bus.inputs.schedule``; empty when there were none.
+    """Return the recorded external inputs with their times [ns], for ``bus.inputs.schedule``; empty if none were
+    recorded.
 
     Raises:
-        RecordingError: ``/inputs`` carries something else, or the file is damaged.
+        RecordingError: ``/inputs`` has another message type, or the file is damaged.
     """
     topic = recording.topics.get(INPUT_TOPIC)
     if topic is None:
         return []
     if topic.type != _TYPE:
-        raise RecordingError(f"{INPUT_TOPIC} carries {topic.type}", location=str(recording.path), valid=_TYPE)
+        raise RecordingError(f"{INPUT_TOPIC} has the type {topic.type}", location=str(recording.path), valid=_TYPE)
     return [
         (item.time_ns, ExternalInput(m.kind, m.target, m.type, m.source, m.data.tobytes()))
         for item in recording.messages([INPUT_TOPIC])
@@ -40,30 +41,32 @@ def recorded_inputs(recording: Recording) -> list[tuple[int, ExternalInput]]:
 
 
 DEFAULT_EXCLUDED_TYPES: Final = ("sensor_msgs/msg/Image", "sensor_msgs/msg/PointCloud2")
-"""Types left out by default: raw pictures and clouds fill a disk (38 GB in 20 minutes); compressed ones are taken."""
+"""Message types that are excluded by default: raw images and point clouds fill a disk (38 GB in 20 minutes); compressed
+ones are recorded.
+"""
 
 
 class Recorder:
-    """Writes every message of a bus, with its publisher's name, to an MCAP file until it is closed.
+    """Records every message of a bus, with its publisher's name, into an MCAP file until it is closed.
 
-    What is on latched topics already is recorded first.  When the file cannot be written (disk full) recording ends,
-    what was written stays readable, and the run stops with that one error.
+    The present messages of latched topics are recorded first.  When the file cannot be written (disk full), recording
+    ends, the data written remains readable, and the run stops with this one error.
 
     Args:
         bus: The bus.
-        path: A file that does not exist yet, or an open raw binary file.
+        path: A file that does not exist yet, or an open unbuffered binary file.
         topics: Names or patterns ("/rover/*") to record; None for all.
-        exclude: Names or patterns to leave out.
-        exclude_types: Message types to leave out.
-        metadata: About the run: versions, seed, …; no wall times, no paths.
-        chunk_seconds: The most a killed process loses [s].
-        overwrite: Replace an existing file, which stays until the first chunk of this one is written.
+        exclude: Names or patterns to exclude.
+        exclude_types: Message types to exclude.
+        metadata: Data about the run: versions, seed, …; no wall times, no paths.
+        chunk_seconds: Maximum duration of data that a killed process loses [s].
+        overwrite: Replace an existing file; it is kept until the first chunk of the new file is written.
 
     Attributes:
-        count: Messages recorded.
+        count: Number of messages recorded.
 
     Raises:
-        RecordingError: the file exists or cannot be created.
+        RecordingError: The file exists or cannot be created.
     """
 
     def __init__(
@@ -126,7 +129,7 @@ class Recorder:
             self._fail(error)
 
     def _fail(self, error: RecordingError) -> None:
-        """End recording; the error leaves the run from an event of its own, not through the node that published."""
+        """Stop recording; an event of its own raises the error, not the callback of the node that published."""
         self._stop()
         self._error = error
         self._bus.executor.schedule(self._bus.now_ns, self._raise, LAST)
@@ -141,24 +144,26 @@ class Recorder:
             self._detach.pop()()
 
     def save_state(self) -> dict[str, Any]:
-        """All that was recorded so far, as plain data. Raises RecordingError."""
+        """Return all data recorded so far, as plain data; may raise RecordingError."""
         channels = [(*key, channel is not None) for key, channel in self._channels.items()]
         return {"count": self.count, "channels": channels, "writer": self._writer.save_state()}
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """Go on from `save`, as if everything up to there had been recorded here. Raises RecordingError."""
+        """Continue from a state that `save_state` returned, as if this recorder had recorded it; may raise
+        RecordingError.
+        """
         self._writer.load_state(saved["writer"])
         self.count = saved["count"]
         self._channels = {(topic, node): None for topic, node, is_recorded in saved["channels"] if not is_recorded}
 
     def close(self, metadata: Mapping[str, str] | None = None) -> None:
-        """Stop recording and finish the file; harmless when already closed.
+        """Stop recording and complete the file; closing twice is allowed.
 
         Args:
-            metadata: What about the run was not known when the recording began.
+            metadata: Data about the run that was unknown when the recording started.
 
         Raises:
-            RecordingError: the file could not be written, and the run did not say so yet.
+            RecordingError: The file could not be written, and the run has not reported it yet.
         """
         self._stop()
         self._raise()

@@ -1,4 +1,4 @@
-"""What every recording offers, whatever file it came from: topics, times, and its messages in order of time."""
+"""Common interface of recordings of all formats: topics, times, and messages in order of time."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _MAX_ERROR_TEXT = 160
 
 @dataclass(frozen=True, slots=True)
 class RecordedChannel:
-    """One publisher on one topic.
+    """Channel of a recording: one publisher on one topic.
 
     Attributes:
         topic: Absolute name.
         type: Message type, e.g. "sensor_msgs/msg/LaserScan".
-        publisher: Name of the node; "" when the file does not say.
-        definition: Full definition text of the type; "" when the file has none.
+        publisher: Name of the node; "" if the file does not state it.
+        definition: Full definition text of the type; "" if the file has none.
         definition_format: "ros2msg", "ros2idl", "ros1msg", or "".
-        encoding: "cdr", "ros1", or what else the file holds and cannot be decoded here.
+        encoding: "cdr", "ros1", or an encoding that cannot be decoded here.
         latched: Whether late subscribers got the last message.
         count: Number of messages.
-        start_ns: Time of the first [ns].
-        end_ns: Time of the last [ns].
+        start_ns: Time of the first message [ns].
+        end_ns: Time of the last message [ns].
     """
 
     topic: str
@@ -46,13 +46,13 @@ class RecordedChannel:
 
 @dataclass(frozen=True, slots=True)
 class RecordedTopic:
-    """A topic of a recording: all its connections together.
+    """A topic of a recording with the data of all its channels.
 
     Attributes:
         name: Absolute name.
         type: Message type.
         count: Number of messages.
-        frequency: Mean rate between its first and last message [Hz]; None with fewer than two instants.
+        frequency: Mean rate between the first and last message [Hz]; None if all messages have the same time.
         schema: Full definition text of the type.
         publishers: Names of the nodes that published on it, in order of first use.
         latched: Whether late subscribers got the last message.
@@ -68,7 +68,7 @@ class RecordedTopic:
 
 
 class RecordedMessage(NamedTuple):
-    """One message of a recording and who published it when."""
+    """A message of a recording with its time and publisher."""
 
     time_ns: int
     topic: str
@@ -86,10 +86,10 @@ class Recording(ABC):
     Attributes:
         path: The file or folder.
         format: "mcap", "rosbag2", "rosbag1" or "carmen".
-        metadata: What the file says about its run.
-        connections: Publishers by topic, in order of first use.
-        complete: False when the end is missing (a killed writer, a truncated copy).
-        warnings: What was found amiss, one sentence each.
+        metadata: Metadata that the file has about its run.
+        channels: Publishers by topic, in order of first use.
+        is_complete: False if the end is missing (a killed writer, a truncated copy).
+        warnings: Problems found, one sentence each.
     """
 
     format: str = ""
@@ -104,19 +104,19 @@ class Recording(ABC):
         self._temp_dir: TemporaryDirectory[str] | None = None
 
     def attach_temp_dir(self, temp_dir: TemporaryDirectory[str], path: Path) -> None:
-        """Say that the file was unpacked from ``path`` into a folder, which goes when the recording is closed."""
+        """Own the temporary folder with the decompressed file of `path`; closing the recording removes it."""
         self._temp_dir, self.path = temp_dir, path
 
     @abstractmethod
     def _raw_messages(self, channels: Collection[RecordedChannel], start_ns: int, end_ns: int) -> Iterator[RawMessage]:
-        """Undecoded messages of the wanted connections, start and end included, in order of time."""
+        """Iterate over undecoded messages of the selected channels in order of time, start and end included."""
 
     @abstractmethod
     def _make_decoder(self, channel: RecordedChannel) -> MessageDecoder:
-        """What turns a connection's bytes into messages."""
+        """Return the decoder for the messages of a channel."""
 
     def close(self) -> None:
-        """Close the files; harmless when already closed."""
+        """Close the files; closing twice is allowed."""
         self._decoders.clear()
         temp_dir, self._temp_dir = self._temp_dir, None
         if temp_dir is not None:
@@ -132,12 +132,12 @@ class Recording(ABC):
 
     @property
     def start_ns(self) -> int:
-        """Time of the first message [ns]; 0 when there is none."""
+        """Time of the first message [ns]; 0 without messages."""
         return min((channel.start_ns for channel in self.channels if channel.count), default=0)
 
     @property
     def end_ns(self) -> int:
-        """Time of the last message [ns]; 0 when there is none."""
+        """Time of the last message [ns]; 0 without messages."""
         return max((channel.end_ns for channel in self.channels if channel.count), default=0)
 
     @property
@@ -154,13 +154,13 @@ class Recording(ABC):
     def raw_messages(
         self, topics: Collection[str] | None = None, start_ns: int | None = None, end_ns: int | None = None
     ) -> Iterator[RawMessage]:
-        """Undecoded messages in order of time; arguments as for ``messages``."""
+        """Iterate over undecoded messages in order of time; arguments as for `messages`."""
         return self.raw_messages_of_channels(self.channels_of(topics), start_ns, end_ns)
 
     def raw_messages_of_channels(
         self, channels: Collection[RecordedChannel], start_ns: int | None = None, end_ns: int | None = None
     ) -> Iterator[RawMessage]:
-        """Undecoded messages of some publishers in order of time; arguments as for ``of``."""
+        """Iterate over undecoded messages of some channels in order of time; see `messages_of_channels`."""
         return self._raw_messages(
             channels, 0 if start_ns is None else start_ns, self.end_ns if end_ns is None else end_ns
         )
@@ -168,16 +168,16 @@ class Recording(ABC):
     def messages(
         self, topics: Collection[str] | None = None, start_ns: int | None = None, end_ns: int | None = None
     ) -> Iterator[RecordedMessage]:
-        """Messages in order of time, decoded by the definitions in the file.
+        """Iterate over messages in order of time, decoded with the definitions in the file.
 
         Args:
-            topics: Their names; None for all that can be decoded.
-            start_ns: First instant [ns], included; None for the start.
-            end_ns: Last instant [ns], included; None for the end.
+            topics: Names of the topics; None for all that can be decoded.
+            start_ns: First time [ns], included; None for the start.
+            end_ns: Last time [ns], included; None for the end.
 
         Raises:
-            UnknownNameError: the recording has no such topic.
-            RecordingError: the file is damaged there, or a wanted topic's encoding cannot be decoded.
+            UnknownNameError: The recording has no such topic.
+            RecordingError: The file is damaged there, or the encoding of a requested topic is unknown.
         """
         channels = [c for c in self.channels_of(topics) if topics is not None or c.encoding in ("cdr", "ros1")]
         return self.messages_of_channels(channels, start_ns, end_ns)
@@ -185,15 +185,15 @@ class Recording(ABC):
     def messages_of_channels(
         self, channels: Collection[RecordedChannel], start_ns: int | None = None, end_ns: int | None = None
     ) -> Iterator[RecordedMessage]:
-        """Messages of some publishers in order of time; arguments as for ``messages``.
+        """Iterate over the messages of some channels in order of time.
 
         Args:
-            connections: Some of ``connections``.
-            start_ns: First instant [ns], included; None for the start.
-            end_ns: Last instant [ns], included; None for the end.
+            channels: Some of the recording's `channels`.
+            start_ns: First time [ns], included; None for the start.
+            end_ns: Last time [ns], included; None for the end.
 
         Raises:
-            RecordingError: the file is damaged there, or an encoding cannot be decoded.
+            RecordingError: The file is damaged there, or an encoding is unknown.
         """
         decoders = {channel: self.decoder(channel) for channel in channels}
         first_ns = 0 if start_ns is None else start_ns
@@ -208,10 +208,10 @@ class Recording(ABC):
             yield RecordedMessage(time_ns, channel.topic, by_id[id(channel)](data), channel.publisher)
 
     def channels_of(self, topics: Collection[str] | None) -> list[RecordedChannel]:
-        """The connections of the named topics; of all when None.
+        """Return the channels of the named topics; of all topics for None.
 
         Raises:
-            UnknownNameError: the recording has no such topic.
+            UnknownNameError: The recording has no such topic.
         """
         if topics is None:
             return list(self.channels)
@@ -222,17 +222,17 @@ class Recording(ABC):
             if name not in topic_names:
                 suggestions = similar_names(name, topic_names) or sorted(topic_names)[:8]
                 raise UnknownNameError(
-                    f"no topic '{name}' in the recording",
+                    f"unknown topic '{name}'",
                     location=str(self.path),
                     valid="there are " + ", ".join(suggestions),
                 )
         return [channel for channel in self.channels if channel.topic in topics]
 
     def decoder(self, channel: RecordedChannel) -> MessageDecoder:
-        """What turns the bytes of ``connection`` into messages; kept for the next call.
+        """Return the decoder for the messages of `channel`; it is cached.
 
         Raises:
-            RecordingError: its encoding is unknown or its definition cannot be read.
+            RecordingError: The encoding is unknown, or the definition cannot be read.
         """
         decode = self._decoders.get(channel)
         if decode is None:
@@ -256,21 +256,21 @@ def _make_topic(name: str, channels: list[RecordedChannel]) -> RecordedTopic:
 
 
 def short_error_text(error: BaseException) -> str:
-    """An error's text in one short line, whatever it quotes of a damaged file."""
+    """Return the text of an error in one short line, even if it quotes a damaged file."""
     text = " ".join("".join(c if c.isprintable() else " " for c in str(error)).split()) or type(error).__name__
     return text if len(text) <= _MAX_ERROR_TEXT else f"{text[:_MAX_ERROR_TEXT]}…"
 
 
 @dataclass(slots=True)
 class ChannelStatistics:
-    """Number of messages of a channel and the times of its first and last."""
+    """Number of messages of a channel, and the times of its first and last message."""
 
     count: int = 0
     start_ns: int = (1 << 64) - 1
     end_ns: int = 0
 
     def add(self, time_ns: int) -> None:
-        """Count one message."""
+        """Count one message at `time_ns`."""
         self.count += 1
         self.start_ns = min(self.start_ns, time_ns)
         self.end_ns = max(self.end_ns, time_ns)

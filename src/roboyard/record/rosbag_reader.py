@@ -1,4 +1,4 @@
-"""Reads the recordings of ROS itself, rosbag1 files and rosbag2 databases, through ``rosbags``."""
+"""Reads the recordings of ROS through ``rosbags``: rosbag1 files and rosbag2 databases."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ _DAMAGE = (
     MemoryError,
     struct.error,
 )
-"""What rosbags is seen to raise on damaged files."""
+"""Exceptions that rosbags raises on damaged files."""
 _FORMATS = {MessageDefinitionFormat.MSG: "ros2msg", MessageDefinitionFormat.IDL: "ros2idl"}
 
 
 class _BagRecording(Recording):
-    """Common to both versions: errors, and the way from rosbags' connections to ours."""
+    """Common part of both versions: errors, and the conversion of rosbags' connections to channels."""
 
     def __init__(self, path: Path, bag: Any) -> None:
         super().__init__(path)
@@ -67,7 +67,7 @@ class _BagRecording(Recording):
 
     @abstractmethod
     def _find_channels(self) -> list[tuple[BagConnection, RecordedChannel]]:
-        """Each connection of the bag, and what it is here."""
+        """Return each connection of the bag with its channel."""
 
     def _damage_error(self, error: Exception) -> RecordingError:
         is_reader_error = isinstance(error, ReaderError1 | ReaderError2)
@@ -94,7 +94,7 @@ class _BagRecording(Recording):
             raise self._damage_error(error) from error
 
     def close(self) -> None:
-        """Close the files; harmless when already closed."""
+        """Close the files; closing twice is allowed."""
         super().close()
         bag, self._bag = self._bag, None
         if bag is not None:
@@ -108,7 +108,7 @@ class Rosbag1Recording(_BagRecording):
         path: The ``.bag`` file.
 
     Raises:
-        RecordingError: it cannot be read, or was never indexed (its recorder was killed).
+        RecordingError: The file cannot be read, or was never indexed (its recorder was killed).
     """
 
     format = "rosbag1"
@@ -127,7 +127,7 @@ class Rosbag1Recording(_BagRecording):
             index = bag.indexes[item.id]
             extension = item.ext
             if not isinstance(extension, ConnectionExtRosbag1):
-                raise TypeError("a connection of another version")
+                raise TypeError("unsupported connection version")
             channel = RecordedChannel(
                 topic=item.topic,
                 type=normalize_type_name(item.msgtype),
@@ -145,26 +145,24 @@ class Rosbag1Recording(_BagRecording):
 
 
 class Rosbag2Recording(_BagRecording):
-    """A rosbag2 database; a folder of them is a ``FolderRecording``.
+    """A rosbag2 database; a folder of them is a `FolderRecording`.
 
     Args:
         path: The ``.db3`` file.
 
     Raises:
-        RecordingError: it cannot be read.
+        RecordingError: The file cannot be read.
     """
 
     format = "rosbag2"
 
     def __init__(self, path: Path) -> None:
-        # rosbags puts the path into an URI as it is
+        # rosbags inserts the path into a URI without escaping it
         super().__init__(path, Sqlite3Reader(Path(quote(str(path.absolute())))))
         journal = path.with_name(f"{path.name}-wal")
         if journal.is_file() and journal.stat().st_size:
             self.is_complete = False
-            self.warnings.append(
-                f"{journal.name} beside it holds messages that were not merged: `sqlite3 {path} .dump`"
-            )
+            self.warnings.append(f"{journal.name} next to it has messages that were not merged: `sqlite3 {path} .dump`")
 
     def _find_channels(self) -> list[tuple[BagConnection, RecordedChannel]]:
         statistics = _topic_statistics(self._bag.dbconn)
@@ -172,7 +170,7 @@ class Rosbag2Recording(_BagRecording):
         for item in self._bag.connections:
             extension = item.ext
             if not isinstance(extension, ConnectionExtRosbag2):
-                raise TypeError("a connection of another version")
+                raise TypeError("unsupported connection version")
             start, end, count = statistics.get(item.id, (0, 0, 0))
             channel = RecordedChannel(
                 topic=item.topic,
@@ -192,7 +190,7 @@ class Rosbag2Recording(_BagRecording):
 
 
 def _topic_statistics(database: Any) -> dict[int, tuple[int, int, int]]:
-    """First time, last time and number of messages by topic's id."""
+    """Return first time, last time and number of messages by topic id."""
     query = "SELECT topic_id, MIN(timestamp), MAX(timestamp), COUNT(*) FROM messages GROUP BY topic_id"
     return {topic: (int(first), int(last), count) for topic, first, last, count in database.execute(query)}
 
