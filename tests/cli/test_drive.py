@@ -15,7 +15,7 @@ def test_servos_are_checked(command: Command) -> None:
     done = command("drive", "akrobat", "--emulate", "--check", "--fault", "0:heat:32")
     assert done.code == 1
     assert "m32" in done.out
-    assert "it is overheating" in done.out
+    assert "the servo is overheating" in done.out
 
 
 def test_servos_are_released(command: Command) -> None:
@@ -26,7 +26,7 @@ def test_servos_are_released(command: Command) -> None:
 def test_drive_ends_when_a_servo_fails(command: Command) -> None:
     done = command("drive", "akrobat", "--emulate", "--duration", "20", "--fault", "1.2:overload:42", "--json")
     assert done.code == 1
-    assert "servo 42 (joint m42): it is overloaded (all servos hold their positions)" in done.json["error"]
+    assert "servo 42 (joint m42): the servo is overloaded (all servos hold their positions)" in done.json["error"]
     assert "node" not in done.json["error"]
     assert "Traceback" not in done.error
 
@@ -37,10 +37,10 @@ def test_drive_ends_when_a_servo_fails(command: Command) -> None:
         (("akrobat",), "either --port or --emulate"),
         (("akrobat", "--emulate", "--port", "/dev/ttyUSB0"), "either --port or --emulate"),
         (("akrobat", "--port", "/dev/nothing"), "/dev/nothing: cannot be opened: No such file"),
-        (("akrobat", "--port", "/dev/null"), "no serial port"),
+        (("akrobat", "--port", "/dev/null"), "not a serial port"),
         (("akrobat", "--port", "/dev/null", "--fault", "1:mute"), "--fault is of emulated servos"),
-        (("akrobat", "--emulate", "--fault", "1:jump"), "'1:jump'.*SECONDS:WHAT"),
-        (("akrobat", "--emulate", "--fault", "1:mute:99"), "no servo 99.*one of 11, 12"),
+        (("akrobat", "--emulate", "--fault", "1:jump"), "'1:jump'.*SECONDS:FAULT"),
+        (("akrobat", "--emulate", "--fault", "1:mute:99"), "unknown servo 99.*one of 11, 12"),
         (("akrobat", "--emulate", "--check", "--release"), "one of them"),
         (("rover", "--emulate"), "names no servos"),
         (("nobody", "--emulate"), "no robot 'nobody'"),

@@ -168,7 +168,7 @@ def test_gamepad_device_is_read_in_pieces_and_found_gone(tmp_path: Path) -> None
 
 
 def test_device_that_is_no_gamepad_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no gamepad"):
+    with pytest.raises(InputError, match="cannot open gamepad"):
         Joystick(tmp_path / "js7")
     with pytest.raises(UnknownNameError, match="ps3"):
         find_map("ps9")

@@ -39,10 +39,10 @@ def test_akrobat_servo_file_matches_its_joints(akrobat: RealRobot) -> None:
         ("servos: {m11: {id: 254}}", "id.*254.*0 to 253"),
         ("servos: {m11: {id: 1, zero: 1024}}", "zero.*1023"),
         ("servos: {m11: {id: 1, direction: 2}}", "direction"),
-        ("servos: {m11: {id: 1, limits: [600, 500]}}", "limits.*the lower one first"),
-        ("servos: {m11: {id: 1, limits: [0, 100]}}", "nothing is left.*another zero"),
-        ("servos: {m11: {id: 1}, m12: {id: 1}}", "id 1 is that of m11 too"),
-        ("servos: {knee: {id: 1}}", "no joint 'knee'.*m11"),
+        ("servos: {m11: {id: 1, limits: [600, 500]}}", "limits.*lower limit first"),
+        ("servos: {m11: {id: 1, limits: [0, 100]}}", "do not overlap.*another zero"),
+        ("servos: {m11: {id: 1}, m12: {id: 1}}", "servo id 1 is already used by joint m11"),
+        ("servos: {knee: {id: 1}}", "joint 'knee' does not exist.*m11"),
         ("{servos: {m11: {id: 1}}, baud: 1234}", "baud.*57600"),
         ("{servos: {m11: {id: 1}}, rate: 5 kHz}", "rate"),
         ("{servos: {m11: {id: 1}}, watch: {low_voltage: 12 A}}", "low_voltage"),
@@ -60,7 +60,7 @@ def test_invalid_servo_files_are_refused(tmp_path: Path, akrobat: RealRobot, tex
 def test_servo_file_must_name_every_leg_joint(tmp_path: Path, akrobat: RealRobot) -> None:
     path = tmp_path / "servos.yaml"
     path.write_text("servos: {m11: {id: 1}}")
-    with pytest.raises(ConfigError, match="no servo for joint m12"):
+    with pytest.raises(ConfigError, match="joint m12 has no servo"):
         load_servos(path, akrobat.model, ("m11", "m12"))
 
 

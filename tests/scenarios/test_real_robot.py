@@ -90,7 +90,7 @@ def test_tripod_gait_walks_on_emulated_servos(akrobat: RealRobot) -> None:
 def test_servo_fault_ends_the_run_with_its_cause(akrobat: RealRobot) -> None:
     with ExitStack() as stack:
         emulated = EmulatedRobot(akrobat, stack, (FaultInjection(0.5, "overload", 31),))
-        with pytest.raises(NodeError, match=r"servo_bus.*servo 31 \(joint m31\): it is overloaded") as caught:
+        with pytest.raises(NodeError, match=r"servo_bus.*servo 31 \(joint m31\): the servo is overloaded") as caught:
             emulated.run(2.0)
         assert caught.value.time_ns <= 0.7e9
         with pytest.raises(ServoFaultError):

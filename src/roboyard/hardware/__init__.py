@@ -1,4 +1,4 @@
-"""The hardware interface: what control reads from and writes to joints and bases, simulated or real."""
+"""Hardware interface: joint states and commands of simulated and real robots, Dynamixel servos, joysticks."""
 
 from typing import TYPE_CHECKING
 

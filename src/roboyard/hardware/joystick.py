@@ -1,7 +1,7 @@
-"""Linux joystick devices: reads the 8-byte events of gamepads.
+"""Reader of Linux joystick devices: decodes the 8-byte events of gamepads.
 
-Source: Linux's Documentation/input/joydev/joystick-api.rst: ``struct js_event {__u32 time; __s16 value; __u8 type;
-__u8 number;}``, type 1 a button, 2 an axis, and 0x80 beside these for the state at the beginning.
+Source: Linux's Documentation/input/joydev/joystick-api.rst: ``struct js_event {__u32 time; __s16 value; __u8 type; __u8
+number;}``, type 1 is a button, 2 an axis; 0x80 is added for events that report the initial state.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _CHUNK = 64 * _EVENT.size
 
 
 class JoystickDisconnectedError(RoboyardError):
-    """The gamepad was unplugged, or its radio link broke."""
+    """The gamepad was unplugged, or its radio link was lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class JoystickEvent:
-    """A button (0 or 1) or an axis (-32767 to 32767; right and down are positive) has a value."""
+    """New value of a button (0 or 1) or of an axis (-32767 to 32767; right and down are positive)."""
 
     kind: Literal["button", "axis"]
     number: int
@@ -36,20 +36,20 @@ class JoystickEvent:
 
 
 def decode(data: bytes) -> Iterator[JoystickEvent]:
-    """The events in whole records; kinds that nobody knows are left out."""
+    """Decode the events in complete records; unknown event types are skipped."""
     for _time, value, kind, number in _EVENT.iter_unpack(data):
         if (name := _KINDS.get(kind & ~_INITIAL)) is not None:
             yield JoystickEvent(name, number, value)
 
 
 class Joystick:
-    """An open device; a context manager.
+    """Open joystick device; a context manager.
 
     Args:
-        path: E.g. /dev/input/js0.
+        path: Device, e.g. /dev/input/js0.
 
     Raises:
-        InputError: it is not there, or cannot be read.
+        InputError: The device does not exist or cannot be read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -58,13 +58,15 @@ class Joystick:
         try:
             self._file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         except OSError as error:
-            raise InputError(f"no gamepad: {error.strerror}", location=str(path), valid=_suggest_fix(error)) from error
+            raise InputError(
+                f"cannot open gamepad: {error.strerror}", location=str(path), valid=_suggest_fix(error)
+            ) from error
 
     def read(self) -> list[JoystickEvent]:
-        """What happened since the last call; never waits.
+        """Return the events since the last call, without blocking.
 
         Raises:
-            JoystickDisconnectedError: there is no gamepad any more.
+            JoystickDisconnectedError: The gamepad is disconnected.
         """
         while True:
             try:
@@ -73,10 +75,10 @@ class Joystick:
                 break
             except OSError as error:
                 raise JoystickDisconnectedError(
-                    f"the gamepad is gone: {error.strerror}", location=str(self.path)
+                    f"gamepad disconnected: {error.strerror}", location=str(self.path)
                 ) from error
             if not piece:
-                raise JoystickDisconnectedError("the gamepad is gone", location=str(self.path))
+                raise JoystickDisconnectedError("gamepad disconnected", location=str(self.path))
             self._buffer += piece
             if len(piece) < _CHUNK:
                 break
@@ -85,7 +87,7 @@ class Joystick:
         return list(decode(data))
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the device."""
         os.close(self._file)
 
     def __enter__(self) -> Joystick:
@@ -97,6 +99,6 @@ class Joystick:
 
 def _suggest_fix(error: OSError) -> str:
     if error.errno in (errno.EACCES, errno.EPERM):
-        return "to read it you may have to join the group 'input'"
+        return "access may require membership in the group 'input'"
     found = ", ".join(str(path) for path in sorted(Path("/dev/input").glob("js*")))
-    return f"--device with one of: {found}" if found else "plug one in, or name its device with --device"
+    return f"--device with one of: {found}" if found else "connect a gamepad, or select a device with --device"

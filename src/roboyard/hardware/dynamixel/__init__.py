@@ -1,4 +1,5 @@
-"""Dynamixel servos of protocol 1.0: control table, packets, serial port, joints as `Hardware`, and an emulator.
+"""Driver of Dynamixel servos (protocol 1.0): control table, packets, serial port, `Hardware` interface, and an
+emulator.
 
 The library dynamixel-sdk is imported when a port is opened.
 """

@@ -1,4 +1,4 @@
-"""Configuration of a robot's servos: ids, directions, zero positions, limits, and when motion is stopped."""
+"""Configuration of a robot's servos: ids, directions, zero positions, limits, and fault thresholds."""
 
 from __future__ import annotations
 
@@ -21,68 +21,80 @@ BAUD_RATES = (9600, 19200, 57600, 115200, 230400, 460800, 500000, 1000000)
 
 @dataclass(frozen=True)
 class ServoConfig:
-    """One servo."""
+    """Configuration of one servo."""
 
-    id: int = parameter(low=0, high=253, doc="on the bus")
-    zero: int = parameter(512, low=0, high=MAX_POSITION, doc="its position where the joint is at zero, of 0 to 1023")
-    direction: Literal[1, -1] = parameter(1, doc="-1: it turns against the joint")
+    id: int = parameter(low=0, high=253, doc="Id of the servo on the bus")
+    zero: int = parameter(512, low=0, high=MAX_POSITION, doc="Servo position at which the joint is at zero, 0 to 1023")
+    direction: Literal[1, -1] = parameter(1, doc="Rotation direction of the servo relative to the joint; -1: opposite")
     limits: tuple[int, int] = parameter(
-        (0, MAX_POSITION), low=0, high=MAX_POSITION, doc="positions that it may be sent to"
+        (0, MAX_POSITION), low=0, high=MAX_POSITION, doc="Range of servo positions that may be commanded"
     )
 
     def __post_init__(self) -> None:
         if self.limits[0] >= self.limits[1]:
             raise ConfigError(
-                f"from {self.limits[0]} to {self.limits[1]}", location="limits", valid="the lower one first"
+                f"lower limit {self.limits[0]} must be below upper limit {self.limits[1]}",
+                location="limits",
+                valid="lower limit first",
             )
 
 
 @dataclass(frozen=True)
 class FaultLimits:
-    """When motion is stopped, and how."""
+    """Thresholds at which motion is stopped, and the reaction."""
 
-    silent: int = parameter(3, low=1, high=100, doc="requests in a row that a servo leaves without answer")
-    damaged: int = parameter(10, low=1, high=10_000, doc="damaged packets of all servos within a second")
-    low_voltage: float = parameter(12.0, unit="V", low=0.0, high=25.0, doc="three readings of a servo below it")
-    temperature: float = parameter(75.0, low=20.0, high=150.0, doc="of a servo [°C]")
+    silent: int = parameter(3, low=1, high=100, doc="Number of consecutive unanswered requests to a servo")
+    damaged: int = parameter(10, low=1, high=10_000, doc="Number of damaged packets of all servos within one second")
+    low_voltage: float = parameter(
+        12.0, unit="V", low=0.0, high=25.0, doc="Supply voltage; motion stops after three lower readings of a servo"
+    )
+    temperature: float = parameter(75.0, low=20.0, high=150.0, doc="Temperature of a servo [°C]")
     then: Literal["hold", "release"] = parameter(
-        "hold", doc="hold: all servos stay where they are; release: they let go of their torque"
+        "hold", doc="Reaction to a fault. hold: all servos hold their positions; release: torque is switched off"
     )
 
 
 @dataclass(frozen=True)
 class ServosConfig:
-    """What `servos.yaml` may say."""
+    """Content of `servos.yaml`."""
 
-    servos: dict[str, ServoConfig] = parameter(doc="by name of the joint")
-    baud: int = parameter(1_000_000, choices=BAUD_RATES, doc="bits a second on the bus")
-    rate: float = parameter(50.0, unit="Hz", low=5.0, high=200.0, doc="how often goals are sent")
-    asked: int = parameter(6, low=1, high=253, doc="servos that are asked for their state in each period, in turn")
-    patience: float = parameter(0.02, unit="s", low=1e-3, high=1.0, doc="how long an answer is waited for")
+    servos: dict[str, ServoConfig] = parameter(doc="Servos by joint name")
+    baud: int = parameter(1_000_000, choices=BAUD_RATES, doc="Baud rate of the bus")
+    rate: float = parameter(50.0, unit="Hz", low=5.0, high=200.0, doc="Rate at which goal positions are sent")
+    asked: int = parameter(6, low=1, high=253, doc="Number of servos whose state is read in each period, in turn")
+    patience: float = parameter(0.02, unit="s", low=1e-3, high=1.0, doc="Timeout of a reply")
     slope: int = parameter(
-        16, low=1, high=254, doc="steps of 0.29° beside the goal at which a servo gives all its torque"
+        16,
+        low=1,
+        high=254,
+        doc="Compliance slope: position error in steps of 0.29° at which a servo applies its full torque",
     )
-    margin: int = parameter(1, low=0, high=255, doc="steps beside the goal at which it gives none")
-    punch: int = parameter(32, low=0, high=MAX_POSITION, doc="its least torque outside the margin, of 1023")
+    margin: int = parameter(
+        1,
+        low=0,
+        high=255,
+        doc="Compliance margin: position error in steps of 0.29° below which a servo applies no torque",
+    )
+    punch: int = parameter(32, low=0, high=MAX_POSITION, doc="Minimum torque outside the margin, of 1023")
     start_speed: float = parameter(
-        0.5, unit="rad/s", low=0.02, high=5.0, doc="of joints on their way to the first command"
+        0.5, unit="rad/s", low=0.02, high=5.0, doc="Maximum speed of joints during the soft start"
     )
-    watch: FaultLimits = parameter(FaultLimits(), doc="")
+    watch: FaultLimits = parameter(FaultLimits(), doc="Thresholds at which motion is stopped")
 
 
 @dataclass(frozen=True, eq=False)
 class ServoMap:
-    """Joints and their servos, in one order.
+    """Mapping between joints and servos, in one order.
 
     Attributes:
-        joints: (n) names.
-        ids: (n) on the bus.
-        zero_position: (n) positions of the servos at the joints' zeros [ticks].
-        direction: (n) 1 or -1.
-        min_position: (n) least positions of the joints [rad], by servo and description.
-        max_position: (n) greatest ones [rad].
-        max_velocity: (n) greatest speeds [rad/s].
-        max_effort: (n) greatest efforts [N m].
+        joints: (n,) joint names.
+        ids: (n,) servo ids on the bus.
+        zero_position: (n,) servo positions at the joints' zeros [ticks].
+        direction: (n,) 1 or -1.
+        min_position: (n,) minimum joint positions [rad], from servo limits and description.
+        max_position: (n,) maximum joint positions [rad].
+        max_velocity: (n,) maximum joint velocities [rad/s].
+        max_effort: (n,) maximum efforts [N m].
     """
 
     joints: tuple[str, ...]
@@ -96,26 +108,35 @@ class ServoMap:
 
     @classmethod
     def from_config(cls, config: ServosConfig, model: Model, source: str) -> ServoMap:
-        """The servos of a described robot.
+        """Make the map for a robot description.
+
+        Args:
+            config: Servo configuration.
+            model: Description of the robot.
+            source: Name of the configuration in error messages.
 
         Raises:
-            ConfigError: a joint is not there or turns not, two servos have one id, or limits leave nothing.
+            ConfigError: A joint does not exist or is not a rotating joint, two servos share an id, or limits leave no
+                range.
         """
         joints_by_name = {joint.name: joint for joint in model.joints if joint.type in ("revolute", "continuous")}
         joint_of_id: dict[int, str] = {}
         for name, entry in config.servos.items():
             if name not in joints_by_name:
                 raise ConfigError(
-                    f"no joint {name!r}", location=f"{source}, servos", valid=f"joints: {', '.join(joints_by_name)}"
+                    f"joint {name!r} does not exist or does not rotate",
+                    location=f"{source}, servos",
+                    valid=f"joints: {', '.join(joints_by_name)}",
                 )
             if entry.id in joint_of_id:
                 raise ConfigError(
-                    f"id {entry.id} is that of {joint_of_id[entry.id]} too", location=f"{source}, servos.{name}",
-                    valid="an id for each servo",
+                    f"servo id {entry.id} is already used by joint {joint_of_id[entry.id]}",
+                    location=f"{source}, servos.{name}",
+                    valid="a unique id per servo",
                 )  # fmt: skip
             joint_of_id[entry.id] = name
         if not joint_of_id:
-            raise ConfigError("no servos", location=f"{source}, servos", valid="one or more")
+            raise ConfigError("no servos are defined", location=f"{source}, servos", valid="at least one servo")
         entries = list(config.servos.values())
         limits = [joints_by_name[name].axes[0].limits for name in config.servos]
         zero, direction = np.array([one.zero for one in entries]), np.array([one.direction for one in entries])
@@ -125,38 +146,40 @@ class ServoMap:
         for name, lower, upper in zip(config.servos, low, high, strict=True):
             if lower >= upper:
                 raise ConfigError(
-                    "nothing is left between limits of servo and joint", location=f"{source}, servos.{name}",
-                    valid="another zero or other limits",
+                    "the limits of servo and joint do not overlap", location=f"{source}, servos.{name}",
+                    valid="another zero position or other limits",
                 )  # fmt: skip
         speed = np.array([one.velocity for one in limits])
         effort = np.array([one.effort if math.isfinite(one.effort) else 0.0 for one in limits])
         return cls(tuple(config.servos), tuple(one.id for one in entries), zero, direction, low, high, speed, effort)
 
     def to_ticks(self, q: ArrayLike) -> NDArray[np.int64]:
-        """(n) positions of the servos nearest to joints (n) [rad]."""
+        """Convert joint positions (n,) [rad] to the nearest servo positions (n,) [ticks]."""
         exact = self.zero_position + self.direction * np.asarray(q, float) / POSITION_UNIT
         nearest: NDArray[np.int64] = np.clip(np.rint(exact).astype(np.int64), 0, MAX_POSITION)
         return nearest
 
     def to_angles(self, ticks: ArrayLike) -> NDArray[np.float64]:
-        """(n) joints [rad] at positions (n) of the servos."""
+        """Convert servo positions (n,) [ticks] to joint positions (n,) [rad]."""
         angles: NDArray[np.float64] = self.direction * (np.asarray(ticks) - self.zero_position) * POSITION_UNIT
         return angles
 
 
 def load_servos(path: Path, model: Model, joints: Sequence[str] = ()) -> tuple[ServosConfig, ServoMap]:
-    """A robot's servos from a YAML file.
+    """Load the servo configuration of a robot from a YAML file.
 
     Args:
         path: The file.
-        model: The robot that it speaks of.
-        joints: Those that must have a servo.
+        model: Description of the robot.
+        joints: Joints that must have a servo.
 
     Raises:
-        ConfigError: it says something it may not, names what the robot has not, or a joint has no servo.
+        ConfigError: A key or value is invalid, a joint does not exist in the robot, or a required joint has no servo.
     """
     config = load(ServosConfig, path)
     missing = [name for name in joints if name not in config.servos]
     if missing:
-        raise ConfigError(f"no servo for joint {missing[0]}", location=f"{path}, servos", valid="one for each joint")
+        raise ConfigError(
+            f"joint {missing[0]} has no servo", location=f"{path}, servos", valid="one servo for each joint"
+        )
     return config, ServoMap.from_config(config, model, str(path))

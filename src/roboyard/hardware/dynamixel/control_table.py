@@ -1,6 +1,6 @@
 """Control table of the RX-64: addresses, units and error bits.
 
-Source: the maker's e-manual of the RX-64 and of protocol 1.0 (emanual.robotis.com).
+Source: the manufacturer's e-manual of the RX-64 and of protocol 1.0 (emanual.robotis.com).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from roboyard.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class ControlItem:
-    """A value in the table: where it begins, how many bytes it has (low byte first), what it is at first."""
+    """Entry of the control table: address, size in bytes (low byte first), initial value, and write access."""
 
     address: int
     size: int
@@ -64,39 +64,39 @@ ITEMS: Final = (
 )  # fmt: skip
 TABLE_SIZE: Final = 50
 STATE_BLOCK: Final = (PRESENT_POSITION.address, 8)
-"""Address and bytes of what is read of a servo at once: position, speed, load, voltage, temperature."""
+"""Address and size of the block read per state request: position, speed, load, voltage, temperature."""
 
 MAX_POSITION: Final = 1023
 POSITION_UNIT: Final = math.radians(300.0) / MAX_POSITION
-"""A step of positions [rad]: 0.29 degrees."""
+"""Unit of positions [rad]: 0.29 degrees."""
 SPEED_UNIT: Final = 0.111 * 2.0 * math.pi / 60.0
-"""A step of speeds [rad/s]: 0.111 revolutions a minute."""
+"""Unit of speeds [rad/s]: 0.111 revolutions per minute."""
 
 VOLTAGE_BIT, ANGLE_BIT, OVERHEATING_BIT, RANGE_BIT, CHECKSUM_BIT, OVERLOAD_BIT, INSTRUCTION_BIT = (
     1 << k for k in range(7)
 )
 ERROR_BITS: Final = {
-    VOLTAGE_BIT: "its supply voltage is out of range",
-    ANGLE_BIT: "its goal is beyond its angle limits",
-    OVERHEATING_BIT: "it is overheating",
+    VOLTAGE_BIT: "the supply voltage is out of range",
+    ANGLE_BIT: "the goal is outside the angle limits",
+    OVERHEATING_BIT: "the servo is overheating",
     RANGE_BIT: "a value is out of range",
     CHECKSUM_BIT: "a checksum was wrong",
-    OVERLOAD_BIT: "it is overloaded",
+    OVERLOAD_BIT: "the servo is overloaded",
     INSTRUCTION_BIT: "an instruction is unknown",
 }
-"""What a status packet's error byte tells."""
+"""Meaning of the error bits of a status packet."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServoState:
-    """What a servo says of itself, in its own sense of turning (counter-clockwise is positive).
+    """State reported by a servo, in its own rotation direction (counter-clockwise is positive).
 
     Attributes:
         ticks: Position, 0 to 1023.
-        speed: [rad/s].
-        load: Of its greatest torque, -1 to 1.
-        voltage: [V].
-        temperature: [°C].
+        speed: Speed [rad/s].
+        load: Load as a fraction of the maximum torque, -1 to 1.
+        voltage: Supply voltage [V].
+        temperature: Temperature [°C].
         errors: Bits of `ERROR_BITS`.
     """
 
@@ -109,9 +109,17 @@ class ServoState:
 
 
 def decode_state(data: bytes, errors: int = 0) -> ServoState:
-    """The state in the bytes that `STATE_BLOCK` names. Raises InputError where they are not as many."""
+    """Decode the bytes of the block `STATE_BLOCK`.
+
+    Args:
+        data: Bytes of the block.
+        errors: Error bits of the status packet.
+
+    Raises:
+        InputError: The number of bytes is wrong.
+    """
     if len(data) != STATE_BLOCK[1]:
-        raise InputError(f"{len(data)} bytes of a servo's state", valid=str(STATE_BLOCK[1]))
+        raise InputError(f"a servo state must have {STATE_BLOCK[1]} bytes, got {len(data)}", valid=str(STATE_BLOCK[1]))
     position, speed, load = (int.from_bytes(data[k : k + 2], "little") for k in (0, 2, 4))
     return ServoState(
         position & MAX_POSITION,
@@ -124,20 +132,20 @@ def decode_state(data: bytes, errors: int = 0) -> ServoState:
 
 
 def decode_signed_magnitude(value: int) -> int:
-    """A value of ten bits whose eleventh says clockwise."""
+    """Decode a magnitude of ten bits with a sign bit, which means clockwise."""
     return -(value & MAX_POSITION) if value & 0x400 else value & MAX_POSITION
 
 
 def encode_signed_magnitude(value: int) -> int:
-    """Counterpart of `decode_signed_magnitude`; what is too large becomes the largest."""
+    """Encode a number as ten bits of magnitude and a sign bit; the magnitude is clamped."""
     return min(abs(value), MAX_POSITION) | (0x400 if value < 0 else 0)
 
 
 def to_speed_units(speed: float) -> int:
-    """A speed limit [rad/s] as the servo takes it; at least 1, since 0 means as fast as it can."""
+    """Convert a speed limit [rad/s] to the servo's unit; at least 1, because 0 means unlimited."""
     return min(max(round(speed / SPEED_UNIT), 1), MAX_POSITION)
 
 
 def describe_errors(errors: int) -> str:
-    """What error bits say, in words."""
+    """Describe error bits in words."""
     return ", ".join(text for bit, text in ERROR_BITS.items() if errors & bit)

@@ -1,6 +1,6 @@
 """Joints on Dynamixel servos behind the `Hardware` interface.
 
-Start-up with health checks, soft start, command cycle, stop on faults.
+Covers start-up with health checks, soft start, command cycle, and stop on faults.
 """
 
 from __future__ import annotations
@@ -36,29 +36,29 @@ from roboyard.hardware.dynamixel.port import REPLY_FAILURE_TEXT, PortLostError, 
 from roboyard.hardware.interface import JointCommand, JointStates
 
 _MAX_EXTRAPOLATION = 0.1
-"""Speeds are believed for so long [s]."""
+"""Maximum time for which positions are extrapolated with the last speeds [s]."""
 _STOP_REPEATS = 3
-"""How often a stop is sent, since nobody answers to it."""
+"""Number of repetitions of a stop packet, which servos do not acknowledge."""
 
 
 class DynamixelHardware:
     """Servos of protocol 1.0 on a port.
 
-    ``start`` finds them and takes their present positions as goals; then the caller runs ``run_cycle`` at the rate of
-    the settings.  Each cycle sends all goals in one packet and reads the state of some servos, in turn.  A fault stops
-    the motion: the present positions become the goals, or torque is switched off, as the settings say; from then on
-    ``read`` and ``write`` raise the fault.  A robot whose cable is disconnected stays at the last goals sent to it.
+    `start` finds the servos and makes their present positions the goals; then the caller runs `run_cycle` at the
+    configured rate.  Each cycle sends all goals in one packet and reads the state of some servos, in turn.  A fault
+    stops the motion: the present positions become the goals, or torque is switched off, as configured; from then on
+    `read` and `write` raise the fault.  Servos whose cable is disconnected hold the last goals sent to them.
 
     Args:
-        port: Open.
-        settings: The file of the servos.
-        servos: The joints' servos.
-        clock: Of readings [ns].
+        port: Open serial port.
+        settings: Servo configuration.
+        servos: Mapping between joints and servos.
+        clock: Time of the readings [ns].
 
     Attributes:
-        fault: Why it stopped; None while all is well.
-        states: What each servo said last, by its id.
-        clamped_commands: Commands so far that were beyond limits, and were cut off there.
+        fault: Fault that stopped the motion; None without a fault.
+        states: Last state of each servo, by its id.
+        clamped_commands: Number of commands so far that were clamped to the limits.
     """
 
     def __init__(
@@ -78,25 +78,26 @@ class DynamixelHardware:
         self._soft_start: SoftStartRamp | None = None
         self._time: float | None = None
 
-    # -- the interface -------------------------------------------------------------------------------------------------
+    # -- Hardware interface
+    # -------------------------------------------------------------------------------------------------
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """All joints that have a servo."""
+        """Names of all joints that have a servo."""
         return self.servos.joints
 
     def command_modes(self, joint: str) -> tuple[CommandMode, ...]:
-        """Positions. Raises UnknownNameError."""
+        """Return the command modes: position only. Raises UnknownNameError."""
         if joint not in self._joint_index:
-            raise UnknownNameError(f"no servo for joint {joint!r}", valid=f"joints: {', '.join(self.joint_names)}")
+            raise UnknownNameError(f"joint {joint!r} has no servo", valid=f"joints: {', '.join(self.joint_names)}")
         return ("position",)
 
     def read(self) -> JointStates:
-        """What the servos said last, gone on at their speeds until now.
+        """Return the last states of the servos, extrapolated with their speeds to the present time.
 
-        Positions come in steps of 0.29°, speeds of 0.7°/s; efforts are the loads that servos tell.
+        Positions have a resolution of 0.29°, speeds of 0.7°/s; efforts are the loads that the servos report.
 
         Raises:
-            ServoFaultError: motion was stopped.
+            ServoFaultError: The motion was stopped.
         """
         self.check()
         states = [self.states[servo] for servo in self.servos.ids]
@@ -108,42 +109,51 @@ class DynamixelHardware:
         return JointStates(self._clock(), position, velocity, direction * effort * [state.load for state in states])
 
     def write(self, command: JointCommand) -> None:
-        """Take new set-points; the next cycle sends them.  Those beyond limits are cut off there, and counted.
+        """Set new set-points; the next cycle sends them.  Set-points beyond the limits are clamped and counted.
 
         Raises:
-            UnknownNameError: a joint has no servo, or it is no command of positions.
-            InputError: a value is not finite, or an effort is given, which servos cannot keep to.
-            ServoFaultError: motion was stopped.
+            UnknownNameError: A joint has no servo, or the command mode is not position.
+            InputError: A value is not finite, or a maximum effort is given, which servos do not support.
+            ServoFaultError: The motion was stopped.
         """
         self.check()
         for joint in command.joints:
             if command.mode not in self.command_modes(joint):
-                raise UnknownNameError(f"joint {joint!r} takes no {command.mode} commands", valid="modes: position")
+                raise UnknownNameError(
+                    f"joint {joint!r} does not support {command.mode} commands", valid="modes: position"
+                )
         values = np.asarray(command.setpoints, float)
         if values.shape != (len(command.joints),) or not np.isfinite(values).all():
             raise InputError(
-                f"set-points {values.tolist()}", location=self.port.path, valid="a finite number each joint"
+                f"set-points must be finite, got {values.tolist()}",
+                location=self.port.path,
+                valid="a finite number for each joint",
             )
         if command.max_effort is not None:
-            raise InputError("efforts of servos", location=self.port.path, valid="positions alone")
+            raise InputError(
+                "max_effort is not supported by Dynamixel servos",
+                location=self.port.path,
+                valid="positions without max_effort",
+            )
         setpoints = self.servos.to_angles([self.states[servo].ticks for servo in self.servos.ids])
         setpoints = setpoints if self._setpoints is None else self._setpoints.copy()
         indices = [self._joint_index[joint] for joint in command.joints]
         setpoints[indices] = np.clip(values, self.servos.min_position[indices], self.servos.max_position[indices])
         self.clamped_commands += int((np.abs(setpoints[indices] - values) > 1e-9).sum())
-        self._setpoints = setpoints  # at once, for another thread takes it
+        self._setpoints = setpoints  # in one assignment, because another thread reads it
 
     def check(self) -> None:
-        """Raise what stopped it, if anything did. Raises ServoFaultError."""
+        """Raise ServoFaultError if a fault has stopped the motion."""
         if self.fault is not None:
             raise self.fault
 
-    # -- life ----------------------------------------------------------------------------------------------------------
+    # -- lifecycle
+    # ----------------------------------------------------------------------------------------------------------
     def start(self) -> None:
-        """Find the servos, and hold each where it is.
+        """Find the servos and enable torque at their present positions.
 
         Raises:
-            ServoFaultError: one does not answer, is of another kind, or is not well; nothing moves.
+            ServoFaultError: A servo does not answer, has another model, or reports a problem; no servo moves.
         """
         self.states = find_servos(self.port, self.settings, self.servos)
         enable_servos(self.port, self.settings, self.servos, self.states)
@@ -151,10 +161,10 @@ class DynamixelHardware:
         self._soft_start = SoftStartRamp(position, self.servos.max_velocity, self.settings.start_speed)
 
     def run_cycle(self, time: float) -> None:
-        """Send goals, ask some servos, and look at what they say.  After a fault nothing more is done.
+        """Send the goals, read the state of some servos, and check for faults.  After a fault, do nothing.
 
         Args:
-            time: On the wall [s].
+            time: Wall time [s].
         """
         if self.fault is not None or self._soft_start is None:
             return
@@ -181,16 +191,16 @@ class DynamixelHardware:
                     return
         except PortLostError as error:
             self.fault = ServoFaultError(
-                error.message, port=self.port.path, action="the servos stay at the goals that they were sent last"
+                error.message, port=self.port.path, action="the servos hold the last goals sent to them"
             )
 
     def release(self) -> None:
-        """Let go of all torque. Raises PortLostError."""
+        """Switch off the torque of all servos. Raises PortLostError."""
         for _ in range(_STOP_REPEATS):
             self.port.sync_write([TORQUE_ENABLE], dict.fromkeys(self.servos.ids, (0,)))
 
     def hold_position(self) -> None:
-        """Make the present positions the goals; as far as servos answer, those of now. Raises PortLostError."""
+        """Make the present positions the goals, read anew from servos that answer. Raises PortLostError."""
         for servo in self.servos.ids:
             if servo not in self._unanswered and isinstance(state := self.port.read_state(servo), ServoState):
                 self.states[servo] = state
@@ -198,12 +208,12 @@ class DynamixelHardware:
         for _ in range(_STOP_REPEATS):
             self._send_goals(zip(self.servos.ids, ticks, self._speeds, strict=True))
 
-    # -- parts of it ---------------------------------------------------------------------------------------------------
+    # -- internals -----------------------------------------------------------------------------------------------------
     def _send_goals(self, rows: Iterable[tuple[int, int, int]]) -> None:
         self.port.sync_write([GOAL_POSITION, MOVING_SPEED], {servo: (goal, speed) for servo, goal, speed in rows})
 
     def _servos_to_poll(self) -> list[int]:
-        """Whom to ask now: those that gave no answer last time, then the next ones in turn."""
+        """Return the servos to poll now: those that did not answer last time, then the next ones in turn."""
         ids, unanswered = self.servos.ids, self._unanswered
         polled, self._unanswered = unanswered[: self.settings.asked], []
         while len(polled) < min(self.settings.asked, len(ids)):
@@ -214,16 +224,16 @@ class DynamixelHardware:
         return polled
 
     def _stop(self, cause: ServoFaultCause) -> None:
-        """End all motion."""
+        """Stop all motion because of a fault."""
         is_torque_on = self.settings.watch.then == "hold"
-        action = "all servos hold their positions" if is_torque_on else "all servos were let go"
+        action = "all servos hold their positions" if is_torque_on else "the torque of all servos is off"
         try:
             if is_torque_on:
                 self.hold_position()
             else:
                 self.release()
         except PortLostError:
-            action = "the port is gone too: the servos stay at the goals that they were sent last"
+            action = "the port is lost too: the servos hold the last goals sent to them"
         self.fault = self._error(cause.servo, cause.reason, action)
 
     def _error(self, servo: int, message: str, action: str) -> ServoFaultError:
@@ -235,14 +245,14 @@ class DynamixelHardware:
 ReplyT = TypeVar("ReplyT", ServoState, int)
 
 _MAX_ATTEMPTS = 3
-_NO_MOTION = "nothing was moved"
+_NO_MOTION = "no servo was moved"
 
 
 def find_servos(port: ServoPort, settings: ServosConfig, servos: ServoMap) -> dict[int, ServoState]:
-    """What all servos say of themselves, by id.
+    """Read the states of all servos, by id.
 
     Raises:
-        ServoFaultError: one does not answer, is of another kind, or is not well.
+        ServoFaultError: A servo does not answer, has another model, or reports a problem.
     """
     joints = dict(zip(servos.ids, servos.joints, strict=True))
     try:
@@ -251,27 +261,29 @@ def find_servos(port: ServoPort, settings: ServosConfig, servos: ServoMap) -> di
         if len(unanswered) == len(models):
             raise ServoFaultError(
                 f"no servo answers at {settings.baud} baud", port=port.path,
-                action="is the power on, the cable plugged in, the baud rate right?",
+                action="check the power, the cable and the baud rate",
             )  # fmt: skip
         if unanswered:
             names = ", ".join(f"{servo} (joint {joints[servo]})" for servo in unanswered)
             raise ServoFaultError(
                 f"no answer from servo{'s' * (len(unanswered) > 1)} {names}", port=port.path,
-                action="look at cables and ids; --check lists what answers",
+                action="check cables and ids; --check lists the servos that answer",
             )  # fmt: skip
         for servo, model in models.items():
             if model != MODEL.initial:
-                raise _fault(port, servo, joints[servo], f"model {model} is no RX-64, {MODEL.initial}")
+                raise _fault(
+                    port, servo, joints[servo], f"model {model} is not supported, expected RX-64 ({MODEL.initial})"
+                )
         return {servo: _require_healthy(port, settings, servo, joint) for servo, joint in joints.items()}
     except PortLostError as error:
         raise ServoFaultError(error.message, port=port.path, action=_NO_MOTION) from error
 
 
 def enable_servos(port: ServoPort, settings: ServosConfig, servos: ServoMap, states: dict[int, ServoState]) -> None:
-    """Set each servo up, its goal where it is, and let it hold that.
+    """Configure each servo, set its goal to its present position, and enable its torque.
 
     Raises:
-        ServoFaultError: one does not take what it is told.
+        ServoFaultError: A servo does not accept a setting.
     """
     try:
         for servo, joint in zip(servos.ids, servos.joints, strict=True):
@@ -293,7 +305,7 @@ def enable_servos(port: ServoPort, settings: ServosConfig, servos: ServoMap, sta
 def _require_healthy(port: ServoPort, settings: ServosConfig, servo: int, joint: str) -> ServoState:
     monitor = ServoMonitor(settings.watch)
     state: ServoState | ReplyFailure = "timeout"
-    for _ in range(_MAX_ATTEMPTS):  # low voltage is believed only after some readings
+    for _ in range(_MAX_ATTEMPTS):  # a low voltage must be confirmed by several readings
         state = _retry(partial(port.read_state, servo))
         if isinstance(state, str):
             break
@@ -305,7 +317,7 @@ def _require_healthy(port: ServoPort, settings: ServosConfig, servo: int, joint:
 
 
 def _retry(call: Callable[[], ReplyT | ReplyFailure]) -> ReplyT | ReplyFailure:
-    """What comes of a request that is repeated if it is not answered."""
+    """Repeat a request until it is answered or the attempts are used up; return the last result."""
     reply = call()
     for _ in range(_MAX_ATTEMPTS - 1):
         if not isinstance(reply, str):
@@ -319,15 +331,15 @@ def _fault(port: ServoPort, servo: int, joint: str, message: str) -> ServoFaultE
 
 
 class SoftStartRamp:
-    """Set-points that begin where the joints are and come to the wanted ones on a cosine.
+    """Soft start: set-points that move from the present joint positions to the commanded ones along a cosine ramp.
 
-    The first wanted positions say how long that takes; they may move meanwhile.  Later no joint's set-point goes
-    faster than its speed.
+    The first commanded positions determine the duration; they may change meanwhile.  After the ramp, each set-point
+    remains limited to the speed of its joint.
 
     Args:
-        start: (n) where the joints are [rad].
-        speed: (n) greatest speeds [rad/s].
-        start_speed: Greatest speed on the way to the first wanted positions, beside theirs [rad/s].
+        start: (n,) present joint positions [rad].
+        speed: (n,) maximum speeds [rad/s].
+        start_speed: Maximum speed during the ramp, in addition to the joints' own limits [rad/s].
     """
 
     def __init__(self, start: Array, speed: Array, start_speed: float) -> None:
@@ -338,11 +350,11 @@ class SoftStartRamp:
 
     @property
     def is_finished(self) -> bool:
-        """Whether it has come to what is wanted."""
+        """Whether the ramp has reached the commanded positions."""
         return 0.0 <= self._duration <= self._elapsed
 
     def advance(self, dt: float, target: Array) -> Array:
-        """(n) the set-points ``dt`` seconds later, towards ``target`` (n) [rad]."""
+        """Return the set-points (n,) [rad] after a step of `dt` [s] towards `target` (n,) [rad]."""
         if self._duration < 0.0:
             self._duration = 0.5 * math.pi * float(np.abs(target - self._start).max()) / self._start_speed
         self._elapsed += dt

@@ -32,21 +32,21 @@ _CORRUPT_PACKET_WINDOW = 1.0
 
 @dataclass(frozen=True, slots=True)
 class ServoFaultCause:
-    """Why motion must stop: what is wrong, and with which servo."""
+    """Reason to stop the motion: the servo and its problem."""
 
     servo: int
     reason: str
 
 
 class ServoMonitor:
-    """Counts what is wrong with the answers of servos.
+    """Counts the faults in the replies of servos and decides when motion must stop.
 
-    Overload, overheating and refused goals count at once, the rest once there are as many as the settings say.  An
-    error of voltage in a status packet adds to the readings of low voltage, one of a checksum or of an instruction to
-    the damaged packets.
+    Overload, overheating and rejected goals count at once; other faults count when their number reaches the configured
+    limit.  A voltage error in a status packet counts as a reading of low voltage; a checksum or instruction error
+    counts as a damaged packet.
 
     Args:
-        limits: When to stop.
+        limits: Thresholds at which motion is stopped.
     """
 
     def __init__(self, limits: FaultLimits) -> None:
@@ -56,23 +56,25 @@ class ServoMonitor:
         self._corrupt_times: deque[float] = deque()
 
     def on_missed_reply(self, servo: int, failure: ReplyFailure, time: float) -> ServoFaultCause | None:
-        """A servo gave no answer at ``time`` [s]; what follows from that, if anything."""
+        """Process a missing reply at `time` [s]; return the reason to stop, if any."""
         if failure == "corrupt":
             return self._count_corrupt(servo, time)
         count = self._missed_replies[servo] = self._missed_replies.get(servo, 0) + 1
         if count < self.limits.silent:
             return None
-        return ServoFaultCause(servo, f"does not answer: {count} requests in a row, is it plugged in and its id right?")
+        return ServoFaultCause(servo, f"does not answer: {count} requests in a row (check its cable and its id)")
 
     def on_state(self, servo: int, state: ServoState, time: float) -> ServoFaultCause | None:
-        """A servo told its state at ``time`` [s]; what follows from that, if anything."""
+        """Process the state of a servo at `time` [s]; return the reason to stop, if any."""
         self._missed_replies[servo] = 0
         if serious := state.errors & _IMMEDIATE_BITS:
             return ServoFaultCause(servo, describe_errors(serious))
         if state.errors & (CHECKSUM_BIT | INSTRUCTION_BIT) and (cause := self._count_corrupt(servo, time)):
             return cause
         if state.temperature >= self.limits.temperature:
-            return ServoFaultCause(servo, f"{state.temperature:.0f} °C, {self.limits.temperature:.0f} °C is the limit")
+            return ServoFaultCause(
+                servo, f"temperature {state.temperature:.0f} °C reaches the limit of {self.limits.temperature:.0f} °C"
+            )
         if state.voltage >= self.limits.low_voltage and not state.errors & VOLTAGE_BIT:
             self._low_readings[servo] = 0
             return None
@@ -81,7 +83,7 @@ class ServoMonitor:
             return None
         min_voltage = self.limits.low_voltage
         explanation = (
-            f"{min_voltage:.1f} V is the least" if state.voltage < min_voltage else describe_errors(VOLTAGE_BIT)
+            f"below the limit of {min_voltage:.1f} V" if state.voltage < min_voltage else describe_errors(VOLTAGE_BIT)
         )
         return ServoFaultCause(servo, f"{state.voltage:.1f} V: {explanation}")
 
@@ -94,16 +96,16 @@ class ServoMonitor:
             return None
         return ServoFaultCause(
             servo,
-            f"{count} damaged packets within a second, the last from here: look at cable, ground, two alike ids",
+            f"{count} damaged packets within a second, the last from this servo (check cable, ground and ids)",
         )
 
 
 class ServoFaultError(RunError):
-    """A servo or its bus failed, and motion was stopped; says which servo, which joint, and why.
+    """A servo or its bus failed and motion was stopped; the message states servo, joint and reason.
 
     Attributes:
-        servo: Its id; None where the bus itself failed.
-        joint: Its joint; None likewise.
+        servo: Id of the servo; None if the bus itself failed.
+        joint: Name of its joint; None if the bus itself failed.
     """
 
     def __init__(
@@ -116,21 +118,21 @@ class ServoFaultError(RunError):
 
 _MAX_ID = 253
 _PING_TIMEOUT = 0.02
-"""How long an answer is waited for where none is expected [s]."""
+"""Reply timeout when searching for unknown ids, most of which do not answer [s]."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServoDiagnosis:
-    """How a servo is.
+    """Diagnosis of a servo.
 
     Attributes:
-        joint: Its joint.
-        servo: Its id.
-        state: What it says of itself; None: it does not answer.
-        position: Of the joint [rad]; NaN without an answer.
-        firmware: Its version.
-        return_delay: Between request and answer [s].
-        problems: What is wrong, in words; empty if nothing is.
+        joint: Name of the joint.
+        servo: Id of the servo.
+        state: Reported state; None if the servo does not answer.
+        position: Joint position [rad]; NaN without a reply.
+        firmware: Firmware version.
+        return_delay: Delay between request and reply [s].
+        problems: Problems in words; empty if there are none.
     """
 
     joint: str
@@ -143,16 +145,16 @@ class ServoDiagnosis:
 
 
 def diagnose_servos(port: ServoPort, servos: ServoMap, limits: FaultLimits) -> list[ServoDiagnosis]:
-    """How each servo is, in the order of the joints. Raises PortLostError."""
+    """Diagnose each servo, in the order of the joints. Raises PortLostError."""
     return [_diagnose_servo(port, servos, index, limits) for index in range(len(servos.ids))]
 
 
 def find_unknown_ids(port: ServoPort, servos: ServoMap) -> list[int]:
-    """Ids that answer and are no joint's; asks every one that there can be. Raises PortLostError."""
+    """Find ids that answer but belong to no joint, by a ping of every possible id. Raises PortLostError."""
     reply_timeout, port.reply_timeout = (
         port.reply_timeout,
         min(port.reply_timeout, _PING_TIMEOUT),
-    )  # most of them are not there
+    )  # most ids do not exist
     others = (servo for servo in range(_MAX_ID + 1) if servo not in servos.ids)
     found = [servo for servo in others if not isinstance(port.ping(servo), str)]
     port.reply_timeout = reply_timeout
@@ -172,14 +174,14 @@ def _diagnose_servo(port: ServoPort, servos: ServoMap, index: int, limits: Fault
     position = float(servos.to_angles(ticks)[index])
     problems = [describe_errors(state.errors)] if state.errors else []
     if model != MODEL.initial:
-        problems.append(f"model {model} is no RX-64, {MODEL.initial}")
+        problems.append(f"model {model} is not supported, expected RX-64 ({MODEL.initial})")
     if state.voltage < limits.low_voltage:
-        problems.append(f"{state.voltage:.1f} V: {limits.low_voltage:.1f} V is the least")
+        problems.append(f"voltage {state.voltage:.1f} V is below the limit of {limits.low_voltage:.1f} V")
     if state.temperature >= limits.temperature:
-        problems.append(f"{state.temperature:.0f} °C: {limits.temperature:.0f} °C is the limit")
+        problems.append(f"temperature {state.temperature:.0f} °C reaches the limit of {limits.temperature:.0f} °C")
     if not servos.min_position[index] <= position <= servos.max_position[index]:
-        problems.append("the joint is beyond its limits: is its zero right?")
+        problems.append("the joint is outside its limits (check its zero position)")
     ends = int(servos.to_ticks(servos.min_position)[index]), int(servos.to_ticks(servos.max_position)[index])
     if not low <= min(ends) or not max(ends) <= high:
-        problems.append(f"its own limits of {low} to {high} leave out some of {min(ends)} to {max(ends)}")
+        problems.append(f"the servo's own limits {low} to {high} exclude part of {min(ends)} to {max(ends)}")
     return ServoDiagnosis(joint, servo, state, position, firmware, 2e-6 * delay, tuple(problems))

@@ -15,27 +15,27 @@ from roboyard.errors import InputError, RunError, import_extra
 from roboyard.hardware.dynamixel.control_table import STATE_BLOCK, ControlItem, ServoState, decode_state
 
 ReplyFailure = Literal["timeout", "corrupt"]
-"""Why there is no answer: none came, or what came was no packet."""
-REPLY_FAILURE_TEXT: dict[ReplyFailure, str] = {"timeout": "does not answer", "corrupt": "its answers are damaged"}
+"""Reason for a missing reply: timeout, or a received packet was damaged."""
+REPLY_FAILURE_TEXT: dict[ReplyFailure, str] = {"timeout": "does not answer", "corrupt": "its replies are damaged"}
 
 _RX_TIMEOUT = -3001
-"""The SDK's COMM_RX_TIMEOUT; whatever else it says is that an answer was no whole packet."""
+"""The SDK's COMM_RX_TIMEOUT; other errors mean that the reply was not a complete packet."""
 _READ_TIMEOUT = 0.002
-"""How long one look for bytes waits [s]; so the SDK's loop rests instead of spinning."""
-_PORT_LOST = "the port is gone: is the cable plugged in?"
+"""Blocking time of one read [s], so that the SDK's loop does not spin."""
+_PORT_LOST = "serial port lost (check the cable)"
 
 
 @dataclass(slots=True)
 class BusStatistics:
-    """What a bus did so far.
+    """Statistics of a bus.
 
     Attributes:
-        sent: Packets that asked for an answer.
-        responses: Answers that came whole.
-        timeouts: Requests that nobody answered in time.
-        corrupt: Answers that were no whole packet.
-        total_latency: Of all answers together [s].
-        max_latency: Of one [s].
+        sent: Number of requests that expect a reply.
+        responses: Number of complete replies.
+        timeouts: Number of requests without a reply in time.
+        corrupt: Number of replies that were not a complete packet.
+        total_latency: Sum of the latencies of all replies [s].
+        max_latency: Maximum latency of a reply [s].
     """
 
     sent: int = 0
@@ -47,21 +47,21 @@ class BusStatistics:
 
     @property
     def mean_latency(self) -> float:
-        """From request to answer [s]."""
+        """Mean time from request to reply [s]."""
         return self.total_latency / self.responses if self.responses else 0.0
 
 
 class ServoPort:
-    """An open serial port with servos of protocol 1.0; a context manager.  Only one at a time can have it.
+    """Open serial port with servos of protocol 1.0, for exclusive use; a context manager.
 
     Args:
-        path: E.g. /dev/ttyUSB0.
-        baud: Bits a second.
-        reply_timeout: How long an answer is waited for [s].
-        clock: Gives the time by which that is judged [s]; the wall's unless given.
+        path: Device, e.g. /dev/ttyUSB0.
+        baud: Baud rate [bit/s].
+        reply_timeout: Timeout of a reply [s].
+        clock: Time for timeouts [s]; wall time by default.
 
     Attributes:
-        reply_timeout: As given; may be changed.
+        reply_timeout: Timeout of a reply [s]; may be changed.
         statistics: Counts so far.
 
     Raises:
@@ -76,34 +76,34 @@ class ServoPort:
         self._handler = sdk.Protocol1PacketHandler()
         self._port = sdk.PortHandler(path)
         self._port.baudrate = baud
-        self._port.getCurrentTime = lambda: clock() * 1e3  # its own follows a clock that people set
+        self._port.getCurrentTime = lambda: clock() * 1e3  # the SDK's own clock jumps when the system time is set
         self._port.setPacketTimeout = lambda _: self._port.setPacketTimeoutMillis(self.reply_timeout * 1e3)
         try:
             self._port.openPort()
             self._port.ser.timeout = _READ_TIMEOUT
             self._port.ser.write_timeout = 1.0
             self._port.ser.exclusive = True
-            with suppress(OSError, ValueError, NotImplementedError):  # no USB converter
+            with suppress(OSError, ValueError, NotImplementedError):  # not a USB converter
                 self._port.ser.set_low_latency_mode(True)
         except self._errors as error:
             self.close()
             raise InputError(f"cannot be opened: {_reason(error)}", location=path, valid=_suggest_fix(error)) from error
 
-    # -- what servos are asked and told ------------------------------------------------------------------------------
+    # -- requests ------------------------------------------------------------------------------------------------------
     def ping(self, servo: int) -> int | ReplyFailure:
-        """The model number of a servo, or why there is none. Raises PortLostError."""
+        """Return the model number of a servo, or the reason for a missing reply. Raises PortLostError."""
         model, outcome, _ = self._request(lambda: self._handler.ping(self._port, servo))
         return int(model) if outcome == 0 else _reply_failure(outcome)
 
     def read_state(self, servo: int) -> ServoState | ReplyFailure:
-        """What a servo says of itself, or why it says nothing. Raises PortLostError."""
+        """Return the state of a servo, or the reason for a missing reply. Raises PortLostError."""
         data, outcome, errors = self._request(lambda: self._handler.readTxRx(self._port, servo, *STATE_BLOCK))
         if outcome != 0 or len(data) != STATE_BLOCK[1]:
             return _reply_failure(outcome)
         return decode_state(bytes(data), errors)
 
     def read(self, servo: int, item: ControlItem) -> int | ReplyFailure:
-        """A value of a servo's table, or why there is none. Raises PortLostError."""
+        """Return a value of a servo's control table, or the reason for a missing reply. Raises PortLostError."""
         data, outcome, _ = self._request(lambda: self._handler.readTxRx(self._port, servo, item.address, item.size))
         return (
             int.from_bytes(bytes(data), "little")
@@ -112,21 +112,23 @@ class ServoPort:
         )
 
     def write(self, servo: int, item: ControlItem, value: int) -> int | ReplyFailure:
-        """Set a value of a servo's table; gives its error bits, or why it did not answer. Raises PortLostError."""
+        """Set a value of a servo's control table; return error bits or the reason for a missing reply. Raises
+        PortLostError.
+        """
         data = list(value.to_bytes(item.size, "little"))
         call = self._handler.writeTxRx
         outcome, errors = self._request(lambda: call(self._port, servo, item.address, item.size, data))[-2:]
         return int(errors) if outcome == 0 else _reply_failure(outcome)
 
     def sync_write(self, items: Sequence[ControlItem], rows: Mapping[int, Sequence[int]]) -> None:
-        """Set values that lie side by side, of many servos, with one packet that nobody answers.
+        """Set adjacent values of many servos with one packet, which servos do not acknowledge.
 
         Args:
-            items: One after the other in the table.
-            rows: Their values, by servo.
+            items: Adjacent entries of the control table, in order.
+            rows: Their values, by servo id.
 
         Raises:
-            PortLostError: the port is gone.
+            PortLostError: The port is lost.
         """
         size = sum(item.size for item in items)
         data: list[int] = []
@@ -138,7 +140,7 @@ class ServoPort:
         self._call(lambda: send(self._port, items[0].address, size, data, len(data)))
 
     def _request(self, call: Callable[[], Any]) -> Any:
-        """Do something that is answered, and keep count."""
+        """Execute a request that expects a reply, and update the statistics."""
         count = self.statistics
         start = self._clock()
         reply = self._call(call)
@@ -163,9 +165,10 @@ class ServoPort:
         finally:
             self._port.is_using = False
 
-    # -- end -----------------------------------------------------------------------------------------------------------
+    # -- closing
+    # -----------------------------------------------------------------------------------------------------------
     def close(self) -> None:
-        """Let go of the port; servos go on with what they were told last."""
+        """Close the port; servos hold the last goals sent to them."""
         if self._port.ser is not None:
             with suppress(*self._errors):
                 self._port.closePort()
@@ -180,12 +183,12 @@ class ServoPort:
 
 
 def _import_libraries() -> tuple[Any, tuple[type[Exception], ...]]:
-    """The SDK, and all that ports fail with."""
+    """Import the SDK; return it with the exceptions that failing ports raise."""
     sdk, serial, termios = (
-        import_extra(name, "hardware", "a port of servos", location="servos")
+        import_extra(name, "hardware", "a servo port", location="servos")
         for name in ("dynamixel_sdk", "serial", "termios")
     )
-    # pyserial fails with the last three on a port that was lost while it was looked at
+    # pyserial raises the last three if the port is lost during a call
     return sdk, (serial.SerialException, OSError, termios.error, ValueError, TypeError, AttributeError)
 
 
@@ -195,17 +198,17 @@ def _reply_failure(outcome: int) -> ReplyFailure:
 
 def _reason(error: Exception) -> str:
     number = error.errno if isinstance(error, OSError) else None
-    return "it is no serial port" if number is None else os.strerror(number)
+    return "not a serial port" if number is None else os.strerror(number)
 
 
 def _suggest_fix(error: Exception) -> str:
     number = error.errno if isinstance(error, OSError) else None
     if number == errno.EACCES:
-        return "to use it you may have to join the group 'dialout'"
+        return "access may require membership in the group 'dialout'"
     if number in (errno.EAGAIN, errno.EBUSY):
-        return "another program has it"
+        return "another program uses the port"
     return "--port with the converter's device, e.g. /dev/ttyUSB0"
 
 
 class PortLostError(RunError):
-    """The port itself is gone: the cable was unplugged, or its driver gave up."""
+    """The port is lost: the cable was unplugged, or its driver failed."""

@@ -1,7 +1,8 @@
-"""Dynamixel's protocol 1.0, byte by byte: packets, and finding them in what comes over a wire.
+"""Packets of Dynamixel protocol 1.0: encoding, and detection in a byte stream.
 
 ``FF FF id length instruction parameters… checksum``; a status packet has its error byte in place of the instruction.
-``length`` counts what follows it, the checksum is the complement of the sum of all between header and itself.
+``length`` counts the bytes after it; the checksum is the complement of the sum of all bytes between header and
+checksum.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ _HEADER: Final = b"\xff\xff"
 
 @dataclass(frozen=True, slots=True)
 class Packet:
-    """A packet.
+    """Packet of protocol 1.0.
 
     Attributes:
-        id: Of the servo, or `BROADCAST`.
+        id: Id of the servo, or `BROADCAST`.
         code: Instruction, or error bits.
-        parameters: What follows.
+        parameters: Parameter bytes.
     """
 
     id: int
@@ -34,15 +35,15 @@ class Packet:
 
 
 def checksum(body: bytes) -> int:
-    """Of all between header and checksum."""
+    """Compute the checksum of the bytes between header and checksum."""
     return ~sum(body) & 0xFF
 
 
 def encode(packet: Packet) -> bytes:
-    """The bytes of a packet. Raises InputError where it is too long or a number is no byte."""
+    """Encode a packet. Raises InputError if it is too long or a number does not fit into a byte."""
     if len(packet.parameters) > MAX_PARAMETERS or not (0 <= packet.id <= BROADCAST and 0 <= packet.code <= 0xFF):
         raise InputError(
-            f"a packet to {packet.id} with code {packet.code} and {len(packet.parameters)} parameters",
+            f"invalid packet with id {packet.id}, code {packet.code} and {len(packet.parameters)} parameters",
             valid=f"ids 0 to {BROADCAST}, at most {MAX_PARAMETERS} parameters",
         )
     body = bytes([packet.id, len(packet.parameters) + 2, packet.code]) + packet.parameters
@@ -50,20 +51,23 @@ def encode(packet: Packet) -> bytes:
 
 
 def sync_write(address: int, rows: Mapping[int, bytes]) -> Packet:
-    """Values for many servos at once; nobody answers. Raises InputError where they are not alike in length."""
+    """Make a packet that sets values of many servos. Raises InputError if the values differ in length."""
     sizes = {len(row) for row in rows.values()}
     if len(sizes) != 1:
-        raise InputError(f"rows of {sorted(sizes)} bytes", valid="one length for all servos")
+        raise InputError(
+            f"values of all servos must have the same length, got {sorted(sizes)} bytes",
+            valid="one length for all servos",
+        )
     data = b"".join(bytes([servo]) + row for servo, row in rows.items())
     return Packet(BROADCAST, SYNC_WRITE, bytes([address, sizes.pop()]) + data)
 
 
 class PacketReader:
-    """Finds packets in a stream of bytes, and goes on after what is none.
+    """Finds packets in a byte stream and resynchronizes after invalid bytes.
 
     Attributes:
-        broken: Packets whose checksum was wrong, so far.
-        lost: Bytes that belonged to no packet, so far.
+        broken: Number of packets with a wrong checksum so far.
+        lost: Number of bytes outside packets so far.
     """
 
     def __init__(self) -> None:
@@ -71,7 +75,7 @@ class PacketReader:
         self._buffer = b""
 
     def feed(self, data: bytes) -> Iterator[Packet | None]:
-        """The packets that are whole by now, in order; None for one whose checksum is wrong."""
+        """Iterate over the packets that are complete after `data`, in order; None for one with a wrong checksum."""
         self._buffer += data
         while True:
             start = self._buffer.find(_HEADER)
@@ -81,7 +85,7 @@ class PacketReader:
                 return
             self._drop(start)
             if len(self._buffer) < 4:
-                if self._buffer[2:3] == b"\xff":  # a third FF is no id: the header begins later
+                if self._buffer[2:3] == b"\xff":  # a third FF cannot be an id: the header starts later
                     self._drop(1)
                     continue
                 return
@@ -101,7 +105,7 @@ class PacketReader:
             yield Packet(servo, body[2], body[3:])
 
     def reset(self) -> None:
-        """What came so far belongs to no packet: the line was silent for long."""
+        """Discard an incomplete packet, after the line was silent for too long."""
         self._drop(len(self._buffer))
 
     def _drop(self, count: int) -> None:

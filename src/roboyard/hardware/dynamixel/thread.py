@@ -1,4 +1,4 @@
-"""A thread that runs the command cycle of servos while the program does other work."""
+"""Thread that runs the command cycle of servos while the program does other work."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from roboyard.hardware.dynamixel.port import PortLostError
 
 
 class ServoThread:
-    """Calls a hardware's ``run_cycle`` at its rate; a context manager, at whose end the servos hold their positions.
+    """Thread that calls `run_cycle` at the configured rate; a context manager, at whose end the servos hold their
+    positions.
 
     Args:
-        hardware: Started.
+        hardware: Started hardware.
 
     Attributes:
-        cycles: So far.
-        late: Those that took longer than their period.
-        busy: Time that all of them took [s].
+        cycles: Number of cycles so far.
+        late: Number of cycles that took longer than their period.
+        busy: Total duration of all cycles [s].
     """
 
     def __init__(self, hardware: DynamixelHardware) -> None:
@@ -45,7 +46,7 @@ class ServoThread:
                 self._hardware.fault = ServoFaultError(
                     message,
                     port=self._hardware.port.path,
-                    action="the servos stay at the goals that they were sent last",
+                    action="the servos hold the last goals sent to them",
                 )
             now = wall_seconds()
             self.cycles += 1
@@ -53,11 +54,11 @@ class ServoThread:
             due += period
             if now > due:
                 self.late += 1
-                due = now  # what is lost is not caught up with
+                due = now  # missed cycles are not made up for
             self._ending.wait(due - now)
 
     def close(self) -> None:
-        """End it; the servos hold their positions."""
+        """Stop the thread; the servos hold their positions."""
         self._ending.set()
         self._thread.join()
         if self._hardware.fault is None:

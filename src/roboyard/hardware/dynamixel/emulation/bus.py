@@ -1,4 +1,4 @@
-"""A bus of emulated servos: bytes in, bytes out, and whatever can go wrong on the way."""
+"""Emulated servo bus with fault injection."""
 
 from __future__ import annotations
 
@@ -23,24 +23,25 @@ from roboyard.hardware.dynamixel.protocol import (
 )
 
 EmulatedFault = Literal["unplug", "mute", "damage", "lose", "renumber", "heat", "sag", "overload"]
-"""The cable is unplugged; a servo falls silent; its answers have wrong checksums; they lack a byte; it has another id;
-it overheats; its voltage sags; it is overloaded."""
+"""Faults: the cable is unplugged; a servo stops answering; its status packets have wrong checksums; they lack a byte;
+it has another id; it overheats; its voltage drops; it is overloaded.
+"""
 _PACKET_TIMEOUT = 0.05
-"""After so long a packet that has begun is given up [s]."""
+"""Time after which an incomplete packet is discarded [s]."""
 
 
 class UnpluggedError(RoboyardError):
-    """Nothing is on the wire any more."""
+    """The emulated cable is unplugged."""
 
 
 @dataclass(frozen=True, slots=True)
 class FaultInjection:
-    """Something that goes wrong.
+    """Scheduled fault of the emulated bus.
 
     Attributes:
-        time: From when on [s].
-        fault: Goes wrong.
-        servo: With which; None: all.
+        time: Start of the fault [s].
+        fault: Type of the fault.
+        servo: Id of the affected servo; None for all.
     """
 
     time: float
@@ -49,26 +50,28 @@ class FaultInjection:
 
     @classmethod
     def parse(cls, text: str) -> FaultInjection:
-        """Of ``TIME:WHAT`` or ``TIME:WHAT:SERVO``. Raises InputError."""
+        """Parse ``TIME:FAULT`` or ``TIME:FAULT:SERVO``. Raises InputError."""
         time, _, remainder = text.partition(":")
         name, _, servo = remainder.partition(":")
         faults: Sequence[EmulatedFault] = get_args(EmulatedFault)
         fault = next((one for one in faults if one == name), None)
         if fault is None or not time.replace(".", "", 1).isdecimal() or (servo and not servo.isdecimal()):
-            raise InputError(f"{text!r}", valid=f"SECONDS:WHAT or SECONDS:WHAT:ID, WHAT one of {', '.join(faults)}")
+            raise InputError(
+                f"invalid fault {text!r}", valid=f"SECONDS:FAULT or SECONDS:FAULT:ID, FAULT one of {', '.join(faults)}"
+            )
         return cls(float(time), fault, int(servo) if servo else None)
 
 
 class EmulatedBus:
-    """Servos on one wire.
+    """Emulated servos on one bus.
 
     Args:
-        servos: All of them, no two with one id.
-        faults: What goes wrong, and when.
-        start: Time at which they are as they are [s].
+        servos: All servos, with different ids.
+        faults: Scheduled faults.
+        start: Time of the servos' initial state [s].
 
     Attributes:
-        servos: By the id that they were made with.
+        servos: Servos by their original id.
     """
 
     def __init__(
@@ -78,16 +81,16 @@ class EmulatedBus:
         self._pending_faults = sorted(faults, key=lambda one: one.time)
         for injection in self._pending_faults:
             if injection.servo is not None and injection.servo not in self.servos:
-                raise InputError(f"no servo {injection.servo}", valid=f"one of {', '.join(map(str, self.servos))}")
+                raise InputError(f"unknown servo {injection.servo}", valid=f"one of {', '.join(map(str, self.servos))}")
         self._reader = PacketReader()
         self._time = self._last_received = start
         self._line_faults: dict[str, set[int]] = {}
 
     def receive(self, data: bytes, time: float) -> list[tuple[float, bytes]]:
-        """What is on the wire after ``data`` came at ``time`` [s]: delays [s], and bytes.
+        """Return the replies to the bytes `data` that arrive at `time` [s], as (delay [s], bytes).
 
         Raises:
-            UnpluggedError: nothing is there any more.
+            UnpluggedError: The cable is unplugged.
         """
         self.advance(time)
         if time - self._last_received > _PACKET_TIMEOUT:
@@ -97,14 +100,14 @@ class EmulatedBus:
         responses = []
         for packet in self._reader.feed(data):
             for servo in list(self.servos.values()):
-                # nobody knows whom a packet was for whose checksum is wrong: as on the real bus, all keep silent
+                # A packet with a wrong checksum has no reliable receiver: no servo answers, as on the real bus.
                 status = None if packet is None else self._execute(servo, packet)
                 if status is not None:
                     responses.append((2e-6 * servo.get(RETURN_DELAY), self._apply_line_faults(servo, status)))
         return [(delay, sent) for delay, sent in responses if sent]
 
     def advance(self, time: float) -> None:
-        """Go on to ``time`` [s]. Raises UnpluggedError."""
+        """Advance the servos to `time` [s]. Raises UnpluggedError."""
         while self._pending_faults and self._pending_faults[0].time <= time:
             self._start_fault(self._pending_faults.pop(0))
         if time > self._time:
@@ -127,10 +130,10 @@ class EmulatedBus:
                 servo.table[3] = (servo.table[3] + 100) % 254
             else:
                 self._line_faults.setdefault(injection.fault, set()).add(id(servo))
-            servo.advance(0.0)  # its table shows it
+            servo.advance(0.0)  # updates its control table
 
     def _execute(self, servo: EmulatedServo, packet: Packet) -> Packet | None:
-        """Let a servo do what a packet says; its answer, if it gives one."""
+        """Let a servo execute a packet; return its status packet, if it sends one."""
         servo_id = servo.table[3]
         if packet.id == BROADCAST:
             self._execute_broadcast(servo, packet)
@@ -169,7 +172,7 @@ class EmulatedBus:
             servo.execute_registered()
 
     def _apply_line_faults(self, servo: EmulatedServo, status: Packet) -> bytes:
-        """The bytes of an answer, as ill as they come."""
+        """Encode a status packet and apply the active line faults."""
 
         def has_fault(fault: EmulatedFault) -> bool:
             return id(servo) in self._line_faults.get(fault, ())

@@ -1,4 +1,4 @@
-"""An emulated RX-64: its control table, and how it turns."""
+"""Emulated RX-64 servo: its control table and its motion."""
 
 from __future__ import annotations
 
@@ -42,31 +42,31 @@ from roboyard.hardware.dynamixel.control_table import (
 )
 
 _NO_LOAD_SPEED_PER_VOLT = 64.0 * 2.0 * math.pi / 60.0 / 18.5
-"""Speed without load for each volt [rad/s/V]: 64 revolutions a minute at 18.5 V."""
+"""No-load speed per volt [rad/s/V]: 64 revolutions per minute at 18.5 V."""
 _MAX_STEP = 0.002
-"""Longest step of its motion [s]."""
+"""Maximum time step of the motion [s]."""
 _OVERLOAD_DURATION = 0.5
-"""So long it bears a load that is too much for it [s] (ours; the maker tells no time)."""
+"""Time for which it sustains an excessive load [s] (chosen here; the manufacturer states no time)."""
 
 
 class EmulatedServo:
-    """A servo whose speed follows its torque-speed line.
+    """Servo whose speed follows its torque-speed line.
 
-    Beside the goal its torque grows from the punch at the margin to all it has at the slope's end; it turns at the
-    speed at which its motor has just the torque that its load takes, but no faster than told.  Inertia is left out: the
-    loop settles in ``slope / no-load speed``, 15 ms at a slope of 16 steps.
+    With growing position error the torque rises from the punch at the margin to full torque at the end of the slope.
+    The servo moves at the speed at which its motor torque equals the torque of the load, limited by the moving speed.
+    Inertia is neglected: the loop settles in ``slope / no-load speed``, 15 ms at a slope of 16 steps.
 
     Args:
-        id: On the bus.
-        ticks: Where it is at first.
+        id: Id on the bus.
+        ticks: Initial position.
 
     Attributes:
-        position: Where it is [ticks, exact].
-        speed: [rad/s], counter-clockwise positive.
-        load: What it holds against, of its stall torque; positive pushes it clockwise.
-        voltage: Of its supply [V].
-        temperature: [°C].
-        overloaded: It has borne too much for too long.
+        position: Position [ticks, not rounded].
+        speed: Speed [rad/s], counter-clockwise positive.
+        load: Load torque as a fraction of the stall torque; a positive load pushes the servo clockwise.
+        voltage: Supply voltage [V].
+        temperature: Temperature [°C].
+        overloaded: True after an excessive load for too long.
     """
 
     def __init__(self, id: int, ticks: float = 512.0) -> None:
@@ -81,18 +81,19 @@ class EmulatedServo:
         self.set(GOAL_POSITION, round(ticks))
         self._update_present_values()
 
-    # -- its table -----------------------------------------------------------------------------------------------------
+    # -- control table
+    # -----------------------------------------------------------------------------------------------------
     def get(self, item: ControlItem) -> int:
-        """A value."""
+        """Return a value of the control table."""
         return int.from_bytes(self.table[item.address : item.address + item.size], "little")
 
     def set(self, item: ControlItem, value: int) -> None:
-        """Set a value, from inside."""
+        """Set a value of the control table, regardless of write protection."""
         self.table[item.address : item.address + item.size] = value.to_bytes(item.size, "little")
 
     @property
     def errors(self) -> int:
-        """The bits of what is wrong with it now."""
+        """Active error bits."""
         volts = 10.0 * self.voltage
         errors = 0
         if not self.get(MIN_VOLTAGE_LIMIT) <= volts <= self.get(MAX_VOLTAGE_LIMIT):
@@ -102,13 +103,13 @@ class EmulatedServo:
         return errors | (OVERLOAD_BIT if self.overloaded else 0)
 
     def read(self, address: int, size: int) -> tuple[bytes, int]:
-        """Bytes of the table, and error bits of the request."""
+        """Read bytes of the control table; return them with the error bits of the request."""
         if size < 1 or address + size > TABLE_SIZE:
             return b"", RANGE_BIT
         return bytes(self.table[address : address + size]), 0
 
     def write(self, address: int, data: bytes) -> int:
-        """Set bytes of the table from outside; nothing of a request that has error bits is done."""
+        """Write bytes of the control table as a bus master; return error bits. A request with errors changes nothing."""
         end = address + len(data)
         items = [item for item in ITEMS if address <= item.address < end]
         n_covered = sum(item.size for item in items)
@@ -128,20 +129,20 @@ class EmulatedServo:
         return 0 if low <= goal <= high else ANGLE_BIT
 
     def register(self, address: int, data: bytes) -> None:
-        """Keep a write for the next action."""
+        """Store a write until the next action instruction."""
         self._registered = address, bytes(data)
 
     def execute_registered(self) -> bool:
-        """Do what was registered; False if nothing was."""
+        """Execute the registered write; return False if none was registered."""
         if self._registered is None:
             return False
         self.write(*self._registered)
         self._registered = None
         return True
 
-    # -- its motion ----------------------------------------------------------------------------------------------------
+    # -- motion --------------------------------------------------------------------------------------------------------
     def advance(self, seconds: float) -> None:
-        """Turn for a while."""
+        """Advance the motion by `seconds`."""
         steps = max(math.ceil(seconds / _MAX_STEP), 1)
         dt, torque_fraction = seconds / steps, 0.0
         for _ in range(steps):
@@ -156,7 +157,7 @@ class EmulatedServo:
         self._update_present_values()
 
     def _torque(self) -> float:
-        """What it gives of its stall torque."""
+        """Return the motor torque as a fraction of the stall torque."""
         if not self.get(TORQUE_ENABLE):
             return 0.0
         position_error = self.get(GOAL_POSITION) - self.position
@@ -176,7 +177,7 @@ class EmulatedServo:
 
     def _speed(self, torque_fraction: float) -> float:
         if not self.get(TORQUE_ENABLE):
-            return 0.0  # its gear holds what is on it
+            return 0.0  # the gear holds the load
         speed = _NO_LOAD_SPEED_PER_VOLT * self.voltage * (torque_fraction - self.load)
         max_speed = self.get(MOVING_SPEED) * SPEED_UNIT
         return max(-max_speed, min(max_speed, speed)) if max_speed else speed

@@ -1,4 +1,4 @@
-"""An emulated bus on a pseudo-terminal, where drivers find it as they find a serial port: on a thread, or a process."""
+"""Emulated servo bus on a pseudo-terminal that drivers open like a serial port, run by a thread or a process."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from roboyard.errors import InputError, RunError
 from roboyard.hardware.dynamixel.emulation.bus import EmulatedBus, UnpluggedError
 
 _POLL_INTERVAL = 0.02
-"""How often it looks whether it shall end, and lets the servos go on [s]."""
+"""Period at which the thread checks for its end and advances the servos [s]."""
 
 
 _STARTUP_TIMEOUT = 60.0
-"""How long a process has to come up [s]."""
+"""Startup timeout of the process [s]."""
 
 
 class PseudoTerminal:
-    """Serves a bus on a pseudo-terminal, on a thread of its own; a context manager.
+    """Thread that serves an emulated bus on a pseudo-terminal; a context manager.
 
     Args:
-        bus: Its servos; nobody else may touch them meanwhile.
-        clock: Of the bus [s]; that on the wall, from the first byte on, unless given.
+        bus: The servos; no other thread may access them meanwhile.
+        clock: Time of the bus [s]; by default wall time since the first byte.
 
     Attributes:
-        path: Of the port.
+        path: Path of the port.
 
     Raises:
-        InputError: this system has no pseudo-terminals.
+        InputError: The system has no pseudo-terminals.
     """
 
     def __init__(self, bus: EmulatedBus, clock: Callable[[], float] | None = None) -> None:
@@ -45,7 +45,7 @@ class PseudoTerminal:
             from pty import openpty
             from tty import setraw
         except ImportError as error:
-            raise InputError("no pseudo-terminals here", valid="Linux or macOS") from error
+            raise InputError("this system has no pseudo-terminals", valid="Linux or macOS") from error
         self._server_fd, self._client_fd = openpty()
         setraw(self._client_fd)
         self.path = os.ttyname(self._client_fd)
@@ -74,7 +74,7 @@ class PseudoTerminal:
                     os.close(fd)
 
     def close(self) -> None:
-        """Unplug it."""
+        """Close the port, like unplugging the cable."""
         self._ending.set()
         self._thread.join(timeout=5.0)
 
@@ -88,21 +88,23 @@ class PseudoTerminal:
 
 
 class PseudoTerminalProcess:
-    """The same in a process of its own, which answers in time whatever this one does; a context manager.
+    """Process that serves an emulated bus on a pseudo-terminal; it answers in time when this process is busy.
+
+    A context manager.
 
     Args:
-        bus: Copied into it.
+        bus: The servos; copied into the process.
 
     Attributes:
-        path: Of the port.
+        path: Path of the port.
 
     Raises:
-        InputError: this system has no pseudo-terminals.
-        RunError: the process does not come up.
+        InputError: The system has no pseudo-terminals.
+        RunError: The process does not start in time.
     """
 
     def __init__(self, bus: EmulatedBus) -> None:
-        context = get_context("spawn")  # a forked one would inherit locks in whatever state they are
+        context = get_context("spawn")  # a forked process would inherit locks in an undefined state
         self._pipe, child_end = context.Pipe()
         self._process = context.Process(
             target=_serve_process, args=(bus, child_end), name="emulated-servos", daemon=True
@@ -116,11 +118,13 @@ class PseudoTerminalProcess:
         if isinstance(reply, InputError):
             raise reply
         if reply is None:
-            raise RunError("the process of the emulated servos does not come up", valid="a machine that is less busy")
+            raise RunError(
+                "the process of the emulated servos did not start in time", valid="a machine that is less busy"
+            )
         self.path: str = reply
 
     def close(self) -> None:
-        """Unplug it."""
+        """Close the port, like unplugging the cable."""
         self._pipe.close()
         self._process.join(timeout=5.0)
 
@@ -134,8 +138,8 @@ class PseudoTerminalProcess:
 
 
 def _serve_process(bus: EmulatedBus, pipe: Connection) -> None:
-    """Serve until nobody holds the other end of the line."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who drives: servos go on until then
+    """Serve until the other end of the pipe is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C stops the driver; the servos must answer until then
     try:
         with PseudoTerminal(bus) as terminal:
             pipe.send(terminal.path)
