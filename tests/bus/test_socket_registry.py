@@ -46,7 +46,7 @@ def test_runs_of_one_name_are_chosen_by_process_id() -> None:
         subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other,
     ):
         other.stdout.readline()
-        with pytest.raises(InputError, match=f"several runs 'yard' are live.*process id.*pid {other.pid}"):
+        with pytest.raises(InputError, match=f"several live runs are named 'yard'.*process id.*pid {other.pid}"):
             connect("yard")
         with pytest.raises(InputError, match="several runs are live"):
             connect()
@@ -76,7 +76,7 @@ def test_unusable_runtime_folder_falls_back_to_temporary(
             assert [run.name for run in live_runs()] == ["yard"]
             server.close()
         monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / ("y" * 120)))
-        with ry.Bus() as bus, pytest.raises(RunError, match="no folder for the run's socket"):
+        with ry.Bus() as bus, pytest.raises(RunError, match="cannot create the folder of the run's socket"):
             SocketServer(bus, "yard")
 
 

@@ -125,6 +125,6 @@ def test_lookup_errors_name_the_requested_frames() -> None:
     buffer.insert(SE3.identity(), "map", "odom", 3 * 10**9)
     for time_ns in (2 * 10**9, None):
         with pytest.raises(
-            TransformError, match="'laser' seen from 'map': '(base' in 'odom|odom' in 'map)' is not known at"
+            TransformError, match="transform of 'laser' to 'map': '(base' in 'odom|odom' in 'map)' is not known at"
         ):
             buffer.lookup("map", "laser", time_ns)

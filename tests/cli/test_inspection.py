@@ -132,7 +132,7 @@ def test_run_is_chosen_by_name_among_several(command: Command, live: LiveBus) ->
 def test_verbs_without_live_run_are_refused(command: Command, recording: Path) -> None:
     done = command("topic", "list")
     assert done.code == 2
-    assert "no run is live (start one with 'roboyard run', or name a recording)" in done.error
+    assert "no live run found (start one with 'roboyard run', or name a recording)" in done.error
     done = command("topic", "list", "--run", "yard", "--file", recording)
     assert done.code == 2
     assert "exclude each other" in done.error

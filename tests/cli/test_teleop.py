@@ -163,7 +163,7 @@ def test_bad_teleop_options_are_one_error(live: LiveBus, command: Command) -> No
         ("teleop", "--robot", "nobody"): "nobody",
         ("teleop", "gamepad", "--map", "nope"): "ps3",
         ("teleop", "gamepad", "--map", "./nope.yaml"): "there is no file",
-        ("teleop", "gamepad", "--device", "js9"): "no gamepad",
+        ("teleop", "gamepad", "--device", "js9"): "cannot open gamepad",
         ("teleop", "--map", "ps3"): "gamepad",
         ("teleop", "--topic", "elsewhere"): "/cmd_vel",
         ("teleop", "--run", "nope"): "yard",
@@ -181,7 +181,7 @@ def test_bad_teleop_options_are_one_error(live: LiveBus, command: Command) -> No
 def test_teleop_without_live_run_is_refused(command: Command) -> None:
     done = command("teleop")
     assert done.code == 2
-    assert "no run is live" in done.error
+    assert "no live run found" in done.error
 
 
 def test_teleop_finds_the_robot_to_drive() -> None:

@@ -179,7 +179,7 @@ def test_scripts_decide_goal_by_goal(harness: BusHarness) -> None:
 
 def test_goal_without_server_ends_with_error(harness: BusHarness) -> None:
     goal = harness.send_goal("/nothing", Fibonacci, order=1)
-    assert "nobody serves /nothing" in str(goal.error)
+    assert "no server for service /nothing" in str(goal.error)
 
 
 def test_transforms_are_set_directly_or_published(harness: BusHarness) -> None:

@@ -1,4 +1,4 @@
-"""The bus: nodes, topics, services, actions, parameters, transforms, and the one deterministic clock they share."""
+"""Bus: nodes, topics, services, actions, parameters, transforms, and one deterministic clock for all of them."""
 
 from typing import TYPE_CHECKING
 

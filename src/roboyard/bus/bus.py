@@ -1,4 +1,4 @@
-"""The bus: a set of communicating nodes on one clock.  Nothing about it is global."""
+"""The bus: a set of communicating nodes on one clock, without global state."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ N = TypeVar("N", bound=Node)
 
 
 class Bus(BusContext):
-    """One world of communicating nodes.
+    """Set of communicating nodes on one clock.
 
     Args:
-        seed: Every node's random generator derives from it and the node's name.
+        seed: Seed; each node's random generator is derived from it and the node's name.
         debug: Check after every delivery that the subscriber did not change the message (slow).
-        workers: Threads for offloaded work.
-        start_ns: Where the clock begins [ns], e.g. the start of a recording to replay.
+        workers: Number of threads for offloaded tasks.
+        start_ns: Start time of the clock [ns], e.g. the start of a recording to replay.
 
     Attributes:
-        nodes: By full name, in order of joining.
+        nodes: Nodes by full name, in order of addition.
     """
 
     def __init__(self, seed: int = 0, *, debug: bool = False, workers: int = 1, start_ns: int = 0) -> None:
@@ -37,7 +37,7 @@ class Bus(BusContext):
         self._system_node = SystemNode(nodes=lambda: self.nodes.values())
         self.add(self._system_node, "roboyard")
 
-    # -- nodes -----------------------------------------------------------------------------------------------------
+    # -- nodes ---------------------------------------------------------------------------------------------------------
     def add(
         self,
         node: N,
@@ -47,90 +47,90 @@ class Bus(BusContext):
         remap: Mapping[str, str] | None = None,
         frame_prefix: str = "",
     ) -> N:
-        """Let ``node`` join under ``name``, and set it up.
+        """Add a node under a name, and call its `setup`.
 
         Args:
-            node: A node that is on no bus yet.
-            name: Unique within its namespace.
+            node: A node that is not on a bus yet.
+            name: Name, unique within its namespace.
             namespace: "" or e.g. "/rover"; relative names of the node resolve in it.
-            remap: Other names for topics, services and actions: {"scan": "front/scan"}.
-            frame_prefix: Put before the node's own frame ids, e.g. "rover/".
+            remap: New names of topics, services and actions: {"scan": "front/scan"}.
+            frame_prefix: Prefix of the node's own frame ids, e.g. "rover/".
 
         Raises:
-            InputError: the name is taken or not valid.
-            NodeError: ``setup`` failed; the node is not on the bus then.
+            InputError: The name is in use or invalid.
+            NodeError: `setup` failed; the node is not on the bus then.
         """
         namespace = normalize_namespace(namespace)
         full_name = f"{namespace}/{check_node_name(name)}"
         if not isinstance(node, Node) or "_resources" not in vars(node):
-            problem = "whose __init__ does not call Node's" if isinstance(node, Node) else "is no node"
+            problem = "has an __init__ that does not call Node.__init__" if isinstance(node, Node) else "is not a node"
             raise InputError(
                 f"{node!r:.80} {problem}", location=f"node {full_name}", valid="an instance of a subclass of ry.Node"
             )
         node.check_unattached()
         if full_name in self.nodes:
-            raise InputError(f"a node {full_name} is on the bus already", valid="another name or namespace")
+            raise InputError(f"node name {full_name} is already in use", valid="another name or namespace")
         self.nodes[full_name] = node
         try:
             node.attach(self, name, namespace, dict(remap or {}), frame_prefix)
         except BaseException:
-            with suppress(RoboyardError):  # what went wrong first matters; half set up, it may not close well either
+            with suppress(RoboyardError):  # report the first error; a node with an incomplete setup may fail to close
                 self.remove(node)
             raise
         return node
 
     def remove(self, node: Node) -> None:
-        """Take ``node`` off the bus: its publishers, subscriptions, services and timers close.
+        """Remove a node: close its publishers, subscriptions, services and timers.
 
         Raises:
-            InputError: it is not on this bus.
-            NodeError: its ``close`` failed; it is off the bus all the same.
+            InputError: The node is not on this bus.
+            NodeError: The node's `close` failed; the node is removed anyway.
         """
         if all(other is not node for other in self.nodes.values()):
             raise InputError(f"{type(node).__name__} {node.full_name} is not on this bus")
         self.nodes = {name: other for name, other in self.nodes.items() if other is not node}
         node.detach()
 
-    # -- what nodes report -----------------------------------------------------------------------------------------
+    # -- reports of nodes ----------------------------------------------------------------------------------------------
     def write_log(self, record: LogRecord) -> None:
-        """Publish a log record and show it to the sinks."""
+        """Publish a log record and pass it to the log sinks."""
         self._system_node.publish_log(record)
         for sink in self.log_sinks:
             sink(record)
 
     def publish_health_change(self) -> None:
-        """Publish diagnostics now, since a node's level changed."""
+        """Publish diagnostics now, because a node's level changed."""
         self._system_node.publish_health()
 
     def publish_parameter_change(self, node: str, name: str, value: Any) -> None:
-        """Publish that the parameter ``name`` of ``node`` has the value ``value`` now."""
+        """Publish that parameter `name` of `node` now has the value `value`."""
         self._system_node.publish_parameter(node, name, value)
 
     def worst_health_level(self) -> str:
-        """The worst level any node reports: "ok", "warn", "error" or "stale"."""
+        """Return the worst level that any node reports: "ok", "warn", "error" or "stale"."""
         levels = [node.health.level for node in self.nodes.values() if node.health]
         return max(levels, key=lambda level: HEALTH_LEVELS[level], default="ok")
 
-    # -- state -----------------------------------------------------------------------------------------------------
+    # -- state ---------------------------------------------------------------------------------------------------------
     def save_state(self) -> dict[str, Any]:
-        """Everything the nodes need to go on from here, as plain data; between two calls of the executor's.
+        """Return the state of all nodes as plain data; call it between two calls of the executor.
 
         Raises:
-            RunError: messages are on their way, or a node cannot be saved; names it.
+            RunError: Messages are in transit, or a node cannot be saved (the message names it).
         """
         return save_bus_state(self, self.nodes)
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """Go on from what ``save`` gave, on a bus set up the same way whose clock is not beyond that moment.
+        """Restore a state that `save_state` returned, on a bus with the same setup and a clock that is not later.
 
         Raises:
-            RunError: this bus was set up otherwise, or its clock is further.
+            RunError: The setup of this bus differs, or its clock is later.
         """
         load_bus_state(self, self.nodes, saved)
 
-    # -- end -------------------------------------------------------------------------------------------------------
+    # -- closing -------------------------------------------------------------------------------------------------------
     def close(self) -> None:
-        """Take all nodes off, last one first, and stop the workers.  The first error is raised after all are closed."""
+        """Remove all nodes, last one first, and stop the workers.  The first error is raised after all are closed."""
         if self._is_closing:
             return
         self._is_closing = True

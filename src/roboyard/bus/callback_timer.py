@@ -1,4 +1,4 @@
-"""Measures the cost of callbacks, and names the node whose callback fails."""
+"""Measures the wall time of callbacks, and adds the node and the trigger to their exceptions."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from typing import Any
 from roboyard.compute.wall_clock import perf_ns
 from roboyard.errors import RunError, describe_exception
 
-_EXIT_ADVICE = "a callback returns; `duration` or `until` of the scenario, or /set_simulation_state, ends the run"
+_EXIT_ADVICE = "callbacks must return; `duration` or `until` of the scenario, or /set_simulation_state, ends the run"
 
 
 class NodeError(RunError):
-    """A node's callback raised, or called ``sys.exit``; says which node, on what, and at what simulated time.
+    """A callback of a node raised an exception or called ``sys.exit``; states the node, the trigger and the simulated
+    time.
 
     Attributes:
         node: Full name of the node.
-        trigger: What it was doing: "topic /scan", "timer 50 Hz", "service /reset".
+        trigger: Trigger of the callback: "topic /scan", "timer 50 Hz", "service /reset".
         time_ns: Simulated time [ns].
     """
 
@@ -33,22 +34,22 @@ class NodeError(RunError):
 
 
 def timer_label(seconds: float, callback: Callable[[], None], name: str | None) -> str:
-    """What a timer's calls are named: by its rate, and by its name or else the callback's."""
+    """Return the label of a timer: its rate, and its name or else the callback's name."""
     callback_name = getattr(callback, "__name__", "").strip("_")
     timer_name = name if name is not None else callback_name if callback_name.isidentifier() else ""
     return f"timer {1.0 / seconds:g} Hz {timer_name}".rstrip()
 
 
 class CallbackTimer:
-    """Runs one callback of one node and keeps count of its wall time.
+    """Runs one callback of one node and records its wall time.
 
     Attributes:
         node: Full name of the node.
-        trigger: What triggers the callback.
-        deadline_ns: Simulated time the callback may take before a report flags it (a timer's period); 0 = none stated.
+        trigger: Trigger of the callback.
+        deadline_ns: Simulated time the callback may take before a report flags it (a timer's period); 0 = no deadline.
         count: Number of calls.
-        total_ns: Wall time spent in all of them [ns].
-        max_ns: Wall time of the longest [ns].
+        total_ns: Total wall time of the calls [ns].
+        max_ns: Wall time of the longest call [ns].
     """
 
     __slots__ = ("callback", "clock", "count", "deadline_ns", "max_ns", "node", "total_ns", "trigger")
@@ -66,14 +67,14 @@ class CallbackTimer:
         self.max_ns = 0
 
     def __call__(self, *args: Any) -> Any:
-        """Run the callback; see ``run``."""
+        """Run the callback; see `run`."""
         return self.run(self.callback, *args)
 
     def run(self, callback: Callable[..., Any], *args: Any) -> Any:
-        """Run ``callback(*args)`` and add its cost to this timer's.
+        """Run ``callback(*args)`` and add its wall time to this timer.
 
         Raises:
-            NodeError: it raised, or called ``sys.exit``.
+            NodeError: The callback raised an exception or called ``sys.exit``.
         """
         start_ns = perf_ns()
         try:

@@ -1,6 +1,6 @@
-"""What the nodes of one bus share: clock, topics, services, transforms, external inputs, offloaded work and log.
+"""Interface of the bus for its nodes: clock, topics, services, transforms, external inputs, offloaded tasks and log.
 
-Nodes know the context; only the bus, above it, knows the nodes.
+Nodes depend on the context; only the bus depends on the nodes.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ from roboyard.bus.transforms import TransformBuffer
 
 
 class BusContext(ABC):
-    """The bus as its nodes see it; ``Bus`` adds the nodes.
+    """Interface of the bus for its nodes; `Bus` adds the management of nodes.
 
     Args:
-        seed: Every node's random generator derives from it and the node's name.
+        seed: Seed; each node's random generator is derived from it and the node's name.
         debug: Check after every delivery that the subscriber did not change the message (slow).
-        workers: Threads for offloaded work.
-        start_ns: Where the clock begins [ns], e.g. the start of a recording to replay.
+        workers: Number of threads for offloaded tasks.
+        start_ns: Start time of the clock [ns], e.g. the start of a recording to replay.
 
     Attributes:
-        executor: The clock and the queue of events.
-        router: Carries messages from publishers to subscriptions.
-        topics: By name, in order of first use.
-        service_registry: The services and their clients.
-        services: By name.
+        executor: Clock and event queue.
+        router: Delivers messages from publishers to subscriptions.
+        topics: Topics by name, in order of first use.
+        service_registry: Services and their clients.
+        services: Services by name.
         transforms: Poses of all frames over time, from /tf and /tf_static.
-        inputs: The only way in for everything from outside.
+        inputs: Queue of all external inputs.
         offload: Runs functions on worker threads.
-        log_sinks: See every log record (the console).
-        log: The bus's own log.
+        log_sinks: Functions that receive every log record (the console).
+        log: Log of the bus itself.
     """
 
     session = ""
-    """Tells apart buses of other processes that take part in the same run."""
+    """Identifies buses of other processes that take part in the same run."""
 
     def __init__(self, seed: int = 0, *, debug: bool = False, workers: int = 1, start_ns: int = 0) -> None:
         self.seed = seed
@@ -74,48 +74,50 @@ class BusContext(ABC):
         return self._is_closing
 
     def random(self, name: str) -> np.random.Generator:
-        """A generator for the part called ``name``: the same for the same seed and name, whatever else exists."""
+        """Return the random generator `name`: the same for the same seed and name, independent of other generators."""
         words = np.frombuffer(hashlib.sha256(name.encode()).digest()[:16], dtype=np.uint32)
         return np.random.default_rng(np.random.SeedSequence([self.seed, *words.tolist()]))
 
-    # -- topics and services; nodes have their own methods, which call these ----------------------------------------
+    # -- topics and services, called by the methods of nodes -----------------------------------------------------------
     def publisher(self, name: str, message_type: type, node: str, *, latched: bool = False) -> Publisher:
-        """A publisher on the absolute topic ``name`` in the name of ``node``.
+        """Create a publisher of node `node` on the absolute topic `name`.
 
         Raises:
-            MessageError: the topic carries another type.
+            MessageError: The topic has another message type.
         """
         return self.router.publisher(name, message_type, node, latched=latched)
 
     def subscribe(
         self, name: str, message_type: type, node: str, callback_timer: CallbackTimer, *, with_source: bool = False
     ) -> Subscription:
-        """A subscription of ``node`` to the absolute topic ``name``; latched messages are delivered at once.
+        """Create a subscription of node `node` to the absolute topic `name`; latched messages are delivered
+        immediately.
 
         Raises:
-            MessageError: the topic carries another type.
+            MessageError: The topic has another message type.
         """
         return self.router.subscribe(name, message_type, node, callback_timer, with_source=with_source)
 
     def serve(self, name: str, service_type: Any, node: str, callback_timer: CallbackTimer) -> Service:
-        """Serve the absolute service ``name``.
+        """Create a server of the absolute service `name`.
 
         Raises:
-            InputError: another node serves it already.
-            MessageError: ``service_type`` is not a service type.
+            InputError: Another node already serves it.
+            MessageError: `service_type` is not a service type.
         """
         return self.service_registry.serve(name, service_type, node, callback_timer)
 
     def service_client(self, name: str, service_type: Any, node: str) -> ServiceClient:
-        """A client of the absolute service ``name``.
+        """Create a client of the absolute service `name`.
 
         Raises:
-            MessageError: ``service_type`` is not a service type.
+            MessageError: `service_type` is not a service type.
         """
         return self.service_registry.client(name, service_type, node)
 
     def add_message_observer(self, observer: MessageObserver) -> Callable[[], None]:
-        """Have ``observer(topic, message, node, time_ns)`` see every message as it is published.
+        """Register ``observer(topic, message, node, time_ns)``, which is called with every message when it is
+        published.
 
         Returns:
             A function that removes the observer.
@@ -123,15 +125,15 @@ class BusContext(ABC):
         self.router.observers.append(observer)
         return lambda: self.router.observers.remove(observer)
 
-    # -- reports of nodes, which the system node publishes -----------------------------------------------------------
+    # -- reports of nodes, which the system node publishes -------------------------------------------------------------
     @abstractmethod
     def write_log(self, record: LogRecord) -> None:
-        """Publish a log record and show it to the sinks."""
+        """Publish a log record and pass it to the log sinks."""
 
     @abstractmethod
     def publish_health_change(self) -> None:
-        """Publish diagnostics now, since a node's level changed."""
+        """Publish diagnostics now, because a node's level changed."""
 
     @abstractmethod
     def publish_parameter_change(self, node: str, name: str, value: Any) -> None:
-        """Publish that the parameter ``name`` of ``node`` has the value ``value`` now."""
+        """Publish that parameter `name` of `node` now has the value `value`."""

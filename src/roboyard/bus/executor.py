@@ -1,8 +1,8 @@
-"""The deterministic executor: one clock, one event queue, one total order of events; and timers.
+"""Deterministic executor: one clock, one event queue, one total order of events, and timers.
 
-Events run in the order (time, priority, sequence).  Deliveries of messages at the present instant come before any
-further event of that instant; they wait in a plain FIFO, which is that same order at a fraction of a heap's cost.
-Between two instants continuous processes (physics) are advanced, in one step.
+Events run in the order (time, priority, sequence).  Messages published at the present time are delivered before any
+further event of that time; they wait in a FIFO queue, which preserves this order at a fraction of a heap's cost.
+Between two times, continuous processes (physics) advance in one step.
 """
 
 from __future__ import annotations
@@ -20,12 +20,15 @@ from roboyard.errors import RunError
 Callback = Callable[[], None]
 
 FAULT, SENSOR, DELIVERY, TIMER, LATE, LAST = 10, 20, 25, 30, 90, 99
-"""Priorities at one instant: faults begin and end, measurements, messages that were under way for a while, nodes'
-timers, book-keeping, and last what came from outside."""
+"""Priorities of events at one time: start and end of faults, measurements, delayed messages, timers of nodes,
+bookkeeping, and external inputs.
+"""
 
 
 _ROUNDS_BEFORE_STOP_CHECK, _MAX_EVENTS_PER_INSTANT = 1_000, 200_000
-"""Rounds of messages that set each other going at one instant: usual ones, and what must be a loop without end."""
+"""Rounds of message delivery at one time before a stop request is checked, and number of events that indicates an
+endless loop.
+"""
 
 
 def _receiver_label(receiver: Any) -> str:
@@ -34,14 +37,14 @@ def _receiver_label(receiver: Any) -> str:
 
 
 class MessageReceiver(Protocol):
-    """Where a message goes: a subscription, a service, a future."""
+    """Receiver of a message: a subscription, a service or a future."""
 
     def deliver(self, message: Any, source: str) -> None:
         """Run the receiver's callback."""
 
 
 class ScheduledEvent:
-    """An event in the queue; ``cancel`` takes it out."""
+    """Event in the queue; `cancel` removes it."""
 
     __slots__ = ("callback", "cancelled", "time_ns")
 
@@ -51,19 +54,20 @@ class ScheduledEvent:
         self.cancelled = False
 
     def cancel(self) -> None:
-        """Make the event not happen; harmless when it already did."""
+        """Cancel the event; ignored if it has already run."""
         self.cancelled = True
 
 
 class Executor:
-    """Runs events in order of simulated time.
+    """Runs events in the order of simulated time.
 
     Attributes:
         now_ns: Present simulated time [ns].
-        paused: While True ``run_until`` stands still and only takes in what comes from outside; ``step`` still works.
-        pacer: Its ``real_time_factor`` ties simulated time to wall time.
-        process_inputs: Called whenever an instant is complete; takes external inputs and returns whether any came.
-        ready: Deliveries of the present instant: (receiver, message, name of the sender).
+        paused: While True, `run_until` waits and only processes external inputs; `step` still works.
+        pacer: Limits the run to `real_time_factor` times wall time.
+        process_inputs: Function called when all events of a time are complete; processes external inputs and returns
+            whether there were any.
+        ready: Deliveries at the present time: (receiver, message, name of the sender).
     """
 
     def __init__(self) -> None:
@@ -80,28 +84,28 @@ class Executor:
         self._stop_requested = False
         self._is_running = False
 
-    # -- scheduling ------------------------------------------------------------------------------------------------
+    # -- scheduling ----------------------------------------------------------------------------------------------------
     def schedule(self, time_ns: int, callback: Callback, priority: int = TIMER) -> ScheduledEvent:
-        """Schedule ``callback`` at ``time_ns`` (now, if that has passed)."""
+        """Schedule `callback` at `time_ns` (now, if that time has passed)."""
         event = ScheduledEvent(max(time_ns, self.now_ns), callback)
         self._sequence += 1
         heapq.heappush(self._heap, (event.time_ns, priority, self._sequence, event))
         return event
 
     def on_advance(self, callback: Callable[[int], None]) -> Callable[[], None]:
-        """Have ``callback(time_ns)`` called when the clock moves, before the events of the new instant.
+        """Register ``callback(time_ns)``, which is called when the clock advances, before the events of the new time.
 
         Returns:
-            A function that takes the registration back.
+            A function that removes the callback.
         """
         self._advance_callbacks.append(callback)
         return lambda: self._advance_callbacks.remove(callback)
 
     def on_idle(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Have ``callback()`` called whenever the run is about to wait for wall time, or has come to an end.
+        """Register ``callback()``, which is called before the run waits for wall time and at its end.
 
         Returns:
-            A function that takes the registration back.
+            A function that removes the callback.
         """
         self._idle_callbacks.append(callback)
         return lambda: self._idle_callbacks.remove(callback)
@@ -111,32 +115,32 @@ class Executor:
             callback()
 
     def next_event_time_ns(self) -> int | None:
-        """Time of the earliest scheduled event that still stands; None when there is none."""
+        """Time of the earliest scheduled event; None without events."""
         heap = self._heap
         while heap and heap[0][3].cancelled:
             heapq.heappop(heap)
         return heap[0][0] if heap else None
 
     def event_sequence(self) -> dict[ScheduledEvent | None, int]:
-        """All scheduled events that still stand, with the numbers by which they follow each other at one instant."""
+        """Return all scheduled events with their sequence numbers, which order events at one time."""
         return {event: sequence for _, _, sequence, event in self._heap if not event.cancelled}
 
-    # -- running ---------------------------------------------------------------------------------------------------
+    # -- running -------------------------------------------------------------------------------------------------------
     def run_until(self, time_ns: int, stop_condition: Callable[[], bool] | None = None) -> bool:
-        """Run every event up to and including ``time_ns``; the clock stands there afterwards.
+        """Run all events up to and including `time_ns`, and set the clock to it.
 
         Args:
-            time_ns: Where to stop [ns].
-            stop_condition: Looked at whenever an instant is complete; True ends the run there.
+            time_ns: End time [ns].
+            stop_condition: Checked when all events of a time are complete; True ends the run.
 
         Returns:
-            True when ``stop_condition`` became true.
+            True if `stop_condition` ended the run.
 
         Raises:
-            RunError: called from inside a callback.
+            RunError: The call comes from inside a callback.
         """
         if self._is_running:
-            raise RunError("the bus is already running", valid="inside callbacks use timers and futures instead")
+            raise RunError("the bus is already running", valid="use timers and futures inside callbacks")
         self._is_running, self._stop_requested = True, False
         self.pacer.restart(self.now_ns)
         try:
@@ -147,11 +151,11 @@ class Executor:
 
     def _loop(self, end_ns: int, stop_condition: Callable[[], bool] | None) -> bool:
         heap, ready, pop = self._heap, self.ready, heapq.heappop
-        events = 0  # of the present instant
+        events = 0  # at the present time
         while not self._stop_requested:
             rounds = 0
             while ready:
-                for _ in range(len(ready)):  # what these set going is the next round
+                for _ in range(len(ready)):  # messages published by these deliveries form the next round
                     receiver, message, source = ready.popleft()
                     receiver.deliver(message, source)
                 rounds += 1
@@ -160,10 +164,10 @@ class Executor:
                         return False
                     if rounds > _MAX_EVENTS_PER_INSTANT:
                         raise self._endless_loop_error(
-                            f"messages go round and round, now from {source} to {_receiver_label(receiver)}"
+                            f"endless loop of messages, last from {source} to {_receiver_label(receiver)}"
                         )
             time_ns = self.next_event_time_ns()
-            if time_ns is None or time_ns > self.now_ns:  # the present instant is complete
+            if time_ns is None or time_ns > self.now_ns:  # all events of the present time are complete
                 if self.process_inputs():
                     continue
                 if stop_condition is not None and stop_condition():
@@ -187,23 +191,23 @@ class Executor:
             event.callback()
             events += 1
             if events > _MAX_EVENTS_PER_INSTANT:
-                raise self._endless_loop_error("timers are set again and again for the moment that is now")
+                raise self._endless_loop_error("endless loop of timers that are scheduled for the present time")
         return False
 
     def _is_stop_requested(self) -> bool:
-        return self._stop_requested  # which another thread may have set meanwhile
+        return self._stop_requested  # another thread may have set it meanwhile
 
     def _endless_loop_error(self, description: str) -> RunError:
         return RunError(
-            description, location=f"at {self.now_ns / 1e9:.6f} s", valid="let simulated time pass between them"
+            description, location=f"at {self.now_ns / 1e9:.6f} s", valid="simulated time must advance between them"
         )
 
     def run_for(self, seconds: float) -> None:
-        """Run ``seconds`` of simulated time."""
+        """Run for `seconds` of simulated time."""
         self.run_until(self.now_ns + round(seconds * 1e9))
 
     def step(self) -> bool:
-        """Run all events of the next instant that has any, paused or not; False when nothing is scheduled."""
+        """Run all events of the next scheduled time, also while paused; return False if no event is scheduled."""
         time_ns = self.next_event_time_ns()
         if time_ns is None and not self.ready:
             return False
@@ -215,28 +219,30 @@ class Executor:
         return True
 
     def stop(self) -> None:
-        """End ``run_until`` after the present event; may be called from any thread."""
+        """End `run_until` after the present event; may be called from any thread."""
         self._stop_requested = True
         self.wake.set()
 
     def set_time(self, time_ns: int) -> None:
-        """Set the clock forward without running anything, e.g. to a recording's start.
+        """Set the clock forward without running events, e.g. to a recording's start.
 
         Raises:
-            RunError: an event is scheduled before ``time_ns``, or time would go backwards.
+            RunError: An event is scheduled before `time_ns`, or time would decrease.
         """
         first_event_ns = self.next_event_time_ns()
         if time_ns < self.now_ns or (first_event_ns is not None and first_event_ns < time_ns):
-            raise RunError(f"the clock cannot jump from {self.now_ns} ns to {time_ns} ns over scheduled events")
+            raise RunError(
+                f"cannot set the clock from {self.now_ns} ns to {time_ns} ns: time would decrease or skip scheduled events"
+            )
         self.now_ns = time_ns
 
 
 class Timer:
-    """Calls back at ``start + k·period`` exactly; created by ``Node.timer``.
+    """Calls a function at ``start + k·period`` exactly; created by `Node.timer`.
 
     Attributes:
         period_ns: Time between calls [ns].
-        next_ns: Time of the next call [ns]; -1 once cancelled.
+        next_ns: Time of the next call [ns]; -1 after cancellation.
     """
 
     __slots__ = ("_callback_timer", "_event", "_executor", "_priority", "next_ns", "period_ns")
@@ -258,24 +264,24 @@ class Timer:
         self._event: ScheduledEvent | None = executor.schedule(self.next_ns, self._fire, priority)
 
     def _fire(self) -> None:
-        # the next call is scheduled first, so that the callback may cancel it
+        # the next call is scheduled first, so that the callback can cancel it
         self.next_ns += self.period_ns
         self._event = self._executor.schedule(self.next_ns, self._fire, self._priority)
         self._callback_timer()
 
     @property
     def event(self) -> ScheduledEvent | None:
-        """The next call as the executor knows it; None once cancelled."""
+        """Scheduled event of the next call; None after cancellation."""
         return self._event
 
     def cancel(self) -> None:
-        """Never call again."""
+        """Cancel all further calls."""
         if self._event is not None:
             self._event.cancel()
         self._event, self.next_ns = None, -1
 
     def reschedule(self, next_ns: int) -> None:
-        """Make the next call at ``next_ns``; -1 cancels."""
+        """Set the time of the next call to `next_ns`; -1 cancels the timer."""
         self.cancel()
         if next_ns >= 0:
             self.next_ns = next_ns

@@ -1,7 +1,7 @@
-"""External inputs: the only way into a run from outside (clicks, keys, other processes, external robots).
+"""External inputs: the only entrance into a run (clicks, keys, other processes, external robots).
 
-Each input is processed when an instant is complete: it is stamped with that simulated time, published on ``/inputs``
-(so it is in the recording), and only then carried out.  Scheduling recorded inputs at their times repeats a run.
+Each input is processed when all events of a time are complete: it is stamped with this simulated time, published on
+``/inputs`` (so that it is recorded), and then executed.  Scheduling recorded inputs at their times repeats a run.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ from roboyard.messages import deserialize, message_type, service_type
 InputOperation = Literal["publish", "latch", "call"]
 INPUT_TOPIC = "/inputs"
 EXTERNAL_REQUEST_TOPIC, EXTERNAL_RESPONSE_TOPIC = "/external/asked", "/external/answered"
-"""Calls of nodes that were left out, for bridges to take outside, and what came back."""
+"""Topics of service calls to nodes that run externally, and of their responses; bridges relay them."""
 MAX_PENDING_INPUTS = 10_000
 MAX_INPUTS_PER_INSTANT = 100
 MAX_INPUT_RATE = 5_000
-"""Inputs taken at one instant of a running clock, and in a simulated second, so that no flood from outside can make
-time stand still, or crawl; what is large counts as several."""
+"""Maximum number of inputs at one time and per simulated second, so that external inputs can neither stop nor slow down
+time; a large input counts as several.
+"""
 _LARGE_INPUT_BYTES = 65_536
 _MAX_TEXT_LENGTH = 256
 _RESERVED_TOPICS = (INPUT_TOPIC, "/clock")
@@ -38,15 +39,15 @@ _RESERVED_TOPICS = (INPUT_TOPIC, "/clock")
 
 @dataclass(frozen=True, slots=True)
 class ExternalInput:
-    """One thing from outside.
+    """Input from outside the run.
 
     Attributes:
         operation: "publish" a message on a topic, "latch" it for later subscribers too, or "call" a service.
         target: Absolute name of the topic or service.
         type: Message or service type name.
-        source: Who sends it; arbitration and introspection know it by this name.
-        data: The message, or the request, as CDR.
-        reply: Called with the Future of a call; not recorded.
+        source: Name of the sender, used by arbitration and introspection.
+        data: The message or request as CDR.
+        reply: Function called with the Future of a service call; not recorded.
     """
 
     operation: InputOperation
@@ -59,25 +60,27 @@ class ExternalInput:
     def __post_init__(self) -> None:
         for name in ("target", "type", "source"):
             text = getattr(self, name)
-            if len(text) > _MAX_TEXT_LENGTH or not text.isprintable():  # which surrogates are not either
+            if len(text) > _MAX_TEXT_LENGTH or not text.isprintable():  # isprintable is False for surrogates too
                 raise InputError(
-                    f"{name} {text[:80]!r} of an input", valid=f"at most {_MAX_TEXT_LENGTH} printable characters"
+                    f"{name} {text[:80]!r} of an input is too long or not printable",
+                    valid=f"at most {_MAX_TEXT_LENGTH} printable characters",
                 )
 
 
 class ExternalInputQueue:
-    """Takes inputs from any thread and acts on them on the executor's.
+    """Accepts inputs from any thread and executes them on the executor's thread.
 
     Args:
-        router: Where messages are published.
-        services: The services of this bus, by name.
-        service_client: Makes the client of a service: of this bus, or of the run that a remote bus follows.
-        log: Says what is rejected.
+        router: Publishes the messages.
+        services: Services of this bus by name.
+        service_client: Function that makes the client of a service: of this bus, or of the run that a remote bus
+            follows.
+        log: Log for rejected inputs.
 
     Attributes:
-        accepted: Inputs acted on so far.
-        rejected: Inputs that could not be acted on (malformed, unknown type).
-        dropped: Inputs lost because more than ``MAX_PENDING_INPUTS`` were waiting.
+        accepted: Number of executed inputs.
+        rejected: Number of inputs that could not be executed (malformed, unknown type).
+        dropped: Number of inputs dropped because more than ``MAX_PENDING_INPUTS`` were pending.
     """
 
     def __init__(
@@ -94,9 +97,9 @@ class ExternalInputQueue:
         self._log = log
         self._queue: deque[ExternalInput | Callable[[], None]] = deque()
         self._lock = Lock()
-        self._pending_by_source: dict[str, list[int]] = {}  # how many, and their bytes, by source
-        self._input_budget = float(MAX_INPUTS_PER_INSTANT)  # how many inputs may be taken now
-        self._budget_time_ns = 0  # when that was so
+        self._pending_by_source: dict[str, list[int]] = {}  # number and bytes of pending inputs by source
+        self._input_budget = float(MAX_INPUTS_PER_INSTANT)  # number of inputs that may be processed now
+        self._budget_time_ns = 0  # time at which this budget was valid
         self._publishers: dict[tuple[str, str, bool], Publisher] = {}
         self._record_publisher: Publisher | None = None
         self.accepted = 0
@@ -104,7 +107,7 @@ class ExternalInputQueue:
         self.dropped = 0
 
     def put(self, item: ExternalInput) -> bool:
-        """Hand in an input from any thread; False when too many are waiting."""
+        """Queue an input from any thread; return False if too many are pending."""
         with self._lock:
             if len(self._queue) >= MAX_PENDING_INPUTS:
                 self.dropped += 1
@@ -118,26 +121,26 @@ class ExternalInputQueue:
 
     @property
     def pending_count(self) -> int:
-        """How many inputs and questions wait to be looked at."""
+        """Number of pending inputs and queued functions."""
         return len(self._queue)
 
     def pending_from(self, source: str) -> tuple[int, int]:
-        """How many inputs of one who sends them wait, and how many bytes those have."""
+        """Return number and bytes of the pending inputs of a source."""
         count, size = self._pending_by_source.get(source, (0, 0))
         return count, size
 
     def run_on_executor(self, function: Callable[[], None]) -> None:
-        """Have ``function`` run on the executor's thread; it must not change anything, so it is not recorded."""
+        """Run `function` on the executor's thread; it must not change any state, therefore it is not recorded."""
         self._queue.append(function)
         self._executor.wake.set()
 
     def schedule(self, inputs: Iterable[tuple[int, ExternalInput]]) -> None:
-        """Repeat recorded inputs at their times [ns]."""
+        """Schedule recorded inputs at their times [ns]."""
         for time_ns, item in inputs:
             self._executor.schedule(time_ns, lambda item=item: self._process(item), priority=LAST)  # type: ignore[misc]
 
     def save_state(self) -> dict[str, Any]:
-        """Who has published through the port, and how much was taken, as plain data."""
+        """Return the sources that have published and the input budget, as plain data."""
         senders = [
             (source, target, latched, publisher.topic.type_name, publisher.count)
             for (source, target, latched), publisher in self._publishers.items()
@@ -149,7 +152,7 @@ class ExternalInputQueue:
         }
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """Counterpart of `save`, on a port that nothing went through yet."""
+        """Restore a state that `save_state` returned, on a queue that has not processed any input."""
         for source, target, latched, type_name, count in saved["senders"]:
             publisher = self._router.publisher(target, message_type(type_name), source, latched=latched)
             publisher.count = count
@@ -161,9 +164,10 @@ class ExternalInputQueue:
         self.accepted, self.rejected, self.dropped = saved["counts"]
 
     def process_next(self) -> bool:
-        """Answer questions and act on the first input that waits; called by the executor when an instant is complete.
+        """Run queued functions and execute the first pending input; called when all events of a time are complete.
 
-        One at a time, so that all it sets going happens before the next one: as when recorded inputs are repeated.
+        Inputs are executed one at a time, so that all consequences of one happen before the next, as when recorded
+        inputs are repeated.
         """
         if not self._queue:
             return False
@@ -192,7 +196,7 @@ class ExternalInputQueue:
                 del self._pending_by_source[item.source]
 
     def _run_queued_functions(self) -> None:
-        """Answer those behind the inputs that have to wait for the next instant."""
+        """Run functions queued behind inputs that have to wait for a later time."""
         queued = [self._queue.popleft() for _ in range(len(self._queue))]
         self._queue.extendleft(item for item in reversed(queued) if isinstance(item, ExternalInput))
         for item in queued:
@@ -204,13 +208,13 @@ class ExternalInputQueue:
         try:
             check_absolute(item.target)
             if item.target in _RESERVED_TOPICS:
-                raise InputError(f"{item.target} is the run's own", valid="another topic")
+                raise InputError(f"{item.target} is reserved for the run", valid="another topic")
             if item.operation in ("publish", "latch"):
                 self._publish(item)
             elif item.operation == "call":
                 self._call(item)
             else:
-                raise InputError(f"input of unknown kind '{item.operation}'", valid="'publish', 'latch' or 'call'")
+                raise InputError(f"unknown input operation '{item.operation}'", valid="'publish', 'latch' or 'call'")
         except RoboyardError as error:
             self.rejected += 1
             self._log.warn(f"input from {item.source} for {item.target} rejected: {error}", throttle=1.0)
@@ -246,7 +250,7 @@ class ExternalInputQueue:
 
     def _call(self, item: ExternalInput) -> None:
         service = self._services.get(item.target)
-        # the services that carry an action are known by the action only
+        # the services of an action are reached through the action only
         request_type: Any = service.type if service and service.type.name == item.type else service_type(item.type)
         request = deserialize(item.data, f"{item.type}_Request")
         future = self._service_client(item.target, request_type, item.source).call(request)

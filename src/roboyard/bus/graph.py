@@ -1,4 +1,4 @@
-"""The computation graph of a bus: nodes, topics, services, their rates, and the cost of callbacks."""
+"""Computation graph of a bus: nodes, topics, services, their rates, and the cost of callbacks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CallbackInfo:
-    """Cost of one callback in wall time [s]; ``deadline`` is the simulated time it has, 0 = none stated."""
+    """Cost of a callback in wall time [s]; `deadline` is its available simulated time [s], 0 = no deadline."""
 
     trigger: str
     count: int
@@ -24,7 +24,7 @@ class CallbackInfo:
 
 @dataclass(frozen=True, slots=True)
 class NodeInfo:
-    """A node and its ends."""
+    """A node with its publishers, subscriptions, services, parameters and health."""
 
     name: str
     class_name: str
@@ -38,13 +38,13 @@ class NodeInfo:
 
     @property
     def callback_time(self) -> float:
-        """Wall time spent in all callbacks [s]."""
+        """Total wall time of all callbacks [s]."""
         return sum(callback.total for callback in self.callbacks)
 
 
 @dataclass(frozen=True, slots=True)
 class TopicInfo:
-    """A topic and its ends; ``rate`` is the mean over simulated time [Hz]."""
+    """A topic with its publishers and subscribers; `rate` is the mean over simulated time [Hz]."""
 
     name: str
     type: str
@@ -57,7 +57,7 @@ class TopicInfo:
 
 @dataclass(frozen=True, slots=True)
 class OffloadInfo:
-    """Offloaded work: wall time [s] against the declared latency [s]."""
+    """Offloaded tasks of one function: wall time [s] compared with the declared latency [s]."""
 
     node: str
     function: str
@@ -70,7 +70,7 @@ class OffloadInfo:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """The whole graph at one moment."""
+    """Computation graph at one time."""
 
     time_ns: int
     paused: bool
@@ -81,12 +81,12 @@ class Graph:
     inputs: dict[str, int]
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data, for JSON."""
+        """Convert to plain data, for JSON."""
         return asdict(self)
 
 
 def graph(bus: Bus) -> Graph:
-    """Take the picture; call it on the executor's thread."""
+    """Return the present graph; call it on the executor's thread."""
     return Graph(
         time_ns=bus.now_ns,
         paused=bus.executor.paused,

@@ -1,4 +1,4 @@
-"""ROS names: how relative, private and absolute names of topics, services and nodes resolve."""
+"""ROS names: resolution of relative, private and absolute names of topics, services and nodes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _NODE_NAME_PATTERN = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*$")
 
 
 def resolve(name: str, namespace: str, node: str) -> str:
-    """Absolute form of ``name`` as ``node`` in ``namespace`` ("" or "/ns") means it.
+    """Resolve `name` to its absolute form for `node` in `namespace` ("" or "/ns").
 
     ``/x`` is absolute, ``x`` becomes ``namespace/x``, ``~x`` and ``~/x`` become ``namespace/node/x``.
 
     Raises:
-        InputError: not a valid ROS name.
+        InputError: The name is not a valid ROS name.
     """
     if not _NAME_PATTERN.match(name):
         raise InputError(
@@ -30,10 +30,10 @@ def resolve(name: str, namespace: str, node: str) -> str:
 
 
 def check_absolute(name: str) -> str:
-    """Return ``name`` if it is a valid absolute name.
+    """Return `name` if it is a valid absolute name.
 
     Raises:
-        InputError: it is not.
+        InputError: It is not a valid absolute name.
     """
     if not name.startswith("/") or not _NAME_PATTERN.match(name):
         raise InputError(f"'{name}' is not a valid absolute name", valid="e.g. '/rover/scan'")
@@ -41,10 +41,10 @@ def check_absolute(name: str) -> str:
 
 
 def normalize_namespace(namespace: str) -> str:
-    """``""`` for the root, else ``/a/b`` without a trailing slash.
+    """Normalize a namespace: ``""`` for the root, else ``/a/b`` without a trailing slash.
 
     Raises:
-        InputError: not a valid namespace.
+        InputError: The namespace is invalid.
     """
     stripped = namespace.strip("/")
     if stripped and not _NAME_PATTERN.match(stripped):
@@ -53,10 +53,10 @@ def normalize_namespace(namespace: str) -> str:
 
 
 def check_node_name(name: str) -> str:
-    """Return ``name`` if a node may be called so.
+    """Return `name` if it is a valid node name.
 
     Raises:
-        InputError: it may not.
+        InputError: It is not a valid node name.
     """
     if not _NODE_NAME_PATTERN.match(name):
         raise InputError(

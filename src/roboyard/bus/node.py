@@ -1,4 +1,4 @@
-"""Nodes: the units that communicate over the bus; with their health, transforms, actions and saved state."""
+"""Nodes: units that communicate over the bus, with health, transforms, actions and saved state."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from roboyard.messages import message_type
 from roboyard.messages.convert import transforms_to_msg
 
 _GET_RESULT = endpoint("", "get_result")
-"""Clients request the results of their goals again when they are loaded."""
+"""Action service that clients call again after a snapshot was loaded, to request the results of their goals."""
 
 HealthLevel = Literal["ok", "warn", "error", "stale"]
 HEALTH_LEVELS: dict[HealthLevel, int] = {"ok": 0, "warn": 1, "error": 2, "stale": 3}
-"""The numbers of diagnostic_msgs/DiagnosticStatus."""
+"""Health levels with the numbers of diagnostic_msgs/DiagnosticStatus."""
 
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """One node's condition."""
+    """Health of a node."""
 
     level: HealthLevel
     text: str
@@ -40,7 +40,7 @@ class Health:
 
 
 class TransformBroadcaster:
-    """Publishes a node's transforms; the publishers are made at first use."""
+    """Publishes a node's transforms; its publishers are created on first use."""
 
     def __init__(self, node: NodeBase) -> None:
         self._node = node
@@ -49,7 +49,7 @@ class TransformBroadcaster:
         self._static_publisher: Publisher | None = None
 
     def send(self, transforms: Sequence[tuple[SE2 | SE3, str, str]], time_ns: int, *, static: bool) -> None:
-        """Publish (T_parent_child, parent, child) of one moment in one message."""
+        """Publish transforms (T_parent_child, parent, child) of one time in one message."""
         se3_transforms = [
             (pose.to_se3() if isinstance(pose, SE2) else pose, parent, child) for pose, parent, child in transforms
         ]
@@ -70,7 +70,8 @@ class Node(NodeBase[ConfigT]):
     """A component that communicates only over the bus (and through the resources it is given).
 
     Declare its configuration as a subclass of ``Config`` and name it in brackets: ``Node[FollowerConfig]``.
-    Declare resources with ``resource(...)`` in the class body, connect in ``setup``. The configuration's keys and the
+    Declare resources with ``resource(...)`` in the class body; create publishers, subscriptions and timers
+    in ``setup``. The configuration's keys and the
     resources are keyword arguments of the constructor; ``self.config`` holds the present configuration.
 
     Attributes:
@@ -78,11 +79,11 @@ class Node(NodeBase[ConfigT]):
         name: Last part of the name, e.g. "follow".
         namespace: "" or "/rover".
         full_name: "/rover/follow".
-        callback_timers: One per callback, with what it cost.
-        health: What the node last said of itself with ``report_health``.
+        callback_timers: Timers of the callbacks, one each, with their wall time.
+        health: Health that the node reported last with ``report_health``.
 
     Raises:
-        ConfigError: an unknown keyword, a missing resource, or a bad parameter value.
+        ConfigError: A keyword is unknown, a resource is missing, or a parameter value is invalid.
     """
 
     state_fields: tuple[str, ...] = ()
@@ -92,14 +93,14 @@ class Node(NodeBase[ConfigT]):
         self.health: Health | None = None
         self._transform_broadcaster = TransformBroadcaster(self)
 
-    # -- for subclasses to fill in ---------------------------------------------------------------------------------
+    # -- for subclasses to fill in -------------------------------------------------------------------------------------
     def setup(self) -> None:
-        """Connect to topics, services and timers; called once, when the node joins a bus."""
+        """Connect to topics, services and timers; called once, when the node is added to a bus."""
 
     def close(self) -> None:
-        """Release what was taken in ``setup``; called once, when the node leaves the bus or the run ends."""
+        """Release the resources of `setup`; called once, when the node is removed or the run ends."""
 
-    # -- actions -------------------------------------------------------------------------------------------------
+    # -- actions -------------------------------------------------------------------------------------------------------
     def action_server(
         self,
         name: str,
@@ -109,27 +110,29 @@ class Node(NodeBase[ConfigT]):
         preempt: bool = True,
         on_goal_restored: OnGoal | None = None,
     ) -> ActionServer:
-        """Offer the action ``name``.
+        """Create a server of the action `name`.
 
         Args:
-            name: Relative to the node's namespace.
-            action_type: E.g. ``ry.action.NavigateToPose``.
-            on_goal: Called for each goal; must ``accept()`` or ``reject(error_message)`` the handle before it returns.
-            preempt: An accepted goal aborts the one before it; False: several run side by side.
-            on_goal_restored: Called by ``load`` for each active goal; without it a node with goals cannot be saved.
+            name: Action, relative to the node's namespace.
+            action_type: Action type, e.g. ``ry.action.NavigateToPose``.
+            on_goal: Function called with each goal; it must call ``accept()`` or ``reject(error_message)`` before it
+                returns.
+            preempt: An accepted goal aborts the previous one; False: several goals are active at the same time.
+            on_goal_restored: Function called by `load_state` for each active goal; without it a node with active goals
+                cannot be saved.
         """
         return self._register(
             ActionServer(self, name, action_type, on_goal, preempt=preempt, on_goal_restored=on_goal_restored)
         )
 
     def action_client(self, name: str, action_type: Any, *, on_goal_restored: OnFuture | None = None) -> ActionClient:
-        """Create a client of the action ``name``.
+        """Create a client of the action `name`.
 
-        ``load`` calls ``on_goal_restored`` for each active goal, to attach its callbacks again.
+        `load_state` calls `on_goal_restored` for each active goal, to attach its callbacks again.
         """
         return self._register(ActionClient(self, name, action_type, on_goal_restored=on_goal_restored))
 
-    # -- transforms ------------------------------------------------------------------------------------------------
+    # -- transforms ----------------------------------------------------------------------------------------------------
     @property
     def transforms(self) -> TransformBuffer:
         """The buffer of all frames on this bus."""
@@ -141,29 +144,31 @@ class Node(NodeBase[ConfigT]):
         """Publish a transform on /tf, or on the latched /tf_static.
 
         Args:
-            T_parent_child: Pose of ``child`` in ``parent``.
-            parent: Frame id, prefixed already (see ``frame``).
-            child: Frame id.
-            static: It never changes.
-            time_ns: Moment of validity [ns]; None = now.
+            T_parent_child: Pose of `child` in `parent`.
+            parent: Frame id including the prefix (see `frame`).
+            child: Frame id including the prefix.
+            static: Whether the transform never changes.
+            time_ns: Time of validity [ns]; None = now.
         """
         self.send_transforms([(T_parent_child, parent, child)], static=static, time_ns=time_ns)
 
     def send_transforms(
         self, transforms: Sequence[tuple[SE2 | SE3, str, str]], *, static: bool = False, time_ns: int | None = None
     ) -> None:
-        """Publish several transforms (T_parent_child, parent, child) of one moment in one message."""
+        """Publish several transforms (T_parent_child, parent, child) of one time in one message."""
         self._transform_broadcaster.send(transforms, self.now_ns if time_ns is None else time_ns, static=static)
 
-    # -- telling people --------------------------------------------------------------------------------------------
+    # -- health --------------------------------------------------------------------------------------------------------
     def report_health(self, level: HealthLevel, text: str, **values: Any) -> None:
-        """Say how the node is; published on /diagnostics once a second and at every change of level.
+        """Report the health of the node; published on /diagnostics once per second and at every change of level.
 
         Raises:
-            InputError: no such level.
+            InputError: The level is unknown.
         """
         if level not in HEALTH_LEVELS:
-            raise InputError(f"health '{level}'", location=f"node {self.full_name}", valid=", ".join(HEALTH_LEVELS))
+            raise InputError(
+                f"unknown health level '{level}'", location=f"node {self.full_name}", valid=", ".join(HEALTH_LEVELS)
+            )
         previous = self.health
         self.health = Health(
             level, to_valid_utf8(text), tuple((key, to_valid_utf8(value)) for key, value in values.items())
@@ -171,13 +176,13 @@ class Node(NodeBase[ConfigT]):
         if previous is None or previous.level != level:
             self.bus.publish_health_change()
 
-    # -- state -------------------------------------------------------------------------------------------------
+    # -- state ---------------------------------------------------------------------------------------------------------
     def save_state(self) -> dict[str, Any]:
         """Return the node's state as plain data: configuration, random generator, timers, and ``state_fields``.
 
         Raises:
-            RunError: the node waits for something that no data can hold (a one-shot timer, offloaded work, a goal), or
-                an attribute cannot be copied; names both.
+            RunError: The node has pending work that cannot be saved (a one-shot timer, an offloaded task, a goal), or
+                an attribute cannot be copied; the message names both.
         """
         pending = self._pending_work()
         if pending:
@@ -196,10 +201,10 @@ class Node(NodeBase[ConfigT]):
         }
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """Take back what ``save_state`` gave, on a node of the same class that was set up the same way.
+        """Restore a state that `save_state` returned, on a node of the same class with the same setup.
 
         Raises:
-            RunError: it was set up otherwise.
+            RunError: The setup of the node differs.
         """
         actions = self._action_endpoints()
         is_compatible = len(saved["timers"]) == len(self.timers) and len(saved["actions"]) == len(actions)
@@ -207,10 +212,13 @@ class Node(NodeBase[ConfigT]):
             config = self.config_class.load(saved["config"], source_name=f"node {self.full_name}")
         except ConfigError as error:
             raise RunError(
-                f"was set up otherwise when it was saved: {error.message}", location=f"node {self.full_name}"
+                f"cannot load the state: the node's setup differs from the saved one: {error.message}",
+                location=f"node {self.full_name}",
             ) from None
         if not is_compatible:
-            raise RunError("was set up otherwise when it was saved", location=f"node {self.full_name}")
+            raise RunError(
+                "cannot load the state: the node's setup differs from the saved one", location=f"node {self.full_name}"
+            )
         for event in [event for event, is_restored in self._one_shot_events.items() if not is_restored]:
             event.cancel()
             del self._one_shot_events[event]
@@ -226,23 +234,23 @@ class Node(NodeBase[ConfigT]):
             setattr(self, name, copy.deepcopy(value))
 
     def _pending_work(self) -> list[str]:
-        """What the node waits for that ``save_state`` cannot hold, in words."""
+        """Return descriptions of pending work that cannot be saved."""
         descriptions = []
         if self._offloaded_tasks:
-            descriptions.append(f"{len(self._offloaded_tasks)} pieces of offloaded work are under way")
+            descriptions.append(f"{len(self._offloaded_tasks)} offloaded tasks are pending")
         events = self._one_shot_events.items()
         one_shot_count = sum(not is_restored and not event.cancelled for event, is_restored in events)
         if one_shot_count:
             descriptions.append(f"{one_shot_count} one-shot timers are pending")
         descriptions += [
-            f"{count} calls of {service.name} are unanswered"
+            f"{count} calls of {service.name} are pending"
             for service in self._endpoints
             if isinstance(service, Service)
             and not service.name.endswith(_GET_RESULT)
             and (count := service.pending_count)
         ]
         descriptions += [
-            f"{n} goals of {item.name} are under way"
+            f"{n} goals of {item.name} are active"
             for item in self._action_endpoints()
             if (n := item.unrestorable_goal_count)
         ]
@@ -253,18 +261,18 @@ class Node(NodeBase[ConfigT]):
 
     def _save_advice(self) -> str:
         if any(item.unrestorable_goal_count for item in self._action_endpoints()):
-            return "save when they are done, or restore goals: action_server(…, on_goal_restored=…), or action_client's"
-        return "save when they are done"
+            return "save when they are finished, or set on_goal_restored=… of action_server or action_client"
+        return "save when they are finished"
 
-    # -- life on the bus, called by it ---------------------------------------------------------------------------
+    # -- lifecycle, called by the bus ----------------------------------------------------------------------------------
     def attach(self, bus: BusContext, name: str, namespace: str, remap: dict[str, str], frame_prefix: str) -> None:
-        """Join ``bus`` under a name and run ``setup``; use ``bus.add``."""
+        """Join a bus under a name and run `setup`; use ``bus.add``."""
         super().attach(bus, name, namespace, remap, frame_prefix)
         serve_parameters(self, self.service)
         CallbackTimer(self.full_name, "setup", self.setup, lambda: bus.executor.now_ns)()
 
     def detach(self) -> None:
-        """Run ``close`` and leave the bus; use ``bus.remove``."""
+        """Run `close` and leave the bus; use ``bus.remove``."""
         if self._bus is None:
             return
         executor = self._bus.executor
@@ -275,10 +283,10 @@ class Node(NodeBase[ConfigT]):
 
 
 def _copy_field(node: Node, name: str) -> Any:
-    """A copy of a node's attribute.
+    """Copy an attribute of a node.
 
     Raises:
-        RunError: there is none, or it cannot be copied.
+        RunError: The attribute does not exist or cannot be copied.
     """
     try:
         return copy.deepcopy(getattr(node, name))

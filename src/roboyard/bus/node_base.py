@@ -1,4 +1,4 @@
-"""What every node does on a bus but for actions: names, topics, services, timers and offloaded work."""
+"""Base class of nodes without actions: names, topics, services, timers and offloaded tasks."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ Endpoint = TypeVar("Endpoint")
 
 
 class NodeBase(Configurable[ConfigT]):
-    """Base of ``Node``, and what actions need of a node.
+    """Base class of `Node`, with the methods that actions require.
 
     Attributes:
         name: Last part of the name, e.g. "follow".
         namespace: "" or "/rover".
         full_name: "/rover/follow".
-        callback_timers: One per callback, with what it cost.
-        log: The node's log, once it is on a bus.
-        random: The node's random generator, once it is on a bus.
+        callback_timers: Timers of the callbacks, one each, with their wall time.
+        log: Log of the node, while it is on a bus.
+        random: Random generator of the node, while it is on a bus.
     """
 
     log: Logger
@@ -47,19 +47,20 @@ class NodeBase(Configurable[ConfigT]):
         self._frame_prefix = ""
         self._endpoints: list[Any] = []
         self._timers: list[Timer] = []
-        self._one_shot_events: dict[ScheduledEvent, bool] = {}  # whether ``load_state`` schedules it anew
+        self._one_shot_events: dict[ScheduledEvent, bool] = {}  # whether ``load_state`` schedules the event again
         self._offloaded_tasks: dict[OffloadedTask, None] = {}
 
-    # -- where and when --------------------------------------------------------------------------------------------
+    # -- bus, names and time
+    # --------------------------------------------------------------------------------------------
     @property
     def bus(self) -> BusContext:
-        """The bus the node is on.
+        """The bus that the node is on.
 
         Raises:
-            RunError: it is on none.
+            RunError: The node is not on a bus.
         """
         if self._bus is None:
-            raise RunError("the node is on no bus", location=type(self).__name__, valid="bus.add(node) first")
+            raise RunError("the node is not on a bus", location=type(self).__name__, valid="bus.add(node) first")
         return self._bus
 
     @property
@@ -74,57 +75,57 @@ class NodeBase(Configurable[ConfigT]):
 
     @property
     def timers(self) -> tuple[Timer, ...]:
-        """The node's timers, as they were made."""
+        """The node's timers, in order of creation."""
         return tuple(self._timers)
 
     def frame(self, name: str) -> str:
-        """Frame id of this robot's frame ``name``, with the prefix that keeps several robots apart."""
+        """Return the frame id of this robot's frame `name`, with the prefix that distinguishes several robots."""
         return self._frame_prefix + name
 
     def resolve(self, name: str) -> str:
-        """Absolute, remapped form of a topic, service or action name."""
+        """Return the absolute, remapped form of a topic, service or action name."""
         absolute = resolve(self._remap.get(name, name), self.namespace, self.name)
         return self._remap.get(absolute, absolute)
 
-    # -- topics ----------------------------------------------------------------------------------------------------
+    # -- topics --------------------------------------------------------------------------------------------------------
     def publisher(self, name: str, message_type: type, *, latched: bool = False) -> Publisher:
-        """Announce that this node sends ``message_type`` on a topic.
+        """Create a publisher.
 
         Args:
             name: Topic, relative to the node's namespace.
             message_type: Class of the messages.
-            latched: Give the last message to later subscribers too.
+            latched: Whether later subscribers get the last message too.
 
         Raises:
-            MessageError: the topic carries another type.
+            MessageError: The topic has another message type.
         """
         return self._register(self.bus.publisher(self.resolve(name), message_type, self.full_name, latched=latched))
 
     def subscribe(
         self, name: str, message_type: type, callback: Callable[..., None], *, with_source: bool = False
     ) -> Subscription:
-        """Have ``callback(message)`` run for every message on a topic.
+        """Create a subscription that calls ``callback(message)`` for every message of a topic.
 
         Args:
             name: Topic, relative to the node's namespace.
             message_type: Class of the messages.
-            callback: Takes the message, and the sending node's name if ``with_source``.
-            with_source: See ``callback``.
+            callback: Function called with the message, and with the sending node's name if `with_source`.
+            with_source: Whether the callback gets the name of the sending node.
 
         Raises:
-            MessageError: the topic carries another type.
+            MessageError: The topic has another message type.
         """
         absolute = self.resolve(name)
         if not callable(callback):
             raise InputError(
-                f"callback {callback!r:.80} cannot be called", location=f"node {self.full_name}, {absolute}"
+                f"callback {callback!r:.80} is not callable", location=f"node {self.full_name}, {absolute}"
             )
         callback_timer = self._callback_timer(f"topic {absolute}", callback)
         return self._register(
             self.bus.subscribe(absolute, message_type, self.full_name, callback_timer, with_source=with_source)
         )
 
-    # -- time ------------------------------------------------------------------------------------------------------
+    # -- time ----------------------------------------------------------------------------------------------------------
     def timer(
         self,
         period: float | None = None,
@@ -135,25 +136,27 @@ class NodeBase(Configurable[ConfigT]):
         priority: int = TIMER,
         name: str | None = None,
     ) -> Timer:
-        """Run ``callback()`` again and again.
+        """Create a timer that calls ``callback()`` periodically.
 
         Args:
-            period: Simulated time between calls [s]; or give ``rate``.
-            callback: What to run.
+            period: Simulated time between calls [s]; alternative to `rate`.
+            callback: Function to call.
             rate: Calls per simulated second [Hz].
-            immediate: First call at once instead of one period from now.
-            priority: Order among events of the same instant.
-            name: For errors and reports; None: the callback's.
+            immediate: Make the first call immediately instead of after one period.
+            priority: Order among events of the same time.
+            name: Name for errors and reports; None for the callback's name.
 
         Raises:
-            InputError: not exactly one of period and rate, or not a positive one.
+            InputError: Not exactly one of `period` and `rate` is given, or it is not positive.
         """
         if (period is None) == (rate is None) or callback is None:
-            raise InputError("a timer takes a callback and either period or rate", location=f"node {self.full_name}")
+            raise InputError("a timer requires a callback and either period or rate", location=f"node {self.full_name}")
         seconds = period if period is not None else 1.0 / rate if rate else 0.0
         if not 1e-6 <= seconds <= 1e6:
             location = f"node {self.full_name}"
-            raise InputError(f"timer period {seconds} s", location=location, valid="from 1 microsecond to 1e6 s")
+            raise InputError(
+                f"timer period {seconds} s is out of range", location=location, valid="1 microsecond to 1e6 s"
+            )
         period_ns = round(seconds * 1e9)
         callback_timer = self._callback_timer(timer_label(seconds, callback, name), callback, deadline_ns=period_ns)
         timer = Timer(self.bus.executor, period_ns, callback_timer, immediate=immediate, priority=priority)
@@ -163,19 +166,23 @@ class NodeBase(Configurable[ConfigT]):
     def call_after(
         self, delay: float, callback: Callable[[], None], *, restored_by_node: bool = False, priority: int = TIMER
     ) -> ScheduledEvent:
-        """Run ``callback()`` once, ``delay`` simulated seconds from now (now, if negative), unless the node leaves.
+        """Call ``callback()`` once, after `delay` simulated seconds (now, if negative), unless the node is removed
+        before.
 
         Args:
             delay: Simulated time [s].
-            callback: What to run.
-            restored_by_node: The node's own ``load`` schedules it again; ``save`` refuses while others are pending.
-            priority: Order among events of the same instant.
+            callback: Function to call.
+            restored_by_node: The node's own `load_state` schedules it again; `save_state` fails while other calls are
+                pending.
+            priority: Order among events of the same time.
 
         Raises:
-            InputError: ``delay`` is no time.
+            InputError: `delay` is not a valid duration.
         """
         if not abs(delay) <= 1e9:
-            raise InputError(f"a delay of {delay} s", location=f"node {self.full_name}", valid="at most 1e9 s")
+            raise InputError(
+                f"delay {delay} s is out of range", location=f"node {self.full_name}", valid="at most 1e9 s"
+            )
         callback_timer = self._callback_timer("one-shot timers")
 
         def fire() -> None:
@@ -183,7 +190,7 @@ class NodeBase(Configurable[ConfigT]):
             callback_timer.run(callback)
 
         event = self.bus.executor.schedule(self.now_ns + round(delay * 1e9), fire, priority)
-        if len(self._one_shot_events) >= 64:  # forget the cancelled ones
+        if len(self._one_shot_events) >= 64:  # remove the cancelled ones
             self._one_shot_events = {
                 other: is_restored for other, is_restored in self._one_shot_events.items() if not other.cancelled
             }
@@ -198,20 +205,21 @@ class NodeBase(Configurable[ConfigT]):
         on_done: Callable[[Future], None],
         cancel_event: Event | None = None,
     ) -> OffloadedTask:
-        """Run heavy, pure ``function(*args)`` on a worker; ``on_done(future)`` runs ``latency`` seconds from now.
+        """Run the expensive, pure ``function(*args)`` on a worker; ``on_done(future)`` runs after `latency` simulated
+        seconds.
 
-        ``cancel()`` of what this returns drops the result; so does the node's leaving.
+        `cancel()` of the returned task discards the result, and so does the removal of the node.
 
         Args:
-            function: Must release the GIL or be cheap; must not touch the node.
-            args: Must not be changed afterwards.
-            latency: Declared duration [simulated s]; reports flag a job that really takes longer.
-            on_done: Gets the finished future.
-            cancel_event: Set when the result is no longer needed.  Pass its ``is_set`` to ``function`` so that long
-                loops can check it; otherwise the end of the run waits for ``function``.
+            function: Function to run; must release the GIL or be cheap; must not access the node.
+            args: Arguments; must not be changed afterwards.
+            latency: Declared duration [simulated s]; reports flag a task that takes longer.
+            on_done: Function called with the finished future.
+            cancel_event: Set when the result is no longer needed.  Pass its ``is_set`` to `function` so that long loops
+                can check it; otherwise the end of the run waits for `function`.
 
         Raises:
-            InputError: ``latency`` is not a positive time.
+            InputError: `latency` is not a positive duration.
         """
         task = self.bus.offload.submit(self.full_name, latency, function, *args, cancel_event=cancel_event)
         callback_timer = self._callback_timer("offloaded results")
@@ -224,33 +232,35 @@ class NodeBase(Configurable[ConfigT]):
         task.add_done_callback(deliver_result)
         return task
 
-    # -- services ------------------------------------------------------------------------------------------------
+    # -- services ------------------------------------------------------------------------------------------------------
     def service(self, name: str, service_type: Any, handler: Callable[[Any], Any]) -> Service:
-        """Serve ``name``: ``handler(request)`` returns a response or a Future of one; raises InputError to refuse.
+        """Create a server of the service `name`.
+
+        ``handler(request)`` returns a response or a Future of one; it raises InputError to reject the request.
 
         Raises:
-            InputError: another node serves the name.
+            InputError: Another node already serves the name.
         """
         absolute = self.resolve(name)
         callback_timer = self._callback_timer(f"service {absolute}", handler)
         return self._register(self.bus.serve(absolute, service_type, self.full_name, callback_timer))
 
     def service_client(self, name: str, service_type: Any) -> ServiceClient:
-        """A client of the service ``name``."""
+        """Create a client of the service `name`."""
         return self.bus.service_client(self.resolve(name), service_type, self.full_name)
 
-    # -- life on the bus -----------------------------------------------------------------------------------------
+    # -- lifecycle -----------------------------------------------------------------------------------------------------
     def check_unattached(self) -> None:
-        """Refuse to join a second bus.
+        """Check that the node is not on a bus yet.
 
         Raises:
-            RunError: the node is on one.
+            RunError: The node is already on a bus.
         """
         if self._bus is not None:
-            raise RunError(f"node {self.full_name} is on a bus already", valid="one node object joins one bus")
+            raise RunError(f"node {self.full_name} is already on a bus", valid="a new node object for each bus")
 
     def attach(self, bus: BusContext, name: str, namespace: str, remap: dict[str, str], frame_prefix: str) -> None:
-        """Join ``bus`` under a name."""
+        """Join a bus under a name."""
         self._bus = bus
         self.name, self.namespace, self.full_name = name, namespace, f"{namespace}/{name}"
         self._remap, self._frame_prefix = dict(remap), frame_prefix
@@ -258,7 +268,7 @@ class NodeBase(Configurable[ConfigT]):
         self.random = bus.random(self.full_name)
 
     def detach(self) -> None:
-        """Cancel what is scheduled, close all endpoints and leave the bus."""
+        """Cancel scheduled calls, close all endpoints and leave the bus."""
         for task in list(self._offloaded_tasks):
             task.cancel()
         for event in self._one_shot_events:
@@ -272,7 +282,7 @@ class NodeBase(Configurable[ConfigT]):
         self._bus = None
 
     def release_endpoint(self, endpoint: Any) -> None:
-        """Close a publisher, subscription or timer of this node and forget it, as if it had never been made."""
+        """Close a publisher, subscription or timer of this node and remove it."""
         endpoint.close()
         self._endpoints = [other for other in self._endpoints if other is not endpoint]
         self._timers = [timer for timer in self._timers if timer is not endpoint]
@@ -291,7 +301,7 @@ class NodeBase(Configurable[ConfigT]):
     def _callback_timer(
         self, trigger: str, callback: Callable[..., Any] | None = None, deadline_ns: int = 0
     ) -> CallbackTimer:
-        """The meter of a callback; without one, the shared meter of an occasion."""
+        """Return the timer of a callback; without a callback, the shared timer of a trigger."""
         if callback is None:
             for callback_timer in self.callback_timers:
                 if callback_timer.trigger == trigger:
@@ -305,4 +315,4 @@ class NodeBase(Configurable[ConfigT]):
 
 
 def _no_op() -> None:
-    """What a shared meter has in place of a callback of its own."""
+    """Do nothing; stands in for the callback of a shared timer."""

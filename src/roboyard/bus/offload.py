@@ -1,7 +1,7 @@
-"""Offloading: heavy functions run on worker threads, and each result arrives at a declared simulated time.
+"""Offloading: expensive functions run on worker threads, and each result is delivered at a declared simulated time.
 
-The executor waits for the worker at that time, so the run is parallel and deterministic.  Reports compare the measured
-duration with the declared latency.
+The executor waits for the worker at that time, so that the run is parallel and deterministic.  Reports compare the
+measured duration with the declared latency.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from roboyard.errors import InputError
 
 
 class OffloadedTask(Future):
-    """A piece of offloaded work: the future of its result, which may be given up."""
+    """Offloaded task: the future of its result, which can be canceled."""
 
     __slots__ = ("_on_cancel",)
 
@@ -29,14 +29,14 @@ class OffloadedTask(Future):
         self._on_cancel: Callable[[], None] = _no_op
 
     def cancel(self) -> None:
-        """Want the result no more: it does not arrive, and what has not begun does not begin."""
+        """Discard the result; a function that has not started does not start."""
         if not self.done():
             self._on_cancel()
 
 
 @dataclass(slots=True)
 class OffloadStatistics:
-    """What offloaded work of one node and function took, against what it declared [ns]."""
+    """Measured and declared duration of the offloaded tasks of one node and function [ns]."""
 
     node: str
     function: str
@@ -48,11 +48,11 @@ class OffloadStatistics:
 
 
 class Offload:
-    """Hands work to a pool and brings results back in simulated time.
+    """Runs functions on a thread pool and delivers their results in simulated time.
 
     Attributes:
         statistics: Statistics by (node, function).
-        pending: Results not delivered yet; zero at a barrier.
+        pending: Number of results not delivered yet; zero at a barrier.
     """
 
     def __init__(self, executor: Executor, workers: int = 1) -> None:
@@ -66,16 +66,20 @@ class Offload:
     def submit(
         self, node: str, latency: float, function: Callable[..., Any], *args: Any, cancel_event: Event | None = None
     ) -> OffloadedTask:
-        """Run ``function(*args)`` on a worker; the future is resolved ``latency`` simulated seconds from now.
+        """Run ``function(*args)`` on a worker; the future is resolved `latency` simulated seconds from now.
 
-        As with messages, ``args`` must not be changed afterwards.  ``cancel_event`` is set when the result is
-        abandoned, or when the run ends before the result is available.
+        As with messages, `args` must not be changed afterwards.  `cancel_event` is set when the task is canceled, or
+        when the run ends before the result is available.
 
         Raises:
-            InputError: ``latency`` is not a positive time.
+            InputError: `latency` is not a positive duration.
         """
         if not 0.0 < latency <= 1e9:
-            raise InputError(f"latency {latency} s of offloaded work", location=f"node {node}", valid="a positive time")
+            raise InputError(
+                f"latency of an offloaded task must be positive, got {latency} s",
+                location=f"node {node}",
+                valid="a positive duration",
+            )
         if self._pool is None:
             self._pool = ThreadPool(self._workers)
         name = getattr(function, "__name__", type(function).__name__)
@@ -114,7 +118,7 @@ class Offload:
         return task
 
     def record_duration(self, node: str, function: str, latency_ns: int, spent_ns: int) -> None:
-        """Count a piece of work that took ``spent_ns`` [ns] of the ``latency_ns`` that were declared."""
+        """Record a task that took `spent_ns` [ns], with the declared `latency_ns`."""
         statistics = self._statistics_for(node, function, latency_ns)
         statistics.count += 1
         statistics.total_ns += spent_ns
@@ -127,7 +131,7 @@ class Offload:
         return statistics
 
     def close(self) -> None:
-        """Stop the workers; waiting work is dropped, and what runs is told to stop."""
+        """Stop the workers; waiting tasks are dropped, and running ones get their cancel event."""
         for cancel_event in self._cancel_events:
             if cancel_event is not None:
                 cancel_event.set()
@@ -138,10 +142,10 @@ class Offload:
 
 
 def _no_op() -> None:
-    """What there is to give up before the work is under way."""
+    """Do nothing; there is nothing to cancel before the task is submitted."""
 
 
 def run_timed(function: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, int]:
-    """What ``function(*args)`` gives, and how long it took [ns]."""
+    """Call ``function(*args)``; return its result and its duration [ns]."""
     start_ns = perf_ns()
     return function(*args), perf_ns() - start_ns

@@ -1,4 +1,4 @@
-"""The parameter services of every ROS 2 node: list, get, get types, describe, set, set atomically.
+"""Parameter services of every ROS 2 node: list, get, get types, describe, set, set atomically.
 
 Values are converted from and to rcl_interfaces/ParameterValue.
 """
@@ -25,10 +25,10 @@ _SCALARS = (bool, int, float, str)
 
 
 def to_value(value: Any) -> Any:
-    """rcl_interfaces/ParameterValue of a bool, int, float, str or a tuple of one kind.
+    """Convert a bool, int, float, str or a tuple of one of them to rcl_interfaces/ParameterValue.
 
     Raises:
-        MessageError: ROS has no parameter of this kind.
+        MessageError: ROS has no parameter of this type.
     """
     make = message_type("rcl_interfaces/msg/ParameterValue")
     if isinstance(value, bool):
@@ -52,10 +52,10 @@ def to_value(value: Any) -> Any:
 
 
 def from_value(message: Any) -> Any:
-    """The Python value in a ParameterValue; arrays become tuples, "not set" becomes None.
+    """Convert a ParameterValue to a Python value; arrays become tuples, "not set" becomes None.
 
     Raises:
-        MessageError: unknown type number.
+        MessageError: The type number is unknown.
     """
     fields = {
         BOOL: "bool_value", INTEGER: "integer_value", DOUBLE: "double_value", STRING: "string_value",
@@ -74,7 +74,7 @@ def from_value(message: Any) -> Any:
 
 
 def serve_parameters(node: Configurable[Any], serve: Callable[[str, Any, Callable[[Any], Any]], object]) -> None:
-    """Serve the parameters of ``node`` under ``~/…`` as rcl_interfaces defines it, through ``serve``."""
+    """Serve the parameters of `node` under ``~/…`` as rcl_interfaces defines it; `serve` creates each service."""
     for name, handler in _HANDLERS.items():
         kind = service_type(f"rcl_interfaces/srv/{''.join(word.title() for word in name.split('_'))}")
         serve(f"~{name}", kind, _bind_handler(node, kind, handler))

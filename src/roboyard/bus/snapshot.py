@@ -1,7 +1,7 @@
 """Snapshots of a bus: its clock and nodes, saved and loaded as plain data at a barrier.
 
-A barrier is a moment between two instants at which nothing is under way.  A node that waits for something that no data
-can hold (offloaded work, a goal, a one-shot timer it does not set again by itself) makes saving fail with its name.
+A barrier is a time at which no message is in transit.  A node with pending work that cannot be saved (an offloaded
+task, a goal, a one-shot timer that it does not restore itself) makes saving fail with its name.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 def save_bus_state(bus: BusContext, nodes: Mapping[str, Node]) -> dict[str, Any]:
-    """The clock, every node's ``save()``, the transforms and the latched messages of ``bus``.
+    """Return the clock, every node's `save_state()`, the transforms and the latched messages of `bus`.
 
     Raises:
-        RunError: messages are still on their way, or a node cannot be saved; names it.
+        RunError: Messages are in transit, or a node cannot be saved (the message names it).
     """
     _check_barrier(bus.executor)
     return {
@@ -44,21 +44,22 @@ def save_bus_state(bus: BusContext, nodes: Mapping[str, Node]) -> dict[str, Any]
 
 
 def load_bus_state(bus: BusContext, nodes: Mapping[str, Node], saved: dict[str, Any]) -> None:
-    """Go on from where ``save`` was: on a bus that was set up the same way, and whose clock is not beyond it yet.
+    """Restore a state that `save_bus_state` returned, on a bus with the same setup and a clock that is not later.
 
-    What the nodes said while they were set up is forgotten.
+    Messages that nodes published during their setup are discarded.
 
     Raises:
-        RunError: other nodes are on this bus, one of them cannot load, or something is scheduled before that moment.
+        RunError: The bus has other nodes, a node cannot load its state, or an event is scheduled before the saved time.
     """
     if list(nodes) != list(saved["nodes"]):
         raise RunError(
-            f"the state is of the nodes {', '.join(saved['nodes'])}", valid=f"on this bus are {', '.join(nodes)}"
+            f"the snapshot has the nodes {', '.join(saved['nodes'])}",
+            valid=f"this bus has the nodes {', '.join(nodes)}",
         )
     bus.executor.ready.clear()
     for name, node in nodes.items():
         node.load_state(saved["nodes"][name])
-    for name, index in saved["timer_order"]:  # timers of one instant tick in the order they were scheduled in
+    for name, index in saved["timer_order"]:  # timers of one time run in the order in which they were scheduled
         timer = nodes[name].timers[index]
         timer.reschedule(timer.next_ns)
     bus.transforms.load_state(saved["transforms"])
@@ -79,7 +80,7 @@ def load_bus_state(bus: BusContext, nodes: Mapping[str, Node], saved: dict[str, 
 
 
 def _deliver_restored_requests(executor: Executor) -> None:
-    """Let clients that were loaded ask for the results of their goals now that all servers are loaded, too."""
+    """Let restored clients request the results of their goals, now that all servers are restored too."""
     while executor.ready:
         receiver, message, source = executor.ready.popleft()
         receiver.deliver(message, source)
@@ -88,12 +89,13 @@ def _deliver_restored_requests(executor: Executor) -> None:
 def _check_barrier(executor: Executor) -> None:
     if executor.ready:
         raise RunError(
-            f"the bus cannot be saved: {len(executor.ready)} messages are on their way", valid="between run_until()s"
+            f"cannot save the bus: {len(executor.ready)} messages are in transit",
+            valid="save between calls of run_until()",
         )
 
 
 def _timers_in_order(executor: Executor, nodes: Mapping[str, Node]) -> list[tuple[str, int]]:
-    """(node, number) of every timer, as they were scheduled."""
+    """Return (node, index) of every timer, in the order in which they were scheduled."""
     sequence = executor.event_sequence()
     timers = [(name, index, timer) for name, node in nodes.items() for index, timer in enumerate(node.timers)]
     running = [(sequence[timer.event], name, index) for name, index, timer in timers if timer.event in sequence]

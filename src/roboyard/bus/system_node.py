@@ -1,4 +1,4 @@
-"""The bus's own node: publishes clock, log, diagnostics and parameter events, and collects transforms."""
+"""System node of the bus: publishes clock, log, diagnostics and parameter events, and collects transforms."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class SystemNode(Node):
     nodes: Callable[[], Iterable[Node]] = resource()
 
     def setup(self) -> None:
-        """Announce the standard topics."""
+        """Create the standard topics."""
         self._clock_type = message_type("rosgraph_msgs/msg/Clock")
         self._clock_publisher = self.publisher("/clock", self._clock_type)
         self._log_type = message_type("rcl_interfaces/msg/Log")
@@ -46,7 +46,7 @@ class SystemNode(Node):
     def _publish_clock(self) -> None:
         self._clock_publisher.publish(self._clock_type(clock=time_to_msg(self.now_ns)))
 
-    # -- transforms ------------------------------------------------------------------------------------------------
+    # -- transforms ----------------------------------------------------------------------------------------------------
     def _on_tf(self, message: Any) -> None:
         self._insert_transforms(message, static=False)
 
@@ -64,14 +64,14 @@ class SystemNode(Node):
                     to_nanoseconds(header.stamp),
                     static,
                 )
-            except RoboyardError as error:  # a loop, no rotation, numbers that are not finite
+            except RoboyardError as error:  # a loop, an invalid rotation, numbers that are not finite
                 self.log.error(
                     f"transform from '{header.frame_id}' to '{item.child_frame_id}' ignored: {error}", throttle=5.0
                 )
 
-    # -- reports ---------------------------------------------------------------------------------------------------
+    # -- reports -------------------------------------------------------------------------------------------------------
     def publish_log(self, record: LogRecord) -> None:
-        """Put a record on /rosout."""
+        """Publish a log record on /rosout."""
         self._log_publisher.publish(
             self._log_type(
                 stamp=time_to_msg(record.time_ns), level=LOG_LEVELS[record.level], name=record.node, msg=record.text
@@ -79,7 +79,7 @@ class SystemNode(Node):
         )
 
     def publish_health(self) -> None:
-        """Put every node's condition on /diagnostics, if any has said something."""
+        """Publish the health of every node on /diagnostics, if any node has reported it."""
         reports = [(node.full_name, node.health) for node in self.nodes() if node.health is not None]
         if not reports:
             return
@@ -93,7 +93,7 @@ class SystemNode(Node):
         self._diagnostics_publisher.publish(message)
 
     def publish_parameter(self, node: str, name: str, value: Any) -> None:
-        """Put a changed parameter on /parameter_events."""
+        """Publish a changed parameter on /parameter_events."""
         changed = self._parameter_type(name=name, value=to_value(value))
         self._parameter_event_publisher.publish(
             self._event_type(stamp=time_to_msg(self.now_ns), node=node, changed_parameters=[changed])

@@ -1,7 +1,7 @@
 """Topics: typed, named streams of messages from publishers to subscriptions.
 
-Impairments of a topic drop or delay messages between publisher and subscription: observers (recorder, bridges) and
-counts see every message that is published.
+Impairments of a topic drop or delay messages between publisher and subscription; observers (recorder, bridges) and
+counts include every message that is published.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from roboyard.errors import MessageError, RunError
 from roboyard.messages import deserialize, fingerprint, freeze, serialize, type_name
 
 MessageObserver = Callable[["Topic", Any, str, int], None]
-"""Sees every message as it is published: (topic, message, publisher's node, time in ns)."""
+"""Function called with every message when it is published: (topic, message, publisher's node, time in ns)."""
 
 
 class Topic:
-    """One stream.
+    """Typed, named stream of messages.
 
     Attributes:
         name: Absolute name.
         type: Message class.
         latched: True once any publisher latches; new subscriptions then get each such publisher's last message.
-        publishers: In order of creation.
-        subscriptions: In order of creation; deliveries follow it.
-        count: Messages published so far.
-        first_ns: Time of the first message [ns]; -1 before it.
-        last_ns: Time of the newest message [ns]; -1 before it.
-        impairments: Drop or delay its messages at present.
+        publishers: Publishers in order of creation.
+        subscriptions: Subscriptions in order of creation, which is the order of delivery.
+        count: Number of messages published so far.
+        first_ns: Time of the first message [ns]; -1 without messages.
+        last_ns: Time of the newest message [ns]; -1 without messages.
+        impairments: Impairments that drop or delay its messages at present.
     """
 
     __slots__ = (
@@ -64,10 +64,10 @@ class Topic:
         self._encoded: tuple[int, Any, bytes] = (-1, None, b"")
 
     def encode(self, message: Any) -> bytes:
-        """The message that is being published, as CDR: serialized once for all observers.
+        """Serialize the message that is being published to CDR, once for all observers.
 
         Raises:
-            MessageError: a field holds what its type forbids.
+            MessageError: A field has a value that its type does not allow.
         """
         count, encoded_message, data = self._encoded
         if encoded_message is not message or count != self.count:
@@ -76,19 +76,20 @@ class Topic:
         return data
 
     def check_type(self, message_type: type, node: str) -> None:
-        """Refuse a second type on the same topic.
+        """Check that `message_type` is the type of this topic.
 
         Raises:
-            MessageError: ``message_type`` is not this topic's.
+            MessageError: The topic has another message type.
         """
         if message_type is not self.type:
             raise MessageError(
-                f"topic {self.name} carries {self.type_name}, not {type_name(message_type)}", location=f"node {node}"
+                f"topic {self.name} has the type {self.type_name}, not {type_name(message_type)}",
+                location=f"node {node}",
             )
 
 
 class Publisher:
-    """Sends messages of one node on a topic."""
+    """Publishes messages of one node on a topic."""
 
     __slots__ = ("_router", "_type", "closed", "count", "last", "latched", "node", "topic")
 
@@ -103,16 +104,16 @@ class Publisher:
         self.closed = False
 
     def publish(self, message: Any) -> None:
-        """Send ``message`` to every subscription; it and its arrays must not be changed afterwards.
+        """Send a message to every subscription; it and its arrays must not be changed afterwards.
 
         Raises:
-            MessageError: not a message of the topic's type.
-            RunError: the publisher was closed.
+            MessageError: The message does not have the topic's type.
+            RunError: The publisher was closed.
         """
         topic = self.topic
         if message.__class__ is not self._type:
             raise MessageError(
-                f"topic {topic.name} carries {topic.type_name}, not {type(message).__name__}",
+                f"topic {topic.name} has the type {topic.type_name}, not {type(message).__name__}",
                 location=f"node {self.node}",
             )
         if self.closed:
@@ -137,7 +138,7 @@ class Publisher:
                 ready.append((subscription, message, node))
 
     def close(self) -> None:
-        """Leave the topic; a latched message stays behind no longer."""
+        """Leave the topic; its latched message is removed."""
         if not self.closed:
             self.closed = True
             self.topic.publishers.remove(self)
@@ -156,7 +157,7 @@ class Subscription:
         self.closed = False
 
     def deliver(self, message: Any, source: str) -> None:
-        """Run the callback, unless the subscription was closed since the message was sent."""
+        """Call the callback, unless the subscription was closed after the message was sent."""
         if self.closed:
             return
         if self.with_source:
@@ -165,30 +166,30 @@ class Subscription:
             self.callback_timer(message)
 
     def close(self) -> None:
-        """Receive nothing any more."""
+        """Stop receiving messages."""
         if not self.closed:
             self.closed = True
             self.topic.subscriptions.remove(self)
 
 
 class CheckedSubscription(Subscription):
-    """Debug mode: also notices a subscriber that changes a message other nodes hold too."""
+    """Subscription for debugging that detects a callback that changes a message shared with other nodes."""
 
     __slots__ = ()
 
     def deliver(self, message: Any, source: str) -> None:
-        """Run the callback and compare the message before and after.
+        """Call the callback and compare the message before and after.
 
         Raises:
-            RunError: the callback changed the message.
+            RunError: The callback changed the message.
         """
         before = fingerprint(message)
         super().deliver(message, source)
         if fingerprint(message) != before:
             raise RunError(
-                f"changed a received {self.topic.type_name}",
+                f"the callback changed a received {self.topic.type_name}",
                 location=f"node {self.node}, topic {self.topic.name}",
-                valid="messages are shared: copy before changing",
+                valid="messages are shared: copy them before changing",
             )
 
 
@@ -198,9 +199,9 @@ class TopicImpairment:
 
     Attributes:
         loss: Probability that a message is dropped.
-        delay_ns: Delay of the others [ns].
-        rng: Decides which are dropped.
-        dropped_count: Messages dropped so far.
+        delay_ns: Delay of the other messages [ns].
+        rng: Random generator that selects the dropped messages.
+        dropped_count: Number of messages dropped so far.
     """
 
     loss: float
@@ -209,14 +210,14 @@ class TopicImpairment:
     dropped_count: int = 0
 
     def should_drop(self) -> bool:
-        """Whether the next message is dropped."""
+        """Draw whether the next message is dropped."""
         is_dropped = self.loss > 0.0 and float(self.rng.random()) < self.loss
         self.dropped_count += is_dropped
         return is_dropped
 
 
 class DelayedDelivery:
-    """Delivers messages of impaired topics: drops some, delivers the others at once or later."""
+    """Delivers messages of impaired topics: drops some, delivers the others immediately or later."""
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
@@ -224,8 +225,8 @@ class DelayedDelivery:
         self._last_number = 0
 
     def send(self, topic: Topic, message: Any, node: str) -> None:
-        """Drop or deliver a message of an impaired topic, as it is published."""
-        drops = [item.should_drop() for item in topic.impairments]  # each draws, whatever the others drew
+        """Drop or deliver a message of an impaired topic when it is published."""
+        drops = [item.should_drop() for item in topic.impairments]  # each impairment draws, regardless of the others
         if any(drops):
             return
         delay_ns = sum(item.delay_ns for item in topic.impairments)
@@ -251,14 +252,14 @@ class DelayedDelivery:
             ready.append((subscription, message, node))
 
     def save_state(self) -> list[tuple[int, str, str, str, bytes]]:
-        """What is on its way, in the order it was sent, as plain data."""
+        """Return the messages in transit, in the order in which they were sent, as plain data."""
         return [
             (due_ns, topic.name, topic.type_name, node, serialize(message))
             for due_ns, topic, message, node in self._pending.values()
         ]
 
     def load_state(self, saved: list[tuple[int, str, str, str, bytes]], topics: dict[str, Topic]) -> None:
-        """Counterpart of `save`; messages on topics that are not there any more are lost."""
+        """Restore a state that `save_state` returned; messages on topics that no longer exist are lost."""
         self._pending.clear()
         for due_ns, name, message_type, node, data in saved:
             topic = topics.get(name)
@@ -267,16 +268,16 @@ class DelayedDelivery:
 
 
 class MessageRouter:
-    """Carries messages from publishers to observers and subscriptions.
+    """Delivers messages from publishers to observers and subscriptions.
 
     Args:
-        executor: Delivers the messages.
+        executor: Executor that runs the deliveries.
         debug: Check after every delivery that the subscriber did not change the message (slow).
 
     Attributes:
         executor: The executor.
-        topics: By name, in order of first use.
-        observers: See every message as it is published (recorder, bridges).
+        topics: Topics by name, in order of first use.
+        observers: Functions called with every message when it is published (recorder, bridges).
         delayed_delivery: Delivers messages of impaired topics.
     """
 
@@ -290,10 +291,10 @@ class MessageRouter:
         self._subscription_type = CheckedSubscription if debug else Subscription
 
     def topic(self, name: str, message_type: type, node: str) -> Topic:
-        """The topic ``name``, made on first use.
+        """Return the topic `name`, created on first use.
 
         Raises:
-            MessageError: it carries another type.
+            MessageError: The topic has another message type.
         """
         topic = self.topics.get(name)
         if topic is None:
@@ -302,7 +303,7 @@ class MessageRouter:
         return topic
 
     def publisher(self, name: str, message_type: type, node: str, *, latched: bool = False) -> Publisher:
-        """A publisher on the absolute topic ``name`` in the name of ``node``."""
+        """Create a publisher of node `node` on the absolute topic `name`."""
         topic = self.topic(name, message_type, node)
         publisher = Publisher(self, topic, node, latched)
         topic.publishers.append(publisher)
@@ -312,7 +313,9 @@ class MessageRouter:
     def subscribe(
         self, name: str, message_type: type, node: str, callback_timer: CallbackTimer, *, with_source: bool = False
     ) -> Subscription:
-        """A subscription of ``node`` to the absolute topic ``name``; latched messages are delivered at once."""
+        """Create a subscription of node `node` to the absolute topic `name`; latched messages are delivered
+        immediately.
+        """
         topic = self.topic(name, message_type, node)
         subscription = self._subscription_type(topic, node, callback_timer, with_source)
         topic.subscriptions.append(subscription)

@@ -1,4 +1,4 @@
-"""The transform buffer: poses of all frames over the last seconds, interpolated (tf2)."""
+"""Transform buffer: poses of all frames over the last seconds, with interpolation (tf2)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from roboyard.geometry import SE3
 
 
 class TransformError(RoboyardError):
-    """A transform cannot be given: unknown frame, unconnected trees, or a moment out of reach."""
+    """A transform is not available: unknown frame, unconnected trees, or a time outside the buffer."""
 
 
 class _Edge:
@@ -26,10 +26,10 @@ class _Edge:
 
 
 class TransformBuffer:
-    """Collects transforms and answers "where is ``source`` seen from ``target``" (REP 105 trees).
+    """Collects transforms and computes the transform between any two frames of a tree (REP 105).
 
     Args:
-        cache_time: How much past is kept.
+        cache_time: Duration of stored motion [s].
     """
 
     def __init__(self, cache_time: float = 10.0) -> None:
@@ -37,17 +37,17 @@ class TransformBuffer:
         self._edges: dict[str, _Edge] = {}
 
     def insert(self, T_parent_child: SE3, parent: str, child: str, time_ns: int, static: bool = False) -> None:
-        """Add a transform.  Same parent: samples in any order; another parent: the frame moves over to it.
+        """Add a transform.  With the same parent, samples may arrive in any order; a new parent replaces the old one.
 
         Raises:
-            TransformError: the frames are the same, unnamed, or would close a loop.
+            TransformError: The frames are equal, unnamed, or would close a loop.
         """
         if not parent or not child or parent == child:
-            raise TransformError(f"no transform from '{parent}' to '{child}'", valid="two different, named frames")
+            raise TransformError(f"invalid transform from '{parent}' to '{child}'", valid="two different, named frames")
         edge = self._edges.get(child)
         if edge is None or edge.parent != parent or edge.static != static:
             if child in self._chain(parent):
-                raise TransformError(f"'{child}' under '{parent}' would close a loop", valid="frames form a tree")
+                raise TransformError(f"'{child}' with parent '{parent}' would close a loop", valid="frames form a tree")
             edge = self._edges[child] = _Edge(parent, static)
         if static:
             edge.times, edge.poses = [time_ns], [T_parent_child]
@@ -68,15 +68,15 @@ class TransformBuffer:
             poses.insert(index, T_parent_child)
 
     def lookup(self, target: str, source: str, time_ns: int | None = None) -> SE3:
-        """``T_target_source``: maps coordinates in ``source`` to ``target``.
+        """Return ``T_target_source``, which maps coordinates in `source` to `target`.
 
         Args:
             target: Frame to express in.
             source: Frame of the coordinates.
-            time_ns: Moment [ns], interpolated between samples; None = the newest moment that every part knows.
+            time_ns: Time [ns], interpolated between samples; None = the newest time at which the whole chain is known.
 
         Raises:
-            TransformError: a frame is unknown, the two are not connected, or the moment is outside of what is known.
+            TransformError: A frame is unknown, the two are not connected, or the time is outside the buffer.
         """
         target_chain, source_chain = self._chain(target), self._chain(source)
         if target == source and (target in self._edges or target in self.parents()):
@@ -87,7 +87,7 @@ class TransformBuffer:
         if common is None:
             raise TransformError(
                 f"'{target}' and '{source}' are not connected",
-                valid=f"'{target}' hangs under '{target_chain[-1]}', '{source}' under '{source_chain[-1]}'",
+                valid=f"'{target}' is below root '{target_chain[-1]}', '{source}' below root '{source_chain[-1]}'",
             )
         target_branch = target_chain[: target_chain.index(common)]
         source_branch = source_chain[: source_chain.index(common)]
@@ -98,12 +98,12 @@ class TransformBuffer:
             T_common_source = self._compose(source_branch, time_ns)
         except TransformError as error:
             raise TransformError(
-                error.message, location=f"'{source}' seen from '{target}'", valid=error.valid
+                error.message, location=f"transform of '{source}' to '{target}'", valid=error.valid
             ) from None
         return T_common_target.inverse() @ T_common_source
 
     def can_lookup(self, target: str, source: str, time_ns: int | None = None) -> bool:
-        """Whether ``lookup`` would succeed."""
+        """Return whether `lookup` would succeed."""
         try:
             self.lookup(target, source, time_ns)
         except TransformError:
@@ -111,14 +111,14 @@ class TransformBuffer:
         return True
 
     def parents(self) -> dict[str, str | None]:
-        """Every frame with its parent (None for roots), sorted by name."""
+        """Return every frame with its parent (None for roots), sorted by name."""
         parents: dict[str, str | None] = {child: edge.parent for child, edge in self._edges.items()}
         for edge in self._edges.values():
             parents.setdefault(edge.parent, None)
         return dict(sorted(parents.items()))
 
     def time_range(self, frame: str) -> tuple[int, int] | None:
-        """First and last known moment [ns] of a moving frame in its parent; None if static, root or unknown."""
+        """Return first and last time [ns] of a moving frame in its parent; None if static, root or unknown."""
         edge = self._edges.get(frame)
         return None if edge is None or edge.static else (edge.times[0], edge.times[-1])
 
@@ -160,9 +160,9 @@ class TransformBuffer:
         before, after = times[index - 1], times[index]
         return poses[index - 1].interpolate(poses[index], (time_ns - before) / (after - before))
 
-    # -- state -----------------------------------------------------------------------------------------------------
+    # -- state ---------------------------------------------------------------------------------------------------------
     def save_state(self) -> list[Any]:
-        """Everything as plain data: (child, parent, static, [(ns, quaternion, translation)])."""
+        """Return everything as plain data: (child, parent, static, [(ns, quaternion, translation)])."""
         return [
             (
                 child,
@@ -177,7 +177,7 @@ class TransformBuffer:
         ]
 
     def load_state(self, state: list[Any]) -> None:
-        """Take back what ``save`` gave."""
+        """Restore a state that `save_state` returned."""
         self._edges = {}
         for child, parent, static, samples in state:
             edge = self._edges[child] = _Edge(parent, static)

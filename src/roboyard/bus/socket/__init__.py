@@ -1,4 +1,4 @@
-"""The run's local socket: how the command line, the view and nodes in other processes reach a live run."""
+"""Local socket of a run: the command line, the view and nodes in other processes connect to a live run through it."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Client of the local socket: one connection to one live run."""
+"""Client of the local socket: a connection to a live run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TIMEOUT = 10.0
 
 @dataclass(frozen=True, slots=True)
 class ReceivedMessage:
-    """A message from the run; ``time_ns`` is simulated."""
+    """Message from the run; `time_ns` is simulated time."""
 
     topic: str
     type: str
@@ -31,13 +31,13 @@ class ReceivedMessage:
 
     @property
     def message(self) -> Any:
-        """The message itself."""
+        """The decoded message."""
         return deserialize(self.data, self.type)
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceResponse:
-    """What came of a call that was not waited for: ``data`` as CDR, or else ``error``."""
+    """Response to an asynchronous service call: `data` as CDR, or else `error`."""
 
     call_id: int
     time_ns: int
@@ -46,21 +46,21 @@ class ServiceResponse:
 
 
 def connect(name: str | None = None) -> RunConnection:
-    """Connect to the live run ``name`` (its name or process id; None: the only one).
+    """Connect to the live run `name` (its name or process id; None: the only one).
 
     Raises:
-        InputError: there is no such run, or several to choose from.
-        RunError: it does not answer.
+        InputError: The run does not exist, or the name is ambiguous.
+        RunError: The run does not respond.
     """
     return RunConnection(registry.find_run(name))
 
 
 class RunConnection:
-    """Blocking calls to a live run.  Use as a context manager.
+    """Connection to a live run with blocking calls; a context manager.
 
     Attributes:
-        name: What the run calls this connection; messages published without another source come from it.
-        has_ended: The run was found to have ended while messages were read.
+        name: Name of this connection in the run, the source of messages published without another source.
+        has_ended: Whether the run was found to have ended while messages were read.
     """
 
     def __init__(self, run: LiveRun) -> None:
@@ -77,7 +77,7 @@ class RunConnection:
             hello, _ = self._read_packet(TIMEOUT)
         except OSError as error:
             self._sock.close()
-            raise RunError(f"run '{run.name}' (pid {run.pid}) does not answer: {error}") from error
+            raise RunError(f"run '{run.name}' (pid {run.pid}) does not respond: {error}") from error
         except RunError:
             self._sock.close()
             raise
@@ -86,25 +86,25 @@ class RunConnection:
             raise RunError(str(hello.get("error")), location=f"run '{run.name}'")
         self.name = str(hello.get("client", ""))
 
-    # -- topics ----------------------------------------------------------------------------------------------------
+    # -- topics --------------------------------------------------------------------------------------------------------
     def subscribe(self, topic: str) -> None:
-        """Ask for the messages of a topic; read them with ``messages``."""
+        """Subscribe to a topic; read its messages with `messages`."""
         self._send({"op": "subscribe", "topic": topic})
 
     def unsubscribe(self, topic: str) -> None:
-        """Ask for them no more."""
+        """Unsubscribe from a topic."""
         self._send({"op": "unsubscribe", "topic": topic})
 
     def messages(self, timeout: float | None = None) -> Iterator[ReceivedMessage]:
-        """Messages of the subscribed topics as they come.
+        """Iterate over messages of the subscribed topics as they arrive.
 
         Args:
-            timeout: End after this much wall time without any message [s]; None waits for ever.
+            timeout: Maximum wall time without a message [s]; None waits forever.
         """
         return (item for item in self.events(timeout) if isinstance(item, ReceivedMessage))
 
     def events(self, timeout: float | None = None) -> Iterator[ReceivedMessage | ServiceResponse]:
-        """As ``messages``, with the answers to ``call_async`` among them."""
+        """Iterate as `messages` does, including the responses to `call_async`."""
         while True:
             if self._received_events:
                 yield self._received_events.popleft()
@@ -119,17 +119,17 @@ class RunConnection:
             self._buffer_event(*packet)
 
     def publish(self, topic: str, message: Any, source: str = "", *, latched: bool = False) -> None:
-        """Publish a message into the run; ``latched``: for those who subscribe later too."""
+        """Publish a message into the run; `latched` stores it for later subscribers."""
         self.publish_raw(topic, type_name(type(message)), serialize(message), source, latched=latched)
 
     def publish_raw(self, topic: str, type_name: str, data: bytes, source: str = "", *, latched: bool = False) -> None:
-        """Publish a message given as CDR."""
+        """Publish a message given as CDR; `latched` stores it for later subscribers."""
         header = {"op": "publish", "topic": topic, "type": type_name, "source": source or self.name}
         self._send(header | {"latched": True} if latched else header, data)
 
-    # -- questions -------------------------------------------------------------------------------------------------
+    # -- requests ------------------------------------------------------------------------------------------------------
     def graph(self) -> dict[str, Any]:
-        """The run's graph as plain data, see ``roboyard.bus.Graph``."""
+        """Return the run's graph as plain data, see ``roboyard.bus.Graph``."""
         header, _ = self._request({"op": "graph"})
         graph_data: dict[str, Any] = header["graph"]
         return graph_data
@@ -137,17 +137,17 @@ class RunConnection:
     def call(
         self, service: str, service_type: Any, request: Any, source: str = "", timeout: float | None = TIMEOUT
     ) -> Any:
-        """Call a service and wait for its response, at most ``timeout`` seconds of wall time (None: for ever).
+        """Call a service and wait for its response, at most `timeout` seconds of wall time (None: forever).
 
         Raises:
-            RunError: nobody serves it, the server refused, or no answer came.
+            RunError: The service has no server, the server rejected the request, or no response arrived in time.
         """
         header = {"op": "call", "service": service, "type": service_type.name, "source": source or self.name}
         _, payload = self._request(header, serialize(request), timeout)
         return deserialize(payload, f"{service_type.name}_Response")
 
     def call_async(self, service: str, service_type: Any, request: Any, source: str = "") -> int:
-        """Call a service without waiting; its answer comes among ``events`` under the number returned."""
+        """Call a service without waiting; `events` yields the response with the returned call id."""
         self._last_call_id += 1
         self._async_call_ids.add(self._last_call_id)
         header = {"op": "call", "service": service, "type": service_type.name, "source": source or self.name}
@@ -155,43 +155,43 @@ class RunConnection:
         return self._last_call_id
 
     def reserve_node_name(self, node: str) -> int:
-        """Take a node's name in the run; returns the run's time [ns].
+        """Reserve a node name in the run; return the run's time [ns].
 
         Raises:
-            RunError: somebody has it already.
+            RunError: The name is in use.
         """
         header, _ = self._request({"op": "join", "node": node})
         return int(header["time"])
 
     def release_node_names(self) -> None:
-        """Give back the names that were taken with ``reserve_node_name``.
+        """Release the names reserved with `reserve_node_name`.
 
         Raises:
-            RunError: the run does not listen any more.
+            RunError: The connection is lost.
         """
         self._request({"op": "leave"}, timeout=1.0)
 
     def control(self, action: str, **values: Any) -> dict[str, Any]:
-        """Steer the run's clock; returns its time [ns], whether it is ``paused``, and its rate ``before``.
+        """Control the run's clock; return its time [ns], whether it is ``paused``, and its rate ``before``.
 
         Args:
             action: "pause", "resume", "stop", "rate" (``rate=``: simulated seconds per second, 0 for no limit), or
-                "step" (``count=`` instants or ``seconds=`` of simulated time; the run is paused then).
-            values: As named.
+                "step" (``count=`` times with events, or ``seconds=`` of simulated time; the run is paused then).
+            values: Arguments of the action, as named above.
 
         Raises:
-            RunError: the run refuses, or ends meanwhile.
+            RunError: The run rejects the action, or ends meanwhile.
         """
-        timeout = None if action == "step" else TIMEOUT  # a step takes as long as it takes
+        timeout = None if action == "step" else TIMEOUT  # the duration of a step is not limited
         header, _ = self._request({"op": "control", "do": action, **values}, timeout=timeout)
         return header
 
-    # -- frames ----------------------------------------------------------------------------------------------------
+    # -- packets -------------------------------------------------------------------------------------------------------
     def _send(self, header: dict[str, Any], payload: bytes = b"") -> None:
         try:
             protocol.write_packet(self._sock, header, payload)
         except OSError as error:
-            raise RunError(f"run '{self.run.name}' is gone: {error}") from error
+            raise RunError(f"lost connection to run '{self.run.name}': {error}") from error
 
     def _request(
         self, header: dict[str, Any], payload: bytes = b"", timeout: float | None = TIMEOUT
@@ -203,7 +203,7 @@ class RunConnection:
             try:
                 response, data = self._read_packet(None if deadline is None else max(deadline - wall_seconds(), 0.001))
             except TimeoutError:
-                raise RunError(f"run '{self.run.name}' did not answer within {timeout:g} s") from None
+                raise RunError(f"run '{self.run.name}' did not respond within {timeout:g} s") from None
             if response.get("id") != self._last_call_id or response["op"] == "message":
                 self._buffer_event(response, data)
             else:
@@ -212,7 +212,7 @@ class RunConnection:
                 return response, data
 
     def _buffer_event(self, header: dict[str, Any], payload: bytes) -> None:
-        """Keep a message or an answer for ``events``; answers nobody waits for any more are dropped."""
+        """Store a message or a response for `events`; responses that are no longer expected are dropped."""
         if header["op"] == "message":
             self._received_events.append(_received_message(header, payload))
         elif header.get("id") in self._async_call_ids:
@@ -221,11 +221,11 @@ class RunConnection:
             self._received_events.append(ServiceResponse(header["id"], int(header.get("time", 0)), payload, error))
 
     def _read_packet(self, timeout: float | None) -> tuple[dict[str, Any], bytes]:
-        """The next frame.
+        """Read the next packet.
 
         Raises:
-            TimeoutError: none came in time.
-            RunError: the run has ended, in order or not.
+            TimeoutError: No packet arrived in time.
+            RunError: The run has ended, or the connection was lost.
         """
         self._sock.settimeout(timeout)
         try:
@@ -233,13 +233,13 @@ class RunConnection:
         except TimeoutError:
             raise
         except (OSError, MessageError) as error:
-            raise RunError(f"run '{self.run.name}' is gone: {error}") from error
+            raise RunError(f"lost connection to run '{self.run.name}': {error}") from error
         if packet is None:
             raise RunError(f"run '{self.run.name}' has ended")
         return packet
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._sock.close()
 
     def __enter__(self) -> RunConnection:

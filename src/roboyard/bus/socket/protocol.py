@@ -1,7 +1,7 @@
-"""Packets of the local socket, and the queue that sends them to one client.
+"""Packets of the local socket, and the send queue of one client.
 
-A packet is two lengths, a JSON header, and bytes (a message as CDR).  Responses are never dropped; of messages the
-oldest are, when a client reads more slowly than the run publishes.
+A packet is two lengths, a JSON header, and bytes (a message as CDR).  Responses are never dropped; the oldest messages
+are dropped when a client reads more slowly than the run publishes.
 """
 
 from __future__ import annotations
@@ -25,42 +25,42 @@ SocketPacket = tuple[dict[str, Any], bytes]
 
 
 def write_packet(sock: socket.socket, header: dict[str, Any], payload: bytes = b"") -> None:
-    """Write one frame.
+    """Write one packet.
 
     Raises:
-        OSError: the other side is gone.
+        OSError: The connection is closed.
     """
     header_bytes = json.dumps(header, separators=(",", ":")).encode()
     sock.sendall(_LENGTHS.pack(len(header_bytes), len(payload)) + header_bytes + payload)
 
 
 class SocketPacketReader:
-    """Reads frames; what has come of one is kept when the socket's time-out strikes in its middle."""
+    """Reads packets; a partly received packet is kept when the socket times out."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
         self._buffer = bytearray()
 
     def read(self) -> SocketPacket | None:
-        """The next frame; None when the other side closed between frames.
+        """Read the next packet; return None if the other side closed the connection between packets.
 
         Raises:
-            MessageError: the bytes are not a frame, or claim to be larger than allowed.
-            TimeoutError: nothing, or not all of a frame, came in time; ask again.
-            OSError: the connection broke.
+            MessageError: The bytes are not a packet, or it exceeds the size limits.
+            TimeoutError: No complete packet arrived in time; call again.
+            OSError: The connection broke.
         """
         if not self._fill(_LENGTHS.size):
             return None
         head_size, payload_size = _LENGTHS.unpack_from(self._buffer)
         if head_size > MAX_HEADER or payload_size > MAX_PAYLOAD:
             raise MessageError(
-                f"a frame claims {head_size} + {payload_size} bytes",
+                f"a packet has {head_size} + {payload_size} bytes, which exceeds the limits",
                 location="local socket",
                 valid=f"at most {MAX_HEADER} of header and {MAX_PAYLOAD} of message",
             )
         header_end, end = _LENGTHS.size + head_size, _LENGTHS.size + head_size + payload_size
         if not self._fill(end):
-            raise MessageError("the connection ended inside a frame", location="local socket")
+            raise MessageError("the connection ended inside a packet", location="local socket")
         header, payload = (
             _parse_header(bytes(self._buffer[_LENGTHS.size : header_end])),
             bytes(self._buffer[header_end:end]),
@@ -69,12 +69,14 @@ class SocketPacketReader:
         return header, payload
 
     def _fill(self, count: int) -> bool:
-        """Have ``count`` bytes; False if the other side closed before the first of a frame."""
+        """Receive `count` bytes; return False if the other side closed the connection before the first byte of a
+        packet.
+        """
         while len(self._buffer) < count:
             chunk = self._sock.recv(_CHUNK_SIZE)
             if not chunk:
                 if self._buffer:
-                    raise MessageError("the connection ended inside a frame", location="local socket")
+                    raise MessageError("the connection ended inside a packet", location="local socket")
                 return False
             self._buffer += chunk
         return True
@@ -83,10 +85,10 @@ class SocketPacketReader:
 def _parse_header(text: bytes) -> dict[str, Any]:
     try:
         header = json.loads(text)
-    except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, or brackets without end
-        raise MessageError("a frame's header is not JSON", location="local socket") from error
+    except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, or nested too deeply
+        raise MessageError("the header of a packet is not JSON", location="local socket") from error
     if not isinstance(header, dict) or not isinstance(header.get("op"), str):
-        raise MessageError("a frame's header has no 'op'", location="local socket")
+        raise MessageError("the header of a packet has no 'op'", location="local socket")
     return header
 
 
@@ -94,22 +96,22 @@ MAX_MESSAGES, MAX_MESSAGE_BYTES, MAX_RESPONSES = 2000, 64 * 1024 * 1024, 1000
 
 
 class SendQueue:
-    """A queue with a thread of its own that empties it into a socket.
+    """Bounded send queue of one client; a thread writes it into a socket.
 
     Args:
-        sock: Where to.
-        name: Of the thread.
+        sock: Socket of the client.
+        name: Name of the thread.
 
     Attributes:
-        dropped: Messages dropped so far.
-        closed: Nothing is taken any more.
+        dropped: Number of messages dropped so far.
+        closed: Whether the queue is closed.
     """
 
     def __init__(self, sock: socket.socket, name: str) -> None:
         self.dropped = 0
         self.closed = False
         self._sock = sock
-        self._queue: deque[tuple[dict[str, Any], bytes, bool]] = deque()  # and whether it is a message
+        self._queue: deque[tuple[dict[str, Any], bytes, bool]] = deque()  # header, payload, whether it is a message
         self._message_count = 0
         self._message_bytes = 0
         self._ready = Condition()
@@ -117,7 +119,7 @@ class SendQueue:
         self._thread.start()
 
     def put_response(self, header: dict[str, Any], payload: bytes = b"") -> None:
-        """Queue an answer; a client that asks on and on without ever reading is let go."""
+        """Queue a response; a client that sends requests without reading responses is disconnected."""
         with self._ready:
             self._queue.append((header, payload, False))
             is_overloaded = len(self._queue) - self._message_count > MAX_RESPONSES
@@ -126,7 +128,7 @@ class SendQueue:
             self.close()
 
     def put_message(self, header: dict[str, Any], payload: bytes) -> None:
-        """Queue a message, dropping the oldest ones if too many or too much is waiting."""
+        """Queue a message; drop the oldest messages if too many messages or bytes are queued."""
         with self._ready:
             if self.closed:
                 return
@@ -161,7 +163,7 @@ class SendQueue:
                 return
 
     def close(self) -> None:
-        """Hang up at once."""
+        """Close the connection immediately."""
         with self._ready:
             self.closed = True
             self._queue.clear()
@@ -171,12 +173,12 @@ class SendQueue:
             self._sock.shutdown(socket.SHUT_RDWR)
 
     def close_after_send(self) -> None:
-        """Take nothing more; what waits is still sent."""
+        """Accept no more packets; the queued ones are still sent."""
         with self._ready:
             self.closed = True
             self._ready.notify()
 
     def wait_sent(self, timeout: float) -> None:
-        """Wait up to ``timeout`` seconds of wall time until all is sent, then hang up."""
+        """Wait up to `timeout` seconds of wall time until all packets are sent, then close the connection."""
         self._thread.join(timeout)
         self.close()

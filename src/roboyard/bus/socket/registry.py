@@ -1,4 +1,4 @@
-"""Registry of live runs, from which the command line finds them."""
+"""Registry of live runs, in which the command line finds them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _MAX_DIRECTORY_LENGTH = 107 - len("/4194304-9999.sock")  # sun_path holds 107 by
 
 @dataclass(frozen=True, slots=True)
 class LiveRun:
-    """A run that can be reached.
+    """Live run that can be connected to.
 
     Attributes:
-        name: The scenario's or world's name.
-        pid: Process that runs it.
-        socket: Its unix socket.
+        name: Name of the scenario or world.
+        pid: Id of its process.
+        socket: Path of its Unix socket.
     """
 
     name: str
@@ -31,12 +31,12 @@ class LiveRun:
 
 
 def runtime_directory() -> Path:
-    """The folder of sockets, private to this user; made on first use.
+    """Return the folder of sockets, private to this user; created on first use.
 
-    Below ``$XDG_RUNTIME_DIR`` if that can be used, else below the folder for temporary files.
+    It is below ``$XDG_RUNTIME_DIR`` if that is usable, else below the folder for temporary files.
 
     Raises:
-        RunError: it cannot be made, belongs to somebody else, or others may look into it.
+        RunError: The folder cannot be created, belongs to another user, or is accessible to other users.
     """
     base = os.environ.get("XDG_RUNTIME_DIR", "")
     problem = ""
@@ -44,7 +44,7 @@ def runtime_directory() -> Path:
         if (path.parent == Path(base) and not (base and path.parent.is_dir())) or len(
             bytes(path)
         ) > _MAX_DIRECTORY_LENGTH:
-            problem = problem or f"{path} is too long for a socket's path"
+            problem = problem or f"{path} is too long for the path of a socket"
             continue
         try:
             with suppress(FileExistsError):
@@ -56,7 +56,9 @@ def runtime_directory() -> Path:
         if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.getuid() or info.st_mode & 0o077:
             raise RunError(f"{path} is not a folder private to this user", valid="remove it")
         return path
-    raise RunError(f"no folder for the run's socket: {problem}", valid="XDG_RUNTIME_DIR may name a short, writable one")
+    raise RunError(
+        f"cannot create the folder of the run's socket: {problem}", valid="XDG_RUNTIME_DIR with a short, writable path"
+    )
 
 
 def register_run(name: str) -> LiveRun:
@@ -71,20 +73,20 @@ def register_run(name: str) -> LiveRun:
         except FileExistsError:
             continue
         except OSError as error:
-            raise RunError(f"the run cannot be listed: {error}", location=str(folder)) from error
-        socket_path.unlink(missing_ok=True)  # of a dead process that had the same number
+            raise RunError(f"cannot write the run into the registry: {error}", location=str(folder)) from error
+        socket_path.unlink(missing_ok=True)  # of a dead process with the same id
         return LiveRun(name, os.getpid(), socket_path)
     raise RunError("too many runs in this process")
 
 
 def unregister_run(run: LiveRun) -> None:
-    """Take a run out of the registry."""
+    """Remove a run from the registry."""
     for path in (run.socket.with_suffix(".json"), run.socket):
         path.unlink(missing_ok=True)
 
 
 def live_runs() -> list[LiveRun]:
-    """All runs of this user whose process is alive, oldest first; what dead processes left behind is removed."""
+    """Return all runs of this user whose process is alive, oldest first; entries of dead processes are removed."""
     runs: list[tuple[float, LiveRun]] = []
     for entry in runtime_directory().glob("*.json"):
         try:
@@ -92,7 +94,7 @@ def live_runs() -> list[LiveRun]:
             run = LiveRun(str(data["name"]), int(data["pid"]), entry.with_suffix(".sock"))
             started = entry.stat().st_mtime
         except (OSError, ValueError, KeyError, TypeError):
-            continue  # written or removed at this very moment
+            continue  # written or removed at the same time
         if _is_alive(run.pid):
             runs.append((started, run))
         else:
@@ -101,11 +103,11 @@ def live_runs() -> list[LiveRun]:
 
 
 def find_run(name: str | None) -> LiveRun:
-    """The live run called ``name`` (or with that process id); the only one if ``name`` is None.
+    """Find the live run `name` (or with that process id); the only one if `name` is None.
 
     Raises:
-        UnknownNameError: none of this name.
-        InputError: none at all, or several to choose from.
+        UnknownNameError: No live run has this name.
+        InputError: There is no live run, or there are several.
     """
     runs = live_runs()
     names = ", ".join(f"{run.name} (pid {run.pid})" for run in runs) or "none"
@@ -114,12 +116,12 @@ def find_run(name: str | None) -> LiveRun:
         if not matches:
             raise UnknownNameError(f"no live run '{name}'", valid=f"live: {names}")
         if len(matches) > 1:
-            raise InputError(f"several runs '{name}' are live", valid=f"choose by process id: {names}")
+            raise InputError(f"several live runs are named '{name}'", valid=f"a process id: {names}")
         return matches[0]
     if not runs:
-        raise InputError("no run is live", valid="start one with 'roboyard run', or name a recording")
+        raise InputError("no live run found", valid="start one with 'roboyard run', or name a recording")
     if len(runs) > 1:
-        raise InputError("several runs are live", valid=f"choose one of: {names}")
+        raise InputError("several runs are live", valid=f"one of: {names}")
     return runs[0]
 
 

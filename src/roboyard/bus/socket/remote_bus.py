@@ -1,4 +1,4 @@
-"""Nodes in another process: a bus whose clock and topics follow a live run."""
+"""Remote bus: nodes of another process on a bus whose clock and topics follow a live run."""
 
 from __future__ import annotations
 
@@ -19,23 +19,24 @@ from roboyard.messages import deserialize, message_type
 N = TypeVar("N", bound=Node)
 _CLOCK_TOPIC = "/clock"
 _SYSTEM_NODE = "/roboyard"
-"""Every bus has a node of this name; to the run ours goes by the name of the connection."""
+"""Name of the system node of every bus; the run uses the connection's name for the remote bus's system node."""
 
 
 class RemoteBus(Bus):
-    """A bus whose nodes take part in a live run from this process.
+    """Bus whose nodes take part in a live run from this process.
 
-    What its nodes publish enters the run through the input port, under their names; what they subscribe to comes from
-    the run; services and actions of the run can be called.  Their timers tick on the run's clock.  Nodes here cannot
-    serve the run: the run would have to wait for another process, and would no longer be deterministic.
+    Messages that its nodes publish enter the run as external inputs, under the nodes' names.  Subscriptions receive the
+    messages of the run; services and actions of the run can be called.  Timers follow the run's clock.  Nodes of a
+    remote bus cannot serve the run: the run would have to wait for another process, and would no longer be
+    deterministic.
 
     Args:
-        name: The live run's name or process id; None = the only one.
-        seed: For the random generators of the nodes here.
+        name: Name or process id of the live run; None = the only one.
+        seed: Seed of the random generators of the nodes on this bus.
 
     Raises:
-        InputError: there is no such run, or several to choose from.
-        RunError: it does not answer.
+        InputError: The run does not exist, or the name is ambiguous.
+        RunError: The run does not respond.
     """
 
     def __init__(self, name: str | None = None, *, seed: int = 0) -> None:
@@ -59,10 +60,10 @@ class RemoteBus(Bus):
         remap: Mapping[str, str] | None = None,
         frame_prefix: str = "",
     ) -> N:
-        """As ``Bus.add``; the name must be free in the run too.
+        """Add a node as `Bus.add` does; the name must not be in use in the run either.
 
         Raises:
-            RunError: a node of the run, or of another process, has that name.
+            RunError: A node of the run, or of another process, has this name.
         """
         full_name = f"{normalize_namespace(namespace)}/{check_node_name(name)}"
         if full_name != _SYSTEM_NODE and full_name not in self.nodes:
@@ -76,8 +77,8 @@ class RemoteBus(Bus):
         A node that calls ``sys.exit`` ends this process; the run continues without its nodes.
 
         Args:
-            timeout: Come back when it is silent for this long [s of wall time]; None waits for ever.
-            stop_condition: Looked at after everything that comes; True comes back.
+            timeout: Maximum wall time without an event [s]; None waits forever.
+            stop_condition: Checked after every event; True returns.
         """
         with _reraise_node_exits():
             self._process_events(timeout, stop_condition)
@@ -98,13 +99,13 @@ class RemoteBus(Bus):
                 self._complete_call(ServiceResponse(call_id, 0, b"", f"run '{self.connection.run.name}' has ended"))
 
     def service_client(self, name: str, service_type: Any, node: str) -> ServiceClient:
-        """A client of a service of the run, or of this bus."""
+        """Create a client of a service of the run, or of this bus."""
         return _RemoteClient(self, name, service_type, node)
 
     def call(self, client: ServiceClient, request: Any) -> Future:
-        """Call a service of the run; it is answered while the bus spins."""
+        """Call a service of the run; the response arrives while the bus spins."""
         response_future = ServiceFuture(self.executor, client.name, client.node)
-        self._update_subscriptions()  # first, so that what is said on account of this call is heard
+        self._update_subscriptions()  # first, so that messages caused by this call are received
         try:
             call_id = self.connection.call_async(client.name, client.type, request, client.node)
         except RunError as error:
@@ -115,7 +116,7 @@ class RemoteBus(Bus):
         return response_future
 
     def close(self) -> None:
-        """Take the nodes off and hang up."""
+        """Remove the nodes and close the connection."""
         try:
             super().close()
             with suppress(RunError):
@@ -131,11 +132,11 @@ class RemoteBus(Bus):
                     self.connection.subscribe(name)
 
     def _advance_to(self, time_ns: int) -> None:
-        """Move the clock, running timers on the way."""
+        """Advance the clock to `time_ns` and run the timers on the way."""
         self.executor.run_until(max(time_ns, self.now_ns))
 
     def _deliver(self, received: ReceivedMessage) -> None:
-        """Move the clock to the message's time and deliver it."""
+        """Advance the clock to the message's time and deliver the message."""
         self._advance_to(received.time_ns)
         topic = self.topics.get(received.topic)
         is_local = received.source == self.connection.name or (
@@ -177,12 +178,12 @@ class RemoteBus(Bus):
         try:
             self.connection.publish(topic.name, message, "" if node == _SYSTEM_NODE else node, latched=latched)
         except RunError:
-            self.has_ended = True  # while a callback was running; spin ends when it is through
+            self.has_ended = True  # during a callback; spin ends after it
 
 
 @contextmanager
 def _reraise_node_exits() -> Iterator[None]:
-    """Let a node's call of ``sys.exit`` end this process: it belongs to the nodes, and the run is elsewhere."""
+    """Let a node's call of ``sys.exit`` end this process: it belongs to the nodes; the run is another process."""
     try:
         yield
     except NodeError as error:
@@ -192,7 +193,7 @@ def _reraise_node_exits() -> Iterator[None]:
 
 
 class _RemoteClient(ServiceClient):
-    """Calls a service here if there is one, else in the run."""
+    """Client of a service on this bus if there is one, else in the run."""
 
     __slots__ = ("_bus",)
 
@@ -201,11 +202,11 @@ class _RemoteClient(ServiceClient):
         self._bus = bus
 
     def is_available(self) -> bool:
-        """Whether some node serves this name now, here or in the run."""
+        """Whether a node serves this name now, on this bus or in the run."""
         return super().is_available() or self.name in self._bus.connection.graph()["services"]
 
     def call(self, request: Any) -> Future:
-        """Send ``request``; see ``ServiceClient.call``."""
+        """Send a request; see `ServiceClient.call`."""
         if self.name in self._bus.services:
             return super().call(request)
         self.check(request)

@@ -1,7 +1,7 @@
 """Server of the local socket, inside the run.
 
-Reader threads only put inputs into the bus's queue; everything that touches the bus happens on the executor's thread.
-A client that does not read fast enough loses its oldest messages and never slows the run down.
+Reader threads only queue inputs for the bus; all access to the bus is on the executor's thread.  A client that does not
+read fast enough loses its oldest messages and never slows the run down.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _CLOSE_TIMEOUT = 1.0
 
 
 class _SocketClient:
-    """One connection."""
+    """Connection of one client."""
 
     def __init__(self, sock: socket.socket, number: int) -> None:
         self.sock = sock
@@ -39,19 +39,19 @@ class _SocketClient:
         self.send_queue = SendQueue(sock, f"roboyard-{self.name}-out")
 
     def send_error(self, call_id: Any, error: object) -> None:
-        """Say that a question has no answer."""
+        """Send an error as the response to a request."""
         self.send_queue.put_response({"op": "error", "id": call_id, "error": str(error)})
 
 
 class SocketServer:
-    """Makes ``bus`` reachable for other processes of this user until ``close``.
+    """Makes a bus reachable for other processes of this user until `close`.
 
     Args:
         bus: The run's bus.
-        name: Under which the run is listed.
+        name: Name of the run in the registry.
 
     Attributes:
-        run: Its entry in the registry.
+        run: Entry of the run in the registry.
     """
 
     def __init__(self, bus: Bus, name: str) -> None:
@@ -67,7 +67,7 @@ class SocketServer:
         self._listener.listen()
         Thread(target=self._accept_forever, name="roboyard-socket", daemon=True).start()
 
-    # -- threads ---------------------------------------------------------------------------------------------------
+    # -- threads -------------------------------------------------------------------------------------------------------
     def _accept_forever(self) -> None:
         while True:
             try:
@@ -76,7 +76,9 @@ class SocketServer:
                 return
             if len(self._clients) >= MAX_CLIENTS:
                 with suppress(OSError):
-                    protocol.write_packet(sock, {"op": "error", "error": f"{MAX_CLIENTS} others are connected already"})
+                    protocol.write_packet(
+                        sock, {"op": "error", "error": f"{MAX_CLIENTS} clients are connected already"}
+                    )
                 sock.close()
                 continue
             self._client_count += 1
@@ -93,7 +95,7 @@ class SocketServer:
             while (packet := reader.read()) is not None:
                 self._handle_packet(client, *packet)
             client.send_queue.close()
-        except MessageError as error:  # where the next frame begins cannot be known: say so and let the client go
+        except MessageError as error:  # the start of the next packet is unknown: report the error and disconnect
             client.send_error(None, error)
             client.send_queue.close_after_send()
             client.send_queue.wait_sent(_CLOSE_TIMEOUT)
@@ -117,7 +119,7 @@ class SocketServer:
                     reply=lambda future: self._send_response(client, call_id, future),
                 )  # fmt: skip
                 if not inputs.put(item):
-                    raise InputError("the run has too many inputs waiting", valid="ask again later")
+                    raise InputError("too many pending inputs", valid="retry later")
             elif operation == "subscribe":
                 inputs.run_on_executor(lambda: self._subscribe(client, str(header["topic"])))
             elif operation == "unsubscribe":
@@ -133,7 +135,7 @@ class SocketServer:
             else:
                 raise InputError(f"unknown operation '{operation}'")
         except KeyError as error:
-            client.send_error(call_id, f"'{operation}' lacks {error}")
+            client.send_error(call_id, f"operation '{operation}' requires {error}")
         except InputError as error:
             client.send_error(call_id, error)
 
@@ -142,9 +144,9 @@ class SocketServer:
         client.send_queue.put_response({"op": "graph", "id": call_id, "graph": graph(self.bus).to_dict()})
 
     def _reserve_node_name(self, client: _SocketClient, call_id: Any, node: str) -> None:
-        """Let a node of another process take part under its name, if nobody else has it."""
+        """Reserve the name of a node of another process, if it is free."""
         if node in self.bus.nodes or any(node in other.nodes for other in self._clients):
-            client.send_error(call_id, f"a node {node} takes part in the run already (another name or namespace)")
+            client.send_error(call_id, f"node name {node} is already in use in the run (another name or namespace)")
             return
         client.nodes.add(node)
         self._send_done(client, call_id)
@@ -200,7 +202,7 @@ class SocketServer:
             try:
                 payload = serialize(
                     finished_future.result
-                )  # a response that is none is its caller's to know, not the run's end
+                )  # an invalid response is reported to the caller and does not end the run
             except RoboyardError as error:
                 client.send_error(call_id, error)
             else:
@@ -237,7 +239,7 @@ class SocketServer:
         )
 
     def _step(self, instants: int, span_ns: int, on_done: Callable[[], None]) -> None:
-        """Run ``span_ns``, or else the next ``instants`` that have events, then pause and say so."""
+        """Run for `span_ns`, or else the next `instants` times with events; then pause and call `on_done`."""
         executor = self.bus.executor
         remaining = instants
 
@@ -256,7 +258,7 @@ class SocketServer:
         executor.paused = False
 
     def close(self) -> None:
-        """Let all clients go, once they have what was said so far, and leave the registry."""
+        """Disconnect all clients after their queued packets are sent, and remove the run from the registry."""
         registry.unregister_run(self.run)
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
@@ -272,16 +274,16 @@ class SocketServer:
 
 
 def _parse_step(header: dict[str, Any]) -> tuple[int, int]:
-    """How many instants, or else how many nanoseconds, a step is."""
+    """Parse the number of times with events, or else the duration [ns], of a step."""
     count, span = header.get("count", 1), header.get("seconds", 0.0)
     if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= 1_000_000:
-        raise InputError(f"{count!r} steps", valid="1 to 1,000,000")
+        raise InputError(f"invalid number of steps {count!r}", valid="1 to 1,000,000")
     if not isinstance(span, (int, float)) or isinstance(span, bool) or not 0.0 <= span <= 1e6:
-        raise InputError(f"a step of {span!r} s", valid="0 to 1e6")
+        raise InputError(f"invalid step duration {span!r} s", valid="0 to 1e6")
     return count, round(span * 1e9)
 
 
 def _parse_rate(value: Any) -> float:
     if not isinstance(value, (int, float)) or isinstance(value, bool):
-        raise InputError(f"rate {value!r}", valid="a number")
+        raise InputError(f"invalid rate {value!r}", valid="a number")
     return float(value)
