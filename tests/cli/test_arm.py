@@ -109,7 +109,7 @@ def test_arm_verbs_take_any_description(external_data: Path, verb: str) -> None:
         (["ik", "iisy", "--to", "0 0 0"], InputError, "--to"),
         (["ik", "iisy", "--to", "0 0 nan 0 0 0"], InputError, "--to"),
         (["ik", "iisy", "--position", "0 0 0"], InputError, "no goal"),
-        (["ik", "iisy", "--position", "0 0 0", "--axis", "0 0 0"], InputError, "is no direction"),
+        (["ik", "iisy", "--position", "0 0 0", "--axis", "0 0 0"], InputError, "must be a direction"),
         (["ik", "iisy", "--to", "0 0 1 0 0 0", "--group", "leg"], UnknownNameError, "no group 'leg'"),
         (["ik", "iisy", "--to", "0 0 1 0 0 0", "--tool", "pen"], UnknownNameError, "no tool 'pen'"),
         (["ik", "iisy", "--to", "0 0 1 0 0 0", "--near", "hme"], UnknownNameError, "did you mean 'home'"),

@@ -104,9 +104,9 @@ def test_differential_ik_refuses_invalid_twists() -> None:
             solve_differential_ik(chain, np.zeros(7), twist)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="joint positions"):
         solve_differential_ik(chain, np.zeros(6), np.zeros(6))
-    with pytest.raises(InputError, match="no direction"):
+    with pytest.raises(InputError, match="must be a direction"):
         solve_differential_ik(chain, np.zeros(7), np.zeros(6), free_axis=(0, 0, 0))
-    with pytest.raises(InputError, match="no pose"):
+    with pytest.raises(InputError, match="is not a valid pose"):
         solve_differential_ik_to_pose(chain, np.zeros(7), np.zeros((4, 4)))
     with pytest.raises(ConfigError, match="period"):
         solve_differential_ik(chain, np.zeros(7), np.zeros(6), settings=DifferentialIkConfig(period=0.0))

@@ -1,6 +1,4 @@
-"""Kinematics and dynamics of robots.
-
-Forward kinematics of whole models, serial chains, their Jacobians and inverse dynamics.
+"""Kinematics and dynamics of robots: forward kinematics, serial chains, Jacobians and inverse dynamics.
 
 Inverse kinematics is in `roboyard.kinematics.ik`.
 """

@@ -1,7 +1,4 @@
-"""Serial chains of a robot.
-
-Their joints and limits, forward kinematics and Jacobians, and how a description is turned into one.
-"""
+"""Serial chains: construction from a robot description, joint limits, forward kinematics and Jacobians."""
 
 from __future__ import annotations
 
@@ -22,25 +19,25 @@ from roboyard.kinematics.chain_kernels import ChainArrays, compute_all_frames, c
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """A serial chain with n free joints, m moving ones (n and the mimic joints among them); arrays are read-only.
+    """Serial chain with n free joints and m moving ones (the free joints and their mimic joints); arrays are read-only.
 
-    `build_chain` makes one of a robot's description.  Frame 0 is the base, frame k + 1 what moving joint k carries,
-    with the joint's axis along its z.
+    `build_chain` makes a chain from a robot description.  Frame 0 is the base; frame k + 1 is attached to moving joint
+    k and has the joint's axis along its z.
 
     Attributes:
-        robot: Name of the model it is part of.
-        base: Link in whose frame poses are.
-        tip: Link or frame whose pose they are.
-        joints: (n) names of the free joints, base to tip.
-        moving_joints: (m) names of all moving joints on the way.
+        robot: Name of the robot model.
+        base: Link in whose frame poses are expressed.
+        tip: Link or frame whose poses are computed.
+        joints: (n,) names of the free joints, base to tip.
+        moving_joints: (m,) names of all moving joints of the chain.
         link_mounts: Every link that the joints move or that is fixed to the base, with the index of its frame and its
             pose (4, 4) in that frame; includes branches, with their joints at the positions given to `build_chain`.
-        arrays: What kernels take.
-        is_revolute: (n,) whether a joint turns: radians, or metres.
-        max_velocity: (n,) greatest speeds [rad/s or m/s]; infinite where nobody says.
-        max_effort: (n,) greatest torques or forces [N m or N].
-        max_acceleration: (n,) greatest accelerations [rad/s² or m/s²].
-        max_jerk: (n,) greatest changes of acceleration [rad/s³ or m/s³].
+        arrays: The chain in the form that kernels use.
+        is_revolute: (n,) whether a joint is revolute (positions in radians) instead of prismatic (meters).
+        max_velocity: (n,) maximum velocities [rad/s or m/s]; infinite if not specified.
+        max_effort: (n,) maximum torques or forces [N m or N].
+        max_acceleration: (n,) maximum accelerations [rad/s² or m/s²].
+        max_jerk: (n,) maximum jerks [rad/s³ or m/s³].
     """
 
     robot: str
@@ -63,23 +60,27 @@ class Chain:
 
     @property
     def lower(self) -> Array:
-        """(n,) least positions [rad or m]; minus infinity where there is no limit."""
+        """(n,) lower position limits [rad or m]; minus infinity without a limit."""
         return self.arrays.lower
 
     @property
     def upper(self) -> Array:
-        """(n,) greatest positions."""
+        """(n,) upper position limits [rad or m]; infinity without a limit."""
         return self.arrays.upper
 
     def forward(self, q: ArrayLike) -> Array:
-        """Pose of the tip in the base: (4, 4) of joints (n,), (k, 4, 4) of (k, n). Raises InputError."""
+        """Compute the pose of the tip in the base: (4, 4) for joint positions (n,), (k, 4, 4) for (k, n). Raises
+        InputError.
+        """
         values = self.as_positions(q)
         out = np.empty((math.prod(values.shape[:-1]), 4, 4))
         compute_tip_poses(self.arrays, values.reshape(-1, self.dof), out)
         return out.reshape(*values.shape[:-1], 4, 4)
 
     def frames(self, q: ArrayLike) -> Array:
-        """Poses of all frames in the base: (m + 1, 4, 4) of joints (n,), one more axis of (k, n). Raises InputError."""
+        """Compute the poses of all frames in the base: (m + 1, 4, 4) for joint positions (n,), (k, m + 1, 4, 4) for (k,
+        n). Raises InputError.
+        """
         values = self.as_positions(q)
         count = len(self.moving_joints) + 1
         out = np.empty((math.prod(values.shape[:-1]), count, 4, 4))
@@ -87,17 +88,18 @@ class Chain:
         return out.reshape(*values.shape[:-1], count, 4, 4)
 
     def link_poses(self, q: ArrayLike) -> dict[str, Array]:
-        """Poses (4, 4), or (k, 4, 4), of all links in the base. Raises InputError."""
+        """Compute the poses (4, 4), or (k, 4, 4), of all links in the base. Raises InputError."""
         frames = self.frames(q)
         return {name: frames[..., number, :, :] @ T for name, (number, T) in self.link_mounts.items()}
 
     def jacobian(self, q: ArrayLike) -> Array:
-        """Geometric Jacobian of the tip, in the axes of the base: (6, n) of joints (n,), (k, 6, n) of (k, n).
+        """Compute the geometric Jacobian of the tip in base axes: (6, n) for joint positions (n,), (k, 6, n) for (k,
+        n).
 
-        Its columns are the linear velocity [m/s] and then the angular [rad/s] for each unit of speed of a joint.
+        Each column is the linear velocity [m/s] and then the angular velocity [rad/s] per unit of joint velocity.
 
         Raises:
-            InputError: as `as_positions`.
+            InputError: As `as_positions`.
         """
         values = self.as_positions(q)
         out = np.empty((math.prod(values.shape[:-1]), 6, self.dof))
@@ -105,44 +107,51 @@ class Chain:
         return out.reshape(*values.shape[:-1], 6, self.dof)
 
     def manipulability(self, q: ArrayLike) -> float | Array:
-        """Yoshikawa's measure: the product of the Jacobian's singular values; 0 where a direction is lost.
+        """Compute Yoshikawa's manipulability: the product of the Jacobian's singular values, 0 at a singularity.
 
-        A number of joints (n,), (k,) of (k, n). Yoshikawa 1985, Int. J. Robotics Research 4(2). Raises InputError.
+        A number for joint positions (n,), (k,) for (k, n). Yoshikawa 1985, Int. J. Robotics Research 4(2). Raises
+        InputError.
         """
         measure = np.prod(np.linalg.svd(self.jacobian(q), compute_uv=False), axis=-1)
         return float(measure) if measure.ndim == 0 else measure
 
     def is_within_limits(self, q: ArrayLike, tolerance: float = 1e-9) -> bool | NDArray[np.bool_]:
-        """Whether joints (n,), or each row of (k, n), keep their limits. Raises InputError."""
+        """Return whether joint positions (n,), or each row of (k, n), are within the limits. Raises InputError."""
         values = self.as_positions(q)
         is_inside = ((values >= self.lower - tolerance) & (values <= self.upper + tolerance)).all(axis=-1)
         return is_inside if isinstance(is_inside, np.ndarray) else bool(is_inside)
 
     def sample_positions(self, rng: np.random.Generator, count: int) -> Array:
-        """Positions (count, n), uniform within the limits; one turn of a joint that has none. Raises InputError."""
+        """Sample positions (count, n) uniformly within the limits; one revolution for joints without limits. Raises
+        InputError.
+        """
         low = np.where(np.isfinite(self.lower), self.lower, -math.pi)
         high = np.where(np.isfinite(self.upper), self.upper, math.pi)
         unbounded = ~self.is_revolute & ~(np.isfinite(self.lower) & np.isfinite(self.upper))
         if unbounded.any():
             names = ", ".join(name for name, is_unbounded in zip(self.joints, unbounded, strict=True) if is_unbounded)
-            raise InputError(f"joint {names} slides without limits", location=self.robot, valid="a range to draw from")
+            raise InputError(
+                f"cannot sample positions: prismatic joint {names} has no limits",
+                location=self.robot,
+                valid="a joint with position limits",
+            )
         return rng.uniform(low, high, (count, self.dof))
 
     def as_positions(self, q: ArrayLike) -> Array:
-        """Joints as an array (n,) or (k, n).
+        """Check joint positions and convert them to an array (n,) or (k, n).
 
         Raises:
-            InputError: they are not numbers, not finite, or of another number.
+            InputError: They are not numbers, not finite, or have the wrong shape.
         """
         try:
             values = np.ascontiguousarray(q, dtype=np.float64)
         except (TypeError, ValueError):
             raise InputError(
-                "joint positions are no numbers", location=self.robot, valid=self._expected_shape()
+                "joint positions must be numbers", location=self.robot, valid=self._expected_shape()
             ) from None
         if values.ndim not in (1, 2) or values.shape[-1] != self.dof:
             raise InputError(
-                f"joint positions of shape {values.shape}",
+                f"joint positions have the shape {values.shape}",
                 location=f"{self.robot}, {self.base} to {self.tip}",
                 valid=self._expected_shape(),
             )
@@ -152,12 +161,12 @@ class Chain:
         return values
 
     def with_tool(self, T_tip_tool: SE3, name: str = "tool") -> Chain:
-        """The chain to a tool that is held at the tip."""
+        """Return the chain to a tool that is fixed to the tip."""
         arrays = self.arrays._replace(T_tip=_make_read_only(self.arrays.T_tip @ T_tip_tool.matrix()))
         return replace(self, tip=name, arrays=arrays)
 
     def with_acceleration_limits(self, acceleration: ArrayLike, jerk: ArrayLike) -> Chain:
-        """The chain with limits of acceleration and jerk (n,), which descriptions do not have."""
+        """Return the chain with limits of acceleration and jerk (n,), which robot descriptions do not contain."""
         return replace(
             self,
             max_acceleration=_make_read_only(np.array(acceleration, dtype=np.float64)),
@@ -185,20 +194,20 @@ def build_chain(
     joints: Sequence[str] | None = None,
     fixed_positions: Mapping[str, float] | None = None,
 ) -> Chain:
-    """The chain from a link down to another one.
+    """Build the chain from a link down to another link or frame.
 
     Args:
         model: The robot.
-        base: Link in whose frame poses shall be; ``"world"`` where the robot is fixed to the world.
-        tip: Link or named frame below it.
-        joints: Those on the way that are free to move; all unless given.
-        fixed_positions: Positions of other joints [rad or m], on the chain or on branches.  By default they are at
-            zero, or as near to it as their limits allow.
+        base: Link in whose frame poses are expressed; ``"world"`` if the robot is fixed to the world.
+        tip: Link or named frame below the base.
+        joints: Joints of the chain that are free to move; all by default.
+        fixed_positions: Positions of other joints [rad or m], on the chain or on branches.  By default they are zero,
+            or the limit closest to zero.
 
     Raises:
-        UnknownNameError: there is no such link or joint.
-        InputError: the tip is not below the base, nothing moves between them, or a joint is of a kind that no serial
-            chain has.
+        UnknownNameError: A link or joint does not exist.
+        InputError: The tip is not below the base, the chain has no moving joint, or a joint type is not supported in a
+            serial chain.
     """
     tree = JointTree(model)
     path = tree.path(base, tip)
@@ -222,27 +231,29 @@ def build_chain(
 
 
 def _free_joints(tree: JointTree, path: Sequence[Joint], joints: Sequence[str] | None) -> list[str]:
-    """Names of those that move by themselves, base to tip."""
+    """Return the names of the joints that move independently, base to tip."""
     movable = [joint for joint in path if joint.type in ONE_AXIS_TYPES]
     names = [joint.name for joint in movable if joint.mimic is None]
     for name in joints or ():
         if name not in names:
             tree.joint(name)
             raise InputError(
-                f"joint {name!r} is not free to move on the way", location=tree.model.name, valid=f"{', '.join(names)}"
+                f"joint {name!r} is not a free joint of the chain",
+                location=tree.model.name,
+                valid=f"{', '.join(names)}",
             )
     free = [name for name in names if joints is None or name in joints]
     for joint in movable:
         driving_joint = tree.find_driving_joint(joint)[0]
         if joint.mimic is not None and joints is None and driving_joint not in free:
             raise InputError(
-                f"joint {joint.name!r} follows {driving_joint!r}, which is not on the way",
+                f"joint {joint.name!r} mimics {driving_joint!r}, which is not part of the chain",
                 location=tree.model.name,
-                valid="a chain with both, or the joints that are free",
+                valid="a chain with both, or the free joints",
             )
     if not free:
         raise InputError(
-            f"nothing moves between {path[0].parent if path else 'a link'} and {path[-1].child if path else 'itself'}",
+            f"no moving joint between {path[0].parent if path else 'base'} and {path[-1].child if path else 'tip'}",
             location=tree.model.name,
             valid="a base and a tip with joints between them",
         )
@@ -273,7 +284,9 @@ def _make_chain(
             effort[i] = limits.effort
     for i, name in enumerate(free):
         if lower[i] > upper[i]:
-            raise InputError(f"joint {name!r} has no position that its mimics can take", location=tree.model.name)
+            raise InputError(
+                f"no position of joint {name!r} keeps its mimic joints within their limits", location=tree.model.name
+            )
     for array in (lower, upper, velocity, effort):
         array.flags.writeable = False
     arrays = ChainArrays(
@@ -302,7 +315,7 @@ def _translation_per_unit(joint: Joint) -> float:
 
 
 def _rotation_z_to_axis(joint: Joint) -> SE3:
-    """The least turn that takes z to the joint's axis."""
+    """Return the smallest rotation that maps z to the joint's axis."""
     x, y, z = joint.axes[0].xyz
     if z < -1.0 + 1e-12:
         return SE3((0.0, 1.0, 0.0, 0.0))
@@ -310,7 +323,7 @@ def _rotation_z_to_axis(joint: Joint) -> SE3:
 
 
 def _joint_transform(joint: Joint, value: float) -> SE3:
-    """``T_parent_child`` with the joint at a position."""
+    """Return ``T_parent_child`` for a joint position."""
     if not joint.axes or value == 0.0:
         return joint.T_parent_child
     axis = np.array(joint.axes[0].xyz)
@@ -321,7 +334,9 @@ def _joint_transform(joint: Joint, value: float) -> SE3:
 
 
 def _clean_matrix(T: SE3) -> Array:
-    """(4, 4), read-only, without the rounding that quarter turns leave where there shall be zeros and ones."""
+    """Convert to a read-only matrix (4, 4) without the rounding errors of quarter turns, where zeros and ones are
+    exact.
+    """
     matrix = T.matrix()
     R = matrix[:3, :3]
     rounded = np.round(R)
@@ -333,27 +348,27 @@ def _clean_matrix(T: SE3) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class JointTree:
-    """A model's links and joints, seen from the leaves."""
+    """Look-up of a model's joints by child link: paths, driving joints and poses."""
 
     model: Model
 
     def parent_joints(self) -> dict[str, Joint]:
-        """The joint that carries each link."""
+        """Joint above each link, by link name."""
         return {joint.child: joint for joint in self.model.joints}
 
     def joint(self, name: str) -> Joint:
-        """Raises UnknownNameError."""
+        """Return a joint by name. Raises UnknownNameError."""
         names = [joint.name for joint in self.model.joints]
         if name not in names:
             raise UnknownNameError(
-                f"no joint {name!r}{did_you_mean(name, names)}",
+                f"unknown joint {name!r}{did_you_mean(name, names)}",
                 location=self.model.name,
                 valid=f"joints: {_join_names(names)}",
             )
         return self.model.joint(name)
 
     def locate_frame(self, name: str) -> tuple[str, SE3]:
-        """The link that a link or frame is on, and where on it. Raises UnknownNameError."""
+        """Return the link that a link or frame is fixed to, and its pose in that link. Raises UnknownNameError."""
         links = [link.name for link in self.model.links]
         if name in links or (name == "world" and any(joint.parent == "world" for joint in self.model.joints)):
             return name, SE3.identity()
@@ -362,16 +377,18 @@ class JointTree:
                 return frame.link, frame.T_link_frame
         frame_names = [*links, *(frame.name for frame in self.model.frames)]
         raise UnknownNameError(
-            f"no link {name!r}{did_you_mean(name, frame_names)}",
+            f"unknown link {name!r}{did_you_mean(name, frame_names)}",
             location=self.model.name,
             valid=f"links: {_join_names(frame_names)}",
         )
 
     def path(self, base: str, tip: str) -> list[Joint]:
-        """The joints from a link down to another one. Raises InputError, UnknownNameError."""
+        """Return the joints from a link down to another link. Raises InputError, UnknownNameError."""
         start, _ = self.locate_frame(base)
         if start != base:
-            raise InputError(f"the base {base!r} is a frame", location=self.model.name, valid=f"its link, {start!r}")
+            raise InputError(
+                f"the base {base!r} is a frame, not a link", location=self.model.name, valid=f"its link, {start!r}"
+            )
         link, _ = self.locate_frame(tip)
         parent_joints, path, visited = self.parent_joints(), [], [link]
         while link != base:
@@ -384,7 +401,7 @@ class JointTree:
                 )
             if joint.type not in ONE_AXIS_TYPES and joint.type != "fixed":
                 raise InputError(
-                    f"joint {joint.name!r} on the way is a {joint.type} joint",
+                    f"joint {joint.name!r} between base and tip has the type {joint.type}, which is not supported",
                     location=f"{self.model.name}, {base} to {tip}",
                     valid=f"fixed or one of: {', '.join(ONE_AXIS_TYPES)}",
                 )
@@ -394,7 +411,7 @@ class JointTree:
         return path[::-1]
 
     def find_driving_joint(self, joint: Joint) -> tuple[str, float, float]:
-        """The joint that moves this one, at last, with multiplier and offset. Raises InputError."""
+        """Return the independent joint that drives a joint, with multiplier and offset. Raises InputError."""
         name, multiplier, offset, visited = joint.name, 1.0, 0.0, {joint.name}
         while joint.mimic is not None:
             name = joint.mimic.joint
@@ -402,18 +419,20 @@ class JointTree:
             multiplier *= joint.mimic.multiplier
             joint = self.joint(name)
             if name in visited:
-                raise InputError(f"joint {name!r} follows itself", location=self.model.name)
+                raise InputError(f"joint {name!r} mimics itself", location=self.model.name)
             visited.add(name)
         return name, multiplier, offset
 
     def default_positions(self, fixed_positions: Mapping[str, float], moving: set[str]) -> dict[str, float]:
-        """Where every joint of one axis stands while the chain is at zero. Raises InputError, UnknownNameError."""
+        """Return the positions of one-axis joints while the chain is at zero. Raises InputError, UnknownNameError."""
         positions: dict[str, float] = {}
         for name, value in fixed_positions.items():
             joint = self.joint(name)
             if joint.type not in ONE_AXIS_TYPES or name in moving or not math.isfinite(value):
                 raise InputError(
-                    f"joint {name!r} cannot be held at {value}", location=self.model.name, valid="a joint off the chain"
+                    f"cannot fix joint {name!r} at {value}: it is part of the chain",
+                    location=self.model.name,
+                    valid="a joint outside the chain",
                 )
         for joint in self.model.joints:
             if joint.type not in ONE_AXIS_TYPES:
@@ -423,9 +442,9 @@ class JointTree:
                 positions[joint.name] = 0.0
             elif name in moving:
                 raise InputError(
-                    f"joint {joint.name!r}, beside the chain, follows {name!r} of it",
+                    f"joint {joint.name!r} outside the chain mimics {name!r} of the chain",
                     location=self.model.name,
-                    valid="joints that follow a chain's must be in it",
+                    valid="mimic joints of a chain's joints must be part of the chain",
                 )
             else:
                 limits = self.joint(name).axes[0].limits
@@ -435,7 +454,7 @@ class JointTree:
         return positions
 
     def link_poses(self, positions: Mapping[str, float]) -> dict[str, SE3]:
-        """Every link's pose in the model's frame."""
+        """Compute the poses of all links in the model frame."""
         parent_joints, links = self.parent_joints(), {link.name: link for link in self.model.links}
         poses: dict[str, SE3] = {}
         for name in links:
@@ -452,7 +471,9 @@ class JointTree:
         return poses
 
     def frame_of_each_link(self, moving_links: Sequence[str]) -> dict[str, int]:
-        """For each link the number of the frame it rides on, where ``moving_links`` are the links of frames 1, 2, …."""
+        """Return for each link the index of the chain frame it is attached to; `moving_links` are the links of frames
+        1, 2, ….
+        """
         parent_joints, numbers = self.parent_joints(), {name: k + 1 for k, name in enumerate(moving_links)}
         frames = {}
         for link in self.model.links:

@@ -18,20 +18,20 @@ from roboyard.geometry.arrays import Array
 
 
 class ChainArrays(NamedTuple):
-    """A chain of m moving joints of which n are free, as kernels take it.
+    """A chain of m moving joints, n of them free, in the form that kernels use.
 
     Attributes:
-        origins: (m, 4, 4) pose of each row's frame in the frame before, with its joint at zero.
-        rotation_per_unit: (m,) 1 where the joint turns about z, else 0.
-        translation_per_unit: (m,) metres along z per unit of the joint: 1 for a prismatic joint, pitch / 2 pi for a
-            screw joint.
-        driving_joint: (m,) the free joint that moves the row: the joint of row k is at
+        origins: (m, 4, 4) pose of each row's frame in the previous frame, with its joint at zero.
+        rotation_per_unit: (m,) 1 if the joint rotates about z, else 0.
+        translation_per_unit: (m,) translation along z per unit of joint position: 1 for a prismatic joint, pitch / 2 pi
+            for a screw joint.
+        driving_joint: (m,) index of the free joint that moves the row: its position is
             ``multiplier q[driving_joint] + offset``.
-        multiplier: (m,) see ``driving_joint``; 1 but for mimic joints.
-        offset: (m,) see ``driving_joint``.
-        T_tip: (4, 4) the tip in the last frame.
-        lower: (n,) least positions of the free joints; minus infinity where there is no limit.
-        upper: (n,) greatest ones.
+        multiplier: (m,) see `driving_joint`; 1 except for mimic joints.
+        offset: (m,) see `driving_joint`.
+        T_tip: (4, 4) pose of the tip in the last frame.
+        lower: (n,) lower limits of the free joints; minus infinity without a limit.
+        upper: (n,) upper limits of the free joints; infinity without a limit.
     """
 
     origins: Array
@@ -46,7 +46,7 @@ class ChainArrays(NamedTuple):
 
 
 def example_chain_arrays() -> ChainArrays:
-    """A chain of one joint, for kernels' examples; read-only where a `Chain`'s is."""
+    """Return a chain of one joint as example argument of kernels; its arrays are read-only like those of a `Chain`."""
     one, limit, eye = np.ones(1), np.ones(1), np.eye(4)
     origins = eye[None].copy()
     limit.flags.writeable = eye.flags.writeable = False
@@ -55,7 +55,7 @@ def example_chain_arrays() -> ChainArrays:
 
 @kernel(inline="always", examples=lambda: [(np.eye(4), np.eye(4), np.eye(4))])
 def multiply_transforms(a: Array, b: Array, out: Array) -> None:
-    """``out = a b`` of homogeneous matrices (4, 4); ``out`` may be neither."""
+    """Compute ``out = a b`` of homogeneous matrices (4, 4); `out` must not be `a` or `b`."""
     for i in range(3):
         a0, a1, a2 = a[i, 0], a[i, 1], a[i, 2]
         for j in range(3):
@@ -69,12 +69,12 @@ def multiply_transforms(a: Array, b: Array, out: Array) -> None:
     no_refcount=True, forceinline=True, examples=lambda: [(example_chain_arrays(), np.zeros(1), np.zeros((2, 4, 4)))]
 )
 def compute_frames(chain: ChainArrays, q: Array, out: Array) -> None:
-    """Poses of all frames in the base.
+    """Compute the poses of all frames in the base.
 
     Args:
         chain: The chain.
-        q: (n,) free joints.
-        out: (m + 1, 4, 4) is filled; the first is the identity.
+        q: (n,) positions of the free joints.
+        out: (m + 1, 4, 4) result; the first is the identity.
     """
     for i in range(4):
         for j in range(4):
@@ -96,12 +96,12 @@ def compute_frames(chain: ChainArrays, q: Array, out: Array) -> None:
 
 @kernel(examples=lambda: [(example_chain_arrays(), np.zeros((3, 1)), np.zeros((3, 4, 4)))])
 def compute_tip_poses(chain: ChainArrays, q: Array, out: Array) -> None:
-    """Poses of the tip in the base.
+    """Compute the poses of the tip in the base.
 
     Args:
         chain: The chain.
-        q: (k, n) free joints.
-        out: (k, 4, 4) is filled.
+        q: (k, n) positions of the free joints.
+        out: (k, 4, 4) result.
     """
     frames = np.empty((chain.rotation_per_unit.shape[0] + 1, 4, 4))
     for i in range(q.shape[0]):
@@ -111,12 +111,12 @@ def compute_tip_poses(chain: ChainArrays, q: Array, out: Array) -> None:
 
 @kernel(examples=lambda: [(example_chain_arrays(), np.zeros((3, 1)), np.zeros((3, 2, 4, 4)))])
 def compute_all_frames(chain: ChainArrays, q: Array, out: Array) -> None:
-    """All frames of many positions.
+    """Compute the poses of all frames for many joint positions.
 
     Args:
         chain: The chain.
-        q: (k, n) free joints.
-        out: (k, m + 1, 4, 4) is filled.
+        q: (k, n) positions of the free joints.
+        out: (k, m + 1, 4, 4) result.
     """
     for i in range(q.shape[0]):
         compute_frames(chain, q[i], out[i])
@@ -128,13 +128,13 @@ def compute_all_frames(chain: ChainArrays, q: Array, out: Array) -> None:
     examples=lambda: [(example_chain_arrays(), np.zeros((2, 4, 4)), np.zeros(3), np.zeros((6, 1)))],
 )
 def compute_jacobian(chain: ChainArrays, frames: Array, point: Array, out: Array) -> None:
-    """How a point of the last link moves with the free joints, in the axes of the base.
+    """Compute the Jacobian of a point of the last link, in base axes.
 
     Args:
         chain: The chain.
-        frames: (m + 1, 4, 4) as ``compute_frames`` leaves them.
-        point: (3,) in the base [m].
-        out: (6, n) is filled: linear velocity, then angular, for each unit of speed of a joint.
+        frames: (m + 1, 4, 4) poses as `compute_frames` computes them.
+        point: (3,) position in the base [m].
+        out: (6, n) result: linear, then angular velocity per unit of joint velocity.
     """
     out[:] = 0.0
     for k in range(chain.rotation_per_unit.shape[0]):
@@ -155,12 +155,12 @@ def compute_jacobian(chain: ChainArrays, frames: Array, point: Array, out: Array
 
 @kernel(examples=lambda: [(example_chain_arrays(), np.zeros((3, 1)), np.zeros((3, 6, 1)))])
 def compute_jacobians(chain: ChainArrays, q: Array, out: Array) -> None:
-    """Jacobians of the tip at many positions.
+    """Compute the Jacobians of the tip for many joint positions.
 
     Args:
         chain: The chain.
-        q: (k, n) free joints.
-        out: (k, 6, n) is filled, see ``compute_jacobian``.
+        q: (k, n) positions of the free joints.
+        out: (k, 6, n) result, see `compute_jacobian`.
     """
     frames = np.empty((chain.rotation_per_unit.shape[0] + 1, 4, 4))
     T = np.empty((4, 4))

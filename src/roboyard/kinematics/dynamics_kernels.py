@@ -12,22 +12,22 @@ from roboyard.geometry.arrays import Array
 from roboyard.kinematics.chain_kernels import ChainArrays, compute_frames, example_chain_arrays
 
 _DUPLICATE_TOLERANCE = 1e-12
-"""Two ends of intervals that differ by less are one place."""
+"""Interval ends that differ by less are treated as equal."""
 
 
 class ChainMasses(NamedTuple):
-    """What a chain's m + 1 frames carry, and what its n free joints themselves need; numbered as `ChainArrays` are.
+    """Mass properties of the m + 1 frames and passive properties of the n free joints, in the order of `ChainArrays`.
 
     Attributes:
-        mass: (m + 1,) [kg].
-        com: (m + 1, 3) centres of mass in their frames [m].
-        inertia: (m + 1, 3, 3) about these, in the frames' axes [kg m²].
-        gravity_mass: (m + 1,) mass that gravity pulls at [kg].
-        gravity_com: (m + 1, 3) its centre.
-        rotor_inertia: (n,) inertia of the joints themselves [kg m² or kg].
+        mass: (m + 1,) masses [kg].
+        com: (m + 1, 3) centers of mass in their frames [m].
+        inertia: (m + 1, 3, 3) inertias about the centers of mass, in the frames' axes [kg m²].
+        gravity_mass: (m + 1,) masses that gravity acts on [kg].
+        gravity_com: (m + 1, 3) centers of these masses in their frames [m].
+        rotor_inertia: (n,) reflected rotor inertia of the joints [kg m² or kg].
         spring_stiffness: (m,) stiffness of the moving joints [N m/rad or N/m].
-        spring_reference: (m,) where their springs rest.
-        gravity: (3,) in the base [m/s²].
+        spring_reference: (m,) rest positions of the springs [rad or m].
+        gravity: (3,) gravity in the base [m/s²].
     """
 
     mass: Array
@@ -42,7 +42,7 @@ class ChainMasses(NamedTuple):
 
 
 def example_chain_masses() -> ChainMasses:
-    """Of `rows.example_chain_arrays`, for kernels' examples."""
+    """Return masses for `example_chain_arrays` as example argument of kernels."""
     two, points, one = np.ones(2), np.zeros((2, 3)), np.zeros(1)
     return ChainMasses(two, points, np.zeros((2, 3, 3)), two, points.copy(), one, one, one, np.zeros(3))
 
@@ -62,7 +62,7 @@ def _examples() -> Iterable[tuple[Any, ...]]:
 
 @kernel(inline="always", examples=lambda: [(np.ones(3), np.ones(3), np.ones(3))])
 def add_cross(a: Array, b: Array, out: Array) -> None:
-    """``out += a x b``; ``out`` may be neither."""
+    """Compute ``out += a x b``; `out` must not be `a` or `b`."""
     out[0] += a[1] * b[2] - a[2] * b[1]
     out[1] += a[2] * b[0] - a[0] * b[2]
     out[2] += a[0] * b[1] - a[1] * b[0]
@@ -92,16 +92,16 @@ def inverse_dynamics_at(
     workspace: Array,
     out: Array,
 ) -> None:
-    """Efforts of the free joints in a motion, without friction and damping.
+    """Compute the efforts of the free joints in a motion, without friction and damping.
 
     Args:
         chain: The chain.
-        masses: What it carries.
-        motion: Of the free joints.
-        gravity_scale: Share of gravity, and of springs; 0 leaves both out.
-        frames: (m + 1, 4, 4) as `compute_frames` leaves them.
-        workspace: (5, m + 1, 3) memory.
-        out: (n,) is filled [N m or N].
+        masses: Mass properties.
+        motion: Motion of the free joints.
+        gravity_scale: Factor on gravity and springs; 0 excludes both.
+        frames: (m + 1, 4, 4) poses as `compute_frames` computes them.
+        workspace: (5, m + 1, 3) working memory.
+        out: (n,) result [N m or N].
     """
     q, v, a = motion.q, motion.v, motion.a
     m = chain.rotation_per_unit.shape[0]
@@ -127,7 +127,7 @@ def inverse_dynamics_at(
         for i in range(3):
             r[i] = T[i, 3] - T_previous[i, 3]
             z[i] = T[i, 2]
-        # the frame's origin: as a point of the link before, and what it slides on that
+        # motion of the frame's origin: as a point of the previous link, plus the sliding motion
         local[:] = 0.0
         add_cross(angular_velocity[k], r, local)
         for i in range(3):
@@ -161,7 +161,7 @@ def inverse_dynamics_at(
                 r[i] *= mass
                 force[k, i] += r[i]
             add_cross(arm, r, moment[k])
-            # the turning body, in its own axes, where its inertia stays what it is
+            # the rotating body in its own axes, in which its inertia is constant
             inertia = masses.inertia[k]
             for i in range(3):
                 local[i] = (
@@ -210,15 +210,15 @@ def inverse_dynamics_at(
 
 @kernel(examples=lambda: [(example_chain_arrays(), example_chain_masses(), *(np.ones((2, 1)) for _ in range(4)))])
 def compute_inverse_dynamics(chain: ChainArrays, masses: ChainMasses, q: Array, v: Array, a: Array, out: Array) -> None:
-    """Efforts in many motions, without friction and damping.
+    """Compute the efforts of many motions, without friction and damping.
 
     Args:
         chain: The chain.
-        masses: What it carries.
+        masses: Mass properties.
         q: (k, n) positions.
         v: (k, n) velocities.
         a: (k, n) accelerations.
-        out: (k, n) is filled [N m or N].
+        out: (k, n) result [N m or N].
     """
     m = chain.rotation_per_unit.shape[0]
     frames, workspace = np.empty((m + 1, 4, 4)), np.empty((5, m + 1, 3))
@@ -241,15 +241,16 @@ def compute_inverse_dynamics(chain: ChainArrays, masses: ChainMasses, q: Array, 
 def compute_path_effort_coefficients(
     chain: ChainArrays, masses: ChainMasses, q: Array, tangent: Array, curvature: Array, out: Array
 ) -> None:
-    """Efforts along a path: linear in its acceleration u and in the square x of the speed along it, and a rest.
+    """Compute the efforts along a path: coefficients of the path acceleration u and the squared path speed x, and a
+    constant.
 
     Args:
         chain: The chain.
-        masses: What it carries.
-        q: (k, 2, n) joints at both ends of each of its intervals.
-        tangent: (k, 2, n) their derivatives by the length along it.
-        curvature: (k, n) the second ones, constant in an interval.
-        out: (3, k, 2, n) is filled: what u and x are multiplied by, and the efforts of gravity and springs.
+        masses: Mass properties.
+        q: (k, 2, n) joint positions at both ends of each interval of the path.
+        tangent: (k, 2, n) first derivatives by path length.
+        curvature: (k, n) second derivatives by path length, constant in each interval.
+        out: (3, k, 2, n) result: coefficients of u and of x, and the efforts of gravity and springs.
     """
     m, n = chain.rotation_per_unit.shape[0], q.shape[2]
     frames, workspace, zero = np.empty((m + 1, 4, 4)), np.empty((5, m + 1, 3)), np.zeros(n)
@@ -276,13 +277,13 @@ def compute_path_effort_coefficients(
 
 @kernel(examples=lambda: [(example_chain_arrays(), example_chain_masses(), np.ones(1), np.ones((1, 1)))])
 def compute_mass_matrix(chain: ChainArrays, masses: ChainMasses, q: Array, out: Array) -> None:
-    """The inertia that the free joints feel, each the acceleration of each.
+    """Compute the joint-space mass matrix.
 
     Args:
         chain: The chain.
-        masses: What it carries.
+        masses: Mass properties.
         q: (n,) positions.
-        out: (n, n) is filled [kg m², kg m or kg].
+        out: (n, n) result [kg m², kg m or kg].
     """
     m, n = chain.rotation_per_unit.shape[0], q.shape[0]
     frames, workspace, zero, unit_acceleration = (

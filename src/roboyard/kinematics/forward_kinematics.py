@@ -1,6 +1,5 @@
-"""Forward kinematics of a model's whole joint tree.
-
-Transforms of joints and poses of links at given joint positions.
+"""Forward kinematics of a model's complete joint tree: transforms of joints and poses of links at given joint
+positions.
 """
 
 from __future__ import annotations
@@ -23,28 +22,30 @@ _MOVING_TYPES = (*ONE_AXIS_TYPES, "gearbox", "universal", "revolute2")
 
 
 def is_moving(joint: Joint) -> bool:
-    """Whether position numbers move the joint (the others stay at zero here: fixed, ball, planar, floating)."""
+    """Return whether positions move the joint; other types (fixed, ball, planar, floating) stay at zero here."""
     return joint.type in _MOVING_TYPES and bool(joint.axes)
 
 
 def position_names(joint: Joint) -> tuple[str, ...]:
-    """Names of a moving joint's positions in joint readings: the joint's own, and ``NAME_2`` for its second axis."""
+    """Return the names of a moving joint's positions in joint states: the joint's own, and ``NAME_2`` for a second
+    axis.
+    """
     return (joint.name, f"{joint.name}_2") if joint.type in ("universal", "revolute2") else (joint.name,)
 
 
 class JointMotion:
     """``T_parent_child`` of a moving joint as a function of its positions.
 
-    The joint frame J is fixed in the child; moving turns or shifts the child about J's axes, one after the other:
-    T_parent_child(q) = T_parent_child(0) · T_child_J · motion(q₁) · … · T_child_J⁻¹.  A screw travels
-    ``thread_pitch`` along its axis per turn.
+    The joint frame J is fixed in the child.  A motion rotates or translates the child about J's axes, one after the
+    other: T_parent_child(q) = T_parent_child(0) · T_child_J · motion(q₁) · … · T_child_J⁻¹.  A screw joint travels
+    ``thread_pitch`` along its axis per revolution.
 
     Attributes:
         T_parent_joint: ``T_parent_child(0) · T_child_J``.
-        T_joint_child: ``T_child_J⁻¹``; None where J is the child's own frame.
-        axes: One or two, of length 1, in J.
-        is_prismatic: Whether positions shift along the axis.
-        lead: How far a turn shifts along its axis [m/rad].
+        T_joint_child: ``T_child_J⁻¹``; None if J is the child's own frame.
+        axes: One or two unit vectors, in J.
+        is_prismatic: Whether positions translate along the axis.
+        lead: Translation along the axis per rotation [m/rad].
     """
 
     def __init__(self, joint: Joint) -> None:
@@ -57,7 +58,7 @@ class JointMotion:
         self.axes: tuple[Vec3, ...] = tuple(axis.xyz for axis in axes)
 
     def transform(self, positions: tuple[float, ...]) -> SE3:
-        """``T_parent_child`` at one position an axis [rad; m if prismatic]."""
+        """Return ``T_parent_child`` for one position per axis [rad; m if prismatic]."""
         T = self.T_parent_joint
         for (x, y, z), position in zip(self.axes, positions, strict=False):
             angle, shift = (0.0, position) if self.is_prismatic else (position, position * self.lead)
@@ -67,14 +68,14 @@ class JointMotion:
 
 
 class ForwardKinematics:
-    """Poses of a model's links.
+    """Forward kinematics of a model's links.
 
     Args:
         model: The robot; its joints form a forest.
 
     Attributes:
-        moving_joints: Joints that positions move, in file order; mimicking ones included.
-        independent_positions: Names of the positions that are asked for: of the moving joints that mimic nobody.
+        moving_joints: Joints that positions move, in file order, including mimic joints.
+        independent_positions: Names of the independent positions: those of moving joints that are not mimic joints.
     """
 
     def __init__(self, model: Model) -> None:
@@ -88,39 +89,39 @@ class ForwardKinematics:
         self._order = _sort_parents_first(model)
         self._names = [
             (*position_names(joint), "")[:2] for joint in self.moving_joints
-        ]  # "": no second axis, which is at 0
+        ]  # "": no second axis, its position is 0
         self._ends = [(joint.parent, joint.child) for joint in self.moving_joints]
         self._arrays = _joint_arrays([self._motions[joint.name] for joint in self.moving_joints])
 
     def position(self, name: str, positions: Mapping[str, float]) -> float:
-        """A joint's own position, found through the joints it mimics; unknown ones are at zero."""
+        """Return the position of a joint, for mimic joints from the driving joint; missing positions are zero."""
         joint = self._by_name.get(name)
         if joint is None or joint.mimic is None:
             return positions.get(name, 0.0)
         return joint.mimic.multiplier * self.position(joint.mimic.joint, positions) + joint.mimic.offset
 
     def joint_transform(self, joint: Joint, positions: Mapping[str, float]) -> SE3:
-        """``T_parent_child`` of any joint."""
+        """Return ``T_parent_child`` of any joint."""
         motion = self._motions.get(joint.name)
         if motion is None:
             return joint.T_parent_child
         return motion.transform(tuple(self.position(name, positions) for name in position_names(joint)))
 
     def joint_transforms(self, positions: Mapping[str, float]) -> list[tuple[SE3, str, str]]:
-        """(T_parent_child, parent, child) of every moving joint.
+        """Return (T_parent_child, parent, child) of every moving joint.
 
         Args:
-            positions: By joint name [rad or m].
+            positions: Positions by joint name [rad or m].
         """
         q = np.array([[self.position(name, positions) for name in names] for names in self._names]).reshape(-1, 2)
         poses = SE3.from_rows(compute_child_poses(self._arrays, q))
         return [(T_parent_child, *ends) for T_parent_child, ends in zip(poses, self._ends, strict=True)]
 
     def link_poses(self, positions: Mapping[str, float]) -> dict[str, SE3]:
-        """``T_model_link`` of every link; a root link stays where the model has it.
+        """Compute ``T_model_link`` of every link; root links have the pose that the model states.
 
         Args:
-            positions: By joint name [rad or m].
+            positions: Positions by joint name [rad or m].
         """
         poses = {link.name: link.T_model_link for link in self.model.roots}
         for joint in self._order:
@@ -131,9 +132,9 @@ class ForwardKinematics:
 
 
 def fixed_transforms(model: Model) -> list[tuple[SE3, str, str]]:
-    """(T_parent_child, parent, child) of all frames that never move: fixed joints, and sensors in their links.
+    """Return (T_parent_child, parent, child) of all static frames: fixed joints, and sensors in their links.
 
-    A sensor whose frame is its link, or is a link of the model anyway, adds none.
+    Sensors whose frame is their link, or another link of the model, are omitted.
     """
     frames = [
         (joint.T_parent_child, joint.parent, joint.child)
@@ -171,12 +172,12 @@ def _pose_array(poses: Sequence[SE3]) -> NDArray[np.float64]:
 
 
 def _sort_parents_first(model: Model) -> tuple[Joint, ...]:
-    """Joints in an order in which every parent link is known before its children."""
+    """Return the joints sorted so that every parent link comes before its children."""
     known_links = {link.name for link in model.roots} | {"world"}
     remaining, ordered = list(model.joints), list[Joint]()
     while remaining:
         ready = [joint for joint in remaining if joint.parent in known_links]
-        if not ready:  # a cycle, which readers refuse
+        if not ready:  # a cycle, which readers reject
             break
         ordered.extend(ready)
         known_links.update(joint.child for joint in ready)
@@ -185,14 +186,14 @@ def _sort_parents_first(model: Model) -> tuple[Joint, ...]:
 
 
 class JointArrays(NamedTuple):
-    """Moving joints as kernels take them; see `JointMotion`.
+    """Moving joints in the form that kernels use; see `JointMotion`.
 
     Attributes:
-        parent_joint_poses: (n, 7) poses as quaternion w, x, y, z and position [m].
-        joint_child_poses: (n, 7) the same.
-        axes: (n, 2, 3) of length 1; 0 where there is no second one.
-        is_prismatic: (n,).
-        leads: (n,) [m/rad].
+        parent_joint_poses: (n, 7) ``T_parent_joint`` as quaternion w, x, y, z and position [m].
+        joint_child_poses: (n, 7) ``T_joint_child`` in the same form.
+        axes: (n, 2, 3) unit vectors; 0 without a second axis.
+        is_prismatic: (n,) whether positions translate along the axes.
+        leads: (n,) translation per rotation [m/rad].
     """
 
     parent_joint_poses: Array
@@ -204,7 +205,7 @@ class JointArrays(NamedTuple):
 
 @kernel(inline="always")
 def _compose_in_place(pose: Array, w: float, x: float, y: float, z: float, px: float, py: float, pz: float) -> None:
-    """``pose @ other`` in place."""
+    """Compute ``pose @ other`` in place."""
     aw, ax, ay, az = pose[0], pose[1], pose[2], pose[3]
     tx, ty, tz = 2.0 * (ay * pz - az * py), 2.0 * (az * px - ax * pz), 2.0 * (ax * py - ay * px)
     pose[4] += px + aw * tx + ay * tz - az * ty
@@ -223,7 +224,7 @@ def _example() -> list[tuple[object, ...]]:
 
 @kernel(examples=_example)
 def compute_child_poses(joints: JointArrays, q: Array) -> Array:
-    """Poses (n, 7) of the children in their parents at positions (n, 2) of the joints' axes [rad or m]."""
+    """Compute the poses (n, 7) of the children in their parents at positions (n, 2) of the joints' axes [rad or m]."""
     out = joints.parent_joint_poses.copy()
     for i in range(len(out)):
         for k in range(2):

@@ -1,7 +1,4 @@
-"""Inverse kinematics of serial chains.
-
-Closed forms with all branches, numerical search, differential inverse kinematics.
-"""
+"""Inverse kinematics of serial chains: closed forms with all branches, numerical search, differential IK."""
 
 from typing import TYPE_CHECKING
 

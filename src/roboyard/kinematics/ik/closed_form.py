@@ -1,6 +1,5 @@
-"""Closed-form inverse kinematics.
-
-Detects which closed form a chain has, and computes all branches of many poses within the joint limits.
+"""Closed-form inverse kinematics: detection of a chain's closed form, and all branches of many poses within joint
+limits.
 
 Every branch is verified by forward kinematics.
 """
@@ -36,19 +35,19 @@ from roboyard.kinematics.ik.parallel_axes import ParallelAxesArm, solve_parallel
 from roboyard.kinematics.ik.spherical_wrist import SphericalWristArm, solve_spherical_wrist
 
 _AXIS_TOLERANCE = 1e-5
-"""How far axes may miss each other [m], and be turned against each other [rad]: descriptions are rounded."""
+"""Tolerance for intersecting [m] and parallel axes [rad]; descriptions have rounded numbers."""
 _N_VERIFIED = 25
-"""Random positions that a closed form must find again before it is believed."""
+"""Number of random positions that a closed form must reproduce before it is used."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClosedForm:
-    """A chain's closed form.
+    """Closed form of a chain.
 
     Attributes:
-        name: For people.
-        parameters: What its kernel takes.
-        is_reversed: Whether it is that of the chain from the tip to the base.
+        name: Name for users.
+        parameters: Parameters of its kernel.
+        is_reversed: Whether it belongs to the reversed chain, from the tip to the base.
     """
 
     name: str
@@ -57,13 +56,13 @@ class ClosedForm:
 
     @property
     def kernel_id(self) -> int:
-        """Which kernel: 0 `solve_spherical_wrist`, 1 `solve_parallel_axes`."""
+        """Id of the kernel: 0 `solve_spherical_wrist`, 1 `solve_parallel_axes`."""
         return 0 if isinstance(self.parameters, SphericalWristArm) else 1
 
 
 @lru_cache(maxsize=64)
 def find_closed_form(chain: Chain) -> ClosedForm | None:
-    """The closed form of a chain, or None where none is known."""
+    """Return the closed form of a chain, or None if none applies."""
     arrays = chain.arrays
     has_no_mimics = (
         (arrays.multiplier == 1.0).all() and (arrays.offset == 0.0).all() and len(chain.moving_joints) == chain.dof
@@ -88,7 +87,7 @@ def find_closed_form(chain: Chain) -> ClosedForm | None:
 
 
 def reverse_chain(chain: ChainArrays) -> ChainArrays:
-    """The chain from the tip to the base: its pose is the inverse one, its joints are those in reverse, negated."""
+    """Return the chain from the tip to the base: poses are inverted, joints are in reverse order and negated."""
     inverses = [np.linalg.inv(T) for T in (*chain.origins, chain.T_tip)][::-1]
     return chain._replace(
         origins=np.stack(inverses[:-1]), T_tip=inverses[-1], lower=-chain.upper[::-1], upper=-chain.lower[::-1]
@@ -96,15 +95,15 @@ def reverse_chain(chain: ChainArrays) -> ChainArrays:
 
 
 def _joint_axes(chain: ChainArrays) -> tuple[Array, Array]:
-    """Points (m, 3) and directions (m, 3) of the axes at a position that is nothing special."""
+    """Return points (m, 3) and directions (m, 3) of the axes in a generic, non-singular position."""
     frames = np.empty((len(chain.rotation_per_unit) + 1, 4, 4))
     compute_frames(chain, np.array([0.3, -0.8, 1.1, 0.7, -1.3, 0.5][: len(chain.lower)]), frames)
     return frames[1:, :3, 3], frames[1:, :3, 2]
 
 
 def _intersection(points: Array, axes: Array) -> Array | None:
-    """How far along each of the lines (k, 3) they meet, or None if they do not."""
-    # the point with the least squared distance from all of them
+    """Return the distances along the lines (k, 3) to their common intersection, or None if they do not intersect."""
+    # the point with the smallest squared distance from all of them
     projectors = np.eye(3) - axes[:, :, None] * axes[:, None, :]
     total = projectors.sum(axis=0)
     if np.linalg.cond(total) > 1e6:
@@ -115,7 +114,7 @@ def _intersection(points: Array, axes: Array) -> Array | None:
 
 
 def _slide_frame(origins: list[Array], k: int, distance: float) -> None:
-    """Move frame k along its own z; the one after the last is the tip."""
+    """Move frame k along its own z; index m is the tip."""
     origins[k] = origins[k] @ _translation_z(distance)
     origins[k + 1] = _translation_z(-distance) @ origins[k + 1]
 
@@ -176,7 +175,7 @@ def _find_parallel_axes(chain: ChainArrays) -> ParallelAxesArm | None:
 
 
 def _is_verified(arm: SphericalWristArm | ParallelAxesArm, chain: ChainArrays) -> bool:
-    """Whether it finds random positions again."""
+    """Return whether the closed form reproduces random positions."""
     expect_kernels(solve_spherical_wrist if isinstance(arm, SphericalWristArm) else solve_parallel_axes)
     count = len(chain.lower)
     q = np.random.default_rng(0).uniform(-math.pi, math.pi, (_N_VERIFIED, count))
@@ -195,23 +194,25 @@ def _is_verified(arm: SphericalWristArm | ParallelAxesArm, chain: ChainArrays) -
 
 
 MAX_BRANCHES = 8
-"""Branches that a closed form has at most."""
+"""Maximum number of branches of a closed form."""
 REACHED, OUT_OF_LIMITS, NOT_REACHED = 0, 1, 2
 _LIMIT_TOLERANCE = 1e-6
-"""How far beyond a limit a joint may be computed, before it is put onto it [rad]."""
+"""Maximum excess of a computed joint position over a limit, before it is clamped [rad]."""
 _DUPLICATE_TOLERANCE = 1e-6
 _MAX_UNREFINED_ERROR = 5e-3
-"""By how much a branch may miss before it is refined [m, rad]: closed forms take axes that nearly meet for meeting."""
+"""Maximum error of a branch before it is refined [m, rad]: closed forms treat nearly intersecting axes as intersecting.
+"""
 
 
 @kernel(examples=lambda: [(example_chain_arrays(), np.zeros(1), np.zeros(1))])
 def wrap_into_limits(chain: ChainArrays, q: Array, seed: Array) -> bool:
-    """Turn joints by whole turns to within their limits and as near to others as they go; false if one cannot.
+    """Add whole turns to joint positions so that they are within limits and closest to a seed; return False if
+    impossible.
 
     Args:
-        chain: A chain of which all joints turn.
-        q: (n,) is overwritten.
-        seed: (n,) to which they shall be near.
+        chain: A chain with revolute joints only.
+        q: (n,) joint positions; overwritten.
+        seed: (n,) preferred joint positions.
     """
     two_pi = 2.0 * math.pi
     for i in range(q.shape[0]):
@@ -240,19 +241,19 @@ def _is_within_tolerance(error: Array, tolerance: Array) -> bool:
 def filter_branches(
     chain: ChainArrays, target: IkTarget, tolerance: Array, branches: Array, count: int, seed: Array, out: Array
 ) -> tuple[int, bool]:
-    """Of a closed form's branches those that the joints can take and that forward kinematics confirms, nearest first.
+    """Select the branches within joint limits that forward kinematics confirms, nearest to the seed first.
 
     Args:
         chain: The chain.
         target: The goal.
-        tolerance: (2,) how far a tool may be from it [m, rad].
+        tolerance: (2,) maximum position and orientation error [m, rad].
         branches: (8, n) branches; overwritten.
-        count: How many of them count.
-        seed: (n,) the nearer to these, the earlier.
-        out: (8, n) is filled.
+        count: Number of valid branches.
+        seed: (n,) preferred joint positions; closer branches come first.
+        out: (8, n) result.
 
     Returns:
-        How many are left, and whether any were confirmed but for the limits.
+        Number of selected branches, and whether any branch was confirmed regardless of the limits.
     """
     n = chain.lower.shape[0]
     frames, T, error = np.empty((chain.rotation_per_unit.shape[0] + 1, 4, 4)), np.empty((4, 4)), np.empty(6)
@@ -268,7 +269,9 @@ def filter_branches(
             any_confirmed = _is_within_tolerance(error, coarse_tolerance)
             continue
         cost = weighted_cost(target, error)
-        if not _is_within_tolerance(error, coarse_tolerance):  # five joints that meet the place, but not the direction
+        if not _is_within_tolerance(
+            error, coarse_tolerance
+        ):  # five joints that reach the position, but not the direction
             continue
         if cost > 1e-20:
             damped_least_squares(chain, target, q, 20, 1e-24)
@@ -300,7 +303,9 @@ def filter_branches(
 
 @kernel(inline="always", examples=lambda: [(False, np.eye(4), np.zeros(6), np.eye(4), np.zeros(6))])
 def _to_closed_form(is_reversed: bool, T: Array, seed: Array, out: Array, seed_out: Array) -> None:
-    """A pose and joints as a closed form takes them: backwards the inverse pose, and the joints in reverse, negated."""
+    """Convert a pose and joint positions to the closed form's chain; for a reversed chain, invert the pose and reverse
+    and negate the joints.
+    """
     n = seed.shape[0]
     if not is_reversed:
         out[:] = T
@@ -331,7 +336,7 @@ def _from_closed_form(
     seed: Array,
     out: Array,
 ) -> tuple[int, int]:
-    """How many of a closed form's branches reach a goal, and what became of it."""
+    """Convert branches back from the closed form's chain; return how many reach the goal, and the status."""
     n = branches.shape[1]
     for k in range(count if is_reversed else 0):
         for i in range((n + 1) // 2):
@@ -393,14 +398,14 @@ def _parallel_example() -> tuple[object, ...]:
 def solve_spherical_wrist_batch(
     arm: SphericalWristArm, is_reversed: bool, chain: ChainArrays, goals: IkGoals, out: IkBranches
 ) -> None:
-    """Branches of many poses, for an arm with a wrist.
+    """Compute the branches of many poses for an arm with a spherical wrist.
 
     Args:
-        arm: Its closed form.
-        is_reversed: Whether that is of the chain from the tip to the base.
+        arm: Parameters of the closed form.
+        is_reversed: Whether the closed form belongs to the reversed chain.
         chain: The chain.
-        goals: The poses.
-        out: Is filled.
+        goals: Goal poses.
+        out: Result.
     """
     branches, oriented_seed, T = np.empty((MAX_BRANCHES, 6)), np.empty(6), np.empty((4, 4))
     for k in range(goals.T.shape[0]):
@@ -416,7 +421,7 @@ def solve_spherical_wrist_batch(
 def solve_parallel_axes_batch(
     arm: ParallelAxesArm, is_reversed: bool, chain: ChainArrays, goals: IkGoals, out: IkBranches
 ) -> None:
-    """As `solve_spherical_wrist_batch`, for an arm with parallel axes."""
+    """Compute the branches of many poses for an arm with parallel axes; see `solve_spherical_wrist_batch`."""
     n = goals.seeds.shape[1]
     branches, oriented_seed, T = np.empty((MAX_BRANCHES, n)), np.empty(n), np.empty((4, 4))
     for k in range(goals.T.shape[0]):

@@ -1,6 +1,6 @@
-"""Differential inverse kinematics.
+"""Differential inverse kinematics: joint velocities for a tool twist within all joint limits.
 
-Joint velocities for a tool twist within all joint limits, by a box-constrained least-squares problem.
+Solved as a box-constrained least-squares problem.
 """
 
 from __future__ import annotations
@@ -22,16 +22,17 @@ from roboyard.kinematics.ik.solve import as_pose_matrices, normalize
 
 @dataclass(frozen=True)
 class DifferentialIkConfig:
-    """How a tool is moved.
+    """Gains and limits of differential inverse kinematics.
 
     Attributes:
-        period: Speeds hold for this long; no joint passes its limit in that time [s].
-        damping: How much slower joints are preferred to a better motion; counts near singular positions only.
-        meters_per_radian: What turning weighs beside moving, where both cannot be had [m].
-        pose_gain: With which the tool goes to a pose [1/s].
-        max_linear_speed: Greatest of the tool, to a pose [m/s].
-        max_angular_speed: Greatest of the tool, to a pose [rad/s].
-        posture_gain: With which joints go to a posture, as far as the tool does not move by it [1/s].
+        period: Duration for which the velocities are applied; no joint exceeds its limit in this time [s].
+        damping: Damping of least squares: weight of slow joints against tracking error, effective near singularities
+            only.
+        meters_per_radian: Weight of the angular relative to the linear error [m].
+        pose_gain: Proportional gain towards a pose [1/s].
+        max_linear_speed: Maximum linear speed of the tool towards a pose [m/s].
+        max_angular_speed: Maximum angular speed of the tool towards a pose [rad/s].
+        posture_gain: Proportional gain towards a posture, in the null space of the tool's motion [1/s].
     """
 
     period: float = parameter(0.01, unit="s", low=1e-5, high=1.0)
@@ -45,13 +46,13 @@ class DifferentialIkConfig:
 
 @dataclass(frozen=True)
 class DifferentialIkResult:
-    """What joints shall do now.
+    """Result of differential inverse kinematics.
 
     Attributes:
-        speeds: (n,) [rad/s or m/s].
-        twist: (6,) how the tool moves by them, in the axes of the base.
-        error: (6,) what is missing of the wanted twist.
-        limited_joints: Names of joints at a limit of speed or position.
+        speeds: (n,) joint velocities [rad/s or m/s].
+        twist: (6,) resulting twist of the tool, in base axes.
+        error: (6,) requested twist minus resulting twist.
+        limited_joints: Names of joints at a limit of velocity or position.
     """
 
     speeds: Array
@@ -72,20 +73,21 @@ def solve_differential_ik(
     posture: ArrayLike | None = None,
     settings: DifferentialIkConfig = _DEFAULT,
 ) -> DifferentialIkResult:
-    """Speeds of joints for a tool's twist: damped least squares between the bounds of every joint.
+    """Compute joint velocities for a tool twist: damped least squares within the bounds of every joint.
 
-    The tool comes first; towards the posture joints move only as far as that does not disturb it.
+    The tool has priority; the posture is approached only in the null space of the tool's motion.
 
     Args:
-        chain: To the tool.
-        q: (n,) present joints; beyond a limit they only move back.
-        twist: (6,) linear [m/s], then angular [rad/s], in the axes of the base.
-        free_axis: (3,) direction in the tool's frame about which it may turn as it likes.
-        posture: (n,) joints to be near to, where there is a choice.
+        chain: Chain to the tool.
+        q: (n,) present joint positions; beyond a limit, a joint only moves back.
+        twist: (6,) linear [m/s], then angular velocity [rad/s], in base axes.
+        free_axis: (3,) direction in the tool frame about which the rotation is free.
+        posture: (n,) preferred joint positions of redundant chains.
         settings: Gains and limits.
 
     Raises:
-        InputError: an argument is not finite or of the wrong shape; ConfigError: a setting is out of range.
+        InputError: An argument is not finite or has the wrong shape.
+        ConfigError: A setting is out of range.
     """
     check(settings, "settings")
     joints, requested_twist = _as_joint_vector(chain, q), _as_twist(twist)
@@ -119,7 +121,9 @@ def solve_differential_ik_to_pose(
     posture: ArrayLike | None = None,
     settings: DifferentialIkConfig = _DEFAULT,
 ) -> DifferentialIkResult:
-    """As `solve_differential_ik`, for the twist that leads straight to a pose (4, 4): the nearer, the slower."""
+    """Compute joint velocities as `solve_differential_ik` does, for a twist straight towards a pose (4, 4) with
+    proportional speed.
+    """
     goal, error = as_pose_matrices(T_base_tool, 2), np.empty(6)
     direction, target = np.zeros(3), goal
     if free_axis is not None:
@@ -136,10 +140,12 @@ def solve_differential_ik_to_pose(
 
 
 def velocity_bounds(chain: Chain, q: Array, period: float) -> tuple[Array, Array]:
-    """Least and greatest speeds (n,): those of the joints, and such that each can stop before its limits."""
+    """Return the velocity bounds (n,) within which each joint keeps its velocity limit and can stop before its position
+    limits.
+    """
 
     def max_speed(distance: Array) -> Array:
-        """Where acceleration is limited: v period + v² / (2 a) is the room that is left."""
+        """Solve v period + v² / (2 a) = distance for joints with an acceleration limit."""
         with np.errstate(invalid="ignore"):
             a = chain.max_acceleration
             braking_speed = -a * period + np.sqrt((a * period) ** 2 + 2.0 * a * distance)
@@ -147,7 +153,7 @@ def velocity_bounds(chain: Chain, q: Array, period: float) -> tuple[Array, Array
 
     high = np.minimum(chain.max_velocity, max_speed(np.maximum(chain.upper - q, 0.0)))
     low = np.maximum(-chain.max_velocity, -max_speed(np.maximum(q - chain.lower, 0.0)))
-    # beyond a limit: back, no faster than the joint may go
+    # beyond a limit: move back within the joint's velocity limit
     high = np.where(q > chain.upper, np.maximum((chain.upper - q) / period, -chain.max_velocity), high)
     low = np.where(q < chain.lower, np.minimum((chain.lower - q) / period, chain.max_velocity), low)
     return np.minimum(low, high), np.maximum(low, high)
@@ -156,7 +162,7 @@ def velocity_bounds(chain: Chain, q: Array, period: float) -> tuple[Array, Array
 def _posture_velocity(
     gap: Array, gain: float, weighted_jacobian: Array, speeds: Array, low: Array, high: Array
 ) -> Array:
-    """The part of a motion to a posture that the tool does not feel, as much of it as the bounds allow."""
+    """Return the part of a motion towards a posture that does not move the tool, scaled to the bounds."""
     tolerance = 1e-9 * (1.0 + np.abs(speeds))
     at_bound = (speeds <= low + tolerance) | (speeds >= high - tolerance)
     constraints = np.concatenate([weighted_jacobian, np.eye(len(gap))[at_bound]])
@@ -172,7 +178,9 @@ def _posture_velocity(
 def _as_joint_vector(chain: Chain, q: ArrayLike) -> Array:
     values = chain.as_positions(q)
     if values.ndim != 1:
-        raise InputError(f"joints of shape {values.shape}", location=chain.robot, valid=f"({chain.dof},)")
+        raise InputError(
+            f"joint positions have the shape {values.shape}", location=chain.robot, valid=f"({chain.dof},)"
+        )
     return values
 
 
@@ -182,23 +190,25 @@ def _as_twist(twist: ArrayLike) -> Array:
     except (TypeError, ValueError):
         values = np.empty(0)
     if values.shape != (6,) or not np.isfinite(values).all():
-        raise InputError(f"the twist {twist!r:.80} is none", valid="six finite numbers: linear, then angular")
+        raise InputError(
+            f"twist must have six finite numbers, got {twist!r:.80}", valid="linear, then angular velocity"
+        )
     return values
 
 
 @kernel(examples=lambda: [(np.eye(2), np.zeros(2), -np.ones(2), np.ones(2), np.zeros(2))])
 def solve_box_qp(H: Array, g: Array, low: Array, high: Array, v: Array) -> int:
-    """The least of ``v H v / 2 - g v`` between bounds, by a primal active-set method (Nocedal and Wright 2006, 16.5).
+    """Minimize ``v H v / 2 - g v`` within bounds by a primal active-set method (Nocedal and Wright 2006, 16.5).
 
     Args:
-        H: (n, n) positive definite.
-        g: (n,).
-        low: (n,) not above ``high``.
-        high: (n,).
-        v: (n,) is filled.
+        H: (n, n) positive definite matrix.
+        g: (n,) linear term.
+        low: (n,) lower bounds, not above `high`.
+        high: (n,) upper bounds.
+        v: (n,) result.
 
     Returns:
-        How many steps it took.
+        Number of iterations.
     """
     n = int(g.shape[0])
     active = np.zeros(n, dtype=np.int64)
@@ -243,7 +253,7 @@ def solve_box_qp(H: Array, g: Array, low: Array, high: Array, v: Array) -> int:
 
 @kernel(examples=lambda: [(np.ones((6, 3)), np.ones(3))])
 def project_out_rows(J: Array, d: Array) -> None:
-    """Take from a direction (n,) what moves any row of J (m, n), by Gram and Schmidt; ``J`` is overwritten."""
+    """Remove the components of a direction (n,) that move any row of J (m, n), by Gram-Schmidt; overwrites `J`."""
     for i in range(J.shape[0]):
         original_length = np.sqrt((J[i] ** 2).sum())
         for _ in range(2):

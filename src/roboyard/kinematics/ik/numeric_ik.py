@@ -24,12 +24,13 @@ from roboyard.kinematics.chain_kernels import (
 
 
 class IkTarget(NamedTuple):
-    """Where a tool shall be.
+    """Goal of inverse kinematics.
 
     Attributes:
-        T: (4, 4) in the base. Of a direction's goal only the place and the third column count.
-        free_axis: (3,) in the tool's frame, what shall point along that column; zero if the whole rotation counts.
-        weights: (2,) of metres and of radians.
+        T: (4, 4) goal pose in the base. For a pointing goal only the position and the third column count.
+        free_axis: (3,) direction in the tool frame that must point along that column; zero if the complete rotation
+            counts.
+        weights: (2,) weights of position error [1/m] and orientation error [1/rad].
     """
 
     T: Array
@@ -38,18 +39,18 @@ class IkTarget(NamedTuple):
 
 
 def example_ik_target() -> IkTarget:
-    """For kernels' examples."""
+    """Return an example argument for kernels."""
     return IkTarget(np.eye(4), np.zeros(3), np.ones(2))
 
 
 @kernel(examples=lambda: [(example_ik_target(), np.eye(4), np.zeros(6))])
 def compute_pose_error(target: IkTarget, T: Array, out: Array) -> None:
-    """What is missing, in the axes of the base: metres, then a rotation vector. Weights do not count yet.
+    """Compute the unweighted pose error in base axes: position [m], then rotation vector [rad].
 
     Args:
         target: The goal.
-        T: (4, 4) where the tool is.
-        out: (6,) is filled.
+        T: (4, 4) pose of the tool.
+        out: (6,) result.
     """
     G, d = target.T, target.free_axis
     for i in range(3):
@@ -60,7 +61,7 @@ def compute_pose_error(target: IkTarget, T: Array, out: Array) -> None:
         z = T[2, 0] * d[0] + T[2, 1] * d[1] + T[2, 2] * d[2]
         rx, ry, rz = y * G[2, 2] - z * G[1, 2], z * G[0, 2] - x * G[2, 2], x * G[1, 2] - y * G[0, 2]
         sine, cosine = math.sqrt(rx * rx + ry * ry + rz * rz), x * G[0, 2] + y * G[1, 2] + z * G[2, 2]
-        if sine < 1e-12 and cosine < 0.0:  # the other way: any axis across will do
+        if sine < 1e-12 and cosine < 0.0:  # opposite direction: any perpendicular axis is valid
             rx, ry, rz = (0.0, z, -y) if abs(x) < 0.9 else (-z, 0.0, x)
             sine = math.sqrt(rx * rx + ry * ry + rz * rz)
             scale = math.pi / sine
@@ -68,7 +69,7 @@ def compute_pose_error(target: IkTarget, T: Array, out: Array) -> None:
             scale = math.atan2(sine, cosine) / sine if sine > 1e-12 else 1.0
         out[3], out[4], out[5] = rx * scale, ry * scale, rz * scale
         return
-    # rotation vector of G T^T, by its skew part; beyond 2.8 rad by the symmetric one, which is exact there
+    # rotation vector of G T^T from its skew part; beyond 2.8 rad from the symmetric part, which is exact there
     trace = -1.0
     for i in range(3):
         for j in range(3):
@@ -104,7 +105,7 @@ def compute_pose_error(target: IkTarget, T: Array, out: Array) -> None:
 
 @kernel(inline="always", examples=lambda: [(example_ik_target(), np.zeros(6))])
 def weighted_cost(target: IkTarget, error: Array) -> float:
-    """Half the weighted square."""
+    """Return half the weighted squared error."""
     squared_distance = error[0] ** 2 + error[1] ** 2 + error[2] ** 2
     squared_angle = error[3] ** 2 + error[4] ** 2 + error[5] ** 2
     cost: float = 0.5 * (target.weights[0] ** 2 * squared_distance + target.weights[1] ** 2 * squared_angle)
@@ -115,17 +116,17 @@ def weighted_cost(target: IkTarget, error: Array) -> float:
 def damped_least_squares(
     chain: ChainArrays, target: IkTarget, q: Array, max_iterations: int, cost_tolerance: float
 ) -> float:
-    """Move joints to where the weighted error is least nearby.
+    """Minimize the weighted error from a start position within joint limits (Levenberg-Marquardt).
 
     Args:
         chain: The chain.
         target: The goal.
-        q: (n,) from where, within limits; overwritten.
-        max_iterations: At most that many.
-        cost_tolerance: Cost at which it may stop.
+        q: (n,) start position within limits; overwritten with the result.
+        max_iterations: Maximum number of iterations.
+        cost_tolerance: Cost at which the search may stop.
 
     Returns:
-        The cost: half the weighted square of the error.
+        The cost: half the weighted squared error.
     """
     n, m = chain.lower.shape[0], chain.rotation_per_unit.shape[0]
     frames, T = np.empty((m + 1, 4, 4)), np.empty((4, 4))
@@ -198,7 +199,7 @@ def damped_least_squares(
 
 @kernel(examples=lambda: [(example_ik_target(), np.eye(4), np.zeros((6, 1)))])
 def _project_out_roll(target: IkTarget, T: Array, J: Array) -> None:
-    """Take from the angular rows what turns the tool about its own direction: no error comes from there."""
+    """Remove the rotation about the tool's own direction from the angular rows; it causes no error."""
     d = target.free_axis
     x = T[0, 0] * d[0] + T[0, 1] * d[1] + T[0, 2] * d[2]
     y = T[1, 0] * d[0] + T[1, 1] * d[1] + T[1, 2] * d[2]
@@ -224,19 +225,19 @@ def search_from_seeds(
     max_iterations: int,
     out: Array,
 ) -> tuple[int, int]:
-    """Positions that meet a goal, found from seeds one after the other.
+    """Search for solutions from seeds, one after the other.
 
     Args:
         chain: The chain.
         target: The goal.
-        tolerance: (2,) how far a tool may be from it [m, rad].
-        seeds: (s, n) within limits.
-        max_solutions: How many different ones are enough.
-        max_iterations: At most that many from each seed.
-        out: (wanted, n) is filled.
+        tolerance: (2,) maximum position and orientation error [m, rad].
+        seeds: (s, n) start positions within limits.
+        max_solutions: Number of different solutions at which the search stops.
+        max_iterations: Maximum number of iterations per seed.
+        out: (max_solutions, n) result.
 
     Returns:
-        How many were found, and how many seeds that took.
+        Number of solutions, and number of seeds used.
     """
     n = chain.lower.shape[0]
     frames, T, error, q = (
@@ -275,21 +276,21 @@ def search_from_seeds(
 def find_nearest_feasible(
     chain: ChainArrays, target: IkTarget, samples: Array, n_starts: int, max_iterations: int, out: Array
 ) -> float:
-    """The position whose tool comes nearest to a goal, by the weights of the wish.
+    """Find the feasible joint positions whose tool pose is nearest to a goal, by the weights of the goal.
 
-    Of all samples those that are nearest already are refined; a sample close to one that was taken is left out, so that
-    the starts lie in different valleys.
+    The samples with the smallest errors are refined; a sample close to a selected one is skipped, so that the starts
+    lie in different local minima.
 
     Args:
         chain: The chain.
         target: The goal.
-        samples: (s, n) within limits.
-        n_starts: How many of them are refined.
-        max_iterations: At most that many for each.
-        out: (n,) is filled.
+        samples: (s, n) joint positions within limits.
+        n_starts: Number of samples that are refined.
+        max_iterations: Maximum number of iterations per start.
+        out: (n,) result.
 
     Returns:
-        Half the weighted square of the error.
+        Half the weighted squared error.
     """
     n, count = chain.lower.shape[0], samples.shape[0]
     frames, T, error, q = (
@@ -334,7 +335,7 @@ def find_nearest_feasible(
 def compute_pose_error_at(
     chain: ChainArrays, target: IkTarget, q: Array, frames: Array, T: Array, error: Array
 ) -> None:
-    """Fill ``error`` (6,) with what is missing at a position; ``frames`` and ``T`` are worked in."""
+    """Compute the pose error (6,) at joint positions; `frames` and `T` are working memory."""
     compute_frames(chain, q, frames)
     multiply_transforms(frames[chain.rotation_per_unit.shape[0]], chain.T_tip, T)
     compute_pose_error(target, T, error)

@@ -1,8 +1,8 @@
-"""Kernel: closed-form inverse kinematics of arms whose second to fourth axes are parallel, all branches.
+"""Kernel: closed-form inverse kinematics, with all branches, of arms whose second to fourth axes are parallel.
 
-With five joints, as the Schunk and youBot arms, or six of which the last two meet, as those of Universal Robots. The
-first joint takes the wrist into the plane in which the parallel ones move it, the tool's direction tells the last ones,
-and what is left is a triangle.
+The arm has five joints, as Schunk and youBot arms, or six of which the last two axes intersect, as arms of Universal
+Robots. The first joint moves the wrist into the plane of the parallel joints, the tool's direction determines the last
+joints, and the remaining joints form a triangle.
 """
 
 from __future__ import annotations
@@ -18,19 +18,20 @@ from roboyard.kinematics.ik.trigonometric_equations import solve_linear_trig
 
 
 class ParallelAxesArm(NamedTuple):
-    """A chain of the kind, in a form in which frames 2 to 4 are turned alike and differ in x and y only.
+    """Parameters of the closed form, normalized so that frames 2 to 4 have the same orientation and differ in x and y
+    only.
 
     Attributes:
-        first: (4, 4) frame 1 in the base.
-        second: (4, 4) frame 2 in frame 1.
+        first: (4, 4) pose of frame 1 in the base.
+        second: (4, 4) pose of frame 2 in frame 1.
         upper_arm: (2,) origin of frame 3 in frame 2.
         forearm: (2,) origin of frame 4 in frame 3.
-        fifth: (4, 4) frame 5 in frame 4; its origin is the wrist.
-        sixth: (4, 4) frame 6 in frame 5, with the same origin.
-        has_sixth_joint: whether there is a sixth joint.
-        T_tip: (4, 4) the tip in the last frame.
-        sign: (n,) -1 where a joint turns the other way than in this form.
-        offset: (n,) what a joint's angle is more in this form, after the sign.
+        fifth: (4, 4) pose of frame 5 in frame 4; its origin is the wrist.
+        sixth: (4, 4) pose of frame 6 in frame 5, with the same origin.
+        has_sixth_joint: Whether there is a sixth joint.
+        T_tip: (4, 4) pose of the tip in the last frame.
+        sign: (n,) -1 for joints with the opposite rotation direction in this form.
+        offset: (n,) difference of joint angles in this form, after the sign.
     """
 
     first: Array
@@ -52,16 +53,17 @@ def _example() -> ParallelAxesArm:
 
 @kernel(examples=lambda: [(_example(), np.eye(4), np.zeros(6), np.zeros((8, 6)))])
 def solve_parallel_axes(arm: ParallelAxesArm, T: Array, seed: Array, out: Array) -> int:
-    """All branches that reach a pose; with five joints those that reach the wrist's place, if not the tool's direction.
+    """Compute all branches that reach a pose; with five joints, those that reach the wrist position, if not the
+    direction.
 
     Args:
-        arm: The chain.
-        T: (4, 4) wanted pose of the tip in the base.
-        seed: (n,) what joints take that may be anything.
-        out: (8, n) is filled, branch after branch.
+        arm: Parameters of the closed form.
+        T: (4, 4) goal pose of the tip in the base.
+        seed: (n,) values of joints that are undetermined.
+        out: (8, n) result, one branch per row.
 
     Returns:
-        How many.
+        Number of branches.
     """
     tip, O1, O2, A, B = arm.T_tip, arm.first, arm.second, arm.fifth, arm.sixth
     W, p = np.empty((3, 3)), np.empty(3)  # the last frame in the base
@@ -75,12 +77,12 @@ def solve_parallel_axes(arm: ParallelAxesArm, T: Array, seed: Array, out: Array)
         P[i] = O1[0, i] * p[0] + O1[1, i] * p[1] + O1[2, i] * p[2]
         for j in range(3):
             V[i, j] = O1[0, i] * W[0, j] + O1[1, i] * W[1, j] + O1[2, i] * W[2, j]
-    nx, ny, nz = O2[0, 2], O2[1, 2], O2[2, 2]  # the parallel axes' direction
+    nx, ny, nz = O2[0, 2], O2[1, 2], O2[2, 2]  # direction of the parallel axes
     plane_offset = nx * O2[0, 3] + ny * O2[1, 3] + nz * O2[2, 3] + A[2, 3]
     firsts = np.empty(4)
     if math.hypot(P[0], P[1]) > 1e-7:
         n_firsts = solve_linear_trig(nx * P[0] + ny * P[1], nx * P[1] - ny * P[0], plane_offset - nz * P[2], firsts)
-    elif not arm.has_sixth_joint:  # the wrist is above the first joint: the tool's direction tells where that stands
+    elif not arm.has_sixth_joint:  # the wrist is above the first joint: the tool's direction determines it
         zx, zy = V[0, 2], V[1, 2]
         n_firsts = solve_linear_trig(nx * zx + ny * zy, nx * zy - ny * zx, A[2, 2] - nz * V[2, 2], firsts)
     else:
@@ -120,7 +122,7 @@ def solve_parallel_axes(arm: ParallelAxesArm, T: Array, seed: Array, out: Array)
                 # first column of H Rz(q6) beside that of Q
                 hx, hy = c6 * H[0, 0] + s6 * H[0, 1], c6 * H[1, 0] + s6 * H[1, 1]
                 kx, ky = c6 * H[0, 1] - s6 * H[0, 0], c6 * H[1, 1] - s6 * H[1, 0]
-                # the turn that fits all three columns best
+                # the rotation that best fits all three columns
                 sine = hx * Q[1, 0] - hy * Q[0, 0] + kx * Q[1, 1] - ky * Q[0, 1] + H[0, 2] * Q[1, 2] - H[1, 2] * Q[0, 2]
                 cosine = (
                     hx * Q[0, 0] + hy * Q[1, 0] + kx * Q[0, 1] + ky * Q[1, 1] + H[0, 2] * Q[0, 2] + H[1, 2] * Q[1, 2]

@@ -34,12 +34,12 @@ from roboyard.kinematics.ik.numeric_ik import IkTarget, compute_pose_error_at, f
 
 @dataclass(frozen=True)
 class PointingTarget:
-    """A tool's place and the direction in which it points; how it is turned about that is free.
+    """Goal for the tool's position and pointing direction; the rotation about the direction is free.
 
     Attributes:
-        position: (3,) in the chain's base [m].
+        position: (3,) position in the chain's base [m].
         axis: (3,) direction in the chain's base, of any length.
-        tool_axis: (3,) what shall point there, in the tool's frame.
+        tool_axis: (3,) direction in the tool frame that must point along `axis`.
     """
 
     position: ArrayLike
@@ -47,7 +47,7 @@ class PointingTarget:
     tool_axis: ArrayLike = (0.0, 0.0, 1.0)
 
     def matrix(self) -> Array:
-        """(4, 4) pose whose third column is the axis. Raises InputError."""
+        """Return a pose (4, 4) whose third column is the axis. Raises InputError."""
         position, z = _as_vector3(self.position, "position"), normalize(self.axis, "axis")
         x = np.cross((0.0, 1.0, 0.0) if abs(z[1]) < 0.9 else (1.0, 0.0, 0.0), z)
         x /= np.linalg.norm(x)
@@ -58,20 +58,20 @@ class PointingTarget:
 
 @dataclass(frozen=True)
 class IkConfig:
-    """How joints are looked for.
+    """Settings of inverse kinematics.
 
     Attributes:
-        tolerance: How far a tool may be from its goal [m].
-        orientation_tolerance: How far it may be turned from it [rad].
-        meters_per_radian: What a wrong turn of a radian weighs beside a wrong place where a wish cannot be met [m].
-        restarts: Searches from as many positions before giving up, where no closed form is known.
-        max_solutions: Different positions that a search looks for.
-        max_iterations: Of each search.
+        tolerance: Maximum position error [m].
+        orientation_tolerance: Maximum orientation error [rad].
+        meters_per_radian: Weight of orientation error relative to position error for unreachable goals [m].
+        restarts: Number of start positions of the search for chains without a closed form.
+        max_solutions: Number of different solutions that the search looks for.
+        max_iterations: Maximum number of iterations of each search.
         roll_samples: Number of rotations about its direction tried for a `PointingTarget`, unless the last joint does
             that rotation.
-        max_samples: Positions that are looked at for the nearest feasible one.
-        n_starts: How many of them are refined.
-        random_seed: Of those positions.
+        max_samples: Number of joint positions evaluated to find the nearest feasible one.
+        n_starts: Number of these that are refined.
+        random_seed: Seed of the sampled joint positions.
     """
 
     tolerance: float = parameter(1e-6, unit="m", low=1e-12, high=0.1)
@@ -87,28 +87,28 @@ class IkConfig:
 
 
 class IkFailure(Enum):
-    """Why no joints meet a goal."""
+    """Reason why a goal has no solution."""
 
     OUT_OF_REACH = "out of reach"
-    """The place itself is not reached, limits or not."""
+    """The position itself is out of reach, with or without joint limits."""
     JOINT_LIMITS = "joint limits"
-    """It would be met if joints went farther."""
+    """The goal could be reached without joint limits."""
     ORIENTATION = "orientation"
-    """The place can be reached, but not with the tool turned so."""
+    """The position can be reached, but not with this orientation."""
     NOT_FOUND = "not found"
-    """Place and turn are possible by themselves; no search from all restarts met both."""
+    """Position and orientation can each be reached; the search found no joint positions for both."""
 
 
 @dataclass(frozen=True)
 class NearestSolution:
-    """The feasible position nearest to a wish.
+    """Feasible joint positions nearest to an unreachable goal.
 
     Attributes:
-        joints: (n,) joints.
-        pose: (4, 4) where they put the tool.
-        distance: From the wanted place [m].
-        angle: From the wanted rotation, or between the directions of an `PointingTarget` [rad].
-        cost: ``sqrt(distance² + (meters_per_radian · angle)²)`` [m]: what is least.
+        joints: (n,) joint positions.
+        pose: (4, 4) resulting pose of the tool.
+        distance: Position error [m].
+        angle: Orientation error, or angle between the directions of a `PointingTarget` [rad].
+        cost: Minimized cost ``sqrt(distance² + (meters_per_radian · angle)²)`` [m].
     """
 
     joints: Array
@@ -120,14 +120,14 @@ class NearestSolution:
 
 @dataclass(frozen=True)
 class IkSolution:
-    """What was found for a goal; a sequence of joint positions, the nearest first.
+    """Solutions of a goal; a sequence of joint positions, nearest to the seed first.
 
     Attributes:
-        solutions: (k, n) joints; none where the goal cannot be met.
-        errors: (k, 2) how far each is from the goal [m, rad].
-        method: Closed form or search.
-        failure: Why there is none.
-        nearest: Where there is none: the best that can be done.
+        solutions: (k, n) joint positions; empty if the goal cannot be reached.
+        errors: (k, 2) position and orientation error of each solution [m, rad].
+        method: Name of the closed form, or search.
+        failure: Reason why there is no solution.
+        nearest: Nearest feasible joint positions if there is no solution.
     """
 
     solutions: Array
@@ -138,19 +138,19 @@ class IkSolution:
 
     @property
     def is_solved(self) -> bool:
-        """Whether there is one."""
+        """Whether there is a solution."""
         return len(self.solutions) > 0
 
     @property
     def best(self) -> Array:
-        """The nearest (n,). Raises InputError with the cause where there is none."""
+        """First solution (n,). Raises InputError with the reason if there is none."""
         if not self.is_solved:
             nearest = self.nearest
             nearest_text = (
                 f"the nearest pose is {nearest.distance:.3g} m and {nearest.angle:.3g} rad away" if nearest else None
             )
             raise InputError(
-                f"no joint positions for this goal: {self.failure.value if self.failure else ''}", valid=nearest_text
+                f"the goal has no solution: {self.failure.value if self.failure else ''}", valid=nearest_text
             )
         return np.array(self.solutions[0])
 
@@ -169,13 +169,13 @@ class IkSolution:
 
 @dataclass(frozen=True)
 class IkBatch:
-    """What was found for many poses.
+    """Solutions of many poses.
 
     Attributes:
-        solutions: (k, b, n) joints, for each pose the nearest first; NaN where there are fewer.
-        n_solutions: (k,) how many.
-        is_out_of_limits: (k,) whether a pose without any would have some if joints went farther.
-        method: Closed form or search.
+        solutions: (k, b, n) joint positions, nearest to the seed first for each pose; NaN for missing ones.
+        n_solutions: (k,) number of solutions.
+        is_out_of_limits: (k,) whether a pose without a solution would have one without joint limits.
+        method: Name of the closed form, or search.
     """
 
     solutions: Array
@@ -185,48 +185,50 @@ class IkBatch:
 
     @property
     def best(self) -> Array:
-        """(k, n) the nearest of each; NaN where there is none."""
+        """(k, n) first solution of each pose; NaN without a solution."""
         return self.solutions[:, 0]
 
     @property
     def is_solved(self) -> NDArray[np.bool_]:
-        """(k,) which have one."""
+        """(k,) whether each pose has a solution."""
         return self.n_solutions > 0
 
 
 def goal_to_matrix(goal: SE3 | PointingTarget | ArrayLike) -> Array:
-    """A goal's pose (4, 4). Raises InputError."""
+    """Convert a goal to a pose (4, 4). Raises InputError."""
     if isinstance(goal, SE3 | PointingTarget):
         return goal.matrix()
     return as_pose_matrices(goal, 2)
 
 
 def as_pose_matrices(matrices: ArrayLike, n_dims: int) -> Array:
-    """Homogeneous matrices (4, 4) or (k, 4, 4), checked. Raises InputError."""
+    """Check homogeneous matrices (4, 4) or (k, 4, 4). Raises InputError."""
     valid = "homogeneous (4, 4)" if n_dims == 2 else "homogeneous (k, 4, 4)"
     try:
         T = np.ascontiguousarray(matrices, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError("the goal is no array of numbers", valid=valid) from None
+        raise InputError("the goal must be an array of numbers", valid=valid) from None
     if T.ndim != n_dims or T.shape[-2:] != (4, 4):
-        raise InputError(f"goal of shape {T.shape}", valid=valid)
+        raise InputError(f"the goal has the shape {T.shape}", valid=valid)
     if not np.isfinite(T).all():
-        raise InputError("the goal holds a number that is not finite", valid=valid)
+        raise InputError("the goal has a number that is not finite", valid=valid)
     R = T[..., :3, :3]
     is_rotation = (
         np.abs(np.swapaxes(R, -1, -2) @ R - np.eye(3)).max(initial=0.0) < 1e-6 and (np.linalg.det(R) > 0.0).all()
     )
     if not is_rotation or not (np.abs(T[..., 3, :] - (0.0, 0.0, 0.0, 1.0)) < 1e-9).all():
-        raise InputError("the goal is no pose", valid="a rotation matrix, a position, and the last row 0 0 0 1")
+        raise InputError(
+            "the goal is not a valid pose", valid="a rotation matrix, a position, and the last row 0 0 0 1"
+        )
     return T
 
 
 def normalize(vector: ArrayLike, name: str) -> Array:
-    """A direction (3,) of length one. Raises InputError."""
+    """Normalize a direction (3,) to length one. Raises InputError."""
     values = _as_vector3(vector, name)
     length = float(np.linalg.norm(values))
     if length < 1e-9:
-        raise InputError(f"the {name} {values.tolist()} is no direction", valid="three numbers, not all zero")
+        raise InputError(f"the {name} must be a direction, got {values.tolist()}", valid="three numbers, not all zero")
     return values / length
 
 
@@ -236,21 +238,21 @@ def _as_vector3(vector: ArrayLike, name: str) -> Array:
     except (TypeError, ValueError):
         values = np.empty(0)
     if values.shape != (3,) or not np.isfinite(values).all():
-        raise InputError(f"the {name} {vector!r:.80} is none", valid="three finite numbers")
+        raise InputError(f"the {name} must be a vector, got {vector!r:.80}", valid="three finite numbers")
     return values
 
 
 _NO_FREE_AXIS = np.zeros(3)
-"""The direction in a `IkTarget` for a whole pose."""
+"""Free axis of an `IkTarget` that requires the complete orientation."""
 _MAX_WRAPPED_SOLUTIONS = 4096
-"""Solutions that differ by whole turns are listed up to this number."""
+"""Maximum number of listed solutions that differ by whole turns."""
 _PRISMATIC_RANGE = 1.0
-"""Where a sliding joint without limits is looked for: as far to both sides [m]."""
+"""Half width of the search range of a prismatic joint without limits [m]."""
 _DEFAULT = IkConfig()
 
 
 def expect_ik_kernels(chain: Chain) -> None:
-    """Have the kernels compiled ahead that `solve_ik` is going to call for a chain."""
+    """Request precompilation of the kernels that `solve_ik` will call for a chain."""
     expect_kernels(compute_frames, compute_tip_poses, compute_pose_error_at)
     form = find_closed_form(chain)
     if form is None:
@@ -262,25 +264,26 @@ def expect_ik_kernels(chain: Chain) -> None:
 def solve_ik(
     chain: Chain, goal: SE3 | PointingTarget | ArrayLike, seed: ArrayLike | None = None, settings: IkConfig = _DEFAULT
 ) -> IkSolution:
-    """Joints that put the tool where it is wanted; all that there are where a closed form is known.
+    """Compute joint positions that move the tool to a goal; all solutions if the chain has a closed form.
 
-    A closed form is known of six turning joints with a wrist whose axes meet, or with three parallel axes and two that
-    meet, from either end; and of five with three parallel ones.  Other chains are searched.
+    Closed forms exist for six revolute joints with a spherical wrist, or with three parallel axes and two intersecting
+    ones, in either direction of the chain; and for five revolute joints with three parallel axes.  Other chains are
+    solved by numerical search.
 
     Args:
-        chain: To the tool.
-        goal: Pose of the tool in the chain's base, as ``SE3`` or (4, 4), or an `PointingTarget`.
-        seed: (n,) joints to which solutions shall be near, as the present ones; else the middles of their ranges.
-        settings: Tolerances, and how hard to search.
+        chain: Chain to the tool.
+        goal: Pose of the tool in the chain's base, as `SE3` or (4, 4), or a `PointingTarget`.
+        seed: (n,) preferred joint positions, for example the present ones; by default the middle of the joint ranges.
+        settings: Tolerances and effort of the search.
 
     Returns:
-        Solutions, the nearest first, including those that differ by whole turns within the limits.  For a
-        `PointingTarget` with infinitely many solutions, a sample of them.  If there are none: why, and the solution
-        nearest to the goal.
+        Solutions, nearest to the seed first, including those that differ by whole turns within the limits.  For a
+        `PointingTarget` with infinitely many solutions, a sample of them.  Without a solution: the reason, and the
+        feasible joint positions nearest to the goal.
 
     Raises:
-        InputError: goal or joints are not finite or of the wrong shape.
-        ConfigError: a setting is out of range.
+        InputError: Goal or joint positions are not finite or have the wrong shape.
+        ConfigError: A setting is out of range.
     """
     check(settings, "settings")
     T, seed_joints = goal_to_matrix(goal), _seed_joints(chain, seed)
@@ -317,17 +320,18 @@ def solve_ik_batch(
 ) -> IkBatch:
     """Solve the inverse kinematics of many poses.
 
-    For each pose it returns all branches of a closed form, or up to ``settings.max_solutions`` that a search finds.
-    For joints with a range of more than one turn only the nearest angle is given.
+    Returns all branches of the closed form for each pose, or up to `settings.max_solutions` solutions of the search.
+    For joints with a range of more than one turn only the angle nearest to the seed is returned.
 
     Args:
-        chain: To the tool.
+        chain: Chain to the tool.
         goals: (k, 4, 4) poses of the tool in the chain's base.
-        seed: (n,), or (k, n) for each its own.
+        seed: (n,) preferred joint positions, or (k, n) for each pose its own.
         settings: As for `solve_ik`.
 
     Raises:
-        InputError, ConfigError: as `solve_ik`.
+        InputError: As `solve_ik`.
+        ConfigError: As `solve_ik`.
     """
     check(settings, "settings")
     T = as_pose_matrices(goals, 3)
@@ -362,7 +366,7 @@ def solve_ik_batch(
 def _solve_closed_form(
     chain: Chain, form: ClosedForm, goals: Array, seed: Array, target: IkTarget, tolerance: Array
 ) -> IkBranches:
-    """All branches of the goals."""
+    """Compute all branches of the goals."""
     solve: Callable[..., None] = solve_parallel_axes_batch if form.kernel_id else solve_spherical_wrist_batch
     counts, statuses = np.empty(len(goals), dtype=np.int64), np.empty(len(goals), dtype=np.int64)
     out = IkBranches(np.empty((len(goals), MAX_BRANCHES, chain.dof)), counts, statuses)
@@ -373,14 +377,14 @@ def _solve_closed_form(
 
 
 def _seed_joints(chain: Chain, seed: ArrayLike | None, count: int | None = None) -> Array:
-    """Joints (n,), or where ``count`` goals are asked for also (count, n). Raises InputError."""
+    """Return joint positions (n,), or (count, n) if `count` goals are given. Raises InputError."""
     if seed is None:
         low, high = _search_range(chain)
         return 0.5 * (low + high)
     values = chain.as_positions(seed)
     if values.ndim == 2 and len(values) != count:
         raise InputError(
-            f"seed of shape {values.shape}",
+            f"the seed has the shape {values.shape}",
             location=chain.robot,
             valid=f"({chain.dof},)" if count is None else f"({chain.dof},) or ({count}, {chain.dof})",
         )
@@ -388,7 +392,7 @@ def _seed_joints(chain: Chain, seed: ArrayLike | None, count: int | None = None)
 
 
 def _search_range(chain: Chain) -> tuple[Array, Array]:
-    """Finite bounds in which to look."""
+    """Return finite bounds of the search."""
     half_range = np.where(chain.is_revolute, math.pi, _PRISMATIC_RANGE)
     low = np.where(np.isfinite(chain.lower), chain.lower, np.minimum(-half_range, chain.upper - 2.0 * half_range))
     high = np.where(np.isfinite(chain.upper), chain.upper, np.maximum(half_range, low + 2.0 * half_range))
@@ -410,7 +414,7 @@ def _search_seeds(chain: Chain, seed: Array, random_seed: int, count: int) -> Ar
 
 
 def _last_joint_rolls_tool(chain: Chain, tool_axis: Array) -> bool:
-    """Whether the last joint turns the tool about its direction, and moves nothing else."""
+    """Return whether the last joint rotates the tool about its direction and moves nothing else."""
     arrays = chain.arrays
     last_axis = arrays.T_tip[:3, :3].T @ (0.0, 0.0, 1.0)
     is_independent = (
@@ -428,7 +432,7 @@ def _last_joint_rolls_tool(chain: Chain, tool_axis: Array) -> bool:
 
 
 def _sample_rolls(T: Array, tool_axis: Array, count: int) -> Array:
-    """Poses (count, 4, 4) at which the tool's direction is the third column of T, each rolled another way."""
+    """Return poses (count, 4, 4) whose third column is that of T, with different rotations about it."""
     axis = np.cross(tool_axis, (0.0, 0.0, 1.0))
     if np.linalg.norm(axis) < 1e-12:
         minimal_rotation = np.eye(3) if tool_axis[2] > 0.0 else np.diag([1.0, -1.0, -1.0])
@@ -446,7 +450,7 @@ def _sample_rolls(T: Array, tool_axis: Array, count: int) -> Array:
 
 
 def _add_wrapped_solutions(chain: Chain, found: Array, seed: Array) -> Array:
-    """Also what differs by whole turns within the limits; each once, the nearest first."""
+    """Add solutions that differ by whole turns within the limits; without duplicates, nearest to the seed first."""
     combinations: list[tuple[float, ...]] = []
     for q in found:
         choices = []
@@ -468,7 +472,7 @@ def _add_wrapped_solutions(chain: Chain, found: Array, seed: Array) -> Array:
 
 
 def _error_norms(arrays: ChainArrays, target: IkTarget, q: Array) -> tuple[float, float]:
-    """Metres and radians from the goal."""
+    """Return position and orientation error [m, rad]."""
     error = np.empty(6)
     compute_pose_error_at(
         arrays,
@@ -484,7 +488,7 @@ def _error_norms(arrays: ChainArrays, target: IkTarget, q: Array) -> tuple[float
 def _diagnose_failure(
     chain: Chain, target: IkTarget, tolerance: Array, settings: IkConfig, *, out_of_limits: bool
 ) -> IkFailure:
-    """Why nothing was found: by what would be if less were asked."""
+    """Determine the reason of a failure, by solving the goal with weaker requirements."""
     if out_of_limits:
         return IkFailure.JOINT_LIMITS
     infinite = np.full(chain.dof, math.inf)

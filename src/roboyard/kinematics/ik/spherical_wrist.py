@@ -1,8 +1,9 @@
 """Kernel: closed-form inverse kinematics of six revolute joints with a spherical wrist, all branches.
 
-The point's place depends on the first three joints alone (Pieper 1968). Its height and its distance from the first axis
-make two equations in the second and third joint; what they say of the third is a conic in its cosine and sine, a line
-where the first two axes meet or are parallel. The wrist follows from what is left to turn.
+The position of the wrist center depends on the first three joints only (Pieper 1968). Its height and its distance from
+the first axis give two equations in the second and third joint.  Eliminating the second joint gives a conic in cosine
+and sine of the third, which is a line where the first two axes intersect or are parallel. The wrist joints follow from
+the remaining rotation.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ _DEGENERACY_TOLERANCE = 1e-9
 
 
 class SphericalWristArm(NamedTuple):
-    """A chain with a wrist: frames 4 to 6 have their origins where its axes meet.
+    """Parameters of a chain with a spherical wrist: frames 4 to 6 have their origins at the wrist center.
 
     Attributes:
-        origins: (6, 4, 4) as `ChainArrays` has them.
-        T_tip: (4, 4) the tip in the last frame.
+        origins: (6, 4, 4) as in `ChainArrays`.
+        T_tip: (4, 4) pose of the tip in the last frame.
     """
 
     origins: Array
@@ -33,7 +34,7 @@ class SphericalWristArm(NamedTuple):
 
 @kernel(inline="always", examples=lambda: [(np.eye(3), 0.1, np.eye(3))])
 def _rotate_z(R: Array, angle: float, out: Array) -> None:
-    """``out = R Rz(x)`` of rotations."""
+    """Compute ``out = R Rz(angle)`` of rotations."""
     c, s = math.cos(angle), math.sin(angle)
     for i in range(3):
         a, b = R[i, 0], R[i, 1]
@@ -48,14 +49,16 @@ def _example() -> SphericalWristArm:
 
 @kernel(examples=lambda: [(_example(), np.zeros(3), np.zeros(6), np.zeros((8, 6)))])
 def _solve_first_three_joints(arm: SphericalWristArm, P: Array, seed: Array, out: Array) -> int:
-    """First three joints for the wrist's place P, given in the frame of the first joint; how many."""
+    """Compute the first three joints for the wrist position P, given in the frame of the first joint; return the number
+    of solutions.
+    """
     O2, O3, c3 = arm.origins[1], arm.origins[2], arm.origins[3][:3, 3]
     t = O2[:3, 3]
     ax, ay, az = O2[2, 0], O2[2, 1], O2[2, 2]
     bx = O2[0, 0] * t[0] + O2[1, 0] * t[1] + O2[2, 0] * t[2]
     by = O2[0, 1] * t[0] + O2[1, 1] * t[1] + O2[2, 1] * t[2]
     bz = O2[0, 2] * t[0] + O2[1, 2] * t[1] + O2[2, 2] * t[2]
-    # f = f0 + fc cos q3 + fs sin q3: the wrist as joint 2 carries it
+    # f = f0 + fc cos q3 + fs sin q3: wrist position in the frame of joint 2
     f0, fc, fs = np.empty(3), np.empty(3), np.empty(3)
     for i in range(3):
         f0[i] = O3[i, 3] + O3[i, 2] * c3[2]
@@ -121,7 +124,7 @@ def _solve_first_three_joints(arm: SphericalWristArm, P: Array, seed: Array, out
             hx = t[0] + O2[0, 0] * gx + O2[0, 1] * gy + O2[0, 2] * fz
             hy = t[1] + O2[1, 0] * gx + O2[1, 1] * gy + O2[1, 2] * fz
             if math.hypot(hx, hy) < 1e-9:
-                out[found, 0] = seed[0]  # on the first axis it may turn as it likes
+                out[found, 0] = seed[0]  # on the first axis: the joint is undetermined
             else:
                 out[found, 0] = math.atan2(P[1], P[0]) - math.atan2(hy, hx)
             out[found, 1], out[found, 2] = seconds[j], thirds[i]
@@ -131,16 +134,16 @@ def _solve_first_three_joints(arm: SphericalWristArm, P: Array, seed: Array, out
 
 @kernel(examples=lambda: [(_example(), np.eye(4), np.zeros(6), np.zeros((8, 6)))])
 def solve_spherical_wrist(arm: SphericalWristArm, T: Array, seed: Array, out: Array) -> int:
-    """All branches that reach a pose, limits aside.
+    """Compute all branches that reach a pose, regardless of joint limits.
 
     Args:
-        arm: The chain.
-        T: (4, 4) wanted pose of the tip in the base.
-        seed: (6,) what joints take that may be anything.
-        out: (8, 6) is filled, branch after branch.
+        arm: Parameters of the chain.
+        T: (4, 4) goal pose of the tip in the base.
+        seed: (6,) values of joints that are undetermined.
+        out: (8, 6) result, one branch per row.
 
     Returns:
-        How many.
+        Number of branches.
     """
     O1 = arm.origins[0]
     # frame 6 in the base: T T_tip^-1
@@ -187,7 +190,7 @@ def solve_spherical_wrist(arm: SphericalWristArm, T: Array, seed: Array, out: Ar
                 for j in range(3):
                     V[i, j] = x * B[0, j] + y * B[1, j] + A[i, 2] * B[2, j]
             if math.hypot(V[0, 2], V[1, 2]) < 1e-9:
-                fourth = seed[3]  # axes 4 and 6 are one: only their sum counts
+                fourth = seed[3]  # axes 4 and 6 coincide: only the sum of their angles is determined
             else:
                 fourth = math.atan2(Q[1, 2], Q[0, 2]) - math.atan2(V[1, 2], V[0, 2])
             c, s = math.cos(fourth), math.sin(fourth)

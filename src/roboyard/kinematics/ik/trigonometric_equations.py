@@ -10,12 +10,12 @@ from roboyard.compute import kernel
 from roboyard.geometry.arrays import Array
 
 TOLERANCE = 1e-6
-"""By which share an equation may miss, since a stretched-out arm reaches its goal only but for rounding."""
+"""Relative tolerance of the equations: a stretched arm reaches its goal only up to rounding."""
 
 
 @kernel(examples=lambda: [(1.0, 0.5, 0.3, np.zeros(4))])
 def solve_linear_trig(a: float, b: float, d: float, out: Array) -> int:
-    """Angles x with ``a cos x + b sin x = d``, into ``out``; how many (0 to 2)."""
+    """Solve ``a cos x + b sin x = d`` for angles x in `out`; return their number (0 to 2)."""
     length = math.hypot(a, b)
     if length < 1e-12 or abs(d) > length * (1.0 + TOLERANCE):
         return 0
@@ -38,14 +38,14 @@ def _evaluate_polynomial(poly: Array, degree: int, x: float) -> float:
 
 @kernel(examples=lambda: [(np.ones(5), np.zeros(4))])
 def real_roots(poly: Array, out: Array) -> int:
-    """Real roots of a polynomial of degree up to 4, in rising order; how many.
+    """Compute the real roots of a polynomial of degree up to 4, in ascending order; return their number.
 
-    Between neighbouring roots of its derivative a polynomial rises or falls, so each interval holds one root at most. A
-    root of the derivative at which the polynomial nearly vanishes counts as a double one.
+    Between adjacent roots of its derivative a polynomial is monotonic, so each interval has at most one root. A root of
+    the derivative at which the polynomial nearly vanishes counts as a double root.
 
     Args:
         poly: (degree + 1,) coefficients, the constant first; the last must not vanish.
-        out: (4,) is filled.
+        out: (4,) result.
     """
     degree = poly.shape[0] - 1
     bound = 0.0
@@ -101,14 +101,15 @@ def real_roots(poly: Array, out: Array) -> int:
 
 @kernel(examples=lambda: [(np.ones(6), np.zeros(4))])
 def solve_quadratic_trig(conic: Array, out: Array) -> int:
-    """Angles x with ``A c² + B c s + C s² + D c + E s + F = 0``, c and s being cos x and sin x; how many (0 to 4).
+    """Solve ``A c² + B c s + C s² + D c + E s + F = 0`` with c = cos x and s = sin x; return the number of angles (0 to
+    4).
 
-    With t = tan(x' / 2) it is a polynomial of degree 4. x' is x less an angle for which x' = pi is far from a root,
-    since t has no number for that.
+    The substitution t = tan(x' / 2) gives a polynomial of degree 4. x' is x shifted by an angle for which x' = pi is
+    far from a root, because t is infinite there.
 
     Args:
-        conic: (6,) A to F.
-        out: (4,) is filled.
+        conic: (6,) coefficients A to F.
+        out: (4,) result: angles x.
     """
     A, B, C, D, E, F = conic[0], conic[1], conic[2], conic[3], conic[4], conic[5]
     best, shift = -1.0, 0.0
