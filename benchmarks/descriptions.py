@@ -53,7 +53,7 @@ class Outcome:
     @property
     def parts(self) -> bool:
         """Whether it holds macros for others, no robot of its own."""
-        return "holds no robot, only parts" in self.reason
+        return "contains no robot, only macros" in self.reason
 
     @property
     def models(self) -> list[tuple[str, Model]]:
@@ -194,15 +194,15 @@ def lacking(tag: str) -> Callable[[Outcome, re.Match[str]], bool]:
 
 
 CONFIRM: tuple[tuple[str, Callable[[Outcome, re.Match[str]], bool | None]], ...] = (
-    (r"holds no robot, only parts", no_parts),
-    (r"link '(.*?)' has an inertia", impossible_inertia),
+    (r"contains no robot, only macros", no_parts),
+    (r"link '(.*?)' has an? (?:physically impossible )?inertia", impossible_inertia),
     (r"mimics the unknown joint '(.*?)'", lacking("joint")),
     (r"unknown child link '(.*?)'", lacking("link")),
-    (r"nothing is called '(.*?)'", lacking("xacro:property")),
+    (r"undefined name '(.*?)'", lacking("xacro:property")),
     (r"has mass (-?[\d.e-]+) kg", lambda one, m: f"{m[1]}" in expanded(one)),
     (r"unknown parent link '(.*?)'", lacking("link")),
-    (r"no macro is called '(.*?)'", lambda one, m: not re.search(rf"macro\s[^>]*name=\"{m[1]}\"", expanded(one))),
-    (r"package '(.*?)' is not found", lambda one, m: not any(
+    (r"unknown macro '(.*?)'", lambda one, m: not re.search(rf"macro\s[^>]*name=\"{m[1]}\"", expanded(one))),
+    (r"package '(.*?)' not found", lambda one, m: not any(
         (up / m[1]).is_dir() for up in list(one.path.parents)[: len(Path(one.name).parts)])),
     (r"scale of mesh .* is '(.*?)'", lambda one, m: m[1] in expanded(one)),
     (r"has the child '(.*?)', which has no link", lambda one, m: named(one, m[1])),
@@ -213,16 +213,16 @@ CONFIRM: tuple[tuple[str, Callable[[Outcome, re.Match[str]], bool | None]], ...]
     (r"has no model|is a <(\w+)>", lambda one, m: root_is(one, "model", "world")),
     (r"robot has no link", lambda one, m: "<link" not in expanded(one)),
     (r"model '(.*?)' has no link", without_links),
-    (r"names '(.*?)', which", lambda one, m: not named(one, m[1]) or "::" in m[1]),
-    (r"canonical_link '(.*?)' is not", lambda one, m: not re.search(rf"<link\s+name=[\"']{m[1]}", expanded(one))),
+    (r": (?:model|world) '.*?' has no '(.*?)'", lambda one, m: not named(one, m[1]) or "::" in m[1]),
+    (r"has no canonical_link '(.*?)'", lambda one, m: not re.search(rf"<link\s+name=[\"']{m[1]}", expanded(one))),
     (r"'(\S*?)' in .* exists twice|the name '(.*?)' in .* exists twice",
      lambda one, m: named(one, m[1] or m[2], 2) or None),
-    (r"refer to each other in a circle|attached in a circle", lambda one, m: "relative_to" in expanded(one)),
+    (r"refer to each other in a cycle|attached in a cycle", lambda one, m: "relative_to" in expanded(one)),
     (r"not well-formed XML", lambda one, m: not well_formed(one.where)),
-    (r"has no version|has the version", lambda one, m: not re.search(r"<sdf[^>]*version=.1\.\d", expanded(one))),
+    (r"has no version|has the invalid version", lambda one, m: not re.search(r"<sdf[^>]*version=.1\.\d", expanded(one))),
     (r"has no name", nameless),
     (r"name '(.*?)' in .* is reserved", lambda one, m: named(one, m[1])),
-    (r"joint '(.*?)' (names itself|joins link)", lambda one, m: named(one, m[1])),
+    (r"joint '(.*?)' (names itself|connects link)", lambda one, m: named(one, m[1])),
     (r"<\w+> is '(.*?)'", lambda one, m: m[1] in expanded(one)),
 )  # fmt: skip
 

@@ -99,8 +99,8 @@ def test_robot_mesh_becomes_links(command: Command, cart: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["inertia", "none.stl", "--mass", "1"], "no such file"),
-        (["inertia", "cart.stl"], "mass or a density"),
+        (["inertia", "none.stl", "--mass", "1"], "does not exist"),
+        (["inertia", "cart.stl"], "mass and density is required"),
         (["inertia", "cart.stl", "--mass", "1", "--unit", "furlong"], "unit 'furlong'"),
         (["inertia", "cart.stl", "--mass", "1", "--format", "mjcf"], "urdf, sdf"),
         (["inertia", "open.stl", "--mass", "1"], "--repair"),
@@ -116,12 +116,12 @@ def test_robot_mesh_becomes_links(command: Command, cart: Path) -> None:
         (["split", "cart.stl", "--names", "a,b,c,d"], "4 names for 3 parts"),
         (["origin", "cart.stl", "--at", "1,2"], "3 numbers"),
         (["origin", "cart.stl", "--rotate", "nan,0,0"], "3 numbers"),
-        (["collision", "cart.stl", "--shapes", "cone"], "no shape 'cone'"),
+        (["collision", "cart.stl", "--shapes", "cone"], "unknown shape 'cone'"),
         (["collision", "cart.stl", "--max", "0"], "1 or more"),
         (["robot", "cart.stl", "--mass", "x"], "mass 'x'"),
         (["robot", "cart.stl", "--mass", "1", "--mass", "2"], "two masses"),
         (["robot", "cart.stl", "--mass", "1", "--joint", "part_1"], "LINK=TYPE"),
-        (["robot", "cart.stl", "--mass", "1", "--joint", "part_9=fixed"], "no link 'part_9'"),
+        (["robot", "cart.stl", "--mass", "1", "--joint", "part_9=fixed"], "unknown link 'part_9'"),
     ],
 )
 def test_mesh_verbs_refuse_bad_input_in_one_line(command: Command, cart: Path, words: list[str], expected: str) -> None:

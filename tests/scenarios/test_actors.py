@@ -111,7 +111,7 @@ def test_actor_without_auto_start_stands(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("<time>2.5<", "<time>1<", "rising times"),
+        ("<time>2.5<", "<time>1<", "increasing times"),
         ("<time>2<", "<time>x<", "time"),
         ("<delay_start>0.5", "<delay_start>-1", "delay"),
     ],

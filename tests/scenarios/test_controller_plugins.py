@@ -204,7 +204,7 @@ def test_invalid_settings_are_refused_with_file_and_line(home: Path) -> None:
         for one in unknown.findings
     )
     missing = package(home, TWO, DIFF, plugin=PLUGIN.format("package://nowhere/config/d.yaml"))
-    assert any("package or model 'nowhere' is not found" in one for one in missing.findings)
+    assert any("package or model 'nowhere' not found" in one for one in missing.findings)
     torn = package(home, TWO, "a: [1,\n")
     assert any("no valid YAML" in one for one in torn.findings)
 

@@ -64,7 +64,7 @@ def test_actors_are_marked_bodies_that_collide() -> None:
     sim = started(f'<actor name="walker">{trajectory}</actor><actor name="idler"><pose>1 1 0 0 0 0</pose></actor>')
     walker, idler = sim.world.models
     assert [finding.message for finding in sim.world.warnings] == [
-        f"actor '{name}' looks like our people do: its skin has no effect" for name in ("walker", "idler")
+        f"actor '{name}' is drawn as a person of this simulator: its skin has no effect" for name in ("walker", "idler")
     ]
     assert np.allclose(walker.T_world_model.xyz, (2.0, -2.0, 0.0))
     assert np.allclose(idler.T_world_model.xyz, (1.0, 1.0, 0.0))

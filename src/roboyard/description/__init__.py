@@ -1,6 +1,6 @@
-"""Readers for URDF, xacro, SDF and MJCF: files in standard formats become one `Model` or `World`.
+"""Readers and writers of robot and world descriptions: URDF, xacro, SDF and MJCF become one `Model` or `World`.
 
-`load_model` and `load_world` are the way in; ``model.py`` and ``sensors.py`` hold the records that come out.
+`load_model` and `load_world` are the entry points; ``model.py`` and ``sensors.py`` define the resulting records.
 """
 
 from typing import TYPE_CHECKING

@@ -1,8 +1,8 @@
 """Reads `<camera>` elements and the settings of Gazebo Classic's camera plugins.
 
-Own elements: `<exposure>`, `<depth_noise>`, `<depth>` (a depth camera with its own lens and pose), `<infrared>`,
-`<baseline>`. Plugins: `libgazebo_ros_camera.so`, `…_multicamera.so`, `…_depth_camera.so`, `…_openni_kinect.so`, and ROS
-2's `libgazebo_ros_camera.so` with its `<ros>` block.
+Elements of Roboyard: `<exposure>`, `<depth_noise>`, `<depth>` (a depth camera with its own camera model and pose),
+`<infrared>`, `<baseline>`. Plugins: `libgazebo_ros_camera.so`, `…_multicamera.so`, `…_depth_camera.so`,
+`…_openni_kinect.so`, and ROS 2's `libgazebo_ros_camera.so` with its `<ros>` block.
 """
 
 from __future__ import annotations
@@ -52,16 +52,16 @@ _DISTORTION_TAGS = (
 
 @dataclass(frozen=True, slots=True)
 class CameraPlugin:
-    """What a plugin says; empty where there is none.
+    """Settings of a camera plugin; empty without one.
 
     Attributes:
-        kind: Which plugin.
-        topics: (output, topic), see ``camera_topics``.
-        optical_frame: Frame id, if its name says that it is an optical one.
-        distortion: k1, k2, p1, p2, k3.
-        intrinsics: fx, fy, cx, cy where it sets them.
-        depth_range: Least and largest depth [m]; None where it says nothing.
-        baseline: Of a pair [m].
+        kind: Type of the plugin.
+        topics: (output, topic), see `camera_topics`.
+        optical_frame: Frame id, if its name is that of an optical frame.
+        distortion: Distortion coefficients k1, k2, p1, p2, k3.
+        intrinsics: fx, fy, cx, cy that the plugin sets.
+        depth_range: Minimum and maximum depth [m]; None if not specified.
+        baseline: Baseline of a stereo pair [m].
     """
 
     kind: str = ""
@@ -74,10 +74,10 @@ class CameraPlugin:
 
 
 def read_camera_plugin(sensor: XmlNode) -> CameraPlugin:
-    """What the first camera plugin in a ``<sensor>`` says, and the frame that the sensor itself names.
+    """Read the first camera plugin of a ``<sensor>``, and the frame that the sensor itself names.
 
     Raises:
-        DescriptionError: one of its values is no number.
+        DescriptionError: A value is not a number.
     """
     frame = next((text for tag in _FRAME_TAGS if (text := child_text(sensor, tag))), "")
     for node in sensor.children_with_tag("plugin"):
@@ -102,7 +102,7 @@ def read_camera_plugin(sensor: XmlNode) -> CameraPlugin:
 
 
 def read_plugin_base_topic(sensor: XmlNode) -> str:
-    """Base of a camera's topics as a plugin names it: ``<cameraName>``, or ROS 2's namespace and camera name."""
+    """Return the base of a camera's topics from a plugin: ``<cameraName>``, or ROS 2's namespace and camera name."""
     for node in sensor.children_with_tag("plugin"):
         if _PLUGIN_FILE.match(node.get("filename").strip().rpartition("/")[2]):
             ros = node.child("ros")
@@ -115,14 +115,14 @@ def read_plugin_base_topic(sensor: XmlNode) -> str:
 
 
 def _read_topics(node: XmlNode) -> tuple[tuple[str, str], ...]:
-    """Topics that the plugin names, below its camera's name unless they begin with a slash."""
+    """Read the topics of a plugin; they are relative to its camera name unless they begin with a slash."""
     base = child_text(node, "cameraName", child_text(node, "camera_name")).strip("/")
 
     def resolve_topic(topic: str) -> str:
         return topic.strip("/") if topic.startswith("/") or not base else f"{base}/{topic.strip('/')}"
 
     topics = {output: resolve_topic(text) for tag, output in _TOPIC_TAGS.items() if (text := child_text(node, tag))}
-    if base and "camera_name" in {child.tag for child in node.children}:  # ROS 2: fixed names
+    if base and "camera_name" in {child.tag for child in node.children}:  # ROS 2: fixed topic names
         topics = {"image": f"{base}/image_raw", "depth": f"{base}/depth/image_raw"} | topics
     for ros in node.children_with_tag("ros"):
         for remapping in (*ros.children_with_tag("remapping"), *ros.children_with_tag("argument")):
@@ -135,7 +135,7 @@ def _read_topics(node: XmlNode) -> tuple[tuple[str, str], ...]:
 
 
 def _read_intrinsics(node: XmlNode) -> dict[str, float]:
-    """Focal length and principal point that a plugin claims; zero means: as the field of view says."""
+    """Read focal length and principal point of a plugin; zero means that the field of view determines them."""
     intrinsics: dict[str, float] = {}
     focal_length = child_number(node, "focalLength", child_number(node, "focal_length", 0.0))
     if focal_length > 0.0:
@@ -152,9 +152,9 @@ def _optional_number(node: XmlNode, *tags: str) -> float | None:
 
 
 MAX_IMAGE_SIDE = 8192
-"""Largest picture each way [px]."""
+"""Maximum width and height of an image [px]."""
 MAX_PIXELS = 1 << 24
-_MAX_PINHOLE_VIEW = math.radians(179.0)  # of a lens that keeps lines straight [rad]
+_MAX_PINHOLE_VIEW = math.radians(179.0)  # of a lens without distortion [rad]
 _GRAY_FORMATS = ("l8", "l16", "l_int8", "l_uint8", "l_int16", "l_uint16", "mono8", "mono16")
 _COLOR_FORMATS = ("r8g8b8", "rgb_int8", "rgb8", "b8g8r8", "bgr_int8", "bgr8", "r8g8b8a8", "rgba_int8")
 _LENS_MODELS: dict[str, ProjectionModel] = {
@@ -171,10 +171,10 @@ _UNUSED_TAGS = {
 
 
 def read_camera(context: ReaderContext, element: SensorElement) -> CameraSpec:
-    """A camera of any kind.
+    """Read a camera of any type.
 
     Raises:
-        DescriptionError: a lens or a picture that cannot be; with file and line.
+        DescriptionError: The camera model or the image size is invalid; the message has file and line.
     """
     kind, plugin = element.kind, read_camera_plugin(element.node)
     cameras = [camera for camera in element.node.children_with_tag("camera") if camera.children]
@@ -231,17 +231,17 @@ def read_camera(context: ReaderContext, element: SensorElement) -> CameraSpec:
 def _read_lens(
     context: ReaderContext, node: XmlNode | None, name: str, plugin: CameraPlugin, *, is_wide_angle: bool = False
 ) -> CameraModel:
-    """Lens and size of the picture; ``node`` is the ``<camera>``."""
+    """Read camera model and image size; `node` is the ``<camera>``."""
     image = node.child("image") if node else None
     width, height = child_integer(image, "width", 640), child_integer(image, "height", 480)
     is_valid_size = 1 <= width <= MAX_IMAGE_SIDE and 1 <= height <= MAX_IMAGE_SIDE and width * height <= MAX_PIXELS
     if image is not None and not is_valid_size:
-        problem = f"camera '{name}' takes pictures of {width} × {height} pixels"
-        raise error_at(problem, image, f"1 to {MAX_IMAGE_SIDE} each way, at most {MAX_PIXELS} in all")
+        problem = f"camera '{name}' has an image size of {width} × {height} pixels"
+        raise error_at(problem, image, f"1 to {MAX_IMAGE_SIDE} per side, at most {MAX_PIXELS} in total")
     lens_element = node.child("lens") if node else None
     lens_type = child_text(lens_element, "type", "gnomonical").lower()
     if lens_type not in _LENS_MODELS and lens_element is not None:
-        context.warn(lens_element, f"lens type {quote(lens_type)} is not understood: a straight one is taken")
+        context.warn(lens_element, f"unknown lens type {quote(lens_type)}: a lens without distortion is used")
     model = _LENS_MODELS.get(lens_type, "plumb_bob") if is_wide_angle else "plumb_bob"
     field_of_view = child_number(node, "horizontal_fov", 1.0472)
     max_view = _MAX_PINHOLE_VIEW if model == "plumb_bob" else (math.pi if model == "orthographic" else 1.99 * math.pi)
@@ -252,8 +252,8 @@ def _read_lens(
             f"above 0, at most {max_view:.4g} rad with this lens",
         )
     if node is not None and field_of_view > max_view:
-        problem = f"camera '{name}' has a horizontal field of view of {field_of_view:g} rad, wider than its lens can be"
-        context.warn(node.child("horizontal_fov") or node, f"{problem}: {max_view:.4g} rad taken")
+        problem = f"camera '{name}' has a horizontal field of view of {field_of_view:g} rad, wider than its lens allows"
+        context.warn(node.child("horizontal_fov") or node, f"{problem}: {max_view:.4g} rad is used")
         field_of_view = max_view
     distortion = _read_distortion(context, node, plugin)
     lens = CameraModel.from_field_of_view(width, height, field_of_view, model, distortion)
@@ -261,8 +261,8 @@ def _read_lens(
     if intrinsics is not None:
         context.warn_unknown_children(intrinsics, {"fx", "fy", "cx", "cy", "s"})
         if child_number(intrinsics, "s", 0.0) != 0.0:
-            context.warn(intrinsics, f"camera '{name}': pixels are rectangles here, <s> is not followed")
-        # In SDF the middle of the picture is (width / 2, height / 2); in ours, as in ROS, pixels' middles are whole.
+            context.warn(intrinsics, f"camera '{name}': only rectangular pixels are supported, <s> is ignored")
+        # In SDF the image center is (width / 2, height / 2); here, as in ROS, pixel centers have integer coordinates.
         lens = replace(
             lens,
             fx=child_number(intrinsics, "fx", lens.fx, minimum=0.0, exclusive=True),
@@ -281,8 +281,8 @@ def _read_lens(
         )
     if (fold_pixel := lens.find_distortion_fold()) is not None and node is not None:
         pixel = f"({fold_pixel[0]:g}, {fold_pixel[1]:g})"
-        problem = f"the distortion of camera '{name}' folds the picture over before pixel {pixel}"
-        context.warn(node.child("distortion") or node, f"{problem}: nothing is seen from there on")
+        problem = f"the distortion of camera '{name}' is not invertible beyond pixel {pixel}"
+        context.warn(node.child("distortion") or node, f"{problem}: the image is empty from there on")
     return lens
 
 
@@ -318,13 +318,17 @@ def _read_depth_clip(node: XmlNode, name: str, near: float, far: float, plugin: 
 
 def _check_clip_order(node: XmlNode | None, name: str, near: float, far: float) -> None:
     if node is not None and near >= far:
-        raise error_at(f"camera '{name}' sees from {near:g} m to {far:g} m", node, "far above near")
+        raise error_at(
+            f"camera '{name}': far clip distance {far:g} m is not above near clip distance {near:g} m",
+            node,
+            "far above near",
+        )
 
 
 def _read_depth_lens(
     context: ReaderContext, node: XmlNode, name: str, color_lens: CameraModel
 ) -> tuple[CameraModel, SE3]:
-    """A depth camera's own lens, and its place: ``<pose>`` in the colour camera's frame, x forward."""
+    """Read a depth camera's own model and its pose: ``<pose>`` in the color camera's frame, x forward."""
     context.warn_unknown_children(node, {"pose", "horizontal_fov", "image", "distortion", "lens"})
     has_same_view = node.child("image") is None and node.child("horizontal_fov") is None
     lens = (
@@ -338,22 +342,25 @@ def _read_depth_lens(
 def _read_baseline(
     context: ReaderContext, element: SensorElement, cameras: list[XmlNode], plugin: CameraPlugin
 ) -> float:
-    """Distance of the eyes: ``<baseline>``, the poses of two ``<camera>``, or a plugin's hackBaseline."""
+    """Read the baseline of a stereo pair: ``<baseline>``, the poses of two ``<camera>``, or a plugin's hackBaseline."""
     node = cameras[0] if cameras else element.node
     baseline = child_number(node, "baseline", plugin.baseline, minimum=0.0)
     if len(cameras) > 1:
         if len(cameras) > 2:
-            context.warn(cameras[2], f"'{element.name}' has {len(cameras)} cameras: the first two are taken as a pair")
+            context.warn(
+                cameras[2], f"'{element.name}' has {len(cameras)} cameras: the first two are used as a stereo pair"
+            )
         T_left_right = read_pose(cameras[0].child("pose")).inverse() @ read_pose(cameras[1].child("pose"))
         x, y, z = T_left_right.xyz
         if abs(x) > 1e-3 or abs(z) > 1e-3 or T_left_right.angle > 1e-3:
             context.warn(
-                cameras[1], f"the eyes of '{element.name}' do not look alike side by side: a rectified pair is"
+                cameras[1],
+                f"the cameras of '{element.name}' are not parallel and side by side: a rectified pair is used",
             )
         baseline = abs(y) or baseline
     if baseline <= 0.0:
         raise error_at(
-            f"the eyes of '{element.name}' are at the same place", cameras[-1] if cameras else element.node,
+            f"the two cameras of '{element.name}' have the same position", cameras[-1] if cameras else element.node,
             "<baseline> in m, or a <pose> in its second <camera>",
         )  # fmt: skip
     return baseline
@@ -379,7 +386,9 @@ def _read_depth_noise(context: ReaderContext, node: XmlNode | None, name: str) -
     model_name = child_text(node, "model", "ideal").lower()
     model = next((one for one in DEPTH_MODELS if one == model_name), None)
     if model is None:
-        raise error_at(f"camera '{name}' errs like {quote(model_name)}", node, ", ".join(DEPTH_MODELS))
+        raise error_at(
+            f"camera '{name}' has the unknown depth noise model {quote(model_name)}", node, ", ".join(DEPTH_MODELS)
+        )
     disparity_stddev = child_number(node, "disparity", 0.25 if model == "stereo" else 0.0, minimum=0.0)
     noise = read_noise(context, node.child("noise"))
     gaussian_noise = noise if model == "gaussian" else Noise()
@@ -394,5 +403,5 @@ def _is_grayscale(context: ReaderContext, image: XmlNode | None) -> bool:
         and image_format not in (*_GRAY_FORMATS, *_COLOR_FORMATS)
         and not image_format.startswith(("bayer", "r_float", "16u"))
     ):
-        context.warn(image, f"picture format {quote(image_format)} is not understood: R8G8B8 taken")
+        context.warn(image, f"unknown image format {quote(image_format)}: R8G8B8 is used")
     return image_format in _GRAY_FORMATS

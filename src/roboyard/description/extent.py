@@ -15,25 +15,27 @@ from roboyard.description.shapes import bounding_half_extents
 from roboyard.errors import DescriptionError
 
 _DEFAULT_HALF_EXTENT = 0.1
-"""Half extent taken for a shape that cannot be measured [m]."""
+"""Half extent used for a shape whose size is unknown [m]."""
 
 
 def bounding_radius(model: Model) -> float:
-    """Radius [m] of the circle about the model's origin that holds all that touches, seen from above."""
+    """Compute the radius [m] of the circle about the model's origin that contains all collision shapes, seen from
+    above.
+    """
     return max(
         (float(np.hypot(corner[0], corner[1])) for corner in _collision_corners(model)), default=_DEFAULT_HALF_EXTENT
     )
 
 
 def half_length(model: Model) -> float:
-    """Half of what all that touches measures along x [m], when it lies evenly about the model's origin."""
+    """Compute half the extent of all collision shapes along x [m], assumed to be centered at the model's origin."""
     return max((float(corner[0]) for corner in _collision_corners(model)), default=_DEFAULT_HALF_EXTENT)
 
 
 def footprint_polygon(
     configured_footprint: tuple[tuple[float, float], ...], model: Model
 ) -> tuple[tuple[float, float], ...]:
-    """Corners [m] of the robot's outline on the ground: those given, else of the hull of all that touches."""
+    """Return the footprint polygon [m]: the configured one, else the convex hull of all collision shapes."""
     if configured_footprint:
         return configured_footprint
     points = np.array([corner[:2] for corner in _collision_corners(model)]).reshape(-1, 2)
@@ -46,14 +48,16 @@ def footprint_polygon(
 
 
 def bounding_box(model: Model) -> tuple[float, float, float]:
-    """Edges [m] of the box about the model's origin, along its axes, that holds all that touches."""
+    """Compute the edge lengths [m] of the box about the model's origin that contains all collision shapes."""
     corners = np.abs(np.array(list(_collision_corners(model))).reshape(-1, 3)).max(axis=0, initial=0.0)
     x, y, z = (2.0 * corners).tolist()
     return x, y, z
 
 
 def lowest_point(model: Model) -> float:
-    """Height [m] of the lowest point that touches, in the model's frame with every joint at zero; 0 if nothing does."""
+    """Compute the lowest height [m] of the collision shapes in the model frame, with all joints at zero; 0 without
+    shapes.
+    """
     return min((float(corner[2]) for corner in _collision_corners(model)), default=0.0)
 
 
@@ -64,7 +68,7 @@ def _collision_corners(model: Model) -> Iterator[NDArray[np.float64]]:
 
 
 def _shape_corners(collision: Collision) -> NDArray[np.float64]:
-    """The eight corners of a shape's box, in its own frame (8, 3)."""
+    """Return the eight corners of a shape's bounding box in its own frame (8, 3)."""
     low, high = _shape_extent(collision.geometry)
     return np.array(list(itertools.product(*zip(low, high, strict=True))), dtype=float)
 
@@ -82,7 +86,7 @@ def _shape_extent(geometry: Geometry) -> tuple[tuple[float, float, float], tuple
 def _mesh_extent(mesh: Mesh) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
     try:
         corners, _ = load_mesh(mesh)
-    except DescriptionError:  # the physics says so, and puts a marked box there
+    except DescriptionError:  # the physics reports it and uses a marked box
         return (-_DEFAULT_HALF_EXTENT,) * 3, (_DEFAULT_HALF_EXTENT,) * 3
     low, high = corners.min(axis=0), corners.max(axis=0)
     return (float(low[0]), float(low[1]), float(low[2])), (float(high[0]), float(high[1]), float(high[2]))

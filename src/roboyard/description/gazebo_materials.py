@@ -1,6 +1,6 @@
-"""The named materials that Gazebo ships and descriptions refer to, as plain colours.
+"""Named materials of Gazebo as plain colors.
 
-Diffuse values of ``gazebo.material`` in Gazebo Classic; textured ones are given the mean colour of their look.
+Diffuse values of ``gazebo.material`` in Gazebo Classic; textured materials have the mean color of their texture.
 """
 
 from __future__ import annotations
@@ -67,7 +67,9 @@ _GAZEBO_COLORS: dict[str, Rgba] = {
 
 
 def gazebo_material(name: str) -> Material | None:
-    """Looks of ``Gazebo/Orange`` or ``Orange``; None for a name that Gazebo does not ship. ``…Glow`` ones shine."""
+    """Return the material ``Gazebo/Orange`` or ``Orange``; None for a name that Gazebo does not have. ``…Glow``
+    materials emit light.
+    """
     short = name.strip().rpartition("/")[2].lower()
     rgba = _GAZEBO_COLORS.get(short)
     if rgba is None:

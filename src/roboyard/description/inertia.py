@@ -1,4 +1,4 @@
-"""Inertia of links: from collision shapes, validation, repair, and the check whether it fits mass and shapes."""
+"""Inertia of links: computation from collision shapes, validation, repair, and plausibility check."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from roboyard.errors import DescriptionError, InputError
 from roboyard.geometry import SE3
 from roboyard.geometry.arrays import Array
 
-POSITIVE_MASS_HINT = "a mass above 0; leave <inertial> out for a mere frame"
-_MAX_MASS = 1e15  # beyond, digits are lost in every sum
-_EIGENVALUE_TOLERANCE = 1e-9  # relative depth below zero that sums and products of doubles explain
-_TRIANGLE_TOLERANCE = 1e-4  # relative breach of the triangle inequality that printed digits explain
+POSITIVE_MASS_HINT = "a mass above 0; omit <inertial> for a frame without mass"
+_MAX_MASS = 1e15  # beyond, every sum loses digits
+_EIGENVALUE_TOLERANCE = 1e-9  # relative amount below zero that rounding of doubles explains
+_TRIANGLE_TOLERANCE = 1e-4  # relative violation of the triangle inequality that rounded printed digits explain
 
 
 def shape_inertia(shape: Geometry, density: float) -> tuple[float, float, tuple[float, float, float]] | None:
-    """Mass [kg], height of the centre of mass above the shape's frame [m], and principal moments [kg m²].
+    """Compute mass [kg], height of the center of mass above the shape's frame [m], and principal moments [kg m²].
 
     Textbook formulas of homogeneous bodies; None for meshes, planes, terrain and prisms.  Results that are too large
     for floating-point numbers are infinite or NaN.
@@ -71,7 +71,7 @@ def shape_inertia(shape: Geometry, density: float) -> tuple[float, float, tuple[
 
 
 def _cube(length: float) -> float:
-    """``length**3``, infinite where Python raises OverflowError."""
+    """Return ``length**3``, infinite where Python raises OverflowError."""
     try:
         return length**3
     except OverflowError:
@@ -82,7 +82,7 @@ def _cube(length: float) -> float:
 def collisions_inertia(
     parts: Sequence[tuple[Collision, float]],
 ) -> tuple[float, Array, Array] | None:
-    """Mass [kg], center of mass (3,) [m] and inertia (3, 3) about it [kg m²], in link axes.
+    """Compute mass [kg], center of mass (3,) [m] and inertia (3, 3) about it [kg m²], in link axes.
 
     Values that are too large for floating-point numbers are infinite or NaN (``is_finite``); None if a shape has no
     formula, or the shapes have no volume.
@@ -111,31 +111,32 @@ def collisions_inertia(
 
 
 def is_finite(properties: tuple[float, Array, Array]) -> bool:
-    """Whether mass, center of mass and inertia are numbers that can be computed with."""
+    """Return whether mass, center of mass and inertia are finite and usable."""
     mass, com, inertia = properties
     return math.isfinite(mass) and bool(np.isfinite(com).all() and np.isfinite(inertia).all())
 
 
 InertiaMoments = tuple[float, float, float, float, float, float]
 DEFAULT_DENSITY = 1000.0
-"""Of a body of which nothing is said [kg/m³]."""
-_MAX_BOX_EDGE = 5.0  # edge of a box that an inertia may imply [m]
+"""Density used if the description has none [kg/m³]."""
+_MAX_BOX_EDGE = 5.0  # maximum edge of the box equivalent to an inertia [m]
 
 
 def inertia_matrix(moments: InertiaMoments) -> NDArray[np.float64]:
-    """(3, 3) of ixx, iyy, izz, ixy, ixz, iyz."""
+    """Return the matrix (3, 3) of ixx, iyy, izz, ixy, ixz, iyz."""
     ixx, iyy, izz, ixy, ixz, iyz = moments
     return np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
 
 
 def inertia_moments(matrix: NDArray[np.float64]) -> InertiaMoments:
-    """Ixx, iyy, izz, ixy, ixz, iyz of a (3, 3)."""
+    """Return ixx, iyy, izz, ixy, ixz, iyz of a matrix (3, 3)."""
     xx, yy, zz, xy, xz, yz = (float(matrix[i, j]) for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)))
     return xx, yy, zz, xy, xz, yz
 
 
 def nearest_physical_inertia(moments: InertiaMoments) -> InertiaMoments:
-    """The nearest inertia that a body can have: the largest moment and the axes stay, the smaller ones grow.
+    """Return the nearest physically possible inertia: the largest moment and the axes are kept, smaller moments are
+    raised.
 
     A body's second moments of mass ``(tr(I) / 2) 1 - I`` are never negative; negative ones become zero.
     """
@@ -145,7 +146,7 @@ def nearest_physical_inertia(moments: InertiaMoments) -> InertiaMoments:
 
 
 def raise_smallest_moment(moments: InertiaMoments, min_moment: float) -> InertiaMoments:
-    """Raise the smallest principal moment to ``min_moment`` about the same axes, and the others where necessary."""
+    """Raise the smallest principal moment to `min_moment` about the same axes, and the others where necessary."""
     values, axes = np.linalg.eigh(inertia_matrix(moments))
     values[0] = min_moment
     values[1] = max(values[1], values[2] - min_moment)
@@ -153,32 +154,30 @@ def raise_smallest_moment(moments: InertiaMoments, min_moment: float) -> Inertia
 
 
 def clamp_triangle_inequality(moments: InertiaMoments) -> InertiaMoments:
-    """The inertia with its largest moment lowered to the sum of the others, where only digits were lost."""
+    """Return the inertia with its largest moment lowered to the sum of the others, to correct rounding errors."""
     values, axes = np.linalg.eigh(inertia_matrix(moments))
     values[2] = min(values[2], values[0] + values[1])
     return inertia_moments(axes @ np.diag(values) @ axes.T)
 
 
 def estimate_inertia(mass: float, T_link_com: SE3, collisions: Sequence[Collision]) -> tuple[InertiaMoments, str]:
-    """Moments in the centre-of-mass frame that a body of ``mass`` may have, and what they are those of.
+    """Estimate the moments of a link of `mass` about its center of mass, and describe the assumption in words.
 
-    Of the link's collision shapes, evenly filled; without such, or where those are too large for numbers, of a ball of
-    `DEFAULT_DENSITY`.
+    The collision shapes are filled homogeneously; without shapes, or if these are too large for numbers, a ball of
+    `DEFAULT_DENSITY` is used.
     """
     properties = collisions_inertia([(one, 1.0) for one in collisions]) if collisions else None
-    if (
-        properties is not None and is_finite(properties) and math.isfinite(mass / properties[0])
-    ):  # of shapes that fill some space at all
+    if properties is not None and is_finite(properties) and math.isfinite(mass / properties[0]):  # shapes with a volume
         total, _, inertia = properties
         R = T_link_com.rotation_matrix()
-        return inertia_moments(R.T @ (inertia * (mass / total)) @ R), "of its collision shapes, evenly filled"
+        return inertia_moments(R.T @ (inertia * (mass / total)) @ R), "of its collision shapes, homogeneously filled"
     radius = (3.0 * mass / (4.0 * math.pi * DEFAULT_DENSITY)) ** (1.0 / 3.0)
     value = 0.4 * mass * radius * radius
     return (value, value, value, 0.0, 0.0, 0.0), f"of a ball of {2.0 * radius:.3g} m"
 
 
 def fill_with_default_density(collisions: Sequence[Collision]) -> Inertial | None:
-    """Compute mass and inertia of shapes of `DEFAULT_DENSITY`; None if there are none, one is a mesh, or too large."""
+    """Compute mass and inertia of shapes of `DEFAULT_DENSITY`; None without shapes, with meshes, or if too large."""
     properties = collisions_inertia([(one, DEFAULT_DENSITY) for one in collisions]) if collisions else None
     if properties is None or not is_finite(properties):
         return None
@@ -187,7 +186,7 @@ def fill_with_default_density(collisions: Sequence[Collision]) -> Inertial | Non
 
 
 def equivalent_inertia_box(inertial: Inertial) -> tuple[Box, SE3] | None:
-    """The even box of this mass and inertia, and its place in the link; None where it would be flat or huge."""
+    """Return the homogeneous box of a mass and inertia, and its pose in the link; None if it is flat or huge."""
     values, axes = np.linalg.eigh(inertia_matrix(inertial.inertia))
     squares = 6.0 * (values.sum() - 2.0 * values) / inertial.mass
     if squares.min() <= 0.0 or squares.max() > _MAX_BOX_EDGE**2:
@@ -199,9 +198,9 @@ def equivalent_inertia_box(inertial: Inertial) -> tuple[Box, SE3] | None:
 
 
 def replace_missing_collision_meshes(context: ReaderContext, node: XmlNode, link: Link) -> Link:
-    """``link`` with something that touches in the place of every collision mesh that is not there, if to be mended.
+    """Return the link with replacements for missing collision meshes, if repair is requested.
 
-    Meshes on servers and in model databases stay placeholders: they are there, only not here.
+    Meshes on servers and in model databases remain placeholders: they exist, but not on this machine.
     """
     if not context.repair:
         return link
@@ -219,7 +218,7 @@ def replace_missing_collision_meshes(context: ReaderContext, node: XmlNode, link
         collision_node = next((one for one in node.children_with_tag("collision")[index : index + 1]), node)
         problem = f"the collision mesh '{mesh.uri[:200]}' of link '{link.name}' is missing"
         replacement, action = _find_replacement(link, collision, index)
-        context.repair_or_raise(collision_node, problem, "a mesh file that is there", action, is_required=False)
+        context.repair_or_raise(collision_node, problem, "an existing mesh file", action, is_required=False)
         collisions += [replacement] if replacement is not None else []
     return replace(link, collisions=tuple(collisions))
 
@@ -232,23 +231,24 @@ def _find_replacement(link: Link, collision: Collision, index: int) -> tuple[Col
     ]
     if visuals:
         shape = replace(collision, geometry=visuals[0].geometry, T_link_geom=visuals[0].T_link_geom)
-        return shape, f"the visual '{visuals[0].name}' touches instead"
+        return shape, f"its visual '{visuals[0].name}' is used instead"
     inertia_box = equivalent_inertia_box(link.inertial) if link.inertial is not None else None
     if inertia_box is not None:
         box, T_link_box = inertia_box
         x, y, z = box.size
         return (
             replace(collision, geometry=box, T_link_geom=T_link_box),
-            f"a box of {x:.3g} × {y:.3g} × {z:.3g} m touches instead, that of its mass and inertia",
+            f"a box of {x:.3g} × {y:.3g} × {z:.3g} m, equivalent to its mass and inertia, is used instead",
         )
-    return None, "nothing touches there"
+    return None, "the collision is removed"
 
 
 _MAX_RADIUS_RATIO = 3.0
-"""So many times as far out as the shapes reach: mass may lie somewhat beside what is drawn."""
+"""Maximum ratio of the radius of gyration to the shapes' radius: mass may lie somewhat outside the shapes.
+"""
 _MAX_DENSITY = 22_590.0  # osmium [kg/m³]
 _FOAM_DENSITY = 20.0
-"""Lighter than any robot's part on the whole [kg/m³]: it shows before any mesh is read."""
+"""Minimum mean density of a robot's part [kg/m³]; meshes are read only below it."""
 _AIR_DENSITY = 1.2  # [kg/m³]
 _MAX_CHECKED_MESH_BYTES = 8 << 20
 """A larger mesh is not read for a mere check."""
@@ -256,15 +256,15 @@ _MIN_MOMENT_RATIO = 1e-6  # smallest over largest moment: a wire thinner than a 
 
 
 def check_inertia_plausibility(context: ReaderContext, node: XmlNode, link: Link) -> Link:
-    """``link``, whose stated inertia is noted where it is absurd for its mass and shapes, or mended on request.
+    """Return the link; warn about an inertia that is implausible for mass and shapes, or repair it on request.
 
-    No body within shapes has its mass further from its centre, in the quadratic mean, than half their bounding box's
-    diagonal (Popoviciu's bound on variances); none is more compact than a ball of the densest matter.
+    No body within its shapes has a radius of gyration larger than half the diagonal of their bounding box (Popoviciu's
+    bound on variances); none is more compact than a ball of the densest matter.
 
     Args:
-        context: Takes the finding or the mending.
+        context: Receives the warning or the repair.
         node: The ``<inertial>``.
-        link: Its shapes in place.
+        link: The link with its shapes.
     """
     if link.inertial is None:
         return link
@@ -273,21 +273,21 @@ def check_inertia_plausibility(context: ReaderContext, node: XmlNode, link: Link
     reason = _find_implausibility(link.inertial, link, _gyration_radius(moments, mass))
     if not reason:
         return link
-    problem = f"link '{link.name}' has an inertia that is absurd for its {mass:.3g} kg: {reason}"
+    problem = f"link '{link.name}' has an implausible inertia for its {mass:.3g} kg: {reason}"
     if context.repair_or_warn(
-        node, problem, "", f"the inertia taken {moments_source}", "kept; repair takes that of its shapes"
+        node, problem, "", f"the inertia {moments_source} is used", "kept; repair uses the inertia of its shapes"
     ):
         return replace(link, inertial=Inertial(mass, T_link_com, moments))
     return link
 
 
 def _gyration_radius(moments: InertiaMoments, mass: float) -> float:
-    """Distance of the mass from its centre, in the quadratic mean [m]."""
+    """Compute the radius of gyration about the center of mass [m]."""
     return math.sqrt(0.5 * sum(moments[:3]) / mass)
 
 
 def _find_implausibility(inertial: Inertial, link: Link, shapes_gyration_radius: float) -> str:
-    """Describe what is implausible about the inertial; empty if nothing is.
+    """Describe what is implausible about the inertial; empty if it is plausible.
 
     ``shapes_gyration_radius`` [m] is that of the link's shapes at uniform density.
     """
@@ -298,26 +298,26 @@ def _find_implausibility(inertial: Inertial, link: Link, shapes_gyration_radius:
     if shapes_radius and gyration_radius > _MAX_RADIUS_RATIO * max(
         shapes_radius, _ball_gyration_radius(inertial.mass, DEFAULT_DENSITY)
     ):
-        return f"it lies {gyration_radius:.3g} m from its centre in the mean, its shapes reach {shapes_radius:.3g} m"
+        return f"its radius of gyration is {gyration_radius:.3g} m, its shapes extend to {shapes_radius:.3g} m"
     if gyration_radius < min(
         _ball_gyration_radius(inertial.mass, _MAX_DENSITY), 0.99 * shapes_gyration_radius
-    ):  # else the mass is odd, not its inertia
-        return f"it would be denser than any matter, within {gyration_radius:.3g} m of its centre in the mean"
+    ):  # otherwise the mass is implausible, not the inertia
+        return f"it would be denser than any matter, with a radius of gyration of {gyration_radius:.3g} m"
     if min_moment < _MIN_MOMENT_RATIO * max_moment:
-        return f"principal moments from {min_moment:.3g} to {max_moment:.3g} kg m², those of a wire"
+        return f"principal moments from {min_moment:.3g} to {max_moment:.3g} kg m², like those of a wire"
     return ""
 
 
 def _ball_gyration_radius(mass: float, density: float) -> float:
-    """How far the mass of a ball lies from its centre, in the quadratic mean [m]."""
+    """Compute the radius of gyration of a ball [m]."""
     return math.sqrt(0.6) * math.cbrt(3.0 * mass / (4.0 * math.pi * density))
 
 
 def _shapes_radius(link: Link, gyration_radius: float, mass: float) -> float | None:
-    """Half the diagonal of the link's shapes [m]; None where nothing can be told.
+    """Return half the diagonal of the link's shapes [m]; None if unknown.
 
-    Meshes are read only where a ball with this ``gyration_radius`` is suspiciously light; where they cannot be read and
-    the ball is lighter than air, only the other shapes count.
+    Meshes are read only if a ball with this radius of gyration has a suspiciously low density.  If they cannot be read
+    and the ball is lighter than air, only the other shapes count.
     """
     shapes: list[Collision | Visual] = [*link.collisions, *link.visuals]
     primitives = [one for one in shapes if not isinstance(one.geometry, Mesh)]
@@ -333,11 +333,11 @@ def _shapes_radius(link: Link, gyration_radius: float, mass: float) -> float | N
     )
 
 
-@np.errstate(over="ignore")  # shapes may be as large as numbers get
+@np.errstate(over="ignore")  # shapes may be as large as numbers allow
 def half_diagonal(shapes: Sequence[Collision | Visual]) -> float | None:
-    """Half the diagonal of the box around ``shapes`` along the link's axes [m].
+    """Compute half the diagonal of the box around `shapes` along the link's axes [m].
 
-    None without shapes, or where one's extent is not known: meshes that cannot be read, planes, terrain, prisms.
+    None without shapes, or if an extent is unknown: meshes that cannot be read, planes, terrain, prisms.
     """
     corners = []
     for shape in shapes:
@@ -349,7 +349,7 @@ def half_diagonal(shapes: Sequence[Collision | Visual]) -> float | None:
 
 
 def _bounding_box(shape: Geometry) -> tuple[Sequence[float], Sequence[float]] | None:
-    """Lowest and highest corner of a shape in its own frame."""
+    """Return the minimum and maximum corner of a shape in its own frame."""
     if isinstance(shape, Mesh):
         return _mesh_bounding_box(shape)
     half = bounding_half_extents(shape)
@@ -361,7 +361,7 @@ def _mesh_bounding_box(mesh: Mesh) -> tuple[Sequence[float], Sequence[float]] | 
         return None
     try:
         low, high = read_mesh(mesh.file).bounds
-    except (InputError, DescriptionError):  # a kind that is not read here
+    except (InputError, DescriptionError):  # an unsupported mesh format
         return None
     scale = np.array(mesh.scale)
     return list(low * scale), list(high * scale)
@@ -376,29 +376,29 @@ def check_inertial(
     moments: InertiaMoments,
     collisions: Sequence[Collision] = (),
 ) -> Inertial | None:
-    """A checked inertial; None where mending has made the link a mere frame.
+    """Return the validated inertial, or None if a repair turned the link into a massless frame.
 
     Args:
-        context: Takes the finding when rounding is straightened, and mendings.
-        node: Where it stands.
-        link: The link's name.
-        mass: [kg].
-        T_link_com: Centre-of-mass frame.
+        context: Receives warnings about corrected rounding errors, and repairs.
+        node: The element, for messages.
+        link: Name of the link.
+        mass: Mass [kg].
+        T_link_com: Center-of-mass frame in the link.
         moments: ixx, iyy, izz, ixy, ixz, iyz about it [kg m²].
-        collisions: The link's shapes, from which a faulty inertia is mended.
+        collisions: Shapes of the link, from which an invalid inertia is repaired.
 
     Raises:
-        DescriptionError: mass not above zero, inertia not positive definite, or principal moments that no body has
-            (each must be at most the sum of the other two); unless mended.
+        DescriptionError: The mass is not positive, the inertia is not positive definite, or its principal moments
+            violate the triangle inequality; unless repaired.
     """
     if mass <= 0.0:
-        action = f"{-mass:g} kg taken" if mass < 0.0 else "taken as a mere frame without mass"
+        action = f"{-mass:g} kg is used" if mass < 0.0 else "treated as a massless frame"
         context.repair_or_raise(node, f"link '{link}' has mass {mass:g} kg", POSITIVE_MASS_HINT, action)
         if mass == 0.0:
             return None
         mass = -mass
     max_moment = max(map(abs, moments), key=lambda moment: math.inf if math.isnan(moment) else moment)
-    if not (mass <= _MAX_MASS and max_moment <= _MAX_MASS):  # NaN is above the bound too
+    if not (mass <= _MAX_MASS and max_moment <= _MAX_MASS):  # NaN exceeds the bound too
         raise error_at(
             f"link '{link}' has a mass of {mass:g} kg and moments up to {max_moment:g} kg m²",
             node,
@@ -410,24 +410,24 @@ def check_inertial(
     if a < 0.0 < b and -a < _EIGENVALUE_TOLERANCE * c:
         context.warn(
             node,
-            f"link '{link}': {moments_text}: the first is below 0 by rounding; {_EIGENVALUE_TOLERANCE * c:.3g} taken",
+            f"link '{link}': {moments_text}: the first is below 0 by rounding; {_EIGENVALUE_TOLERANCE * c:.3g} is used",
         )
         moments, a = raise_smallest_moment(moments, _EIGENVALUE_TOLERANCE * c), _EIGENVALUE_TOLERANCE * c
         b = max(b, c - a)
     if not a > 0.0:
         problem = f"link '{link}' has an inertia that is not positive definite: {moments_text}"
         moments, moments_source = estimate_inertia(mass, T_link_com, collisions)
-        context.repair_or_raise(node, problem, "moments above 0", f"the inertia taken {moments_source}")
+        context.repair_or_raise(node, problem, "moments above 0", f"the inertia {moments_source} is used")
     elif a + b < c:
         if c - (a + b) > _TRIANGLE_TOLERANCE * c:
             context.repair_or_raise(
                 node,
-                f"link '{link}' has an inertia that no body has: {moments_text}",
+                f"link '{link}' has a physically impossible inertia: {moments_text}",
                 "the largest moment must not exceed the sum of the others",
                 f"the smaller moments raised to {0.5 * (a + c - b):.6g} and {0.5 * (b + c - a):.6g} kg m²",
             )
             moments = nearest_physical_inertia(moments)
         else:
-            context.warn(node, f"link '{link}': {moments_text} break the triangle inequality by rounding; straightened")
+            context.warn(node, f"link '{link}': {moments_text} violate the triangle inequality by rounding; corrected")
             moments = clamp_triangle_inequality(moments)
     return Inertial(mass, T_link_com, moments)

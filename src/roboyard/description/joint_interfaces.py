@@ -1,4 +1,4 @@
-"""Command modes, command ranges and initial positions of joints, as the description states them."""
+"""Command modes, command ranges and initial positions of joints, from the description."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ OPEN_LIMIT = 1e9
 
 
 def command_modes(model: Model, joint: str) -> tuple[CommandMode, ...]:
-    """Modes in which ``joint`` takes commands.
+    """Return the command modes of `joint`.
 
-    What the model's interfaces say; where a model declares no interface at all, every joint takes every mode, so that
-    a description whose plugins alone name its motors can be driven.  Mimicking joints take none.
+    The model's interfaces determine the modes.  If a model declares no interface at all, every joint has all modes, so
+    that a description whose motors are named in plugins only can be driven.  Mimic joints have none.
     """
     if any(item.mimic is not None and item.name == joint for item in model.joints):
         return ()
@@ -35,15 +35,15 @@ def command_modes(model: Model, joint: str) -> tuple[CommandMode, ...]:
 
 
 def command_range(mode: CommandMode, axis: Axis, interface: JointInterface | None) -> tuple[float, float]:
-    """Least and largest set-point: those of the joint's limits that lie within what its interface takes.
+    """Return the minimum and maximum set-point: the joint's limits within the range of its interface.
 
-    Where the two do not overlap, the joint's own limits count.
+    If the two do not overlap, the joint's own limits are used.
     """
     limits = axis.limits
     bounds: dict[CommandMode, tuple[float, float]] = {
         "position": (limits.lower, limits.upper),
         "velocity": (-limits.velocity, limits.velocity) if limits.velocity > 0.0 else (-math.inf, math.inf),
-        "effort": (-math.inf, math.inf),  # the servo itself is held to the joint's effort
+        "effort": (-math.inf, math.inf),  # the servo itself is limited to the joint's effort
     }
     lower, upper = bounds[mode]
     for command_mode, min_command, max_command in interface.commands if interface is not None else ():
@@ -53,10 +53,10 @@ def command_range(mode: CommandMode, axis: Axis, interface: JointInterface | Non
 
 
 def safety_controller_limits(joint: Joint, timestep: float) -> tuple[float, float, float, float, float]:
-    """Soft limits, gains towards them, and largest speed, of the joint's safety controller; all open without one.
+    """Return soft limits, gains towards them, and maximum speed of the joint's safety controller; infinite without one.
 
-    A soft range that is empty, or joints without a range, have only the gain that holds the speed's limit.  The gain is
-    at most one over the step: faster, a set-point would jump over its soft limit.
+    Joints with an empty soft range, or without a range, have only the gain that enforces the speed limit.  The gain is
+    at most one per step: with more, a set-point would jump over its soft limit.
     """
     speed = joint.axes[0].limits.velocity if joint.axes and joint.axes[0].limits.velocity > 0.0 else math.inf
     safety = joint.safety
@@ -68,11 +68,11 @@ def safety_controller_limits(joint: Joint, timestep: float) -> tuple[float, floa
 
 
 def initial_positions(model: Model, scalars: Iterable[tuple[str, AxisLimits]]) -> dict[str, float]:
-    """Position of each scalar joint at the start [rad or m].
+    """Return the initial position of each scalar joint [rad or m].
 
-    A joint whose limits leave out zero starts at the nearer of them: a leg that cannot be stretched would else be
-    flung into its limits in the first step.  A joint that follows another starts where that one's start puts it,
-    along chains of them, too.
+    A joint whose limits exclude zero starts at the nearer limit: otherwise a leg that cannot be stretched would be
+    thrown into its limits in the first step.  A mimic joint starts at the position that its driving joint determines,
+    also along chains of mimic joints.
 
     Args:
         model: The description.
@@ -97,11 +97,11 @@ def initial_positions(model: Model, scalars: Iterable[tuple[str, AxisLimits]]) -
 
 
 def joint_limit_range(model: Model, joint: str, mode: Literal["position", "velocity", "effort"]) -> tuple[float, float]:
-    """Least and largest set-point of a joint [rad, rad/s, N m; m, m/s, N]; infinite where nobody says."""
+    """Return the minimum and maximum set-point of a joint [rad, rad/s, N m; m, m/s, N]; infinite without a limit."""
     limited_joint = next((item for item in model.joints if item.name == joint), None)
     limits = limited_joint.axes[0].limits if limited_joint is not None and limited_joint.axes else AxisLimits()
     if mode == "position":
         return limits.lower, limits.upper
     upper = limits.velocity if mode == "velocity" else limits.effort
-    upper = upper if upper > 0.0 else math.inf  # zero and negative limits in files mean none
+    upper = upper if upper > 0.0 else math.inf  # zero and negative limits in files mean no limit
     return -upper, upper

@@ -1,6 +1,6 @@
-"""Launch files in XML, of ROS 1 and ROS 2, as far as they say what ``robot_description`` is.
+"""XML launch files of ROS 1 and ROS 2, from which the source of ``robot_description`` is read.
 
-Nothing is launched.  The parameter names a xacro file with its arguments, or a URDF; what stands round it is read over.
+Nothing is launched.  The parameter names a xacro file with its arguments, or a URDF; all other content is ignored.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _XACRO: Final = "xacro"
 def find_robot_description(
     root: XmlNode, resources: Resources, launch_arguments: Mapping[str, str]
 ) -> tuple[Path, dict[str, str]]:
-    """The description that a launch file loads, and the arguments for it.
+    """Find the description that a launch file loads, and its arguments.
 
     Args:
         root: The ``<launch>``.
-        resources: Find packages.
-        launch_arguments: Values for its ``<arg>``; those of other names go to the xacro file.
+        resources: Finds packages.
+        launch_arguments: Values of its ``<arg>``; other names are passed to the xacro file.
 
     Raises:
-        DescriptionError: no ``robot_description`` is set there, or in a way that cannot be read.
+        DescriptionError: The file does not set ``robot_description``, or in an unsupported way.
     """
     values = dict(launch_arguments)
     declared = set()
@@ -47,7 +47,9 @@ def find_robot_description(
             path, arguments = _read_parameter(node, resources, values)
             return path, {**{key: value for key, value in launch_arguments.items() if key not in declared}, **arguments}
     raise error_at(
-        f"the launch file sets no {_PARAMETER}", root, "the launch file, or the xacro file, that describes the robot"
+        f"the launch file does not set {_PARAMETER}",
+        root,
+        "the launch file, or the xacro file, that describes the robot",
     )
 
 
@@ -59,29 +61,35 @@ def _read_parameter(node: XmlNode, resources: Resources, values: Mapping[str, st
         try:
             words = shlex.split(_substitute(command, node, resources, values))
         except ValueError as error:
-            raise error_at(f"the command cannot be read: {error}", node, "xacro FILE name:=value") from None
+            raise error_at(f"cannot parse the command: {error}", node, "xacro FILE name:=value") from None
         if not words or Path(words[0]).name not in (_XACRO, "xacro.py", "cat"):
-            raise error_at(f"{_PARAMETER} comes of the command '{command[:100]}'", node, "xacro FILE name:=value")
+            raise error_at(
+                f"{_PARAMETER} is the output of the unsupported command '{command[:100]}'",
+                node,
+                "xacro FILE name:=value",
+            )
         files = [word for word in words[1:] if ":=" not in word and not word.startswith("-")]
         arguments = dict(word.split(":=", 1) for word in words[1:] if ":=" in word)
     else:
         files, arguments = [_substitute(node.get("textfile"), node, resources, values)], {}
     if len(files) != 1 or not files[0]:
         raise error_at(
-            f"{_PARAMETER} comes of no one file", node, "command='$(find xacro)/xacro FILE', or textfile=FILE"
+            f"{_PARAMETER} is not loaded from a file", node, "command='$(find xacro)/xacro FILE', or textfile=FILE"
         )
     return Path(files[0]), arguments
 
 
 def _substitute(text: str, node: XmlNode, resources: Resources, values: Mapping[str, str]) -> str:
-    """The text with what stands in ``$(…)``, innermost first. Raises DescriptionError."""
+    """Replace all ``$(…)`` in the text, innermost first. Raises DescriptionError."""
 
     def replace_match(match: re.Match[str]) -> str:
         name, _, operand = match[1].strip().partition(" ")
         substitute = _SUBSTITUTES.get(name)
         if substitute is None:
             raise error_at(
-                f"$({match[1][:60]}) is not read", node, ", ".join(f"$({keyword} …)" for keyword in _SUBSTITUTES)
+                f"unknown substitution $({match[1][:60]})",
+                node,
+                ", ".join(f"$({keyword} …)" for keyword in _SUBSTITUTES),
             )
         return substitute(operand.strip(), node, resources, values)
 
@@ -98,16 +106,16 @@ def _find_package(operand: str, node: XmlNode, resources: Resources, values: Map
     folder = resources.find_package(operand, node.file)
     if folder is None:
         raise error_at(
-            f"the package '{operand[:60]}' is not found", node, "one in ROS_PACKAGE_PATH or AMENT_PREFIX_PATH"
+            f"package '{operand[:60]}' not found", node, "a package in ROS_PACKAGE_PATH or AMENT_PREFIX_PATH"
         )
     return str(folder)
 
 
 def _argument_value(operand: str, node: XmlNode, resources: Resources, values: Mapping[str, str]) -> str:
     if operand not in values:
-        argument_names = ", ".join(sorted(values)) or "there are none"
+        argument_names = ", ".join(sorted(values)) or "none"
         raise error_at(
-            f"the argument '{operand[:60]}' has no value", node, f"a value for it; those with one: {argument_names}"
+            f"argument '{operand[:60]}' has no value", node, f"a value for it; arguments with a value: {argument_names}"
         )
     return values[operand]
 

@@ -1,7 +1,7 @@
 """Links without mass: links that serve only as frames, and movable links that need a mass.
 
-SDF gives every link without `<inertial>` 1 kg and 1 kg m². For a `base_footprint` or an `imu_link` nobody means that: a
-TurtleBot3 of 1.1 kg would weigh 3.1 kg.
+SDF gives every link without `<inertial>` a mass of 1 kg and 1 kg m². For a `base_footprint` or an `imu_link` this is
+not intended: a TurtleBot3 of 1.1 kg would weigh 3.1 kg.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from roboyard.description.xml import XmlNode
 def drop_default_inertia(
     context: ReaderContext, links: Iterable[Link], joints: Iterable[Joint], nodes: Mapping[str, XmlNode]
 ) -> list[Link]:
-    """The links, with mere frames freed of the mass that SDF's default would give them, each noted.
+    """Return the links without the default mass of SDF for links that serve only as frames, with a warning for each.
 
     Args:
-        context: Takes the findings.
-        links: Of one model.
-        joints: Between them.
-        nodes: The elements of the links that this file states itself, by name.
+        context: Receives the warnings.
+        links: Links of one model.
+        joints: Joints between them.
+        nodes: Elements of the links that this file defines itself, by name.
     """
     links = list(links)
     group = {link.name: link.name for link in links}
@@ -52,7 +52,7 @@ def drop_default_inertia(
     for link in links:
         if link.name in frame_links and find_root(link.name) in groups_with_mass:
             context.warn(
-                nodes[link.name], f"link '{link.name}' is a mere frame: not given the 1 kg that SDF would give it"
+                nodes[link.name], f"link '{link.name}' is a massless frame: SDF's default of 1 kg is not applied"
             )
             link = replace(link, inertial=None)
         result.append(link)
@@ -62,10 +62,10 @@ def drop_default_inertia(
 def check_massless_frames(
     context: ReaderContext, nodes: Mapping[str, XmlNode], links: Mapping[str, Link], joints: Mapping[str, Joint]
 ) -> None:
-    """Links that state a mass of 0 kg are mere frames where they are fixed to something with mass, which is noted.
+    """Treat links with a stated mass of 0 kg as massless frames if they are fixed to a link with mass, with a warning.
 
     Raises:
-        DescriptionError: elsewhere; unless mended.
+        DescriptionError: Such a link is not fixed to a link with mass; unless repaired.
     """
     inertial_nodes = {name: _inertial_with_mass(node) for name, node in nodes.items()}
     massless = {
@@ -89,14 +89,14 @@ def check_massless_frames(
     moving_groups = {find_root(joint.child) for joint in joints.values() if joint.type != "fixed"}
     for name, node in massless.items():
         if find_root(name) in groups_with_mass:
-            context.warn(node, f"link '{name}' has mass 0 kg: a mere frame")
-        elif not (context.repair and find_root(name) in moving_groups):  # what moves is mended as such
-            action = "taken as a mere frame without mass"
+            context.warn(node, f"link '{name}' has mass 0 kg: treated as a massless frame")
+        elif not (context.repair and find_root(name) in moving_groups):  # movable links are repaired as such
+            action = "treated as a massless frame"
             context.repair_or_raise(node, f"link '{name}' has mass 0 kg", POSITIVE_MASS_HINT, action)
 
 
 def _inertial_with_mass(node: XmlNode) -> XmlNode | None:
-    """The ``<inertial>`` of a link that states a mass."""
+    """Return the ``<inertial>`` of a link that states a mass."""
     inertial_node = node.child("inertial")
     return inertial_node if inertial_node is not None and inertial_node.child("mass") is not None else None
 
@@ -104,16 +104,17 @@ def _inertial_with_mass(node: XmlNode) -> XmlNode | None:
 def repair_movable_massless_links(
     context: ReaderContext, nodes: Mapping[str, XmlNode], links: dict[str, Link], joints: dict[str, Joint]
 ) -> None:
-    """Mend, if asked to, every link that a joint moves and that neither has mass nor is fixed to one that has.
+    """Repair, if requested, every link that a joint moves and that neither has mass nor is fixed to a link with mass.
 
-    With collision shapes it gets the mass of these; without, its joint is fixed.  What is held by its children's mass,
-    a cross between two joints or a joint that heavier ones mimic, stays: engines lend it a part of theirs.
+    With collision shapes it gets their mass; without, its joint becomes fixed.  A link is kept if its children have
+    mass, if it connects two joints as a cross, or if joints of heavier links mimic its joint: engines lend it a part of
+    their mass.
 
     Args:
-        context: Takes the mendings.
-        nodes: The elements of the links.
-        links: By name; changed in place.
-        joints: By name; changed in place.
+        context: Receives the repairs.
+        nodes: Elements of the links.
+        links: Links by name; changed in place.
+        joints: Joints by name; changed in place.
     """
     if not context.repair:
         return
@@ -148,7 +149,7 @@ def repair_movable_massless_links(
                 nodes[name],
                 problem,
                 "an <inertial>",
-                f"{total:.3g} kg, its collision shapes filled with water",
+                f"it gets {total:.3g} kg, its collision shapes filled with water",
                 is_required=False,
             )
         elif not any(
@@ -160,13 +161,13 @@ def repair_movable_massless_links(
                     joints[other] = replace(follower, mimic=None)
             child_joints[joint.parent] = [joints.get(one.name, one) for one in child_joints[joint.parent]]
             context.repair_or_raise(
-                nodes[name], problem, "an <inertial>", f"its joint '{joint.name}' is fixed", is_required=False
+                nodes[name], problem, "an <inertial>", f"its joint '{joint.name}' becomes fixed", is_required=False
             )
         else:
             context.repair_or_raise(
                 nodes[name],
                 problem,
                 "an <inertial>",
-                "the engine lends it a millionth of what it carries",
+                "the engine gives it a millionth of the mass that it carries",
                 is_required=False,
             )

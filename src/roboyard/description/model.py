@@ -1,8 +1,8 @@
-"""Records of a description: robots, furniture and worlds, their links, joints, actors, and a reader's warnings and
-repairs.
+"""Records of a description: models and worlds, their links, joints, actors, and a reader's warnings and repairs.
 
-Readers (URDF, xacro, SDF, MJCF) produce these frozen records; simulation, control and planning use them. Nothing here
-knows a file format. Lengths in m, angles in rad, masses in kg; poses are `SE3` named `T_a_b` (maps b coordinates to a).
+Readers (URDF, xacro, SDF, MJCF) produce these frozen records; simulation, control and planning use them. They are
+independent of file formats. Lengths in m, angles in rad, masses in kg; poses are `SE3` named `T_a_b` (maps b
+coordinates to a).
 """
 
 from __future__ import annotations
@@ -83,13 +83,13 @@ CommandMode = Literal["position", "velocity", "effort"]
 
 @dataclass(frozen=True, slots=True)
 class ActorClip:
-    """An animation of an actor.
+    """Animation of an actor.
 
     Attributes:
-        name: That trajectories call it by.
-        uri: As the file has it.
-        file: Where that is; None where it was not found.
-        by_distance: Whether it goes on with the way instead of time (``<interpolate_x>``).
+        name: Name that trajectories refer to.
+        uri: URI as in the file.
+        file: Resolved file; None if not found.
+        by_distance: Whether the animation advances with distance instead of time (``<interpolate_x>``).
     """
 
     name: str
@@ -100,11 +100,11 @@ class ActorClip:
 
 @dataclass(frozen=True, slots=True)
 class ActorTrajectory:
-    """One way of an actor.
+    """Trajectory of an actor.
 
     Attributes:
-        clip: Name of what it shows on it.
-        waypoints: When it is where, in the world, by rising time [s].
+        clip: Name of the animation shown on it.
+        waypoints: (time [s], pose in the world), by increasing time.
     """
 
     clip: str
@@ -113,14 +113,14 @@ class ActorTrajectory:
 
 @dataclass(frozen=True, slots=True)
 class ActorScript:
-    """What an actor does.
+    """Script of an actor.
 
     Attributes:
-        clips: Those it knows.
-        trajectories: One after the other.
-        loop: Whether it then begins again.
-        delay: Before it begins, each time [s].
-        auto_start: Whether it begins by itself.
+        clips: Animations.
+        trajectories: Trajectories, one after the other.
+        loop: Whether the script repeats.
+        delay: Delay before each start [s].
+        auto_start: Whether the script starts by itself.
     """
 
     clips: tuple[ActorClip, ...] = ()
@@ -147,7 +147,7 @@ JointType = Literal[
 
 @dataclass(frozen=True, slots=True)
 class AxisLimits:
-    """Range, speed and effort of an axis; infinite where the file gives none [rad, rad/s, N m or m, m/s, N]."""
+    """Limits of position, velocity and effort of an axis; infinite if not specified [rad, rad/s, N m or m, m/s, N]."""
 
     lower: float = -math.inf
     upper: float = math.inf
@@ -157,7 +157,7 @@ class AxisLimits:
 
 @dataclass(frozen=True, slots=True)
 class JointDynamics:
-    """Passive dynamics of an axis: viscous damping, dry friction, spring, inertia of the motor's rotor (MJCF, URDF)."""
+    """Passive dynamics of an axis: viscous damping, Coulomb friction, spring, rotor inertia (MJCF, URDF)."""
 
     damping: float = 0.0
     friction: float = 0.0
@@ -168,7 +168,7 @@ class JointDynamics:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One axis, a unit vector in the joint frame."""
+    """Joint axis, a unit vector in the joint frame."""
 
     xyz: Vec3 = (1.0, 0.0, 0.0)
     limits: AxisLimits = AxisLimits()
@@ -177,7 +177,7 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Mimic:
-    """position = multiplier · position(joint) + offset."""
+    """Mimic relation: position = multiplier · position(joint) + offset."""
 
     joint: str
     multiplier: float = 1.0
@@ -189,10 +189,10 @@ class SafetyController:
     """URDF's safety controller: soft limits inside the hard ones, and the gains that act towards them.
 
     Attributes:
-        soft_lower: Where it stops the joint [rad or m]; without effect where both are alike.
-        soft_upper: See ``soft_lower``.
-        k_position: Speed allowed for each unit of distance to a soft limit [1/s]; 0 leaves the range out.
-        k_velocity: Effort allowed for each unit of speed left [N m s/rad or N s/m]; 0 leaves the effort alone.
+        soft_lower: Lower soft limit [rad or m]; no effect if both limits are equal.
+        soft_upper: Upper soft limit [rad or m].
+        k_position: Allowed speed per distance to a soft limit [1/s]; 0 disables the soft range.
+        k_velocity: Allowed effort per remaining speed [N m s/rad or N s/m]; 0 does not limit the effort.
     """
 
     soft_lower: float = 0.0
@@ -203,15 +203,14 @@ class SafetyController:
 
 @dataclass(frozen=True, slots=True)
 class Joint:
-    """A joint between ``parent`` and ``child`` links (``parent`` may be ``"world"``).
+    """Joint between `parent` and `child` links (`parent` may be ``"world"``).
 
-    ``T_parent_child`` is the child link's pose in the parent link at zero; ``T_child_joint`` places the joint frame in
-    the child link (identity in URDF).  ``axes`` has one entry for revolute, continuous, prismatic and screw, two for
-    universal, revolute2 and gearbox, none for fixed, ball and floating; planar has the plane's normal.
-    ``thread_pitch`` of a screw: metres along the axis per positive revolution (SDF's ``screw_thread_pitch``).
-    A gearbox holds ``angle(axis 2) = -gear_ratio · angle(axis 1)`` against ``gear_reference``.
-    ``ball_axis`` of a ball: ``limits.upper`` bounds the angle by which it is turned from zero, ``dynamics`` acts about
-    every direction (MJCF only).
+    `T_parent_child` is the child link's pose in the parent link at zero; `T_child_joint` is the pose of the joint frame
+    in the child link (identity in URDF).  `axes` has one entry for revolute, continuous, prismatic and screw, two for
+    universal, revolute2 and gearbox, none for fixed, ball and floating; planar has the plane's normal. `thread_pitch`
+    of a screw: meters along the axis per positive revolution (SDF's ``screw_thread_pitch``). A gearbox enforces
+    ``angle(axis 2) = -gear_ratio · angle(axis 1)`` relative to `gear_reference`. `ball_axis` of a ball joint:
+    ``limits.upper`` bounds its rotation angle from zero, ``dynamics`` acts about every direction (MJCF only).
     """
 
     name: str
@@ -231,7 +230,7 @@ class Joint:
 
 @dataclass(frozen=True, slots=True)
 class ReaderWarning:
-    """Something the reader did not understand or had to guess, with its place."""
+    """Warning of a reader about something that it ignored or guessed, with its location."""
 
     message: str
     file: str
@@ -243,15 +242,15 @@ class ReaderWarning:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A fault in a file, and what was done about it when mending was asked for.
+    """Fault in a file, and its repair.
 
     Attributes:
-        problem: The fault, with the link or joint it is in.
-        action: What stands in its place now.
-        valid: What would be right.
-        file: Where it is.
-        line: Where in it.
-        is_required: Whether the file is refused without it; one can live with the others.
+        problem: The fault, with the link or joint.
+        action: The repair.
+        valid: Valid values.
+        file: File with the fault.
+        line: Line of the fault.
+        is_required: Whether the file is rejected without the repair; other faults are only warnings.
     """
 
     problem: str
@@ -263,24 +262,26 @@ class Repair:
 
     @property
     def error_text(self) -> str:
-        """The fault alone, as the refusal says it."""
+        """Text of the fault alone, as the error message states it."""
         return f"{self.file}:{self.line}: {self.problem}" + (f" ({self.valid})" if self.valid else "")
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.problem}: {self.action}"
 
 
-# -- links -----------------------------------------------------------------------------------------------------------
+# -- links -------------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Material:
-    """Looks of a visual.
+    """Appearance of a visual.
 
     Attributes:
-        rgba: Colour in the light of lamps.
-        texture: A resolved picture file.
-        emissive: Colour of the light it gives off itself; black = none.
-        mirror: Polished metal: light beams are thrown on.
-        is_explicit: The description says so itself; a mesh file's own looks count only where it does not.
+        name: Name of the material; "" without one.
+        rgba: Diffuse color.
+        texture: Resolved image file.
+        emissive: Color of the light that it emits; black = none.
+        mirror: Whether it is polished metal, which reflects light beams.
+        is_explicit: Whether the description itself defines the material; a mesh file's own materials are used only if
+            not.
     """
 
     name: str = ""
@@ -297,9 +298,10 @@ class Surface:
 
     Attributes:
         friction: Coulomb coefficient along the first direction (ODE ``mu``, URDF ``mu1``).
-        friction2: Along the second direction; None = same as ``friction``.
-        friction_direction: First friction direction, a unit vector; None = not said.
-        friction_direction_frame: Link in whose frame it is; None = the collision's own frame (``gz:expressed_in``).
+        friction2: Coulomb coefficient along the second direction; None = same as ``friction``.
+        friction_direction: First friction direction, a unit vector; None = not specified.
+        friction_direction_frame: Link in whose frame the direction is expressed; None = the collision's own frame
+            (``gz:expressed_in``).
         torsional: Torsional friction coefficient [m]; None = engine default.
         rolling: Rolling friction coefficient [m]; None = engine default.
         slip: ODE force-dependent slip 1/(N s/m) along both directions.
@@ -324,7 +326,7 @@ class Surface:
 
 @dataclass(frozen=True, slots=True)
 class Collision:
-    """A shape that touches."""
+    """Collision shape of a link."""
 
     name: str
     geometry: Geometry
@@ -334,7 +336,7 @@ class Collision:
 
 @dataclass(frozen=True, slots=True)
 class Visual:
-    """A shape that is seen."""
+    """Visual shape of a link."""
 
     name: str
     geometry: Geometry
@@ -349,7 +351,7 @@ MOMENT_NAMES = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 
 @dataclass(frozen=True, slots=True)
 class Inertial:
-    """Mass [kg], centre-of-mass frame, and inertia about it (ixx, iyy, izz, ixy, ixz, iyz) [kg m²]."""
+    """Mass [kg], center-of-mass frame, and inertia about it (ixx, iyy, izz, ixy, ixz, iyz) [kg m²]."""
 
     mass: float
     T_link_com: SE3
@@ -358,9 +360,9 @@ class Inertial:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A rigid body.  ``T_model_link`` is its pose in the model frame with every joint at zero.
+    """Rigid body.  `T_model_link` is its pose in the model frame with every joint at zero.
 
-    ``inertial`` None: the file gave none; the link is massless (URDF) and rides on its parent.
+    If `inertial` is None, the file has none; the link is massless (URDF) and moves with its parent.
     """
 
     name: str
@@ -372,13 +374,13 @@ class Link:
     self_collide: bool = False
 
 
-# -- interfaces and plugins ------------------------------------------------------------------------------------------
+# -- interfaces and plugins --------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class JointInterface:
-    """What a ``<ros2_control>`` block or a ``<transmission>`` says about a joint.
+    """Interface of a joint, from a ``<ros2_control>`` block or a ``<transmission>``.
 
-    ``commands`` maps mode ("position", "velocity", "effort") to (min, max); ``states`` names what is readable;
-    ``initial`` maps a state name to its value at start; ``reduction`` is the transmission's mechanical reduction.
+    `commands` has (mode, min, max) for modes "position", "velocity", "effort"; `states` has the readable quantities;
+    `initial` maps a state name to its initial value; `reduction` is the transmission's mechanical reduction.
     """
 
     joint: str
@@ -391,7 +393,7 @@ class JointInterface:
 
 @dataclass(frozen=True, slots=True)
 class XmlElement:
-    """A neutral tree of what stands inside a plugin: tag, text, attributes, children, place."""
+    """Format-independent tree of an XML element, for example in a plugin: tag, text, attributes, children, location."""
 
     tag: str
     text: str = ""
@@ -401,17 +403,17 @@ class XmlElement:
     file: str = field(default="", compare=False)
 
     def find(self, tag: str) -> XmlElement | None:
-        """First child with this tag."""
+        """Return the first child with this tag, or None."""
         return next((child for child in self.children if child.tag == tag), None)
 
     def find_all(self, tag: str) -> tuple[XmlElement, ...]:
-        """All children with this tag."""
+        """Return all children with this tag."""
         return tuple(child for child in self.children if child.tag == tag)
 
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """A simulator plugin as written: which, with what inside; mapping onto our nodes happens at bring-up."""
+    """Simulator plugin as written in the file; bring-up maps it to nodes."""
 
     name: str
     filename: str
@@ -419,10 +421,10 @@ class Plugin:
     link: str | None = None
 
 
-# -- models, worlds --------------------------------------------------------------------------------------------------
+# -- models, worlds ----------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A named place on a link: SDF's ``<frame>``, and the origin of each nested model (``nested::__model__``)."""
+    """Named frame on a link: SDF's ``<frame>``, and the origin of each nested model (``nested::__model__``)."""
 
     name: str
     link: str
@@ -431,20 +433,20 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A robot or a piece of furniture: links joined by joints, with its sensors, interfaces and plugins.
+    """Model of a robot or device: links connected by joints, with its sensors, interfaces and plugins.
 
-    Invariants the readers guarantee: names are unique within their kind; every joint's parent and child exist; each
-    link is the child of at most one joint and there is no cycle (a forest); masses are positive; inertia matrices are
-    positive definite and fulfil the triangle inequality.  A root link moves freely unless the model is static or the
-    root hangs on ``"world"`` by a joint.
+    Invariants that the readers guarantee: names are unique within their kind; every joint's parent and child exist;
+    each link is the child of at most one joint and there is no cycle (a forest); masses are positive; inertia matrices
+    are positive definite and fulfill the triangle inequality.  A root link moves freely unless the model is static or a
+    joint connects the root to ``"world"``.
 
     Attributes:
-        loop_joints: Joints that close a loop (SDF only): both of their links are in the tree already, so engines
-            implement them as constraints.
-        frames: Named places on links.
-        repairs: Faults of the file that were mended on request.
-        disabled_collisions: Pairs of links that never touch, although both may touch others of the model.
-        actor_script: What it does if it stands for an SDF actor.
+        loop_joints: Joints that close a kinematic loop (SDF only): both of their links are in the tree already, so
+            engines implement them as constraints.
+        frames: Named frames on links.
+        repairs: Faults of the file that were repaired on request.
+        disabled_collisions: Pairs of links whose collisions with each other are disabled.
+        actor_script: Script of the actor, if the model represents an SDF actor.
     """
 
     name: str
@@ -470,12 +472,12 @@ class Model:
 
     @property
     def roots(self) -> tuple[Link, ...]:
-        """Links that are no joint's child, in file order."""
+        """Root links, those that are not the child of a joint, in file order."""
         children = {joint.child for joint in self.joints}
         return tuple(link for link in self.links if link.name not in children)
 
     def fixed_to_world(self) -> Model:
-        """The same with every root held to the world where the model is put."""
+        """Return the model with every root fixed to the world."""
         fixed_joints = (
             Joint(f"{root.name}_to_world", "fixed", "world", root.name, SE3.identity(), SE3.identity())
             for root in self.roots
@@ -483,14 +485,14 @@ class Model:
         return replace(self, joints=(*self.joints, *fixed_joints))
 
     def link(self, name: str) -> Link:
-        """The link of this name. Raises KeyError."""
+        """Return the link of this name. Raises KeyError."""
         for link in self.links:
             if link.name == name:
                 return link
         raise KeyError(name)
 
     def joint(self, name: str) -> Joint:
-        """The joint of this name. Raises KeyError."""
+        """Return the joint of this name. Raises KeyError."""
         for joint in self.joints:
             if joint.name == name:
                 return joint
@@ -499,7 +501,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class PlacedModel:
-    """A model standing in a world."""
+    """Model with its pose in a world."""
 
     name: str
     model: Model
@@ -508,13 +510,13 @@ class PlacedModel:
 
 @dataclass(frozen=True, slots=True)
 class Light:
-    """A lamp: directional, point or spot.
+    """Light source: directional, point or spot.
 
     Attributes:
-        attenuation: Constant [1], linear [1/m] and quadratic [1/m²] terms that its light is divided by.
-        range: Beyond it is dark [m]; infinite where the file says nothing.
+        attenuation: Constant [1], linear [1/m] and quadratic [1/m²] coefficients of attenuation.
+        range: Distance beyond which there is no light [m]; infinite if not specified.
         outer_angle: Half angle of a spot [rad].
-        falloff: How much darker a spot's rim is than its middle.
+        falloff: Rate at which a spot gets darker from its center to its rim, as in SDF.
     """
 
     name: str
@@ -532,20 +534,20 @@ class Light:
 
 @dataclass(frozen=True, slots=True)
 class PhysicsRequest:
-    """What the file asks of the engine; None = our default."""
+    """Engine settings requested by the file; None = default."""
 
     max_step_size: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class GeodeticOrigin:
-    """Where on Earth a world's origin lies, by WGS 84.
+    """Geodetic position of a world's origin in WGS 84.
 
     Attributes:
-        latitude: [rad].
-        longitude: [rad].
-        elevation: Above the ellipsoid [m].
-        heading: From east to the world's x axis, counter-clockwise [rad].
+        latitude: Latitude [rad].
+        longitude: Longitude [rad].
+        elevation: Height above the ellipsoid [m].
+        heading: Angle from east to the world's x axis, counter-clockwise [rad].
     """
 
     latitude: float = 0.0
@@ -556,9 +558,9 @@ class GeodeticOrigin:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """A place: models, lamps, gravity, the magnetic field [T] in its own axes, and where on Earth it is.
+    """World: models, lights, gravity, the magnetic field [T] in world axes, and the geodetic origin.
 
-    ``joints`` hold models to each other or to the world; their ends are called ``model::link``.
+    `joints` connect models to each other or to the world; their links are named ``model::link``.
     """
 
     name: str

@@ -1,5 +1,6 @@
-"""Unique names, renaming of a model's parts, and topic names of sensors. The last step of every reader makes sensor
-names unique.
+"""Unique names, renaming of a model's parts, and topic names of sensors.
+
+The last step of every reader makes sensor names unique.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from roboyard.geometry import SE3
 
 
 def make_unique_name(name: str, used_names: dict[str, int]) -> str:
-    """``name``, or with the next free number where it is taken; ``used_names`` remembers it, in steady time a name."""
+    """Return `name`, or `name` with the next free number if it is used; `used_names` makes this fast."""
     if name not in used_names:
         used_names[name] = 0
         return name
@@ -33,7 +34,7 @@ Rename = Callable[[str], str]
 
 
 def rename_friction_frame(collision: Collision, links: Rename) -> Collision:
-    """The collision with another name for the link in whose frame its direction of friction is."""
+    """Return the collision with a renamed link for its friction direction."""
     surface = collision.surface
     if surface.friction_direction_frame is None:
         return collision
@@ -43,7 +44,7 @@ def rename_friction_frame(collision: Collision, links: Rename) -> Collision:
 
 
 def rename_parts(model: Model, *, links: Rename, joints: Rename, others: Rename) -> Model:
-    """The model with other names for links, joints, and sensors with frames, wherever they stand."""
+    """Return the model with renamed links, joints, sensors and frames, in all references to them."""
 
     def rename_joint(one: Joint) -> Joint:
         mimic = replace(one.mimic, joint=joints(one.mimic.joint)) if one.mimic else None
@@ -87,13 +88,13 @@ def rename_parts(model: Model, *, links: Rename, joints: Rename, others: Rename)
 def resolve_sensor_names(
     context: ReaderContext, root: XmlNode, sensors: Iterable[Sensor], joints: Iterable[Joint]
 ) -> tuple[Sensor, ...]:
-    """Sensors with names unique in the model, and frames that agree with where they sit.
+    """Return sensors with names unique in the model, and with frames that agree with their poses.
 
-    A frame id equal to the sensor's own link promises that both coincide.  Where they do not (the pose is not the
-    identity), data would be misplaced by that pose, so the frame takes the sensor's name.
+    A frame id equal to the sensor's own link implies that both coincide.  If they do not (the pose is not the
+    identity), data would be misplaced by that pose, so the frame gets the sensor's name.
 
     Raises:
-        DescriptionError: an encoder names a joint that is not there or cannot move.
+        DescriptionError: An encoder names a joint that does not exist or cannot move.
     """
     movable_joints = {joint.name: joint for joint in joints if joint.axes and joint.type != "fixed"}
     resolved: list[Sensor] = []
@@ -104,24 +105,28 @@ def resolve_sensor_names(
         name = sensor.name
         if name in used_names:
             name = make_unique_name(f"{sensor.link}_{sensor.name}", used_names)
-            context.warn(root, f"two sensors are called '{sensor.name}': the one on '{sensor.link}' becomes '{name}'")
+            context.warn(root, f"two sensors are named '{sensor.name}': the one on '{sensor.link}' becomes '{name}'")
         else:
             used_names[name] = 0
         is_at_link = sensor.T_link_sensor.almost_equal(SE3.identity(), 1e-9)
         frame = sensor.frame or (sensor.link if is_at_link else name)
         if frame == sensor.link and not is_at_link:
-            context.warn(root, f"sensor '{name}' claims the frame '{frame}' but sits elsewhere: its frame is '{name}'")
+            context.warn(root, f"sensor '{name}' has the frame '{frame}' but another pose: its frame becomes '{name}'")
             frame = name
         requested_topic = name if sensor.topic == sensor.name else sensor.topic
         topic = to_topic_name(requested_topic)
         if topic != requested_topic and not isinstance(sensor.spec, EncoderSpec) and "::" not in requested_topic:
-            context.warn(root, f"sensor '{name}' publishes on '{topic}': {quote(requested_topic)} is no topic's name")
+            context.warn(
+                root, f"sensor '{name}' publishes on '{topic}': {quote(requested_topic)} is not a valid topic name"
+            )
         resolved.append(replace(sensor, name=name, frame=frame, topic=topic))
     return tuple(resolved)
 
 
 def to_topic_name(text: str) -> str:
-    """The nearest name that ROS allows: letters, digits and ``_`` between ``/``, no part beginning with a digit."""
+    """Convert a text to the nearest valid ROS name: letters, digits and ``_`` between ``/``, no part starting with a
+    digit.
+    """
     parts = [re.sub(r"[^A-Za-z0-9_]+", "_", part) for part in text.replace("::", "/").removeprefix("~").split("/")]
     return "/".join(f"_{part}" if part[0].isdigit() else part for part in parts if part) or "sensor"
 
@@ -129,5 +134,5 @@ def to_topic_name(text: str) -> str:
 def _check_encoder_joints(root: XmlNode, name: str, spec: EncoderSpec, movable_joints: dict[str, Joint]) -> None:
     for joint in spec.joints:
         if joint not in movable_joints:
-            joints = ", ".join(list(movable_joints)[:12]) or "there is none"
-            raise error_at(f"encoder '{name}' names '{joint}', which is no joint that turns or slides", root, joints)
+            joints = ", ".join(list(movable_joints)[:12]) or "none"
+            raise error_at(f"encoder '{name}': '{joint}' is not a revolute or prismatic joint", root, joints)

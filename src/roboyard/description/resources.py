@@ -1,11 +1,11 @@
-"""Where a description's files are: package://, model://, file:// and relative paths, and never outside their folders.
+"""Resource resolution for descriptions: package://, model://, file:// and relative paths, restricted to allowed
+folders.
 
-Folders that may be read are: the search folders the caller gives, those named by the environment
-(``GZ_SIM_RESOURCE_PATH``, ``IGN_GAZEBO_RESOURCE_PATH``, ``SDF_PATH``, ``GAZEBO_MODEL_PATH``, ``GAZEBO_RESOURCE_PATH``,
-``ROS_PACKAGE_PATH``, ``AMENT_PREFIX_PATH``), and those the description's own place implies: its folder, the packages
-(``package.xml``) and models (``model.config``) around it, the folder above it, and packages or models beside them or in
-``models/`` folders up the tree.  A package that is none of these is looked for by its name all over the workspace or
-repository around it.
+Allowed folders are the search folders of the caller, those of the environment (``GZ_SIM_RESOURCE_PATH``,
+``IGN_GAZEBO_RESOURCE_PATH``, ``SDF_PATH``, ``GAZEBO_MODEL_PATH``, ``GAZEBO_RESOURCE_PATH``, ``ROS_PACKAGE_PATH``,
+``AMENT_PREFIX_PATH``), and those implied by the description's location: its folder, the packages (``package.xml``) and
+models (``model.config``) around it, the folder above it, and packages or models next to them or in ``models/`` folders
+up the tree.  Other packages are searched by name in the workspace or repository around the description.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from urllib.parse import unquote
 
 MAX_MESH_BYTES = 256 * 2**20
 _MARKER_FILES = ("package.xml", "model.config")
-_MAX_LEVELS = 8  # how far up the tree neighbours are looked for
+_MAX_LEVELS = 8  # number of levels up the tree whose neighbors are searched
 _MAX_CRAWL_DEPTH = 5
 _MAX_CRAWL_FOLDERS = 20_000
 _MODEL_PATH_VARIABLES = (
@@ -37,7 +37,7 @@ _PACKAGE_NAME = re.compile(rb"<name>\s*([A-Za-z0-9_.-]{1,200})\s*</name>")
 
 @dataclass(frozen=True, slots=True)
 class ResolvedUri:
-    """The path behind a URI, or why there is none; ``how_found`` says how it was found where the URI was not right."""
+    """Path of a URI, or the reason why it cannot be resolved; `how_found` explains the path of an inexact URI."""
 
     path: Path | None
     problem: str = ""
@@ -45,11 +45,11 @@ class ResolvedUri:
 
 
 class Resources:
-    """Resolves URIs against search folders, the environment, and the place of the asking file.
+    """Resolves URIs by search folders, the environment, and the location of the referring file.
 
     Args:
-        search: Folders of the caller's: a folder that holds packages or models, or a package itself.
-        environment: Variables as in ``os.environ``; empty means that no variable counts.
+        search: Folders of the caller: a folder that contains packages or models, or a package itself.
+        environment: Variables as in ``os.environ``; if empty, no variable is used.
     """
 
     def __init__(self, search: Iterable[str | Path] = (), environment: Mapping[str, str] | None = None) -> None:
@@ -62,16 +62,16 @@ class Resources:
         self._trusted_folders = (*self.search, *model_folders, *package_folders, *prefix_folders)
         self._package_index: dict[Path, dict[str, Path]] = {}
         self._implied_roots: dict[Path, tuple[Path, ...]] = {}
-        self._named_packages: dict[Path, None] = {}  # packages that were asked for by name
+        self._named_packages: dict[Path, None] = {}  # packages requested by name
 
-    # -- public ------------------------------------------------------------------------------------------------------
+    # -- public --------------------------------------------------------------------------------------------------------
     def resolve(self, uri: str, base: str | Path | None = None, *, expect_folder: bool = False) -> ResolvedUri:
-        """The existing file (or folder) behind ``uri``.
+        """Resolve `uri` to an existing file (or folder).
 
         Args:
             uri: package://name/path, model://name/path, file://path, an absolute or relative path.
-            base: File that names it; None or a text in angle brackets when there is none.
-            expect_folder: Whether a folder is wanted instead of a file.
+            base: File that refers to it; None or a text in angle brackets without one.
+            expect_folder: Whether the URI refers to a folder instead of a file.
         """
         uri = uri.strip()
         if not uri or "\x00" in uri or len(uri) > 2000:
@@ -87,11 +87,11 @@ class Resources:
         if _FUEL_ADDRESS.match(uri):
             name = fuel_name(uri)
             found = self._resolve_in_package(name, base_folder, expect_folder) if name else ResolvedUri(None)
-            return found if found.path else ResolvedUri(None, "it lies on Gazebo's server, and nothing is fetched")
-        return ResolvedUri(None, f"'{scheme[:20]}://' is not read: give a file, package:// or model://")
+            return found if found.path else ResolvedUri(None, "it is on Gazebo's server, and files are not downloaded")
+        return ResolvedUri(None, f"unsupported scheme '{scheme[:20]}://' (a file, package:// or model://)")
 
     def find_package(self, name: str, base: str | Path | None = None) -> Path | None:
-        """The folder of the package or model ``name``."""
+        """Return the folder of the package or model `name`."""
         if not re.fullmatch(r"[A-Za-z0-9_ .()+-]+", name) or name.strip(".") == "":
             return None
         base_folder = self._base_folder(base)
@@ -101,11 +101,11 @@ class Resources:
         return found
 
     def is_allowed(self, path: Path, base: str | Path | None = None) -> bool:
-        """Whether ``path`` lies in a folder that may be read on behalf of ``base``."""
+        """Return whether `path` is in a folder that may be read on behalf of `base`."""
         return self._is_allowed(path, self._base_folder(base), ())
 
     def explain_unreadable(self, path: Path, max_bytes: int) -> str:
-        """Why the file cannot be used; empty when it can."""
+        """Explain why the file cannot be used; empty if it can."""
         try:
             size = path.stat().st_size
             if size > max_bytes:
@@ -120,7 +120,8 @@ class Resources:
             return "it is a Git LFS pointer, not the file itself"
         return ""
 
-    # -- how -----------------------------------------------------------------------------------------------------------
+    # -- internals
+    # -----------------------------------------------------------------------------------------------------------
     @staticmethod
     def _base_folder(base: str | Path | None) -> Path | None:
         if base is None or str(base).startswith("<"):
@@ -145,19 +146,19 @@ class Resources:
             if not is_outside and path.is_relative_to(package_folder):
                 return self._find_one_level_deeper(package_folder, path.relative_to(package_folder), expect_folder)
         if is_outside:
-            return ResolvedUri(None, "it lies outside the folders that may be read (name its folder in search)")
+            return ResolvedUri(None, "it is outside the allowed folders (add its folder to search)")
         return ResolvedUri(None, "no such file")
 
     def _resolve_in_package(self, text: str, base_folder: Path | None, expect_folder: bool) -> ResolvedUri:
         name, _, subpath = unquote(text).partition("/")
         if name in ("", ".", ".."):
-            return ResolvedUri(None, "the URI names no package or model")
+            return ResolvedUri(None, "the URI has no package or model name")
         package_folders: list[Path] = []
         for package_folder in self._candidate_packages(name, base_folder):
             package_folders.append(package_folder)
             path = _absolute(package_folder / subpath) if subpath else package_folder
             if not self._is_allowed(path, base_folder, (package_folder,)):
-                return ResolvedUri(None, "it lies outside the folders that may be read (name its folder in search)")
+                return ResolvedUri(None, "it is outside the allowed folders (add its folder to search)")
             if _exists(path, expect_folder):
                 return ResolvedUri(path)
         if package_folders:
@@ -167,21 +168,23 @@ class Resources:
             return found if found.path else ResolvedUri(None, f"'{name}' has no such file")
         if (base_folder or self._trusted_folders) and not subpath:
             return self._resolve_path(name, base_folder, expect_folder)
-        return ResolvedUri(None, f"package or model '{name}' is not found (name the folder that holds it in search)")
+        return ResolvedUri(None, f"package or model '{name}' not found (add the folder that contains it to search)")
 
     @staticmethod
     def _find_one_level_deeper(package_folder: Path, subpath: Path, expect_folder: bool) -> ResolvedUri:
-        """The one file a folder deeper than the URI says: build rules may install ``description/urdf`` as ``urdf``."""
+        """Find the file one folder deeper than the URI states: build rules may install ``description/urdf`` as
+        ``urdf``.
+        """
         if subpath.parts and ".." not in subpath.parts:
             found = [one / subpath for one in _subfolders(package_folder) if _exists(one / subpath, expect_folder)]
             if len(found) == 1:
                 return ResolvedUri(
-                    found[0], how_found=f"taken from the folder '{found[0].relative_to(package_folder).parts[0]}'"
+                    found[0], how_found=f"found in the folder '{found[0].relative_to(package_folder).parts[0]}'"
                 )
         return ResolvedUri(None, "no such file")
 
     def _candidate_packages(self, name: str, base_folder: Path | None) -> Iterator[Path]:
-        """Folders that may be the package or model ``name``, best first."""
+        """Iterate over folders that may be the package or model `name`, best first."""
         ancestors = _ancestors(base_folder) if base_folder else ()
         for ancestor in ancestors:
             if _is_package(ancestor) and name in (ancestor.name, _package_name(ancestor)):
@@ -206,7 +209,7 @@ class Resources:
                 yield path
 
     def _index_packages(self, root: Path) -> dict[str, Path]:
-        """Packages and models below ``root`` by name, as ROS crawls its package path; bounded."""
+        """Index packages and models below `root` by name, as ROS crawls its package path, with a size limit."""
         index = self._package_index.get(root)
         if index is not None:
             return index
@@ -226,7 +229,7 @@ class Resources:
         return index
 
     def _find_implied_roots(self, base_folder: Path) -> tuple[Path, ...]:
-        """The folders that a file in ``base_folder`` may read without being told: see the module's text."""
+        """Return the folders that a file in `base_folder` may read by default: see the module docstring."""
         if base_folder not in self._implied_roots:
             roots = [base_folder]
             if len(base_folder.parts) > 3:  # ../meshes, ../scene.xml: one folder up is still the same project
@@ -242,7 +245,9 @@ class Resources:
         return self._implied_roots[base_folder]
 
     def _is_allowed(self, path: Path, base_folder: Path | None, package_folders: tuple[Path, ...]) -> bool:
-        """Links are followed for folders implied by a description's place; folders the user named are trusted."""
+        """Check a path; links are resolved for folders implied by a description's location, but not for folders given
+        by the user.
+        """
         if any(path.is_relative_to(root) for root in self._trusted_folders):
             return True
         real = path.resolve()
@@ -255,9 +260,9 @@ class Resources:
 
 
 def find_related_packages(file: Path) -> tuple[Path, ...]:
-    """The package that ``file`` lies in (its folder's parent, where it lies in none), and those beside it by name.
+    """Return the package of `file` (its folder's parent, if it is in none), and related packages next to it by name.
 
-    Of the neighbours only those that control or bring up the same robot: they share the beginning of its name.
+    Related packages control or bring up the same robot: their names share the beginning of its name.
     """
     ancestors = _ancestors(_absolute(file).parent)
     package_folder = next((one for one in ancestors if _exists(one / "package.xml", False)), None)
@@ -279,7 +284,7 @@ def find_related_packages(file: Path) -> tuple[Path, ...]:
 
 
 def expand_home(path: str | os.PathLike[str]) -> Path:
-    """The path with ``~`` written out, as it is where there is no such home."""
+    """Return the path with ``~`` expanded; unchanged if the home does not exist."""
     try:
         return Path(path).expanduser()
     except RuntimeError:
@@ -287,7 +292,7 @@ def expand_home(path: str | os.PathLike[str]) -> Path:
 
 
 def fuel_name(uri: str) -> str:
-    """The model or world name in a Gazebo server address, e.g. "Ground Plane"; empty if it has none."""
+    """Return the model or world name in a Gazebo server address, e.g. "Ground Plane"; empty if it has none."""
     if not uri.startswith(("http://", "https://")):
         return ""
     parts = [unquote(part) for part in uri.split("/")]
@@ -326,12 +331,12 @@ def _package_name(folder: Path) -> str:
 
 
 def _ancestors(folder: Path) -> tuple[Path, ...]:
-    """``folder`` and those above it, without the root of the file system and the folders just below it."""
+    """Return `folder` and its ancestors, without the root of the file system and the folders just below it."""
     return tuple(path for path in (folder, *folder.parents)[:_MAX_LEVELS] if len(path.parts) > 2)
 
 
 def _find_workspaces(ancestors: tuple[Path, ...]) -> list[Path]:
-    """Where unbuilt packages lie side by side: two folders above the package, the repository, the workspace's src."""
+    """Return candidate workspaces: two folders above the package, the repository, the workspace's src."""
     package_level = next(
         (index for index, one in enumerate(ancestors) if _exists(one / "package.xml", False)), len(ancestors)
     )

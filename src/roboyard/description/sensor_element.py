@@ -1,4 +1,4 @@
-"""A `<sensor>` element while it is read: its context, noise and probabilities."""
+"""A `<sensor>` element with its context, and readers for noise and probabilities."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from roboyard.description.sensors import Noise
 from roboyard.description.xml import XmlNode
 from roboyard.description.xml_values import child_number, child_text, error_at, quote
 
-_MAX_NOISE = 1e9  # noise of any unit
+_MAX_NOISE = 1e9  # in any unit
 
 
 @dataclass(frozen=True, slots=True)
 class SensorElement:
-    """Where a kind is read from.
+    """A ``<sensor>`` element and the sensor it defines.
 
     Attributes:
         node: The ``<sensor>``.
-        body: The element of its kind inside, if there is one.
-        name: The sensor's name.
-        joint: The joint it stands in, if any.
-        kind: Of the sensor.
-        type_text: What the file calls that kind.
+        body: The element of the sensor's kind inside, if there is one.
+        name: Name of the sensor.
+        joint: Joint that contains the sensor, if any.
+        kind: Kind of the sensor.
+        type_text: Type as written in the file.
     """
 
     node: XmlNode
@@ -35,14 +35,14 @@ class SensorElement:
 
 
 def read_noise(context: ReaderContext, node: XmlNode | None) -> Noise:
-    """A ``<noise>`` element; None is ideal. Raises DescriptionError for a negative spread."""
+    """Read a ``<noise>`` element; None is ideal. Raises DescriptionError for a negative standard deviation."""
     if node is None:
         return Noise()
     kind = (node.get("type") or child_text(node, "type", "gaussian")).strip().lower()
     if kind == "none":
         return Noise()
     if kind not in ("gaussian", "gaussian_quantized"):
-        context.warn(node, f"noise type {quote(kind)} is not understood: no noise")
+        context.warn(node, f"unknown noise type {quote(kind)}: no noise is used")
         return Noise()
 
     def value(tag: str, minimum: float = 0.0) -> float:
@@ -63,7 +63,7 @@ def read_noise(context: ReaderContext, node: XmlNode | None) -> Noise:
 
 
 def read_probability(node: XmlNode | None, tag: str) -> float:
-    """A number from 0 to 1 in the child; 0 if there is none. Raises DescriptionError."""
+    """Read a number from 0 to 1 from the child; 0 without a child. Raises DescriptionError."""
     value = child_number(node, tag, 0.0, minimum=0.0)
     if value > 1.0 and node is not None:
         raise error_at(f"<{tag}> is {value:g}", node, "a probability from 0 to 1")

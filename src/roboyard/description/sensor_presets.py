@@ -1,8 +1,8 @@
-"""Sensors by name, with the figures of their class: ``<sensor …><preset>sick_lms200</preset></sensor>``.
+"""Sensor presets: named sensors with typical parameters, ``<sensor …><preset>sick_lms200</preset></sensor>``.
 
-The figures are those of a survey of what small robots carry: manufacturers' data sheets where a product is named, else
-what is typical of the class.  Where it gives an accuracy, 95 of 100 readings are that good: the standard deviation is
-half of it along one axis (rounding included), and 0.41 of it in the plane.
+The parameters are those of a survey of sensors of small robots: data sheets for named products, else values typical of
+the class.  A stated accuracy is taken as the bound of 95 of 100 readings: the standard deviation is half of it along
+one axis (including rounding), and 0.41 of it in the plane.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from roboyard.geometry import SE3, CameraModel
 
 @dataclass(frozen=True, slots=True)
 class SensorPreset:
-    """A sensor one can ask for by name.
+    """Named sensor.
 
     Attributes:
-        kind: Of the sensor.
-        update_rate: [Hz].
-        spec: Its figures.
-        summary: One line.
+        kind: Kind of the sensor.
+        update_rate: Update rate [Hz].
+        spec: Parameters.
+        summary: Description in one line.
     """
 
     kind: str
@@ -55,7 +55,7 @@ def _make_lidar(
 def _drifting_noise(
     stddev: float, bias_stddev: float, correlation_time: float, constant_bias_stddev: float = 0.0
 ) -> tuple[Noise, Noise, Noise]:
-    """White noise with a bias that wanders, about a constant one that calibration would find."""
+    """Return white noise with a drifting bias about a constant bias, which a calibration would find."""
     noise = Noise(
         stddev=stddev,
         bias_stddev=constant_bias_stddev,
@@ -66,7 +66,7 @@ def _drifting_noise(
 
 
 def _make_gnss(horizontal: float, vertical: float) -> GnssSpec:
-    """Errors of satellite positions wander over minutes more than they scatter."""
+    """Return GNSS errors, which drift over minutes more than they scatter."""
 
     def noise(stddev: float) -> Noise:
         return Noise(stddev=0.1 * stddev, dynamic_bias_stddev=stddev, dynamic_bias_correlation_time=120.0)
@@ -75,7 +75,9 @@ def _make_gnss(horizontal: float, vertical: float) -> GnssSpec:
 
 
 def _make_pattern_camera(depth_view: float, near: float, far: float, spacing: float) -> CameraSpec:
-    """A colour camera and, ``spacing`` to its right [m], an infrared one with its projector another 75 mm further."""
+    """Return a color camera and, `spacing` to its right [m], an infrared camera with its projector another 75 mm
+    further.
+    """
     color = CameraModel.from_field_of_view(640, 480, math.radians(62.0), distortion=(0.05, -0.1, 0.0, 0.0, 0.0))
     return CameraSpec(
         color=color,
@@ -142,7 +144,7 @@ PRESETS: dict[str, SensorPreset] = {
         "sonar",
         30.0,
         SonarSpec(range_max=5.0, half_angle=0.26, noise=Noise(stddev=0.1), dropout_probability=0.02),
-        "sonar, 5 m, 20 cm, as often as sound comes back from there",
+        "sonar, 5 m, 20 cm, at the rate at which echoes return from there",
     ),
     "sonar_ring": SensorPreset(
         "sonar",
@@ -160,13 +162,13 @@ PRESETS: dict[str, SensorPreset] = {
         "imu",
         100.0,
         ImuSpec(_drifting_noise(0.005, 0.01, 300.0), _drifting_noise(0.05, 0.1, 300.0)),
-        "inertial unit of a telephone",
+        "IMU of a phone",
     ),
     "imu_industrial": SensorPreset(
         "imu",
         200.0,
         ImuSpec(_drifting_noise(0.0005, 0.0005, 1000.0), _drifting_noise(0.01, 0.01, 1000.0)),
-        "calibrated inertial unit",
+        "calibrated IMU",
     ),
     "gyroscope_mems": SensorPreset(
         "gyroscope",
@@ -177,13 +179,13 @@ PRESETS: dict[str, SensorPreset] = {
     "accelerometer_mems": SensorPreset(
         "accelerometer", 100.0, ThreeAxisSpec(_drifting_noise(0.05, 0.02, 300.0, 0.2)), "accelerometer, not calibrated"
     ),
-    "gps_good": SensorPreset("navsat", 5.0, _make_gnss(2.0, 4.0), "satellite position, 3 to 5 m"),
-    "gps_poor": SensorPreset("navsat", 1.0, _make_gnss(20.0, 30.0), "satellite position between houses, up to 50 m"),
+    "gps_good": SensorPreset("navsat", 5.0, _make_gnss(2.0, 4.0), "GNSS position, 3 to 5 m"),
+    "gps_poor": SensorPreset("navsat", 1.0, _make_gnss(20.0, 30.0), "GNSS position between buildings, up to 50 m"),
     "encoder_500": SensorPreset(
         "encoder", 50.0, EncoderSpec(resolution=2000), "incremental encoder, 500 lines read in quadrature"
     ),
     "encoder_absolute_12bit": SensorPreset(
-        "encoder", 50.0, EncoderSpec(resolution=4096, absolute=True), "absolute encoder, 12 bits a turn"
+        "encoder", 50.0, EncoderSpec(resolution=4096, absolute=True), "absolute encoder, 12 bits per revolution"
     ),
     "kinect_v1": SensorPreset(
         "rgbd_camera", 30.0, _make_pattern_camera(math.radians(58.0), 0.5, 5.0, 0.025), "Kinect of 2010, 0.5 to 5 m"
@@ -198,7 +200,7 @@ PRESETS: dict[str, SensorPreset] = {
             color=CameraModel.from_field_of_view(640, 480, math.radians(60.0), distortion=(0.1, -0.2, 0.0, 0.0, 0.05)),
             exposure=_SMALL_CHIP_EXPOSURE,
         ),
-        "colour camera with a bent lens and a small chip",
+        "color camera with lens distortion and a small sensor",
     ),
     "stereo_12cm": SensorPreset(
         "stereo_camera",
@@ -212,6 +214,6 @@ PRESETS: dict[str, SensorPreset] = {
             exposure=_SMALL_CHIP_EXPOSURE,
             depth_noise=DepthNoise("stereo", disparity_stddev=0.25),
         ),
-        "stereo pair 12 cm apart, matched to a quarter of a pixel: 3 cm at 2.8 m, 10 cm at 5 m, nothing in the dark",
+        "stereo pair 12 cm apart, matched to a quarter of a pixel: 3 cm at 2.8 m, 10 cm at 5 m, no depth in the dark",
     ),
 }

@@ -1,4 +1,4 @@
-"""The shapes of which collisions and visuals are made; lengths in m, each in its own frame."""
+"""Geometric shapes of collisions and visuals; lengths in m, each in its own frame."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ Rgba = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """Box of full edge lengths ``size`` [m], centred on its frame."""
+    """Box of full edge lengths ``size`` [m], centered on its frame."""
 
     size: Vec3
 
 
 @dataclass(frozen=True, slots=True)
 class Cylinder:
-    """Cylinder along z, centred [m]."""
+    """Cylinder along z, centered [m]."""
 
     radius: float
     length: float
@@ -35,7 +35,7 @@ class Capsule:
 
 @dataclass(frozen=True, slots=True)
 class Cone:
-    """Cone along z, centred at half height, tip up [m]."""
+    """Cone along z, centered at half height, tip up [m]."""
 
     radius: float
     length: float
@@ -57,7 +57,7 @@ class Ellipsoid:
 
 @dataclass(frozen=True, slots=True)
 class Plane:
-    """Plane through the frame's origin; ``size`` only bounds its looks [m]."""
+    """Plane through the frame's origin; `size` only limits its visual [m]."""
 
     normal: Vec3 = (0.0, 0.0, 1.0)
     size: tuple[float, float] = (100.0, 100.0)
@@ -65,10 +65,10 @@ class Plane:
 
 @dataclass(frozen=True, slots=True)
 class InlineArray:
-    """Values that stand in the description itself, as the bytes of arrays, so that records stay comparable.
+    """Array values in the description itself, stored as bytes, so that records remain comparable.
 
-    Of a mesh: ``values`` are float32 vertices (n, 3) [m], ``faces`` int32 (m, 3).  Of a terrain: ``values`` are float32
-    heights (rows, columns) from 0 to 1, the first row at the least y, and ``faces`` is empty.
+    For a mesh, `values` are float32 vertices (n, 3) [m] and `faces` int32 (m, 3).  For a terrain, `values` are float32
+    heights (rows, columns) from 0 to 1, the first row at minimum y, and `faces` is empty.
     """
 
     values: bytes
@@ -78,10 +78,10 @@ class InlineArray:
 
 @dataclass(frozen=True, slots=True)
 class Mesh:
-    """Triangle mesh from a file, or with its points in the description (``inline``).
+    """Triangle mesh from a file, or with its vertices in the description (`inline`).
 
-    ``file`` is None where ``uri`` could not be resolved: the reader has said so in a finding, and consumers draw or
-    collide with a marked placeholder.  ``convex`` asks for the convex hull in collision.
+    `file` is None if `uri` could not be resolved: the reader has added a warning, and consumers use a marked
+    placeholder.  `convex` requests the convex hull for collision.
     """
 
     uri: str
@@ -95,7 +95,7 @@ class Mesh:
 
 @dataclass(frozen=True, slots=True)
 class Heightmap:
-    """Terrain from a grey picture, or heights in the description, stretched over ``size`` = (x, y, height) [m]."""
+    """Terrain from a grayscale image, or heights in the description, scaled to `size` = (x, y, height) [m]."""
 
     uri: str
     file: Path | None
@@ -116,7 +116,7 @@ Geometry = Box | Cylinder | Capsule | Cone | Sphere | Ellipsoid | Plane | Mesh |
 
 
 def bounding_half_extents(shape: Geometry) -> Vec3 | None:
-    """Half the edges of the box around a shape, in its own frame [m]; None where that is more than the shape says."""
+    """Return half the edges of the box around a shape, in its own frame [m]; None if they are unknown."""
     match shape:
         case Box((x, y, z)):
             return 0.5 * x, 0.5 * y, 0.5 * z

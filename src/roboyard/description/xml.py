@@ -1,11 +1,11 @@
-"""Safe and tolerant XML: text becomes a tree of nodes that know their file and line.
+"""Safe and tolerant XML parser: text becomes a tree of nodes with file and line.
 
-Safe: size, depth and node count are bounded, entity declarations and everything external are refused, nothing is ever
-fetched.  Tolerant as Gazebo's own parser is: ``--`` inside comments, undeclared prefixes, ``a::b`` tags and an XML
-declaration after a comment are read, each with a finding.
+Safe: size, depth and node count are bounded, entity declarations and external references are rejected, and files are
+never downloaded. Tolerant like Gazebo's own parser: ``--`` inside comments, undeclared prefixes, ``a::b`` tags and an
+XML declaration after a comment are accepted, each with a warning.
 
-Expat reads names without looking at namespaces, exactly as URDF and SDF files are written, gives true line numbers
-without a limit, and calls back on every declaration before it takes effect.
+Expat ignores namespaces in names, exactly as URDF and SDF files are written, gives correct line numbers without a
+limit, and calls back on every declaration before it takes effect.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from roboyard.errors import DescriptionError
 
 MAX_CHARACTERS = 16 * 2**20
 MAX_DEPTH = 120
-MAX_NODES = 300_000  # elements and attributes together; a PR2 with every sensor has about 12,000
+MAX_NODES = 300_000  # elements and attributes in total; a PR2 with every sensor has about 12,000
 
 _TEXT_ENCODING = re.compile(
     r"(utf-?(8|16|32)|us-ascii|ascii|iso-?8859-?\d+|latin-?1|windows-\d+|cp\d+|gb\w+|shift_jis|euc-\w+|big5)", re.I
@@ -33,7 +33,7 @@ _DECLARED_ENCODING = re.compile(rb"""<\?xml[^>]{0,200}?encoding\s*=\s*["']([A-Za
 
 @dataclass(slots=True)
 class XmlNode:
-    """An element: its tag as written (prefix included), attributes, children, own text, and place."""
+    """Element: its tag as written (prefix included), attributes, children, own text, and location."""
 
     tag: str
     attributes: dict[str, str]
@@ -48,22 +48,22 @@ class XmlNode:
         return f"{self.file}:{self.line}"
 
     def get(self, name: str, default: str = "") -> str:
-        """The attribute, or ``default``."""
+        """Return the attribute, or `default`."""
         return self.attributes.get(name, default)
 
     def child(self, tag: str) -> XmlNode | None:
-        """First child with this tag."""
+        """Return the first child with this tag, or None."""
         for node in self.children:
             if node.tag == tag:
                 return node
         return None
 
     def children_with_tag(self, *tags: str) -> list[XmlNode]:
-        """Children with one of these tags, in file order."""
+        """Return the children with one of these tags, in file order."""
         return [node for node in self.children if node.tag in tags]
 
     def walk(self) -> Iterator[XmlNode]:
-        """This node and everything below it, in file order."""
+        """Iterate over this node and all nodes below it, in file order."""
         stack = [self]
         while stack:
             node = stack.pop()
@@ -71,7 +71,7 @@ class XmlNode:
             stack.extend(reversed(node.children))
 
     def freeze(self) -> XmlElement:
-        """A frozen copy without this module's types, for plugins and unknown sensors."""
+        """Return an immutable copy without this module's types, for plugins and unknown sensors."""
         return XmlElement(
             tag=self.tag,
             text=self.text.strip(),
@@ -83,10 +83,10 @@ class XmlNode:
 
 
 def decode_xml(data: bytes, source: str) -> tuple[str, tuple[ReaderWarning, ...]]:
-    """Bytes of an XML file as text: byte-order mark, then declared encoding, then UTF-8, then Latin-1 with a finding.
+    """Decode an XML file: byte-order mark, then declared encoding, then UTF-8, then Latin-1 with a warning.
 
     Raises:
-        DescriptionError: the file is empty, too large, binary, or in an encoding that is none.
+        DescriptionError: The file is empty, too large, binary, or has an unknown encoding.
     """
     if not data.strip():
         raise DescriptionError("the file is empty", location=source, valid="a URDF, xacro, SDF or MJCF document")
@@ -113,14 +113,14 @@ def decode_xml(data: bytes, source: str) -> tuple[str, tuple[ReaderWarning, ...]
 
 
 def parse_xml(text: str | bytes, source: str = "<text>") -> tuple[XmlNode, tuple[ReaderWarning, ...]]:
-    """The root node of an XML text and what had to be tolerated.
+    """Parse an XML text; return its root node, and warnings about tolerated faults.
 
     Args:
         text: The document.
-        source: Its name in messages.
+        source: Name of the document in messages.
 
     Raises:
-        DescriptionError: not well formed, too large or deep, or it declares entities.
+        DescriptionError: The text is not well formed, too large or too deep, or declares entities.
     """
     warnings: list[ReaderWarning] = []
     if isinstance(text, bytes):
@@ -140,7 +140,7 @@ def parse_xml(text: str | bytes, source: str = "<text>") -> tuple[XmlNode, tuple
         reason = expat.ErrorString(error.code)
         raise DescriptionError(f"not well-formed XML: {reason}", location=f"{source}:{error.lineno}") from None
     except (UnicodeError, ValueError):
-        raise DescriptionError("the text holds characters that XML cannot have", location=source) from None
+        raise DescriptionError("the text has characters that are not allowed in XML", location=source) from None
     if builder.root is None:
         raise DescriptionError("the document has no element", location=source)
     builder.warn_nonstandard_names()
@@ -148,7 +148,7 @@ def parse_xml(text: str | bytes, source: str = "<text>") -> tuple[XmlNode, tuple
 
 
 def _blank_nonstandard_xml(text: str, source: str, warnings: list[ReaderWarning]) -> str:
-    """Blank what strict XML forbids and Gazebo reads, keeping every line where it is."""
+    """Replace what strict XML forbids and Gazebo accepts by blanks, without changing line numbers."""
     pieces: list[str] = []
     counted, line = 0, 1
     offset = 0
@@ -164,7 +164,7 @@ def _blank_nonstandard_xml(text: str, source: str, warnings: list[ReaderWarning]
         ampersand = _UNESCAPED_AMPERSAND.search(part)
         if ampersand is None:
             return part
-        warn("'&' that starts no entity", start + ampersand.start())
+        warn("'&' that does not start an entity", start + ampersand.start())
         return _UNESCAPED_AMPERSAND.sub("&amp;", part)
 
     while (opening := _SECTION_START.search(text, offset)) is not None:
@@ -172,7 +172,7 @@ def _blank_nonstandard_xml(text: str, source: str, warnings: list[ReaderWarning]
         closing = _SECTION_END[opening.group()[:4]]
         end = text.find(closing, opening.end())
         if end < 0:
-            break  # expat will say which construct is not closed
+            break  # expat reports the unclosed construct
         end += len(closing)
         pieces.append(escape_ampersands(offset, start))
         section = text[start:end]
@@ -190,7 +190,7 @@ def _blank_nonstandard_xml(text: str, source: str, warnings: list[ReaderWarning]
 
 
 class _Builder:
-    """Expat's callbacks: build nodes, keep the bounds, refuse declarations."""
+    """Callbacks for expat: build nodes, enforce limits, reject declarations."""
 
     def __init__(self, source: str, warnings: list[ReaderWarning]) -> None:
         self.root: XmlNode | None = None
@@ -215,7 +215,9 @@ class _Builder:
 
     def _make_rejecting_handler(self, problem: str) -> Callable[..., int]:
         def handler(*_: object) -> int:
-            raise DescriptionError(f"{problem}: refused", location=self._location(), valid="plain XML without a DTD")
+            raise DescriptionError(
+                f"{problem}, which is not allowed", location=self._location(), valid="plain XML without a DTD"
+            )
 
         return handler
 
@@ -258,7 +260,7 @@ class _Builder:
         self._open_nodes.pop().text = "".join(self._texts.pop())
 
     def warn_nonstandard_names(self) -> None:
-        """Findings for names that strict XML with namespaces would refuse, one a kind."""
+        """Warn about names that strict XML with namespaces would reject, once per kind."""
         for prefix, line in self._used_prefixes.items():
             if prefix not in self._declared_prefixes:
                 self._warnings.append(ReaderWarning(f"prefix '{prefix}:' is not declared", self._source, line))

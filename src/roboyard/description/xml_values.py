@@ -19,27 +19,27 @@ _FALSE = ("false", "0")
 
 
 def error_at(problem: str, node: XmlNode, valid: str | None = None) -> DescriptionError:
-    """The error for something wrong at ``node``; the caller raises it."""
+    """Make the error for a problem at `node`; the caller raises it."""
     return DescriptionError(problem, location=node.location, valid=valid)
 
 
 def quote(text: str, length: int = 60) -> str:
-    """A user's text quoted for a message, cut to a readable length."""
+    """Quote a user's text for a message, truncated to a readable length."""
     text = " ".join(text[: 3 * length].split())
     return repr(text if len(text) <= length else text[: length - 1] + "…")
 
 
 def parse_number(text: str, node: XmlNode, name: str, *, allow_infinite: bool = False) -> float:
-    """One number.
+    """Parse one number.
 
     Args:
-        text: As written.
-        node: Where it stands.
-        name: Its name in messages.
-        allow_infinite: Whether ``inf`` is a value here (limits, ranges).
+        text: The text.
+        node: Element with the text.
+        name: Name of the value in messages.
+        allow_infinite: Whether ``inf`` is allowed (limits, ranges).
 
     Raises:
-        DescriptionError: no number, or not finite.
+        DescriptionError: The text is not a number, or not finite.
     """
     text = text.strip()
     if _NUMBER.fullmatch(text):
@@ -52,7 +52,7 @@ def parse_number(text: str, node: XmlNode, name: str, *, allow_infinite: bool = 
 
 
 def parse_numbers(text: str, count: int, node: XmlNode, name: str) -> tuple[float, ...]:
-    """Exactly ``count`` numbers separated by blanks. Raises DescriptionError."""
+    """Parse exactly `count` numbers separated by white space. Raises DescriptionError."""
     parts = text.split()
     if len(parts) != count:
         raise error_at(f"{name} is {quote(text)}", node, f"{count} numbers")
@@ -60,13 +60,13 @@ def parse_numbers(text: str, count: int, node: XmlNode, name: str) -> tuple[floa
 
 
 def parse_vector(text: str, node: XmlNode, name: str) -> Vec3:
-    """Three numbers. Raises DescriptionError."""
+    """Parse three numbers. Raises DescriptionError."""
     x, y, z = parse_numbers(text, 3, node, name)
     return x, y, z
 
 
 def parse_positive(text: str, node: XmlNode, name: str) -> float:
-    """A number above zero. Raises DescriptionError."""
+    """Parse a positive number. Raises DescriptionError."""
     value = parse_number(text, node, name)
     if value <= 0.0:
         raise error_at(f"{name} is {quote(text)}", node, "a number above 0")
@@ -74,7 +74,7 @@ def parse_positive(text: str, node: XmlNode, name: str) -> float:
 
 
 def parse_positives(text: str, count: int, node: XmlNode, name: str) -> tuple[float, ...]:
-    """``count`` numbers above zero. Raises DescriptionError."""
+    """Parse `count` positive numbers. Raises DescriptionError."""
     values = parse_numbers(text, count, node, name)
     if min(values) <= 0.0:
         raise error_at(f"{name} is {quote(text)}", node, f"{count} numbers above 0")
@@ -82,7 +82,7 @@ def parse_positives(text: str, count: int, node: XmlNode, name: str) -> tuple[fl
 
 
 def parse_integer(text: str, node: XmlNode, name: str) -> int:
-    """A whole number of at most nine digits. Raises DescriptionError."""
+    """Parse an integer of at most nine digits. Raises DescriptionError."""
     value = parse_number(text, node, name)
     if value != int(value) or abs(value) > 1e9:
         raise error_at(f"{name} is {quote(text)}", node, "a whole number")
@@ -90,7 +90,7 @@ def parse_integer(text: str, node: XmlNode, name: str) -> int:
 
 
 def parse_boolean(text: str, node: XmlNode, name: str) -> bool:
-    """true, false, 1 or 0. Raises DescriptionError."""
+    """Parse true, false, 1 or 0. Raises DescriptionError."""
     word = text.strip().lower()
     if word in _TRUE:
         return True
@@ -100,7 +100,7 @@ def parse_boolean(text: str, node: XmlNode, name: str) -> bool:
 
 
 def parse_color(text: str, node: XmlNode, name: str) -> Rgba:
-    """Red, green, blue and, if given, alpha, clipped to 0 … 1. Raises DescriptionError."""
+    """Parse red, green, blue and, optionally, alpha, clipped to 0 … 1. Raises DescriptionError."""
     parts = text.split()
     if len(parts) not in (3, 4):
         raise error_at(f"{name} is {quote(text)}", node, "3 or 4 numbers from 0 to 1")
@@ -109,7 +109,7 @@ def parse_color(text: str, node: XmlNode, name: str) -> Rgba:
 
 
 def parse_position(text: str, node: XmlNode, name: str) -> Vec3:
-    """Three coordinates, each below a million kilometres so that poses compose without overflow.
+    """Parse three coordinates, each below a million kilometers so that poses compose without overflow.
 
     Raises DescriptionError.
     """
@@ -120,7 +120,7 @@ def parse_position(text: str, node: XmlNode, name: str) -> Vec3:
 
 
 def parse_unit_vector(text: str, node: XmlNode, name: str) -> Vec3:
-    """A direction, normalised. Raises DescriptionError when it has no length."""
+    """Parse and normalize a direction. Raises DescriptionError if its length is zero."""
     x, y, z = parse_vector(text, node, name)
     scale = max(abs(x), abs(y), abs(z))
     if scale < 1e-12:
@@ -131,13 +131,13 @@ def parse_unit_vector(text: str, node: XmlNode, name: str) -> Vec3:
 
 
 def child_text(node: XmlNode | None, tag: str, default: str = "") -> str:
-    """Stripped text of the child, or ``default``."""
+    """Return the stripped text of the child, or `default`."""
     child = node.child(tag) if node is not None else None
     return (child.text.strip() if child is not None else "") or default
 
 
 def read_expressed_in(node: XmlNode | None) -> str | None:
-    """The link that ``gz:expressed_in`` names, or ``ignition:expressed_in`` of older files."""
+    """Return the link that ``gz:expressed_in`` names, or ``ignition:expressed_in`` of older files."""
     for name, value in node.attributes.items() if node is not None else ():
         if name.rpartition(":")[2] == "expressed_in" and value.strip():
             return value.strip()
@@ -158,18 +158,18 @@ def child_number(
     minimum: float = -math.inf,
     exclusive: bool = False,
 ) -> float:
-    """Number in the child.
+    """Read a number from the child.
 
     Args:
         node: The parent; None gives the default.
-        tag: The child's tag.
-        default: For a missing or empty child.
+        tag: Tag of the child.
+        default: Value for a missing or empty child.
         allow_infinite: Whether ``inf`` is allowed.
-        minimum: Least value allowed; with ``exclusive`` the value must exceed it.
-        exclusive: See ``minimum``.
+        minimum: Minimum value; with `exclusive` the value must exceed it.
+        exclusive: Whether `minimum` itself is not allowed.
 
     Raises:
-        DescriptionError: no number, or too small.
+        DescriptionError: The text is not a number, or too small.
     """
     child = _child_with_text(node, tag)
     if child is None:
@@ -183,36 +183,36 @@ def child_number(
 
 
 def child_integer(node: XmlNode | None, tag: str, default: int) -> int:
-    """Whole number in the child. Raises DescriptionError."""
+    """Read an integer from the child. Raises DescriptionError."""
     child = _child_with_text(node, tag)
     return default if child is None else parse_integer(child.text, child, f"<{tag}>")
 
 
 def child_boolean(node: XmlNode | None, tag: str, default: bool) -> bool:
-    """Truth value in the child. Raises DescriptionError."""
+    """Read a Boolean from the child. Raises DescriptionError."""
     child = _child_with_text(node, tag)
     return default if child is None else parse_boolean(child.text, child, f"<{tag}>")
 
 
 def child_vector(node: XmlNode | None, tag: str, default: Vec3) -> Vec3:
-    """Three numbers in the child. Raises DescriptionError."""
+    """Read three numbers from the child. Raises DescriptionError."""
     child = _child_with_text(node, tag)
     return default if child is None else parse_vector(child.text, child, f"<{tag}>")
 
 
 def child_color(node: XmlNode | None, tag: str, default: Rgba) -> Rgba:
-    """Colour in the child. Raises DescriptionError."""
+    """Read a color from the child. Raises DescriptionError."""
     child = _child_with_text(node, tag)
     return default if child is None else parse_color(child.text, child, f"<{tag}>")
 
 
 def read_pose(node: XmlNode | None) -> SE3:
-    """What a ``<pose>`` says, in the frame it refers to: x y z roll pitch yaw, or a quaternion x y z w at the end.
+    """Read a ``<pose>`` in the frame it refers to: x y z roll pitch yaw, or x y z and a quaternion x y z w.
 
     Attributes ``degrees`` and ``rotation_format`` as in SDF 1.9; None or empty is the identity.
 
     Raises:
-        DescriptionError: wrong count, no numbers, a quaternion without length, or an unknown format.
+        DescriptionError: The count is wrong, a value is not a number, the quaternion is zero, or the format is unknown.
     """
     if node is None or not node.text.strip():
         return SE3.identity()

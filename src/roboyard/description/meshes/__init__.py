@@ -1,4 +1,4 @@
-"""Meshes: files, geometry, collision approximation, mass properties, and a URDF out of meshes.
+"""Meshes: files, geometry, collision approximation, mass properties, and generation of a URDF from meshes.
 
 All functions work on `TriangleMesh`.
 """

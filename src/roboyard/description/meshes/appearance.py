@@ -1,4 +1,4 @@
-"""Colors and textures that a mesh file states, by part."""
+"""Colors and textures of a mesh file, by part."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ if TYPE_CHECKING:
 
 _DEFAULT_COLOR: Rgba = (0.7, 0.7, 0.7, 1.0)
 _MIN_OPACITY = 0.05
-"""Materials that a file claims to be fainter are taken for opaque: exporters disagree about which end of the scale is
-which, and nobody draws what cannot be seen."""
+"""Materials with a smaller opacity are treated as opaque: exporters disagree about the direction of the scale, and
+invisible meshes are not intended.
+"""
 
 
 def read_collada_materials(root: etree._Element, file: Path) -> dict[str, Material]:
-    """Materials by id.
+    """Read the materials of a COLLADA document by id.
 
     Args:
-        root: Of the document, its tags without prefixes.
-        file: Where it stands; pictures are looked for near it.
+        root: Root of the document, its tags without prefixes.
+        file: The file; image paths are relative to it.
     """
     ids = {str(element.get("id")): element for element in root.iter() if element.get("id")}
     materials: dict[str, Material] = {}
@@ -71,7 +72,7 @@ def _parse_floats(text: str | None) -> list[float]:
 
 
 def _read_opacity(shading: etree._Element) -> float:
-    """Opacity by COLLADA 1.4.1, 7 "determining transparency"."""
+    """Read the opacity as COLLADA 1.4.1, chapter 7 "determining transparency", defines it."""
     transparent = shading.find("transparent")
     transparencies = _parse_floats(shading.findtext("transparency/float"))
     if transparent is None and not transparencies:
@@ -88,7 +89,7 @@ def _read_opacity(shading: etree._Element) -> float:
 def _find_texture_file(
     channel: etree._Element | None, effect: etree._Element, ids: dict[str, etree._Element], file: Path
 ) -> Path | None:
-    """File of a channel's picture: texture → sampler → surface → image, as far as the file goes the long way."""
+    """Return the image file of a channel: texture → sampler → surface → image, with missing steps allowed."""
     texture = channel.find("texture") if channel is not None else None
     if texture is None:
         return None
@@ -111,21 +112,21 @@ def _find_texture_file(
 
 Pixels = NDArray[np.uint8]
 MAX_MATERIALS = 200
-"""Materials of one mesh; of more the whole mesh is drawn in one colour."""
+"""Maximum number of materials of a mesh; with more, the complete mesh has one color."""
 MAX_TEXTURE_SIDE = 1024
-"""Pictures inside a mesh file are made no larger [pixels]."""
+"""Maximum side length of images inside a mesh file; larger ones are reduced [pixels]."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TexturedMesh:
-    """Triangles of one material.
+    """Triangles with one material.
 
     Attributes:
-        vertices: (n, 3) [m], before the description's scale.
-        faces: (m, 3).
-        uv: Of each vertex, v upwards; None where the file gives none.
-        material: Of the file; None where it says nothing.
-        pixels: A picture that stands inside the file (h, w, 3).
+        vertices: (n, 3) vertices [m], before the description's scale.
+        faces: (m, 3) vertex indices.
+        uv: (n, 2) texture coordinates, v upwards; None if the file has none.
+        material: Material of the file; None if it has none.
+        pixels: Image inside the mesh file (h, w, 3); None without one.
     """
 
     vertices: NDArray[np.float64]
@@ -136,12 +137,13 @@ class TexturedMesh:
 
 
 def read_textured_meshes(mesh: Mesh) -> list[TexturedMesh]:
-    """The looks of a description's mesh, scaled; one without material where its file has nothing to say.
+    """Read the parts of a description's mesh with their materials, scaled; one part without material if the file has
+    none.
 
     Raises:
-        DescriptionError: the mesh cannot be read.
+        DescriptionError: The mesh cannot be read.
     """
-    vertices, faces = load_mesh(mesh)  # all that is wrong with a file is said there
+    vertices, faces = load_mesh(mesh)  # reports all faults of the file
     untextured = [TexturedMesh(vertices, faces)]
     if mesh.file is None or mesh.file.suffix.lower() not in (".dae", ".obj", ".gltf", ".glb", ".ply"):
         return untextured
@@ -166,7 +168,7 @@ def read_textured_meshes(mesh: Mesh) -> list[TexturedMesh]:
 
 
 def effective_material(described: Material, file_material: Material | None) -> Material:
-    """How a part of a mesh is drawn: as the description states, else as its file says; either may be see-through."""
+    """Return the material of a part of a mesh: the description's, else the file's; each may be transparent."""
     if described.is_explicit or file_material is None:
         return described
     red, green, blue, alpha = file_material.rgba
@@ -175,13 +177,13 @@ def effective_material(described: Material, file_material: Material | None) -> M
 
 @lru_cache(maxsize=128)
 def _read_file(file: Path, modified_ns: int, submesh: str) -> tuple[TexturedMesh, ...]:
-    """Looks of a file; none where it cannot be taken apart."""
+    """Read the parts of a file with their materials; empty if the file cannot be split."""
     try:
         return tuple(
             _read_collada_file(file, submesh) if file.suffix.lower() == ".dae" else _read_trimesh_scene(file, submesh)
         )
     except (DescriptionError, OSError, ValueError, TypeError, KeyError, IndexError, AttributeError):
-        return ()  # its looks are worth no refusal: it is drawn in one colour
+        return ()  # a fault in materials does not reject the file: it is drawn in one color
 
 
 def _read_collada_file(file: Path, submesh: str) -> list[TexturedMesh]:
@@ -205,7 +207,7 @@ def _merge_corners(
     material: Material | None,
     pixels: Pixels | None = None,
 ) -> TexturedMesh:
-    """Corners (3 n, 3) of triangles with those that agree made one."""
+    """Merge equal corners (3 n, 3) of triangles."""
     rows = corners if uv is None else np.concatenate([corners, uv], axis=1)
     unique, index = np.unique(rows.astype(np.float32), axis=0, return_inverse=True)
     faces = index.reshape(-1, 3).astype(np.int64)
@@ -234,7 +236,7 @@ def _read_trimesh_scene(file: Path, submesh: str) -> list[TexturedMesh]:
 
 
 def _make_resolver(file: Path) -> Any:
-    """Opens what an OBJ or glTF names, near the file only."""
+    """Return a resolver for files that an OBJ or glTF refers to, restricted to files near it."""
     import trimesh
 
     class SiblingResolver(trimesh.resolvers.Resolver):  # type: ignore[misc]
@@ -248,7 +250,7 @@ def _make_resolver(file: Path) -> Any:
             return []
 
         def write(self, name: str, data: Any) -> None:
-            raise ValueError("nothing is written")
+            raise ValueError("writing is not supported")
 
         def namespaced(self, namespace: str) -> Any:
             return self
@@ -257,7 +259,7 @@ def _make_resolver(file: Path) -> Any:
 
 
 def _read_visual(visual: Any) -> tuple[Material | None, Pixels | None]:
-    """Colour and picture of a trimesh visual."""
+    """Return material and image of a trimesh visual."""
     material = getattr(visual, "material", None)
     if material is None:
         kind = getattr(visual, "kind", None)
@@ -276,7 +278,7 @@ def _read_visual(visual: Any) -> tuple[Material | None, Pixels | None]:
     )
     if getattr(material, "alphaMode", "BLEND") in (None, "OPAQUE"):
         rgba = (*rgba[:3], 1.0)
-    if rgba[3] <= 0.0:  # an OBJ's "d 0": see `_MIN_OPACITY`
+    if rgba[3] <= 0.0:  # "d 0" of an OBJ: see `_MIN_OPACITY`
         rgba = (*rgba[:3], 1.0)
     red, green, blue = emissive
     return Material(str(getattr(material, "name", "") or ""), rgba, None, (red, green, blue)), _shrink_image(image)

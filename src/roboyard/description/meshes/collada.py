@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 Triangles = NDArray[np.float64]  # (n, 3, 3): triangle, corner, xyz
 
 MAX_DEPTH = 64
-"""Nodes within each other; deeper ones instance each other in a ring."""
+"""Maximum nesting of nodes; deeper nodes instance each other in a cycle."""
 MAX_INSTANCES = 100_000
-"""Visits of nodes: a few that each instance the one before twice would fill any memory."""
+"""Maximum number of visited nodes: a few nodes that each instance the previous one twice would fill any memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class MaterialTriangles:
-    """Triangles of one material.
+    """Triangles with one material.
 
     Attributes:
-        triangles: (n, 3, 3) [m].
-        uv: Place of each corner in the material's picture, (n, 3, 2), v upwards; None where the file gives none.
-        material: Its id; empty for none.
+        triangles: (n, 3, 3) corners [m].
+        uv: (n, 3, 2) texture coordinates of the corners, v upwards; None if the file has none.
+        material: Id of the material; empty without one.
     """
 
     triangles: Triangles
@@ -43,31 +43,32 @@ class MaterialTriangles:
 
 
 def read_collada(file: Path, max_triangles: int = 10_000_000, submesh: str = "") -> Triangles:
-    """Triangles of the file's scene in metres, in the file's own axes, without materials."""
+    """Read the triangles of the file's scene in meters, in the file's own axes, without materials."""
     return np.concatenate([group.triangles for group in read_material_triangles(file, max_triangles, submesh)[0]])
 
 
 def read_material_triangles(
     file: Path, max_triangles: int = 10_000_000, submesh: str = ""
 ) -> tuple[list[MaterialTriangles], etree._Element]:
-    """Patches of the file's scene in metres, in the file's own axes, and the file's root, its tags without prefixes.
+    """Read the triangles of the file's scene by material, in meters and in the file's own axes; also return the root
+    element.
 
     Args:
         file: The file.
-        max_triangles: The largest number of triangles accepted.
-        submesh: Name of the one node or geometry to read, with its children; empty: all.
+        max_triangles: Maximum number of triangles.
+        submesh: Name of the node or geometry to read, with its children; empty: all.
 
     Raises:
-        DescriptionError: the file is no COLLADA, is inconsistent, has no such part, holds no triangle or more than
-            ``max_triangles``.
+        DescriptionError: The file is not COLLADA, is inconsistent, has no such submesh, has no triangles or more than
+            `max_triangles`.
     """
     try:
         groups, root = _read_scene(file, max_triangles, submesh)
     except (KeyError, IndexError, StopIteration, ValueError, ArithmeticError, TypeError) as error:
-        reason = f"it refers to {error}, which it does not have" if isinstance(error, KeyError) else str(error)[:120]
+        reason = f"it refers to {error}, which does not exist" if isinstance(error, KeyError) else str(error)[:120]
         raise DescriptionError(f"mesh is inconsistent COLLADA: {reason}", location=str(file)) from None
     if not sum(len(group.triangles) for group in groups):
-        raise DescriptionError("mesh holds no triangles", location=str(file))
+        raise DescriptionError("mesh has no triangles", location=str(file))
     return groups, root
 
 
@@ -97,29 +98,29 @@ def _read_scene(file: Path, max_triangles: int, submesh: str) -> tuple[list[Mate
     if not collected:
         collected = [
             group for groups in geometries.values() for group in groups
-        ]  # a bare library: all of it where it stands
+        ]  # without a scene: the complete geometry library, untransformed
 
     unit = root.find("asset/unit")
     unit_in_m = float(unit.get("meter", "1")) if unit is not None else 1.0
     if not 0.0 < unit_in_m < math.inf:
-        raise ValueError(f"its unit is {unit_in_m:g} m")
+        raise ValueError(f"the unit {unit_in_m:g} m is out of range")
     return [replace(group, triangles=group.triangles * unit_in_m) for group in collected], root
 
 
 class _InstanceBudget:
-    """What instances may still bring."""
+    """Remaining limits of node visits and triangles."""
 
     def __init__(self, visits: int, triangles: int, submesh: str) -> None:
         self._visits, self._triangles = visits, triangles
         self._submesh = submesh
 
     def is_requested(self, *elements: etree._Element | None) -> bool:
-        """Whether one of these is the part that is asked for; any is where none is asked for."""
+        """Return whether one of these elements is the requested submesh; always True if none is requested."""
         names = (element.get(key) for element in elements if element is not None for key in ("name", "id"))
         return not self._submesh or self._submesh in names
 
     def consume(self, visits: int, triangles: int) -> None:
-        """Raises ValueError when there is none left."""
+        """Subtract from the limits. Raises ValueError when they are exceeded."""
         self._visits -= visits
         self._triangles -= triangles
         if self._visits < 0 or self._triangles < 0:
@@ -158,7 +159,7 @@ def _read_primitive(element: etree._Element, ids: dict[str, etree._Element]) -> 
         faces = [_triangulate_polygon(polygon) for polygon in lists]
     faces = [face for face in faces if len(face)]
     if any(face.min() < 0 for face in faces):
-        raise ValueError("a face has a corner of negative number")
+        raise ValueError("a face has a negative vertex index")
     if not faces:
         return []
     corners = np.concatenate(faces)
@@ -174,19 +175,19 @@ def _read_primitive(element: etree._Element, ids: dict[str, etree._Element]) -> 
 def _read_texture_coordinates(
     inputs: list[etree._Element], corners: NDArray[np.int_], ids: dict[str, etree._Element]
 ) -> NDArray[np.float64] | None:
-    """Where the corners lie in the material's picture, by the first set of texture coordinates."""
+    """Return the texture coordinates of the corners, from the first set of the file."""
     texture_input = next((item for item in inputs if item.get("semantic") == "TEXCOORD"), None)
     if texture_input is None:
         return None
     coordinates = _read_source(ids[str(texture_input.get("source", ""))[1:]])
     index = corners[:, :, int(texture_input.get("offset", "0"))]
     if coordinates.shape[1] < 2 or not len(coordinates) or index.max() >= len(coordinates):
-        return None  # looks are worth no refusal
+        return None  # a fault in texture coordinates does not reject the file
     return np.asarray(coordinates[index][:, :, :2])
 
 
 def _triangulate_polygon(polygon: NDArray[np.int_]) -> NDArray[np.int_]:
-    """Triangles (n, 3, stride) of a polygon (k, stride)."""
+    """Triangulate a polygon (k, stride) into triangles (n, 3, stride)."""
     count = len(polygon)
     if count < 3:
         return np.zeros((0, 3, polygon.shape[1]), int)
@@ -204,7 +205,7 @@ def _read_positions(name: str, ids: dict[str, etree._Element]) -> NDArray[np.flo
 
 
 def _read_source(source: etree._Element) -> NDArray[np.float64]:
-    """Rows of a ``<source>``."""
+    """Return the rows of a ``<source>``."""
     accessor = source.find(".//accessor")
     stride = int(accessor.get("stride", "3")) if accessor is not None else 3
     return np.asarray(_parse_numbers(source.findtext("float_array")).reshape(-1, stride))

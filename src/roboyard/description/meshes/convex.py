@@ -1,4 +1,4 @@
-"""Convex hulls and convex pieces of meshes: exact facets, simplified pieces, or CoACD's decomposition.
+"""Convex hulls and convex decomposition of meshes: exact facets, simplified pieces, or CoACD.
 
 A scanned building has half a million triangles; its convex hull would be one solid block with the robot inside.
 """
@@ -21,35 +21,34 @@ from roboyard.errors import DescriptionError, InputError, import_extra
 Points = NDArray[np.float64]
 
 PLATE_THICKNESS = 0.02
-"""Thickness given to a facet of a concave surface, inwards [m]."""
+"""Thickness of the plate made from a facet of a concave surface, inwards [m]."""
 PLATE_OVERLAP = 1e-4
-"""How far plates reach beyond their facets [m]."""
+"""Distance by which plates extend beyond their facets [m]."""
 MAX_FACET_ANGLE = 1e-3
-"""Neighbouring triangles that meet at a smaller angle belong to one facet [rad]."""
+"""Maximum angle between adjacent triangles of one facet [rad]."""
 MIN_TRIANGLE_AREA = 1e-8
-"""Triangles smaller than this are left out [m²]."""
+"""Minimum area of a triangle; smaller ones are omitted [m²]."""
 MIN_WIDTH_FRACTION = 1e-5
-"""A plate narrower than this share of its length is left out."""
+"""Minimum width of a plate as a fraction of its length; narrower ones are omitted."""
 MAX_COLLISION_PIECES = 5000
 
 
 def split_into_convex_pieces(vertices: Points, faces: NDArray[np.int64]) -> list[Points] | None:
-    """Point sets whose convex hulls together stand for the surface.
+    """Split a surface into point sets whose convex hulls together approximate it.
 
-    A connected part that is convex already gives its own hull; of a concave part every flat facet becomes a thin
-    plate.
+    A connected part that is convex becomes its own hull; each flat facet of a concave part becomes a thin plate.
 
     Args:
-        vertices: (n, 3) [m].
+        vertices: (n, 3) vertices [m].
         faces: (m, 3) indices, counter-clockwise seen from outside.
 
     Returns:
-        Pieces, each (k, 3); None when there would be more than `MAX_PIECES`.
+        Pieces, each (k, 3); None if there would be more than `MAX_PIECES`.
     """
     import trimesh
 
     mesh = trimesh.Trimesh(vertices, faces, process=True)
-    # The pieces that hang together, in the order of their first face.
+    # The connected parts, in the order of their first face.
     groups = _connected_groups(len(mesh.faces), mesh.face_adjacency)
     if len(groups) > MAX_COLLISION_PIECES:
         return None
@@ -66,7 +65,7 @@ def split_into_convex_pieces(vertices: Points, faces: NDArray[np.int64]) -> list
 
 
 def _connected_groups(count: int, links: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Numbers 0…count-1 grouped by ``links`` (n, 2) between them."""
+    """Group the numbers 0…count-1 by `links` (n, 2) between them."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -85,15 +84,15 @@ def _is_convex(part: Any) -> bool:
         return False
     try:
         return bool(part.volume >= 0.98 * part.convex_hull.volume)
-    except QhullError:  # next to no thickness
+    except QhullError:  # almost no thickness
         return False
 
 
 def _make_plates(part: Any, max_plates: int) -> list[Points]:
-    """Thin plates on the facets of a surface; about ``most`` where there would be more."""
+    """Make thin plates on the facets of a surface; stop soon after `max_plates`."""
     plates: list[Points] = []
     flat = part.face_adjacency[part.face_adjacency_angles < MAX_FACET_ANGLE]
-    # Plain arrays: the mesh's own attributes are hashed anew at every look (18 s for 80,000 triangles).
+    # Plain arrays: the mesh's own attributes are hashed at every access (18 s for 80,000 triangles).
     vertices, faces, normals, areas = (
         np.array(values) for values in (part.vertices, part.faces, part.face_normals, part.area_faces)
     )
@@ -109,13 +108,13 @@ def _make_plates(part: Any, max_plates: int) -> list[Points]:
             plates.append(make_plate(points, normal))
         else:
             plates.extend(make_plate(vertices[faces[face]], normals[face]) for face in facet)
-    # Of a sliver along a line the engine, which reckons in single precision, makes no body.
+    # The engine uses single precision and cannot make a body from a sliver.
     return [plate for plate in plates if not is_flat(plate, MIN_WIDTH_FRACTION)]
 
 
 def make_plate(points: Points, normal: Points) -> Points:
-    """The corners of a plate that has depth against ``normal`` (3,)."""
-    # A little wider than it is, so that no ray slips through the seam of two plates.
+    """Return the corners of a plate that extends against `normal` (3,)."""
+    # Slightly wider than the facet, so that no ray passes between two plates.
     outwards = points - points.mean(axis=0)
     wider = points + PLATE_OVERLAP * outwards / np.maximum(np.linalg.norm(outwards, axis=1, keepdims=True), 1e-12)
     return np.concatenate([wider, wider - PLATE_THICKNESS * np.asarray(normal)])
@@ -135,10 +134,10 @@ def _projected_hull_area(points: Points, normal: Points) -> float:
 
 
 def convex_hull_arrays(points: Points) -> tuple[Points, NDArray[np.int64]]:
-    """The points and the triangles (k, 3) of their convex hull, counter-clockwise seen from outside.
+    """Compute the convex hull of points: its vertices and triangles (k, 3), counter-clockwise seen from outside.
 
     Raises:
-        DescriptionError: they lie on a line, or in one point.
+        DescriptionError: The points lie on a line, or in one point.
     """
     from scipy.spatial import ConvexHull, QhullError
 
@@ -146,9 +145,11 @@ def convex_hull_arrays(points: Points) -> tuple[Points, NDArray[np.int64]]:
         try:
             hull = ConvexHull(points)
         except QhullError:
-            hull = ConvexHull(points, qhull_options="QJ")  # nearly flat: may move corners by rounding's width
+            hull = ConvexHull(points, qhull_options="QJ")  # nearly flat: may move corners by rounding errors
     except (QhullError, ValueError):
-        raise DescriptionError("its points span no body", valid="corners that do not lie on a line") from None
+        raise DescriptionError(
+            "the points have no convex hull with a volume", valid="corners that do not lie on a line"
+        ) from None
     center = points[hull.vertices].mean(axis=0)
     triangles = hull.simplices.astype(np.int64)
     normals = np.cross(
@@ -160,7 +161,7 @@ def convex_hull_arrays(points: Points) -> tuple[Points, NDArray[np.int64]]:
 
 
 def is_flat(vertices: Points, max_thickness_fraction: float = 1e-6) -> bool:
-    """Whether the points lie in one plane, to within a ``share`` of their spread (no hull can be built)."""
+    """Return whether the points lie in a plane, within a fraction of their extent (then they have no hull)."""
     if len(vertices) < 4:
         return True
     spread = np.linalg.svd(vertices - vertices.mean(axis=0), compute_uv=False)
@@ -168,21 +169,22 @@ def is_flat(vertices: Points, max_thickness_fraction: float = 1e-6) -> bool:
 
 
 SIMPLIFICATION_PASSES, PASS_AGGRESSIVENESS = 10, 3.0
-"""Passes of edge collapses, each of this aggressiveness: three gentle passes come as far as one rough one and stay
-three times nearer (18 mm, not 55, where a scanned building of 155,000 triangles is left with 5,000)."""
+"""Number of passes of edge collapses, and their aggressiveness: three gentle passes are as effective as one rough pass,
+with a third of the error (18 mm instead of 55 where a scanned building of 155,000 triangles is reduced to 5,000).
+"""
 CELL_GROWTH = 1.25
-"""Factor from one size of cells to the next."""
+"""Growth factor of the cell size between attempts."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConvexApproximation:
-    """Convex pieces that stand for a surface.
+    """Convex pieces that approximate a surface.
 
     Attributes:
-        surfaces: Corners (k, 3) [m] and triangles of each piece.
-        triangles: Of the reduced surface they were made of; 0 if it was taken as it is.
-        error: Largest distance between it and the original [m].
-        filled: Hollows narrower than this may be filled [m].
+        pieces: Corners (k, 3) [m] and triangles of each piece.
+        triangles: Number of triangles of the simplified surface that they were made from; 0 if it was not simplified.
+        error: Maximum distance between the simplified surface and the original [m].
+        filled_width: Maximum width of concavities that may be filled [m].
     """
 
     pieces: tuple[tuple[Points, NDArray[np.int64]], ...]
@@ -192,13 +194,14 @@ class ConvexApproximation:
 
 
 def approximate_by_convex_pieces(vertices: Points, faces: NDArray[np.int64]) -> ConvexApproximation:
-    """Convex pieces of any surface, at most `MAX_PIECES`.
+    """Approximate any surface by at most `MAX_PIECES` convex pieces.
 
-    As it is if that makes few enough; else reduced to as many triangles, and its distance measured (Hausdorff's); or in
-    lumps, the hulls of the triangles in each cell of a grid, where that is nearer or the surface cannot be reduced.
+    The surface is used unchanged if that gives few enough pieces.  Else it is simplified to this number of triangles,
+    and its Hausdorff distance is measured; or the hulls of the triangles in each cell of a grid are used, if these are
+    closer or the surface cannot be simplified.
 
     Args:
-        vertices: (n, 3) [m].
+        vertices: (n, 3) vertices [m].
         faces: (m, 3) indices, counter-clockwise seen from outside.
     """
     pieces = split_into_convex_pieces(vertices, faces)
@@ -223,7 +226,7 @@ def _hulls(pieces: list[Points]) -> tuple[tuple[Points, NDArray[np.int64]], ...]
 
 
 def _simplify(vertices: Points, faces: NDArray[np.int64]) -> TriangleMesh:
-    """`MAX_PIECES` triangles, if edge collapses reach that (M. Garland, P. Heckbert, SIGGRAPH 1997)."""
+    """Simplify to `MAX_PIECES` triangles, if edge collapses reach this (M. Garland, P. Heckbert, SIGGRAPH 1997)."""
     import fast_simplification
 
     corners, triangles = np.asarray(vertices, float), np.ascontiguousarray(faces, np.int32)
@@ -238,21 +241,21 @@ def _simplify(vertices: Points, faces: NDArray[np.int64]) -> TriangleMesh:
 
 
 def _min_cell_size(triangles: NDArray[np.float64]) -> float:
-    """Size of cells [m] of which there would be too few, were each filled with a square of the surface."""
+    """Return the cell size [m] at which a grid with one square of the surface per cell would have too few cells."""
     edges = triangles[:, 1:] - triangles[:, :1]
     area = 0.5 * float(np.linalg.norm(np.cross(edges[:, 0], edges[:, 1]), axis=1).sum())
     return max(math.sqrt(area / MAX_COLLISION_PIECES), 1e-6)
 
 
 def _group_by_cells(triangles: NDArray[np.float64], size: float) -> tuple[list[NDArray[np.int64]], float]:
-    """Numbers of triangles by lump, and how far a lump can reach [m]: as far as its cell and its triangles do."""
+    """Return the triangle indices by cell, and the maximum extent of a cell's triangles [m]."""
     while len(groups := _triangles_by_cell(triangles, size)) > MAX_COLLISION_PIECES:
         size *= CELL_GROWTH
     return groups, size + float(np.ptp(triangles, axis=1).max())
 
 
 def _triangles_by_cell(triangles: NDArray[np.float64], size: float) -> list[NDArray[np.int64]]:
-    """Numbers of triangles by the cell of the grid that their middles lie in."""
+    """Return the triangle indices by the grid cell that contains their centroid."""
     centers = triangles.mean(axis=1)
     x, y, z = np.floor((centers - centers.min(axis=0)) / size).astype(np.int64).T
     labels = (x * (y.max() + 1) + y) * (z.max() + 1) + z
@@ -261,33 +264,33 @@ def _triangles_by_cell(triangles: NDArray[np.float64], size: float) -> list[NDAr
 
 
 def _cell_points(vertices: Points, faces: NDArray[np.int64]) -> Points:
-    """The corners of a cell's triangles; with some depth, inwards, where they lie in one plane."""
+    """Return the corners of a cell's triangles; extended inwards if they are coplanar."""
     corners = vertices[np.unique(faces)]
     spread = np.linalg.svd(corners - corners.mean(axis=0), compute_uv=False)
     if len(corners) > 3 and spread[2] > 1e-3 * spread[0]:
         return corners
     a, b, c = (vertices[faces[:, k]] for k in range(3))
-    # Across the plane, whatever the triangles' own sum is: that of a sheet's both sides is mere rounding.
+    # Across the plane, whatever the sum of the normals: for both sides of a sheet it is only rounding.
     normal = np.linalg.svd(corners - corners.mean(axis=0), full_matrices=True)[2][2]
     facing = float(np.cross(b - a, c - a).sum(axis=0) @ normal)
     return make_plate(corners, normal if facing >= 0.0 else -normal)
 
 
 MAX_DECOMPOSITION_TRIANGLES = 5_000
-"""Larger surfaces are reduced before they are taken apart."""
+"""Maximum number of triangles of a surface before decomposition; larger surfaces are simplified."""
 MAX_DECOMPOSITION_PIECES = 256
 DECOMPOSITION_SAMPLES = 4000
 
 
 @dataclass(frozen=True)
 class ConvexDecomposition:
-    """Convex pieces of a body.
+    """Convex decomposition of a body.
 
     Attributes:
-        pieces: Closed and convex.
-        volume_excess: Their volumes' sum over that of the body (or its hull where that is open), less one.
-        max_gap: How far the pieces' surfaces reach from the mesh at most [m].
-        max_protrusion: How far the mesh is from the nearest piece at most [m].
+        pieces: Closed, convex pieces.
+        volume_excess: Sum of their volumes over that of the body (or its hull if it is open), minus one.
+        max_gap: Maximum distance of the pieces' surfaces from the mesh [m].
+        max_protrusion: Maximum distance of the mesh from the nearest piece [m].
     """
 
     pieces: tuple[TriangleMesh, ...]
@@ -297,14 +300,14 @@ class ConvexDecomposition:
 
 
 def convex_hull(mesh: TriangleMesh) -> TriangleMesh:
-    """The convex hull, closed, normals outwards. Raises DescriptionError for what is flat."""
+    """Compute the convex hull, closed, with outward normals. Raises DescriptionError for flat surfaces."""
     from scipy.spatial import ConvexHull, QhullError
 
     points = mesh.vertices[np.unique(mesh.faces)]
     try:
         hull = ConvexHull(points)
     except (QhullError, ValueError):
-        raise DescriptionError("the surface is flat: it has no hull", valid="a body") from None
+        raise DescriptionError("the surface is flat: it has no convex hull", valid="a body") from None
     faces = hull.simplices.astype(np.int64)
     corners = points[faces]
     normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
@@ -314,25 +317,25 @@ def convex_hull(mesh: TriangleMesh) -> TriangleMesh:
 
 
 def hull_decomposition(mesh: TriangleMesh) -> ConvexDecomposition:
-    """The convex hull as the only piece. Raises DescriptionError."""
+    """Return the convex hull as the only piece. Raises DescriptionError."""
     return _evaluate_pieces(mesh, (convex_hull(mesh),))
 
 
 def decompose_convex(mesh: TriangleMesh, max_pieces: int = 16, concavity: float = 0.05) -> ConvexDecomposition:
-    """Convex pieces by CoACD (X. Wei et al., SIGGRAPH 2022).
+    """Decompose a body into convex pieces by CoACD (X. Wei et al., SIGGRAPH 2022).
 
     Args:
-        mesh: Of a body.
-        max_pieces: Number of pieces allowed.
-        concavity: At which a piece counts as convex, as a share of the size.
+        mesh: Surface of the body.
+        max_pieces: Maximum number of pieces.
+        concavity: Concavity below which a piece counts as convex, as a fraction of the size.
 
     Raises:
-        InputError: a number is out of range.
-        DescriptionError: the surface is flat.
+        InputError: A number is out of range.
+        DescriptionError: The surface is flat.
     """
     if not 1 <= max_pieces <= MAX_DECOMPOSITION_PIECES or not 0.01 <= concavity <= 1.0:
         raise InputError(
-            f"{max_pieces} pieces, concavity {concavity:g}",
+            f"max_pieces {max_pieces} or concavity {concavity:g} is out of range",
             valid=f"1 to {MAX_DECOMPOSITION_PIECES} pieces, concavity 0.01 to 1",
         )
     hull = convex_hull(mesh)

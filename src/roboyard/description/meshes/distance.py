@@ -1,4 +1,6 @@
-"""Distances of points to a mesh and between meshes (compiled), and simplification to a triangle count or an error."""
+"""Distances from points to a mesh and between meshes (compiled), and mesh simplification to a triangle count or an
+error.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from roboyard.description.meshes.mesh import Points, TriangleMesh, merge_vertice
 from roboyard.errors import InputError
 
 LEAF_SIZE = 8
-"""Triangles in a leaf of the tree."""
+"""Number of triangles in a leaf of the tree."""
 
 
 def _example_boxes() -> Iterable[tuple[Any, ...]]:
@@ -26,7 +28,7 @@ def _example_boxes() -> Iterable[tuple[Any, ...]]:
 def _compute_boxes(
     triangles: NDArray[np.float64], order: NDArray[np.int64], spans: NDArray[np.int64], boxes: NDArray[np.float64]
 ) -> None:
-    """Bounding boxes (k, 2, 3) of the tree's spans of triangles."""
+    """Compute the bounding boxes (k, 2, 3) of the tree's spans of triangles."""
     for node in range(len(spans)):
         for axis in range(3):
             boxes[node, 0, axis] = math.inf
@@ -41,7 +43,7 @@ def _compute_boxes(
 
 @kernel
 def _squared_distance_to_triangle(p: NDArray[np.float64], t: NDArray[np.float64]) -> float:
-    """Squared distance of a point from a triangle (C. Ericson, Real-Time Collision Detection, 5.1.5)."""
+    """Compute the squared distance from a point to a triangle (C. Ericson, Real-Time Collision Detection, 5.1.5)."""
     ab = t[1] - t[0]
     ac = t[2] - t[0]
     ap = p - t[0]
@@ -75,7 +77,7 @@ def _squared_distance_to_triangle(p: NDArray[np.float64], t: NDArray[np.float64]
 
 @kernel
 def _squared_distance_to_box(p: NDArray[np.float64], box: NDArray[np.float64]) -> float:
-    """Squared distance of a point from a box."""
+    """Compute the squared distance from a point to a box."""
     total = 0.0
     for axis in range(3):
         offset = max(box[0, axis] - p[axis], 0.0, p[axis] - box[1, axis])
@@ -98,7 +100,7 @@ def _search_nearest(
     boxes: NDArray[np.float64],
     squared_distances: NDArray[np.float64],
 ) -> None:
-    """Squared distance of every point from the nearest triangle; nodes nearer first."""
+    """Compute the squared distance from every point to the nearest triangle; closer nodes are visited first."""
     stack = np.empty(128, np.int64)
     for i in range(len(points)):
         p, best = points[i], math.inf
@@ -123,7 +125,7 @@ def _search_nearest(
 
 
 class MeshDistance:
-    """A tree over a surface's triangles that answers how far points are from it."""
+    """Bounding volume hierarchy of a surface's triangles for distance queries."""
 
     def __init__(self, mesh: TriangleMesh) -> None:
         self._triangles = np.ascontiguousarray(mesh.triangles)
@@ -149,7 +151,7 @@ class MeshDistance:
         _compute_boxes(self._triangles, self._order, self._spans, self._boxes)
 
     def distances(self, points: Points) -> NDArray[np.float64]:
-        """(n,) distances of points (n, 3) [m]."""
+        """Compute the distances (n,) of points (n, 3) [m]."""
         squared_distances = np.empty(len(points))
         points = np.ascontiguousarray(points, float)
         _search_nearest(
@@ -159,7 +161,9 @@ class MeshDistance:
 
 
 def sample_surface(mesh: TriangleMesh, count: int) -> Points:
-    """(n, 3) points on a surface [m]: its vertices, and about ``count`` more spread evenly; the same each time."""
+    """Sample points (n, 3) on a surface [m]: its vertices, and about `count` more, evenly distributed and
+    deterministic.
+    """
     areas = np.linalg.norm(mesh.normals, axis=1)
     if count <= 0 or areas.sum() <= 0.0:
         return mesh.vertices
@@ -175,33 +179,34 @@ def sample_surface(mesh: TriangleMesh, count: int) -> Points:
 
 
 def hausdorff_distance(one: TriangleMesh, other: TriangleMesh, samples: int = 20_000) -> float:
-    """Largest distance of either surface from the other [m], at their vertices and ``samples`` points of each."""
+    """Compute the Hausdorff distance of two surfaces [m], at their vertices and `samples` points of each."""
     forward = MeshDistance(other).distances(sample_surface(one, samples)).max()
     return float(max(forward, MeshDistance(one).distances(sample_surface(other, samples)).max()))
 
 
 AGGRESSIVENESS = (1, 3, 5, 7, 9)
-"""Of the rounds in which edges are collapsed."""
+"""Aggressiveness of the passes of edge collapses."""
 MAX_ATTEMPTS = 14
-"""Numbers of triangles that are tried to come near an error."""
+"""Maximum number of triangle counts that are tried to approach an error."""
 
 
 @dataclass(frozen=True)
 class SimplifiedMesh:
-    """A lighter surface and its distance from the original [m]."""
+    """Simplified surface and its distance from the original [m]."""
 
     mesh: TriangleMesh
     error: float
 
 
 def simplify_to_count(mesh: TriangleMesh, max_triangles: int) -> SimplifiedMesh:
-    """At most about ``max_triangles`` triangles, by quadric edge collapse (M. Garland, P. Heckbert, SIGGRAPH 1997).
+    """Simplify to at most about `max_triangles` triangles by quadric edge collapse (M. Garland, P. Heckbert, SIGGRAPH
+    1997).
 
     Raises:
-        InputError: fewer than four.
+        InputError: `max_triangles` is below four.
     """
     if max_triangles < 4:
-        raise InputError(f"{max_triangles} triangles", valid="at least 4: a tetrahedron")
+        raise InputError(f"max_triangles must be at least 4, got {max_triangles}", valid="at least 4: a tetrahedron")
     if max_triangles >= len(mesh.faces):
         return SimplifiedMesh(mesh, 0.0)
     simplified = _collapse_edges(mesh, max_triangles)
@@ -209,9 +214,9 @@ def simplify_to_count(mesh: TriangleMesh, max_triangles: int) -> SimplifiedMesh:
 
 
 def simplify_to_error(mesh: TriangleMesh, max_error: float) -> SimplifiedMesh:
-    """The lightest surface found that stays within ``max_error`` [m] of the original. Raises InputError."""
+    """Return the mesh with the fewest triangles found within `max_error` [m] of the original. Raises InputError."""
     if not 0.0 < max_error < np.inf:
-        raise InputError(f"error {max_error:g} m", valid="above zero")
+        raise InputError(f"max_error must be positive, got {max_error:g} m", valid="above zero")
     best, low, high = SimplifiedMesh(mesh, 0.0), 4, len(mesh.faces)
     for _ in range(MAX_ATTEMPTS):
         if high - low < max(2, low // 50):
@@ -229,13 +234,13 @@ def _collapse_edges(mesh: TriangleMesh, max_triangles: int) -> TriangleMesh:
     import fast_simplification
 
     simplified, faces = mesh, np.ascontiguousarray(mesh.faces, np.int32)
-    # Edges are taken in rounds of rising thresholds.  The finer the rounds the nearer the surface stays, but the fewest
-    # triangles are out of their reach.
+    # Edges are collapsed in rounds with increasing thresholds.  Finer rounds keep the surface closer to the original,
+    # but do not reach the smallest triangle counts.
     for aggressiveness in AGGRESSIVENESS:
         corners, triangles = fast_simplification.simplify(
             mesh.vertices, faces, target_count=max_triangles, agg=aggressiveness
         )
-        if not len(triangles):  # triangles that lie on each other leave nothing
+        if not len(triangles):  # coincident triangles may all be removed
             break
         merged = merge_vertices(TriangleMesh(np.asarray(corners, float), np.asarray(triangles, np.int64)))
         if len(merged.faces) >= 4:

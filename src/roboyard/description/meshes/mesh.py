@@ -17,11 +17,11 @@ Faces = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class TriangleMesh:
-    """Triangles that may or may not enclose a body.
+    """Triangle mesh that may or may not enclose a body.
 
     Attributes:
-        vertices: (n, 3) [m].
-        faces: (m, 3) numbers of vertices, counter-clockwise seen from outside.
+        vertices: (n, 3) vertices [m].
+        faces: (m, 3) vertex indices, counter-clockwise seen from outside.
     """
 
     vertices: Points
@@ -35,25 +35,25 @@ class TriangleMesh:
 
     @cached_property
     def normals(self) -> Points:
-        """(m, 3) of twice each triangle's area, outwards [m²]."""
+        """(m, 3) outward normals whose length is twice each triangle's area [m²]."""
         a, b, c = self.triangles.transpose(1, 0, 2)
         return np.cross(b - a, c - a)
 
     @property
     def area(self) -> float:
-        """Of the surface [m²]."""
+        """Area of the surface [m²]."""
         return float(np.linalg.norm(self.normals, axis=1).sum()) / 2.0
 
     @property
     def volume(self) -> float:
-        """Signed volume of the enclosed body [m³]; without meaning where the surface is open."""
+        """Signed volume of the enclosed body [m³]; meaningless if the surface is open."""
         reference = self.vertices.mean(axis=0) if len(self.vertices) else np.zeros(3)
         a, b, c = (self.triangles - reference).transpose(1, 0, 2)
         return float(np.einsum("ij,ij->i", a, np.cross(b, c)).sum()) / 6.0
 
     @property
     def bounds(self) -> tuple[Points, Points]:
-        """Least and largest coordinates of what the triangles use [m]."""
+        """Minimum and maximum coordinates of the vertices used by triangles [m]."""
         used = self.vertices[np.unique(self.faces)]
         return used.min(axis=0), used.max(axis=0)
 
@@ -65,9 +65,9 @@ class TriangleMesh:
 
     @cached_property
     def boundary_edges(self) -> Faces:
-        """(k, 2) directed edges without a partner in the other direction; none means the surface is closed.
+        """(k, 2) directed edges without a partner in the other direction; empty if the surface is closed.
 
-        Where two bodies share an edge four triangles meet at it: directions still cancel, and so do volumes.
+        At an edge shared by two bodies four triangles meet: directions still cancel, and so do volumes.
         """
         edges = self.faces[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2)
         low, high = edges.min(axis=1), edges.max(axis=1)
@@ -81,21 +81,23 @@ class TriangleMesh:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the surface encloses something without a hole."""
+        """Whether the surface is closed."""
         return len(self.faces) > 0 and not len(self.boundary_edges)
 
     def transformed(self, T_new_old: SE3, scale: float = 1.0) -> TriangleMesh:
-        """The surface in another frame, scaled before."""
+        """Return the surface in another frame; the scale is applied first."""
         return TriangleMesh(T_new_old @ (self.vertices * scale), self.faces)
 
     def submesh(self, faces: NDArray[np.int64] | NDArray[np.bool_]) -> TriangleMesh:
-        """Some of the triangles, with the vertices they use."""
+        """Return some of the triangles, with the vertices that they use."""
         selected = self.faces[faces]
         used, numbers = np.unique(selected, return_inverse=True)
         return TriangleMesh(self.vertices[used], numbers.reshape(-1, 3).astype(np.int64))
 
     def components(self) -> list[NDArray[np.int64]]:
-        """Numbers of the triangles that hang together by vertices, in the order of their first triangle."""
+        """Return the triangle indices of each connected component (by shared vertices), ordered by their first
+        triangle.
+        """
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
 
@@ -109,7 +111,7 @@ class TriangleMesh:
 
 
 def concatenate_meshes(parts: Sequence[TriangleMesh]) -> TriangleMesh:
-    """Several surfaces as one; their triangles in order, vertices not merged."""
+    """Concatenate several surfaces; triangles keep their order, vertices are not merged."""
     starts = np.cumsum([0, *(len(part.vertices) for part in parts)])
     faces = [part.faces + start for part, start in zip(parts, starts, strict=False)]
     if not parts:
@@ -118,12 +120,12 @@ def concatenate_meshes(parts: Sequence[TriangleMesh]) -> TriangleMesh:
 
 
 def merge_vertices(mesh: TriangleMesh, tolerance: float = 0.0) -> TriangleMesh:
-    """Vertices at one place (within ``tolerance`` [m] on each axis) become one; triangles that lose a corner go.
+    """Merge vertices with equal positions (within `tolerance` [m] per axis); remove triangles that lose a corner.
 
-    STL names every corner anew, so that nothing hangs together before.
+    STL lists the corners of every triangle separately, so that triangles are unconnected before.
     """
     keys = mesh.vertices if tolerance <= 0.0 else np.round(mesh.vertices / tolerance)
-    _, first, vertex_index = np.unique(keys + 0.0, axis=0, return_index=True, return_inverse=True)  # + 0.0: no -0.0
+    _, first, vertex_index = np.unique(keys + 0.0, axis=0, return_index=True, return_inverse=True)  # + 0.0: avoids -0.0
     order = np.argsort(first, kind="stable")
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))

@@ -1,5 +1,6 @@
-"""Fits boxes, cylinders, capsules and spheres to a mesh, and approximates it by collision geometry: primitives, its
-hull, or a convex decomposition.
+"""Primitive fitting: boxes, cylinders, capsules and spheres around a mesh, and collision approximation.
+
+Collision geometry consists of primitives, the convex hull, or a convex decomposition.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ from roboyard.errors import DescriptionError, InputError, UnknownNameError
 from roboyard.geometry import SE3
 
 MAX_ITERATIONS = 1000
-"""The radius grows with every round, so that few are needed; this bounds what rounding may add."""
+"""Maximum number of iterations; the radius grows in every iteration, so few are needed, but rounding may add some."""
 
 
 def smallest_enclosing_ball(points: Points) -> tuple[NDArray[np.float64], float]:
-    """Centre and radius of the smallest ball round points (n, d): a circle in the plane, a sphere in space.
+    """Compute center and radius of the smallest ball around points (n, d): a circle in the plane, a sphere in space.
 
-    The farthest point joins those that carry the ball, and the ball round these few is found by trying which of them
-    lie on it (after B. Gärtner, "Fast and robust smallest enclosing balls", 1999).
+    The farthest point is added to the support points of the ball, and the ball of these few points is found by testing
+    their subsets (after B. Gärtner, "Fast and robust smallest enclosing balls", 1999).
     """
     support = points[:1]
     center, radius = points[0], 0.0
@@ -59,7 +60,7 @@ def smallest_enclosing_ball(points: Points) -> tuple[NDArray[np.float64], float]
 
 
 def _circumcenter(points: Points) -> NDArray[np.float64]:
-    """Centre of the ball through a few points, in the flat that they span."""
+    """Compute the center of the ball through a few points, in the affine subspace that they span."""
     edges = points[1:] - points[0]
     weights = np.linalg.lstsq(2.0 * edges @ edges.T, (edges**2).sum(axis=1), rcond=None)[0]
     center: NDArray[np.float64] = points[0] + weights @ edges
@@ -67,41 +68,41 @@ def _circumcenter(points: Points) -> NDArray[np.float64]:
 
 
 def fit_capsule_axis(axial: NDArray[np.float64], radial: NDArray[np.float64], radius: float) -> tuple[float, float]:
-    """Ends of the shortest capsule's axis that holds points.
+    """Compute the ends of the axis of the shortest capsule that contains points.
 
     Args:
-        axial: (n,) places along the axis.
-        radial: (n,) distances from it, none above ``radius``.
-        radius: Of the capsule.
+        axial: (n,) positions along the axis.
+        radial: (n,) distances from the axis, at most `radius`.
+        radius: Radius of the capsule.
     """
     cap_height = np.sqrt(np.maximum(radius**2 - radial**2, 0.0))
     low, high = float((axial + cap_height).min()), float((axial - cap_height).max())
     center = (low + high) / 2.0
-    # One ball may be enough: the axis then is a point.
+    # One ball may be sufficient: the axis then is a point.
     return (low, high) if low < high else (center, center)
 
 
 Primitive = Box | Cylinder | Capsule | Sphere
 PRIMITIVE_TYPES = ("box", "cylinder", "capsule", "sphere")
 SAMPLES = 2000
-"""Points of a shape whose distance from the surface is measured."""
+"""Number of points of a shape whose distance from the surface is measured."""
 
 
 MAX_FRAME_POINTS = 1000
-"""Corners of a hull that are enough to judge a frame by; a million-triangle ball has half a million."""
+"""Maximum number of hull corners used to evaluate a frame; a ball of a million triangles has half a million."""
 
 
 @dataclass(frozen=True)
 class FittedPrimitive:
-    """A shape round a surface.
+    """Primitive around a surface.
 
     Attributes:
-        shape: In its own frame.
-        T_mesh_shape: Where that is.
-        volume: Of the shape [m³].
-        volume_excess: Its volume over that of the surface's body (or its hull where that is open), less one.
-        max_gap: How far the shape's surface is from the mesh at most [m].
-        max_protrusion: How far the mesh sticks out of the shape at most [m]; rounding.
+        shape: The primitive in its own frame.
+        T_mesh_shape: Pose of the primitive in the mesh frame.
+        volume: Volume of the primitive [m³].
+        volume_excess: Its volume over that of the surface's body (or its hull if it is open), minus one.
+        max_gap: Maximum distance of the primitive's surface from the mesh [m].
+        max_protrusion: Maximum distance by which the mesh extends outside the primitive [m]; due to rounding.
     """
 
     shape: Primitive
@@ -113,24 +114,24 @@ class FittedPrimitive:
 
 
 def fit_primitive(mesh: TriangleMesh, shape_types: Sequence[str] = PRIMITIVE_TYPES) -> FittedPrimitive:
-    """The shape with the least volume of these kinds that holds the surface.
+    """Fit the primitive with the smallest volume of these types that contains the surface.
 
     Raises:
-        UnknownNameError: a kind is unknown.
-        DescriptionError: the surface is flat.
+        UnknownNameError: A type is unknown.
+        DescriptionError: The surface is flat.
     """
     primitives = fit_primitives(mesh, shape_types)
     min_volume = min(one.volume for one in primitives)
-    # A ball is also a capsule without length: of shapes alike to rounding the simplest counts.
+    # A ball is also a capsule of length zero: of shapes equal up to rounding the simplest is used.
     candidates = [one for one in primitives if one.volume <= min_volume * (1.0 + 1e-9)]
     return min(candidates, key=lambda one: len(fields(one.shape)))
 
 
 def fit_primitives(mesh: TriangleMesh, shape_types: Sequence[str] = PRIMITIVE_TYPES) -> list[FittedPrimitive]:
-    """The tightest shape of each kind. Raises as `fit_primitive`."""
+    """Fit the tightest primitive of each type. Raises as `fit_primitive`."""
     for shape_type in shape_types:
         if shape_type not in PRIMITIVE_TYPES:
-            raise UnknownNameError(f"no shape {shape_type!r}", valid=", ".join(PRIMITIVE_TYPES))
+            raise UnknownNameError(f"unknown shape {shape_type!r}", valid=", ".join(PRIMITIVE_TYPES))
     points, hull_normals, hull_volume = _compute_hull(mesh)
     frame_points = _extreme_points(points)
     frames = list(_candidate_frames(frame_points, hull_normals))
@@ -154,7 +155,7 @@ def fit_primitives(mesh: TriangleMesh, shape_types: Sequence[str] = PRIMITIVE_TY
 
 
 def primitive_volume(shape: Primitive) -> float:
-    """[m³]."""
+    """Compute the volume of a primitive [m³]."""
     match shape:
         case Box(size):
             return math.prod(size)
@@ -167,7 +168,9 @@ def primitive_volume(shape: Primitive) -> float:
 
 
 def signed_distance(shape: Primitive, points: Points) -> NDArray[np.float64]:
-    """(n,) signed distances of points from a shape in its own frame, positive outside [m]; a lower bound at corners."""
+    """Compute the signed distances (n,) of points from a primitive in its own frame, positive outside [m]; a lower
+    bound at corners.
+    """
     x, y, z = points.T
     match shape:
         case Box(size):
@@ -182,7 +185,7 @@ def signed_distance(shape: Primitive, points: Points) -> NDArray[np.float64]:
 
 
 def sample_primitive(shape: Primitive, count: int) -> Points:
-    """About ``count`` points on a shape, corners and rims among them, in its frame [m]."""
+    """Sample about `count` points on a primitive, including corners and rims, in its frame [m]."""
     number = np.arange(count) + 0.5
     heights, azimuths = 1.0 - 2.0 * number / count, number * math.pi * (1.0 + math.sqrt(5.0))
     ring_radii = np.sqrt(np.maximum(1.0 - heights**2, 0.0))
@@ -206,7 +209,7 @@ def sample_primitive(shape: Primitive, count: int) -> Points:
 
 
 def _compute_hull(mesh: TriangleMesh) -> tuple[Points, Points, float]:
-    """Corners of the convex hull, the normals of its faces, its volume."""
+    """Compute the corners of the convex hull, the normals of its faces, and its volume."""
     from scipy.spatial import ConvexHull, QhullError
 
     points = mesh.vertices[np.unique(mesh.faces)]
@@ -218,14 +221,14 @@ def _compute_hull(mesh: TriangleMesh) -> tuple[Points, Points, float]:
 
 
 def _extreme_points(points: Points) -> Points:
-    """Those of the hull's corners by which frames are judged: all, or the farthest in many directions all around."""
+    """Select the hull corners used to evaluate frames: all, or the farthest in many directions."""
     if len(points) <= MAX_FRAME_POINTS:
         return points
     k = np.arange(MAX_FRAME_POINTS) + 0.5
     z, azimuth = (
         1.0 - 2.0 * k / MAX_FRAME_POINTS,
         math.pi * (1.0 + math.sqrt(5.0)) * k,
-    )  # evenly about the sphere, along a spiral
+    )  # evenly distributed on the sphere, along a spiral
     ring_radius = np.sqrt(1.0 - z * z)
     directions = np.stack([ring_radius * np.cos(azimuth), ring_radius * np.sin(azimuth), z], axis=1)
     extreme = [int(np.argmax(points @ direction)) for direction in directions]
@@ -233,10 +236,10 @@ def _extreme_points(points: Points) -> Points:
 
 
 def _candidate_frames(points: Points, normals: Points) -> Iterator[SE3]:
-    """Frames whose z axes are worth trying: the coordinate axes, the principal axes, faces of the hull.
+    """Iterate over candidate frames for z: the coordinate axes, the principal axes, the faces of the hull.
 
-    A smallest box has a face flush with one of the hull's or two edges of it (J. O'Rourke, 1985); trying the faces, and
-    principal axes, comes within few per cent of it.
+    A smallest box has a face flush with one of the hull's or with two edges of it (J. O'Rourke, 1985); testing the
+    faces and the principal axes comes within a few percent of it.
     """
     directions = [*np.eye(3), *np.linalg.svd(points - points.mean(axis=0), full_matrices=False)[2]]
     step = max(1, len(normals) // 150)
@@ -253,7 +256,7 @@ def _candidate_frames(points: Points, normals: Points) -> Iterator[SE3]:
 
 
 def _fit_box(points: Points, frame: SE3) -> tuple[Primitive, SE3]:
-    """The smallest box along z of a frame: one of its sides lies along an edge of the outline."""
+    """Fit the smallest box along z of a frame: one of its sides lies along an edge of the outline."""
     from scipy.spatial import ConvexHull
 
     local = frame.inverse() @ points
@@ -282,7 +285,7 @@ def _fit_capsule(points: Points, frame: SE3) -> tuple[Primitive, SE3]:
     local = frame.inverse() @ points
     axis_point, radius = smallest_enclosing_ball(local[:, :2])
     low, high = fit_capsule_axis(local[:, 2], np.linalg.norm(local[:, :2] - axis_point, axis=1), radius)
-    if low == high:  # the ends' bulges overlap: a little more radius may be needed
+    if low == high:  # the end caps overlap: a slightly larger radius may be needed
         ball_center, radius = smallest_enclosing_ball(local)
         return Capsule(radius, 0.0), SE3(frame.rotation, frame @ ball_center)
     center = frame @ np.array([axis_point[0], axis_point[1], (low + high) / 2.0])
@@ -294,14 +297,14 @@ SHAPE_TYPES = (*PRIMITIVE_TYPES, "hull", "decompose")
 
 @dataclass(frozen=True)
 class CollisionApproximation:
-    """Shapes that stand for a surface.
+    """Collision geometry that approximates a surface.
 
     Attributes:
-        shapes: Simple ones, with their poses in the mesh's frame; empty if pieces stand for it.
-        pieces: Convex surfaces; empty if shapes do.
-        volume_excess: Volume of all over that of the body, less one.
-        max_gap: How far the cover's surface is from the mesh at most [m].
-        max_protrusion: How far the mesh sticks out at most [m].
+        shapes: Primitives with their poses in the mesh's frame; empty if pieces are used.
+        pieces: Convex surfaces; empty if primitives are used.
+        volume_excess: Total volume over that of the body, minus one.
+        max_gap: Maximum distance of the approximation's surface from the mesh [m].
+        max_protrusion: Maximum distance by which the mesh extends outside [m].
     """
 
     shapes: tuple[tuple[Primitive, SE3], ...]
@@ -314,32 +317,32 @@ class CollisionApproximation:
 def approximate_collision(
     mesh: TriangleMesh, shape_types: Sequence[str] = ("box", "cylinder", "sphere"), max_shapes: int = 1
 ) -> CollisionApproximation:
-    """Cover a surface.
+    """Approximate a surface by collision geometry.
 
     Args:
-        mesh: Of a body.
-        shape_types: Simple shapes to choose from (the tightest is taken); or "hull", or "decompose" alone.
-        max_shapes: Number of shapes or pieces allowed.  Simple shapes are fitted to the connected components, or to the
-            pieces of a convex decomposition where there is only one component, or too many.
+        mesh: Surface of a body.
+        shape_types: Primitive types to choose from (the tightest is used); or "hull", or "decompose" alone.
+        max_shapes: Maximum number of shapes or pieces.  Primitives are fitted to the connected components, or to the
+            pieces of a convex decomposition if there is only one component, or too many.
 
     Raises:
-        InputError: ``max_shapes`` is not positive, or "hull" and "decompose" are mixed with others.
-        UnknownNameError: a kind is unknown.
-        DescriptionError: the surface is flat, or falls into too many parts.
+        InputError: `max_shapes` is not positive, or "hull" and "decompose" are combined with others.
+        UnknownNameError: A type is unknown.
+        DescriptionError: The surface is flat, or has too many components.
     """
     for shape_type in shape_types:
         if shape_type not in SHAPE_TYPES:
-            raise UnknownNameError(f"no shape {shape_type!r}", valid=", ".join(SHAPE_TYPES))
+            raise UnknownNameError(f"unknown shape {shape_type!r}", valid=", ".join(SHAPE_TYPES))
     if max_shapes < 1:
-        raise InputError(f"at most {max_shapes} shapes", valid="1 or more")
+        raise InputError(f"max_shapes must be positive, got {max_shapes}", valid="1 or more")
     if "hull" in shape_types or "decompose" in shape_types:
         if len(shape_types) != 1:
-            raise InputError(f"{shape_types[0]} together with others", valid="hull or decompose alone")
+            raise InputError(f"{shape_types[0]} cannot be combined with other shapes", valid="hull or decompose alone")
         return _from_decomposition(
             hull_decomposition(mesh) if shape_types[0] == "hull" else decompose_convex(mesh, max_shapes)
         )
     if not shape_types:
-        raise InputError("no shapes to choose from", valid=", ".join(SHAPE_TYPES))
+        raise InputError("shape_types is empty", valid=", ".join(SHAPE_TYPES))
     if max_shapes == 1:
         primitive = fit_primitive(mesh, shape_types)
         return CollisionApproximation(

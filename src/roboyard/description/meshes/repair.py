@@ -1,4 +1,4 @@
-"""Repairs meshes: merges vertices, orients faces, closes holes; lists what was done."""
+"""Mesh repair: merges vertices, orients faces, closes holes, and lists the repairs."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from roboyard.description.meshes.mesh import Faces, TriangleMesh, merge_vertices
 from roboyard.errors import DescriptionError
 
 MERGE_TOLERANCE = 1e-5
-"""Gaps narrower than this share of the size are rounding of the exporter."""
+"""Maximum width of gaps that are rounding errors of the exporter, as a fraction of the size."""
 MAX_HOLES = 2000
-"""More are no holes but triangles that do not hang together."""
+"""Maximum number of holes; with more, the triangles are not connected at all."""
 MAX_CAP_FRACTION = 0.2
-"""More than this share of the area is not invented: what lies behind so large a hole is a guess."""
+"""Maximum area of caps as a fraction of the total area: what is behind larger holes would be a guess."""
 
 
 def repair_mesh(mesh: TriangleMesh, repair: bool, location: str) -> tuple[TriangleMesh, tuple[str, ...]]:
-    """A closed surface with its normals outwards, and what was mended for it.
+    """Return a closed surface with outward normals, and the repairs made.
 
-    Vertices nearer than rounding are merged, degenerate and doubled triangles left out and, with ``repair``, triangles
-    turned to agree with their neighbours and holes capped by fans of triangles.
+    Vertices closer than rounding errors are merged, degenerate and duplicate triangles are removed, and, with `repair`,
+    triangles are flipped to agree with their neighbors and holes are capped by triangle fans.
 
     Raises:
-        DescriptionError: the surface is open and not to be repaired, or cannot be.
+        DescriptionError: The surface is open and not to be repaired, or cannot be repaired.
     """
     repairs: list[str] = []
     if not mesh.is_closed:
@@ -32,12 +32,12 @@ def repair_mesh(mesh: TriangleMesh, repair: bool, location: str) -> tuple[Triang
         holes, open_count = _describe_holes(len(_boundary_loops(mesh.boundary_edges))), len(mesh.boundary_edges)
         if not repair:
             problem = (
-                f"open: {open_count} edges have no neighbour ({holes})"
+                f"open: {open_count} edges have no neighbor ({holes})"
                 if open_count
-                else "folded: triangles share edges by many"
+                else "not a manifold: more than two triangles share an edge"
             )
             raise DescriptionError(
-                f"the surface is {problem}, so that it has no volume",
+                f"the surface is {problem}, therefore its volume is undefined",
                 location=location,
                 valid="a closed surface, or --repair to close it",
             )
@@ -52,7 +52,7 @@ def repair_mesh(mesh: TriangleMesh, repair: bool, location: str) -> tuple[Triang
 
 
 def merge_narrow_gaps(mesh: TriangleMesh) -> TriangleMesh:
-    """The surface without gaps as narrow as an exporter's rounding, if that makes it more closed."""
+    """Close gaps as narrow as an exporter's rounding errors, if this makes the surface more closed."""
     return mesh if mesh.is_closed else _merge_close_vertices(mesh, [])
 
 
@@ -60,18 +60,18 @@ def _merge_close_vertices(mesh: TriangleMesh, repairs: list[str]) -> TriangleMes
     merged = merge_vertices(mesh, MERGE_TOLERANCE * mesh.diagonal)
     _, first, counts = np.unique(np.sort(merged.faces, axis=1), axis=0, return_index=True, return_counts=True)
     single = TriangleMesh(merged.vertices, merged.faces[np.sort(first[counts == 1])])
-    # Twice the same triangle: once is enough.  Twice with opposite sides: a fin without thickness, which cancels.
+    # Two equal triangles: one is enough.  Two with opposite sides: a fin without thickness, which cancels.
     if (counts > 1).any() and len(single.faces) and len(single.boundary_edges) <= len(merged.boundary_edges):
-        repairs.append(f"left out {int(counts[counts > 1].sum())} triangles that lie on each other")
+        repairs.append(f"removed {int(counts[counts > 1].sum())} coincident triangles")
         merged = single
     if merged.is_closed or len(merged.boundary_edges) < len(mesh.boundary_edges):
-        repairs.append(f"merged vertices nearer than {MERGE_TOLERANCE * mesh.diagonal:.2g} m")
+        repairs.append(f"merged vertices closer than {MERGE_TOLERANCE * mesh.diagonal:.2g} m")
         return merged
     return mesh
 
 
 def _orient_faces(mesh: TriangleMesh, repairs: list[str]) -> TriangleMesh:
-    """Triangles turned until neighbours agree, each part by the majority of its area."""
+    """Flip triangles until neighbors agree, each component by the majority of its area."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import breadth_first_order, connected_components
 
@@ -81,14 +81,14 @@ def _orient_faces(mesh: TriangleMesh, repairs: list[str]) -> TriangleMesh:
     owners = np.repeat(np.arange(len(faces)), 3)
     order = np.lexsort((owners, high, low))
     same_edge = (low[order][1:] == low[order][:-1]) & (high[order][1:] == high[order][:-1])
-    # Only edges with exactly two triangles say who is whose neighbour.
+    # Only edges with exactly two triangles define neighbors.
     is_pair = same_edge & ~np.append(same_edge[1:], False) & ~np.insert(same_edge[:-1], 0, False)
     first, second = order[:-1][is_pair], order[1:][is_pair]
-    disagrees = (edges[first, 0] == edges[second, 0]).astype(np.int64)  # the same direction: one of the two is crooked
+    disagrees = (edges[first, 0] == edges[second, 0]).astype(np.int64)  # the same direction: one of the two is flipped
     a, b = owners[first], owners[second]
     count = len(faces)
     number, labels = connected_components(coo_array((np.ones(len(a), np.int8), (a, b)), shape=(count, count)), False)
-    # One node more, a neighbour of every part's first triangle: one walk from there reaches everything.
+    # An additional node is a neighbor of every component's first triangle: one traversal from it reaches all.
     roots = np.unique(labels, return_index=True)[1]
     graph_edges = np.concatenate([a, np.full(len(roots), count)]), np.concatenate([b, roots])
     links = coo_array((np.ones(len(graph_edges[0]), np.int8), graph_edges), shape=(count + 1, count + 1)).tocsr()
@@ -108,12 +108,12 @@ def _orient_faces(mesh: TriangleMesh, repairs: list[str]) -> TriangleMesh:
     inverted = np.bincount(labels, areas * flips, minlength=number) > np.bincount(labels, areas, minlength=number) / 2.0
     flips ^= inverted[labels]
     if flips.any():
-        repairs.append(f"turned {int(flips.sum())} triangles that faced the wrong way")
+        repairs.append(f"flipped {int(flips.sum())} triangles with wrong orientation")
     return TriangleMesh(mesh.vertices, np.where(flips[:, None] == 1, faces[:, ::-1], faces))
 
 
 def _boundary_loops(edges: Faces) -> list[list[int]]:
-    """Open edges as closed loops of vertices; what does not close is left out."""
+    """Return the open edges as closed loops of vertices; edges that do not form loops are omitted."""
     next_vertices: dict[int, list[int]] = {}
     for start, end in edges.tolist():
         next_vertices.setdefault(start, []).append(end)
@@ -137,7 +137,7 @@ def _cap_holes(mesh: TriangleMesh, repairs: list[str], location: str) -> Triangl
     loops = _boundary_loops(mesh.boundary_edges)
     if len(loops) > MAX_HOLES:
         raise DescriptionError(
-            f"the surface has {len(loops)} holes: its triangles do not hang together", location=location,
+            f"the surface has {len(loops)} holes: its triangles are not connected", location=location,
             valid=f"at most {MAX_HOLES} holes",
         )  # fmt: skip
     for loop in loops:
@@ -150,16 +150,16 @@ def _cap_holes(mesh: TriangleMesh, repairs: list[str], location: str) -> Triangl
     closed = TriangleMesh(np.concatenate(vertices), faces)
     if not closed.is_closed:
         raise DescriptionError(
-            f"the surface cannot be closed: {len(closed.boundary_edges)} edges belong to no hole's rim",
+            f"the surface cannot be closed: {len(closed.boundary_edges)} open edges form no loop",
             location=location,
             valid="a surface whose triangles meet edge to edge",
         )
     cap_area = closed.submesh(np.arange(len(mesh.faces), len(faces))).area
     if cap_area > MAX_CAP_FRACTION * closed.area:
         raise DescriptionError(
-            f"{_describe_holes(len(loops))} of {cap_area / closed.area:.0%} of the surface cannot be closed",
+            f"cannot close {_describe_holes(len(loops))} with {cap_area / closed.area:.0%} of the surface",
             location=location,
-            valid=f"at most {MAX_CAP_FRACTION:.0%}: what is behind larger ones would be a guess",
+            valid=f"at most {MAX_CAP_FRACTION:.0%}: the shape behind larger holes would be a guess",
         )
     repairs.append(f"capped {_describe_holes(len(loops))}, {cap_area / closed.area:.2%} of the surface")
     return closed

@@ -1,4 +1,4 @@
-"""Writes a URDF from the meshes of a robot's parts; elements of URDF and SDF as text."""
+"""Generates a URDF from the meshes of a robot's parts; formats elements of URDF and SDF."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PlacedShape = tuple[Primitive | Mesh, SE3]
 
 
 def format_inertial(inertial: Inertial, file_format: str) -> str:
-    """An ``<inertial>`` element. Raises UnknownNameError."""
+    """Format an ``<inertial>`` element. Raises UnknownNameError."""
     _check_format(file_format)
     moments = {name: _format_number(value) for name, value in zip(MOMENT_NAMES, inertial.inertia, strict=True)}
     mass, T_link_com = _format_number(inertial.mass), inertial.T_link_com
@@ -41,7 +41,9 @@ def format_inertial(inertial: Inertial, file_format: str) -> str:
 
 
 def format_collisions(shapes: Iterable[PlacedShape], file_format: str) -> list[str]:
-    """A ``<collision>`` element a shape; in URDF a capsule is a cylinder and two balls. Raises UnknownNameError."""
+    """Format a ``<collision>`` element per shape; in URDF a capsule is a cylinder and two spheres. Raises
+    UnknownNameError.
+    """
     _check_format(file_format)
     texts = []
     for shape, T in shapes:
@@ -60,13 +62,13 @@ def format_collisions(shapes: Iterable[PlacedShape], file_format: str) -> list[s
 
 
 def format_origin(T: SE3) -> str:
-    """An ``<origin>`` element of URDF."""
+    """Format an ``<origin>`` element of URDF."""
     xyz, rpy = _format_vector(T.translation), _format_vector(T.rpy)
     return f'<origin xyz="{xyz}" rpy="{rpy}"/>'
 
 
 def format_geometry(shape: Primitive | Mesh) -> str:
-    """A ``<geometry>`` element of URDF, which knows no capsules."""
+    """Format a ``<geometry>`` element of URDF, which has no capsules."""
     match shape:
         case Box(size):
             content = f'<box size="{_format_vector(size)}"/>'
@@ -109,7 +111,7 @@ def _format_sdf_geometry(shape: Primitive | Mesh) -> str:
 
 def _check_format(file_format: str) -> None:
     if file_format not in FORMATS:
-        raise UnknownNameError(f"no format {file_format!r}", valid=", ".join(FORMATS))
+        raise UnknownNameError(f"unknown format {file_format!r}", valid=", ".join(FORMATS))
 
 
 def _format_pose(T: SE3) -> str:
@@ -130,7 +132,7 @@ AXES = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1), "-x": (-1, 0, 0), "-y": 
 
 @dataclass(frozen=True)
 class LinkAttachment:
-    """How a link hangs on another: the joint's type, its axis (a key of `AXES`) and the parent ("" is the base)."""
+    """Connection of a link to its parent: joint type, axis (a key of `AXES`) and parent ("" is the base)."""
 
     type: str = "fixed"
     axis: str = "z"
@@ -138,14 +140,14 @@ class LinkAttachment:
 
     def __post_init__(self) -> None:
         if self.type not in JOINT_TYPES:
-            raise UnknownNameError(f"no joint type {self.type!r}", valid=", ".join(JOINT_TYPES))
+            raise UnknownNameError(f"unknown joint type {self.type!r}", valid=", ".join(JOINT_TYPES))
         if self.axis not in AXES:
-            raise UnknownNameError(f"no axis {self.axis!r}", valid=", ".join(AXES))
+            raise UnknownNameError(f"unknown axis {self.axis!r}", valid=", ".join(AXES))
 
 
 @dataclass(frozen=True)
 class GeneratedLink:
-    """What became of a part: its mass properties in the robot's frame, its visual, its collision shapes."""
+    """Generated link: its mass properties in the robot's frame, its visual, its collision shapes."""
 
     name: str
     properties: MassProperties
@@ -156,25 +158,25 @@ class GeneratedLink:
 def distribute_mass(
     volumes: Mapping[str, float], total_mass: float | None, known_masses: Mapping[str, float]
 ) -> dict[str, float]:
-    """Masses [kg] of parts: those that were weighed, the rest of the total by volume.
+    """Compute the masses [kg] of parts: the known ones, and the remaining total mass distributed by volume.
 
     Raises:
-        UnknownNameError: something else was weighed.
-        InputError: a mass is not positive, or nothing is left for parts that were not weighed.
+        UnknownNameError: A known mass belongs to no part.
+        InputError: A mass is not positive, or no mass remains for parts without a known mass.
     """
     for name, mass in known_masses.items():
         if name not in volumes:
-            raise UnknownNameError(f"no link {name!r} to weigh", valid=", ".join(volumes))
+            raise UnknownNameError(f"unknown link {name!r} in the masses", valid=", ".join(volumes))
         if not 0.0 < mass < np.inf:
-            raise InputError(f"{name} weighs {mass:g} kg", valid="above zero")
+            raise InputError(f"mass of {name} must be positive, got {mass:g} kg", valid="above zero")
     unknown_volumes = {name: volume for name, volume in volumes.items() if name not in known_masses}
     if not unknown_volumes:
         return dict(known_masses)
     remaining_mass = (total_mass if total_mass is not None else 0.0) - sum(known_masses.values())
     if not 0.0 < remaining_mass < np.inf:
         raise InputError(
-            f"{remaining_mass:g} kg are left for {', '.join(list(unknown_volumes)[:5])}",
-            valid="a total mass above that of the weighed links",
+            f"only {remaining_mass:g} kg remain for {', '.join(list(unknown_volumes)[:5])}",
+            valid="a total mass above that of the links with known masses",
         )
     unknown_volume = sum(unknown_volumes.values())
     return {name: known_masses.get(name, remaining_mass * volume / unknown_volume) for name, volume in volumes.items()}
@@ -192,28 +194,28 @@ def write_robot_urdf(
 ) -> list[GeneratedLink]:
     """Write ``folder/NAME.urdf`` and its meshes.
 
-    Every link's frame lies in its centre of mass, its axes along those of the parts' common frame.
+    The frame of every link is at its center of mass, with the axes of the parts' common frame.
 
     Args:
         parts: Closed surfaces in one frame, by link name; the first is the base.
-        masses: Of each [kg].
-        joints: How links other than the base hang on their parents; fixed to the base if not named.
-        folder: Made if need be.
-        name: Of the robot and its file.
-        max_triangles: Of each visual at most.
+        masses: Masses by link name [kg].
+        joints: Connections of links to their parents; links not named are fixed to the base.
+        folder: Folder; created if necessary.
+        name: Name of the robot and its file.
+        max_triangles: Maximum number of triangles of each visual.
         shape_types: Collision shapes, see `approximate_collision`.
-        max_shapes: Of them for each link.
+        max_shapes: Maximum number of collision shapes per link.
 
     Raises:
-        UnknownNameError: a joint names no link.
-        InputError: a link would hang on itself.
-        OSError: the folder cannot be written.
+        UnknownNameError: A joint names an unknown link.
+        InputError: A link would be its own ancestor.
+        OSError: The folder cannot be written.
     """
     names = list(parts)
     for child, attachment in joints.items():
         for link in filter(None, (child, attachment.parent)):
             if link not in parts:
-                raise UnknownNameError(f"no link {link!r} for a joint", valid=", ".join(names))
+                raise UnknownNameError(f"unknown link {link!r} in the joints", valid=", ".join(names))
     links = {}
     for link, mesh in parts.items():
         properties = compute_mass_properties(mesh, mass=masses[link])
@@ -270,7 +272,5 @@ def _reject_cycles(parents: Mapping[str, str], base: str) -> None:
         while link != base:
             link = parents[link]
             if link in visited:
-                raise InputError(
-                    f"link {start!r} hangs on itself by its parents", valid=f"parents that lead to {base!r}"
-                )
+                raise InputError(f"link {start!r} is its own ancestor", valid=f"parents that lead to {base!r}")
             visited.add(link)

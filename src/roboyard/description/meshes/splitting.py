@@ -1,4 +1,4 @@
-"""Splits a mesh into components, by planes, or by boxes; cuts are closed."""
+"""Splits a mesh into connected components, or by planes or boxes with closed cuts."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from roboyard.description.meshes.mesh import Points, TriangleMesh, concatenate_m
 from roboyard.errors import DescriptionError, import_extra
 
 MAX_PARTS = 500
-"""More are no links: the export fell apart into triangles, or screws were not left out."""
+"""Maximum number of components: with more, the export is a set of loose triangles, or contains screws."""
 MIN_VOLUME_FRACTION = 1e-9
-"""Parts smaller than this share of the volume are rounding of a cut."""
+"""Minimum volume of a part as a fraction of the total; smaller ones are rounding errors of a cut."""
 CutPlane = tuple[NDArray[np.float64], float]
-"""Unit normal and offset: the points with ``normal · x = offset`` [m]."""
+"""Unit normal and offset of a plane: the points with ``normal · x = offset`` [m]."""
 CutBox = tuple[NDArray[np.float64], NDArray[np.float64]]
-"""Least and largest corner [m]."""
+"""Minimum and maximum corner of a box [m]."""
 
 
 def split_components(mesh: TriangleMesh) -> list[TriangleMesh]:
-    """Parts that hang together, the largest first; a cavity stays with the body around it.
+    """Split into connected components, the largest first; a cavity stays with the body around it.
 
     Raises:
-        DescriptionError: there are more than `MAX_PARTS`.
+        DescriptionError: There are more than `MAX_PARTS`.
     """
     groups = mesh.components()
     if len(groups) > MAX_PARTS:
-        raise DescriptionError(f"the surface falls into {len(groups)} parts", valid=f"at most {MAX_PARTS}")
+        raise DescriptionError(f"the surface has {len(groups)} components", valid=f"at most {MAX_PARTS}")
     parts = [mesh.submesh(group) for group in groups]
     bodies = [part for part in parts if not (part.is_closed and part.volume < 0.0)]
     if not bodies:
@@ -47,7 +47,7 @@ def split_components(mesh: TriangleMesh) -> list[TriangleMesh]:
 
 
 def split_by_planes(mesh: TriangleMesh, planes: Sequence[CutPlane]) -> list[TriangleMesh]:
-    """Pieces of a closed surface between planes, cuts closed; the largest first. Raises DescriptionError."""
+    """Split a closed surface at planes, with closed cuts; the largest piece first. Raises DescriptionError."""
     pieces = [_to_manifold(mesh)]
     for normal, offset in planes:
         halves = [half for piece in pieces for half in piece.split_by_plane(tuple(map(float, normal)), float(offset))]
@@ -56,7 +56,9 @@ def split_by_planes(mesh: TriangleMesh, planes: Sequence[CutPlane]) -> list[Tria
 
 
 def split_by_boxes(mesh: TriangleMesh, boxes: Sequence[CutBox]) -> list[TriangleMesh]:
-    """What of a closed surface is in each box, in their order, and last what is in none. Raises DescriptionError."""
+    """Split a closed surface into the part inside each box, in order, and the part outside all. Raises
+    DescriptionError.
+    """
     manifold3d = import_extra("manifold3d", "mesh", "cutting a mesh")
 
     remaining, pieces = _to_manifold(mesh), []
@@ -69,7 +71,7 @@ def split_by_boxes(mesh: TriangleMesh, boxes: Sequence[CutBox]) -> list[Triangle
 
 
 def _to_manifold(mesh: TriangleMesh) -> Any:
-    """The surface as an oriented manifold; several bodies are united first, so that nothing is counted twice."""
+    """Convert to an oriented manifold; several bodies are united first, so that no volume counts twice."""
     manifold3d = import_extra("manifold3d", "mesh", "cutting a mesh")
 
     solids = []
@@ -80,7 +82,7 @@ def _to_manifold(mesh: TriangleMesh) -> Any:
         solid = manifold3d.Manifold(manifold_mesh)
         if solid.status() != manifold3d.Error.NoError or solid.is_empty():
             raise DescriptionError(
-                f"a part with {len(part.faces)} triangles cannot be cut: its surface is no closed manifold",
+                f"cannot cut a part with {len(part.faces)} triangles: its surface is not a closed manifold",
                 valid="triangles that meet in pairs, edge to edge; --repair closes holes",
             )
         solids.append(solid)
@@ -100,7 +102,7 @@ def _to_meshes(solids: Sequence[Any], original: TriangleMesh) -> list[TriangleMe
 
 
 def _largest_first(parts: list[TriangleMesh]) -> list[TriangleMesh]:
-    """By volume, open parts last; twins, whose volumes differ by rounding, in the order they came in."""
+    """Sort by volume, open parts last; parts with equal volume up to rounding keep their order."""
     volumes = [abs(part.volume) if part.is_closed else 0.0 for part in parts]
     largest = max(volumes, default=0.0) or 1.0
     order = sorted(range(len(parts)), key=lambda number: -round(volumes[number] / largest, 6))
@@ -108,7 +110,7 @@ def _largest_first(parts: list[TriangleMesh]) -> list[TriangleMesh]:
 
 
 def _contains_point(mesh: TriangleMesh, point: Points) -> bool:
-    """Whether a point is inside a closed surface: its solid angle (A. van Oosterom, J. Strackee, 1983)."""
+    """Return whether a point is inside a closed surface, by its solid angle (A. van Oosterom, J. Strackee, 1983)."""
     a, b, c = (mesh.triangles - point).transpose(1, 0, 2)
     la, lb, lc = (np.linalg.norm(side, axis=1) for side in (a, b, c))
     above = np.einsum("ij,ij->i", a, np.cross(b, c))

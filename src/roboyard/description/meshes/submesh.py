@@ -13,10 +13,10 @@ from roboyard.errors import DescriptionError
 
 
 def extract_submesh(scene: Any, name: str, file: Path) -> Any:
-    """The geometry called ``name`` of a loaded trimesh scene, where it stands there.
+    """Return the geometry `name` of a loaded trimesh scene, in scene coordinates.
 
     Raises:
-        DescriptionError: there is none; the message names those that are there.
+        DescriptionError: The scene has no such geometry; the message lists the existing ones.
     """
     nodes: Mapping[str, str] = {}
     if hasattr(scene, "graph"):
@@ -30,14 +30,14 @@ def extract_submesh(scene: Any, name: str, file: Path) -> Any:
 
 
 def submesh_not_found_error(name: str, submesh_names: list[str], file: Path) -> DescriptionError:
-    """The error for a part that a file does not have."""
+    """Make the error for a submesh that a file does not have."""
     return DescriptionError(
-        f"mesh has no part '{name[:100]}'",
+        f"mesh has no submesh '{name[:100]}'",
         location=str(file),
-        valid=", ".join(submesh_names[:12]) or "it has no named parts",
+        valid=", ".join(submesh_names[:12]) or "it has no named submeshes",
     )
 
 
 def center_on_bounding_box(vertices: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The points moved so that the middle of their box is the origin, as ``<center>`` asks."""
+    """Translate points so that the center of their bounding box is the origin, as ``<center>`` requests."""
     return np.asarray(vertices - 0.5 * (vertices.min(axis=0) + vertices.max(axis=0)))

@@ -1,4 +1,4 @@
-"""MJCF to `Model` and `World`, with MuJoCo's own compilation as the truth for poses, masses and inertia."""
+"""Reader of MJCF, to `Model` and `World`; MuJoCo's own compiler determines poses, masses and inertia."""
 
 from typing import TYPE_CHECKING
 

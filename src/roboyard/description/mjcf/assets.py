@@ -1,4 +1,6 @@
-"""Meshes, terrains and textures: found by our rules, handed to the compiler as bytes, never opened by it."""
+"""Meshes, terrains and textures of MJCF: resolved by this reader and given to the compiler as bytes, never opened by
+it.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ MAX_MESH_BYTES = 64 * 2**20
 MAX_TOTAL_MESH_BYTES = 256 * 2**20
 """Less than for other formats, since all meshes of a document are in memory while MuJoCo compiles it."""
 MAX_INLINE_HEIGHTS = 4_200_000
-"""Of a terrain whose heights stand in the document."""
+"""Maximum number of terrain heights in a document."""
 _COMPILED_SUFFIXES = (".stl", ".obj", ".msh")
 _PLACEHOLDER_VERTICES = ".05 0 0 -.05 0 0 0 .05 0 0 -.05 0 0 0 .05 0 0 -.05"
 _MAX_MESH_PARAMETER = 100.0
@@ -25,7 +27,7 @@ _WHITE: Rgba = (1.0, 1.0, 1.0, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class MeshSource:
-    """A ``<mesh>``: where it came from. ``uri`` is empty for one whose points stand in the document."""
+    """Source of a ``<mesh>``. `uri` is empty if its vertices are in the document."""
 
     uri: str
     file: Path | None
@@ -33,7 +35,7 @@ class MeshSource:
 
 @dataclass(frozen=True, slots=True)
 class TextureSource:
-    """What a texture does to a material: a picture, or the mean of a built-in pattern's colours."""
+    """Texture of a material: an image, or the mean color of a built-in pattern."""
 
     image_file: Path | None = None
     mean_color: Rgba = _WHITE
@@ -41,13 +43,13 @@ class TextureSource:
 
 @dataclass(slots=True)
 class Assets:
-    """What the document's ``<asset>`` sections bring, by name.
+    """Content of the document's ``<asset>`` sections, by name.
 
     Attributes:
-        data: Bytes of mesh files by the name that the compiler sees.
-        meshes: By mesh name.
-        terrains: Picture (or None) by height field name, with the URI.
-        textures: By material name.
+        data: Bytes of mesh files by the name that the compiler uses.
+        meshes: Sources by mesh name.
+        terrains: Image (or None) by height field name, with the URI.
+        textures: Textures by material name.
     """
 
     data: dict[str, bytes] = field(default_factory=dict)
@@ -58,7 +60,7 @@ class Assets:
 
 @dataclass(frozen=True, slots=True)
 class _AssetFolders:
-    """What ``<compiler>`` says of files: their folders, and whether only the last part of their names counts."""
+    """File settings of ``<compiler>``: folders, and whether only the last part of file names counts."""
 
     meshes: str
     textures: str
@@ -71,15 +73,15 @@ class _AssetFolders:
 
 
 def collect_assets(context: ReaderContext, document: XmlNode, sanitized: XmlNode) -> tuple[XmlNode, Assets]:
-    """``sanitized`` with its meshes and terrains made safe to compile, and what they stand for.
+    """Make meshes and terrains safe to compile; return the document and the assets.
 
     Args:
-        context: Takes findings, finds files.
-        document: The whole document, includes expanded.
-        sanitized: What is to be compiled of it.
+        context: Receives warnings, finds files.
+        document: The complete document, includes expanded.
+        sanitized: The part of it that is compiled.
 
     Raises:
-        DescriptionError: the meshes are too large together.
+        DescriptionError: The meshes are too large in total.
     """
     folders = _read_folders(document)
     assets = Assets(textures=_read_textures(context, document, folders))
@@ -114,12 +116,12 @@ def _asset_name(node: XmlNode) -> str:
 
 
 def _find_file(context: ReaderContext, node: XmlNode, file_name: str, main_file: str, asset_kind: str) -> Path | None:
-    """The readable file that ``node`` names; None with a finding."""
+    """Return the readable file that `node` names; None with a warning."""
     path = find_included_file(context, file_name, node, main_file)
     problem = path if isinstance(path, str) else context.resources.explain_unreadable(path, MAX_MESH_BYTES)
     if not problem and isinstance(path, Path):
         return path
-    context.warn(node, f"{asset_kind} {quote(node.get('file'), 200)}: {problem}; a placeholder stands for it")
+    context.warn(node, f"{asset_kind} {quote(node.get('file'), 200)}: {problem}; a placeholder is used")
     return None
 
 
@@ -130,12 +132,10 @@ def _prepare_mesh(
     if not node.get("file").strip():
         for text in node.get("params").split():
             if abs(parse_number(text, node, "params of <mesh>")) > _MAX_MESH_PARAMETER:
-                raise error_at(f"params of <mesh> hold {quote(text)}", node, f"at most {_MAX_MESH_PARAMETER:g}")
+                raise error_at(f"params of <mesh> are {quote(text)}", node, f"at most {_MAX_MESH_PARAMETER:g}")
         assets.meshes[node.get("name")] = MeshSource("", None)
         if not node.get("vertex") and not node.get("builtin"):
-            context.warn(
-                node, f"mesh '{node.get('name')[:60]}' has no points that are read: a placeholder stands for it"
-            )
+            context.warn(node, f"mesh '{node.get('name')[:60]}' has no supported vertices: a placeholder is used")
             return replace(node, attributes={"name": node.get("name"), "vertex": _PLACEHOLDER_VERTICES}, children=[])
         return node
     name = attributes["name"] = _asset_name(node)
@@ -143,18 +143,20 @@ def _prepare_mesh(
     if path is not None and path.suffix.lower() != ".msh":
         problem = mesh_problem(path)
         if problem:
-            context.warn(node, f"mesh {quote(node.get('file'), 200)}: {problem}; a placeholder stands for it")
+            context.warn(node, f"mesh {quote(node.get('file'), 200)}: {problem}; a placeholder is used")
             path = None
     assets.meshes[name] = MeshSource(node.get("file"), path)
     if path is None or path.suffix.lower() not in _COMPILED_SUFFIXES:
         if path is not None:
-            context.warn(node, f"mesh '{name}': MuJoCo reads no {path.suffix}; inertia is not taken from it")
+            context.warn(
+                node, f"mesh '{name}': MuJoCo does not support {path.suffix}; it does not contribute to the inertia"
+            )
         placeholder_attributes = {key: value for key, value in attributes.items() if key in ("name", "class")}
         return replace(node, attributes={**placeholder_attributes, "vertex": _PLACEHOLDER_VERTICES, "scale": "1 1 1"})
     data_name = f"mesh{len(assets.data)}{path.suffix.lower()}"
     assets.data[data_name] = path.read_bytes()
     if sum(map(len, assets.data.values())) > MAX_TOTAL_MESH_BYTES:
-        raise error_at("the meshes are too large", node, f"at most {MAX_TOTAL_MESH_BYTES} bytes in all")
+        raise error_at("the meshes are too large", node, f"at most {MAX_TOTAL_MESH_BYTES} bytes in total")
     attributes.pop("content_type", None)
     return replace(node, attributes={**attributes, "file": data_name})
 
@@ -172,7 +174,7 @@ def _prepare_terrain(
         if rows * columns <= MAX_INLINE_HEIGHTS:
             terrain_attributes = {key: node.get(key) for key in ("size", "nrow", "ncol", "elevation") if node.get(key)}
             return replace(node, attributes={"name": name, **terrain_attributes})
-        context.warn(node, f"terrain '{name}' has {rows} x {columns} heights, more than {MAX_INLINE_HEIGHTS}: left out")
+        context.warn(node, f"terrain '{name}' has {rows} x {columns} heights, more than {MAX_INLINE_HEIGHTS}: ignored")
         assets.terrains[name] = MeshSource(f"{rows} x {columns}", None)
     terrain_attributes = {"name": name, "size": node.get("size"), "nrow": "2", "ncol": "2"}
     return replace(node, attributes={key: value for key, value in terrain_attributes.items() if value})
@@ -191,7 +193,7 @@ def _read_textures(context: ReaderContext, document: XmlNode, folders: _AssetFol
         if not name:
             continue
         if name not in texture_nodes:
-            context.warn(node, f"material '{node.get('name')}' names the texture {quote(name)}, which is not there")
+            context.warn(node, f"material '{node.get('name')}' has the unknown texture {quote(name)}")
             continue
         if name not in sources:
             sources[name] = _read_texture(context, texture_nodes[name], folders, document.file)
@@ -206,12 +208,12 @@ def _read_texture(context: ReaderContext, node: XmlNode, folders: _AssetFolders,
         )
     if node.get("builtin", "none") == "none":
         return TextureSource()
-    context.warn(node, f"the pattern of texture '{_asset_name(node)}' is not drawn: its mean colour taken")
+    context.warn(node, f"the pattern of texture '{_asset_name(node)}' is not drawn: its mean color is used")
     first_color = [parse_number(text, node, "rgb1") for text in node.get("rgb1", "0.8 0.8 0.8").split()]
     second_color = [parse_number(text, node, "rgb2") for text in node.get("rgb2", "0.5 0.5 0.5").split()]
     if node.get("builtin") == "flat":
         second_color = first_color
     if len(first_color) != 3 or len(second_color) != 3:
-        raise error_at(f"texture '{_asset_name(node)}' has a colour that is none", node, "rgb1 and rgb2 of 3 numbers")
+        raise error_at(f"texture '{_asset_name(node)}' has an invalid color", node, "rgb1 and rgb2 of 3 numbers")
     r, g, b = (min(max((x + y) / 2, 0.0), 1.0) for x, y in zip(first_color, second_color, strict=True))
     return TextureSource(None, (r, g, b, 1.0))

@@ -43,7 +43,7 @@ _LIGHT_TYPES: tuple[Literal["directional", "point", "spot"], ...] = ("spot", "di
 
 
 def read_lights(context: ReaderContext, compiled: CompiledMjcf) -> tuple[Light, ...]:
-    """The lamps of the world itself."""
+    """Read the lights of the world itself."""
     m = compiled.model
     lights: list[Light] = []
     used_names: dict[str, int] = {}
@@ -51,7 +51,9 @@ def read_lights(context: ReaderContext, compiled: CompiledMjcf) -> tuple[Light, 
         name = make_unique_name(m.light(number).name or "light", used_names)
         kind = int(m.light_type[number])
         if int(m.light_bodyid[number]) != 0 or kind >= len(_LIGHT_TYPES) or not m.light_active[number]:
-            context.warn(compiled.root, f"the lamp '{name}' is left out: it moves, is switched off, or of unknown kind")
+            context.warn(
+                compiled.root, f"the light '{name}' is ignored: it moves, is switched off, or has an unknown type"
+            )
             continue
         dx, dy, dz = (float(value) for value in m.light_dir[number])
         r, g, b = (float(value) for value in m.light_diffuse[number])
@@ -71,37 +73,37 @@ def read_lights(context: ReaderContext, compiled: CompiledMjcf) -> tuple[Light, 
 
 
 WORLD_GEOMS_MODEL = "scenery"
-"""Name of the model that holds what a world's own geoms show."""
+"""Name of the model with the world's own geoms."""
 
 
 def read_model_document(context: ReaderContext, root: XmlNode, name: str | None = None) -> Model:
-    """All bodies of the document as one model; geoms and lamps of the world itself are left out.
+    """Read all bodies of the document as one model, without geoms and lights of the world itself.
 
     Args:
-        context: Takes findings, finds files.
+        context: Receives warnings, finds files.
         root: The ``<mujoco>``.
-        name: Replaces the model's name.
+        name: Name that replaces the model's name.
 
     Raises:
-        DescriptionError: there is no body, or MuJoCo refuses the document; with the place.
+        DescriptionError: There is no body, or MuJoCo rejects the document; with the location.
     """
     compiled = compile_document(context, root)
     if compiled.model.nbody < 2:
         raise error_at("the document has no body", root, "<worldbody><body>…, or load it as a world")
     if compiled.geoms_of(0) or compiled.model.nlight:
-        context.warn(root, "geoms and lamps of the world itself are left out: load it as a world to have them")
+        context.warn(root, "geoms and lights of the world itself are ignored: load it as a world to include them")
     reader = _ModelReader(context, compiled)
     reader.warn_left_out()
     return reader.read_model(name or root.get("model") or "robot", _world_children(compiled))
 
 
 def read_world_document(context: ReaderContext, root: XmlNode) -> World:
-    """The document as a world: each body that hangs on the world is a model, the world's own geoms are scenery.
+    """Read the document as a world: each child body of the world is a model; the world's own geoms are one more.
 
-    Bodies whose names begin with the same ``name::`` are one model of that name.
+    Bodies whose names begin with the same ``name::`` form one model of that name.
 
     Raises:
-        DescriptionError: MuJoCo refuses the document; with the place.
+        DescriptionError: MuJoCo rejects the document; with the location.
     """
     compiled = compile_document(context, root)
     reader = _ModelReader(context, compiled)
@@ -154,7 +156,7 @@ class _ModelReader:
     compiled: CompiledMjcf
 
     def initial_pose(self, body: int) -> SE3:
-        """Where a body of the world stands at the start: as drawn, or as the keyframe ``home`` says."""
+        """Return the initial pose of a body of the world: as drawn, or from the keyframe ``home``."""
         m, free = self.compiled.model, find_free_joint(self.compiled, body)
         if free >= 0 and m.nkey:
             address = int(m.jnt_qposadr[free])
@@ -162,7 +164,7 @@ class _ModelReader:
         return self.compiled.pose(body)
 
     def read_model(self, name: str, root_bodies: list[int], T_world_model: SE3 | None = None) -> Model:
-        """The bodies ``root_bodies`` and all below them as one model. Raises DescriptionError."""
+        """Read `root_bodies` and all bodies below as one model. Raises DescriptionError."""
         m, compiled = self.compiled.model, self.compiled
         T_model_world = (T_world_model or SE3.identity()).inverse()
         roots = {int(m.body_rootid[body]) for body in root_bodies}
@@ -220,7 +222,7 @@ class _ModelReader:
         )
 
     def warn_left_out(self) -> None:
-        """What the compiler understood but no record can hold."""
+        """Warn about features that the compiler supports but no record can represent."""
         m, compiled = self.compiled.model, self.compiled
         for index, node in enumerate(compiled.tendon_nodes):
             if (
@@ -242,7 +244,7 @@ class _ModelReader:
                 )
 
     def read_world_geoms(self) -> Model:
-        """The world's own geoms: a link for each, so that a floor is known by its name."""
+        """Return the world's own geoms as a model: a link for each, so that a floor has a name."""
         links = []
         used_names: dict[str, int] = {}
         for geom in self.compiled.geoms_of(0):
@@ -258,10 +260,10 @@ class _ModelReader:
         gravity_compensation = float(m.body_gravcomp[body])
         if gravity_compensation not in (0.0, 1.0):
             self.context.warn(
-                node, f"body '{name}' is lifted by {gravity_compensation:g} of its weight: only 0 and 1 are understood"
+                node, f"body '{name}' compensates {gravity_compensation:g} of its weight: only 0 and 1 are supported"
             )
         if m.body_mocapid[body] >= 0:
-            self.context.warn(node, f"body '{name}' is moved by nobody here: it stands still")
+            self.context.warn(node, f"mocap body '{name}' is not moved here: it does not move")
         inertial = self._make_inertial(body, node, name)
         link = Link(name, T_model_link, inertial, collisions, visuals, gravity_compensation != 1.0, self_collide)
         inertial_node = node.child("inertial")
@@ -279,20 +281,22 @@ class _ModelReader:
         T_link_com = SE3(m.body_iquat[body], m.body_ipos[body])
         ixx, iyy, izz = (float(value) for value in m.body_inertia[body])
         if not max(ixx, iyy, izz) > 0.0 and int(m.body_weldid[body]) != body:
-            self.context.warn(node, f"body '{name}' is a point of {mass:g} kg, fixed to another: a ball of 1 mm taken")
+            self.context.warn(
+                node, f"body '{name}' is a point mass of {mass:g} kg, fixed to another body: a ball of 1 mm is used"
+            )
             ixx = iyy = izz = 0.4 * mass * 1e-6
         try:
             return check_inertial(self.context, node, name, mass, T_link_com, (ixx, iyy, izz, 0.0, 0.0, 0.0))
         except DescriptionError as error:
             if int(m.body_weldid[body]):
                 raise
-            self.context.warn(node, f"{error.message}; of no matter, it never moves")
+            self.context.warn(node, f"{error.message}; ignored, because it never moves")
             return None
 
     def _couple_joint(self, joint: Joint, mimic: Mimic | None, joints: set[str]) -> Joint:
         if mimic is None or mimic.joint in joints:
             return replace(joint, mimic=mimic)
-        self.context.warn(self.compiled.root, f"joint '{joint.name}' follows a joint of another model: left out")
+        self.context.warn(self.compiled.root, f"joint '{joint.name}' mimics a joint of another model: ignored")
         return joint
 
     def _sites(self) -> dict[str, LinkPose]:
@@ -307,13 +311,13 @@ class _ModelReader:
         }
 
     def _require_unique_names(self, links: list[Link], joints: list[Joint]) -> None:
-        """Names made for chains and fixed bodies must not meet the file's own."""
+        """Check that generated names of chains and fixed bodies differ from the names of the file."""
         validation.require_unique_names("link", ((link.name, self.compiled.root) for link in links))
         validation.require_unique_names("joint", ((joint.name, self.compiled.root) for joint in joints))
 
 
 def _remove_scope(model: Model, prefix: str) -> Model:
-    """The model with ``prefix`` taken off every name that begins with it."""
+    """Return the model with `prefix` removed from all names that begin with it."""
 
     def remove_prefix(name: str) -> str:
         return name.removeprefix(prefix)

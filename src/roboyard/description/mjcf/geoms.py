@@ -1,4 +1,4 @@
-"""Geoms as collision and visual shapes, and which links can collide."""
+"""Geoms of MJCF as collision and visual shapes, and pairs of links that can collide."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from roboyard.geometry import SE3
 
 _PLANE, _TERRAIN, _SPHERE, _CAPSULE, _ELLIPSOID, _CYLINDER, _BOX, _MESH = range(8)  # mjtGeom
 _VISIBLE_GROUPS = 3
-"""Geoms of groups 0, 1 and 2 are drawn unless a viewer is told otherwise."""
+"""Number of visible groups: viewers draw groups 0, 1 and 2 by default."""
 _DEFAULT_RGBA: Rgba = (0.5, 0.5, 0.5, 1.0)
 _INFINITE_PLANE_SIZE = 100.0  # [m]
 
@@ -39,9 +39,9 @@ _INFINITE_PLANE_SIZE = 100.0  # [m]
 def read_shapes(
     context: ReaderContext, compiled: CompiledMjcf, numbers: Sequence[int], owner: str
 ) -> tuple[tuple[Collision, ...], tuple[Visual, ...]]:
-    """Collision and visual shapes of the geoms ``numbers``, which sit on the link ``owner``.
+    """Read collision and visual shapes of the geoms `numbers` on the link `owner`.
 
-    A geom whose ``contype`` and ``conaffinity`` are both zero touches nothing; one of group 3 or more is not drawn.
+    A geom whose ``contype`` and ``conaffinity`` are both zero has no contacts; one of group 3 or more is not drawn.
     """
     m = compiled.model
     collisions: list[Collision] = []
@@ -85,7 +85,7 @@ def _read_geometry(
             return Box((2.0 * x, 2.0 * y, 2.0 * z)), T
         case k if k == _MESH:
             return _read_mesh(compiled, number, T)
-    context.warn(compiled.geom_nodes[number], f"geom '{name}' is of a shape that is not understood: left out")
+    context.warn(compiled.geom_nodes[number], f"geom '{name}' has an unsupported shape: ignored")
     return None
 
 
@@ -99,12 +99,12 @@ def _read_terrain(compiled: CompiledMjcf, number: int, T: SE3) -> tuple[Geometry
         heights = np.asarray(m.hfield_data[start : start + rows * columns], np.float32)
         return Heightmap("", None, (2.0 * x, 2.0 * y, z), inline=InlineArray(heights.tobytes(), b"", columns)), T
     if terrain_source.file is None:
-        return None  # said where it was looked for
+        return None  # a warning was given when the file was searched
     return Heightmap(terrain_source.uri, terrain_source.file, (2.0 * x, 2.0 * y, z)), T
 
 
 def _read_mesh(compiled: CompiledMjcf, number: int, T: SE3) -> tuple[Geometry, SE3]:
-    """The file's own triangles: MuJoCo has moved them to their centre of mass and principal axes."""
+    """Return the triangles of the file: MuJoCo has moved them to their center of mass and principal axes."""
     m = compiled.model
     index = int(m.geom_dataid[number])
     mesh = m.mesh(index).name
@@ -129,7 +129,7 @@ def _read_mesh(compiled: CompiledMjcf, number: int, T: SE3) -> tuple[Geometry, S
 
 
 def _read_inline_mesh(compiled: CompiledMjcf, mesh: int, T_link_geom: SE3) -> InlineArray:
-    """Vertices and faces as the compiler made them, in the link's frame: the geom's own is the compiler's choice."""
+    """Return vertices and faces from the compiler in the link's frame; the compiler chooses the geom's own frame."""
     m = compiled.model
     first, count = int(m.mesh_vertadr[mesh]), int(m.mesh_vertnum[mesh])
     start, faces = int(m.mesh_faceadr[mesh]), int(m.mesh_facenum[mesh])
@@ -168,17 +168,17 @@ def _read_material(compiled: CompiledMjcf, number: int) -> Material:
 
 
 def _clip_rgba(rgba: Rgba) -> Rgba:
-    r, g, b, a = (round(min(max(value, 0.0), 1.0), 7) for value in rgba)  # the engine keeps single precision
+    r, g, b, a = (round(min(max(value, 0.0), 1.0), 7) for value in rgba)  # the engine uses single precision
     return r, g, b, a
 
 
 MAX_COLLIDABLE_BODIES = 1500
-"""Bodies of one model whose pairs are looked at; of more, none touches another."""
+"""Maximum number of bodies of one model whose pairs are checked; with more, self-collision is disabled."""
 ContactBits = frozenset[tuple[int, int]]
 
 
 def find_collidable_bodies(compiled: CompiledMjcf, bodies: list[int]) -> tuple[set[int], list[tuple[int, int]]]:
-    """Bodies that may touch another one of ``bodies``, and the pairs among those that nevertheless do not."""
+    """Return bodies that can collide with another one of `bodies`, and the pairs among those that cannot."""
     bits = {body: _contact_bits(compiled, body) for body in bodies}
     collidable = [body for body in bodies if bits[body]]
     if not 2 <= len(collidable) <= MAX_COLLIDABLE_BODIES:
@@ -211,7 +211,9 @@ def _can_collide(one: ContactBits, other: ContactBits) -> bool:
 
 
 def _neighbors(compiled: CompiledMjcf, bodies: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Pairs (n, n) of bodies that are fixed together, or whose fixed groups are parent and child: they do not touch."""
+    """Return the pairs (n, n) of bodies that are fixed together, or whose fixed groups are parent and child: they do
+    not collide.
+    """
     m = compiled.model
     group = np.asarray(m.body_weldid)[bodies]
     above = np.asarray(m.body_weldid)[np.asarray(m.body_parentid)[group]]

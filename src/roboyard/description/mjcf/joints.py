@@ -1,5 +1,6 @@
-"""Joints, couplings, loops, and actuators as joint interfaces. A body with several joints becomes a chain of massless
-links.
+"""Joints, couplings, loop joints, and actuators of MJCF.
+
+A body with several joints becomes a chain of massless links; actuators become joint interfaces.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ FREE, BALL, SLIDE, HINGE = range(4)  # mjtJoint
 def make_joint_chain(
     context: ReaderContext, compiled: CompiledMjcf, body: int, parent: str, T_parent_body: SE3
 ) -> tuple[list[Link], list[Joint]]:
-    """The joints between ``parent`` and a body, and the massless links between them.
+    """Make the joints between `parent` and a body, and the massless links between them.
 
-    Positions count from where the file draws the body: a joint's ``ref`` shifts its limits and its spring.
+    Positions are relative to the drawn position of the body: a joint's ``ref`` shifts its limits and its spring.
 
     Args:
-        context: Takes findings.
+        context: Receives warnings.
         compiled: The compiled document.
-        body: Number of the body.
+        body: Index of the body.
         parent: Name of the parent link.
-        T_parent_body: The body's pose in it.
+        T_parent_body: Pose of the body in the parent.
     """
     numbers = compiled.joints_of(body)
     name = compiled.bodies[body]
@@ -68,7 +69,7 @@ def _make_joint(
     joint_type: JointType = "prismatic" if kind == SLIDE else "continuous" if is_unlimited else "revolute"
     zero = float(m.qpos0[m.jnt_qposadr[number]])
     if zero:
-        context.warn(node, f"joint '{name}' stands at {zero:g} where it is drawn: here that is its zero")
+        context.warn(node, f"joint '{name}' is drawn at {zero:g}: this position is its zero here")
     x, y, z = (float(value) for value in m.jnt_axis[number])
     axis = Axis((x, y, z), limits, _read_dynamics(context, compiled, number))
     return Joint(name, joint_type, parent, child, T_parent_child, T_child_joint, (axis,))
@@ -93,7 +94,7 @@ def _read_dynamics(context: ReaderContext, compiled: CompiledMjcf, number: int) 
     if m.dof_dampingpoly[dof].any() or m.jnt_stiffnesspoly[number].any():
         context.warn(
             compiled.joint_nodes[number],
-            f"joint '{compiled.joints[number]}': only linear damping and stiffness are taken",
+            f"joint '{compiled.joints[number]}': only linear damping and stiffness are used",
         )
     return JointDynamics(
         damping=float(m.dof_damping[dof]),
@@ -105,20 +106,20 @@ def _read_dynamics(context: ReaderContext, compiled: CompiledMjcf, number: int) 
 
 
 def read_mimics(context: ReaderContext, compiled: CompiledMjcf) -> dict[str, Mimic]:
-    """Joints that an active ``<equality><joint>`` couples to another by a straight line, by name."""
+    """Return mimics by name of joints that an active ``<equality><joint>`` couples linearly to another."""
     m = compiled.model
     for number in range(m.neq):
         node = compiled.equality_nodes[number]
         if int(m.eq_type[number]) == _EQ_JOINT and m.eq_active0[number] and any(m.eq_data[number][2:5]):
             follower = compiled.joints[int(m.eq_obj1id[number])]
             if int(m.eq_obj2id[number]) >= 0:
-                context.warn(node, f"joint '{follower}' follows another by more than a straight line: left out")
+                context.warn(node, f"joint '{follower}' is coupled nonlinearly: ignored")
     followers: set[int] = set()
     for number in _linear_couplings(compiled):
         joint = int(m.eq_obj1id[number])
         if joint in followers:
             node, name = compiled.equality_nodes[number], compiled.joints[joint]
-            context.warn(node, f"joint '{name}' follows one already: it follows the last that is told")
+            context.warn(node, f"joint '{name}' is coupled more than once: the last coupling is used")
         followers.add(joint)
     return {
         compiled.joints[follower]: Mimic(compiled.joints[leader], multiplier, offset)
@@ -127,7 +128,7 @@ def read_mimics(context: ReaderContext, compiled: CompiledMjcf) -> dict[str, Mim
 
 
 def coupled_joints(compiled: CompiledMjcf) -> dict[int, tuple[int, float, float]]:
-    """By the number of each joint that follows another by a straight line: whom, multiplier and offset."""
+    """Return driving joint, multiplier and offset by index of each linearly coupled joint."""
     m = compiled.model
     return {
         int(m.eq_obj1id[number]): (int(m.eq_obj2id[number]), float(m.eq_data[number][1]), float(m.eq_data[number][0]))
@@ -136,7 +137,7 @@ def coupled_joints(compiled: CompiledMjcf) -> dict[int, tuple[int, float, float]
 
 
 def _linear_couplings(compiled: CompiledMjcf) -> Iterator[int]:
-    """Active couplings of one joint to another by a straight line."""
+    """Iterate over active linear couplings of one joint to another."""
     m = compiled.model
     for number in range(m.neq):
         joints = int(m.eq_type[number]) == _EQ_JOINT and int(m.eq_obj2id[number]) >= 0
@@ -145,7 +146,9 @@ def _linear_couplings(compiled: CompiledMjcf) -> Iterator[int]:
 
 
 def locked_positions(compiled: CompiledMjcf) -> dict[int, float]:
-    """Joints that an active ``<equality><joint>`` without a second joint holds still, and where, from as drawn."""
+    """Return the positions, relative to the drawn ones, of joints that an active ``<equality><joint>`` without a second
+    joint locks.
+    """
     m = compiled.model
     return {
         int(m.eq_obj1id[number]): float(m.eq_data[number][0])
@@ -158,29 +161,31 @@ _EQ_CONNECT, _EQ_WELD, _EQ_JOINT = range(3)  # mjtEq
 
 
 def read_loop_joints(context: ReaderContext, compiled: CompiledMjcf) -> list[Joint]:
-    """Loops closed by an active ``<connect>`` (a ball) or ``<weld>`` (fixed), between bodies or sites."""
+    """Return loop joints of active ``<connect>`` (ball) or ``<weld>`` (fixed) constraints between bodies or sites."""
     m = compiled.model
     loop_joints = []
     for number in range(m.neq):
         kind, node = int(m.eq_type[number]), compiled.equality_nodes[number]
         name = m.equality(number).name or f"equality_{number}"
         if not m.eq_active0[number]:
-            context.warn(node, f"the equality '{name}' is off at the start: left out, nothing here turns it on")
+            context.warn(
+                node, f"the equality '{name}' is inactive at the start: ignored, because it is never activated here"
+            )
             continue
         if kind == _EQ_JOINT:
             continue
         if kind not in (_EQ_CONNECT, _EQ_WELD):
-            context.warn(node, f"the equality '{name}' is not understood: left out")
+            context.warn(node, f"the equality '{name}' has an unsupported type: ignored")
             continue
         one, T_one_joint, other, T_other_joint = _loop_frames(compiled, number)
-        if one == 0:  # a joint's child is no world
+        if one == 0:  # the world cannot be a joint's child
             one, T_one_joint, other, T_other_joint = other, T_other_joint, one, T_one_joint
         if one == other:
             continue
         joint_type: JointType = "ball" if kind == _EQ_CONNECT else "fixed"
         gap = _gap(compiled, one, T_one_joint, other, T_other_joint)
         if joint_type == "ball" and gap > _MAX_GAP:
-            context.warn(node, f"the ends that '{name}' connects stand {gap:.3g} m apart: held as they stand")
+            context.warn(node, f"the frames that '{name}' connects are {gap:.3g} m apart: this distance is kept")
         T_other_one = T_other_joint @ T_one_joint.inverse()
         loop_joints.append(
             Joint(name, joint_type, compiled.bodies[other], compiled.bodies[one], T_other_one, T_one_joint)
@@ -189,11 +194,11 @@ def read_loop_joints(context: ReaderContext, compiled: CompiledMjcf) -> list[Joi
 
 
 _MAX_GAP = 1e-6
-"""From here on two points that are to meet stand apart [m]."""
+"""Distance above which two connected points count as apart [m]."""
 
 
 def _loop_frames(compiled: CompiledMjcf, number: int) -> tuple[int, SE3, int, SE3]:
-    """Both bodies of a ``<connect>`` or ``<weld>``, and the frame in each that it makes one."""
+    """Return both bodies of a ``<connect>`` or ``<weld>``, and the frame in each that it makes coincide."""
     m, data = compiled.model, compiled.model.eq_data[number]
     first, second = int(m.eq_obj1id[number]), int(m.eq_obj2id[number])
     if int(m.eq_objtype[number]) != _BODY:
@@ -205,7 +210,7 @@ def _loop_frames(compiled: CompiledMjcf, number: int) -> tuple[int, SE3, int, SE
 
 
 def _gap(compiled: CompiledMjcf, one: int, T_one_joint: SE3, other: int, T_other_joint: SE3) -> float:
-    """How far the ends of a loop are apart where the file draws its bodies [m]."""
+    """Compute the distance of the ends of a loop with the bodies as drawn [m]."""
 
     def world_position(body: int, T: SE3) -> NDArray[np.float64]:
         while body:
@@ -224,16 +229,16 @@ _NO_BIAS, _AFFINE_BIAS = 0, 1  # mjtBias
 _NO_DYNAMICS, _INTEGRATOR = 0, 1  # mjtDyn
 
 
-_ACTUATOR_LABELS = {"position": "servo of position", "velocity": "servo of speed", "effort": "motor"}
+_ACTUATOR_LABELS = {"position": "position servo", "velocity": "velocity servo", "effort": "motor"}
 
 
 @dataclass(slots=True)
 class JointActuation:
-    """The combined effect of the actuators of a joint.
+    """Combined effect of the actuators of a joint.
 
-    ``effort`` bounds their force, ``command_limit`` their command, ``velocity_gain`` is that of a velocity servo; their
-    rotors add ``armature`` and ``damping`` to the joint.  ``actuator_kinds`` holds their kinds: one actuator of each
-    kind is read.
+    `effort` bounds their force, `command_limit` their command, `velocity_gain` is the gain of a velocity servo; their
+    rotors add `armature` and `damping` to the joint.  `actuator_kinds` has their kinds: one actuator of each kind is
+    read.
     """
 
     commands: dict[str, tuple[float, float]] = field(default_factory=dict)
@@ -247,7 +252,7 @@ class JointActuation:
 
 
 def read_actuators(context: ReaderContext, compiled: CompiledMjcf) -> dict[str, JointActuation]:
-    """Drives by joint."""
+    """Read the actuation by joint."""
     m = compiled.model
     actuations: dict[str, JointActuation] = {}
     for number in range(m.nactuator):
@@ -255,26 +260,28 @@ def read_actuators(context: ReaderContext, compiled: CompiledMjcf) -> dict[str, 
         node = compiled.actuator_nodes[number]
         transmission = _find_transmission(compiled, number)
         if transmission is None:
-            context.warn(node, f"'{name}' drives no single joint that turns or slides: left out")
+            context.warn(node, f"'{name}' does not drive a single hinge or slide joint: ignored")
         elif int(m.actuator_gaintype[number]) != _FIXED_GAIN or int(m.actuator_biastype[number]) not in (
             _NO_BIAS,
             _AFFINE_BIAS,
         ):
-            context.warn(node, f"'{name}' is neither a motor nor a servo of position or speed: left out")
+            context.warn(node, f"'{name}' is neither a motor nor a position or velocity servo: ignored")
         else:
             actuation = actuations.setdefault(compiled.joints[transmission.joint], JointActuation())
             _add_actuator(context, compiled, number, transmission, name, actuation)
     for actuation in actuations.values():
         if (
             actuation.velocity_gain and "pos_kd" in actuation.parameters
-        ):  # told no speed, its servo of speed damps that of position
+        ):  # without a velocity command, the velocity servo damps the position servo
             actuation.parameters["pos_kd"] = repr(float(actuation.parameters["pos_kd"]) + actuation.velocity_gain)
     return actuations
 
 
 @dataclass(frozen=True, slots=True)
 class _JointTransmission:
-    """How an actuator acts on one joint: ``ratio`` of its length to the joint's position, which is ``zero`` at none."""
+    """Transmission of an actuator to one joint: `ratio` of its length to the joint's position, which is `zero` at
+    length zero.
+    """
 
     joint: int
     ratio: float
@@ -282,7 +289,7 @@ class _JointTransmission:
 
 
 def _find_transmission(compiled: CompiledMjcf, number: int) -> _JointTransmission | None:
-    """The one joint that an actuator drives; with a fixed tendon, the one that all its others follow."""
+    """Return the joint that an actuator drives; with a fixed tendon, the joint that drives all its other joints."""
     m = compiled.model
     kind, target = int(m.actuator_trntype[number]), int(m.actuator_trnid[number][0])
     gear = float(m.actuator_gear[number][0])
@@ -334,25 +341,27 @@ def _add_actuator(
     actuation.damping += float(m.actuator_damping[number]) * gear**2
     node = compiled.actuator_nodes[number]
     if gear == 0.0 or gain == 0.0 or kp > 0.0 or kv > 0.0:
-        context.warn(node, f"'{name}' has no gain, or one that drives away from its aim: left out")
+        context.warn(node, f"'{name}' has no gain, or one with the wrong sign: ignored")
         return
     if mode in actuation.actuator_kinds:
         context.warn(
-            node, f"'{name}' is the second {_ACTUATOR_LABELS[mode]} of joint '{compiled.joints[joint]}': left out"
+            node, f"'{name}' is the second {_ACTUATOR_LABELS[mode]} of joint '{compiled.joints[joint]}': ignored"
         )
         return
     actuation.actuator_kinds.add(mode)
     dynamics = int(m.actuator_dyntype[number])
     if dynamics == _INTEGRATOR:
-        context.warn(node, f"'{name}' adds up what it is told: here it is told the {mode} itself")
+        context.warn(node, f"'{name}' integrates its command: here the command is the {mode} itself")
     elif dynamics != _NO_DYNAMICS:
-        context.warn(node, f"'{name}' follows with a lag of its own: here it follows at once")
+        context.warn(node, f"'{name}' has activation dynamics: here it follows its command immediately")
     if mode == "effort":
         bounds = sorted((gear * (gain * lower + bias), gear * (gain * upper + bias)))
         actuation.commands["effort"] = bounds[0], bounds[1]
         actuation.command_limit = max(actuation.command_limit, min(effort, max(map(abs, bounds))))
         if int(m.jnt_type[joint]) == HINGE and not m.jnt_limited[joint]:
-            actuation.commands.setdefault("velocity", (-math.inf, math.inf))  # a wheel: its torque may hold a speed
+            actuation.commands.setdefault(
+                "velocity", (-math.inf, math.inf)
+            )  # a wheel: its torque can control a velocity
     elif mode == "position":
         # torque = gear (gain u + push - |kp| gear (q + zero) - |kv| gear v)
         bounds = sorted((gain * u + bias) / (-kp * gear) - zero for u in (lower, upper))
@@ -367,13 +376,13 @@ def _add_actuator(
 
 
 def apply_actuation(joint: Joint, actuations: dict[str, JointActuation]) -> Joint:
-    """The joint with its effort bounded by what its actuators can give, and with their rotors' inertia and damping."""
+    """Return the joint with the effort limit, rotor inertia and damping of its actuators."""
     actuation = actuations.get(joint.name)
     if actuation is None or not joint.axes:
         return joint
     axis = joint.axes[0]
     effort = min(axis.limits.effort, actuation.effort or math.inf)
-    if math.isinf(effort):  # the file states no limit, but a motor cannot be told to give more
+    if math.isinf(effort):  # the file states no limit; the command range limits the motor
         effort = actuation.command_limit or math.inf
     limits = replace(axis.limits, effort=effort)
     dynamics = replace(
@@ -385,7 +394,7 @@ def apply_actuation(joint: Joint, actuations: dict[str, JointActuation]) -> Join
 
 
 def make_joint_interfaces(compiled: CompiledMjcf, actuations: dict[str, JointActuation]) -> dict[str, JointInterface]:
-    """Interfaces by joint, with the positions of the keyframe ``home`` as initial ones."""
+    """Return interfaces by joint, with the positions of the keyframe ``home`` as initial ones."""
     m = compiled.model
     joint_interfaces: dict[str, JointInterface] = {}
     for number, name in enumerate(compiled.joints):
@@ -408,5 +417,5 @@ def make_joint_interfaces(compiled: CompiledMjcf, actuations: dict[str, JointAct
 
 
 def find_free_joint(compiled: CompiledMjcf, body: int) -> int:
-    """Number of the joint that leaves a body free; -1 if it is not."""
+    """Return the index of the free joint of a body; -1 if it has none."""
     return next((one for one in compiled.joints_of(body) if int(compiled.model.jnt_type[one]) == FREE), -1)

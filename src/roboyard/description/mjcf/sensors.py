@@ -1,6 +1,6 @@
-"""Sensors and cameras; range finders that fan out from one point become one lidar.
+"""Sensors and cameras of MJCF; range finders that fan out from one point become one lidar.
 
-An IMU takes the name of its site.
+An IMU has the name of its site.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from roboyard.geometry import SE3, CameraModel
 
 _TOLERANCE = 1e-6
 Rangefinder = tuple[str, SE3, tuple[float, float, float]]
-"""Link, pose in it (the ray runs along z), and what else must agree: cut-off, noise, interval."""
+"""Link, pose in it (the ray runs along z), and the values that must be equal within a fan: cut-off, noise, interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class RayFan:
-    """Rays at even angles about the lidar's z, the angle 0 along its x [rad]."""
+    """Rays at equal angles about the lidar's z, with the angle 0 along its x [rad]."""
 
     T_link_lidar: SE3
     angle_min: float
@@ -49,7 +49,7 @@ class RayFan:
 
 
 def group_rangefinders(rangefinders: Sequence[Rangefinder]) -> list[tuple[list[int], RayFan]]:
-    """Numbers of the beams that belong together, in the order of their angles, and the fan that they are."""
+    """Group range finders into fans: return the indices of each group, ordered by angle, and its fan."""
     groups: dict[object, list[int]] = {}
     for number, (link, T, settings) in enumerate(rangefinders):
         origin_key = tuple(np.round(T.translation / _TOLERANCE).astype(np.int64).tolist())
@@ -71,21 +71,21 @@ def _single_ray(T_link_ray: SE3) -> RayFan:
 
 
 def _fit_ray_fan(rays: NDArray[np.float64], origin: NDArray[np.float64]) -> tuple[list[int], RayFan] | None:
-    """The order of the rays and their fan; None where they do not lie in a plane or not evenly."""
+    """Return the order of the rays and their fan; None if they are not in a plane or not evenly spaced."""
     _, _, axes = np.linalg.svd(rays, full_matrices=True)
     normal = axes[2]
     if np.abs(rays @ normal).max() > _TOLERANCE:
         return None
     if normal[int(np.argmax(np.abs(normal)))] < 0.0:
-        normal = -normal  # upwards, where it is upright
+        normal = -normal  # upwards, if the fan is roughly level
     forward = np.array([1.0, 0.0, 0.0]) - normal[0] * normal
     forward = forward / np.linalg.norm(forward) if np.linalg.norm(forward) > 0.1 else rays[0]
     angles = np.arctan2(rays @ np.cross(normal, forward), rays @ forward)
     order = np.argsort(angles, kind="stable")
     gaps = np.diff(angles[order], append=angles[order[0]] + 2.0 * math.pi)
-    last_rays = (int(np.argmax(gaps)), int(np.argmin(gaps)))  # a turn a little short of full ends where two are nearest
+    last_rays = (int(np.argmax(gaps)), int(np.argmin(gaps)))  # almost a full turn: it ends at the smallest gap
     if gaps[last_rays[0]] <= gaps[last_rays[1]] + _TOLERANCE:
-        last_rays = (-1, -1)  # a full turn: begins behind
+        last_rays = (-1, -1)  # a full turn: it starts behind
     for last_ray in last_rays:
         shifted = np.roll(order, -(last_ray + 1))
         sorted_angles = np.unwrap(angles[shifted])
@@ -103,26 +103,26 @@ def _fit_ray_fan(rays: NDArray[np.float64], origin: NDArray[np.float64]) -> tupl
 
 
 CAMERA_RATE = 30.0
-"""No camera of MJCF states one [Hz]."""
+"""Rate of cameras, which MJCF does not state [Hz]."""
 CAMERA_SIZE = (640, 480)
-"""Of a camera that states none but the one pixel of MuJoCo's default."""
+"""Image size of a camera with MuJoCo's default of one pixel."""
 T_CAMERA_SENSOR = SE3((0.5, -0.5, 0.5, 0.5))
-"""MuJoCo's cameras look along −z, with y up; ours along x, with z up."""
+"""Rotation from MuJoCo's camera frame (looks along −z, with y up) to the sensor frame (along x, with z up)."""
 CAMERA_NEAR, CAMERA_FAR = 0.02, 100.0  # [m]
 
 
 def read_cameras(context: ReaderContext, compiled: CompiledMjcf, bodies: Iterable[str]) -> list[Sensor]:
-    """The cameras on the given links.
+    """Read the cameras on the given links.
 
-    Those of the world, those that turn after something by themselves, and those without perspective are findings.
+    Cameras of the world, tracking cameras, and orthographic ones give warnings.
 
     Args:
-        context: Takes findings.
+        context: Receives warnings.
         compiled: The compiled document.
-        bodies: Names of the links that count.
+        bodies: Names of the links to read.
 
     Raises:
-        DescriptionError: a picture without pixels, or too large.
+        DescriptionError: The image has no pixels, or is too large.
     """
     m, link_names = compiled.model, set(bodies)
     cameras: list[Sensor] = []
@@ -139,11 +139,11 @@ def read_cameras(context: ReaderContext, compiled: CompiledMjcf, bodies: Iterabl
         width, height = (int(pixels) for pixels in m.cam_resolution[number])
         if (width, height) == (1, 1):
             width, height = CAMERA_SIZE
-            context.warn(compiled.root, f"the camera '{name}' has no resolution: {width} x {height} taken")
+            context.warn(compiled.root, f"the camera '{name}' has no resolution: {width} x {height} is used")
         if not (1 <= width <= MAX_IMAGE_SIDE and 1 <= height <= MAX_IMAGE_SIDE and width * height <= MAX_PIXELS):
             raise error_at(
-                f"camera '{name}' takes pictures of {width} × {height} pixels", compiled.root,
-                f"1 to {MAX_IMAGE_SIDE} each way, at most {MAX_PIXELS} in all",
+                f"camera '{name}' has an image size of {width} × {height} pixels", compiled.root,
+                f"1 to {MAX_IMAGE_SIDE} per side, at most {MAX_PIXELS} in total",
             )  # fmt: skip
         lens = _read_lens(m, number, width, height)
         outputs = int(m.cam_output[number])
@@ -164,11 +164,11 @@ def read_cameras(context: ReaderContext, compiled: CompiledMjcf, bodies: Iterabl
 
 def _unsupported_reason(m: mujoco.MjModel, number: int) -> str:
     if int(m.cam_mode[number]) != mujoco.mjtCamLight.mjCAMLIGHT_FIXED.value:
-        return "it turns after something by itself, which no real one does"
+        return "it tracks a body, which real cameras do not"
     if int(m.cam_projection[number]) != mujoco.mjtProjection.mjPROJ_PERSPECTIVE.value:
-        return "it has no perspective"
+        return "it is orthographic"
     if m.cam_sensorsize[number].all() and m.cam_intrinsic[number][2:].any():
-        return "its axis does not go through the middle of its picture"
+        return "its principal point is not the center of the image"
     return ""
 
 
@@ -189,12 +189,12 @@ _GROUND_TRUTH_TAGS = ("framepos", "framelinvel", "frameangvel")
 _DEFAULT_MAX_RANGE = 100.0  # [m]
 
 LinkPose = tuple[str, SE3]
-"""A link and a pose in it."""
+"""Link and a pose in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledSensor:
-    """One compiled sensor: its tag, what it is attached to, and its numbers."""
+    """Compiled sensor: its tag, the object it is attached to, and its parameters."""
 
     name: str
     tag: str
@@ -209,7 +209,7 @@ class CompiledSensor:
 
 
 def compiled_sensors(compiled: CompiledMjcf) -> list[CompiledSensor]:
-    """All compiled sensors."""
+    """Return all compiled sensors."""
     import mujoco
 
     m = compiled.model
@@ -250,12 +250,12 @@ def compiled_sensors(compiled: CompiledMjcf) -> list[CompiledSensor]:
 
 
 def read_sensors(context: ReaderContext, compiled: CompiledMjcf, bodies: Iterable[str]) -> list[Sensor]:
-    """The sensors on the given links.
+    """Read the sensors on the given links.
 
     Args:
-        context: Takes findings.
+        context: Receives warnings.
         compiled: The compiled document.
-        bodies: Names of the links that count.
+        bodies: Names of the links to read.
     """
     link_names = set(bodies)
     elements = [element for element in compiled_sensors(compiled) if element.link in link_names]
@@ -299,7 +299,7 @@ def read_sensors(context: ReaderContext, compiled: CompiledMjcf, bodies: Iterabl
                     )
                 )
         else:
-            context.warn(element.node, f"the sensor <{element.tag}> is not understood")
+            context.warn(element.node, f"unsupported sensor <{element.tag}>")
     for site, imu_parts in imus.items():
         gyro_noise, accelerometer_noise = (
             _sensor_noise(next((one for one in imu_parts if one.tag == tag), None)) for tag in INERTIAL_TAGS
@@ -348,6 +348,6 @@ def _make_sensor(
     rate = DEFAULT_UPDATE_RATES[kind]
     if element.interval > 0.0:
         rate = min(max(1.0 / element.interval, 0.001), 10_000.0)
-    elif kind != "encoder":  # read whenever somebody asks for the joints
-        context.warn(element.node, f"sensor '{name}' has no update rate: {rate:g} Hz taken")
+    elif kind != "encoder":  # encoders are read whenever joint states are requested
+        context.warn(element.node, f"sensor '{name}' has no update rate: {rate:g} Hz is used")
     return Sensor(name, kind, element.link, T, rate, name, "", spec)

@@ -1,4 +1,4 @@
-"""SDF 1.4 to 1.12 to `Model` and `World`."""
+"""Reader of SDF 1.4 to 1.12, to `Model` and `World`."""
 
 from typing import TYPE_CHECKING
 

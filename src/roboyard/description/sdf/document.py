@@ -1,4 +1,4 @@
-"""``<sdf>``: which of its parts is wanted."""
+"""Selects the model or world of an ``<sdf>`` document."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _DOCUMENT_TAGS = {"model", "world", "light", "actor", "include"}
 
 
 def read_model_document(context: ReaderContext, root: XmlNode, name: str | None = None) -> Model:
-    """The document's model.
+    """Read the document's model.
 
     Args:
-        context: Takes findings, resolves files.
+        context: Receives warnings, resolves files.
         root: The ``<sdf>``.
-        name: Replaces the model's name.
+        name: Name that replaces the model's name.
 
     Raises:
-        DescriptionError: there is none, or it is wrong.
+        DescriptionError: The document has no model, or it is invalid.
     """
     version = read_sdf_version(context, root)
     context.warn_unknown_children(root, _DOCUMENT_TAGS)
@@ -32,10 +32,10 @@ def read_model_document(context: ReaderContext, root: XmlNode, name: str | None 
     if not candidates:
         worlds = root.children_with_tag("world")
         if worlds:
-            raise error_at("this describes a world, not a model", worlds[0], "load it as a world")
+            raise error_at("the file describes a world, not a model", worlds[0], "load it as a world")
         raise error_at("the document has no model", root, "<model>")
     for extra in candidates[1:]:
-        context.warn(extra, f"a second <{extra.tag}> in the document is left out")
+        context.warn(extra, f"a second <{extra.tag}> in the document is ignored")
     if candidates[0].tag == "model":
         model = read_model(context, candidates[0], version)
     else:
@@ -47,13 +47,15 @@ def read_model_document(context: ReaderContext, root: XmlNode, name: str | None 
 
 
 def read_world_document(context: ReaderContext, root: XmlNode) -> World:
-    """The document's world. Raises DescriptionError when there is none, or it is wrong."""
+    """Read the document's world. Raises DescriptionError if it has none, or it is invalid."""
     version = read_sdf_version(context, root)
     context.warn_unknown_children(root, _DOCUMENT_TAGS)
     worlds = root.children_with_tag("world")
     if not worlds:
         model = root.child("model")
-        raise error_at("this describes a model, not a world" if model else "the document has no world", root, "<world>")
+        raise error_at(
+            "the file describes a model, not a world" if model else "the document has no world", root, "<world>"
+        )
     for extra in worlds[1:]:
-        context.warn(extra, "a second <world> in the document is left out")
+        context.warn(extra, "a second <world> in the document is ignored")
     return read_world(context, worlds[0], version)

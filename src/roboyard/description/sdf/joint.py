@@ -1,4 +1,4 @@
-"""``<joint>``: type, ends, axes with limits and dynamics, mimic."""
+"""Reads ``<joint>`` of SDF: type, links, axes with limits and dynamics, mimic."""
 
 from __future__ import annotations
 
@@ -25,44 +25,45 @@ _UNLIMITED = 1e15  # SDF writes ±1e16 for "no limit"
 
 
 def read_joint_link(node: XmlNode, role: str) -> str:
-    """Name of the parent or child. Raises DescriptionError when it is missing."""
+    """Return the name of the parent or child. Raises DescriptionError if it is missing."""
     name = child_text(node, role)
     role_node = node.child(role)
     if not name and role_node is not None:
-        name = role_node.get("link").strip()  # as URDF writes it; Gazebo's old files did, too
+        name = role_node.get("link").strip()  # as in URDF; old Gazebo files use it too
     if not name:
-        raise error_at(f"joint '{node.get('name')}' names no {role}", role_node or node, f"<{role}>link</{role}>")
+        raise error_at(f"joint '{node.get('name')}' has no {role}", role_node or node, f"<{role}>link</{role}>")
     return name
 
 
 def read_joint(
     context: ReaderContext, node: XmlNode, scope: SdfScope, key: str, poses: dict[str, SE3], version: tuple[int, int]
 ) -> Joint:
-    """The joint at ``node``.
+    """Read a ``<joint>``.
 
     Args:
-        context: Takes findings.
+        context: Receives warnings.
         node: The ``<joint>``.
         scope: Resolves names; its canonical link is set.
-        key: The joint's key there.
+        key: Key of the joint in the scope.
         poses: T_model_link of every link, nested ones with ``::``.
-        version: Of the file: before 1.5 axes are given in the model frame.
+        version: SDF version of the file: before 1.5 axes are given in the model frame.
 
     Raises:
-        DescriptionError: unknown type or ends, an axis without length, lower above upper, a number that is none.
+        DescriptionError: The type or a link is unknown, the axis is zero, the lower limit exceeds the upper one, or a
+            value is not a number.
     """
     name = node.get("name").strip()
     context.warn_unknown_children(node, _JOINT_TAGS, {"physics", "provide_feedback"})
     type_name = node.get("type").strip()
     if type_name not in _JOINT_TYPES:
-        raise error_at(f"joint '{name}' has type {quote(type_name)}", node, ", ".join(_JOINT_TYPES))
+        raise error_at(f"joint '{name}' has the unknown type {quote(type_name)}", node, ", ".join(_JOINT_TYPES))
     kind = _JOINT_TYPES[type_name]
     links = []
     for role in ("parent", "child"):
         link_name = read_joint_link(node, role)
         if link_name == WORLD:
             if role == "child":
-                raise error_at(f"joint '{name}' has the world as its child", node, "the world as parent")
+                raise error_at(f"the child of joint '{name}' must not be the world", node, "the world as parent")
             links.append(WORLD)
         elif link_name == name and scope.kind(link_name) == "joint":
             raise error_at(f"joint '{name}' names itself as its {role}", node, "a link or frame")
@@ -113,7 +114,7 @@ def _read_axis(
     version: tuple[int, int],
 ) -> Axis:
     if node is None:
-        context.warn(joint_node, f"joint '{name}' has no axis: z taken")
+        context.warn(joint_node, f"joint '{name}' has no axis: z is used")
         return Axis((0.0, 0.0, 1.0))
     context.warn_unknown_children(
         node, {"xyz", "limit", "dynamics", "mimic", "use_parent_model_frame"}, {"initial_position"}
@@ -137,10 +138,10 @@ def _read_axis(
 
 
 def _warn_model_frame_axis(context: ReaderContext, node: XmlNode, name: str, T_model_joint: SE3) -> None:
-    """Files labelled 1.4 are often written with the later rule in mind; the difference is worth a word."""
+    """Warn about axes in files of version 1.4, which are often written with the later rule in mind."""
     if not np.allclose(T_model_joint.rotation_matrix(), np.eye(3), atol=1e-6):
         context.warn(
-            node, f"joint '{name}': before SDF 1.5 an axis is in the model frame, and the joint is turned from it"
+            node, f"joint '{name}': before SDF 1.5 an axis is in the model frame, and the joint is rotated in it"
         )
 
 
@@ -182,7 +183,7 @@ def _read_mimic(context: ReaderContext, axis: XmlNode | None, name: str) -> Mimi
     if mimic_node is None:
         return None
     if mimic_node.get("axis", "axis") != "axis":
-        context.warn(mimic_node, f"joint '{name}' follows a second axis: left out")
+        context.warn(mimic_node, f"joint '{name}' mimics a second axis: ignored")
         return None
     multiplier = child_number(mimic_node, "multiplier", 1.0)
     offset = child_number(mimic_node, "offset", 0.0) - multiplier * child_number(mimic_node, "reference", 0.0)

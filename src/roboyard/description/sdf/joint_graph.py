@@ -1,4 +1,4 @@
-"""Builds a spanning forest of SDF's joint graph; joints that close a loop are kept separately."""
+"""Spanning forest of SDF's joint graph; joints that close a loop are kept separately."""
 
 from __future__ import annotations
 
@@ -10,21 +10,22 @@ from roboyard.description.reader_context import ReaderContext
 from roboyard.description.sdf.scope import WORLD
 from roboyard.description.xml import XmlNode
 
-_COUPLING_ORDER = {"screw": 1, "gearbox": 2}  # couplings between links that other joints carry
+_COUPLING_ORDER = {"screw": 1, "gearbox": 2}  # couplings between links that other joints support
 
 
 def build_spanning_forest(
     context: ReaderContext, links: Iterable[str], joints: Sequence[tuple[Joint, XmlNode]]
 ) -> tuple[tuple[Joint, ...], tuple[Joint, ...]]:
-    """Joints as a forest in which no link is the child of two, and the joints that close loops.
+    """Split joints into a forest, in which every link is the child of at most one joint, and the joints that close
+    loops.
 
-    A joint that would give a link a second parent without closing a loop is turned round: parent and child change
-    places and the axis its sign, so that its position means the same.
+    A joint that would give a link a second parent without closing a loop is reversed: parent and child are swapped and
+    the axis changes its sign, so that its position has the same meaning.
 
     Args:
-        context: Takes findings.
+        context: Receives warnings.
         links: All links, in file order.
-        joints: Joints between known, different links, with their places.
+        joints: Joints between known, different links, with their nodes.
     """
     names = [WORLD, *links]
     group = {name: name for name in names}
@@ -70,13 +71,13 @@ def build_spanning_forest(
     for joint, node in joints:
         tree_joint = tree_joints.get(joint.name, joint)
         if tree_joint.parent != joint.parent:
-            context.warn(node, f"joint '{joint.name}' is turned round: its child '{joint.child}' has another parent")
+            context.warn(node, f"joint '{joint.name}' is reversed: its child '{joint.child}' has another parent")
     ordered_joints = [tree_joints[joint.name] for joint, _ in joints if joint.name in tree_joints]
     return tuple(ordered_joints), tuple(loop_joints)
 
 
 def reverse_joint(joint: Joint) -> Joint:
-    """The same joint seen from its child: positions keep their meaning."""
+    """Return the reversed joint; positions keep their meaning."""
 
     def flip_axis(axis: Axis) -> Axis:
         x, y, z = axis.xyz

@@ -1,8 +1,8 @@
-"""Names and poses within one model or world (SDF's `relative_to` and `attached_to`), and placeholders for models that
-were not found.
+"""Scopes of SDF: names and poses within one model or world (`relative_to`, `attached_to`), and placeholders.
 
-Every link, joint, frame and nested model of a scope declares where its pose starts.  A pose is looked up by walking
-these declarations back to the scope's origin.  Names with ``::`` descend into nested models; nothing refers upwards.
+Every link, joint, frame and nested model of a scope declares the frame of its pose.  A pose is resolved by following
+these declarations to the scope's origin.  Names with ``::`` refer to parts of nested models; no name refers to an outer
+scope.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PLACEHOLDER_MATERIAL = Material(PLACEHOLDER, PLACEHOLDER_COLOR)
 
 
 def make_placeholder(name: str) -> Model:
-    """Half a metre of translucent magenta that touches nothing."""
+    """Make a placeholder model: half a meter of translucent magenta, without collisions."""
     cube = Visual(
         PLACEHOLDER, Box((0.5, 0.5, 0.5)), SE3.from_xyz_rpy((0.0, 0.0, 0.25)), _PLACEHOLDER_MATERIAL, cast_shadows=False
     )
@@ -31,7 +31,7 @@ def make_placeholder(name: str) -> Model:
 
 
 def is_placeholder(model: Model) -> bool:
-    """Whether the model stands for one that could not be had."""
+    """Return whether the model is a placeholder for a missing one."""
     return len(model.links) == 1 and model.links[0].name == PLACEHOLDER
 
 
@@ -41,17 +41,17 @@ WORLD = "world"
 
 @dataclass(slots=True)
 class ScopeEntry:
-    """Something with a name and a pose.
+    """Entry of a scope: something with a name and a pose.
 
     Attributes:
-        name: As written.
+        name: Name as written.
         kind: "link", "joint", "frame" or "model".
-        node: Where it stands.
+        node: Its element.
         pose_node: Its ``<pose>``.
-        default_frame: Name its pose refers to where ``relative_to`` is missing.
+        default_frame: Frame of its pose without ``relative_to``.
         attached_to: Name whose link it moves with; empty for a link itself.
-        model: The finished nested model.
-        T_model_placement: Frame of the nested model that the pose puts in place (``placement_frame``).
+        model: The nested model.
+        T_model_placement: Frame of the nested model that the pose refers to (``placement_frame``).
     """
 
     name: str
@@ -65,7 +65,7 @@ class ScopeEntry:
 
 
 class SdfScope:
-    """The names of one model (origin ``__model__``) or world (origin ``world``).
+    """Names of one model (origin ``__model__``) or world (origin ``world``).
 
     Attributes:
         origin: Name of the scope's own frame.
@@ -83,12 +83,12 @@ class SdfScope:
         self._nested_poses: dict[str, dict[str, tuple[str, SE3]]] = {}
 
     def declare(self, entry: ScopeEntry) -> bool:
-        """Add an entry; False where, in an older file, its name belongs to a part of another kind already.
+        """Add an entry; return False if, in an older file, its name already belongs to a part of another kind.
 
-        Such a part keeps its name in the model but cannot be referred to; names before SDF 1.7 could be shared.
+        Such a part keeps its name in the model but cannot be referred to; before SDF 1.7 names could be shared.
 
         Raises:
-            DescriptionError: no name, a reserved one, or one that is taken.
+            DescriptionError: The name is missing, reserved, or already used.
         """
         name = entry.name
         if not name:
@@ -99,7 +99,7 @@ class SdfScope:
         if other is None:
             self._entries[name] = entry
             return True
-        key = f"{name}\n{entry.kind}"  # no name in a file can be this
+        key = f"{name}\n{entry.kind}"  # no name in a file can be equal to this
         if other.kind == entry.kind or self._requires_unique_names or key in self._entries:
             duplicate = f"{entry.kind} '{name}'" if other.kind == entry.kind else f"the name '{name}'"
             raise error_at(
@@ -111,47 +111,45 @@ class SdfScope:
         return False
 
     def entries(self, kind: str) -> Iterable[tuple[str, ScopeEntry]]:
-        """Keys and entries of one kind, in file order; a key serves `pose`."""
+        """Return keys and entries of one kind, in file order; `pose` accepts the keys."""
         return ((key, entry) for key, entry in self._entries.items() if entry.kind == kind)
 
     def kind(self, name: str) -> str:
-        """Kind of the entry that ``name`` refers to; empty for none."""
+        """Return the kind of the entry that `name` refers to; empty for an unknown name."""
         return self._entries[name].kind if name in self._entries else ""
 
     def resolves(self, name: str) -> bool:
-        """Whether the name leads somewhere."""
+        """Return whether the name is known."""
         if name == self.origin or name in self._entries:
             return True
         return self._find_nested(name) is not None
 
     def pose(self, name: str, node: XmlNode, usage: str) -> SE3:
-        """T_scope_name.
+        """Return T_scope_name.
 
         Args:
             name: A name of this scope, possibly with ``::``.
-            node: Who asks, for messages.
-            usage: What the name is used for: "relative_to of link 'a'".
+            node: Element that uses the name, for messages.
+            usage: Purpose of the name: "relative_to of link 'a'".
 
         Raises:
-            DescriptionError: the name is unknown, or poses refer to each other in a circle.
+            DescriptionError: The name is unknown, or poses refer to each other in a cycle.
         """
-        steps: list[tuple[str, SE3]] = []  # from the name back to a known pose; nested places have no key
+        steps: list[tuple[str, SE3]] = []  # from the name back to a known pose; nested names have no key
         visited: dict[str, None] = {}
         while name not in self._poses:
             entry = self._entries.get(name)
             if entry is None:
                 nested = self._find_nested(name)
                 if nested is None:
-                    raise error_at(
-                        f"{usage} names '{name}', which {self.owner} does not have", node, self._describe_names()
-                    )
+                    raise error_at(f"{usage}: {self.owner} has no '{name}'", node, self._describe_names())
                 name, _, T_nested_inner = nested
                 steps.append(("", T_nested_inner))
                 continue
             if name in visited:
                 names = [one.partition("\n")[0] for one in (*visited, name)]
                 circle = " → ".join(names[names.index(names[-1]) :][-12:])
-                raise error_at(f"poses in {self.owner} refer to each other in a circle: {circle}", node)
+                raise error_at(f"poses in {self.owner} refer to each other in a cycle: {circle}", node)
             visited[name] = None
             steps.append((name, read_pose(entry.pose_node) @ entry.T_model_placement.inverse()))
             node, usage = entry.pose_node or entry.node, f"relative_to of {entry.kind} '{entry.name}'"
@@ -164,20 +162,20 @@ class SdfScope:
         return T
 
     def resolve_pose(self, pose_node: XmlNode | None, default_frame: str, node: XmlNode, usage: str) -> SE3:
-        """Pose in the scope of a ``<pose>`` whose ``relative_to`` may be missing. Raises DescriptionError."""
+        """Return the pose in the scope of a ``<pose>``; ``relative_to`` may be missing. Raises DescriptionError."""
         name = _reference_frame(pose_node, default_frame)
         return self.pose(name, pose_node or node, f"relative_to of {usage}") @ read_pose(pose_node)
 
     def link_of(self, name: str, node: XmlNode, usage: str) -> str:
-        """The link (with ``::``) that ``name`` moves with; empty in a model without links.
+        """Return the link (with ``::``) that `name` moves with; empty in a model without links.
 
-        Raises DescriptionError for an unknown name or a circle.
+        Raises DescriptionError for an unknown name or a cycle.
         """
         visited: dict[str, None] = {}
         while name not in self._links:
             if name in visited:
                 circle = " → ".join([*list(visited)[:12], name])
-                raise error_at(f"frames in {self.owner} are attached in a circle: {circle}", node)
+                raise error_at(f"frames in {self.owner} are attached in a cycle: {circle}", node)
             visited[name] = None
             if name == self.origin:
                 self._links[name] = self.canonical_link
@@ -186,9 +184,7 @@ class SdfScope:
             if entry is None:
                 nested = self._find_nested(name)
                 if nested is None:
-                    raise error_at(
-                        f"{usage} names '{name}', which {self.owner} does not have", node, self._describe_names()
-                    )
+                    raise error_at(f"{usage}: {self.owner} has no '{name}'", node, self._describe_names())
                 self._links[name] = f"{nested[0]}::{nested[1]}" if nested[1] else ""
             elif entry.kind == "link":
                 self._links[name] = name
@@ -203,13 +199,13 @@ class SdfScope:
         return link
 
     def _find_nested(self, name: str) -> tuple[str, str, SE3] | None:
-        """Nested model, link in it, and pose in it, that ``model::name`` stands for; None for nothing."""
+        """Return nested model, link in it, and pose in it, for ``model::name``; None for an unknown name."""
         separator = name.find("::")
         while separator >= 0:
             outer, inner = name[:separator], name[separator + 2 :]
             entry = self._entries.get(outer)
             if entry is not None and entry.model is not None:
-                if is_placeholder(entry.model):  # whatever it would hold: nobody knows
+                if is_placeholder(entry.model):  # its content is unknown
                     return outer, PLACEHOLDER, SE3.identity()
                 if outer not in self._nested_poses:
                     self._nested_poses[outer] = named_poses(entry.model)
@@ -225,14 +221,14 @@ class SdfScope:
 
 
 def _reference_frame(pose_node: XmlNode | None, default_frame: str) -> str:
-    """Name that a pose is relative to."""
+    """Return the name that a pose is relative to."""
     if pose_node is None:
         return default_frame
     return pose_node.get("relative_to") or pose_node.get("frame") or default_frame
 
 
 def named_poses(model: Model) -> dict[str, tuple[str, SE3]]:
-    """Link and pose in the model of every link, joint and frame of a finished model, and of its own origin."""
+    """Return link and pose in the model for every link, joint and frame of a finished model, and for its own origin."""
     links = {link.name: link for link in model.links}
     poses = {name: (name, link.T_model_link) for name, link in links.items()}
     poses[MODEL] = (model.canonical_link or "", SE3.identity())

@@ -1,4 +1,4 @@
-"""``<gazebo>`` blocks: contact values, colours, gravity, springs, sensors and plugins laid over links and joints."""
+"""``<gazebo>`` blocks of URDF: contact parameters, colors, gravity, springs, sensors and plugins."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from roboyard.description.xml_values import (
 )
 from roboyard.geometry.arrays import Vec3
 
-# Settings of one engine (ODE) or of Gazebo's own fixed-link lumping, which never happens here.
+# Settings of one engine (ODE) or of Gazebo's fixed-link lumping, which is not applied here.
 _UNUSED_EXTENSION_TAGS = {
     "maxVel", "minDepth", "maxContacts", "max_contacts", "laserRetro", "laser_retro", "fudgeFactor", "stopKp", "stopKd",
     "stopCfm", "stopErp", "cfmDamping", "provideFeedback", "implicitSpringDamper", "preserveFixedJoint",
@@ -43,14 +43,14 @@ _JOINT_EXTENSION_TAGS = {"springStiffness", "springReference", "sensor", "plugin
 
 @dataclass(slots=True)
 class GazeboExtensions:
-    """What the ``<gazebo>`` blocks of a robot add."""
+    """Data that the ``<gazebo>`` blocks of a robot add."""
 
     sensors: list[Sensor] = field(default_factory=list)
     plugins: list[Plugin] = field(default_factory=list)
     static: bool = False
 
     def add_sensor(self, sensor: Sensor, node: XmlNode) -> None:
-        """A sensor and the plugins in it; those of one that nobody reads are as little of use as it is."""
+        """Add a sensor and its plugins; plugins of an unknown sensor are not added."""
         self.sensors.append(sensor)
         if not isinstance(sensor.spec, CustomSensorSpec):
             self.plugins += [read_plugin(one, sensor.link) for one in node.children_with_tag("plugin")]
@@ -58,7 +58,7 @@ class GazeboExtensions:
 
 @dataclass(slots=True)
 class _LinkOverrides:
-    """What all blocks of one link say; None: nothing."""
+    """Settings of all blocks of one link; None: not set."""
 
     friction: float | None = None
     friction2: float | None = None
@@ -72,7 +72,7 @@ class _LinkOverrides:
     self_collide: bool | None = None
 
     def apply_to(self, link: Link) -> Link:
-        """The link with what is said."""
+        """Return the link with the settings applied."""
 
         def override_surface(surface: Surface) -> Surface:
             return replace(
@@ -100,10 +100,10 @@ class _LinkOverrides:
 def apply_gazebo_blocks(
     context: ReaderContext, blocks: list[XmlNode], links: dict[str, Link], joints: dict[str, Joint]
 ) -> GazeboExtensions:
-    """Lay every block over ``links`` and ``joints`` (changed in place) and collect sensors and plugins.
+    """Apply every block to `links` and `joints` (changed in place) and collect sensors and plugins.
 
     Raises:
-        DescriptionError: a value in a block is wrong.
+        DescriptionError: A value in a block is wrong.
     """
     extensions = GazeboExtensions()
     overrides_by_link: dict[str, _LinkOverrides] = {}
@@ -117,7 +117,7 @@ def apply_gazebo_blocks(
         elif target in joints:
             joints[target] = _read_joint_block(context, node, joints[target], extensions)
         else:
-            context.warn(node, f"<gazebo> refers to {quote(target)}, which is no link and no joint")
+            context.warn(node, f"<gazebo> refers to the unknown link or joint {quote(target)}")
             return
         _read_plugins(context, node, target if target in links else None, links, joints, extensions)
 
@@ -136,7 +136,7 @@ def _read_plugins(
     joints: dict[str, Joint],
     extensions: GazeboExtensions,
 ) -> None:
-    """Every plugin as written, and what those do that need nobody else: sensors of their own, joints that follow."""
+    """Read every plugin as written, and apply those that this reader supports: plugin sensors and mimic joints."""
     for one in node.children_with_tag("plugin"):
         extensions.plugins.append(read_plugin(one, link))
         sensor = read_plugin_sensor(context, one, link, links, joints)
@@ -191,12 +191,12 @@ def _child_with_value(node: XmlNode, tag: str) -> XmlNode | None:
 
 
 def _value_text(node: XmlNode) -> str:
-    """``<mu1>0.2</mu1>`` or the older ``<mu1 value="0.2"/>``."""
+    """Return the text of ``<mu1>0.2</mu1>`` or of the older ``<mu1 value="0.2"/>``."""
     return node.text if node.text.strip() else node.get("value")
 
 
 def _read_contact(node: XmlNode, overrides: _LinkOverrides) -> None:
-    """The block's contact values; an SDF ``<collision><surface>`` inside it counts, too."""
+    """Read the block's contact parameters; an SDF ``<collision><surface>`` inside it counts, too."""
     for element in (node, *chain.from_iterable(one.walk() for one in node.children_with_tag("collision"))):
         mu1 = _read_non_negative(element, "mu1")
         mu = _read_non_negative(element, "mu") if mu1 is None else mu1
@@ -220,7 +220,9 @@ def _read_non_negative(node: XmlNode, tag: str) -> float | None:
 
 
 def _read_material(context: ReaderContext, node: XmlNode) -> Material | None:
-    """``<material>Gazebo/Orange</material>``, or SDF's ``<visual><material>`` with ``<diffuse>`` and ``<emissive>``."""
+    """Read ``<material>Gazebo/Orange</material>``, or SDF's ``<visual><material>`` with ``<diffuse>`` and
+    ``<emissive>``.
+    """
     material_node = node.child("material")
     if material_node is None:
         visual_materials = [one.child("material") for one in node.children_with_tag("visual")]
@@ -236,5 +238,5 @@ def _read_material(context: ReaderContext, node: XmlNode) -> Material | None:
             base_material, rgba=child_color(material_node, "diffuse", base_material.rgba), emissive=emissive[:3]
         )
     if builtin_material is None:
-        context.warn(material_node, f"material {quote(name)} is not one of Gazebo's: left as it is")
+        context.warn(material_node, f"unknown Gazebo material {quote(name)}: the material is not changed")
     return builtin_material

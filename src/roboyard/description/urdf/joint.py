@@ -22,21 +22,22 @@ _JOINT_TAGS = {"origin", "parent", "child", "axis", "limit", "dynamics", "mimic"
 
 
 def read_joint(context: ReaderContext, node: XmlNode) -> Joint:
-    """The joint at ``node``; whether its links exist is checked later.
+    """Read a ``<joint>``; the existence of its links is checked later.
 
     Raises:
-        DescriptionError: unknown type, missing link, axis without length, lower above upper, a number that is none.
+        DescriptionError: The type is unknown, a link is missing, the axis is zero, the lower limit exceeds the upper
+            one, or a value is not a number.
     """
     name = node.get("name")
     context.warn_unknown_children(node, _JOINT_TAGS, {"hardwareInterface", "calibration"})
     type_name = node.get("type").strip()
     if type_name not in _JOINT_TYPES:
-        raise error_at(f"joint '{name}' has type {quote(type_name)}", node, ", ".join(_JOINT_TYPES))
+        raise error_at(f"joint '{name}' has the unknown type {quote(type_name)}", node, ", ".join(_JOINT_TYPES))
     kind = _JOINT_TYPES[type_name]
     link_nodes = [node.child(role) for role in ("parent", "child")]
     for role, link_node in zip(("parent", "child"), link_nodes, strict=True):
         if link_node is None or not link_node.get("link").strip():
-            raise error_at(f"joint '{name}' names no {role} link", link_node or node, f'<{role} link="…"/>')
+            raise error_at(f"joint '{name}' has no {role} link", link_node or node, f'<{role} link="…"/>')
     parent, child = (link_node.get("link").strip() for link_node in link_nodes if link_node is not None)
     return Joint(
         name=name,

@@ -39,7 +39,7 @@ _SHAPE_TAGS = ("box", "cylinder", "sphere", "capsule", "mesh")
 
 
 def read_origin(node: XmlNode, label: str) -> SE3:
-    """The ``<origin xyz rpy>`` child; identity where it is missing. Raises DescriptionError."""
+    """Read the ``<origin xyz rpy>`` child; identity if it is missing. Raises DescriptionError."""
     child = node.child("origin")
     if child is None:
         return SE3.identity()
@@ -49,7 +49,7 @@ def read_origin(node: XmlNode, label: str) -> SE3:
 
 
 def read_materials(context: ReaderContext, root: XmlNode) -> dict[str, Material]:
-    """The materials defined at the robot's top and inside its visuals, by name. Raises DescriptionError."""
+    """Read the materials defined at the top level and inside visuals, by name. Raises DescriptionError."""
     defined: dict[str, Material] = {}
     visual_materials = (
         one
@@ -68,7 +68,7 @@ def _read_material(context: ReaderContext, node: XmlNode) -> Material:
     context.warn_unknown_children(node, {"color", "texture"})
     color_node, texture_node = node.child("color"), node.child("texture")
     rgba = (
-        parse_color(color_node.get("rgba"), color_node, f"colour of material '{name}'")
+        parse_color(color_node.get("rgba"), color_node, f"color of material '{name}'")
         if color_node
         else Material().rgba
     )
@@ -77,10 +77,10 @@ def _read_material(context: ReaderContext, node: XmlNode) -> Material:
 
 
 def read_link(context: ReaderContext, node: XmlNode, materials: dict[str, Material]) -> Link:
-    """The link at ``node``, its pose not yet known.
+    """Read a ``<link>``; its pose is set later.
 
     Raises:
-        DescriptionError: a mass, inertia, shape or number is wrong; the message names the link.
+        DescriptionError: A mass, inertia, shape or number is wrong; the message names the link.
     """
     name = node.get("name")
     context.warn_unknown_children(node, _LINK_TAGS)
@@ -120,7 +120,7 @@ def _read_visual_material(context: ReaderContext, node: XmlNode | None, material
         return materials[name]
     builtin_material = gazebo_material(name)
     if builtin_material is None:
-        context.warn(node, f"material {quote(name)} is not defined: grey taken")
+        context.warn(node, f"material {quote(name)} is not defined: gray is used")
         return Material(name)
     return builtin_material
 
@@ -137,12 +137,12 @@ def _read_inertial(context: ReaderContext, node: XmlNode, link: str, collisions:
             inertial_node,
             f"{problem_start} <mass>",
             "<mass …/>, or no <inertial>",
-            "taken as a mere frame without mass",
+            "treated as a massless frame",
         )
         return None
     mass = parse_number(mass_node.get("value"), mass_node, f"mass of link '{link}'")
     if mass == 0.0:
-        return None  # a mere frame, if it is fixed to what has mass: see `massless`
+        return None  # a massless frame, if it is fixed to a link with mass: see `massless_links`
     T_link_com = read_origin(inertial_node, f"link '{link}'")
     if inertia_node is None:
         moments, moments_source = estimate_inertia(abs(mass), T_link_com, collisions)
@@ -150,7 +150,7 @@ def _read_inertial(context: ReaderContext, node: XmlNode, link: str, collisions:
             inertial_node,
             f"{problem_start} <inertia>",
             "<inertia …/>, or no <inertial>",
-            f"the inertia taken {moments_source}",
+            f"the inertia {moments_source} is used",
         )
     else:
         ixx, iyy, izz, ixy, ixz, iyz = (

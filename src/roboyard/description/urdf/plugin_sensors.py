@@ -1,4 +1,4 @@
-"""Sensors that a plugin makes without a ``<sensor>`` around it, as Gazebo Classic's and hector's do; mimic plugins."""
+"""Sensors that plugins define without a ``<sensor>``, as in Gazebo Classic and hector_gazebo; mimic plugins."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _MIMIC_PLUGIN_FILES = ("libroboticsgroup_gazebo_mimic_joint_plugin.so", "libgaze
 _PLUGIN_RATES = {"imu": 100.0, "gps": 4.0, "magnetic": 50.0, "baro": 20.0, "ft_sensor": 100.0, "f3d": 100.0}
 """Rates of the plugins where a file states none [Hz]; the GPS plugin's own default is lower than that of a sensor."""
 _MAX_RATE = 1000.0  # [Hz]
-_DRIFT_TIME = 3600.0  # time in which hector's drifts change [s]
-_EARTH_FIELD = 5e-5  # of the earth, where hector's plugin counts in its strength [T]
+_DRIFT_TIME = 3600.0  # time constant of hector's drifts [s]
+_EARTH_FIELD = 5e-5  # strength of the earth's field in hector's plugin [T]
 _Axes = tuple[Noise, Noise, Noise]
 
 
 @dataclass(frozen=True, slots=True)
 class _SensorPlugin:
-    """A plugin and what it stands on."""
+    """Plugin with its link and the joints of the robot."""
 
     node: XmlNode
     link: str
@@ -45,17 +45,17 @@ class _SensorPlugin:
 def read_plugin_sensor(
     context: ReaderContext, node: XmlNode, link: str | None, links: Mapping[str, Link], joints: Mapping[str, Joint]
 ) -> Sensor | None:
-    """The sensor that the plugin at ``node`` makes by itself; None for other plugins, and for one that cannot be.
+    """Read the sensor that a plugin defines; None for other plugins and for invalid ones.
 
     Args:
-        context: Takes findings.
+        context: Receives warnings.
         node: The ``<plugin>``.
-        link: Of the ``<gazebo>`` block it stands in, if that is one of a link.
-        links: By name.
-        joints: By name.
+        link: Link of the surrounding ``<gazebo>`` block, if it has one.
+        links: Links by name.
+        joints: Joints by name.
 
     Raises:
-        DescriptionError: one of its values is no number.
+        DescriptionError: A value is not a number.
     """
     match = _SENSOR_PLUGIN_FILE.match(node.get("filename").strip().rpartition("/")[2])
     if match is None:
@@ -68,7 +68,9 @@ def read_plugin_sensor(
         sensor_link = child_text(node, "bodyName", child_text(node, "body_name", link or ""))
     name = node.get("name").strip() or f"{sensor_link}_{kind}"
     if sensor_link not in links:
-        context.warn(node, f"plugin '{name}' measures at {quote(joint or sensor_link)}, which is not there: left out")
+        context.warn(
+            node, f"plugin '{name}' measures at the unknown link or joint {quote(joint or sensor_link)}: ignored"
+        )
         return None
     spec = read_spec(context, _SensorPlugin(node, sensor_link, joints))
     if spec is None:
@@ -88,12 +90,12 @@ def read_plugin_sensor(
 
 
 def apply_mimic_plugin(context: ReaderContext, node: XmlNode, joints: dict[str, Joint]) -> None:
-    """Let the joint that a mimic plugin names follow the other, unless the description says so already."""
+    """Apply a mimic plugin to its joint, unless the description already defines a mimic."""
     if node.get("filename").strip().rpartition("/")[2] not in _MIMIC_PLUGIN_FILES:
         return
     leader, name = child_text(node, "joint"), child_text(node, "mimicJoint")
     if name not in joints or leader not in joints or name == leader:
-        context.warn(node, f"a mimic plugin joins {quote(name)} to {quote(leader)}: left out")
+        context.warn(node, f"a mimic plugin connects {quote(name)} to {quote(leader)}: ignored")
         return
     follower_joint, leader_joint = joints[name], joints[leader]
     if (
@@ -108,7 +110,7 @@ def apply_mimic_plugin(context: ReaderContext, node: XmlNode, joints: dict[str, 
 
 
 def _read_three_numbers(node: XmlNode, *tags: str) -> tuple[float, float, float]:
-    """Three numbers, or one for all; zeros where there is none."""
+    """Read three numbers, or one for all; zeros without a value."""
     for tag in tags:
         text = child_text(node, tag)
         if text:
@@ -121,7 +123,7 @@ def _read_three_numbers(node: XmlNode, *tags: str) -> tuple[float, float, float]
 
 
 def _read_axis_noises(node: XmlNode, channel: str, scale: float = 1.0, common: str = "gaussianNoise") -> _Axes:
-    """Offset, drift and Gaussian noise of a channel; ``channel`` begins the tags' names, e.g. "accel"."""
+    """Read offset, drift and Gaussian noise of a channel; `channel` is the prefix of the tags, e.g. "accel"."""
 
     def channel_tag(name: str) -> str:
         return channel + name[0].upper() + name[1:] if channel else name
@@ -150,7 +152,7 @@ def _gnss_spec(context: ReaderContext, plugin: _SensorPlugin) -> SensorSpec:
     for tag in ("referenceLatitude", "referenceLongitude", "referenceAltitude", "referenceHeading"):
         child = plugin.node.child(tag)
         if child is not None and float(_read_three_numbers(plugin.node, tag)[0]):
-            context.warn(child, f"<{tag}> is not followed: the world's own place on the globe holds")
+            context.warn(child, f"<{tag}> is ignored: the geodetic origin of the world is used")
     return GnssSpec(horizontal, vertical, horizontal_velocity, vertical_velocity)
 
 
@@ -167,7 +169,8 @@ def _force_torque_spec(context: ReaderContext, plugin: _SensorPlugin) -> SensorS
     joint = joint or next((one.name for one in plugin.joints.values() if one.child == plugin.link), "")
     if not joint:
         context.warn(
-            plugin.node, f"plugin '{plugin.node.get('name')}' measures a force, and no joint carries '{plugin.link}'"
+            plugin.node,
+            f"plugin '{plugin.node.get('name')}' measures a force, but '{plugin.link}' is not the child of a joint",
         )
         return None
     noise = _read_axis_noises(plugin.node, "")
@@ -182,7 +185,7 @@ _SENSOR_READERS: dict[str, tuple[str, Callable[[ReaderContext, _SensorPlugin], S
     "ft_sensor": ("force_torque", _force_torque_spec),
     "f3d": ("force_torque", _force_torque_spec),
 }
-"""By the plugin's name: the kind of sensor and what reads it."""
+"""Kind of the sensor and its reader, by the plugin's name."""
 
 
 def _read_offset(node: XmlNode) -> SE3:

@@ -1,4 +1,4 @@
-"""``<ros2_control>`` blocks and ``<transmission>`` elements: which joint takes what commands and tells what states."""
+"""``<ros2_control>`` blocks and ``<transmission>`` elements: command and state interfaces of joints."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from roboyard.geometry import SE3
 
 _COMMAND_MODES = ("position", "velocity", "effort")
 _STATE_INTERFACES = (*_COMMAND_MODES, "acceleration")
-_MAX_INITIAL_VALUE = 1e6  # position or speed that a joint may start with, where it has no limit [rad, m, rad/s, m/s]
+_MAX_INITIAL_VALUE = 1e6  # maximum initial position or velocity without a limit [rad, m, rad/s, m/s]
 _ROS1_INTERFACES = {
     "EffortJointInterface": "effort",
     "VelocityJointInterface": "velocity",
@@ -26,7 +26,7 @@ _ROS1_INTERFACES = {
 
 @dataclass(slots=True)
 class _InterfaceDraft:
-    """What several blocks together say about one joint."""
+    """Data of several blocks about one joint."""
 
     commands: dict[str, tuple[float, float]] = field(default_factory=dict)
     states: dict[str, None] = field(default_factory=dict)
@@ -38,10 +38,10 @@ class _InterfaceDraft:
 def read_joint_interfaces(
     context: ReaderContext, root: XmlNode, joints: Mapping[str, Joint]
 ) -> tuple[tuple[JointInterface, ...], tuple[Plugin, ...]]:
-    """Interfaces by joint, in file order, and each ``<ros2_control>`` block as a plugin record with all it holds.
+    """Return interfaces by joint, in file order, and each ``<ros2_control>`` block as a plugin with all its content.
 
     Raises:
-        DescriptionError: a limit, initial value or reduction is no number.
+        DescriptionError: A limit, initial value or reduction is not a number.
     """
     joint_names = set(joints)
     drafts: dict[str, _InterfaceDraft] = {}
@@ -62,20 +62,20 @@ def read_joint_interfaces(
 
 
 def read_driver_encoders(root: XmlNode, joints: Mapping[str, Joint], sensors: Iterable[Sensor]) -> list[Sensor]:
-    """Encoders that a driver's ``enc_counts_per_rev`` (as in diffdrive_arduino and its kin) tells of, one a block.
+    """Return the encoders that a driver's ``enc_counts_per_rev`` (as in diffdrive_arduino) defines, one per block.
 
     Args:
         root: The ``<robot>``.
-        joints: Its joints by name.
-        sensors: Those already read: joints that an encoder among them measures are left out.
+        joints: Joints by name.
+        sensors: Sensors read so far: joints that one of their encoders measures are omitted.
 
     Raises:
-        DescriptionError: the counts are no whole number above 0.
+        DescriptionError: The counts are not a positive integer.
     """
     encoder_specs = [sensor.spec for sensor in sensors if isinstance(sensor.spec, EncoderSpec)]
     measured_joints = {
         name for spec in encoder_specs for name in spec.joints or joints
-    }  # an encoder that names none has them all
+    }  # an encoder without names measures all joints
     encoders = []
     for block in root.children_with_tag("ros2_control"):
         hardware = block.child("hardware")
@@ -101,7 +101,7 @@ def _refers_to_joint(context: ReaderContext, node: XmlNode, joint_names: set[str
     name = node.get("name").strip()
     if name in joint_names:
         return True
-    context.warn(node, f"an interface is given for {quote(name)}, which is no joint")
+    context.warn(node, f"an interface is defined for the unknown joint {quote(name)}")
     return False
 
 
@@ -113,17 +113,15 @@ def _read_control_joint(context: ReaderContext, node: XmlNode, draft: _Interface
         upper = _read_parameter(context, one, "max", math.inf)
         if lower > upper:
             problem = f"{mode} commands of joint '{node.get('name')}' have min {lower:g} above max {upper:g}"
-            context.repair_or_raise(one, problem, "min ≤ max", "the two change places")
+            context.repair_or_raise(one, problem, "min ≤ max", "the two are swapped")
             lower, upper = upper, lower
         if mode not in _COMMAND_MODES:
-            context.warn(one, f"command interface {quote(mode)} is not understood (position, velocity, effort)")
+            context.warn(one, f"unknown command interface {quote(mode)} (position, velocity, effort)")
         draft.commands[mode] = (lower, upper)
         _read_initial_value(context, one, mode, draft)
     for one in node.children_with_tag("state_interface"):
         if one.get("name").strip() not in _STATE_INTERFACES:
-            context.warn(
-                one, f"state interface {quote(one.get('name'))} is not understood ({', '.join(_STATE_INTERFACES)})"
-            )
+            context.warn(one, f"unknown state interface {quote(one.get('name'))} ({', '.join(_STATE_INTERFACES)})")
         draft.states[one.get("name").strip()] = None
         _read_initial_value(context, one, one.get("name").strip(), draft)
     for one in node.children_with_tag("param"):
@@ -137,7 +135,7 @@ def _read_parameter(context: ReaderContext, node: XmlNode, name: str, default: f
             try:
                 return parse_number(one.text, one, description, allow_infinite=True)
             except DescriptionError as error:
-                context.repair_or_raise(one, error.message, "a number", "left out")
+                context.repair_or_raise(one, error.message, "a number", "ignored")
     return default
 
 
@@ -151,7 +149,7 @@ def _read_initial_value(context: ReaderContext, node: XmlNode, name: str, draft:
 
 
 def _clamp_initial_values(context: ReaderContext, node: XmlNode, joint: Joint, draft: _InterfaceDraft) -> None:
-    """Bring what the joint starts with within its limits, and say so."""
+    """Clamp the initial values of a joint to its limits, with a warning."""
     limits = joint.axes[0].limits if joint.axes else AxisLimits()
     bounds = {"position": (limits.lower, limits.upper), "velocity": (-limits.velocity, limits.velocity)}
     for name, (lower, upper) in bounds.items():
@@ -162,7 +160,7 @@ def _clamp_initial_values(context: ReaderContext, node: XmlNode, joint: Joint, d
             context.warn(
                 node,
                 f"joint '{joint.name}' starts at {name} {value:g}, outside {lower:g} … {upper:g}:"
-                f" {draft.initial[name]:g} taken",
+                f" {draft.initial[name]:g} is used",
             )
 
 
@@ -181,7 +179,7 @@ def _read_transmission(
             if interface_name in _ROS1_INTERFACES:
                 draft.commands.setdefault(_ROS1_INTERFACES[interface_name], (-math.inf, math.inf))
             else:
-                context.warn(one, f"hardware interface {quote(one.text)} is not understood")
+                context.warn(one, f"unknown hardware interface {quote(one.text)}")
         for owner in (joint, *node.children_with_tag("actuator"), node):
             reduction_node = owner.child("mechanicalReduction") or owner.child("mechanical_reduction")
             if reduction_node is not None and reduction_node.text.strip():

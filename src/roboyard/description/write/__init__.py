@@ -1,4 +1,4 @@
-"""Writers: a `Model` or `World` as URDF, SDF or MJCF text, with a list of what the format cannot say."""
+"""Writers: convert a `Model` or `World` to URDF, SDF or MJCF text, with a list of conversion losses."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Collision and visual shapes as geoms, with their assets."""
+"""Collision and visual shapes as geoms of MJCF, with their assets."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from roboyard.description.write.urdf import align_z_with
 from roboyard.geometry import SE3
 
 COLLISION_GROUP, VISUAL_GROUP = "3", "2"
-"""Groups, as in simulation: a viewer shows the second."""
+"""Groups of collision and visual geoms, as in simulation: viewers show the second."""
 _CONE_SIDES = 32
 _MIN_FRICTION = 1e-5
-"""The engine's least friction coefficient."""
+"""Minimum friction coefficient of the engine."""
 _TERRAIN_BASE = 0.1
 """Depth of terrain below its lowest point [m]."""
 
 
 @dataclass(slots=True)
 class AssetSection:
-    """The document's assets, each once."""
+    """Assets of the document, without duplicates."""
 
     section: ET.Element
     file_namer: FileNamer | None
@@ -47,7 +47,7 @@ class AssetSection:
     _names: dict[object, str] = field(default_factory=dict)
 
     def add_mesh(self, mesh: Mesh) -> str:
-        """Name of the asset of a mesh file."""
+        """Return the asset name of a mesh file."""
         key = (str(mesh.file), mesh.scale, mesh.inline)
         if mesh.inline is not None and key not in self._names:
             name = self._names[key] = f"mesh_{len(self._names)}"
@@ -65,7 +65,7 @@ class AssetSection:
         return self._names[key]
 
     def add_convex_mesh(self, key: object, points: list[tuple[float, float, float]]) -> str:
-        """Name of the asset of a convex body given by its corners."""
+        """Return the asset name of a convex body given by its corners."""
         if key not in self._names:
             name = self._names[key] = f"mesh_{len(self._names)}"
             corners = format_numbers(value for point in points for value in point)
@@ -73,13 +73,13 @@ class AssetSection:
         return self._names[key]
 
     def add_terrain(self, shape: Heightmap) -> str:
-        """Name of the asset of a terrain."""
+        """Return the asset name of a terrain."""
         key = ("terrain", str(shape.file), shape.size, shape.inline)
         if shape.inline is not None and key not in self._names:
             name = self._names[key] = f"terrain_{len(self._names)}"
             size = format_numbers((shape.size[0] / 2, shape.size[1] / 2, shape.size[2], _TERRAIN_BASE))
             rows = np.frombuffer(shape.inline.values, np.float32).reshape(-1, shape.inline.columns)
-            heights = rows[::-1].ravel()  # a document lists the farthest row first
+            heights = rows[::-1].ravel()  # a document lists the last row first
             node = add_child(self.section, "hfield", name=name, size=size, elevation=format_numbers(heights.tolist()))
             node.set("ncol", str(shape.inline.columns))
             node.set("nrow", str(len(heights) // shape.inline.columns))
@@ -91,10 +91,10 @@ class AssetSection:
         return self._names[key]
 
     def add_material(self, material: Material) -> str:
-        """Name of the asset of a material that is more than a colour; empty for a plain one."""
+        """Return the asset name of a material with more than a color; empty for a plain color."""
         image_file = material.texture
         if image_file is not None and image_file.suffix.lower() != ".png":
-            self.losses.add(f"the texture {image_file.name} is lost: MuJoCo reads PNG")
+            self.losses.add(f"the texture {image_file.name} is lost: MuJoCo supports only PNG")
             image_file = None
         emission = max(material.emissive)
         if image_file is None and not emission:
@@ -114,7 +114,7 @@ class AssetSection:
 
 
 def set_pose(node: ET.Element, T: SE3) -> None:
-    """Position and orientation of a body, geom or site; nothing for none."""
+    """Set position and orientation of a body, geom or site; the identity is not written."""
     if any(T.translation):
         node.set("pos", format_numbers(T.translation))
     if T.quaternion != (1.0, 0.0, 0.0, 0.0):
@@ -124,7 +124,7 @@ def set_pose(node: ET.Element, T: SE3) -> None:
 def add_geoms(
     body: ET.Element, link: Link, prefix: str, assets: AssetSection, losses: ConversionLosses, *, static: bool
 ) -> None:
-    """All shapes of a link."""
+    """Add all shapes of a link."""
     names: set[str] = set()
 
     def unique_name(name: str) -> str:
@@ -137,7 +137,7 @@ def add_geoms(
     for collision in link.collisions:
         label = f"collision '{collision.name}' of link '{link.name}'"
         if not collision.surface.collide:
-            losses.add(f"{label} touches nothing: left out")
+            losses.add(f"{label} has no contacts: not written")
             continue
         node = _add_geom(body, collision.geometry, collision.T_link_geom, assets, losses, label, static=static)
         if node is not None:
@@ -165,9 +165,9 @@ def _set_contact(node: ET.Element, surface: Surface, losses: ConversionLosses) -
     friction = (max(surface.friction, _MIN_FRICTION), surface.torsional or 0.005, surface.rolling or 0.0001)
     node.set("friction", format_numbers(friction))
     if surface.friction2 is not None or surface.friction_direction is not None or any(surface.slip):
-        losses.add("friction that differs along two directions, and slip, are lost")
+        losses.add("friction that differs between two directions, and slip, are lost")
     if surface.stiffness is not None or surface.damping is not None or surface.restitution:
-        losses.add("stiffness, damping and bounce of surfaces are lost")
+        losses.add("stiffness, damping and restitution of surfaces are lost")
 
 
 def _add_geom(
@@ -208,11 +208,11 @@ def _geom_attributes(
             return {"type": "plane", "size": format_numbers((x / 2, y / 2, 1.0))}, align_z_with(normal)
         case Mesh() if geometry.file is not None or geometry.inline is not None:
             if geometry.submesh:
-                losses.add(f"{label}: the part '{geometry.submesh}' of a mesh is written as the whole mesh")
+                losses.add(f"{label}: the submesh '{geometry.submesh}' is written as the complete mesh")
             return {"type": "mesh", "mesh": assets.add_mesh(geometry)}, identity
         case Heightmap() if static and (geometry.file is not None or geometry.inline is not None):
             if geometry.inline is None:
-                losses.add(f"{label}: MuJoCo stretches a terrain's picture from its darkest to its brightest point")
+                losses.add(f"{label}: MuJoCo scales a terrain's image from its darkest to its brightest pixel")
             attributes = {"type": "hfield", "hfield": assets.add_terrain(geometry)}
             return attributes, SE3(translation=geometry.position)
         case Cone(radius, length):
@@ -228,5 +228,5 @@ def _geom_attributes(
             points = [point for outline in outlines for point in outline]
             corners = [(x, y, z) for z in (0.0, height) for x, y in points]
             return {"type": "mesh", "mesh": assets.add_convex_mesh(geometry, corners)}, identity
-    losses.add(f"{label}: a {type(geometry).__name__.lower()} is left out")
+    losses.add(f"{label}: a {type(geometry).__name__.lower()} is not written")
     return None

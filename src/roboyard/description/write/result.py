@@ -1,4 +1,4 @@
-"""`WrittenDescription`, the list of conversion losses, and number formats shared by the writers."""
+"""`WrittenDescription`, conversion losses, and number formats of the writers."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from roboyard.description.model import Surface, XmlElement
 from roboyard.geometry import SE3
 
 FileNamer = Callable[[Path, str], str]
-"""From a file and the URI by which the original names it, to what the written text shall say."""
+"""Function from a file and its URI in the original to its name in the written text."""
 _POSE_TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenDescription:
-    """A written description.
+    """Written description.
 
     Attributes:
         text: The document.
-        losses: What the format cannot say, a sentence each.
+        losses: Content that the format cannot express, one sentence each.
     """
 
     text: str
@@ -31,23 +31,23 @@ class WrittenDescription:
 
 @dataclass(slots=True)
 class ConversionLosses:
-    """Collects what a format cannot say, each once."""
+    """Collects conversion losses, without duplicates."""
 
     _losses: dict[str, None] = field(default_factory=dict)
 
     def add(self, loss: str) -> None:
-        """Note a loss."""
+        """Record a loss."""
         self._losses.setdefault(loss)
 
     def finish(self, root: ET.Element) -> WrittenDescription:
-        """The document under ``root``, with what was lost."""
+        """Return the document under `root` with the losses."""
         ET.indent(root)
         text = ET.tostring(root, encoding="unicode")
         return WrittenDescription(f'<?xml version="1.0"?>\n{text}\n', tuple(self._losses))
 
 
 def format_number(value: float) -> str:
-    """The shortest text that reads back as the same number."""
+    """Format a number with the shortest text that reads back as the same number."""
     if math.isinf(value):
         return "inf" if value > 0 else "-inf"
     value = float(value) + 0.0  # no negative zero
@@ -55,12 +55,12 @@ def format_number(value: float) -> str:
 
 
 def format_numbers(values: Iterable[float]) -> str:
-    """Several, separated by blanks."""
+    """Format several numbers, separated by blanks."""
     return " ".join(format_number(float(value)) for value in values)
 
 
 def add_friction_direction(parent: ET.Element, surface: Surface) -> None:
-    """The first direction of friction, and the link in whose frame it is."""
+    """Add the first friction direction, and the link in whose frame it is expressed."""
     if surface.friction_direction is None:
         return
     node = add_child(parent, "fdir1", format_numbers(surface.friction_direction))
@@ -70,7 +70,7 @@ def add_friction_direction(parent: ET.Element, surface: Surface) -> None:
 
 
 def add_child(parent: ET.Element, tag: str, text: str | float | bool | None = None, **attributes: str) -> ET.Element:
-    """A child element; ``text`` may be a number or truth value."""
+    """Add a child element; `text` may be a number or Boolean."""
     child = ET.SubElement(parent, tag, attributes)
     if isinstance(text, bool):
         child.text = "true" if text else "false"
@@ -80,7 +80,7 @@ def add_child(parent: ET.Element, tag: str, text: str | float | bool | None = No
 
 
 def add_element(parent: ET.Element, element: XmlElement) -> ET.Element:
-    """A neutral tree, as it was read."""
+    """Add an XML element as it was read."""
     child = ET.SubElement(parent, element.tag, dict(element.attributes))
     child.text = element.text or None
     for one in element.children:
@@ -89,7 +89,9 @@ def add_element(parent: ET.Element, element: XmlElement) -> ET.Element:
 
 
 def add_pose(parent: ET.Element, T: SE3, **attributes: str) -> None:
-    """SDF's ``<pose>``: roll, pitch and yaw, or a quaternion where those would lose digits; nothing for none."""
+    """Add SDF's ``<pose>``: roll, pitch and yaw, or a quaternion if those would lose digits; the identity is not
+    written.
+    """
     if SE3.identity() == T and not attributes:
         return
     if SE3.from_xyz_rpy(T.translation, T.rpy).almost_equal(T, _POSE_TOLERANCE):

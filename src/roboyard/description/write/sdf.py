@@ -1,4 +1,4 @@
-"""`Model` and `World` as SDF 1.11."""
+"""Writer of SDF 1.11 from `Model` and `World`."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ _VERSION = "1.11"
 
 
 def write_sdf(description: Model | World, file_namer: FileNamer | None = None) -> WrittenDescription:
-    """The model or world as an SDF document.
+    """Write a model or world as an SDF document.
 
     Args:
-        description: What is written.
-        file_namer: Names of meshes and textures in the document; None: as the original named them.
+        description: The model or world.
+        file_namer: Function that names meshes and textures in the document; None: names of the original.
     """
     losses = ConversionLosses()
     root = ET.Element("sdf", version=_VERSION)
@@ -95,7 +95,7 @@ def _add_world(root: ET.Element, world: World, file_namer: FileNamer | None, los
         _add_model(node, placed.model, placed.name, file_namer, losses, placed.T_world_model)
     for joint in world.joints:
         if max(joint.parent.count("::"), joint.child.count("::")) > 1:
-            losses.add(f"joint '{joint.name}' between models leads into a nested one: it is lost")
+            losses.add(f"joint '{joint.name}' between models refers to a nested model: it is lost")
         else:
             _add_joint(node, Model("", ()), joint, losses)
     for plugin in world.plugins:
@@ -152,9 +152,9 @@ def _add_model(
         if plugin.link is None:
             add_element(node, plugin.element)
     if any(one.commands or one.initial for one in model.interfaces):
-        losses.add("which joints take what commands, their gains and initial positions, is lost")
+        losses.add("command modes of joints, their gains and initial positions are lost")
     if model.disabled_collisions:
-        losses.add(f"excluded pairs are lost ({len(model.disabled_collisions)})")
+        losses.add(f"disabled collision pairs are lost ({len(model.disabled_collisions)})")
 
 
 # -- links -------------------------------------------------------------------------------------------------------------
@@ -238,7 +238,7 @@ def _add_visual(parent: ET.Element, visual: Visual, file_namer: FileNamer | None
 
 
 def _add_material(parent: ET.Element, material: Material, file_namer: FileNamer | None) -> None:
-    if not material.is_explicit:  # a mesh keeps the looks of its own file
+    if not material.is_explicit:  # a mesh keeps the materials of its own file
         if material.rgba[3] < 1.0:
             add_child(parent, "transparency", 1.0 - material.rgba[3])
         return
@@ -313,7 +313,7 @@ def _add_joint(parent: ET.Element, model: Model, joint: Joint, losses: Conversio
     if joint.safety is not None:
         losses.add("safety controllers of joints are lost")
     if joint.ball_axis is not None:
-        losses.add("limits, springs, damping and friction of balls are lost")
+        losses.add("limits, springs, damping and friction of ball joints are lost")
     for sensor in model.sensors:
         if sensor.kind == "force_torque" and getattr(sensor.spec, "joint", "") == joint.name:
             add_sensor(node, sensor, joint.T_child_joint.inverse() @ sensor.T_link_sensor)
@@ -336,7 +336,7 @@ def _add_axis(parent: ET.Element, tag: str, axis: Axis, joint: Joint | None, los
         add_child(part, "spring_stiffness", dynamics.stiffness)
         add_child(part, "spring_reference", dynamics.reference)
     if dynamics.armature:
-        losses.add("the inertia of motors' rotors (armature) is lost")
+        losses.add("rotor inertia (armature) is lost")
     if joint is not None and joint.mimic is not None:
         mimic_node = add_child(node, "mimic", joint=joint.mimic.joint, axis="axis")
         add_child(mimic_node, "multiplier", joint.mimic.multiplier)

@@ -29,7 +29,7 @@ from roboyard.geometry import SE3, CameraModel
 
 
 def add_noise(parent: ET.Element, noise: Noise) -> None:
-    """The noise under a channel's element; nothing where there is none."""
+    """Add the noise to a channel's element; zero noise is not written."""
     if noise == Noise():
         return
     node = add_child(parent, "noise", type="gaussian_quantized" if noise.precision else "gaussian")
@@ -50,7 +50,7 @@ _TOPIC_TAGS = {"image": "imageTopicName", "info": "cameraInfoTopicName", "depth"
 
 
 def add_camera(node: ET.Element, sensor: Sensor, spec: CameraSpec) -> None:
-    """The camera under its ``<sensor>``; topics of single outputs go into a plugin's element, as files know them."""
+    """Add the camera to its ``<sensor>``; topics of individual outputs go into a plugin's element."""
     lens = spec.color or spec.depth or CameraModel()
     pure_infrared = sensor.kind == "camera" and spec.color is None
     if pure_infrared:
@@ -122,7 +122,7 @@ def _add_lens(body: ET.Element, lens: CameraModel) -> None:
 
 
 T_OPTICAL_BACKWARD = SE3.from_xyz_rpy((0.0, 0.0, 0.0), (math.pi, 0.0, 0.0))
-"""MuJoCo's cameras look along -z with y up."""
+"""Rotation to MuJoCo's camera frame, which looks along -z with y up."""
 
 _SENSOR_TYPES = {"lidar": "gpu_lidar"}
 _SONAR_FIELDS = {
@@ -140,12 +140,12 @@ _Axes = tuple[Noise, Noise, Noise]
 
 
 def add_sensor(parent: ET.Element, sensor: Sensor, T_parent_sensor: SE3 | None = None) -> None:
-    """The sensor under a link, joint or ``<gazebo>`` element.
+    """Add a sensor to a link, joint or ``<gazebo>`` element.
 
     Args:
-        parent: That element.
-        sensor: What is written.
-        T_parent_sensor: Its pose there instead of that in its link.
+        parent: The element.
+        sensor: The sensor.
+        T_parent_sensor: Its pose in the element instead of the pose in its link.
     """
     node = add_child(parent, "sensor", name=sensor.name, type=_SENSOR_TYPES.get(sensor.kind, sensor.kind))
     if isinstance(sensor.spec, CustomSensorSpec):
@@ -261,7 +261,7 @@ def _add_three_noises(parent: ET.Element, noises: _Axes) -> None:
 
 
 def _add_leaves(node: ET.Element, leaves: tuple[tuple[str, str], ...]) -> None:
-    """Leaves as (path/to/leaf, text), attributes as (path/to/leaf@key, text)."""
+    """Add leaves given as (path/to/leaf, text), attributes as (path/to/leaf@key, text)."""
     for path, text in leaves:
         path, attribute_mark, key = path.partition("@")
         *ancestors, last = path.split("/")

@@ -1,5 +1,6 @@
-"""Rewrites a model for a format that can say less: joints of one axis, joint frames at links, masses for links without
-mass, legal names.
+"""Rewrites a model for a less expressive format.
+
+Covers joints of one axis, joint frames at links, masses for links without mass, and valid names.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ from roboyard.geometry import SE3
 
 
 def remove_scopes(model: Model, losses: ConversionLosses) -> Model:
-    """The model with ``__`` for ``::`` in names, which only nested models of SDF may have."""
+    """Return the model with ``__`` for ``::`` in names, which only nested models of SDF may have."""
     parts = (model.links, model.joints, model.loop_joints, model.sensors, model.frames)
     if not any("::" in name for part in parts for name in (one.name for one in part)):
         return model
-    losses.add("the model is written flat: names of nested parts have '__' for '::'")
+    losses.add("nested models are merged into one: names of nested parts have '__' for '::'")
 
     def replace_scope(name: str) -> str:
         return name.replace("::", "__")
@@ -46,7 +47,7 @@ def remove_scopes(model: Model, losses: ConversionLosses) -> Model:
 
 
 def make_names_distinct(model: Model, losses: ConversionLosses) -> Model:
-    """The model with other names for joints and frames that are called like a link, which SDF forbids."""
+    """Return the model with renamed joints and frames whose names equal link names, which SDF forbids."""
     used_names = {link.name: 0 for link in model.links}
     joints: dict[str, str] = {}
     for joint in (*model.joints, *model.loop_joints):
@@ -54,12 +55,12 @@ def make_names_distinct(model: Model, losses: ConversionLosses) -> Model:
             f"{joint.name}_joint" if joint.name in used_names else joint.name, used_names
         )
         if name != joint.name:
-            losses.add(f"the joint '{joint.name}', called like a link, becomes '{name}'")
+            losses.add(f"the joint '{joint.name}' has the name of a link and becomes '{name}'")
     frames: list[Frame] = []
     for frame in model.frames:
         name = make_unique_name(f"{frame.name}_frame" if frame.name in used_names else frame.name, used_names)
         if name != frame.name:
-            losses.add(f"the frame '{frame.name}', called like a link or joint, becomes '{name}'")
+            losses.add(f"the frame '{frame.name}' has the name of a link or joint and becomes '{name}'")
         frames.append(replace(frame, name=name))
     model = replace(model, frames=tuple(frames))
     if all(old == new for old, new in joints.items()):
@@ -76,16 +77,16 @@ Shape = TypeVar("Shape", Collision, Visual)
 
 
 def replace_inline_meshes(model: Model, losses: ConversionLosses) -> Model:
-    """The model with meshes whose points stand in the description as their boxes, and such terrains left out."""
+    """Return the model with meshes defined in the description replaced by their boxes, and without such terrains."""
 
     def replace_geometry(one: Shape, label: str) -> Shape | None:
         shape = one.geometry
         if isinstance(shape, Heightmap) and shape.inline is not None:
-            losses.add(f"{label}: a terrain whose heights stand in the original is left out")
+            losses.add(f"{label}: a terrain defined in the original itself is not written")
             return None
         if not isinstance(shape, Mesh) or shape.inline is None:
             return one
-        losses.add(f"{label}: a mesh whose points stand in the original is written as its box")
+        losses.add(f"{label}: a mesh defined in the original itself is written as its box")
         points = np.frombuffer(shape.inline.values, np.float32).reshape(-1, 3) * np.asarray(shape.scale)
         lower, upper = points.min(axis=0), points.max(axis=0)
         x, y, z = (max(float(edge), 1e-6) for edge in upper - lower)
@@ -107,9 +108,10 @@ def replace_inline_meshes(model: Model, losses: ConversionLosses) -> Model:
 
 
 def split_multi_axis_joints(model: Model, joint_types: Collection[JointType], losses: ConversionLosses) -> Model:
-    """The model with each joint of ``joint_types`` made of joints of one axis, massless links between them.
+    """Return the model with each joint of `joint_types` replaced by joints of one axis, with massless links between
+    them.
 
-    The second and third are called ``name_2`` and ``name_3``, as in simulation.  A screw's second joint slides and
+    The second and third are named ``name_2`` and ``name_3``, as in simulation.  A screw's second joint is prismatic and
     mimics the first.
     """
     links = {link.name: link for link in model.links}
@@ -121,13 +123,13 @@ def split_multi_axis_joints(model: Model, joint_types: Collection[JointType], lo
             continue
         single_axis_joints = _single_axis_joints(joint)
         if joint.type == "gearbox":
-            losses.add(f"joint '{joint.name}': the gearbox turns freely, its ratio is lost")
+            losses.add(f"joint '{joint.name}': the gearbox moves freely, its ratio is lost")
         else:
             losses.add(
                 f"joint '{joint.name}' of type {joint.type} is written as {len(single_axis_joints)} joints of one axis"
             )
         if joint.ball_axis is not None:
-            losses.add("limits, springs, damping and friction of balls are lost")
+            losses.add("limits, springs, damping and friction of ball joints are lost")
         T_parent_joint = joint.T_parent_child @ joint.T_child_joint
         T_model_joint = links[joint.child].T_model_link @ joint.T_child_joint
         parent = joint.parent
@@ -178,10 +180,10 @@ def _single_axis_joints(joint: Joint) -> Sequence[tuple[JointType, Axis, Mimic |
 
 
 def move_joints_to_links(model: Model, losses: ConversionLosses) -> Model:
-    """The model with every joint frame equal to its child link's frame, as URDF has it.
+    """Return the model with every joint frame equal to its child link's frame, as in URDF.
 
-    Axes are turned into the link's frame.  Where a hinge does not pass through the link's origin, the link's frame
-    moves onto it, and what sits on the link is given anew.
+    Axes are rotated into the link's frame.  If a hinge does not pass through the link's origin, the link's frame moves
+    onto the hinge, and the poses of its parts are transformed.
     """
     shifts: dict[str, SE3] = {}  # T_old_new by link
     joints = []
@@ -243,24 +245,26 @@ def _shift_link_frame(link: Link, T_old_new: SE3) -> Link:
 
 
 LENT_MASS_FRACTION = 1e-6
-"""Of the mass behind a massless link between two joints: what is written for it, and taken from that."""
+"""Fraction of the mass behind a massless link between two joints that is written for it, and subtracted from the
+lender.
+"""
 MIN_MASS = 1e-9
-"""For those with nothing behind them [kg]."""
+"""Mass written for massless links without mass behind them [kg]."""
 _RADIUS_OF_GYRATION = 0.01
-"""Radius of gyration of that [m]."""
+"""Radius of gyration of that mass [m]."""
 
 
 def lend_masses(
     model: Model, losses: ConversionLosses, *, moving_only: bool = False, excluded: Collection[str] = ()
 ) -> dict[str, Inertial]:
-    """What is written for massless links that cannot be mere frames, each said, and what is left of those that lend.
+    """Return the inertials written for massless links that cannot be frames, and the reduced inertials of the lenders.
 
-    A link that has nothing to touch or see, and is fixed to one with mass, stays a mere frame.
+    A link without shapes that is fixed to a link with mass remains a massless frame.
 
     Args:
-        model: Its links and joints.
-        losses: Takes what is said.
-        moving_only: Whether links fixed to others may be massless whatever they hold.
+        model: The model.
+        losses: Receives a sentence per changed link.
+        moving_only: Whether links fixed to others may be massless even with shapes.
         excluded: Links that are not written.
     """
     by_child = {joint.child: joint for joint in model.joints}
@@ -290,19 +294,19 @@ def lend_masses(
                     lender_inertial, mass=lender_inertial.mass - mass, inertia=(ixx, iyy, izz, ixy, ixz, iyz)
                 )
         inertials[link.name] = Inertial(mass, SE3.identity(), (moment, moment, moment, 0.0, 0.0, 0.0))
-        losses.add(f"link '{link.name}' has no mass: {mass:.3g} kg written")
+        losses.add(f"link '{link.name}' has no mass: {mass:.3g} kg is written")
     return inertials
 
 
 def _is_frame_on_mass(model: Model, link: Link) -> bool:
-    """Whether it is a mere frame on a link with mass."""
+    """Return whether the link is a massless frame on a link with mass."""
     if link.collisions or link.visuals:
         return False
     return _group_has_mass(model, link.name)
 
 
 def _group_has_mass(model: Model, name: str) -> bool:
-    """Whether any link of the group that is fixed together with ``name`` has mass."""
+    """Return whether any link that is fixed together with `name` has mass."""
     group, stack = {name}, [name]
     while stack:
         current = stack.pop()
@@ -316,7 +320,7 @@ def _group_has_mass(model: Model, name: str) -> bool:
 
 
 def _first_link_with_mass(model: Model, name: str) -> str:
-    """The first link with mass, going outwards; empty if there is none."""
+    """Return the first link with mass towards the leaves; empty if there is none."""
     links_with_mass = {link.name for link in model.links if link.inertial is not None}
     queue = [name]
     for current in queue:

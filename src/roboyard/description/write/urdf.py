@@ -1,4 +1,6 @@
-"""`Model` as URDF, with ``<gazebo>`` and ``<ros2_control>`` blocks for what plain URDF has no words for."""
+"""Writer of URDF from `Model`, with ``<gazebo>`` and ``<ros2_control>`` blocks for content that plain URDF cannot
+express.
+"""
 
 from __future__ import annotations
 
@@ -49,18 +51,18 @@ from roboyard.geometry import SE3
 _CONTROL = "ros2_control"
 _SPLIT_JOINT_TYPES: tuple[JointType, ...] = ("ball", "universal", "screw", "revolute2", "gearbox")
 _PLANE_THICKNESS = 0.01
-"""Of the box that stands for a plane [m]."""
+"""Thickness of the box that replaces a plane [m]."""
 
 
 def write_urdf(model: Model, file_namer: FileNamer | None = None) -> WrittenDescription:
-    """The model as a URDF document.
+    """Write a model as a URDF document.
 
     Args:
-        model: What is written.
-        file_namer: Names of meshes and textures in the document; None: as the original named them.
+        model: The model.
+        file_namer: Function that names meshes and textures in the document; None: names of the original.
 
     Raises:
-        DescriptionError: it has several roots, which URDF cannot have.
+        DescriptionError: The model has several roots, which URDF does not support.
     """
     losses = ConversionLosses()
     world_joints = [joint for joint in model.joints if joint.parent == "world"]
@@ -97,8 +99,8 @@ def write_urdf(model: Model, file_namer: FileNamer | None = None) -> WrittenDesc
             add_element(add_child(root, "gazebo"), plugin.element)
     for feature, elements in (
         ("frames", model.frames),
-        ("closed loops", model.loop_joints),
-        ("excluded pairs", model.disabled_collisions),
+        ("loop joints", model.loop_joints),
+        ("disabled collision pairs", model.disabled_collisions),
     ):
         if elements:
             losses.add(f"{feature} are lost ({len(elements)})")
@@ -127,16 +129,16 @@ def _add_link(root: ET.Element, link: Link, file_namer: FileNamer | None, losses
         shape, T_geom_shape = shape_and_pose
         _add_origin(part, visual.T_link_geom @ T_geom_shape)
         add_child(part, "geometry").append(shape)
-        if visual.material.is_explicit:  # else a mesh keeps the looks of its own file
+        if visual.material.is_explicit:  # otherwise a mesh keeps the materials of its own file
             _add_material(part, visual.material, file_namer, losses)
         if not visual.cast_shadows:
-            losses.add("that some visuals cast no shadow is lost")
+            losses.add("shadow settings of visuals are lost")
     for collision in link.collisions:
         shape_and_pose = _make_geometry(collision.geometry, file_namer, losses, f"collision '{collision.name}'")
         if shape_and_pose is None:
             continue
         if not collision.surface.collide:
-            losses.add(f"collision '{collision.name}' touches nothing: left out")
+            losses.add(f"collision '{collision.name}' has no contacts: not written")
             continue
         part = add_child(node, "collision", name=collision.name)
         shape, T_geom_shape = shape_and_pose
@@ -152,7 +154,7 @@ def _add_material(
     if material.texture is not None:
         add_child(node, "texture", filename=_file_uri(material.texture, str(material.texture), file_namer))
     if any(material.emissive):
-        losses.add("the light that surfaces give off is lost")
+        losses.add("emissive colors of surfaces are lost")
 
 
 def _file_uri(file: Path | None, uri: str, file_namer: FileNamer | None) -> str:
@@ -162,7 +164,7 @@ def _file_uri(file: Path | None, uri: str, file_namer: FileNamer | None) -> str:
 def _make_geometry(
     geometry: Geometry, file_namer: FileNamer | None, losses: ConversionLosses, label: str
 ) -> tuple[ET.Element, SE3] | None:
-    """The shape, and where it sits in the geometry's frame."""
+    """Return the shape, and its pose in the geometry's frame."""
     identity = SE3.identity()
     match geometry:
         case Box(size):
@@ -175,25 +177,25 @@ def _make_geometry(
             return ET.Element("capsule", radius=format_number(radius), length=format_number(length)), identity
         case Mesh():
             if geometry.submesh:
-                losses.add(f"{label}: the part '{geometry.submesh}' of a mesh is written as the whole mesh")
+                losses.add(f"{label}: the submesh '{geometry.submesh}' is written as the complete mesh")
             name = _file_uri(geometry.file, geometry.uri, file_namer)
             return ET.Element("mesh", filename=name, scale=format_numbers(geometry.scale)), identity
         case Cone(radius, length):
             losses.add(f"{label}: a cone is written as a cylinder")
             return ET.Element("cylinder", radius=format_number(radius), length=format_number(length)), identity
         case Ellipsoid(radii):
-            losses.add(f"{label}: an ellipsoid is written as the ball of its volume")
+            losses.add(f"{label}: an ellipsoid is written as a sphere of the same volume")
             return ET.Element("sphere", radius=format_number(math.prod(radii) ** (1.0 / 3.0))), identity
         case Plane(normal, size):
             losses.add(f"{label}: a plane is written as a flat box below it")
             shape = ET.Element("box", size=format_numbers((*size, _PLANE_THICKNESS)))
             return shape, align_z_with(normal) @ SE3(translation=(0.0, 0.0, -_PLANE_THICKNESS / 2))
-    losses.add(f"{label}: a {type(geometry).__name__.lower()} is left out")
+    losses.add(f"{label}: a {type(geometry).__name__.lower()} is not written")
     return None
 
 
 def align_z_with(normal: tuple[float, float, float]) -> SE3:
-    """The shortest turn that takes z to ``normal``."""
+    """Return the smallest rotation that maps z to `normal`."""
     x, y, z = normal
     if z < -1.0 + 1e-12:
         return SE3((0.0, 1.0, 0.0, 0.0))
@@ -251,7 +253,7 @@ def _add_gazebo_joint(root: ET.Element, model: Model, joint: Joint) -> None:
         root.append(node)
 
 
-# -- what plain URDF has no words for ----------------------------------------------------------------------------------
+# -- extensions of plain URDF ------------------------------------------------------------------------------------------
 def _add_gazebo_link(root: ET.Element, model: Model, link: Link, losses: ConversionLosses) -> None:
     node = ET.Element("gazebo", reference=link.name)
     _add_surface(node, link.collisions, link.name, losses)
@@ -275,7 +277,7 @@ def _add_surface(node: ET.Element, collisions: tuple[Collision, ...], link: str,
         return
     first = surfaces[0]
     if any(surface != first for surface in surfaces):
-        losses.add(f"link '{link}': its collisions have one surface, that of the first")
+        losses.add(f"link '{link}': all its collisions get the surface of the first")
     default = Surface()
     if first.friction != default.friction or first.friction2 is not None:
         add_child(node, "mu1", first.friction)
@@ -289,11 +291,11 @@ def _add_surface(node: ET.Element, collisions: tuple[Collision, ...], link: str,
     if first.damping is not None:
         add_child(node, "kd", first.damping)
     if first.torsional is not None or first.rolling is not None or first.restitution:
-        losses.add("torsional and rolling friction and bounce of surfaces are lost")
+        losses.add("torsional and rolling friction and restitution of surfaces are lost")
 
 
 def _add_interfaces(root: ET.Element, model: Model) -> None:
-    """Those that no ``<ros2_control>`` block of the original states."""
+    """Add interfaces that no ``<ros2_control>`` block of the original has."""
     original_joints = {
         dict(joint.attributes).get("name", "").strip()
         for plugin in model.plugins

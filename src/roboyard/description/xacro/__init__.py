@@ -1,6 +1,6 @@
-"""Xacro, XML macros: what a ``.xacro`` document expands to, with every node's own file and line.
+"""Xacro (XML macros): expands ``.xacro`` documents; every node keeps its file and line.
 
-The language is that of ROS xacro; expressions are evaluated over their syntax tree, with a list of what is allowed,
+The language is that of ROS xacro; expressions are evaluated on their syntax tree with a list of allowed constructs,
 never by Python's ``eval``.
 """
 
@@ -19,7 +19,7 @@ __all__ = ["expand", "is_xacro"]
 
 
 def is_xacro(root: XmlNode, source: Path | None) -> bool:
-    """Whether the document has anything to expand."""
+    """Return whether the document uses xacro."""
     if source is not None and ".xacro" in source.name.lower():
         return True
     declared = "xmlns:xacro" in root.attributes
@@ -34,20 +34,20 @@ def is_xacro(root: XmlNode, source: Path | None) -> bool:
 def expand(
     context: ReaderContext, root: XmlNode, arguments: Mapping[str, str], environment: Mapping[str, str] | None = None
 ) -> XmlNode:
-    """The plain document.
+    """Expand a xacro document.
 
     Args:
-        context: Resolves files and packages, takes findings.
+        context: Resolves files and packages, receives warnings.
         root: The document as parsed.
         arguments: Values of ``<xacro:arg>``.
-        environment: For ``$(env)`` and ``$(optenv)``; None takes the process's.
+        environment: Variables for ``$(env)`` and ``$(optenv)``; None for the process's.
 
     Raises:
-        DescriptionError: a macro, property, argument, file or expression is wrong, or the expansion does not end.
+        DescriptionError: A macro, property, argument, file or expression is wrong, or the expansion does not end.
     """
     argument_values = {str(name): str(value) for name, value in arguments.items()}
     expander = Expander(context, argument_values, os.environ if environment is None else environment)
     try:
         return expander.expand_document(root)
     except RecursionError:
-        raise error_at("the expansion is nested too deep", root) from None
+        raise error_at("the expansion is nested too deeply", root) from None

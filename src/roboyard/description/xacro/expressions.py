@@ -1,4 +1,4 @@
-"""``${…}``: Python-like expressions, walked over their syntax tree with a list of allowed things and a budget."""
+"""Evaluation of ``${…}``: Python-like expressions on their syntax tree, with allowed constructs and a step budget."""
 
 from __future__ import annotations
 
@@ -22,32 +22,33 @@ from roboyard.description.xacro.operations import (
 MAX_LENGTH = 4_000
 MAX_DEPTH = 60
 Lookup = Callable[[str], Any]
-"""Value of a property; raises KeyError for an unknown name."""
+"""Function that returns the value of a property; raises KeyError for an unknown name."""
 
 
 @dataclass(slots=True)
 class ExpressionBudget:
-    """Steps left for one document; each visited piece of an expression costs one."""
+    """Remaining evaluation steps of one document; each visited node of an expression costs one."""
 
     steps: int = 500_000
 
     def spend(self, steps: int = 1) -> None:
-        """Take steps. Raises ExpressionError when none are left."""
+        """Subtract steps. Raises ExpressionError when none are left."""
         self.steps -= steps
         if self.steps < 0:
-            raise ExpressionError("the expressions of this document take too long")
+            raise ExpressionError("the expressions of this document take too many steps")
 
 
 def evaluate(text: str, lookup: Lookup, budget: ExpressionBudget) -> Any:
-    """Value of an expression: number, text, truth value, list, mapping or None.
+    """Evaluate an expression: number, text, Boolean, list, mapping or None.
 
     Args:
-        text: What stands between the braces.
+        text: Text between the braces.
         lookup: Looks up properties; they hide functions of the same name.
-        budget: Shared by a document.
+        budget: Budget shared by a document.
 
     Raises:
-        ExpressionError: malformed, unknown name, forbidden construct, impossible arithmetic, or too much work.
+        ExpressionError: The expression is malformed, has an unknown name, a forbidden construct, invalid arithmetic, or
+            takes too long.
     """
     text = text.strip()
     if len(text) > MAX_LENGTH:
@@ -57,14 +58,14 @@ def evaluate(text: str, lookup: Lookup, budget: ExpressionBudget) -> Any:
             warnings.simplefilter("ignore")
             tree = ast.parse(text, mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise ExpressionError("not an expression") from None
+        raise ExpressionError("invalid expression") from None
     budget.spend(len(text) // 10)
     try:
         value = _ExpressionEvaluator(lookup, budget).visit(tree.body, 0)
     except ExpressionError:
         raise
     except KeyError as error:
-        raise ExpressionError(f"nothing is called {error}") from None
+        raise ExpressionError(f"undefined name {error}") from None
     except ZeroDivisionError:
         raise ExpressionError("division by zero") from None
     except (ArithmeticError, TypeError, ValueError, LookupError, AttributeError) as error:
@@ -75,7 +76,7 @@ def evaluate(text: str, lookup: Lookup, budget: ExpressionBudget) -> Any:
 
 
 class _ExpressionEvaluator:
-    """Visits the nodes of one expression."""
+    """Visitor of the nodes of one expression."""
 
     def __init__(self, lookup: Lookup, budget: ExpressionBudget) -> None:
         self._lookup = lookup
@@ -85,7 +86,7 @@ class _ExpressionEvaluator:
     def visit(self, node: ast.expr, depth: int) -> Any:
         self._budget.spend()
         if depth > MAX_DEPTH:
-            raise ExpressionError("the expression is nested too deep")
+            raise ExpressionError("the expression is nested too deeply")
         deeper = depth + 1
         match node:
             case ast.Constant(value=value) if value is None or isinstance(value, bool | int | float | str):
@@ -131,10 +132,10 @@ class _ExpressionEvaluator:
         except KeyError:
             if name in FUNCTIONS:
                 return FUNCTIONS[name]
-            raise ExpressionError(f"nothing is called '{name[:80]}'") from None
+            raise ExpressionError(f"undefined name '{name[:80]}'") from None
 
     def _charge_size(self, value: Any) -> Any:
-        """Long texts and lists cost what they weigh."""
+        """Charge the budget with the size of texts and lists."""
         if isinstance(value, str | list | tuple | dict):
             self._budget.spend(count_values(value) // 20)
             return value
@@ -166,7 +167,7 @@ class _ExpressionEvaluator:
     def _evaluate_call(self, node: ast.expr, args: list[ast.expr], keywords: list[ast.keyword], depth: int) -> Any:
         function = self.visit(node, depth)
         if not callable(function):
-            raise ExpressionError("what is called here is no function")
+            raise ExpressionError("the called object is not a function")
         values = [self.visit(one, depth) for one in args]
         named = {one.arg: self.visit(one.value, depth) for one in keywords if one.arg is not None}
         if len(named) != len(keywords):
@@ -194,9 +195,9 @@ class _ExpressionEvaluator:
 
 
 def _target_names(target: ast.expr) -> list[str]:
-    """Names that ``for name in`` or ``for one, other in`` sets. Raises ExpressionError for anything else."""
+    """Return the names that ``for name in`` or ``for one, other in`` sets. Raises ExpressionError for other targets."""
     parts = target.elts if isinstance(target, ast.Tuple) else [target]
     names = [part.id for part in parts if isinstance(part, ast.Name)]
     if len(names) != len(parts) or not names:
-        raise ExpressionError("only names can run through a list")
+        raise ExpressionError("only names are allowed as loop variables")
     return names

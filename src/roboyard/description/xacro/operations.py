@@ -1,4 +1,4 @@
-"""What xacro expressions may do with values: bounded operators, functions and methods; nothing else is reachable."""
+"""Operators, functions and methods of xacro expressions, with bounded results."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-MAX_TEXT = 100_000  # characters of a text, items of a list
-MAX_BITS = 4_096  # of a whole number
+MAX_TEXT = 100_000  # maximum characters of a text, items of a list
+MAX_BITS = 4_096  # maximum size of an integer
 
 
 class ExpressionError(Exception):
-    """An expression is malformed, refers to something unknown, or wants too much."""
+    """An expression is malformed, has an unknown name, or exceeds a limit."""
 
 
 class XacroNamespace(Mapping[str, Any]):
-    """Names behind a dot: ``math.pi``, ``limits.joint1``, ``robot.wheel_radius``."""
+    """Namespace of names behind a dot: ``math.pi``, ``limits.joint1``, ``robot.wheel_radius``."""
 
     def __init__(self, name: str, values: Mapping[str, Any]) -> None:
         self._name = name
@@ -38,7 +38,7 @@ class XacroNamespace(Mapping[str, Any]):
 
 
 def require_bounded(value: Any) -> Any:
-    """``value`` if it is of reasonable size. Raises ExpressionError."""
+    """Return `value` if its size is within the limits. Raises ExpressionError."""
     if isinstance(value, int) and not isinstance(value, bool):
         if value.bit_length() > MAX_BITS:
             raise ExpressionError("a number becomes too large")
@@ -50,9 +50,9 @@ def require_bounded(value: Any) -> Any:
 
 
 def count_values(value: Any, counted: dict[int, int] | None = None) -> int:
-    """Characters and values of a text, list or mapping with everything shared written out.
+    """Count the characters and values of a text, list or mapping; shared parts count each time.
 
-    Raises ExpressionError for too much, and for what holds itself.
+    Raises ExpressionError if there are too many, or if a value contains itself.
     """
     if isinstance(value, str):
         total = 1 + len(value)
@@ -61,7 +61,7 @@ def count_values(value: Any, counted: dict[int, int] | None = None) -> int:
         if id(value) in counted:
             total = counted[id(value)]
         else:
-            counted[id(value)] = MAX_TEXT + 1  # holds itself, if it is met again before it is weighed
+            counted[id(value)] = MAX_TEXT + 1  # detects a value that contains itself
             parts = [*value.keys(), *value.values()] if isinstance(value, dict) else value
             total = 1
             for part in parts:
@@ -75,7 +75,7 @@ def count_values(value: Any, counted: dict[int, int] | None = None) -> int:
 
 
 def multiply(a: Any, b: Any) -> Any:
-    """``a * b``, also text or list times number."""
+    """Compute ``a * b``, also a text or list times a number."""
     if isinstance(b, str | list | tuple):
         a, b = b, a
     if isinstance(a, str | list | tuple) and isinstance(b, int) and len(a) * max(b, 0) > MAX_TEXT:
@@ -84,19 +84,19 @@ def multiply(a: Any, b: Any) -> Any:
 
 
 def power(a: Any, b: Any) -> Any:
-    """``a ** b``."""
+    """Compute ``a ** b``."""
     if isinstance(a, int) and isinstance(b, int):
         if b > 0 and a.bit_length() * b > MAX_BITS:
             raise ExpressionError("a number becomes too large")
         if b < -MAX_BITS:
             return float(a) ** b
     elif isinstance(a, float) and a < 0.0 and isinstance(b, float) and not b.is_integer():
-        raise ExpressionError("a negative number has no real power of this exponent")
+        raise ExpressionError("a negative number has no real power with this exponent")
     return a**b
 
 
 def modulo(a: Any, b: Any) -> Any:
-    """``a % b`` of numbers, or a text with its ``%`` places filled."""
+    """Compute ``a % b`` of numbers, or format a text with ``%``."""
     if isinstance(a, str):
         return format_percent(a, b)
     return a % b
@@ -106,10 +106,10 @@ _CONVERSION = re.compile(r"%(?:%|[-+ 0#]{0,5}[0-9]{0,3}(?:\.[0-9]{0,3})?[sdifeEg
 
 
 def format_percent(text: str, arguments: Any) -> str:
-    """``text % given`` with narrow places only, so that it stays short. Raises ExpressionError."""
+    """Format ``text % arguments`` with limited field widths. Raises ExpressionError."""
     values = arguments if isinstance(arguments, tuple) else (arguments,)
     if "%" in _CONVERSION.sub("", text) or not all(isinstance(one, str | int | float | bool) for one in values):
-        raise ExpressionError("'%' fills places like %s, %d, %.3f with texts and numbers")
+        raise ExpressionError("'%' supports fields like %s, %d, %.3f with texts and numbers")
     for one in values:
         require_bounded(one)
     return text % values
@@ -152,7 +152,7 @@ def _range(*bounds: int) -> list[int]:
 
 def _round(value: float, digits: int | None = None) -> Any:
     if digits is not None and abs(digits) > 400:
-        raise ExpressionError("round() to that many digits")
+        raise ExpressionError("round() has too many digits")
     return round(value, digits)
 
 
@@ -213,7 +213,7 @@ _ALLOWED_METHODS: dict[type, frozenset[str]] = {
 
 
 def get_attribute(value: Any, name: str) -> Any:
-    """``value.name``: a key of a mapping, or one of a few harmless methods. Raises ExpressionError."""
+    """Return ``value.name``: a key of a mapping, or one of a few safe methods. Raises ExpressionError."""
     if isinstance(value, Mapping) and name in value:
         return value[name]
     if isinstance(value, dict) and name in ("keys", "values", "items"):
@@ -225,7 +225,7 @@ def get_attribute(value: Any, name: str) -> Any:
     for kind, names in _ALLOWED_METHODS.items():
         if isinstance(value, kind) and name in names:
             return getattr(value, name)
-    raise ExpressionError(f"nothing is called '.{name[:60]}' here")
+    raise ExpressionError(f"unknown attribute '.{name[:60]}'")
 
 
 def _join(glue: str, parts: list[str]) -> str:

@@ -16,21 +16,21 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class LazyProperty:
-    """A property's text that is evaluated at first use, in the table it stands in."""
+    """Text of a property that is evaluated at first use, in the scope of its definition."""
 
     text: str
     evaluate: Callable[[str, Properties], Any]
 
 
 class XacroScope(Generic[T]):
-    """Names with a parent to fall back on."""
+    """Names of a scope, with an optional parent scope."""
 
     def __init__(self, parent: XacroScope[T] | None = None) -> None:
         self.parent = parent
         self.values: dict[str, T] = {}
 
     def get(self, name: str) -> T:
-        """The value here or in a parent. Raises KeyError."""
+        """Return the value in this scope or a parent. Raises KeyError."""
         scope: XacroScope[T] | None = self
         while scope is not None:
             if name in scope.values:
@@ -39,14 +39,14 @@ class XacroScope(Generic[T]):
         raise KeyError(name)
 
     def has(self, name: str) -> bool:
-        """Whether it is here or in a parent."""
+        """Return whether the name exists in this scope or a parent."""
         scope: XacroScope[T] | None = self
         while scope is not None and name not in scope.values:
             scope = scope.parent
         return scope is not None
 
     def root(self) -> XacroScope[T]:
-        """The outermost table."""
+        """Return the outermost scope."""
         scope = self
         while scope.parent is not None:
             scope = scope.parent
@@ -54,14 +54,14 @@ class XacroScope(Generic[T]):
 
 
 class Properties(XacroScope[Any]):
-    """Property values; texts that look like numbers or truth values become such, as xacro does."""
+    """Property values; texts that look like numbers or Booleans are converted, as in xacro."""
 
     def __init__(self, parent: Properties | None = None) -> None:
         super().__init__(parent)
         self._evaluating: set[str] = set()
 
     def lookup(self, name: str) -> Any:
-        """The evaluated value. Raises KeyError, and ExpressionError where a definition needs itself."""
+        """Return the evaluated value. Raises KeyError, and ExpressionError for a cyclic definition."""
         scope: Properties | None = self
         while scope is not None:
             if name in scope.values:
@@ -90,7 +90,7 @@ class Properties(XacroScope[Any]):
 
 
 class _NamespaceView(XacroNamespace):
-    """A namespace of properties, each evaluated when asked for."""
+    """Namespace of properties, each evaluated on access."""
 
     def __init__(self, name: str, properties: Properties) -> None:
         super().__init__(name, properties.values)
@@ -101,7 +101,7 @@ class _NamespaceView(XacroNamespace):
 
 
 def parse_literal(value: Any) -> Any:
-    """A text that is a number or a truth value as such; 'quoted' text without its quotes; all else as it is."""
+    """Convert a text that is a number or Boolean; remove the quotes of 'quoted' text; return other values unchanged."""
     if not isinstance(value, str):
         return value
     if len(value) >= 2 and value[0] == value[-1] == "'":
@@ -117,7 +117,7 @@ def parse_literal(value: Any) -> Any:
 
 
 def to_bool(value: Any) -> bool:
-    """Condition of ``<xacro:if>``. Raises ExpressionError for a text that is none."""
+    """Convert the condition of ``<xacro:if>``. Raises ExpressionError if it is not a Boolean."""
     if isinstance(value, str):
         text = value.strip()
         if text in ("true", "True"):
@@ -131,7 +131,8 @@ def to_bool(value: Any) -> bool:
     return bool(value)
 
 
-# name, or name:=default, name:=^ (take it from outside), name:=^|default; a default may be 'quoted' (a lone quote, too)
+# name, or name:=default, name:=^ (from the outer scope), name:=^|default; a default may be 'quoted' (also a single
+# quote)
 _PARAMETER = re.compile(
     r"\s*([^\s:=]{1,200})\s*(?::?=\s*(\^\|?)?((?:'''|'[^']*'|\"[^\"]*\"|\$\{[^}]*\}|[^\s'\"])*))?(?=\s|$)"
 )
@@ -140,11 +141,11 @@ _MAX_PARAMETERS = 500
 
 @dataclass(frozen=True, slots=True)
 class MacroParameter:
-    """One parameter; ``*name`` takes an element, ``**name`` its content.
+    """Parameter of a macro; ``*name`` takes an element, ``**name`` its content.
 
     Attributes:
-        inherits: Whether an outer property of this name is taken first.
-        default: Text to evaluate where nothing is given; None = it must be given.
+        inherits: Whether an outer property of this name is used first.
+        default: Text to evaluate if no value is given; None = the parameter is required.
     """
 
     name: str
@@ -159,7 +160,7 @@ class MacroParameter:
 
 @dataclass(frozen=True, slots=True)
 class Macro:
-    """A macro with the scopes it was defined in."""
+    """Macro with the scopes of its definition."""
 
     node: XmlNode
     parameters: tuple[MacroParameter, ...]
@@ -168,18 +169,18 @@ class Macro:
 
 
 def parse_parameters(node: XmlNode) -> tuple[MacroParameter, ...]:
-    """What the ``params`` attribute declares. Raises DescriptionError."""
+    """Parse the ``params`` attribute. Raises DescriptionError."""
     text, position = node.get("params"), 0
     parsed: dict[str, MacroParameter] = {}
     while text[position:].strip():
         match = _PARAMETER.match(text, position)
         if match is None or match.end() == position:
             raise error_at(
-                f"params has {quote(text[position:])}", node, "name, name:=default, name:=^, *block or **block"
+                f"invalid params {quote(text[position:])}", node, "name, name:=default, name:=^, *block or **block"
             )
         name, inherited, default = match.groups()
         if name in parsed or len(parsed) >= _MAX_PARAMETERS:
-            raise error_at(f"parameter {quote(name)} exists twice, or there are too many", node)
+            raise error_at(f"duplicate parameter {quote(name)}, or too many parameters", node)
         if default is not None and len(default) >= 2 and default[0] == default[-1] and default[0] in "'\"":
             default = default[1:-1]
         if inherited == "^":

@@ -1,4 +1,4 @@
-"""Evaluates text with `${…}` and `$(…)`, and loads YAML files for it."""
+"""Evaluates text with `${…}` and `$(…)`, and loads YAML files for expressions."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _UNITS = {
 
 
 def load_yaml_file(path: Path, evaluate_number: Callable[[str], float]) -> Any:
-    """Content of a YAML file.
+    """Load a YAML file.
 
     Args:
         path: The file, already known to be readable and allowed.
-        evaluate_number: Evaluates the text behind a unit tag (``!degrees 90``, ``!radians pi/2``).
+        evaluate_number: Evaluates the text after a unit tag (``!degrees 90``, ``!radians pi/2``).
 
     Raises:
-        ExpressionError: no YAML, too large, tags other than units, or aliases that blow it up.
+        ExpressionError: The file is not YAML, is too large, has other tags than units, or aliases that expand too much.
     """
 
     class Loader(yaml.SafeLoader):
@@ -54,7 +54,7 @@ def load_yaml_file(path: Path, evaluate_number: Callable[[str], float]) -> Any:
         if len(text) > MAX_YAML_BYTES:
             raise ExpressionError(f"{path.name} has more than {MAX_YAML_BYTES} bytes")
         if count_open_brackets(text) > MAX_OPEN_BRACKETS:
-            raise ExpressionError(f"{path.name} has more than {MAX_OPEN_BRACKETS} brackets within each other")
+            raise ExpressionError(f"{path.name} has more than {MAX_OPEN_BRACKETS} nested brackets")
         data = yaml.load(text, Loader)  # noqa: S506  (a SafeLoader)
         require_bounded(data)
     except OSError as error:
@@ -66,8 +66,7 @@ def load_yaml_file(path: Path, evaluate_number: Callable[[str], float]) -> Any:
     return data
 
 
-# $${ and $$( are written for ${ and $( themselves.
-# Parentheses within $(eval …) may nest twice.
+# $${ and $$( are escapes of ${ and $(. Parentheses within $(eval …) may nest twice.
 _TOKEN = re.compile(
     r"\$\$+(?=[{(])[{(]|\$\{[^}]*\}|\$\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|\$\([^)]*\)|[^$]+|\$", re.S
 )
@@ -75,12 +74,12 @@ _MAX_NESTING = 20
 
 
 class TextEvaluator:
-    """Evaluates texts of one document.
+    """Evaluator of the texts of one document.
 
     Args:
-        context: Resolves files and packages, takes findings.
+        context: Resolves files and packages, receives warnings.
         arguments: Values of ``<xacro:arg>``; the expander adds defaults.
-        environment: For ``$(env)`` and ``$(optenv)``.
+        environment: Variables for ``$(env)`` and ``$(optenv)``.
     """
 
     def __init__(self, context: ReaderContext, arguments: Mapping[str, str], environment: Mapping[str, str]) -> None:
@@ -92,10 +91,10 @@ class TextEvaluator:
         self._nesting = 0
 
     def evaluate(self, text: str, scope: Properties, node: XmlNode) -> Any:
-        """What ``text`` means: with one single part its value in its own type, otherwise the parts joined.
+        """Evaluate a text: a single expression has its own type, several parts are concatenated.
 
         Raises:
-            DescriptionError: an expression or substitution is wrong; with the place of ``node``.
+            DescriptionError: An expression or substitution is wrong; with the location of `node`.
         """
         try:
             return self._evaluate_text(text, scope, node)
@@ -103,23 +102,23 @@ class TextEvaluator:
             raise error_at(f"{quote(text)}: {error}", node) from None
 
     def evaluate_to_text(self, text: str, scope: Properties, node: XmlNode) -> str:
-        """As `evaluate`, as text. Raises DescriptionError."""
+        """Evaluate as `evaluate`, and convert to text. Raises DescriptionError."""
         if "$" not in text:
             return text
         return str(self.evaluate(text, scope, node))
 
     def deferred(self, node: XmlNode) -> Callable[[str, Properties], Any]:
-        """Evaluator for a property whose text stands at ``node``."""
+        """Return an evaluator for the property text of `node`."""
         return lambda text, scope: self._evaluate_text(text, scope, node)
 
-    # -- parts -------------------------------------------------------------------------------------------------------
+    # -- parts ---------------------------------------------------------------------------------------------------------
     def _evaluate_text(self, text: str, scope: Properties, node: XmlNode) -> Any:
         if "$" not in text:
             return text
         self._nesting += 1
         if self._nesting > _MAX_NESTING:
             self._nesting = 0
-            raise ExpressionError("definitions refer to each other too deep")
+            raise ExpressionError("definitions refer to each other too deeply")
         try:
             self.budget.spend(1 + len(text) // 20)
             values = [self._evaluate_token(token, scope, node) for token in _TOKEN.findall(text)]
@@ -173,19 +172,23 @@ class TextEvaluator:
             case "dirname" | "cwd":
                 return str(Path(node.file).parent)
             case "anon":
-                return f"{argument}_anonymous"  # ROS adds the host and a number: the same name each time is as good
+                return f"{argument}_anonymous"  # ROS adds the host and a number; a constant name is equivalent here
             case "eval":
                 return evaluate(argument, self._eval_lookup(scope, node), self.budget)
-        raise ExpressionError(f"'$({command[:40]} …)' is not known: arg, find, env, optenv, anon, dirname, eval")
+        raise ExpressionError(
+            f"unknown substitution '$({command[:40]} …)': arg, find, env, optenv, anon, dirname, eval"
+        )
 
     def _find_package(self, name: str, node: XmlNode) -> str:
         folder = self._context.resources.find_package(name, node.file)
         if folder is None:
-            raise ExpressionError(f"package '{name}' is not found: name the folder that holds it in search")
+            raise ExpressionError(f"package '{name}' not found: add the folder that contains it to search")
         return str(folder)
 
     def _eval_lookup(self, scope: Properties, node: XmlNode) -> Callable[[str], Any]:
-        """Names within ``$(eval …)``: properties, arguments, and the other substitutions as functions, as roslaunch."""
+        """Return a look-up for ``$(eval …)``: properties, arguments, and the other substitutions as functions, as
+        roslaunch.
+        """
 
         def substituted(command: str) -> Callable[..., Any]:
             return lambda *parts: self._substitution(" ".join((command, *map(str, parts))), scope, node)
@@ -201,9 +204,10 @@ class TextEvaluator:
 
         return lookup
 
-    # -- functions with a place ----------------------------------------------------------------------------------------
+    # -- functions that need their location
+    # ----------------------------------------------------------------------------------------
     def _xacro_functions(self, node: XmlNode) -> dict[str, Any]:
-        """``xacro.…`` functions, which need to know where they are called."""
+        """Return the ``xacro.…`` functions, which need the location of the call."""
 
         def warn(*parts: Any) -> str:
             self._context.warn(node, " ".join(str(part) for part in parts))
@@ -236,7 +240,7 @@ class TextEvaluator:
             def evaluate_number(text: str) -> float:
                 value = evaluate(text, _no_names, self.budget)
                 if not isinstance(value, int | float):
-                    raise ExpressionError(f"{quote(text)} is no number")
+                    raise ExpressionError(f"{quote(text)} is not a number")
                 return float(value)
 
             self._context.count_elements(node, 1)
@@ -249,7 +253,7 @@ def _no_names(name: str) -> Any:
 
 
 def add_call_location(error: DescriptionError, node: XmlNode, call: str) -> DescriptionError:
-    """The error with the call it happened in."""
+    """Add the location of the call to an error."""
     return DescriptionError(
         f"{error.message}, in {call} at {node.location}", location=error.location, valid=error.valid
     )
