@@ -185,7 +185,7 @@ def test_offset_and_inflation_follow_steiners_formula(seed, radius):
 
 def test_offset_to_an_empty_polygon_is_refused():
     assert polygons.area(polygons.offset_polygon(polygons.rectangle(2.0, 1.0), -0.25)) == pytest.approx(0.75)
-    with pytest.raises(InputError, match="nothing is left"):
+    with pytest.raises(InputError, match="leaves no polygon"):
         polygons.offset_polygon(polygons.rectangle(2.0, 1.0), -0.6)
 
 

@@ -1,7 +1,7 @@
 """Camera models: projection of points to pixels, and rays of pixels.
 
-The optical frame has x right, y down, z into the picture (REP 103).  Pixels are counted as in OpenCV and ROS: the
-middle of the first one is (0, 0), so the middle of the whole picture is ((width − 1) / 2, (height − 1) / 2).
+The optical frame has x right, y down, z forward (REP 103).  Pixels are counted as in OpenCV and ROS: the center of the
+first one is (0, 0), so the center of the complete image is ((width − 1) / 2, (height − 1) / 2).
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from roboyard.geometry.arrays import Array
 ProjectionModel = Literal["plumb_bob", "equidistant", "stereographic", "equisolid", "orthographic"]
 
 _MAX_ITERATIONS = 30
-_TOLERANCE = 1e-9  # of normalised coordinates, where a search for an undistorted point ends
-_RESIDUAL_LIMIT = 1e-6  # of normalised coordinates: the search went nowhere
+_TOLERANCE = 1e-9  # in normalized coordinates, at which the search for an undistorted point stops
+_RESIDUAL_LIMIT = 1e-6  # in normalized coordinates: above it the search has failed
 
-# Distance from the middle of the picture over the focal length, for a ray at an angle to the axis, and back.
+# Distance from the image center over the focal length, for a ray at an angle to the axis, and its inverse.
 _FISHEYE: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any], float]] = {
     "equidistant": (lambda angle: angle, lambda r: r, math.pi),
     "stereographic": (lambda angle: 2.0 * np.tan(0.5 * angle), lambda r: 2.0 * np.arctan(0.5 * r), 0.999 * math.pi),
@@ -40,19 +40,19 @@ PROJECTION_MODELS: tuple[ProjectionModel, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class CameraModel:
-    """A lens and the size of the picture behind it.
+    """Camera model: projection, distortion and image size.
 
     ``plumb_bob`` is the pinhole with the distortion of D. Brown, "Decentering distortion of lenses", Photogrammetric
-    Engineering 32 (1966), as OpenCV and ROS write it; the others are fisheyes without distortion.
+    Engineering 32 (1966), as OpenCV and ROS write it; the others are fisheye projections without distortion.
 
     Attributes:
-        width: Of the picture [px].
-        height: [px].
+        width: Width of the image [px].
+        height: Height of the image [px].
         fx: Focal length along the rows [px].
-        fy: Along the columns [px].
-        cx: Column of the optical axis [px].
-        cy: Its row [px].
-        model: See above.
+        fy: Focal length along the columns [px].
+        cx: Column of the principal point [px].
+        cy: Row of the principal point [px].
+        model: Projection model.
         distortion: k1, k2, p1, p2, k3 of ``plumb_bob``.
     """
 
@@ -74,14 +74,14 @@ class CameraModel:
         model: ProjectionModel = "plumb_bob",
         distortion: tuple[float, float, float, float, float] = (0.0, 0.0, 0.0, 0.0, 0.0),
     ) -> CameraModel:
-        """A lens with square pixels, its axis in the middle.
+        """Make a camera model with square pixels and a centered principal point.
 
         Args:
-            width: [px].
-            height: [px].
-            horizontal_fov: Angle between the outer edges of the picture, distortion aside [rad].
-            model: Of the lens.
-            distortion: Of ``plumb_bob``.
+            width: Width of the image [px].
+            height: Height of the image [px].
+            horizontal_fov: Angle between the outer edges of the image, without distortion [rad].
+            model: Projection model.
+            distortion: Distortion of ``plumb_bob``.
         """
         half_fov = 0.5 * horizontal_fov
         edge_radius = math.tan(half_fov) if model == "plumb_bob" else float(_FISHEYE[model][0](half_fov))
@@ -95,12 +95,12 @@ class CameraModel:
 
     @property
     def is_undistorted(self) -> bool:
-        """Whether straight lines stay straight: a pinhole without distortion."""
+        """True for a pinhole camera without distortion."""
         return self.model == "plumb_bob" and not any(self.distortion)
 
     @property
     def horizontal_fov(self) -> float:
-        """Angle between the outer edges of the picture in the row of the axis, distortion aside [rad]."""
+        """Angle between the outer edges of the image in the row of the principal point, without distortion [rad]."""
         left, right = (self.cx + 0.5) / self.fx, (self.width - 0.5 - self.cx) / self.fx
         if self.model == "plumb_bob":
             return math.atan(left) + math.atan(right)
@@ -108,7 +108,7 @@ class CameraModel:
         return float(radius_to_angle(left) + radius_to_angle(right))
 
     def project(self, points: ArrayLike) -> Array:
-        """Pixels (…, 2) of points (…, 3) in the optical frame [m]; not a number where the lens does not see them."""
+        """Project points (…, 3) in the optical frame [m] to pixels (…, 2); NaN for points outside the view."""
         p = np.asarray(points, dtype=np.float64)
         x, y, z = p[..., 0], p[..., 1], p[..., 2]
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -124,7 +124,7 @@ class CameraModel:
         return np.stack([self.fx * u + self.cx, self.fy * v + self.cy], axis=-1)
 
     def rays(self, pixels: ArrayLike) -> Array:
-        """Unit vectors (…, 3) in the optical frame from which pixels (…, 2) are seen; not a number where none is."""
+        """Compute the unit vectors (…, 3) in the optical frame of pixels (…, 2); NaN for pixels without a ray."""
         q = np.asarray(pixels, dtype=np.float64)
         u, v = (q[..., 0] - self.cx) / self.fx, (q[..., 1] - self.cy) / self.fy
         if self.model == "plumb_bob":
@@ -141,12 +141,12 @@ class CameraModel:
         return np.stack([x / length, y / length, z / length], axis=-1)
 
     def pixel_rays(self) -> Array:
-        """``rays`` of every pixel, (height, width, 3)."""
+        """Return the rays of every pixel, (height, width, 3)."""
         columns, rows = np.meshgrid(np.arange(self.width, dtype=float), np.arange(self.height, dtype=float))
         return self.rays(np.stack([columns, rows], axis=-1))
 
     def find_distortion_fold(self) -> tuple[float, float] | None:
-        """A pixel of the edge at which no ray arrives, since the distortion folds the picture over; None if none."""
+        """Return an edge pixel that no ray reaches because the distortion is not invertible there, or None."""
         if self.model != "plumb_bob" or self.is_undistorted:
             return None
         x, y = np.linspace(0.0, self.width - 1.0, 33), np.linspace(0.0, self.height - 1.0, 33)
@@ -159,7 +159,7 @@ class CameraModel:
 
 
 def _distort(x: Array, y: Array, distortion: tuple[float, ...]) -> tuple[Array, Array]:
-    """Brown's distortion of normalised coordinates."""
+    """Apply Brown's distortion to normalized coordinates."""
     k1, k2, p1, p2, k3 = distortion
     r2 = x * x + y * y
     radial = 1.0 + r2 * (k1 + r2 * (k2 + r2 * k3))
@@ -170,7 +170,7 @@ def _distort(x: Array, y: Array, distortion: tuple[float, ...]) -> tuple[Array, 
 
 
 def _undistort(u: Array, v: Array, distortion: tuple[float, ...]) -> tuple[Array, Array]:
-    """Inverse of ``_distort`` by Newton's method; not a number beyond where the distortion folds over."""
+    """Invert `_distort` by Newton's method; NaN where the distortion is not invertible."""
     if not any(distortion):
         return u.copy(), v.copy()
     k1, k2, p1, p2, k3 = distortion
@@ -190,7 +190,7 @@ def _undistort(u: Array, v: Array, distortion: tuple[float, ...]) -> tuple[Array
             if not np.nanmax(np.abs(du) + np.abs(dv), initial=0.0) > _TOLERANCE:
                 break
         bu, bv = _distort(x, y, distortion)
-        # A solution beyond the fold is none: there the picture runs backwards.
+        # Solutions beyond the fold are invalid: there the distorted radius decreases.
         r2 = x * x + y * y
         forward = 1.0 + r2 * (3.0 * k1 + r2 * (5.0 * k2 + r2 * 7.0 * k3)) > 0.0
         is_valid = (np.abs(bu - u) + np.abs(bv - v) < _RESIDUAL_LIMIT) & forward

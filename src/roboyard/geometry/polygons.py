@@ -1,8 +1,7 @@
 """Polygons and line segments in the plane; clipping, offsetting and inflating polygons.
 
-A polygon is an array (n, 2) [m] of corners in order, the last joined to the first.  Corners may run either way round
-unless a function says otherwise; results run counter-clockwise.  Segments are many at a time, from ``a`` to ``b``, both
-(n, 2) [m].
+A polygon is an array (n, 2) [m] of corners in order; the last one is connected to the first.  Both orders are allowed
+unless a function says otherwise; results are counter-clockwise.  Segments are arrays, from `a` to `b`, both (n, 2) [m].
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from roboyard.geometry.arrays import Array
 
 
 def nearest_on_segments(a: ArrayLike, b: ArrayLike, points: ArrayLike) -> Array:
-    """The nearest point (..., 2) on any of the segments, for each of the points (..., 2)."""
+    """Compute the nearest point (..., 2) on any of the segments, for each of the points (..., 2)."""
     start, end = (np.asarray(v, dtype=np.float64).reshape(-1, 2) for v in (a, b))
     array = np.asarray(points, dtype=np.float64)
     flat = array.reshape(-1, 1, 2)
@@ -31,14 +30,14 @@ def nearest_on_segments(a: ArrayLike, b: ArrayLike, points: ArrayLike) -> Array:
 
 
 def distance_to_segments(a: ArrayLike, b: ArrayLike, points: ArrayLike) -> Array:
-    """From points (..., 2) to the nearest of the segments [m]."""
+    """Compute the distances from points (..., 2) to the nearest segment [m]."""
     array = np.asarray(points, dtype=np.float64)
     lengths: Array = np.linalg.norm(nearest_on_segments(a, b, array) - array, axis=-1)
     return lengths
 
 
 def segments_cross(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> NDArray[np.bool_]:
-    """Which segments a-b (n of them) cross or touch which segments c-d (m of them): (n, m)."""
+    """Return which of the n segments a-b cross or touch which of the m segments c-d: (n, m)."""
     a, b, c, d = (np.asarray(v, dtype=np.float64).reshape(-1, 2) for v in (a, b, c, d))
     p, q = a[:, None], b[:, None]
     r, s = c[None], d[None]
@@ -56,7 +55,7 @@ def segments_cross(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> ND
 
 
 def intersect_segments(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> Array | None:
-    """The point (2,) where segment a-b meets segment c-d; None if they do not, or lie along each other."""
+    """Compute the point (2,) where segment a-b meets segment c-d; None if they do not meet, or are collinear."""
     a, b, c, d = (np.asarray(v, dtype=np.float64) for v in (a, b, c, d))
     u, v, w = b - a, d - c, c - a
     cross = u[0] * v[1] - u[1] * v[0]
@@ -70,7 +69,7 @@ def intersect_segments(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -
 
 
 def _orientation(p: Array, q: Array, r: Array) -> Array:
-    """Sign of the turn p, q, r."""
+    """Return the sign of the turn p, q, r."""
     sign: Array = np.sign(
         (q[..., 0] - p[..., 0]) * (r[..., 1] - p[..., 1]) - (q[..., 1] - p[..., 1]) * (r[..., 0] - p[..., 0])
     )
@@ -78,27 +77,27 @@ def _orientation(p: Array, q: Array, r: Array) -> Array:
 
 
 def _is_within_segment(p: Array, q: Array, r: Array) -> NDArray[np.bool_]:
-    """Whether r, known to lie on the line p-q, lies between its ends."""
+    """Return whether r, which lies on the line p-q, is within the segment."""
     low, high = np.minimum(p, q), np.maximum(p, q)
     within: NDArray[np.bool_] = np.all((r >= low) & (r <= high), axis=-1)
     return within
 
 
 def area(polygon: ArrayLike) -> float:
-    """Signed area [m²]: positive if the corners run anticlockwise."""
+    """Compute the signed area [m²]: positive if the corners are counter-clockwise."""
     x, y = _corners(polygon).T
-    x, y = x - x[0], y - y[0]  # near the polygon, where the products are small
+    x, y = x - x[0], y - y[0]  # relative to a corner, so that the products are small
     return float(0.5 * np.sum(x * np.roll(y, -1) - np.roll(x, -1) * y))
 
 
 def perimeter(polygon: ArrayLike) -> float:
-    """Length of the border [m]."""
+    """Compute the length of the boundary [m]."""
     corners = _corners(polygon)
     return float(np.sum(np.linalg.norm(np.roll(corners, -1, axis=0) - corners, axis=1)))
 
 
 def centroid(polygon: ArrayLike) -> Array:
-    """Centre of the area (2,) [m]; the mean of the corners if there is no area."""
+    """Compute the center of the area (2,) [m]; the mean of the corners if the area is zero."""
     corners = _corners(polygon)
     shifted = corners - corners[0]
     following = np.roll(shifted, -1, axis=0)
@@ -112,9 +111,9 @@ def centroid(polygon: ArrayLike) -> Array:
 
 
 def contains(polygon: ArrayLike, points: ArrayLike) -> NDArray[np.bool_]:
-    """Which points (..., 2) lie inside, by counting crossings; on the border either answer may come.
+    """Return which points (..., 2) are inside, by counting crossings; on the boundary the result may be either.
 
-    For polygons that cross themselves: inside where the border winds round an odd number of times.
+    Self-intersecting polygons: inside where the boundary winds an odd number of times.
     """
     corners, points = _corners(polygon), _points(points)
     flat = points.reshape(-1, 2)
@@ -127,35 +126,35 @@ def contains(polygon: ArrayLike, points: ArrayLike) -> NDArray[np.bool_]:
 
 
 def distance(polygon: ArrayLike, points: ArrayLike) -> Array:
-    """From points (..., 2) to the polygon [m]; 0 inside."""
+    """Compute the distances from points (..., 2) to the polygon [m]; 0 inside."""
     outside = boundary_distance(polygon, points)
     return np.where(contains(polygon, points), 0.0, outside)
 
 
 def boundary_distance(polygon: ArrayLike, points: ArrayLike) -> Array:
-    """From points (..., 2) to the nearest point of the border [m]."""
+    """Compute the distances from points (..., 2) to the boundary [m]."""
     points = _points(points)
     lengths: Array = np.linalg.norm(nearest_on_boundary(polygon, points) - points, axis=-1)
     return lengths
 
 
 def nearest_on_boundary(polygon: ArrayLike, points: ArrayLike) -> Array:
-    """The nearest point of the border (..., 2) for each of the points (..., 2)."""
+    """Compute the nearest boundary point (..., 2) for each of the points (..., 2)."""
     corners = _corners(polygon)
     return nearest_on_segments(corners, np.roll(corners, -1, axis=0), _points(points))
 
 
 def convex_hull(points: ArrayLike) -> Array:
-    """Corners of the smallest convex polygon round points (n, 2), anticlockwise from the leftmost, none on an edge.
+    """Compute the convex hull of points (n, 2): corners counter-clockwise from the leftmost, without collinear ones.
 
     Andrew's monotone chain. For points on one line the two ends, for equal points one of them.
 
     Raises:
-        InputError: no points.
+        InputError: There are no points.
     """
     points = _points(points)
     if points.ndim != 2 or len(points) == 0:
-        raise InputError(f"points of shape {points.shape}", valid="(n, 2), n at least 1")
+        raise InputError(f"points have the shape {points.shape}", valid="(n, 2), n at least 1")
     ordered = np.unique(points, axis=0)
     if len(ordered) < 3:
         return ordered
@@ -176,7 +175,7 @@ def convex_hull(points: ArrayLike) -> Array:
 
 
 def is_convex(polygon: ArrayLike) -> bool:
-    """Whether it turns one way only, once round; straight corners are allowed."""
+    """Return whether all corners turn the same way and the polygon winds once; collinear corners are allowed."""
     corners = _corners(polygon)
     edges = np.roll(corners, -1, axis=0) - corners
     edges = edges[np.any(edges != 0.0, axis=1)]
@@ -190,7 +189,7 @@ def is_convex(polygon: ArrayLike) -> bool:
 
 
 def is_simple(polygon: ArrayLike) -> bool:
-    """Whether the border neither crosses nor touches itself."""
+    """Return whether the boundary neither crosses nor touches itself."""
     corners = _corners(polygon)
     following = np.roll(corners, -1, axis=0)
     count = len(corners)
@@ -202,7 +201,7 @@ def is_simple(polygon: ArrayLike) -> bool:
     is_non_adjacent = (index_distance > 1) & (index_distance < count - 1)
     if np.any(touching & is_non_adjacent):
         return False
-    # neighbours share a corner; they may not fold back onto each other
+    # adjacent edges share a corner; they must not fold back onto each other
     edges = following - corners
     next_edges = np.roll(edges, -1, axis=0)
     cross = edges[:, 0] * next_edges[:, 1] - edges[:, 1] * next_edges[:, 0]
@@ -210,31 +209,35 @@ def is_simple(polygon: ArrayLike) -> bool:
 
 
 def make_counter_clockwise(polygon: ArrayLike) -> Array:
-    """The same polygon with its corners running anticlockwise."""
+    """Return the polygon with its corners in counter-clockwise order."""
     corners = _corners(polygon)
     return corners if area(corners) >= 0.0 else corners[::-1]
 
 
 def rectangle(length: float, width: float, center: ArrayLike = (0.0, 0.0)) -> Array:
-    """Corners (4, 2) of a rectangle: ``length`` along x, ``width`` along y [m].
+    """Return the corners (4, 2) of a rectangle: `length` along x, `width` along y [m].
 
     Raises:
-        InputError: a side is not positive.
+        InputError: A side is not positive.
     """
     if not (length > 0.0 and width > 0.0):
-        raise InputError(f"rectangle of {length} by {width}", valid="positive sides")
+        raise InputError(f"rectangle sides must be positive, got {length} × {width} m", valid="positive sides")
     corners: Array = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]]) * (length, width)
     return corners + np.asarray(center, dtype=np.float64)
 
 
 def regular_polygon(radius: float, corners: int = 16) -> Array:
-    """A regular polygon (corners, 2) round the origin whose *edges* touch the circle of ``radius`` [m]: it holds it.
+    """Return a regular polygon (corners, 2) around the origin whose *edges* touch the circle of `radius` [m]: it
+    contains it.
 
     Raises:
-        InputError: fewer than three corners, or no radius.
+        InputError: There are fewer than three corners, or the radius is not positive.
     """
     if corners < 3 or not radius > 0.0:
-        raise InputError(f"polygon of {corners} corners, radius {radius}", valid="at least 3 corners, positive radius")
+        raise InputError(
+            f"invalid regular polygon of {corners} corners and radius {radius}",
+            valid="at least 3 corners, positive radius",
+        )
     angles = np.arange(corners) * (2.0 * np.pi / corners)
     polygon: Array = radius / np.cos(np.pi / corners) * np.stack([np.cos(angles), np.sin(angles)], axis=-1)
     return polygon
@@ -243,25 +246,25 @@ def regular_polygon(radius: float, corners: int = 16) -> Array:
 def _corners(polygon: ArrayLike) -> Array:
     corners = np.asarray(polygon, dtype=np.float64)
     if corners.ndim != 2 or corners.shape[1] != 2 or len(corners) < 3:
-        raise InputError(f"polygon of shape {corners.shape}", valid="(n, 2), n at least 3")
+        raise InputError(f"polygon has the shape {corners.shape}", valid="(n, 2), n at least 3")
     return corners
 
 
 def _points(points: ArrayLike) -> Array:
     array = np.asarray(points, dtype=np.float64)
     if array.shape[-1:] != (2,):
-        raise InputError(f"points of shape {array.shape}", valid="(..., 2)")
+        raise InputError(f"points have the shape {array.shape}", valid="(..., 2)")
     return array
 
 
 def clip(polygon: ArrayLike, window: ArrayLike) -> Array:
-    """The part of a polygon inside a convex window, (n, 2) anticlockwise; (0, 2) if there is none.
+    """Clip a polygon to a convex window, (n, 2) counter-clockwise; (0, 2) if nothing remains.
 
-    Sutherland and Hodgman 1974. Where a polygon that is not convex falls apart, the parts stay joined along the
-    window's border.
+    Sutherland and Hodgman 1974. If a non-convex polygon splits into parts, these remain connected along the window's
+    boundary.
 
     Raises:
-        InputError: the window is not convex.
+        InputError: The window is not convex.
     """
     result = make_counter_clockwise(polygon)
     window_corners = _require_convex(window, "window")
@@ -273,7 +276,7 @@ def clip(polygon: ArrayLike, window: ArrayLike) -> Array:
 
 
 def clip_half_plane(polygon: ArrayLike, a: ArrayLike, b: ArrayLike) -> Array:
-    """The part of a polygon to the left of the line from ``a`` to ``b``; (0, 2) if there is none."""
+    """Clip a polygon to the left side of the line from `a` to `b`; (0, 2) if nothing remains."""
     corners = np.asarray(polygon, dtype=np.float64).reshape(-1, 2)
     a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     along = b - a
@@ -292,12 +295,12 @@ def clip_half_plane(polygon: ArrayLike, a: ArrayLike, b: ArrayLike) -> Array:
 
 
 def clip_segment(a: ArrayLike, b: ArrayLike, window: ArrayLike) -> tuple[Array, Array] | None:
-    """The part of the segment a-b inside a convex window as its two ends; None if it passes by.
+    """Clip the segment a-b to a convex window; return its two ends, or None if it is outside.
 
     Cyrus and Beck 1978.
 
     Raises:
-        InputError: the window is not convex.
+        InputError: The window is not convex.
     """
     start, end = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     along = end - start
@@ -318,10 +321,10 @@ def clip_segment(a: ArrayLike, b: ArrayLike, window: ArrayLike) -> tuple[Array, 
 
 
 def offset_polygon(polygon: ArrayLike, distance: float) -> Array:
-    """A convex polygon with every edge moved outwards by ``distance`` [m], inwards if negative; corners stay sharp.
+    """Offset every edge of a convex polygon outwards by `distance` [m], inwards if negative; corners remain sharp.
 
     Raises:
-        InputError: not convex, or nothing is left of it.
+        InputError: The polygon is not convex, or nothing remains.
     """
     corners = _require_convex(polygon, "polygon")
     edges = np.roll(corners, -1, axis=0) - corners
@@ -333,7 +336,7 @@ def offset_polygon(polygon: ArrayLike, distance: float) -> Array:
             offset_corner = corner + distance * normal
             result = clip_half_plane(result, offset_corner, offset_corner + edge)
         if len(result) == 0:
-            raise InputError(f"nothing is left of the polygon {-distance} m inside its border")
+            raise InputError(f"an offset of {distance} m leaves no polygon")
         return result
     before = np.roll(normals, 1, axis=0)
     corner_shift = (normals + before) / (1.0 + np.sum(normals * before, axis=1, keepdims=True))
@@ -348,10 +351,12 @@ def inflate_polygon(polygon: ArrayLike, radius: float, arc_step: float = math.pi
     result contains every point within ``radius``.
 
     Raises:
-        InputError: not convex, or a negative radius.
+        InputError: The polygon is not convex, or the radius is negative.
     """
     if radius < 0.0 or not 0.0 < arc_step < math.pi:
-        raise InputError(f"radius {radius}, step {arc_step}", valid="radius at least 0, step between 0 and pi")
+        raise InputError(
+            f"invalid radius {radius} or arc step {arc_step}", valid="radius at least 0, step between 0 and pi"
+        )
     corners = _require_convex(polygon, "polygon")
     edges = np.roll(corners, -1, axis=0) - corners
     headings = np.arctan2(edges[:, 1], edges[:, 0])
@@ -368,7 +373,7 @@ def inflate_polygon(polygon: ArrayLike, radius: float, arc_step: float = math.pi
 
 def _require_convex(polygon: ArrayLike, name: str) -> Array:
     corners = make_counter_clockwise(polygon)
-    corners = corners[np.any(corners != np.roll(corners, -1, axis=0), axis=1)]  # doubled corners have no edge
+    corners = corners[np.any(corners != np.roll(corners, -1, axis=0), axis=1)]  # duplicate corners have no edge
     if len(corners) < 3 or not is_convex(corners):
         raise InputError(f"the {name} is not convex", valid="a convex one, e.g. of convex_hull()")
     return corners

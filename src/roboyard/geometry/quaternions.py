@@ -12,25 +12,25 @@ from numpy.typing import ArrayLike
 from roboyard.errors import InputError
 from roboyard.geometry.arrays import Array
 
-_MIN_NORM = 1e-12  # below it a direction is lost in rounding
+_MIN_NORM = 1e-12  # below it a direction is lost to rounding
 
 
 def normalize(q: ArrayLike) -> Array:
-    """``q / |q|`` with ``w >= 0``.
+    """Normalize to ``q / |q|`` with ``w >= 0``.
 
     Raises:
-        InputError: a quaternion without length or with numbers that are not finite.
+        InputError: A quaternion is zero or has numbers that are not finite.
     """
     q = _quaternions(q)
     length = np.linalg.norm(q, axis=-1, keepdims=True)
     if not np.all(np.isfinite(length)) or np.any(length < 1e-150):
-        raise InputError("a quaternion has no length or is not finite", valid="w, x, y, z of length 1")
+        raise InputError("a quaternion is zero or not finite", valid="w, x, y, z of length 1")
     unit: Array = q / length
     return _canonical(unit)
 
 
 def multiply(a: ArrayLike, b: ArrayLike) -> Array:
-    """Hamilton product ``a b``: first ``b``, then ``a``; the sign is kept."""
+    """Compute the Hamilton product ``a b``: first ``b``, then ``a``; the sign is kept."""
     a, b = _quaternions(a), _quaternions(b)
     aw, ax, ay, az = np.moveaxis(a, -1, 0)
     bw, bx, by, bz = np.moveaxis(b, -1, 0)
@@ -46,13 +46,13 @@ def multiply(a: ArrayLike, b: ArrayLike) -> Array:
 
 
 def conjugate(q: ArrayLike) -> Array:
-    """The inverse rotation of a unit quaternion."""
+    """Return the inverse rotation of a unit quaternion."""
     inverse: Array = _quaternions(q) * np.array([1.0, -1.0, -1.0, -1.0])
     return inverse
 
 
 def rotate(q: ArrayLike, v: ArrayLike) -> Array:
-    """``R(q) v`` for vectors ``(..., 3)``; leading dimensions broadcast."""
+    """Compute ``R(q) v`` for vectors ``(..., 3)``; leading dimensions broadcast."""
     q, v = _quaternions(q), _vectors(v)
     w, u = q[..., :1], q[..., 1:]
     t = 2.0 * np.cross(u, v)
@@ -61,7 +61,7 @@ def rotate(q: ArrayLike, v: ArrayLike) -> Array:
 
 
 def z_axis(q: ArrayLike) -> Array:
-    """``R(q) (0, 0, 1)``, ``(..., 3)``."""
+    """Compute ``R(q) (0, 0, 1)``, ``(..., 3)``."""
     q = _quaternions(q)
     w, x, y, z = q[..., 0], q[..., 1], q[..., 2], q[..., 3]
     axis: Array = np.stack([2.0 * (x * z + w * y), 2.0 * (y * z - w * x), 1.0 - 2.0 * (x * x + y * y)], axis=-1)
@@ -69,7 +69,7 @@ def z_axis(q: ArrayLike) -> Array:
 
 
 def from_rpy(rpy: ArrayLike) -> Array:
-    """From roll, pitch, yaw [rad] about the fixed axes x, y, z, as URDF and SDF write them; ``(..., 3)``."""
+    """Convert roll, pitch, yaw [rad] about the fixed axes x, y, z, as in URDF and SDF; ``(..., 3)``."""
     half = 0.5 * _vectors(rpy)
     cr, cp, cy = np.moveaxis(np.cos(half), -1, 0)
     sr, sp, sy = np.moveaxis(np.sin(half), -1, 0)
@@ -87,9 +87,10 @@ def from_rpy(rpy: ArrayLike) -> Array:
 
 
 def to_rpy(q: ArrayLike) -> Array:
-    """Roll, pitch, yaw [rad] about fixed axes; pitch in [-pi/2, pi/2], the others in (-pi, pi].
+    """Convert to roll, pitch, yaw [rad] about fixed axes; pitch in [-pi/2, pi/2], the others in (-pi, pi].
 
-    Straight up or down roll and yaw turn about the same axis: yaw is then 0.
+    At a pitch of ±pi/2, roll and yaw rotate about the same axis: yaw is then 0.
+
     The half sum and difference of roll and yaw keep full precision there (Bernardes & Viollet, PLoS ONE 2022).
     """
     w, x, y, z = np.moveaxis(_quaternions(q), -1, 0)
@@ -105,7 +106,7 @@ def to_rpy(q: ArrayLike) -> Array:
 
 
 def to_matrix(q: ArrayLike) -> Array:
-    """Rotation matrices ``(..., 3, 3)`` of unit quaternions."""
+    """Convert unit quaternions to rotation matrices ``(..., 3, 3)``."""
     w, x, y, z = np.moveaxis(_quaternions(q), -1, 0)
     rows = [
         [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)],
@@ -116,20 +117,20 @@ def to_matrix(q: ArrayLike) -> Array:
 
 
 def from_matrix(R: ArrayLike) -> Array:
-    """Quaternions of rotation matrices ``(..., 3, 3)``.
+    """Convert rotation matrices ``(..., 3, 3)`` to quaternions.
 
     Raises:
-        InputError: a matrix is not a rotation (not orthonormal within 1e-4, or a reflection).
+        InputError: A matrix is not a rotation (not orthonormal within 1e-4, or a reflection).
     """
     R = np.asarray(R, dtype=np.float64)
     if R.shape[-2:] != (3, 3):
-        raise InputError(f"rotation matrix of shape {R.shape}", valid="(..., 3, 3)")
+        raise InputError(f"rotation matrix has the shape {R.shape}", valid="(..., 3, 3)")
     error = np.abs(R @ np.swapaxes(R, -1, -2) - np.eye(3)).max(initial=0.0)
     if not error < 1e-4 or np.any(np.linalg.det(R) < 0.0):
         raise InputError("the matrix is not a rotation", valid="orthonormal with determinant +1")
     trace = np.trace(R, axis1=-2, axis2=-1)
     diagonal = np.diagonal(R, axis1=-2, axis2=-1)
-    # Four ways to start; the one from the largest component loses no digits (Shepperd 1978).
+    # Four formulas; the one with the largest component loses no digits (Shepperd 1978).
     candidates = np.empty((*R.shape[:-2], 4, 4))
     a, b, c = R[..., 2, 1] - R[..., 1, 2], R[..., 0, 2] - R[..., 2, 0], R[..., 1, 0] - R[..., 0, 1]
     d, e, f = R[..., 1, 0] + R[..., 0, 1], R[..., 0, 2] + R[..., 2, 0], R[..., 2, 1] + R[..., 1, 2]
@@ -143,7 +144,7 @@ def from_matrix(R: ArrayLike) -> Array:
 
 
 def from_rotation_vector(vector: ArrayLike) -> Array:
-    """The exponential map: turn by ``|vector|`` [rad] about ``vector``, ``(..., 3)``."""
+    """Compute the exponential map: the rotation by ``|vector|`` [rad] about ``vector``, ``(..., 3)``."""
     vector = _vectors(vector)
     angle = np.linalg.norm(vector, axis=-1, keepdims=True)
     # np.sinc(x) = sin(pi x) / (pi x), exact at 0
@@ -151,7 +152,7 @@ def from_rotation_vector(vector: ArrayLike) -> Array:
 
 
 def to_rotation_vector(q: ArrayLike) -> Array:
-    """The logarithm: axis times angle [rad], angle in [0, pi]."""
+    """Compute the logarithm: axis times angle [rad], angle in [0, pi]."""
     q = _canonical(_quaternions(q))
     w, u = q[..., :1], q[..., 1:]
     sine = np.linalg.norm(u, axis=-1, keepdims=True)
@@ -162,12 +163,12 @@ def to_rotation_vector(q: ArrayLike) -> Array:
 
 
 def slerp(a: ArrayLike, b: ArrayLike, s: ArrayLike) -> Array:
-    """Constant turn from ``a`` (s = 0) to ``b`` (s = 1) the shorter way; ``s`` broadcasts over leading dimensions."""
+    """Interpolate from ``a`` (s = 0) to ``b`` (s = 1) at constant angular velocity, the shorter way."""
     a, b = _quaternions(a), _quaternions(b)
     s = np.asarray(s, dtype=np.float64)[..., None]
     dot = np.sum(a * b, axis=-1, keepdims=True)
     b = np.where(dot < 0.0, -b, b)
-    # the angle from the chord, which keeps its digits where acos of the dot product loses them
+    # the angle from the chord, which keeps digits where acos of the dot product loses them
     half = np.arctan2(np.linalg.norm(b - a, axis=-1, keepdims=True), np.linalg.norm(a + b, axis=-1, keepdims=True))
     angle = 2.0 * half
     sine = np.sin(angle)
@@ -179,17 +180,17 @@ def slerp(a: ArrayLike, b: ArrayLike, s: ArrayLike) -> Array:
 
 
 def from_two_vectors(a: ArrayLike, b: ArrayLike) -> Array:
-    """The smallest rotation that turns the direction of ``a`` into that of ``b``, both ``(..., 3)``.
+    """Compute the smallest rotation from the direction of ``a`` to that of ``b``, both ``(..., 3)``.
 
-    For opposite directions some axis across ``a`` is taken.
+    For opposite directions an arbitrary axis perpendicular to ``a`` is used.
 
     Raises:
-        InputError: a vector has no length.
+        InputError: A vector is zero.
     """
     from_a, to_b = np.broadcast_arrays(_vectors(a), _vectors(b))
     length_a, length_b = (np.linalg.norm(v, axis=-1, keepdims=True) for v in (from_a, to_b))
     if np.any(length_a < 1e-150) or np.any(length_b < 1e-150):
-        raise InputError("a vector has no length", valid="vectors other than zero")
+        raise InputError("a vector is zero", valid="non-zero vectors")
     start = from_a / length_a
     bisector = start + to_b / length_b
     length = np.linalg.norm(bisector, axis=-1, keepdims=True)
@@ -202,22 +203,22 @@ def from_two_vectors(a: ArrayLike, b: ArrayLike) -> Array:
 
 
 def _canonical(q: Array) -> Array:
-    """The sign with ``w >= 0``; for half turns, the first axis component that is not 0 is positive."""
+    """Choose the sign with ``w >= 0``; for half turns, the first non-zero axis component is positive."""
     w, x, y, z = np.moveaxis(q, -1, 0)
     flip = (w < 0) | ((w == 0) & ((x < 0) | ((x == 0) & ((y < 0) | ((y == 0) & (z < 0))))))
-    signed: Array = np.where(flip[..., None], -q, q) + 0.0  # no negative zeros
+    signed: Array = np.where(flip[..., None], -q, q) + 0.0  # avoids -0.0
     return signed
 
 
 def _quaternions(q: ArrayLike) -> Array:
     array = np.asarray(q, dtype=np.float64)
     if array.shape[-1:] != (4,):
-        raise InputError(f"quaternions of shape {array.shape}", valid="(..., 4): w, x, y, z")
+        raise InputError(f"quaternions have the shape {array.shape}", valid="(..., 4): w, x, y, z")
     return array
 
 
 def _vectors(v: ArrayLike) -> Array:
     array = np.asarray(v, dtype=np.float64)
     if array.shape[-1:] != (3,):
-        raise InputError(f"vectors of shape {array.shape}", valid="(..., 3)")
+        raise InputError(f"vectors have the shape {array.shape}", valid="(..., 3)")
     return array

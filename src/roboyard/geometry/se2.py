@@ -1,4 +1,4 @@
-"""Rigid motions in the plane, and angles on the circle."""
+"""Rigid motions in the plane (SE(2)), and angles on the circle."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def wrap_angle(angle: ArrayLike) -> NDArray[np.float64]: ...
 
 
 def wrap_angle(angle: Any) -> float | NDArray[np.float64]:
-    """The same direction in (-pi, pi].
+    """Wrap an angle to (-pi, pi].
 
     Args:
         angle: One angle [rad], or an array of any shape.
 
     Returns:
-        A float for a float, an array of the same shape otherwise; exact, without rounding drift over many turns.
+        A float for a float, else an array of the same shape; exact, without rounding drift over many turns.
     """
     if isinstance(angle, float | int):
         wrapped = math.remainder(angle, math.tau)
@@ -41,11 +41,11 @@ def wrap_angle(angle: Any) -> float | NDArray[np.float64]:
 
 
 def angle_between(start: float, end: float) -> float:
-    """The shortest turn from ``start`` to ``end`` [rad], in (-pi, pi]."""
+    """Return the shortest rotation from `start` to `end` [rad], in (-pi, pi]."""
     return wrap_angle(end - start)
 
 
-_SMALL_ANGLE = 1e-4  # below this angle the closed forms lose digits and a series is exact to rounding
+_SMALL_ANGLE = 1e-4  # below it the closed forms lose digits and a series is exact to rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,41 +55,43 @@ class SE2:
     Attributes:
         x: Position of b in a [m].
         y: Position of b in a [m].
-        theta: Direction of b's x axis in a [rad], kept in (-pi, pi].
+        theta: Direction of b's x axis in a [rad], in (-pi, pi].
     """
 
     x: float = 0.0
     y: float = 0.0
     theta: float = 0.0
 
-    __array_ufunc__ = None  # array @ SE2 is a mistake, not an elementwise product
+    __array_ufunc__ = None  # array @ SE2 is an error, not an elementwise product
 
     def __post_init__(self) -> None:
         try:
             x, y, theta = float(self.x), float(self.y), float(self.theta)
         except (TypeError, ValueError) as error:
-            raise InputError(f"SE2({self.x!r}, {self.y!r}, {self.theta!r})", valid="metres and radians") from error
+            raise InputError(
+                f"SE2 requires numbers, got ({self.x!r}, {self.y!r}, {self.theta!r})", valid="meters and radians"
+            ) from error
         if not (math.isfinite(x) and math.isfinite(y) and math.isfinite(theta)):
-            raise InputError(f"SE2({x}, {y}, {theta}) is not finite", valid="metres and radians")
+            raise InputError(f"SE2 requires finite numbers, got ({x}, {y}, {theta})", valid="meters and radians")
         object.__setattr__(self, "x", x)
         object.__setattr__(self, "y", y)
         object.__setattr__(self, "theta", wrap_angle(theta))
 
     @classmethod
     def identity(cls) -> SE2:
-        """No motion."""
+        """Return the identity."""
         return _IDENTITY
 
     @classmethod
     def from_matrix(cls, T: ArrayLike) -> SE2:
-        """From a homogeneous matrix (3, 3).
+        """Convert a homogeneous matrix (3, 3).
 
         Raises:
-            InputError: it is not one.
+            InputError: It is not a homogeneous matrix.
         """
         T = np.asarray(T, dtype=np.float64)
         if T.shape != (3, 3) or not np.allclose(T[2], [0.0, 0.0, 1.0], atol=1e-9):
-            raise InputError(f"no homogeneous matrix of shape {T.shape}", valid="(3, 3) with last row 0 0 1")
+            raise InputError(f"invalid homogeneous matrix of shape {T.shape}", valid="(3, 3) with last row 0 0 1")
         R = T[:2, :2]
         if not np.allclose(R @ R.T, np.eye(2), atol=1e-4) or np.linalg.det(R) < 0.0:
             raise InputError("the matrix is not a rotation", valid="orthonormal with determinant +1")
@@ -97,12 +99,12 @@ class SE2:
 
     @classmethod
     def from_se3(cls, pose: SE3) -> SE2:
-        """The part of a pose that lies in the plane: x, y and yaw."""
+        """Return the planar part of a pose: x, y and yaw."""
         return cls(pose.x, pose.y, pose.yaw)
 
     @classmethod
     def exp(cls, twist: ArrayLike) -> SE2:
-        """Motion of one second at constant ``(vx, vy, omega)`` in the moving frame [m, m, rad]: an arc."""
+        """Return the motion of one second at constant ``(vx, vy, omega)`` in the moving frame [m, m, rad]: an arc."""
         vx, vy, omega = (float(value) for value in np.asarray(twist, dtype=np.float64))
         if abs(omega) < _SMALL_ANGLE:
             a, b = 1.0 - omega * omega / 6.0, omega * (0.5 - omega * omega / 24.0)
@@ -111,13 +113,13 @@ class SE2:
         return cls(a * vx - b * vy, b * vx + a * vy, omega)
 
     def log(self) -> NDArray[np.float64]:
-        """The constant twist ``(vx, vy, omega)`` that leads here in one second; ``exp(log(T)) == T``."""
+        """Return the constant twist ``(vx, vy, omega)`` of this motion in one second; ``exp(log(T)) == T``."""
         half = 0.5 * self.theta
         a = 1.0 - half * half / 3.0 if abs(half) < _SMALL_ANGLE else half / math.tan(half)
         return np.array([a * self.x + half * self.y, a * self.y - half * self.x, self.theta])
 
     def inverse(self) -> SE2:
-        """``T_b_a`` of ``T_a_b``."""
+        """Return ``T_b_a`` of ``T_a_b``."""
         c, s = math.cos(self.theta), math.sin(self.theta)
         return SE2(-c * self.x - s * self.y, s * self.x - c * self.y, -self.theta)
 
@@ -126,7 +128,7 @@ class SE2:
     @overload
     def __matmul__(self, other: ArrayLike) -> NDArray[np.float64]: ...
     def __matmul__(self, other: Any) -> SE2 | NDArray[np.float64]:
-        """``T_a_b @ T_b_c = T_a_c``; ``T_a_b @ points_b = points_a`` with points ``(..., 2)`` [m]."""
+        """Compute ``T_a_b @ T_b_c = T_a_c``, or ``T_a_b @ points_b = points_a`` with points ``(..., 2)`` [m]."""
         c, s = math.cos(self.theta), math.sin(self.theta)
         if isinstance(other, SE2):
             return SE2(self.x + c * other.x - s * other.y, self.y + s * other.x + c * other.y, self.theta + other.theta)
@@ -135,7 +137,7 @@ class SE2:
         return np.stack([self.x + c * px - s * py, self.y + s * px + c * py], axis=-1)
 
     def interpolate(self, other: SE2, s: float) -> SE2:
-        """Straight line and shortest turn from here (s = 0) to ``other`` (s = 1)."""
+        """Interpolate along a straight line and the shortest rotation, from here (s = 0) to `other` (s = 1)."""
         delta_theta = wrap_angle(other.theta - self.theta)
         return SE2(
             (1.0 - s) * self.x + s * other.x, (1.0 - s) * self.y + s * other.y,
@@ -143,17 +145,19 @@ class SE2:
         )  # fmt: skip
 
     def adjoint(self) -> NDArray[np.float64]:
-        """(3, 3): ``T exp(xi) T^-1 = exp(adjoint xi)``; carries twists (vx, vy, omega) from b to a."""
+        """Return the adjoint (3, 3): ``T exp(xi) T^-1 = exp(adjoint xi)``; transforms twists (vx, vy, omega) from b to
+        a.
+        """
         c, s = math.cos(self.theta), math.sin(self.theta)
         return np.array([[c, -s, self.y], [s, c, -self.x], [0.0, 0.0, 1.0]])
 
     def matrix(self) -> NDArray[np.float64]:
-        """Homogeneous matrix (3, 3)."""
+        """Return the homogeneous matrix (3, 3)."""
         c, s = math.cos(self.theta), math.sin(self.theta)
         return np.array([[c, -s, self.x], [s, c, self.y], [0.0, 0.0, 1.0]])
 
     def to_se3(self, z: float = 0.0) -> SE3:
-        """The same pose in space at height ``z`` [m]."""
+        """Return the pose in space at height `z` [m]."""
         half = 0.5 * self.theta
         return SE3((math.cos(half), 0.0, 0.0, math.sin(half)), (self.x, self.y, z))
 
@@ -163,11 +167,11 @@ class SE2:
         return np.array([self.x, self.y])
 
     def distance(self, other: SE2) -> float:
-        """Between the two positions [m]."""
+        """Return the distance between the two positions [m]."""
         return math.hypot(other.x - self.x, other.y - self.y)
 
     def almost_equal(self, other: SE2, atol: float = 1e-9) -> bool:
-        """Whether positions [m] and directions [rad] agree within ``atol``."""
+        """Return whether positions [m] and directions [rad] are equal within `atol`."""
         return (
             abs(self.x - other.x) <= atol
             and abs(self.y - other.y) <= atol

@@ -11,7 +11,7 @@ SE2Array = NDArray[np.float64]
 
 
 def compose(T_a_b: ArrayLike, T_b_c: ArrayLike) -> SE2Array:
-    """``T_a_c`` (..., 3) row by row; one side may be a single pose (3,)."""
+    """Compute ``T_a_c`` (..., 3) row by row; one argument may be a single pose (3,)."""
     first, second = np.asarray(T_a_b, dtype=np.float64), np.asarray(T_b_c, dtype=np.float64)
     c, s = np.cos(first[..., 2]), np.sin(first[..., 2])
     return np.stack(
@@ -25,7 +25,7 @@ def compose(T_a_b: ArrayLike, T_b_c: ArrayLike) -> SE2Array:
 
 
 def invert(T_a_b: ArrayLike) -> SE2Array:
-    """``T_b_a`` (..., 3) row by row."""
+    """Compute ``T_b_a`` (..., 3) row by row."""
     pose = np.asarray(T_a_b, dtype=np.float64)
     c, s = np.cos(pose[..., 2]), np.sin(pose[..., 2])
     return np.stack(
@@ -39,7 +39,7 @@ def invert(T_a_b: ArrayLike) -> SE2Array:
 
 
 def relative(T_w_a: ArrayLike, T_w_b: ArrayLike) -> SE2Array:
-    """``T_a_b`` (..., 3) row by row: b as seen from a."""
+    """Compute ``T_a_b`` (..., 3) row by row: the pose of b in a."""
     first, second = np.asarray(T_w_a, dtype=np.float64), np.asarray(T_w_b, dtype=np.float64)
     c, s = np.cos(first[..., 2]), np.sin(first[..., 2])
     dx, dy = second[..., 0] - first[..., 0], second[..., 1] - first[..., 1]

@@ -1,4 +1,4 @@
-"""Rigid motion in space."""
+"""Rigid motions in space (SE(3))."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from roboyard.geometry.arrays import as_floats, as_points
 
 
 def _normalize_quaternion(w: float, x: float, y: float, z: float) -> tuple[float, float, float, float]:
-    """Length 1 and ``w >= 0``; what is exact to rounding (12 half units) stays as it is, so doing it twice is once."""
+    """Normalize to length 1 and ``w >= 0``; within rounding (12 half units) values are kept, so it is idempotent."""
     square = w * w + x * x + y * y + z * z
     if not -1.5e-15 < square - 1.0 < 1.5e-15:
         length = math.sqrt(square)
@@ -25,7 +25,7 @@ def _normalize_quaternion(w: float, x: float, y: float, z: float) -> tuple[float
 
 
 def _quaternion_from_rpy(roll: float, pitch: float, yaw: float) -> tuple[float, float, float, float]:
-    """Quaternion w, x, y, z of turns about fixed axes [rad]."""
+    """Convert rotations about fixed axes [rad] to a quaternion w, x, y, z."""
     cr, sr = math.cos(roll / 2), math.sin(roll / 2)
     cp, sp = math.cos(pitch / 2), math.sin(pitch / 2)
     cy, sy = math.cos(yaw / 2), math.sin(yaw / 2)
@@ -40,7 +40,7 @@ def _quaternion_from_rpy(roll: float, pitch: float, yaw: float) -> tuple[float, 
 def _rotate_vector(
     w: float, x: float, y: float, z: float, vx: float, vy: float, vz: float
 ) -> tuple[float, float, float]:
-    """The vector v turned by the quaternion."""
+    """Rotate the vector v by the quaternion."""
     tx, ty, tz = 2.0 * (y * vz - z * vy), 2.0 * (z * vx - x * vz), 2.0 * (x * vy - y * vx)
     return (
         vx + w * tx + y * tz - z * ty,
@@ -56,21 +56,21 @@ class SE3:
     """Pose or motion in space, immutable: ``T_a_b`` maps points of frame b to frame a.
 
     Args:
-        rotation: Quaternion (4,) w, x, y, z; normalised, and kept with ``w >= 0``.
+        rotation: Quaternion (4,) w, x, y, z; it is normalized to ``w >= 0``.
         translation: Position of b in a (3,) [m].
 
     Raises:
-        InputError: the quaternion has no length, or a number is not finite.
+        InputError: The quaternion is zero, or a number is not finite.
     """
 
-    # Plain floats inside: composing two poses costs 2 µs instead of 20 with small arrays.
+    # Plain floats inside: composing two poses takes 2 µs instead of 20 with small arrays.
     __slots__ = ("_arrays", "_q", "_t")
 
     _q: tuple[float, float, float, float]
     _t: tuple[float, float, float]
     _arrays: tuple[NDArray[np.float64], NDArray[np.float64]] | None
 
-    __array_ufunc__ = None  # array @ SE3 is a mistake, not an elementwise product
+    __array_ufunc__ = None  # array @ SE3 is an error, not an elementwise product
 
     def __init__(self, rotation: ArrayLike = (1.0, 0.0, 0.0, 0.0), translation: ArrayLike = (0.0, 0.0, 0.0)) -> None:
         w, x, y, z = as_floats(rotation, 4, "rotation")
@@ -78,66 +78,71 @@ class SE3:
         length = math.sqrt(w * w + x * x + y * y + z * z)
         if not (1e-150 < length < math.inf and math.isfinite(tx) and math.isfinite(ty) and math.isfinite(tz)):
             raise InputError(
-                f"no pose of rotation {(w, x, y, z)} and translation {(tx, ty, tz)}",
-                valid="a quaternion w x y z of length 1, metres",
+                f"invalid pose with rotation {(w, x, y, z)} and translation {(tx, ty, tz)}",
+                valid="a quaternion w x y z of length 1, meters",
             )
-        if not -1e-9 <= length - 1.0 <= 1e-9:  # also keeps squares of wild lengths finite
+        if not -1e-9 <= length - 1.0 <= 1e-9:  # also avoids overflow in squares of very large lengths
             w, x, y, z = w / length, x / length, y / length, z / length
         _set_q(self, _normalize_quaternion(w, x, y, z))
         _set_t(self, (tx, ty, tz))
         _set_arrays(self, None)
 
-    # -- making ------------------------------------------------------------------------------------------------------
+    # -- constructors
+    # ------------------------------------------------------------------------------------------------------
     @classmethod
     def identity(cls) -> SE3:
-        """No motion."""
+        """Return the identity."""
         return _IDENTITY
 
     @classmethod
     def from_xyz_rpy(cls, xyz: ArrayLike = (0.0, 0.0, 0.0), rpy: ArrayLike = (0.0, 0.0, 0.0)) -> SE3:
-        """From a position [m] and roll, pitch, yaw [rad] about fixed axes, as URDF and SDF write poses."""
+        """Convert a position [m] and roll, pitch, yaw [rad] about fixed axes, as in URDF and SDF."""
         roll, pitch, yaw = as_floats(rpy, 3, "rpy")
         return cls(_quaternion_from_rpy(roll, pitch, yaw), xyz)
 
     @classmethod
     def from_matrix(cls, T: ArrayLike) -> SE3:
-        """From a homogeneous matrix (4, 4).
+        """Convert a homogeneous matrix (4, 4).
 
         Raises:
-            InputError: it is not one.
+            InputError: It is not a homogeneous matrix.
         """
         T = np.asarray(T, dtype=np.float64)
         if T.shape != (4, 4) or not np.allclose(T[3], [0.0, 0.0, 0.0, 1.0], atol=1e-9):
-            raise InputError(f"no homogeneous matrix of shape {T.shape}", valid="(4, 4) with last row 0 0 0 1")
+            raise InputError(f"invalid homogeneous matrix of shape {T.shape}", valid="(4, 4) with last row 0 0 0 1")
         return cls.from_rotation_matrix(T[:3, :3], T[:3, 3])
 
     @classmethod
     def from_rotation_matrix(cls, R: ArrayLike, translation: ArrayLike = (0.0, 0.0, 0.0)) -> SE3:
-        """From a rotation matrix (3, 3) and a position (3,) [m].
+        """Convert a rotation matrix (3, 3) and a position (3,) [m].
 
         Raises:
-            InputError: the matrix is not a rotation.
+            InputError: The matrix is not a rotation.
         """
         return cls(quaternions.from_matrix(R), translation)
 
     @classmethod
     def from_rows(cls, rows: ArrayLike) -> list[SE3]:
-        """Poses of rows (n, 7): quaternion w, x, y, z and position [m]; checked all at once.
+        """Convert rows (n, 7) to poses: quaternion w, x, y, z and position [m]; all rows are checked at once.
 
         Raises:
-            InputError: another shape, a quaternion that is not of length 1, or numbers that are not finite.
+            InputError: The shape is wrong, a quaternion does not have length 1, or a number is not finite.
         """
         values = np.asarray(rows, dtype=np.float64)
         if values.ndim != 2 or values.shape[1] != 7:
-            raise InputError(f"poses of shape {values.shape}", valid="(n, 7)")
+            raise InputError(f"poses have the shape {values.shape}", valid="(n, 7)")
         norm_error = np.abs(np.einsum("ni,ni->n", values[:, :4], values[:, :4]) - 1.0)
         if not (norm_error < 1e-6).all() or not np.isfinite(values).all():
-            raise InputError("poses of no rotation or no place", valid="quaternions w x y z of length 1, metres")
+            raise InputError(
+                "a pose has an invalid rotation or position", valid="quaternions w x y z of length 1, meters"
+            )
         return [_make(_normalize_quaternion(w, x, y, z), (px, py, pz)) for w, x, y, z, px, py, pz in values.tolist()]
 
     @classmethod
     def exp(cls, twist: ArrayLike) -> SE3:
-        """Motion of one second at the constant twist (6,): linear [m], then angular [rad], in the moving frame."""
+        """Return the motion of one second at the constant twist (6,): linear [m], then angular [rad], in the moving
+        frame.
+        """
         xi = np.array(as_floats(twist, 6, "twist"))
         v, omega = xi[:3], xi[3:]
         angle = math.sqrt(float(omega @ omega))
@@ -148,7 +153,8 @@ class SE3:
         omega_cross_v = np.cross(omega, v)
         return cls(quaternions.from_rotation_vector(omega), v + a * omega_cross_v + b * np.cross(omega, omega_cross_v))
 
-    # -- reading -----------------------------------------------------------------------------------------------------
+    # -- properties
+    # -----------------------------------------------------------------------------------------------------
     @property
     def rotation(self) -> NDArray[np.float64]:
         """Unit quaternion (4,) w, x, y, z with ``w >= 0``; read-only."""
@@ -156,7 +162,7 @@ class SE3:
 
     @property
     def quaternion(self) -> tuple[float, float, float, float]:
-        """The same rotation as plain numbers w, x, y, z."""
+        """Return the rotation as plain numbers w, x, y, z."""
         return self._q
 
     @property
@@ -168,22 +174,22 @@ class SE3:
 
     @property
     def x(self) -> float:
-        """Position [m]."""
+        """Position along x [m]."""
         return self._t[0]
 
     @property
     def y(self) -> float:
-        """Position [m]."""
+        """Position along y [m]."""
         return self._t[1]
 
     @property
     def z(self) -> float:
-        """Position [m]."""
+        """Position along z [m]."""
         return self._t[2]
 
     @property
     def rpy(self) -> NDArray[np.float64]:
-        """Roll, pitch, yaw (3,) [rad] about fixed axes; yaw is 0 where pitch is +-pi/2."""
+        """Return roll, pitch, yaw (3,) [rad] about fixed axes; yaw is 0 at a pitch of ±pi/2."""
         return quaternions.to_rpy(self._q)
 
     @property
@@ -194,12 +200,12 @@ class SE3:
 
     @property
     def angle(self) -> float:
-        """How far it turns [rad], in [0, pi]."""
+        """Angle of the rotation [rad], in [0, pi]."""
         w, x, y, z = self._q
         return 2.0 * math.atan2(math.sqrt(x * x + y * y + z * z), w)
 
     def rotation_matrix(self) -> NDArray[np.float64]:
-        """(3, 3)."""
+        """Return the rotation matrix (3, 3)."""
         w, x, y, z = self._q
         return np.array(
             (
@@ -210,15 +216,16 @@ class SE3:
         )
 
     def matrix(self) -> NDArray[np.float64]:
-        """Homogeneous matrix (4, 4)."""
+        """Return the homogeneous matrix (4, 4)."""
         T = np.eye(4)
         T[:3, :3] = self.rotation_matrix()
         T[:3, 3] = self._t
         return T
 
-    # -- group -------------------------------------------------------------------------------------------------------
+    # -- group operations
+    # -------------------------------------------------------------------------------------------------------
     def inverse(self) -> SE3:
-        """``T_b_a`` of ``T_a_b``."""
+        """Return ``T_b_a`` of ``T_a_b``."""
         w, x, y, z = self._q
         px, py, pz = _rotate_vector(w, -x, -y, -z, *self._t)
         return _make(_normalize_quaternion(w, -x, -y, -z), (-px, -py, -pz))
@@ -228,7 +235,7 @@ class SE3:
     @overload
     def __matmul__(self, other: ArrayLike) -> NDArray[np.float64]: ...
     def __matmul__(self, other: Any) -> SE3 | NDArray[np.float64]:
-        """``T_a_b @ T_b_c = T_a_c``; ``T_a_b @ points_b = points_a`` with points ``(..., 3)`` [m]."""
+        """Compute ``T_a_b @ T_b_c = T_a_c``, or ``T_a_b @ points_b = points_a`` with points ``(..., 3)`` [m]."""
         if isinstance(other, SE3):
             aw, ax, ay, az = self._q
             bw, bx, by, bz = other._q
@@ -245,7 +252,7 @@ class SE3:
         return transformed
 
     def log(self) -> NDArray[np.float64]:
-        """The constant twist (6,), linear then angular, that leads here in one second; ``exp(log(T)) == T``."""
+        """Return the constant twist (6,), linear then angular, of this motion in one second; ``exp(log(T)) == T``."""
         omega = quaternions.to_rotation_vector(self._q)
         angle = math.sqrt(float(omega @ omega))
         if angle < _SMALL_ANGLE:
@@ -258,7 +265,9 @@ class SE3:
         return np.concatenate([t - 0.5 * omega_cross_t + c * np.cross(omega, omega_cross_t), omega])
 
     def adjoint(self) -> NDArray[np.float64]:
-        """(6, 6): ``T exp(xi) T^-1 = exp(adjoint xi)``; carries twists (linear, angular) from b to a."""
+        """Return the adjoint (6, 6): ``T exp(xi) T^-1 = exp(adjoint xi)``; transforms twists (linear, angular) from b
+        to a.
+        """
         R = self.rotation_matrix()
         x, y, z = self._t
         cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
@@ -268,7 +277,7 @@ class SE3:
         return Ad
 
     def interpolate(self, other: SE3, s: float) -> SE3:
-        """Straight line and constant shortest turn from here (s = 0) to ``other`` (s = 1), as tf2 does."""
+        """Interpolate linearly and by the shortest rotation, from here (s = 0) to `other` (s = 1), as tf2 does."""
         if s == 0.0:
             return self
         if s == 1.0:
@@ -285,17 +294,17 @@ class SE3:
         q = _normalize_quaternion(u * aw + v * bw, u * ax + v * bx, u * ay + v * by, u * az + v * bz)
         return _make(q, (ux + s * (vx - ux), uy + s * (vy - uy), uz + s * (vz - uz)))
 
-    # -- comparing ---------------------------------------------------------------------------------------------------
+    # -- comparison ----------------------------------------------------------------------------------------------------
     def distance(self, other: SE3) -> float:
-        """Between the two positions [m]."""
+        """Return the distance between the two positions [m]."""
         return math.dist(self._t, other._t)
 
     def angle_to(self, other: SE3) -> float:
-        """Between the two rotations [rad], in [0, pi]."""
+        """Return the angle between the two rotations [rad], in [0, pi]."""
         return (self.inverse() @ other).angle
 
     def almost_equal(self, other: SE3, atol: float = 1e-9) -> bool:
-        """Whether positions [m] (each axis) and rotations [rad] agree within ``atol``."""
+        """Return whether positions [m] (each axis) and rotations [rad] are equal within `atol`."""
         is_position_equal = all(abs(a - b) <= atol for a, b in zip(self._t, other._t, strict=True))
         return is_position_equal and self.angle_to(other) <= atol
 
@@ -329,7 +338,7 @@ class SE3:
         return arrays
 
 
-# The slots' own setters go round __setattr__, which forbids everything.
+# The slots' own setters bypass __setattr__, which rejects every assignment.
 _set_q = SE3.__dict__["_q"].__set__
 _set_t = SE3.__dict__["_t"].__set__
 _set_arrays = SE3.__dict__["_arrays"].__set__
@@ -337,7 +346,7 @@ _new = object.__new__
 
 
 def _make(q: tuple[float, float, float, float], t: tuple[float, float, float]) -> SE3:
-    """A pose of values that are known to be good."""
+    """Make a pose from valid values without checks."""
     pose = _new(SE3)
     _set_q(pose, q)
     _set_t(pose, t)

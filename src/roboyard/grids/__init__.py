@@ -1,6 +1,6 @@
 """Planar grids: geometry, occupancy, distance fields, ray casting, and terrain.
 
-A grid's array has shape (rows, columns): rows go along y, columns along x of the grid's own frame, whose origin is the
+A grid's array has shape (rows, columns): rows along y, columns along x of the grid's own frame, whose origin is the
 corner of cell (0, 0).
 """
 

@@ -1,4 +1,4 @@
-"""Registers depth images to a color camera, and makes organized point clouds of depth."""
+"""Registration of depth images to a color camera, and organized point clouds from depth."""
 
 from __future__ import annotations
 
@@ -13,23 +13,22 @@ from roboyard.geometry import SE3, CameraModel
 from roboyard.geometry.arrays import F32, U8
 
 POINT_XYZRGB = np.dtype({"names": ["x", "y", "z", "rgb"], "formats": ["<f4", "<f4", "<f4", "<u4"], "itemsize": 16})
-"""One point of a cloud; ``rgb`` holds 0x00RRGGBB."""
+"""Data type of one point; ``rgb`` has 0x00RRGGBB."""
 
 
 def register_depth(depth: F32, depth_camera: CameraModel, color_camera: CameraModel, T_color_depth: SE3) -> F32:
-    """Depth as the colour camera would see it; what is hidden from the depth camera stays unknown.
+    """Register a depth image to the color camera; occluded pixels are NaN.
 
-    Each depth pixel becomes a patch of the colour picture as large as the pixel is there, at the depth it has there;
-    the nearest patch wins.
+    Each depth pixel becomes a patch of the color image of its projected size, at its depth; the nearest patch is kept.
 
     Args:
-        depth: (h, w) in the depth camera's picture [m]; not finite or not above 0: unknown.
-        depth_camera: Of that camera.
-        color_camera: Of the colour camera; a fisheye's patches are single pixels.
-        T_color_depth: Pose of the depth camera's optical frame in the colour camera's.
+        depth: (h, w) depth image of the depth camera [m]; not finite or not positive: unknown.
+        depth_camera: Camera model of the depth camera.
+        color_camera: Camera model of the color camera; a fisheye's patches are single pixels.
+        T_color_depth: Pose of the depth camera's optical frame in the color camera's.
 
     Returns:
-        (H, W) float32 [m], not a number where unknown.
+        (H, W) float32 [m], NaN if unknown.
     """
     rays = ray_slopes(depth_camera)
     out = np.full((color_camera.height, color_camera.width), np.nan, np.float32)
@@ -37,7 +36,7 @@ def register_depth(depth: F32, depth_camera: CameraModel, color_camera: CameraMo
     translation = np.array(T_color_depth.translation, dtype=np.float64)
     if color_camera.model == "plumb_bob":
         intrinsics = np.array([color_camera.fx, color_camera.fy, color_camera.cx, color_camera.cy])
-        # Half a depth pixel, seen through the colour camera's lens.
+        # Half a depth pixel, projected into the color camera.
         half_pixel = 0.5 * color_camera.fx / depth_camera.fx, 0.5 * color_camera.fy / depth_camera.fy
         projection = intrinsics, np.array(color_camera.distortion), *half_pixel
         _register(read_only(depth), read_only(rays), rotation, translation, *projection, out)
@@ -57,9 +56,10 @@ def register_depth(depth: F32, depth_camera: CameraModel, color_camera: CameraMo
 
 @lru_cache(maxsize=8)
 def ray_slopes(camera: CameraModel) -> F32:
-    """(h, w, 2) x / z and y / z of each pixel's ray; not a number where there is none or it does not look forward.
+    """Compute x / z and y / z of each pixel's ray, (h, w, 2); NaN for pixels without a ray or with one that points
+    backward.
 
-    Reckoned once a lens: it takes longer than all that is done with them in a picture.  Read-only.
+    Cached per camera model, because it takes longer than the other operations on an image.  Read-only.
     """
     rays = camera.pixel_rays()
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -69,12 +69,12 @@ def ray_slopes(camera: CameraModel) -> F32:
 
 
 def make_organized_cloud(depth: F32, rays: F32, color: U8 | None) -> NDArray[np.void]:
-    """Points (h, w) of type `POINT_XYZRGB` in the optical frame, not a number where depth is unknown.
+    """Make points (h, w) of type `POINT_XYZRGB` in the optical frame; NaN where depth is unknown.
 
     Args:
-        depth: (h, w) [m].
-        rays: From `ray_slopes` of the camera that ``depth`` is seen from.
-        color: (h, w, 3) or (h, w), the same picture; None: black.
+        depth: (h, w) depth image [m].
+        rays: Result of `ray_slopes` for the camera of `depth`.
+        color: (h, w, 3) or (h, w) registered color image; None: black.
     """
     out = np.empty(depth.shape, POINT_XYZRGB)
     if color is None:
@@ -98,7 +98,7 @@ def _cloud_examples() -> list[tuple[object, ...]]:
 
 @kernel(examples=_cloud_examples, error_model="numpy")
 def _fill_cloud(depth: F32, rays: F32, color: U8, out: F32, packed: NDArray[np.uint32]) -> None:
-    """Write x, y, z to ``out`` and colours to ``packed``, which is the same memory."""
+    """Write x, y, z to `out` and colors to `packed`, which is the same memory."""
     height, width = depth.shape
     has_color = color.shape[:2] == depth.shape
     for row in range(height):
@@ -161,7 +161,7 @@ def _register(
             dx, dy = half_x * scale, half_y * scale
             left, right = max(math.ceil(u - dx), 0), min(math.floor(u + dx), columns - 1)
             top, bottom = max(math.ceil(v - dy), 0), min(math.floor(v + dy), rows - 1)
-            if left > right and 0.0 <= u <= columns - 1.0:  # a pixel smaller than the colour camera's
+            if left > right and 0.0 <= u <= columns - 1.0:  # smaller than a pixel of the color camera
                 left = right = math.floor(u + 0.5)
             if top > bottom and 0.0 <= v <= rows - 1.0:
                 top = bottom = math.floor(v + 0.5)

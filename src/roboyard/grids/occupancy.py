@@ -1,4 +1,4 @@
-"""Geometry of planar grids, and occupancy grids: free, occupied and unknown cells."""
+"""Geometry of planar grids, and occupancy grids with free, occupied and unknown cells."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from roboyard.geometry.arrays import as_points
 
 @dataclass(frozen=True, slots=True)
 class GridGeometry:
-    """Cells of a grid in the plane of a map.
+    """Geometry of a grid in the plane of a map.
 
     Attributes:
-        resolution: Side of a cell [m].
-        shape: Rows (along y) and columns (along x of the grid's frame).
+        resolution: Edge length of a cell [m].
+        shape: Number of rows (along y) and columns (along x of the grid's frame).
         T_map_grid: Pose of the outer corner of cell (0, 0) in the map.
 
     Raises:
-        InputError: a resolution that is not positive, or negative numbers of cells.
+        InputError: The resolution is not positive, or a number of cells is negative.
     """
 
     resolution: float
@@ -32,15 +32,15 @@ class GridGeometry:
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.resolution) and self.resolution > 0.0):
-            raise InputError(f"grid with a resolution of {self.resolution}", valid="metres, more than 0")
+            raise InputError(f"grid resolution must be positive, got {self.resolution}", valid="meters, more than 0")
         if len(self.shape) != 2 or min(self.shape) < 0:
-            raise InputError(f"grid of shape {self.shape}", valid="(rows, columns)")
+            raise InputError(f"invalid grid shape {self.shape}", valid="(rows, columns)")
 
     @classmethod
     def covering(cls, low: ArrayLike, high: ArrayLike, resolution: float) -> GridGeometry:
-        """The smallest grid along the map's axes that holds the box from ``low`` to ``high`` (2,) [m].
+        """Make the smallest grid along the map's axes that contains the box from `low` to `high` (2,) [m].
 
-        Its corners lie on multiples of the resolution, so that grids of one map fit on each other.
+        Its corners are multiples of the resolution, so that the cells of grids of one map coincide.
         """
         first = np.floor(np.asarray(low, dtype=np.float64) / resolution - 1e-9)
         last = np.ceil(np.asarray(high, dtype=np.float64) / resolution + 1e-9)
@@ -49,27 +49,27 @@ class GridGeometry:
 
     @property
     def extent(self) -> tuple[float, float]:
-        """Width along x and height along y of the grid's frame [m]."""
+        """Extent along x and y of the grid's frame [m]."""
         return self.shape[1] * self.resolution, self.shape[0] * self.resolution
 
     def cells_of_points(self, points: ArrayLike) -> NDArray[np.int64]:
-        """Row and column (..., 2) of points (..., 2) in the map [m]; beyond the shape for points outside."""
+        """Return row and column (..., 2) of points (..., 2) in the map [m]; outside the shape for points outside."""
         inside = self.T_map_grid.inverse() @ as_points(points, 2)
         return np.floor(inside / self.resolution).astype(np.int64)[..., ::-1]
 
     def cell_centers(self, cells: ArrayLike) -> NDArray[np.float64]:
-        """Middles (..., 2) in the map [m] of cells (..., 2), each row and column."""
+        """Return the centers (..., 2) in the map [m] of cells (..., 2), given as row and column."""
         centers = (np.asarray(cells, dtype=np.float64)[..., ::-1] + 0.5) * self.resolution
         return self.T_map_grid @ centers
 
     def contains(self, cells: ArrayLike) -> NDArray[np.bool_]:
-        """Whether cells (..., 2) belong to the grid."""
+        """Return whether cells (..., 2) belong to the grid."""
         rows_columns = np.asarray(cells)
         return np.asarray(((rows_columns >= 0) & (rows_columns < np.asarray(self.shape))).all(axis=-1))
 
 
 UNKNOWN, FREE, OCCUPIED = -1, 0, 100
-"""Values of cells, as in nav_msgs/OccupancyGrid."""
+"""Cell values as in nav_msgs/OccupancyGrid."""
 
 OCCUPIED_THRESHOLD = 65
 """A cell of this value or more is taken for occupied, as by ROS's map_server (``occupied_thresh: 0.65``)."""
@@ -77,14 +77,14 @@ OCCUPIED_THRESHOLD = 65
 
 @dataclass(frozen=True, slots=True)
 class OccupancyGrid:
-    """An occupancy map.
+    """Occupancy grid map.
 
     Attributes:
         cells: (rows, columns) int8: -1 unknown, else the probability of an obstacle from 0 to 100.
-        geometry: Where the cells lie.
+        geometry: Geometry of the cells.
 
     Raises:
-        InputError: cells of another shape than the frame's, or values out of range.
+        InputError: The shape of the cells differs from the geometry's, or a value is out of range.
     """
 
     cells: NDArray[np.int8]
@@ -93,9 +93,15 @@ class OccupancyGrid:
     def __post_init__(self) -> None:
         cells = np.asarray(self.cells)
         if cells.shape != self.geometry.shape:
-            raise InputError(f"cells of shape {cells.shape} in a grid of shape {self.geometry.shape}", valid="the same")
+            raise InputError(
+                f"cells have the shape {cells.shape}, but the grid geometry has {self.geometry.shape}",
+                valid="equal shapes",
+            )
         if cells.size and (cells.dtype.kind not in "iu" or cells.min() < UNKNOWN or cells.max() > OCCUPIED):
-            raise InputError(f"cells of {cells.dtype} from {cells.min()} to {cells.max()}", valid="whole, -1 to 100")
+            raise InputError(
+                f"cells have the type {cells.dtype} and values from {cells.min()} to {cells.max()}",
+                valid="integers from -1 to 100",
+            )
         cells = np.array(cells, dtype=np.int8)
         cells.flags.writeable = False
         object.__setattr__(self, "cells", cells)

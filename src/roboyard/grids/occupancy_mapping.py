@@ -12,18 +12,18 @@ from roboyard.grids.occupancy import UNKNOWN, GridGeometry, OccupancyGrid
 from roboyard.grids.ray_casting import count_hits_and_misses
 
 _MAX_BEAM_CELLS = 100_000
-"""Cells that a beam may cross; what claims to be longer is no measurement."""
+"""Maximum number of cells that a beam may cross; longer beams are treated as invalid."""
 
 
 @dataclass(frozen=True, slots=True)
 class InverseSensorModel:
-    """What a beam says about the cells it touches, in log-odds.
+    """Inverse sensor model of a beam, in log-odds.
 
     Attributes:
-        log_odds_hit: For a cell in which it ends.
-        log_odds_miss: For a cell through which it passes; negative.
-        log_odds_max: Further evidence of the same kind no longer counts, so that a map can change its mind.
-        min_observations: Cells with less evidence than so many beams stay unknown.
+        log_odds_hit: Evidence for the cell in which the beam ends.
+        log_odds_miss: Evidence for cells that the beam passes through; negative.
+        log_odds_max: Bound of the accumulated evidence, so that the map can adapt to changes.
+        min_observations: Minimum number of beams; cells with less evidence remain unknown.
     """
 
     log_odds_hit: float = 0.85
@@ -33,11 +33,11 @@ class InverseSensorModel:
 
 
 class OccupancyMapBuilder:
-    """An occupancy map in the making: beams go in, in any order, and probabilities come out.
+    """Builder of an occupancy map from beams in any order.
 
     Args:
-        geometry: Where the cells lie; beams beyond it are cut off.
-        model: What beams prove.
+        geometry: Geometry of the cells; beams are clipped to it.
+        model: Inverse sensor model.
     """
 
     def __init__(self, geometry: GridGeometry, model: InverseSensorModel | None = None) -> None:
@@ -50,23 +50,23 @@ class OccupancyMapBuilder:
         """Add beams.
 
         Args:
-            start: (2,) or (n, 2) where they begin, in the map [m].
-            ends: (n, 2) where they end, in the map [m]; what is not finite or absurdly far is left out.
-            hit: Whether something stopped them there, one for all or (n,).
+            start: (2,) or (n, 2) start points in the map [m].
+            ends: (n, 2) end points in the map [m]; points that are not finite or extremely far away are skipped.
+            hit: Whether an obstacle ended the beam, one value for all or (n,).
 
         Raises:
-            InputError: shapes that do not fit.
+            InputError: The shapes do not match.
         """
         points = np.asarray(ends, dtype=np.float64)
         if points.ndim != 2 or points.shape[1] != 2:
-            raise InputError(f"beams that end in an array of shape {points.shape}", valid="(n, 2)")
+            raise InputError(f"beam ends have the shape {points.shape}", valid="(n, 2)")
         T_grid_map = self.geometry.T_map_grid.inverse()
         origins = np.broadcast_to(np.asarray(start, dtype=np.float64), points.shape)
         stopped = np.ascontiguousarray(np.broadcast_to(np.asarray(hit, dtype=np.bool_), len(points)))
         with np.errstate(invalid="ignore"):
             usable = (
                 np.abs(points - origins).max(axis=1, initial=0.0) < _MAX_BEAM_CELLS * self.geometry.resolution
-            )  # not NaN
+            )  # False for NaN
         if not usable.all():
             points, origins, stopped = points[usable], origins[usable], stopped[usable]
         scale = 1.0 / self.geometry.resolution
@@ -79,7 +79,7 @@ class OccupancyMapBuilder:
         )
 
     def log_odds(self) -> NDArray[np.float64]:
-        """(rows, columns); 0 where nothing is known."""
+        """Compute the log-odds (rows, columns); 0 for unknown cells."""
         model = self.model
         return np.asarray(
             np.clip(
@@ -90,7 +90,7 @@ class OccupancyMapBuilder:
         )
 
     def to_grid(self) -> OccupancyGrid:
-        """As probabilities in percent."""
+        """Convert to probabilities in percent."""
         percent = np.rint(100.0 / (1.0 + np.exp(-self.log_odds()))).astype(np.int8)
         percent[self.hits + self.misses < self.model.min_observations] = UNKNOWN
         return OccupancyGrid(percent, self.geometry)

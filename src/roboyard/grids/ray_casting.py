@@ -33,11 +33,11 @@ def count_hits_and_misses(
     """Count for each cell the beams that ended in it and those that passed through it.
 
     Args:
-        hits: (rows, columns) counts, added to in place.
-        misses: Likewise.
-        starts: (n, 2) where the beams begin, x and y in cells.
-        ends: (n, 2) where they end.
-        hit: (n,) whether something stopped the beam at its end; else it proves no more than free cells.
+        hits: (rows, columns) counts, updated in place.
+        misses: (rows, columns) counts, updated in place.
+        starts: (n, 2) start points of the beams, x and y in cells.
+        ends: (n, 2) end points.
+        hit: (n,) whether an obstacle ended the beam; otherwise it only proves free cells.
     """
     rows, columns = hits.shape
     for k in range(len(starts)):
@@ -73,15 +73,15 @@ def _example_rays() -> Iterable[tuple[Any, ...]]:
 
 @kernel(examples=_example_rays)
 def cast_rays(blocked: NDArray[np.bool_], rays: NDArray[np.float64], max_range: float) -> NDArray[np.float64]:
-    """How far each ray gets before it enters a blocked cell.
+    """Compute the distance of each ray to the first blocked cell.
 
     Args:
         blocked: (rows, columns).
-        rays: (n, 3) where they begin, x and y in cells, and their direction [rad].
-        max_range: Longest length [cells].
+        rays: (n, 3) start points, x and y in cells, and directions [rad].
+        max_range: Maximum length [cells].
 
     Returns:
-        (n,) lengths [cells], ``max_range`` for those that meet nothing; 0 for one that begins in a blocked cell.
+        (n,) lengths [cells], `max_range` without a hit; 0 for a ray that starts in a blocked cell.
     """
     rows, columns = blocked.shape
     lengths = np.full(len(rays), max_range)
@@ -105,7 +105,7 @@ def cast_rays(blocked: NDArray[np.bool_], rays: NDArray[np.float64], max_range: 
                 (column < 0 and step_column < 0) or (column >= columns and step_column > 0)
                 or (row < 0 and step_row < 0) or (row >= rows and step_row > 0)
             ):  # fmt: skip
-                break  # outside, and leaving
+                break  # outside, and moving away
             if t_column < t_row:
                 length = t_column
                 column += step_column
@@ -120,17 +120,17 @@ def cast_rays(blocked: NDArray[np.bool_], rays: NDArray[np.float64], max_range: 
 def simulate_scans(
     occupied: ArrayLike, geometry: GridGeometry, poses: ArrayLike, angles: ArrayLike, range_max: float
 ) -> NDArray[np.float64]:
-    """Ranges of beams from some poses.
+    """Simulate the ranges of beams from several poses.
 
     Args:
         occupied: (rows, columns) cells that stop a beam.
-        geometry: Where the cells lie.
-        poses: (n, 3) of the range finder in the map: x, y [m], heading [rad].
-        angles: (m,) of the beams from the heading [rad].
-        range_max: Longest range [m].
+        geometry: Geometry of the cells.
+        poses: (n, 3) poses of the range finder in the map: x, y [m], heading [rad].
+        angles: (m,) angles of the beams relative to the heading [rad].
+        range_max: Maximum range [m].
 
     Returns:
-        (n, m) ranges [m] to where the beams enter a solid cell; infinite where there is none within ``range_max``.
+        (n, m) ranges [m] to the first occupied cell; infinite if there is none within `range_max`.
     """
     sensor_poses = np.asarray(poses, dtype=np.float64).reshape(-1, 3)
     beams = np.asarray(angles, dtype=np.float64).reshape(-1)

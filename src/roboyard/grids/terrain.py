@@ -16,17 +16,17 @@ from roboyard.geometry.arrays import Array, as_points
 
 @dataclass(frozen=True, eq=False)
 class Terrain:
-    """A rectangle of uneven ground in a plane of height 0.
+    """Rectangle of uneven ground in a plane of height 0.
 
     Attributes:
-        heights: (rows, columns) [m]; rows go along y, columns along x.  Of level squares, or, where it is ``smooth``,
-            of the corners between them, with two triangles a square, parted from the corner at the least x and y.
-        cell_size: Edge of a square [m].
-        corner: (2,) the rectangle's corner of the least x and y [m].
-        smooth: Which of both.
+        heights: (rows, columns) [m]; rows along y, columns along x.  Heights of level squares or, if `smooth`, of the
+            corners between them, with two triangles per square, split from the corner at minimum x and y.
+        cell_size: Edge length of a square [m].
+        corner: (2,) corner of the rectangle at minimum x and y [m].
+        smooth: Whether the ground is interpolated instead of made of level squares.
 
     Raises:
-        InputError: heights that are no grid or not finite, or an edge that is not positive.
+        InputError: The heights are not a grid or not finite, or the edge length is not positive.
     """
 
     heights: Array
@@ -37,18 +37,21 @@ class Terrain:
     def __post_init__(self) -> None:
         heights, min_count = self.heights, 2 if self.smooth else 1
         if heights.ndim != 2 or min(heights.shape) < min_count or not np.isfinite(heights).all():
-            raise InputError(f"heights of shape {heights.shape}", valid=f"finite, {min_count} rows and columns or more")
+            raise InputError(
+                f"heights have the shape {heights.shape}",
+                valid=f"finite heights, at least {min_count} rows and columns",
+            )
         if not self.cell_size > 0.0:
-            raise InputError(f"squares of {self.cell_size:g} m", valid="more than 0")
+            raise InputError(f"cell_size must be positive, got {self.cell_size:g} m", valid="a positive length")
 
     @property
     def size(self) -> tuple[float, float]:
-        """Of the rectangle along x and y [m]."""
+        """Size of the rectangle along x and y [m]."""
         rows, columns = (count - self.smooth for count in self.heights.shape)
         return columns * self.cell_size, rows * self.cell_size
 
     def height_at(self, points: ArrayLike) -> Array:
-        """Height (…) of the ground at points (…, 2) [m]; 0 outside of the rectangle."""
+        """Return the height (…) of the ground at points (…, 2) [m]; 0 outside the rectangle."""
         positions = as_points(points, 2)
         cell_coordinates = (positions - np.array(self.corner)) / self.cell_size
         rows, columns = (count - self.smooth for count in self.heights.shape)
@@ -65,15 +68,16 @@ class Terrain:
         return np.where(inside, np.where(x >= y, by_x, by_y), 0.0)
 
     def level_rectangles(self) -> Array:
-        """(n, 5) rectangles of one height: least x and y, greatest x and y, height [m]; those of height 0 left out.
+        """Return rectangles of equal height, (n, 5): minimum x and y, maximum x and y, height [m]; without those of
+        height 0.
 
-        Squares of the same height side by side are joined, first along x, then along y.
+        Adjacent squares of the same height are merged, first along x, then along y.
 
         Raises:
-            InputError: the ground is smooth.
+            InputError: The terrain is smooth.
         """
         if self.smooth:
-            raise InputError("smooth ground as boxes", valid="ground of level squares")
+            raise InputError("a smooth terrain cannot be converted to boxes", valid="a terrain of level squares")
         rectangles: list[tuple[int, int, int, int, float]] = []
         is_covered = self.heights == 0.0
         rows, columns = self.heights.shape
@@ -92,10 +96,11 @@ class Terrain:
 
 
 HeightGenerator = Callable[[int, int, float, float, np.random.Generator], Array]
-"""Heights from rows, columns, relief [m], a share from 0 to 1 and a generator."""
+"""Function that makes heights from rows, columns, height range [m], a fraction from 0 to 1 and a random generator.
+"""
 
 MAX_CELLS: Final = 250_000
-"""Squares of a terrain."""
+"""Maximum number of squares of a terrain."""
 _HILL_WIDTH: Final = 1.5
 """Width of hills, in squares."""
 
@@ -163,7 +168,7 @@ TERRAIN_TYPES: Final[dict[str, tuple[HeightGenerator, bool]]] = {
     "stones": (_stones, False),
     "slope": (_slope, True),
 }
-"""By name: how its heights are made, and whether it is smooth."""
+"""Height generator, and whether the terrain is smooth, by terrain type."""
 
 
 def generate_terrain(
@@ -176,7 +181,7 @@ def generate_terrain(
     height_range: float = 0.1,
     fraction: float = 0.2,
 ) -> Terrain:
-    """Uneven ground.
+    """Generate a terrain.
 
     Args:
         terrain_type: "flat"; "rough": hills that fall to height 0 over the two squares at the border; "blocks": squares
@@ -184,27 +189,29 @@ def generate_terrain(
             square, each ``height_range`` high; "ditch", "wall": across the whole width, ``height_range`` deep or high;
             "stones": squares at height 0 in a pit ``height_range`` deep; "slope": up to ``height_range`` and down again
             along x.
-        size: Along x and y [m]; whole squares of it, at least one, are taken.
-        rng: Draws it.
-        corner: Of the least x and y [m].
-        cell_size: Edge of a square [m].
-        height_range: How high or deep it is [m].
+        size: Size along x and y [m], rounded to whole squares, at least one.
+        rng: Random generator.
+        corner: Corner at minimum x and y [m].
+        cell_size: Edge length of a square [m].
+        height_range: Height or depth of the terrain [m].
         fraction: Fraction of the squares that are stones; or of the length that the ditch, the wall, or the level top
             of the stairs or slope takes up.
 
     Raises:
-        UnknownNameError: there is no such kind.
-        InputError: a size, an edge or a relief that is not positive, a share beyond 0 to 1, or too many squares.
+        UnknownNameError: The terrain type is unknown.
+        InputError: A size, edge length or height range is not positive, the fraction is not within 0 to 1, or there are
+            too many squares.
     """
     if terrain_type not in TERRAIN_TYPES:
         raise UnknownNameError(
-            f"no terrain {terrain_type!r}{did_you_mean(terrain_type, TERRAIN_TYPES)}", valid=", ".join(TERRAIN_TYPES)
+            f"unknown terrain {terrain_type!r}{did_you_mean(terrain_type, TERRAIN_TYPES)}",
+            valid=", ".join(TERRAIN_TYPES),
         )
     if not (min(*size, cell_size) > 0.0 and height_range >= 0.0 and 0.0 <= fraction <= 1.0):
-        values = f"size {size}, cell {cell_size:g}, relief {height_range:g} m, share {fraction:g}"
-        raise InputError(f"terrain of {values}", valid="positive metres, a share from 0 to 1")
+        values = f"size {size}, cell_size {cell_size:g} m, height_range {height_range:g} m, fraction {fraction:g}"
+        raise InputError(f"invalid terrain: {values}", valid="positive lengths, a fraction from 0 to 1")
     columns, rows = (max(round(length / cell_size), 1) for length in size)
     if rows * columns > MAX_CELLS:
-        raise InputError(f"terrain of {columns} x {rows} squares", valid=f"{MAX_CELLS} or fewer")
+        raise InputError(f"the terrain has {columns} x {rows} squares", valid=f"at most {MAX_CELLS}")
     generate, smooth = TERRAIN_TYPES[terrain_type]
     return Terrain(generate(rows, columns, height_range, fraction, rng), cell_size, corner, smooth)

@@ -13,12 +13,12 @@ from roboyard.compute import kernel
 
 @dataclass(frozen=True, slots=True)
 class VoxelPoints:
-    """Points that stand for voxels.
+    """Points averaged by voxel.
 
     Attributes:
         points: (n, 3) mean of the points in each voxel [m].
-        keys: (n, 3) the voxels; voxel (0, 0, 0) has its lowest corner in the origin.
-        colors: (n, 3) mean colours; None if there are none.
+        keys: (n, 3) voxel indices; voxel (0, 0, 0) has its minimum corner at the origin.
+        colors: (n, 3) mean colors; None without colors.
     """
 
     points: NDArray[np.float64]
@@ -27,12 +27,12 @@ class VoxelPoints:
 
 
 def voxel_downsample(points: NDArray[np.float64], colors: NDArray[np.uint8] | None, resolution: float) -> VoxelPoints:
-    """One point for each voxel that holds some, in the order in which voxels come first.
+    """Downsample to one point per occupied voxel, in the order of the voxels' first points.
 
     Args:
-        points: (n, 3) finite [m].
-        colors: (n, 3), or None.
-        resolution: Edge of a voxel [m].
+        points: (n, 3) finite points [m].
+        colors: (n, 3) colors, or None.
+        resolution: Edge length of a voxel [m].
     """
     color_array = np.zeros((0, 3), dtype=np.uint8) if colors is None else colors
     mean, keys, mean_colors = average_by_voxel(
@@ -45,12 +45,12 @@ def voxel_downsample(points: NDArray[np.float64], colors: NDArray[np.uint8] | No
 def average_by_voxel(
     points: NDArray[np.float64], colors: NDArray[np.uint8], resolution: float
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.uint8]]:
-    """Mean points (m, 3), voxels (m, 3) and mean colours (m, 3) of points that share voxels.
+    """Compute mean points (m, 3), voxels (m, 3) and mean colors (m, 3) of points that share voxels.
 
     Args:
-        points: (n, 3) [m].
-        colors: (n, 3), or (0, 3): none.
-        resolution: Edge of a voxel [m].
+        points: (n, 3) points [m].
+        colors: (n, 3) colors, or (0, 3) without colors.
+        resolution: Edge length of a voxel [m].
     """
     count, groups = len(points), 0
     factor = 1.0 / resolution
