@@ -304,7 +304,7 @@ def test_carmen_values_above_limits_are_refused(tmp_path: Path, monkeypatch: pyt
     line = "ODOM 1 0 0 0 0 0 1 host 1\n"
     for text, expected in (
         (line * 20, "more than 10 scans"),
-        (line + "".join(f"A{i} 1\n" for i in range(1100)), "too many kinds|more than 2000 characters"),
+        (line + "".join(f"A{i} 1\n" for i in range(1100)), "too many different|more than 2000 characters"),
         (line + "a" * 3000, "more than 2000 characters"),
         ("ROBOTLASER1 4 -1.57\n", "needs 8 fields"),
     ):

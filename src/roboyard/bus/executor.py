@@ -115,7 +115,7 @@ class Executor:
             callback()
 
     def next_event_time_ns(self) -> int | None:
-        """Time of the earliest scheduled event; None without events."""
+        """Return the time of the earliest scheduled event; None without events."""
         heap = self._heap
         while heap and heap[0][3].cancelled:
             heapq.heappop(heap)
@@ -232,7 +232,7 @@ class Executor:
         first_event_ns = self.next_event_time_ns()
         if time_ns < self.now_ns or (first_event_ns is not None and first_event_ns < time_ns):
             raise RunError(
-                f"cannot set the clock from {self.now_ns} ns to {time_ns} ns: time would decrease or skip scheduled events"
+                f"cannot set the clock from {self.now_ns} ns to {time_ns} ns: this skips events or goes back"
             )
         self.now_ns = time_ns
 

@@ -71,8 +71,8 @@ class Node(NodeBase[ConfigT]):
 
     Declare its configuration as a subclass of ``Config`` and name it in brackets: ``Node[FollowerConfig]``.
     Declare resources with ``resource(...)`` in the class body; create publishers, subscriptions and timers
-    in ``setup``. The configuration's keys and the
-    resources are keyword arguments of the constructor; ``self.config`` holds the present configuration.
+    in ``setup``. The configuration's keys and the resources are keyword arguments of the constructor; ``self.config``
+    is the present configuration.
 
     Attributes:
         state_fields: Names of the attributes that make up the node's state, for ``save_state`` and ``load_state``.

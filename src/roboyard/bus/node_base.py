@@ -190,7 +190,7 @@ class NodeBase(Configurable[ConfigT]):
             callback_timer.run(callback)
 
         event = self.bus.executor.schedule(self.now_ns + round(delay * 1e9), fire, priority)
-        if len(self._one_shot_events) >= 64:  # remove the cancelled ones
+        if len(self._one_shot_events) >= 64:  # remove the canceled ones
             self._one_shot_events = {
                 other: is_restored for other, is_restored in self._one_shot_events.items() if not other.cancelled
             }

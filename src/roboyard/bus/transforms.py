@@ -73,7 +73,7 @@ class TransformBuffer:
         Args:
             target: Frame to express in.
             source: Frame of the coordinates.
-            time_ns: Time [ns], interpolated between samples; None = the newest time at which the whole chain is known.
+            time_ns: Time [ns], interpolated between samples; None = the newest time common to the chain.
 
         Raises:
             TransformError: A frame is unknown, the two are not connected, or the time is outside the buffer.

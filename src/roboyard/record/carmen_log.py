@@ -3,8 +3,8 @@
 Lines read (source: CARMEN's logger, ``param_daemon``/``log`` documentation, as the logs' own headers state it)::
 
     ODOM x y theta tv rv accel  t host t_logger
-    FLASER n [range…] x y theta  odom_x odom_y odom_theta  t host t_logger       (RLASER: the rear laser) ROBOTLASER1
-    type start fov resolution max accuracy remission  n [range…]  m [remission…]
+    FLASER n [range…] x y theta  odom_x odom_y odom_theta  t host t_logger       (RLASER: the rear laser)
+    ROBOTLASER1 type start fov resolution max accuracy remission  n [range…]  m [remission…]
         laser_x laser_y laser_theta  robot_x robot_y robot_theta  tv rv  forward side turn  t host t_logger
     PARAM name value…
 

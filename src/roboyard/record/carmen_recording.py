@@ -146,7 +146,7 @@ def _log_messages(log: CarmenLog) -> Iterator[_LogMessage]:
 
 
 def _periods(scans: list[LaserEntry]) -> dict[str, float]:
-    """Median time between the scans of each laser [s]."""
+    """Compute the median time between the scans of each laser [s]."""
     periods = {}
     for name in sorted({scan.name for scan in scans}):
         times = np.array([scan.time_ns for scan in scans if scan.name == name], dtype=np.int64)

@@ -293,7 +293,7 @@ def tf_echo(recording: Recording, target: str, source: str, time_ns: int | None 
         recording: The recording.
         target: Frame to express in.
         source: Frame of the coordinates.
-        time_ns: Time of the transform [ns]; None for the newest time at which the whole chain is known.
+        time_ns: Time of the transform [ns]; None for the newest time at which the complete chain is known.
 
     Raises:
         TransformError: A frame is unknown, the two are not connected, or the time is outside the recorded interval.

@@ -1,7 +1,7 @@
 """Decodes the messages of a recording with the message definitions that the recording contains.
 
-A type that Roboyard knows with the same fields becomes Roboyard's class.  An unknown type is registered.  A known type
-with different fields in the recording (another ROS distribution) is decoded by the recording's definition into a
+A type that Roboyard defines with the same fields becomes Roboyard's class.  An unknown type is registered.  A known
+type with different fields in the recording (another ROS distribution) is decoded by the recording's definition into a
 separate class.  ROS 1 messages become the ROS 2 messages of the same name where these exist.
 """
 
@@ -173,7 +173,7 @@ def incompatible_definition(channel: RecordedChannel) -> Typesdict | None:
     roboyard_definition = _roboyard_definition(name)
     if not found:
         if roboyard_definition is None:
-            raise TypesysError("the recording has no definition of it, and Roboyard does not know it")
+            raise TypesysError("the recording has no definition of it, and Roboyard does not define it")
         return None
     if roboyard_definition is not None:
         return None if name in found and _equal_definitions(found, roboyard_definition) else found
@@ -211,7 +211,7 @@ def _cdr_decoder(channel: RecordedChannel, warnings: list[str]) -> MessageDecode
 
 
 def _is_compatible(found: Typesdict) -> bool:
-    """Return whether every type in `found` that Roboyard knows has the same definition there."""
+    """Return whether every type in `found` that Roboyard defines has the same definition there."""
     for name in sorted(found):
         definition = _roboyard_definition(name)
         if definition is not None and definition[name][1] != found[name][1]:

@@ -132,7 +132,7 @@ class RemoteBus(Bus):
                     self.connection.subscribe(name)
 
     def _advance_to(self, time_ns: int) -> None:
-        """Advance the clock to `time_ns` and run the timers on the way."""
+        """Advance the clock to `time_ns` and run the timers that are due."""
         self.executor.run_until(max(time_ns, self.now_ns))
 
     def _deliver(self, received: ReceivedMessage) -> None:
@@ -202,7 +202,7 @@ class _RemoteClient(ServiceClient):
         self._bus = bus
 
     def is_available(self) -> bool:
-        """Whether a node serves this name now, on this bus or in the run."""
+        """Return whether a node serves this name now, on this bus or in the run."""
         return super().is_available() or self.name in self._bus.connection.graph()["services"]
 
     def call(self, request: Any) -> Future:

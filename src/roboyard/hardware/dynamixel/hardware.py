@@ -200,7 +200,7 @@ class DynamixelHardware:
             self.port.sync_write([TORQUE_ENABLE], dict.fromkeys(self.servos.ids, (0,)))
 
     def hold_position(self) -> None:
-        """Make the present positions the goals, read anew from servos that answer. Raises PortLostError."""
+        """Make the present positions the goals, read again from servos that answer. Raises PortLostError."""
         for servo in self.servos.ids:
             if servo not in self._unanswered and isinstance(state := self.port.read_state(servo), ServoState):
                 self.states[servo] = state

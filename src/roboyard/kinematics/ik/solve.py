@@ -65,7 +65,7 @@ class IkConfig:
         orientation_tolerance: Maximum orientation error [rad].
         meters_per_radian: Weight of orientation error relative to position error for unreachable goals [m].
         restarts: Number of start positions of the search for chains without a closed form.
-        max_solutions: Number of different solutions that the search looks for.
+        max_solutions: Number of different solutions at which the search stops.
         max_iterations: Maximum number of iterations of each search.
         roll_samples: Number of rotations about its direction tried for a `PointingTarget`, unless the last joint does
             that rotation.

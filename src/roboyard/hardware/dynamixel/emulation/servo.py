@@ -109,7 +109,7 @@ class EmulatedServo:
         return bytes(self.table[address : address + size]), 0
 
     def write(self, address: int, data: bytes) -> int:
-        """Write bytes of the control table as a bus master; return error bits. A request with errors changes nothing."""
+        """Write bytes of the control table as a bus master; return error bits. Requests with errors change nothing."""
         end = address + len(data)
         items = [item for item in ITEMS if address <= item.address < end]
         n_covered = sum(item.size for item in items)
