@@ -73,6 +73,6 @@ def test_cache_that_cannot_be_written_is_one_line_of_the_command(tmp_path: Path)
     _, errors = process.communicate()
     lines = [line for line in errors.splitlines() if "cannot be kept" in line]
     assert len(lines) == 1, errors
-    assert lines[0].startswith("warning: compiled kernels cannot be kept (")
+    assert lines[0].startswith("warning: compiled kernels cannot be cached (")
     assert "RuntimeWarning" not in errors
     assert "KernelCacheWarning" not in errors

@@ -25,7 +25,7 @@ def test_topic_pub_refuses_wrong_types_and_values(command: Command, live: LiveBu
         ("new", "Strong"): "unknown message type 'Strong'",
         ("new", "std_msgs/msg/Strin"): "unknown message type 'std_msgs/msg/Strin'",
         ("cmd", "{dta: x}"): "std_msgs/msg/String has no field 'dta' (fields: data)",
-        ("cmd", "{data: 3}"): "int 3 where a string belongs",
+        ("cmd", "{data: 3}"): "a string is required, got int 3",
         ("cmd", "{data: ["): "is not valid YAML",
         ("cmd", "String", "{data: x}", "more"): "the values in quotes",
         ("cmd", "{data: x}", "-r", "0"): "rate 0 (more than 0 Hz)",

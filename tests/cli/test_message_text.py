@@ -93,13 +93,13 @@ def test_message_without_fields_is_empty_text() -> None:
 @pytest.mark.parametrize(
     ("kind", "text", "expected"),
     [
-        ("Twist", "{linear: {x: fast}}", "Twist.linear.x: str 'fast' where a float64 belongs"),
-        ("Twist", "{linear: 3}", "Twist.linear: 3 where a geometry_msgs/msg/Vector3 belongs (fields: x, y, z)"),
-        ("Twist", "[1, 2]", "where a geometry_msgs/msg/Twist belongs"),
-        ("UInt8", "{data: 256}", "int 256 where a uint8 belongs"),
+        ("Twist", "{linear: {x: fast}}", "Twist.linear.x: a float64 is required, got str 'fast'"),
+        ("Twist", "{linear: 3}", "Twist.linear: a geometry_msgs/msg/Vector3 is required, got 3 (fields: x, y, z)"),
+        ("Twist", "[1, 2]", "a geometry_msgs/msg/Twist is required"),
+        ("UInt8", "{data: 256}", "a uint8 is required, got int 256"),
         ("JointState", "{position: [a]}", "JointState.position"),
-        ("JointState", "{name: joint}", "'joint' where a list belongs"),
-        ("JointState", "{name: [1]}", "JointState.name[0]: int 1 where a string belongs"),
+        ("JointState", "{name: joint}", "a list is required, got 'joint'"),
+        ("JointState", "{name: [1]}", "JointState.name[0]: a string is required, got int 1"),
         ("Odometry", "{pose: {covariance: [1, 2]}}", "2 elements"),
     ],
 )

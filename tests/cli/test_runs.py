@@ -331,7 +331,7 @@ def test_batch_varies_compares_and_exports(command: Command, scenario: Path, thr
         (["--vary", "nonsense=1,2"], "nonsense"),
         (["--design", "lhs"], "--design"),
         (["--against", "nowhere"], "--against: there is no batch at nowhere"),
-        (["--cluster", "127.0.0.1:1"], "nobody answers at 127.0.0.1:1"),
+        (["--cluster", "127.0.0.1:1"], "no response from 127.0.0.1:1"),
         (["--cluster", "somewhere"], "HOST:PORT"),
         (["--export", "t.txt"], ".csv or .parquet"),
         (["--junit", "nowhere/j.xml"], "no folder nowhere"),

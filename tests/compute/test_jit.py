@@ -346,7 +346,7 @@ def test_kernel_without_cache_folder_warns_once(run_package) -> None:
     blocked.write_text("a file where a folder should be")
     result, errors = run_package(XDG_CACHE_HOME=str(blocked))
     assert result["kernel"] == 20.0
-    assert errors.count("compiled kernels cannot be kept") == 1
+    assert errors.count("compiled kernels cannot be cached") == 1
 
 
 @pytest.mark.slow

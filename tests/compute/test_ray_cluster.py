@@ -94,6 +94,6 @@ def test_ray_pool_without_a_listening_cluster_is_refused_at_once(monkeypatch: py
         bound_socket.bind(("127.0.0.1", 0))
         port = bound_socket.getsockname()[1]
         monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(init=init))  # type: ignore[arg-type]
-        with pytest.raises(InputError, match=f"nobody answers at 127.0.0.1:{port}"):
+        with pytest.raises(InputError, match=f"no response from 127.0.0.1:{port}"):
             RayPool(f"127.0.0.1:{port}")
     assert attempts == []

@@ -118,7 +118,7 @@ def test_unit_conversions_are_exact(number) -> None:
 @given(decimals, st.sampled_from(sorted(_NAMED_UNITS)), st.sampled_from(sorted(_NAMED_UNITS)))
 def test_units_convert_only_within_a_dimension(number, a: str, b: str) -> None:
     if parse_unit(a).dimension != parse_unit(b).dimension:
-        with pytest.raises(UnitError, match="wanted is"):
+        with pytest.raises(UnitError, match="expected"):
             parse_quantity(f"{number} {a}", b)
         return
     converted = parse_quantity(f"{number} {a}", b)
@@ -149,7 +149,7 @@ def test_units_convert_only_within_a_dimension(number, a: str, b: str) -> None:
 )
 def test_quantities_have_their_values(text: str, unit: str, value: float | None) -> None:
     if value is None:
-        with pytest.raises(UnitError, match="no unit known here"):
+        with pytest.raises(UnitError, match="unknown unit"):
             parse_quantity(text, unit)
     else:
         assert parse_quantity(text, unit) == pytest.approx(value, rel=1e-15)

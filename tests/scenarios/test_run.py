@@ -134,7 +134,7 @@ def test_parameters_take_units_and_are_checked(arena: Run) -> None:
     assert node.parameters()["speed"] == 0.4
     with pytest.raises(ConfigError, match="no parameter 'sped'.*there are: speed"):
         rover.add_node(use, "follow2", parameters={"sped": 1})
-    with pytest.raises(ConfigError, match="wanted is a speed"):
+    with pytest.raises(ConfigError, match="expected a speed"):
         rover.add_node(use, "follow2", parameters={"speed": "40 cm"})
     with pytest.raises(ConfigError, match="7 m/s is above 2 m/s"):
         rover.add_node(use, "follow2", parameters={"speed": 7.0})

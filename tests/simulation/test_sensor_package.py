@@ -110,7 +110,7 @@ def test_package_sensor_is_listed_and_works_from_urdf(there: Path) -> None:
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout.splitlines()[-1])
     assert "thermometer" in json.dumps(report)
-    assert "no rule reads it" not in done.stdout + done.stderr
+    assert "has the unknown type" not in done.stdout + done.stderr
     assert "thermometer" in roboyard(there, "list", "sensors").stdout
 
 

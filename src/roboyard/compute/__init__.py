@@ -1,6 +1,6 @@
-"""How work is computed: compiled kernels, worker pools, and the settings that keep numbers reproducible.
+"""Execution of computations: compiled kernels, worker pools, and settings for reproducible numbers.
 
-Nothing here knows about robots. Importing the room is cheap; numba comes with `kernel`.
+The room is independent of robots. Importing it is cheap; `kernel` imports numba.
 """
 
 from typing import TYPE_CHECKING

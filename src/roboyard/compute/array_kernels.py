@@ -15,10 +15,10 @@ Array = NDArray[np.float64]
 
 @kernel(no_refcount=True, examples=lambda: [(np.zeros(1), np.zeros(1))])
 def assign(target: NDArray[Any], source: NDArray[Any]) -> None:
-    """Copy (n) values into an array of the same length or a longer one.
+    """Copy (n) values into an array of the same or greater length.
 
-    Where ``target[:] = source`` stands in a kernel, numba compiles the text of an error message into it, which takes
-    longer than to compile most kernels.
+    For ``target[:] = source`` in a kernel, numba compiles the text of an error message, which takes longer than to
+    compile most kernels.
     """
     for i in range(source.shape[0]):
         target[i] = source[i]
@@ -26,15 +26,17 @@ def assign(target: NDArray[Any], source: NDArray[Any]) -> None:
 
 @kernel(examples=lambda: [(np.eye(2), np.zeros(2), 0.0)], error_model="numpy")
 def solve_spd(A: Array, b: Array, min_pivot: float) -> bool:
-    """Solve A x = b for symmetric positive A by Cholesky's factors, in place: A goes, and x stands in ``b``.
+    """Solve A x = b for a symmetric positive definite A by Cholesky decomposition, in place.
+
+    `A` is overwritten, and `b` becomes x.
 
     Args:
-        A: (n, n), of which the lower half is read.
-        b: (n,).
-        min_pivot: What a pivot must be more than.
+        A: (n, n) matrix; only the lower half is read.
+        b: (n,) right-hand side.
+        min_pivot: Lower bound of pivots, exclusive.
 
     Returns:
-        False if one is not: then ``b`` is what it was.
+        False if a pivot is too small; then `b` is unchanged.
     """
     n = b.shape[0]
     for j in range(n):

@@ -1,7 +1,7 @@
-"""One thread for linear algebra.
+"""Single-threaded linear algebra.
 
-A BLAS library splits sums among its threads, so `np.linalg.solve` gives other last bits with two threads than with
-one. A run that promises identical recordings therefore computes on one; parallel work is done by whole tasks instead
+A BLAS library splits sums among its threads, so the last bits of `np.linalg.solve` differ between one and two threads.
+A run that guarantees identical recordings therefore uses one; complete tasks run in parallel instead
 (`roboyard.compute.pools`).
 """
 
@@ -13,10 +13,10 @@ _VARIABLES = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VE
 
 
 def limit_blas_threads(count: int = 1) -> None:
-    """Hold every BLAS library of this process, loaded already or loaded later, to `count` threads.
+    """Limit all BLAS libraries of this process, loaded already or later, to `count` threads.
 
-    Libraries read the environment once, when they are loaded; those that are in memory already (numpy was imported
-    first) are told through their own interface. Calling it again is harmless. Child processes inherit the setting.
+    Libraries read the environment once, when they are loaded; libraries that are already loaded (numpy was imported
+    first) are set through their own interface. Repeated calls are allowed. Child processes inherit the setting.
     """
     for name in _VARIABLES:
         os.environ[name] = str(count)

@@ -1,8 +1,8 @@
-"""`kernel`: a function over numbers and arrays, compiled by numba and kept on disk without ever running stale code.
+"""`kernel`: a function over numbers and arrays, compiled by numba and cached on disk without ever running stale code.
 
-numba's own `cache=True` looks only at the file that holds the function: change a helper in another file and the old
-machine code goes on running. Here the cache folder's name is a hash of what a kernel is compiled from, whichever files
-that comes from: a change of it starts an empty folder, and all other kernels keep theirs.
+numba's own `cache=True` checks only the file that contains the function: after a change of a helper in another file the
+old machine code still runs. Here the name of the cache folder is a hash of everything that a kernel is compiled from,
+in all files: a change starts an empty folder, and all other kernels keep theirs.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ Examples = Callable[[], Iterable[tuple[Any, ...]]]
 
 
 def _find_internals() -> tuple[Any, Any]:
-    """Classes of numba that its documentation does not promise, by which compiled code is kept.
+    """Return internal classes of numba that store compiled code.
 
     Raises:
-        RunError: This version of numba has them no more, or they lack a method that is called here.
+        RunError: This version of numba does not have them, or they lack a required method.
     """
     needed = {
         "codegen.CPUCodeLibrary": ("_get_module_for_linking", "get_defined_functions"),
@@ -59,7 +59,7 @@ def _find_internals() -> tuple[Any, Any]:
         missing += [f"{name}.{method}" for method in methods if not hasattr(internal, method)]
     if missing:
         raise RunError(
-            f"numba {numba.__version__} lacks internals by which kernels are kept: {', '.join(missing)}",
+            f"numba {numba.__version__} lacks internals that the kernel cache requires: {', '.join(missing)}",
             valid="pip install 'numba>=0.66,<0.69'",
         )
     return found[1], found[2]
@@ -67,7 +67,7 @@ def _find_internals() -> tuple[Any, Any]:
 
 IndexDataCacheFile, CompileResult = _find_internals()
 
-# What reading a damaged pickle may raise, says its documentation, beside the file system's own errors.
+# Exceptions of reading a damaged pickle, according to its documentation, besides those of the file system.
 _CACHE_ERRORS = (
     OSError,
     pickle.UnpicklingError,
@@ -81,27 +81,27 @@ _CACHE_ERRORS = (
 
 
 _FORMAT = "linked code, then the result"
-"""What a file of compiled code holds; another text starts empty folders."""
+"""Content of a cache file; changing this text starts empty folders."""
 
 
 class Kernel(Protocol, Generic[P, R_co]):
-    """A compiled function. `py_func` is the Python function it came from."""
+    """Compiled function. `py_func` is its Python function."""
 
     py_func: Callable[..., Any]
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
-        """Run the compiled code, compiling it first for argument types not seen before."""
+        """Run the compiled code; compile it first for new argument types."""
         ...
 
 
 @dataclass(frozen=True)
 class FirstCall:
-    """A kernel that Python code called for the first time in this process, or with new types.
+    """First call of a kernel from Python code in this process, or with new types.
 
     Attributes:
         name: `module.qualname` of the kernel.
         is_cached: Whether its code was read from the cache; else it was compiled, with all kernels that it calls.
-        seconds: Wall time that this took.
+        seconds: Wall time of reading or compiling [s].
     """
 
     name: str
@@ -110,7 +110,7 @@ class FirstCall:
 
 
 class CompilationInterrupted(KeyboardInterrupt):
-    """A kernel has no code, because its compilation was interrupted; see `interrupt_compilation`."""
+    """The compilation of a kernel was interrupted, so that it has no code; see `interrupt_compilation`."""
 
 
 _registry: dict[str, tuple[Kernel[..., Any], Examples | None]] = {}
@@ -118,30 +118,32 @@ _first_call_listeners: list[Callable[[FirstCall], None]] = []
 _compilation_hooks: list[Callable[[Kernel[..., Any], Any], None]] = []
 _stop_conditions: list[Callable[[], bool]] = []
 _COMPILATION_GC_THRESHOLD = 20_000
-"""New objects between two collections of the youngest while a kernel is compiled: a tenth less time for 40 MB."""
+"""Number of new objects between two collections of the youngest generation during compilation: saves a tenth of the
+time for 40 MB.
+"""
 _depth = 0
-"""How many compilations this process is inside of; guarded by numba's compiler lock."""
+"""Number of nested compilations of this process; guarded by numba's compiler lock."""
 
 
 def registered_kernels() -> dict[str, tuple[Kernel[..., Any], Examples | None]]:
-    """All kernels of the modules imported so far, by `module.qualname`, each with its examples."""
+    """Return all kernels of the modules imported so far, by `module.qualname`, each with its examples."""
     return dict(sorted(_registry.items()))
 
 
 def compile_examples(compiled: Kernel[..., Any], examples: Examples) -> None:
-    """Compile a kernel for the types of its examples; what is on disk is read, in some milliseconds."""
+    """Compile a kernel for the types of its examples; cached code is read in some milliseconds."""
     for signature in _signatures(examples):
         compiled.compile(signature)  # type: ignore[attr-defined]
 
 
 def is_cached(compiled: Kernel[..., Any], examples: Examples) -> bool | None:
-    """Return whether compiled code for the types of the examples is on disk; None if it cannot be kept there."""
+    """Return whether compiled code for the example types is cached; None if it cannot be cached."""
     cache: _KernelCache = compiled._cache  # type: ignore[attr-defined]
     return all(map(cache.has, _signatures(examples))) if cache.cache_path else None
 
 
 def is_being_compiled(compiled: Kernel[..., Any]) -> bool:
-    """Return whether another process compiles a kernel at this moment."""
+    """Return whether another process is compiling a kernel at this moment."""
     path: str = compiled._cache.cache_path  # type: ignore[attr-defined]
     return bool(path) and is_locked(Path(path))
 
@@ -149,8 +151,8 @@ def is_being_compiled(compiled: Kernel[..., Any]) -> bool:
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
     """Return a read-only view of an array.
 
-    numba compiles a kernel once for arrays that can be written and once more for those that cannot; with this its
-    callers agree on one of them.
+    numba compiles a kernel separately for writable and read-only arrays; with this function all callers use one of
+    them.
     """
     view = array.view()
     view.flags.writeable = False
@@ -163,13 +165,13 @@ def kernel_name(compiled: Kernel[..., Any]) -> str:
 
 
 def get_examples(compiled: Kernel[..., Any]) -> Examples | None:
-    """Return the function that gives a kernel's examples, if it has one."""
+    """Return the function that makes a kernel's examples, if it has one."""
     return _registry[kernel_name(compiled)][1]
 
 
 @contextmanager
 def listen_to_first_calls(listener: Callable[[FirstCall], None]) -> Iterator[None]:
-    """Call ``listener`` after each first call of a kernel inside the context, from Python and with the types given.
+    """Call `listener` after each first call of a kernel from Python, or with new types, inside the context.
 
     Kernels that only other kernels call are compiled or read with their callers, and are not reported.
     """
@@ -181,7 +183,7 @@ def listen_to_first_calls(listener: Callable[[FirstCall], None]) -> Iterator[Non
 
 
 def call_before_compilation(hook: Callable[[Kernel[..., Any], Any], None]) -> None:
-    """Have ``hook`` called with a kernel and its argument types before each first call, outside of all locks."""
+    """Call `hook` with a kernel and its argument types before each first call, outside of all locks."""
     _compilation_hooks.append(hook)
 
 
@@ -189,8 +191,8 @@ def call_before_compilation(hook: Callable[[Kernel[..., Any], Any], None]) -> No
 def interrupt_compilation(is_stopped: Callable[[], bool]) -> Iterator[None]:
     """Raise `CompilationInterrupted` from a first call inside the context as soon as ``is_stopped()`` is true.
 
-    A call that waits for another process's code looks several times a second, one that compiles before each of numba's
-    compiler passes: nothing is left half done there.  The cache stays whole.
+    A call that waits for another process checks several times per second, a call that compiles checks before each of
+    numba's compiler passes: no partial result is left there.  The cache stays consistent.
     """
     _stop_conditions.append(is_stopped)
     try:
@@ -207,13 +209,13 @@ def check_interruption() -> None:
 
 
 class _PassListener(event.Listener):  # type: ignore[misc]
-    """Looks before each compiler pass whether the compilation is to be interrupted."""
+    """Checks before each compiler pass whether the compilation is to be interrupted."""
 
     def on_start(self, event: Any) -> None:
         check_interruption()
 
     def on_end(self, event: Any) -> None:
-        """Do nothing: the next pass looks."""
+        """Do nothing: the next pass checks."""
 
 
 def has_signature(examples: Examples, types: Any) -> bool:
@@ -222,7 +224,7 @@ def has_signature(examples: Examples, types: Any) -> bool:
 
 
 def _signatures(examples: Examples) -> Iterator[tuple[Any, ...]]:
-    """Types of arguments, as numba has them."""
+    """Return the argument types in numba's form."""
     return (tuple(numba.typeof(argument) for argument in arguments) for arguments in examples())
 
 
@@ -230,14 +232,14 @@ _warned = False
 
 
 def _warn_once(reason: str) -> None:
-    """Issue a `KernelCacheWarning`, once in this process."""
+    """Issue a `KernelCacheWarning`, once per process."""
     global _warned
     if _warned:
         return
     _warned = True
     warnings.warn(
-        f"compiled kernels cannot be kept ({reason}); they are compiled anew in every process. "
-        "XDG_CACHE_HOME or NUMBA_CACHE_DIR may name a folder that can be written",
+        f"compiled kernels cannot be cached ({reason}); every process compiles them again. "
+        "Set XDG_CACHE_HOME or NUMBA_CACHE_DIR to a writable folder",
         KernelCacheWarning,
         stacklevel=2,
     )
@@ -245,14 +247,14 @@ def _warn_once(reason: str) -> None:
 
 @lru_cache(maxsize=1)
 def _prepare_loading(target: Any) -> None:
-    """Set up what cached code calls of numba, which is far less than `refresh` sets up for compiling.
+    """Set up the parts of numba that cached code calls, which are far fewer than `refresh` sets up for compiling.
 
     Compiling calls `refresh` by itself.  These are all modules of numba that hand symbols to LLVM, besides those that
     ``import numba`` imports.
     """
     rtsys.initialize(target)
     import_module("numba.cpython.hashing")
-    # Cached code refers to this module, which imports scipy.linalg only to find out whether it can be imported.
+    # Cached code refers to this module, which imports scipy.linalg only to check whether it can be imported.
     check, linalg.ensure_blas = linalg.ensure_blas, lambda: None
     try:
         import_module("numba.np.arraymath")
@@ -261,7 +263,7 @@ def _prepare_loading(target: Any) -> None:
 
 
 class _KernelCache:
-    """What a dispatcher of numba asks for code and gives code to; no trouble with files reaches a kernel's caller."""
+    """Code cache of a numba dispatcher; file errors never reach the caller of a kernel."""
 
     def __init__(self, compiled: Any) -> None:
         self._compiled = compiled
@@ -269,7 +271,7 @@ class _KernelCache:
 
     @cached_property
     def _files(self) -> Any:
-        # Asked when first compiled, not when defined: by now all that the function names is there.
+        # Computed at the first compilation, not at definition: by then everything that the function refers to exists.
         function = self._compiled.py_func
         try:
             key = f"{kernel_key(self._compiled)} {_FORMAT}"
@@ -281,11 +283,11 @@ class _KernelCache:
 
     @property
     def cache_path(self) -> str:
-        """For numba's statistics."""
+        """Path for numba's statistics."""
         return "" if self._files is None else str(self._files._cache_path)
 
     def has(self, signature: Any) -> bool:
-        """Return whether code for argument types is on disk, where it can be kept at all."""
+        """Return whether code for argument types is cached."""
         key = _index_key(signature, self._compiled.targetctx.codegen())
         try:
             name = self._files._load_index().get(key)
@@ -294,7 +296,7 @@ class _KernelCache:
             return False
 
     def load_overload(self, signature: Any, target: Any) -> Any:
-        """The code for argument types, or None."""
+        """Return the code for argument types, or None."""
         if self._files is None:
             return None
         try:
@@ -304,10 +306,10 @@ class _KernelCache:
                 return None
             linked, parts = data
             if not all(map(_is_loaded, linked)):
-                return None  # compiled again since, under another symbol
+                return None  # compiled again since then, with another symbol
             result = CompileResult._rebuild(target, *parts)
         except _CACHE_ERRORS:
-            # Cut short by a crash or a full disk: begin an empty index, and compile again.
+            # Truncated by a crash or a full disk: start an empty index, and compile again.
             with suppress(OSError):
                 self._files.flush()
             return None
@@ -316,7 +318,7 @@ class _KernelCache:
         return result
 
     def save_overload(self, signature: Any, result: Any) -> None:
-        """Keep code, where it does not hold addresses of this process."""
+        """Store code, if it does not contain addresses of this process."""
         if result.library.has_dynamic_globals or any(not part.can_cache for part in result.lifted):
             return
         has_linked_callers = is_linked(self._compiled)
@@ -332,7 +334,7 @@ class _KernelCache:
 
     @contextmanager
     def lock(self, signature: Any) -> Iterator[None]:
-        """Keep other processes from compiling this kernel inside the context, unless its code is cached."""
+        """Prevent other processes from compiling this kernel inside the context, unless its code is cached."""
         if self._files is None or self._is_locked or self.has(signature):
             yield
             return
@@ -344,13 +346,15 @@ class _KernelCache:
                 self._is_locked = False
 
     def flush(self) -> None:
-        """Forget all code, as `recompile` asks."""
+        """Discard all code, as `recompile` requests."""
         if self._files is not None:
             self._files.flush()
 
 
 def _is_loaded(code: LinkedCode) -> bool:
-    """Read or compile what other code is linked to; return whether it has the symbol that the other code calls."""
+    """Load or compile the code that other code is linked to; return whether it has the symbol that the other code
+    calls.
+    """
     if code.kernel not in _registry:
         return False
     compiled: Any = _registry[code.kernel][0]
@@ -359,17 +363,17 @@ def _is_loaded(code: LinkedCode) -> bool:
 
 
 def _compile_once(compiled: Any, compile_now: Callable[[Any], Any], signature: Any) -> Any:
-    """Compile a kernel unless another process does so at this moment: then wait for its code and read it.
+    """Compile a kernel unless another process is compiling it: then wait for its code and read it.
 
-    numba's lock is taken before the file's: a process then holds the locks of a kernel and of the kernels that it calls
-    in the order of the calls, as all others do, and no two processes wait for each other.
+    numba's lock is acquired before the file's: every process then locks a kernel and the kernels that it calls in the
+    order of the calls, so that no two processes wait for each other.
     """
     global _depth
     types = tuple(signature) if isinstance(signature, (tuple, list)) else signature
     existing = compiled.overloads.get(types) if isinstance(types, tuple) else None
     if existing is not None:
         return existing.entry_point
-    if not global_compiler_lock.is_locked():  # this thread is not inside of another kernel's compilation
+    if not global_compiler_lock.is_locked():  # this thread is not inside the compilation of another kernel
         for hook in _compilation_hooks:
             hook(compiled, types)
     with global_compiler_lock:
@@ -390,7 +394,7 @@ def _compile_once(compiled: Any, compile_now: Callable[[Any], Any], signature: A
 
 @contextmanager
 def _rare_collections() -> Iterator[None]:
-    """Collect garbage more rarely: numba makes many objects that live as long as the compilation."""
+    """Collect garbage less often: numba creates many objects that live as long as the compilation."""
     before = gc.get_threshold()
     gc.set_threshold(max(before[0], _COMPILATION_GC_THRESHOLD) if before[0] else 0, *before[1:])
     try:
@@ -400,7 +404,7 @@ def _rare_collections() -> Iterator[None]:
 
 
 def _without_literal_types(template: Callable[..., Any]) -> Callable[..., Any]:
-    """How kernels call a kernel: numba would compile it, and all it calls, once more for each constant."""
+    """Ignore literal types in calls between kernels: numba would compile the callee again for each constant."""
 
     def for_call(args: Iterable[Any], kws: dict[str, Any]) -> Any:
         keyword_types = {name: numba.types.unliteral(kind) for name, kind in kws.items()}
@@ -410,7 +414,7 @@ def _without_literal_types(template: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _index_key(signature: Any, codegen: Any) -> tuple[Any, ...]:
-    # numba takes named tuples of one name and with the same types for one type, whatever their fields are called
+    # numba treats named tuples of equal name and types as one type, regardless of their field names
     return signature, codegen.magic_tuple(), repr([_fields(item) for item in signature])
 
 
@@ -433,32 +437,32 @@ def kernel(
     no_refcount: bool = False,
     **options: Any,
 ) -> Any:
-    """Compile a function with numba: no Python objects inside, the GIL released, machine code kept on disk.
+    """Compile a function with numba: no Python objects inside, the GIL released, machine code cached on disk.
 
     Args:
-        function: Takes and gives numbers, arrays and tuples of them.
-        examples: Returns argument tuples of the types the kernel will meet. `expect_kernels` has it compiled for these
-            types ahead of its first call (nothing is run); otherwise the first call compiles.
-        no_refcount: The kernel creates no arrays, so reference counting is left out. numba otherwise counts references
-            to each array of every tuple passed on, which takes longer than the work of a short function.
-        options: Further options of `numba.njit`, e.g. `error_model="numpy"`. ``forceinline=True`` puts it into whatever
-            kernel calls it: an array is handed on as seven numbers, so that a call with a few tuples of arrays takes
-            longer than a short function's work, too.
+        function: Function of numbers, arrays and tuples of them.
+        examples: Function that returns argument tuples of the types that the kernel is called with. `expect_kernels`
+            compiles it for these types ahead of its first call (without running it); otherwise the first call compiles.
+        no_refcount: The kernel allocates no arrays, so reference counting is disabled. Otherwise numba counts
+            references to each array of every tuple passed on, which takes longer than the work of a short function.
+        options: Further options of `numba.njit`, e.g. `error_model="numpy"`. ``forceinline=True`` inlines it into every
+            kernel that calls it: an array is passed as seven numbers, so that a call with a few tuples of arrays also
+            takes longer than the work of a short function.
 
     Raises:
-        ValueError: For `fastmath` or `parallel`, with which results would differ from machine to machine and from run
-            to run, and for `cache` and `nogil`, which are always on.
+        ValueError: For `fastmath` or `parallel`, with which results would differ between machines and runs, and for
+            `cache` and `nogil`, which are always on.
     """
     for forbidden in ("fastmath", "parallel", "cache", "nogil"):
         if forbidden in options:
-            raise ValueError(f"kernel: option {forbidden!r} is not to be chosen")
+            raise ValueError(f"kernel: option {forbidden!r} cannot be set")
     if no_refcount:
         options["_nrt"] = False
-    options["no_cfunc_wrapper"] = True  # by which C would call it
+    options["no_cfunc_wrapper"] = True  # wrapper for calls from C
 
     def compile_later(function: Callable[P, R]) -> Kernel[P, R]:
         compiled = numba.njit(nogil=True, fastmath=False, parallel=False, **options)(function)
-        if compiled is not function:  # NUMBA_DISABLE_JIT leaves the function as it is
+        if compiled is not function:  # with NUMBA_DISABLE_JIT the function is unchanged
             compiled._cache = _KernelCache(compiled)
             compiled.compile = partial(_compile_once, compiled, compiled.compile)
             compiled.get_call_template = _without_literal_types(compiled.get_call_template)

@@ -1,7 +1,7 @@
-"""What a kernel's machine code follows from, as a hash: its bytecode, that of all it calls, constants and options.
+"""Cache key of a kernel: hash of the bytecode of a kernel and its callees, constants and options.
 
-Files and their times do not count: the bytecode in memory is what numba compiles, and what a worktree, a clone and an
-installed package with the same kernels share.
+Files and their times do not count: numba compiles the bytecode in memory, which a worktree, a clone and an installed
+package with the same kernels share.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ _LITERAL_TYPES = (bool, int, float, complex, str, np.generic)
 
 
 def kernel_key(compiled: Any) -> str:
-    """Hash of what ``compiled``, a function jitted by numba, is compiled from, directly or through others.
+    """Return the hash of everything that `compiled`, a function jitted by numba, is compiled from, directly or through
+    callees.
 
-    To be asked when the function is about to be compiled, so that all it names is known. What is registered by
-    `numba.extending.overload` is not seen.
+    Call it just before compilation, when everything that the function refers to exists. Functions registered by
+    `numba.extending.overload` are not included.
     """
     parts: list[str] = []
     visited: set[int] = set()
@@ -32,7 +33,7 @@ def kernel_key(compiled: Any) -> str:
             continue
         visited.add(id(current))
         function = current.py_func
-        # the compiler's options of a called function, e.g. its error model, go into the caller's code as well
+        # compiler options of a called function, e.g. its error model, affect the caller's code too
         options = sorted(getattr(current, "targetoptions", {}).items(), key=lambda item: item[0])
         parts.append(f"{_qualified_name(function)} {options!r} {_describe_function(function)}")
         for name, value in _find_references(function):
@@ -45,7 +46,7 @@ def kernel_key(compiled: Any) -> str:
 
 
 def called_kernels(compiled: Any) -> list[Any]:
-    """Return all kernels that a kernel calls, directly or through others."""
+    """Return all kernels that a kernel calls, directly or indirectly."""
     found: dict[int, Any] = {}
     pending = [compiled]
     while pending:
@@ -57,12 +58,12 @@ def called_kernels(compiled: Any) -> list[Any]:
 
 
 def code_size(compiled: Any) -> int:
-    """Return the size of a kernel's bytecode, without that of the kernels it calls [bytes]."""
+    """Return the bytecode size of a kernel, without the kernels it calls [bytes]."""
     return len(compiled.py_func.__code__.co_code)
 
 
 def total_code_size(compiled: Any) -> int:
-    """Return the size of the bytecode of a kernel and of all kernels that it calls [bytes]."""
+    """Return the bytecode size of a kernel and all kernels that it calls [bytes]."""
     return code_size(compiled) + sum(map(code_size, called_kernels(compiled)))
 
 
@@ -76,7 +77,7 @@ def _describe_function(function: Callable[..., Any]) -> str:
 
 
 def _describe_code(code: CodeType) -> str:
-    """The code object as text, without where it stands."""
+    """Describe a code object as text, without its file and line."""
     constants = [
         _describe_code(item) if isinstance(item, CodeType) else _describe_value(item) for item in code.co_consts
     ]
@@ -86,7 +87,7 @@ def _describe_code(code: CodeType) -> str:
 
 
 def _find_references(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
-    """Globals, attributes of modules and variables of enclosing functions that the code names."""
+    """Iterate over globals, module attributes and variables of enclosing functions that the code refers to."""
     code = function.__code__
     for name in code.co_names:
         value = function.__globals__.get(name)
@@ -101,11 +102,11 @@ def _find_references(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
         try:
             yield name, cell.cell_contents
         except ValueError:
-            continue  # not filled yet
+            continue  # not assigned yet
 
 
 def _describe_value(value: Any) -> str:
-    """A value that numba writes into the code; of other things what they are called and made of."""
+    """Describe a value that numba writes into the code; of other objects, describe their names and contents."""
     if value is None or isinstance(value, _LITERAL_TYPES):
         return f"{type(value).__name__} {value!r}"
     if isinstance(value, np.ndarray) and value.dtype != object:
@@ -118,7 +119,7 @@ def _describe_value(value: Any) -> str:
         return f"{_qualified_name(value)} {getattr(value, '_fields', ())}"
     if isinstance(value, FunctionType):
         return f"{_qualified_name(value)} {_describe_function(value)}"
-    inner = getattr(value, "_defn", None)  # numba's intrinsics: the function that writes the instructions
+    inner = getattr(value, "_defn", None)  # numba's intrinsics: the function that generates the instructions
     if isinstance(inner, FunctionType):
         return f"{_qualified_name(inner)} {_describe_function(inner)}"
     symbol = getattr(value, "symbol", None)  # numba's external functions

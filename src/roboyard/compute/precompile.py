@@ -1,9 +1,9 @@
-"""Compiles kernels ahead of their first call, on all cores, beside the program that is going to call them.
+"""Precompilation of kernels ahead of their first call, on all cores, in parallel with the program that will call them.
 
-Whatever is going to call a kernel says so with `expect_kernels` when it is made: a simulation, a costmap, a planner.
-Processes of their own then compile what is not cached, while the world is still being built.  `wait_for_kernels` waits
-for them before a clock starts.  The call is optional: a kernel's first call waits for the process that compiles it.
-`monitor_compilation` reports the progress of such waits, and lets a run that is stopped end them.
+Objects that will call kernels request them with `expect_kernels` when they are created: a simulation, a costmap, a
+planner. Separate processes then compile kernels that are not cached, while the world is still being built.
+`wait_for_kernels` waits for them before a clock starts.  This call is optional: a kernel's first call waits for the
+process that compiles it. `monitor_compilation` reports the progress of such waits, and lets a stopped run end them.
 """
 
 from __future__ import annotations
@@ -43,22 +43,22 @@ from roboyard.compute.wall_clock import wall_seconds
 
 _PACKAGE: Final = Path(__file__).resolve().parent.parent
 _POLL: Final = 0.05
-"""Wall time between two looks at the compiling processes [s]."""
+"""Period of checks on the compiling processes [s]."""
 _END: Final = (-1, "", "")
-"""A job that ends the thread that takes it."""
+"""Job that ends the thread that receives it."""
 _PRIORITY: Final = 1 << 40
-"""Subtracted from the size of a kernel whose caller waits: those with the least numbers are compiled first."""
+"""Subtracted from the size of a kernel whose caller waits: kernels with the smallest numbers are compiled first."""
 
 
 @dataclass(frozen=True)
 class CompilationProgress:
-    """How far the compilation of expected kernels has come.
+    """Progress of the compilation of expected kernels.
 
     Attributes:
-        n_finished: Kernels that are ready, of those that were missing.
-        total: Kernels that were missing.
-        name: The kernel that was started last.
-        seconds_left: Estimated from the sizes of what is done and of what is not [s]; None while nothing is done.
+        n_finished: Number of compiled kernels, of those that were missing.
+        total: Number of kernels that were missing.
+        name: Kernel that was started last.
+        seconds_left: Estimate from the sizes of compiled and remaining kernels [s]; None before the first is compiled.
     """
 
     n_finished: int
@@ -74,23 +74,23 @@ class CompilationProgress:
 Report = Callable[[CompilationProgress], None]
 
 _expected: dict[str, Kernel[..., Any]] = {}
-"""Kernels that this process is going to call and that are not known to be cached, by name."""
+"""Kernels that this process will call and that are not known to be cached, by name."""
 _ready: set[str] = set()
-"""Names of expected kernels whose code is cached, or compiled in this process."""
+"""Names of expected kernels whose code is cached or compiled in this process."""
 
 
 def expect_kernels(*kernels: Kernel[..., Any]) -> None:
-    """Have kernels compiled in the background that are going to be called, for the types of their examples.
+    """Compile kernels that will be called, for the types of their examples, in the background.
 
-    Returns at once.  Processes of their own, one for each usable core, compile what is not cached.  In a worker
-    process, on one core, or without a cache that can be written, `wait_for_kernels` or the first call compiles.
+    Returns immediately.  Separate processes, one per usable core, compile kernels that are not cached.  In a worker
+    process, on one core, or without a writable cache, `wait_for_kernels` or the first call compiles.
 
     Raises:
         ValueError: A kernel has no examples.
     """
     missing: list[Kernel[..., Any]] = []
     for kernel in kernels:
-        if not hasattr(kernel, "py_func"):  # NUMBA_DISABLE_JIT leaves functions as they are
+        if not hasattr(kernel, "py_func"):  # with NUMBA_DISABLE_JIT functions are unchanged
             continue
         name = kernel_name(kernel)
         if name in _ready or name in _expected:
@@ -106,7 +106,7 @@ def expect_kernels(*kernels: Kernel[..., Any]) -> None:
 
 @contextmanager
 def compile_on_demand() -> Iterator[None]:
-    """Start no processes for kernels that are expected inside the context, where something is made that is not run."""
+    """Start no processes for kernels that are expected inside the context, for objects that are created but not run."""
     before, _compilers.is_enabled = _compilers.is_enabled, False
     try:
         yield
@@ -123,11 +123,11 @@ def expected_kernels() -> frozenset[str]:
 def monitor_compilation(
     *, report: Report | None = None, is_stopped: Callable[[], bool] = lambda: False
 ) -> Iterator[None]:
-    """Report how far the compilation is that first calls inside the context wait for, and let them be interrupted.
+    """Report the progress of compilations that first calls inside the context wait for, and allow interrupting them.
 
     Args:
-        report: Called with the progress when it changes.
-        is_stopped: Looked at often: True ends the processes in the background, and the first call that waits, or
+        report: Function called with the progress when it changes.
+        is_stopped: Function called often: True stops the background processes, and the first call that waits, or
             compiles, raises `CompilationInterrupted`.
 
     Raises:
@@ -147,12 +147,12 @@ def monitor_compilation(
 def wait_for_kernels(
     *, report: Report | None = None, is_stopped: Callable[[], bool] = lambda: False, load: bool = False
 ) -> None:
-    """Wait until all expected kernels are compiled; compile in this process what cannot be compiled in the background.
+    """Wait until all expected kernels are compiled; compile kernels in this process if no background process can.
 
     Args:
-        report: Called with the progress when it changes.
-        is_stopped: Looked at often: True ends the wait, and the processes in the background.
-        load: Also read the code into this process, so that no first call has to.
+        report: Function called with the progress when it changes.
+        is_stopped: Function called often: True ends the wait and the background processes.
+        load: Also load the code into this process, so that no first call has to.
     """
     if not _expected and not load:
         return
@@ -165,7 +165,7 @@ def wait_for_kernels(
         {name: total_code_size(kernel) for name, kernel in missing.items()},
     )
     while missing and not is_stopped():
-        # Workers of a batch have the same list: each compiles what the others do not compile at this moment.
+        # Workers of a batch have the same list: each compiles kernels that no other compiles at this moment.
         name = next((name for name, kernel in missing.items() if not is_being_compiled(kernel)), next(iter(missing)))
         if report is not None:
             size_left = sum(sizes[other] for other in missing)
@@ -186,7 +186,7 @@ def wait_for_kernels(
 
 
 def compile_all_kernels(*, report: Report | None = None) -> list[str]:
-    """Compile all kernels of the package that have examples, on all cores; return the names of those that have none."""
+    """Compile all kernels of the package that have examples, on all cores; return the names of the others."""
     modules = set(kernel_modules())
     for module in sorted(modules):
         import_module(module)
@@ -201,14 +201,14 @@ def compile_all_kernels(*, report: Report | None = None) -> list[str]:
 
 
 def kernel_modules() -> Iterator[str]:
-    """Return the names of all modules of the package that define kernels, found without importing the others."""
+    """Return the names of all modules of the package that define kernels, without importing the others."""
     for path in sorted(_PACKAGE.rglob("*.py")):
         if "\n@kernel" in path.read_text("utf-8"):
             yield ".".join(("roboyard", *path.relative_to(_PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
 
 
 def _estimate_seconds_left(elapsed: float, size_finished: int, size_left: int) -> float | None:
-    """Return how long the rest takes at the pace so far [s]; None while nothing is finished."""
+    """Estimate the remaining time from the rate so far [s]; None before the first kernel is compiled."""
     return elapsed * size_left / size_finished if size_finished else None
 
 
@@ -229,7 +229,7 @@ call_before_compilation(_wait_for_background)
 
 
 def _can_compile_in_background() -> bool:
-    """A worker process has others beside it; a single core has nothing to spare."""
+    """Return False in worker processes, which run in parallel with others, and on a single core."""
     return _compilers.is_enabled and count_usable_cores() > 1 and multiprocessing.parent_process() is None
 
 
@@ -238,7 +238,7 @@ class _Compilers:
 
     Attributes:
         is_enabled: Whether expected kernels are compiled in the background; see `compile_on_demand`.
-        report: Called with the progress while a first call waits; see `monitor_compilation`.
+        report: Function called with the progress while a first call waits; see `monitor_compilation`.
     """
 
     def __init__(self) -> None:
@@ -255,7 +255,7 @@ class _Compilers:
         self._processes: list[subprocess.Popen[str]] = []
 
     def submit(self, kernels: Iterable[Kernel[..., Any]]) -> None:
-        """Queue kernels and large kernels that they call; those that call little come first."""
+        """Queue kernels and the large kernels that they call; those with few callees come first."""
         with self._change:
             self._processes = [process for process in self._processes if process.poll() is None]
             for kernel in kernels:
@@ -276,7 +276,7 @@ class _Compilers:
         if is_part and size < MIN_LINKED_SIZE:
             return
         if is_cached(kernel, examples) is not False:
-            return  # it is there, or there is no folder through which the code could reach this process
+            return  # it is compiled, or there is no folder to transfer the code to this process
         if not self._sizes:
             self._start = wall_seconds()
         self._sizes[name] = size
@@ -292,34 +292,36 @@ class _Compilers:
         threading.Thread(target=self._feed, args=arguments, name="roboyard-compile", daemon=True).start()
 
     def _feed(self, process: subprocess.Popen[str], jobs: queue.PriorityQueue[tuple[int, str, str]]) -> None:
-        """Hand one kernel after the other to a process; what a process fails at, this one's caller compiles."""
+        """Pass one kernel after the other to a process; if it fails at one, the caller in this process compiles it."""
         if process.stdin is None or process.stdout is None:
             return
-        with process.stdout, suppress(OSError), process.stdin:  # closing flushes what an ended process never read
+        with process.stdout, suppress(OSError), process.stdin:  # closing flushes data that an ended process never read
             while True:
                 _, module, name = jobs.get()
                 if not name:
                     return
                 with self._change:
                     if jobs is self._queue and name in self._started:
-                        continue  # it was moved ahead, and taken there
+                        continue  # it was moved ahead, and compiled there
                     self._started.add(name)
                     self._latest = name
                 try:
                     process.stdin.write(f"{module} {name}\n")
                     process.stdin.flush()
                     has_response = bool(process.stdout.readline())
-                except (OSError, ValueError):  # it was ended
+                except (OSError, ValueError):  # the process has ended
                     has_response = False
                 with self._change:
-                    if jobs is self._queue:  # else all was dropped meanwhile, and other kernels may be queued by now
+                    if (
+                        jobs is self._queue
+                    ):  # otherwise the queue was replaced meanwhile, and may have other kernels by now
                         self._finished.add(name)
                     self._change.notify_all()
                 if not has_response:
                     return
 
     def wait(self, report: Report | None, is_stopped: Callable[[], bool]) -> None:
-        """Wait until everything queued is done or all processes are gone, then end the processes."""
+        """Wait until all queued kernels are compiled or all processes have ended, then stop the processes."""
         try:
             while not is_stopped() and self._wait_briefly(report, lambda: len(self._finished) == len(self._sizes)):
                 pass
@@ -327,7 +329,7 @@ class _Compilers:
             self.close()
 
     def wait_for(self, kernel: Kernel[..., Any]) -> None:
-        """Wait until a kernel is done or all processes are gone; it, and what it calls, are compiled before others.
+        """Wait until a kernel is compiled or all processes have ended; it and its callees are compiled before others.
 
         Raises:
             CompilationInterrupted: See `monitor_compilation`.
@@ -342,7 +344,7 @@ class _Compilers:
             check_interruption()
 
     def _wait_briefly(self, report: Report | None, is_done: Callable[[], bool]) -> bool:
-        """Wait for a change, and report it; return False if what is waited for is done, or no process does it."""
+        """Wait for a change, and report it; return False if the wait is over, or no process works on it."""
         with self._change:
             is_alive = any(process.poll() is None for process in self._processes)
             if not is_alive or is_done():
@@ -356,14 +358,14 @@ class _Compilers:
         return True
 
     def _progress(self) -> CompilationProgress:
-        """Sizes say how long the rest takes: a kernel's own code, since what it calls is counted for itself."""
+        """Compute the progress; the remaining time follows from the kernels' own sizes, as callees count separately."""
         size_finished = sum(self._sizes[name] for name in self._finished)
         size_left = sum(self._sizes.values()) - size_finished
         seconds = _estimate_seconds_left(wall_seconds() - self._start, size_finished, size_left)
         return CompilationProgress(len(self._finished), len(self._sizes), self._latest, seconds)
 
     def close(self) -> None:
-        """End the processes; kernels that are being compiled are left out, the cache stays whole."""
+        """Stop the processes; kernels that are being compiled are skipped, and the cache stays consistent."""
         with self._change:
             processes, self._processes = self._processes, []
             for _ in processes:
@@ -383,7 +385,7 @@ atexit.register(_compilers.close)
 
 
 def _serve() -> None:
-    """Compile the kernels whose names come in, one a line, and answer each with a line; the parent handles Ctrl-C."""
+    """Compile the kernels whose names arrive, one per line, and respond with a line each; the parent handles Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for line in sys.stdin:
         module, name = line.split()

@@ -1,7 +1,7 @@
-"""Configuration: frozen dataclasses with defaults, which YAML may override and which check what it says.
+"""Configuration: frozen dataclasses with defaults, overridden by YAML files and checked.
 
-Every error names file and line, key, value, and what would be right.  `write_atomic` is how the whole package replaces
-a file of the user's.
+Every error states file and line, key, value, and valid values.  `write_atomic` replaces user files in the complete
+package.
 """
 
 from typing import TYPE_CHECKING

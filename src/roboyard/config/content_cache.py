@@ -1,8 +1,8 @@
-"""A cache on disk for what is slow to parse: an entry's key is a hash of everything that it was made from.
+"""Content-addressed cache on disk for slow parsing: the key of an entry is a hash of all its inputs.
 
-Entries are JSON, so reading one runs no code.  A change of any input, or of the code that parses it, makes
-another key; a stale entry cannot be found.  The cache only saves time: whatever is wrong with its folder or with an
-entry, the caller parses as if there were no entry.
+Entries are JSON, so reading one runs no code.  A change of any input, or of the parser's code, gives another key; stale
+entries cannot be found.  The cache only saves time: if its folder or an entry is unusable, the caller parses as if
+there were no entry.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _DIGEST_LENGTH = 64
 
 
 def cache_folder() -> Path:
-    """The folder of Roboyard's caches: ``roboyard`` in the XDG cache folder."""
-    # The XDG base directory specification says that a path that is not absolute is to be ignored.
+    """Return the folder of Roboyard's caches: ``roboyard`` in the XDG cache folder."""
+    # The XDG base directory specification requires that relative paths are ignored.
     xdg = os.environ.get("XDG_CACHE_HOME", "")
     home = Path(xdg) if xdg.startswith("/") else Path(os.path.expanduser("~")) / ".cache"  # noqa: PTH111 - never raises
     return home / "roboyard"
 
 
 def content_key(parts: Iterable[bytes]) -> str:
-    """A hash of some contents in their order; moving bytes from one part to the next changes it."""
+    """Return a hash of several contents in order; moving bytes from one part to the next changes it."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(f"{len(part)}:".encode())
@@ -44,8 +44,8 @@ class ContentCache:
 
     Args:
         kind: Name of the folder.
-        max_entries: So many entries stay, those that were used last.
-        max_bytes: So many bytes stay; a larger entry is not kept at all.
+        max_entries: Maximum number of entries; the most recently used ones are kept.
+        max_bytes: Maximum total size [bytes]; a larger entry is not stored.
     """
 
     def __init__(self, kind: str, max_entries: int = MAX_ENTRIES, max_bytes: int = MAX_BYTES) -> None:
@@ -53,7 +53,7 @@ class ContentCache:
         self._max_entries, self._max_bytes = max_entries, max_bytes
 
     def read(self, key: str) -> Any:
-        """Return the value that was written under this key; None if there is none, or it is damaged."""
+        """Return the value stored under this key; None if there is none, or it is damaged."""
         path = self._path(key)
         try:
             data = path.read_bytes()
@@ -64,11 +64,11 @@ class ContentCache:
         except (OSError, ValueError, RecursionError):
             return None
         with suppress(OSError):
-            os.utime(path)  # the order of use, for pruning; no clock is read
+            os.utime(path)  # records the order of use, for pruning; the clock is not read
         return value
 
     def write(self, key: str, value: Any) -> None:
-        """Keep a value of plain JSON types; does nothing if the folder cannot be written or the value is too large."""
+        """Store a value of plain JSON types; does nothing if the folder is not writable or the value is too large."""
         payload = json.dumps(value, separators=(",", ":")).encode()
         if len(payload) > self._max_bytes:
             return
@@ -82,7 +82,7 @@ class ContentCache:
         return self._folder / f"{key}.json"
 
     def _prune(self) -> None:
-        """Remove the entries that were not used for longest, beyond what may stay."""
+        """Remove the least recently used entries that exceed the limits."""
         entries: list[tuple[int, int, Path]] = []
         for path in self._folder.iterdir():
             with suppress(FileNotFoundError):  # another process prunes at the same time

@@ -1,6 +1,6 @@
-"""Lazy exports: a package offers names of its modules, and imports each module when one of its names is first used.
+"""Lazy exports: a package exports names of its modules, and imports each module when one of its names is first used.
 
-``import roboyard`` or one node of a package must not pay for everything else in it: numba, SciPy and MuJoCo take longer
+``import roboyard`` or one node of a package must not import everything else in it: numba, SciPy and MuJoCo take longer
 to import than most commands take to run.
 """
 
@@ -18,7 +18,7 @@ def lazy_exports(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` (PEP 562) of a package that imports its modules on first use.
 
-    A package's ``__init__`` names the same things three times: under ``TYPE_CHECKING`` for type checkers, in
+    A package's ``__init__`` lists the same names three times: under ``TYPE_CHECKING`` for type checkers, in
     ``__all__``, and here.  ``tests/project/test_lazy_exports.py`` compares the three.
 
     An exported name may equal that of a submodule, as in ``from roboyard.messages.schema import schema``.  The name
@@ -53,7 +53,9 @@ def lazy_exports(
 
 
 def _namespace_class(exported: frozenset[str]) -> type[ModuleType]:
-    """The class of a package's module object that does not let the import system put a module in an export's place."""
+    """Return the class of a package's module object that prevents the import system from replacing an export by a
+    module.
+    """
 
     class Namespace(ModuleType):
         def __setattr__(self, name: str, value: object) -> None:

@@ -33,10 +33,10 @@ _NAN = re.compile(r"\.(?:nan|NaN|NAN)")
 
 @dataclass(frozen=True, slots=True)
 class YamlNode:
-    """A value and where it was written ("file.yaml:12", "" if nowhere).
+    """Value with its location ("file.yaml:12", "" without one).
 
-    `value` is None, bool, int, float, str, a list of nodes, a dict of text to node, or any other Python object that
-    was handed in from Python. `key_location` is the place of its key in a mapping; `size` counts the nodes below it.
+    `value` is None, bool, int, float, str, a list of nodes, a dict of text to node, or any other object passed from
+    Python. `key_location` is the location of its key in a mapping; `size` is the number of nodes below it.
     """
 
     value: Any
@@ -45,7 +45,7 @@ class YamlNode:
     size: int = 1
 
     def to_data(self) -> Any:
-        """The same as plain Python data."""
+        """Convert to plain Python data."""
         if isinstance(self.value, dict):
             return {key: child.to_data() for key, child in self.value.items()}
         if isinstance(self.value, list):
@@ -54,7 +54,7 @@ class YamlNode:
 
 
 def yaml_from_data(data: Any, location: str = "") -> YamlNode:
-    """Python data as nodes, all at the same place."""
+    """Convert Python data to nodes with the same location."""
     if isinstance(data, YamlNode):
         return data
     if isinstance(data, Mapping):
@@ -69,16 +69,16 @@ def yaml_from_data(data: Any, location: str = "") -> YamlNode:
 
 
 def read_yaml(path: str | Path, source_name: str | None = None) -> YamlNode:
-    """Read a YAML file; places are named by `source_name` or the path as given.
+    """Read a YAML file; locations contain `source_name`, or else the path as given.
 
     Raises:
-        ConfigError: It cannot be read, or as for `parse_yaml`.
+        ConfigError: The file cannot be read, or as `parse_yaml`.
     """
     name = source_name or str(path)
     try:
         with open(path, "rb", opener=_open_nonblocking) as file:
             data = file.read(MAX_BYTES + 1)
-    except (OSError, ValueError) as error:  # the latter of a zero byte in the path
+    except (OSError, ValueError) as error:  # ValueError: a null character in the path
         raise ConfigError(f"cannot be read: {getattr(error, 'strerror', None) or error}", location=name) from error
     if len(data) > MAX_BYTES:
         raise ConfigError(f"is larger than {MAX_BYTES // 1024 // 1024} MiB", location=name)
@@ -90,18 +90,18 @@ def read_yaml(path: str | Path, source_name: str | None = None) -> YamlNode:
 
 
 def _open_nonblocking(path: str, flags: int) -> int:
-    """Opening a pipe into which nobody writes would wait for ever; so it is empty."""
+    """Open a file; a pipe without a writer would block, so it is read as empty."""
     descriptor = os.open(path, flags | os.O_NONBLOCK)
     os.set_blocking(descriptor, True)
     return descriptor
 
 
 def parse_yaml(text: str, source_name: str = "text") -> YamlNode:
-    """Read YAML text.
+    """Parse YAML text.
 
     Raises:
-        ConfigError: It is empty or not YAML, uses a tag, a merge key, a key twice, or exceeds the bounds on nesting
-            (50) and size (200,000 values, anchors counted where they are used).
+        ConfigError: The text is empty or not YAML, has a tag, a merge key or a duplicate key, or exceeds the limits on
+            nesting (50) and size (200,000 values, anchors counted at each use).
     """
     if len(text) > MAX_BYTES:
         raise ConfigError(f"is larger than {MAX_BYTES // 1024 // 1024} million characters", location=source_name)
@@ -131,7 +131,7 @@ class _Composer:
             if isinstance(event, yaml.DocumentStartEvent):
                 if root is not None:
                     raise ConfigError(
-                        "a second document begins here", location=self._location(event), valid="one a file"
+                        "a second document starts here", location=self._location(event), valid="one document per file"
                     )
                 continue
             root = self._compose_node(event, 0)
@@ -149,13 +149,11 @@ class _Composer:
         if isinstance(event, yaml.AliasEvent):
             node = self._anchors.get(event.anchor)
             if node is None:
-                raise ConfigError(f"*{event.anchor} refers to nothing that is complete before it", location=location)
+                raise ConfigError(f"alias *{event.anchor} does not refer to a complete earlier node", location=location)
             self._count_nodes(node.size, location)
             return YamlNode(node.value, location, location, node.size)
         if event.tag not in (None, "!"):
-            raise ConfigError(
-                f"tag {event.tag!r} is not accepted here", location=location, valid="plain YAML without tags"
-            )
+            raise ConfigError(f"tag {event.tag!r} is not supported", location=location, valid="plain YAML without tags")
         self._count_nodes(1, location)
         if isinstance(event, yaml.ScalarEvent):
             quoted = event.style not in (None, "")
@@ -173,7 +171,7 @@ class _Composer:
     def _count_nodes(self, size: int, location: str) -> None:
         self._n_nodes += size
         if self._n_nodes > MAX_NODES:
-            raise ConfigError(f"holds more than {MAX_NODES} values (anchors counted where used)", location=location)
+            raise ConfigError(f"has more than {MAX_NODES} values (anchors counted at each use)", location=location)
 
     def _compose_items(self, depth: int) -> Iterator[YamlNode]:
         for event in self._events:
@@ -190,9 +188,7 @@ class _Composer:
             if not isinstance(event, yaml.ScalarEvent) or event.tag not in (None, "!"):
                 raise ConfigError("a key must be plain text", location=location)
             if event.value == "<<" and event.style in (None, ""):
-                raise ConfigError(
-                    "merge keys (<<) are not accepted here", location=location, valid="write the keys out"
-                )
+                raise ConfigError("merge keys (<<) are not supported", location=location, valid="write the keys out")
             if event.value in entries:
                 first = entries[event.value].key_location
                 raise ConfigError(
@@ -204,7 +200,7 @@ class _Composer:
 
 
 def parse_scalar(text: str) -> bool | int | float | str | None:
-    """A plain scalar by YAML 1.2's core schema (chapter 10.3.2)."""
+    """Parse a plain scalar by YAML 1.2's core schema (chapter 10.3.2)."""
     if _NULL.fullmatch(text):
         return None
     if match := _BOOL.fullmatch(text):
@@ -224,7 +220,7 @@ MAX_OPEN_BRACKETS = 100
 
 
 def count_open_brackets(text: bytes) -> int:
-    """The most brackets and braces open at once, those in quotes and comments included."""
+    """Count the maximum number of simultaneously open brackets and braces, including those in quotes and comments."""
     level = max_level = 0
     for byte in text:
         if byte in b"[{":

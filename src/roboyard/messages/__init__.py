@@ -1,4 +1,4 @@
-"""Messages, services and actions of ROS 2, without ROS: one class a type, CDR bytes, conversion to arrays.
+"""Messages, services and actions of ROS 2, without ROS: one class per type, CDR serialization, conversion to arrays.
 
 ``ry.msg.Twist``, ``ry.srv.SetBool``, ``ry.action.NavigateToPose``; arrays and poses: `convert`.
 """

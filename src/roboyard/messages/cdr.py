@@ -1,4 +1,4 @@
-"""Messages to CDR bytes and back: the encoding of every ROS 2 distribution on the wire and in recordings.
+"""Serialization of messages to CDR and back, the encoding of all ROS 2 distributions on the wire and in recordings.
 
 After serialization failed, `explain_error` finds the invalid field for the error message.
 """
@@ -20,13 +20,13 @@ from roboyard.messages.type_registry import definition_of
 
 
 def explain_error(message: Any, error: Exception) -> MessageError:
-    """The MessageError for ``error``, which came up while handling ``message``."""
+    """Return the MessageError for `error`, which was raised while `message` was handled."""
     name = type_name(message)
     found = _find_invalid_field(definition_of(name), message, name.rsplit("/", 1)[1])
     if found is not None:
         location, field, problem = found
         return MessageError(problem, location=location, valid=f"{field.type_text()}")
-    return MessageError(f"cannot be serialised: {error}", location=name)
+    return MessageError(f"cannot be serialized: {error}", location=name)
 
 
 def _find_invalid_field(
@@ -53,7 +53,7 @@ def _check_value(field: MessageField, value: Any, location: str) -> tuple[str, M
         return _check_length(field, len(array), location)
     if field.arity != "one":
         if not isinstance(value, list | tuple):
-            return location, field, f"{_describe(value)} where a list belongs"
+            return location, field, f"a list is required, got {_describe(value)}"
         item_field = MessageField(field.name, field.type, string_capacity=field.string_capacity)
         for index, item in enumerate(value):
             found = _check_value(item_field, item, f"{location}[{index}]")
@@ -63,7 +63,7 @@ def _check_value(field: MessageField, value: Any, location: str) -> tuple[str, M
     if field.is_message:
         found = _find_invalid_field(definition_of(field.type), value, location)
         if found is not None and not isinstance(value, message_class(field.type)):
-            return location, field, f"{_describe(value)} where a {field.type} belongs"
+            return location, field, f"a {field.type} is required, got {_describe(value)}"
         return found
     problem = _scalar_problem(field, value)
     return None if problem is None else (location, field, problem)
@@ -72,25 +72,25 @@ def _check_value(field: MessageField, value: Any, location: str) -> tuple[str, M
 def _scalar_problem(field: MessageField, value: Any) -> str | None:
     if field.type == "string":
         if not isinstance(value, str):
-            return f"{_describe(value)} where a string belongs"
+            return f"a string is required, got {_describe(value)}"
         try:
             length = len(value.encode())
         except UnicodeEncodeError:
             return f"{_describe(value)} cannot be encoded as UTF-8"
-        return f"{length} bytes long" if field.string_capacity and length > field.string_capacity else None
+        return f"has {length} bytes" if field.string_capacity and length > field.string_capacity else None
     try:
         if field.type == "bool":
             coerce_bool(value)
         else:
             struct.pack("<" + STRUCT_CODES[field.type], value)
     except (struct.error, OverflowError, TypeError, ValueError):
-        return f"{_describe(value)} where a {field.type} belongs"
+        return f"a {field.type} is required, got {_describe(value)}"
     return None
 
 
 def _check_length(field: MessageField, length: int, location: str) -> tuple[str, MessageField, str] | None:
     wrong = length != field.size if field.arity == "array" else 0 < field.size < length
-    return (location, field, f"{length} elements") if wrong else None
+    return (location, field, f"has {length} elements") if wrong else None
 
 
 def _describe(value: Any) -> str:
@@ -107,10 +107,10 @@ _readers: dict[tuple[str, bytes], MessageReader] = {}
 
 
 def serialize(message: Any) -> bytes:
-    """The message as CDR, little endian, with the 4-byte header of ROS 2.
+    """Serialize a message to CDR, little endian, with the 4-byte header of ROS 2.
 
     Raises:
-        MessageError: no message, or a field holds what its type forbids; names the field.
+        MessageError: It is not a message, or the value of a field is invalid (the error names the field).
     """
     try:
         write = _writers[message.__class__]
@@ -123,19 +123,19 @@ def serialize(message: Any) -> bytes:
         raise explain_error(message, error) from error
     try:
         return b"".join(chunks)
-    except (TypeError, ValueError, BufferError):  # arrays with gaps, e.g. one column of a matrix
+    except (TypeError, ValueError, BufferError):  # non-contiguous arrays, e.g. one column of a matrix
         return b"".join([c.tobytes() if isinstance(c, np.ndarray) else c for c in chunks])
 
 
 def deserialize(data: bytes | bytearray | memoryview, name: str) -> Any:
-    """The message in ``data``; arrays inside are read-only.
+    """Deserialize a message; its arrays are read-only.
 
     Args:
         data: CDR of either byte order, with its header.
-        name: Type as ``message_type`` takes it.
+        name: Type as `message_type` accepts it.
 
     Raises:
-        MessageError: unknown type, or the bytes are not a message of it.
+        MessageError: The type is unknown, or the bytes are not a message of it.
     """
     if not isinstance(data, bytes):
         data = _as_bytes(data)
@@ -149,9 +149,9 @@ def deserialize(data: bytes | bytearray | memoryview, name: str) -> Any:
     except _READ_ERRORS as error:
         if end < 4:
             raise _bad_header(data, name) from None
-        raise MessageError(f"bytes are no {name}: {error}", valid="CDR of that type") from error
+        raise MessageError(f"the bytes are not a valid {name}: {error}", valid="CDR of that type") from error
     if not 0 <= end - pos <= 3:  # writers may pad to 4
-        raise MessageError(f"bytes are no {name}: {end - pos} bytes left over", valid="CDR of that type")
+        raise MessageError(f"the bytes are not a valid {name}: {end - pos} bytes left over", valid="CDR of that type")
     return message
 
 
@@ -159,13 +159,13 @@ def _as_bytes(data: Any) -> bytes:
     try:
         return memoryview(data).tobytes()
     except TypeError as error:
-        raise MessageError(f"{type(data).__name__} where bytes belong") from error
+        raise MessageError(f"bytes are required, got {type(data).__name__}") from error
 
 
 def _prepare(message: Any) -> MessageWriter:
     name = type_name(message)
     if message.__class__ is not message_class(name):
-        raise MessageError(f"{message!r}"[:200] + " is no message", valid="e.g. ry.msg.Twist()")
+        raise MessageError(f"{message!r}"[:200] + " is not a message", valid="e.g. ry.msg.Twist()")
     write = _writers[message.__class__] = make_writer(name, 8)
     return write
 
@@ -179,6 +179,6 @@ def _prepare_reader(name: str, header: bytes) -> MessageReader:
 
 def _bad_header(header: bytes, name: str) -> MessageError:
     return MessageError(
-        f"bytes are no {name}: header {header[:4].hex(' ') or 'missing'}",
+        f"the bytes are not a valid {name}: header {header[:4].hex(' ') or 'missing'}",
         valid="00 01 00 00 or 00 00 00 00: plain CDR",
     )

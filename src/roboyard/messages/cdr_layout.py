@@ -1,6 +1,6 @@
 """Shared parts of the CDR code generators: source lines, and the known alignment at the current position.
 
-CDR (OMG DDS-XTypes 1.3, 7.4.1, "plain CDR") aligns every primitive to its own size, counted from behind the 4-byte
+CDR (OMG DDS-XTypes 1.3, 7.4.1, "plain CDR") aligns every primitive to its own size, counted from the end of the 4-byte
 header. Where strings and sequences make the position depend on the message, alignment is known only modulo a number.
 """
 
@@ -12,15 +12,15 @@ from typing import Any
 from roboyard.messages.message_definition import STRUCT_CODES, STRUCT_SIZES, MessageField
 from roboyard.messages.type_registry import type_registry
 
-MAX_INLINE_FIELDS = 100  # nested messages up to this size are written into their owner's function
+MAX_INLINE_FIELDS = 100  # nested messages up to this size are inlined into the function of the outer message
 
 
 class CodeWriter:
-    """Source of one function in the making.
+    """Source of one generated function.
 
     Attributes:
         alignment: The position is ``remainder`` modulo this power of two.
-        pending_bytes: Bytes passed since the variable ``pos`` was brought up to date.
+        pending_bytes: Bytes passed since the variable ``pos`` was updated.
     """
 
     def __init__(self, alignment: int) -> None:
@@ -35,12 +35,12 @@ class CodeWriter:
         self.lines.append("    " * self.indent + text)
 
     def new_variable(self, prefix: str = "v") -> str:
-        """A variable name not used yet."""
+        """Return an unused variable name."""
         self._count += 1
         return f"{prefix}{self._count}"
 
     def add_global(self, value: Any) -> str:
-        """A global name for ``value``."""
+        """Return a global name for `value`."""
         for name, bound in self.names.items():
             if bound is value:
                 return name
@@ -49,22 +49,22 @@ class CodeWriter:
         return name
 
     def advance(self, size: int) -> None:
-        """Pass ``size`` bytes whose number is known now."""
+        """Advance by a constant number of bytes."""
         self.pending_bytes += size
         self.remainder = (self.remainder + size) % self.alignment
 
     def set_alignment(self, alignment: int) -> None:
-        """From here the position is a multiple of ``alignment``."""
+        """State that the position is a multiple of `alignment` from here on."""
         self.alignment, self.remainder = alignment, 0
 
     def padding(self, alignment: int) -> int | None:
-        """Bytes up to the next multiple of ``alignment``, None if that depends on the message."""
+        """Return the bytes up to the next multiple of `alignment`; None if they depend on the message."""
         if self.alignment % alignment == 0:
             return -self.remainder % alignment
         return None
 
     def compile(self, head: str, tail: str) -> Any:
-        """The finished function."""
+        """Compile the function."""
         name = head.split("(")[0].removeprefix("def ")
         source = "\n".join([head, *self.lines, "    " + tail])
         exec(compile(source, f"<roboyard {name}>", "exec"), self.names)  # noqa: S102  names come from checked definitions
@@ -72,20 +72,20 @@ class CodeWriter:
 
 
 def element_size(field: MessageField) -> int:
-    """Bytes of one element of a primitive field."""
+    """Return the size of one element of a primitive field [bytes]."""
     return STRUCT_SIZES[STRUCT_CODES[field.type]]
 
 
 @cache
 def count_leaf_fields(name: str) -> int:
-    """How many fields a message has with its single nested messages written out."""
+    """Count the fields of a message with its single nested messages expanded."""
     fields = type_registry().require(name).fields
     return sum(count_leaf_fields(f.type) if f.is_message and f.arity == "one" else 1 for f in fields)
 
 
 @cache
 def min_size(name: str) -> int:
-    """Bytes that a message of this type takes at least, padding not counted."""
+    """Return the minimum size of a message of this type, without padding [bytes]."""
     return sum(_min_field_size(field) for field in type_registry().require(name).fields)
 
 

@@ -1,4 +1,4 @@
-"""Generates the function that reads a message type from CDR."""
+"""Code generator: functions that read a message type from CDR."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ MessageReader = Callable[[bytes, int, int], tuple[Any, int]]
 
 
 class InvalidBytesError(ValueError):
-    """The bytes are not what the type wants."""
+    """The bytes do not match the type."""
 
 
 @cache
 def make_reader(name: str, alignment: int, order: str) -> MessageReader:
-    """``read(data, pos, end) -> (message, pos)``; ``data`` includes the 4 header bytes.
+    """Generate ``read(data, pos, end) -> (message, pos)``; `data` includes the 4 header bytes.
 
     Args:
         name: Full type name.
-        known: Alignment that the caller guarantees for ``pos``, counted from behind the header.
-        order: ``<`` or ``>``.
+        alignment: Alignment that the caller guarantees for ``pos``, counted from the end of the header.
+        order: Byte order, ``<`` or ``>``.
     """
     code = _ReaderGenerator(alignment, order)
     expression = code.read_message(definition_of(name))
@@ -45,7 +45,7 @@ def make_reader(name: str, alignment: int, order: str) -> MessageReader:
 
 
 class _ReaderGenerator(CodeWriter):
-    """Collects neighbouring numbers so that one ``struct`` call unpacks them all."""
+    """Generator of a reader; it collects adjacent numbers so that one ``struct`` call unpacks them all."""
 
     def __init__(self, alignment: int, order: str) -> None:
         super().__init__(alignment)
@@ -55,12 +55,12 @@ class _ReaderGenerator(CodeWriter):
         self.format_start = 0
 
     def read_message(self, definition: MessageDefinition) -> str:
-        """Read all fields; returns the expression that makes the message."""
+        """Read all fields; return the expression that creates the message."""
         values = [self.read_field(field) for field in definition.fields]
         return f"{self.add_global(message_class(definition.name))}({', '.join(values)})"
 
     def read_field(self, field: MessageField) -> str:
-        """Read one field; returns its expression."""
+        """Read one field; return its expression."""
         if field.arity == "one":
             return self.read_value(field)
         if field.is_primitive:
@@ -94,7 +94,7 @@ class _ReaderGenerator(CodeWriter):
         return name
 
     def read_string(self) -> str:
-        """Read a string; some writers give empty ones no final zero."""
+        """Read a string; some writers omit the final zero of empty strings."""
         length = self.read_number("I")
         self.flush()
         text, stop = self.new_variable(), self.new_variable()
@@ -113,7 +113,7 @@ class _ReaderGenerator(CodeWriter):
         return text
 
     def read_numbers(self, field: MessageField) -> str:
-        """Read an array or sequence of numbers: a read-only view, or a copy where alignment or byte order wants it."""
+        """Read an array or sequence of numbers: a read-only view, or a copy if alignment or byte order requires."""
         size, dtype = element_size(field), np.dtype(DTYPES[field.type])
         name = self.new_variable()
         read_array = self.add_global(_make_array_reader(DTYPES[field.type], self.order))
@@ -144,7 +144,9 @@ class _ReaderGenerator(CodeWriter):
             self.flush()
         min_item_size = min_size(field.type) if field.is_message else 4
         too_many = f"raise {self.add_global(InvalidBytesError)}(f'{{{count}}} elements at {{pos}}')"
-        self.add_line(f"if {count} * {min_item_size} > end - pos: {too_many}")  # before anything of that size is made
+        self.add_line(
+            f"if {count} * {min_item_size} > end - pos: {too_many}"
+        )  # before memory of this size is allocated
         values, add = self.new_variable(), self.new_variable()
         self.add_line(f"{values} = []; {add} = {values}.append")
         item_field = MessageField(field.name, field.type)
@@ -165,7 +167,7 @@ class _ReaderGenerator(CodeWriter):
 
     # -- position ------------------------------------------------------------------------------------------------------
     def align(self, alignment: int) -> None:
-        """Skip to a multiple of ``alignment``, counted from behind the header."""
+        """Skip to a multiple of `alignment`, counted from the end of the header."""
         padding = self.padding(alignment)
         if padding is None:
             self.flush()
@@ -177,7 +179,7 @@ class _ReaderGenerator(CodeWriter):
             self.advance(padding)
 
     def flush(self) -> None:
-        """Unpack what was collected and bring ``pos`` up to date."""
+        """Unpack the collected numbers and update ``pos``."""
         if self.format:
             unpack = self.add_global(_unpacker(self.order + self.format))
             position = f"pos + {self.format_start}" if self.format_start else "pos"
@@ -195,11 +197,11 @@ def _unpacker(codes: str) -> Callable[..., tuple[Any, ...]]:
 
 @cache
 def _make_array_reader(name: str, order: str) -> Callable[[bytes, int, int, int], np.ndarray[Any, Any]]:
-    """``take(data, pos, count, end)``: read-only, aligned array in the machine's byte order."""
+    """Make ``read(data, pos, count, end)``, which returns a read-only, aligned array in native byte order."""
     dtype, size = np.dtype(name), np.dtype(name).itemsize
     frombuffer = np.frombuffer
 
-    if dtype.kind == "b":  # any other byte than 0 is true, but numpy must only see 0 and 1
+    if dtype.kind == "b":  # all bytes except 0 are true, but numpy requires 0 and 1
 
         def read_bools(data: bytes, pos: int, count: int, end: int) -> np.ndarray[Any, Any]:
             array: np.ndarray[Any, Any] = frombuffer(data, np.uint8, count, pos) != 0
@@ -215,7 +217,7 @@ def _make_array_reader(name: str, order: str) -> Callable[[bytes, int, int, int]
             return array
 
         return read_swapped
-    if size == 8:  # the header puts 8-byte numbers at odd multiples of 4: a copy of the piece is aligned again
+    if size == 8:  # the header puts 8-byte numbers at odd multiples of 4: a copy is aligned again
 
         def read_copy(data: bytes, pos: int, count: int, end: int) -> np.ndarray[Any, Any]:
             return frombuffer(data[pos : pos + 8 * count], dtype, count)

@@ -1,4 +1,4 @@
-"""Generates the function that writes a message type as CDR."""
+"""Code generator: functions that write a message type as CDR."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from roboyard.messages.type_registry import definition_of
 MessageWriter = Callable[[Any, Callable[[Any], None], int], int]
 
 _ZEROS = tuple(bytes(count) for count in range(9))
-_TERMINATED = tuple(bytes(count + 1) for count in range(8))  # a string's final zero and the padding behind it
+_TERMINATED = tuple(bytes(count + 1) for count in range(8))  # a string's final zero and the padding after it
 
 
 class WrongLengthError(ValueError):
-    """An array, sequence or string of a length that its definition forbids."""
+    """The length of an array, sequence or string violates its definition."""
 
 
 @cache
 def make_writer(name: str, alignment: int) -> MessageWriter:
-    """``write(message, put, pos) -> pos``: gives chunks of bytes (or arrays) to ``put``.
+    """Generate ``write(message, put, pos) -> pos``, which passes chunks of bytes (or arrays) to ``put``.
 
     Args:
         name: Full type name.
-        known: Alignment that the caller guarantees for ``pos``.
+        alignment: Alignment that the caller guarantees for ``pos``.
     """
     code = _WriterGenerator(alignment)
     code.write_message(definition_of(name), "m")
@@ -40,13 +40,13 @@ def make_writer(name: str, alignment: int) -> MessageWriter:
 
 
 class _WriterGenerator(CodeWriter):
-    """Collects neighbouring numbers so that one ``struct`` call packs them all."""
+    """Generator of a writer; it collects adjacent numbers so that one ``struct`` call packs them all."""
 
     def __init__(self, alignment: int) -> None:
         super().__init__(alignment)
         self.format = ""
         self.values: list[str] = []
-        self.has_open_string = False  # its final zero is still to be written, together with the padding behind it
+        self.has_open_string = False  # its final zero is written later, together with the padding after it
 
     def write_message(self, definition: MessageDefinition, expression: str) -> None:
         """Write all fields of ``expression``."""
@@ -107,7 +107,7 @@ class _WriterGenerator(CodeWriter):
         self.has_open_string = True
 
     def write_numbers(self, field: MessageField, value: str) -> None:
-        """Write an array or sequence of numbers in one piece."""
+        """Write an array or sequence of numbers in one block."""
         size, dtype = element_size(field), self.add_global(np.dtype(DTYPES[field.type]))
         name = self.new_variable()
         self.add_line(f"{name} = {value}")
@@ -144,7 +144,7 @@ class _WriterGenerator(CodeWriter):
         item = self.new_variable()
         item_field = MessageField(field.name, field.type, string_capacity=field.string_capacity)
         n_lines = len(self.lines)
-        # The best case: every element ends where the next may start. If not, nothing is known at its start.
+        # The best case: every element ends where the next may start. Otherwise the alignment at its start is unknown.
         for alignment in (min(4, self.alignment) if self.remainder % 4 == 0 else 1, 1):
             del self.lines[n_lines:]
             self.set_alignment(alignment)
@@ -167,7 +167,7 @@ class _WriterGenerator(CodeWriter):
         return length
 
     def add_check(self, condition: str, message: str) -> None:
-        """Refuse what the definition forbids."""
+        """Add a check that raises an error for values that the definition does not allow."""
         self.add_line(f"if {condition}: raise {self.add_global(WrongLengthError)}({message!r})")
 
     # -- position ------------------------------------------------------------------------------------------------------
@@ -196,21 +196,21 @@ class _WriterGenerator(CodeWriter):
         self.set_alignment(alignment)
 
     def flush_numbers(self) -> None:
-        """Pack what was collected."""
+        """Pack the collected numbers."""
         if self.format:
             pack = self.add_global(_packer(self.format))
             self.add_line(f"put({pack}({', '.join(self.values)}))")
             self.format, self.values = "", []
 
     def flush_position(self) -> None:
-        """Pack what was collected and bring ``pos`` up to date."""
+        """Pack the collected numbers and update ``pos``."""
         self.flush_numbers()
         if self.pending_bytes:
             self.add_line(f"pos += {self.pending_bytes}")
             self.pending_bytes = 0
 
     def flush(self) -> None:
-        """Nothing pending, ``pos`` right."""
+        """Write everything pending and update ``pos``."""
         if self.has_open_string:
             self.align(1)
         self.flush_position()

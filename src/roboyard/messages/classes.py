@@ -1,6 +1,6 @@
-"""Message classes made of definitions, services and actions, and their look-up by name.
+"""Message classes generated from definitions, services and actions, and their look-up by name.
 
-A message class is a slot dataclass whose fields all have defaults.
+A message class is a dataclass with slots whose fields all have defaults.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _classes: dict[str, type[Any]] = {}
 
 
 def message_class(name: str) -> type[Any]:
-    """The class of a full type name, made when first asked for.
+    """Return the class of a full type name, created on first use.
 
     Raises:
-        MessageError: unknown.
+        MessageError: The type is unknown.
     """
     found = _classes.get(name)
     if found is None:
@@ -35,14 +35,14 @@ def message_class(name: str) -> type[Any]:
 
 
 def type_name(message_type: type[Any] | Any) -> str:
-    """``package/msg/Name`` of a message class or a message.
+    """Return ``package/msg/Name`` of a message class or a message.
 
     Raises:
-        MessageError: it is neither.
+        MessageError: It is neither a message class nor a message.
     """
     name = getattr(message_type, "__msgtype__", None)
     if not isinstance(name, str):
-        raise MessageError(f"{message_type!r}"[:200] + " is no message", valid="e.g. ry.msg.Twist()")
+        raise MessageError(f"{message_type!r}"[:200] + " is not a message", valid="e.g. ry.msg.Twist()")
     return name
 
 
@@ -97,12 +97,12 @@ def _make_class(definition: MessageDefinition) -> type[Any]:
 
 
 def rebuild_message(name: str, values: tuple[Any, ...]) -> Any:
-    """A message from its values in order; how pickle and copy make one."""
+    """Rebuild a message from its values in order; used by pickle and copy."""
     return message_class(name)(*values)
 
 
 def _default(field: MessageField) -> tuple[Any, Any, Any]:
-    """Default value, annotation, and a function that makes the default if it may not be shared."""
+    """Return default value, annotation, and a function that creates the default if it must not be shared."""
     if field.is_primitive and field.arity != "one":
         dtype = DTYPES[field.type]
         if field.default:
@@ -148,7 +148,7 @@ def _doc(definition: MessageDefinition) -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ServiceType:
-    """A service: what is asked and what is answered.
+    """Service type: its request and response messages.
 
     Attributes:
         name: ``package/srv/Name``.
@@ -158,26 +158,26 @@ class ServiceType:
 
     @property
     def Request(self) -> type[Any]:
-        """Message class; made when first asked for, since most services of a node are never called."""
+        """Request class; created on first use, because most services of a node are never called."""
         return message_class(f"{self.name}_Request")
 
     @property
     def Response(self) -> type[Any]:
-        """Message class; made when first asked for."""
+        """Response class; created on first use."""
         return message_class(f"{self.name}_Response")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ActionType:
-    """An action, with the services and messages that carry it on the wire.
+    """Action type, with the services and messages that transport it.
 
     Attributes:
         name: ``package/action/Name``.
-        Goal: Message class.
-        Result: Message class.
-        Feedback: Message class.
-        SendGoal: Service that asks for a goal: ``goal_id, goal`` to ``accepted, stamp``.
-        GetResult: Service that waits for the end: ``goal_id`` to ``status, result``.
+        Goal: Message class of the goal.
+        Result: Message class of the result.
+        Feedback: Message class of the feedback.
+        SendGoal: Service that sends a goal: ``goal_id, goal`` to ``accepted, stamp``.
+        GetResult: Service that waits for the result: ``goal_id`` to ``status, result``.
         FeedbackMessage: Message class ``goal_id, feedback``.
     """
 
@@ -196,14 +196,14 @@ _actions: dict[str, ActionType] = {}
 
 
 def message_type(name: str) -> type[Any]:
-    """The class of a message type.
+    """Return the class of a message type.
 
     Args:
-        name: ``package/msg/Name``, ``package/Name``, or ``Name`` where that is clear; parts of services and actions
-            by their full names, e.g. ``std_srvs/srv/SetBool_Request``.
+        name: ``package/msg/Name``, ``package/Name``, or ``Name`` if it is unambiguous; parts of services and actions by
+            their full names, e.g. ``std_srvs/srv/SetBool_Request``.
 
     Raises:
-        MessageError: unknown (lists near names) or ambiguous (lists the candidates).
+        MessageError: The type is unknown (the error lists similar names) or ambiguous (it lists the candidates).
     """
     found = _by_name.get(name)
     if found is None:
@@ -212,23 +212,23 @@ def message_type(name: str) -> type[Any]:
 
 
 def full_name(name: str) -> str:
-    """The full type name that ``name`` means; see ``message_type``.
+    """Return the full type name of `name`; see `message_type`.
 
     Raises:
-        MessageError: unknown or ambiguous.
+        MessageError: The type is unknown or ambiguous.
     """
     if not isinstance(name, str):
-        raise MessageError(f"{name!r}"[:200] + " is no type name", valid="e.g. 'geometry_msgs/msg/Twist'")
+        raise MessageError(f"{name!r}"[:200] + " is not a type name", valid="e.g. 'geometry_msgs/msg/Twist'")
     if type_registry().get(name) is not None:
         return name
     return resolve_type_name(name, "msg", type_registry().message_names())
 
 
 def service_type(name: str) -> ServiceType:
-    """A service type by ``package/srv/Name``, ``package/Name`` or ``Name``.
+    """Return a service type by ``package/srv/Name``, ``package/Name`` or ``Name``.
 
     Raises:
-        MessageError: unknown or ambiguous.
+        MessageError: The type is unknown or ambiguous.
     """
     found = _services.get(name)
     if found is None:
@@ -239,10 +239,10 @@ def service_type(name: str) -> ServiceType:
 
 
 def action_type(name: str) -> ActionType:
-    """An action type by ``package/action/Name``, ``package/Name`` or ``Name``.
+    """Return an action type by ``package/action/Name``, ``package/Name`` or ``Name``.
 
     Raises:
-        MessageError: unknown or ambiguous.
+        MessageError: The type is unknown or ambiguous.
     """
     found = _actions.get(name)
     if found is None:
@@ -261,45 +261,46 @@ def action_type(name: str) -> ActionType:
 
 
 def register(text: str, name: str) -> None:
-    """Make a message, service or action type known.
+    """Register a message, service or action type.
 
-    The same definition again changes nothing.
+    Registering an equal definition again changes nothing.
 
     Args:
-        text: As in a ``.msg``, ``.srv`` or ``.action`` file; for messages also several definitions concatenated, as
-            recordings hold them.
+        text: Content of a ``.msg``, ``.srv`` or ``.action`` file; for messages also several concatenated definitions,
+            as in recordings.
         name: ``package/msg/Name``, ``package/srv/Name`` or ``package/action/Name``.
 
     Raises:
-        MessageError: bad name, malformed text (says the line), a field of unknown type, or another definition exists
-            under that name.
+        MessageError: The name is invalid, the text is malformed (the error states the line), the type of a field is
+            unknown, or another definition has this name.
     """
     type_registry().register(text, name)
 
 
 def register_folder(path: str | Path) -> tuple[str, ...]:
-    """Make all types under ``path`` known: ``<package>/msg/Name.msg``, ``srv/Name.srv``, ``action/Name.action``.
+    """Register all types under `path`: ``<package>/msg/Name.msg``, ``srv/Name.srv``, ``action/Name.action``.
 
     Returns:
         Their full names, sorted.
 
     Raises:
-        MessageError: no such folder, nothing in it, or a definition that ``register`` would refuse; then none is added.
+        MessageError: The folder does not exist or has no definitions, or `register` would reject one; then none is
+            added.
     """
     folder = Path(path)
     if not folder.is_dir():
-        raise MessageError("is no folder", location=str(folder), valid="one with <package>/msg/Name.msg")
+        raise MessageError("is not a folder", location=str(folder), valid="a folder with <package>/msg/Name.msg")
     return type_registry().register_folder(folder)
 
 
 def type_names(kind: str = "msg") -> list[str]:
-    """Full names of all known ``msg``, ``srv`` or ``action`` types, sorted."""
+    """Return the full names of all known ``msg``, ``srv`` or ``action`` types, sorted."""
     return type_registry().message_names() if kind == "msg" else type_registry().interface_names(kind)
 
 
 def _full_interface_name(name: str, kind: str) -> str:
     if not isinstance(name, str):
-        raise MessageError(f"{name!r}"[:200] + " is no type name", valid=f"e.g. 'package/{kind}/Name'")
+        raise MessageError(f"{name!r}"[:200] + " is not a type name", valid=f"e.g. 'package/{kind}/Name'")
     full = resolve_type_name(name, kind, type_registry().interface_names(kind))
     if not type_registry().has_interface(full):
         raise MessageError(f"unknown type '{full}'", valid=suggest_types(full, type_registry().interface_names(kind)))

@@ -11,24 +11,24 @@ from roboyard.errors import MessageError
 
 
 def coerce_array(value: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """``value`` as a one-dimensional array of ``dtype``.
+    """Convert `value` to a one-dimensional array of `dtype`.
 
-    Lists, tuples, bytes and arrays of other number types are converted if the numbers fit: whole numbers into any type
-    that holds them, real numbers into real numbers.
+    Lists, tuples, bytes and arrays of other number types are converted if the numbers fit: integers to any type that
+    can represent them, real numbers to real numbers.
 
     Raises:
-        TypeError: numbers that do not fit, no numbers, or not one dimension.
+        TypeError: The numbers do not fit, the values are not numbers, or the array has not one dimension.
     """
     if isinstance(value, bytes | bytearray | memoryview) and dtype == np.uint8:
         return np.frombuffer(bytes(value), dtype=np.uint8)
     if isinstance(value, str) or not hasattr(value, "__len__"):
-        raise TypeError(f"{_describe(value)} where an array of {dtype} belongs")
+        raise TypeError(f"an array of {dtype} is required, got {_describe(value)}")
     try:
         array = np.asarray(value)
     except ValueError as error:
-        raise TypeError(f"{_describe(value)} is no array of {dtype}") from error
+        raise TypeError(f"{_describe(value)} cannot be converted to an array of {dtype}") from error
     if array.ndim != 1:
-        raise TypeError(f"array of shape {array.shape} where one dimension belongs (use .ravel())")
+        raise TypeError(f"a one-dimensional array is required, got shape {array.shape} (use .ravel())")
     if array.dtype == dtype:
         return array
     if array.size == 0:
@@ -39,16 +39,16 @@ def coerce_array(value: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
         or (dtype.kind in "iu" and array.dtype.kind in "iu" and _is_in_range(array, dtype))
     )
     if not fits:
-        raise TypeError(f"array of {array.dtype} where one of {dtype} belongs")
+        raise TypeError(f"an array of {dtype} is required, got one of {array.dtype}")
     with np.errstate(over="ignore"):
         return array.astype(dtype)
 
 
 def as_numbers(values: Any, name: str, dtype: Any = np.float64) -> NDArray[Any]:
-    """``values`` as a new array of ``dtype``, for conversion into a message.
+    """Convert `values` to a new array of `dtype`, for a message.
 
     Raises:
-        MessageError: they are no numbers, or do not fit.
+        MessageError: They are not numbers, or do not fit.
     """
     try:
         return np.array(values, dtype=dtype)
@@ -57,14 +57,14 @@ def as_numbers(values: Any, name: str, dtype: Any = np.float64) -> NDArray[Any]:
 
 
 def coerce_bool(value: Any) -> bool:
-    """``value`` as a bool.
+    """Convert `value` to a bool.
 
     Raises:
-        TypeError: neither a bool nor 0 or 1.
+        TypeError: It is neither a bool nor 0 or 1.
     """
     if isinstance(value, np.bool_) or (isinstance(value, int) and value in (0, 1)):
         return bool(value)
-    raise TypeError(f"{_describe(value)} where a bool belongs")
+    raise TypeError(f"a bool is required, got {_describe(value)}")
 
 
 def _is_in_range(array: NDArray[Any], dtype: np.dtype[Any]) -> bool:

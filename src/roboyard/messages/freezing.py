@@ -22,12 +22,12 @@ _freezers: dict[type[Any], Callable[[Any], None] | None] = {}
 
 
 def freeze(message: Any) -> None:
-    """Set every array inside read-only, nested ones too, and round 32-bit numbers to their 32 bits.
+    """Freeze a message: make all arrays read-only, including nested ones, and round 32-bit numbers to 32 bits.
 
-    Lists of numbers and arrays of another number type become arrays of the right one, if the numbers fit.
+    Lists of numbers and arrays of another number type become arrays of the declared type, if the numbers fit.
 
     Raises:
-        MessageError: not a message, or a field cannot be what its type wants; names it.
+        MessageError: It is not a message, or the value of a field cannot be converted (the error names the field).
     """
     try:
         freezer = _freezers[message.__class__]
@@ -43,10 +43,10 @@ def freeze(message: Any) -> None:
 
 
 def fingerprint(message: Any) -> bytes:
-    """16 bytes that change with any value in the message.
+    """Return 16 bytes that change with any value in the message.
 
     Raises:
-        MessageError: it cannot be serialised.
+        MessageError: The message cannot be serialized.
     """
     from roboyard.messages.cdr import serialize
 
@@ -58,14 +58,14 @@ def _prepare(message: Any) -> Callable[[Any], None] | None:
 
     name = type_name(message)
     if message.__class__ is not message_class(name):
-        raise MessageError(f"{message!r}"[:200] + " is no message", valid="e.g. ry.msg.Twist()")
+        raise MessageError(f"{message!r}"[:200] + " is not a message", valid="e.g. ry.msg.Twist()")
     freezer = _freezers[message.__class__] = _freezer(name) if _needs_freezing(name) else None
     return freezer
 
 
 @cache
 def _needs_freezing(name: str) -> bool:
-    """Whether messages of this type hold arrays or 32-bit numbers anywhere."""
+    """Return whether messages of this type contain arrays or 32-bit numbers."""
     return any(
         (f.is_primitive and f.arity != "one") or f.type == "float32" or (f.is_message and _needs_freezing(f.type))
         for f in definition_of(name).fields

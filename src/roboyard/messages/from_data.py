@@ -14,24 +14,24 @@ from roboyard.messages.type_registry import definition_of
 
 
 def message_from_data(message_class: type[Any], data: Any) -> Any:
-    """A message of class ``kind`` with the fields that ``data`` names, the others at their defaults.
+    """Build a message of `message_class` with the fields that `data` names, the others at their defaults.
 
     Args:
-        kind: Message class.
-        data: Mapping of field names; nested messages are mappings again.
+        message_class: Message class.
+        data: Mapping of field names; nested messages are mappings too.
 
     Raises:
-        MessageError: an unknown field, or a value that does not fit.
+        MessageError: A field is unknown, or a value does not fit.
     """
     message = _build_message(type_name(message_class), data, type_name(message_class).rsplit("/", 1)[-1])
-    serialize(message)  # names the field whose value does not fit
+    serialize(message)  # raises an error that names the invalid field
     return message
 
 
 def _build_message(name: str, data: Any, location: str) -> Any:
     fields = {field.name: field for field in definition_of(name).fields if field.name != EMPTY_MEMBER}
     if not isinstance(data, dict):
-        raise MessageError(f"{data!r:.60} where a {name} belongs", location=location, valid=_list_fields(fields))
+        raise MessageError(f"a {name} is required, got {data!r:.60}", location=location, valid=_list_fields(fields))
     for key in data:
         if key not in fields:
             raise MessageError(f"{name} has no field '{key}'", location=location, valid=_list_fields(fields))
@@ -47,7 +47,7 @@ def _field_value(field: MessageField, value: Any, location: str) -> Any:
             return _build_message(field.type, value, location)
         return float(value) if field.type.startswith("float") and type(value) is int else value
     if not isinstance(value, list):
-        raise MessageError(f"{value!r:.60} where a list belongs", location=location, valid=f"[...] of {field.type}")
+        raise MessageError(f"a list is required, got {value!r:.60}", location=location, valid=f"[...] of {field.type}")
     if field.is_message:
         return [_build_message(field.type, item, f"{location}[{i}]") for i, item in enumerate(value)]
     return _number_array(field, value, location) if field.is_primitive else value

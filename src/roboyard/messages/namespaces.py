@@ -11,11 +11,11 @@ _RESOLVERS = {"msg": message_type, "srv": service_type, "action": action_type}
 
 
 class UnknownTypeError(MessageError, AttributeError):
-    """No type of that name; also an AttributeError, so that ``hasattr`` works."""
+    """Unknown type name; also an AttributeError, so that ``hasattr`` works."""
 
 
 class TypeNamespace:
-    """The types of one package as attributes."""
+    """Types of one package as attributes."""
 
     def __init__(self, kind: str, name: str) -> None:
         self._kind, self._name = kind, name
@@ -24,7 +24,7 @@ class TypeNamespace:
         if name.startswith("_"):
             raise AttributeError(name)
         found = _resolve(self._kind, f"{self._name}/{self._kind}/{name}")
-        setattr(self, name, found)  # a plain attribute from now on
+        setattr(self, name, found)  # a plain attribute for later look-ups
         return found
 
     def __dir__(self) -> list[str]:
@@ -36,10 +36,10 @@ class TypeNamespace:
 
 
 def find_type(kind: str, name: str) -> Any:
-    """The type of that bare name, or the package.
+    """Return the type of a bare name, or the package.
 
     Raises:
-        UnknownTypeError: neither; lists what there is.
+        UnknownTypeError: It is neither; the error lists the existing names.
     """
     if name.startswith("_"):
         raise AttributeError(name)
@@ -47,12 +47,12 @@ def find_type(kind: str, name: str) -> Any:
     if name in packages:
         return TypeNamespace(kind, name)
     if name[0].islower():
-        raise UnknownTypeError(f"no package '{name}' has {kind} types", valid=", ".join(packages))
+        raise UnknownTypeError(f"package '{name}' has no {kind} types", valid=", ".join(packages))
     return _resolve(kind, name)
 
 
 def list_names(kind: str) -> list[str]:
-    """Packages and bare names, sorted."""
+    """Return packages and bare names, sorted."""
     return sorted({*_package_names(kind), *(full.rsplit("/", 1)[1] for full in type_names(kind))})
 
 

@@ -1,4 +1,4 @@
-"""Definitions as text, and the hashes by which ROS 2 peers compare types."""
+"""Definitions as text, and the hashes by which ROS 2 compares types."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from roboyard.messages.message_definition import EMPTY_MEMBER, MessageDefinition
 from roboyard.messages.parser import make_definition
 from roboyard.messages.type_registry import definition_of, type_registry
 
-# type_description_interfaces/msg/FieldType: numbers of the value types, and what lists add to them
+# type_description_interfaces/msg/FieldType: constants of the value types, and offsets of arrays and sequences
 _TYPE_IDS = {
     "int8": 2, "uint8": 3, "int16": 4, "uint16": 5, "int32": 6, "uint32": 7, "int64": 8, "uint64": 9,
     "float32": 10, "float64": 11, "char": 3, "bool": 15, "byte": 16, "string": 17,
@@ -22,19 +22,19 @@ _ARRAY, _BOUNDED, _UNBOUNDED = 48, 96, 144
 
 
 def schema(name: str) -> str:
-    """The definition as recordings carry it (MCAP's ``ros2msg``): its own text, then every type it needs.
+    """Return the definition as in recordings (MCAP's ``ros2msg``): its own text, then every type it refers to.
 
     Raises:
-        MessageError: unknown type.
+        MessageError: The type is unknown.
     """
     return _schema(full_name(name))
 
 
 def type_hash(name: str) -> str:
-    """``RIHS01_…`` of a message, service or action (REP 2016).
+    """Return the hash ``RIHS01_…`` of a message, service or action (REP 2016).
 
     Raises:
-        MessageError: unknown type.
+        MessageError: The type is unknown.
     """
     owner = name.removesuffix("_Event").removesuffix("_SendGoal").removesuffix("_GetResult")
     if type_registry().has_interface(owner):
@@ -73,7 +73,7 @@ def _type_hash(name: str) -> str:
     def describe(name: str) -> None:
         if name in described:
             return
-        described[name] = {}  # before its fields: they come first otherwise
+        described[name] = {}  # before its fields, to keep the order
         definition = _interface_struct(name) or definition_of(name)
         for field in definition.fields:
             if field.is_message:
@@ -103,7 +103,7 @@ def _describe_field(field: MessageField) -> dict[str, Any]:
 
 
 def _interface_struct(name: str) -> MessageDefinition | None:
-    """The structure by which ROS 2 describes a service or action itself; it never travels."""
+    """Return the structure with which ROS 2 describes a service or action itself; it is never sent."""
     parts: dict[str, str] = {}
     if name.endswith("_Event"):
         service = name.removesuffix("_Event")

@@ -12,7 +12,7 @@ from roboyard.messages.namespaces import find_type, list_names
 
 
 def __getattr__(name: str) -> Any:
-    found = globals()[name] = find_type("srv", name)  # found without this function from now on
+    found = globals()[name] = find_type("srv", name)  # later look-ups do not call this function
     return found
 
 

@@ -1,4 +1,4 @@
-"""Writes ``msg.pyi``, ``srv.pyi`` and ``action.pyi``, so that editors and type checkers know every field.
+"""Generator of ``msg.pyi``, ``srv.pyi`` and ``action.pyi``, which give editors and type checkers every field.
 
 python -m roboyard.messages.stubs
 """
@@ -26,12 +26,12 @@ _TAIL = "\ndef __getattr__(name: str) -> Any: ...  # types that users register\n
 
 
 def generate() -> dict[str, str]:
-    """File name to content of the three stubs; of what comes with us, not of what users registered."""
+    """Return the content of the three stubs by file name, for built-in types without user-registered ones."""
     return {"msg.pyi": _messages(), "srv.pyi": _interfaces("srv"), "action.pyi": _interfaces("action")}
 
 
 def main() -> None:
-    """Write the stubs beside this module."""
+    """Write the stubs to the folder of this module."""
     for file, content in generate().items():
         write_atomic(Path(__file__).with_name(file), content)
 
@@ -93,7 +93,7 @@ def _annotation(field: MessageField, message_names: list[str], prefix: str, owne
         base = _scalar(field.type)
     elif "/msg/" in field.type:
         base = prefix + _stub_name(field.type, message_names)
-    else:  # an action's goal in the request that carries it
+    else:  # the goal of an action, in the request that contains it
         base = f"{owner}.{field.type.rsplit('_', 1)[1]}"
     return base if field.arity == "one" else f"list[{base}]"
 
@@ -107,7 +107,7 @@ def _scalar(kind: str) -> str:
 
 
 def _stub_name(full: str, full_names: list[str], kind: str = "msg") -> str:
-    """The bare name where it means this type, else one with its package."""
+    """Return the bare name if it means this type, else a name with its package."""
     from roboyard.errors import MessageError
 
     package, _, short = full.split("/")

@@ -1,4 +1,4 @@
-"""Times and durations: integer nanoseconds inside, two fields in messages."""
+"""Conversion of times and durations: integer nanoseconds inside, two fields in messages."""
 
 from __future__ import annotations
 
@@ -12,25 +12,26 @@ _MAX_CLOCK_DIFFERENCE_NS = 100_000_000
 
 
 def time_to_msg(time_ns: int) -> Any:
-    """A ``builtin_interfaces/Time`` of nanoseconds from 0.
+    """Convert nanoseconds since 0 to ``builtin_interfaces/Time``.
 
     Raises:
-        MessageError: out of range of its 32-bit seconds.
+        MessageError: The time exceeds the range of 32-bit seconds.
     """
     return _make_message(_time_class or _load()[0], time_ns)
 
 
 def duration_to_msg(duration_ns: int) -> Any:
-    """A ``builtin_interfaces/Duration``; negative ones have negative seconds and ``nanosec`` counting up from there.
+    """Convert to ``builtin_interfaces/Duration``; negative durations have negative seconds and non-negative
+    ``nanosec``.
 
     Raises:
-        MessageError: out of range of its 32-bit seconds.
+        MessageError: The duration exceeds the range of 32-bit seconds.
     """
     return _make_message(_duration_class or _load()[1], duration_ns)
 
 
 def to_nanoseconds(time: Any) -> int:
-    """Nanoseconds of a Time or Duration."""
+    """Return the nanoseconds of a Time or Duration."""
     return int(time.sec) * _SECOND + int(time.nanosec)
 
 
@@ -40,13 +41,13 @@ def to_seconds(time: Any) -> float:
 
 
 def is_in_future(stamp_ns: int, now_ns: int) -> bool:
-    """Whether a stamp is so far in the future of a clock that no difference between two machines' clocks explains it.
+    """Return whether a stamp is farther in the future than any difference between the clocks of two machines explains.
 
-    A node that waits for such a stamp, or takes it for the newest, uses nothing else until then.
+    A node that waits for such a stamp, or treats it as the newest, would ignore all others until then.
 
     Args:
-        stamp_ns: Of a message [ns].
-        now_ns: Of the clock of whoever takes it [ns].
+        stamp_ns: Stamp of a message [ns].
+        now_ns: Time of the receiver [ns].
     """
     return stamp_ns > now_ns + _MAX_CLOCK_DIFFERENCE_NS
 

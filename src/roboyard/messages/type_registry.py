@@ -1,6 +1,6 @@
-"""Registry of all message definitions in this process: ROS 2 Jazzy's, our own files, and types that users register.
+"""Registry of all message definitions in this process: ROS 2 Jazzy, the package's own, and user-registered types.
 
-It also resolves the names that people write: ``Twist`` or ``geometry_msgs/Twist`` means ``geometry_msgs/msg/Twist``.
+It also resolves short names: ``Twist`` or ``geometry_msgs/Twist`` means ``geometry_msgs/msg/Twist``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from roboyard.messages.message_definition import (
 )
 from roboyard.messages.parser import check_type_name, make_definition, parse_msg, parse_parts
 
-# Whose ``Name`` a bare name means when several packages have one.
+# Preferred packages of a bare name that several packages define.
 PACKAGE_PREFERENCE = (
     "std_msgs", "geometry_msgs", "sensor_msgs", "nav_msgs", "builtin_interfaces", "tf2_msgs", "std_srvs",
     "visualization_msgs", "diagnostic_msgs", "trajectory_msgs", "action_msgs",
@@ -32,15 +32,15 @@ PACKAGE_PREFERENCE = (
 
 
 def resolve_type_name(name: str, kind: str, type_names: Sequence[str]) -> str:
-    """The full name that ``name`` means.
+    """Resolve `name` to a full name.
 
     Args:
         name: ``package/msg/Name``, ``package/Name`` or ``Name``.
         kind: ``msg``, ``srv`` or ``action``.
-        known: Full names to choose from.
+        type_names: Full names to choose from.
 
     Raises:
-        MessageError: nothing of that name (lists near ones), or several (lists them).
+        MessageError: The name is unknown (the error lists similar ones), or ambiguous (it lists the candidates).
     """
     parts = name.split("/")
     if len(parts) == 3 and name in type_names:
@@ -61,7 +61,7 @@ def resolve_type_name(name: str, kind: str, type_names: Sequence[str]) -> str:
 
 
 def suggest_types(name: str, type_names: Sequence[str]) -> str:
-    """Names like ``name``, as the end of an error message."""
+    """Return names similar to `name`, for the end of an error message."""
     short: dict[str, list[str]] = {}
     for full in type_names:
         short.setdefault(full.rsplit("/", 1)[1].lower(), []).append(full)
@@ -71,7 +71,7 @@ def suggest_types(name: str, type_names: Sequence[str]) -> str:
         package = name.split("/", 1)[0] + "/"
         matches = [full for full in type_names if full.startswith(package)][:5]
     kind = type_names[0].split("/")[1] if type_names else "msg"
-    return f"near it: {', '.join(matches)}" if matches else f"a package/{kind}/Name; own ones come in by register()"
+    return f"similar: {', '.join(matches)}" if matches else f"a package/{kind}/Name; register() adds types"
 
 
 SERVICE_PARTS = ("Request", "Response")
@@ -83,20 +83,21 @@ _MAX_DEPTH = 50
 
 
 class TypeRegistry:
-    """Definitions by full name, read when first asked for; one a process, safe to use from threads."""
+    """Definitions by full name, parsed on first use; one registry per process, thread-safe."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self._definitions: dict[str, MessageDefinition] = {}
-        self._unread: dict[str, str] = {}  # full name of a message, service or action -> its text
-        self._parsed: dict[str, Any] = {}  # the same names -> their definitions as plain data, where they are cached
+        self._unread: dict[str, str] = {}  # text by full name of a message, service or action
+        self._parsed: dict[str, Any] = {}  # definitions as plain data by the same names, where they are cached
         self._jazzy: dict[str, Any] = {}
-        self._interfaces: set[str] = set()  # services and actions read
+        self._interfaces: set[str] = set()  # services and actions that were parsed
         self._load_index()
 
-    # -- asking --------------------------------------------------------------------------------------------------------
+    # -- look-up
+    # --------------------------------------------------------------------------------------------------------
     def get(self, name: str) -> MessageDefinition | None:
-        """The definition of that full name; parts of services and actions are found under their own names."""
+        """Return the definition of a full name; parts of services and actions are found under their own names."""
         found = self._definitions.get(name)
         if found is not None:
             return found
@@ -109,10 +110,10 @@ class TypeRegistry:
             return self._definitions.get(name)
 
     def require(self, name: str, location: str | None = None) -> MessageDefinition:
-        """As ``get``.
+        """Return the definition as `get` does.
 
         Raises:
-            MessageError: unknown; names near ones.
+            MessageError: The type is unknown; the error lists similar names.
         """
         found = self.get(name)
         if found is None:
@@ -122,34 +123,35 @@ class TypeRegistry:
         return found
 
     def has_interface(self, name: str) -> bool:
-        """Whether a service or action of that full name exists; reads it."""
+        """Return whether a service or action of this full name exists; parses it."""
         with self.lock:
             if name in self._unread:
                 self._read(name)
             return name in self._interfaces
 
     def message_names(self) -> list[str]:
-        """Full names of message types, sorted; without the parts of services and actions."""
+        """Return the full names of message types, sorted, without the parts of services and actions."""
         names = [*self._jazzy, *self._definitions, *self._unread]
         return sorted({name for name in names if "/msg/" in name})
 
     def interface_names(self, kind: str) -> list[str]:
-        """Full names of services (``srv``) or actions (``action``), sorted."""
+        """Return the full names of services (``srv``) or actions (``action``), sorted."""
         return sorted(name for name in {*self._interfaces, *self._unread} if f"/{kind}/" in name)
 
-    # -- adding --------------------------------------------------------------------------------------------------------
+    # -- registration
+    # --------------------------------------------------------------------------------------------------------
     def register(self, text: str, name: str) -> None:
-        """Add a message, service or action by its text.
+        """Register a message, service or action by its text.
 
         Raises:
-            MessageError: malformed, names unknown types, or another definition of that name exists.
+            MessageError: The text is malformed, refers to unknown types, or another definition has this name.
         """
         check_type_name(name)
         with self.lock:
             self._add(self._parse(text, name), name)
 
     def register_folder(self, path: Path) -> tuple[str, ...]:
-        """Add every ``<package>/{msg,srv,action}/Name.*`` under ``path``; types may refer to each other.
+        """Register every ``<package>/{msg,srv,action}/Name.*`` under `path`; types may refer to each other.
 
         Returns:
             The full names, sorted.
@@ -163,7 +165,9 @@ class TypeRegistry:
                 except (OSError, UnicodeDecodeError) as error:
                     raise MessageError(f"cannot be read: {error}", location=str(file)) from error
         if not found:
-            raise MessageError("no definitions here", location=str(path), valid="<package>/msg/Name.msg, srv/, action/")
+            raise MessageError(
+                "no definitions found in the folder", location=str(path), valid="<package>/msg/Name.msg, srv/, action/"
+            )
         with self.lock:
             definitions = [item for name, text in found.items() for item in self._parse(text, name)]
             self._add(definitions, *found)
@@ -181,13 +185,13 @@ class TypeRegistry:
         return parse_msg(text, name)
 
     def _add(self, definitions: list[MessageDefinition], *names: str) -> None:
-        """Take definitions in, all or none."""
+        """Add definitions, all or none."""
         new: dict[str, MessageDefinition] = {}
         for item in definitions:
             existing = new.get(item.name) or self.get(item.name)
             if existing is not None and not existing.is_equivalent(item):
                 raise MessageError(
-                    "is already defined otherwise", location=item.name, valid="the same fields, or another name"
+                    "another definition has this name", location=item.name, valid="equal fields, or another name"
                 )
             if existing is None:
                 new[item.name] = item
@@ -204,9 +208,9 @@ class TypeRegistry:
         self._definitions.update(new)
         self._interfaces.update(name for name in names if "/msg/" not in name)
 
-    # -- what comes with us ------------------------------------------------------------------------------------------
+    # -- built-in definitions ------------------------------------------------------------------------------------------
     def _load_index(self) -> None:
-        """Find the standard definitions and our own: read from the cache, or parsed and put there."""
+        """Find the standard and the package's own definitions: read them from the cache, or parse and cache them."""
         texts = _package_texts()
         cache = ContentCache("messages")
         key = content_key(
@@ -220,7 +224,7 @@ class TypeRegistry:
         self._unread = {name: text for name, text in texts.items() if name not in self._jazzy}
 
     def _parse_package_definitions(self, texts: dict[str, str]) -> dict[str, Any]:
-        """All definitions that come with this package, as plain data."""
+        """Parse all definitions of this package, as plain data."""
         from rosbags.typesys.stores import ros2_jazzy
 
         package_definitions: dict[str, Any] = {}
@@ -229,18 +233,18 @@ class TypeRegistry:
                 try:
                     package_definitions[name] = [to_data(item) for item in self._parse(text, name)]
                 except MessageError:
-                    continue  # said when somebody asks for it
+                    continue  # reported when the type is used
         return {"standard": ros2_jazzy.FIELDDEFS, "own": package_definitions}
 
     def _read(self, name: str) -> None:
-        """Take in one of our own files, and before it the types it refers to."""
+        """Parse one of the package's own files, and before it the types it refers to."""
         text = self._unread.pop(name)
         data = self._parsed.get(name)
         self._add(self._parse(text, name) if data is None else list(map(from_data, data)), name)
 
 
 def _package_texts() -> dict[str, str]:
-    """The texts of our own files by full name."""
+    """Return the texts of the package's own files by full name."""
     found: dict[str, str] = {}
     for package in files(__package__).joinpath("definitions").iterdir():
         for folder in package.iterdir():
@@ -250,7 +254,7 @@ def _package_texts() -> dict[str, str]:
 
 
 def _parser_sources() -> list[bytes]:
-    """The code that parses definitions, and the standard definitions, which rosbags holds as code."""
+    """Return the code that parses definitions, and the standard definitions, which rosbags stores as code."""
     local = [
         files(__package__).joinpath(f"{module}.py").read_bytes()
         for module in ("type_registry", "parser", "message_definition")
@@ -262,7 +266,7 @@ def _parser_sources() -> list[bytes]:
 
 
 def interface_of_part(name: str) -> str:
-    """The service or action that a part's name belongs to: ``a/srv/B_Request`` is of ``a/srv/B``."""
+    """Return the service or action of a part: ``a/srv/B`` for ``a/srv/B_Request``."""
     for part in (*SERVICE_PARTS, *ACTION_PARTS, "FeedbackMessage", "Event"):
         if name.endswith(f"_{part}"):
             owner = name.removesuffix(f"_{part}")
@@ -273,7 +277,9 @@ def interface_of_part(name: str) -> str:
 
 
 def action_wire_types(name: str) -> list[MessageDefinition]:
-    """The messages that carry an action: two services' and the feedback's (design.ros2.org/articles/actions)."""
+    """Return the messages that transport an action: of two services and the feedback
+    (design.ros2.org/articles/actions).
+    """
     goal_id = MessageField("goal_id", _UUID)
     return [
         make_definition(f"{name}_SendGoal_Request", [goal_id, MessageField("goal", f"{name}_Goal")]),
@@ -295,7 +301,7 @@ def _from_rosbags(name: str, entry: Any) -> MessageDefinition:
             arity, size = ("array" if node == 3 else "sequence"), inner[1]
             node, inner = inner[0]
         base, string_capacity = inner if node == 1 else (inner, 0)
-        # rosbags keeps no default values; among the standard messages only the quaternion has one
+        # rosbags stores no default values; among the standard messages only the quaternion has one
         default = 1.0 if name == _QUATERNION and label == "w" else None
         fields.append(MessageField(label, base, arity, size, string_capacity, default))  # type: ignore[arg-type]
     return MessageDefinition(
@@ -306,12 +312,12 @@ def _from_rosbags(name: str, entry: Any) -> MessageDefinition:
 
 
 def _check_sizes(new: dict[str, MessageDefinition], find_definition: Callable[[str], MessageDefinition | None]) -> None:
-    """A message cannot contain itself, nor be so large that its default value is a burden."""
+    """Check that a message does not contain itself, and that its default value is not too large."""
     sizes: dict[str, int] = {}
 
     def size(name: str, parents: tuple[str, ...]) -> int:
         if name in parents or len(parents) > _MAX_DEPTH:
-            problem = "contains itself" if name in parents else "is nested too deep"
+            problem = "contains itself" if name in parents else "is nested too deeply"
             raise MessageError(problem, location=" > ".join((*parents, name))[:300])
         if name not in sizes:
             definition = new.get(name) or find_definition(name)
@@ -320,7 +326,7 @@ def _check_sizes(new: dict[str, MessageDefinition], find_definition: Callable[[s
                 element_size = size(field.type, (*parents, name)) if field.is_message else 1
                 total += element_size * {"one": 1, "array": field.size, "sequence": 0}[field.arity]
             if total > _MAX_VALUES:
-                raise MessageError(f"holds {total} values", location=name, valid=f"at most {_MAX_VALUES}")
+                raise MessageError(f"the message has {total} values", location=name, valid=f"at most {_MAX_VALUES}")
             sizes[name] = total
         return sizes[name]
 
@@ -333,7 +339,7 @@ _type_registry_lock = threading.Lock()
 
 
 def type_registry() -> TypeRegistry:
-    """The library of this process, made when first asked for."""
+    """Return the registry of this process, created on first use."""
     global _type_registry
     if _type_registry is None:
         with _type_registry_lock:
@@ -343,5 +349,5 @@ def type_registry() -> TypeRegistry:
 
 
 def definition_of(name: str) -> MessageDefinition:
-    """The definition of a type that is known to exist."""
+    """Return the definition of a type that is known to exist."""
     return type_registry().require(name)

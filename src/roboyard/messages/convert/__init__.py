@@ -1,6 +1,6 @@
-"""Messages from and to poses and arrays.
+"""Conversion of messages to and from poses and arrays.
 
-Quaternions are w, x, y, z inside and x, y, z, w in messages: they are turned round here, and only here.
+Quaternions are w, x, y, z inside and x, y, z, w in messages: they are reordered here, and only here.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Point clouds."""
+"""Conversion of point clouds."""
 
 from __future__ import annotations
 
@@ -14,33 +14,34 @@ from roboyard.messages.classes import message_type
 from roboyard.messages.coercion import as_numbers
 from roboyard.messages.convert.poses import make_header
 
-# sensor_msgs/PointField: numbers of the types
+# sensor_msgs/PointField: constants of the data types
 _DTYPE_NAMES = {1: "int8", 2: "uint8", 3: "int16", 4: "uint16", 5: "int32", 6: "uint32", 7: "float32", 8: "float64"}
 _DATATYPES = {kind: number for number, kind in _DTYPE_NAMES.items()}
 
 
 def cloud_to_msg(points: ArrayLike, frame: str, time_ns: int, *, fields: Mapping[str, ArrayLike] | None = None) -> Any:
-    """sensor_msgs/PointCloud2, unordered (height 1).
+    """Convert points to sensor_msgs/PointCloud2, unorganized (height 1).
 
     Args:
-        points: (n, 3) [m] in ``frame``; stored with 32 bits.
+        points: (n, 3) points in `frame` [m]; stored with 32 bits.
         frame: Frame of the points.
-        time_ns: Moment.
-        fields: More values for every point, (n,) each, stored in the type they have, e.g. ``intensity``, or ``rgb``
-            from ``pack_rgb``.
+        time_ns: Time stamp [ns].
+        fields: Further values of the points, (n,) each, stored in their type, e.g. ``intensity``, or ``rgb`` from
+            `pack_rgb`.
 
     Raises:
-        MessageError: arrays of wrong size or type.
+        MessageError: An array has the wrong size or type.
     """
     xyz = as_numbers(points, "points", np.float32)
     if xyz.ndim != 2 or xyz.shape[1] != 3:
-        raise MessageError(f"points of shape {xyz.shape}", valid="(n, 3)")
+        raise MessageError(f"points have the shape {xyz.shape}", valid="(n, 3)")
     columns: dict[str, NDArray[Any]] = {name: xyz[:, index] for index, name in enumerate("xyz")}
     for name, values in (fields or {}).items():
         column = np.asarray(values)
         if column.shape != (len(xyz),) or column.dtype.name not in _DATATYPES or name in columns:
             raise MessageError(
-                f"field '{name}' of {column.dtype} {column.shape}", valid=f"({len(xyz)},) of {', '.join(_DATATYPES)}"
+                f"field '{name}' has the type {column.dtype} and the shape {column.shape}",
+                valid=f"({len(xyz)},) of {', '.join(_DATATYPES)}",
             )
         columns[name] = column
     dtype = np.dtype([(name, column.dtype.newbyteorder("=")) for name, column in columns.items()])
@@ -59,21 +60,21 @@ def cloud_to_msg(points: ArrayLike, frame: str, time_ns: int, *, fields: Mapping
 
 
 def cloud_to_arrays(message: Any, *, stride: int = 1) -> dict[str, NDArray[Any]]:
-    """All fields of a sensor_msgs/PointCloud2 by name, (n,) or (n, count) each, row after row.
+    """Return all fields of a sensor_msgs/PointCloud2 by name, (n,) or (n, count) each, row after row.
 
     Args:
         message: The cloud.
-        every: Of an organised one take every so many rows and columns, else every so many points.
+        stride: Step of rows and columns of an organized cloud, else of points.
 
     Raises:
-        MessageError: fields or sizes that contradict each other or the data.
+        MessageError: Fields or sizes contradict each other or the data.
     """
     step, row, width, height = (int(getattr(message, name)) for name in ("point_step", "row_step", "width", "height"))
     data = np.asarray(message.data, dtype=np.uint8)
     if row < step * width or len(data) < row * height:
         raise MessageError(
-            f"cloud of {width} x {height} points of {step} bytes, {row} a row, {len(data)} in all",
-            valid="rows that hold their points",
+            f"cloud of {width} x {height} points of {step} bytes with {row} bytes per row and {len(data)} in total",
+            valid="rows that contain their points",
         )
     rows = data[: row * height].reshape(height, row)[:, : step * width]
     selected = rows.reshape(height, width, step)[:: stride if height > 1 else 1, ::stride]
@@ -81,9 +82,11 @@ def cloud_to_arrays(message: Any, *, stride: int = 1) -> dict[str, NDArray[Any]]
     arrays = {}
     for field in message.fields:
         if int(field.datatype) not in _DTYPE_NAMES:
-            raise MessageError(f"cloud field '{field.name}' of type {field.datatype}", valid="1 to 8, see PointField")
+            raise MessageError(
+                f"cloud field '{field.name}' has the unknown type {field.datatype}", valid="1 to 8, see PointField"
+            )
         dtype = np.dtype(_DTYPE_NAMES[int(field.datatype)])
-        count = max(int(field.count), 1)  # some writers put 0 for 1
+        count = max(int(field.count), 1)  # some writers store 0 instead of 1
         end = int(field.offset) + count * dtype.itemsize
         if end > step:
             raise MessageError(f"cloud field '{field.name}' ends at byte {end}", valid=f"at most {step}")
@@ -95,41 +98,44 @@ def cloud_to_arrays(message: Any, *, stride: int = 1) -> dict[str, NDArray[Any]]
 
 
 def cloud_points(message: Any, *, finite: bool = True, stride: int = 1) -> NDArray[np.float64]:
-    """Points (n, 3) [m] of a sensor_msgs/PointCloud2; by default without those that are not finite.
+    """Return the points (n, 3) [m] of a sensor_msgs/PointCloud2; by default without those that are not finite.
 
-    ``every``: see ``cloud_to_arrays``.
+    Args:
+        message: The cloud.
+        finite: Whether to remove points that are not finite.
+        stride: As in `cloud_to_arrays`.
 
     Raises:
-        MessageError: no x, y, z, or as ``cloud_to_arrays``.
+        MessageError: The cloud has no x, y, z, or as `cloud_to_arrays`.
     """
     arrays = cloud_to_arrays(message, stride=stride)
     if any(axis not in arrays or arrays[axis].ndim != 1 for axis in "xyz"):
-        raise MessageError(f"cloud has no x, y, z but {', '.join(arrays) or 'nothing'}")
+        raise MessageError(f"cloud without x, y, z; its fields: {', '.join(arrays) or 'none'}")
     points = np.stack([arrays[axis].astype(np.float64) for axis in "xyz"], axis=-1)
     return points[np.isfinite(points).all(axis=1)] if finite else points
 
 
 def pack_rgb(colors: ArrayLike) -> NDArray[np.float32]:
-    """Field ``rgb`` (n,) of colours (n, 3) uint8, as PCL and RViz want it: three bytes inside a float's bits.
+    """Pack colors (n, 3) uint8 into a field ``rgb`` (n,), as PCL and RViz require: three bytes inside a float's bits.
 
     Raises:
-        MessageError: colours of another shape.
+        MessageError: The colors have another shape.
     """
     values = as_numbers(colors, "colours", np.uint8)
     if values.ndim != 2 or values.shape[1] != 3:
-        raise MessageError(f"colours of shape {values.shape}", valid="(n, 3)")
+        raise MessageError(f"colors have the shape {values.shape}", valid="(n, 3)")
     r, g, b = values.astype(np.uint32).T
     packed: NDArray[np.float32] = ((r << 16) | (g << 8) | b).view(np.float32)
     return packed
 
 
 def unpack_rgb(field: NDArray[Any]) -> NDArray[np.uint8]:
-    """Colours (n, 3) of a cloud's field ``rgb`` or ``rgba``.
+    """Return the colors (n, 3) of a cloud's field ``rgb`` or ``rgba``.
 
     Raises:
-        MessageError: a field of other than 32 bits.
+        MessageError: The field does not have 32 bits.
     """
     if np.asarray(field).dtype.itemsize != 4:
-        raise MessageError(f"colours in a field of {np.asarray(field).dtype}", valid="float32 or uint32")
+        raise MessageError(f"the color field has the type {np.asarray(field).dtype}", valid="float32 or uint32")
     bits = np.ascontiguousarray(field).view(np.uint32)
     return np.stack([(bits >> shift) & 255 for shift in (16, 8, 0)], axis=-1).astype(np.uint8)

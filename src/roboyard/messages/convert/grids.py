@@ -1,4 +1,4 @@
-"""Occupancy grids."""
+"""Conversion of occupancy grids."""
 
 from __future__ import annotations
 
@@ -16,23 +16,28 @@ from roboyard.messages.time import time_to_msg
 
 
 def grid_to_msg(cells: ArrayLike, resolution: float, T_frame_origin: SE2 | SE3, frame: str, time_ns: int) -> Any:
-    """nav_msgs/OccupancyGrid.
+    """Convert cells to nav_msgs/OccupancyGrid.
 
     Args:
         cells: (rows, columns): row along y, column along x of the origin's frame; -1 unknown, 0 free to 100 occupied.
-        resolution: Side of a cell [m].
+        resolution: Edge length of a cell [m].
         T_frame_origin: Pose of the corner of cell (0, 0).
         frame: Frame of the map.
-        time_ns: Moment.
+        time_ns: Time stamp [ns].
 
     Raises:
-        MessageError: values out of range, another shape, or no resolution.
+        MessageError: A value is out of range, the shape is wrong, or the resolution is not positive.
     """
     values = np.asarray(cells)
     if values.ndim != 2 or not 0.0 < resolution < math.inf:
-        raise MessageError(f"grid of shape {values.shape} and resolution {resolution}", valid="(rows, columns) and > 0")
+        raise MessageError(
+            f"grid has the shape {values.shape} and the resolution {resolution}", valid="(rows, columns) and > 0"
+        )
     if values.size and not (values.dtype.kind in "iu" and values.min() >= -1 and values.max() <= 100):
-        raise MessageError(f"grid of {values.dtype} from {values.min()} to {values.max()}", valid="whole, -1 to 100")
+        raise MessageError(
+            f"grid has the type {values.dtype} and values from {values.min()} to {values.max()}",
+            valid="integers from -1 to 100",
+        )
     rows, columns = values.shape
     info = message_type("nav_msgs/msg/MapMetaData")(
         time_to_msg(time_ns), float(resolution), columns, rows, pose_to_msg(T_frame_origin)
@@ -41,10 +46,10 @@ def grid_to_msg(cells: ArrayLike, resolution: float, T_frame_origin: SE2 | SE3, 
 
 
 def grid_to_array(message: Any) -> NDArray[np.int8]:
-    """(rows, columns) of a nav_msgs/OccupancyGrid; a view.
+    """Return the cells (rows, columns) of a nav_msgs/OccupancyGrid; a view.
 
     Raises:
-        MessageError: data of another size than width times height.
+        MessageError: The size of the data is not width times height.
     """
     data = np.asarray(message.data, dtype=np.int8)
     width, height = int(message.info.width), int(message.info.height)
@@ -54,9 +59,9 @@ def grid_to_array(message: Any) -> NDArray[np.int8]:
 
 
 def grid_origin(message: Any) -> SE2:
-    """``T_frame_origin``: the corner of cell (0, 0) in the map's frame.
+    """Return ``T_frame_origin``, the pose of the corner of cell (0, 0) in the map's frame.
 
     Raises:
-        MessageError: no pose.
+        MessageError: The pose is invalid.
     """
     return pose_to_se2(message.info.origin)

@@ -1,4 +1,4 @@
-"""Pictures and cameras."""
+"""Conversion of images and camera infos."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _DEFAULT_ENCODINGS = {
 
 
 def jpeg_to_msg(image: NDArray[np.uint8], frame: str, time_ns: int) -> Any:
-    """sensor_msgs/CompressedImage: a picture (h, w, 3) in RGB or (h, w) as JPEG, see `image_to_msg`."""
+    """Compress an image (h, w, 3) in RGB or (h, w) as JPEG in a sensor_msgs/CompressedImage, see `image_to_msg`."""
     from PIL import Image
 
     out = io.BytesIO()
@@ -46,17 +46,17 @@ def jpeg_to_msg(image: NDArray[np.uint8], frame: str, time_ns: int) -> Any:
 
 
 def image_to_msg(image: NDArray[Any], frame: str, time_ns: int, encoding: str | None = None) -> Any:
-    """sensor_msgs/Image.
+    """Convert an array to sensor_msgs/Image.
 
     Args:
         image: (height, width) or (height, width, channels).
         frame: The camera's optical frame (x right, y down, z forward).
-        time_ns: Moment of exposure.
-        encoding: One of ``ENCODINGS``; None = colour ``rgb8`` or ``rgba8``, grey ``mono8``, depth ``16UC1`` [mm] or
+        time_ns: Time of exposure [ns].
+        encoding: One of ``ENCODINGS``; None = color ``rgb8`` or ``rgba8``, grayscale ``mono8``, depth ``16UC1`` [mm] or
             ``32FC1`` [m] by the array's type.
 
     Raises:
-        MessageError: no such encoding, or the array does not fit it.
+        MessageError: The encoding is unknown, or the array does not fit it.
     """
     image = image if isinstance(image, np.ndarray) else as_numbers(image, "image", None)
     channels = image.shape[2] if image.ndim == 3 else 1
@@ -64,7 +64,7 @@ def image_to_msg(image: NDArray[Any], frame: str, time_ns: int, encoding: str | 
         encoding = _DEFAULT_ENCODINGS.get((image.dtype.name, channels), "")
     if encoding not in ENCODINGS or image.ndim not in (2, 3) or (image.dtype.name, channels) != ENCODINGS[encoding]:
         raise MessageError(
-            f"image of {image.dtype} {image.shape} as encoding '{encoding}'",
+            f"an image of {image.dtype} {image.shape} cannot be encoded as '{encoding}'",
             valid=", ".join(sorted(_NAMED_ENCODINGS)) + ", 32FC1, …",
         )
     height, width = image.shape[:2]
@@ -75,13 +75,14 @@ def image_to_msg(image: NDArray[Any], frame: str, time_ns: int, encoding: str | 
 
 
 def image_to_array(message: Any) -> NDArray[Any]:
-    """(height, width) or (height, width, channels) of a sensor_msgs/Image, as it is encoded; a view where possible.
+    """Return the array (height, width) or (height, width, channels) of a sensor_msgs/Image, as encoded; a view if
+    possible.
 
     Raises:
-        MessageError: unknown encoding, or data of another size.
+        MessageError: The encoding is unknown, or the data has the wrong size.
     """
     if message.encoding not in ENCODINGS:
-        raise MessageError(f"image encoding '{message.encoding}'", valid=_VALID_ENCODINGS)
+        raise MessageError(f"unknown image encoding '{message.encoding}'", valid=_VALID_ENCODINGS)
     kind, channels = ENCODINGS[message.encoding]
     dtype = np.dtype(kind)
     height, width, step = int(message.height), int(message.width), int(message.step)
@@ -89,8 +90,8 @@ def image_to_array(message: Any) -> NDArray[Any]:
     data = np.asarray(message.data, dtype=np.uint8)
     if step < row or len(data) < step * height:
         raise MessageError(
-            f"image {width} x {height} {message.encoding} with {step} bytes a row and {len(data)} in all",
-            valid=f"at least {row} a row",
+            f"image {width} x {height} {message.encoding} has {step} bytes per row and {len(data)} in total",
+            valid=f"at least {row} per row",
         )
     pixels = data[: step * height].reshape(height, step)[:, :row]
     if step != row:
@@ -104,22 +105,22 @@ def image_to_array(message: Any) -> NDArray[Any]:
 def camera_info_to_msg(
     width: int, height: int, K: ArrayLike, frame: str, time_ns: int, *, distortion: ArrayLike = (0.0,) * 5
 ) -> Any:
-    """sensor_msgs/CameraInfo of a pinhole camera.
+    """Make the sensor_msgs/CameraInfo of a pinhole camera.
 
     Args:
-        width: Of the image [pixel].
-        height: Of the image [pixel].
-        K: Camera matrix (3, 3) [pixel].
+        width: Width of the image [px].
+        height: Height of the image [px].
+        K: Camera matrix (3, 3) [px].
         frame: The camera's optical frame.
-        time_ns: Moment of the image.
+        time_ns: Time of the image [ns].
         distortion: k1, k2, p1, p2, k3 (``plumb_bob``).
 
     Raises:
-        MessageError: a matrix of another size.
+        MessageError: A matrix has the wrong size.
     """
     matrix = as_numbers(K, "camera matrix")
     if matrix.shape != (3, 3):
-        raise MessageError(f"camera matrix of shape {matrix.shape}", valid="(3, 3)")
+        raise MessageError(f"camera matrix has the shape {matrix.shape}", valid="(3, 3)")
     projection = np.concatenate([matrix, np.zeros((3, 1))], axis=1)
     return message_type("sensor_msgs/msg/CameraInfo")(
         header=make_header(frame, time_ns), width=width, height=height, distortion_model="plumb_bob",
@@ -128,21 +129,21 @@ def camera_info_to_msg(
 
 
 def camera_matrix(message: Any) -> NDArray[np.float64]:
-    """(3, 3) [pixel] of a sensor_msgs/CameraInfo."""
+    """Return the camera matrix (3, 3) [px] of a sensor_msgs/CameraInfo."""
     return np.array(message.k, dtype=np.float64).reshape(3, 3)
 
 
 def camera_model_from_msg(info: Any) -> CameraModel:
-    """The lens that a sensor_msgs/CameraInfo tells.
+    """Return the camera model of a sensor_msgs/CameraInfo.
 
     Raises:
-        MessageError: it tells none, or a model that is not known.
+        MessageError: The message has no camera model, or an unknown one.
     """
     K = camera_matrix(info)
     if not (K[0, 0] > 0.0 and K[1, 1] > 0.0):
-        raise MessageError("a camera_info without focal lengths", valid="a calibrated camera")
+        raise MessageError("the camera info has no focal lengths", valid="a calibrated camera")
     if info.distortion_model not in ("", "plumb_bob"):
-        raise MessageError(f"distortion_model '{info.distortion_model}'", valid="plumb_bob")
+        raise MessageError(f"unknown distortion_model '{info.distortion_model}'", valid="plumb_bob")
     k = (*(float(value) for value in info.d), 0.0, 0.0, 0.0, 0.0, 0.0)[:5]
     return CameraModel(
         int(info.width), int(info.height), float(K[0, 0]), float(K[1, 1]), float(K[0, 2]), float(K[1, 2]),

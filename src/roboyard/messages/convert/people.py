@@ -16,24 +16,26 @@ _POSE_VALUES = attrgetter(
 
 
 def person_capsules_from_msg(message: Any) -> tuple[tuple[str, ...], Array, Array]:
-    """Of a roboyard_msgs/PersonBody: names of the parts (b), ends of their middle lines (b, 2, 3) in the frame of the
+    """Convert a roboyard_msgs/PersonBody: part names (b), ends of the capsule axes (b, 2, 3) in the frame of the
     header, and radii (b,) [m].
 
     Raises:
-        MessageError: sizes do not fit each other, or a number is not finite.
+        MessageError: The sizes do not match, or a number is not finite.
     """
     table = np.array(list(map(_POSE_VALUES, message.poses)), dtype=np.float64).reshape(-1, 7)
     radii, lengths = (np.array(values, dtype=np.float64) for values in (message.radii, message.lengths))
     parts = tuple(message.parts)
     if not len(parts) == len(table) == len(radii) == len(lengths):
         raise MessageError(
-            f"{len(parts)} parts, {len(table)} poses, {len(radii)} radii, {len(lengths)} lengths of {message.name!r}",
-            valid="as many of each",
+            f"{message.name!r} has {len(parts)} parts, {len(table)} poses, {len(radii)} radii, {len(lengths)} lengths",
+            valid="equal numbers",
         )
     if not np.isfinite(np.concatenate((table.ravel(), radii, lengths))).all():
-        raise MessageError(f"a number of {message.name!r}'s body is not finite", valid="finite poses and sizes")
+        raise MessageError(
+            f"the body of {message.name!r} has a number that is not finite", valid="finite poses and sizes"
+        )
     w, x, y, z = table[:, 3], table[:, 4], table[:, 5], table[:, 6]
-    half_axes = np.empty((len(table), 3))  # the z axis of each
+    half_axes = np.empty((len(table), 3))  # z axes, half as long as the capsules
     half_axes[:, 0], half_axes[:, 1] = 2.0 * (x * z + w * y), 2.0 * (y * z - w * x)
     half_axes[:, 2] = 1.0 - 2.0 * (x * x + y * y)
     half_axes *= (0.5 * lengths)[:, None]

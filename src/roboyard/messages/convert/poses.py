@@ -1,4 +1,4 @@
-"""Poses, transforms, paths and odometry."""
+"""Conversion of poses, transforms, paths and odometry."""
 
 from __future__ import annotations
 
@@ -17,67 +17,67 @@ from roboyard.messages.time import time_to_msg
 
 
 def make_header(frame: str, time_ns: int) -> Any:
-    """std_msgs/Header."""
+    """Make a std_msgs/Header."""
     return msg.Header(time_to_msg(time_ns), frame)
 
 
 def point_to_msg(point: ArrayLike) -> Any:
-    """geometry_msgs/Point of (3,) or, in the plane, (2,) [m]."""
+    """Convert (3,) or, in the plane, (2,) [m] to geometry_msgs/Point."""
     return msg.Point(*_number_list(point, "point", 2, 3))
 
 
 def vector_to_msg(vector: ArrayLike) -> Any:
-    """geometry_msgs/Vector3 of (3,)."""
+    """Convert (3,) to geometry_msgs/Vector3."""
     return msg.Vector3(*_number_list(vector, "vector", 3))
 
 
 def vector_to_array(message: Any) -> NDArray[np.float64]:
-    """(3,) of a geometry_msgs/Vector3 or Point."""
+    """Return (3,) of a geometry_msgs/Vector3 or Point."""
     return np.array([message.x, message.y, message.z])
 
 
 def quaternion_to_msg(quaternion: ArrayLike) -> Any:
-    """geometry_msgs/Quaternion of (4,) w, x, y, z."""
+    """Convert (4,) w, x, y, z to geometry_msgs/Quaternion."""
     w, x, y, z = _number_list(quaternion, "quaternion", 4)
     return msg.Quaternion(x, y, z, w)
 
 
 def quaternion_to_array(message: Any) -> NDArray[np.float64]:
-    """(4,) w, x, y, z of a geometry_msgs/Quaternion, as it is."""
+    """Return (4,) w, x, y, z of a geometry_msgs/Quaternion, not normalized."""
     return np.array([message.w, message.x, message.y, message.z])
 
 
 def pose_to_msg(pose: SE3 | SE2) -> Any:
-    """geometry_msgs/Pose; a pose in the plane gets height 0."""
+    """Convert a pose to geometry_msgs/Pose; a planar pose gets height 0."""
     if isinstance(pose, SE2):
         half = 0.5 * pose.theta
         return msg.Pose(msg.Point(pose.x, pose.y, 0.0), msg.Quaternion(0.0, 0.0, math.sin(half), math.cos(half)))
     if not isinstance(pose, SE3):
-        raise MessageError(f"{type(pose).__name__} where a pose belongs", valid="SE3 or SE2")
+        raise MessageError(f"a pose is required, got {type(pose).__name__}", valid="SE3 or SE2")
     w, x, y, z = pose.quaternion
     return msg.Pose(msg.Point(pose.x, pose.y, pose.z), msg.Quaternion(x, y, z, w))
 
 
 def pose_to_se3(message: Any) -> SE3:
-    """SE3 of a geometry_msgs/Pose.
+    """Convert a geometry_msgs/Pose to SE3.
 
     Raises:
-        MessageError: a quaternion without length, or numbers that are not finite.
+        MessageError: The quaternion is zero, or a number is not finite.
     """
     return _se3(message.orientation, message.position)
 
 
 def pose_to_se2(message: Any) -> SE2:
-    """The part of a geometry_msgs/Pose in the plane.
+    """Convert the planar part of a geometry_msgs/Pose to SE2.
 
     Raises:
-        MessageError: as ``pose_to_se3``.
+        MessageError: As `pose_to_se3`.
     """
     return SE2.from_se3(pose_to_se3(message))
 
 
 def pose_stamped_to_msg(pose: SE3 | SE2, frame: str, time_ns: int) -> Any:
-    """geometry_msgs/PoseStamped."""
+    """Convert a pose to geometry_msgs/PoseStamped."""
     return msg.PoseStamped(make_header(frame, time_ns), pose_to_msg(pose))
 
 
@@ -89,7 +89,7 @@ def is_finite_twist(message: Any) -> bool:
 
 
 def transform_to_msg(T_parent_child: SE3) -> Any:
-    """geometry_msgs/Transform."""
+    """Convert a transform to geometry_msgs/Transform."""
     w, x, y, z = T_parent_child.quaternion
     return msg.Transform(
         msg.Vector3(T_parent_child.x, T_parent_child.y, T_parent_child.z),
@@ -98,28 +98,28 @@ def transform_to_msg(T_parent_child: SE3) -> Any:
 
 
 def transform_to_se3(message: Any) -> SE3:
-    """SE3 of a geometry_msgs/Transform.
+    """Convert a geometry_msgs/Transform to SE3.
 
     Raises:
-        MessageError: a quaternion without length, or numbers that are not finite.
+        MessageError: The quaternion is zero, or a number is not finite.
     """
     return _se3(message.rotation, message.translation)
 
 
 def transforms_to_msg(transforms: Iterable[tuple[SE3, str, str]], time_ns: int) -> Any:
-    """tf2_msgs/TFMessage of (T_parent_child, parent, child) at one moment."""
+    """Convert (T_parent_child, parent, child) of one time to tf2_msgs/TFMessage."""
     moment, stamped = time_to_msg(time_ns), msg.TransformStamped
     items = [stamped(msg.Header(moment, parent), child, transform_to_msg(pose)) for pose, parent, child in transforms]
     return msg.TFMessage(items)
 
 
 def path_to_msg(poses: Sequence[SE3] | Sequence[SE2] | ArrayLike, frame: str, time_ns: int) -> Any:
-    """nav_msgs/Path.
+    """Convert poses to nav_msgs/Path.
 
     Args:
-        poses: Poses in ``frame``, or an array (n, 3) of x, y, theta [m, rad].
+        poses: Poses in `frame`, or an array (n, 3) of x, y, theta [m, rad].
         frame: Frame of the poses.
-        time_ns: Moment that all of them get.
+        time_ns: Time stamp of all poses [ns].
     """
     items = [p if isinstance(p, SE3 | SE2) else SE2(*_number_list(p, "path", 3)) for p in poses]  # type: ignore[union-attr]
     stamped = msg.PoseStamped
@@ -129,31 +129,31 @@ def path_to_msg(poses: Sequence[SE3] | Sequence[SE2] | ArrayLike, frame: str, ti
 
 
 def path_to_poses(message: Any) -> list[SE3]:
-    """Poses of a nav_msgs/Path.
+    """Return the poses of a nav_msgs/Path.
 
     Raises:
-        MessageError: as ``pose_to_se3``.
+        MessageError: As `pose_to_se3`.
     """
     return [pose_to_se3(item.pose) for item in message.poses]
 
 
 def path_to_array(message: Any) -> NDArray[np.float64]:
-    """(n, 3) x, y, theta [m, rad] of a nav_msgs/Path.
+    """Return (n, 3) x, y, theta [m, rad] of a nav_msgs/Path.
 
     Raises:
-        MessageError: as ``pose_to_se3``.
+        MessageError: As `pose_to_se3`.
     """
     rows = [(p.x, p.y, p.yaw) for p in path_to_poses(message)]
     return np.array(rows, dtype=np.float64).reshape(-1, 3)
 
 
 def twist_to_msg(linear: ArrayLike, angular: ArrayLike) -> Any:
-    """geometry_msgs/Twist of two vectors (3,) [m/s, rad/s]."""
+    """Convert two vectors (3,) [m/s, rad/s] to geometry_msgs/Twist."""
     return msg.Twist(vector_to_msg(linear), vector_to_msg(angular))
 
 
 def twist_to_arrays(message: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Linear and angular velocity (3,) of a geometry_msgs/Twist."""
+    """Return linear and angular velocity (3,) of a geometry_msgs/Twist."""
     return vector_to_array(message.linear), vector_to_array(message.angular)
 
 
@@ -168,20 +168,20 @@ def odometry_to_msg(
     pose_covariance: ArrayLike | None = None,
     twist_covariance: ArrayLike | None = None,
 ) -> Any:
-    """nav_msgs/Odometry.
+    """Make a nav_msgs/Odometry.
 
     Args:
         T_frame_base: Pose of the robot.
-        linear: Velocity (3,) in the robot's frame [m/s].
-        angular: Velocity (3,) in the robot's frame [rad/s].
+        linear: Linear velocity (3,) in the robot's frame [m/s].
+        angular: Angular velocity (3,) in the robot's frame [rad/s].
         frame: Frame of the pose, e.g. ``odom``.
-        child: The robot's frame.
-        time_ns: Moment.
-        pose_covariance: (6, 6) or (36,), order x, y, z, then turns about them; None = zero.
-        twist_covariance: The same of the velocity.
+        child_frame: Frame of the robot.
+        time_ns: Time stamp [ns].
+        pose_covariance: (6, 6) or (36,), order x, y, z, then rotations about them; None = zero.
+        twist_covariance: Covariance of the velocity, in the same order.
 
     Raises:
-        MessageError: an argument of another size.
+        MessageError: An argument has the wrong size.
     """
     pose: Any = msg.PoseWithCovariance
     twist: Any = msg.TwistWithCovariance
@@ -194,37 +194,37 @@ def odometry_to_msg(
 
 
 def odometry_to_arrays(message: Any) -> tuple[SE3, NDArray[np.float64], NDArray[np.float64]]:
-    """Pose, linear and angular velocity (3,) of a nav_msgs/Odometry.
+    """Return pose, linear and angular velocity (3,) of a nav_msgs/Odometry.
 
     Raises:
-        MessageError: as ``pose_to_se3``.
+        MessageError: As `pose_to_se3`.
     """
     return pose_to_se3(message.pose.pose), *twist_to_arrays(message.twist.twist)
 
 
 def covariance_to_msg(covariance: ArrayLike | None) -> NDArray[np.float64] | None:
-    """(36,) of a covariance (6, 6) or (36,); None stays None, which messages take for zero.
+    """Convert a covariance (6, 6) or (36,) to (36,); None remains None, which means zero in messages.
 
     Raises:
-        MessageError: another size.
+        MessageError: The size is wrong.
     """
     if covariance is None:
         return None
     array = as_numbers(covariance, "covariance")
     if array.shape not in ((6, 6), (36,)):
-        raise MessageError(f"covariance of shape {array.shape}", valid="(6, 6) or (36,)")
+        raise MessageError(f"covariance has the shape {array.shape}", valid="(6, 6) or (36,)")
     return array.ravel()
 
 
 def covariance_to_array(values: ArrayLike) -> NDArray[np.float64]:
-    """(6, 6) of a message's covariance, for reading.
+    """Convert a message's covariance to (6, 6), for reading.
 
     Raises:
-        MessageError: not 36 numbers.
+        MessageError: There are not 36 numbers.
     """
     array = np.asarray(values, dtype=np.float64)
     if array.size != 36:
-        raise MessageError(f"covariance of shape {array.shape}", valid="(36,)")
+        raise MessageError(f"covariance has the shape {array.shape}", valid="(36,)")
     return array.reshape(6, 6)
 
 
@@ -238,6 +238,6 @@ def _se3(q: Any, t: Any) -> SE3:
 def _number_list(values: ArrayLike, name: str, *counts: int) -> list[float]:
     array = as_numbers(values, name)
     if array.ndim != 1 or len(array) not in counts:
-        raise MessageError(f"{name} of shape {array.shape}", valid=f"({' or '.join(map(str, counts))},)")
+        raise MessageError(f"{name} has the shape {array.shape}", valid=f"({' or '.join(map(str, counts))},)")
     plain: list[float] = array.tolist()
     return plain
