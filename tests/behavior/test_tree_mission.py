@@ -98,7 +98,7 @@ def test_invalid_missions_are_refused_when_added(tmp_path: Path, body: str, erro
 
 def test_bus_leaves_are_read_but_not_ticked_without_a_bus() -> None:
     tree = read_tree(tree_document('<Spin spin_dist="1"/>'))
-    with pytest.raises(RoboyardError, match="not on a bus"):
+    with pytest.raises(RoboyardError, match="on no bus"):
         tree.tick_once()
 
 

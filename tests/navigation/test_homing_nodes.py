@@ -208,7 +208,7 @@ def test_controller_without_navigator_waits(homing: HomingHarness) -> None:
     homing.bus.remove(homing.robot)
     homing.run_for(20)
     assert homing.status.skipped == 0
-    assert any("no server for service" in line for line in homing.log_lines)
+    assert any("nobody serves" in line for line in homing.log_lines)
 
 
 def test_own_commands_and_stale_messages_count_as_no_operator(homing: HomingHarness) -> None:

@@ -202,7 +202,7 @@ def test_object_faults_go_on_from_states(write, tmp_path):
     ("{at: 1, what: slip, robot: two}", "two has no hand"),
     ("{at: 1, what: sensor_blind, sensor: finger_left}", "measures no depth"),
     ("{at: 1, what: sensor_dark, sensor: finger_left}", "sees no colours"),
-    ("{at: 1, what: press}", "no server for service /arm/stop"),
+    ("{at: 1, what: press}", "nobody serves /arm/stop"),
     ("{at: 1, what: slip, nth: 2}", "which says what is counted"),
 ])  # fmt: skip
 def test_invalid_object_faults_are_refused(write, fault, says):

@@ -138,7 +138,7 @@ def test_parameters_take_units_and_are_checked(arena: Run) -> None:
         rover.add_node(use, "follow2", parameters={"speed": "40 cm"})
     with pytest.raises(ConfigError, match="7 m/s is above 2 m/s"):
         rover.add_node(use, "follow2", parameters={"speed": 7.0})
-    with pytest.raises(ConfigError, match="is not a node"):
+    with pytest.raises(ConfigError, match="is no node"):
         rover.add_node("roboyard.geometry:SE2", "pose")
     with pytest.raises(UnknownNameError, match="no node 'drvie'; did you mean 'drive'"):
         rover.add_node("drvie", "x")

@@ -82,5 +82,5 @@ def test_new_names_are_words_or_refused(tmp_path_factory: pytest.TempPathFactory
 
 @pytest.mark.parametrize("name", ["../up", "Bot", "class", "none", "a b", "", "9lives", "a__b", "a-b"])
 def test_invalid_names_are_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(InputError, match="is not callable"):
+    with pytest.raises(InputError, match="cannot be called"):
         make("node", name, tmp_path)

@@ -43,7 +43,7 @@ def still(geometry: Mesh | Heightmap) -> PlacedModel:
     [
         (np.zeros((4, 3, 3)), "line"),
         (np.arange(3.0)[None, :, None] * np.ones((4, 1, 3)), "line"),
-        (1e7 * np.random.default_rng(0).random((4, 3, 3)), "too far"),
+        (1e7 * np.random.default_rng(0).random((4, 3, 3)), "too large"),
     ],
 )
 def test_degenerate_mesh_becomes_a_marked_box_with_a_finding(tmp_path: Path, corners: np.ndarray, words: str) -> None:
@@ -129,7 +129,7 @@ def test_robot_drives_through_doors_of_a_detailed_building(tmp_path: Path) -> No
 
 def test_unknown_submesh_becomes_a_marked_box(tmp_path: Path) -> None:
     sim = Simulation(make_world(still(Mesh("ring.stl", ring(tmp_path), submesh="left"))))
-    assert "no part 'left'" in "; ".join(sim.notes)
+    assert "no submesh 'left'" in "; ".join(sim.notes)
 
 
 @pytest.mark.parametrize("content", [b"", b"\x89PNG\r\n\x1a\n", b"GIF89a", b"not a picture", b"huge"])
