@@ -154,7 +154,7 @@ def test_set_time_moves_forward_and_skips_no_event() -> None:
     executor.set_time(100)
     executor.schedule(200, lambda: None)
     for time_ns in (50, 300):
-        with pytest.raises(RunError, match="cannot jump"):
+        with pytest.raises(RunError, match="cannot set the clock"):
             executor.set_time(time_ns)
 
 
@@ -207,7 +207,7 @@ def test_endless_message_loop_is_an_error_and_can_be_stopped() -> None:
     executor = Executor()
     subscription = ReturningSubscription(executor)
     executor.ready.append((subscription, "x", "/me"))
-    with pytest.raises(RunError, match=r"at 0.000000 s: messages go round and round, now from /other to /mirror"):
+    with pytest.raises(RunError, match=r"at 0.000000 s: endless loop of messages, last from /other to /mirror"):
         executor.run_until(10)
     Timer(0.01, executor.stop).start()
     executor.run_until(10)
@@ -221,7 +221,7 @@ def test_endless_timer_loop_is_an_error() -> None:
         executor.schedule(executor.now_ns, reschedule)
 
     executor.schedule(5, reschedule)
-    with pytest.raises(RunError, match="at 0.000000 s: timers are set again and again"):
+    with pytest.raises(RunError, match="at 0.000000 s: endless loop of timers"):
         executor.run_until(10)
 
 

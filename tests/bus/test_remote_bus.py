@@ -111,10 +111,10 @@ def test_remote_clock_starts_at_the_time_of_the_run(live: LiveBus) -> None:
 def test_node_names_are_unique_over_processes_and_released(live: LiveBus) -> None:
     for _ in range(2):
         with RemoteBus() as first, RemoteBus() as second:
-            with pytest.raises(RunError, match="a node /robot takes part in the run already"):
+            with pytest.raises(RunError, match="node name /robot is already in use"):
                 first.add(ry.Node(), "robot")
             first.add(ry.Node(), "guest")
-            with pytest.raises(RunError, match="a node /guest takes part in the run already"):
+            with pytest.raises(RunError, match="node name /guest is already in use"):
                 second.add(ry.Node(), "guest")
 
 
@@ -152,8 +152,8 @@ def test_remote_goal_is_aborted_when_its_server_is_removed(live: LiveBus) -> Non
         live.in_run(lambda: live.bus.remove(live.bus.nodes["/robot"]))
         spin_until(bus, goal.done)
         assert goal.status is GoalStatus.ABORTED
-        assert "went away" in str(goal.error)
-        assert goal.error_message == "its server went away"
+        assert "was closed" in str(goal.error)
+        assert goal.error_message == "the action server was closed"
 
 
 RUN = """
@@ -191,7 +191,7 @@ def test_remote_nodes_end_in_order_when_the_run_is_killed(tmp_path: Path) -> Non
                 os.kill(process.pid, signal.SIGKILL)
                 process.wait()
                 assert all(len(message.message.data) == 300_000 for message in connection.messages(5.0))
-                with pytest.raises(RunError, match="run 'doomed' (is gone|has ended)"):
+                with pytest.raises(RunError, match="(lost connection to run 'doomed'|run 'doomed' has ended)"):
                     connection.graph()
                 bus.spin(timeout=5.0)
                 assert call.done()

@@ -184,7 +184,7 @@ def test_pending_service_call_prevents_saving(harness: BusHarness) -> None:
     harness.add(ry.Node(), "slow").service("ask", ry.srv.Trigger, lambda request: response)
     call = harness.start_call("/ask", ry.srv.Trigger)
     harness.deliver()
-    with pytest.raises(RunError, match="node /slow: cannot be saved: 1 calls of /ask are unanswered"):
+    with pytest.raises(RunError, match="node /slow: cannot be saved: 1 calls of /ask are pending"):
         harness.bus.save_state()
     response.set_result(ry.srv.Trigger.Response())
     harness.wait_for(call)
@@ -203,13 +203,13 @@ def _make_save_state_fail(node: Any) -> None:
     ("prepare", "message"),
     [
         (lambda node: node.call_after(9.0, print), "1 one-shot timers are pending"),
-        (lambda node: node.offload(sum, [1], latency=9.0, on_done=print), "1 pieces of offloaded work"),
+        (lambda node: node.offload(sum, [1], latency=9.0, on_done=print), "1 offloaded tasks are pending"),
         (_add_generator_field, "attribute 'walk': cannot pickle 'generator' object"),
         (lambda node: setattr(node, "state_fields", ("nothing",)), "attribute 'nothing'"),
         (_make_save_state_fail, "ZeroDivisionError"),
         (
             lambda node: node.action_client("/count", ry.action.Fibonacci).send(ry.action.Fibonacci.Goal()),
-            "1 goals of /count are under way",
+            "1 goals of /count are active",
         ),
     ],
 )
@@ -226,7 +226,7 @@ def test_node_that_cannot_be_saved_is_named(harness: BusHarness, prepare: Any, m
 def test_server_with_a_goal_prevents_saving_until_it_ends(harness: BusHarness) -> None:
     server = harness.add(NonRestoringActionServer(), "server")
     goal = harness.start_goal("/count", ry.action.Fibonacci)
-    with pytest.raises(RunError, match="messages are on their way"):
+    with pytest.raises(RunError, match="messages are in transit"):
         harness.bus.save_state()
     harness.deliver()
     with pytest.raises(RunError, match="node /server: cannot be saved: 1 goals of /count"):
@@ -249,12 +249,12 @@ def test_snapshot_of_another_setup_is_refused() -> None:
         harness.run_until(1.0)
         saved = harness.bus.save_state()
         harness.run_until(3.0)
-        with pytest.raises(RunError, match="cannot jump"):
+        with pytest.raises(RunError, match="cannot set the clock"):
             harness.bus.load_state(saved)
     with ry.Bus() as other:
-        with pytest.raises(RunError, match=r"the state is of the nodes .*/walker.* \(on this bus are /roboyard\)"):
+        with pytest.raises(RunError, match=r"the snapshot has the nodes .*/walker.* \(this bus has .*/roboyard\)"):
             other.load_state(saved)
         other.add(ry.Node(), "walker")
         other.add(PositionListener(), "listener")
-        with pytest.raises(RunError, match="node /walker: was set up otherwise"):
+        with pytest.raises(RunError, match="node /walker: cannot load the state"):
             other.load_state(saved)

@@ -65,7 +65,7 @@ def live() -> Iterator[LiveRobot]:
 
 
 def test_connect_without_live_run_is_an_error() -> None:
-    with pytest.raises(InputError, match="no run is live"):
+    with pytest.raises(InputError, match="no live run found"):
         connect()
 
 
@@ -87,7 +87,7 @@ def test_messages_and_calls_pass_the_external_input_queue(live: LiveRobot) -> No
         response = connection.call("/greet", ry.srv.Trigger, ry.srv.Trigger.Request())
         assert response.success
         assert response.message == "hello"
-        with pytest.raises(RunError, match="nobody serves /nothing"):
+        with pytest.raises(RunError, match="no server for service /nothing"):
             connection.call("/nothing", ry.srv.Trigger, ry.srv.Trigger.Request())
     assert [(text, source) for text, source, _ in live.robot.commands] == [("go", "operator")]
     assert live.bus.topics["/inputs"].count == 3
@@ -209,7 +209,7 @@ def test_node_in_another_process_exchanges_messages_and_calls(live: LiveRobot) -
 
 
 def test_remote_bus_needs_a_run() -> None:
-    with pytest.raises(InputError, match="no run is live"):
+    with pytest.raises(InputError, match="no live run found"):
         RemoteBus()
 
 
@@ -220,19 +220,19 @@ def frame(header: bytes, payload: bytes = b"") -> bytes:
 @pytest.mark.parametrize(
     ("sent", "expected"),
     [
-        (struct.pack("!II", 2**32 - 1, 2**32 - 1), "a frame claims 4294967295"),
+        (struct.pack("!II", 2**32 - 1, 2**32 - 1), "a packet has 4294967295"),
         (frame(b"[" * 1_000_000), "is not JSON"),
         (frame(b"\xff\xfe"), "is not JSON"),
         (frame(b"[1]"), "has no 'op'"),
         (frame(b'{"op": 3}'), "has no 'op'"),
         (frame(b'{"op": "dance"}'), "unknown operation 'dance'"),
-        (frame(b'{"op": "publish", "topic": "/x"}'), "'publish' lacks 'type'"),
+        (frame(b'{"op": "publish", "topic": "/x"}'), "'publish' requires 'type'"),
         (frame(json.dumps({"op": "publish", "topic": "/x", "type": "a", "source": "\ud800"}).encode()), "printable"),
         (frame(json.dumps({"op": "publish", "topic": "/x", "type": "a", "source": "x" * 10**6}).encode()), "printable"),
         (frame(b'{"op": "control", "do": "rate", "rate": NaN}'), "rate nan"),
         (frame(b'{"op": "control", "do": "rate", "rate": "fast"}'), "rate 'fast'"),
-        (frame(b'{"op": "control", "do": "step", "count": 0}'), "0 steps"),
-        (frame(b'{"op": "join", "node": "/robot"}'), "takes part in the run already"),
+        (frame(b'{"op": "control", "do": "step", "count": 0}'), "number of steps 0"),
+        (frame(b'{"op": "join", "node": "/robot"}'), "is already in use"),
     ],
 )
 def test_response_to_an_invalid_frame_states_the_error(

@@ -83,7 +83,7 @@ def test_killed_worker_fails_only_its_own_call(processes: ProcessPool) -> None:
     before = [processes.submit(square, x) for x in range(10)]
     killed = processes.submit(kill_process)
     after = [processes.submit(square, x) for x in range(10)]
-    with pytest.raises(RunError, match="exit code -9 while it ran kill_process"):
+    with pytest.raises(RunError, match="exit code -9 while running kill_process"):
         killed.result()
     assert [f.result() for f in before + after] == [square(x) for x in range(10)] * 2
 
@@ -97,9 +97,9 @@ def test_sys_exit_in_a_worker_is_an_error_of_the_call() -> None:
 
 
 def test_values_that_cannot_be_pickled_are_reported(processes: ProcessPool) -> None:
-    with pytest.raises(RunError, match="cannot be sent back"):
+    with pytest.raises(RunError, match="cannot send the"):
         processes.submit(return_lock).result()
-    with pytest.raises(RunError, match="cannot be sent back: UnpicklableError 1 2"):
+    with pytest.raises(RunError, match="cannot send the exception of a worker process: UnpicklableError 1 2"):
         processes.submit(raise_unpicklable_error).result()
     with pytest.raises(Exception, match=r"[Pp]ickle"):
         processes.submit(lambda: 1).result()
@@ -135,9 +135,9 @@ def test_default_pool_has_one_worker_a_core() -> None:
 @pytest.mark.parametrize("workers", [0, -1, 1.5, True, 10**9, "two"])
 @pytest.mark.parametrize("kind", ["threads", "processes"])
 def test_open_pool_refuses_invalid_worker_counts_and_kinds(kind: str, workers: object) -> None:
-    with pytest.raises(InputError, match=r"workers \(a whole number from 1 to"):
+    with pytest.raises(InputError, match=r"workers .* \(an integer from 1 to"):
         open_pool(kind, workers)
-    with pytest.raises(InputError, match=r"a pool of 'boats' \(threads or processes\)"):
+    with pytest.raises(InputError, match=r"unknown pool kind 'boats' \(threads or processes\)"):
         open_pool("boats", 1)
 
 

@@ -125,8 +125,8 @@ EXPECTED_ERRORS = {
     "world: [a]": ["text:1, world", "a list of 1", "must be text"],
     "world: a\nduration: -1": ["text:2, duration", "-1 s is below 0 s", "allowed: 0 to 3600 s"],
     "world: a\nduration: 2 h": ["text:2, duration", "7200 s is above 3600 s"],
-    "world: a\nduration: 5 m": ["text:2, duration", "'5 m' is a length", "wanted is a time (s, ms, min, h)"],
-    "world: a\nduration: 5 sec": ["text:2, duration", "'sec' is no unit"],
+    "world: a\nduration: 5 m": ["text:2, duration", "'5 m' is a length", "expected a time (s, ms, min, h)"],
+    "world: a\nduration: 5 sec": ["text:2, duration", "unknown unit 'sec'"],
     "world: a\nduration: soon": ["text:2, duration", "'soon'", "a number in s, 0 to 3600"],
     "world: a\nduration: .nan": ["text:2, duration", "nan", "finite"],
     "world: a\nduration: 1e999": ["text:2, duration", "inf"],
@@ -154,8 +154,8 @@ EXPECTED_ERRORS = {
     "world: !!python/object/apply:os.system [ls]": ["text:1", "tag", "python/object"],
     "world: !!str a": ["text:1", "tag"],
     "? [a]\n: b": ["text:1", "key must be plain text"],
-    "world: *gone": ["text:1", "refers to nothing"],
-    "world: &me [*me]": ["text:1", "refers to nothing"],
+    "world: *gone": ["text:1", "does not refer to a complete earlier node"],
+    "world: &me [*me]": ["text:1", "does not refer to a complete earlier node"],
     "world: a\n---\nworld: b": ["text:2", "second document"],
     "world: [a": ["text:", "not valid YAML"],
     "world: \x01": ["text", "not valid YAML"],
@@ -266,7 +266,7 @@ def test_convert_of_single_values_follows_fields() -> None:
 
 
 def test_invalid_parameter_declaration_is_an_error() -> None:
-    with pytest.raises(ValueError, match="no unit known"):
+    with pytest.raises(ValueError, match="unknown unit"):
         parameter(1.0, unit="metre")
     with pytest.raises(ValueError, match="low"):
         parameter(1.0, low=2.0, high=1.0)
@@ -299,5 +299,5 @@ def test_load_reads_pipes(tmp_path: Path) -> None:
 
 
 def test_load_names_invalid_quantities() -> None:
-    with pytest.raises(RoboyardError, match="'3 kg' is a mass; wanted is a length"):
+    with pytest.raises(RoboyardError, match="'3 kg' is a mass, expected a length"):
         parse_quantity("3 kg", "m")

@@ -61,22 +61,22 @@ def test_launch_file_with_textfile_reads_the_urdf_file(package: Path) -> None:
 
 
 def test_launch_file_in_python_is_not_executed(package: Path) -> None:
-    with pytest.raises(DescriptionError, match=r"launch file in Python is a program.*the xacro or URDF file"):
+    with pytest.raises(DescriptionError, match=r"Python launch file is a program.*the xacro or URDF file"):
         load_model(write_launch_file(package, "raise SystemExit", "tiny.launch.py"))
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("<launch/>", "sets no robot_description"),
-        (ROS1.replace("find tiny", "find tony"), "the package 'tony' is not found"),
-        (ROS1.replace("$(arg heavy)", "$(arg light)"), "the argument 'light' has no value .*heavy"),
-        (ROS1.replace("$(find xacro)/xacro", "rm -rf"), "comes of the command 'rm -rf"),
-        (ROS1.replace("$(arg heavy)", "$(eval 1 + 1)"), "not read"),
+        ("<launch/>", "does not set robot_description"),
+        (ROS1.replace("find tiny", "find tony"), "package 'tony' not found"),
+        (ROS1.replace("$(arg heavy)", "$(arg light)"), "argument 'light' has no value .*heavy"),
+        (ROS1.replace("$(find xacro)/xacro", "rm -rf"), "the unsupported command 'rm -rf"),
+        (ROS1.replace("$(arg heavy)", "$(eval 1 + 1)"), "unknown substitution"),
         (ROS1.replace("tiny.xacro", "none.xacro"), "no such file"),
         (ROS1.replace("urdf/tiny.xacro", "launch/tiny.launch"), "robot_description is a launch file"),
-        ('<launch><param name="robot_description" value=""/></launch>', "comes of no one file"),
-        (ROS1.replace("--inorder '", "--inorder "), "the command cannot be read"),
+        ('<launch><param name="robot_description" value=""/></launch>', "is not loaded from a file"),
+        (ROS1.replace("--inorder '", "--inorder "), "cannot parse the command"),
     ],
 )
 def test_faulty_launch_files_are_refused_with_a_reason(package: Path, text: str, message: str) -> None:

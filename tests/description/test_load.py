@@ -81,7 +81,7 @@ def test_search_folder_must_exist(tmp_path: Path) -> None:
 
 
 def test_arguments_of_a_plain_file_are_refused() -> None:
-    with pytest.raises(DescriptionError, match="arguments are given"):
+    with pytest.raises(DescriptionError, match="the file takes no arguments"):
         load_model(ARM_URDF, arguments={"color": "red"})
 
 

@@ -85,5 +85,5 @@ def test_coinciding_triangles_are_accepted(tmp_path: Path) -> None:
     path.write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\n" + "f 1 2 3\n" * 1000)
     mesh = read_mesh(path)
     assert len(simplify_to_count(merge_narrow_gaps(mesh), 50).mesh.faces) > 0
-    with pytest.raises(DescriptionError, match="no volume"):
+    with pytest.raises(DescriptionError, match="its volume is undefined"):
         repair_mesh(merge_narrow_gaps(mesh), False, "lots.obj")

@@ -250,25 +250,28 @@ def test_warnings_name_omitted_elements_and_references_to_them() -> None:
       <contact><exclude body1="a" body2="cloth_1"/></contact></mujoco>""")
     messages = [warning.message for warning in model.warnings]
     assert model.mass == pytest.approx(2.0)
-    for text in ("camera 'eye' has no effect", "a box of 0.1 m stands", "body 'cloth_0' is not made",
-                 "body 'cloth_1' is not made"):  # fmt: skip
+    for text in ("camera 'eye' has no effect", "a box of 0.1 m is used", "body 'cloth_0' is not created",
+                 "body 'cloth_1' is not created"):  # fmt: skip
         assert any(text in message for message in messages), text
 
 
 UNSUPPORTED_ELEMENTS = [
     ('<option><flag contact="disable"/></option>', "contact cannot be switched off"),
-    ('<equality><joint joint1="k" joint2="l" polycoef="0 1 2 0 0"/></equality>', "more than a straight line"),
-    ('<equality><weld body1="b" body2="c" active="false" name="late"/></equality>', "'late' is off at the start"),
-    ('<equality><connect site1="s" site2="t"/></equality>', "stand 1 m apart"),
-    ('<equality><tendon tendon1="cord"/></equality>', "not understood"),
-    ('<actuator><muscle joint="k" lengthrange="0 1"/></actuator>', "neither a motor nor a servo"),
-    ('<actuator><damper joint="k" kv="2" ctrlrange="0 1"/></actuator>', "neither a motor nor a servo"),
-    ('<actuator><motor joint="ball"/></actuator>', "no single joint"),
-    ('<actuator><motor site="s"/></actuator>', "no single joint"),
-    ('<actuator><dcmotor joint="k"/></actuator>', "not understood"),
-    ('<actuator><position joint="k" kp="1" timeconst="0.1"/></actuator>', "lag of its own"),
-    ('<actuator><intvelocity joint="k" kp="1" actrange="-1 1"/></actuator>', "adds up what it is told"),
-    ('<actuator><general joint="k" gainprm="1" biastype="affine" biasprm="0 1 0"/></actuator>', "drives away"),
+    ('<equality><joint joint1="k" joint2="l" polycoef="0 1 2 0 0"/></equality>', "coupled nonlinearly"),
+    ('<equality><weld body1="b" body2="c" active="false" name="late"/></equality>', "'late' is inactive at the start"),
+    ('<equality><connect site1="s" site2="t"/></equality>', "are 1 m apart"),
+    ('<equality><tendon tendon1="cord"/></equality>', "unsupported type"),
+    ('<actuator><muscle joint="k" lengthrange="0 1"/></actuator>', "neither a motor nor a position or velocity servo"),
+    (
+        '<actuator><damper joint="k" kv="2" ctrlrange="0 1"/></actuator>',
+        "neither a motor nor a position or velocity servo",
+    ),
+    ('<actuator><motor joint="ball"/></actuator>', "does not drive a single hinge"),
+    ('<actuator><motor site="s"/></actuator>', "does not drive a single hinge"),
+    ('<actuator><dcmotor joint="k"/></actuator>', "unknown element <dcmotor>"),
+    ('<actuator><position joint="k" kp="1" timeconst="0.1"/></actuator>', "activation dynamics"),
+    ('<actuator><intvelocity joint="k" kp="1" actrange="-1 1"/></actuator>', "integrates its command"),
+    ('<actuator><general joint="k" gainprm="1" biastype="affine" biasprm="0 1 0"/></actuator>', "the wrong sign"),
     ('<keyframe><key name="home" ctrl=""/></keyframe>', "ctrl of the keyframe 'home'"),
 ]
 
@@ -295,7 +298,7 @@ def test_second_servo_of_a_joint_is_omitted() -> None:
       <position joint="k" kp="5" name="p"/></actuator></mujoco>"""
     model = load_model(text)
     assert dict(model.interfaces[0].parameters)["pos_kp"] == "3.0"
-    assert [warning.line for warning in model.warnings if "'p' is the second servo" in warning.message] == [3]
+    assert [warning.line for warning in model.warnings if "'p' is the second position servo" in warning.message] == [3]
 
 
 def test_mjcf_world_without_gravity_is_read() -> None:

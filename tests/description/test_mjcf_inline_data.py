@@ -117,7 +117,7 @@ def test_fixed_point_mass_is_kept() -> None:
       </worldbody></mujoco>"""
     model = load_model(text)
     assert model.mass == pytest.approx(mujoco.MjModel.from_xml_string(text).body_mass.sum(), rel=1e-12)
-    assert any("point of 0.25 kg" in warning.message for warning in model.warnings)
+    assert any("point mass of 0.25 kg" in warning.message for warning in model.warnings)
 
 
 def test_mesh_of_a_plugin_is_a_placeholder() -> None:
@@ -126,5 +126,5 @@ def test_mesh_of_a_plugin_is_a_placeholder() -> None:
       <worldbody><body name="a"><freejoint/><geom size=".1"/><geom type="mesh" mesh="torus" mass="0.1"/></body>
       </worldbody></mujoco>"""
     model = load_model(text)
-    assert any("'torus' has no points" in warning.message for warning in model.warnings)
+    assert any("'torus' has no supported vertices" in warning.message for warning in model.warnings)
     assert len(model.links[0].collisions) == 2

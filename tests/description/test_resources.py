@@ -68,7 +68,7 @@ def test_folders_omitted_in_uris_are_found(tmp_path: Path) -> None:
     (package_folder / "description" / "stl" / "x.stl").write_bytes(STL)
     model = load_with_uri(package_folder / "urdf" / "r.urdf", "package://robot/stl/x.stl")
     assert find_mesh(model).file == package_folder / "description" / "stl" / "x.stl"
-    assert "taken from the folder 'description'" in model.warnings[0].message
+    assert "found in the folder 'description'" in model.warnings[0].message
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_warning_of_a_refused_resource_states_the_reason(tmp_path: Path) -> None
     (tmp_path / "secret.stl").write_bytes(STL)
     package_folder = make_package(tmp_path / "robot", "robot")
     model = load_with_uri(package_folder / "urdf" / "r.urdf", "../../secret.stl")
-    assert "outside the folders that may be read" in model.warnings[0].message
+    assert "outside the allowed folders" in model.warnings[0].message
     model_with_search = load_with_uri(package_folder / "urdf" / "r.urdf", "../../secret.stl", search=[tmp_path])
     assert find_mesh(model_with_search).file == tmp_path / "secret.stl"
 
@@ -121,11 +121,11 @@ def test_warning_of_a_refused_resource_states_the_reason(tmp_path: Path) -> None
     [
         ("a.stl", b"", "empty"),
         ("a.stl", b"version https://git-lfs.github.com/spec/v1\noid sha256:0", "Git LFS"),
-        ("a.stl", b"\x00" * 80 + b"\xff\xff\xff\x00" + b"\x00" * 100, "cut short"),
-        ("a.stl", b"nonsense", "no STL"),
-        ("a.dae", b"not xml", "no dae"),
-        ("a.glb", b"<xml/>", "no glb"),
-        ("a.step", b"ISO-10303", "no mesh format"),
+        ("a.stl", b"\x00" * 80 + b"\xff\xff\xff\x00" + b"\x00" * 100, "truncated"),
+        ("a.stl", b"nonsense", "not a valid STL"),
+        ("a.dae", b"not xml", "not a valid dae"),
+        ("a.glb", b"<xml/>", "not a valid glb"),
+        ("a.step", b"ISO-10303", "unsupported mesh format"),
         ("folder.stl", None, "no such file"),
     ],
 )

@@ -59,7 +59,7 @@ def test_invalid_masses_and_joints_are_refused(tmp_path: Path) -> None:
         distribute_mass(volumes, 1.0, {"c": 0.1})
     parts = {"a": make_box(), "b": BALL, "c": make_box()}
     cyclic_attachments = {"b": LinkAttachment(parent="c"), "c": LinkAttachment(parent="b")}
-    with pytest.raises(InputError, match="itself"):
+    with pytest.raises(InputError, match="its own ancestor"):
         write_robot_urdf(parts, dict.fromkeys(parts, 1.0), cyclic_attachments, tmp_path, "ring", max_triangles=100)
     with pytest.raises(UnknownNameError):
         write_robot_urdf(parts, dict.fromkeys(parts, 1.0), {"d": LinkAttachment()}, tmp_path, "ring")

@@ -48,7 +48,7 @@ def test_placement_frame_has_the_pose_of_the_include(tmp_path: Path) -> None:
         elements = f"<pose>0 0 5 0 0 0</pose><placement_frame>{frame}</placement_frame>"
         placed = load_world(sdf_world(write_include("model://table", elements)), search=[tmp_path]).models[0]
         assert placed.T_world_model.xyz.tolist() == [0.0, 0.0, 4.0]
-    with pytest.raises(DescriptionError, match="placement_frame 'x' is not in model 'm'"):
+    with pytest.raises(DescriptionError, match="model 'm' has no placement_frame 'x'"):
         load_world(sdf_world(write_include("model://table", "<placement_frame>x</placement_frame>")), search=[tmp_path])
 
 
@@ -105,7 +105,7 @@ def test_merged_include_adds_its_links_to_the_model(tmp_path: Path) -> None:
 def test_cyclic_includes_are_refused(tmp_path: Path) -> None:
     make_model_folder(tmp_path, "one", sdf_model('<link name="l"/>' + write_include("model://two")))
     make_model_folder(tmp_path, "two", sdf_model('<link name="l"/>' + write_include("model://one")))
-    with pytest.raises(DescriptionError, match="include each other in a circle"):
+    with pytest.raises(DescriptionError, match="include each other in a cycle"):
         load_model(tmp_path / "one" / "model.sdf", search=[tmp_path])
 
 
@@ -116,7 +116,7 @@ def test_number_of_includes_is_bounded(tmp_path: Path) -> None:
         includes = "".join(write_include(f"model://m{i + 1}", f"<name>n{k}</name>") for k in range(10))
         make_model_folder(tmp_path, f"m{i}", sdf_model('<link name="l"/>' + includes))
     make_model_folder(tmp_path, "m9", sdf_model('<link name="l"/>'))
-    with pytest.raises(DescriptionError, match="includes too much"):
+    with pytest.raises(DescriptionError, match="includes too many"):
         load_model(tmp_path / "m0" / "model.sdf", search=[tmp_path])
 
 
@@ -129,7 +129,7 @@ def test_missing_include_is_a_marked_placeholder() -> None:
         assert link.collisions == ()
         assert placed.model.static
         assert placed.T_world_model.x == 1.0
-        assert "a placeholder stands for it" in world.warnings[0].message
+        assert "a placeholder is used" in world.warnings[0].message
 
 
 def test_missing_part_of_a_model_is_a_fixed_placeholder() -> None:
@@ -140,7 +140,7 @@ def test_missing_part_of_a_model_is_a_fixed_placeholder() -> None:
         ("fixed", "a", "arm::placeholder")
     ]
     assert model.mass == 1.0
-    assert any("joint 'j' leads to a model that is not there" in warning.message for warning in model.warnings)
+    assert any("joint 'j' refers to a missing model" in warning.message for warning in model.warnings)
 
 
 @pytest.mark.parametrize("server", ["https://fuel.gazebosim.org/1.0/OpenRobotics/models/", "model://"])

@@ -73,7 +73,7 @@ def test_force_torque_sensor_belongs_to_its_joint() -> None:
     body = "<force_torque><frame>parent</frame><measure_direction>parent_to_child</measure_direction></force_torque>"
     model = load_robot("", f'<sensor name="ft" type="force_torque"><update_rate>10</update_rate>{body}</sensor>')
     assert model.sensors[0].spec == ForceTorqueSpec("j", "parent", "parent_to_child")
-    with pytest.raises(DescriptionError, match="stands in no joint"):
+    with pytest.raises(DescriptionError, match="is not inside a joint"):
         load_robot('<sensor name="ft" type="force_torque"/>')
 
 
@@ -104,7 +104,7 @@ def test_written_sonar_is_read_back_unchanged(spec: SonarSpec, phase: float) -> 
 def test_too_high_sonar_rate_causes_a_warning() -> None:
     def read_warnings(rate: float) -> list[str]:
         model = load_robot(f'<sensor name="s" type="sonar"><update_rate>{rate}</update_rate></sensor>')
-        return [warning.message for warning in model.warnings if "phantoms" in warning.message]
+        return [warning.message for warning in model.warnings if "false readings" in warning.message]
 
     assert read_warnings(30.0) == []  # the default maximum range is 5 m
     assert "1.7 m" in read_warnings(100.0)[0]

@@ -90,8 +90,8 @@ def test_encoder_joint_names_include_the_nested_model() -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("<joint>lift</joint>", "encoder 'e' names 'lift', which is no joint that turns or slides (left, right)"),
-        ("<joint>still</joint>", "names 'still'"),
+        ("<joint>lift</joint>", "encoder 'e': 'lift' is not a revolute or prismatic joint (left, right)"),
+        ("<joint>still</joint>", "'still' is not a revolute or prismatic joint"),
         ("<resolution>-1</resolution>", "encoder 'e' has -1 steps per revolution"),
         ("<resolution>4096.5</resolution>", "<resolution>"),
         ("<noise><stddev>-1</stddev></noise>", "<stddev>"),

@@ -179,7 +179,7 @@ def test_sensor_frame_with_another_pose_is_replaced_with_a_warning() -> None:
     text = '<gazebo reference="a"><sensor name="s" type="imu"><pose>0 0 1 0 0 0</pose><frame_id>a</frame_id></sensor>'
     model = load_model(urdf(f'<link name="a">{INERTIAL}</link>{text}</gazebo>'))
     assert model.sensors[0].frame == "s"
-    assert any("claims the frame 'a'" in warning.message for warning in model.warnings)
+    assert any("has the frame 'a'" in warning.message for warning in model.warnings)
 
 
 def test_sensors_of_equal_name_get_unique_names() -> None:
@@ -273,7 +273,7 @@ def test_too_low_sensor_rate_is_refused(rate: str, message: str) -> None:
 def test_sensor_rate_above_that_of_physics_is_limited_with_a_warning() -> None:
     model = load_model(write_imu_urdf(rate="1e300"))
     assert model.sensors[0].update_rate == 10_000.0
-    assert any("10000 Hz taken" in warning.message for warning in model.warnings)
+    assert any("10000 Hz is used" in warning.message for warning in model.warnings)
 
 
 def test_excessive_sensor_noise_is_refused() -> None:
@@ -297,7 +297,7 @@ def test_valid_topic_is_kept_and_invalid_one_causes_a_warning() -> None:
         assert not any("topic" in warning.message for warning in model.warnings)
     model = load_model(write_imu_urdf(topic="front-left/2 d"))
     assert model.sensors[0].topic == "front_left/_2_d"
-    assert any("no topic's name" in warning.message for warning in model.warnings)
+    assert any("not a valid topic name" in warning.message for warning in model.warnings)
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ INVALID_URDF = {
     "inertia indefinite": (write_body("1", 'ixx="1" iyy="1" izz="1" ixy="3"'), ["not positive definite"]),
     "triangle": (
         write_body("1", 'ixx="1" iyy="1" izz="5"'),
-        ["link 'a'", "no body has", "1, 1, 5", "sum of the others"],
+        ["link 'a'", "physically impossible inertia", "1, 1, 5", "sum of the others"],
     ),
     "two roots": (urdf(LINKS), ["robot 'r' has 2 root links", "'a'", "'b'", "line 1"]),
     "cycle": (
@@ -48,7 +48,7 @@ INVALID_URDF = {
             LINKS + f'<link name="c">{INERTIAL}</link><joint name="j" type="fixed"><parent link="a"/><child link="c"/>'
             '</joint><joint name="k" type="fixed"><parent link="b"/><child link="c"/></joint>'
         ),
-        ["link 'c' is the child of joint 'k' and of joint 'j'", "one parent a link"],
+        ["link 'c' is the child of joint 'k' and of joint 'j'", "one parent per link"],
     ),
     "unknown parent": (
         write_joint("", "fixed", '<parent link="x"/><child link="b"/>'),
@@ -58,7 +58,7 @@ INVALID_URDF = {
         write_joint("", "fixed", '<parent link="a"/><child link="bb"/>'),
         ["unknown child link 'bb'", "links: b"],
     ),
-    "no child": (write_joint("", "fixed", '<parent link="a"/>'), ["joint 'j' names no child link"]),
+    "no child": (write_joint("", "fixed", '<parent link="a"/>'), ["joint 'j' has no child link"]),
     "duplicate link": (
         urdf(f'<link name="a"/>\n<link name="a">{INERTIAL}</link>'),
         ["link 'a' exists twice", ":2", ":1"],
@@ -71,7 +71,7 @@ INVALID_URDF = {
         ["joint 'j' exists twice", ":2"],
     ),
     "unnamed link": (urdf("<link/>"), ["a link has no name"]),
-    "joint type": (write_joint("", "hinge"), ["joint 'j' has type 'hinge'", "revolute"]),
+    "joint type": (write_joint("", "hinge"), ["joint 'j' has the unknown type 'hinge'", "revolute"]),
     "zero axis": (write_joint('<axis xyz="0 0 0"/>'), ["axis of joint 'j'", "'0 0 0'", "vector with a length"]),
     "two numbers": (write_joint('<axis xyz="0 1"/>'), ["axis of joint 'j'", "3 numbers"]),
     "limits": (
@@ -82,7 +82,7 @@ INVALID_URDF = {
     "origin": (write_joint('<origin xyz="0 0 up"/>'), ["joint 'j'", "'up'"]),
     "far away": (write_joint('<origin xyz="1e300 0 0"/>'), ["coordinates below"]),
     "mimic nobody": (write_joint('<mimic joint="k"/>', "continuous"), ["joint 'j' mimics the unknown joint 'k'"]),
-    "mimic itself": (write_joint('<mimic joint="j"/>', "continuous"), ["in a circle"]),
+    "mimic itself": (write_joint('<mimic joint="j"/>', "continuous"), ["in a cycle"]),
     "box size": (
         urdf('<link name="a"><collision><geometry><box size="1 0 1"/></geometry></collision></link>'),
         ["size of box of link 'a'", "above 0"],
@@ -121,7 +121,7 @@ INVALID_SDF = {
     ),
     "inertia": (
         sdf_model('<link name="a"><inertial><inertia><izz>9</izz></inertia></inertial></link>'),
-        ["link 'a'", "no body has"],
+        ["link 'a'", "physically impossible inertia"],
     ),
     "pose words": (sdf_model('<link name="a"><pose>0 0 here 0 0 0</pose></link>'), ["<pose>", "'here'"]),
     "pose count": (sdf_model('<link name="a">\n<pose>0 0 0</pose></link>'), ["<pose>", "6 numbers", ":2"]),
@@ -145,10 +145,13 @@ INVALID_SDF = {
     "reserved": (sdf_model('<link name="world"/>'), ["'world'", "reserved"]),
     "reserved underscores": (sdf_model('<link name="__a__"/>'), ["'__a__'", "reserved"]),
     "no link": (sdf_model('<frame name="f"/>'), ["model 'm' has no link"]),
-    "unknown parent": (write_hinge("", parent="x"), ["parent of joint 'j' names 'x'", "names: __model__, a, b, j"]),
-    "unknown child": (write_hinge("", child="x"), ["child of joint 'j' names 'x'"]),
-    "child world": (write_hinge("", child="world"), ["joint 'j' has the world as its child"]),
-    "self": (write_hinge("", child="a"), ["joins link 'a' to itself"]),
+    "unknown parent": (
+        write_hinge("", parent="x"),
+        ["parent of joint 'j': model 'm' has no 'x'", "names: __model__, a, b, j"],
+    ),
+    "unknown child": (write_hinge("", child="x"), ["child of joint 'j': model 'm' has no 'x'"]),
+    "child world": (write_hinge("", child="world"), ["the child of joint 'j' must not be the world"]),
+    "self": (write_hinge("", child="a"), ["connects link 'a' to itself"]),
     "named itself": (write_hinge("", parent="j"), ["joint 'j' names itself as its parent"]),
     "zero axis": (write_hinge("<axis><xyz>0 0 0</xyz></axis>"), ["axis of joint 'j'", "vector with a length"]),
     "limits": (
@@ -157,24 +160,27 @@ INVALID_SDF = {
     ),
     "expressed in": (
         write_hinge('<axis><xyz expressed_in="x">0 0 1</xyz></axis>'),
-        ["expressed_in of joint 'j' names 'x'"],
+        ["expressed_in of joint 'j': model 'm' has no 'x'"],
     ),
     "no child": (
         sdf_model(f'{TWO_LINKS}<joint name="j" type="fixed"><parent>a</parent></joint>'),
-        ["joint 'j' names no child"],
+        ["joint 'j' has no child"],
     ),
     "joint type": (
         sdf_model(f'{TWO_LINKS}<joint name="j" type="slidey"><parent>a</parent><child>b</child></joint>'),
-        ["joint 'j' has type 'slidey'", "prismatic"],
+        ["joint 'j' has the unknown type 'slidey'", "prismatic"],
     ),
-    "relative to": (sdf_model('<link name="a"><pose relative_to="x"/></link>'), ["relative_to of link 'a' names 'x'"]),
+    "relative to": (
+        sdf_model('<link name="a"><pose relative_to="x"/></link>'),
+        ["relative_to of link 'a': model 'm' has no 'x'"],
+    ),
     "pose circle": (
         sdf_model('<link name="a"><pose relative_to="b"/></link><link name="b"><pose relative_to="a"/></link>'),
-        ["circle: a → b → a"],
+        ["cycle: a → b → a"],
     ),
     "attached circle": (
         sdf_model('<link name="a"/><frame name="f" attached_to="g"/><frame name="g" attached_to="f"/>'),
-        ["circle"],
+        ["cycle"],
     ),
     "canonical": (sdf_model('<link name="a"/>', attributes=' canonical_link="x"'), ["canonical_link 'x'"]),
     "no version": ('<sdf><model name="m"><link name="a"/></model></sdf>', ["no version"]),
@@ -194,7 +200,7 @@ INVALID_SDF = {
             '<link name="a"><sensor name="s" type="ray">'
             "<ray><range><min>2</min><max>1</max></range></ray></sensor></link>"
         ),
-        ["lidar 's' sees from 2 m to 1 m"],
+        ["lidar 's': maximum range 1 m is not above minimum range 2 m"],
     ),
     "lidar angles": (
         sdf_model(
@@ -244,7 +250,7 @@ INVALID_WORLDS = {
     "two models": (sdf_world('<model name="m"><link name="l"/></model>' * 2), "model 'm' in world 'w' exists twice"),
     "relative to": (
         sdf_world('<model name="m"><pose relative_to="x"/><link name="l"/></model>'),
-        "relative_to of model 'm' names 'x'",
+        "relative_to of model 'm': world 'w' has no 'x'",
     ),
     "step": (sdf_world("<physics><max_step_size>0</max_step_size></physics>"), "<max_step_size> is '0'"),
     "gravity": (sdf_world("<gravity>0 0</gravity>"), "<gravity> is '0 0'"),

@@ -136,7 +136,9 @@ def test_every_status_packet_carries_the_error_bits() -> None:
     assert receive_responses(bus, Packet(5, PING)) == [Packet(5, 0)]
     servo.voltage, servo.temperature = 5.0, 90.0
     assert receive_responses(bus, Packet(5, PING)) == [Packet(5, VOLTAGE_BIT | OVERHEATING_BIT)]
-    assert describe_errors(VOLTAGE_BIT | OVERHEATING_BIT) == "its supply voltage is out of range, it is overheating"
+    assert (
+        describe_errors(VOLTAGE_BIT | OVERHEATING_BIT) == "the supply voltage is out of range, the servo is overheating"
+    )
     servo.voltage, servo.temperature = 14.8, 30.0
     servo.set(CW_LIMIT, 400)
     assert receive_responses(bus, Packet(5, WRITE, bytes([30, 10, 0]))) == [Packet(5, ANGLE_BIT)]
@@ -187,12 +189,12 @@ def test_arbitrary_bytes_keep_servos_within_range(data: bytes) -> None:
 
 @pytest.mark.parametrize("text", ["", "3", "x:mute", "1:jump", "1:mute:x", "-1:mute", "nan:mute"])
 def test_invalid_injections_are_refused(text: str) -> None:
-    with pytest.raises(InputError, match="SECONDS:WHAT"):
+    with pytest.raises(InputError, match="SECONDS:FAULT"):
         FaultInjection.parse(text)
 
 
 def test_injections_need_an_existing_servo() -> None:
     assert FaultInjection.parse("1.5:heat:7") == FaultInjection(1.5, "heat", 7)
     assert FaultInjection.parse("2:unplug") == FaultInjection(2.0, "unplug")
-    with pytest.raises(InputError, match="no servo 7 .one of 1, 2"):
+    with pytest.raises(InputError, match="unknown servo 7 .one of 1, 2"):
         EmulatedBus([EmulatedServo(1), EmulatedServo(2)], [FaultInjection(0.0, "mute", 7)])

@@ -117,7 +117,7 @@ def test_unsupported_commands_are_refused() -> None:
         for command in (position_command(math.nan, 0.0, 0.0), JointCommand("position", ("a", "b"), np.zeros(1))):
             with pytest.raises(InputError, match="finite number"):
                 servos.hardware.write(command)
-        with pytest.raises(InputError, match="positions alone"):
+        with pytest.raises(InputError, match="positions without max_effort"):
             servos.hardware.write(JointCommand("position", ("a",), np.zeros(1), np.ones(1)))
 
 
@@ -136,16 +136,16 @@ def test_start_reports_missing_and_unsuitable_servos_before_motion() -> None:
         servos.hardware.start()
     with emulated_servos(3, start=False) as servos:
         servos.emulated[1].set(MODEL, 29)
-        with pytest.raises(ServoFaultError, match=r"servo 2 \(joint b\): model 29 is no RX-64"):
+        with pytest.raises(ServoFaultError, match=r"servo 2 \(joint b\): model 29 is not supported, expected RX-64"):
             servos.hardware.start()
         assert servos.torque_enabled == [0, 0, 0]
     with emulated_servos(3, [FaultInjection(0.0, "sag", 3)], start=False) as servos:
-        with pytest.raises(ServoFaultError, match=r"servo 3 \(joint c\): 9.5 V: 12.0 V is the least"):
+        with pytest.raises(ServoFaultError, match=r"servo 3 \(joint c\): 9.5 V: below the limit of 12.0 V"):
             servos.hardware.start()
         assert servos.torque_enabled == [0, 0, 0]
     with emulated_servos(3, ticks=[900.0], start=False) as servos:
         servos.emulated[0].set(CCW_LIMIT, 800)
-        with pytest.raises(ServoFaultError, match=r"servo 1 \(joint a\): its goal is beyond its angle limits"):
+        with pytest.raises(ServoFaultError, match=r"servo 1 \(joint a\): the goal is outside the angle limits"):
             servos.hardware.start()
         servos.emulated[0].set(CCW_LIMIT, 1023)
 
@@ -169,9 +169,9 @@ def start_motion(servos: EmulatedServos) -> None:
         ("renumber", "does not answer: 3 requests in a row", 0.2),
         ("damage", "11 damaged packets within a second", 0.4),
         ("lose", "11 damaged packets within a second", 0.4),
-        ("heat", "it is overheating", 0.1),
-        ("sag", "9.5 V: 12.0 V is the least", 0.3),
-        ("overload", "it is overloaded", 0.1),
+        ("heat", "the servo is overheating", 0.1),
+        ("sag", "9.5 V: below the limit of 12.0 V", 0.3),
+        ("overload", "the servo is overloaded", 0.1),
     ],
 )
 def test_fault_stops_all_servos_and_names_the_faulty_one(fault: EmulatedFault, message: str, max_delay: float) -> None:
@@ -202,7 +202,7 @@ def test_fault_disables_torque_if_configured() -> None:
     with emulated_servos(3, [FaultInjection(2.5, "heat", 1)], watch=FaultLimits(then="release")) as servos:
         start_motion(servos)
         servos.run_until_fault(3.0)
-        with pytest.raises(ServoFaultError, match="all servos were let go"):
+        with pytest.raises(ServoFaultError, match="the torque of all servos is off"):
             servos.hardware.check()
         servos.settle()
         assert servos.torque_enabled == [0, 0, 0]
@@ -212,7 +212,7 @@ def test_unplugged_cable_leaves_servos_at_their_goals() -> None:
     with emulated_servos(3, [FaultInjection(2.5, "unplug")], terminal=True) as servos:
         start_motion(servos)
         assert servos.run_until_fault(3.0) <= 0.6
-        with pytest.raises(ServoFaultError, match="the port is gone.*the servos stay at the goals"):
+        with pytest.raises(ServoFaultError, match="serial port lost.*the servos hold the last goals"):
             servos.hardware.check()
         for servo, tick in zip(servos.emulated, servos.hardware.servos.to_ticks(servos.angles), strict=True):
             assert abs(servo.get(GOAL_POSITION) - tick) <= 0.5 * 0.1 / POSITION_UNIT
@@ -235,7 +235,7 @@ def test_release_and_diagnosis_cause_no_motion() -> None:
         diagnoses = diagnose_servos(servos.port, servos.hardware.servos, FaultLimits())
         assert [diagnosis.position for diagnosis in diagnoses] == pytest.approx(before.tolist(), abs=POSITION_UNIT)
         assert [bool(diagnosis.problems) for diagnosis in diagnoses] == [False, False, True]
-        assert "78 °C: 75 °C is the limit" in diagnoses[2].problems
+        assert "temperature 78 °C reaches the limit of 75 °C" in diagnoses[2].problems
         servos.hardware.release()
         servos.settle()
         assert servos.torque_enabled == [0, 0, 0]
@@ -256,7 +256,7 @@ def test_start_writes_settings_to_servos() -> None:
 def test_second_program_cannot_open_the_port() -> None:
     with (
         emulated_servos(1, terminal=True) as servos,
-        pytest.raises(InputError, match="another program has it"),
+        pytest.raises(InputError, match="another program uses the port"),
     ):
         ServoPort(servos.port.path, 1_000_000, 0.05)
 

@@ -165,7 +165,7 @@ def test_unreachable_pointing_target_returns_the_nearest_solution() -> None:
         assert solution.nearest is not None
         min_cost = _search_min_cost(chain, goal, rng)
         assert solution.nearest.cost <= 1.01 * min_cost + 1e-9
-        with pytest.raises(InputError, match="no joint positions for this goal"):
+        with pytest.raises(InputError, match="the goal has no solution"):
             solution.best  # noqa: B018
 
 
@@ -223,13 +223,13 @@ def test_chains_without_closed_form_are_searched(seed: int) -> None:
     ("goal", "message"),
     [
         (np.full((4, 4), np.nan), "not finite"),
-        (np.eye(3), r"goal of shape \(3, 3\)"),
-        (np.zeros((4, 4)), "is no pose"),
-        (np.diag([1.0, 1.0, -1.0, 1.0]), "is no pose"),
-        ("up", "no array of numbers"),
+        (np.eye(3), r"the goal has the shape \(3, 3\)"),
+        (np.zeros((4, 4)), "is not a valid pose"),
+        (np.diag([1.0, 1.0, -1.0, 1.0]), "is not a valid pose"),
+        ("up", "must be an array of numbers"),
         (PointingTarget((0, 0), (0, 0, 1)), "position"),
         (PointingTarget((0, 0, np.inf), (0, 0, 1)), "position"),
-        (PointingTarget((0, 0, 1), (0, 0, 0)), "is no direction"),
+        (PointingTarget((0, 0, 1), (0, 0, 0)), "must be a direction"),
         (PointingTarget((0, 0, 1), (0, 0, 1), (0, 0, 0)), "tool_axis"),
     ],
 )
@@ -243,7 +243,7 @@ def test_ik_refuses_invalid_seeds_and_settings() -> None:
     for q_seed in (np.zeros(4), np.full(5, np.nan), np.zeros((2, 5))):
         with pytest.raises(InputError, match="joint positions|seed|position of"):
             solve_ik(chain, np.eye(4), q_seed)
-    with pytest.raises(InputError, match=r"seed of shape \(3, 5\).*\(2, 5\)"):
+    with pytest.raises(InputError, match=r"the seed has the shape \(3, 5\).*\(2, 5\)"):
         solve_ik_batch(chain, np.stack([np.eye(4)] * 2), np.zeros((3, 5)))
     with pytest.raises(ConfigError, match="tolerance"):
         solve_ik(chain, np.eye(4), None, IkConfig(tolerance=-1.0))

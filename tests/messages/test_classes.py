@@ -140,7 +140,7 @@ def test_unknown_attributes_of_namespaces_are_errors():
     assert not hasattr(srv, "twist_msgs")
     with pytest.raises(MessageError, match="Twist"):
         _ = msg.Twits
-    with pytest.raises(MessageError, match="no package"):
+    with pytest.raises(MessageError, match="package .* has no"):
         _ = msg.geometry_mgs
     with pytest.raises(AttributeError):
         _ = msg._private
@@ -196,5 +196,5 @@ def test_action_type_has_its_parts():
     assert deserialize(serialize(message), "nav2_msgs/action/NavigateToPose_FeedbackMessage") == message
     with pytest.raises(MessageError, match="example_interfaces/action/Fibonacci"):
         action_type("Fibonaci")
-    with pytest.raises(MessageError, match="no type name"):
+    with pytest.raises(MessageError, match="not a type name"):
         action_type(None)

@@ -38,7 +38,7 @@ def test_frozen_message_has_arrays_for_lists():
         freeze(msg.LaserScan(ranges="abc"))
     with pytest.raises(MessageError, match="Odometry.pose"):
         freeze(msg.Odometry(pose=5))
-    with pytest.raises(MessageError, match="is no message"):
+    with pytest.raises(MessageError, match="is not a message"):
         freeze({"ranges": []})
 
 

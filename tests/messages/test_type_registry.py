@@ -51,9 +51,9 @@ def test_registered_message_type_is_used():
 def test_registering_again_needs_an_equal_definition():
     register("int8 a\nint8 b", "test_register/msg/Again")
     register("# other words\nint8 a\n\n  int8 b   # note", "test_register/msg/Again")
-    with pytest.raises(MessageError, match="test_register/msg/Again: is already defined otherwise"):
+    with pytest.raises(MessageError, match="test_register/msg/Again: another definition has this name"):
         register("int8 a", "test_register/msg/Again")
-    with pytest.raises(MessageError, match="already defined"):
+    with pytest.raises(MessageError, match="another definition"):
         register("int8 a", "geometry_msgs/msg/Twist")
     register("Vector3 linear\nVector3 angular", "geometry_msgs/msg/Twist")
 
@@ -95,9 +95,9 @@ def test_register_folder_finds_all_definitions(tmp_path):
 
 
 def test_register_folder_refuses_folders_without_definitions(tmp_path):
-    with pytest.raises(MessageError, match="no definitions here"):
+    with pytest.raises(MessageError, match="no definitions found"):
         register_folder(tmp_path)
-    with pytest.raises(MessageError, match="is no folder"):
+    with pytest.raises(MessageError, match="is not a folder"):
         register_folder(tmp_path / "missing")
     (tmp_path / "a_msgs" / "msg").mkdir(parents=True)
     (tmp_path / "a_msgs" / "msg" / "Good.msg").write_text("int8 a")
@@ -111,27 +111,27 @@ def test_register_folder_refuses_folders_without_definitions(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("int8 a\n?! what", r"line 2: cannot read '\?! what'"),
+        ("int8 a\n?! what", r"line 2: cannot parse '\?! what'"),
         ("int8 a\nint8", "line 2"),
         ("in8 a", "unknown type 'test_bad/msg/in8'"),
         ("wstring a", "unknown type"),
         ("geometry_msgs/Twits a", r"test_bad/msg/Bad.a: unknown type.*geometry_msgs/msg/Twist"),
         ("int8 a\nint8 a", "'a' is defined twice"),
         ("int8 A=1\nint8 A", "defined twice"),
-        ("int8 A=300", "300 is no int8"),
-        ("uint8 a -1", "-1 is no uint8"),
-        ("bool a maybe", "no bool"),
-        ("int8 a 1.5", "1.5 is no int8"),
-        ("float64[2] a [1.0]", "1 default values"),
-        ("float64 a [1.0]", "list as default of one value"),
-        ("float64[] a 1.0", "one value as default of a list"),
+        ("int8 A=300", "300 is not a valid int8"),
+        ("uint8 a -1", "-1 is not a valid uint8"),
+        ("bool a maybe", "not a valid bool"),
+        ("int8 a 1.5", "1.5 is not a valid int8"),
+        ("float64[2] a [1.0]", "the default has 1 values"),
+        ("float64 a [1.0]", "default of a single value is a list"),
+        ("float64[] a 1.0", "the default of a list is a single value"),
         ("geometry_msgs/Point a 1", "default value for"),
         ("int8[0] a", "array length 0"),
         ("int8[99999999999] a", "array length"),
         ("Bad a", "contains itself"),
-        ("geometry_msgs/PoseStamped[1000000] a", "holds .* values"),
-        ("int8 a\0", "no definition text"),
-        (5, "no definition text"),
+        ("geometry_msgs/PoseStamped[1000000] a", "has .* values"),
+        ("int8 a\0", "definition text is empty"),
+        (5, "definition text is empty"),
         ("int8 a" * 200_000, "at most"),
     ],
 )
@@ -146,7 +146,7 @@ def test_register_refuses_invalid_definitions(text, message):
     "name", ["", "Bad", "a/Bad", "a/msg/", "a/msg/Bad/c", "A/msg/Bad", "a/msg/B ad", "a/msg/__x", "a/nav/Bad"]
 )
 def test_register_refuses_invalid_names(name):
-    with pytest.raises(MessageError, match="no type name"):
+    with pytest.raises(MessageError, match="not a type name"):
         register("int8 a", name)
 
 

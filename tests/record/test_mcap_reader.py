@@ -70,7 +70,7 @@ def test_repaired_file_contains_every_complete_chunk(tmp_path: Path, recording_f
     result = recover(truncated, repaired)
     assert result.message_count == count
     assert result.end_ns == all_messages[count - 1][0]
-    assert any("torn bytes" in warning for warning in result.warnings)
+    assert any("incomplete bytes" in warning for warning in result.warnings)
     assert read(repaired) == all_messages[:count]
     with open_recording(repaired) as recording:
         assert recording.is_complete
@@ -155,13 +155,13 @@ def test_flipped_bytes_raise_only_recording_errors(
     ("content", "message"),
     [
         (b"", "is empty"),
-        (b"\x00" * 100, "is no recording"),
-        (b"\x89PNG\r\n\x1a\n" + bytes(50), "is no recording"),
+        (b"\x00" * 100, "is not a recording"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(50), "is not a recording"),
         (mcap.MAGIC, "ends|header"),
         (mcap.MAGIC[:5], "ends before"),
         (mcap.MAGIC + bytes(100), "header"),
-        (b"hello world\n", "no known kind of line"),
-        (b"\x1f\x8b\x08\x00rest", "cannot be read|cut off|holds no scan"),
+        (b"hello world\n", "unknown line keyword"),
+        (b"\x1f\x8b\x08\x00rest", "cannot be read|cut off|contains no scan"),
         (b"#ROSBAG V1.2\n", "not supported"),
         (b"SQLite format 3\0" + bytes(100), "damaged|Cannot open|rosbag2"),
     ],
@@ -177,7 +177,7 @@ def test_other_files_are_refused(tmp_path: Path, content: bytes, message: str) -
 def test_missing_file_and_empty_folder_are_refused(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match="does not exist"):
         open_recording(tmp_path / "none.mcap")
-    with pytest.raises(RecordingError, match="holds no recording"):
+    with pytest.raises(RecordingError, match="no recording found in the folder"):
         open_recording(tmp_path)
 
 
@@ -197,7 +197,7 @@ def test_chunks_with_false_sizes_are_dropped(tmp_path: Path, compression: str) -
         write_file_with_chunk(path, size, compression, compressed)
         with open_recording(path) as recording:
             assert recording.count == 0
-            assert any("was left out" in warning for warning in recording.warnings)
+            assert any("was skipped" in warning for warning in recording.warnings)
 
 
 def test_chunk_with_wrong_checksum_is_dropped(tmp_path: Path) -> None:

@@ -88,9 +88,9 @@ def test_differing_type_is_read_by_the_files_definition(tmp_path: Path) -> None:
     [
         ("x_msgs/msg/Y", "what is this ?!", b"", "cdr", "definition of x_msgs/msg/Y"),
         ("x_msgs/msg/Z", "other_msgs/Unknown field", b"", "cdr", "definition of x_msgs/msg/Z"),
-        ("../../etc", "int8 a", b"", "cdr", "has the type"),
-        ("std_msgs/msg/String", "string data\n", b"\0\1\0\0\xff\xff\xff\xff", "cdr", "no std_msgs/msg/String"),
-        ("std_msgs/msg/String", "string data\n", b"", "cdr", "no std_msgs/msg/String"),
+        ("../../etc", "int8 a", b"", "cdr", "has the invalid type"),
+        ("std_msgs/msg/String", "string data\n", b"\0\1\0\0\xff\xff\xff\xff", "cdr", "not a valid std_msgs/msg/String"),
+        ("std_msgs/msg/String", "string data\n", b"", "cdr", "not a valid std_msgs/msg/String"),
     ],
 )
 def test_bad_types_and_bytes_are_recording_errors(
@@ -137,14 +137,17 @@ def test_conversion_names_dropped_topics(tmp_path: Path) -> None:
     write_one_message(path, "x", "{}", b"{}", "json")
     result = convert(path, tmp_path / "new.mcap")
     assert (result.message_count, result.start_ns) == (0, 0)
-    assert result.warnings == ("/a is encoded as 'json' and was left out",)
+    assert result.warnings == ("/a was skipped: unsupported encoding 'json'",)
 
 
 @pytest.mark.parametrize("name", ["tf2_msgs/msg/TFMessage", "std_msgs/msg/UInt8"])
 def test_invalid_transform_is_a_recording_error(tmp_path: Path, name: str) -> None:
     path = tmp_path / "r.mcap"
     write_one_message(path, name, "uint8 data\n", b"\0\1\0\0\1", topic="/tf")
-    with open_recording(path) as recording, pytest.raises(RecordingError, match="/tf carries no transforms"):
+    with (
+        open_recording(path) as recording,
+        pytest.raises(RecordingError, match="/tf has no transforms in ROS 2's format"),
+    ):
         tf_tree(recording)
 
 
