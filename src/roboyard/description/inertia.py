@@ -251,7 +251,7 @@ _FOAM_DENSITY = 20.0
 """Minimum mean density of a robot's part [kg/m³]; meshes are read only below it."""
 _AIR_DENSITY = 1.2  # [kg/m³]
 _MAX_CHECKED_MESH_BYTES = 8 << 20
-"""A larger mesh is not read for a mere check."""
+"""Maximum size of a mesh file that is read only for this check [bytes]."""
 _MIN_MOMENT_RATIO = 1e-6  # smallest over largest moment: a wire thinner than a thousandth of its length
 
 

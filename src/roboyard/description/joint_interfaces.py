@@ -9,14 +9,15 @@ from typing import Literal
 from roboyard.description.model import Axis, AxisLimits, CommandMode, Joint, JointInterface, Model
 
 POSITION_BANDWIDTH = 40.0
-"""Natural frequency of the default position servo on the inertia that it is made for [rad/s], critically damped."""
+"""Natural frequency of the default position servo with the inertia that it is designed for [rad/s], critically damped.
+"""
 VELOCITY_TIME = 0.002
 """Time constant of the default velocity servo on its joint's own inertia [s], at least one physics step: half the
 stiffness at which a saturated servo begins to chatter."""
 LOCKED_RANGE = 1e-6
-"""Play of a joint whose limits coincide [rad or m]: MuJoCo needs a range."""
+"""Range of a joint whose limits are equal [rad or m]: MuJoCo requires a range."""
 OPEN_LIMIT = 1e9
-"""Stands for the open side of a one-sided range [rad or m]: MuJoCo needs a number."""
+"""Value for the open side of a one-sided range [rad or m]: MuJoCo requires a number."""
 
 
 def command_modes(model: Model, joint: str) -> tuple[CommandMode, ...]:

@@ -34,31 +34,32 @@ def load_model(
     name: str | None = None,
     repair: bool = False,
 ) -> Model:
-    """Read a robot or piece of furniture from URDF, xacro, SDF or MJCF, or from a launch file in XML that names it.
+    """Read a robot or other model from URDF, xacro, SDF or MJCF, or from an XML launch file that names it.
 
     Args:
         path_or_text: A file, or the XML text itself (it starts with ``<``).
-        search: Folders that hold packages and models the description refers to; see `Resources`.
+        search: Folders with packages and models that the description refers to; see `Resources`.
         arguments: Values for ``<xacro:arg>``, and for ``<arg>`` of launch files.
-        name: Name for the model instead of the file's.
-        repair: Mend the faults that can be mended, such as an inertia that no body has, instead of refusing the file;
-            `Model.repairs` lists each.
+        name: Name of the model instead of the file's.
+        repair: Repair faults where possible, such as a physically impossible inertia, instead of rejecting the file;
+            `Model.repairs` lists each repair.
 
     Returns:
-        The model; `Model.warnings` lists what was not understood, with file and line.
+        The model; `Model.warnings` lists everything that was ignored or guessed, with file and line.
 
     Raises:
-        DescriptionError: the file cannot be read, or what it describes is wrong; the message says what and where.
+        DescriptionError: The file cannot be read, or the description is invalid; the message states the fault and its
+            location.
     """
     context = _make_context(search, repair=repair)
     return _load(context, path_or_text, arguments, lambda reader, root: reader.read_model(context, root, name))
 
 
 class ModelLoader:
-    """Loads the models of one description file and reads the file only once for each set of arguments.
+    """Loads the models of one description file, and reads the file only once for each set of arguments.
 
-    Everyone who needs the model in one run asks the same loader.  The loader keeps what it read first; to see a file
-    that changed since, make a new loader.
+    All users of the model in one run share one loader.  The loader caches the first result; to see a file that changed
+    since, make a new loader.
 
     Args:
         path: The description file.
@@ -69,10 +70,14 @@ class ModelLoader:
         self._models: dict[tuple[tuple[tuple[str, str], ...], bool], Model] = {}
 
     def load(self, arguments: Mapping[str, str] | None = None, *, repair: bool = False) -> Model:
-        """Return the model for these arguments; they and ``repair`` are those of `load_model`.
+        """Return the model for these arguments, which are those of `load_model`.
+
+        Args:
+            arguments: As in `load_model`.
+            repair: As in `load_model`.
 
         Raises:
-            DescriptionError: as `load_model`; nothing is kept then.
+            DescriptionError: As `load_model`; then no model is cached.
         """
         values = tuple(sorted((arguments or {}).items()))
         model = self._models.get((values, repair))
@@ -90,16 +95,16 @@ def diagnose_model(
     search: Sequence[str | os.PathLike[str]] = (),
     arguments: Mapping[str, str] | None = None,
 ) -> tuple[tuple[DescriptionError, ...], tuple[Repair, ...]]:
-    """Everything that is wrong with a model: what cannot be mended, and what ``repair`` would mend.
+    """Find all faults of a model: those that cannot be repaired, and those that `repair` would repair.
 
-    Reading goes on after each fault as far as the format's reader can: in URDF from link to link, joint to joint and
-    block to block; in SDF also from model to model, nested and included ones too; in MJCF from element to element.
-    What only follows of a fault found is left out where that can be told.
+    Reading continues after each fault as far as the format's reader can: in URDF from link to link, joint to joint and
+    block to block; in SDF also from model to model, including nested and included ones; in MJCF from element to
+    element. Faults that only follow from another fault are omitted where this can be determined.
 
     Args:
         path_or_text: As in `load_model`.
-        search: As there.
-        arguments: As there.
+        search: As in `load_model`.
+        arguments: As in `load_model`.
     """
     return _diagnose(
         path_or_text, search, arguments, lambda context, reader, root: reader.read_model(context, root, None)
@@ -109,7 +114,7 @@ def diagnose_model(
 def diagnose_world(
     path_or_text: str | os.PathLike[str], *, search: Sequence[str | os.PathLike[str]] = ()
 ) -> tuple[tuple[DescriptionError, ...], tuple[Repair, ...]]:
-    """As `diagnose_model`, of a world."""
+    """Find all faults of a world; see `diagnose_model`."""
     return _diagnose(path_or_text, search, None, lambda context, reader, root: reader.read_world(context, root))
 
 
@@ -139,19 +144,19 @@ def load_world(
 
     Args:
         path_or_text: A file, or the XML text itself.
-        search: Folders that hold the models the world includes; see `Resources`.
+        search: Folders with the models that the world includes; see `Resources`.
         arguments: Values for ``<xacro:arg>``.
         repair: As in `load_model`.
 
     Raises:
-        DescriptionError: as `load_model`.
+        DescriptionError: As `load_model`.
     """
     context = _make_context(search, repair=repair)
     return _load(context, path_or_text, arguments, lambda reader, root: reader.read_world(context, root))
 
 
 class _FormatReader(NamedTuple):
-    """The readers of one format; the name that a model may be given comes last."""
+    """Readers of one format; the last argument of `read_model` is an optional name of the model."""
 
     read_model: Callable[[ReaderContext, XmlNode, str | None], Model]
     read_world: Callable[[ReaderContext, XmlNode], World]
@@ -162,7 +167,7 @@ _Description = TypeVar("_Description", Model, World)
 
 @dataclass(frozen=True)
 class _Document:
-    """A parsed document, with the arguments for its xacro; ``source`` is None for a text."""
+    """Parsed document, with the arguments for its xacro; `source` is None for a text."""
 
     root: XmlNode
     source: Path | None
@@ -175,7 +180,7 @@ def _load(
     arguments: Mapping[str, str] | None,
     read: Callable[[_FormatReader, XmlNode], _Description],
 ) -> _Description:
-    """Take a description through all steps; ``read`` is the format's own one."""
+    """Load a description in all steps; `read` is the step of its format."""
     document = _find_document(context, path_or_text, arguments or {})
     root = require_known_root(_expand_xacro(context, document))
     description = read(_select_reader(root), root)
@@ -183,7 +188,7 @@ def _load(
 
 
 def _select_reader(root: XmlNode) -> _FormatReader:
-    """The readers of the document's format, imported only here: most processes need those of one format."""
+    """Return the readers of the document's format, imported only here: most processes use one format."""
     match root.tag:
         case "robot":
             from roboyard.description.urdf import read_model_document, read_world_document
@@ -208,7 +213,7 @@ def _make_context(
 def _find_document(
     context: ReaderContext, path_or_text: str | os.PathLike[str], arguments: Mapping[str, str]
 ) -> _Document:
-    """Find and parse the document; of a launch file, the one that it names."""
+    """Find and parse the document; for a launch file, the document that it names."""
     document = _parse_document(context, path_or_text, arguments)
     if document.root.tag != "launch":
         return document
@@ -235,16 +240,16 @@ def _parse_document(
 
 
 def load_srdf_document(path: str | os.PathLike[str]) -> XmlNode:
-    """The XML of an SRDF, which says more of a robot that a URDF describes; of a ``.srdf.xacro``, expanded.
+    """Read the XML of an SRDF, which adds semantic data to a URDF; a ``.srdf.xacro`` is expanded.
 
     Raises:
-        DescriptionError: it cannot be read, or is none.
+        DescriptionError: It cannot be read, or is not an SRDF.
     """
     context = _make_context((), repair=False)
     source, data = read_file(path, (".srdf", ".xacro"))
     root, _ = parse_xml(data, str(path))
     if root.tag != "robot":
-        raise error_at(f"the document is a <{root.tag[:60]}>", root, "<robot>, as SRDF has it")
+        raise error_at(f"the document is a <{root.tag[:60]}>, not an SRDF", root, "<robot>")
     from roboyard.description.xacro import expand, is_xacro
 
     return expand(context, root, {}) if is_xacro(root, source) else root
@@ -253,10 +258,10 @@ def load_srdf_document(path: str | os.PathLike[str]) -> XmlNode:
 def read_file(
     file: str | os.PathLike[str], extensions: tuple[str, ...] = _EXTENSIONS, formats: str = _FORMATS
 ) -> tuple[Path, bytes]:
-    """Path and bytes of a description file. Raises DescriptionError saying why it cannot be one."""
+    """Return path and bytes of a description file. Raises DescriptionError with the reason if it is not usable."""
     file_name = os.fspath(file)
     if not file_name.strip() or "\x00" in file_name:
-        raise DescriptionError("the name of the file is empty or not a path", valid=formats)
+        raise DescriptionError("the file name is empty or not a path", valid=formats)
     path = expand_home(file_name)
     try:
         if path.is_dir():
@@ -267,7 +272,7 @@ def read_file(
             raise DescriptionError("this is not a regular file", location=file_name, valid=formats)
         if path.suffix == ".py":
             raise DescriptionError(
-                "a launch file in Python is a program, and not run",
+                "a Python launch file is a program and is not executed",
                 location=file_name,
                 valid="the xacro or URDF file it loads",
             )
@@ -289,19 +294,17 @@ def _expand_xacro(context: ReaderContext, document: _Document) -> XmlNode:
     if is_xacro(root, document.source):
         expanded = expand(context, root, arguments)
         if root.tag in ("robot", "root") and not expanded.children_with_tag("link", "joint"):
-            raise error_at(
-                "the file holds no robot, only parts for one (macros, properties)", root, "a file that uses them"
-            )
+            raise error_at("the file contains no robot, only macros and properties", root, "a file that uses them")
         return expanded
     if arguments:
-        raise error_at(
-            f"arguments are given ({', '.join(sorted(arguments))}) but the file takes none", root, "a xacro file"
-        )
+        raise error_at(f"the file takes no arguments, got {', '.join(sorted(arguments))}", root, "a xacro file")
     return root
 
 
 def require_known_root(root: XmlNode) -> XmlNode:
-    """The root, if it is of a format that is read. Raises DescriptionError."""
+    """Return the root if its format is supported. Raises DescriptionError."""
     if root.tag in ("robot", "sdf", "gazebo", "mujoco"):
         return root
-    raise error_at(f"the document is a <{root.tag[:60]}>", root, "<robot> (URDF, xacro), <sdf> or <mujoco>")
+    raise error_at(
+        f"the document is a <{root.tag[:60]}>, not an SRDF", root, "<robot> (URDF, xacro), <sdf> or <mujoco>"
+    )

@@ -346,7 +346,7 @@ class Visual:
 
 
 MOMENT_NAMES = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
-"""Names of the entries of `Inertial.inertia`, in its order, as URDF and SDF call them."""
+"""Names of the entries of `Inertial.inertia`, in order, as in URDF and SDF."""
 
 
 @dataclass(frozen=True, slots=True)

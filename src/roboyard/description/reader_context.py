@@ -16,27 +16,27 @@ from roboyard.errors import DescriptionError, RepairableError
 
 T = TypeVar("T")
 
-MAX_ELEMENTS = 1_000_000  # over all files of one reading
+MAX_ELEMENTS = 1_000_000  # over all files of one description
 MAX_FILES = 4_000
 MAX_NESTING = 24
 MAX_WARNINGS = 5_000
 
 
 class ReaderContext:
-    """Collects findings and keeps the bounds while a description and all it includes is read.
+    """Collects warnings and repairs and enforces size limits while a description and all its includes are read.
 
     Args:
         resources: Resolves URIs.
-        repair: Whether faults that can be mended are mended and listed instead of refused.
+        repair: Whether faults are repaired and listed, where possible, instead of rejected.
         collect_errors: Whether to continue after a fault that cannot be repaired, to collect further ones; see
-            ``try_read``.
+            `try_read`.
 
     Attributes:
         resources: Resolves URIs.
-        repair: See above.
-        collect_errors: See above.
-        errors: What was found wrong in a survey and cannot be mended.
-        stack: The models and files being read just now, outermost first.
+        repair: As given.
+        collect_errors: As given.
+        errors: Collected faults that cannot be repaired.
+        stack: Models and files that are being read, outermost first.
     """
 
     def __init__(self, resources: Resources, *, repair: bool = False, collect_errors: bool = False) -> None:
@@ -53,19 +53,19 @@ class ReaderContext:
 
     @property
     def warnings(self) -> tuple[ReaderWarning, ...]:
-        """Everything noted so far, in order, each once."""
+        """Warnings so far, in order, without duplicates."""
         return tuple(self._warnings)
 
     @property
     def repairs(self) -> tuple[Repair, ...]:
-        """Every fault that was mended so far, in order."""
+        """Repairs so far, in order."""
         return tuple(self._repairs)
 
     def try_read(self, read: Callable[[], T], fallback: T) -> T:
-        """What ``read`` gives; in a survey its error is kept, and ``fallback`` stands in, so that reading goes on.
+        """Return the result of `read`; when errors are collected, record its error and return `fallback`.
 
         Raises:
-            DescriptionError: as ``read``, unless in a survey.
+            DescriptionError: As `read`, unless errors are collected.
         """
         if not self.collect_errors:
             return read()
@@ -77,13 +77,13 @@ class ReaderContext:
             return fallback
 
     def raise_collected_error(self, n_errors_before: int = 0) -> None:
-        """Raise the first error that was collected after the first ``n_errors_before`` ones.
+        """Raise the first error that was collected after the first `n_errors_before` ones.
 
-        A reader calls this between reading the parts and joining them, because what it would find wrong with the whole
-        is a mere consequence of a wrong part.
+        A reader calls this between reading the parts and joining them, because further faults would only follow from an
+        invalid part.
 
         Raises:
-            DescriptionError: there is such an error.
+            DescriptionError: There is such an error.
         """
         if len(self.errors) > n_errors_before:
             raise self.errors[n_errors_before]
@@ -91,24 +91,24 @@ class ReaderContext:
     def repair_or_raise(
         self, node: XmlNode, problem: str, valid: str, action: str, *, is_required: bool = True
     ) -> None:
-        """A fault at ``node`` with a remedy; returning means that the caller is to apply it.
+        """Record a fault with its repair; if this method returns, the caller must apply the repair.
 
         Args:
-            node: Where it is.
+            node: Element with the fault.
             problem: The fault, with link or joint.
-            valid: What would be right.
-            action: The remedy: what stands in its place.
-            is_required: Whether the file is refused without it.
+            valid: Valid values.
+            action: The repair.
+            is_required: Whether the file is rejected without it.
 
         Raises:
-            DescriptionError: mending was not asked for, or there are too many faults.
+            DescriptionError: Repair was not requested, or there are too many faults.
         """
         if not self.repair or len(self._repairs) >= MAX_WARNINGS:
             raise RepairableError(problem, location=node.location, valid=valid)
         self._repairs[Repair(problem, action, valid, node.file, node.line, is_required)] = None
 
     def repair_or_warn(self, node: XmlNode, problem: str, valid: str, action: str, consequence: str) -> bool:
-        """A fault that one can live with: mended on request (then True), else a finding that says ``consequence``."""
+        """Record a tolerable fault: return True if it is to be repaired, else warn with `consequence`."""
         if self.repair and len(self._repairs) < MAX_WARNINGS:
             self._repairs[Repair(problem, action, valid, node.file, node.line, is_required=False)] = None
             return True
@@ -116,41 +116,42 @@ class ReaderContext:
         return False
 
     def warn(self, node: XmlNode, message: str) -> None:
-        """Record something not understood or guessed."""
+        """Record a warning about something ignored or guessed."""
         self.add_warnings((ReaderWarning(message, node.file, node.line),))
 
     def add_warnings(self, warnings: Iterable[ReaderWarning]) -> None:
-        """Record findings of a part."""
+        """Record the warnings of a part."""
         for warning in warnings:
             if len(self._warnings) == MAX_WARNINGS:
-                warning = ReaderWarning("too many findings; the rest is left out", warning.file, warning.line)
+                warning = ReaderWarning("too many warnings; further ones are omitted", warning.file, warning.line)
                 self._warnings[warning] = None
             elif len(self._warnings) < MAX_WARNINGS:
                 self._warnings[warning] = None
 
     def count_elements(self, node: XmlNode, elements: int) -> None:
-        """Account for a file or template being read. Raises DescriptionError when it becomes too much."""
+        """Count a file or template that is read. Raises DescriptionError if the limits are exceeded."""
         self._element_count += elements
         self._file_count += 1
         if self._element_count > MAX_ELEMENTS or self._file_count > MAX_FILES:
             raise error_at(
-                "the description includes too much",
+                "the description includes too many elements or files",
                 node,
                 f"at most {MAX_ELEMENTS} elements in {MAX_FILES} files",
             )
 
     def parse_included_file(self, path: Path, node: XmlNode, label: str) -> XmlNode:
-        """Parse a file that an element of another file includes, each file once however often it is included.
+        """Parse a file that an element of another file includes; each file is parsed only once.
 
         Callers share the tree and must not change it.
 
         Args:
             path: The file.
             node: The element that includes it.
-            label: What an error calls the file.
+            label: Name of the file in errors.
 
         Raises:
-            DescriptionError: the file cannot be read, is not XML, or the description includes too much.
+            DescriptionError: The file cannot be read, is not XML, or the description includes too many elements or
+                files.
         """
         if path not in self._included_files:
             problem = self.resources.explain_unreadable(path, MAX_CHARACTERS)
@@ -164,7 +165,7 @@ class ReaderContext:
 
     @contextmanager
     def nested(self, name: str, node: XmlNode) -> Iterator[None]:
-        """While reading the part ``name``. Raises DescriptionError when parts nest too deep."""
+        """Track the part `name` while it is read. Raises DescriptionError if parts are nested too deeply."""
         if len(self.stack) >= MAX_NESTING:
             raise error_at(f"models are nested more than {MAX_NESTING} deep", node)
         self.stack.append(name)
@@ -175,7 +176,7 @@ class ReaderContext:
 
     @contextmanager
     def without_repair(self, strict: bool) -> Iterator[None]:
-        """While ``strict``, nothing is mended: for what is of no matter, so that it need not be."""
+        """Disable repairs while `strict`, for content that does not affect the model."""
         repair, self.repair = self.repair, self.repair and not strict
         try:
             yield
@@ -185,9 +186,9 @@ class ReaderContext:
     def warn_unknown_children(
         self, node: XmlNode, known_tags: Collection[str], unused_tags: Collection[str] = ()
     ) -> None:
-        """Note each child element whose tag is not in ``known_tags``.
+        """Warn about each child element whose tag is not in `known_tags`.
 
-        Elements with ``unused_tags`` are known but have no effect here.
+        Elements with `unused_tags` are known but have no effect here.
         """
         for child in node.children:
             if child.tag in known_tags:
@@ -195,16 +196,16 @@ class ReaderContext:
             if child.tag in unused_tags:
                 self.warn(child, f"<{child.tag}> in <{node.tag}> has no effect here")
             else:
-                self.warn(child, f"<{child.tag[:60]}> in <{node.tag}> is not understood")
+                self.warn(child, f"unknown element <{child.tag[:60]}> in <{node.tag}>")
 
     def find_file(self, uri: str, node: XmlNode, kind: str, *, max_bytes: int = MAX_MESH_BYTES) -> Path | None:
-        """The readable file behind ``uri``; None with a finding where there is none.
+        """Return the readable file of `uri`; None, with a warning, if there is none.
 
         Args:
             uri: package://, model://, file://, absolute or relative.
-            node: Where it stands; relative paths start at its file.
-            kind: "mesh", "texture", … for the finding.
-            max_bytes: Largest size [bytes].
+            node: Element with the URI; relative paths start at its file.
+            kind: "mesh", "texture", … for the warning.
+            max_bytes: Maximum file size [bytes].
         """
         found = self.resources.resolve(uri, base=node.file)
         problem = found.problem
@@ -216,5 +217,5 @@ class ReaderContext:
                 problem = mesh_problem(found.path)
             if not problem:
                 return found.path
-        self.warn(node, f"{kind} {quote(uri, 200)}: {problem}; a placeholder stands for it")
+        self.warn(node, f"{kind} {quote(uri, 200)}: {problem}; a placeholder is used")
         return None

@@ -1,4 +1,4 @@
-"""Reads `<sensor>` elements of SDF and of URDF's `<gazebo>` blocks, one reader per sensor kind, and sensor presets."""
+"""Readers of `<sensor>` elements of SDF and of URDF's `<gazebo>` blocks, one per sensor kind, and of sensor presets."""
 
 from __future__ import annotations
 
@@ -64,9 +64,13 @@ def _read_lidar(context: ReaderContext, element: SensorElement) -> LidarSpec:
     far = child_number(range_element, "max", 0.0, minimum=0.0, allow_infinite=True)
     if far == 0.0:
         far = _DEFAULT_RANGE
-        context.warn(range_element or node, f"lidar '{name}' has no largest range: {far:g} m taken")
+        context.warn(range_element or node, f"lidar '{name}' has no maximum range: {far:g} m is used")
     if far <= near:
-        raise error_at(f"lidar '{name}' sees from {near:g} m to {far:g} m", range_element or node, "max above min")
+        raise error_at(
+            f"lidar '{name}': maximum range {far:g} m is not above minimum range {near:g} m",
+            range_element or node,
+            "max above min",
+        )
     return LidarSpec(
         samples=samples,
         angle_min=angle_min,
@@ -86,7 +90,7 @@ def _read_lidar(context: ReaderContext, element: SensorElement) -> LidarSpec:
 def _read_ray_angles(
     context: ReaderContext, node: XmlNode | None, name: str, samples: int, half_angle: float
 ) -> tuple[int, float, float]:
-    """Samples and angles of one direction; ``resolution`` multiplies the samples, as in SDF."""
+    """Read samples and angles of one direction; ``resolution`` multiplies the samples, as in SDF."""
     count = child_integer(node, "samples", samples) * child_number(node, "resolution", 1.0, minimum=0.0, exclusive=True)
     low = child_number(node, "min_angle", -half_angle)
     high = child_number(node, "max_angle", half_angle)
@@ -94,7 +98,7 @@ def _read_ray_angles(
     if node is not None and count < 1.0:
         raise error_at(problem, node, "at least 1 sample")
     if node is not None and low > high:
-        context.repair_or_raise(node, problem, "min_angle ≤ max_angle", "the two change places")
+        context.repair_or_raise(node, problem, "min_angle ≤ max_angle", "the two are swapped")
         low, high = high, low
     return round(count), low, high
 
@@ -129,7 +133,9 @@ def _quantity_noise(node: XmlNode, quantity: str) -> XmlNode | None:
 
 
 def _read_encoder(context: ReaderContext, element: SensorElement) -> EncoderSpec:
-    """``<joint>`` as often as there are joints, ``<resolution>`` in steps per revolution, ``<noise>`` of the speed."""
+    """Read an encoder: ``<joint>`` once per joint, ``<resolution>`` in steps per revolution, ``<noise>`` of the
+    velocity.
+    """
     node, name, enclosing_joint = element.body, element.name, (element.joint,) if element.joint else ()
     if node is None:
         return EncoderSpec(enclosing_joint)
@@ -137,7 +143,9 @@ def _read_encoder(context: ReaderContext, element: SensorElement) -> EncoderSpec
     named_joints = tuple(dict.fromkeys(one.text.strip() for one in node.children_with_tag("joint") if one.text.strip()))
     steps = child_integer(node, "resolution", 0)
     if steps < 0:
-        raise error_at(f"encoder '{name}' has {steps} steps per revolution", node, "at least 1, or 0 for no steps")
+        raise error_at(
+            f"encoder '{name}' has {steps} steps per revolution", node, "at least 1, or 0 for continuous values"
+        )
     absolute = child_boolean(node, "absolute", False)
     return EncoderSpec(
         named_joints or enclosing_joint,
@@ -164,7 +172,7 @@ def _read_ground_truth(context: ReaderContext, element: SensorElement) -> Ground
 
 
 def _read_sonar(context: ReaderContext, element: SensorElement) -> SonarSpec:
-    """SDF's ``<min> <max> <radius>`` (of the cone at its end), or our ``<half_angle>``."""
+    """Read SDF's ``<min> <max> <radius>`` (of the cone at its end), or Roboyard's ``<half_angle>``."""
     node, defaults = element.body, SonarSpec()
     if node is None:
         return defaults
@@ -174,7 +182,11 @@ def _read_sonar(context: ReaderContext, element: SensorElement) -> SonarSpec:
         child_number(node, "max", defaults.range_max, minimum=0.0),
     )
     if far <= near:
-        raise error_at(f"sonar '{element.name}' hears from {near:g} m to {far:g} m", node, "max above min")
+        raise error_at(
+            f"sonar '{element.name}': maximum range {far:g} m is not above minimum range {near:g} m",
+            node,
+            "max above min",
+        )
     radius = child_number(node, "radius", far * math.tan(defaults.half_angle), minimum=0.0, exclusive=True)
     half_angle = child_number(node, "half_angle", math.atan2(radius, far), minimum=0.0, exclusive=True)
     if half_angle >= math.pi / 2:
@@ -235,7 +247,7 @@ def _read_gnss(context: ReaderContext, element: SensorElement) -> GnssSpec:
 def _read_force_torque(context: ReaderContext, element: SensorElement) -> ForceTorqueSpec:
     node = element.body
     if not element.joint:
-        raise error_at(f"force-torque sensor '{element.name}' stands in no joint", element.node, "<joint><sensor …>")
+        raise error_at(f"force-torque sensor '{element.name}' is not inside a joint", element.node, "<joint><sensor …>")
     frame, direction = child_text(node, "frame", "child"), child_text(node, "measure_direction", "child_to_parent")
     if frame not in ("child", "parent", "sensor"):
         raise error_at(f"<frame> is {quote(frame)}", node or element.node, "child, parent or sensor")
@@ -263,7 +275,7 @@ READERS: dict[str, tuple[tuple[str, ...], Callable[[ReaderContext, SensorElement
     "force_torque": (("force_torque",), _read_force_torque),
     **dict.fromkeys(CAMERA_KINDS, (("camera",), read_camera)),
 }
-"""By kind: names of the element inside, and its reader."""
+"""Names of the element inside and the reader, by sensor kind."""
 
 _KIND_ALIASES = {
     "ray": "lidar", "gpu_ray": "lidar", "gpu_lidar": "lidar", "gps": "navsat", "gnss": "navsat",
@@ -271,27 +283,27 @@ _KIND_ALIASES = {
     "wideanglecamera": "camera", "wideangle_camera": "camera", "wide_angle_camera": "camera", "infrared": "camera",
     "depth": "depth_camera", "rgbd": "rgbd_camera", "multicamera": "stereo_camera", "stereo": "stereo_camera",
 }  # fmt: skip
-"""What a kind is called elsewhere."""
+"""Kinds by their other names."""
 _COMMON_TAGS = {
     "pose", "update_rate", "updateRate", "topic", "always_on", "alwaysOn", "plugin", "visualize", "enable_metrics",
     "gz_frame_id", "ignition_frame_id", "frame_id", "latency", "outage", "preset", "phase",
 }  # fmt: skip
-_READOUT_TIME = 1.0 / 30.0  # a picture is read out while the next one is exposed [s]
+_READOUT_TIME = 1.0 / 30.0  # an image is read out while the next one is exposed [s]
 _MIN_RATE, _MAX_RATE = 0.001, 10_000.0  # [Hz]; physics makes 500 to 10,000 steps a second
 
 
 def read_sensor(context: ReaderContext, node: XmlNode, link: str, T_link_sensor: SE3, joint: str = "") -> Sensor:
-    """The sensor at ``node``.
+    """Read a sensor.
 
     Args:
-        context: Takes findings.
+        context: Receives warnings.
         node: The ``<sensor>`` element.
-        link: Link it is mounted on.
+        link: Link that the sensor is mounted on.
         T_link_sensor: Its pose on that link.
-        joint: The joint it stands in, if any; an encoder there that names no joint measures this one.
+        joint: Joint that contains the sensor, if any; an encoder there without a named joint measures this one.
 
     Raises:
-        DescriptionError: a value is impossible; the message names it and its place.
+        DescriptionError: A value is invalid; the message states the value and its location.
     """
     name = node.get("name").strip() or f"{link}_{node.get('type', 'sensor')}"
     type_text = node.get("type").strip().lower()
@@ -313,22 +325,23 @@ def read_sensor(context: ReaderContext, node: XmlNode, link: str, T_link_sensor:
         spec = read(context, SensorElement(node, body, name, joint, kind, type_text))
     else:
         if kind not in plugin_sensor_kinds():
-            context.warn(node, f"sensor '{name}' of type {quote(type_text)} is kept as written: no rule reads it yet")
+            context.warn(node, f"sensor '{name}' has the unknown type {quote(type_text)}: it is kept as written")
         spec = CustomSensorSpec(tuple(_flatten(node)))
     rate = child_number(node, "update_rate", child_number(node, "updateRate", 0.0, minimum=0.0), minimum=0.0)
     if 0.0 < rate < _MIN_RATE:
         raise error_at(f"sensor '{name}' has an update rate of {rate:g} Hz", node, f"0 or at least {_MIN_RATE:g} Hz")
     if rate > _MAX_RATE:
-        context.warn(node, f"sensor '{name}' has an update rate of {rate:g} Hz: {_MAX_RATE:g} Hz taken")
+        context.warn(node, f"sensor '{name}' has an update rate of {rate:g} Hz: {_MAX_RATE:g} Hz is used")
         rate = _MAX_RATE
     if rate == 0.0:
         rate = DEFAULT_UPDATE_RATES.get(kind, 30.0) if preset is None else preset.update_rate
-        if kind != "encoder" and preset is None:  # read whenever somebody asks for the joints
-            context.warn(node, f"sensor '{name}' has no update rate: {rate:g} Hz taken")
+        if kind != "encoder" and preset is None:  # encoders are read whenever joint states are requested
+            context.warn(node, f"sensor '{name}' has no update rate: {rate:g} Hz is used")
     if isinstance(spec, SonarSpec) and 2.0 * spec.range_max * rate > SPEED_OF_SOUND:
         max_echo_distance = 0.5 * SPEED_OF_SOUND / rate
         context.warn(
-            node, f"sonar '{name}' sends at {rate:g} Hz: echoes from beyond {max_echo_distance:.2g} m come as phantoms"
+            node,
+            f"sonar '{name}' sends at {rate:g} Hz: echoes from beyond {max_echo_distance:.2g} m cause false readings",
         )
     return Sensor(
         name=name,
@@ -349,21 +362,21 @@ def read_sensor(context: ReaderContext, node: XmlNode, link: str, T_link_sensor:
 
 
 def _find_preset(node: XmlNode, name: str, kind: str) -> SensorPreset | None:
-    """What ``<preset>`` asks for. Raises DescriptionError for an unknown one, or one of another kind."""
+    """Return the preset named by ``<preset>``. Raises DescriptionError for an unknown one, or one of another kind."""
     preset_name = child_text(node, "preset")
     if not preset_name:
         return None
     preset = PRESETS.get(preset_name)
     if preset is None or preset.kind != kind:
         valid_names = (
-            ", ".join(key for key, candidate in PRESETS.items() if candidate.kind == kind) or "none for this type"
+            ", ".join(key for key, candidate in PRESETS.items() if candidate.kind == kind) or "no preset for this type"
         )
-        raise error_at(f"sensor '{name}' of type {kind} asks for the preset {quote(preset_name)}", node, valid_names)
+        raise error_at(f"sensor '{name}' of type {kind} has the unknown preset {quote(preset_name)}", node, valid_names)
     return preset
 
 
 def _complete_preset(spec: SensorSpec, node: XmlNode, joint: str) -> SensorSpec:
-    """A preset with what only its place can say: an encoder's joint, a camera's frame and topics."""
+    """Complete a preset with data of its location: an encoder's joint, a camera's frame and topics."""
     if isinstance(spec, CameraSpec):
         plugin = read_camera_plugin(node)
         return replace(spec, optical_frame=plugin.optical_frame, topics=plugin.topics)
@@ -371,7 +384,7 @@ def _complete_preset(spec: SensorSpec, node: XmlNode, joint: str) -> SensorSpec:
 
 
 def _read_outage(context: ReaderContext, node: XmlNode | None) -> Outage:
-    """``<outage><every>60</every><lasts>2</lasts></outage>`` [s]."""
+    """Read ``<outage><every>60</every><lasts>2</lasts></outage>`` [s]."""
     if node is None:
         return Outage()
     context.warn_unknown_children(node, {"every", "lasts"})
@@ -381,26 +394,28 @@ def _read_outage(context: ReaderContext, node: XmlNode | None) -> Outage:
 
 
 def _read_phase(node: XmlNode, name: str, rate: float) -> float:
-    """``<phase>`` [s], within the sensor's period."""
+    """Read ``<phase>`` [s], within the sensor's period."""
     phase = child_number(node, "phase", 0.0, minimum=0.0)
     if phase * rate >= 1.0:
-        raise error_at(f"sensor '{name}' measures {phase:g} s into its period", node, f"less than {1.0 / rate:g} s")
+        raise error_at(
+            f"sensor '{name}' has a phase of {phase:g} s, longer than its period", node, f"less than {1.0 / rate:g} s"
+        )
     return phase
 
 
 @lru_cache(maxsize=1)
 def plugin_sensor_kinds() -> frozenset[str]:
-    """Kinds that other packages simulate; their ``CustomSensorSpec`` holds what the file says."""
+    """Return the kinds that other packages simulate; their `CustomSensorSpec` has the content of the file."""
     return frozenset(entry.name for entry in entry_points(group="roboyard.sensors"))
 
 
 def read_plugin(node: XmlNode, link: str | None = None) -> Plugin:
-    """The plugin at ``node`` as written."""
+    """Read a plugin as written."""
     return Plugin(node.get("name").strip(), node.get("filename").strip(), node.freeze(), link)
 
 
 def _read_topic(node: XmlNode, name: str) -> str:
-    """Topic relative to the robot: the file's, else a classic Gazebo plugin's, else the sensor's name."""
+    """Return the topic relative to the robot: the file's, else a classic Gazebo plugin's, else the sensor's name."""
     topic = child_text(node, "topic")
     body = node.child("contact")
     if not topic and body is not None:
@@ -412,12 +427,12 @@ def _read_topic(node: XmlNode, name: str) -> str:
 
 
 def _read_frame(node: XmlNode) -> str:
-    """Frame id as written; empty where the file gives none (the model's assembly fills it in)."""
+    """Return the frame id as written; empty if the file has none (the last step of the reader completes it)."""
     frame = next(
         (text for tag in ("gz_frame_id", "ignition_frame_id", "frame_id") if (text := child_text(node, tag))), ""
     )
     frame = frame or _plugin_text(node, ("frame_name", "frameName", "frameId", "frame_id"))
-    # A camera's optical frame is turned against the sensor: it is kept with the camera's own things.
+    # A camera's optical frame is rotated relative to the sensor: it is stored with the camera's own parameters.
     return "" if frame == read_camera_plugin(node).optical_frame else frame
 
 
@@ -430,7 +445,7 @@ def _plugin_text(node: XmlNode, tags: tuple[str, ...]) -> str:
 
 
 def _remapped_topic(node: XmlNode) -> str:
-    """``<ros><remapping>~/out:=scan</remapping></ros>``"""
+    """Return the topic of ``<ros><remapping>~/out:=scan</remapping></ros>``."""
     for plugin in node.children_with_tag("plugin"):
         for ros in plugin.children_with_tag("ros"):
             for remapping in (*ros.children_with_tag("remapping"), *ros.children_with_tag("argument")):
@@ -441,7 +456,7 @@ def _remapped_topic(node: XmlNode) -> str:
 
 
 def _flatten(node: XmlNode, path: str = "") -> list[tuple[str, str]]:
-    """Leaves below ``node`` as (path/to/leaf, text)."""
+    """List the leaves below `node` as (path/to/leaf, text)."""
     leaves: list[tuple[str, str]] = []
     for child in node.children:
         if child.tag == "plugin":

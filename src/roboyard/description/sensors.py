@@ -41,7 +41,7 @@ DEFAULT_UPDATE_RATES = {
     "accelerometer": 100.0, "gyroscope": 100.0, "magnetometer": 50.0, "altimeter": 20.0, "air_pressure": 20.0,
     "force_torque": 100.0, **dict.fromkeys(CAMERA_KINDS, 30.0),
 }  # fmt: skip
-"""Rate of a sensor by its kind where the file states none [Hz]."""
+"""Default update rates by sensor kind [Hz]."""
 
 T_SENSOR_OPTICAL = SE3.from_rotation_matrix(np.array([[0.0, 0.0, 1.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]]))
 """A sensor looks along its x with z up; an optical frame along its z with y down (REP 103)."""

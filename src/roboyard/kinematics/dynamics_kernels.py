@@ -69,7 +69,7 @@ def add_cross(a: Array, b: Array, out: Array) -> None:
 
 
 class ChainMotion(NamedTuple):
-    """A motion of a chain's free joints at one instant.
+    """Motion of a chain's free joints at one time.
 
     Attributes:
         q: (n,) positions.

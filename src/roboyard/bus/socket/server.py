@@ -139,7 +139,7 @@ class SocketServer:
         except InputError as error:
             client.send_error(call_id, error)
 
-    # -- on the executor's thread ----------------------------------------------------------------------------------
+    # -- on the executor's thread --------------------------------------------------------------------------------------
     def _send_graph(self, client: _SocketClient, call_id: Any) -> None:
         client.send_queue.put_response({"op": "graph", "id": call_id, "graph": graph(self.bus).to_dict()})
 

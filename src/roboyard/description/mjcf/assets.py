@@ -16,7 +16,7 @@ from roboyard.description.xml_values import error_at, parse_integer, parse_numbe
 
 MAX_MESH_BYTES = 64 * 2**20
 MAX_TOTAL_MESH_BYTES = 256 * 2**20
-"""Less than for other formats, since all meshes of a document are in memory while MuJoCo compiles it."""
+"""Limits of one mesh and of all, lower than for other formats: all are in memory while MuJoCo compiles."""
 MAX_INLINE_HEIGHTS = 4_200_000
 """Maximum number of terrain heights in a document."""
 _COMPILED_SUFFIXES = (".stl", ".obj", ".msh")

@@ -1,4 +1,4 @@
-"""Compiles a document with MuJoCo, maps its elements back to file and line, and isolates faults one by one."""
+"""Compilation of MJCF with MuJoCo: mapping of elements to file and line, and isolation of faults."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def to_xml_with_lines(root: XmlNode) -> tuple[str, list[XmlNode]]:
-    """The text, and for each of its lines (from the first, at index 0) the node that stands there."""
+    """Convert to text; also return, for each of its lines (from index 0), the node on that line."""
     lines: list[str] = []
     nodes: list[XmlNode] = []
 
@@ -47,11 +47,11 @@ def to_xml_with_lines(root: XmlNode) -> tuple[str, list[XmlNode]]:
 
 
 MAX_FAULTS = 50
-"""Faults of one document that are looked for; each costs a compilation."""
+"""Maximum number of faults of one document; each costs a compilation."""
 
 
 class FaultIsolator:
-    """A document from which what is wrong is taken out, fault by fault.
+    """Document from which faulty elements are removed one by one.
 
     Args:
         root: The document; it is changed in place.
@@ -64,13 +64,15 @@ class FaultIsolator:
         self._removed_names: set[str] = set()
 
     def is_consequence(self, node: XmlNode, message: str) -> bool:
-        """Whether a fault at ``node`` may only follow of what was taken out of it, or what ``message`` names."""
+        """Return whether a fault at `node` may only follow from removed elements, or from elements that `message`
+        names.
+        """
         return id(node) in self._altered or any(f"'{name}'" in message for name in self._removed_names)
 
     def remove(self, node: XmlNode) -> bool:
-        """Take the faulty ``node`` out; of a body at first only its inertia. False where that cannot be.
+        """Remove the faulty `node`; of a body first only its inertia. Return False if that is impossible.
 
-        What is below a body would otherwise never be looked at.
+        Otherwise the elements below a body would never be checked.
         """
         ancestors = self._ancestors_of(node)
         self._n_remaining -= 1
@@ -88,7 +90,7 @@ class FaultIsolator:
         return True
 
     def _ancestors_of(self, node: XmlNode) -> list[XmlNode]:
-        """From the root to the parent of ``node``; empty for the root and what is not in the document."""
+        """Return the ancestors of `node` from the root; empty for the root and for nodes outside the document."""
         stack: list[tuple[XmlNode, list[XmlNode]]] = [(self._root, [])]
         while stack:
             current, ancestors = stack.pop()
@@ -106,22 +108,22 @@ _MAX_COORDINATE = 1e9  # [m]
 
 @dataclass(slots=True)
 class CompiledMjcf:
-    """A compiled document.
+    """Compiled document.
 
     Attributes:
         root: The ``<mujoco>``, includes expanded.
-        spec: What MuJoCo read.
-        model: What it made of it.
+        spec: MuJoCo's specification.
+        model: MuJoCo's compiled model.
         assets: Meshes, terrains, textures.
         bodies: Name of each body; the world is "world".
         joints: Name of each joint.
-        body_nodes: Place of each body.
-        joint_nodes: Place of each joint.
-        geom_nodes: Place of each geom.
-        sensor_nodes: Place of each sensor.
-        actuator_nodes: Place of each actuator.
-        tendon_nodes: Place of each tendon.
-        equality_nodes: Place of each equality.
+        body_nodes: Element of each body.
+        joint_nodes: Element of each joint.
+        geom_nodes: Element of each geom.
+        sensor_nodes: Element of each sensor.
+        actuator_nodes: Element of each actuator.
+        tendon_nodes: Element of each tendon.
+        equality_nodes: Element of each equality.
     """
 
     root: XmlNode
@@ -139,25 +141,25 @@ class CompiledMjcf:
     equality_nodes: list[XmlNode]
 
     def pose(self, body: int) -> SE3:
-        """Pose of a body in its parent, every joint where the file draws it."""
+        """Return the pose of a body in its parent, with every joint at the position drawn in the file."""
         return SE3(self.model.body_quat[body], self.model.body_pos[body])
 
     def joints_of(self, body: int) -> range:
-        """Numbers of the joints that move a body."""
+        """Return the indices of the joints that move a body."""
         first, count = int(self.model.body_jntadr[body]), int(self.model.body_jntnum[body])
         return range(first, first + count) if count else range(0)
 
     def geoms_of(self, body: int) -> range:
-        """Numbers of a body's geoms."""
+        """Return the indices of a body's geoms."""
         first, count = int(self.model.body_geomadr[body]), int(self.model.body_geomnum[body])
         return range(first, first + count) if count else range(0)
 
 
 def compile_document(context: ReaderContext, root: XmlNode) -> CompiledMjcf:
-    """Compile ``root``.
+    """Compile a document.
 
     Raises:
-        DescriptionError: MuJoCo refuses it; with its reason, at file and line.
+        DescriptionError: MuJoCo rejects it; with its reason, file and line.
     """
     import mujoco
 
@@ -179,12 +181,12 @@ def compile_document(context: ReaderContext, root: XmlNode) -> CompiledMjcf:
             context.errors.append(rejection)
         if not isolator.remove(node):
             break
-    context.raise_collected_error()  # what was compiled without the faulty elements is not the document
+    context.raise_collected_error()  # the compiled document differs from the file
     if not (
         abs(model.body_pos).max(initial=0.0) < _MAX_COORDINATE
         and abs(model.geom_pos).max(initial=0.0) < _MAX_COORDINATE
     ):
-        raise error_at("a body or geom lies too far away", root, f"coordinates below {_MAX_COORDINATE:g} m")
+        raise error_at("a body or geom is too far away", root, f"coordinates below {_MAX_COORDINATE:g} m")
     return CompiledMjcf(
         complete_document,
         spec,
@@ -216,7 +218,7 @@ def _compile_spec(text: str, data: dict[str, bytes], root: XmlNode) -> tuple[Any
 
 @contextmanager
 def _collect_mujoco_warnings(context: ReaderContext, root: XmlNode) -> Iterator[None]:
-    """MuJoCo's warnings become findings, instead of lines on the terminal and in MUJOCO_LOG.TXT."""
+    """Convert MuJoCo's warnings to reader warnings, instead of lines on the terminal and in MUJOCO_LOG.TXT."""
     import mujoco
 
     previous_config, quiet_config = mujoco.MjLogConfig.get(), mujoco.MjLogConfig.get()
@@ -248,7 +250,7 @@ def _element_nodes(elements: Sequence[Any], nodes: list[XmlNode], root: XmlNode)
 
 
 def _make_rejection_error(message: str, nodes: list[XmlNode], root: XmlNode) -> tuple[DescriptionError, XmlNode]:
-    """MuJoCo's words on one line, and the place it names."""
+    """Return MuJoCo's message on one line, and the element that it refers to."""
     match = _LINE_NUMBER.search(message.strip())
     line = int(match[1]) if match else 0
     node = nodes[line - 1] if 0 < line <= len(nodes) else root

@@ -1,7 +1,7 @@
-"""Selects what MuJoCo's compiler may see of a document, and expands `<include>`.
+"""Sanitizes MJCF for MuJoCo's compiler, and expands `<include>`.
 
-Plugins, files, textures and settings of MuJoCo itself are removed. The rest cannot make the compiler open a file, load
-a library, or use more memory than the document's size justifies.
+Plugins, files, textures and settings of MuJoCo itself are removed. The remaining document cannot make the compiler open
+a file, load a library, or use more memory than the document's size justifies.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from roboyard.description.xml_values import error_at, parse_integer, quote
 
 
 def expand_includes(context: ReaderContext, root: XmlNode) -> XmlNode:
-    """The document with every include replaced by what it includes.
+    """Return the document with every include replaced by its content.
 
     Args:
-        context: Takes findings, finds files, keeps the bounds.
+        context: Receives warnings, finds files, enforces limits.
         root: The ``<mujoco>``.
 
     Raises:
-        DescriptionError: a file is missing or unreadable, or files include each other in a circle.
+        DescriptionError: A file is missing or unreadable, or files include each other in a cycle.
     """
     return _expand_node(context, root, root.file)
 
@@ -42,19 +42,19 @@ def _expand_node(context: ReaderContext, node: XmlNode, main_file: str) -> XmlNo
 def _read_include(context: ReaderContext, node: XmlNode, main_file: str) -> list[XmlNode]:
     name = node.get("file").strip()
     if not name:
-        raise error_at("an <include> names no file", node, '<include file="…"/>')
+        raise error_at("an <include> has no file", node, '<include file="…"/>')
     path = find_included_file(context, name, node, main_file)
     if isinstance(path, str):
         raise error_at(f"the included {quote(name, 200)}: {path}", node)
     if str(path) in context.stack or path == Path(main_file).absolute():
-        raise error_at(f"files include each other in a circle: {path}", node, "includes that end")
+        raise error_at(f"files include each other in a cycle: {path}", node, "includes that end")
     with context.nested(str(path), node):
         root = context.parse_included_file(path, node, f"the included {path.name}")
         return _expand_node(context, root, main_file).children
 
 
 def find_included_file(context: ReaderContext, name: str, node: XmlNode, main_file: str) -> Path | str:
-    """The file ``name``, looked for beside the file that names it, then beside the main one; or why there is none."""
+    """Find the file `name` next to the file that names it, then next to the main one; or return the problem."""
     problem = ""
     for base in dict.fromkeys((node.file, main_file)):
         resolved = context.resources.resolve(name, base)
@@ -65,8 +65,9 @@ def find_included_file(context: ReaderContext, name: str, node: XmlNode, main_fi
 
 
 MAX_REPLICATION_COST = 30_000_000
-"""What ``<replicate>`` may cost: MuJoCo's time grows with the square of the count, and 25-fold where a sensor or motor
-refers to what is copied; so much takes it about eight seconds (a lidar of 720 range finders)."""
+"""Maximum cost of ``<replicate>``: MuJoCo's time grows with the square of the count, and 25-fold if a sensor or motor
+refers to a copy; this cost takes about eight seconds (a lidar of 720 range finders).
+"""
 _REFERENCE_FACTOR = 25
 
 _COMPILED_SECTIONS = {
@@ -135,17 +136,17 @@ _INEFFECTIVE_ATTRIBUTES: dict[str, set[str]] = {
 }
 _NON_FINITE = re.compile(r"(?<![\w.])[+-]?(nan|inf|infinity)(?![\w.])", re.IGNORECASE)
 _GENERATOR_TAGS = {"flexcomp", "composite", "attach"}
-"""Elements that are left out, and would make bodies whose names do not stand in the document."""
+"""Removed elements that would create bodies whose names are not in the document."""
 _PLACEHOLDER_BOX = {"type": "box", "size": "0.05 0.05 0.05"}
 _TEXT_ATTRIBUTES = {"name", "class", "childclass", "file", "model"}
 HOME_KEYFRAME = "home"
 
 
 def sanitize(context: ReaderContext, root: XmlNode) -> XmlNode:
-    """A copy of the document, includes expanded, that may be compiled; what stays behind is noted.
+    """Return a copy of the document, includes expanded, that is safe to compile, with warnings about removed content.
 
     Raises:
-        DescriptionError: numbers that are not finite, too many copies.
+        DescriptionError: A number is not finite, or there are too many copies.
     """
     context.warn_unknown_children(root, _COMPILED_SECTIONS, _UNUSED_SECTIONS)
     warned: set[tuple[str, str]] = set()
@@ -161,14 +162,14 @@ def _body_names(sections: list[XmlNode]) -> set[str]:
 
 
 def _remove_references_to_missing_bodies(context: ReaderContext, section: XmlNode, bodies: set[str]) -> XmlNode:
-    """The section without constraints and exclusions of bodies that what was left out would have made."""
+    """Return the section without constraints and exclusions of bodies that removed elements would have created."""
     if section.tag not in ("equality", "contact"):
         return section
     remaining = []
     for child in section.children:
         missing = [name for key in ("body1", "body2") if (name := child.get(key)) and name not in {*bodies, "world"}]
         if missing:
-            context.warn(child, f"a <{child.tag}> is left out: its body {quote(missing[0])} is not made here")
+            context.warn(child, f"a <{child.tag}> is ignored: its body {quote(missing[0])} is not created here")
         else:
             remaining.append(child)
     return replace(section, children=remaining)
@@ -190,7 +191,7 @@ def _sanitize_section(context: ReaderContext, node: XmlNode, warned: set[tuple[s
                 context.warn(
                     key,
                     f"the keyframe '{key.get('name')[:60]}' has no effect here: "
-                    f"only '{HOME_KEYFRAME}' is where it starts",
+                    f"only '{HOME_KEYFRAME}' defines the initial state",
                 )
         for key in home_keys:
             ignored = [name for name in ("qvel", "act", "ctrl", "mpos", "mquat", "time") if name in key.attributes]
@@ -208,7 +209,7 @@ def _sanitize_element(context: ReaderContext, node: XmlNode, warned: set[tuple[s
     children = []
     for child in node.children:
         if child.tag == "geom" and child.get("type") == "sdf":
-            context.warn(child, "a <geom> whose shape a plugin makes: a box of 0.1 m stands for it")
+            context.warn(child, "a <geom> with a plugin shape: a box of 0.1 m is used")
             box_attributes = {
                 key: value for key, value in child.attributes.items() if key not in ("mesh", "type", "size")
             }
@@ -218,11 +219,11 @@ def _sanitize_element(context: ReaderContext, node: XmlNode, warned: set[tuple[s
                 )
             )
         elif child.tag == "rangefinder" and child.get("camera"):
-            context.warn(child, "a <rangefinder> that sees with a camera is left out")
+            context.warn(child, "a <rangefinder> with a camera is ignored")
         elif child.tag in known_tags:
             children.append(_sanitize_element(context, child, warned))
         elif node.tag != "asset" or child.tag != "texture":
-            context.warn(child, f"<{child.tag[:60]}> in <{node.tag}> is not understood")
+            context.warn(child, f"unknown element <{child.tag[:60]}> in <{node.tag}>")
     return replace(_sanitize_attributes(context, node, warned), children=children)
 
 
@@ -251,7 +252,7 @@ def _require_finite(node: XmlNode, key: str, value: str) -> bool:
 
 
 def _check_replication_cost(root: XmlNode) -> None:
-    """Refuse a document whose ``<replicate>`` elements would make too much. Raises DescriptionError."""
+    """Check the total cost of ``<replicate>`` elements. Raises DescriptionError."""
     has_references = any(root.child(tag) is not None for tag in ("sensor", "actuator", "equality", "contact", "tendon"))
     cost = 0
     stack = [(root, 1)]
@@ -261,5 +262,5 @@ def _check_replication_cost(root: XmlNode) -> None:
             copies *= max(parse_integer(node.get("count", "1"), node, "count of <replicate>"), 0)
         cost += copies * copies * (_REFERENCE_FACTOR if has_references else 1) if copies > 1 else 0
         if cost > MAX_REPLICATION_COST:
-            raise error_at("<replicate> makes too much", node, "a few hundred copies in all")
+            raise error_at("<replicate> creates too many elements", node, "a few hundred copies in total")
         stack += [(child, copies) for child in node.children]

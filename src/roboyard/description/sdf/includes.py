@@ -1,7 +1,7 @@
 """Reads `<include>`: finds the model's file, applies name, pose and static, and merges models with `merge="true"`.
 
-As in libsdformat a proxy frame `_merged__NAME__model__` replaces the included model's frame, and whatever referred to
-that frame refers to the proxy.
+As in libsdformat a proxy frame `_merged__NAME__model__` replaces the included model's frame; references to that frame
+become references to the proxy.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ ReadModel = Callable[[ReaderContext, XmlNode, SdfVersion], Model]
 
 @dataclass(frozen=True, slots=True)
 class IncludedEntity:
-    """What an include brings.
+    """Result of an include.
 
     Attributes:
         name: Its name in the including scope.
-        model: The finished model; None for a lone lamp or actor.
-        node: The model or light element, the include's values laid over it.
+        model: The included model; None for a light or actor.
+        node: The model or light element with the values of the include.
         pose_node: The ``<pose>`` that places it.
-        placement_frame: Frame of the model that this pose puts in place; empty: its origin.
-        version: Of the included file.
+        placement_frame: Frame of the model that the pose refers to; empty: its origin.
+        version: SDF version of the included file.
     """
 
     name: str
@@ -53,16 +53,16 @@ class IncludedEntity:
 def read_include(
     context: ReaderContext, node: XmlNode, read_model: ReadModel, *, merge: bool = False
 ) -> IncludedEntity:
-    """What ``node`` includes; a placeholder with a finding where the file is not to be had.
+    """Read an ``<include>``; a placeholder with a warning if the file is not available.
 
     Args:
-        context: Takes findings, resolves files.
+        context: Receives warnings, resolves files.
         node: The ``<include>``.
-        read_model: Reader of a ``<model>`` (handed in, because models include models).
-        merge: Whether the caller wants the element only, to merge its content.
+        read_model: Reader of a ``<model>`` (an argument, because models include models).
+        merge: Whether only the element is needed, to merge its content.
 
     Raises:
-        DescriptionError: the included file is wrong, or files include each other in a circle.
+        DescriptionError: The included file is invalid, or files include each other in a cycle.
     """
     context.warn_unknown_children(node, _INCLUDE_TAGS)
     uri = child_text(node, "uri")
@@ -107,11 +107,11 @@ def read_include(
 
 
 def read_sdf_version(context: ReaderContext, root: XmlNode) -> SdfVersion:
-    """Version of an ``<sdf>`` document. Raises DescriptionError when it is missing or none."""
+    """Return the version of an ``<sdf>`` document. Raises DescriptionError if it is missing or invalid."""
     text = root.get("version").strip()
     match = re.fullmatch(r"(\d{1,3})\.(\d{1,3})(\.\d{1,3})?", text)
     if match is None:
-        problem = f"<{root.tag}> has the version {quote(text)}" if text else f"<{root.tag}> has no version"
+        problem = f"<{root.tag}> has the invalid version {quote(text)}" if text else f"<{root.tag}> has no version"
         raise error_at(problem, root, 'version="1.4" … "1.12"')
     version = int(match.group(1)), int(match.group(2))
     if not (1, 4) <= version <= (1, 12):
@@ -120,7 +120,7 @@ def read_sdf_version(context: ReaderContext, root: XmlNode) -> SdfVersion:
 
 
 def find_model_file(context: ReaderContext, uri: str, node: XmlNode) -> tuple[Path | None, str]:
-    """File behind a model URI (a file, a folder with model.config, a model's name), or None and why not."""
+    """Return the file of a model URI (a file, a folder with model.config, a model's name), or None and the reason."""
     if not fuel_name(uri):
         resolved = context.resources.resolve(uri, node.file)
         if resolved.path is not None:
@@ -136,7 +136,7 @@ def find_model_file(context: ReaderContext, uri: str, node: XmlNode) -> tuple[Pa
 
 
 def _newest_sdf_file(folder: Path) -> tuple[Path | None, str]:
-    """The newest SDF that model.config names; without one, model.sdf."""
+    """Return the newest SDF that model.config names; without one, model.sdf."""
     names: list[tuple[SdfVersion, str]] = []
     try:
         config, _ = parse_xml((folder / "model.config").read_bytes(), str(folder / "model.config"))
@@ -151,12 +151,12 @@ def _newest_sdf_file(folder: Path) -> tuple[Path | None, str]:
             return folder / name, ""
     if (folder / "model.sdf").is_file():
         return folder / "model.sdf", ""
-    return None, "its folder holds no model.config that names a file, and no model.sdf"
+    return None, "its folder has neither a model.config that names a file nor a model.sdf"
 
 
 def _parse_included_file(context: ReaderContext, path: Path, node: XmlNode) -> XmlNode:
     if str(path) in context.stack:
-        raise error_at(f"files include each other in a circle: {path}", node, "includes that end")
+        raise error_at(f"files include each other in a cycle: {path}", node, "includes that end")
     root = context.parse_included_file(path, node, f"the included {path.name}")
     if root.tag not in ("sdf", "robot", "gazebo"):
         raise error_at(f"the included document is a <{root.tag[:60]}>", root, "<sdf> or <robot>")
@@ -168,12 +168,12 @@ def _included_element(context: ReaderContext, root: XmlNode, node: XmlNode) -> X
     if not candidates:
         raise error_at("the included file has no model", root, f"<model>; it is included at {node.location}")
     for extra in candidates[1:]:
-        context.warn(extra, f"a second <{extra.tag}> in an included file is left out")
+        context.warn(extra, f"a second <{extra.tag}> in an included file is ignored")
     return candidates[0]
 
 
 def _apply_include_overrides(content: XmlNode, include: XmlNode, name: str) -> XmlNode:
-    """The included element with the include's name, pose, static, placement frame and plugins."""
+    """Return the included element with the include's name, pose, static, placement frame and plugins."""
     attributes = dict(content.attributes)
     if name:
         attributes["name"] = name
@@ -188,7 +188,8 @@ def _apply_include_overrides(content: XmlNode, include: XmlNode, name: str) -> X
     )
 
 
-# -- stand-ins ---------------------------------------------------------------------------------------------------------
+# -- placeholders
+# ---------------------------------------------------------------------------------------------------------
 def _replace_missing_include(
     context: ReaderContext, node: XmlNode, uri: str, name: str, problem: str
 ) -> IncludedEntity:
@@ -199,13 +200,13 @@ def _replace_missing_include(
         )
     if model_name == "sun":
         return IncludedEntity(name or "sun", None, _gazebo_sun(node, name or "sun"), None)
-    context.warn(node, f"include {quote(uri, 200)}: {problem}; a placeholder stands for it")
+    context.warn(node, f"include {quote(uri, 200)}: {problem}; a placeholder is used")
     placeholder_name = name or model_name or PLACEHOLDER
     return IncludedEntity(placeholder_name, make_placeholder(placeholder_name), node, node.child("pose"))
 
 
 def _gazebo_ground_plane(name: str) -> Model:
-    """Gazebo's "Ground Plane": endless, 100 m of it shown."""
+    """Make Gazebo's "Ground Plane": infinite, drawn with 100 m."""
     identity, plane = SE3.identity(), Plane(size=(100.0, 100.0))
     link = Link(
         "link",
@@ -217,7 +218,7 @@ def _gazebo_ground_plane(name: str) -> Model:
 
 
 def _gazebo_sun(node: XmlNode, name: str) -> XmlNode:
-    """Gazebo's "Sun": light from above, slightly from the front left."""
+    """Make Gazebo's "Sun": light from above, slightly from the front left."""
 
     def make_leaf(tag: str, text: str) -> XmlNode:
         return XmlNode(tag, {}, node.file, node.line, text)
@@ -237,14 +238,14 @@ _FRAME_ATTRIBUTES = ("relative_to", "attached_to", "expressed_in", "frame")
 
 
 def expand_merge_includes(context: ReaderContext, node: XmlNode, read_model: ReadModel) -> Iterator[XmlNode]:
-    """Children of a model, merge-includes replaced by what they bring. Raises DescriptionError."""
+    """Return the children of a model, with merge-includes replaced by their content. Raises DescriptionError."""
     for child in node.children:
         if child.tag != "include" or child.get("merge").strip() not in ("true", "1"):
             yield child
             continue
         entity = read_include(context, child, read_model, merge=True)
         if entity.model is not None or entity.node.tag != "model":
-            context.warn(child, f"'{entity.name}' cannot be merged: left out")
+            context.warn(child, f"'{entity.name}' cannot be merged: ignored")
             continue
         with context.nested(f"merge of {entity.name}", child):
             proxy = f"_merged__{entity.name}{MODEL}"
@@ -258,12 +259,12 @@ def expand_merge_includes(context: ReaderContext, node: XmlNode, read_model: Rea
 def _make_proxy_frame(
     context: ReaderContext, name: str, entity: IncludedEntity, elements: list[XmlNode], read_model: ReadModel
 ) -> XmlNode:
-    """A frame where the included model's frame would be."""
+    """Make a frame at the pose of the included model's frame."""
     T = read_pose(entity.pose_node)
     if entity.placement_frame:
         placement = named_poses(read_model(context, entity.node, entity.version)).get(entity.placement_frame)
         if placement is None:
-            raise error_at(f"placement_frame '{entity.placement_frame}' is not in model '{entity.name}'", entity.node)
+            raise error_at(f"model '{entity.name}' has no placement_frame '{entity.placement_frame}'", entity.node)
         T = T @ placement[1].inverse()
     link = entity.node.get("canonical_link") or next(
         (element.get("name") for element in elements if element.tag == "link"), ""
@@ -280,7 +281,7 @@ def _make_proxy_frame(
 
 
 def _rebase_on_proxy(element: XmlNode, proxy: str) -> XmlNode:
-    """A copy of a merged part that starts at the proxy where it started at its model."""
+    """Return a copy of a merged part whose references to its model's frame refer to the proxy."""
     copy = _replace_model_frame(element, proxy)
     if copy.tag in ("link", "model", "include", PROXY):
         pose_node = copy.child("pose")

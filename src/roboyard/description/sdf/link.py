@@ -1,4 +1,4 @@
-"""Reads `<link>`: inertial, geometry, surface, material, sensors."""
+"""Reads `<link>` of SDF: inertial, geometry, surface, material, sensors."""
 
 from __future__ import annotations
 
@@ -75,14 +75,14 @@ _UNUSED_SURFACE_TAGS = {"soft_contact", "bullet"}
 
 
 def read_geometry(context: ReaderContext, node: XmlNode, label: str) -> Geometry | None:
-    """The shape in ``<geometry>``; None, with a finding, where it has none that is known.
+    """Read the shape in ``<geometry>``; None, with a warning, if it has no known shape.
 
     Raises:
-        DescriptionError: a size is missing, not a number or not above zero.
+        DescriptionError: A size is missing, not a number or not positive.
     """
     geometry_node = node.child("geometry")
     if geometry_node is None or not geometry_node.children:
-        context.warn(geometry_node or node, f"{label} has no shape: left out")
+        context.warn(geometry_node or node, f"{label} has no shape: ignored")
         return None
     shape = geometry_node.children[0]
     label = f"{shape.tag} of {label}"
@@ -118,15 +118,15 @@ def read_geometry(context: ReaderContext, node: XmlNode, label: str) -> Geometry
             return _read_polyline(context, geometry_node, label)
         case "empty":
             return None
-    context.warn(shape, f"shape <{shape.tag[:40]}> is not understood: left out")
+    context.warn(shape, f"{label}: unknown shape <{shape.tag[:40]}>: ignored")
     return None
 
 
 def _read_size_text(context: ReaderContext, node: XmlNode, tag: str, label: str, default: str) -> str:
-    """Text of a size; SDF's default, with a finding, where it is missing."""
+    """Return the text of a size; SDF's default, with a warning, if it is missing."""
     text = child_text(node, tag)
     if not text:
-        context.warn(node, f"{label} has no {tag}: {default} m taken")
+        context.warn(node, f"{label} has no {tag}: {default} m is used")
     return text or default
 
 
@@ -185,7 +185,7 @@ def _read_mesh_scale(context: ReaderContext, node: XmlNode, label: str) -> Vec3:
         return child_vector(node, "scale", (1.0, 1.0, 1.0))
     value = parse_number(scale_node.text, scale_node, f"scale of {label}")
     context.repair_or_raise(
-        scale_node, f"scale of {label} is {quote(scale_node.text)}", "3 numbers", "taken along all axes"
+        scale_node, f"scale of {label} is {quote(scale_node.text)}", "3 numbers", "used along all axes"
     )
     return value, value, value
 
@@ -202,7 +202,7 @@ def _read_polyline(context: ReaderContext, node: XmlNode, label: str) -> Polylin
 
 
 def read_surface(context: ReaderContext, node: XmlNode | None) -> Surface:
-    """Contact properties of a ``<surface>``; None gives the defaults. Raises DescriptionError."""
+    """Read the contact properties of a ``<surface>``; None gives the defaults. Raises DescriptionError."""
     if node is None:
         return Surface()
     context.warn_unknown_children(node, {"friction", "contact", "bounce"}, _UNUSED_SURFACE_TAGS)
@@ -230,7 +230,7 @@ def read_surface(context: ReaderContext, node: XmlNode | None) -> Surface:
             context.warn_unknown_children(part, known_tags, unused_tags)
     if bitmask_node is not None and _read_collide_bitmask(bitmask_node) & 0xFFFF not in (0, 0xFFFF):
         context.warn(
-            bitmask_node, "groups of <collide_bitmask> have no effect here: only 0, which touches nothing, has"
+            bitmask_node, "groups of <collide_bitmask> have no effect here: only 0, which disables contacts, has"
         )
     return Surface(
         friction=mu if mu >= 0.0 else 1.0,
@@ -265,12 +265,12 @@ def _read_collide_bitmask(node: XmlNode) -> int:
 
 
 def read_material(context: ReaderContext, node: XmlNode | None, transparency: float) -> Material:
-    """Looks of a visual. Raises DescriptionError.
+    """Read the material of a visual. Raises DescriptionError.
 
     Args:
-        context: Takes findings, resolves textures.
-        node: The ``<material>``; None gives the default grey.
-        transparency: 0 opaque … 1 invisible, of the visual.
+        context: Receives warnings, resolves textures.
+        node: The ``<material>``; None gives the default gray.
+        transparency: Transparency of the visual: 0 opaque … 1 invisible.
     """
     default = Material()
     alpha = 1.0 - min(max(transparency, 0.0), 1.0)
@@ -292,14 +292,14 @@ def read_material(context: ReaderContext, node: XmlNode | None, transparency: fl
         node, "diffuse", named_material.rgba if named_material else child_color(node, "ambient", default_rgba)
     )
     if name and named_material is None and node.child("diffuse") is None:
-        context.warn(node, f"material script {quote(name)} is not read: plain colour taken")
+        context.warn(node, f"material script {quote(name)} is not supported: a plain color is used")
     default_emissive = named_material.emissive if named_material else default.emissive
     emissive = child_color(node, "emissive", (*default_emissive, 1.0))[:3]
     return Material(name, (rgba[0], rgba[1], rgba[2], rgba[3] * alpha), texture, emissive, _is_polished(node))
 
 
 def _is_polished(node: XmlNode) -> bool:
-    """PBR metal without roughness."""
+    """Return whether a material is PBR metal without roughness."""
     workflows = [workflow for pbr in node.children_with_tag("pbr") for workflow in pbr.children]
     return any(
         child_number(workflow, "metalness", 0.5) >= 0.9 and child_number(workflow, "roughness", 0.5) <= 0.1
@@ -321,16 +321,18 @@ _UNUSED_LINK_TAGS = {
     "velocity_decay", "kinematic", "must_be_base_link", "enable_wind", "light", "projector", "audio_source",
     "audio_sink", "battery", "particle_emitter",
 }  # fmt: skip
-_DEFAULT_INERTIA = (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)  # libsdformat's inertia where the file gives none [kg m²]
+_DEFAULT_INERTIA = (1.0, 1.0, 1.0, 0.0, 0.0, 0.0)  # libsdformat's inertia without an <inertial> [kg m²]
 _DEFAULT_DENSITY = 1000.0  # SDF's default density [kg/m³]
 
 PoseResolver = Callable[[XmlNode, str], SE3]
-"""Pose in the link of an element with a ``<pose>``, whose ``relative_to`` may name anything in the model."""
+"""Function that returns the pose in the link of an element with a ``<pose>``, whose ``relative_to`` may name any part
+of the model.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class LinkElements:
-    """A link with what sits on it."""
+    """Link with its sensors and plugins."""
 
     link: Link
     sensors: tuple[Sensor, ...]
@@ -340,21 +342,21 @@ class LinkElements:
 def read_link(
     context: ReaderContext, node: XmlNode, T_model_link: SE3, resolve_pose: PoseResolver, *, static: bool
 ) -> LinkElements:
-    """The link at ``node``.
+    """Read a ``<link>``.
 
     Args:
-        context: Takes findings, resolves files.
+        context: Receives warnings, resolves files.
         node: The ``<link>``.
-        T_model_link: Its pose.
+        T_model_link: Pose of the link.
         resolve_pose: Resolves the poses of its parts.
-        static: Whether the model never moves, so that a wrong inertia is noted instead of refused.
+        static: Whether the model never moves, so that an invalid inertia is a warning instead of an error.
 
     Raises:
-        DescriptionError: a shape, mass, inertia or number is wrong, or a name occurs twice.
+        DescriptionError: A shape, mass, inertia or number is wrong, or a name occurs twice.
     """
     name = node.get("name").strip()
     context.warn_unknown_children(node, _LINK_TAGS, _UNUSED_LINK_TAGS)
-    for decay in node.children_with_tag("velocity_decay"):  # without effect, but a number it must be
+    for decay in node.children_with_tag("velocity_decay"):  # no effect, but the value must be a number
         child_number(decay, "linear", 0.0)
         child_number(decay, "angular", 0.0)
     owner = f"link '{name}'"
@@ -385,7 +387,7 @@ def read_link(
     except DescriptionError as error:
         if not static:
             raise
-        context.warn(node.child("inertial") or node, f"{error.message}; of no matter, the model is static")
+        context.warn(node.child("inertial") or node, f"{error.message}; ignored, because the model is static")
         inertial = None
     link = Link(
         name=name,
@@ -414,7 +416,7 @@ def read_link(
 def _read_collision(
     context: ReaderContext, node: XmlNode, link: str, resolve_pose: PoseResolver
 ) -> tuple[Collision, float] | None:
-    """The collision and its density."""
+    """Read a collision and its density."""
     context.warn_unknown_children(
         node,
         {"pose", "geometry", "surface", "density"},
@@ -468,17 +470,17 @@ def _read_inertial(
 def _compute_inertial(
     context: ReaderContext, node: XmlNode, link: str, collisions: list[tuple[Collision, float]]
 ) -> Inertial | None:
-    """Inertia from the shapes; a given mass scales it, as in SDF 1.11."""
+    """Compute the inertia from the shapes; a given mass scales it, as in SDF 1.11."""
     common_density = child_number(node, "density", _DEFAULT_DENSITY, minimum=0.0, exclusive=True)
     properties = collisions_inertia([(collision, density or common_density) for collision, density in collisions])
     if properties is None:
-        context.warn(node, f"link '{link}': no inertia can be computed from its collisions; 1 kg, 1 kg m² taken")
+        context.warn(node, f"link '{link}': no inertia can be computed from its collisions; 1 kg, 1 kg m² are used")
         return Inertial(1.0, SE3.identity(), _DEFAULT_INERTIA)
     if not is_finite(properties):
         raise error_at(
             f"link '{link}': mass or inertia of its collision shapes is too large for floating-point numbers",
             node,
-            "smaller shapes or densities, nearer to the link's frame",
+            "smaller shapes or densities, closer to the link's frame",
         )
     mass, com, inertia = properties
     total = child_number(node, "mass", mass, minimum=0.0, exclusive=True)

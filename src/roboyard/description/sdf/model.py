@@ -1,4 +1,4 @@
-"""Reads `<model>`: links, joints, frames and nested models."""
+"""Reads `<model>` of SDF: links, joints, frames and nested models."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from roboyard.geometry import SE3
 
 @dataclass(slots=True)
 class ModelBuilder:
-    """What a model is made of, while it is put together."""
+    """Parts of a model while it is read."""
 
     links: list[Link] = field(default_factory=list)
     joints: list[Joint] = field(default_factory=list)
@@ -46,7 +46,7 @@ class ModelBuilder:
     loop_joints: list[Joint] = field(default_factory=list)
 
     def add_nested_model(self, name: str, model: Model, T_model_nested: SE3) -> None:
-        """Add all of ``model`` under ``name``."""
+        """Add all parts of `model` with the scope `name`."""
 
         def add_scope(inner: str) -> str:
             return inner if inner == WORLD else f"{name}::{inner}"
@@ -78,7 +78,7 @@ class ModelBuilder:
             )
 
     def fix_to_world(self, links: list[str]) -> None:
-        """Hang those of ``links`` that no joint moves on the world: a static model inside a moving one."""
+        """Fix those of `links` that no joint moves to the world: a static model inside a moving one."""
         child_links = {joint.child for joint in self.joints}
         for link in self.links:
             if link.name in links and link.name not in child_links:
@@ -102,9 +102,9 @@ def _scope_joint(joint: Joint, add_scope: Callable[[str], str], T_model_nested: 
 
 
 def _scope_sensor(sensor: Sensor, name: str, on_link: bool, moving_joints: tuple[str, ...]) -> Sensor:
-    """Names that were the sensor's own become scoped; topics and frames that the file gave stay.
+    """Add the scope to names that the sensor itself defines; topics and frames from the file are kept.
 
-    ``moving_joints`` are the joints of the sensor's model: an encoder of them all stays one of these.
+    `moving_joints` are the joints of the sensor's model: an encoder of all joints remains one of these joints.
     """
     scoped_name = f"{name}::{sensor.name}"
     spec = sensor.spec
@@ -129,16 +129,16 @@ _UNUSED_MODEL_TAGS = {"allow_auto_disable", "enable_wind", "gripper"}
 
 
 def read_model(context: ReaderContext, node: XmlNode, version: SdfVersion, *, static: bool = False) -> Model:
-    """The model at ``node``, in its own frame; whoever places it reads its ``<pose>``.
+    """Read a ``<model>`` in its own frame; the caller applies its ``<pose>``.
 
     Args:
-        context: Takes findings, resolves files.
+        context: Receives warnings, resolves files.
         node: The ``<model>``.
-        version: Of its file.
-        static: Whether a model around it is static.
+        version: SDF version of its file.
+        static: Whether the surrounding model is static.
 
     Raises:
-        DescriptionError: anything that makes it inconsistent or physically impossible.
+        DescriptionError: The model is inconsistent or physically impossible.
     """
     name = node.get("name").strip()
     if not name:
@@ -198,11 +198,11 @@ def _declare_children(
         if entry is not None:
             make_name_unique(context, scope, entry)
             if not context.try_read(partial(scope.declare, entry), True):
-                context.warn(child, f"the {entry.kind} '{entry.name}' shares its name with another part")
+                context.warn(child, f"the {entry.kind} '{entry.name}' has the same name as another part")
 
 
 def _read_entry(context: ReaderContext, child: XmlNode, version: SdfVersion, static: bool) -> ScopeEntry | None:
-    """What a model's child declares; None for what has no place in it."""
+    """Read the entry that a child of the model defines; None for elements without an entry."""
     name = child.get("name").strip()
     pose_node = child.child("pose")
     match child.tag:
@@ -220,7 +220,7 @@ def _read_entry(context: ReaderContext, child: XmlNode, version: SdfVersion, sta
             entity = read_included_entity(context, child)
             if entity.model is not None:
                 return make_model_entry(entity, MODEL)
-            context.warn(child, f"the {entity.node.tag} '{entity.name}' inside a model is left out")
+            context.warn(child, f"the {entity.node.tag} '{entity.name}' inside a model is ignored")
         case includes.PROXY:
             return ScopeEntry(name, "frame", child, pose_node, MODEL, attached_to=child.get("attached_to"))
     return None
@@ -229,7 +229,9 @@ def _read_entry(context: ReaderContext, child: XmlNode, version: SdfVersion, sta
 def read_nested_entry(
     context: ReaderContext, node: XmlNode, version: SdfVersion, default_frame: str, *, static: bool = False
 ) -> ScopeEntry:
-    """The entry of a ``<model>`` in a model or world; a survey goes on with a placeholder where it is wrong."""
+    """Read the entry of a ``<model>`` in a model or world; when errors are collected, an invalid one becomes a
+    placeholder.
+    """
     name = node.get("name").strip()
     model = context.try_read(partial(read_model, context, node, version, static=static), make_placeholder(name))
     return make_model_entry(
@@ -238,14 +240,16 @@ def read_nested_entry(
 
 
 def read_included_entity(context: ReaderContext, node: XmlNode) -> IncludedEntity:
-    """What an ``<include>`` brings; a survey goes on with a placeholder where that is wrong."""
+    """Read an ``<include>``; when errors are collected, an invalid one becomes a placeholder."""
     name = child_text(node, "name") or child_text(node, "uri").rstrip("/").rpartition("/")[2]
     fallback = IncludedEntity(name, make_placeholder(name), node, node.child("pose"))
     return context.try_read(partial(read_include, context, node, read_model), fallback)
 
 
 def make_name_unique(context: ReaderContext, scope: SdfScope, entry: ScopeEntry) -> None:
-    """A model whose name another model has gets a number, if mending is asked for; nothing can refer to it then."""
+    """Number a model with a duplicate name, if repair is requested; references to it are ambiguous and therefore not
+    possible.
+    """
     if context.repair and entry.kind == "model" and scope.kind(entry.name) == "model":
         name = make_unique_name(entry.name, {other_name: 0 for other_name, _ in scope.entries("model")})
         problem = f"model '{entry.name}' in {scope.owner} exists twice"
@@ -254,24 +258,24 @@ def make_name_unique(context: ReaderContext, scope: SdfScope, entry: ScopeEntry)
 
 
 def make_model_entry(entity: IncludedEntity, default_frame: str) -> ScopeEntry:
-    """The entry of a placed model. Raises DescriptionError for an unknown placement frame."""
+    """Make the entry of a placed model. Raises DescriptionError for an unknown placement frame."""
     entry = ScopeEntry(entity.name, "model", entity.node, entity.pose_node, default_frame, model=entity.model)
     if entity.placement_frame and entity.model is not None and not is_placeholder(entity.model):
         placement = named_poses(entity.model).get(entity.placement_frame)
         if placement is None:
-            raise error_at(f"placement_frame '{entity.placement_frame}' is not in model '{entity.name}'", entity.node)
+            raise error_at(f"model '{entity.name}' has no placement_frame '{entity.placement_frame}'", entity.node)
         entry.T_model_placement = placement[1]
     return entry
 
 
 def _set_canonical_link(scope: SdfScope, node: XmlNode, static: bool) -> None:
-    """The link that the model's frame moves with: as named, else the first."""
+    """Set the link that the model's frame moves with: the named one, else the first."""
     link_name = node.get("canonical_link").strip()
     links = [entry.name for _, entry in scope.entries("link")]
     nested = [(entry.name, entry.model) for _, entry in scope.entries("model")]
     if link_name:
         if not scope.resolves(link_name):
-            raise error_at(f"canonical_link '{link_name}' is not in {scope.owner}", node, ", ".join(links[:12]))
+            raise error_at(f"{scope.owner} has no canonical_link '{link_name}'", node, ", ".join(links[:12]))
         scope.canonical_link = scope.link_of(link_name, node, "canonical_link")
     elif links:
         scope.canonical_link = links[0]
@@ -318,7 +322,7 @@ def _read_links(context: ReaderContext, scope: SdfScope, builder: ModelBuilder, 
 
 
 def _fix_to_carrier(builder: ModelBuilder, link: str, carrier: str) -> None:
-    """Fix a placeholder, which has no mass, to the model around it."""
+    """Fix a placeholder, which has no mass, to the surrounding model."""
     poses = {one.name: one.T_model_link for one in builder.links}
     T_parent_child = poses[carrier].inverse() @ poses[link]
     builder.joints.append(Joint(f"{link}_stands_in", "fixed", carrier, link, T_parent_child, SE3.identity()))
@@ -327,7 +331,7 @@ def _fix_to_carrier(builder: ModelBuilder, link: str, carrier: str) -> None:
 def _read_joints(
     context: ReaderContext, scope: SdfScope, builder: ModelBuilder, version: SdfVersion
 ) -> dict[str, XmlNode]:
-    """Read the model's own joints, and say where each stands."""
+    """Read the model's own joints; return their nodes by name."""
     poses = {link.name: link.T_model_link for link in builder.links}
     placeholder_models = {
         entry.name for _, entry in scope.entries("model") if entry.model and is_placeholder(entry.model)
@@ -340,11 +344,11 @@ def _read_joints(
         if any(
             read_joint_link(entry.node, role).partition("::")[0] in placeholder_models for role in ("parent", "child")
         ):
-            context.warn(entry.node, f"joint '{entry.name}' leads to a model that is not there: left out")
+            context.warn(entry.node, f"joint '{entry.name}' refers to a missing model: ignored")
             continue
         if joint.parent == joint.child:
-            problem = f"joint '{joint.name}' joins link '{joint.child}' to itself"
-            context.repair_or_raise(entry.node, problem, "two different links", "left out")
+            problem = f"joint '{joint.name}' connects link '{joint.child}' to itself"
+            context.repair_or_raise(entry.node, problem, "two different links", "the joint is removed")
             continue
         builder.joints.append(joint)
         joint_nodes[joint.name] = entry.node
@@ -357,7 +361,7 @@ def _read_joints(
 def _order_joints(
     context: ReaderContext, scope: SdfScope, builder: ModelBuilder, joint_nodes: dict[str, XmlNode]
 ) -> None:
-    """Check the joints with those of nested models, and order all into a forest."""
+    """Check the joints including those of nested models, and order all into a forest."""
     poses = {link.name: link.T_model_link for link in builder.links}
     nested_prefixes = [(f"{entry.name}::", entry.node) for _, entry in scope.entries("model")]
 

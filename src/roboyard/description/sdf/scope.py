@@ -17,7 +17,7 @@ from roboyard.geometry import SE3
 
 PLACEHOLDER = "placeholder"
 PLACEHOLDER_COLOR: Rgba = (1.0, 0.0, 1.0, 0.5)
-"""Translucent magenta marks what stands for a model that was not found, or for an actor without its skin."""
+"""Translucent magenta, the color of placeholders for missing models, and of actors without their skin."""
 _PLACEHOLDER_MATERIAL = Material(PLACEHOLDER, PLACEHOLDER_COLOR)
 
 

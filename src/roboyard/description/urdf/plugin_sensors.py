@@ -26,7 +26,7 @@ _SENSOR_PLUGIN_FILE = re.compile(r"^lib(?:hector_)?gazebo_ros_(imu|gps|magnetic|
 _MIMIC_PLUGIN_FILES = ("libroboticsgroup_gazebo_mimic_joint_plugin.so", "libgazebo_mimic_joint_plugin.so",
           "libroboticsgroup_upatras_gazebo_mimic_joint_plugin.so")  # fmt: skip
 _PLUGIN_RATES = {"imu": 100.0, "gps": 4.0, "magnetic": 50.0, "baro": 20.0, "ft_sensor": 100.0, "f3d": 100.0}
-"""Rates of the plugins where a file states none [Hz]; the GPS plugin's own default is lower than that of a sensor."""
+"""Default rates of the plugins [Hz]; the GPS plugin's default is lower than that of a sensor."""
 _MAX_RATE = 1000.0  # [Hz]
 _DRIFT_TIME = 3600.0  # time constant of hector's drifts [s]
 _EARTH_FIELD = 5e-5  # strength of the earth's field in hector's plugin [T]

@@ -1,5 +1,6 @@
-"""Reads `<robot>`: its tree of links and joints, `<gazebo>` and `<ros2_control>` blocks, and SDF joints in `<gazebo>`
-blocks (screws, loops).
+"""Reads `<robot>`: links, joints, `<gazebo>` and `<ros2_control>` blocks.
+
+SDF joints in `<gazebo>` blocks (screws, loop joints) are read too.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ from roboyard.geometry import SE3
 def read_extra_joints(
     context: ReaderContext, robot: str, blocks: Sequence[XmlNode], poses: Mapping[str, SE3], joints: Mapping[str, Joint]
 ) -> tuple[Joint, ...]:
-    """The joints that ``<gazebo>`` blocks add; each closes a loop, since the tree has every link already.
+    """Read the joints that ``<gazebo>`` blocks add; each closes a loop, because the tree contains every link already.
 
     Args:
-        context: Takes findings: a joint that leads nowhere or has a name that is taken is left out with one.
-        robot: The robot's name.
+        context: Receives warnings; a joint to an unknown link or with a used name is ignored with a warning.
+        robot: Name of the robot.
         blocks: The ``<gazebo>`` elements.
         poses: T_model_link of each link.
-        joints: Of the tree.
+        joints: Joints of the tree.
     """
     nodes = [
         node for block in blocks if not block.get("reference").strip() for node in block.children_with_tag("joint")
@@ -57,13 +58,13 @@ def read_extra_joints(
         name = node.get("name").strip()
         try:
             if name in joints or name in loop_joints:
-                context.warn(node, f"<gazebo> adds a joint '{name}', and there is one of this name: left out")
+                context.warn(node, f"<gazebo> adds a joint '{name}', but the name is already used: ignored")
                 continue
             child = read_joint_link(node, "child")
             scope.declare(ScopeEntry(name, "joint", node, node.child("pose"), child, attached_to=child))
             loop_joints[name] = read_sdf_joint(context, node, scope, name, dict(poses), (1, 7))
         except DescriptionError as error:
-            context.warn(node, f"<gazebo> adds a joint that cannot be: {error.message}: left out")
+            context.warn(node, f"<gazebo> adds an invalid joint: {error.message}: ignored")
     for joint in loop_joints.values():
         context.warn(nodes[0], f"joint '{joint.name}' closes a loop: a constraint, not part of the tree")
     return tuple(loop_joints.values())
@@ -73,15 +74,15 @@ _ROBOT_TAGS = {"link", "joint", "material", "gazebo", "transmission", "ros2_cont
 
 
 def read_model_document(context: ReaderContext, root: XmlNode, name: str | None = None) -> Model:
-    """The model of a URDF document.
+    """Read the model of a URDF document.
 
     Args:
-        context: Takes findings, resolves files.
-        root: The ``<robot>`` element, xacro already expanded.
-        name: Replaces the robot's name.
+        context: Receives warnings, resolves files.
+        root: The ``<robot>`` element, after xacro expansion.
+        name: Name that replaces the robot's name.
 
     Raises:
-        DescriptionError: anything that makes the robot inconsistent or physically impossible: see `validation`.
+        DescriptionError: The robot is inconsistent or physically impossible: see `validation`.
     """
     context.warn_unknown_children(root, _ROBOT_TAGS, {"sensor", "property"})
     nodes = _read_named_elements(context, "link", root)
@@ -125,12 +126,12 @@ def read_model_document(context: ReaderContext, root: XmlNode, name: str | None 
 
 
 def read_world_document(context: ReaderContext, root: XmlNode) -> World:
-    """Refuse the document: URDF describes no worlds. Raises DescriptionError."""
-    raise error_at("this describes a robot, not a world", root, "load it as a model")
+    """Reject the document: URDF does not describe worlds. Raises DescriptionError."""
+    raise error_at("the file describes a robot, not a world", root, "load it as a model")
 
 
 def _read_joints(context: ReaderContext, root: XmlNode, links: dict[str, XmlNode]) -> list[tuple[Joint, XmlNode]]:
-    """Joints between known links with valid mimics, and their elements."""
+    """Return joints between known links with valid mimics, and their elements."""
     maybe_joints = [(context.try_read(partial(read_joint, context, node), None), node)
             for node in _read_named_elements(context, "joint", root).values()]  # fmt: skip
     drafts = [(joint, node) for joint, node in maybe_joints if joint is not None]
@@ -146,10 +147,10 @@ def _check_tree(
     links: dict[str, XmlNode],
     drafts: Sequence[tuple[Joint, XmlNode]],
 ) -> list[Joint]:
-    """The joints from the root outwards; empty after an earlier error, which would bring others with it here.
+    """Return the joints from the root to the leaves; empty after an earlier error, from which others would follow.
 
     Raises:
-        DescriptionError: links and joints are not a tree.
+        DescriptionError: Links and joints do not form a tree.
     """
     if context.errors:
         return []
@@ -169,7 +170,7 @@ def _read_links(context: ReaderContext, root: XmlNode, nodes: dict[str, XmlNode]
 
 
 def _read_named_elements(context: ReaderContext, kind: str, root: XmlNode) -> dict[str, XmlNode]:
-    """Links or joints by name; in a survey the first of each."""
+    """Return links or joints by name; when errors are collected, the first of each name."""
     named = [(one.get("name").strip(), one) for one in root.children_with_tag(kind)]
     first_by_name = {name: one for name, one in reversed(named) if name}
     return context.try_read(lambda: validation.require_unique_names(kind, named), dict(reversed(first_by_name.items())))
@@ -192,12 +193,12 @@ def _require_one_root(name: str, root: XmlNode, nodes: dict[str, XmlNode], order
     if len(roots) > 1:
         root_labels = ", ".join(f"'{link}' (line {nodes[link].line})" for link in roots[:8])
         raise error_at(
-            f"robot '{name}' has {len(roots)} root links: {root_labels}", root, "one root; join the others to it"
+            f"robot '{name}' has {len(roots)} root links: {root_labels}", root, "one root; connect the others to it"
         )
 
 
 def _remove_world_link(context: ReaderContext, node: XmlNode, links: dict[str, Link]) -> None:
-    """A root called "world" is the world itself, as in Gazebo: its joints hang there and it is no body."""
+    """Treat a root link named "world" as the world itself, as in Gazebo: its joints connect to the world."""
     if links["world"].collisions or links["world"].visuals or links["world"].inertial:
-        context.warn(node, "the link 'world' is the world itself: what it holds is left out")
+        context.warn(node, "the link 'world' is the world itself: its content is ignored")
     del links["world"]

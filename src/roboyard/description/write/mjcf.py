@@ -1,4 +1,4 @@
-"""Writes MJCF: bodies, joints, actuators, sensors."""
+"""Writer of MJCF: bodies, joints, actuators, sensors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from roboyard.geometry import SE3
 
 
 def add_joints(body: ET.Element, joint: Joint, T_body_joint: SE3, prefix: str, losses: ConversionLosses) -> None:
-    """What moves ``body``: one joint of MJCF for each axis, called ``name``, ``name_2``, … as in simulation."""
+    """Add the joints that move `body`: one joint of MJCF per axis, named ``name``, ``name_2``, … as in simulation."""
     position = format_numbers(T_body_joint.translation)
     rotation = T_body_joint.rotation_matrix()
     if joint.type == "ball":
@@ -49,17 +49,17 @@ def add_joints(body: ET.Element, joint: Joint, T_body_joint: SE3, prefix: str, l
             lower, upper = max(limits.lower, -OPEN_LIMIT), min(limits.upper, OPEN_LIMIT)
             node.set("range", format_numbers((lower, upper if upper > lower else lower + LOCKED_RANGE)))
             if lower == upper:
-                losses.add(f"joint '{name}', whose limits coincide, gets a play of {LOCKED_RANGE:g}")
+                losses.add(f"joint '{name}' has equal limits: it gets a range of {LOCKED_RANGE:g}")
         if math.isfinite(limits.effort) and limits.effort > 0.0:
             node.set("actuatorfrclimited", "true")
             node.set("actuatorfrcrange", format_numbers((-limits.effort, limits.effort)))
         if math.isfinite(limits.velocity):
-            losses.add("speed limits of joints are lost")
+            losses.add("velocity limits of joints are lost")
         _set_dynamics(node, axis.dynamics)
     if joint.type == "floating":
         add_child(body, "joint", name=f"{prefix}{joint.name}_4", type="ball", pos=position)
     if joint.type == "gearbox":
-        losses.add(f"joint '{joint.name}': the gearbox turns freely, its ratio is lost")
+        losses.add(f"joint '{joint.name}': the gearbox moves freely, its ratio is lost")
     if joint.safety is not None:
         losses.add("safety controllers of joints are lost")
 
@@ -106,10 +106,10 @@ def _mjcf_axes(joint: Joint) -> list[tuple[str, Axis]]:
 
 
 def _initial_coordinates(model: Model, joint: Joint) -> list[float]:
-    """The joint's part of the keyframe's ``qpos``: the initial position that the description states, else zeros.
+    """Return the joint's part of the keyframe's ``qpos``: the initial position in the description, else zeros.
 
     Unlike `joint_interfaces.initial_positions` this does not move a position into the joint's limits or along a mimic:
-    the document says what the description says, and whoever simulates the document does that.
+    the document has the values of the description, and its simulator adapts them.
     """
     if joint.type == "ball":
         return [1.0, 0.0, 0.0, 0.0]
@@ -121,7 +121,7 @@ def _initial_coordinates(model: Model, joint: Joint) -> list[float]:
 
 
 def add_couplings(section: ET.Element, joint: Joint, prefix: str) -> None:
-    """Couplings of a mimicking joint, or of a screw's turn and travel."""
+    """Add the couplings of a mimic joint, or of rotation and translation of a screw joint."""
     if joint.mimic is not None and joint.axes:
         factors = format_numbers((joint.mimic.offset, joint.mimic.multiplier, 0.0, 0.0, 0.0))
         add_child(section, "joint", joint1=prefix + joint.name, joint2=prefix + joint.mimic.joint, polycoef=factors)
@@ -136,7 +136,7 @@ _COMMAND_MODES = ("position", "velocity", "effort")
 def add_actuator(
     section: ET.Element, model: Model, interface: JointInterface, prefix: str, losses: ConversionLosses
 ) -> None:
-    """The actuator of a joint: of one kind, since two would fight."""
+    """Add the actuator of a joint: one kind only, because two would counteract each other."""
     commands = {mode: (lower, upper) for mode, lower, upper in interface.commands if mode in _COMMAND_MODES}
     joint = next((one for one in model.joints if one.name == interface.joint), None)
     if not commands or joint is None or not joint.axes or joint.mimic is not None:
@@ -147,7 +147,7 @@ def add_actuator(
     mode = next(one for one in preference if one in commands)
     other_modes = [one for one in commands if one != mode]
     if other_modes:
-        losses.add(f"joint '{joint.name}' also takes {' and '.join(other_modes)}: lost, one actuator is written")
+        losses.add(f"joint '{joint.name}' also has {' and '.join(other_modes)} commands: lost, one actuator is written")
     gains = dict(interface.parameters)
     lower, upper = commands[mode]
     name = prefix + joint.name
@@ -176,12 +176,14 @@ def add_actuator(
 def _gain_or_default(gains: dict[str, str], key: str, default: float, joint: Joint, losses: ConversionLosses) -> float:
     if key in gains:
         return float(gains[key])
-    losses.add(f"joint '{joint.name}' states no gain: {default:.3g} written, which suits its inertia")
+    losses.add(f"joint '{joint.name}' has no gain: {default:.3g} is written, which suits its inertia")
     return default
 
 
 def _joint_inertia(model: Model, joint: Joint) -> float:
-    """What the joint moves about its axis, all behind it rigid [kg m², or kg for a slide]."""
+    """Compute the inertia that the joint moves about its axis, with all further joints rigid [kg m², or kg for a
+    slide].
+    """
     links = {link.name: link for link in model.links}
     links_behind = [joint.child]
     for name in links_behind:
@@ -209,7 +211,7 @@ _SITE_SENSOR_KINDS = ("imu", "contact", "magnetometer")
 
 
 def add_sites(body: ET.Element, model: Model, link: Link, prefix: str) -> None:
-    """A site for each named frame, and for each sensor that needs one."""
+    """Add a site for each named frame, and for each sensor that needs one."""
     for frame in model.frames:
         if frame.link == link.name:
             set_pose(add_child(body, "site", name=prefix + frame.name, group="5"), frame.T_link_frame)
@@ -223,7 +225,7 @@ def add_sites(body: ET.Element, model: Model, link: Link, prefix: str) -> None:
 
 
 def _add_ray_sites(body: ET.Element, sensor: Sensor, spec: LidarSpec, prefix: str) -> None:
-    """A site for each ray, along whose z a range finder looks; MuJoCo's ``<replicate>`` takes seconds for hundreds."""
+    """Add a site per ray, with a range finder along its z; MuJoCo's ``<replicate>`` takes seconds for hundreds."""
     frame = add_child(body, "frame")
     set_pose(frame, sensor.T_link_sensor)
     for name, angle in _ray_angles(sensor, spec):
@@ -232,7 +234,7 @@ def _add_ray_sites(body: ET.Element, sensor: Sensor, spec: LidarSpec, prefix: st
 
 
 def _ray_angles(sensor: Sensor, spec: LidarSpec) -> Iterator[tuple[str, float]]:
-    """Name and angle of each ray."""
+    """Iterate over name and angle of each ray."""
     if spec.samples == 1:
         yield sensor.name, spec.angle_min
         return
@@ -242,7 +244,7 @@ def _ray_angles(sensor: Sensor, spec: LidarSpec) -> Iterator[tuple[str, float]]:
 
 
 def add_sensors(section: ET.Element, model: Model, prefix: str, losses: ConversionLosses) -> None:
-    """The sensors that MJCF knows; others are lost."""
+    """Add the sensors that MJCF supports; others are lost."""
     for sensor in model.sensors:
         name = prefix + sensor.name
         rate = {"interval": format_number(1.0 / sensor.update_rate)}
@@ -270,16 +272,18 @@ def add_sensors(section: ET.Element, model: Model, prefix: str, losses: Conversi
                         **attributes,
                     )
                 if sensor.spec.vertical_samples > 1:
-                    losses.add(f"sensor '{sensor.name}': one of its {sensor.spec.vertical_samples} rows is written")
+                    losses.add(
+                        f"sensor '{sensor.name}': only one of its {sensor.spec.vertical_samples} rows is written"
+                    )
                 if sensor.spec.range_min or sensor.spec.resolution:
-                    losses.add("the least range and the resolution of lidars are lost")
+                    losses.add("the minimum range and the resolution of lidars are lost")
             case EncoderSpec():
                 joints = sensor.spec.joints or tuple(one.name for one in model.joints if one.axes)
                 for joint in joints:
                     for tag in ("jointpos", "jointvel"):
                         add_child(section, tag, joint=prefix + joint, **rate)
                 if sensor.spec.resolution or sensor.spec.noise != Noise():
-                    losses.add("steps and noise of encoders are lost")
+                    losses.add("resolution and noise of encoders are lost")
             case _ if sensor.kind == "contact":
                 add_child(section, "touch", name=name, site=name, **rate)
             case _ if sensor.kind == "magnetometer":
@@ -294,7 +298,7 @@ def add_sensors(section: ET.Element, model: Model, prefix: str, losses: Conversi
 
 def _noise_attribute(noise: Noise, sensor: Sensor, losses: ConversionLosses) -> dict[str, str]:
     if Noise(stddev=noise.stddev) != noise:
-        losses.add(f"sensor '{sensor.name}': of its noise only the white part is written")
+        losses.add(f"sensor '{sensor.name}': only white noise is written")
     return {"noise": format_number(noise.stddev)} if noise.stddev else {}
 
 
@@ -303,18 +307,18 @@ JointChain = list[tuple[Joint, SE3]]
 
 
 def write_mjcf(description: Model | World, file_namer: FileNamer | None = None) -> WrittenDescription:
-    """The model or world as an MJCF document.
+    """Write a model or world as an MJCF document.
 
-    Of a world every name begins with that of its model: ``crate::lid``.
+    In a world every name begins with the name of its model: ``crate::lid``.
 
     Args:
-        description: What is written.
-        file_namer: Names of meshes, terrains and textures in the document; None: as the original named them.
+        description: The model or world.
+        file_namer: Function that names meshes, terrains and textures in the document; None: names of the original.
     """
     losses = ConversionLosses()
     root = ET.Element("mujoco", model=description.name)
     add_child(root, "compiler", angle="radian", autolimits="false", inertiafromgeom="false")
-    # Servos as stiff as those of descriptions want velocities integrated implicitly.
+    # Servos as stiff as those of descriptions require implicit integration of velocities.
     option = add_child(root, "option", integrator="implicitfast")
     asset = ET.Element("asset")
     body = ET.Element("worldbody")
@@ -339,14 +343,14 @@ def write_mjcf(description: Model | World, file_namer: FileNamer | None = None) 
 
 
 def _name_sensors_by_topic(model: Model, losses: ConversionLosses) -> Model:
-    """The model with sensors called like their topics: MJCF knows names only, and the topic is what nodes ask for."""
+    """Return the model with sensors named by their topics: MJCF has names only, and nodes use the topics."""
     topics = [sensor.topic for sensor in model.sensors]
     if len(set(topics)) < len(topics):
         losses.add("topics of sensors are lost: several share one")
         return model
     for sensor in model.sensors:
         if sensor.name != sensor.topic and not isinstance(sensor.spec, EncoderSpec):
-            losses.add(f"the sensor '{sensor.name}' is called '{sensor.topic}', as its topic")
+            losses.add(f"the sensor '{sensor.name}' is renamed to '{sensor.topic}', its topic")
     return replace(model, sensors=tuple(replace(sensor, name=sensor.topic) for sensor in model.sensors))
 
 
@@ -365,7 +369,7 @@ def _add_light(parent: ET.Element, light: Light) -> None:
 
 
 class _MjcfDocument:
-    """A document in the making."""
+    """MJCF document that is being written."""
 
     def __init__(self, root: ET.Element, body: ET.Element, assets: AssetSection, losses: ConversionLosses) -> None:
         self._root, self._body, self._assets, self._losses = root, body, assets, losses
@@ -375,7 +379,7 @@ class _MjcfDocument:
         self._has_initial_positions = False
 
     def add_model(self, model: Model, prefix: str, T_world_model: SE3) -> None:
-        """Put a model's bodies into the world."""
+        """Add a model's bodies to the world."""
         model = _name_sensors_by_topic(model, self._losses)
         child_joints: dict[str, list[Joint]] = {}
         for joint in model.joints:
@@ -407,7 +411,7 @@ class _MjcfDocument:
             self._losses.add("names of fixed joints are lost")
 
     def finish(self) -> None:
-        """Append the sections that hold something."""
+        """Append the sections that are not empty."""
         for section in self._sections.values():
             if len(section):
                 self._root.append(section)
@@ -418,7 +422,7 @@ class _MjcfDocument:
     def _add_body(
         self, tree: _BodyTree, parent: ET.Element, link: Link, T: SE3, chain: JointChain, *, free: bool = False
     ) -> None:
-        """The link's body at ``T`` in its parent's, moved by ``chain``, and all that hangs on it."""
+        """Add the link's body at `T` in its parent, moved by `chain`, and all bodies below."""
         children = tree.child_joints.get(link.name, [])
         if chain and not free and tree.is_passed_through(link) and not tree.model.static:
             (joint,) = children
@@ -455,7 +459,7 @@ class _MjcfDocument:
             self._add_body(tree, node, child_link, joint.T_parent_child, child_chain)
 
     def _add_exclusions(self, model: Model, prefix: str) -> None:
-        """Pairs that this project never lets touch, and MuJoCo would."""
+        """Exclude pairs whose contacts are disabled here, but not in MuJoCo."""
         collidable = [link for link in model.links if any(one.surface.collide for one in link.collisions)]
         disabled_pairs = {frozenset(pair) for pair in model.disabled_collisions}
         if model.static:
@@ -476,11 +480,11 @@ class _MjcfDocument:
             T = loop.T_parent_child.inverse()
             add_child(section, "weld", name=name, **bodies, relpose=format_numbers((*T.translation, *T.quaternion)))
         else:
-            self._losses.add(f"joint '{loop.name}' of type {loop.type}, which closes a loop, is lost")
+            self._losses.add(f"loop joint '{loop.name}' of type {loop.type} is lost")
 
 
 class _BodyTree:
-    """A model, and what hangs on what."""
+    """Model with the tree of its links."""
 
     def __init__(self, model: Model, prefix: str, child_joints: dict[str, list[Joint]]) -> None:
         self.model, self.prefix, self.child_joints = model, prefix, child_joints
@@ -489,7 +493,7 @@ class _BodyTree:
         self.inertials: dict[str, Inertial] = {}
 
     def is_passed_through(self, link: Link) -> bool:
-        """Whether it only stands between two joints, so that both may move one body."""
+        """Return whether the link only connects two joints, so that both can move one body."""
         children = self.child_joints.get(link.name, [])
         is_empty = (
             link.inertial is None
@@ -513,7 +517,7 @@ def _add_inertial(parent: ET.Element, inertial: Inertial) -> None:
         return
     moments = [ixx, iyy, izz]
     largest = moments.index(max(moments))
-    # MuJoCo checks A + B >= C exactly, and a flat body's may miss it by rounding.
+    # MuJoCo checks A + B >= C exactly; a flat body may violate it by rounding.
     moments[largest] = min(moments[largest], (sum(moments) - moments[largest]) * (1.0 - 1e-12))
     node.set("diaginertia", format_numbers(moments))
     if inertial.T_link_com.quaternion != (1.0, 0.0, 0.0, 0.0):

@@ -1,4 +1,4 @@
-"""Walks a xacro document and writes the plain one: properties, arguments, macros, includes, conditions, blocks."""
+"""Expands a xacro document into plain XML: properties, arguments, macros, includes, conditions, blocks."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from roboyard.errors import DescriptionError
 
 _NAME = re.compile(r"[^\W\d]\w*")
 _MAX_EXPANDED = 100_000  # elements and attributes of the expanded document; a PR2 with every sensor has about 12,000
-_MAX_VISITED = 1_000_000  # elements walked over, macros' bodies each time they are called, whether they write or not
-_MAX_LEVELS = 200  # of elements, conditions, macro calls and includes within each other
+_MAX_VISITED = 1_000_000  # visited elements; macro bodies count at each call
+_MAX_LEVELS = 200  # nesting of elements, conditions, macro calls and includes
 _PREFIX = "xacro:"
 _UNPREFIXED_TAGS = {
     "property": ("name", "value"), "macro": ("name", "params"), "include": ("filename",), "if": ("value",),
     "unless": ("value",), "insert_block": ("name",),
 }  # fmt: skip
-"""Tags that xacro took without its prefix before 2016, and what they must have to be meant."""
+"""Tags that xacro accepted without its prefix before 2016, and the attributes that identify them."""
 _URDF_TAGS = {"link", "joint", "material", "gazebo", "transmission", "ros2_control", "model", "world", "sdf"}
 
 
 class Expander:
-    """One expansion.
+    """Expansion of one document.
 
     Args:
-        context: Resolves files and packages, takes findings.
+        context: Resolves files and packages, receives warnings.
         arguments: Values of ``<xacro:arg>``.
-        environment: For ``$(env)``.
+        environment: Variables for ``$(env)``.
     """
 
     def __init__(self, context: ReaderContext, arguments: Mapping[str, str], environment: Mapping[str, str]) -> None:
@@ -47,32 +47,33 @@ class Expander:
         self._files: list[str] = []
 
     def expand_document(self, root: XmlNode) -> XmlNode:
-        """The expanded document. Raises DescriptionError."""
+        """Return the expanded document. Raises DescriptionError."""
         properties, macros = Properties(), XacroScope[Macro]()
         self._files.append(root.file)
         try:
             out, is_root_evaluated = self._copy_element(root, properties, root.tag), True
-        except DescriptionError:  # <robot name="$(arg name)"> stands above the argument's default
+        except DescriptionError:  # <robot name="$(arg name)"> comes before the argument's default
             out, is_root_evaluated = XmlNode(root.tag, {}, root.file, root.line), False
         self._expand_children(root.children, out, properties, macros, 1)
         if not is_root_evaluated:
             out.attributes = self._copy_element(root, properties, root.tag).attributes
         out.attributes.pop("xmlns:xacro", None)
         for name in sorted(self._undeclared):
-            self._context.warn(root, f"the argument '{name}' is given, but the document declares none of this name")
+            self._context.warn(root, f"the argument '{name}' is given, but not declared in the document")
         return out
 
-    # -- walking -------------------------------------------------------------------------------------------------------
+    # -- traversal
+    # -------------------------------------------------------------------------------------------------------
     def _expand_children(
         self, nodes: list[XmlNode], out: XmlNode, properties: Properties, macros: XacroScope[Macro], depth: int
     ) -> None:
-        """Expand ``nodes`` in order into ``out``, which is ``depth`` elements deep."""
+        """Expand `nodes` in order into `out`, which is `depth` elements deep."""
         if self._level >= _MAX_LEVELS:
             raise error_at(f"macros, conditions and elements are nested more than {_MAX_LEVELS} deep", out)
         self._level += 1
         self._n_visited += 1 + len(nodes)
         if self._n_visited > _MAX_VISITED:
-            raise error_at(f"the expansion walks over more than {_MAX_VISITED} elements", out)
+            raise error_at(f"the expansion visits more than {_MAX_VISITED} elements", out)
         for node in nodes:
             tag = node.tag if node.tag.startswith(_PREFIX) else self._prefixed_tag(node, macros, depth)
             if not tag:
@@ -119,18 +120,18 @@ class Expander:
         self._level -= 1
 
     def _prefixed_tag(self, node: XmlNode, macros: XacroScope[Macro], depth: int) -> str:
-        """The tag with the prefix that old files leave out; empty for what is no tag of xacro's."""
+        """Return the tag with the prefix that old files omit; empty if it is not a xacro tag."""
         required_attributes = _UNPREFIXED_TAGS.get(node.tag, ())
         is_unprefixed = required_attributes and all(node.get(name).strip() for name in required_attributes)
         if not is_unprefixed and (depth > 1 or node.tag in _URDF_TAGS or not macros.has(node.tag)):
             return ""
         if depth > 1 and node.tag not in ("if", "unless", "insert_block"):
             return ""
-        self._context.warn(node, f"<{node.tag}> is taken as <{_PREFIX}{node.tag}>: present xacro wants the prefix")
+        self._context.warn(node, f"<{node.tag}> is read as <{_PREFIX}{node.tag}>: current xacro requires the prefix")
         return _PREFIX + node.tag
 
     def _copy_element(self, node: XmlNode, properties: Properties, tag: str) -> XmlNode:
-        """A copy of the element itself with its attributes and text evaluated."""
+        """Copy the element itself with its attributes and text evaluated."""
         self._n_expanded += 1 + len(node.attributes)
         if self._n_expanded > _MAX_EXPANDED:
             raise error_at(f"the expanded document has more than {_MAX_EXPANDED} elements and attributes", node)
@@ -142,7 +143,7 @@ class Expander:
         return XmlNode(tag, attributes, node.file, node.line, text)
 
     def _append_text(self, node: XmlNode, out: XmlNode, properties: Properties) -> None:
-        """Text standing directly in a condition or macro belongs to the element around it."""
+        """Append the text of a condition or macro to the surrounding element."""
         text = node.text.strip()
         if text:
             out.text = f"{out.text.strip()}{self._evaluator.evaluate_to_text(text, properties, node)}"
@@ -152,7 +153,8 @@ class Expander:
             raise error_at(f"<{node.tag}> has no {name}", node, f'{name}="…"')
         return node.attributes[name]
 
-    # -- the words -----------------------------------------------------------------------------------------------------
+    # -- directives
+    # -----------------------------------------------------------------------------------------------------
     def _is_condition_true(self, node: XmlNode, properties: Properties) -> bool:
         text = self._required_attribute(node, "value")
         try:
@@ -172,7 +174,7 @@ class Expander:
             name = self._evaluator.evaluate_to_text(name, properties, node)
         if not _NAME.fullmatch(name) or name.startswith("__"):
             raise error_at(
-                f"a property is called {quote(name)}", node, "letters, digits and _, not starting with a digit"
+                f"invalid property name {quote(name)}", node, "letters, digits and _, not starting with a digit"
             )
         scope_name = node.get("scope")
         table = properties
@@ -182,9 +184,7 @@ class Expander:
         elif scope_name == "parent":
             table = properties.parent if isinstance(properties.parent, Properties) else properties
         elif scope_name:
-            self._context.warn(
-                node, f"scope {quote(scope_name)} is neither parent nor global: the property stays local"
-            )
+            self._context.warn(node, f"unknown scope {quote(scope_name)} (parent or global): the property is local")
         if node.get("remove") in ("true", "1"):
             table.values.pop(name, None)
             return
@@ -214,7 +214,7 @@ class Expander:
     def _define_macro(self, node: XmlNode, properties: Properties, macros: XacroScope[Macro]) -> None:
         name = self._required_attribute(node, "name").removeprefix(_PREFIX)
         if not name or "." in name:
-            raise error_at(f"a macro is called {quote(name)}", node, "a name without dots")
+            raise error_at(f"invalid macro name {quote(name)}", node, "a name without dots")
         macros.values[name] = Macro(node, parse_parameters(node), properties, macros)
 
     # -- calls ---------------------------------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ class Expander:
         self, node: XmlNode, name: str, out: XmlNode, properties: Properties, macros: XacroScope[Macro], depth: int
     ) -> None:
         macro = self._find_macro(node, name, macros)
-        is_namespaced = "." in name  # from an include with ns: it sees that file's properties and macros
+        is_namespaced = "." in name  # from an include with ns: it uses that file's properties and macros
         scope = Properties(macro.properties if is_namespaced else properties)
         local_macros = XacroScope[Macro](macro.macros if is_namespaced else macros)
         blocks = XmlNode(node.tag, {}, node.file, node.line)
@@ -239,7 +239,7 @@ class Expander:
         for parameter in macro.parameters:
             if parameter.is_block:
                 if not remaining_blocks:
-                    raise error_at(f"macro '{name}' is called without its block '{parameter.name}'", node)
+                    raise error_at(f"macro '{name}' requires the block '{parameter.name}'", node)
                 scope.values[parameter.name] = remaining_blocks.pop(0)
             elif parameter.name not in scope.values:
                 if parameter.inherits and self._is_defined(properties, parameter.name):
@@ -247,9 +247,9 @@ class Expander:
                 elif parameter.default is not None:
                     scope.define(parameter.name, self._evaluator.evaluate(parameter.default, properties, node))
                 else:
-                    raise error_at(f"macro '{name}' is called without its parameter '{parameter.name}'", node)
+                    raise error_at(f"macro '{name}' requires the parameter '{parameter.name}'", node)
         if remaining_blocks:
-            raise error_at(f"macro '{name}' takes no block <{remaining_blocks[0].tag}>", node)
+            raise error_at(f"macro '{name}' does not accept the block <{remaining_blocks[0].tag}>", node)
         try:
             self._append_text(macro.node, out, scope)
             self._expand_children(macro.node.children, out, scope, local_macros, depth)
@@ -269,7 +269,7 @@ class Expander:
         try:
             return macros.get(name)
         except KeyError:
-            raise error_at(f"<{quote(node.tag)[1:-1]}>: no macro is called '{name[:80]}'", node) from None
+            raise error_at(f"<{quote(node.tag)[1:-1]}>: unknown macro '{name[:80]}'", node) from None
 
     # -- includes and blocks -------------------------------------------------------------------------------------------
     def _include(
@@ -291,7 +291,7 @@ class Expander:
     ) -> None:
         for path in self._included_paths(node, name):
             if str(path) in self._files:
-                raise error_at(f"files include each other in a circle: {path.name}", node, "includes that end")
+                raise error_at(f"files include each other in a cycle: {path.name}", node, "includes that end")
             label = f"included file {quote(name, 300)}"
             root = self._context.parse_included_file(path, node, label)
             self._files.append(str(path))
@@ -324,4 +324,4 @@ class Expander:
                 block = properties.get(key)
                 self._expand_children(block.children if content_only else [block], out, properties, macros, depth)
                 return
-        raise error_at(f"no block is called '{name[:80]}'", node)
+        raise error_at(f"unknown block '{name[:80]}'", node)

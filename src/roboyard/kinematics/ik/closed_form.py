@@ -347,14 +347,14 @@ def _from_closed_form(
 
 
 class IkGoals(NamedTuple):
-    """Poses that an arm shall reach, and what counts as reaching them.
+    """Goal poses of an arm, with tolerances.
 
     Attributes:
         T: (k, 4, 4) poses of the tip in the base.
-        seeds: (k, n) the nearer a branch is to these, the earlier it comes.
+        seeds: (k, n) preferred joint positions; closer branches come first.
         free_axis: (3,) see `IkTarget`.
         weights: (2,) see `IkTarget`.
-        tolerance: (2,) how far a tool may be from a goal [m, rad].
+        tolerance: (2,) maximum position and orientation error [m, rad].
     """
 
     T: Array
@@ -365,11 +365,11 @@ class IkGoals(NamedTuple):
 
 
 class IkBranches(NamedTuple):
-    """Branches of many poses, arrays that a kernel fills.
+    """Branches of many poses, in arrays that a kernel fills.
 
     Attributes:
-        joints: (k, 8, n) positions of the joints.
-        counts: (k,) how many branches each pose has.
+        joints: (k, 8, n) joint positions.
+        counts: (k,) number of branches of each pose.
         statuses: (k,) REACHED, OUT_OF_LIMITS or NOT_REACHED.
     """
 

@@ -14,7 +14,7 @@ from roboyard.messages.time import duration_to_msg
 
 @dataclass(frozen=True, slots=True)
 class MarkerStyle:
-    """What a marker looks like.
+    """Appearance of a marker.
 
     Attributes:
         type: ``Marker.SPHERE_LIST``, ``Marker.LINE_LIST``, ``Marker.ARROW``, …
@@ -37,16 +37,16 @@ def points_marker(
     time_ns: int,
     height: float = 0.0,
 ) -> Any:
-    """visualization_msgs/Marker of points in the plane; without any, the marker is taken away.
+    """Make a visualization_msgs/Marker for planar points; without points it deletes the marker.
 
     Args:
-        points: (n, 2) in the frame [m].
-        style: What the marker looks like.
-        namespace: With ``marker_id`` it names the marker: a later one of the same name replaces it.
-        marker_id: See above.
-        frame: Of the points.
-        time_ns: Moment.
-        height: Of all points [m].
+        points: (n, 2) points in the frame [m].
+        style: Appearance of the marker.
+        namespace: Namespace; a marker replaces an earlier one with equal namespace and id.
+        marker_id: Id within the namespace.
+        frame: Frame of the points.
+        time_ns: Time stamp [ns].
+        height: Height of all points [m].
     """
     marker, point = message_type("visualization_msgs/msg/Marker"), message_type("geometry_msgs/msg/Point")
     upright = message_type("geometry_msgs/msg/Quaternion")(w=1.0)
@@ -55,7 +55,7 @@ def points_marker(
         ns=namespace,
         id=marker_id,
         type=style.type,
-        action=marker.ADD if len(points) else marker.DELETE,  # viewers complain about empty lists
+        action=marker.ADD if len(points) else marker.DELETE,  # viewers reject empty lists
         pose=message_type("geometry_msgs/msg/Pose")(orientation=upright),
         scale=message_type("geometry_msgs/msg/Vector3")(*style.scale),
         color=message_type("std_msgs/msg/ColorRGBA")(*style.color),
