@@ -23,7 +23,7 @@ from roboyard.config.yaml_tree import parse_scalar
 
 
 def dump(value: Any) -> Any:
-    """Plain data (dicts, lists, numbers, text) from which `load` makes an equal configuration."""
+    """Convert a configuration to plain data (dicts, lists, numbers, text), from which `load` makes an equal one."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return _dump_fields(value, "")
     if isinstance(value, Mapping):
@@ -47,7 +47,7 @@ def _dump_fields(value: Any, prefix: str) -> dict[str, Any]:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes what our reader (YAML 1.2) or another (1.1) would take for something else; never writes anchors."""
+    """YAML dumper that quotes text which a YAML 1.2 or 1.1 reader would misinterpret, and never writes anchors."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -61,7 +61,7 @@ _Dumper.add_representer(str, _Dumper.represent_text)
 
 
 def dumps(value: Any) -> str:
-    """`dump` as YAML text, keys in the order of the fields."""
+    """Return `dump` as YAML text, with keys in the order of the fields."""
     text: str = yaml.dump(dump(value), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
     return text
 
@@ -97,7 +97,7 @@ def schema_rows(cls: type) -> tuple[SchemaRow, ...]:
 
 
 def schema_table(cls: type) -> str:
-    """A Markdown table of all keys: name, what it must be, default, meaning. Nested keys are written `outer.inner`."""
+    """Return a Markdown table of all keys: name, valid values, default, meaning. Nested keys are `outer.inner`."""
     lines = ["| key | must be | default | meaning |", "| --- | --- | --- | --- |"]
     for row in schema_rows(cls):
         default = f"`{row.default}`" if row.default not in ("", "required") else row.default
@@ -123,7 +123,7 @@ def _schema_rows(cls: type, prefix: str, outer: tuple[type, ...]) -> Iterator[tu
 
 
 def _nested_dataclasses(hint: Any) -> Iterator[tuple[str, type]]:
-    """The dataclasses within an annotation, each with how a key path gets there."""
+    """Iterate over the dataclasses within an annotation, each with its suffix of the key path."""
     for member in union_members(hint):
         origin, arguments = get_origin(member), get_args(member)
         if isinstance(member, type) and dataclasses.is_dataclass(member):
@@ -142,7 +142,7 @@ def _default_text(field: dataclasses.Field[Any]) -> str:
     else:
         return "required"
     if isinstance(value, dict):
-        return ""  # its own keys show it
+        return ""  # the rows of its own keys show it
     text: str = yaml.safe_dump(value, default_flow_style=True, width=10_000).removesuffix("...\n").strip()
     return text
 
