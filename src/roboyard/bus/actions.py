@@ -1,6 +1,6 @@
 """Actions as in ROS 2: three services and two topics each, so that bridges pass them on unchanged.
 
-One topic more, ``_action/reason``, says why a goal was rejected, aborted or canceled.
+An additional topic, ``_action/reason``, carries the reason why a goal was rejected, aborted or canceled.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 
 PREEMPTED = "preempted"
-"""Cause of a goal's end when a newer one has taken its place."""
+"""Error code of a goal that a newer goal replaced."""
 
 
 class GoalStatus(IntEnum):
-    """The numbers of action_msgs/GoalStatus."""
+    """Goal statuses with the numbers of action_msgs/GoalStatus."""
 
     UNKNOWN = 0
     ACCEPTED = 1
@@ -49,16 +49,18 @@ class GoalStatus(IntEnum):
 
 
 def check_action(action_type: Any, node: str) -> None:
-    """Refuse what is no type of an action.
+    """Check that `action_type` is an action type.
 
     Raises:
-        MessageError: it is none.
+        MessageError: It is not an action type.
     """
     check_interface_type(action_type, ActionType, "action", "ry.action.NavigateToPose", node)
 
 
 def endpoint(action: str, part: str) -> str:
-    """Name of one of an action's services (send_goal, cancel_goal, get_result) or topics (feedback, status, reason)."""
+    """Return the name of one of an action's services (send_goal, cancel_goal, get_result) or topics (feedback, status,
+    reason).
+    """
     return f"{action}/_action/{part}"
 
 
@@ -66,15 +68,15 @@ _MAX_STORED_GOALS = 64
 
 
 class GoalHandle:
-    """One goal as its server sees it.
+    """Goal on the side of its server.
 
     Attributes:
         goal: The goal message.
-        id: Its 16 bytes.
-        status: Where it stands.
-        error_message: Why it was rejected, aborted or cancelled, if somebody said.
-        error_code: The same in one word, for programs.
-        on_cancel: Called when a cancel request comes; without it, the server looks at ``is_cancel_requested`` itself.
+        id: Its id (16 bytes).
+        status: Its present status.
+        error_message: Reason why it was rejected, aborted or canceled, if one was given.
+        error_code: The same reason as one word, for programs.
+        on_cancel: Function called when a cancel request arrives; without it, the server polls `is_cancel_requested`.
     """
 
     def __init__(self, server: ActionServer, goal: Any, goal_id: bytes, time_ns: int) -> None:
@@ -89,45 +91,45 @@ class GoalHandle:
 
     @property
     def is_active(self) -> bool:
-        """Accepted and not ended."""
+        """Whether the goal is accepted and not finished."""
         return self.status in (GoalStatus.ACCEPTED, GoalStatus.EXECUTING, GoalStatus.CANCELING)
 
     @property
     def is_cancel_requested(self) -> bool:
-        """A cancel request waits to be obeyed."""
+        """Whether a cancel request is pending."""
         return self.status is GoalStatus.CANCELING
 
     def accept(self) -> None:
-        """Take the goal on.
+        """Accept the goal.
 
         Raises:
-            RunError: it was decided already.
+            RunError: The goal was already accepted or rejected.
         """
         if self.status is not GoalStatus.UNKNOWN or self.error_message:
-            raise RunError("the goal was decided already")
+            raise RunError("the goal was already accepted or rejected")
         self._server.accept(self)
 
     def reject(self, error_message: str, error_code: str = "") -> None:
-        """Refuse the goal, saying why."""
+        """Reject the goal with a reason."""
         if self.status is not GoalStatus.UNKNOWN:
-            raise RunError("the goal was decided already")
+            raise RunError("the goal was already accepted or rejected")
         self.error_message, self.error_code = error_message or "no reason given", error_code
 
     def publish_feedback(self, feedback: Any) -> None:
-        """Tell the client how it goes; ignored once the goal has ended."""
+        """Publish feedback to the client; ignored after the goal has ended."""
         if self.is_active:
             self._server.send_feedback(self, feedback)
 
     def succeed(self, result: Any) -> None:
-        """End: done."""
+        """End the goal as succeeded."""
         self._server.end_goal(self, GoalStatus.SUCCEEDED, result, "")
 
     def abort(self, result: Any | None = None, error_message: str = "", error_code: str = "") -> None:
-        """End: could not be done."""
+        """End the goal as aborted: it could not be reached."""
         self._server.end_goal(self, GoalStatus.ABORTED, result, error_message, error_code)
 
     def set_canceled(self, result: Any | None = None, error_message: str = "") -> None:
-        """End: stopped because the client (or a newer goal) wanted so."""
+        """End the goal as canceled: the client or a newer goal requested it."""
         self._server.end_goal(self, GoalStatus.CANCELED, result, error_message)
 
 
@@ -135,7 +137,7 @@ OnGoal = Callable[[GoalHandle], None]
 
 
 class ActionServer:
-    """Takes goals, sends feedback and results; made by ``Node.action_server``."""
+    """Accepts goals, sends feedback and results; created by `Node.action_server`."""
 
     def __init__(
         self,
@@ -169,31 +171,31 @@ class ActionServer:
 
     @property
     def active_goals(self) -> tuple[GoalHandle, ...]:
-        """Goals accepted and not ended, oldest first."""
+        """Goals that are accepted and not finished, oldest first."""
         return tuple(goal for goal in self.goals.values() if goal.is_active)
 
     @property
     def unrestorable_goal_count(self) -> int:
-        """How many goals are active that nobody takes up again when a state is loaded."""
+        """Number of active goals that cannot be restored from a snapshot."""
         return 0 if self._on_goal_restored is not None else len(self.active_goals)
 
-    # -- requests --------------------------------------------------------------------------------------------------
+    # -- requests ------------------------------------------------------------------------------------------------------
     def _on_send_goal(self, request: Any) -> Any:
         goal_id = uuid_from_msg(request.goal_id)
         handle = GoalHandle(self, request.goal, goal_id, self.node.now_ns)
         if goal_id in self.goals:
-            handle.reject("a goal of this id exists")
+            handle.reject("a goal with this id exists already")
         else:
             self._on_goal(handle)
         accepted = handle.status is not GoalStatus.UNKNOWN
         if not accepted:
-            handle.error_message = handle.error_message or "the server did not take it"
+            handle.error_message = handle.error_message or "the server did not accept it"
             self._publish_error(handle)
             self.node.log.warn(f"goal for {self.name} rejected: {handle.error_message}")
         return self.type.SendGoal.Response(accepted=accepted, stamp=time_to_msg(handle.accepted_ns))
 
     def _on_cancel_goal(self, request: Any) -> Any:
-        """Cancel one goal, or all goals up to a time, or all, as action_msgs/CancelGoal defines."""
+        """Cancel one goal, all goals up to a time, or all goals, as action_msgs/CancelGoal defines."""
         goal_id, until_ns = uuid_from_msg(request.goal_info.goal_id), to_nanoseconds(request.goal_info.stamp)
         response = self._cancel_response()
         canceled_goals = [
@@ -219,9 +221,10 @@ class ActionServer:
             return self.type.GetResult.Response(status=int(GoalStatus.UNKNOWN))
         return goal.result_future
 
-    # -- what handles do -------------------------------------------------------------------------------------------
+    # -- methods for goal handles
+    # -------------------------------------------------------------------------------------------
     def accept(self, handle: GoalHandle) -> None:
-        """Take a goal on, aborting older ones if the server preempts."""
+        """Accept a goal; abort older ones if the server preempts."""
         if self._preempt:
             for older in self.active_goals:
                 self.end_goal(older, GoalStatus.ABORTED, None, "preempted by a newer goal", PREEMPTED)
@@ -240,7 +243,7 @@ class ActionServer:
     def end_goal(
         self, handle: GoalHandle, status: GoalStatus, result: Any | None, error_message: str, error_code: str = ""
     ) -> None:
-        """End a goal; a second end is ignored, since a preempted goal's worker may not know yet."""
+        """End a goal; ending it twice is ignored, because the worker of a preempted goal may end it again."""
         if not handle.is_active:
             return
         if result is not None and result.__class__ is not self.type.Result:
@@ -254,9 +257,9 @@ class ActionServer:
             response.result = result
         handle.result_future.set_result(response)
 
-    # -- state -----------------------------------------------------------------------------------------------------
+    # -- state ---------------------------------------------------------------------------------------------------------
     def save_state(self) -> list[tuple[Any, ...]]:
-        """All goals that are remembered, as plain data, with the results of those that have ended."""
+        """Return all stored goals, as plain data, with the results of finished ones."""
         return [
             (
                 goal.id,
@@ -270,7 +273,7 @@ class ActionServer:
         ]
 
     def load_state(self, saved: list[tuple[Any, ...]]) -> None:
-        """Counterpart of `save`: ``on_goal_restored`` takes up the goals that are under way."""
+        """Restore a state that `save_state` returned; `on_goal_restored` resumes the active goals."""
         self.goals.clear()
         for goal_id, data, accepted_ns, status, error_message, result in saved:
             goal = GoalHandle(self, deserialize(data, type_name(self.type.Goal)), goal_id, accepted_ns)
@@ -299,16 +302,16 @@ class ActionServer:
         return info_type(goal_id=uuid_to_msg(goal.id), stamp=time_to_msg(goal.accepted_ns))
 
     def close(self) -> None:
-        """Abort what runs; its topics and services close with the node."""
+        """Abort active goals; the node closes the action's topics and services."""
         aborted_goals = self.active_goals
         for goal in aborted_goals:
-            goal.status, goal.error_message = GoalStatus.ABORTED, "its server went away"
-        if aborted_goals and not self.node.bus.is_closing:  # whoever follows the topics would wait for ever
+            goal.status, goal.error_message = GoalStatus.ABORTED, "the action server was closed"
+        if aborted_goals and not self.node.bus.is_closing:  # clients that follow the topics would wait forever
             for goal in aborted_goals:
                 self._publish_error(goal)
             self._publish_status()
         for goal in aborted_goals:
-            goal.result_future.set_error(RunError(f"the server of {self.name} went away"))
+            goal.result_future.set_error(RunError(f"the action server of {self.name} was closed"))
 
 
 def _serialized_result(goal: GoalHandle) -> bytes | None:
@@ -318,18 +321,18 @@ def _serialized_result(goal: GoalHandle) -> bytes | None:
 
 
 class GoalRejectedError(RoboyardError):
-    """The server refused the goal; says why."""
+    """The server rejected the goal; the message states the reason."""
 
 
 class GoalFuture(Future):
-    """A goal as its sender sees it: a future of the result message.
+    """Goal on the side of its client: a future of the result message.
 
     Attributes:
-        id: The goal's 16 bytes.
-        accepted: True or False once the server decided.
-        status: Where it stands, final once done.
-        error_message: Why it was rejected, aborted or cancelled, if the server said.
-        error_code: The same in one word, for programs, if the server gave one.
+        id: The goal's id (16 bytes).
+        accepted: True or False after the server's decision.
+        status: Present status; final when the future is done.
+        error_message: Reason why it was rejected, aborted or canceled, if the server gave one.
+        error_code: The same reason as one word, for programs, if the server gave one.
     """
 
     __slots__ = ("_client", "_feedback_callback", "accepted", "error_code", "error_message", "id", "status")
@@ -344,21 +347,21 @@ class GoalFuture(Future):
         self.error_message = self.error_code = ""
 
     def on_feedback(self, callback: Callable[[Any], None]) -> None:
-        """Have ``callback`` called with each feedback message from now on, in place of another one."""
+        """Set the function called with each further feedback message; it replaces the previous one."""
         self._feedback_callback = callback
 
     @property
     def action(self) -> str:
-        """The action's full name."""
+        """Full name of the action."""
         return self._client.name
 
     @property
     def succeeded(self) -> bool:
-        """Done, and the server says it reached the goal."""
+        """Whether the goal is finished and the server reached it."""
         return self.status is GoalStatus.SUCCEEDED
 
     def cancel(self) -> Future:
-        """Ask the server to stop; the goal is done when it has."""
+        """Request cancellation; the goal ends when the server has canceled it."""
         return self._client.cancel(self)
 
 
@@ -366,7 +369,7 @@ OnFuture = Callable[[GoalFuture], None]
 
 
 class ActionClient:
-    """Sends goals and follows them; made by ``Node.action_client``."""
+    """Sends goals and tracks them; created by `Node.action_client`."""
 
     def __init__(
         self, node: NodeBase, name: str, action_type: Any, *, on_goal_restored: OnFuture | None = None
@@ -390,29 +393,29 @@ class ActionClient:
         node.subscribe(endpoint(self.name, "reason"), reason_type, self._on_reason)
 
     def is_available(self) -> bool:
-        """Whether some node serves this action now."""
+        """Return whether a node serves this action now."""
         return self._send_goal_client.is_available()
 
     def send(self, goal: Any, feedback_callback: Callable[[Any], None] | None = None) -> GoalFuture:
-        """Send ``goal``.
+        """Send a goal.
 
         Args:
             goal: The action's goal message.
-            feedback_callback: Called with each feedback message.
+            feedback_callback: Function called with each feedback message.
 
         Returns:
-            Future of the result; it fails with GoalRejectedError when the server refuses, UnknownNameError when there
-            is no server.
+            Future of the result.  It fails with GoalRejectedError if the server rejects the goal, and with
+            UnknownNameError if there is no server.
 
         Raises:
-            MessageError: ``goal`` is not this action's goal.
+            MessageError: `goal` is not a goal of this action.
         """
         if goal.__class__ is not self.type.Goal:
             raise MessageError(
-                f"action {self.name} takes a goal of {self.type.name}, not {type(goal).__name__}",
+                f"action {self.name} requires a goal of {self.type.name}, got {type(goal).__name__}",
                 location=f"node {self._node_name}",
             )
-        self._sent_count += 1  # ids must repeat from run to run and differ between clients, also of a node started anew
+        self._sent_count += 1  # ids must repeat between runs and differ between clients, including restarted nodes
         identity = f"{self._session}{self._node_name} {self.name} {self._created_ns} {self._sent_count}"
         uuid = uuid_of_text(identity)
         future = GoalFuture(self, uuid, feedback_callback)
@@ -424,13 +427,13 @@ class ActionClient:
         return future
 
     def cancel(self, goal: GoalFuture) -> Future:
-        """Ask for ``goal`` to be stopped."""
+        """Request cancellation of `goal`."""
         info = self._goal_info_type(goal_id=uuid_to_msg(goal.id))
         return self._cancel_goal_client.call(self._cancel_type.Request(goal_info=info))
 
     def _on_goal_response(self, future: GoalFuture, response: Future) -> None:
         if self._goals.get(future.id) is not future:
-            return  # the node has left meanwhile
+            return  # the node has been removed meanwhile
         if response.error is not None:
             self._discard_goal(future)
             future.set_error(response.error)
@@ -476,19 +479,19 @@ class ActionClient:
 
     @property
     def unrestorable_goal_count(self) -> int:
-        """How many goals were sent and have not ended, and nobody takes them up again when a state is loaded."""
+        """Number of goals sent and not finished that cannot be restored from a snapshot."""
         unrestorable = [
             goal for goal in self._goals.values() if self._on_goal_restored is None or goal.accepted is None
         ]
         return len(unrestorable)
 
     def save_state(self) -> dict[str, Any]:
-        """How many goals were sent, since their ids follow from that, and those that are under way; plain data."""
+        """Return the number of sent goals, which determines their ids, and the active ones, as plain data."""
         pending_goals = [(goal.id, int(goal.status), goal.error_message) for goal in self._goals.values()]
         return {"born": self._created_ns, "sent": self._sent_count, "goals": pending_goals}
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """Counterpart of `save`: ``on_goal_restored`` gets a future for each goal that is under way."""
+        """Restore a state that `save_state` returned; `on_goal_restored` gets a future for each active goal."""
         self._created_ns, self._sent_count = saved["born"], saved["sent"]
         self._goals.clear()
         for goal_id, status, error_message in saved["goals"]:
@@ -500,5 +503,5 @@ class ActionClient:
             self._request_result(future)
 
     def close(self) -> None:
-        """Follow no goal any more."""
+        """Stop tracking all goals."""
         self._goals.clear()

@@ -16,7 +16,7 @@ from roboyard.messages.time import is_in_future, to_nanoseconds
 
 
 class DropReason(Enum):
-    """Why a message was dropped."""
+    """Reason why a message was dropped."""
 
     NO_TRANSFORM_FOUND = "no transform found"
     QUEUE_FULL = "queue full"
@@ -133,7 +133,7 @@ class MessageFilter:
 
     @property
     def waiting_count(self) -> int:
-        """Messages that wait."""
+        """Number of messages that wait."""
         return sum(map(len, self._queues.values()))
 
     def subscribe(self, topic: str, message_type: type) -> Subscription:
@@ -206,7 +206,7 @@ class MessageFilter:
         self.process()
 
     def save_state(self) -> dict[str, Any]:
-        """What waits, and the numbers of messages, as plain data; a pause belongs to the node."""
+        """Return the waiting messages and the counts, as plain data; a pause belongs to the node."""
         return {
             "waiting": {topic: list(queue) for topic, queue in self._queues.items()},
             "received": self.received_count,
@@ -215,13 +215,13 @@ class MessageFilter:
         }
 
     def load_state(self, saved: dict[str, Any]) -> None:
-        """Take back what ``save_state`` gave."""
+        """Restore a state that `save_state` returned."""
         self._queues = {topic: [tuple(item) for item in queue] for topic, queue in saved["waiting"].items()}
         self.received_count, self.delivered_count = saved["received"], saved["delivered"]
         self.dropped_counts = {reason: saved["dropped"][reason.name] for reason in DropReason}
 
     def _transform_error(self, message: Any, stamp_ns: int) -> str:
-        """Which transform of a message is missing; empty if none is."""
+        """Describe the missing transform of a message; empty if none is missing."""
         source = self._source_frame or message.header.frame_id
         try:
             for target in self._target_frames():

@@ -1,4 +1,4 @@
-"""Services: a request goes to the one node that serves the name; the response comes back as a future."""
+"""Services: a request goes to the node that serves the name; the response returns as a future."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from roboyard.messages import ServiceType
 
 
 class Future:
-    """A result to come.  Not thread-safe: made, resolved and read on the executor's thread."""
+    """Result that becomes available later.  Not thread-safe: created, resolved and read on the executor's thread."""
 
     __slots__ = ("_callbacks", "_error", "_is_done", "_result", "description")
 
@@ -24,41 +24,41 @@ class Future:
         self._callbacks: list[Callable[[Future], None]] = []
 
     def done(self) -> bool:
-        """Whether there is a result or an error."""
+        """Return whether a result or an error is available."""
         return self._is_done
 
     @property
     def result(self) -> Any:
-        """The result.
+        """Return the result.
 
         Raises:
-            RunError: not done yet.
-            RoboyardError: what made it fail.
+            RunError: The result is not available yet.
+            RoboyardError: The error that made it fail.
         """
         if not self._is_done:
-            raise RunError(f"{self.description} is not there yet", valid="run the bus until .done()")
+            raise RunError(f"{self.description} is not available yet", valid="run the bus until .done()")
         if self._error is not None:
             raise self._error
         return self._result
 
     @property
     def error(self) -> RoboyardError | None:
-        """Why it failed; None when it did not (yet)."""
+        """Return the error; None if it has not failed (yet)."""
         return self._error
 
     def add_done_callback(self, callback: Callable[[Future], None]) -> None:
-        """Call ``callback(self)`` once done; at once if it is."""
+        """Call ``callback(self)`` when the future is done; immediately if it is done already."""
         if self._is_done:
             callback(self)
         else:
             self._callbacks.append(callback)
 
     def set_result(self, result: Any) -> None:
-        """Give the result; later calls do nothing."""
+        """Set the result; later calls do nothing."""
         self._finish(result, None)
 
     def set_error(self, error: RoboyardError) -> None:
-        """Give an error instead of a result; later calls do nothing."""
+        """Set an error instead of a result; later calls do nothing."""
         self._finish(None, error)
 
     def _finish(self, result: Any, error: RoboyardError | None) -> None:
@@ -70,7 +70,7 @@ class Future:
             callback(self)
 
     def deliver(self, message: Any, source: str) -> None:
-        """Be resolved by the queue: an error fails it, anything else is the result."""
+        """Resolve the future with a queued message: an error makes it fail, anything else is the result."""
         if isinstance(message, RoboyardError):
             self.set_error(message)
         else:
@@ -78,11 +78,11 @@ class Future:
 
 
 class ServiceError(RoboyardError):
-    """A call could not be answered."""
+    """A service call failed without a response."""
 
 
 class ServiceFuture(Future):
-    """The answer to a call; what its reader does with it is done in the name of the calling node."""
+    """Future of a service response; its callbacks are charged to the calling node."""
 
     __slots__ = ("_executor", "_node")
 
@@ -92,10 +92,10 @@ class ServiceFuture(Future):
         self._node = node
 
     def deliver(self, message: Any, source: str) -> None:
-        """Be resolved by the queue.
+        """Resolve the future with a queued message.
 
         Raises:
-            NodeError: one of the callbacks given to ``add_done_callback`` raised.
+            NodeError: A callback given to `add_done_callback` raised an exception.
         """
         try:
             super().deliver(message, source)
@@ -106,10 +106,10 @@ class ServiceFuture(Future):
 
 
 class Service:
-    """One service that a node serves.
+    """Service that a node serves.
 
-    The handler takes a request and returns a response, or a Future of one when the answer comes later.  A handler that
-    raises InputError refuses the call: the caller's future fails with it, and the run goes on.
+    The handler takes a request and returns a response, or a Future of one that is available later.  A handler that
+    raises InputError rejects the call: the caller's future fails with it, and the run continues.
     """
 
     __slots__ = ("_pending", "_registry", "callback_timer", "closed", "name", "node", "type")
@@ -126,9 +126,9 @@ class Service:
         self.callback_timer = callback_timer
 
     def deliver(self, message: tuple[Any, Future], source: str) -> None:
-        """Answer one call."""
+        """Handle one call."""
         request, response_future = message
-        if self.closed:  # since the call was made
+        if self.closed:  # the service was closed after the call
             self._respond(response_future, self._closed_error())
             return
         try:
@@ -148,18 +148,18 @@ class Service:
         self._pending.pop(response_future, None)
         if not isinstance(response, RoboyardError) and response.__class__ is not self.type.Response:
             response = ServiceError(
-                f"answered with {type(response).__name__} instead of {self.type.name} response",
+                f"the handler returned {type(response).__name__}, expected a response of {self.type.name}",
                 location=f"node {self.node}, service {self.name}",
             )
         self._registry.executor.ready.append((response_future, response, self.node))
 
     @property
     def pending_count(self) -> int:
-        """How many calls wait for their answer."""
+        """Number of calls that wait for their response."""
         return len(self._pending)
 
     def close(self) -> None:
-        """Serve no more; calls that are still unanswered fail."""
+        """Close the service; pending calls fail."""
         if not self.closed:
             self.closed = True
             self._registry.services.pop(self.name, None)
@@ -167,46 +167,46 @@ class Service:
                 self._respond(response_future, self._closed_error())
 
     def _closed_error(self) -> ServiceError:
-        return ServiceError(f"node {self.node}, which served {self.name}, went away")
+        return ServiceError(f"service {self.name} was closed by node {self.node}")
 
 
 def check_service(service_type: Any, node: str) -> None:
-    """Refuse what is no type of a service.
+    """Check that `service_type` is a service type.
 
     Raises:
-        MessageError: it is none.
+        MessageError: It is not a service type.
     """
     check_interface_type(service_type, ServiceType, "service", "ry.srv.Trigger", node)
 
 
 def check_interface_type(interface_type: Any, expected: type, kind: str, example: str, node: str) -> None:
-    """Refuse what is no instance of ``expected``.
+    """Check that `interface_type` is an instance of `expected`.
 
     Args:
-        interface_type: What a node gave as the type of a service or an action.
+        interface_type: Type that a node gave for a service or an action.
         expected: `ServiceType` or `ActionType`.
-        kind: The word for it in the error.
-        example: A type that is right.
+        kind: Name of the kind in the error message.
+        example: Valid type, for the error message.
         node: Full name of the node.
 
     Raises:
-        MessageError: it is none.
+        MessageError: It is not an instance of `expected`.
     """
     if not isinstance(interface_type, expected):
         name = getattr(interface_type, "__name__", interface_type)
-        raise MessageError(f"{name!r:.80} is no {kind}", location=f"node {node}", valid=f"e.g. {example}")
+        raise MessageError(f"{name!r:.80} is not a valid {kind} type", location=f"node {node}", valid=f"e.g. {example}")
 
 
 def _similar_services(name: str, available: list[str]) -> str:
-    """The services that may have been meant."""
+    """Return a text with the services of similar names."""
     base_name = name.rsplit("/", 1)[-1]
     same_name = sorted(other for other in available if other.rsplit("/", 1)[-1] == base_name)
     similar = list(dict.fromkeys([*same_name, *similar_names(name, available, count=5, cutoff=0.7)]))[:8]
-    return f"near it: {', '.join(similar)}" if similar else f"{len(available)} others are served"
+    return f"similar: {', '.join(similar)}" if similar else f"{len(available)} other services are served"
 
 
 class ServiceClient:
-    """Calls a service; looks up the server at each call, so the order of start does not matter."""
+    """Client of a service; it looks up the server at each call, so the order of start-up does not matter."""
 
     __slots__ = ("_registry", "name", "node", "type")
 
@@ -217,26 +217,26 @@ class ServiceClient:
         self.node = node
 
     def is_available(self) -> bool:
-        """Whether some node serves this name now."""
+        """Return whether a node serves this name now."""
         return self.name in self._registry.services
 
     def check(self, request: Any) -> None:
-        """Refuse what is not this service's request.
+        """Check that `request` is a request of this service.
 
         Raises:
-            MessageError: it is not.
+            MessageError: It is not a request of this service.
         """
         if request.__class__ is not self.type.Request:
             raise MessageError(
-                f"service {self.name} takes a {self.type.name} request, not {type(request).__name__}",
+                f"service {self.name} requires a {self.type.name} request, got {type(request).__name__}",
                 location=f"node {self.node}",
             )
 
     def call(self, request: Any) -> Future:
-        """Send ``request``; the future fails with UnknownNameError when nobody serves the name.
+        """Send a request; the future fails with UnknownNameError if no node serves the name.
 
         Raises:
-            MessageError: ``request`` is not this service's request.
+            MessageError: `request` is not a request of this service.
         """
         self.check(request)
         executor, services = self._registry.executor, self._registry.services
@@ -246,11 +246,11 @@ class ServiceClient:
         if server is None:
             names = _similar_services(self.name, list(services))
             error: RoboyardError = UnknownNameError(
-                f"nobody serves {self.name}", location=f"node {self.node}", valid=names
+                f"no server for service {self.name}", location=f"node {self.node}", valid=names
             )
             ready.append((response_future, error, self.node))
         elif server.type is not self.type:
-            error = MessageError(f"service {self.name} is a {server.type.name}, not a {self.type.name}")
+            error = MessageError(f"service {self.name} has the type {server.type.name}, not {self.type.name}")
             ready.append((response_future, error, self.node))
         else:
             ready.append((server, (request, response_future), self.node))
@@ -258,7 +258,7 @@ class ServiceClient:
 
 
 class ServiceRegistry:
-    """The services that nodes serve, by name, and the executor that carries requests and responses."""
+    """Services by name, and the executor that delivers requests and responses."""
 
     __slots__ = ("executor", "services")
 
@@ -267,23 +267,23 @@ class ServiceRegistry:
         self.services: dict[str, Service] = {}
 
     def serve(self, name: str, service_type: Any, node: str, callback_timer: CallbackTimer) -> Service:
-        """Serve the absolute service ``name``.
+        """Create a server of the absolute service `name`.
 
         Raises:
-            InputError: another node serves it already.
-            MessageError: ``service_type`` is not a service type.
+            InputError: Another node already serves it.
+            MessageError: `service_type` is not a service type.
         """
         check_service(service_type, node)
         if name in self.services:
-            raise InputError(f"service {name} is served by {self.services[name].node} already", location=f"node {node}")
+            raise InputError(f"service {name} is already served by {self.services[name].node}", location=f"node {node}")
         service = self.services[name] = Service(self, name, service_type, node, callback_timer)
         return service
 
     def client(self, name: str, service_type: Any, node: str) -> ServiceClient:
-        """A client of the absolute service ``name``.
+        """Create a client of the absolute service `name`.
 
         Raises:
-            MessageError: ``service_type`` is not a service type.
+            MessageError: `service_type` is not a service type.
         """
         check_service(service_type, node)
         return ServiceClient(self, name, service_type, node)

@@ -1,4 +1,4 @@
-"""Where compiled kernels are kept: one folder for each kernel and what it was compiled from."""
+"""Cache folders of compiled kernels: one folder per kernel and key."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from roboyard.config.content_cache import cache_folder
 
 
 class KernelCacheWarning(RuntimeWarning):
-    """Compiled kernels cannot be kept in the cache."""
+    """Compiled kernels cannot be stored in the cache."""
 
 
 def divert_cache_warnings(handler: Callable[[str], object]) -> None:
-    """From now on hand the text of each `KernelCacheWarning` to ``handler`` instead of showing it as Python does."""
+    """Pass the text of each further `KernelCacheWarning` to `handler` instead of showing it as Python does."""
     show = warnings.showwarning
 
     def divert(message: Warning | str, category: type[Warning], *arguments: Any, **options: Any) -> None:
@@ -38,12 +38,12 @@ def divert_cache_warnings(handler: Callable[[str], object]) -> None:
 
 
 MAX_CACHED_VERSIONS = 8
-"""How many folders of one kernel stay; each edit of what it is compiled from makes a new one."""
+"""Maximum number of cached folders per kernel; each edit of its sources creates a new one."""
 
 
 @lru_cache(maxsize=1)
 def environment_key() -> str:
-    """What else compiled code depends on: Python, numba, LLVM and numpy versions, and the CPU."""
+    """Return the other dependencies of compiled code: Python, numba, LLVM and numpy versions, and the CPU."""
     import llvmlite
     import llvmlite.binding as binding
     import numba
@@ -54,13 +54,13 @@ def environment_key() -> str:
 
 
 def cache_root() -> Path:
-    """The folder that holds those of all kernels: `$NUMBA_CACHE_DIR`, else `roboyard/kernels` in the XDG cache."""
+    """Return the cache folder of all kernels: `$NUMBA_CACHE_DIR`, else `roboyard/kernels` in the XDG cache."""
     configured = os.environ.get("NUMBA_CACHE_DIR")
     return Path(configured) if configured else cache_folder() / "kernels"
 
 
 def can_write_cache() -> bool:
-    """Return whether files can be written into the folder that holds those of all kernels."""
+    """Return whether the cache folder is writable."""
     try:
         cache_root().mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=cache_root()) as file:
@@ -72,12 +72,12 @@ def can_write_cache() -> bool:
 
 
 def kernel_cache_folder(name: str, key: str) -> Path:
-    """Make, mark as just used, and return the folder for a kernel on this machine; old ones of its name are removed.
+    """Create, mark as just used, and return the folder of a kernel on this machine; remove old folders of its name.
 
-    A folder that exists and cannot be written is returned as it is: code can be read from it.
+    An existing folder that is not writable is returned as it is: code can be read from it.
 
     Raises:
-        OSError: It cannot be made.
+        OSError: It cannot be created.
     """
     digest = hashlib.sha256(f"{key} {environment_key()}".encode()).hexdigest()[:24]
     name = name.replace("<", "").replace(">", "")
@@ -85,15 +85,15 @@ def kernel_cache_folder(name: str, key: str) -> Path:
     folder = root / f"{name}-{digest}"
     is_new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
-    with suppress(OSError):  # in a cache that cannot be written
-        os.utime(folder)  # the order of use, for pruning; no clock is read
+    with suppress(OSError):  # in a read-only cache
+        os.utime(folder)  # records the order of use, for pruning; the clock is not read
     if is_new:
         _prune(root, name, current=folder)
     return folder
 
 
 def _prune(root: Path, name: str, current: Path) -> None:
-    """Remove all but the most recently used folders of `name`. A process still using one only recompiles."""
+    """Remove all but the most recently used folders of `name`. A process that still uses one only recompiles."""
     folders: list[tuple[int, str]] = []
     for folder in root.glob(f"{name}-*"):
         try:
@@ -106,21 +106,24 @@ def _prune(root: Path, name: str, current: Path) -> None:
 
 
 _PROBE_SIZE = 1 << 16
-"""What is written to find out whether the disk has space left [bytes]; the code of a kernel is about as large."""
+"""Size of the probe that checks for free disk space [bytes]; about the size of a kernel's code."""
 _LOCK_FILE = "lock"
 _LOCK_TIMEOUT = 600.0
-"""How long a process waits for another one's code before it compiles itself [s]: the other one may be suspended."""
+"""Maximum time for which a process waits for the code of another one before it compiles itself [s]: the other one may
+be suspended.
+"""
 _LOCK_POLL = 0.02
 
 
 @contextmanager
 def lock_folder(folder: Path, check: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Keep other processes from compiling into a folder; the operating system unlocks it when this process dies.
+    """Prevent other processes from compiling into a folder; the operating system releases the lock when this process
+    dies.
 
-    ``check`` is called again and again while another process holds the lock; an exception that it raises ends the wait.
+    `check` is called repeatedly while another process holds the lock; an exception from it ends the wait.
 
-    Where files cannot be locked, the context is entered all the same: two processes then compile the same code, and
-    the later one replaces it.
+    On file systems without locks, the context is entered anyway: two processes may then compile the same code, and the
+    later one replaces it.
     """
     try:
         file = (folder / _LOCK_FILE).open("ab")
@@ -136,7 +139,7 @@ def lock_folder(folder: Path, check: Callable[[], None] = lambda: None) -> Itera
 
 
 def is_locked(folder: Path) -> bool:
-    """Return whether a process compiles into a folder at this moment."""
+    """Return whether a process is compiling into a folder at this moment."""
     try:
         with (folder / _LOCK_FILE).open("rb") as file:
             return not _try_lock(file.fileno())
@@ -145,7 +148,7 @@ def is_locked(folder: Path) -> bool:
 
 
 def _try_lock(descriptor: int) -> bool:
-    """Lock an open file; False if another process holds it."""
+    """Lock an open file; return False if another process holds the lock."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

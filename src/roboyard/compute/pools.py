@@ -1,7 +1,7 @@
 """Pools of worker threads or processes behind one interface.
 
 Results arrive as futures in the order in which they finish. A caller that needs an order (a deterministic run does)
-takes the futures in the order in which it submitted them.
+processes the futures in the order in which it submitted them.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from typing import Any, Literal, ParamSpec, Self, TypeVar
 from roboyard.compute.kernel_folders import KernelCacheWarning, divert_cache_warnings
 from roboyard.errors import InputError, RunError, describe_exception
 
-# Fresh interpreters: a forked child would inherit threads, locks and graphics contexts in whatever state they are.
+# New interpreters: a forked child would inherit threads, locks and graphics contexts in an undefined state.
 _spawn = multiprocessing.get_context("spawn")
 
 
 def _serve(connection: Connection, preload: tuple[str, ...]) -> None:
-    """The child's whole life. Ctrl-C is the parent's to handle; the parent's death closes the pipe and ends us."""
+    """Run the worker loop. The parent handles Ctrl-C; a closed pipe (the parent has ended) ends the worker."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     from roboyard.compute.blas import limit_blas_threads
@@ -47,7 +47,7 @@ def _serve(connection: Connection, preload: tuple[str, ...]) -> None:
             function, arguments, keywords = connection.recv()
         except (EOFError, OSError):
             return
-        except SystemExit as error:  # of a module that the call needs
+        except SystemExit as error:  # raised by a module that the call imports
             response: tuple[bool, Any] = (False, RunError(f"a module of the call {describe_exception(error)}"))
         except Exception as error:  # noqa: BLE001 - e.g. a module that cannot be imported here: the caller's to know
             response = (False, error)
@@ -64,7 +64,7 @@ def _serve(connection: Connection, preload: tuple[str, ...]) -> None:
 def _call(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[bool, Any]:
     try:
         return True, function(*arguments, **keywords)
-    except SystemExit as error:  # it would end this process, and the caller's if it were raised there
+    except SystemExit as error:  # it would end this process, or the caller's if it were raised there
         return False, RunError(f"{getattr(function, '__qualname__', function)} {describe_exception(error)}")
     except Exception as error:  # noqa: BLE001 - handed to the caller
         error.add_note("in a worker process:\n" + "".join(traceback.format_exception(error)).rstrip())
@@ -79,30 +79,30 @@ def _send(connection: Connection, response: tuple[bool, Any]) -> None:
             pickle.loads(data)  # noqa: S301 - our own; some exceptions pickle well and fail on the way back
     except Exception as error:  # noqa: BLE001 - an object's own pickling may raise anything
         kind = "result" if is_ok else "exception"
-        text = f"the {kind} of a worker process cannot be sent back: {type(value).__name__} {value!s:.200}: {error}"
+        text = f"cannot send the {kind} of a worker process: {type(value).__name__} {value!s:.200}: {error}"
         data = pickle.dumps((False, RunError(text)))
     connection.send_bytes(data)
 
 
 class Worker:
-    """One child process, as its parent sees it."""
+    """Child process, on the side of its parent."""
 
     def __init__(self, preload: tuple[str, ...]) -> None:
         self._connection, child_end = _spawn.Pipe()
         self.process: SpawnProcess = _spawn.Process(target=_serve, args=(child_end, preload), name="roboyard-worker")
-        # A child inherits the mask: Ctrl-C while it starts up leaves no traceback of its own.
+        # The child inherits the mask: Ctrl-C during its start-up prints no traceback.
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             self.process.start()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        child_end.close()  # else a dead child would not be noticed
+        child_end.close()  # otherwise the end of the child would not be noticed
 
     def call(self, function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        """Run a call there and wait for it; its exception is raised here.
+        """Run a call in the process and wait for it; its exception is raised here.
 
         Raises:
-            RunError: The process ended before it answered (killed, out of memory, or it could not start).
+            RunError: The process ended before it returned (killed, out of memory, or it could not start).
         """
         try:
             self._connection.send((function, arguments, keywords))
@@ -113,27 +113,27 @@ class Worker:
         except (EOFError, ConnectionError) as error:
             self.process.join()
             raise RunError(
-                f"a worker process ended with exit code {self.process.exitcode} while it ran "
+                f"a worker process ended with exit code {self.process.exitcode} while running "
                 f"{getattr(function, '__qualname__', function)}",
                 valid="-9 often means that memory ran out; a script that starts workers needs "
-                "`if __name__ == '__main__':` round its start",
+                "`if __name__ == '__main__':` around its start",
             ) from error
         if is_ok:
             return value
         raise value
 
     def _receive(self) -> tuple[bool | None, Any]:
-        """What the process sends: None and a warning, or whether the call succeeded and its result or exception."""
+        """Receive the next message: None and a warning, or whether the call succeeded and its result or exception."""
         response: tuple[bool | None, Any] = pickle.loads(self._connection.recv_bytes())  # noqa: S301 - our own child
         return response
 
     @property
     def is_alive(self) -> bool:
-        """Whether it can take a call."""
+        """Return whether the process can accept a call."""
         return self.process.is_alive()
 
     def stop(self, *, now: bool) -> None:
-        """End it: after its present call, or at once."""
+        """Stop the process: after its present call, or immediately."""
         if now:
             self.process.terminate()
         else:
@@ -150,33 +150,33 @@ R = TypeVar("R")
 
 
 def count_usable_cores() -> int:
-    """Cores this process may use (a container or `taskset` may allow fewer than the machine has)."""
+    """Return the number of cores this process may use (a container or `taskset` may restrict the machine's)."""
     return len(os.sched_getaffinity(0))
 
 
 def resolve_worker_count(workers: int | None) -> int:
-    """A number of workers; one for each usable core if none is given. Raises InputError for none that makes sense."""
+    """Return a number of workers; by default one per usable core. Raises InputError for an invalid number."""
     if workers is None:
         return count_usable_cores()
     if not isinstance(workers, int) or isinstance(workers, bool) or not 1 <= workers <= _MAX_WORKERS:
-        raise InputError(f"{workers!r} workers", valid=f"a whole number from 1 to {_MAX_WORKERS}")
+        raise InputError(f"invalid number of workers {workers!r}", valid=f"an integer from 1 to {_MAX_WORKERS}")
     return workers
 
 
-CLOSED_POOL_TEXT = "work was submitted to a pool that is closed"
-"""Text of the error of `Pool.submit` after `Pool.close`."""
+CLOSED_POOL_TEXT = "cannot submit work: the pool is closed"
+"""Error message of `Pool.submit` after `Pool.close`."""
 
 
 class Pool(ABC):
-    """Runs calls beside the caller. Use it in a `with` block: an exception or Ctrl-C inside ends the work at once."""
+    """Runs calls concurrently. In a `with` block, an exception or Ctrl-C cancels pending work."""
 
     workers: int
     has_separate_filesystem: bool = False
-    """Whether its workers see other files than the caller does."""
+    """Whether its workers have other files than the caller."""
 
     @abstractmethod
     def submit(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
-        """Queue a call; its result or exception comes with the future.
+        """Submit a call; the future has its result or exception.
 
         Raises:
             RunError: The pool is closed.
@@ -184,7 +184,9 @@ class Pool(ABC):
 
     @abstractmethod
     def close(self, *, now: bool = False) -> None:
-        """Wait for what was submitted, then end the workers; with `now`, drop what has not begun and do not wait."""
+        """Wait for submitted calls, then stop the workers; with `now`, drop calls that have not started and do not
+        wait.
+        """
 
     def __enter__(self) -> Self:
         return self
@@ -196,12 +198,12 @@ class Pool(ABC):
 
 
 class ThreadPool(Pool):
-    """Threads of this process: nothing is copied; parallel where the work releases the GIL (kernels, physics).
+    """Pool of threads of this process: values are not copied; parallel if the work releases the GIL (kernels, physics).
 
-    A call that has begun cannot be ended: `close(now=True)` returns only after it.
+    A running call cannot be stopped: `close(now=True)` returns only after it.
 
     Raises:
-        InputError: No sensible number of workers.
+        InputError: The number of workers is invalid.
     """
 
     def __init__(self, workers: int | None = None) -> None:
@@ -209,25 +211,26 @@ class ThreadPool(Pool):
         self._threads = ThreadPoolExecutor(self.workers, thread_name_prefix="roboyard")
 
     def submit(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
-        """Queue a call."""
+        """Submit a call."""
         return _submit(self._threads, function, *args, **kwargs)
 
     def close(self, *, now: bool = False) -> None:
-        """End the threads."""
+        """Stop the threads."""
         self._threads.shutdown(wait=True, cancel_futures=now)
 
 
 class ProcessPool(Pool):
-    """Processes that stay warm between calls: parallel for any Python; functions and values must pickle.
+    """Pool of processes that stay alive between calls: parallel for all Python code; functions and values must be
+    picklable.
 
-    A worker that dies takes only its own call with it (RunError from that future); another takes its place.
+    If a worker dies, only its own call fails (RunError from that future); a new worker replaces it.
 
     Args:
-        workers: How many; one for each usable core if not given.
-        preload: Modules each worker imports as it starts, so that its first call finds them ready.
+        workers: Number of workers; one per usable core by default.
+        preload: Modules that each worker imports at its start, before its first call.
 
     Raises:
-        InputError: No sensible number of workers.
+        InputError: The number of workers is invalid.
     """
 
     def __init__(self, workers: int | None = None, *, preload: tuple[str, ...] = ()) -> None:
@@ -237,15 +240,15 @@ class ProcessPool(Pool):
         self._idle: queue.SimpleQueue[Worker] = queue.SimpleQueue()
         for worker in self._workers:
             self._idle.put(worker)
-        # One thread stands for each process and waits for its answers.
+        # One thread per process waits for its results.
         self._threads = ThreadPoolExecutor(self.workers, thread_name_prefix="roboyard-pool")
         self._is_closing = False
-        self._workers_lock = Lock()  # of the workers: nobody replaces one while all are being ended
-        # Where nobody closed the pool: before multiprocessing, at exit, waits for children that wait for us.
+        self._workers_lock = Lock()  # guards the workers: none is replaced while all are being stopped
+        # If the pool was not closed: before multiprocessing, at exit, waits for children that wait for this process.
         self._finalizer = util.Finalize(self, _terminate, args=(self._workers,), exitpriority=100)
 
     def submit(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
-        """Queue a call."""
+        """Submit a call."""
         return _submit(self._threads, self._run_in_worker, function, args, kwargs)
 
     def _run_in_worker(self, function: Callable[..., R], args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
@@ -268,7 +271,7 @@ class ProcessPool(Pool):
             return replacement
 
     def close(self, *, now: bool = False) -> None:
-        """End the processes."""
+        """Stop the processes."""
         if now:
             self._threads.shutdown(wait=False, cancel_futures=True)
             with self._workers_lock:
@@ -296,11 +299,11 @@ def _submit(threads: ThreadPoolExecutor, function: Callable[..., Any], /, *args:
 def open_pool(
     kind: Literal["threads", "processes"], workers: int | None = None, *, preload: tuple[str, ...] = ()
 ) -> Pool:
-    """A pool of the kind named; `preload` is for processes.
+    """Open a pool of the given kind; `preload` applies to processes.
 
     Raises:
-        InputError: No such kind, or no sensible number of workers.
+        InputError: The kind is unknown, or the number of workers is invalid.
     """
     if kind not in ("threads", "processes"):
-        raise InputError(f"a pool of {kind!r}", valid="threads or processes")
+        raise InputError(f"unknown pool kind {kind!r}", valid="threads or processes")
     return ThreadPool(workers) if kind == "threads" else ProcessPool(workers, preload=preload)

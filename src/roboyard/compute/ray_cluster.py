@@ -1,4 +1,4 @@
-"""Pool on a Ray cluster, or on a Ray of this machine: an extra, `roboyard[batch]`."""
+"""Worker pool on a Ray cluster, or on a local Ray; requires the extra `roboyard[batch]`."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 LOCAL: Final = "local"
-"""Address of a Ray that is started on this machine, and ended with the pool."""
+"""Address of a Ray that is started on this machine, and stopped with the pool."""
 _CONNECT_TIMEOUT: Final = 3.0
-"""A cluster's head answers within so long [s]."""
+"""Timeout of connecting to a cluster's head [s]."""
 _MAX_MESSAGE_LENGTH: Final = 300
-"""Characters of what Ray says."""
+"""Maximum number of characters quoted from Ray's messages."""
 _RESPONSE_TIMEOUT: Final = 60.0
-"""A machine of it, which may first have to start a process, within so long [s]."""
+"""Timeout of a machine's response, which may first have to start a process [s]."""
 
 
 class RayPool(Pool):
-    """Tasks of Ray: functions and values must pickle, and Roboyard must be installed on all machines.
+    """Pool on a Ray cluster. Functions and values must be picklable, and all machines need this package.
 
-    A worker that dies takes nothing with it: Ray begins its call anew elsewhere, three times at most (then RunError).
+    If a worker dies, Ray repeats its call on another one, at most three times (then RunError).
 
     Args:
-        address: HOST:PORT of a cluster's head, ``ray://HOST:PORT`` of its server for clients, or ``local``.
-        workers: How many at once with ``local``: one for each usable core if not given.  A cluster has its own number.
+        address: HOST:PORT of a cluster's head, ``ray://HOST:PORT`` of its client server, or ``local``.
+        workers: Number of workers with ``local``, by default one per usable core.  A cluster has its own number.
 
     Raises:
-        InputError: Ray is not installed, nobody answers at the address, or there is no sensible number of workers.
+        InputError: Ray is not installed, the cluster does not respond, or the number of workers is invalid.
     """
 
     has_separate_filesystem = True
@@ -44,7 +44,7 @@ class RayPool(Pool):
         if address != LOCAL:
             _check_reachable(address)
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # it would warn of what will be
+        os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # avoids a warning about a future default
         ray = import_extra("ray", "batch", "a Ray cluster", location="cluster")
         count, log_options = resolve_worker_count(workers), {"log_to_driver": False, "logging_level": "ERROR"}
         if address == LOCAL:
@@ -55,16 +55,18 @@ class RayPool(Pool):
             except (ConnectionError, RuntimeError, ValueError) as error:
                 message = " ".join(str(error).split())[
                     :_MAX_MESSAGE_LENGTH
-                ]  # which versions do not go together, on several lines
+                ]  # e.g. incompatible versions, on several lines
                 valid = f"{_VALID_ADDRESSES}; with the cluster's RAY_AUTH_MODE and RAY_AUTH_TOKEN"
-                raise InputError(f"no Ray cluster at {address}: {message}", location="cluster", valid=valid) from None
+                raise InputError(
+                    f"cannot connect to a Ray cluster at {address}: {message}", location="cluster", valid=valid
+                ) from None
         self._ray, self._call = ray, ray.remote(_call)
         self.workers = max(int(ray.cluster_resources().get("CPU", count)), 1)
         self._pending: set[Any] = set()
         self._closed = False
 
     def submit(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
-        """Queue a call; what `put_shared` gave may be among its arguments."""
+        """Submit a call; values from `put_shared` may be among its arguments."""
         if self._closed:
             raise RunError(CLOSED_POOL_TEXT)
         task, future = self._call.remote(function, kwargs, *args), Future[R]()
@@ -73,7 +75,7 @@ class RayPool(Pool):
         return future
 
     def run_on_each_machine(self, function: Callable[[], R]) -> dict[str, R | Exception]:
-        """What a call gives on each machine, by its name; or why it gave nothing."""
+        """Run a call on each machine; return results by machine name, or the exception that it raised."""
         affinity: Any = import_module("ray.util.scheduling_strategies").NodeAffinitySchedulingStrategy
         tasks: dict[str, Any] = {}
         for node in self._ray.nodes():
@@ -89,7 +91,7 @@ class RayPool(Pool):
         return results
 
     def put_shared(self, value: Any) -> Any:
-        """A value that many calls take: sent to each machine once. Pass what is returned as an argument."""
+        """Store a value for many calls: it is sent to each machine once. Pass the returned reference as an argument."""
         return self._ray.put(value)
 
     def _forward_result(self, task: Any, task_future: Future[Any], future: Future[Any]) -> None:
@@ -106,7 +108,7 @@ class RayPool(Pool):
             future.set_exception(value)
 
     def close(self, *, now: bool = False) -> None:
-        """Leave the cluster, or end the Ray of this machine."""
+        """Disconnect from the cluster, or stop the local Ray."""
         if self._closed:
             return
         self._closed = True
@@ -123,7 +125,7 @@ _VALID_ADDRESSES: Final = "HOST:PORT of its head, ray://HOST:PORT, or local"
 
 
 def _call(function: Callable[..., Any], kwargs: dict[str, Any], *args: Any) -> tuple[bool, Any]:
-    """A call on a worker: whether it went well, and its result or error, which Ray would wrap."""
+    """Run a call on a worker; return whether it succeeded, and its result or error, which Ray would wrap."""
     try:
         return True, function(*args, **kwargs)
     except SystemExit as error:  # it would end the worker
@@ -133,13 +135,13 @@ def _call(function: Callable[..., Any], kwargs: dict[str, Any], *args: Any) -> t
 
 
 def _check_reachable(address: str) -> None:
-    """Whether anybody listens there at all: Ray itself would try for half a minute."""
+    """Raise InputError if no server listens at the address: Ray itself would try for half a minute."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not host or not port.isdigit() or not 0 < int(port) < 65536:
-        raise InputError(f"cluster {address!r}", valid=_VALID_ADDRESSES)
+        raise InputError(f"invalid cluster address {address!r}", valid=_VALID_ADDRESSES)
     try:
         socket.create_connection((host, int(port)), timeout=_CONNECT_TIMEOUT).close()
     except OSError as error:
         raise InputError(
-            f"nobody answers at {address}: {error.strerror or error}", location="cluster", valid=_VALID_ADDRESSES
+            f"no response from {address}: {error.strerror or error}", location="cluster", valid=_VALID_ADDRESSES
         ) from None

@@ -1,4 +1,4 @@
-"""Replaces a file in one step: readers, and whoever comes after a crash, find the old content or the new one."""
+"""Atomic replacement of files: readers, also after a crash, find either the old or the new content."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from pathlib import Path
 from typing import Final
 
 _MAX_STEM: Final = 40
-"""Characters of the file's own name that its temporary file's name repeats; file systems allow 255 bytes."""
+"""Number of characters of the file's name in the temporary file's name; file systems allow 255 bytes."""
 
 
 def write_atomic(path: Path | str, content: str | bytes, *, mode: int = 0o666) -> None:
-    """Write a whole file, or leave the old one as it was.
+    """Write a complete file, or leave the old one unchanged.
 
     Args:
-        path: The file; a symbolic link stays one, and the file that it points to is replaced.
-        content: Text is written as UTF-8, with its line endings as they are.
-        mode: Permissions of a file that is new, less those that the process's umask takes away.
+        path: The file; if it is a symbolic link, its target is replaced.
+        content: The content; text is written as UTF-8 with unchanged line endings.
+        mode: Permissions of a new file, reduced by the umask of the process.
 
     Raises:
-        OSError: The disk is full, or the file or its folder cannot be written; it names ``path``.
+        OSError: The disk is full, or the file or its folder cannot be written; the error names `path`.
     """
     with atomic_path(path, mode=mode) as temporary:
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
@@ -30,18 +30,19 @@ def write_atomic(path: Path | str, content: str | bytes, *, mode: int = 0o666) -
 
 @contextmanager
 def atomic_path(path: Path | str, *, has_target_suffix: bool = False, mode: int = 0o666) -> Iterator[Path]:
-    """A path to write to in place of ``path``; the file there replaces ``path`` when the block ends without an error.
+    """Yield a temporary path that replaces `path` when the block ends without an error.
 
-    The temporary file lies in the same folder and is flushed to the disk before it replaces the old file. It has the
-    permissions of the old file. What is no regular file (a device, a pipe) is written in place.
+    The temporary file is in the same folder and is flushed to the disk before it replaces the old file. It has the
+    permissions of the old file. Special files (a device, a pipe) are written in place.
 
     Args:
-        path: The file to replace, or to make.
-        has_target_suffix: Whether the temporary file ends as ``path`` does, for libraries that choose a format by it.
-        mode: Permissions of a file that is new, less those that the process's umask takes away.
+        path: The file to replace or create.
+        has_target_suffix: Whether the temporary file has the suffix of `path`, for libraries that derive the format
+            from it.
+        mode: Permissions of a new file, reduced by the umask of the process.
 
     Raises:
-        OSError: The disk is full, or the file or its folder cannot be written; it names ``path``.
+        OSError: The disk is full, or the file or its folder cannot be written; the error names `path`.
     """
     try:
         replacement = FileReplacement(path, has_target_suffix=has_target_suffix, mode=mode)
@@ -57,21 +58,21 @@ def atomic_path(path: Path | str, *, has_target_suffix: bool = False, mode: int 
 
 
 class FileReplacement:
-    """A temporary file that takes the place of another file when its owner calls `commit`; see `atomic_path`.
+    """Temporary file that replaces another file when its owner calls `commit`; see `atomic_path`.
 
-    The owner may hold the temporary file open during `commit` and write to it afterwards.
+    The owner may keep the temporary file open during `commit` and write to it afterwards.
 
     Args:
-        path: The file to replace, or to make.
-        has_target_suffix: Whether the temporary file ends as ``path`` does.
-        mode: Permissions of a file that is new, less those that the process's umask takes away.
+        path: The file to replace or create.
+        has_target_suffix: Whether the temporary file has the suffix of `path`.
+        mode: Permissions of a new file, reduced by the umask of the process.
 
     Attributes:
-        path: Where to write: the temporary file, or ``path`` itself where that is no regular file.
-        is_pending: Whether `commit` or `discard` still has to decide.
+        path: Path to write to: the temporary file, or `path` itself for special files.
+        is_pending: Whether neither `commit` nor `discard` was called.
 
     Raises:
-        OSError: The file may not be written, or its folder takes no new file.
+        OSError: The file or its folder is not writable.
     """
 
     def __init__(self, path: Path | str, *, has_target_suffix: bool = False, mode: int = 0o666) -> None:
@@ -86,7 +87,7 @@ class FileReplacement:
         self.path = _create_temporary(target, target.suffix if has_target_suffix else "", mode)
 
     def commit(self) -> None:
-        """Flush the temporary file to the disk and let it replace the old one; a second call does nothing.
+        """Flush the temporary file to the disk and replace the old file; a second call does nothing.
 
         Raises:
             OSError: The disk is full, or the folder cannot be written.
@@ -102,14 +103,14 @@ class FileReplacement:
             _flush(self._target.parent)
 
     def discard(self) -> None:
-        """Remove the temporary file; what was committed stays."""
+        """Remove the temporary file; a committed file is kept."""
         if self.is_pending:
             self.path.unlink(missing_ok=True)
             self.is_pending = False
 
 
 def _create_temporary(target: Path, suffix: str, mode: int) -> Path:
-    """Make an empty file beside ``target`` that no other process or thread uses."""
+    """Create an empty file next to `target` that no other process or thread uses."""
     number = 0
     while True:
         name = f".{target.name[:_MAX_STEM]}.{os.getpid()}-{number}.part{suffix}"

@@ -1,7 +1,7 @@
-"""Quantities written by people: "500 mm", "30 deg", "2 km/h", "3 min", "0.1 N*m/rad".
+"""Quantities with units: "500 mm", "30 deg", "2 km/h", "3 min", "0.1 N*m/rad".
 
-A unit is a product of powers of named units. Conversion is exact rational arithmetic (with powers of pi kept apart)
-and rounds once at the end, so "500 mm" is the very same float as 0.5.
+A unit is a product of powers of named units. Conversion is exact rational arithmetic (with separate powers of pi) and
+rounds once at the end, so "500 mm" is exactly the float 0.5.
 
 Source of the factors: The International System of Units (BIPM, 9th edition), tables 2, 4, 7 and 8.
 """
@@ -22,7 +22,7 @@ Dimension = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A factor to SI, `ratio * pi**pi_power`, and the powers of m, kg, s, A, K, rad, px."""
+    """Factor to SI, `ratio * pi**pi_power`, and the powers of m, kg, s, A, K, rad, px."""
 
     ratio: Fraction
     pi_power: int
@@ -83,7 +83,7 @@ _NAMED_UNITS = _PREFIXED_UNITS | {
     "1": DIMENSIONLESS,
 }
 
-# What a dimension is called, and units that people write it in.
+# Names of dimensions, and their common units.
 _QUANTITY_NAMES = {
     "m": ("a length", "m, cm, mm, km"),
     "m^2": ("an area", "m^2, cm^2"),
@@ -109,7 +109,7 @@ _QUANTITY_NAMES = {
 }
 _UNIT_FACTOR = re.compile(r"(?P<name>[A-Za-zµ°%]+|1)(?:\^?(?P<power>-?[1-9])|(?P<sign>[²³]))?")
 _SEPARATOR = re.compile(r"\s*(?P<op>[*·/])\s*|\s+")
-# Three digits of exponent at most: an exact power of ten beyond that would fill the memory.
+# At most three digits of exponent: a larger exact power of ten would fill the memory.
 _QUANTITY = re.compile(
     r"(?P<number>[+-]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][+-]?\d{1,3})?)\s*(?P<unit>.*)", re.ASCII
 )
@@ -119,15 +119,15 @@ _ALTERNATIVE = " or "
 
 
 class UnitError(InputError, ValueError):
-    """The text is no quantity, its unit is not known, or it measures something else. The message says which."""
+    """The text is not a quantity, its unit is unknown, or it measures another quantity; the message states which."""
 
 
 @lru_cache(maxsize=512)
 def parse_unit(text: str) -> Unit:
-    """The unit that a text names; "" is a bare number.
+    """Parse a unit; "" is a bare number.
 
     Raises:
-        UnitError: A part is no unit known here.
+        UnitError: A part is not a known unit.
     """
     result, position, sign = DIMENSIONLESS, 0, 1
     while position < len(text):
@@ -135,16 +135,14 @@ def parse_unit(text: str) -> Unit:
         name = match["name"] if match else text[position:]
         if match is None or name not in _NAMED_UNITS:
             suggestions = similar_names(name, _NAMED_UNITS, cutoff=0.5)
-            raise UnitError(
-                f"{name!r} is no unit known here" + (f"; near to it: {', '.join(suggestions)}" if suggestions else "")
-            )
+            raise UnitError(f"unknown unit {name!r}" + (f"; similar: {', '.join(suggestions)}" if suggestions else ""))
         power = int(match["power"] or {"²": 2, "³": 3, None: 1}[match["sign"]])
         result = result * _NAMED_UNITS[name] ** (sign * power)
         position = match.end()
         if position < len(text):
             separator = _SEPARATOR.match(text, position)
             if separator is None or separator.end() == len(text):
-                raise UnitError(f"{text!r} is no unit: a product is written N*m, a quotient m/s, a power m^2")
+                raise UnitError(f"invalid unit {text!r}: a product is written N*m, a quotient m/s, a power m^2")
             sign = -1 if separator["op"] == "/" else 1
             position = separator.end()
     return result
@@ -154,14 +152,14 @@ def check_unit(text: str) -> None:
     """Check the unit of a declaration: a unit, or several separated by " or ", as joints of both kinds have.
 
     Raises:
-        UnitError: A part is no unit known here.
+        UnitError: A part is not a known unit.
     """
     for one in text.split(_ALTERNATIVE):
         parse_unit(one)
 
 
 def describe_quantity(unit: str) -> tuple[str, str]:
-    """What a unit measures ("a length") and units it may be written in ("m, cm, mm, km")."""
+    """Return the quantity of a unit ("a length") and its common units ("m, cm, mm, km")."""
     first, *others = unit.split(_ALTERNATIVE)
     if others:
         quantities = [describe_quantity(one) for one in (first, *others)]
@@ -174,25 +172,25 @@ def describe_quantity(unit: str) -> tuple[str, str]:
 
 
 def parse_quantity(text: str, unit: str) -> float:
-    """The number of `unit`s that a text such as "500 mm" states.
+    """Parse a text such as "500 mm" into a number in `unit`.
 
     Args:
         text: A number and a unit.
-        unit: The unit wanted, "" for a bare number; "rad or m" takes a text of either kind.
+        unit: The unit of the result, "" for a bare number; "rad or m" accepts either kind.
 
     Raises:
-        UnitError: It is no quantity, its unit is unknown, or it measures something else than `unit` does.
+        UnitError: The text is not a quantity, its unit is unknown, or it measures another quantity than `unit` does.
     """
     match = _QUANTITY.fullmatch(text.strip())
     target_quantity, examples = describe_quantity(unit)
     if match is None:
-        raise UnitError(f"{text!r:.80} is not a number with a unit; wanted is {target_quantity} ({examples})")
+        raise UnitError(f"{text!r:.80} is not a number with a unit, expected {target_quantity} ({examples})")
     parsed_unit = parse_unit(match["unit"])
     alternatives = [parse_unit(one) for one in unit.split(_ALTERNATIVE)]
     target_unit = next((one for one in alternatives if one.dimension == parsed_unit.dimension), alternatives[0])
     if parsed_unit.dimension != target_unit.dimension:
         parsed_quantity = describe_quantity(match["unit"])[0]
-        raise UnitError(f"{text!r} is {parsed_quantity}; wanted is {target_quantity} ({examples})")
+        raise UnitError(f"{text!r} is {parsed_quantity}, expected {target_quantity} ({examples})")
     try:
         number = float(Fraction(match["number"]) * parsed_unit.ratio / target_unit.ratio)
     except OverflowError as error:

@@ -17,12 +17,12 @@ LIST_TYPES = (list, tuple)
 
 
 def union_members(annotation: Any) -> tuple[Any, ...]:
-    """The members of a union, or the annotation alone."""
+    """Return the members of a union, or the annotation itself."""
     return get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,)
 
 
 def describe_range(constraint: ValueConstraint, *, with_unit: bool = True) -> str:
-    """'0.1 to 5 m', 'at least 0', 'one of: a, b', or ''."""
+    """Describe a range: '0.1 to 5 m', 'at least 0', 'one of: a, b', or ''."""
     unit = f" {constraint.unit}" if constraint.unit and with_unit else ""
     if constraint.choices:
         return f"one of: {', '.join(map(str, constraint.choices))}"
@@ -34,7 +34,7 @@ def describe_range(constraint: ValueConstraint, *, with_unit: bool = True) -> st
 
 
 def describe_expected(annotation: Any, constraint: ValueConstraint = UNCONSTRAINED) -> str:
-    """What a value of this type looks like in a file: 'a number in m, 0.1 to 5 m'."""
+    """Describe a valid value of this type in a file: 'a number in m, 0.1 to 5 m'."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return describe_expected(
@@ -67,7 +67,7 @@ def describe_expected(annotation: Any, constraint: ValueConstraint = UNCONSTRAIN
 
 
 def describe_value(node: YamlNode) -> str:
-    """What a node holds: 'the text 'abc'', 'a list of 3'."""
+    """Describe the value of a node: 'the text 'abc'', 'a list of 3'."""
     value = node.value
     if value is None:
         return "nothing (null)"
@@ -85,6 +85,6 @@ def describe_value(node: YamlNode) -> str:
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """'; did you mean 'duration'?', or '' where no name is similar."""
+    """Return '; did you mean 'duration'?', or '' if no name is similar."""
     matches = similar_names(name, names, count=1)
     return f"; did you mean {matches[0]!r}?" if matches else ""

@@ -1,4 +1,4 @@
-"""Records of sensors: one specification per kind, noise, cameras with their topics and optical frames."""
+"""Records of sensors: a specification per sensor kind, noise, and cameras with their topics and optical frames."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Noise:
         mean: Added to every value [the value's unit].
         stddev: White noise per sample [the value's unit].
         bias_mean: Mean of the bias drawn once at start.
-        bias_stddev: Spread of that bias (its sign is random, as in SDF).
-        dynamic_bias_stddev: Stationary spread of a first-order Gauss-Markov bias.
-        dynamic_bias_correlation_time: Its time constant [s].
-        precision: Output is quantised to this step; 0 = not.
+        bias_stddev: Standard deviation of that bias (its sign is random, as in SDF).
+        dynamic_bias_stddev: Stationary standard deviation of a first-order Gauss-Markov bias.
+        dynamic_bias_correlation_time: Time constant of that bias [s].
+        precision: Quantization step of the output; 0 = none.
     """
 
     mean: float = 0.0
@@ -44,7 +44,9 @@ DEFAULT_UPDATE_RATES = {
 """Default update rates by sensor kind [Hz]."""
 
 T_SENSOR_OPTICAL = SE3.from_rotation_matrix(np.array([[0.0, 0.0, 1.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]]))
-"""A sensor looks along its x with z up; an optical frame along its z with y down (REP 103)."""
+"""Pose of an optical frame in its sensor: the sensor looks along its x with z up, the optical frame along its z with y
+down (REP 103).
+"""
 
 DepthModel = Literal["ideal", "gaussian", "khoshelham", "nguyen", "handa", "stereo"]
 DEPTH_MODELS: tuple[DepthModel, ...] = ("ideal", "gaussian", "khoshelham", "nguyen", "handa", "stereo")
@@ -52,14 +54,14 @@ DEPTH_MODELS: tuple[DepthModel, ...] = ("ideal", "gaussian", "khoshelham", "nguy
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """How light becomes numbers.
+    """Exposure of a camera.
 
     Attributes:
-        gain: Of the light.
-        auto: Choose the gain of each picture so that its mean comes out middle grey; times ``gain``.
-        vignetting: Share of the light that the corners lose.
-        full_well: Electrons at white, which make shot noise; 0: none.
-        read_noise: Electrons that reading adds, with a full well.
+        gain: Factor on the light.
+        auto: Choose the gain of each image so that its mean is medium gray; multiplied by `gain`.
+        vignetting: Fraction of the light that the corners lose.
+        full_well: Number of electrons at white, which determines shot noise; 0: none.
+        read_noise: Standard deviation of read noise, in electrons; requires `full_well`.
     """
 
     gain: float = 1.0
@@ -71,15 +73,15 @@ class Exposure:
 
 @dataclass(frozen=True, slots=True)
 class DepthNoise:
-    """How depth errs; what each model does is told in ``roboyard.simulation.sensors.cameras.depth_noise``.
+    """Depth noise; ``roboyard.simulation.sensors.cameras.depth_noise`` describes the models.
 
     Attributes:
-        model: Which.
-        noise: Of ``gaussian`` [m].
-        baseline: From the depth camera to the projector of its pattern, along the rows to the right [m]: what that
-            does not light is not measured; 0: no shadow.
-        disparity_stddev: Standard deviation of ``stereo`` [px].
-        near_blur_distance: Nearer than this a pattern is measured with a spread that grows [m].
+        model: Name of the model.
+        noise: Noise of the model ``gaussian`` [m].
+        baseline: Distance from the depth camera to its pattern projector, along the rows to the right [m]; surfaces
+            that the projector does not illuminate are not measured; 0: no shadow.
+        disparity_stddev: Standard deviation of the disparity of the model ``stereo`` [px].
+        near_blur_distance: Distance below which the standard deviation of a pattern's depth grows [m].
     """
 
     model: DepthModel = "ideal"
@@ -90,31 +92,31 @@ class DepthNoise:
 
     @property
     def uses_pattern(self) -> bool:
-        """Whether it measures by a projected pattern."""
+        """Whether the depth is measured with a projected pattern."""
         return self.model in ("khoshelham", "nguyen", "handa")
 
 
 @dataclass(frozen=True, slots=True)
 class CameraSpec:
-    """A camera for colour, depth, infrared, both eyes of a stereo pair, or several of these in one housing.
+    """Camera for color, depth, infrared, a stereo pair, or several of these in one housing.
 
     Attributes:
-        color: Lens of the colour camera, of the left one of a pair; None: it has none.
-        depth: Lens of the depth (and infrared) camera; None: it has none.
-        near: Nothing nearer is seen [m].
-        far: Nor farther [m].
-        depth_near: Depth is measured from here [m].
-        depth_far: To here [m].
-        T_color_depth: Pose of the depth camera's optical frame in the colour camera's.
-        baseline: From the left camera of a stereo pair to the right one [m]; 0: no pair.
-        noise: Of colours, whose values go from 0 to 1.
-        exposure: See there.
-        depth_noise: See there.
-        infrared: Whether the depth camera's picture is given too.
-        is_grayscale: Grey pictures instead of colours.
-        depth_in_mm: Depth in whole millimetres instead of metres.
-        optical_frame: Frame id of the pictures; empty: after the sensor's frame.
-        topics: (output, topic) where the description names one; see ``camera_topics``.
+        color: Camera model of the color camera, or of the left camera of a pair; None: no color camera.
+        depth: Camera model of the depth (and infrared) camera; None: no depth camera.
+        near: Near clip distance [m].
+        far: Far clip distance [m].
+        depth_near: Minimum depth [m].
+        depth_far: Maximum depth [m].
+        T_color_depth: Pose of the depth camera's optical frame in the color camera's.
+        baseline: Distance from the left to the right camera of a stereo pair [m]; 0: no pair.
+        noise: Noise of colors, whose values are from 0 to 1.
+        exposure: Exposure.
+        depth_noise: Depth noise.
+        infrared: Whether the depth camera's infrared image is published too.
+        is_grayscale: Whether images are grayscale instead of color.
+        depth_in_mm: Whether depth is published in whole millimeters instead of meters.
+        optical_frame: Frame id of the images; empty: derived from the sensor's frame.
+        topics: (output, topic) for topics that the description defines; see `camera_topics`.
     """
 
     color: CameraModel | None = None
@@ -136,18 +138,18 @@ class CameraSpec:
 
     @property
     def has_separate_depth_lens(self) -> bool:
-        """Whether colour and depth are seen from different places or through different lenses."""
+        """Whether color and depth cameras have different poses or camera models."""
         if self.color is None or self.depth is None:
             return False
         return self.color != self.depth or not self.T_color_depth.almost_equal(SE3.identity(), 1e-9)
 
 
 def camera_topics(sensor: Sensor, spec: CameraSpec) -> dict[str, str]:
-    """Topic of each output of a camera, relative to its robot; without those that it does not have.
+    """Return the topic of each output of a camera, relative to its robot, without outputs that it does not have.
 
-    The outputs: image, info, depth, depth_info, registered (depth as the colour camera would see it), infrared,
-    infrared_info, points, depth_points (as the depth camera sees them, without colours), right, right_info,
-    disparity.  A topic whose last part says "image" is the picture's own.
+    The outputs: image, info, depth, depth_info, registered (depth in the view of the color camera), infrared,
+    infrared_info, points, depth_points (in the view of the depth camera, without colors), right, right_info, disparity.
+    A topic whose last part contains "image" is the topic of the image itself.
     """
     base, named_topics = sensor.topic or sensor.name, dict(spec.topics)
     parent, _, last = base.rpartition("/")
@@ -182,7 +184,7 @@ def camera_topics(sensor: Sensor, spec: CameraSpec) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class CameraFrames:
-    """Frame ids of a camera's pictures, without the robot's prefix."""
+    """Frame ids of a camera's images, without the robot's prefix."""
 
     color: str
     depth: str
@@ -190,7 +192,7 @@ class CameraFrames:
 
 
 def camera_frames(sensor: Sensor, spec: CameraSpec) -> CameraFrames:
-    """Names of the optical frames: as the description says, else ``camera_optical_frame`` for ``camera_link``."""
+    """Return the optical frames: from the description, else ``camera_optical_frame`` for ``camera_link``."""
     base_name = spec.optical_frame or sensor.frame
     for suffix in ("_optical_frame", "_optical", "_link", "_frame"):
         base_name = base_name.removesuffix(suffix)
@@ -202,7 +204,7 @@ def camera_frames(sensor: Sensor, spec: CameraSpec) -> CameraFrames:
 
 
 def optical_poses(sensor: Sensor, spec: CameraSpec) -> list[tuple[SE3, str]]:
-    """(T_link_frame, frame id) of each optical frame."""
+    """Return (T_link_frame, frame id) of each optical frame."""
     frames = camera_frames(sensor, spec)
     T_link_color = sensor.T_link_sensor @ T_SENSOR_OPTICAL
     poses = [(T_link_color, frames.color)]
@@ -218,8 +220,8 @@ class LidarSpec:
     """Planar or spinning lidar; angles about the sensor's z (horizontal) and elevation (vertical).
 
     Attributes:
-        false_echo_probability: Probability that a beam reports something in front of what is there.
-        dropout_probability: Probability that a beam comes back with nothing.
+        false_echo_probability: Probability that a beam reports an echo in front of the surface.
+        dropout_probability: Probability that a beam returns no echo.
     """
 
     samples: int = 720
@@ -241,15 +243,16 @@ class SonarSpec:
     """Ultrasonic ranger: the nearest echo within a cone about the sensor's x.
 
     Attributes:
-        range_min: Nearer things are not told apart [m].
-        range_max: Farther echoes are too weak [m].
-        half_angle: Of the cone [rad].
+        range_min: Distance below which all echoes give this range [m].
+        range_max: Distance beyond which echoes are too weak [m].
+        half_angle: Half angle of the cone [rad].
         max_incidence_angle: Surfaces at a larger angle of incidence reflect the echo away; edges still echo [rad].
-        noise: Of the distance [m].
+        noise: Noise of the distance [m].
         false_echo_probability: Probability of a random false echo.  False echoes from other sonars and from earlier
             pulses are simulated in any case.
         dropout_probability: Probability that the echo is missed.
-        frequency: Of the sound [Hz]; sonars hear each other only where their pulses overlap in it.
+        frequency: Frequency of the sound [Hz]; sonars receive each other's echoes only if their pulses overlap in
+            frequency.
         burst_cycles: Length of the pulse in periods of the sound.
         detection_threshold: Energy at which the receiver detects an echo, as a fraction of the energy that a whole
             pulse returns from a wall at the maximum range; 0: any energy is detected.
@@ -269,14 +272,14 @@ class SonarSpec:
 
 @dataclass(frozen=True, slots=True)
 class ThreeAxisSpec:
-    """Three axes with a noise each: accelerometer [m/s²], gyroscope [rad/s], magnetometer [T]."""
+    """Three axes with one noise each: accelerometer [m/s²], gyroscope [rad/s], magnetometer [T]."""
 
     axes: tuple[Noise, Noise, Noise] = (Noise(), Noise(), Noise())
 
 
 @dataclass(frozen=True, slots=True)
 class AltimeterSpec:
-    """Height over where it started [m] and climbing speed [m/s]."""
+    """Height above the start [m] and vertical velocity [m/s]."""
 
     position: Noise = Noise()
     velocity: Noise = Noise()
@@ -292,9 +295,9 @@ class BarometerSpec:
 
 @dataclass(frozen=True, slots=True)
 class GnssSpec:
-    """Satellite position (GPS): noise along the ground and upwards [m], and of the velocities [m/s].
+    """GNSS receiver (GPS): noise of the horizontal and vertical position [m], and of the velocities [m/s].
 
-    It needs a free view of the sky: ``min_sky_fraction`` is the share of it that must be open.
+    It needs a free view of the sky: `min_sky_fraction` is the fraction of it that must be visible.
     """
 
     horizontal: Noise = Noise()
@@ -306,12 +309,12 @@ class GnssSpec:
 
 @dataclass(frozen=True, slots=True)
 class ForceTorqueSpec:
-    """Force and torque that a joint carries.
+    """Force and torque in a joint.
 
     Attributes:
-        joint: Which.
-        frame: Whose axes the values are in.
-        direction: On whom they act.
+        joint: Name of the joint.
+        frame: Frame in whose axes the values are expressed.
+        direction: Which body exerts the force on which.
         force: Noise per axis [N].
         torque: Noise per axis [N m].
     """
@@ -325,7 +328,7 @@ class ForceTorqueSpec:
 
 @dataclass(frozen=True, slots=True)
 class ImuSpec:
-    """Inertial unit: noise per axis (x, y, z) of angular velocity [rad/s] and linear acceleration [m/s²]."""
+    """IMU: noise per axis (x, y, z) of angular velocity [rad/s] and linear acceleration [m/s²]."""
 
     angular_velocity: tuple[Noise, Noise, Noise] = (Noise(), Noise(), Noise())
     linear_acceleration: tuple[Noise, Noise, Noise] = (Noise(), Noise(), Noise())
@@ -344,10 +347,11 @@ class EncoderSpec:
     """Joint encoders.
 
     Attributes:
-        joints: Empty: all that can move.
+        joints: Names of the joints; empty: all movable joints.
         resolution: Steps per revolution; 0 = continuous.
-        noise: Of the velocity [rad/s].
-        absolute: Shows the angle within one turn; an incremental one counts on. Both from the joint's own zero.
+        noise: Noise of the velocity [rad/s].
+        absolute: Whether the angle is within one revolution; an incremental encoder counts on. Both start at the
+            joint's zero.
         miscount_probability: Probability that a step is lost or counted twice.
     """
 
@@ -365,7 +369,7 @@ class GroundTruthSpec:
 
 @dataclass(frozen=True, slots=True)
 class CustomSensorSpec:
-    """A kind no reader rule knows yet, kept as written so that nothing is lost.
+    """Sensor of a kind without a reader, kept as written.
 
     Attributes:
         parameters: (path/to/element below the ``<sensor>``, its text).
@@ -374,7 +378,7 @@ class CustomSensorSpec:
     parameters: tuple[tuple[str, str], ...] = ()
 
     def get_number(self, path: str, default: float, *, minimum: float = -math.inf, maximum: float = math.inf) -> float:
-        """The number at ``path``; ``default`` where the file has none. Raises DescriptionError."""
+        """Return the number at `path`; `default` if the file has none. Raises DescriptionError."""
         text = dict(self.parameters).get(path)
         try:
             value = default if text is None else float(text)
@@ -406,11 +410,11 @@ SensorSpec = (
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """Times in which a sensor says nothing, at random.
+    """Random intervals in which a sensor publishes no data.
 
     Attributes:
-        mean_interval: Mean time from the end of one to the beginning of the next [s]; 0 = never.
-        mean_duration: Mean length [s].
+        mean_interval: Mean time from the end of one outage to the start of the next [s]; 0 = never.
+        mean_duration: Mean duration of an outage [s].
     """
 
     mean_interval: float = 0.0
@@ -419,17 +423,17 @@ class Outage:
 
 @dataclass(frozen=True, slots=True)
 class Sensor:
-    """A sensor on a link.
+    """Sensor on a link.
 
     Attributes:
-        kind: "lidar", "imu", … (``roboyard.simulation.sensors.sensor_kinds``), or the file's own word with an
-            CustomSensorSpec.
-        topic: Name it publishes under, relative to the robot's namespace.
+        kind: "lidar", "imu", … (``roboyard.simulation.sensors.sensor_kinds``), or the type in the file for a
+            `CustomSensorSpec`.
+        topic: Topic, relative to the robot's namespace.
         frame: Frame id in its messages.
-        update_rate: [Hz].
-        latency: From measuring to publishing [s]; the stamp is that of the measurement.
-        outage: Times in which it is silent.
-        phase: By how much it measures later than at multiples of its period [s]: sonars take turns.
+        update_rate: Update rate [Hz].
+        latency: Delay from measurement to publication [s]; the stamp is the time of measurement.
+        outage: Intervals without data.
+        phase: Delay of its measurements relative to multiples of its period [s], so that sonars measure in turn.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Checks joints and names of a description: limits, axes, joint order, mimic chains, unique names."""
+"""Validation of joints and names of a description: limits, axes, joint order, mimic chains, unique names."""
 
 from __future__ import annotations
 
@@ -17,38 +17,40 @@ from roboyard.geometry.arrays import Vec3
 def check_limits(
     context: ReaderContext, node: XmlNode, joint: str, lower: float, upper: float, velocity: float, effort: float
 ) -> AxisLimits:
-    """Checked limits of an axis.
+    """Check the limits of an axis.
 
     Raises:
-        DescriptionError: lower exceeds upper, or a bound is negative; unless mended.
+        DescriptionError: The lower limit exceeds the upper one, or a bound is negative; unless repaired.
     """
     if lower > upper or lower == math.inf or upper == -math.inf:
         problem = f"joint '{joint}' has lower limit {lower:g} above upper limit {upper:g}"
-        context.repair_or_raise(node, problem, "lower ≤ upper", "the two change places")
+        context.repair_or_raise(node, problem, "lower ≤ upper", "the two are swapped")
         lower, upper = min(lower, upper), max(lower, upper)
         if lower == math.inf or upper == -math.inf:
             lower, upper = -math.inf, math.inf
     for quantity, value in (("velocity", velocity), ("effort", effort)):
         if value < 0.0:
             context.repair_or_raise(
-                node, f"joint '{joint}' has {quantity} limit {value:g}", "0 or more", f"{-value:g} taken"
+                node, f"joint '{joint}' has {quantity} limit {value:g}", "0 or more", f"{-value:g} is used"
             )
     return AxisLimits(lower, upper, abs(velocity), abs(effort))
 
 
 def check_axis(context: ReaderContext, text: str, node: XmlNode, joint: str, default: Vec3) -> Vec3:
-    """The direction of a joint's axis, normalised. Raises DescriptionError when it has no length; unless mended."""
+    """Return the normalized direction of a joint's axis. Raises DescriptionError if its length is zero, unless
+    repaired.
+    """
     if max(map(abs, parse_vector(text, node, f"axis of joint '{joint}'"))) >= 1e-12:
         return parse_unit_vector(text, node, f"axis of joint '{joint}'")
     letter = "xyz"[default.index(max(default))]
     context.repair_or_raise(
-        node, f"axis of joint '{joint}' is {quote(text)}", "a vector with a length", f"{letter} taken"
+        node, f"axis of joint '{joint}' is {quote(text)}", "a vector with a length", f"{letter} is used"
     )
     return default
 
 
 def require_unique_names(kind: str, named_nodes: Iterable[tuple[str, XmlNode]], owner: str = "") -> dict[str, XmlNode]:
-    """The names with their nodes. Raises DescriptionError for a missing name or one that occurs twice."""
+    """Return the nodes by name. Raises DescriptionError for a missing or duplicate name."""
     nodes: dict[str, XmlNode] = {}
     owner_text = f" in {owner}" if owner else ""
     for name, node in named_nodes:
@@ -66,16 +68,16 @@ def require_unique_names(kind: str, named_nodes: Iterable[tuple[str, XmlNode]], 
 def drop_joints_of_unknown_links(
     context: ReaderContext, links: Mapping[str, XmlNode], joints: Sequence[tuple[Joint, XmlNode]]
 ) -> list[tuple[Joint, XmlNode]]:
-    """The joints, all between known and different links.
+    """Return the joints, all between known and different links.
 
     Raises:
-        DescriptionError: a joint names an unknown link, or joins a link to itself; unless mended.
+        DescriptionError: A joint names an unknown link, or connects a link to itself; unless repaired.
     """
     valid_joints = []
     for joint, node in joints:
         problem, expected = "", "two different links"
         if joint.parent == joint.child:
-            problem = f"joint '{joint.name}' joins link '{joint.child}' to itself"
+            problem = f"joint '{joint.name}' connects link '{joint.child}' to itself"
         for role, link in (("child", joint.child), ("parent", joint.parent)):
             if link not in links and not (link == "world" and role == "parent"):
                 problem, expected = (
@@ -83,17 +85,17 @@ def drop_joints_of_unknown_links(
                     _suggest_links(link, links),
                 )
         if problem:
-            context.repair_or_raise(node, problem, expected, "left out")
+            context.repair_or_raise(node, problem, expected, "the joint is removed")
         else:
             valid_joints.append((joint, node))
     return valid_joints
 
 
 def order_joints(joints: Sequence[tuple[Joint, XmlNode]], links: Iterable[str]) -> list[Joint]:
-    """The joints ordered from the roots outwards (file order among siblings).
+    """Return the joints ordered from the roots to the leaves (file order among siblings).
 
     Raises:
-        DescriptionError: a link is the child of two joints, or joints form a cycle.
+        DescriptionError: A link is the child of two joints, or joints form a cycle.
     """
     parent_of: dict[str, tuple[Joint, XmlNode]] = {}
     joints_below: dict[str, list[Joint]] = {}
@@ -103,7 +105,7 @@ def order_joints(joints: Sequence[tuple[Joint, XmlNode]], links: Iterable[str]) 
             raise error_at(
                 f"link '{joint.child}' is the child of joint '{joint.name}' and of joint '{other.name}'",
                 node,
-                f"one parent a link; the other joint is at {other_node.location}",
+                f"one parent per link; the other joint is at {other_node.location}",
             )
         parent_of[joint.child] = (joint, node)
         joints_below.setdefault(joint.parent, []).append(joint)
@@ -121,21 +123,21 @@ def order_joints(joints: Sequence[tuple[Joint, XmlNode]], links: Iterable[str]) 
         while (parent := parent_of[names[-1]][0].parent) not in names:
             names.append(parent)
         loop = " → ".join([parent, *reversed(names[names.index(parent) :])])
-        raise error_at(f"joint '{cyclic_joint.name}' is part of a cycle: {loop}", node, "links joined as a tree")
+        raise error_at(f"joint '{cyclic_joint.name}' is part of a cycle: {loop}", node, "links connected as a tree")
     return order
 
 
 def _suggest_links(name: str, links: Iterable[str]) -> str:
     names = list(links)
     suggestions = similar_names(name, names) or names[:8]
-    return f"links: {', '.join(suggestions)}" if suggestions else "no link exists"
+    return f"links: {', '.join(suggestions)}" if suggestions else "the description has no links"
 
 
 def check_mimics(context: ReaderContext, joints: Sequence[tuple[Joint, XmlNode]]) -> list[tuple[Joint, XmlNode]]:
-    """The joints, all mimics among them following a known joint, and not in a circle.
+    """Return the joints; all mimic joints among them follow a known joint, without cycles.
 
     Raises:
-        DescriptionError: one follows an unknown joint or itself; unless mended.
+        DescriptionError: A mimic joint follows an unknown joint or itself; unless repaired.
     """
     driving_joint_of = {joint.name: joint.mimic.joint for joint, _ in joints if joint.mimic}
     joint_names = {joint.name for joint, _ in joints}
@@ -149,9 +151,9 @@ def check_mimics(context: ReaderContext, joints: Sequence[tuple[Joint, XmlNode]]
             while current in driving_joint_of and current not in visited:
                 visited.add(current)
                 current = driving_joint_of[current]
-            problem = f"joint '{joint.name}' mimics itself in a circle" if current == joint.name else ""
+            problem = f"joint '{joint.name}' mimics itself in a cycle" if current == joint.name else ""
         if problem:
-            context.repair_or_raise(node, problem, "a joint that moves by itself", "it moves by itself")
+            context.repair_or_raise(node, problem, "an independent joint", "it becomes an independent joint")
             driving_joint_of.pop(joint.name, None)
             joint = replace(joint, mimic=None)
         checked.append((joint, node))

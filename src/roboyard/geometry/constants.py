@@ -9,19 +9,19 @@ from __future__ import annotations
 from typing import Final
 
 GRAVITY: Final = 9.81
-"""Acceleration of gravity that robots, worlds and their motions are computed with [m/s²]."""
+"""Gravitational acceleration in the computations of robots, worlds and motions [m/s²]."""
 
 GRAVITY_VECTOR: Final = (0.0, 0.0, -GRAVITY)
-"""The same as a vector in a frame whose z points up [m/s²]."""
+"""Gravity vector in a frame whose z points up [m/s²]."""
 
 STANDARD_GRAVITY: Final = 9.80665
 """Standard acceleration of gravity [m/s²] (ISO 80000-3); inertial sensors and the standard atmosphere refer to it."""
 
 SDF_GRAVITY_VECTOR: Final = (0.0, 0.0, -9.8)
-"""What SDF takes for a world that names no gravity [m/s²] (SDFormat 1.12, element <gravity>)."""
+"""Default of SDF for a world without gravity [m/s²] (SDFormat 1.12, element <gravity>)."""
 
 SPEED_OF_SOUND: Final = 343.0
-"""Speed of sound in dry air of 20 °C [m/s]."""
+"""Speed of sound in dry air at 20 °C [m/s]."""
 
 WGS84_SEMI_MAJOR_AXIS: Final = 6_378_137.0
 """Equatorial radius of the WGS 84 ellipsoid [m]."""

@@ -16,24 +16,24 @@ from roboyard.compute import kernel
 
 @kernel(examples=lambda: [(4.0,)])
 def wrap_angle(angle: float) -> float:
-    """The same direction in (-pi, pi].
+    """Wrap an angle to (-pi, pi].
 
     An angle of that range is returned as it is, unless it lies within rounding (1e-15) of its lower end. From others
     whole turns of the rounded 2 pi are subtracted, which is not exact over many turns; `roboyard.geometry.wrap_angle`
     is.
 
     Args:
-        angle: [rad].
+        angle: Angle [rad].
     """
     return angle - 2.0 * math.pi * math.ceil((angle - math.pi) / (2.0 * math.pi))
 
 
 @kernel(examples=lambda: [(np.eye(3)[:, :2].copy(), 0.0, 0.0)])
 def signed_distance(corners: NDArray[np.float64], x: float, y: float) -> float:
-    """From a point to the border of a polygon, in the unit of the corners; negative inside.
+    """Compute the distance of a point from the boundary of a polygon, in the unit of the corners; negative inside.
 
     Args:
-        corners: (n, 2), either way round.
+        corners: (n, 2) corners in either order.
         x: First coordinate of the point.
         y: Second coordinate of the point.
     """

@@ -16,7 +16,7 @@ Quaternion: TypeAlias = tuple[float, float, float, float]
 
 @kernel(inline="always")
 def multiply(a: Quaternion, b: Quaternion) -> Quaternion:
-    """The rotation ``b`` followed by the rotation ``a``."""
+    """Compute the rotation ``b`` followed by the rotation ``a``."""
     return (
         a[0] * b[0] - a[1] * b[1] - a[2] * b[2] - a[3] * b[3],
         a[0] * b[1] + a[1] * b[0] + a[2] * b[3] - a[3] * b[2],
@@ -27,13 +27,13 @@ def multiply(a: Quaternion, b: Quaternion) -> Quaternion:
 
 @kernel(inline="always")
 def conjugate(q: Quaternion) -> Quaternion:
-    """The inverse rotation."""
+    """Compute the inverse rotation."""
     return (q[0], -q[1], -q[2], -q[3])
 
 
 @kernel(inline="always")
 def rotate_vector(q: Quaternion, v: Vec3) -> Vec3:
-    """The vector rotated by the unit quaternion."""
+    """Rotate a vector by the unit quaternion."""
     w, x, y, z = q
     tx, ty, tz = 2.0 * (y * v[2] - z * v[1]), 2.0 * (z * v[0] - x * v[2]), 2.0 * (x * v[1] - y * v[0])
     return (
@@ -45,27 +45,27 @@ def rotate_vector(q: Quaternion, v: Vec3) -> Vec3:
 
 @kernel(inline="always")
 def dot(a: Vec3, b: Vec3) -> float:
-    """Inner product."""
+    """Compute the inner product."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 @kernel(inline="always")
 def add_scaled(a: Vec3, scale: float, b: Vec3) -> Vec3:
-    """``a + scale * b``."""
+    """Compute ``a + scale * b``."""
     return (a[0] + scale * b[0], a[1] + scale * b[1], a[2] + scale * b[2])
 
 
 @kernel(inline="always")
 def subtract(a: Vec3, b: Vec3) -> Vec3:
-    """``a - b``."""
+    """Compute ``a - b``."""
     return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
 
 
 @kernel(inline="always")
 def shortest_rotation(a: Vec3, b: Vec3) -> Quaternion:
-    """The rotation by the smallest angle that takes unit vector ``a`` to unit vector ``b``."""
+    """Compute the rotation by the smallest angle that maps unit vector ``a`` to unit vector ``b``."""
     w = 1.0 + dot(a, b)
-    if w < 1e-9:  # the vectors are opposite: the axis may be any one across them
+    if w < 1e-9:  # the vectors are opposite: any perpendicular axis is valid
         if abs(a[0]) < 0.9:
             x, y, z = 0.0, a[2], -a[1]
         else:

@@ -1,4 +1,4 @@
-"""Exact Euclidean distance transform of a grid, and the likelihood field of a map, which scores poses of a scan."""
+"""Exact Euclidean distance transform of a grid, and the likelihood field of a map, which scores the poses of a scan."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def _example_cells() -> Iterable[tuple[Any, ...]]:
 
 @kernel(examples=_example_cells)
 def squared_distance_transform(occupied: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Squared distances (rows, columns) in cells; infinite where nothing is marked.
+    """Compute squared distances (rows, columns) in cells to the nearest marked cell; infinite without marked cells.
 
     Two sweeps of lower envelopes of parabolas (P. Felzenszwalb, D. Huttenlocher, Distance Transforms of Sampled
-    Functions, Theory of Computing 8, 2012); the first, along columns, needs no envelope since its heights are 0.
+    Functions, Theory of Computing 8, 2012); the first, along columns, needs no envelope because its heights are 0.
     """
     rows, columns = occupied.shape
     squares = np.full((rows, columns), np.inf)
@@ -74,28 +74,30 @@ def squared_distance_transform(occupied: NDArray[np.bool_]) -> NDArray[np.float6
 
 
 def distance_transform(occupied: ArrayLike, resolution: float = 1.0, limit: float = math.inf) -> NDArray[np.float32]:
-    """Distances from the middle of every cell to the middle of the nearest marked one.
+    """Compute the distances from the center of every cell to the center of the nearest marked one.
 
     Args:
-        occupied: (rows, columns), true where distances are 0.
-        resolution: Side of a cell [m].
-        limit: Larger distances, and those in a grid without marks, are this [m].
+        occupied: (rows, columns), true for marked cells.
+        resolution: Edge length of a cell [m].
+        limit: Upper bound of distances, also used for a grid without marked cells [m].
 
     Returns:
-        (rows, columns) [m].
+        (rows, columns) distances [m].
 
     Raises:
-        InputError: an array of another shape.
+        InputError: The array has another shape.
     """
     cells = np.ascontiguousarray(occupied, dtype=np.bool_)
     if cells.ndim != 2:
-        raise InputError(f"a grid of shape {cells.shape}", valid="(rows, columns)")
+        raise InputError(f"the grid has the shape {cells.shape}", valid="(rows, columns)")
     distances = np.minimum(np.sqrt(squared_distance_transform(cells)) * resolution, limit)
     return np.asarray(distances, dtype=np.float32)
 
 
 def surface_cells(occupied: ArrayLike) -> NDArray[np.bool_]:
-    """Solid cells with a side that is not solid: what a beam can hit.  What lies beyond the grid counts as solid."""
+    """Return the occupied cells with a free neighbor: those that a beam can hit.  Cells outside the grid count as
+    occupied.
+    """
     cells = np.asarray(occupied, dtype=np.bool_)
     padded = np.pad(cells, 1, constant_values=True)
     inside = padded[:-2, 1:-1] & padded[2:, 1:-1] & padded[1:-1, :-2] & padded[1:-1, 2:]
@@ -103,7 +105,7 @@ def surface_cells(occupied: ArrayLike) -> NDArray[np.bool_]:
 
 
 _BLOCK_SIZE = 256
-"""Poses whose sums stay in the processor's first cache."""
+"""Number of poses whose sums fit into the processor's first-level cache."""
 
 
 def _example_scores() -> Iterable[tuple[Any, ...]]:
@@ -123,18 +125,18 @@ def sum_scores(
     rows: int,
     columns: int,
 ) -> NDArray[np.float32]:
-    """For each pose the sum of a table's cells on which points fall when they are seen from the pose.
+    """Sum the table values at the cells of the points, for each pose.
 
     Args:
-        column: (n,) of the poses [cells].
-        row: (n,) of the poses [cells].
-        cosine: (n,) of the poses' headings.
-        sine: (n,) of the poses' headings.
-        x: (m,) of the points, seen from the pose [cells].
-        y: (m,) of the points, seen from the pose [cells].
-        table: (rows · columns,) values; the outermost cells stand for all beyond them.
-        rows: Of the table.
-        columns: Of the table.
+        column: (n,) columns of the poses [cells].
+        row: (n,) rows of the poses [cells].
+        cosine: (n,) cosines of the poses' headings.
+        sine: (n,) sines of the poses' headings.
+        x: (m,) x of the points in the pose's frame [cells].
+        y: (m,) y of the points in the pose's frame [cells].
+        table: (rows · columns,) values; the outermost cells also apply outside.
+        rows: Number of rows of the table.
+        columns: Number of columns of the table.
 
     Returns:
         (n,) sums.
@@ -142,7 +144,7 @@ def sum_scores(
     sums = np.zeros(len(column), np.float32)
     width, last_column, last_row, zero = np.int32(columns), np.int32(columns - 1), np.int32(rows - 1), np.int32(0)
     cell = np.empty(_BLOCK_SIZE, np.int32)
-    # Points outside, poses inside, and cells apart from sums: each inner loop then takes many poses at once.
+    # Loop order: points outside, poses inside, and cell indices before sums, so that inner loops vectorize over poses.
     for first in range(0, len(column), _BLOCK_SIZE):
         count = min(_BLOCK_SIZE, len(column) - first)
         along, across = column[first : first + count], row[first : first + count]
@@ -163,16 +165,16 @@ def sum_scores(
 
 @dataclass(frozen=True, slots=True)
 class LikelihoodField:
-    """Distances to the nearest surface of a map, from everywhere.
+    """Likelihood field of a map: distance of every cell to the nearest surface.
 
-    Distances grow inside of solid things too, so that a point behind a wall counts no more than one before it.  The far
-    side of a wall behind which nobody has looked is no surface: points would be drawn there through the wall.
+    Distances grow inside solid objects too, so that a point behind a wall counts as much as one in front of it.  The
+    far side of a wall next to unknown cells is not a surface: points would be attracted to it through the wall.
 
     Attributes:
-        distances: (rows, columns) from the middle of each cell to that of the nearest surface cell [m], with a margin
-            of one cell around the map.
-        geometry: Where those cells lie.
-        limit: Larger distances are this [m].
+        distances: (rows, columns) distances from the center of each cell to the center of the nearest surface cell [m],
+            with a margin of one cell around the map.
+        geometry: Geometry of these cells.
+        limit: Upper bound of the distances [m].
     """
 
     distances: NDArray[np.float32]
@@ -183,20 +185,21 @@ class LikelihoodField:
     def from_grid(
         cls, grid: OccupancyGrid, *, occupied_threshold: int = OCCUPIED_THRESHOLD, limit: float = 2.0
     ) -> LikelihoodField:
-        """Of an occupancy map.
+        """Make the likelihood field of an occupancy map.
 
         Args:
             grid: The map.
-            occupied_threshold: From this value on a cell is occupied.
-            limit: Largest distance that matters [m].
+            occupied_threshold: Minimum value of an occupied cell.
+            limit: Upper bound of the distances [m].
 
         Raises:
-            InputError: the map has no occupied cell.
+            InputError: The map has no occupied cell.
         """
         is_occupied = grid.cells >= occupied_threshold
         if not is_occupied.any():
             raise InputError(
-                "the map has no occupied cell: nothing can be located in it", valid=f"values ≥ {occupied_threshold}"
+                "the map has no occupied cells, so its likelihood field is empty",
+                valid=f"values ≥ {occupied_threshold}",
             )
         r, geometry = grid.geometry.resolution, grid.geometry
         padded_surface = np.pad(_observable_surface(is_occupied, (grid.cells >= 0) & ~is_occupied), 1)
@@ -208,7 +211,7 @@ class LikelihoodField:
         return cls(distances, padded_geometry, limit)
 
     def score_table(self, value: Callable[[NDArray[np.float64]], ArrayLike]) -> NDArray[np.float32]:
-        """``value`` of each cell's distance [m], beyond the map that of the limit; flat, for ``score_poses``."""
+        """Apply `value` to each cell's distance [m], outside the map to the limit; a flat table for `score_poses`."""
         distances = self.distances.astype(np.float64)
         distances[[0, -1]], distances[:, [0, -1]] = self.limit, self.limit
         return np.ascontiguousarray(value(distances), dtype=np.float32).ravel()
@@ -216,7 +219,7 @@ class LikelihoodField:
     def score_poses(
         self, table: NDArray[np.float32], poses: NDArray[np.float64], points: ArrayLike
     ) -> NDArray[np.float32]:
-        """Sums (n,) of a table over points (m, 2) [m] seen from poses (n, 3) in the map."""
+        """Sum a table (n,) over points (m, 2) [m] in the frame of each pose (n, 3) in the map."""
         geometry = self.geometry
         T_grid_map = geometry.T_map_grid.inverse()
         r = 1.0 / geometry.resolution
@@ -231,7 +234,7 @@ class LikelihoodField:
 
 
 def _observable_surface(occupied: NDArray[np.bool_], free: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Solid cells with a side that is known to be free; of what stands amid the unknown, all its surface."""
+    """Return occupied cells with a free neighbor; of objects surrounded by unknown cells, their complete surface."""
     padded = np.pad(free, 1)
     has_free_side = padded[:-2, 1:-1] | padded[2:, 1:-1] | padded[1:-1, :-2] | padded[1:-1, 2:]
     visible = occupied & has_free_side

@@ -72,7 +72,7 @@ UNKNOWN, FREE, OCCUPIED = -1, 0, 100
 """Cell values as in nav_msgs/OccupancyGrid."""
 
 OCCUPIED_THRESHOLD = 65
-"""A cell of this value or more is taken for occupied, as by ROS's map_server (``occupied_thresh: 0.65``)."""
+"""Minimum value of an occupied cell, as in ROS's map_server (``occupied_thresh: 0.65``)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
-"""The hardware interface: joint states, joint commands, and bases that take a body velocity.
+"""Hardware interface: joint states, joint commands, and bases that take a body velocity.
 
-Implemented by simulated and real robots.
+Simulated and real robots implement it.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from roboyard.geometry.arrays import Vec3
 
 @dataclass(frozen=True, slots=True)
 class JointStates:
-    """What the joints' own sensors say, in the order of ``Hardware.joint_names``.
+    """Measured joint states, in the order of `Hardware.joint_names`.
 
     Attributes:
-        time_ns: Moment of the measurement [ns of the run's clock].
-        position: (n,) [rad or m], as the encoders report it (quantised, noisy).
-        velocity: (n,) [rad/s or m/s].
-        effort: (n,) actuator effort [N m or N].
+        time_ns: Time of the measurement [ns of the run's clock].
+        position: (n,) positions [rad or m] as the encoders report them (quantized, noisy).
+        velocity: (n,) velocities [rad/s or m/s].
+        effort: (n,) actuator efforts [N m or N].
     """
 
     time_ns: int
@@ -34,14 +34,14 @@ class JointStates:
 
 @dataclass(frozen=True, slots=True)
 class JointCommand:
-    """Set-points for some joints; joints not named keep their last command.
+    """Set-points for some joints; other joints keep their last command.
 
     Attributes:
-        mode: What ``setpoints`` are.
-        joints: Names, all known to the hardware and commandable in this mode.
+        mode: Kind of the set-points: position, velocity or effort.
+        joints: Joint names; the hardware must accept commands for them in this mode.
         setpoints: (len(joints),) [rad, rad/s or N m; m, m/s or N for prismatic joints].
-        max_effort: (len(joints),) what the joints may press with on their way to positions and there [N m or N]; None:
-            all they can.  A joint that is given one presses on what stops it until it reaches it.
+        max_effort: (len(joints),) maximum efforts of position commands [N m or N]; None for the joints' own limits.  A
+            joint with a maximum effort presses with at most this effort against an obstacle.
     """
 
     mode: CommandMode
@@ -52,56 +52,56 @@ class JointCommand:
 
 @runtime_checkable
 class Hardware(Protocol):
-    """Joints that can be read and commanded."""
+    """Interface of a set of joints that can be read and commanded."""
 
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """All readable joints."""
+        """Names of all readable joints."""
         ...
 
     def command_modes(self, joint: str) -> tuple[CommandMode, ...]:
-        """Modes in which ``joint`` takes commands (empty: passive). Raises UnknownNameError."""
+        """Return the command modes of `joint` (empty: passive). Raises UnknownNameError."""
         ...
 
     def read(self) -> JointStates:
-        """The newest readings."""
+        """Return the newest joint states."""
         ...
 
     def write(self, command: JointCommand) -> None:
-        """Take new set-points at once.
+        """Apply new set-points immediately.
 
         Raises:
-            UnknownNameError: a joint is not known or does not take this mode.
-            InputError: a value is not finite, or an effort is negative or not for positions.
+            UnknownNameError: A joint is unknown or does not support this mode.
+            InputError: A value is not finite, or a maximum effort is negative or not for position commands.
         """
         ...
 
 
 BaseMotion = Literal["planar", "free"]
-"""What of a body's velocity is commanded: forward, sideways and turning; or all six components."""
+"""Commanded components of a body velocity: forward, sideways and yaw; or all six."""
 
 
 @runtime_checkable
 class VelocityBase(Protocol):
-    """A body that moves as it is told: a bought base with a drive of its own, or a simulated one."""
+    """Interface of a mobile base with a built-in velocity controller, real or simulated."""
 
     @property
     def kind(self) -> BaseMotion:
-        """Which components it takes; the others are left to gravity and contacts."""
+        """Commanded velocity components; gravity and contacts determine the others."""
         ...
 
     def set_velocity(self, linear: Vec3, angular: Vec3) -> None:
-        """Take new velocities at once, in the body's own axes.
+        """Set the commanded velocity, expressed in the body frame, immediately.
 
         Args:
-            linear: Of the body's origin [m/s].
-            angular: [rad/s].
+            linear: (3,) linear velocity of the body's origin [m/s].
+            angular: (3,) angular velocity [rad/s].
 
         Raises:
-            InputError: a value is not finite.
+            InputError: A value is not finite.
         """
         ...
 
     def release(self) -> None:
-        """Hold no velocity any more."""
+        """Release the base: no velocity is commanded."""
         ...

@@ -20,11 +20,11 @@ from roboyard.kinematics.dynamics_kernels import ChainMasses, compute_inverse_dy
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """Something that a link carries.
+    """Body carried by a link.
 
     Attributes:
-        link: That carries it.
-        body: Its mass, where its middle is on the link, and its inertia.
+        link: Name of the link.
+        body: Mass, center of mass and inertia of the payload, in the link frame.
     """
 
     link: str
@@ -33,15 +33,15 @@ class Payload:
 
 @dataclass(frozen=True, eq=False)
 class ChainDynamics:
-    """A chain's n free joints, its masses, and what its joints lose.
+    """Dynamics of a serial chain with n free joints.
 
-    What hangs on branches moves with the link that carries it: joints that are not the chain's stand still.
+    Links on branches move with the link that carries them: joints outside the chain do not move.
 
     Attributes:
-        chain: The joints.
-        masses: What kernels take.
-        damping: (n,) effort for each unit of speed [N m s/rad or N s/m].
-        friction: (n,) effort against any motion [N m or N].
+        chain: The chain.
+        masses: Mass properties in the form that kernels use.
+        damping: (n,) viscous damping [N m s/rad or N s/m].
+        friction: (n,) Coulomb friction [N m or N].
     """
 
     chain: Chain
@@ -53,28 +53,34 @@ class ChainDynamics:
     def from_model(
         cls, model: Model, chain: Chain, payloads: Iterable[Payload] = (), gravity: ArrayLike = GRAVITY_VECTOR
     ) -> ChainDynamics:
-        """Those of a chain of a model.
+        """Make the dynamics of a chain from a robot model.
 
         Args:
             model: The chain's robot.
-            chain: The joints.
-            payloads: What its links carry beside what they are.
-            gravity: (3,) in the chain's base [m/s²].
+            chain: The chain.
+            payloads: Payloads of the links.
+            gravity: (3,) gravity in the chain's base [m/s²].
 
         Raises:
-            InputError: gravity is no direction, or a load's mass is none.
-            UnknownNameError: there is no link that shall carry a load.
+            InputError: Gravity is not a vector, or a payload's mass is invalid.
+            UnknownNameError: The link of a payload does not exist.
         """
         gravity_vector = np.asarray(gravity, dtype=np.float64)
         if gravity_vector.shape != (3,) or not np.isfinite(gravity_vector).all():
-            raise InputError(f"gravity {gravity_vector}", valid="three numbers [m/s²]")
+            raise InputError(
+                f"gravity must be a vector of three numbers, got {gravity_vector}", valid="three numbers [m/s²]"
+            )
         bodies = [(link.name, link.inertial, link.gravity) for link in model.links if link.inertial is not None]
         for payload in payloads:
             if payload.link not in chain.link_mounts:
-                message = f"no link {payload.link!r}{did_you_mean(payload.link, chain.link_mounts)}"
+                message = f"unknown link {payload.link!r}{did_you_mean(payload.link, chain.link_mounts)}"
                 raise UnknownNameError(message, location=chain.robot, valid=", ".join(chain.link_mounts))
             if not 0.0 <= payload.body.mass < 1e6:
-                raise InputError(f"a load of {payload.body.mass} kg", location=payload.link, valid="0 or more")
+                raise InputError(
+                    f"payload mass must not be negative, got {payload.body.mass} kg",
+                    location=payload.link,
+                    valid="0 or more",
+                )
             bodies.append((payload.link, payload.body, True))
         count = len(chain.moving_joints) + 1
         mass, moment, origin_inertia = np.zeros(count), np.zeros((count, 3)), np.zeros((count, 3, 3))
@@ -128,9 +134,11 @@ class ChainDynamics:
     def inverse_dynamics(
         self, q: ArrayLike, velocity: ArrayLike | None = None, acceleration: ArrayLike | None = None
     ) -> Array:
-        """Efforts (n,) or (k, n) of a motion [N m or N]; without velocities and accelerations those that hold still.
+        """Compute the efforts (n,) or (k, n) of a motion [N m or N]; without velocity and acceleration the static
+        efforts.
 
-        Damping counts, friction does not: what it takes depends on who pushes. Raises InputError.
+        Includes damping but not Coulomb friction, whose sign depends on the direction of the driving force. Raises
+        InputError.
         """
         positions = self.chain.as_positions(q)
         v, a = (
@@ -138,23 +146,26 @@ class ChainDynamics:
             for one in (velocity, acceleration)
         )
         if not positions.shape == v.shape == a.shape:
-            raise InputError(f"motions of shapes {positions.shape}, {v.shape} and {a.shape}", valid="all alike")
+            raise InputError(
+                f"shapes of positions, velocities and accelerations differ: {positions.shape}, {v.shape}, {a.shape}",
+                valid="equal shapes",
+            )
         out = np.empty_like(positions)
         flat = (one.reshape(-1, self.chain.dof) for one in (positions, v, a, out))
         compute_inverse_dynamics(self.chain.arrays, self.masses, *flat)
         return out + self.damping * v
 
     def mass_matrix(self, q: ArrayLike) -> Array:
-        """(n, n) efforts for each unit of each joint's acceleration, at (n,) positions. Raises InputError."""
+        """Compute the joint-space mass matrix (n, n) at positions (n,). Raises InputError."""
         positions = self.chain.as_positions(q)
         if positions.ndim != 1:
-            raise InputError(f"positions of shape {positions.shape}", valid=f"({self.chain.dof},)")
+            raise InputError(f"positions have the shape {positions.shape}", valid=f"({self.chain.dof},)")
         out = np.empty((self.chain.dof, self.chain.dof))
         compute_mass_matrix(self.chain.arrays, self.masses, positions, out)
         return out
 
 
 def _point_inertia(position: Array) -> Array:
-    """Inertia of one kilogram at a place, about the origin."""
+    """Return the inertia of one kilogram at a position, about the origin."""
     inertia: Array = float(position @ position) * np.eye(3) - np.outer(position, position)
     return inertia

@@ -24,20 +24,20 @@ INTEGER_RANGES = {
     for name, dtype in DTYPES.items()
     if np.dtype(dtype).kind in "iu"
 }
-EMPTY_MEMBER = "structure_needs_at_least_one_member"  # what ROS 2 puts into messages without fields
+EMPTY_MEMBER = "structure_needs_at_least_one_member"  # member that ROS 2 adds to messages without fields
 
 
 @dataclass(frozen=True, slots=True)
 class MessageField:
-    """One field.
+    """Field of a message.
 
     Attributes:
-        name: As the definition writes it.
+        name: Name as in the definition.
         type: A primitive of ``STRUCT_CODES``, ``string``, or the full name of a message type.
-        kind: One value, an array of fixed length, or a sequence.
+        arity: One value, an array of fixed length, or a sequence.
         size: Length of an array; upper bound of a sequence, 0 = none.
-        bound: Upper bound of string length in characters, 0 = none.
-        default: Value that the definition gives, None = zero or empty.
+        string_capacity: Upper bound of string length in characters, 0 = none.
+        default: Default value in the definition, None = zero or empty.
     """
 
     name: str
@@ -49,21 +49,21 @@ class MessageField:
 
     @property
     def python_name(self) -> str:
-        """Name in Python: keywords get an underscore behind."""
+        """Name in Python: keywords get a trailing underscore."""
         return f"{self.name}_" if keyword.iskeyword(self.name) else self.name
 
     @property
     def is_primitive(self) -> bool:
-        """A number or bool, which numpy holds."""
+        """Whether it is a number or bool, stored in numpy arrays."""
         return self.type in STRUCT_CODES
 
     @property
     def is_message(self) -> bool:
-        """A message."""
+        """Whether it is a message."""
         return "/" in self.type
 
     def type_text(self) -> str:
-        """The type as ``.msg`` files write it, messages by full name."""
+        """Return the type as ``.msg`` files write it, messages by full name."""
         base = f"string<={self.string_capacity}" if self.string_capacity else self.type
         if self.arity == "one":
             return base
@@ -74,7 +74,7 @@ class MessageField:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A named value that comes with the type."""
+    """Named constant of a type."""
 
     name: str
     type: str
@@ -83,12 +83,12 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class MessageDefinition:
-    """A message type.
+    """Definition of a message type.
 
     Attributes:
         name: ``package/msg/Name`` (or srv, action).
-        fields: In wire order; never empty, see ``EMPTY_MEMBER``.
-        constants: As defined.
+        fields: Fields in wire order; never empty, see ``EMPTY_MEMBER``.
+        constants: Constants in the order of the definition.
     """
 
     name: str
@@ -96,20 +96,20 @@ class MessageDefinition:
     constants: tuple[Constant, ...] = ()
 
     def is_equivalent(self, other: MessageDefinition) -> bool:
-        """Whether both mean the same type; default values and spelling of constants do not count."""
+        """Return whether both define the same type, regardless of default values and notation of constants."""
         return [(f.name, f.type_text()) for f in self.fields] == [(f.name, f.type_text()) for f in other.fields] and [
             (c.name, c.type, c.value) for c in self.constants
         ] == [(c.name, c.type, c.value) for c in other.constants]
 
 
 def to_data(definition: MessageDefinition) -> list[Any]:
-    """A definition as plain lists, for JSON."""
+    """Convert a definition to plain lists, for JSON."""
     fields = [[f.name, f.type, f.arity, f.size, f.string_capacity, f.default] for f in definition.fields]
     return [definition.name, fields, [[c.name, c.type, c.value] for c in definition.constants]]
 
 
 def from_data(data: list[Any]) -> MessageDefinition:
-    """The inverse of ``to_data``, also after a way through JSON."""
+    """Convert plain lists of `to_data` back to a definition, also after a round trip through JSON."""
     name, fields, constants = data
     return MessageDefinition(name, tuple(map(_field, fields)), tuple(Constant(*constant) for constant in constants))
 
@@ -123,7 +123,7 @@ def _field(data: list[Any]) -> MessageField:
 
 @cache
 def empty_array(dtype: str) -> np.ndarray[Any, Any]:
-    """The one empty array of a type: nothing in it can change."""
+    """Return the shared empty array of a type, which cannot be changed."""
     array = np.zeros(0, dtype)
     array.flags.writeable = False
     return array

@@ -19,29 +19,29 @@ from roboyard.messages.message_definition import (
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*/(msg|srv|action)/[A-Za-z][A-Za-z0-9_]*")
 _MAX_TEXT = 1_000_000
-_MAX_ARRAY = 1_000_000  # fixed lengths beyond it are mistakes: every default message would hold them
+_MAX_ARRAY = 1_000_000  # larger fixed lengths are mistakes: every default message would contain them
 
 
 def check_type_name(name: str, location: str | None = None) -> str:
-    """``name`` if it is a full type name.
+    """Return `name` if it is a full type name.
 
     Raises:
-        MessageError: it is not.
+        MessageError: It is not a full type name.
     """
     if not _NAME.fullmatch(name):
-        raise MessageError(f"'{name[:200]}' is no type name", location=location, valid="package_name/msg/TypeName")
+        raise MessageError(f"'{name[:200]}' is not a type name", location=location, valid="package_name/msg/TypeName")
     return name
 
 
 def parse_msg(text: str, name: str) -> list[MessageDefinition]:
-    """Definitions in the text of a message: its own first, then those appended after ``===`` and ``MSG:`` lines.
+    """Parse the text of a message: its own definition first, then those appended after ``===`` and ``MSG:`` lines.
 
     Args:
-        text: Content of a ``.msg`` file, or several concatenated as recordings hold them.
-        name: Full name of the first one.
+        text: Content of a ``.msg`` file, or several concatenated as in recordings.
+        name: Full name of the first definition.
 
     Raises:
-        MessageError: the name or the text is malformed; says which line.
+        MessageError: The name or the text is malformed; the error states the line.
     """
     from rosbags.typesys import TypesysError
     from rosbags.typesys.msg import MSGParser
@@ -49,7 +49,7 @@ def parse_msg(text: str, name: str) -> list[MessageDefinition]:
     check_type_name(name)
     _check_text(text, name)
     package, kind, short = name.split("/")
-    try:  # the parser takes references without a package from the name's folder, which must be msg
+    try:  # the parser resolves references without a package in the name's folder, which must be msg
         parsed = MSGParser(f"MSG: {package}/msg/{short}\n{_tidy(text)}").specification()
     except (TypesysError, ValueError, RecursionError) as error:
         raise _syntax_error(text, name) from error
@@ -74,16 +74,16 @@ def parse_msg(text: str, name: str) -> list[MessageDefinition]:
 
 
 def parse_parts(text: str, names: tuple[str, ...], interface_name: str) -> list[MessageDefinition]:
-    """Definitions of a ``.srv`` or ``.action`` file, whose parts are parted by lines of ``---``.
+    """Parse a ``.srv`` or ``.action`` file, whose parts are separated by lines of ``---``.
 
     Raises:
-        MessageError: another number of parts, or malformed text.
+        MessageError: The number of parts is wrong, or the text is malformed.
     """
     _check_text(text, interface_name)
     parts = re.split(r"(?m)^---[ \t]*$", text.replace("\r\n", "\n"))
     if len(parts) != len(names):
         raise MessageError(
-            f"{len(parts)} parts between '---' lines",
+            f"the text has {len(parts)} parts between '---' lines",
             location=interface_name,
             valid=f"{len(names)} for a {interface_name.split('/')[1]}",
         )
@@ -91,10 +91,10 @@ def parse_parts(text: str, names: tuple[str, ...], interface_name: str) -> list[
 
 
 def make_definition(name: str, fields: Iterable[MessageField], constants: Iterable[Constant] = ()) -> MessageDefinition:
-    """A definition whose names and values have been checked.
+    """Make a definition after checking its names and values.
 
     Raises:
-        MessageError: a name twice, a fixed length out of range, or a value that does not fit its type.
+        MessageError: A name occurs twice, a fixed length is out of range, or a value does not fit its type.
     """
     fields, constants = tuple(fields), tuple(constants)
     labels: set[str] = set()
@@ -105,7 +105,9 @@ def make_definition(name: str, fields: Iterable[MessageField], constants: Iterab
     for field in fields:
         if field.arity == "array" and not 0 < field.size <= _MAX_ARRAY:
             raise MessageError(
-                f"array length {field.size}", location=f"{name}.{field.name}", valid=f"1 to {_MAX_ARRAY}"
+                f"array length {field.size} is out of range",
+                location=f"{name}.{field.name}",
+                valid=f"1 to {_MAX_ARRAY}",
             )
     constants = tuple(replace(c, value=_checked_value(c.value, c.type, f"{name}.{c.name}")) for c in constants)
     fields = tuple(replace(f, default=_default(f, name)) for f in fields)
@@ -117,22 +119,24 @@ def _default(field: MessageField, name: str) -> Scalar | tuple[Scalar, ...] | No
     if value is None:
         return None
     if field.is_message:
-        raise MessageError(f"a default value for {field.type}", location=location, valid="none for messages")
+        raise MessageError(
+            f"{field.type} cannot have a default value", location=location, valid="no default value for messages"
+        )
     if field.arity == "one":
         if isinstance(value, tuple):
-            raise MessageError("a list as default of one value", location=location)
+            raise MessageError("the default of a single value is a list", location=location)
         return _checked_value(value, field.type, location)
-    if not isinstance(value, tuple):  # the parser reads the empty list as a string
+    if not isinstance(value, tuple):  # the parser reads an empty list as a string
         if value != "[]":
-            raise MessageError("one value as default of a list", location=location, valid="[a, b, c]")
+            raise MessageError("the default of a list is a single value", location=location, valid="[a, b, c]")
         value = ()
     if field.size and (len(value) > field.size or (field.arity == "array" and len(value) < field.size)):
-        raise MessageError(f"{len(value)} default values", location=location, valid=field.type_text())
+        raise MessageError(f"the default has {len(value)} values", location=location, valid=field.type_text())
     return tuple(_checked_value(item, field.type, location) for item in value)
 
 
 def _checked_value(value: Scalar, type_name: str, location: str) -> Scalar:
-    """``value`` as a ``kind``."""
+    """Check `value` and convert it to the type `type_name`."""
     if type_name == "string":
         return value if isinstance(value, str) else str(value)
     if type_name == "bool" and (isinstance(value, bool) or value in (0, 1)):
@@ -146,12 +150,14 @@ def _checked_value(value: Scalar, type_name: str, location: str) -> Scalar:
             return float(value)
         except (ValueError, OverflowError):
             pass
-    raise MessageError(f"{value!r} is no {type_name}", location=location)
+    raise MessageError(f"{value!r} is not a valid {type_name}", location=location)
 
 
 def _check_text(text: str, name: str) -> None:
     if not isinstance(text, str) or len(text) > _MAX_TEXT or "\0" in text:
-        raise MessageError("no definition text", location=name, valid=f"text of at most {_MAX_TEXT} characters")
+        raise MessageError(
+            "the definition text is empty or too long", location=name, valid=f"text of at most {_MAX_TEXT} characters"
+        )
 
 
 def _tidy(text: str) -> str:
@@ -159,7 +165,7 @@ def _tidy(text: str) -> str:
 
 
 def _syntax_error(text: str, name: str) -> MessageError:
-    """Which line it is: the first that does not parse alone."""
+    """Return the syntax error with its line: the first one that cannot be parsed alone."""
     from rosbags.typesys import TypesysError
     from rosbags.typesys.msg import MSGParser
 
@@ -171,8 +177,8 @@ def _syntax_error(text: str, name: str) -> MessageError:
             MSGParser(f"MSG: a/msg/A\n{line}\n").specification()
         except (TypesysError, ValueError, RecursionError):
             return MessageError(
-                f"cannot read {line.strip()[:80]!r}",
+                f"cannot parse {line.strip()[:80]!r}",
                 location=f"{name}, line {number}",
                 valid=f"'type name', 'type name default' or 'type NAME=constant'; types: {primitives}, package/Name",
             )
-    return MessageError("cannot read the definition", location=name)
+    return MessageError("cannot parse the definition", location=name)

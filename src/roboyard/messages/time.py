@@ -36,7 +36,7 @@ def to_nanoseconds(time: Any) -> int:
 
 
 def to_seconds(time: Any) -> float:
-    """Seconds of a Time or Duration, rounded to a float: for durations, not for stamps of long runs."""
+    """Return the seconds of a Time or Duration, rounded to a float: for durations, not for stamps of long runs."""
     return float(time.sec + time.nanosec * 1e-9)
 
 

@@ -1,4 +1,4 @@
-"""Reads `<world>`: models, lights, actors, gravity, physics, scene."""
+"""Reads `<world>` of SDF: models, lights, actors, gravity, physics, scene."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _DEFAULT_LIGHT = Light("light")
 
 
 def read_light(context: ReaderContext, node: XmlNode, T_world_light: SE3) -> Light:
-    """The lamp at ``node``. Raises DescriptionError for a colour or direction that is none."""
+    """Read a ``<light>``. Raises DescriptionError for an invalid color or direction."""
     context.warn_unknown_children(
         node,
         {"pose", "diffuse", "specular", "direction", "cast_shadows", "attenuation", "spot", "intensity", "light_on"},
@@ -68,7 +68,7 @@ def read_light(context: ReaderContext, node: XmlNode, T_world_light: SE3) -> Lig
     name = node.get("name").strip() or "light"
     kind = _LIGHT_TYPES.get(node.get("type", "point").strip())
     if kind is None:
-        context.warn(node, f"light '{name}' has type {quote(node.get('type'))}: point taken")
+        context.warn(node, f"light '{name}' has the unknown type {quote(node.get('type'))}: point is used")
         kind = "point"
     direction = child_vector(node, "direction", (0.0, 0.0, -1.0))
     attenuation_node, spot_node = node.child("attenuation"), node.child("spot")
@@ -100,10 +100,10 @@ def read_light(context: ReaderContext, node: XmlNode, T_world_light: SE3) -> Lig
 
 
 def _read_non_negative(context: ReaderContext, node: XmlNode | None, tag: str, default: float) -> float:
-    """A number of looks: one below zero is no reason to refuse a world that Gazebo draws."""
+    """Read a non-negative number of an appearance: Gazebo draws worlds with negative ones, so they are not rejected."""
     value = child_number(node, tag, default)
     if node is not None and value < 0.0:
-        context.warn(node.child(tag) or node, f"<{tag}> of a light is {value:g}: 0 taken")
+        context.warn(node.child(tag) or node, f"<{tag}> of a light is {value:g}: 0 is used")
     return max(value, 0.0)
 
 
@@ -114,7 +114,7 @@ def _scale_color(color: Rgba, intensity: float) -> Rgba:
 
 ACTOR_HEIGHT, ACTOR_RADIUS = 1.75, 0.25
 HIP_HEIGHT = 1.0
-"""Where an actor's frame usually sits: skeletons have their root at the hip, a metre above the ground [m]."""
+"""Usual height of an actor's frame: skeletons have their root at the hip, a meter above the ground [m]."""
 ACTOR_LINK = "figure"
 _ACTOR_MATERIAL = Material("actor", PLACEHOLDER_COLOR)
 _ACTOR_TAGS = {"pose", "script", "static", "plugin", "animation"}
@@ -123,17 +123,17 @@ _UNUSED_ACTOR_TAGS = {"skin", "link", "joint"}
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """A figure, and where it stands in the actor's frame or, if it has a trajectory, in the world."""
+    """Actor model, and its pose in the actor's frame or, if it has a trajectory, in the world."""
 
     model: Model
     initial_pose: SE3 | None
 
 
 def read_actor(context: ReaderContext, node: XmlNode) -> Actor:
-    """The figure that stands for the actor at ``node``, marked by its colour, with what it is to do.
+    """Read an ``<actor>``: a model marked by its color, with its script.
 
     Raises:
-        DescriptionError: it has no name, a way point or time is none, or times do not rise.
+        DescriptionError: The name is missing, a waypoint or time is invalid, or times do not increase.
     """
     name = node.get("name").strip()
     if not name:
@@ -142,7 +142,7 @@ def read_actor(context: ReaderContext, node: XmlNode) -> Actor:
     actor_script = _read_actor_script(context, node)
     initial_pose = next((T for one in actor_script.trajectories for _, T in one.waypoints), None)
     child_boolean(node, "static", False)
-    context.warn(node, f"actor '{name}' looks like our people do: its skin has no effect")
+    context.warn(node, f"actor '{name}' is drawn as a person of this simulator: its skin has no effect")
     shape = Capsule(ACTOR_RADIUS, ACTOR_HEIGHT - 2.0 * ACTOR_RADIUS)
     T_link_geom = SE3.from_xyz_rpy((0.0, 0.0, ACTOR_HEIGHT / 2.0))
     link = Link(
@@ -186,13 +186,13 @@ def _read_trajectory(context: ReaderContext, node: XmlNode) -> ActorTrajectory:
         context.warn_unknown_children(one, {"time", "pose"})
         time = child_number(one, "time", 0.0, minimum=0.0)
         if waypoints and time <= waypoints[-1][0]:
-            raise error_at(f"a way point at {time:g} s after one at {waypoints[-1][0]:g} s", one, "rising times")
+            raise error_at(f"a waypoint at {time:g} s follows one at {waypoints[-1][0]:g} s", one, "increasing times")
         waypoints.append((time, read_pose(one.child("pose"))))
     return ActorTrajectory(node.get("type").strip(), tuple(waypoints))
 
 
 def feet_pose(T_world_actor: SE3) -> SE3:
-    """Where the figure's feet are: upright, and below the hip where the actor's frame is as high as one."""
+    """Return the pose of the actor's feet: upright, and below the hip if the actor's frame is at its height."""
     x, y, z = (float(value) for value in T_world_actor.xyz)
     yaw = SE2.from_se3(T_world_actor).theta
     return SE3.from_xyz_rpy((x, y, z - HIP_HEIGHT if z >= 0.5 * HIP_HEIGHT else z), (0.0, 0.0, yaw))
@@ -208,10 +208,10 @@ _UNUSED_WORLD_TAGS = {
 
 
 def read_world(context: ReaderContext, node: XmlNode, version: SdfVersion) -> World:
-    """The world at ``node``.
+    """Read a ``<world>``.
 
     Raises:
-        DescriptionError: anything in it is wrong.
+        DescriptionError: A part of it is invalid.
     """
     name = node.get("name").strip()
     if not name:
@@ -228,7 +228,7 @@ def read_world(context: ReaderContext, node: XmlNode, version: SdfVersion) -> Wo
         elif child_entry is not None:
             make_name_unique(context, scope, child_entry)
             if not context.try_read(partial(scope.declare, child_entry), True):
-                context.warn(child, f"the {child_entry.kind} '{child_entry.name}' shares its name with another part")
+                context.warn(child, f"the {child_entry.kind} '{child_entry.name}' has the same name as another part")
     for key, entry in scope.entries("frame"):
         context.try_read(partial(scope.pose, key, entry.node, f"frame '{entry.name}'"), SE3.identity())
     placed = tuple(
@@ -270,7 +270,7 @@ def read_world(context: ReaderContext, node: XmlNode, version: SdfVersion) -> Wo
 
 
 def _read_child(context: ReaderContext, child: XmlNode, version: SdfVersion) -> ScopeEntry | IncludedEntity | None:
-    """What a world's child declares, or a lamp or actor; None for what has no place in it."""
+    """Read the entry, light or actor that a child of the world defines; None for elements without an entry."""
     name, pose_node = child.get("name").strip(), child.child("pose")
     match child.tag:
         case "model":
@@ -282,7 +282,7 @@ def _read_child(context: ReaderContext, child: XmlNode, version: SdfVersion) -> 
             return ScopeEntry(name, "joint", child, pose_node, child_name, attached_to=child_name)
         case "include":
             if child.get("merge").strip() in ("true", "1"):
-                context.warn(child, "merging a world into a world is not understood: included as it is")
+                context.warn(child, "merging a world into a world is not supported: it is included without merging")
             entity = read_included_entity(context, child)
             return entity if entity.model is None else make_model_entry(entity, WORLD)
         case "frame":
@@ -309,7 +309,7 @@ def _read_geodetic_origin(context: ReaderContext, node: XmlNode | None) -> Geode
     )
     if surface_model != "EARTH_WGS84" or orientation != "ENU":
         context.warn(
-            node, f"surface {quote(surface_model)} with axes {quote(orientation)} is taken as EARTH_WGS84 with ENU"
+            node, f"surface {quote(surface_model)} with axes {quote(orientation)} is read as EARTH_WGS84 with ENU"
         )
     latitude, longitude = child_number(node, "latitude_deg", 0.0), child_number(node, "longitude_deg", 0.0)
     if abs(latitude) > 90.0 or abs(longitude) > 360.0:
@@ -337,7 +337,7 @@ def _place_actors(
 def _read_joints_between_models(
     context: ReaderContext, scope: SdfScope, placed: tuple[PlacedModel, ...], version: SdfVersion
 ) -> tuple[Joint, ...]:
-    """Joints between models, their ends called ``model::link``."""
+    """Read the joints between models, whose links are named ``model::link``."""
     placeholder_models = {one.name for one in placed if is_placeholder(one.model)}
     poses = {
         f"{one.name}::{link.name}": one.T_world_model @ link.T_model_link for one in placed for link in one.model.links
@@ -350,18 +350,18 @@ def _read_joints_between_models(
         if any(
             read_joint_link(entry.node, role).partition("::")[0] in placeholder_models for role in ("parent", "child")
         ):
-            context.warn(entry.node, f"joint '{entry.name}' leads to a model that is not there: left out")
+            context.warn(entry.node, f"joint '{entry.name}' refers to a missing model: ignored")
             continue
         if joint.parent == joint.child:
-            problem = f"joint '{joint.name}' joins link '{joint.child}' to itself"
-            context.repair_or_raise(entry.node, problem, "two different links", "left out")
+            problem = f"joint '{joint.name}' connects link '{joint.child}' to itself"
+            context.repair_or_raise(entry.node, problem, "two different links", "the joint is removed")
             continue
         joints.append(joint)
     return tuple(joints)
 
 
 def _read_gravity(node: XmlNode) -> Vec3:
-    """In the world since SDF 1.6, in its physics before."""
+    """Read gravity: in the world since SDF 1.6, in its physics before."""
     return child_vector(node, "gravity", child_vector(node.child("physics"), "gravity", SDF_GRAVITY_VECTOR))
 
 
@@ -373,7 +373,7 @@ def _read_physics(context: ReaderContext, node: XmlNode) -> PhysicsRequest:
     )
     for one in physics_nodes:
         if one is not selected_node:
-            context.warn(one, "more than one <physics>: this one is left out")
+            context.warn(one, "more than one <physics>: this one is ignored")
     if selected_node is None:
         return PhysicsRequest()
     context.warn_unknown_children(
@@ -396,6 +396,6 @@ def _read_lights(context: ReaderContext, scope: SdfScope, light_elements: list[I
         light = read_light(context, element.node, T_world_light)
         name = make_unique_name(light.name, used_names)
         if name != light.name:
-            context.warn(element.node, f"two lamps are called '{light.name}': this one becomes '{name}'")
+            context.warn(element.node, f"two lights are named '{light.name}': this one becomes '{name}'")
         lights.append(replace(light, name=name))
     return tuple(lights)

@@ -82,7 +82,7 @@ def pose_stamped_to_msg(pose: SE3 | SE2, frame: str, time_ns: int) -> Any:
 
 
 def is_finite_twist(message: Any) -> bool:
-    """Whether all six numbers of a geometry_msgs/Twist are finite, and also their sum."""
+    """Return whether all six numbers of a geometry_msgs/Twist are finite, and also their sum."""
     linear, angular = message.linear, message.angular
     # A sum is infinite or NaN if a part is; where the sum of finite parts overflows, nothing can be driven by them.
     return math.isfinite(linear.x + linear.y + linear.z + angular.x + angular.y + angular.z)

@@ -1,4 +1,4 @@
-"""Identifiers of goals: 16 bytes inside, ``unique_identifier_msgs/UUID`` in messages."""
+"""Conversion of goal ids: 16 bytes inside, ``unique_identifier_msgs/UUID`` in messages."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _uuid_class: type[Any] | None = None
 
 
 def uuid_of_text(text: str) -> bytes:
-    """The identifier that a text determines: equal texts have equal identifiers, in every run and on every machine.
+    """Return the id that a text determines: equal texts have equal ids, in every run and on every machine.
 
-    Random identifiers would make a run's recording differ from that of its repetition.
+    With random ids, the recordings of a run and of its repetition would differ.
 
     Returns:
         The first 16 bytes of the text's SHA-256.
@@ -25,10 +25,10 @@ def uuid_of_text(text: str) -> bytes:
 
 
 def uuid_to_msg(uuid: bytes) -> Any:
-    """A ``unique_identifier_msgs/UUID`` of an identifier's 16 bytes.
+    """Convert 16 bytes to ``unique_identifier_msgs/UUID``.
 
     Raises:
-        MessageError: another number of bytes.
+        MessageError: The number of bytes is wrong.
     """
     global _uuid_class
     if _uuid_class is None:
@@ -37,5 +37,5 @@ def uuid_to_msg(uuid: bytes) -> Any:
 
 
 def uuid_from_msg(message: Any) -> bytes:
-    """The 16 bytes of a ``unique_identifier_msgs/UUID``."""
+    """Return the 16 bytes of a ``unique_identifier_msgs/UUID``."""
     return bytes(message.uuid)
