@@ -32,7 +32,7 @@ def course(calibrated: Calibrated, seed: int) -> tuple[float, float]:
     ]
     spec = load_spec("rover-drive", overrides=settings).seeded(seed)
     wheels = two_sided(package)
-    nominal = DifferentialDrive(wheels["wheel_radius"], wheels["track"])
+    nominal = DifferentialDrive(wheel_radius=wheels["wheel_radius"], track=wheels["track"])
     estimates = [WheelOdometry(drive) for drive in (nominal, calibrated.fit.drive)]
     headings, turned = [0.0, 0.0], [0.0]
 

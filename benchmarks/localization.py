@@ -39,7 +39,7 @@ from roboyard.simulation.sensors.lidar import Lidar
 
 HERE = Path(roboyard.__file__).parent
 WORLDS = ("corridor", "arena")
-DRIVE = DifferentialDrive(0.1, 0.35, 1.749)
+DRIVE = DifferentialDrive(wheel_radius=0.1, track=0.35, slip_factor=1.749)
 ERRORS = OdometryErrors(radius=1.01, inequality=1.005, track=1.03, resolution=4096, slip=0.01)
 """Wheels one percent too large, half a percent unequal, turning three percent off."""
 MOUNT = SE2(0.1, 0.0, 0.0)

@@ -55,7 +55,7 @@ def test_wheel_speeds_are_rigid_body_velocities(drive: DifferentialDrive, vx: fl
 def test_wheel_speeds_agree_with_the_thesis() -> None:
     """V_lin = v/r, V_rot = ω·k·c/(2r); k = 1.26402, the rover's numbers."""
     r, c, k, v, w = 0.1, 0.35, 1.26402, 0.7, -0.9
-    left, right = DifferentialDrive(r, c, k).wheel_speeds(PlanarTwist(v, 0.0, w))
+    left, right = DifferentialDrive(wheel_radius=r, track=c, slip_factor=k).wheel_speeds(PlanarTwist(v, 0.0, w))
     assert left == pytest.approx(v / r - w * k * c / (2 * r))
     assert right == pytest.approx(v / r + w * k * c / (2 * r))
 
@@ -78,5 +78,5 @@ def test_invalid_drive_parameters_are_refused(name: str, bad: float) -> None:
 
 
 def test_differential_drive_fulfills_the_protocol() -> None:
-    drive: WheelKinematics = DifferentialDrive(0.1, 0.35)
+    drive: WheelKinematics = DifferentialDrive(wheel_radius=0.1, track=0.35)
     assert len(drive.wheel_speeds(PlanarTwist())) == len(drive.wheels)

@@ -15,8 +15,15 @@ from roboyard.errors import ConfigError
 
 SPEED = st.floats(-3.0, 3.0)
 LENGTH = st.floats(0.05, 3.0)
-MECANUM = st.builds(MecanumDrive, LENGTH, LENGTH, LENGTH, st.floats(-1.0, 1.0))
-CARS = st.builds(AckermannDrive, LENGTH, LENGTH, LENGTH, LENGTH, st.floats(0.1, 1.2), st.floats(-1.0, 1.0))
+MECANUM = st.builds(MecanumDrive, wheel_radius=LENGTH, wheelbase=LENGTH, track=LENGTH, axle_x=st.floats(-1.0, 1.0))
+CARS = st.builds(
+    AckermannDrive,
+    wheel_radius=LENGTH,
+    wheelbase=LENGTH,
+    track=LENGTH,
+    kingpin_width=LENGTH,
+    steering_limit=st.floats(0.1, 1.2),
+)
 
 
 @given(MECANUM, SPEED, SPEED, SPEED)
@@ -35,7 +42,7 @@ def test_mecanum_backward_is_least_squares(drive: MecanumDrive, speeds: list[flo
 
 def test_mecanum_wheels_turn_as_their_rollers_allow() -> None:
     """Independent: along the roller's axle the contact point moves as the wheel turns, and no other way."""
-    drive = MecanumDrive(0.3, 1.5, 1.2, axle_x=0.1)
+    drive = MecanumDrive(wheel_radius=0.3, wheelbase=1.5, track=1.2, axle_x=0.1)
     twist = PlanarTwist(0.4, -0.3, 0.7)
     places = [(0.85, 0.6, 1), (0.85, -0.6, -1), (-0.65, 0.6, -1), (-0.65, -0.6, 1)]
     for speed, (x, y, handed) in zip(drive.wheel_speeds(twist), places, strict=True):
@@ -86,7 +93,7 @@ def test_steered_wheels_roll_as_fast_as_they_move(car: AckermannDrive, share: fl
 
 
 def test_standing_ackermann_drive_steers_ready_to_turn() -> None:
-    car = AckermannDrive(0.3, 1.0, 1.2, 1.0)
+    car = AckermannDrive(wheel_radius=0.3, wheelbase=1.0, track=1.2, kingpin_width=1.0)
     assert car.curvature(PlanarTwist(0.0, 0.0, -0.1)) == -car.largest_curvature
     assert car.curvature(PlanarTwist()) == 0.0
 
@@ -94,8 +101,8 @@ def test_standing_ackermann_drive_steers_ready_to_turn() -> None:
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
 def test_invalid_drive_lengths_are_refused(bad: float) -> None:
     with pytest.raises(ConfigError):
-        MecanumDrive(bad, 1.0, 1.0)
+        MecanumDrive(wheel_radius=bad, wheelbase=1.0, track=1.0)
     with pytest.raises(ConfigError):
-        AckermannDrive(0.3, 1.0, bad, 1.0)
+        AckermannDrive(wheel_radius=0.3, wheelbase=1.0, track=bad, kingpin_width=1.0)
     with pytest.raises(ConfigError):
-        AckermannDrive(0.3, 1.0, 1.0, 1.0, steering_limit=2.0)
+        AckermannDrive(wheel_radius=0.3, wheelbase=1.0, track=1.0, kingpin_width=1.0, steering_limit=2.0)

@@ -15,7 +15,7 @@ from roboyard.mapping import Scan
 
 ANGLES = np.linspace(-math.pi / 2, math.pi / 2, 121)
 MOUNT = SE2(0.1, 0.0, 0.0)
-DRIVE = DifferentialDrive(0.1, 0.35)
+DRIVE = DifferentialDrive(wheel_radius=0.1, track=0.35)
 ERRORS = OdometryErrors(radius=1.01, inequality=1.004, track=1.02, resolution=4096, slip=0.01)
 
 

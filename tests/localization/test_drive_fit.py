@@ -11,7 +11,7 @@ from roboyard.control import DifferentialDrive
 from roboyard.errors import InputError
 from roboyard.localization import fit_drive
 
-NOMINAL = DifferentialDrive(0.1, 0.35)
+NOMINAL = DifferentialDrive(wheel_radius=0.1, track=0.35)
 
 
 def random_moves(drive: DifferentialDrive, seed: int, count: int = 18, noise: tuple[float, float] = (0.0, 0.0)):
@@ -27,7 +27,9 @@ def random_moves(drive: DifferentialDrive, seed: int, count: int = 18, noise: tu
 
 @given(st.floats(0.05, 0.2), st.floats(0.9, 1.1), st.floats(1.0, 2.5), st.integers(0, 100))
 def test_exact_moves_give_the_exact_drive(radius: float, left: float, k: float, seed: int) -> None:
-    drive = DifferentialDrive(radius, 0.35, k, left, 2.0 - left)
+    drive = DifferentialDrive(
+        wheel_radius=radius, track=0.35, slip_factor=k, left_radius_scale=left, right_radius_scale=2.0 - left
+    )
     fit = fit_drive(NOMINAL, *random_moves(drive, seed))
     assert fit.wheel_radius.value == pytest.approx(radius)
     assert fit.left_radius_scale.value == pytest.approx(left)
@@ -40,7 +42,13 @@ def test_exact_moves_give_the_exact_drive(radius: float, left: float, k: float, 
 def test_drive_fit_agrees_with_scipys_least_squares() -> None:
     from scipy.optimize import least_squares
 
-    left, right, length, angle = random_moves(DifferentialDrive(0.104, 0.35, 1.7, 0.99, 1.01), 4, noise=(0.02, 0.05))
+    left, right, length, angle = random_moves(
+        DifferentialDrive(
+            wheel_radius=0.104, track=0.35, slip_factor=1.7, left_radius_scale=0.99, right_radius_scale=1.01
+        ),
+        4,
+        noise=(0.02, 0.05),
+    )
     fit = fit_drive(NOMINAL, left, right, length, angle)
     straight = np.abs(angle) < 0.1
     fraction = 1.0 - 3.0 / (2 * length.size)
@@ -50,7 +58,9 @@ def test_drive_fit_agrees_with_scipys_least_squares() -> None:
         spread.append(np.where(straight, *kinds))
 
     def residuals(p: np.ndarray) -> np.ndarray:
-        drive = DifferentialDrive(p[0], 0.35, p[1], 1.0 - p[2], 1.0 + p[2])
+        drive = DifferentialDrive(
+            wheel_radius=p[0], track=0.35, slip_factor=p[1], left_radius_scale=1.0 - p[2], right_radius_scale=1.0 + p[2]
+        )
         steps = np.array([drive.travel(a, b) for a, b in zip(left, right, strict=True)])
         return np.concatenate([(steps[:, 0] - length) / spread[0], (steps[:, 1] - angle) / spread[1]])
 
@@ -64,7 +74,9 @@ def test_drive_fit_agrees_with_scipys_least_squares() -> None:
 
 
 def test_confidence_intervals_cover_the_truth_as_claimed() -> None:
-    drive = DifferentialDrive(0.104, 0.35, 1.7, 0.99, 1.01)
+    drive = DifferentialDrive(
+        wheel_radius=0.104, track=0.35, slip_factor=1.7, left_radius_scale=0.99, right_radius_scale=1.01
+    )
     hits = np.zeros(3)
     for seed in range(300):
         fit = fit_drive(NOMINAL, *random_moves(drive, seed, count=48, noise=(0.02, 0.05)), confidence=0.9)
@@ -78,7 +90,10 @@ def test_confidence_intervals_cover_the_truth_as_claimed() -> None:
 
 def test_straights_without_slip_do_not_bias_the_slip_factor() -> None:
     """They are told to a tenth of a millirad, turns to 0.05 rad: k is that of the turns, and its interval holds it."""
-    turning, rolling = DifferentialDrive(0.1, 0.35, 1.7), DifferentialDrive(0.1, 0.35, 1.0)
+    turning, rolling = (
+        DifferentialDrive(wheel_radius=0.1, track=0.35, slip_factor=1.7),
+        DifferentialDrive(wheel_radius=0.1, track=0.35, slip_factor=1.0),
+    )
     hits = 0
     for seed in range(60):
         random = np.random.default_rng(seed)

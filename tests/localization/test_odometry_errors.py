@@ -12,7 +12,7 @@ from roboyard.errors import ConfigError
 from roboyard.geometry import SE2
 from roboyard.localization import FaultyWheels, OdometryErrors, WheelOdometry, faulty_readings, fit_drive
 
-DRIVE = DifferentialDrive(0.1, 0.35, 1.7)
+DRIVE = DifferentialDrive(wheel_radius=0.1, track=0.35, slip_factor=1.7)
 PATH = [SE2.exp([0.02 * k, 0.0, 0.01 * k]) for k in range(200)]
 
 

@@ -65,7 +65,7 @@ def run_odometry(node: Node, names: list[str], rows: list[list[float]]) -> Traff
 
 
 def test_mecanum_node_integrates_a_circle() -> None:
-    drive = MecanumDrive(0.1, 0.5, 0.4)
+    drive = MecanumDrive(wheel_radius=0.1, wheelbase=0.5, track=0.4)
     speeds = drive.wheel_speeds(PlanarTwist(0.3, 0.2, 0.5))
     names = ["a", "fl", "fr", "rl", "rr"]
     rows = [[7.0, *(speeds * k * 0.02)] for k in range(101)]
@@ -77,7 +77,7 @@ def test_mecanum_node_integrates_a_circle() -> None:
 
 
 def test_ackermann_node_integrates_a_circle() -> None:
-    car = AckermannDrive(0.1, 0.6, 0.4, 0.3)
+    car = AckermannDrive(wheel_radius=0.1, wheelbase=0.6, track=0.4, kingpin_width=0.3)
     left, right = car.steering(0.7)
     rims = car.wheel_speeds(0.5, 0.7)
     rows = [[left, right, rims.left * k * 0.02, rims.right * k * 0.02] for k in range(101)]

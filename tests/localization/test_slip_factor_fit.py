@@ -14,7 +14,7 @@ from roboyard.localization import fit_slip_factor, rolled_turn
 
 @given(st.floats(1.0, 3.0), st.lists(st.floats(0.1, 6.0), min_size=2, max_size=20))
 def test_exact_data_give_the_exact_slip_factor(k: float, rotations: list[float]) -> None:
-    drive = DifferentialDrive(0.1, 0.35, slip_factor=k)
+    drive = DifferentialDrive(wheel_radius=0.1, track=0.35, slip_factor=k)
     sides = np.array([drive.side_speeds(0.2, rotation) for rotation in rotations])
     fit = fit_slip_factor(rolled_turn(drive, sides[:, 0], sides[:, 1]), rotations)
     assert fit.slip_factor == pytest.approx(k)

@@ -14,7 +14,7 @@ from roboyard.errors import ConfigError
 from roboyard.geometry import SE2
 from roboyard.localization import OdometryNoise, WheelOdometry, arc, arc_jacobian
 
-DRIVE = DifferentialDrive(0.1, 0.35, slip_factor=1.4)
+DRIVE = DifferentialDrive(wheel_radius=0.1, track=0.35, slip_factor=1.4)
 SECOND = 1_000_000_000
 angles = st.floats(-20.0, 20.0)
 lengths = st.floats(-2.0, 2.0)
@@ -77,7 +77,7 @@ def test_reversed_motion_returns_to_the_origin(steps: list[tuple[float, float]])
 @given(rotations, st.floats(-0.4, 0.4))
 def test_turning_in_place_keeps_the_axle_fixed(rotation: float, axle_x: float) -> None:
     """The base's origin, not the axle, moves: a Scitos turns about an axle ahead of its middle."""
-    odometry = WheelOdometry(DifferentialDrive(0.05, 0.31, axle_x=axle_x))
+    odometry = WheelOdometry(DifferentialDrive(wheel_radius=0.05, track=0.31, axle_x=axle_x))
     end = drive_arc(odometry, 0.0, rotation, 1.0, 7)
     axle = end @ SE2(axle_x, 0.0, 0.0)
     assert (axle.x, axle.y) == pytest.approx((axle_x, 0.0), abs=1e-9)
@@ -85,9 +85,9 @@ def test_turning_in_place_keeps_the_axle_fixed(rotation: float, axle_x: float) -
 
 def test_radius_scales_correct_unequal_wheels() -> None:
     """A drive whose left wheels are 2 % larger drives straight at equal length, and calibrated odometry knows it."""
-    true = DifferentialDrive(0.1, 0.35, left_radius_scale=1.02)
+    true = DifferentialDrive(wheel_radius=0.1, track=0.35, left_radius_scale=1.02)
     left, right = true.side_speeds(1.0, 0.0)
-    naive, calibrated = WheelOdometry(DifferentialDrive(0.1, 0.35)), WheelOdometry(true)
+    naive, calibrated = WheelOdometry(DifferentialDrive(wheel_radius=0.1, track=0.35)), WheelOdometry(true)
     for i in range(101):
         for odometry in (naive, calibrated):
             odometry.update(i * SECOND // 10, left * i / 10, right * i / 10)
@@ -98,7 +98,7 @@ def test_radius_scales_correct_unequal_wheels() -> None:
 
 @given(st.lists(st.tuples(st.floats(-3, 3), st.floats(-3, 3)), min_size=1, max_size=30), st.floats(-0.3, 0.3))
 def test_covariance_stays_valid_and_uncertainty_grows(steps: list[tuple[float, float]], axle_x: float) -> None:
-    odometry = WheelOdometry(DifferentialDrive(0.1, 0.35, axle_x=axle_x))
+    odometry = WheelOdometry(DifferentialDrive(wheel_radius=0.1, track=0.35, axle_x=axle_x))
     odometry.update(0, 0.0, 0.0)
     heading_variance = 0.0
     for i, (left, right) in enumerate(steps, start=1):
@@ -115,7 +115,7 @@ def test_covariance_stays_valid_and_uncertainty_grows(steps: list[tuple[float, f
 def test_wheel_covariance_agrees_with_sampling(axle_x: float) -> None:
     """Independent: 4000 drives with noisy steps, scattered as the covariance says."""
     noise = OdometryNoise(way_per_way=1e-3, turn_per_way=1e-3, turn_per_turn=2e-3)
-    drive = DifferentialDrive(0.1, 0.35, axle_x=axle_x)
+    drive = DifferentialDrive(wheel_radius=0.1, track=0.35, axle_x=axle_x)
     random = np.random.default_rng(3)
     length, rotation, steps, runs = 0.05, 0.04, 25, 4000
     odometry = WheelOdometry(drive, noise)
@@ -163,5 +163,5 @@ def test_saved_wheel_odometry_continues_identically() -> None:
 
 
 def test_invalid_noise_is_refused() -> None:
-    with pytest.raises(ConfigError, match="way_per_way"):
+    with pytest.raises(ConfigError, match="way_variance"):
         OdometryNoise(way_per_way=-1.0)

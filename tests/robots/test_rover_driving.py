@@ -123,7 +123,9 @@ def test_slip_factor_of_the_file_is_the_calibrated_one(package: RobotPackage, ro
     k = 1 + (wheelbase / track)² on the spot; wheels of some width add a little.
     """
     given = package.node("drive").parameters
-    drive = DifferentialDrive(given["wheel_radius"], given["track"], given["slip_factor"])
+    drive = DifferentialDrive(
+        wheel_radius=given["wheel_radius"], track=given["track"], slip_factor=given["slip_factor"]
+    )
     joints = (*given["left_joints"], *given["right_joints"])
     rolled, turned, on_the_spot = [], [], []
     for v in (0.0, 0.3, 0.6):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from roboyard.config import Config, parameter
 from roboyard.control.kinematics import PlanarTwist
 from roboyard.errors import ConfigError
 
@@ -22,46 +22,45 @@ class WheelRims(NamedTuple):
     right_steered: float
 
 
-@dataclass(frozen=True, slots=True)
-class AckermannDrive:
-    """A car: an unsteered axle, and ahead of it (or behind, with a negative wheelbase) two steered wheels.
+class AckermannGeometry(Config):
+    """Two steered wheels, and an unsteered axle behind them (or ahead of them, with a negative wheelbase).
 
     At curvature κ of the unsteered axle's middle the left wheel steers by atan(L·κ / (1 - κ·w/2)), the right by
     atan(L·κ / (1 + κ·w/2)), with wheelbase L and kingpins w apart: the axes of all wheels meet at the point 1/κ to the
     left on the unsteered axle, so that none has to slip.
-
-    Attributes:
-        wheel_radius: [m].
-        wheelbase: L, from the unsteered to the steered axle [m].
-        track: Between the middles of left and right wheels [m].
-        kingpin_width: w, between the axes about which the steered wheels turn [m].
-        steering_limit: Largest angle of a steered wheel [rad].
-        axle_x: Of the unsteered axle ahead of the base frame's origin [m].
-
-    Raises:
-        ConfigError: a length is not positive or not finite, or the limit is not below a right angle.
     """
 
-    wheel_radius: float
-    wheelbase: float
-    track: float
-    kingpin_width: float
-    steering_limit: float = 0.5
-    axle_x: float = 0.0
+    wheelbase: float = parameter(
+        1.0, unit="m", low=-50.0, high=50.0, runtime=True, doc="Distance L from the unsteered to the steered axle."
+    )
+    kingpin_width: float = parameter(
+        0.8, unit="m", low=1e-3, high=20.0, runtime=True,
+        doc="Distance w between the axes about which the steered wheels turn.",
+    )  # fmt: skip
 
-    def __post_init__(self) -> None:
-        for name in ("wheel_radius", "track", "kingpin_width"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value > 0.0):
-                raise ConfigError(f"{name} = {value}", location="AckermannDrive", valid="a positive length [m]")
-        if not (math.isfinite(self.wheelbase) and self.wheelbase != 0.0):
-            raise ConfigError(f"wheelbase = {self.wheelbase}", location="AckermannDrive", valid="a length [m]")
-        if not 0.0 < self.steering_limit < 0.5 * math.pi:
-            raise ConfigError(
-                f"steering_limit = {self.steering_limit}", location="AckermannDrive", valid="between 0 and pi/2 rad"
-            )
-        if not math.isfinite(self.axle_x):
-            raise ConfigError(f"axle_x = {self.axle_x}", location="AckermannDrive", valid="a finite number [m]")
+    def validate(self) -> None:
+        """Check that there are two axles."""
+        if self.wheelbase == 0.0:
+            raise ConfigError("wheelbase = 0", valid="a length other than 0 m")
+
+    def steering(self, curvature: float) -> tuple[float, float]:
+        """Angles of the left and right steered wheels [rad] at a curvature [1/m] within the steering limit."""
+        along, half = self.wheelbase * curvature, 0.5 * curvature * self.kingpin_width
+        return math.atan2(along, 1.0 - half), math.atan2(along, 1.0 + half)
+
+    def curvature_of(self, left: float, right: float) -> float:
+        """κ [1/m] at which the steered wheels stand, the mean of what each says of it."""
+        tan_left, tan_right = math.tan(left), math.tan(right)
+        half = 0.5 * self.kingpin_width
+        return 0.5 * (tan_left / (self.wheelbase + half * tan_left) + tan_right / (self.wheelbase - half * tan_right))
+
+
+class AckermannSteering(AckermannGeometry):
+    """Steered wheels that turn only so far."""
+
+    steering_limit: float = parameter(
+        0.5, unit="rad", low=1e-3, high=1.57, runtime=True, doc="Largest angle of a steered wheel."
+    )
 
     @property
     def largest_curvature(self) -> float:
@@ -79,16 +78,14 @@ class AckermannDrive:
             return math.copysign(top, twist.wz) if twist.wz else 0.0
         return min(max(twist.wz / twist.vx, -top), top)
 
-    def steering(self, curvature: float) -> tuple[float, float]:
-        """Angles of the left and right steered wheels [rad] at a curvature [1/m] within ``largest_curvature``."""
-        along, half = self.wheelbase * curvature, 0.5 * curvature * self.kingpin_width
-        return math.atan2(along, 1.0 - half), math.atan2(along, 1.0 + half)
 
-    def curvature_of(self, left: float, right: float) -> float:
-        """κ [1/m] at which the steered wheels stand, the mean of what each says of it."""
-        tan_left, tan_right = math.tan(left), math.tan(right)
-        half = 0.5 * self.kingpin_width
-        return 0.5 * (tan_left / (self.wheelbase + half * tan_left) + tan_right / (self.wheelbase - half * tan_right))
+class AckermannWheels(AckermannGeometry):
+    """Steered and unsteered wheels that roll without slip."""
+
+    wheel_radius: float = parameter(0.1, unit="m", low=1e-3, high=10.0, runtime=True, doc="Radius of the wheels.")
+    track: float = parameter(
+        1.0, unit="m", low=1e-3, high=20.0, runtime=True, doc="Distance between the middles of left and right wheels."
+    )
 
     def wheel_speeds(self, speed: float, curvature: float) -> WheelRims:
         """Wheel speeds [rad/s] at which all roll without slip.
@@ -117,7 +114,18 @@ class AckermannDrive:
         found = [rim / share for rim, share in zip(rims, unit, strict=True) if not math.isnan(rim) and share > 1e-3]
         return self.wheel_radius * sum(found) / len(found) if found else 0.0
 
-    def body_twist(self, speed: float, curvature: float) -> PlanarTwist:
-        """Twist of the base frame when the unsteered axle moves at ``speed`` [m/s] and ``curvature`` [1/m]."""
-        turn = speed * curvature
-        return PlanarTwist(speed, -turn * self.axle_x if self.axle_x else 0.0, turn)
+
+class AckermannDrive(AckermannSteering, AckermannWheels):
+    """A car: two steered wheels with their limit, and wheels that roll."""
+
+
+def ackermann_twist(speed: float, curvature: float, axle_x: float) -> PlanarTwist:
+    """Return the twist of a base frame.
+
+    Args:
+        speed: Of the unsteered axle's middle [m/s].
+        curvature: Of its path [1/m].
+        axle_x: Position of the unsteered axle ahead of the base frame [m].
+    """
+    turn = speed * curvature
+    return PlanarTwist(speed, -turn * axle_x if axle_x else 0.0, turn)

@@ -6,14 +6,12 @@ so further drives (mecanum, Ackermann) are further records.
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.errors import ConfigError
+from roboyard.config import Config, parameter
 
 
 class PlanarTwist(NamedTuple):
@@ -50,40 +48,35 @@ class WheelKinematics(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class DifferentialDrive:
-    """Two driven sides, as differential drive or, with ``slip_factor`` > 1, skid steering.
+class DifferentialWheels(Config):
+    """Wheels on two driven sides, as differential drive or, with ``slip_factor`` > 1, skid steering.
 
     Wheels that cannot steer must slip sideways to turn, so a skid-steered base turns less than rolling without slip
     predicts.  One factor k on the track models it: left, right = v / r ∓ ω·k·c / (2r), with wheel radius r and track c.
     k is found by calibration; a bachelor thesis (MIPT 2014) found 1.26402 ± 0.01564 for its simulated rover.
-
-    Attributes:
-        wheel_radius: r [m].
-        track: c, between the middles of left and right wheels [m].
-        slip_factor: k; 1 is rolling without slip.
-        left_radius_scale: True over nominal radius of the left wheels, from calibration.
-        right_radius_scale: The same for the right wheels.
-        axle_x: Position of the line about which the drive turns, ahead of the base frame's origin [m].
-
-    Raises:
-        ConfigError: a length or factor is not positive, or a value is not finite.
     """
 
-    wheel_radius: float
-    track: float
-    slip_factor: float = 1.0
-    left_radius_scale: float = 1.0
-    right_radius_scale: float = 1.0
-    axle_x: float = 0.0
-
-    def __post_init__(self) -> None:
-        for name in ("wheel_radius", "track", "slip_factor", "left_radius_scale", "right_radius_scale"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value > 0.0):
-                raise ConfigError(f"{name} = {value}", location="DifferentialDrive", valid="a positive number")
-        if not math.isfinite(self.axle_x):
-            raise ConfigError(f"axle_x = {self.axle_x}", location="DifferentialDrive", valid="a finite number [m]")
+    wheel_radius: float = parameter(
+        0.1, unit="m", low=1e-3, high=10.0, runtime=True, doc="Nominal radius r of the wheels."
+    )
+    track: float = parameter(
+        0.35,
+        unit="m",
+        low=1e-3,
+        high=20.0,
+        runtime=True,
+        doc="Distance c between middles of left and right wheels.",
+    )
+    slip_factor: float = parameter(
+        1.0, low=0.1, high=10.0, runtime=True,
+        doc="Factor k by which the track of skid steering seems wider; 1: rolling without slip.",
+    )  # fmt: skip
+    left_radius_scale: float = parameter(
+        1.0, low=0.5, high=2.0, runtime=True, doc="True over nominal radius of the left wheels, from calibration."
+    )
+    right_radius_scale: float = parameter(
+        1.0, low=0.5, high=2.0, runtime=True, doc="True over nominal radius of the right wheels, from calibration."
+    )
 
     @property
     def wheels(self) -> tuple[str, ...]:
@@ -112,6 +105,15 @@ class DifferentialDrive:
         way_left = left * self.wheel_radius * self.left_radius_scale
         way_right = right * self.wheel_radius * self.right_radius_scale
         return 0.5 * (way_left + way_right), (way_right - way_left) / self.effective_track
+
+
+class DifferentialDrive(DifferentialWheels):
+    """The wheels of two driven sides, and where they lie under the base frame."""
+
+    axle_x: float = parameter(
+        0.0, unit="m", low=-10.0, high=10.0, runtime=True,
+        doc="Position of the axis about which the base turns, ahead of the base frame.",
+    )  # fmt: skip
 
     def body_twist(self, speeds: NDArray[np.float64]) -> PlanarTwist:
         """Twist of the base frame; ``vy`` is not zero where the axle is not at its origin."""

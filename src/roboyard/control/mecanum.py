@@ -2,51 +2,37 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.config import Config, parameter
 from roboyard.control.kinematics import PlanarTwist
-from roboyard.errors import ConfigError
 
 _FORWARD = np.array([1.0, 1.0, 1.0, 1.0])
 _LEFT = np.array([-1.0, 1.0, 1.0, -1.0])
 _TURN = np.array([-1.0, 1.0, -1.0, 1.0])
 
 
-@dataclass(frozen=True, slots=True)
-class MecanumDrive:
+class MecanumDrive(Config):
     """Four driven mecanum wheels, their rollers forming an X seen from above.
 
     front left, front right = (vx ∓ vy ∓ ω·a) / r, rear left, rear right = (vx ± vy ∓ ω·a) / r, with wheel radius r and
     a half of wheelbase plus track (P. F. Muir, C. P. Neuman, IEEE ICRA 1987; Gazebo's MecanumDrive does the same).
     Four wheels have one speed more than the plane has directions; what they would only slip is left out on the way back
     (least squares).
-
-    Attributes:
-        wheel_radius: r [m].
-        wheelbase: Between front and rear axles [m].
-        track: Between the middles of left and right wheels [m].
-        axle_x: Of the wheels' middle ahead of the base frame's origin [m].
-
-    Raises:
-        ConfigError: a length is not positive or not finite.
     """
 
-    wheel_radius: float
-    wheelbase: float
-    track: float
-    axle_x: float = 0.0
-
-    def __post_init__(self) -> None:
-        for name in ("wheel_radius", "wheelbase", "track"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value > 0.0):
-                raise ConfigError(f"{name} = {value}", location="MecanumDrive", valid="a positive length [m]")
-        if not math.isfinite(self.axle_x):
-            raise ConfigError(f"axle_x = {self.axle_x}", location="MecanumDrive", valid="a finite number [m]")
+    wheel_radius: float = parameter(0.1, unit="m", low=1e-3, high=10.0, runtime=True, doc="Radius r of the wheels.")
+    wheelbase: float = parameter(
+        0.4, unit="m", low=1e-3, high=20.0, runtime=True, doc="Distance between the front and the rear axle."
+    )
+    track: float = parameter(
+        0.35, unit="m", low=1e-3, high=20.0, runtime=True, doc="Distance between the middles of left and right wheels."
+    )
+    axle_x: float = parameter(
+        0.0, unit="m", low=-10.0, high=10.0, runtime=True,
+        doc="Position of the middle of the wheels, ahead of the base frame.",
+    )  # fmt: skip
 
     @property
     def wheels(self) -> tuple[str, ...]:

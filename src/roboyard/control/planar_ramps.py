@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from roboyard.config import parameter
 from roboyard.control.kinematics import PlanarTwist
-from roboyard.control.ramps import RampLimits, RampState, next_velocity
+from roboyard.control.ramps import RampConfig, RampLimits, RampState, next_velocity
 
 State = tuple[RampState, RampState, RampState]
 AT_REST: State = (RampState(), RampState(), RampState())
@@ -26,6 +27,22 @@ class PlanarLimits:
             next_velocity(state[1], wanted.vy, dt, self.sideways),
             next_velocity(state[2], wanted.wz, dt, self.turning),
         )
+
+
+class PlanarRampConfig(RampConfig):
+    """Limits of a base's velocities forward, sideways and in turning, and of their changes."""
+
+    side_speed: float = parameter(
+        1.0, unit="m/s", low=0.0, high=50.0, runtime=True, doc="Largest speed sideways, of bases that can."
+    )
+
+    def sideways(self) -> RampLimits:
+        """Return the limits of the speed across the base's heading."""
+        return RampLimits(speed=self.side_speed, acceleration=self.acceleration, deceleration=self.deceleration or None)
+
+    def limits(self) -> PlanarLimits:
+        """Return the limits of all three velocities."""
+        return PlanarLimits(self.forward(), self.sideways(), self.turning())
 
 
 def twist_of(state: State) -> PlanarTwist:

@@ -8,9 +8,10 @@ that is moved to the near side while the ramp still accelerates is passed by wha
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from roboyard.config import Config, parameter
 from roboyard.errors import ConfigError
 
 
@@ -59,6 +60,76 @@ class RampLimits:
             return 0.0
         top = self.speed if wanted > 0.0 or self.reverse_speed is None else self.reverse_speed
         return math.copysign(min(max(size, self.minimum), top), wanted)
+
+
+class RampConfig(Config):
+    """Limits of a base's velocities forward and in turning, and of their changes."""
+
+    speed: float = parameter(1.0, unit="m/s", low=0.0, high=50.0, runtime=True, doc="Largest speed forward.")
+    reverse_speed: float = parameter(
+        -1.0, unit="m/s", low=-1.0, high=50.0, runtime=True, doc="Largest speed backward; -1: as speed."
+    )
+    turn_rate: float = parameter(2.0, unit="rad/s", low=0.0, high=50.0, runtime=True, doc="Largest turning rate.")
+    acceleration: float = parameter(
+        1.0, unit="m/s²", low=1e-3, high=1e6, runtime=True, doc="Largest acceleration when the speed grows."
+    )
+    deceleration: float = parameter(
+        0.0, unit="m/s²", low=0.0, high=1e6, runtime=True,
+        doc="Largest acceleration when the speed shrinks; 0: as acceleration.",
+    )  # fmt: skip
+    turn_acceleration: float = parameter(
+        3.0, unit="rad/s²", low=1e-3, high=1e6, runtime=True, doc="Largest angular acceleration."
+    )
+
+    def forward(self) -> RampLimits:
+        """Return the limits of the speed along the base's heading."""
+        return RampLimits(
+            speed=self.speed,
+            acceleration=self.acceleration,
+            deceleration=self.deceleration or None,
+            reverse_speed=None if self.reverse_speed < 0.0 else self.reverse_speed,
+        )
+
+    def turning(self) -> RampLimits:
+        """Return the limits of the turning rate."""
+        return RampLimits(speed=self.turn_rate, acceleration=self.turn_acceleration)
+
+
+class SmoothRampConfig(RampConfig):
+    """The same with limits of jerk, with dead bands and with another limit for slower turning."""
+
+    turn_deceleration: float = parameter(
+        0.0, unit="rad/s²", low=0.0, high=1e6, runtime=True,
+        doc="Largest angular acceleration when the turning rate shrinks; 0: as turn_acceleration.",
+    )  # fmt: skip
+    jerk: float = parameter(
+        math.inf, unit="m/s³", low=1e-3, high=math.inf, runtime=True,
+        doc="Largest change of the acceleration; infinite: no limit.",
+    )  # fmt: skip
+    turn_jerk: float = parameter(
+        math.inf, unit="rad/s³", low=1e-3, high=math.inf, runtime=True,
+        doc="Largest change of the angular acceleration; infinite: no limit.",
+    )  # fmt: skip
+    deadband: float = parameter(
+        0.0, unit="m/s", low=0.0, high=1.0, runtime=True, doc="Commanded speed below which the base stands."
+    )
+    turn_deadband: float = parameter(
+        0.0, unit="rad/s", low=0.0, high=1.0, runtime=True,
+        doc="Commanded turning rate below which the base does not turn.",
+    )  # fmt: skip
+
+    def forward(self) -> RampLimits:
+        """Return the limits of the speed along the base's heading."""
+        return replace(super().forward(), jerk=self.jerk, deadband=self.deadband)
+
+    def turning(self) -> RampLimits:
+        """Return the limits of the turning rate."""
+        return replace(
+            super().turning(),
+            deceleration=self.turn_deceleration or None,
+            jerk=self.turn_jerk,
+            deadband=self.turn_deadband,
+        )
 
 
 class RampState(NamedTuple):

@@ -198,7 +198,12 @@ def _result(
     part = 0.5 / mean**2
     left, right = p[0] / mean, p[1] / mean
     drive = DifferentialDrive(
-        float(mean), nominal.track, float(p[2] / nominal.track), float(left), float(right), nominal.axle_x
+        wheel_radius=float(mean),
+        track=nominal.track,
+        slip_factor=float(p[2] / nominal.track),
+        left_radius_scale=float(left),
+        right_radius_scale=float(right),
+        axle_x=nominal.axle_x,
     )
     return DriveFit(
         drive,

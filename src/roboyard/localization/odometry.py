@@ -17,38 +17,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.config import Config, parameter
 from roboyard.control.kinematics import STANDSTILL, DifferentialDrive, PlanarTwist
-from roboyard.errors import ConfigError
 from roboyard.geometry import SE2
 
+VELOCITY_FLOOR = 1e-6
+"""Added to the variance of each velocity [(m/s)², (rad/s)²], so that filters can invert it at standstill."""
 
-@dataclass(frozen=True, slots=True)
-class OdometryNoise:
+
+class OdometryNoise(Config):
     """Growth of uncertainty; variances add per metre or radian travelled.
 
     Defaults are of the order of a small indoor base on hard floor: 2 cm after 1 m, 3° after a full turn on the spot.
-
-    Attributes:
-        way_per_way: Of the way, per metre travelled [m²/m].
-        turn_per_way: Of the turn, per metre travelled [rad²/m].
-        turn_per_turn: Of the turn, per radian turned [rad²/rad].
-        velocity_floor: Added to the variance of each velocity [(m/s)², (rad/s)²], so that filters can invert it at
-            standstill.
-
-    Raises:
-        ConfigError: a value is negative or not finite.
     """
 
-    way_per_way: float = 4e-4
-    turn_per_way: float = 1e-4
-    turn_per_turn: float = 5e-4
-    velocity_floor: float = 1e-6
-
-    def __post_init__(self) -> None:
-        for name in ("way_per_way", "turn_per_way", "turn_per_turn", "velocity_floor"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value >= 0.0):
-                raise ConfigError(f"{name} = {value}", location="OdometryNoise", valid="zero or more")
+    way_per_way: float = parameter(
+        4e-4, unit="m²/m", low=0.0, high=1.0, key="way_variance", runtime=True,
+        doc="Variance of the distance per distance traveled.",
+    )  # fmt: skip
+    turn_per_way: float = parameter(
+        1e-4, unit="rad²/m", low=0.0, high=1.0, key="turn_variance_per_way", runtime=True,
+        doc="Variance of the heading per distance traveled.",
+    )  # fmt: skip
+    turn_per_turn: float = parameter(
+        5e-4, unit="rad²/rad", low=0.0, high=1.0, key="turn_variance", runtime=True,
+        doc="Variance of the heading per angle turned.",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +152,7 @@ class WheelOdometry:
         self._pose = self._pose @ step
         moving = way != 0.0 or turn != 0.0
         twist = PlanarTwist(way / dt, -turn / dt * axle_x, turn / dt) if moving else STANDSTILL
-        rate, floor = 1.0 / (dt * dt), self.noise.velocity_floor
+        rate, floor = 1.0 / (dt * dt), VELOCITY_FLOOR
         across = -axle_x * var_turn * rate
         twist_covariance = np.array(
             [

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from roboyard.control.kinematics import PlanarTwist
 from roboyard.geometry import SE2
-from roboyard.localization.odometry import OdometryEstimate, OdometryNoise
+from roboyard.localization.odometry import VELOCITY_FLOOR, OdometryEstimate, OdometryNoise
 
 
 def screw(way: PlanarTwist) -> SE2:
@@ -62,7 +62,7 @@ class PlanarOdometry:
         self._covariance = _moved(self._covariance, self.T_odom_base, step, spread)
         self.T_odom_base = self.T_odom_base @ step
         twist = PlanarTwist(way.vx / dt, way.vy / dt, way.wz / dt)
-        twist_covariance = spread / dt**2 + noise.velocity_floor * np.eye(3)
+        twist_covariance = spread / dt**2 + VELOCITY_FLOOR * np.eye(3)
         return OdometryEstimate(time_ns, self.T_odom_base, twist, self._covariance.copy(), twist_covariance)
 
     def save_state(self) -> dict[str, Any]:

@@ -10,32 +10,25 @@ from roboyard.bus import resource
 from roboyard.config import parameter
 from roboyard.control.ackermann import AckermannDrive
 from roboyard.control.kinematics import PlanarTwist
+from roboyard.control.nodes.steering import SteeringJointsConfig, SteeringRateConfig
 from roboyard.control.nodes.twist import TwistNode, TwistNodeConfig, check_modes
-from roboyard.control.ramps import RampLimits, RampState, next_velocity
+from roboyard.control.ramps import RampState, next_velocity
 from roboyard.hardware.interface import Hardware, JointCommand
 
 
-class AckermannNodeConfig(TwistNodeConfig):
+class AckermannJointsConfig(SteeringJointsConfig):
+    """Wheels and steering of a car."""
+
+    left_joints: tuple[str, ...] = parameter((), doc="Joints of driven left wheels that do not steer.")
+    right_joints: tuple[str, ...] = parameter((), doc="Joints of driven right wheels that do not steer.")
+    left_steered_joints: tuple[str, ...] = parameter((), doc="Joints of driven left wheels that steer.")
+    right_steered_joints: tuple[str, ...] = parameter((), doc="Joints of driven right wheels that steer.")
+
+
+class AckermannNodeConfig(AckermannJointsConfig, SteeringRateConfig, TwistNodeConfig):
     """Configuration of `AckermannNode`."""
 
-    left_joints: tuple[str, ...] = parameter((), doc="driven left wheels that do not steer")
-    right_joints: tuple[str, ...] = parameter((), doc="driven right wheels that do not steer")
-    left_steered_joints: tuple[str, ...] = parameter((), doc="driven left wheels that steer")
-    right_steered_joints: tuple[str, ...] = parameter((), doc="driven right wheels that steer")
-    left_steering_joints: tuple[str, ...] = parameter(("left_steering_joint",))
-    right_steering_joints: tuple[str, ...] = parameter(("right_steering_joint",))
-    wheel_radius: float = parameter(0.1, unit="m", low=1e-3, high=10.0, runtime=True)
-    wheelbase: float = parameter(
-        1.0, unit="m", low=-50.0, high=50.0, doc="from the unsteered to the steered axle", runtime=True
-    )
-    track: float = parameter(
-        1.0, unit="m", low=1e-3, high=20.0, doc="between the middles of left and right wheels", runtime=True
-    )
-    kingpin_width: float = parameter(0.8, unit="m", low=1e-3, high=20.0, doc="between the steering axes", runtime=True)
-    steering_limit: float = parameter(0.5, unit="rad", low=1e-3, high=1.57, runtime=True)
-    steering_rate: float = parameter(
-        2.0, unit="rad/s", low=1e-3, high=1e3, doc="of the curvature's mean steering angle", runtime=True
-    )
+    drive: AckermannDrive = parameter(factory=AckermannDrive, flatten="", doc="Geometry of the drive.")
 
 
 class AckermannNode(TwistNode[AckermannNodeConfig]):
@@ -68,10 +61,8 @@ class AckermannNode(TwistNode[AckermannNodeConfig]):
         self._steering = (*self.config.left_steering_joints, *self.config.right_steering_joints)
         check_modes(self.hardware, self._wheels, "velocity", self.full_name)
         check_modes(self.hardware, self._steering, "position", self.full_name)
-        self._drive = AckermannDrive(
-            config.wheel_radius, config.wheelbase, config.track, config.kingpin_width, config.steering_limit
-        )
-        self._rate_limit = RampLimits(speed=math.inf, acceleration=config.steering_rate)
+        self._drive = config.drive
+        self._rate_limit = config.steering_limits()
 
     def move(self, twist: PlanarTwist) -> None:
         """Steer towards the curvature, and turn the wheels as it is now."""

@@ -9,57 +9,30 @@ import numpy as np
 
 from roboyard.bus import Node, resource
 from roboyard.config import Config, parameter
-from roboyard.control.kinematics import DifferentialDrive, PlanarTwist, slow_to_wheel_limit
-from roboyard.control.ramps import RampLimits, RampState, next_velocity
+from roboyard.control.kinematics import DifferentialWheels, PlanarTwist, slow_to_wheel_limit
+from roboyard.control.nodes.twist import CommandConfig
+from roboyard.control.ramps import RampState, SmoothRampConfig, next_velocity
 from roboyard.errors import ConfigError
 from roboyard.hardware.interface import Hardware, JointCommand
 from roboyard.messages import msg
 
 
-class DriveNodeConfig(Config):
+class SideJointsConfig(Config):
+    """Wheels of a drive with two sides."""
+
+    left_joints: tuple[str, ...] = parameter(("left_wheel_joint",), doc="Joints of the wheels on the left side.")
+    right_joints: tuple[str, ...] = parameter(("right_wheel_joint",), doc="Joints of the wheels on the right side.")
+
+
+class DriveNodeConfig(SideJointsConfig, CommandConfig):
     """Configuration of `DriveNode`."""
 
-    left_joints: tuple[str, ...] = parameter(("left_wheel_joint",), doc="wheels of the left side")
-    right_joints: tuple[str, ...] = parameter(("right_wheel_joint",), doc="wheels of the right side")
-    wheel_radius: float = parameter(0.1, unit="m", low=1e-3, high=10.0, runtime=True)
-    track: float = parameter(
-        0.35, unit="m", low=1e-3, high=20.0, doc="between the middles of left and right wheels", runtime=True
-    )
-    slip_factor: float = parameter(
-        1.0, low=0.1, high=10.0, doc="k: skid steering turns as if the track were k times wider", runtime=True
-    )
-    left_radius_scale: float = parameter(
-        1.0, low=0.5, high=2.0, doc="true over nominal radius, from calibration", runtime=True
-    )
-    right_radius_scale: float = parameter(
-        1.0, low=0.5, high=2.0, doc="true over nominal radius, from calibration", runtime=True
-    )
-    rate: float = parameter(50.0, unit="Hz", low=1.0, high=1000.0)
-    timeout: float = parameter(
-        0.5, unit="s", low=0.01, high=60.0, doc="older commands count as standstill", runtime=True
-    )
-    speed: float = parameter(1.0, unit="m/s", low=0.0, high=50.0, runtime=True)
-    reverse_speed: float = parameter(
-        -1.0, unit="m/s", low=-1.0, high=50.0, doc="largest backwards; -1: as speed", runtime=True
-    )
-    turn_rate: float = parameter(2.0, unit="rad/s", low=0.0, high=50.0, runtime=True)
-    acceleration: float = parameter(1.0, unit="m/s²", low=1e-3, high=1e3, runtime=True)
-    deceleration: float = parameter(
-        0.0, unit="m/s²", low=0.0, high=1e3, doc="when slowing down; 0: as acceleration", runtime=True
-    )
-    turn_acceleration: float = parameter(3.0, unit="rad/s²", low=1e-3, high=1e3, runtime=True)
-    turn_deceleration: float = parameter(
-        0.0, unit="rad/s²", low=0.0, high=1e3, doc="0: as turn_acceleration", runtime=True
-    )
-    jerk: float = parameter(math.inf, unit="m/s³", low=1e-3, doc="inf: none", high=math.inf, runtime=True)
-    turn_jerk: float = parameter(math.inf, unit="rad/s³", low=1e-3, doc="inf: none", high=math.inf, runtime=True)
-    deadband: float = parameter(
-        0.0, unit="m/s", low=0.0, high=1.0, doc="smaller wanted speeds count as zero", runtime=True
-    )
-    turn_deadband: float = parameter(0.0, unit="rad/s", low=0.0, high=1.0, runtime=True)
+    wheels: DifferentialWheels = parameter(factory=DifferentialWheels, flatten="", doc="Geometry of the drive.")
+    ramps: SmoothRampConfig = parameter(factory=SmoothRampConfig, flatten="", doc="Limits of the velocities.")
     wheel_speed: float = parameter(
-        math.inf, unit="rad/s", low=1e-3, doc="largest wheel speed; the arc is kept", high=math.inf, runtime=True
-    )
+        math.inf, unit="rad/s", low=1e-3, high=math.inf, runtime=True,
+        doc="Largest wheel speed; faster commands are scaled down, so that the path stays the same.",
+    )  # fmt: skip
 
 
 class DriveNode(Node[DriveNodeConfig]):
@@ -108,29 +81,8 @@ class DriveNode(Node[DriveNodeConfig]):
             self._write(0.0, 0.0)
 
     def _configure(self, config: DriveNodeConfig) -> None:
-        reverse = config.reverse_speed
-        self._drive = DifferentialDrive(
-            config.wheel_radius,
-            config.track,
-            config.slip_factor,
-            config.left_radius_scale,
-            config.right_radius_scale,
-        )
-        self._linear_limits = RampLimits(
-            speed=config.speed,
-            acceleration=config.acceleration,
-            deceleration=config.deceleration or None,
-            jerk=config.jerk,
-            reverse_speed=None if reverse < 0.0 else reverse,
-            deadband=config.deadband,
-        )
-        self._angular_limits = RampLimits(
-            speed=config.turn_rate,
-            acceleration=config.turn_acceleration,
-            deceleration=config.turn_deceleration or None,
-            jerk=config.turn_jerk,
-            deadband=config.turn_deadband,
-        )
+        self._drive = config.wheels
+        self._linear_limits, self._angular_limits = config.ramps.forward(), config.ramps.turning()
 
     def _on_command(self, command: Any) -> None:
         vx, wz = command.linear.x, command.angular.z

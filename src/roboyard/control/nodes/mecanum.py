@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from roboyard.bus import resource
-from roboyard.config import parameter
+from roboyard.config import Config, parameter
 from roboyard.control.kinematics import PlanarTwist
 from roboyard.control.mecanum import MecanumDrive
 from roboyard.control.nodes.twist import TwistNode, TwistNodeConfig, check_modes
 from roboyard.hardware.interface import Hardware, JointCommand, VelocityBase
 
 
-class MecanumNodeConfig(TwistNodeConfig):
-    """Configuration of `MecanumNode`."""
+class MecanumJointsConfig(Config):
+    """Wheels of a mecanum drive."""
 
     joints: tuple[str, ...] = parameter(
-        ("front_left", "front_right", "rear_left", "rear_right"), doc="wheels in this order"
+        ("front_left", "front_right", "rear_left", "rear_right"), doc="Joints of the wheels, in this order."
     )
-    wheel_radius: float = parameter(0.1, unit="m", low=1e-3, high=10.0, runtime=True)
-    wheelbase: float = parameter(0.4, unit="m", low=1e-3, high=20.0, doc="between front and rear axles", runtime=True)
-    track: float = parameter(
-        0.35, unit="m", low=1e-3, high=20.0, doc="between the middles of left and right wheels", runtime=True
-    )
-    axle_x: float = parameter(
-        0.0, unit="m", low=-10.0, high=10.0, doc="of the wheels' middle ahead of the base frame", runtime=True
-    )
+
+
+class MecanumNodeConfig(MecanumJointsConfig, TwistNodeConfig):
+    """Configuration of `MecanumNode`."""
+
+    drive: MecanumDrive = parameter(factory=MecanumDrive, flatten="", doc="Geometry of the drive.")
 
 
 class MecanumNode(TwistNode[MecanumNodeConfig]):
@@ -41,7 +39,7 @@ class MecanumNode(TwistNode[MecanumNodeConfig]):
     def configure(self, config: MecanumNodeConfig) -> None:
         """Take the geometry."""
         check_modes(self.hardware, self.config.joints, "velocity", self.full_name)
-        self._drive = MecanumDrive(config.wheel_radius, config.wheelbase, config.track, config.axle_x)
+        self._drive = config.drive
 
     def move(self, twist: PlanarTwist) -> None:
         """Turn the wheels, and move the base."""

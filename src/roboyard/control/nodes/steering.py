@@ -9,25 +9,42 @@ import numpy as np
 
 from roboyard.bus import Node, resource
 from roboyard.config import Config, parameter
-from roboyard.control.ackermann import AckermannDrive
+from roboyard.control.ackermann import AckermannSteering
 from roboyard.control.nodes.twist import check_modes
 from roboyard.control.ramps import RampLimits, RampState, next_velocity
 from roboyard.hardware.interface import Hardware, JointCommand
 from roboyard.messages import msg
 
 
-class SteeringNodeConfig(Config):
+class SteeringJointsConfig(Config):
+    """Joints that steer."""
+
+    left_steering_joints: tuple[str, ...] = parameter(
+        ("left_steering_joint",), doc="Joints that steer wheels on the left side."
+    )
+    right_steering_joints: tuple[str, ...] = parameter(
+        ("right_steering_joint",), doc="Joints that steer wheels on the right side."
+    )
+
+
+class SteeringRateConfig(Config):
+    """How fast the steering moves."""
+
+    steering_rate: float = parameter(
+        2.0, unit="rad/s", low=1e-3, high=1e3, runtime=True,
+        doc="Largest rate of the steering angle of a wheel midway between the two.",
+    )  # fmt: skip
+
+    def steering_limits(self) -> RampLimits:
+        """Return the limits of the steering angle's ramp."""
+        return RampLimits(speed=math.inf, acceleration=self.steering_rate)
+
+
+class SteeringNodeConfig(SteeringJointsConfig, SteeringRateConfig):
     """Configuration of `SteeringNode`."""
 
-    left_steering_joints: tuple[str, ...] = parameter(("left_steering_joint",))
-    right_steering_joints: tuple[str, ...] = parameter(("right_steering_joint",))
-    wheelbase: float = parameter(
-        1.0, unit="m", low=-50.0, high=50.0, doc="from the unsteered to the steered axle", runtime=True
-    )
-    kingpin_width: float = parameter(0.8, unit="m", low=1e-3, high=20.0, doc="between the steering axes", runtime=True)
-    steering_limit: float = parameter(0.5, unit="rad", low=1e-3, high=1.57, runtime=True)
-    steering_rate: float = parameter(2.0, unit="rad/s", low=1e-3, high=1e3, doc="of the angle midway", runtime=True)
-    rate: float = parameter(50.0, unit="Hz", low=1.0, high=1000.0)
+    steering: AckermannSteering = parameter(factory=AckermannSteering, flatten="", doc="Geometry of the steering.")
+    rate: float = parameter(50.0, unit="Hz", low=1.0, high=1000.0, doc="Rate of the control loop.")
 
 
 class SteeringNode(Node[SteeringNodeConfig]):
@@ -59,15 +76,11 @@ class SteeringNode(Node[SteeringNodeConfig]):
         self._wanted = float(message.data)
 
     def _tick(self) -> None:
-        drive = AckermannDrive(
-            1.0, self.config.wheelbase, self.config.kingpin_width, self.config.kingpin_width, self.config.steering_limit
-        )
-        top = math.atan(drive.largest_curvature * abs(self.config.wheelbase))
-        wanted, limit = (
-            min(max(self._wanted, -top), top),
-            RampLimits(speed=math.inf, acceleration=self.config.steering_rate),
-        )
-        self._steer = next_velocity(RampState(self._steer), wanted, 1.0 / self.config.rate, limit).velocity
-        left, right = drive.steering(math.tan(self._steer) / self.config.wheelbase)
+        geometry = self.config.steering
+        top = math.atan(geometry.largest_curvature * abs(geometry.wheelbase))
+        wanted = min(max(self._wanted, -top), top)
+        limits = self.config.steering_limits()
+        self._steer = next_velocity(RampState(self._steer), wanted, 1.0 / self.config.rate, limits).velocity
+        left, right = geometry.steering(math.tan(self._steer) / geometry.wheelbase)
         angles = [left] * len(self.config.left_steering_joints) + [right] * len(self.config.right_steering_joints)
         self.hardware.write(JointCommand("position", self._joints, np.array(angles)))

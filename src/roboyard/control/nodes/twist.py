@@ -10,32 +10,26 @@ from typing_extensions import TypeVar
 from roboyard.bus import Node
 from roboyard.config import Config, parameter
 from roboyard.control.kinematics import STANDSTILL, PlanarTwist
-from roboyard.control.planar_ramps import AT_REST, PlanarLimits, twist_of
-from roboyard.control.ramps import RampLimits
+from roboyard.control.planar_ramps import AT_REST, PlanarRampConfig, twist_of
 from roboyard.description.model import CommandMode
 from roboyard.errors import ConfigError
 from roboyard.hardware.interface import Hardware
 from roboyard.messages import msg
 
 
-class TwistNodeConfig(Config):
+class CommandConfig(Config):
+    """When a drive acts on its commands."""
+
+    rate: float = parameter(50.0, unit="Hz", low=1.0, high=1000.0, doc="Rate of the control loop.")
+    timeout: float = parameter(
+        0.5, unit="s", low=0.01, high=1e9, runtime=True, doc="Age from which a command counts as standstill."
+    )
+
+
+class TwistNodeConfig(CommandConfig):
     """Configuration of `TwistNode`."""
 
-    rate: float = parameter(50.0, unit="Hz", low=1.0, high=1000.0)
-    timeout: float = parameter(
-        0.5, unit="s", low=0.01, high=1e9, doc="older commands count as standstill", runtime=True
-    )
-    speed: float = parameter(1.0, unit="m/s", low=0.0, high=50.0, doc="forward", runtime=True)
-    reverse_speed: float = parameter(
-        -1.0, unit="m/s", low=-1.0, high=50.0, doc="largest backwards; -1: as speed", runtime=True
-    )
-    side_speed: float = parameter(1.0, unit="m/s", low=0.0, high=50.0, doc="sideways, where the base can", runtime=True)
-    turn_rate: float = parameter(2.0, unit="rad/s", low=0.0, high=50.0, runtime=True)
-    acceleration: float = parameter(1.0, unit="m/s²", low=1e-3, high=1e6, runtime=True)
-    deceleration: float = parameter(
-        0.0, unit="m/s²", low=0.0, high=1e6, doc="when slowing down; 0: as acceleration", runtime=True
-    )
-    turn_acceleration: float = parameter(3.0, unit="rad/s²", low=1e-3, high=1e6, runtime=True)
+    ramps: PlanarRampConfig = parameter(factory=PlanarRampConfig, flatten="", doc="Limits of the velocities.")
 
 
 TwistNodeConfigT = TypeVar("TwistNodeConfigT", bound=TwistNodeConfig, default=TwistNodeConfig, covariant=True)
@@ -81,17 +75,7 @@ class TwistNode(Node[TwistNodeConfigT]):
 
     def _configure(self, config: TwistNodeConfig) -> None:
         self.configure(config)
-        reverse, slowing = config.reverse_speed, config.deceleration or None
-        self._limits = PlanarLimits(
-            RampLimits(
-                speed=config.speed,
-                acceleration=config.acceleration,
-                deceleration=slowing,
-                reverse_speed=None if reverse < 0.0 else reverse,
-            ),
-            RampLimits(speed=config.side_speed, acceleration=config.acceleration, deceleration=slowing),
-            RampLimits(speed=config.turn_rate, acceleration=config.turn_acceleration),
-        )
+        self._limits = config.ramps.limits()
 
     def _on_command(self, command: Any) -> None:
         wanted = PlanarTwist(command.linear.x, command.linear.y, command.angular.z)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from roboyard.bus import Node
 from roboyard.config import Config, parameter
 from roboyard.control.kinematics import DifferentialDrive
+from roboyard.control.nodes.drive import SideJointsConfig
 from roboyard.control.throttle import Throttle
 from roboyard.errors import ConfigError
 from roboyard.localization.odometry import OdometryEstimate, OdometryNoise, WheelOdometry
@@ -24,37 +25,26 @@ PLANAR = np.array([6 * row + column for row in (0, 1, 5) for column in (0, 1, 5)
 """Places of x, y, yaw in ROS's (36,) covariance."""
 
 
-class OdometryNodeConfig(Config):
+class OdometryOutputConfig(Config):
+    """What nodes of odometry publish, and how sure it is."""
+
+    odom_frame: str = parameter("odom", doc="Frame in which the odometry starts.")
+    base_frame: str = parameter("base_link", doc="Frame of the base.")
+    publish_tf: bool = parameter(True, doc="Publish the transform; false where a filter does.")
+    rate: float = parameter(
+        0.0, unit="Hz", low=0.0, high=1000.0, doc="Largest rate of odometry; 0: one message for each of joint_states."
+    )
+    noise: OdometryNoise = parameter(factory=OdometryNoise, flatten="", doc="Growth of the covariance.")
+
+
+class OdometryNodeConfig(OdometryOutputConfig, SideJointsConfig):
     """Configuration of `OdometryNode`."""
 
-    left_joints: tuple[str, ...] = parameter(("left_wheel_joint",))
-    right_joints: tuple[str, ...] = parameter(("right_wheel_joint",))
-    wheel_radius: float = parameter(0.1, unit="m", low=1e-3, high=10.0, runtime=True)
-    track: float = parameter(0.35, unit="m", low=1e-3, high=20.0, runtime=True)
-    slip_factor: float = parameter(
-        1.0, low=0.1, high=10.0, doc="k: skid steering turns as if the track were k times wider", runtime=True
-    )
-    left_radius_scale: float = parameter(
-        1.0, low=0.5, high=2.0, doc="true over nominal radius, from calibration", runtime=True
-    )
-    right_radius_scale: float = parameter(
-        1.0, low=0.5, high=2.0, doc="true over nominal radius, from calibration", runtime=True
-    )
-    axle_x: float = parameter(
-        0.0, unit="m", low=-10.0, high=10.0, doc="turning axle ahead of the base frame", runtime=True
-    )
-    odom_frame: str = parameter("odom")
-    base_frame: str = parameter("base_link")
-    publish_tf: bool = parameter(True, doc="False when a filter publishes the transform")
-    rate: float = parameter(0.0, unit="Hz", low=0.0, high=1000.0, doc="largest rate; 0: every joint_states")
+    drive: DifferentialDrive = parameter(factory=DifferentialDrive, flatten="", doc="Geometry of the drive.")
     max_wheel_speed: float = parameter(
-        math.inf, unit="rad/s", low=1e-3, doc="faster steps are miscounts and left out", high=math.inf, runtime=True
-    )
-    way_variance: float = parameter(4e-4, unit="m²/m", low=0.0, high=1.0, doc="of the way, per metre", runtime=True)
-    turn_variance_per_way: float = parameter(1e-4, unit="rad²/m", low=0.0, high=1.0, runtime=True)
-    turn_variance: float = parameter(
-        5e-4, unit="rad²/rad", low=0.0, high=1.0, doc="of the turn, per radian", runtime=True
-    )
+        math.inf, unit="rad/s", low=1e-3, high=math.inf, runtime=True,
+        doc="Wheel speed above which a step is a miscount and is ignored.",
+    )  # fmt: skip
 
 
 class OdometryNode(Node[OdometryNodeConfig]):
@@ -75,8 +65,7 @@ class OdometryNode(Node[OdometryNodeConfig]):
         self._throttle = Throttle(self.config.rate)
         self._refused = 0
         self._frames = (self.frame(self.config.odom_frame), self.frame(self.config.base_frame))
-        drive, noise, top = self._models(self.config)
-        self._odometry = WheelOdometry(drive, noise, top)
+        self._odometry = WheelOdometry(self.config.drive, self.config.noise, self.config.max_wheel_speed)
         self._publisher = self.publisher("odom", msg.Odometry)
         self.subscribe("joint_states", msg.JointState, self._on_joints)
         self.service("~reset", srv.Trigger, self._on_reset)
@@ -84,7 +73,7 @@ class OdometryNode(Node[OdometryNodeConfig]):
     def on_config_change(self, old: OdometryNodeConfig, new: OdometryNodeConfig) -> None:
         """Go on with the new geometry from where the base is."""
         odometry = self._odometry
-        odometry.drive, odometry.noise, odometry.max_wheel_speed = self._models(new)
+        odometry.drive, odometry.noise, odometry.max_wheel_speed = new.drive, new.noise, new.max_wheel_speed
 
     def save_state(self) -> dict[str, Any]:
         """State as plain data."""
@@ -95,18 +84,6 @@ class OdometryNode(Node[OdometryNodeConfig]):
         super().load_state(state)
         self._odometry.load_state(state["odometry"])
         self._throttle.load_state(state["throttle"])
-
-    def _models(self, config: OdometryNodeConfig) -> tuple[DifferentialDrive, OdometryNoise, float]:
-        drive = DifferentialDrive(
-            config.wheel_radius,
-            config.track,
-            config.slip_factor,
-            config.left_radius_scale,
-            config.right_radius_scale,
-            config.axle_x,
-        )
-        noise = OdometryNoise(config.way_variance, config.turn_variance_per_way, config.turn_variance)
-        return drive, noise, config.max_wheel_speed
 
     def _on_joints(self, state: Any) -> None:
         if state.name != self._names:

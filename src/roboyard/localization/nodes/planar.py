@@ -10,37 +10,23 @@ from numpy.typing import NDArray
 from typing_extensions import TypeVar
 
 from roboyard.bus import Node
-from roboyard.config import Config, parameter
-from roboyard.control.ackermann import AckermannDrive, WheelRims
+from roboyard.config import parameter
+from roboyard.control.ackermann import AckermannWheels, WheelRims, ackermann_twist
 from roboyard.control.kinematics import PlanarTwist
 from roboyard.control.mecanum import MecanumDrive
+from roboyard.control.nodes.ackermann import AckermannJointsConfig
+from roboyard.control.nodes.mecanum import MecanumJointsConfig
 from roboyard.control.throttle import Throttle
 from roboyard.errors import ConfigError
-from roboyard.localization.nodes.odometry import odometry_message
-from roboyard.localization.odometry import OdometryNoise
+from roboyard.localization.nodes.odometry import OdometryOutputConfig, odometry_message
 from roboyard.localization.planar import PlanarOdometry
 from roboyard.messages import msg, srv
 from roboyard.messages.time import to_nanoseconds
 
-
-class PlanarOdometryNodeConfig(Config):
-    """Configuration of `PlanarOdometryNode`."""
-
-    odom_frame: str = parameter("odom")
-    base_frame: str = parameter("base_link")
-    publish_tf: bool = parameter(True, doc="False when a filter publishes the transform")
-    rate: float = parameter(0.0, unit="Hz", low=0.0, high=1000.0, doc="largest rate; 0: every joint_states")
-    way_variance: float = parameter(4e-4, unit="m²/m", low=0.0, high=1.0, doc="of the way, per metre")
-    turn_variance_per_way: float = parameter(1e-4, unit="rad²/m", low=0.0, high=1.0)
-    turn_variance: float = parameter(5e-4, unit="rad²/rad", low=0.0, high=1.0, doc="per radian")
+OutputConfigT = TypeVar("OutputConfigT", bound=OdometryOutputConfig, default=OdometryOutputConfig, covariant=True)
 
 
-PlanarOdometryNodeConfigT = TypeVar(
-    "PlanarOdometryNodeConfigT", bound=PlanarOdometryNodeConfig, default=PlanarOdometryNodeConfig, covariant=True
-)
-
-
-class PlanarOdometryNode(Node[PlanarOdometryNodeConfigT]):
+class PlanarOdometryNode(Node[OutputConfigT]):
     """Adds up the way that joint angles say; subclasses fill in ``connect`` and ``way``.
 
     in: joint_states   out: odom (nav_msgs/Odometry), /tf odom_frame → base_frame   service: ~reset (std_srvs/Trigger)
@@ -50,19 +36,23 @@ class PlanarOdometryNode(Node[PlanarOdometryNodeConfigT]):
 
     def setup(self) -> None:
         """Connect."""
-        self._joints = self.connect()
+        self._joints = self.connect(self.config)
         self._names: list[str] = []
         self._where: NDArray[np.int64] | None = None
         self._angles: NDArray[np.float64] | None = None
         self._throttle = Throttle(self.config.rate)
-        noise = OdometryNoise(self.config.way_variance, self.config.turn_variance_per_way, self.config.turn_variance)
-        self._odometry = PlanarOdometry(noise)
+        self._odometry = PlanarOdometry(self.config.noise)
         self._frames = (self.frame(self.config.odom_frame), self.frame(self.config.base_frame))
         self._publisher = self.publisher("odom", msg.Odometry)
         self.subscribe("joint_states", msg.JointState, self._on_joints)
         self.service("~reset", srv.Trigger, self._on_reset)
 
-    def connect(self) -> tuple[str, ...]:
+    def on_config_change(self, old: OdometryOutputConfig, new: OdometryOutputConfig) -> None:
+        """Go on with the new geometry from where the base is."""
+        self.connect(new)
+        self._odometry.noise = new.noise
+
+    def connect(self, config: Any) -> tuple[str, ...]:
         """Take the geometry; gives the joints whose angles ``way`` wants."""
         return ()
 
@@ -115,14 +105,10 @@ class PlanarOdometryNode(Node[PlanarOdometryNodeConfigT]):
         return srv.Trigger.Response(success=True, message="odometry is at the origin")
 
 
-class MecanumOdometryNodeConfig(PlanarOdometryNodeConfig):
+class MecanumOdometryNodeConfig(OdometryOutputConfig, MecanumJointsConfig):
     """Configuration of `MecanumOdometryNode`."""
 
-    joints: tuple[str, ...] = parameter(("front_left", "front_right", "rear_left", "rear_right"))
-    wheel_radius: float = parameter(0.1, unit="m", low=1e-3, high=10.0)
-    wheelbase: float = parameter(0.4, unit="m", low=1e-3, high=20.0)
-    track: float = parameter(0.35, unit="m", low=1e-3, high=20.0)
-    axle_x: float = parameter(0.0, unit="m", low=-10.0, high=10.0)
+    drive: MecanumDrive = parameter(factory=MecanumDrive, flatten="", doc="Geometry of the drive.")
 
 
 class MecanumOdometryNode(PlanarOdometryNode[MecanumOdometryNodeConfig]):
@@ -131,32 +117,24 @@ class MecanumOdometryNode(PlanarOdometryNode[MecanumOdometryNodeConfig]):
     in: joint_states   out: odom (nav_msgs/Odometry), /tf odom_frame → base_frame   service: ~reset (std_srvs/Trigger)
     """
 
-    def connect(self) -> tuple[str, ...]:
+    def connect(self, config: MecanumOdometryNodeConfig) -> tuple[str, ...]:
         """The four wheels."""
-        self._drive = MecanumDrive(
-            self.config.wheel_radius, self.config.wheelbase, self.config.track, self.config.axle_x
-        )
-        return self.config.joints
+        self._drive = config.drive
+        return config.joints
 
     def way(self, before: NDArray[np.float64], now: NDArray[np.float64]) -> PlanarTwist:
         """By the wheels' own angles."""
         return self._drive.body_twist(now - before)
 
 
-class AckermannOdometryNodeConfig(PlanarOdometryNodeConfig):
+class AckermannOdometryNodeConfig(OdometryOutputConfig, AckermannJointsConfig):
     """Configuration of `AckermannOdometryNode`."""
 
-    left_joints: tuple[str, ...] = parameter(())
-    right_joints: tuple[str, ...] = parameter(())
-    left_steered_joints: tuple[str, ...] = parameter(())
-    right_steered_joints: tuple[str, ...] = parameter(())
-    left_steering_joints: tuple[str, ...] = parameter(("left_steering_joint",))
-    right_steering_joints: tuple[str, ...] = parameter(("right_steering_joint",))
-    wheel_radius: float = parameter(0.1, unit="m", low=1e-3, high=10.0)
-    wheelbase: float = parameter(1.0, unit="m", low=-50.0, high=50.0)
-    track: float = parameter(1.0, unit="m", low=1e-3, high=20.0)
-    kingpin_width: float = parameter(0.8, unit="m", low=1e-3, high=20.0)
-    axle_x: float = parameter(0.0, unit="m", low=-50.0, high=50.0, doc="unsteered axle ahead of the base")
+    wheels: AckermannWheels = parameter(factory=AckermannWheels, flatten="", doc="Geometry of the drive.")
+    axle_x: float = parameter(
+        0.0, unit="m", low=-50.0, high=50.0, runtime=True,
+        doc="Position of the unsteered axle ahead of the base frame.",
+    )  # fmt: skip
 
 
 class AckermannOdometryNode(PlanarOdometryNode[AckermannOdometryNodeConfig]):
@@ -165,22 +143,16 @@ class AckermannOdometryNode(PlanarOdometryNode[AckermannOdometryNodeConfig]):
     in: joint_states   out: odom (nav_msgs/Odometry), /tf odom_frame → base_frame   service: ~reset (std_srvs/Trigger)
     """
 
-    def connect(self) -> tuple[str, ...]:
+    def connect(self, config: AckermannOdometryNodeConfig) -> tuple[str, ...]:
         """Wheels and steering."""
-        self._drive = AckermannDrive(
-            self.config.wheel_radius,
-            self.config.wheelbase,
-            self.config.track,
-            self.config.kingpin_width,
-            axle_x=self.config.axle_x,
-        )
+        self._wheels, self._axle_x = config.wheels, config.axle_x
         groups = (
-            self.config.left_joints,
-            self.config.right_joints,
-            self.config.left_steered_joints,
-            self.config.right_steered_joints,
-            self.config.left_steering_joints,
-            self.config.right_steering_joints,
+            config.left_joints,
+            config.right_joints,
+            config.left_steered_joints,
+            config.right_steered_joints,
+            config.left_steering_joints,
+            config.right_steering_joints,
         )
         joints = tuple(joint for group in groups for joint in group)
         self._groups = [np.array([joints.index(joint) for joint in group], dtype=np.int64) for group in groups]
@@ -190,6 +162,6 @@ class AckermannOdometryNode(PlanarOdometryNode[AckermannOdometryNodeConfig]):
         """By the wheels' angles, and the steering in the middle of the step."""
         middle = 0.5 * (before + now)
         left, right = (group if len(group) else self._groups[9 - k] for k, group in enumerate(self._groups[4:], 4))
-        curvature = self._drive.curvature_of(float(middle[left].mean()), float(middle[right].mean()))
+        curvature = self._wheels.curvature_of(float(middle[left].mean()), float(middle[right].mean()))
         rolled = [float((now - before)[group].mean()) if len(group) else math.nan for group in self._groups[:4]]
-        return self._drive.body_twist(self._drive.way(WheelRims(*rolled), curvature), curvature)
+        return ackermann_twist(self._wheels.way(WheelRims(*rolled), curvature), curvature, self._axle_x)

@@ -132,7 +132,9 @@ def calibrate_drive(
         RunError: it does not move as told, or touches something most of the time.
     """
     parameters = two_sided(package)
-    nominal = DifferentialDrive(parameters["wheel_radius"], parameters["track"], axle_x=parameters.get("axle_x", 0.0))
+    nominal = DifferentialDrive(
+        wheel_radius=parameters["wheel_radius"], track=parameters["track"], axle_x=parameters.get("axle_x", 0.0)
+    )
     with Run(world, seed=seed, record=False) as run:
         robot = _put(run, package)
         room = max(_ROOM, _ROOM * bounding_radius(robot.model))
