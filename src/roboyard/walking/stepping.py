@@ -7,14 +7,12 @@ their turn.  So changes need no standstill, and feet may come down sooner or lat
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from roboyard.errors import InputError
+from roboyard.config import Config, parameter
 from roboyard.geometry.arrays import Array
 from roboyard.walking.gait_kernels import held_by
 from roboyard.walking.gaits import Gait, Pace, pace_of
@@ -23,45 +21,45 @@ from roboyard.walking.walker import Walker
 
 _DIRECTIONS: Final = 32
 """Paces are worked out for directions on a grid so fine a side."""
+_SLOWEST: Final = 4.0
+"""The longest cycle [s]; slower bodies take shorter strides."""
+_SPEED: Final = 0.98
+"""Share of the joints' speeds that is used."""
 
 
-@dataclass(frozen=True)
-class Steps:
-    """How feet step.
+class Steps(Config):
+    """How feet step."""
 
-    Attributes:
-        stride: How far a foot goes on the ground in a stance [m], at most.
-        lift: How high feet rise [m].
-        slowest: The longest cycle [s]; slower bodies take shorter strides.
-        acceleration: Of the fastest foot against the body [m/s²].
-        margin: Feet rise only if the body's middle stays so far inside of the others' polygon [m].
-        speed: Share of the joints' speeds that is used.
-        depth: How far below its place in the stance a foot searches for ground [m]; 0: it does not.
-        search: How fast it does [m/s].
-        climb: How much higher than ``lift`` a foot rises that has run into something [m].
-        levelling: How fast the body comes back to its height above the feet [1/s].
-        upright: How fast it comes back from a tilt that is told [1/s].
-    """
-
-    stride: float = 0.08
-    lift: float = 0.03
-    slowest: float = 4.0
-    acceleration: float = 0.2
-    margin: float = 0.01
-    speed: float = 0.98
-    depth: float = 0.0
-    search: float = 0.1
-    climb: float = 0.06
-    levelling: float = 1.0
-    upright: float = 1.0
-
-    def __post_init__(self) -> None:
-        for name in ("stride", "lift", "slowest", "acceleration", "speed", "search"):
-            if not 0.0 < getattr(self, name) < math.inf:
-                raise InputError(f"{name} of {getattr(self, name):g}", valid="above zero")
-        for name in ("margin", "depth", "climb", "levelling", "upright"):
-            if not 0.0 <= getattr(self, name) < math.inf:
-                raise InputError(f"{name} of {getattr(self, name):g}", valid="zero or more")
+    stride: float = parameter(
+        0.08, unit="m", low=0.005, high=2.0, runtime=True, doc="Largest travel of a foot on the ground in a stance."
+    )
+    lift: float = parameter(0.03, unit="m", low=0.001, high=1.0, runtime=True, doc="Height to which feet rise.")
+    acceleration: float = parameter(
+        0.2, unit="m/s²", low=1e-3, high=100.0, runtime=True,
+        doc="Largest acceleration of the fastest foot against the body.",
+    )  # fmt: skip
+    margin: float = parameter(
+        0.01, unit="m", low=0.0, high=1.0, runtime=True,
+        doc="Smallest distance of the body's middle from the edge of the support polygon.",
+    )  # fmt: skip
+    depth: float = parameter(
+        0.0, unit="m", low=0.0, high=1.0, runtime=True,
+        doc="Depth below its place in the stance to which a foot searches for ground; 0: no search.",
+    )  # fmt: skip
+    search: float = parameter(
+        0.1, unit="m/s", low=1e-3, high=10.0, runtime=True, doc="Speed with which a foot searches for ground."
+    )
+    climb: float = parameter(
+        0.06, unit="m", low=0.0, high=1.0, runtime=True,
+        doc="Height above `lift` to which a foot rises that has run into something.",
+    )  # fmt: skip
+    levelling: float = parameter(
+        1.0, unit="1/s", low=0.0, high=100.0, runtime=True,
+        doc="Rate at which the body comes back to its height above the feet.",
+    )  # fmt: skip
+    upright: float = parameter(
+        1.0, unit="1/s", low=0.0, high=100.0, runtime=True, doc="Rate at which the body comes back from a tilt."
+    )
 
 
 class Stepper:
@@ -73,10 +71,10 @@ class Stepper:
         steps: How.
     """
 
-    def __init__(self, walker: Walker, gait: Gait, steps: Steps = Steps()) -> None:
-        self.walker, self.steps = walker, steps
+    def __init__(self, walker: Walker, gait: Gait, steps: Steps | None = None) -> None:
+        self.walker, self.steps = walker, steps or Steps()
         self._home = walker.stance_feet
-        self._state = standing_feet(self._home, steps.slowest)
+        self._state = standing_feet(self._home, _SLOWEST)
         self._reach = float(np.hypot(*self._home[:, :2].T).max())
         self._nobody = np.zeros(len(walker.legs), np.bool_)
         self._paces: dict[tuple[int, ...], Pace] = {}
@@ -118,12 +116,10 @@ class Stepper:
         key = round(vx * fine), round(vy * fine), round(turn * self._reach * fine)
         if key not in self._paces:
             direction = np.array([key[0], key[1], key[2] / self._reach])
-            self._paces[key] = pace_of(
-                self.walker, self.gait, direction, self.steps.stride, self.steps.lift, self.steps.speed
-            )
+            self._paces[key] = pace_of(self.walker, self.gait, direction, self.steps.stride, self.steps.lift, _SPEED)
         pace = self._paces[key]
         done = min(speed, pace.speed)
-        cycle = min(pace.stride / (self.gait.duty * done), self.steps.slowest)
+        cycle = min(pace.stride / (self.gait.duty * done), _SLOWEST)
         return wanted * (done / speed), max(cycle, pace.cycle)
 
     # -- how it is -----------------------------------------------------------------------------------------------------

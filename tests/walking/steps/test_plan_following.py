@@ -38,13 +38,17 @@ def level_plan(robot: str = "akrobat") -> StepPlan:
     return plan_steps(level_problem(robot), budget=6_000, seed=3)
 
 
+AT_ONCE = Footing(pace=0.6, delay=0.0)
+"""Of a robot whose joints are never behind their set-points."""
+
+
 class IdealRobot:
     """A robot whose feet are at once where they shall be, and whose body is where the feet that stand put it."""
 
     def __init__(self, plan: StepPlan, ground: Ground_) -> None:
         self.body = SE3.from_xyz_rpy(plan.body([0.0])[0], (0.0, 0.0, plan.heading))
         self.ground, self.feet = ground, plan.feet.copy()
-        self.follower = PlanFollower(plan, self.body, self.feet)
+        self.follower = PlanFollower(plan, self.body, self.feet, AT_ONCE)
         self.local = (self.feet - np.asarray(self.body.translation)) @ self.body.matrix()[:3, :3]
         self.downs: list[Touchdown] = []
 
@@ -127,7 +131,7 @@ class DelayedRobot(IdealRobot):
 
 def test_known_joint_delay_keeps_footholds() -> None:
     def ahead(delay: float) -> float:
-        one = DelayedRobot(level_plan(), Footing(delay=delay), 4)
+        one = DelayedRobot(level_plan(), Footing(pace=0.6, delay=delay), 4)
         one.walk()
         assert one.follower.done
         return float(np.mean([down.found[0] - down.planned[0] for down in one.downs]))
@@ -141,7 +145,7 @@ def test_follower_joins_a_plan_from_beside_it() -> None:
     plan = level_plan()
     one = IdealRobot(plan, level)
     aside = SE3.from_xyz_rpy(plan.body([0.0])[0] + (0.03, -0.02, 0.01), (0.0, 0.0, 0.0))
-    one.follower = PlanFollower(plan, aside, plan.feet)
+    one.follower = PlanFollower(plan, aside, plan.feet, AT_ONCE)
     one.body = aside
     one.step()
     assert one.follower.time == 0.0

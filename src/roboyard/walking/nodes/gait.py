@@ -38,62 +38,58 @@ from roboyard.walking.stepping_kernels import fastest, step_on
 from roboyard.walking.walker import Walker
 
 _WALKING = "walking"
-_STEPS = ("stride", "lift", "acceleration", "margin", "depth", "search", "climb", "levelling", "upright")
 
 
-class GaitNodeConfig(Config):
+class LeggedConfig(Config):
+    """What nodes that move robots with legs have in common."""
+
+    ground: float = parameter(-0.016, unit="m", doc="Height of the ground in the body's frame while the robot lies.")
+    rate: float = parameter(50.0, unit="Hz", low=10.0, high=500.0, doc="Rate of the control loop.")
+    state_rate: float = parameter(25.0, unit="Hz", low=1.0, high=500.0, doc="Rate of the published state.")
+    feet: str = parameter("feet", doc="Namespace of the topics of the feet's contacts; empty: no contacts are used.")
+    odom_frame: str = parameter("odom", doc="Frame in which the odometry starts.")
+    base_frame: str = parameter("base_link", doc="Frame of the body.")
+
+
+class GaitNodeConfig(LeggedConfig):
     """Configuration of `GaitNode`."""
 
-    gait: str = parameter("tripod", choices=tuple(GAITS), doc="order in which feet rise", runtime=True)
+    gait: str = parameter("tripod", choices=tuple(GAITS), doc="Order in which the feet rise.", runtime=True)
     duty: float = parameter(
-        0.0, low=0.0, high=0.95, doc="share of time on the ground; 0: the gait's least", runtime=True
+        0.0,
+        low=0.0,
+        high=0.95,
+        doc="Share of the time that a foot is on the ground; 0: the gait's smallest.",
+        runtime=True,
     )
-    stride: float = parameter(0.08, unit="m", low=0.005, high=2.0, doc="of a foot on the ground, at most", runtime=True)
-    lift: float = parameter(0.03, unit="m", low=0.001, high=1.0, doc="how high feet rise", runtime=True)
-    margin: float = parameter(
-        0.01, unit="m", low=0.0, high=1.0, doc="least distance to the edge of the support", runtime=True
+    steps: Steps = parameter(factory=Steps, flatten="", doc="Steps of the feet.")
+    heading: float = parameter(
+        1.0, unit="1/s", low=0.0, high=100.0, doc="Gain of the control of the heading; 0: no control."
     )
-    acceleration: float = parameter(0.2, unit="m/s²", low=1e-3, high=100.0, doc="of the fastest foot", runtime=True)
-    depth: float = parameter(
-        0.0, unit="m", low=0.0, high=1.0, doc="how far below its place a foot searches ground", runtime=True
-    )
-    levelling: float = parameter(
-        1.0, unit="1/s", low=0.0, high=100.0, doc="how fast the body gets back to its height", runtime=True
-    )
-    search: float = parameter(0.1, unit="m/s", low=1e-3, high=10.0, doc="how fast it does", runtime=True)
-    climb: float = parameter(
-        0.06, unit="m", low=0.0, high=1.0, doc="how much higher a foot rises that runs into something", runtime=True
-    )
-    upright: float = parameter(
-        1.0, unit="1/s", low=0.0, high=100.0, doc="how fast the body gets back from a tilt", runtime=True
-    )
-    heading: float = parameter(1.0, unit="1/s", low=0.0, high=100.0, doc="gain of keeping the heading; 0: none")
     pose_speed: float = parameter(
-        0.05, unit="m/s", low=1e-3, high=10.0, doc="of the body between poses; turns in rad/s ×4", runtime=True
-    )
+        0.05, unit="m/s", low=1e-3, high=10.0, runtime=True,
+        doc="Speed of the body between poses; the speed of turns in rad/s is four times as large.",
+    )  # fmt: skip
     movement: str = parameter(
-        "", doc="file played once it has stood up, and by ~play; as seen from the working folder", runtime=True
-    )
+        "", runtime=True,
+        doc="File of a movement, played after standing up and by ~play; relative to the folder of the start.",
+    )  # fmt: skip
     between: str = parameter(
-        "cosine", choices=("cosine", "spline"), doc="how feet go between a movement's steps", runtime=True
+        "cosine", choices=("cosine", "spline"), doc="Path of the feet between the steps of a movement.", runtime=True
     )
-    ground: float = parameter(-0.016, unit="m", doc="height in the body of a foot on the ground while it lies")
-    start: str = parameter("stand", choices=("stand", "rest"), doc="what to do at first")
-    rate: float = parameter(50.0, unit="Hz", low=10.0, high=500.0)
-    state_rate: float = parameter(25.0, unit="Hz", low=1.0, high=500.0)
+    start: str = parameter("stand", choices=("stand", "rest"), doc="First action.")
     carry: bool = parameter(
-        True, doc="tell servos without an integral as much more as the load bends them", runtime=True
-    )
+        True, runtime=True,
+        doc="Add the deflection under load to the set-points of servos that have no integral term.",
+    )  # fmt: skip
     timeout: float = parameter(
-        0.5, unit="s", low=0.01, high=60.0, doc="older commands count as standstill", runtime=True
+        0.5, unit="s", low=0.01, high=60.0, doc="Age from which a command counts as standstill.", runtime=True
     )
     stall: str = parameter(
-        "warn", choices=("warn", "stop"), doc="at a joint that stalls: say so; stand until told 0", runtime=True
-    )
-    feet: str = parameter("feet", doc="before the topics of the feet; empty: they feel nothing")
-    odom_frame: str = parameter("odom")
-    base_frame: str = parameter("base_link")
-    publish_tf: bool = parameter(True)
+        "warn", choices=("warn", "stop"), runtime=True,
+        doc="Reaction to a joint that stalls: a warning, or standstill until a command of zero.",
+    )  # fmt: skip
+    publish_tf: bool = parameter(True, doc="Publish the transform of the odometry.")
 
 
 class GaitNode(Node[GaitNodeConfig]):
@@ -182,14 +178,13 @@ class GaitNode(Node[GaitNodeConfig]):
 
     def on_config_change(self, old: GaitNodeConfig, new: GaitNodeConfig) -> None:
         """Go on with other steps; refuses gaits that the robot does not have."""
-        if any(getattr(old, name) != getattr(new, name) for name in (*_STEPS, "gait", "duty")):
+        if (old.steps, old.gait, old.duty) != (new.steps, new.gait, new.duty):
             self._stepper.change(*self._gait_and_steps(new))
 
     def _gait_and_steps(self, config: GaitNodeConfig) -> tuple[Gait, Steps]:
-        steps = Steps(**{name: getattr(config, name) for name in _STEPS})
         gait = gait_of(config.gait, self.legs, config.duty)
-        Stepper(self.legs, gait, steps).executable((1.0, 0.0, 0.0))
-        return gait, steps
+        Stepper(self.legs, gait, config.steps).executable((1.0, 0.0, 0.0))
+        return gait, config.steps
 
     # -- state ---------------------------------------------------------------------------------------------------------
     def save_state(self) -> dict[str, Any]:

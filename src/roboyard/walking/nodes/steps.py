@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from roboyard.bus import Future, Node, TransformError, resource
 from roboyard.bus.offload import OffloadedTask
 from roboyard.compute import expect_kernels
-from roboyard.config import Config, parameter
+from roboyard.config import parameter
 from roboyard.control.nodes.twist import check_modes
 from roboyard.control.owners import JointOwners
 from roboyard.description.model import Model
@@ -29,7 +29,7 @@ from roboyard.messages import msg
 from roboyard.walking.gait_kernels import held_by, tips_at
 from roboyard.walking.leg_kernels import all_finite, nearest_solutions, place_feet
 from roboyard.walking.loads import LOADING, told_joints
-from roboyard.walking.nodes.gait import softness
+from roboyard.walking.nodes.gait import LeggedConfig, softness
 from roboyard.walking.nodes.legged_messages import foot_force, gait_state, legged_odometry, pose_of, tilt_and_heading
 from roboyard.walking.nodes.steps_messages import plan_message, plan_of_message, touchdown_message
 from roboyard.walking.odometry import LeggedOdometry, body_motion, levelled
@@ -61,53 +61,43 @@ _LAG = 0.1
 """Joints may be behind by as much before the plan waits for them [rad]."""
 
 
-class StepsNodeConfig(Config):
+class StepsNodeConfig(LeggedConfig):
     """Configuration of `StepsNode`."""
 
-    goal: tuple[float, ...] = parameter((), doc="x, y of the map [m] to go to once it has stood up")
-    planner: str = parameter("splitting", choices=tuple(PLANNERS), doc="of steps", runtime=True)
-    budget: int = parameter(60_000, low=1, high=10**9, doc="events that it tries", runtime=True)
-    seed: int = parameter(0, low=0, high=2**31, doc="of what it draws", runtime=True)
-    thinking: float = parameter(1.0, unit="s", low=0.01, high=600.0, doc="how long planning may take", runtime=True)
+    goal: tuple[float, ...] = parameter((), doc="First goal, x and y in the map [m]; empty: none.")
+    planner: str = parameter("splitting", choices=tuple(PLANNERS), doc="Planner of the steps.", runtime=True)
+    budget: int = parameter(
+        60_000, low=1, high=10**9, doc="Largest number of events that planning tries.", runtime=True
+    )
+    seed: int = parameter(0, low=0, high=2**31, doc="Seed of the planner's random numbers.", runtime=True)
+    thinking: float = parameter(1.0, unit="s", low=0.01, high=600.0, doc="Declared duration of planning.", runtime=True)
     improving: float = parameter(
-        2.0, unit="s", low=0.1, high=1e4, doc="so often it looks for a better plan while it walks", runtime=True
+        2.0,
+        unit="s",
+        low=0.1,
+        high=1e4,
+        doc="Time between two searches for a better plan during the walk.",
+        runtime=True,
     )
     effort: int = parameter(
-        6_000, low=0, high=10**9, doc="events that it tries then; 0: it does not look", runtime=True
-    )
+        6_000, low=0, high=10**9, runtime=True,
+        doc="Largest number of events that a search for a better plan tries; 0: no such search.",
+    )  # fmt: skip
     takeover: float = parameter(
-        0.1, unit="s", low=0.01, high=60.0, doc="how long planning while it walks may take", runtime=True
+        0.1, unit="s", low=0.01, high=60.0, doc="Declared duration of planning during the walk.", runtime=True
     )
-    pace: float = parameter(
-        0.4, low=0.01, high=1.0, doc="of the plan's speed, which is that of the joints", runtime=True
+    footing: Footing = parameter(factory=Footing, flatten="", doc="How feet find the ground.")
+    friction: float = parameter(
+        0.8, low=0.01, high=10.0, doc="Assumed coefficient of friction of the ground.", runtime=True
     )
-    depth: float = parameter(
-        0.05, unit="m", low=0.0, high=1.0, doc="how far below its place a foot looks for ground", runtime=True
-    )
-    search: float = parameter(0.15, unit="m/s", low=1e-3, high=10.0, doc="how fast it does", runtime=True)
-    drift: float = parameter(
-        0.05, unit="m/s", low=1e-3, high=10.0, doc="how fast the body gets back to its plan", runtime=True
-    )
-    upright: float = parameter(
-        1.0, unit="1/s", low=0.0, high=100.0, doc="how fast the body gets back from a tilt", runtime=True
-    )
-    delay: float = parameter(
-        0.015, unit="s", low=0.0, high=1.0, doc="by which joints are behind what they are told", runtime=True
-    )
-    friction: float = parameter(0.8, low=0.01, high=10.0, doc="of the ground, guessed", runtime=True)
     horizon: float = parameter(
-        0.9, unit="m", low=0.0, high=100.0, doc="unseen ground that is nearer is taken for a hole", runtime=True
+        0.9, unit="m", low=0.0, high=100.0, doc="Distance below which unseen ground counts as a hole.", runtime=True
     )
     around: float = parameter(
-        0.7, unit="m", low=0.0, high=10.0, doc="of where it begins unseen ground is as high as there", runtime=True
-    )
-    ground: float = parameter(-0.016, unit="m", doc="height in the body of a foot on the ground while it lies")
-    rate: float = parameter(50.0, unit="Hz", low=10.0, high=500.0)
-    state_rate: float = parameter(25.0, unit="Hz", low=1.0, high=500.0)
-    feet: str = parameter("feet", doc="before the topics of the feet; empty: they feel nothing")
-    map_frame: str = parameter("map")
-    odom_frame: str = parameter("odom")
-    base_frame: str = parameter("base_link")
+        0.7, unit="m", low=0.0, high=10.0, runtime=True,
+        doc="Distance from the start below which unseen ground is as high as the ground there.",
+    )  # fmt: skip
+    map_frame: str = parameter("map", doc="Frame of the map.")
 
 
 class StepsNode(Node[StepsNodeConfig]):
@@ -191,7 +181,7 @@ class StepsNode(Node[StepsNodeConfig]):
         """Take back what ``save`` gave."""
         super().load_state(state)
         self._odometry.load_state(state["odometry"])
-        self._follower = None if state["walk"] is None else walk_of_data(state["walk"], self._footing())
+        self._follower = None if state["walk"] is None else walk_of_data(state["walk"], self.config.footing)
 
     # -- what comes in -------------------------------------------------------------------------------------------------
     def _on_goal(self, message: Any) -> None:
@@ -274,7 +264,7 @@ class StepsNode(Node[StepsNodeConfig]):
     def _set_out(self, plan: StepPlan, why: str) -> None:
         """Walk a plan from its start."""
         body = self._body(self.legs.feet(self._near))
-        self._follower = PlanFollower(plan, body, self._stands, self._footing())
+        self._follower = PlanFollower(plan, body, self._stands, self.config.footing)
         self._phase, self._tries, self._bad, self._improved_ns = "walking", 0, [], self.now_ns
         self._tell(why)
         self.report_health("ok", f"walks {plan.length:.2f} m on {len(plan.swings)} steps")
@@ -320,7 +310,7 @@ class StepsNode(Node[StepsNodeConfig]):
         plan, self._improved_ns = follower.plan, self.now_ns
         self._asked += 1
         try:
-            past = settled(plan, follower.time + self.config.takeover * self.config.pace, frozenset(self._bad))
+            past = settled(plan, follower.time + self.config.takeover * self.config.footing.pace, frozenset(self._bad))
         except RoboyardError as error:
             self.log.warn(f"no other plan: {error}", throttle=5.0)
             return
@@ -345,16 +335,6 @@ class StepsNode(Node[StepsNodeConfig]):
             why, self._bad = "ground" if self._bad else "better", []
             follower.change(found)
             self._tell(why)
-
-    def _footing(self) -> Footing:
-        return Footing(
-            self.config.pace,
-            self.config.depth,
-            self.config.search,
-            self.config.drift,
-            self.config.upright,
-            self.config.delay,
-        )
 
     def _tell(self, why: str) -> None:
         if self._follower is None:
@@ -402,7 +382,7 @@ class StepsNode(Node[StepsNodeConfig]):
         """(3,) how the plan carries the body in its own frame."""
         if self._follower is None or self._phase != "walking":
             return np.zeros(3)
-        return self.config.pace * self._follower.plan.velocity(self._follower.time)
+        return self.config.footing.pace * self._follower.plan.velocity(self._follower.time)
 
     def _rise(self) -> None:
         self._near, self._at = self._way[self._at], self._at + 1

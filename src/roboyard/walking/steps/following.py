@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from roboyard.config import Config, parameter
 from roboyard.geometry import SE3, wrap_angle
 from roboyard.geometry.arrays import Array, Flags
 from roboyard.walking.steps.plan import StepPlan, Swing, plan_as_data, plan_of_data
@@ -28,25 +29,29 @@ _SLIPS: Final = 2.0
 """How fast a standing foot is believed to be elsewhere [1/s]."""
 
 
-@dataclass(frozen=True)
-class Footing:
-    """How feet find the ground.
+class Footing(Config):
+    """How feet find the ground."""
 
-    Attributes:
-        pace: Of the plan's speed.
-        depth: How far below its place a foot looks for ground [m].
-        search: How fast it does [m/s].
-        drift: How fast the body gets to its place in the plan from beside it [m/s].
-        upright: How fast it gets back from a tilt [1/s].
-        delay: Joints are where they are told to be so much later, and the body has gone on meanwhile [s].
-    """
-
-    pace: float = 0.6
-    depth: float = 0.05
-    search: float = 0.15
-    drift: float = 0.05
-    upright: float = 1.0
-    delay: float = 0.0
+    pace: float = parameter(
+        0.4, low=0.01, high=1.0, runtime=True, doc="Share of the plan's speed, which is that of the joints."
+    )
+    depth: float = parameter(
+        0.05, unit="m", low=0.0, high=1.0, runtime=True,
+        doc="Depth below its place in the plan to which a foot searches for ground.",
+    )  # fmt: skip
+    search: float = parameter(
+        0.15, unit="m/s", low=1e-3, high=10.0, runtime=True, doc="Speed with which a foot searches for ground."
+    )
+    drift: float = parameter(
+        0.05, unit="m/s", low=1e-3, high=10.0, runtime=True,
+        doc="Speed with which the body comes back to its place in the plan.",
+    )  # fmt: skip
+    upright: float = parameter(
+        1.0, unit="1/s", low=0.0, high=100.0, runtime=True, doc="Rate at which the body comes back from a tilt."
+    )
+    delay: float = parameter(
+        0.015, unit="s", low=0.0, high=1.0, runtime=True, doc="Time by which joints follow their set-points."
+    )
 
 
 @dataclass(frozen=True)
@@ -87,8 +92,8 @@ class PlanFollower:
         lost: A foot that found no ground.
     """
 
-    def __init__(self, plan: StepPlan, body: SE3, feet: Array, footing: Footing = Footing()) -> None:
-        self.footing = footing
+    def __init__(self, plan: StepPlan, body: SE3, feet: Array, footing: Footing | None = None) -> None:
+        self.footing = footing or Footing()
         self.time = 0.0
         self.anchors = np.array(feet, dtype=np.float64)
         count = len(self.anchors)
