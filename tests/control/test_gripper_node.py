@@ -158,7 +158,7 @@ def test_felt_force_is_the_requested_force(
 
 
 def test_grasp_goes_from_moving_to_holding_to_lost() -> None:
-    grasp = Grasp(Hand(0.0, 0.08, (20.0,), (0.0,)), GraspConfig(0.001, stall_timeout=0.1))
+    grasp = Grasp(Hand(0.0, 0.08, (20.0,), (0.0,)), GraspConfig(goal_tolerance=0.001, stall_timeout=0.1))
     grasp.aim(0, 0.0, 10.0)
     looks = [
         (0.02, 0.05, 0.1, 1.0, "moving"), (0.05, 0.04, 0.0, 6.0, "moving"), (0.12, 0.04, 0.0, 10.0, "holding"),
@@ -175,7 +175,7 @@ def test_grasp_goes_from_moving_to_holding_to_lost() -> None:
 
 
 def test_grasp_holds_an_object_that_turns() -> None:
-    grasp = Grasp(Hand(0.0, 0.08, (20.0,), (0.0,)), GraspConfig(0.001, stall_timeout=0.1))
+    grasp = Grasp(Hand(0.0, 0.08, (20.0,), (0.0,)), GraspConfig(goal_tolerance=0.001, stall_timeout=0.1))
     grasp.aim(0, 0.0, 10.0)
     looks = [
         (0.12, 0.046, 0.0, 10.0, "holding"), (0.2, 0.0435, 0.02, 8.0, "holding"), (0.35, 0.040, 0.0, 10.0, "holding"),
@@ -187,7 +187,7 @@ def test_grasp_holds_an_object_that_turns() -> None:
 
 @pytest.mark.parametrize(("opening", "force"), [(0.0, 10.0), (0.08, 10.0), (0.04, 4.0)])
 def test_grasp_needs_an_opening_and_enough_force(opening: float, force: float) -> None:
-    grasp = Grasp(Hand(0.0, 0.08, (20.0,), (0.0,)), GraspConfig(0.001, stall_timeout=0.1))
+    grasp = Grasp(Hand(0.0, 0.08, (20.0,), (0.0,)), GraspConfig(goal_tolerance=0.001, stall_timeout=0.1))
     grasp.aim(0, 0.0, 10.0)
     assert grasp.look(round(1e9), opening, 0.0, force).state == "still"
 

@@ -7,7 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from roboyard.config import Config, parameter
+
 GripState = Literal["still", "moving", "holding", "lost"]
+
+_FORCE_SHARE = 0.5
+"""Share of the force asked for with which fingers press on what they hold."""
+_SLACK = 0.002
+"""How far fingers close on what they hold without having lost it [m or rad of opening]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,23 +69,19 @@ class Hand:
         return max(abs(sum(efforts)) - sum(self.friction), 0.0) / self.scale
 
 
-@dataclass(frozen=True, slots=True)
-class GraspConfig:
-    """When a gripper has arrived, stands still, holds something.
+class GraspConfig(Config):
+    """When a gripper has arrived, and when it stands still."""
 
-    Attributes:
-        goal_tolerance: Off the goal at most, to have reached it [m or rad of opening].
-        stall_velocity: Joints slower than this may be stalled [m/s or rad/s].
-        stall_timeout: For as long [s].
-        force_share: Of the force asked for, that what is held is pressed with.
-        slack: How far fingers close on what they hold without having lost it [m or rad of opening].
-    """
-
-    goal_tolerance: float = 0.01
-    stall_velocity: float = 0.001
-    stall_timeout: float = 1.0
-    force_share: float = 0.5
-    slack: float = 0.002
+    goal_tolerance: float = parameter(
+        0.01, unit="rad or m", low=0.0, high=10.0, runtime=True, doc="Largest distance from a goal that is reached."
+    )
+    stall_velocity: float = parameter(
+        0.001, unit="rad/s or m/s", low=0.0, high=10.0, key="stall_velocity_threshold", runtime=True,
+        doc="Speed of the joints below which they may be stalled.",
+    )  # fmt: skip
+    stall_timeout: float = parameter(
+        1.0, unit="s", low=0.0, high=1e3, runtime=True, doc="Time below that speed after which the joints are stalled."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +110,8 @@ class Grasp:
     """Follows a gripper from reading to reading.
 
     Something is held when the fingers stand still between their ends and press towards their goal with at least
-    ``force_share`` of what they were told to; it is lost when they then move on by more than ``slack`` and press on
-    nothing any more: what turns between the fingers, or gives way, is still held.
+    half the force that they were told to; it is lost when they then move on by more than 2 mm and press on nothing any
+    more: what turns between the fingers, or gives way, is still held.
 
     Args:
         hand: The gripper.
@@ -143,7 +146,7 @@ class Grasp:
         still = (now_ns - self._moved_ns) * 1e-9 >= config.stall_timeout
         pressing = self._presses(opening, force, reached)
         if self._state == "holding":
-            run_on = (opening - self._held_at) * math.copysign(1.0, self._goal - self._held_at) > config.slack
+            run_on = (opening - self._held_at) * math.copysign(1.0, self._goal - self._held_at) > _SLACK
             if run_on and not pressing:
                 self._state = "lost"
             elif run_on and still:
@@ -161,7 +164,7 @@ class Grasp:
         if not low + end < opening < high - end:
             return False
         most = min(self._force, self.hand.force)
-        return force >= self.config.force_share * most > 0.0 if math.isfinite(most) else not reached
+        return force >= _FORCE_SHARE * most > 0.0 if math.isfinite(most) else not reached
 
     def save_state(self) -> tuple[Any, ...]:
         """State as plain data."""

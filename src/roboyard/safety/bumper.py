@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple
 
+from roboyard.config import Config, parameter
 from roboyard.control import STANDSTILL, PlanarTwist
-from roboyard.errors import ConfigError
 
 
 class Bumping(Enum):
@@ -41,32 +40,23 @@ class TouchPoint(NamedTuple):
     ny: float
 
 
-@dataclass(frozen=True, slots=True)
-class BumperConfig:
-    """How a bumper is cleared.
+_ELSEWHERE = 0.15
+"""A touch farther than this from those that the release is for is another one [m]."""
 
-    Attributes:
-        clear_time: How long it must be open before the robot drives again [s].
-        release_speed: Of the bumper's fastest pressed place in the move away [m/s].
-        release_distance: Longest move away of a pressed place [m].
-        release_time: How long a release holds [s].
-        elsewhere: A touch farther than this from those that the release is for is another one [m].
 
-    Raises:
-        ConfigError: a value is not positive.
-    """
+class BumperConfig(Config):
+    """How a bumper is cleared."""
 
-    clear_time: float = 0.3
-    release_speed: float = 0.05
-    release_distance: float = 0.15
-    release_time: float = 10.0
-    elsewhere: float = 0.15
-
-    def __post_init__(self) -> None:
-        for name in ("clear_time", "release_speed", "release_distance", "release_time", "elsewhere"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value > 0.0):
-                raise ConfigError(f"{name} = {value}", location="BumperConfig", valid="a positive number")
+    clear_time: float = parameter(
+        0.3, unit="s", low=0.01, high=60.0, doc="Time for which the bumper must be open before the robot drives again."
+    )
+    release_speed: float = parameter(
+        0.05, unit="m/s", low=0.001, high=1.0, doc="Speed of the fastest touched point in the move away."
+    )
+    release_distance: float = parameter(
+        0.15, unit="m", low=0.001, high=5.0, doc="Longest path of a touched point in the move away."
+    )
+    release_time: float = parameter(10.0, unit="s", low=0.1, high=600.0, doc="Time for which a release holds.")
 
 
 class BumperGuard:
@@ -153,7 +143,7 @@ class BumperGuard:
 
     def _is_new(self, touch: TouchPoint) -> bool:
         return all(
-            math.hypot(touch.x - old.x, touch.y - old.y) > self.config.elsewhere for old in self.touching
+            math.hypot(touch.x - old.x, touch.y - old.y) > _ELSEWHERE for old in self.touching
         )  # fmt: skip
 
 

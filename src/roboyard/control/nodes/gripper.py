@@ -24,15 +24,13 @@ from roboyard.messages import action, msg
 class GripperNodeConfig(Config):
     """Configuration of `GripperNode`."""
 
-    joints: tuple[str, ...] = parameter((), doc="those that move the fingers")
-    fingers: tuple[str, ...] = parameter((), doc="with contact sensors, by the names of their topics")
-    rate: float = parameter(50.0, unit="Hz", low=1.0, high=1000.0)
-    scale: float = parameter(1.0, low=1e-6, high=1e6, doc="of goals, for a unit of the joint")
-    zero: float = parameter(0.0, unit="m", low=-10.0, high=10.0, doc="goal with the joints at zero")
-    goal_tolerance: float = parameter(0.01, unit="rad or m", low=0.0, high=10.0, runtime=True)
-    allow_stalling: bool = parameter(False, doc="a goal also succeeds where the fingers stall", runtime=True)
-    stall_velocity_threshold: float = parameter(0.001, unit="rad/s or m/s", low=0.0, high=10.0, runtime=True)
-    stall_timeout: float = parameter(1.0, unit="s", low=0.0, high=1e3, runtime=True)
+    joints: tuple[str, ...] = parameter((), doc="Joints that move the fingers.")
+    fingers: tuple[str, ...] = parameter((), doc="Fingers with contact sensors, by the names of their topics.")
+    rate: float = parameter(50.0, unit="Hz", low=1.0, high=1000.0, doc="Rate of the control loop.")
+    scale: float = parameter(1.0, low=1e-6, high=1e6, doc="Change of the opening per change of the joints' position.")
+    zero: float = parameter(0.0, unit="m", low=-10.0, high=10.0, doc="Opening with the joints at zero.")
+    grasp: GraspConfig = parameter(factory=GraspConfig, flatten="", doc="When goals are reached and fingers stalled.")
+    allow_stalling: bool = parameter(False, doc="Success of goals at which the fingers stall.", runtime=True)
 
 
 class GripperNode(Node[GripperNodeConfig]):
@@ -65,7 +63,7 @@ class GripperNode(Node[GripperNodeConfig]):
         check_modes(self.hardware, self.config.joints, "position", self.full_name)
         self._where = [self.hardware.joint_names.index(joint) for joint in self.config.joints]
         self._hand = self._known_hand()
-        self._grasp = Grasp(self._hand, self._config())
+        self._grasp = Grasp(self._hand, self.config.grasp)
         self._press, self._told = self._hand.force, ""
         self._target = self._here()
         self._goal: GoalHandle | None = None
@@ -100,9 +98,6 @@ class GripperNode(Node[GripperNodeConfig]):
         if saved["owns"] and self._goal is None:
             self.owners.take(self.full_name, self.config.joints)
             self.owners.rest(self.full_name)
-
-    def _config(self) -> GraspConfig:
-        return GraspConfig(self.config.goal_tolerance, self.config.stall_velocity_threshold, self.config.stall_timeout)
 
     def _known_hand(self) -> Hand:
         bounds = [joint_limit_range(self.description, joint, "position") for joint in self.config.joints]
@@ -176,7 +171,7 @@ class GripperNode(Node[GripperNodeConfig]):
 
     # -- the fingers ---------------------------------------------------------------------------------------------------
     def _tick(self) -> None:
-        self._grasp.config = self._config()
+        self._grasp.config = self.config.grasp
         grip = self._look()
         if grip.state != self._told:
             if grip.state == "lost":

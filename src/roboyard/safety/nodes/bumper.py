@@ -20,15 +20,16 @@ from roboyard.safety.nodes.planar import planar_twist, twist_message
 class BumperGuardNodeConfig(Config):
     """Configuration of `BumperGuardNode`."""
 
-    contact_topics: tuple[str, ...] = parameter(("bumper",), doc="gazebo_msgs/ContactsState")
-    base_frame: str = parameter("base_link")
-    rate: float = parameter(50.0, unit="Hz", low=1.0, high=1000.0)
-    command_timeout: float = parameter(0.5, unit="s", low=0.01, high=60.0, doc="an older command is over", runtime=True)
-    source_timeout: float = parameter(0.5, unit="s", low=0.01, high=60.0, doc="a silent bumper blocks")
-    clear_time: float = parameter(0.3, unit="s", low=0.01, high=60.0, doc="how long it must be open")
-    release_speed: float = parameter(0.05, unit="m/s", low=0.001, high=1.0, doc="of the move away")
-    release_distance: float = parameter(0.15, unit="m", low=0.001, high=5.0, doc="of the move away, at most")
-    release_time: float = parameter(10.0, unit="s", low=0.1, high=600.0, doc="how long a release holds")
+    contact_topics: tuple[str, ...] = parameter(("bumper",), doc="Topics of the bumpers, gazebo_msgs/ContactsState.")
+    base_frame: str = parameter("base_link", doc="Frame of the base.")
+    rate: float = parameter(50.0, unit="Hz", low=1.0, high=1000.0, doc="Rate of the published commands.")
+    command_timeout: float = parameter(
+        0.5, unit="s", low=0.01, high=60.0, doc="Age at which a command is no longer used.", runtime=True
+    )
+    source_timeout: float = parameter(
+        0.5, unit="s", low=0.01, high=60.0, doc="Silence of a bumper after which the drive is blocked."
+    )
+    release: BumperConfig = parameter(factory=BumperConfig, flatten="", doc="How the bumper is cleared.")
 
 
 class BumperGuardNode(Node[BumperGuardNodeConfig]):
@@ -47,14 +48,7 @@ class BumperGuardNode(Node[BumperGuardNodeConfig]):
         """Connect."""
         if not self.config.contact_topics:
             raise ConfigError("no bumper", location=f"{self.full_name}, parameter 'contact_topics'", valid="topics")
-        self._guard = BumperGuard(
-            BumperConfig(
-                self.config.clear_time,
-                self.config.release_speed,
-                self.config.release_distance,
-                self.config.release_time,
-            )
-        )
+        self._guard = BumperGuard(self.config.release)
         self._wanted, self._heard_ns = STANDSTILL, -1
         self._touches: dict[str, tuple[TouchPoint, ...]] = dict.fromkeys(self.config.contact_topics, ())
         self._seen_ns: dict[str, int] = {}
@@ -118,9 +112,10 @@ class BumperGuardNode(Node[BumperGuardNodeConfig]):
         if not self._guard.release(self.now_ns):
             return srv.Trigger.Response(success=False, message="nothing is blocked")
         self._tell()
+        release = self.config.release
         return srv.Trigger.Response(
             success=True,
-            message=f"one move away, at most {self.config.release_distance:g} m at {self.config.release_speed:g} m/s",
+            message=f"one move away, at most {release.release_distance:g} m at {release.release_speed:g} m/s",
         )
 
     # -- what goes out -------------------------------------------------------------------------------------------------
