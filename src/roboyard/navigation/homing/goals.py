@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from roboyard.errors import ConfigError
+from roboyard.config import Config, parameter
 from roboyard.geometry import SE2
 
 if TYPE_CHECKING:
@@ -82,33 +82,18 @@ Nearest = Callable[[SE2], SE2 | None]
 """The reachable place nearest to a point, None if nobody knows."""
 
 
-@dataclass(frozen=True, slots=True)
-class GoalConfig:
-    """How stubbornly a point is driven to.
+class GoalConfig(Config):
+    """How persistently an order is carried out."""
 
-    Attributes:
-        attempts: How often the point itself is tried.
-        pause: Between two attempts [s].
-        patience: A goal during which the robot stays within ``_STILL`` for so long has failed [s].
-        gain: A place instead of the point must be so much nearer to it than the robot; nearer to the point than this
-            it is as good as the point [m].
-
-    Raises:
-        ConfigError: fewer than one attempt, or a time or length that is not positive.
-    """
-
-    attempts: int = 2
-    pause: float = 1.0
-    patience: float = 60.0
-    gain: float = 0.2
-
-    def __post_init__(self) -> None:
-        if self.attempts < 1:
-            raise ConfigError(f"attempts = {self.attempts}", location="GoalConfig", valid="at least 1")
-        for name in ("pause", "patience", "gain"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value > 0.0):
-                raise ConfigError(f"{name} = {value}", location="GoalConfig", valid="a positive number")
+    attempts: int = parameter(2, low=1, high=100, doc="Largest number of attempts to reach a point.")
+    pause: float = parameter(1.0, unit="s", low=0.01, high=600.0, doc="Time between two attempts.")
+    patience: float = parameter(
+        60.0, unit="s", low=0.1, high=3600.0, doc="Time without motion after which a goal has failed."
+    )
+    gain: float = parameter(
+        0.2, unit="m", low=0.01, high=100.0,
+        doc="Distance by which a place instead of the point must be nearer to it; within it a place is as good.",
+    )  # fmt: skip
 
 
 _STILL = 0.2

@@ -15,12 +15,10 @@ States
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from roboyard.errors import ConfigError
+from roboyard.config import Config, parameter
 
 _AHEAD_NS = 100_000_000
 """A stamp so much ahead of our clock is no moment at which anybody can have spoken."""
@@ -40,34 +38,27 @@ class LinkState(Enum):
         return self in (LinkState.UP, LinkState.BACK)
 
 
-@dataclass(frozen=True, slots=True)
-class LinkConfig:
-    """When the link counts as lost.
+class LinkConfig(Config):
+    """When the link counts as lost."""
 
-    Attributes:
-        timeout: Silence after which it is lost [s]; the thesis's t.
-        settle: Signs of life for so long make it whole again [s].
-        relapse: Silence before that after which it is lost again [s].
-        max_age: A stamped message older than this is no sign of life [s].
+    timeout: float = parameter(
+        4.0, unit="s", low=0.05, high=3600.0, doc="Silence after which the link is lost; the thesis's t."
+    )
+    settle: float = parameter(
+        2.0, unit="s", low=0.05, high=3600.0, doc="Time with signs of life after which the link is whole again."
+    )
+    relapse: float = parameter(
+        2.0, unit="s", low=0.05, high=3600.0,
+        doc="Silence before that after which the link is lost again; never longer than timeout.",
+    )  # fmt: skip
+    max_age: float = parameter(
+        1.0, unit="s", low=0.01, high=3600.0, doc="Age from which a stamped message is no sign of life."
+    )
 
-    Raises:
-        ConfigError: a time that is not positive and finite, or ``relapse`` longer than ``timeout``.
-    """
-
-    timeout: float = 4.0
-    settle: float = 2.0
-    relapse: float = 2.0
-    max_age: float = 1.0
-
-    def __post_init__(self) -> None:
-        for name in ("timeout", "settle", "relapse", "max_age"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value > 0.0):
-                raise ConfigError(f"{name} = {value}", location="LinkConfig", valid="a positive number of seconds")
-        if self.relapse > self.timeout:
-            raise ConfigError(
-                f"relapse = {self.relapse:g}", location="LinkConfig", valid=f"at most timeout, {self.timeout:g}"
-            )
+    @property
+    def relapse_time(self) -> float:
+        """Silence after which a link that is not whole yet is lost again [s]."""
+        return min(self.relapse, self.timeout)
 
 
 class LinkWatch:
@@ -93,7 +84,7 @@ class LinkWatch:
         """When silence becomes a loss [ns]; None while there is no link to lose."""
         if not self.state.is_heard:
             return None
-        limit = self.config.timeout if self.state is LinkState.UP else self.config.relapse
+        limit = self.config.timeout if self.state is LinkState.UP else self.config.relapse_time
         return self._last_ns + round(limit * 1e9)
 
     def hear(self, source: str, now_ns: int, stamp_ns: int | None = None) -> bool:

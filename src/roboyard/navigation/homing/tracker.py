@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from roboyard.config import Config, parameter
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE2
 from roboyard.navigation.homing.goals import Outcome, Report
@@ -38,42 +39,35 @@ class Phase(Enum):
     HOME = "home"
 
 
-@dataclass(frozen=True, slots=True)
-class HomingConfig:
-    """How the robot comes home.
+class HomingConfig(Config):
+    """How the robot comes home."""
 
-    Attributes:
-        home: "trail": along the driven points, newest first; "pose": straight to the pose set beforehand;
-            "trail-then-pose": first the one, then the other.
-        on_loss: "home", or "finish-task": a mission that runs when the link is lost is finished first.
-        pose: Home, set beforehand; None: where the operator was first heard.
-        spacing: Way between two stored points [m].
-        capacity: Most points stored.
-        pass_radius: A point on the way counts as visited this near to it [m]; the last one is driven to.
-        retry: After this long home is tried again if it could not be reached [s].
+    home: str = parameter(
+        "trail", choices=HOME_MODES,
+        doc="Way home: along the driven points, straight to the pose set beforehand, or first the one, then the other.",
+    )  # fmt: skip
+    on_loss: str = parameter(
+        "home", choices=LOSS_MODES,
+        doc="Reaction to the loss of the link; finish-task: a mission that runs is finished first.",
+    )  # fmt: skip
+    pose: tuple[float, ...] = parameter(
+        (), key="home_pose", doc="Pose of home, [x, y, yaw]; empty: where the operator was first heard."
+    )
+    spacing: float = parameter(
+        1.0, unit="m", low=0.05, high=1000.0, doc="Distance driven between two stored points; the thesis's l."
+    )
+    capacity: int = parameter(1000, low=3, high=100_000, doc="Largest number of stored points.")
+    pass_radius: float = parameter(
+        0.3, unit="m", low=0.01, high=100.0, doc="Distance within which a point on the way counts as visited."
+    )
+    retry: float = parameter(
+        10.0, unit="s", low=0.1, high=3600.0, doc="Time after which home is tried again that could not be reached."
+    )
 
-    Raises:
-        ConfigError: an unknown mode, or a length or time that is not positive.
-    """
-
-    home: str = "trail"
-    on_loss: str = "home"
-    pose: SE2 | None = None
-    spacing: float = 1.0
-    capacity: int = 1000
-    pass_radius: float = 0.3
-    retry: float = 10.0
-
-    def __post_init__(self) -> None:
-        for name, choices in (("home", HOME_MODES), ("on_loss", LOSS_MODES)):
-            if getattr(self, name) not in choices:
-                raise ConfigError(
-                    f"{name} = {getattr(self, name)!r}", location="HomingConfig", valid=", ".join(choices)
-                )
-        for name in ("pass_radius", "retry"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value > 0.0):
-                raise ConfigError(f"{name} = {value}", location="HomingConfig", valid="a positive number")
+    def validate(self) -> None:
+        """Check the pose of home."""
+        if len(self.pose) not in (0, 3):
+            raise ConfigError(f"home_pose {list(self.pose)}", valid="[x, y, yaw]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +117,7 @@ class Tracker:
 
     def __init__(self, config: HomingConfig | None = None, link: LinkConfig | None = None) -> None:
         self.config = config or HomingConfig()
+        self._home = SE2(*self.config.pose) if self.config.pose else None
         self.link = LinkWatch(link)
         self.trail = Trail(self.config.spacing, self.config.capacity)
         self.phase = Phase.DRIVEN
@@ -195,7 +190,7 @@ class Tracker:
         """From now on poses are in another frame; home set beforehand stays as it was said."""
         self.trail.move(T_new_old)
         target = self.order.target
-        if target is not None and target is not self.config.pose:
+        if target is not None and target is not self._home:
             self._order(now_ns, T_new_old @ target, last=self.order.last)
 
     # -- what follows ------------------------------------------------------------------------------------------------
@@ -223,7 +218,7 @@ class Tracker:
 
     def _return(self, now_ns: int) -> None:
         """Order the next point."""
-        points, home = self.trail.points, self.config.pose if self.config.home != "trail" else None
+        points, home = self.trail.points, self._home if self.config.home != "trail" else None
         if self.config.home != "pose" and len(points) > (home is None):
             here = points[-1]
             there = points[-2] if len(points) > 1 else home or here

@@ -29,13 +29,10 @@ _MARGIN = 0.05
 class GoalControllerNodeConfig(Config):
     """Configuration of `GoalControllerNode`."""
 
-    attempts: int = parameter(2, low=1, high=100, doc="how often a point is tried")
-    pause: float = parameter(1.0, unit="s", low=0.01, high=600.0, doc="between two attempts")
-    patience: float = parameter(60.0, unit="s", low=0.1, high=3600.0, doc="without moving; then the goal failed")
-    gain: float = parameter(0.2, unit="m", low=0.01, high=100.0, doc="a place nearer by less is not worth it")
-    action_name: str = parameter("navigate_to_pose")
-    base_frame: str = parameter("base_link")
-    rate: float = parameter(10.0, unit="Hz", low=0.1, high=1000.0, doc="of looking whether the robot gets on")
+    goals: GoalConfig = parameter(factory=GoalConfig, flatten="", doc="How persistently orders are carried out.")
+    action_name: str = parameter("navigate_to_pose", doc="Action of the navigator.")
+    base_frame: str = parameter("base_link", doc="Frame of the base.")
+    rate: float = parameter(10.0, unit="Hz", low=0.1, high=1000.0, doc="Rate of the checks of the robot's motion.")
 
 
 class GoalControllerNode(Node[GoalControllerNodeConfig]):
@@ -52,9 +49,7 @@ class GoalControllerNode(Node[GoalControllerNodeConfig]):
     def setup(self) -> None:
         """Connect."""
         expect_kernels(squared_distance_transform, label_components)  # of the place nearest to a goal
-        self._controller = GoalController(
-            GoalConfig(self.config.attempts, self.config.pause, self.config.patience, self.config.gain), self._nearest
-        )
+        self._controller = GoalController(self.config.goals, self._nearest)
         self._base = self.frame(self.config.base_frame)
         self._frame = ""
         self._order: Any = None

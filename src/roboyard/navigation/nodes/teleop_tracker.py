@@ -6,13 +6,11 @@ from typing import Any
 
 from roboyard.bus import Node, TransformError
 from roboyard.config import Config, parameter
-from roboyard.errors import ConfigError
 from roboyard.geometry import SE2
 from roboyard.messages import msg
 from roboyard.messages.convert import make_header, path_to_msg, pose_stamped_to_msg
 from roboyard.messages.time import to_nanoseconds
 from roboyard.navigation.homing import HomingConfig, LinkConfig, Outcome, Phase, Report, Tracker
-from roboyard.navigation.homing.tracker import HOME_MODES, LOSS_MODES
 
 MISSIONS = ("navigate_to_pose", "navigate_through_poses", "follow_waypoints")
 _ACTIVE = (1, 2, 3)
@@ -22,23 +20,16 @@ _ACTIVE = (1, 2, 3)
 class TeleopTrackerNodeConfig(Config):
     """Configuration of `TeleopTrackerNode`."""
 
-    home: str = parameter("trail", choices=HOME_MODES, doc="the way back")
-    on_loss: str = parameter("home", choices=LOSS_MODES, doc="finish-task: end a mission that runs first")
-    home_pose: tuple[float, ...] = parameter((), doc="[x, y, yaw] of home; none: where the operator began")
-    timeout: float = parameter(4.0, unit="s", low=0.05, high=3600.0, doc="silence that is a loss")
-    settle: float = parameter(2.0, unit="s", low=0.05, high=3600.0, doc="heard so long, the link is whole")
-    relapse: float = parameter(2.0, unit="s", low=0.05, high=3600.0, doc="silence that is a loss till then")
-    max_age: float = parameter(1.0, unit="s", low=0.01, high=3600.0, doc="older messages are no sign of life")
-    spacing: float = parameter(1.0, unit="m", low=0.05, high=1000.0, doc="way between stored points")
-    capacity: int = parameter(1000, low=3, high=100_000, doc="most points stored")
-    pass_radius: float = parameter(0.3, unit="m", low=0.01, high=100.0, doc="a point is visited so near")
-    retry: float = parameter(10.0, unit="s", low=0.1, high=3600.0, doc="until home is tried again")
-    autonomous: tuple[str, ...] = parameter(("navigator",), doc="nodes whose cmd_vel is no sign of an operator")
-    stamped: bool = parameter(False, doc="cmd_vel carries TwistStamped")
-    map_frame: str = parameter("map")
-    odom_frame: str = parameter("odom")
-    base_frame: str = parameter("base_link")
-    rate: float = parameter(20.0, unit="Hz", low=1.0, high=1000.0, doc="of looking at way and link")
+    homing: HomingConfig = parameter(factory=HomingConfig, flatten="", doc="How the robot comes home.")
+    link: LinkConfig = parameter(factory=LinkConfig, flatten="", doc="When the operator's link counts as lost.")
+    autonomous: tuple[str, ...] = parameter(
+        ("navigator",), doc="Nodes whose cmd_vel is no sign of life of an operator."
+    )
+    stamped: bool = parameter(False, doc="Messages of cmd_vel are TwistStamped.")
+    map_frame: str = parameter("map", doc="Frame of the map.")
+    odom_frame: str = parameter("odom", doc="Frame in which the odometry starts.")
+    base_frame: str = parameter("base_link", doc="Frame of the base.")
+    rate: float = parameter(20.0, unit="Hz", low=1.0, high=1000.0, doc="Rate of the checks of path and link.")
 
 
 class TeleopTrackerNode(Node[TeleopTrackerNodeConfig]):
@@ -55,21 +46,7 @@ class TeleopTrackerNode(Node[TeleopTrackerNodeConfig]):
 
     def setup(self) -> None:
         """Connect."""
-        link = LinkConfig(
-            self.config.timeout, self.config.settle, min(self.config.relapse, self.config.timeout), self.config.max_age
-        )
-        self._tracker = Tracker(
-            HomingConfig(
-                self.config.home,
-                self.config.on_loss,
-                self._home_pose(),
-                self.config.spacing,
-                self.config.capacity,
-                self.config.pass_radius,
-                self.config.retry,
-            ),
-            link,
-        )
+        self._tracker = Tracker(self.config.homing, self.config.link)
         self._map, self._odom, self._base = map(
             self.frame, (self.config.map_frame, self.config.odom_frame, self.config.base_frame)
         )
@@ -89,13 +66,6 @@ class TeleopTrackerNode(Node[TeleopTrackerNodeConfig]):
         self.timer(rate=self.config.rate, callback=self._look, immediate=True)
         self._publish_order()
         self._tell()
-
-    def _home_pose(self) -> SE2 | None:
-        if not self.config.home_pose:
-            return None
-        if len(self.config.home_pose) != 3:
-            raise ConfigError(f"home_pose {list(self.config.home_pose)}", location=self.full_name, valid="[x, y, yaw]")
-        return SE2(*self.config.home_pose)
 
     def save_state(self) -> dict[str, Any]:
         """State as plain data."""
