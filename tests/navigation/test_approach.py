@@ -12,7 +12,7 @@ from roboyard.navigation import Tolerance
 from roboyard.navigation.driving import Approach, ApproachSettings, Navigate, Part
 
 GOAL = SE2(2.0, 2.0, 0.4)
-FINE = Tolerance(0.005, math.radians(0.5))
+FINE = Tolerance(xy=0.005, yaw=math.radians(0.5))
 WINDOW = Part("window")
 
 

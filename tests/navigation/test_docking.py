@@ -162,5 +162,5 @@ def test_saved_docking_continues_unchanged():
 
 def test_invalid_docking_settings_are_refused():
     for bad in ({"staging": 0.0}, {"tolerance": math.nan}, {"turn_first": 2.0}, {"retries": -1}, {"speed": -1.0}):
-        with pytest.raises(ConfigError, match="docking"):
+        with pytest.raises(ConfigError, match=next(iter(bad))):
             DockingConfig(**bad)

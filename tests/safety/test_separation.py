@@ -27,7 +27,11 @@ PACES = st.floats(0.0, 1.0)
 def test_protective_distance_grows_with_speeds_and_times(rules, person, robot, stopping, pace, more) -> None:
     before = protective_distance(rules, person, robot, stopping, pace)
     assert before >= rules.constant
-    later = SeparationRules(rules.reaction_time + more, rules.intrusion, rules.person_uncertainty)
+    later = SeparationRules(
+        reaction_time=rules.reaction_time + more,
+        intrusion=rules.intrusion,
+        person_uncertainty=rules.person_uncertainty,
+    )
     for after in (
         protective_distance(rules, person + more, robot, stopping, pace),
         protective_distance(rules, person, robot + more, stopping, pace),

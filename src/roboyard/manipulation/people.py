@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from roboyard.compute import kernel, read_only
-from roboyard.config import parameter
+from roboyard.config import Config, parameter
 from roboyard.description import Capsule
 from roboyard.errors import InputError
 from roboyard.geometry import SE3
@@ -22,23 +21,20 @@ _STEP, _FINE = 0.02, 0.01
 the time [m]."""
 
 
-@dataclass(frozen=True)
-class PeopleSettings:
-    """How much room people get.
+class PeopleSettings(Config):
+    """How much room people get."""
 
-    Attributes:
-        height: Of a capsule [m].
-        radius: Of somebody who stands, arms included [m].
-        ahead: Whoever walks gets so much of the way of this time in addition, all round: people turn [s].
-        within: Farther from the arm's foot parts of bodies do not matter [m].
-        room: Round each part of a body [m].
-    """
-
-    height: float = parameter(1.9, unit="m", low=0.1, high=3.0)
-    radius: float = parameter(0.35, unit="m", low=0.05, high=2.0)
-    ahead: float = parameter(0.3, unit="s", low=0.0, high=5.0)
-    within: float = parameter(1.5, unit="m", low=0.1, high=100.0)
-    room: float = parameter(0.02, unit="m", low=0.0, high=1.0)
+    height: float = parameter(1.9, unit="m", low=0.1, high=3.0, doc="Height of the capsule of a person.")
+    radius: float = parameter(
+        0.35, unit="m", low=0.05, high=2.0, doc="Radius of the capsule of a person who stands, arms included."
+    )
+    ahead: float = parameter(
+        0.3, unit="s", low=0.0, high=5.0, doc="Time whose path is added all round to the radius of a person who walks."
+    )
+    within: float = parameter(
+        1.5, unit="m", low=0.1, high=100.0, doc="Distance from the arm's base beyond which parts of bodies are ignored."
+    )
+    room: float = parameter(0.02, unit="m", low=0.0, high=1.0, doc="Clearance around each part of a body.")
 
 
 def person_at(name: str, place: ArrayLike, speed: float, settings: PeopleSettings) -> Obstacle:

@@ -14,7 +14,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.config import parameter
+from roboyard.config import Config, parameter
 from roboyard.geometry.arrays import Array
 from roboyard.kinematics.chain import Chain
 from roboyard.kinematics.ik.differential_ik import velocity_bounds
@@ -41,30 +41,45 @@ class ServoCode(IntEnum):
     JOINT_BOUND = 6
 
 
-@dataclass(frozen=True)
-class ServoingSettings:
-    """When an arm that is driven by hand gets slower.
+class ServoingSettings(Config):
+    """When an arm that is driven by hand gets slower."""
 
-    Attributes:
-        singular_slow: Condition number of the Jacobian above which a motion that raises it is slowed.
-        singular_stop: At which it stops.
-        near_slow: Distance of anything in the world below which a motion that lessens it is slowed [m]; the robot's own
-            links are often near to each other, and are only kept from touching.
-        near_stop: At which it stops [m].
-        resume: Having stopped there it goes on when it is so much farther [m], or where the way leads away.
-        ahead: So far ahead a motion is looked at for getting nearer [s].
-        metres_per_radian: What turning weighs beside moving, in the condition number [m].
-        weak: What joints can hardly do is not tried any more: speed of the tool for that of the joints [m/rad].
-    """
-
-    singular_slow: float = parameter(40.0, low=1.0, high=1e6)
-    singular_stop: float = parameter(120.0, low=1.0, high=1e6)
-    near_slow: float = parameter(0.08, unit="m", low=0.001, high=10.0)
-    near_stop: float = parameter(0.02, unit="m", low=0.0, high=10.0)
-    resume: float = parameter(0.005, unit="m", low=0.0, high=1.0)
-    ahead: float = parameter(0.1, unit="s", low=0.001, high=10.0)
-    metres_per_radian: float = parameter(0.3, unit="m", low=1e-4, high=100.0)
-    weak: float = parameter(0.03, low=1e-6, high=1.0)
+    singular_slow: float = parameter(
+        40.0,
+        low=1.0,
+        high=1e6,
+        doc="Condition number of the Jacobian above which a motion that raises it is slowed down.",
+    )
+    singular_stop: float = parameter(
+        120.0, low=1.0, high=1e6, doc="Condition number of the Jacobian at which such a motion stops."
+    )
+    near_slow: float = parameter(
+        0.08,
+        unit="m",
+        low=0.001,
+        high=10.0,
+        doc="Distance to things in the world below which a motion that lessens it is slowed down.",
+    )
+    near_stop: float = parameter(
+        0.02, unit="m", low=0.0, high=10.0, doc="Distance to things in the world at which such a motion stops."
+    )
+    resume: float = parameter(
+        0.005,
+        unit="m",
+        low=0.0,
+        high=1.0,
+        doc="Additional distance from which a stopped motion goes on, or where it leads away.",
+    )
+    ahead: float = parameter(0.1, unit="s", low=0.001, high=10.0, doc="Time by which a motion is looked at ahead.")
+    metres_per_radian: float = parameter(
+        0.3, unit="m", low=1e-4, high=100.0, doc="Weight of a turn against a translation in the condition number."
+    )
+    weak: float = parameter(
+        0.03,
+        low=1e-6,
+        high=1.0,
+        doc="Speed of the tool per speed of the joints below which a direction is given up [m/rad].",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,40 +14,44 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
-from roboyard.config import parameter
+from roboyard.config import Config, parameter
 from roboyard.geometry import SE3
 from roboyard.geometry.arrays import Array
 from roboyard.safety.body_columns import BodyColumns, Cells
 from roboyard.safety.people_tracking import Background, PeopleTracker, Track, TrackingConfig, clusters
 
 
-@dataclass(frozen=True)
-class SightConfig:
-    """What of a depth picture counts as somebody.
+class SightConfig(Config):
+    """What of a depth picture counts as somebody."""
 
-    Attributes:
-        lowest: Over the floor; what is lower is floor [m].
-        highest: Nobody is higher [m].
-        own_margin: What is so near to the robot's shape is the robot [m].
-        side: Of the squares of the floor that points are gathered in [m].
-        least_points: Fewer in a square are none.
-        least_squares: What covers fewer and stands alone is nobody.
-        least_size: From its lowest point to its highest; what is smaller and stands alone is nobody [m].
-        standing: A column that is so high stands on the floor, whatever hides its foot [m].
-        thickness: Of a body, from what is seen of it backwards [m].
-        blind: Share of the background that may be without measurement; with more the picture counts as none.
-    """
-
-    lowest: float = parameter(0.12, unit="m", low=0.0, high=1.0)
-    highest: float = parameter(2.3, unit="m", low=0.5, high=5.0)
-    own_margin: float = parameter(0.06, unit="m", low=0.0, high=1.0)
-    side: float = parameter(0.1, unit="m", low=0.02, high=1.0)
-    least_points: int = parameter(3, low=1, high=1000)
-    least_squares: int = parameter(4, low=1, high=1000)
-    least_size: float = parameter(0.5, unit="m", low=0.0, high=3.0)
-    standing: float = parameter(1.0, unit="m", low=0.0, high=3.0)
-    thickness: float = parameter(0.2, unit="m", low=0.0, high=1.0)
-    blind: float = parameter(0.3, low=0.0, high=1.0)
+    lowest: float = parameter(
+        0.12, unit="m", low=0.0, high=1.0, doc="Height above the floor below which points are floor."
+    )
+    highest: float = parameter(2.3, unit="m", low=0.5, high=5.0, doc="Height above the floor above which nobody is.")
+    own_margin: float = parameter(
+        0.06, unit="m", low=0.0, high=1.0, doc="Distance from the robot's shape within which points are the robot."
+    )
+    side: float = parameter(
+        0.1, unit="m", low=0.02, high=1.0, doc="Side of the squares of the floor in which points are gathered."
+    )
+    least_points: int = parameter(3, low=1, high=1000, doc="Smallest number of points of a square that counts.")
+    least_squares: int = parameter(
+        4, low=1, high=1000, doc="Smallest number of squares that somebody who stands alone covers."
+    )
+    least_size: float = parameter(
+        0.5,
+        unit="m",
+        low=0.0,
+        high=3.0,
+        doc="Smallest distance between the lowest and the highest point of somebody who stands alone.",
+    )
+    standing: float = parameter(
+        1.0, unit="m", low=0.0, high=3.0, doc="Height from which a column stands on the floor, whatever hides its foot."
+    )
+    thickness: float = parameter(0.2, unit="m", low=0.0, high=1.0, doc="Thickness of a body behind what is seen of it.")
+    blind: float = parameter(
+        0.3, low=0.0, high=1.0, doc="Largest share of the background without measurement in a picture that counts."
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from roboyard.config import parameter
+from roboyard.config import Config, parameter
 from roboyard.errors import InputError
 from roboyard.geometry.arrays import Array
 
@@ -27,23 +26,18 @@ def guide(gaps: Mapping[str, float]) -> str:
     return nearest if nearest and gaps[nearest] <= REACH else ""
 
 
-@dataclass(frozen=True)
-class GuidingConfig:
-    """How a guided tool feels.
+class GuidingConfig(Config):
+    """How a guided tool feels."""
 
-    Attributes:
-        mass: That is felt [kg].
-        damping: Force for each unit of speed [N s/m].
-        dead_band: Smaller forces are none [N].
-        speed: Largest, the reduced speed of ISO 10218-1 [m/s].
-        deceleration: When nobody holds the switch any more [m/s²].
-    """
-
-    mass: float = parameter(4.0, unit="kg", low=0.1, high=1e3)
-    damping: float = parameter(80.0, low=0.1, high=1e5)
-    dead_band: float = parameter(3.0, unit="N", low=0.0, high=1e3)
-    speed: float = parameter(0.25, unit="m/s", low=0.001, high=5.0)
-    deceleration: float = parameter(2.0, unit="m/s²", low=0.01, high=100.0)
+    mass: float = parameter(4.0, unit="kg", low=0.1, high=1e3, doc="Apparent mass of the tool.")
+    damping: float = parameter(80.0, low=0.1, high=1e5, doc="Force per speed [N s/m].")
+    dead_band: float = parameter(3.0, unit="N", low=0.0, high=1e3, doc="Force below which the tool does not move.")
+    speed: float = parameter(
+        0.25, unit="m/s", low=0.001, high=5.0, doc="Largest speed of the tool, the reduced speed of ISO 10218-1."
+    )
+    deceleration: float = parameter(
+        2.0, unit="m/s²", low=0.01, high=100.0, doc="Deceleration after the enabling switch is released."
+    )
 
 
 class HandGuide:

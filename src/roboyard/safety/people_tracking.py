@@ -14,37 +14,58 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.config import parameter
+from roboyard.config import Config, parameter
 from roboyard.geometry.arrays import Array
 
 
-@dataclass(frozen=True)
-class TrackingConfig:
-    """How people are made out.
+class TrackingConfig(Config):
+    """How people are made out."""
 
-    Attributes:
-        learn: For so long at first whatever is seen is background; nobody should be near then [s].
-        clearance: What is so much nearer than the background is not background [m].
-        grain: And so much more by the square of its distance, as depth cameras are less sure far away [1/m].
-        blur: The background of so many beams or pixels beside it may be its own: twice as many as edges jitter by.
-        stride: Legs nearer to each other than this are one person's [m].
-        least_points: Fewer are no leg.
-        gate: So far from where they were expected somebody is taken for the same [m].
-        keep: So long somebody who is not seen is kept where they were expected [s].
-        alpha: Share of a position's surprise that is believed.
-        beta: And of a velocity's.
-    """
-
-    learn: float = parameter(0.5, unit="s", low=0.0, high=600.0)
-    clearance: float = parameter(0.1, unit="m", low=0.0, high=10.0)
-    grain: float = parameter(0.0, unit="1/m", low=0.0, high=1.0)
-    blur: int = parameter(0, low=0, high=16)
-    stride: float = parameter(0.7, unit="m", low=0.01, high=5.0)
-    least_points: int = parameter(2, low=1, high=1000)
-    gate: float = parameter(0.8, unit="m", low=0.01, high=10.0)
-    keep: float = parameter(0.6, unit="s", low=0.0, high=60.0)
-    alpha: float = parameter(0.6, low=0.0, high=1.0)
-    beta: float = parameter(0.25, low=0.0, high=1.0)
+    learn: float = parameter(
+        0.5,
+        unit="s",
+        low=0.0,
+        high=600.0,
+        doc="Time at the start in which everything that is seen is background; nobody should be near then.",
+    )
+    clearance: float = parameter(
+        0.1,
+        unit="m",
+        low=0.0,
+        high=10.0,
+        doc="Distance before the background beyond which something is not background.",
+    )
+    grain: float = parameter(
+        0.0,
+        unit="1/m",
+        low=0.0,
+        high=1.0,
+        doc="Addition to the clearance per square of the distance, for depth cameras.",
+    )
+    blur: int = parameter(
+        0,
+        low=0,
+        high=16,
+        doc="Number of neighboring beams or pixels whose background may be a beam's own: twice the jitter of edges.",
+    )
+    stride: float = parameter(0.7, unit="m", low=0.01, high=5.0, doc="Largest distance between the legs of one person.")
+    least_points: int = parameter(2, low=1, high=1000, doc="Smallest number of points of a leg.")
+    gate: float = parameter(
+        0.8,
+        unit="m",
+        low=0.01,
+        high=10.0,
+        doc="Largest distance between an expected and a measured position of the same person.",
+    )
+    keep: float = parameter(
+        0.6,
+        unit="s",
+        low=0.0,
+        high=60.0,
+        doc="Time for which somebody who is not seen is kept where they were expected.",
+    )
+    alpha: float = parameter(0.6, low=0.0, high=1.0, doc="Share of the innovation of a position that is used.")
+    beta: float = parameter(0.25, low=0.0, high=1.0, doc="Share of the innovation of a velocity that is used.")
 
 
 @dataclass(frozen=True, slots=True)

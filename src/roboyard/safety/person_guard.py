@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from roboyard.compute import expect_kernels
-from roboyard.config import parameter
+from roboyard.config import Config, parameter
 from roboyard.control.trajectories import sample_ahead
 from roboyard.errors import ConfigError
 from roboyard.geometry.arrays import Array, Flags
@@ -45,39 +45,46 @@ class Mode(Enum):
     PFL = "pfl"
 
 
-@dataclass(frozen=True)
-class GuardConfig:
-    """How an arm behaves beside people.
+class GuardConfig(Config):
+    """How an arm behaves beside people."""
 
-    Attributes:
-        delay: From a judgement until the arm begins to brake by it [s].
-        margin: Kept in addition, for what lies between the moments that are looked at [m].
-        swing: So far a foot may swing ahead of who walks, faster than people are supposed to be [m].
-        slow_radius: Of the zone in which it goes at `slow_pace`, about its base [m].
-        stop_radius: Of the zone in which it stands [m].
-        slow_pace: See above.
-        hysteresis: So much farther somebody must be before a zone is left [m].
-        force_share: Of the limits of force and pressure that is made use of.
-        restart_pace: A stop ends when at least this pace has been allowed for `restart_time`.
-        restart_time: See above [s].
-        rise: How fast the pace goes up again [1/s].
-        horizon: Farthest look ahead, as time at full pace [s].
-    """
+    delay: float = parameter(
+        0.08, unit="s", low=0.0, high=5.0, doc="Time from a judgement until the arm begins to brake by it."
+    )
+    margin: float = parameter(
+        0.05, unit="m", low=0.0, high=2.0, doc="Additional distance, for what happens between the judged moments."
+    )
+    swing: float = parameter(
+        0.35,
+        unit="m",
+        low=0.0,
+        high=2.0,
+        doc="Distance by which a foot may swing ahead of a person who walks, faster than people are assumed to be.",
+    )
+    slow_radius: float = parameter(
+        3.0, unit="m", low=0.0, high=100.0, doc="Radius of the zone about the base in which the arm moves at slow_pace."
+    )
+    stop_radius: float = parameter(
+        1.8, unit="m", low=0.0, high=100.0, doc="Radius of the zone about the base in which the arm stands."
+    )
+    slow_pace: float = parameter(0.25, low=0.0, high=1.0, doc="Pace in the slow zone.")
+    hysteresis: float = parameter(
+        0.1, unit="m", low=0.0, high=10.0, doc="Additional distance at which somebody has left a zone."
+    )
+    force_share: float = parameter(
+        0.8, low=0.01, high=1.0, doc="Share of the limits of force and pressure that is used."
+    )
+    restart_pace: float = parameter(
+        0.1, low=0.0, high=1.0, doc="Pace that must be allowed for restart_time before a stop ends."
+    )
+    restart_time: float = parameter(
+        0.3, unit="s", low=0.0, high=60.0, doc="Time for which restart_pace must be allowed before a stop ends."
+    )
+    rise: float = parameter(2.0, unit="1/s", low=0.01, high=1e3, doc="Rate at which the pace rises again.")
+    horizon: float = parameter(1.5, unit="s", low=0.1, high=10.0, doc="Farthest look ahead, as time at full pace.")
 
-    delay: float = parameter(0.08, unit="s", low=0.0, high=5.0)
-    margin: float = parameter(0.05, unit="m", low=0.0, high=2.0)
-    swing: float = parameter(0.35, unit="m", low=0.0, high=2.0)
-    slow_radius: float = parameter(3.0, unit="m", low=0.0, high=100.0)
-    stop_radius: float = parameter(1.8, unit="m", low=0.0, high=100.0)
-    slow_pace: float = parameter(0.25, low=0.0, high=1.0)
-    hysteresis: float = parameter(0.1, unit="m", low=0.0, high=10.0)
-    force_share: float = parameter(0.8, low=0.01, high=1.0)
-    restart_pace: float = parameter(0.1, low=0.0, high=1.0)
-    restart_time: float = parameter(0.3, unit="s", low=0.0, high=60.0)
-    rise: float = parameter(2.0, unit="1/s", low=0.01, high=1e3)
-    horizon: float = parameter(1.5, unit="s", low=0.1, high=10.0)
-
-    def __post_init__(self) -> None:
+    def validate(self) -> None:
+        """Check the order of the zones."""
         if self.slow_radius < self.stop_radius:
             raise ConfigError(
                 f"slow_radius {self.slow_radius:g} m within stop_radius {self.stop_radius:g} m", valid="the larger one"

@@ -11,12 +11,10 @@ wrong both places may be.  Everything here is arrays that broadcast against each
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike
 
-from roboyard.config import parameter
+from roboyard.config import Config, parameter
 from roboyard.geometry.arrays import Array
 
 STANDSTILL = 0.02
@@ -25,25 +23,39 @@ CREEP = 0.5 * STANDSTILL
 """What is allowed to move beside somebody is slower than this: joints that brake overshoot a little [m/s]."""
 
 
-@dataclass(frozen=True)
-class SeparationRules:
-    """What the distance to be kept depends on, beside speeds.
+class SeparationRules(Config):
+    """What the distance to be kept depends on, beside speeds."""
 
-    Attributes:
-        reaction_time: From when somebody is somewhere until the robot begins to brake: sensor and controller [s].
-        intrusion: C [m]: how far a hand may reach past what is detected; 0 where all parts of the body are.
-        person_uncertainty: Zd [m].
-        robot_uncertainty: Zr [m].
-        person_speed: Towards the robot [m/s], as ISO 13855 supposes of who is not measured; 0: as measured.
-        person_acceleration: By which somebody who is measured may have become faster since [m/s²].
-    """
-
-    reaction_time: float = parameter(0.1, unit="s", low=0.0, high=5.0)
-    intrusion: float = parameter(0.0, unit="m", low=0.0, high=2.0)
-    person_uncertainty: float = parameter(0.03, unit="m", low=0.0, high=2.0)
-    robot_uncertainty: float = parameter(0.01, unit="m", low=0.0, high=1.0)
-    person_speed: float = parameter(1.6, unit="m/s", low=0.0, high=10.0)
-    person_acceleration: float = parameter(8.0, unit="m/s²", low=0.0, high=100.0)
+    reaction_time: float = parameter(
+        0.1,
+        unit="s",
+        low=0.0,
+        high=5.0,
+        doc="Time from a person's arrival at a place until the robot begins to brake: sensor and controller.",
+    )
+    intrusion: float = parameter(
+        0.0,
+        unit="m",
+        low=0.0,
+        high=2.0,
+        doc="Distance C by which a hand may reach past what is detected; 0 where all parts of the body are.",
+    )
+    person_uncertainty: float = parameter(
+        0.03, unit="m", low=0.0, high=2.0, doc="Uncertainty Zd of the person's position."
+    )
+    robot_uncertainty: float = parameter(
+        0.01, unit="m", low=0.0, high=1.0, doc="Uncertainty Zr of the robot's position."
+    )
+    person_speed: float = parameter(
+        1.6,
+        unit="m/s",
+        low=0.0,
+        high=10.0,
+        doc="Speed towards the robot that ISO 13855 assumes of people; 0: as measured.",
+    )
+    person_acceleration: float = parameter(
+        8.0, unit="m/s²", low=0.0, high=100.0, doc="Acceleration that a measured person may have had since."
+    )
 
     @property
     def constant(self) -> float:

@@ -151,7 +151,9 @@ def _shortest(field: NDArray[np.bool_]) -> NDArray[np.float64] | None:
     costs = Costmap(np.where(solid, LETHAL, 0).astype(np.uint8), GridGeometry(1.0, solid.shape))
     middle = SIDE / 2.0
     try:
-        path = GridSearch(Traversal(0.0)).plan(costs, SE2(middle, 0.5, 0.0), SE2(middle, solid.shape[0] - 0.5, 0.0))
+        path = GridSearch(Traversal(cost_weight=0.0)).plan(
+            costs, SE2(middle, 0.5, 0.0), SE2(middle, solid.shape[0] - 0.5, 0.0)
+        )
     except NavigationError:
         return None
     cells = np.asarray(path.poses[:, :2] - 0.5 - np.array([0.0, _ROOM + 1.0]))

@@ -74,7 +74,11 @@ class ThesisConfig:
         """What is looked for: discs of 20 mm, pairs 52 mm apart."""
         within = 1e-3 * self.tolerance
         return DiscConfig(
-            polarity, mode, diameter_tolerance=within, distance_tolerance=within, sensitivity=self.sensitivity
+            polarity=polarity,
+            mode=mode,
+            diameter_tolerance=within,
+            distance_tolerance=within,
+            sensitivity=self.sensitivity,
         )
 
     def view(self, turn: float) -> tuple[float, ...]:

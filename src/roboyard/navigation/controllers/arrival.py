@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
-from roboyard.config import check, parameter
+from roboyard.config import Config, parameter
 from roboyard.geometry import SE2, wrap_angle
 
 
-@dataclass(frozen=True)
-class Tolerance:
+class Tolerance(Config):
     """How near to a goal counts as there."""
 
-    xy: float = parameter(0.1, unit="m", low=1e-3, high=100.0, doc="of the position")
-    yaw: float = parameter(0.15, unit="rad", low=1e-3, high=math.pi + 1e-9, doc="of the heading; pi: any")
-
-    def __post_init__(self) -> None:
-        check(self, "Tolerance")
+    xy: float = parameter(0.1, unit="m", low=1e-3, high=100.0, doc="Tolerance of the position.")
+    yaw: float = parameter(
+        0.15, unit="rad", low=1e-3, high=math.pi + 1e-9, doc="Tolerance of the heading; pi: any heading."
+    )
 
 
 class Arrival:

@@ -25,7 +25,7 @@ _FRAME = GridGeometry(0.05, (120, 120), SE2(-1.0, 2.0, 0.4))
 _BODY = Footprint(np.array([[0.25, 0.18], [-0.25, 0.18], [-0.25, -0.18], [0.25, -0.18]]))
 _LIMITS = MotionLimits(forward=0.5, backward=0.2, turn=1.5)
 _PERIOD = 0.05
-_TOLERANCE = Tolerance(0.1, 0.15)
+_TOLERANCE = Tolerance(xy=0.1, yaw=0.15)
 _LONGEST = 60.0  # for three metres [s]
 
 

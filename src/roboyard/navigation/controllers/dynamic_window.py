@@ -8,13 +8,13 @@ control period (window), or at the end of the simulation (rollout); of that, too
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import expect_kernels
+from roboyard.config import Config, parameter
 from roboyard.control import STANDSTILL, PlanarTwist
 from roboyard.errors import ConfigError
 from roboyard.navigation.controllers.arrival import Tolerance
@@ -29,56 +29,37 @@ from roboyard.navigation.planning import octile
 from roboyard.navigation.planning.ground import Ground
 
 
-@dataclass(frozen=True, slots=True)
-class WindowConfig:
-    """Samples and weights, with the names' meaning of dwa_local_planner.
+class WindowConfig(Config):
+    """Samples and weights, with the names' meaning of dwa_local_planner."""
 
-    Attributes:
-        samples: Of vx, vy and wz.
-        horizon: Of the simulation [s].
-        period: Between commands [s].
-        rollout: Trajectory Rollout instead of the window.
-        way_step: Between looks at obstacles [m].
-        turn_step: The same for turning [rad].
-        path: Weight of the end's distance to the path [1/m].
-        goal: Weight of its distance to the local goal [1/m].
-        nose: Weight of the same two for a point ahead of the robot, which turns it along the path.
-        nose_ahead: How far ahead that point lies [m].
-        obstacles: Weight of the highest cost met, as a share of an obstacle's.
-        turning: Weight of turning [1/(rad/s)].
-        slowest: Neither slower than this [m/s]
-        slowest_turn: nor turning less than this [rad/s] is a sample that counts.
-        reach: How far ahead along the path the local goal lies [m]; farther where the simulation leads farther.
+    samples: tuple[int, int, int] = parameter((20, 1, 20), low=1, high=1000, doc="Numbers of samples of vx, vy and wz.")
+    horizon: float = parameter(1.7, unit="s", low=1e-3, high=1e3, doc="Duration of the simulation.")
+    period: float = parameter(0.05, unit="s", low=1e-3, high=1e3, doc="Time between commands.")
+    rollout: bool = parameter(False, doc="Trajectory Rollout instead of the dynamic window.")
+    way_step: float = parameter(0.05, unit="m", low=1e-3, high=1e3, doc="Distance between checks of obstacles.")
+    turn_step: float = parameter(0.1, unit="rad", low=1e-3, high=1e3, doc="Turn between checks of obstacles.")
+    path: float = parameter(32.0, unit="1/m", doc="Weight of the distance between the end and the path.")
+    goal: float = parameter(24.0, unit="1/m", doc="Weight of the distance between the end and the local goal.")
+    nose: float = parameter(
+        0.5, doc="Weight of the same distances for a point ahead of the robot, which turns it along the path."
+    )
+    nose_ahead: float = parameter(0.325, unit="m", doc="Distance of that point ahead of the robot.")
+    obstacles: float = parameter(8.0, doc="Weight of the highest cost met, as a share of an obstacle's.")
+    turning: float = parameter(0.0, unit="s/rad", doc="Weight of the turning rate.")
+    slowest: float = parameter(0.1, unit="m/s", doc="Smallest speed of a sample that counts.")
+    slowest_turn: float = parameter(0.1, unit="rad/s", doc="Smallest turning rate of a sample that counts.")
+    reach: float = parameter(
+        2.0,
+        unit="m",
+        low=1e-3,
+        high=1e3,
+        doc="Distance along the path to the local goal; farther where the simulation leads farther.",
+    )
 
-    Raises:
-        ConfigError: a number out of range.
-    """
-
-    samples: tuple[int, int, int] = (20, 1, 20)
-    horizon: float = 1.7
-    period: float = 0.05
-    rollout: bool = False
-    way_step: float = 0.05
-    turn_step: float = 0.1
-    path: float = 32.0
-    goal: float = 24.0
-    nose: float = 0.5
-    nose_ahead: float = 0.325
-    obstacles: float = 8.0
-    turning: float = 0.0
-    slowest: float = 0.1
-    slowest_turn: float = 0.1
-    reach: float = 2.0
-
-    def __post_init__(self) -> None:
-        if len(self.samples) != 3 or not all(1 <= n <= 1000 for n in self.samples):
-            raise ConfigError(
-                f"samples = {self.samples}", location="WindowConfig", valid="three numbers from 1 to 1000"
-            )
-        for name in ("horizon", "period", "way_step", "turn_step", "reach"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value > 0.0):
-                raise ConfigError(f"{name} = {value}", location="WindowConfig", valid="a positive number")
+    def validate(self) -> None:
+        """Check the number of samples."""
+        if len(self.samples) != 3:
+            raise ConfigError(f"samples = {self.samples}", location="WindowConfig", valid="three numbers")
 
 
 class DynamicWindow(PathFollower):
@@ -97,9 +78,10 @@ class DynamicWindow(PathFollower):
         self,
         footprint: Footprint,
         limits: MotionLimits,
-        config: WindowConfig = WindowConfig(),
-        tolerance: Tolerance = Tolerance(),
+        config: WindowConfig | None = None,
+        tolerance: Tolerance | None = None,
     ) -> None:
+        config, tolerance = config or WindowConfig(), tolerance or Tolerance()
         expect_kernels(judge_velocities, lattice)
         self._farthest = max(limits.forward, limits.backward, limits.sideways) * config.horizon + config.nose_ahead
         super().__init__(footprint, limits, config.period, max(config.reach, self._farthest), tolerance)

@@ -9,14 +9,13 @@ Variations last for some steps, since those that change with every step cancel o
 from __future__ import annotations
 
 import copy
-import math
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import expect_kernels
+from roboyard.config import Config, parameter
 from roboyard.control import PlanarTwist
 from roboyard.errors import ConfigError
 from roboyard.navigation.controllers.arrival import Tolerance
@@ -28,92 +27,73 @@ from roboyard.navigation.errors import NoSafeCommand
 from roboyard.navigation.footprint import Footprint
 
 
-@dataclass(frozen=True, slots=True)
-class Critics:
-    """Weights.  The base's limits are no critic: every variant is driven within them.
+class Critics(Config):
+    """Weights.  The base's limits are no critic: every variant is driven within them."""
 
-    Attributes:
-        collision: Of touching an obstacle.
-        cost: Of a metre where costs are highest [1/m]; less than ``follow``, or the robot would rather stand.
-        haste: Of speed there: of a metre driven within ``2 dt``, in proportion to its length [1/m²].
-        align: Of the mean distance to the path [1/m].
-        follow: Of the length of the path that is left at the end [1/m].
-        angle: Of looking away from the path at the end [1/rad]; not for bases that go sideways.
-        goal: Of the mean distance to the goal, near it [1/m].
-        goal_angle: Of the difference to the goal's heading, near it [1/rad].
-        forward: Of driving backward where the path is driven forward, and the reverse [1/m].
-        twirl: Of turning [1/rad].
-        deadband: Of velocities that the base does not answer to, by how much they fall short of ``deadbands`` [1/m,
-            1/rad].
-        deadbands: Of vx, vy and wz: the base does not answer to less [m/s, m/s, rad/s].
-        near_goal: Where the goal's distance counts [m].
-        near_goal_angle: Where its heading counts [m].
+    collision: float = parameter(1e6, doc="Cost of touching an obstacle.")
+    cost: float = parameter(
+        4.0,
+        unit="1/m",
+        doc="Cost of a distance where costs are highest; less than `follow`, or the robot would rather stand.",
+    )
+    haste: float = parameter(
+        0.0, unit="1/m²", doc="Cost of speed there: of a distance driven within 2 dt, in proportion to its length."
+    )
+    align: float = parameter(8.0, unit="1/m", doc="Cost of the mean distance from the path.")
+    follow: float = parameter(6.0, unit="1/m", doc="Cost of the length of the path that is left at the end.")
+    angle: float = parameter(
+        1.0, unit="1/rad", doc="Cost of a heading off the path's at the end; not for bases that move sideways."
+    )
+    goal: float = parameter(5.0, unit="1/m", doc="Cost of the mean distance to the goal, near it.")
+    goal_angle: float = parameter(1.0, unit="1/rad", doc="Cost of the difference to the goal's heading, near it.")
+    forward: float = parameter(
+        5.0, unit="1/m", doc="Cost of driving backward where the path is driven forward, and the reverse."
+    )
+    twirl: float = parameter(0.2, unit="1/rad", doc="Cost of turning.")
+    deadband: float = parameter(
+        35.0, doc="Cost of velocities within the dead bands, by their distance to the ends [1/m, 1/rad]."
+    )
+    deadbands: tuple[float, float, float] = parameter(
+        (0.0, 0.0, 0.0), low=0.0, doc="Smallest vx, vy and wz that the base follows [m/s, m/s, rad/s]."
+    )
+    near_goal: float = parameter(1.0, unit="m", doc="Distance to the goal within which it counts.")
+    near_goal_angle: float = parameter(0.4, unit="m", doc="Distance to the goal within which its heading counts.")
 
-    Raises:
-        ConfigError: dead bands that are none.
-    """
-
-    collision: float = 1e6
-    cost: float = 4.0
-    haste: float = 0.0
-    align: float = 8.0
-    follow: float = 6.0
-    angle: float = 1.0
-    goal: float = 5.0
-    goal_angle: float = 1.0
-    forward: float = 5.0
-    twirl: float = 0.2
-    deadband: float = 35.0
-    deadbands: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    near_goal: float = 1.0
-    near_goal_angle: float = 0.4
-
-    def __post_init__(self) -> None:
-        if len(self.deadbands) != 3 or not all(math.isfinite(band) and band >= 0.0 for band in self.deadbands):
-            raise ConfigError(f"deadbands = {self.deadbands}", location="Critics", valid="three numbers, zero or more")
+    def validate(self) -> None:
+        """Check the number of dead bands."""
+        if len(self.deadbands) != 3:
+            raise ConfigError(f"deadbands = {self.deadbands}", location="Critics", valid="three numbers")
 
 
-@dataclass(frozen=True, slots=True)
-class MppiConfig:
-    """Size and sharpness of the search.
+class MppiConfig(Config):
+    """Size and sharpness of the search."""
 
-    Attributes:
-        batch: Number of variants.
-        steps: Of each.
-        dt: Of a step, and between commands [s].
-        spread_vx: Standard deviation of the variation, as a share of the highest speed.
-        spread_vy: The same sideways; only for bases that can.
-        spread_wz: The same of turning.
-        lasting: Correlation of a step's variation with that of the step before, 0 to less than 1.
-        temperature: Of the weights: smaller follows the best variant only.
-        critics: What variants pay for.
-        seed: Of the variations.
+    batch: int = parameter(2000, low=32, high=100_000, doc="Number of variants.")
+    steps: int = parameter(56, low=4, high=1000, doc="Number of steps of a variant.")
+    dt: float = parameter(0.05, unit="s", low=1e-6, high=1e3, doc="Duration of a step, and time between commands.")
+    spread_vx: float = parameter(
+        0.35, low=1e-6, high=1e3, doc="Standard deviation of the variation of vx, as a share of the highest speed."
+    )
+    spread_vy: float = parameter(
+        0.35,
+        low=1e-6,
+        high=1e3,
+        doc="Standard deviation of the variation of vy, likewise; only for bases that move sideways.",
+    )
+    spread_wz: float = parameter(0.4, low=1e-6, high=1e3, doc="Standard deviation of the variation of wz, likewise.")
+    lasting: float = parameter(
+        0.85, low=0.0, high=1.0, doc="Correlation of the variations of successive steps, below 1."
+    )
+    temperature: float = parameter(
+        0.3, low=1e-6, high=1e6, doc="Temperature of the weights: the smaller, the more the best variant counts."
+    )
+    critics: Critics = parameter(factory=Critics, doc="Costs of the variants.")
+    seed: int = parameter(0, doc="Seed of the variations.")
 
-    Raises:
-        ConfigError: a number out of range.
-    """
-
-    batch: int = 2000
-    steps: int = 56
-    dt: float = 0.05
-    spread_vx: float = 0.35
-    spread_vy: float = 0.35
-    spread_wz: float = 0.4
-    lasting: float = 0.85
-    temperature: float = 0.3
-    critics: Critics = field(default_factory=Critics)
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name, low, high in (("batch", 32, 100_000), ("steps", 4, 1000)):
-            if not low <= getattr(self, name) <= high:
-                raise ConfigError(f"{name} = {getattr(self, name)}", location="MppiConfig", valid=f"{low} to {high}")
-        for name in ("dt", "spread_vx", "spread_vy", "spread_wz", "temperature"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value > 0.0):
-                raise ConfigError(f"{name} = {value}", location="MppiConfig", valid="a positive number")
-        if not 0.0 <= self.lasting < 1.0:
-            raise ConfigError(f"lasting = {self.lasting}", location="MppiConfig", valid="0 to less than 1")
+    def validate(self) -> None:
+        """Check the correlation."""
+        if self.lasting == 1.0:
+            raise ConfigError("lasting = 1", location="MppiConfig", valid="0 to less than 1")
 
 
 _LOOKS = (0.3, 0.5, 0.8, 1.2)  # how far ahead the pursued points lie [m]
@@ -136,9 +116,10 @@ class Mppi(PathFollower):
         self,
         footprint: Footprint,
         limits: MotionLimits,
-        config: MppiConfig = MppiConfig(),
-        tolerance: Tolerance = Tolerance(),
+        config: MppiConfig | None = None,
+        tolerance: Tolerance | None = None,
     ) -> None:
+        config, tolerance = config or MppiConfig(), tolerance or Tolerance()
         expect_kernels(motion_costs, obstacle_costs, path_costs, pursue, roll_out)
         speed = max(limits.forward, limits.backward, limits.sideways)
         super().__init__(footprint, limits, config.dt, speed * config.steps * config.dt, tolerance)

@@ -6,13 +6,13 @@ The speed is what the bend, the obstacles near by, the way to the goal and the b
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import expect_kernels, kernel
+from roboyard.config import Config, parameter
 from roboyard.control import PlanarTwist
 from roboyard.errors import ConfigError
 from roboyard.geometry import wrap_angle
@@ -25,45 +25,44 @@ from roboyard.navigation.errors import NoSafeCommand
 from roboyard.navigation.footprint import Footprint
 
 
-@dataclass(frozen=True, slots=True)
-class PursuitConfig:
-    """How far to look, and what slows the robot.
+class PursuitConfig(Config):
+    """How far to look, and what slows the robot."""
 
-    Attributes:
-        period: Between commands [s].
-        look_time: The point ahead lies as far as the robot drives in this time [s], within the next two.
-        look_min: Nearest such point [m].
-        look_max: Farthest [m].
-        turn_from: A point that lies farther to the side than this is first turned to on the spot [rad].
-        side_acceleration: Bends are driven so slowly that no more than this is felt [m/s²].
-        cost_slow: Share of the speed that is left where the costs are highest.
-        slowest: Neither bends nor costs make the robot slower than this [m/s].
-        braking: Share of the base's deceleration that is planned with, before the goal and before obstacles.
+    period: float = parameter(0.05, unit="s", low=1e-3, high=1e3, doc="Time between commands.")
+    look_time: float = parameter(
+        0.8,
+        unit="s",
+        low=0.0,
+        high=60.0,
+        doc="Time in which the robot drives to the point that it pursues, within the next two distances.",
+    )
+    look_min: float = parameter(0.25, unit="m", low=1e-3, high=1e3, doc="Smallest distance of that point.")
+    look_max: float = parameter(1.2, unit="m", low=1e-3, high=1e3, doc="Largest distance of that point.")
+    turn_from: float = parameter(
+        0.785,
+        unit="rad",
+        low=1e-3,
+        high=1e3,
+        doc="Angle from which the robot turns on the spot towards that point first.",
+    )
+    side_acceleration: float = parameter(1.0, unit="m/s²", low=1e-3, high=1e3, doc="Largest centripetal acceleration.")
+    cost_slow: float = parameter(
+        0.4, low=0.0, high=1.0, doc="Share of the speed that is left where the costs are highest."
+    )
+    slowest: float = parameter(
+        0.1, unit="m/s", low=1e-3, high=1e3, doc="Speed below which neither bends nor costs slow the robot down."
+    )
+    braking: float = parameter(
+        0.5,
+        low=1e-3,
+        high=1e3,
+        doc="Share of the base's deceleration that is planned with, before the goal and before obstacles.",
+    )
 
-    Raises:
-        ConfigError: a number out of range.
-    """
-
-    period: float = 0.05
-    look_time: float = 0.8
-    look_min: float = 0.25
-    look_max: float = 1.2
-    turn_from: float = 0.785
-    side_acceleration: float = 1.0
-    cost_slow: float = 0.4
-    slowest: float = 0.1
-    braking: float = 0.5
-
-    def __post_init__(self) -> None:
-        for name in ("period", "look_min", "look_max", "turn_from", "side_acceleration", "slowest", "braking"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value > 0.0):
-                raise ConfigError(f"{name} = {value}", location="PursuitConfig", valid="a positive number")
+    def validate(self) -> None:
+        """Check the order of the distances."""
         if self.look_min > self.look_max:
             raise ConfigError(f"look_min = {self.look_min}", location="PursuitConfig", valid=f"at most {self.look_max}")
-        for name, high in (("look_time", 60.0), ("cost_slow", 1.0)):
-            if not 0.0 <= getattr(self, name) <= high:
-                raise ConfigError(f"{name} = {getattr(self, name)}", location="PursuitConfig", valid=f"0 to {high:g}")
 
 
 class RegulatedPursuit(PathFollower):
@@ -80,9 +79,10 @@ class RegulatedPursuit(PathFollower):
         self,
         footprint: Footprint,
         limits: MotionLimits,
-        config: PursuitConfig = PursuitConfig(),
-        tolerance: Tolerance = Tolerance(),
+        config: PursuitConfig | None = None,
+        tolerance: Tolerance | None = None,
     ) -> None:
+        config, tolerance = config or PursuitConfig(), tolerance or Tolerance()
         expect_kernels(arc_room)
         braking = limits.forward**2 / (2.0 * config.braking * limits.acceleration)
         reach = config.look_max + braking

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, Literal
 
+from roboyard.config import Config, parameter
 from roboyard.control import STANDSTILL, PlanarTwist
-from roboyard.errors import ConfigError
 from roboyard.geometry import SE2
 from roboyard.navigation.controllers import MotionLimits
 from roboyard.navigation.docking.graceful import curvature, heading_error, lines_of_sight, turned_about
@@ -15,56 +14,37 @@ from roboyard.navigation.docking.graceful import curvature, heading_error, lines
 Phase = Literal["turn", "approach", "back off", "docked", "left", "failed"]
 
 
-@dataclass(frozen=True, slots=True)
-class DockingConfig:
-    """How to dock.
+class DockingConfig(Config):
+    """How to dock."""
 
-    Attributes:
-        staging: How far before the dock the approach begins [m].
-        backward: Whether the robot backs in.
-        speed: Fastest [m/s].
-        slowest: At the dock [m/s].
-        turn: Fastest turning [rad/s].
-        tolerance: Of the place, along and across [m].
-        heading_tolerance: [rad].
-        k1: See ``graceful.curvature``.
-        k2: See ``graceful.curvature``.
-        beyond: How far beyond the dock the robot aims, along its line, so that the law does not end there [m].
-        turn_first: From which error of its heading on the robot turns on the spot before it drives [rad].
-        retries: How often it may back off and begin anew.
-        patience: After so many periods without coming nearer it backs off.
-        budget: Periods it may take in all.
-
-    Raises:
-        ConfigError: a number out of range.
-    """
-
-    staging: float = 0.7
-    backward: bool = False
-    speed: float = 0.25
-    slowest: float = 0.03
-    turn: float = 0.8
-    tolerance: float = 0.02
-    heading_tolerance: float = 0.05
-    k1: float = 3.0
-    k2: float = 3.0
-    beyond: float = 0.25
-    turn_first: float = 0.4
-    retries: int = 3
-    patience: int = 60
-    budget: int = 3000
-
-    def __post_init__(self) -> None:
-        for name in ("staging", "speed", "slowest", "turn", "tolerance", "heading_tolerance", "k1", "k2", "beyond"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value > 0.0):
-                raise ConfigError(f"{name} = {value}", location="docking", valid="a positive number")
-        if not 0.05 <= self.turn_first <= math.pi / 2.0:
-            raise ConfigError(f"turn_first = {self.turn_first}", location="docking", valid="0.05 to 1.57 rad")
-        if self.retries < 0 or self.patience < 1 or self.budget < 1:
-            raise ConfigError(
-                "a count below its least", location="docking", valid="retries ≥ 0, patience and budget ≥ 1"
-            )
+    staging: float = parameter(
+        0.7, unit="m", low=1e-6, high=1e3, doc="Distance before the dock at which the approach begins."
+    )
+    backward: bool = parameter(False, doc="Dock with the tail first.")
+    speed: float = parameter(0.25, unit="m/s", low=1e-6, high=1e3, doc="Largest speed.")
+    slowest: float = parameter(0.03, unit="m/s", low=1e-6, high=1e3, doc="Speed at the dock.")
+    turn: float = parameter(0.8, unit="rad/s", low=1e-6, high=1e3, doc="Largest turning rate.")
+    tolerance: float = parameter(0.02, unit="m", low=1e-6, high=1e3, doc="Tolerance of the position, along and across.")
+    heading_tolerance: float = parameter(0.05, unit="rad", low=1e-6, high=1e3, doc="Tolerance of the heading.")
+    k1: float = parameter(3.0, low=1e-6, high=1e6, doc="Gain k1 of the graceful control law.")
+    k2: float = parameter(3.0, low=1e-6, high=1e6, doc="Gain k2 of the graceful control law.")
+    beyond: float = parameter(
+        0.25,
+        unit="m",
+        low=1e-6,
+        high=1e3,
+        doc="Distance beyond the dock of the point that the robot aims at, so that the law does not end at the dock.",
+    )
+    turn_first: float = parameter(
+        0.4,
+        unit="rad",
+        low=0.05,
+        high=math.pi / 2.0,
+        doc="Error of the heading from which the robot turns on the spot before it drives.",
+    )
+    retries: int = parameter(3, low=0, doc="Largest number of times that the robot backs off and begins anew.")
+    patience: int = parameter(60, low=1, doc="Periods without progress after which the robot backs off.")
+    budget: int = parameter(3000, low=1, doc="Largest number of periods in all.")
 
 
 class Docking:

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
-from roboyard.config import check, parameter
+from roboyard.config import Config, parameter
 from roboyard.geometry import SE2, wrap_angle
 from roboyard.navigation.driving.situation import Remembering
 
 
-@dataclass(frozen=True)
-class Patience:
+class Patience(Config):
     """How long without progress is too long."""
 
-    way: float = parameter(0.25, unit="m", low=0.0, high=100.0, doc="that counts as progress")
-    turn: float = parameter(0.5, unit="rad", low=0.01, high=100.0, doc="that counts as progress too")
-    time: float = parameter(8.0, unit="s", low=0.1, high=1e4, doc="in which there must be some")
-
-    def __post_init__(self) -> None:
-        check(self, "Patience")
+    way: float = parameter(0.25, unit="m", low=0.0, high=100.0, doc="Distance that counts as progress.")
+    turn: float = parameter(0.5, unit="rad", low=0.01, high=100.0, doc="Turn that counts as progress too.")
+    time: float = parameter(8.0, unit="s", low=0.1, high=1e4, doc="Time in which there must be progress.")
 
 
 class Progress(Remembering):

@@ -81,5 +81,5 @@ def make_controller(part: Part, body: Body, tolerance: Tolerance, *, reverse: bo
         ConfigError: it cannot be set like that.
     """
     limits = body.limits if reverse else replace(body.limits, backward=0.0)
-    within = Tolerance(0.7 * tolerance.xy, 0.7 * tolerance.yaw)
+    within = Tolerance(xy=0.7 * tolerance.xy, yaw=0.7 * tolerance.yaw)
     return controller_named(part.use)(body.footprint, limits, body.period, within, part.settings)

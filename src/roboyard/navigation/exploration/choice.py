@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from roboyard.errors import ConfigError
+from roboyard.config import Config, parameter
 from roboyard.geometry import SE2, wrap_angle
 from roboyard.navigation.exploration.frontiers import View
 
@@ -31,39 +31,20 @@ class Failure:
         return view.pose.distance(self.pose) < same and not (self.reached and turned > _SAME_HEADING)
 
 
-@dataclass(frozen=True, slots=True)
-class ChoiceConfig:
-    """What a view is worth: gain^``gain_power`` · exp(-``way_decay`` · way), after González-Baños and Latombe 2002.
+class ChoiceConfig(Config):
+    """What a view is worth: gain^``gain_power`` · exp(-``way_decay`` · way), after González-Baños and Latombe 2002."""
 
-    Attributes:
-        way_decay: How fast it falls with the way's cost [1/m].
-        gain_power: How much gain counts; 0: only the way.
-        hysteresis: By which part another must be worth more than the present goal, so that the robot does not waver.
-        same: Views nearer than this count as the same place [m].
-        tries: How often the robot may fail at a place; after the first time it goes there only when nothing else is
-            left.
-
-    Raises:
-        ConfigError: a number out of range.
-    """
-
-    way_decay: float = 1.0
-    gain_power: float = 0.5
-    hysteresis: float = 0.5
-    same: float = 0.6
-    tries: int = 3
-
-    def __post_init__(self) -> None:
-        for name, value, high in (
-            ("way_decay", self.way_decay, 100.0),
-            ("gain_power", self.gain_power, 10.0),
-            ("hysteresis", self.hysteresis, 100.0),
-            ("same", self.same, 100.0),
-        ):
-            if not 0.0 <= value <= high:
-                raise ConfigError(f"{name} = {value}", location="exploration", valid=f"0 to {high:g}")
-        if self.tries < 1:
-            raise ConfigError(f"tries = {self.tries}", location="exploration", valid="1 or more")
+    way_decay: float = parameter(
+        1.0, unit="1/m", low=0.0, high=100.0, doc="Rate at which the worth falls with the cost of the path."
+    )
+    gain_power: float = parameter(0.5, low=0.0, high=10.0, doc="Exponent of the gain; 0: only the path counts.")
+    hysteresis: float = parameter(
+        0.5, low=0.0, high=100.0, doc="Share by which another view must be worth more than the present goal."
+    )
+    same: float = parameter(0.6, unit="m", low=0.0, high=100.0, doc="Distance within which views are the same place.")
+    tries: int = parameter(
+        3, low=1, doc="Largest number of failures at a place; after the first one it is a last resort."
+    )
 
     def worth(self, view: View) -> float:
         """Of a view."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.config import Config, parameter
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE2
 from roboyard.grids import OCCUPIED_THRESHOLD, GridGeometry, OccupancyGrid
@@ -27,47 +28,38 @@ _BEYOND = 0.3
 _SIDES = ((-1, 0), (1, 0), (0, -1), (0, 1))
 
 
-@dataclass(frozen=True, slots=True)
-class FrontierConfig:
-    """What counts as a frontier, and how the robot looks at it.
+class FrontierConfig(Config):
+    """What counts as a frontier, and how the robot looks at it."""
 
-    Attributes:
-        radius: Of the circle within the robot's outline [m]: where that fits, it can be.
-        turning_radius: Of the circle about its outline [m]: where that fits, it can turn, and looks from there if it
-            can.
-        occupied: From which occupancy on a cell is an obstacle, 1 to 100.
-        least: Shorter frontiers are noise [m].
-        aside: How far from a frontier the robot may stand to look beyond it [m].
-        sight: How far it sees [m].
-        field_of_view: How much of the round it sees at once [rad].
-        spacing: Between places to look at one frontier from [m].
+    radius: float = parameter(
+        0.2,
+        unit="m",
+        low=0.0,
+        high=50.0,
+        doc="Radius of the circle within the robot's outline: where it fits, the robot can be.",
+    )
+    turning_radius: float = parameter(
+        0.3,
+        unit="m",
+        low=0.0,
+        high=50.0,
+        doc="Radius of the circle around the robot's outline: where it fits, the robot can turn.",
+    )
+    occupied: int = parameter(OCCUPIED_THRESHOLD, low=1, high=100, doc="Occupancy from which a cell is an obstacle.")
+    least: float = parameter(0.2, unit="m", low=0.0, high=100.0, doc="Length below which a frontier is noise.")
+    aside: float = parameter(
+        0.8, unit="m", low=0.0, high=100.0, doc="Largest distance from a frontier at which the robot looks beyond it."
+    )
+    sight: float = parameter(4.0, unit="m", low=0.01, high=1000.0, doc="Range of the sensors.")
+    field_of_view: float = parameter(
+        2.0 * math.pi, unit="rad", low=0.01, high=2.0 * math.pi + 1e-9, doc="Angle that the sensors see at once."
+    )
+    spacing: float = parameter(1.0, unit="m", low=0.01, high=1000.0, doc="Distance between viewpoints of one frontier.")
 
-    Raises:
-        ConfigError: a number out of range.
-    """
-
-    radius: float = 0.2
-    turning_radius: float = 0.3
-    occupied: int = OCCUPIED_THRESHOLD
-    least: float = 0.2
-    aside: float = 0.8
-    sight: float = 4.0
-    field_of_view: float = 2.0 * math.pi
-    spacing: float = 1.0
-
-    def __post_init__(self) -> None:
-        for name, value, low, high in (
-            ("radius", self.radius, 0.0, 50.0),
-            ("turning_radius", self.turning_radius, self.radius, 50.0),
-            ("occupied", self.occupied, 1, 100),
-            ("least", self.least, 0.0, 100.0),
-            ("aside", self.aside, 0.0, 100.0),
-            ("sight", self.sight, 0.01, 1000.0),
-            ("field_of_view", self.field_of_view, 0.01, 2.0 * math.pi + 1e-9),
-            ("spacing", self.spacing, 0.01, 1000.0),
-        ):
-            if not low <= value <= high:
-                raise ConfigError(f"{name} = {value}", location="exploration", valid=f"{low:g} to {high:g}")
+    def validate(self) -> None:
+        """Check the order of the radii."""
+        if self.turning_radius < self.radius:
+            raise ConfigError(f"turning_radius = {self.turning_radius}", valid=f"radius or more, {self.radius:g}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from roboyard.errors import ConfigError
+from roboyard.config import Config, parameter
 from roboyard.geometry import SE2
 from roboyard.grids import GridGeometry
 from roboyard.navigation.costmap import INSCRIBED, LETHAL, UNKNOWN, Costmap
@@ -30,30 +29,20 @@ class GlobalPlanner(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Traversal:
+class Traversal(Config):
     """What a metre costs, depending on the cell.
 
     A metre of free ground costs 1, one at the highest cost that is still free ``1 + cost_weight``.
-
-    Attributes:
-        cost_weight: How much more the dearest free cell costs than the cheapest.
-        allow_unknown: Whether to go where nobody has looked.
-        unknown_cost: What such a cell counts as, 0 to 252.
-
-    Raises:
-        ConfigError: a number out of range.
     """
 
-    cost_weight: float = 3.0
-    allow_unknown: bool = True
-    unknown_cost: int = 50
-
-    def __post_init__(self) -> None:
-        if not 0.0 <= self.cost_weight <= 1000.0:
-            raise ConfigError(f"cost_weight = {self.cost_weight}", location="Traversal", valid="0 to 1000")
-        if not 0 <= self.unknown_cost < INSCRIBED:
-            raise ConfigError(f"unknown_cost = {self.unknown_cost}", location="Traversal", valid="0 to 252")
+    cost_weight: float = parameter(
+        3.0,
+        low=0.0,
+        high=1000.0,
+        doc="Additional cost of a distance on the most costly free cell, per cost on the cheapest.",
+    )
+    allow_unknown: bool = parameter(True, doc="Plan through unknown space.")
+    unknown_cost: int = parameter(50, low=0, high=INSCRIBED - 1, doc="Cost of an unknown cell.")
 
     def ground(self, cells: NDArray[np.uint8]) -> Ground:
         """What a metre costs on cells (rows, columns), 0 where the robot cannot be; a rim of such cells is added."""

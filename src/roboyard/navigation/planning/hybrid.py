@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from roboyard.config import Config, parameter
 from roboyard.errors import ConfigError
 from roboyard.geometry import SE2, polygons
 from roboyard.grids import distance_transform
@@ -27,29 +28,21 @@ _MARGIN = 0.3
 two of them unseen [cells]."""
 
 
-@dataclass(frozen=True, slots=True)
-class Prices:
-    """What makes one way better than another of the same length.
+class Prices(Config):
+    """What makes one way better than another of the same length."""
 
-    Attributes:
-        reverse: A metre backwards costs so many times one forwards.
-        turning: A metre in a turn so many times a straight one.
-        change: Each change between forwards and backwards, in metres.
-        steering: Each other steering angle than before, in metres.
-
-    Raises:
-        ConfigError: a number out of range.
-    """
-
-    reverse: float = 2.0
-    turning: float = 1.05
-    change: float = 0.5
-    steering: float = 0.05
-
-    def __post_init__(self) -> None:
-        for name, low in (("reverse", 1.0), ("turning", 1.0), ("change", 0.0), ("steering", 0.0)):
-            if not low <= getattr(self, name) <= 100.0:
-                raise ConfigError(f"{name} = {getattr(self, name)}", location="Prices", valid=f"{low:g} to 100")
+    reverse: float = parameter(
+        2.0, low=1.0, high=100.0, doc="Cost of a distance backward per cost of the same distance forward."
+    )
+    turning: float = parameter(
+        1.05, low=1.0, high=100.0, doc="Cost of a distance in a turn per cost of the same distance straight."
+    )
+    change: float = parameter(
+        0.5, unit="m", low=0.0, high=100.0, doc="Cost of a change between forward and backward, as a distance."
+    )
+    steering: float = parameter(
+        0.05, unit="m", low=0.0, high=100.0, doc="Cost of a change of the steering angle, as a distance."
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,7 +194,7 @@ class People(Collector):
     def _on_guard(self, message: Any, time_ns: int) -> None:
         self._stops = int(message.stops)
         # the truth sees every part, so that nothing intrudes unseen
-        self._rules = SeparationRules(message.reaction_time, person_speed=message.person_speed)
+        self._rules = SeparationRules(reaction_time=message.reaction_time, person_speed=message.person_speed)
         self._deceleration = np.array(message.deceleration, dtype=np.float64)
 
     # -- people --------------------------------------------------------------------------------------------------------
