@@ -61,6 +61,10 @@ def _drive(rng: np.random.Generator, commands, braking: BrakingConfig, decelerat
             yield _clearance(pose.inverse() @ points), twist, allowed, command
 
 
+def _braking(deceleration: float = 1.0, turn_deceleration: float = 2.0, latency: float = 0.1) -> BrakingConfig:
+    return BrakingConfig(deceleration=deceleration, turn_deceleration=turn_deceleration, latency=latency)
+
+
 COMMANDS = st.lists(
     st.tuples(st.sampled_from([-2.0, -0.5, 0.0, 0.3, 2.0]), st.sampled_from([-1.0, 0.0, 0.0, 0.7]),
               st.sampled_from([-2.0, -0.7, 0.0, 0.0, 1.5])).map(lambda t: PlanarTwist(*t)),
@@ -71,7 +75,7 @@ COMMANDS = st.lists(
 @settings(max_examples=20, deadline=None)
 @given(SEEDS, COMMANDS, st.floats(1.0, 3.0))
 def test_monitored_robot_touches_nothing(seed, commands, deceleration) -> None:
-    braking = BrakingConfig(1.5, deceleration, 4.0, 2.0 * deceleration, PERIOD)
+    braking = _braking(deceleration, 2.0 * deceleration, PERIOD)
     for clearance, *_ in _drive(np.random.default_rng(seed), commands, braking, deceleration):
         assert clearance > 0.03  # of a margin of 0.05
 
@@ -79,7 +83,7 @@ def test_monitored_robot_touches_nothing(seed, commands, deceleration) -> None:
 @settings(max_examples=8, deadline=None)
 @given(SEEDS, COMMANDS)
 def test_stronger_brakes_stay_clear_too(seed, commands) -> None:
-    for clearance, *_ in _drive(np.random.default_rng(seed), commands, BrakingConfig(1.5, 1.0, 4.0, 2.0, 0.1), 2.0):
+    for clearance, *_ in _drive(np.random.default_rng(seed), commands, _braking(), 2.0):
         assert clearance > 0.01  # other brakes, another arc
 
 
@@ -88,7 +92,7 @@ def test_stronger_brakes_stay_clear_too(seed, commands) -> None:
 def test_robot_in_a_corner_gets_out_backwards(seed) -> None:
     rng = np.random.default_rng(seed)
     forth = [PlanarTwist(1.0, 0.0, float(rng.uniform(-0.3, 0.3)))] * 12
-    braking = BrakingConfig(1.5, 2.0, 4.0, 4.0, PERIOD)
+    braking = _braking(2.0, 4.0, PERIOD)
     states = list(_drive(rng, [*forth, PlanarTwist(-0.5)], braking, 2.0))
     stood = [abs(twist.vx) < 0.02 for _, twist, *_ in states]
     assume(stood[-11])
@@ -99,7 +103,7 @@ def test_robot_in_a_corner_gets_out_backwards(seed) -> None:
 @given(SEEDS, st.tuples(*[st.floats(-1.5, 1.5)] * 3).map(lambda t: PlanarTwist(*t)))
 def test_motion_away_from_obstacles_always_passes(seed, command) -> None:
     rng = np.random.default_rng(seed)
-    braking = BrakingConfig()
+    braking = _braking()
     points = rng.uniform(-1.0, 1.0, (rng.integers(1, 4), 2))
     zone = Zone("about", Action.STOP, polygons.regular_polygon(0.8), min_points=1)
     monitor = CollisionMonitor(MonitorConfig(FOOTPRINT, zones=(zone,), braking=braking))
@@ -125,7 +129,7 @@ def test_motion_away_from_obstacles_always_passes(seed, command) -> None:
 
 def test_monitor_stops_at_the_margin_with_reason() -> None:
     wall = np.column_stack([np.full(101, 1.25), np.linspace(-1.0, 1.0, 101)])
-    monitor = CollisionMonitor(MonitorConfig(FOOTPRINT, braking=BrakingConfig(latency=PERIOD)))
+    monitor = CollisionMonitor(MonitorConfig(FOOTPRINT, braking=_braking(latency=PERIOD)))
     x, v = 0.0, 0.0
     for _ in range(200):
         verdict = monitor.judge(PlanarTwist(2.0), PlanarTwist(v), wall - (x, 0.0))
@@ -152,7 +156,7 @@ def _hits_with(gap: float, speed: float, command: float) -> float:
 @given(st.floats(0.26, 0.6), st.floats(0.3, 2.0), st.floats(0.1, 2.0))
 def test_monitor_brakes_for_thin_obstacles_too_near_to_stop(gap, speed, wanted) -> None:
     post = np.array([[gap, 0.0], [gap, 0.05]])
-    braking = BrakingConfig(latency=0.2)
+    braking = _braking(latency=0.2)
     monitor = CollisionMonitor(MonitorConfig(FOOTPRINT, margin=0.0, braking=braking))
     verdict = monitor.judge(PlanarTwist(wanted), PlanarTwist(speed), post)
     assert _hits_with(gap, speed, verdict.twist.vx) <= _hits_with(gap, speed, 0.0) + 0.05

@@ -3,46 +3,44 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roboyard.compute import kernel
+from roboyard.config import Config, parameter
 from roboyard.control import PlanarTwist
-from roboyard.errors import ConfigError
 from roboyard.geometry.planar_kernels import signed_distance
 
+_STEP = 0.02
+"""Step of the simulated motion [s]."""
+_AT_ONCE = np.full(4, 1e9)
+"""Accelerations of a base without ramps."""
 
-@dataclass(frozen=True, slots=True)
-class BrakingConfig:
-    """What the base does with a command, as far as one may rely on it.
 
-    Attributes:
-        acceleration: Largest along the ground [m/s²]: larger is more careful.
-        deceleration: What braking reaches for certain [m/s²]: smaller is more careful.
-        turn_acceleration: As ``acceleration`` [rad/s²].
-        turn_deceleration: As ``deceleration`` [rad/s²].
-        latency: From what the sensors saw to what the base then does [s], the monitor's own period included.
-        step: Of the simulation [s].
+class BrakingConfig(Config):
+    """What the base does with a command, as far as one may rely on it."""
 
-    Raises:
-        ConfigError: a number out of range.
-    """
-
-    acceleration: float = 1.5
-    deceleration: float = 1.0
-    turn_acceleration: float = 4.0
-    turn_deceleration: float = 2.0
-    latency: float = 0.1
-    step: float = 0.02
-
-    def __post_init__(self) -> None:
-        for key in ("acceleration", "deceleration", "turn_acceleration", "turn_deceleration"):
-            if not 0.0 < getattr(self, key) < math.inf:
-                raise ConfigError(f"{key} = {getattr(self, key)}", location="BrakingConfig", valid="a positive number")
-        if not 0.0 <= self.latency <= 10.0 or not 1e-4 <= self.step <= 1.0:
-            raise ConfigError(f"latency {self.latency}, step {self.step}", location="BrakingConfig", valid="seconds")
+    acceleration: float = parameter(
+        1.5, unit="m/s²", low=1e-3, high=1e3, doc="Largest acceleration of the drive; the larger, the more careful."
+    )
+    deceleration: float = parameter(
+        1.5,
+        unit="m/s²",
+        low=1e-3,
+        high=1e3,
+        doc="Deceleration that braking surely reaches; the smaller, the more careful.",
+    )
+    turn_acceleration: float = parameter(
+        4.0, unit="rad/s²", low=1e-3, high=1e3, doc="Largest angular acceleration of the drive."
+    )
+    turn_deceleration: float = parameter(
+        3.0, unit="rad/s²", low=1e-3, high=1e3, doc="Angular deceleration that braking surely reaches."
+    )
+    latency: float = parameter(
+        0.12, unit="s", low=0.0, high=10.0,
+        doc="Time from what the sensors see to the base's reaction, the monitor's own period included.",
+    )  # fmt: skip
 
     def reach(self, speed: float) -> float:
         """How far the base may come before it stands [m], from a speed [m/s] that it may still raise."""
@@ -71,13 +69,29 @@ class BrakingConfig:
             command: What it is to do.
             enough: Larger distances do not matter and are this [m].
         """
-        ways = np.array([*twist, *command])
         limits = np.array(
             [self.acceleration, self.deceleration, self.turn_acceleration, self.turn_deceleration], dtype=np.float64
         )
         least = np.full(len(points), enough)
-        least_clearances(corners, points, ways, limits, self.latency, self.step, least)
+        least_clearances(corners, points, np.array([*twist, *command]), limits, self.latency, _STEP, least)
         return least
+
+
+def steady_clearances(
+    corners: NDArray[np.float64], points: NDArray[np.float64], twist: PlanarTwist, duration: float, enough: float
+) -> NDArray[np.float64]:
+    """Return the smallest distance of each point during a motion at a constant twist (m,) [m].
+
+    Args:
+        corners: (n, 2) of the base's outline [m].
+        points: (m, 2) about it [m], as seen from where it is now.
+        twist: Of the base.
+        duration: Of the motion [s]; the base stands before and after it.
+        enough: Larger distances do not matter and are this [m].
+    """
+    least = np.full(len(points), enough)
+    least_clearances(corners, points, np.array([*twist, *twist]), _AT_ONCE, duration, _STEP, least)
+    return least
 
 
 @kernel(

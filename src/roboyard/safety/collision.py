@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from roboyard.compute import expect_kernels
 from roboyard.control import PlanarTwist
 from roboyard.errors import ConfigError
-from roboyard.safety.braking import BrakingConfig, least_clearances
+from roboyard.safety.braking import BrakingConfig, least_clearances, steady_clearances
 from roboyard.safety.zones import Action, Zone, outline
 
 _HALVINGS = 8
@@ -128,13 +128,11 @@ class CollisionMonitor:
 
     def _keep_time(self, zone: Zone, command: PlanarTwist, points: NDArray[np.float64]) -> Verdict:
         """Slow down so that the zone's outline touches the points no earlier than its time."""
-        # at a constant twist: no ramps, and a standstill after the zone's time
-        steady = BrakingConfig(1e9, 1e9, 1e9, 1e9, zone.time, self.config.braking.step)
-        here = steady.clearances(zone.corners, points, PlanarTwist(), PlanarTwist(), 1e-6)
+        here = steady_clearances(zone.corners, points, PlanarTwist(), zone.time, 1e-6)
 
         def is_free(seconds: float) -> bool:
             part = PlanarTwist(*(speed * seconds / zone.time for speed in command))
-            return bool((steady.clearances(zone.corners, points, part, part, 1e-6) >= here - _SAME).all())
+            return bool((steady_clearances(zone.corners, points, part, zone.time, 1e-6) >= here - _SAME).all())
 
         if len(points) < zone.min_points or zone.time == 0.0 or is_free(zone.time):
             return Verdict(command)

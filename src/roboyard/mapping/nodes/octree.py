@@ -20,7 +20,6 @@ from roboyard.mapping.nodes.map_messages import map_to_msg
 from roboyard.mapping.nodes.octree_messages import centers_to_msg, cloud_from_msg, octree_to_msg
 from roboyard.mapping.octree import Inserted, Leaves, OctreeConfig, OctreeMap, read_octree
 from roboyard.mapping.octree.blocks import morton, unmorton
-from roboyard.mapping.octree.config import SensorModel
 from roboyard.mapping.octree.files import COLORED, PLAIN, write_tree
 from roboyard.mapping.octree.ground import GroundFilter, ground_points
 from roboyard.mapping.octree.levels import climb, leaf_numbers
@@ -69,32 +68,42 @@ class Known:
 class OctreeNodeConfig(Config):
     """Configuration of `OctreeNode`."""
 
-    cloud_topic: str = parameter("cloud_in", doc="of the clouds")
-    frame_id: str = parameter("map", doc="frame of the map")
-    base_frame_id: str = parameter("base_link", doc="of the robot, for finding ground")
-    resolution: float = parameter(0.05, unit="m", low=0.005, high=10.0, doc="edge of the smallest voxel")
-    sensor_model: SensorModel = parameter(factory=SensorModel)
-    occupied: float = parameter(0.5, low=0.01, high=0.99, doc="probability from which on a voxel is occupied")
-    use_colored_map: bool = parameter(True, doc="keep colours, where clouds have them")
-    max_rate: float = parameter(2.0, unit="Hz", low=0.01, high=100.0, doc="of clouds taken in")
-    publish_period: float = parameter(2.0, unit="s", low=0.0, high=1e6, doc="between maps at least")
-    latency: float = parameter(0.25, unit="s", low=1e-3, high=100.0, doc="declared, of taking in a cloud")
+    cloud_topic: str = parameter("cloud_in", doc="Topic of the clouds.")
+    frame_id: str = parameter("map", doc="Frame of the map.")
+    base_frame_id: str = parameter("base_link", doc="Frame of the robot, in which ground is searched for.")
+    octree: OctreeConfig = parameter(factory=OctreeConfig, flatten="", doc="Voxels and evidence of the map.")
+    use_colored_map: bool = parameter(True, doc="Keep the colors of clouds that have them.")
+    max_rate: float = parameter(2.0, unit="Hz", low=0.01, high=100.0, doc="Largest rate of processed clouds.")
+    publish_period: float = parameter(2.0, unit="s", low=0.0, high=1e6, doc="Smallest time between maps.")
+    latency: float = parameter(0.25, unit="s", low=1e-3, high=100.0, doc="Declared duration of processing a cloud.")
     point_cloud_min_z: float = parameter(
-        -_ANY, unit="m", low=-_ANY, high=_ANY, doc="lower points are left out", runtime=True
+        -_ANY, unit="m", low=-_ANY, high=_ANY, runtime=True, doc="Height below which points are ignored."
     )
     point_cloud_max_z: float = parameter(
-        _ANY, unit="m", low=-_ANY, high=_ANY, doc="higher points are left out", runtime=True
+        _ANY, unit="m", low=-_ANY, high=_ANY, runtime=True, doc="Height above which points are ignored."
     )
     occupancy_min_z: float = parameter(
-        -_ANY, unit="m", low=-_ANY, high=_ANY, doc="lowest voxel of projection and middles", runtime=True
+        -_ANY,
+        unit="m",
+        low=-_ANY,
+        high=_ANY,
+        runtime=True,
+        doc="Height of the lowest voxel of the projected map and of the published centers.",
     )
-    occupancy_max_z: float = parameter(_ANY, unit="m", low=-_ANY, high=_ANY, doc="highest", runtime=True)
+    occupancy_max_z: float = parameter(
+        _ANY,
+        unit="m",
+        low=-_ANY,
+        high=_ANY,
+        runtime=True,
+        doc="Height of the highest voxel of the projected map and of the published centers.",
+    )
     filter_ground_plane: bool = parameter(
-        False, doc="leave ground out; what lies before it is free all the same", runtime=True
+        False, runtime=True, doc="Ignore points of the ground; the space before them is free all the same."
     )
-    ground_filter: GroundFilter = parameter(factory=GroundFilter)
-    octomap_path: str = parameter("", doc="a .bt or .ot file to begin with")
-    save_as: str = parameter("", doc="file in the run's folder, .bt or .ot, for the map at the end")
+    ground_filter: GroundFilter = parameter(factory=GroundFilter, doc="Search for the ground.")
+    octomap_path: str = parameter("", doc="File of a map to begin with, .bt or .ot.")
+    save_as: str = parameter("", doc="File for the map at the end, .bt or .ot, in the run's folder.")
 
 
 class OctreeNode(Node[OctreeNodeConfig]):
@@ -133,7 +142,7 @@ class OctreeNode(Node[OctreeNodeConfig]):
             write_binary,
             write_full,
         )
-        self._config = OctreeConfig(self.config.resolution, self.config.occupied, self.config.sensor_model)
+        self._config = self.config.octree
         if self.config.use_colored_map:
             expect_kernels(paint)
         self._kind = COLORED if self.config.use_colored_map else PLAIN
@@ -244,7 +253,7 @@ class OctreeNode(Node[OctreeNodeConfig]):
         binary = name == "octomap_binary"
         data, kind = (self._known.binary, PLAIN) if binary else (self._known.full, self._kind)
         return octree_to_msg(
-            data, kind, self.config.resolution, self.frame(self.config.frame_id), self.now_ns, binary=binary
+            data, kind, self.config.octree.resolution, self.frame(self.config.frame_id), self.now_ns, binary=binary
         )
 
     # -- services ------------------------------------------------------------------------------------------------------
@@ -290,7 +299,7 @@ class OctreeNode(Node[OctreeNodeConfig]):
         binary = self.config.save_as.endswith(".bt")
         data, kind = (self._known.binary, PLAIN) if binary else (self._known.full, self._kind)
         try:
-            write_tree(self.run_folder / self.config.save_as, data, kind=kind, resolution=self.config.resolution)
+            write_tree(self.run_folder / self.config.save_as, data, kind=kind, resolution=self.config.octree.resolution)
         except RoboyardError as error:
             self.log.error(f"the map was not saved: {error}")
 

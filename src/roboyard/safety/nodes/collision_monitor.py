@@ -79,24 +79,32 @@ class CollisionMonitorNodeConfig(Config):
     footprint: tuple[tuple[float, float], ...] = parameter(
         (), doc="Corners (x, y) in base_frame [m]; none: the robot's footprint."
     )
-    scan_topics: tuple[str, ...] = parameter(("scan",), doc="sensor_msgs/LaserScan")
-    cloud_topics: tuple[str, ...] = parameter((), doc="sensor_msgs/PointCloud2")
-    range_topics: tuple[str, ...] = parameter((), doc="sensor_msgs/Range")
-    source_timeout: float = parameter(0.5, unit="s", low=0.01, high=60.0, doc="a silent sensor stops the robot")
-    command_timeout: float = parameter(0.5, unit="s", low=0.01, high=60.0, doc="an older command is over", runtime=True)
-    rate: float = parameter(25.0, unit="Hz", low=1.0, high=1000.0)
-    odom_frame: str = parameter("odom")
-    base_frame: str = parameter("base_link")
-    margin: float = parameter(0.05, unit="m", low=0.0, high=10.0, doc="what stays about the robot")
-    acceleration: float = parameter(1.5, unit="m/s²", low=1e-3, high=1e3, doc="what the drive may do")
-    deceleration: float = parameter(1.5, unit="m/s²", low=1e-3, high=1e3, doc="what braking surely reaches")
-    turn_acceleration: float = parameter(4.0, unit="rad/s²", low=1e-3, high=1e3)
-    turn_deceleration: float = parameter(3.0, unit="rad/s²", low=1e-3, high=1e3)
-    latency: float = parameter(0.12, unit="s", low=0.0, high=10.0, doc="until a judged command takes effect")
+    scan_topics: tuple[str, ...] = parameter(("scan",), doc="Topics of sensor_msgs/LaserScan.")
+    cloud_topics: tuple[str, ...] = parameter((), doc="Topics of sensor_msgs/PointCloud2.")
+    range_topics: tuple[str, ...] = parameter((), doc="Topics of sensor_msgs/Range.")
+    source_timeout: float = parameter(
+        0.5, unit="s", low=0.01, high=60.0, doc="Silence of a sensor after which the robot stops."
+    )
+    command_timeout: float = parameter(
+        0.5, unit="s", low=0.01, high=60.0, doc="Age at which a command is no longer used.", runtime=True
+    )
+    rate: float = parameter(25.0, unit="Hz", low=1.0, high=1000.0, doc="Rate of the published commands.")
+    odom_frame: str = parameter("odom", doc="Frame of the odometry, in which points are remembered.")
+    base_frame: str = parameter("base_link", doc="Frame of the base.")
+    margin: float = parameter(
+        0.05, unit="m", low=0.0, high=10.0, doc="Smallest distance between the robot and everything else."
+    )
+    braking: BrakingConfig = parameter(factory=BrakingConfig, flatten="", doc="How the base accelerates and brakes.")
     zones: dict[str, ZoneConfig] = parameter(factory=dict, doc="Zones about the robot, by name.")
-    min_height: float = parameter(0.05, unit="m", doc="lowest point of clouds that counts, over base_frame")
-    max_height: float = parameter(1.5, unit="m", doc="highest")
-    memory: float = parameter(10.0, unit="s", low=0.0, high=3600.0, doc="of what no sensor looks at now")
+    min_height: float = parameter(
+        0.05, unit="m", doc="Height above base_frame of the lowest point of clouds that counts."
+    )
+    max_height: float = parameter(
+        1.5, unit="m", doc="Height above base_frame of the highest point of clouds that counts."
+    )
+    memory: float = parameter(
+        10.0, unit="s", low=0.0, high=3600.0, doc="Time for which points are remembered that no sensor looks at."
+    )
 
 
 class CollisionMonitorNode(Node[CollisionMonitorNodeConfig]):
@@ -127,15 +135,8 @@ class CollisionMonitorNode(Node[CollisionMonitorNodeConfig]):
             outline = outline_of(self.config.footprint, f"{where} 'footprint'")
         else:
             outline = outline_of(self.outline, where)
-        braking = BrakingConfig(
-            self.config.acceleration,
-            self.config.deceleration,
-            self.config.turn_acceleration,
-            self.config.turn_deceleration,
-            self.config.latency,
-        )
         zones = tuple(one.zone(name, outline) for name, one in self.config.zones.items())
-        self._monitor = CollisionMonitor(MonitorConfig(outline, self.config.margin, braking, zones))
+        self._monitor = CollisionMonitor(MonitorConfig(outline, self.config.margin, self.config.braking, zones))
         topics: dict[str, tuple[type, Reader]] = {
             **dict.fromkeys(self.config.scan_topics, (msg.LaserScan, view_of_scan)),
             **dict.fromkeys(
