@@ -203,7 +203,7 @@ def test_octree_topics_follow_the_namespace() -> None:
         harness.run_for(1.0)
         leaves = octree_from_msg(harness.last("/rover/octomap_full"))
         assert not leaves.occupied.any()
-        assert harness.node.config.sensor_model == SensorModel(max_range=1.0)
+        assert harness.node.config.octree.sensor_model == SensorModel(max_range=1.0)
 
 
 def test_saved_octree_node_continues_bit_for_bit() -> None:

@@ -65,21 +65,38 @@ def lanes_of(simulation: Simulation) -> dict[str, Lane]:
 class FeederNodeConfig(Config):
     """Configuration of `FeederNode`."""
 
-    belt: str = parameter("", doc="name of the furniture")
-    things: tuple[str, ...] = parameter((), doc="names, or beginnings of names")
-    gap: tuple[float, ...] = parameter((0.1, 0.2), unit="m", doc="least and greatest between middles")
-    aside: float = parameter(0.0, unit="m", low=0.0, high=1.0, doc="off the belt's middle, either way, at most")
-    turn: float = parameter(math.pi, unit="rad", low=0.0, high=math.pi, doc="turned by as much, either way")
-    yaw: float = parameter(0.0, unit="rad", low=-math.pi, high=math.pi, doc="about that")
+    belt: str = parameter("", doc="Name of the belt in the world.")
+    things: tuple[str, ...] = parameter((), doc="Names of the things, or beginnings of names.")
+    gap: tuple[float, ...] = parameter((0.1, 0.2), unit="m", doc="Smallest and largest distance between their middles.")
+    aside: float = parameter(
+        0.0, unit="m", low=0.0, high=1.0, doc="Largest distance from the belt's middle, to either side."
+    )
+    turn: float = parameter(math.pi, unit="rad", low=0.0, high=math.pi, doc="Largest turn, to either side.")
+    yaw: float = parameter(0.0, unit="rad", low=-math.pi, high=math.pi, doc="Heading about which they are turned.")
     begin: float = parameter(
-        0.05, unit="m", low=0.0, high=100.0, doc="from the belt's beginning to where things are laid", runtime=True
+        0.05,
+        unit="m",
+        low=0.0,
+        high=100.0,
+        runtime=True,
+        doc="Distance from the belt's beginning at which things are laid.",
     )
     end: float = parameter(
-        0.05, unit="m", low=0.0, high=100.0, doc="of every belt, from which things are taken off", runtime=True
+        0.05,
+        unit="m",
+        low=0.0,
+        high=100.0,
+        runtime=True,
+        doc="Distance from the belt's end at which things are taken off.",
     )
-    robot: str = parameter("", doc="that things are left to; empty: none")
+    robot: str = parameter("", doc="Robot to which things are left; empty: none.")
     away: float = parameter(
-        0.5, unit="m", low=0.0, high=100.0, doc="from its base: farther away they are not its own", runtime=True
+        0.5,
+        unit="m",
+        low=0.0,
+        high=100.0,
+        runtime=True,
+        doc="Distance from its base beyond which things are not its own.",
     )
 
 

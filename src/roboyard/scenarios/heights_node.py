@@ -23,10 +23,10 @@ _UNSEEN = 5
 class WorldHeightsNodeConfig(Config):
     """Configuration of `WorldHeightsNode`."""
 
-    map_frame: str = parameter("map")
-    area: tuple[float, ...] = parameter((-1.0, -1.6, 3.2, 1.6), unit="m", doc="least x and y, greatest x and y")
-    cell: float = parameter(0.02, unit="m", low=0.005, high=1.0, doc="edge of a cell")
-    rate: float = parameter(10.0, unit="Hz", low=0.1, high=100.0, doc="how often it looks what stands there")
+    map_frame: str = parameter("map", doc="Frame of the map.")
+    area: tuple[float, ...] = parameter((-1.0, -1.6, 3.2, 1.6), unit="m", doc="Smallest x and y, largest x and y.")
+    cell: float = parameter(0.02, unit="m", low=0.005, high=1.0, doc="Edge of a cell.")
+    rate: float = parameter(10.0, unit="Hz", low=0.1, high=100.0, doc="Rate of the checks of the world.")
 
 
 class WorldHeightsNode(Node[WorldHeightsNodeConfig]):

@@ -14,11 +14,11 @@ from roboyard.simulation import Simulation
 class WorldMapNodeConfig(Config):
     """Configuration of `WorldMapNode`."""
 
-    map_frame: str = parameter("map")
-    resolution: float = parameter(0.05, unit="m", low=0.005, high=10.0)
-    height: float = parameter(0.25, unit="m", low=-100.0, high=100.0, doc="of the cut, the laser's")
+    map_frame: str = parameter("map", doc="Frame of the map.")
+    resolution: float = parameter(0.05, unit="m", low=0.005, high=10.0, doc="Edge of a cell.")
+    height: float = parameter(0.25, unit="m", low=-100.0, high=100.0, doc="Height of the cut, that of the laser.")
 
-    also: tuple[float, ...] = parameter((), unit="m", doc="heights of further cuts, drawn into the same map")
+    also: tuple[float, ...] = parameter((), unit="m", doc="Heights of further cuts that are drawn into the same map.")
 
 
 class WorldMapNode(Node[WorldMapNodeConfig]):

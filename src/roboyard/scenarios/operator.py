@@ -22,10 +22,15 @@ _STRAY_TIME = 0.5
 class OperatorConfig(Config):
     """Configuration of `Operator`."""
 
-    radius: float = parameter(0.3, unit="m", low=0.0, high=100.0, doc="of the robot, for wandering", runtime=True)
-    base_frame: str = parameter("base_link", doc="frame of the robot", runtime=True)
+    radius: float = parameter(
+        0.3, unit="m", low=0.0, high=100.0, runtime=True, doc="Radius of the robot, for wandering."
+    )
+    base_frame: str = parameter("base_link", runtime=True, doc="Frame of the robot.")
     after_end: str = parameter(
-        "stop", choices=("stop", "silence"), doc="once the script is over: hold zero, or say nothing more", runtime=True
+        "stop",
+        choices=("stop", "silence"),
+        runtime=True,
+        doc="Action after the end of the script: zero commands, or none.",
     )
 
 

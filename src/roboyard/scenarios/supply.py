@@ -23,19 +23,31 @@ _SLOW = 0.005
 class SupplyNodeConfig(Config):
     """Configuration of `SupplyNode`."""
 
-    things: tuple[str, ...] = parameter((), doc="names, or beginnings of names")
-    source: tuple[float, ...] = parameter((), doc="x, y, inner, outer radius [m], from, to [rad]")
-    target: tuple[float, ...] = parameter((), doc="likewise")
-    rest: float = parameter(4.0, unit="s", low=0.0, high=1e6, doc="in the source, before it is taken", runtime=True)
-    apart: float = parameter(
-        0.06, unit="m", low=0.0, high=10.0, doc="between the middles of things in the target", runtime=True
+    things: tuple[str, ...] = parameter((), doc="Names of the things, or beginnings of names.")
+    source: tuple[float, ...] = parameter(
+        (), doc="Source: x, y, inner and outer radius [m], first and last angle [rad]."
     )
-    robot: str = parameter("", doc="whose hand is to be away; empty: nobody's")
-    hand: str = parameter("gripper_palm", doc="its link")
-    turn: float = parameter(math.pi, unit="rad", low=0.0, high=math.pi, doc="in the target, either way")
-    lift: float = parameter(0.0, unit="m", low=-10.0, high=10.0, doc="of the target over the source")
-    away: float = parameter(0.2, unit="m", low=0.0, high=10.0, doc="from both places, seen from above", runtime=True)
-    clear: float = parameter(0.3, unit="m", low=0.0, high=10.0, doc="of people's joints, likewise", runtime=True)
+    target: tuple[float, ...] = parameter(
+        (), doc="Target: x, y, inner and outer radius [m], first and last angle [rad]."
+    )
+    rest: float = parameter(
+        4.0, unit="s", low=0.0, high=1e6, runtime=True, doc="Time in the source after which a thing is taken."
+    )
+    apart: float = parameter(
+        0.06, unit="m", low=0.0, high=10.0, runtime=True, doc="Distance between the middles of things in the target."
+    )
+    robot: str = parameter("", doc="Robot whose hand must be away; empty: none.")
+    hand: str = parameter("gripper_palm", doc="Link of its hand.")
+    turn: float = parameter(
+        math.pi, unit="rad", low=0.0, high=math.pi, doc="Largest turn in the target, to either side."
+    )
+    lift: float = parameter(0.0, unit="m", low=-10.0, high=10.0, doc="Height of the target above the source.")
+    away: float = parameter(
+        0.2, unit="m", low=0.0, high=10.0, runtime=True, doc="Horizontal distance of the hand from both places."
+    )
+    clear: float = parameter(
+        0.3, unit="m", low=0.0, high=10.0, runtime=True, doc="Horizontal distance of people's joints from both places."
+    )
 
 
 class SupplyNode(Node[SupplyNodeConfig]):

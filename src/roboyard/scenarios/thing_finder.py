@@ -19,10 +19,12 @@ FRAME = "world"
 class ThingFinderNodeConfig(Config):
     """Configuration of `ThingFinderNode`."""
 
-    things: tuple[str, ...] = parameter((), doc="names, or beginnings of names")
-    rate: float = parameter(10.0, unit="Hz", low=0.1, high=100.0, doc="of looks")
-    noise: float = parameter(0.001, unit="m", low=0.0, high=1.0, doc="standard deviation of each coordinate")
-    turn_noise: float = parameter(0.005, unit="rad", low=0.0, high=1.0, doc="about each axis")
+    things: tuple[str, ...] = parameter((), doc="Names of the things, or beginnings of names.")
+    rate: float = parameter(10.0, unit="Hz", low=0.1, high=100.0, doc="Rate of the looks.")
+    noise: float = parameter(0.001, unit="m", low=0.0, high=1.0, doc="Standard deviation of each coordinate.")
+    turn_noise: float = parameter(
+        0.005, unit="rad", low=0.0, high=1.0, doc="Standard deviation of the rotation about each axis."
+    )
 
 
 class ThingFinderNode(Node[ThingFinderNodeConfig]):

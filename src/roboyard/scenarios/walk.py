@@ -23,15 +23,21 @@ _NEAR = 0.02
 class WalkNodeConfig(Config):
     """Configuration of `WalkNode`."""
 
-    route: tuple[float, ...] = parameter((), doc="x, y of two or more places in the world [m]; none: it stands")
-    speed: float = parameter(0.8, unit="m/s", low=0.05, high=3.0, doc="on average", runtime=True)
-    rest: float = parameter(1.5, unit="s", low=0.0, high=1e3, doc="at each place, at most", runtime=True)
+    route: tuple[float, ...] = parameter((), doc="Two or more places x, y in the world [m]; empty: the person stands.")
+    speed: float = parameter(0.8, unit="m/s", low=0.05, high=3.0, runtime=True, doc="Mean speed.")
+    rest: float = parameter(1.5, unit="s", low=0.0, high=1e3, runtime=True, doc="Longest time at each place.")
     spread: float = parameter(
-        0.3, low=0.0, high=0.9, doc="share by which the speed differs from leg to leg, at most", runtime=True
+        0.3, low=0.0, high=0.9, runtime=True, doc="Largest share by which the speed differs from leg to leg."
     )
-    room: float = parameter(0.9, unit="m", low=0.0, high=10.0, doc="between middles, to whom it heeds", runtime=True)
-    patience: float = parameter(3.0, unit="s", low=0.1, high=1e4, doc="then it turns back", runtime=True)
-    heeds: tuple[str, ...] = parameter(("/truth/rover/odom",), doc="truth of those whom it does not walk into")
+    room: float = parameter(
+        0.9, unit="m", low=0.0, high=10.0, runtime=True, doc="Distance between middles to those whom the person heeds."
+    )
+    patience: float = parameter(
+        3.0, unit="s", low=0.1, high=1e4, runtime=True, doc="Time after which the person turns back."
+    )
+    heeds: tuple[str, ...] = parameter(
+        ("/truth/rover/odom",), doc="Topics of the true poses of those into whom the person does not walk."
+    )
 
 
 class WalkNode(Node[WalkNodeConfig]):

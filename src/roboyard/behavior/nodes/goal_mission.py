@@ -47,19 +47,19 @@ _ROOM = 0.1
 class GoalMissionNodeConfig(Config):
     """Configuration of `GoalMissionNode`."""
 
-    file: str = parameter("", doc="of tasks")
-    goals: tuple[str, ...] = parameter((), doc="names of its goals in turn; empty: all of them")
-    draw: int = parameter(0, low=0, high=10_000, doc="so many of them at random, instead of each once")
-    points: int = parameter(0, low=0, high=100, doc="places 'point 1' … at random that a way leads to")
-    within: float = parameter(6.0, unit="m", low=0.5, high=1e4, doc="of where the robot sets out are these points")
-    measure: bool = parameter(True, doc="ways over the map; else as the crow flies")
-    rate: float = parameter(10.0, unit="Hz", low=0.1, high=1000.0, doc="of ticks")
-    start: float = parameter(1.0, unit="s", low=0.0, high=1e6, doc="when it begins")
-    tries: int = parameter(2, low=1, high=1000, doc="of a step before another way is taken")
-    most: int = parameter(6, low=1, high=1000, doc="failures of a step before its task is given up")
-    rest: float = parameter(1.0, unit="s", low=0.0, high=1e4, doc="after a failure")
-    map_frame: str = parameter("map")
-    base_frame: str = parameter("base_link")
+    file: str = parameter("", doc="File of the tasks.")
+    goals: tuple[str, ...] = parameter((), doc="Names of its goals, in turn; empty: all of them.")
+    draw: int = parameter(0, low=0, high=10_000, doc="Number of goals drawn at random, instead of each once.")
+    points: int = parameter(0, low=0, high=100, doc="Number of random places 'point 1' … that a path leads to.")
+    within: float = parameter(6.0, unit="m", low=0.5, high=1e4, doc="Largest distance of these points from the start.")
+    measure: bool = parameter(True, doc="Measure paths over the map; false: straight lines.")
+    rate: float = parameter(10.0, unit="Hz", low=0.1, high=1000.0, doc="Rate of the ticks.")
+    start: float = parameter(1.0, unit="s", low=0.0, high=1e6, doc="Time of the start.")
+    tries: int = parameter(2, low=1, high=1000, doc="Number of attempts at a step before another way is taken.")
+    most: int = parameter(6, low=1, high=1000, doc="Number of failures of a step after which its task is given up.")
+    rest: float = parameter(1.0, unit="s", low=0.0, high=1e4, doc="Time after a failure.")
+    map_frame: str = parameter("map", doc="Frame of the map.")
+    base_frame: str = parameter("base_link", doc="Frame of the base.")
 
 
 class GoalMissionNode(DeskNode[GoalMissionNodeConfig]):

@@ -23,13 +23,13 @@ from roboyard.messages import msg
 class TreeMissionNodeConfig(Config):
     """Configuration of `TreeMissionNode`."""
 
-    file: str = parameter("", doc="the tree's file")
-    tree: str = parameter("", doc="which of the file's trees; empty: the one that the file says")
-    rate: float = parameter(10.0, unit="Hz", low=0.1, high=1000.0, doc="of ticks")
-    start: float = parameter(1.0, unit="s", low=0.0, high=1e6, doc="when it is ticked first")
-    repeat: bool = parameter(False, doc="begin anew when it has succeeded", runtime=True)
-    mock: bool = parameter(False, doc="stand in for unknown node types")
-    groot: int = parameter(0, low=0, high=65534, doc="port for Groot2, as 1667, and the one after it; 0: none")
+    file: str = parameter("", doc="File of the tree.")
+    tree: str = parameter("", doc="Name of a tree in the file; empty: the file's main tree.")
+    rate: float = parameter(10.0, unit="Hz", low=0.1, high=1000.0, doc="Rate of the ticks.")
+    start: float = parameter(1.0, unit="s", low=0.0, high=1e6, doc="Time of the first tick.")
+    repeat: bool = parameter(False, runtime=True, doc="Begin anew after success.")
+    mock: bool = parameter(False, doc="Replace unknown node types by stand-ins.")
+    groot: int = parameter(0, low=0, high=65534, doc="Port for Groot2, such as 1667, and the one after it; 0: none.")
 
 
 class TreeMissionNode(DeskNode[TreeMissionNodeConfig]):

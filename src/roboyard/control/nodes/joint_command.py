@@ -22,11 +22,11 @@ from roboyard.messages import msg
 class JointCommandNodeConfig(Config):
     """Configuration of `JointCommandNode`."""
 
-    joints: tuple[str, ...] = parameter((), doc="which")
-    mode: str = parameter("position", choices=("position", "velocity", "effort"))
-    topics: tuple[str, ...] = parameter((), doc="one for each joint; none: JOINT/cmd")
-    initial: tuple[float, ...] = parameter((), doc="set-points from the start on; none: see hold")
-    hold: bool = parameter(False, doc="in position mode: hold the joints where they stand from the start on")
+    joints: tuple[str, ...] = parameter((), doc="Joints.")
+    mode: str = parameter("position", choices=("position", "velocity", "effort"), doc="Kind of the commands.")
+    topics: tuple[str, ...] = parameter((), doc="Topics, one of each joint; empty: JOINT/cmd.")
+    initial: tuple[float, ...] = parameter((), doc="Set-points from the start on; empty: see hold.")
+    hold: bool = parameter(False, doc="Hold the joints from the start on where they are (position mode).")
 
 
 class JointCommandNode(Node[JointCommandNodeConfig]):

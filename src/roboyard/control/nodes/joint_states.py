@@ -12,7 +12,7 @@ from roboyard.messages.time import time_to_msg
 class JointStateNodeConfig(Config):
     """Configuration of `JointStateNode`."""
 
-    rate: float = parameter(50.0, unit="Hz", low=0.1, high=1000.0)
+    rate: float = parameter(50.0, unit="Hz", low=0.1, high=1000.0, doc="Rate of the published states.")
 
 
 class JointStateNode(Node[JointStateNodeConfig]):

@@ -41,30 +41,37 @@ _LETTING_GO = 2.0
 class JointTrajectoryNodeConfig(Config):
     """Configuration of `JointTrajectoryNode`."""
 
-    joints: tuple[str, ...] = parameter((), doc="the group")
-    mode: str = parameter("position", choices=("position", "velocity"))
-    rate: float = parameter(100.0, unit="Hz", low=1.0, high=1000.0)
+    joints: tuple[str, ...] = parameter((), doc="Joints of the group.")
+    mode: str = parameter("position", choices=("position", "velocity"), doc="Kind of the set-points.")
+    rate: float = parameter(100.0, unit="Hz", low=1.0, high=1000.0, doc="Rate of the control loop.")
     lead: float = parameter(
-        0.0, unit="s", low=0.0, high=1.0, doc="the cycle in which the drives reach a set-point", runtime=True
+        0.0, unit="s", low=0.0, high=1.0, runtime=True, doc="Time in which the drives reach a set-point."
     )
     gain: float = parameter(
-        10.0, unit="1/s", low=0.0, high=1e3, doc="in velocity mode: of the position's error", runtime=True
+        10.0, unit="1/s", low=0.0, high=1e3, runtime=True, doc="Gain of the position's error (velocity mode)."
     )
-    path_tolerance: float = parameter(0.0, unit="rad or m", low=0.0, high=1e3, doc="on the way; 0: any", runtime=True)
-    goal_tolerance: float = parameter(0.02, unit="rad or m", low=0.0, high=1e3, doc="at the end; 0: any", runtime=True)
+    path_tolerance: float = parameter(
+        0.0, unit="rad or m", low=0.0, high=1e3, runtime=True, doc="Largest error of the position on the path; 0: any."
+    )
+    goal_tolerance: float = parameter(
+        0.02, unit="rad or m", low=0.0, high=1e3, runtime=True, doc="Largest error of the position at the end; 0: any."
+    )
     goal_time: float = parameter(
-        1.0, unit="s", low=0.0, high=1e3, doc="how long after the end it may take", runtime=True
+        1.0, unit="s", low=0.0, high=1e3, runtime=True, doc="Time after the end in which the goal may be reached."
     )
     start_tolerance: float = parameter(
-        0.1, unit="rad or m", low=0.0, high=1e3, doc="at the start; 0: any", runtime=True
+        0.1,
+        unit="rad or m",
+        low=0.0,
+        high=1e3,
+        runtime=True,
+        doc="Largest distance between the joints and the trajectory's start; 0: any.",
     )
-    allow_partial_joints_goal: bool = parameter(
-        False, doc="a trajectory may name only some of the joints", runtime=True
-    )
-    hold: bool = parameter(True, doc="hold the joints where they stand from the start on")
-    initial: tuple[float, ...] = parameter((), unit="rad or m", doc="where to hold them at first")
+    allow_partial_joints_goal: bool = parameter(False, runtime=True, doc="Accept trajectories of some of the joints.")
+    hold: bool = parameter(True, doc="Hold the joints from the start on where they are.")
+    initial: tuple[float, ...] = parameter((), unit="rad or m", doc="Positions to hold at first.")
     state_publish_rate: float = parameter(
-        0.0, unit="Hz", low=0.0, high=1000.0, doc="of ~controller_state; 0: neither it nor ~plan"
+        0.0, unit="Hz", low=0.0, high=1000.0, doc="Rate of ~controller_state; 0: neither it nor ~plan."
     )
 
 

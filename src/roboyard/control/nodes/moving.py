@@ -30,17 +30,17 @@ _TARGET_PERIOD_NS = 100_000_000
 class MovingNodeConfig(Config):
     """Configuration of `MovingNode`."""
 
-    joints: tuple[str, ...] = parameter((), doc="the group, in the order of their numbers")
-    rate: float = parameter(100.0, unit="Hz", low=1.0, high=1000.0)
-    timeout: float = parameter(0.5, unit="s", low=0.01, high=60.0, doc="an older velocity is over", runtime=True)
-    hold: bool = parameter(True, doc="hold the joints where they stand from the start on")
+    joints: tuple[str, ...] = parameter((), doc="Joints of the group, in the order of their numbers.")
+    rate: float = parameter(100.0, unit="Hz", low=1.0, high=1000.0, doc="Rate of the control loop.")
+    timeout: float = parameter(0.5, unit="s", low=0.01, high=60.0, runtime=True, doc="Age at which a velocity ends.")
+    hold: bool = parameter(True, doc="Hold the joints from the start on where they are.")
     start_tolerance: float = parameter(
         0.1,
         unit="rad or m",
         low=0.0,
         high=1e3,
-        doc="a joint at rest farther off its set-point starts where it is",
         runtime=True,
+        doc="Distance from its set-point from which a joint at rest starts at its measured position.",
     )
 
 

@@ -18,7 +18,7 @@ from roboyard.messages.time import to_nanoseconds
 class RobotStateNodeConfig(Config):
     """Configuration of `RobotStateNode`."""
 
-    rate: float = parameter(20.0, unit="Hz", low=0.1, high=1000.0, doc="largest rate on /tf")
+    rate: float = parameter(20.0, unit="Hz", low=0.1, high=1000.0, doc="Largest rate on /tf.")
 
 
 class RobotStateNode(Node[RobotStateNodeConfig]):

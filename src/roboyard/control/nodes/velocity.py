@@ -15,7 +15,7 @@ class VelocityNodeConfig(Config):
     """Configuration of `VelocityNode`."""
 
     timeout: float = parameter(
-        0.0, unit="s", low=0.0, high=1e6, doc="older commands count as standstill; 0: never", runtime=True
+        0.0, unit="s", low=0.0, high=1e6, runtime=True, doc="Age from which a command counts as standstill; 0: never."
     )
     initial_linear: tuple[float, float, float] = parameter((0.0, 0.0, 0.0), unit="m/s", doc="Velocity at the start.")
     initial_angular: tuple[float, float, float] = parameter(

@@ -47,8 +47,8 @@ class AmclNodeConfig(RosNodeConfig):
     global_frame_id: str = parameter("map", doc="Frame of the map.")
     odom_frame_id: str = parameter("odom", doc="Frame of the odometry.")
     base_frame_id: str = parameter("base_link", doc="Frame of the base.")
-    map_topic: str = parameter("map", doc="nav_msgs/OccupancyGrid.")
-    scan_topic: str = parameter("scan", doc="sensor_msgs/LaserScan.")
+    map_topic: str = parameter("map", doc="Topic of the map, nav_msgs/OccupancyGrid.")
+    scan_topic: str = parameter("scan", doc="Topic of the scans, sensor_msgs/LaserScan.")
     more_scan_topics: tuple[str, ...] = parameter((), doc="Scan topics of further lasers.")
     tf_broadcast: bool = parameter(True, doc="Publish the transform map → odom.")
     transform_tolerance: float = parameter(
@@ -60,12 +60,16 @@ class AmclNodeConfig(RosNodeConfig):
     first_map_only: bool = parameter(False, doc="Ignore maps after the first.")
     # start
     set_initial_pose: bool = parameter(False, doc="Start at initial_pose_x, initial_pose_y, initial_pose_yaw.")
-    initial_pose_x: float = parameter(0.0, unit="m", low=-1e6, high=1e6)
-    initial_pose_y: float = parameter(0.0, unit="m", low=-1e6, high=1e6)
-    initial_pose_yaw: float = parameter(0.0, unit="rad", low=-1e3, high=1e3, aliases=("initial_pose_a",))
-    initial_cov_xx: float = parameter(0.25, unit="m²", low=0.0, high=1e6)
-    initial_cov_yy: float = parameter(0.25, unit="m²", low=0.0, high=1e6)
-    initial_cov_aa: float = parameter(0.0685, unit="rad²", low=0.0, high=100.0)
+    initial_pose_x: float = parameter(0.0, unit="m", low=-1e6, high=1e6, doc="Position x of the initial pose.")
+    initial_pose_y: float = parameter(0.0, unit="m", low=-1e6, high=1e6, doc="Position y of the initial pose.")
+    initial_pose_yaw: float = parameter(
+        0.0, unit="rad", low=-1e3, high=1e3, aliases=("initial_pose_a",), doc="Heading of the initial pose."
+    )
+    initial_cov_xx: float = parameter(0.25, unit="m²", low=0.0, high=1e6, doc="Variance of x of the initial pose.")
+    initial_cov_yy: float = parameter(0.25, unit="m²", low=0.0, high=1e6, doc="Variance of y of the initial pose.")
+    initial_cov_aa: float = parameter(
+        0.0685, unit="rad²", low=0.0, high=100.0, doc="Variance of the heading of the initial pose."
+    )
     start_anywhere: bool = parameter(False, doc="Start with global localization.")
     # particle cloud
     particle_cloud_rate: float = parameter(

@@ -150,24 +150,40 @@ class KalmanNodeConfig(RosNodeConfig):
         STANDARD_GRAVITY, unit="m/s²", low=0.0, high=100.0, doc="Gravity in the accelerations of IMUs."
     )
     use_control: bool = parameter(False, doc="Use commanded velocities of cmd_vel for the prediction.")
-    stamped_control: bool = parameter(False, doc="cmd_vel is a geometry_msgs/TwistStamped.")
+    stamped_control: bool = parameter(False, doc="Messages of cmd_vel are geometry_msgs/TwistStamped.")
     filter: FusionConfig = parameter(factory=FusionConfig, flatten="", doc="The filter.")
-    odom0: OdometrySource = parameter(factory=OdometrySource, flatten="odom0")
-    odom1: OdometrySource = parameter(factory=OdometrySource, flatten="odom1")
-    odom2: OdometrySource = parameter(factory=OdometrySource, flatten="odom2")
-    odom3: OdometrySource = parameter(factory=OdometrySource, flatten="odom3")
-    pose0: PoseSource = parameter(factory=PoseSource, flatten="pose0")
-    pose1: PoseSource = parameter(factory=PoseSource, flatten="pose1")
-    pose2: PoseSource = parameter(factory=PoseSource, flatten="pose2")
-    pose3: PoseSource = parameter(factory=PoseSource, flatten="pose3")
-    twist0: TwistSource = parameter(factory=TwistSource, flatten="twist0")
-    twist1: TwistSource = parameter(factory=TwistSource, flatten="twist1")
-    twist2: TwistSource = parameter(factory=TwistSource, flatten="twist2")
-    twist3: TwistSource = parameter(factory=TwistSource, flatten="twist3")
-    imu0: ImuSource = parameter(factory=ImuSource, flatten="imu0")
-    imu1: ImuSource = parameter(factory=ImuSource, flatten="imu1")
-    imu2: ImuSource = parameter(factory=ImuSource, flatten="imu2")
-    imu3: ImuSource = parameter(factory=ImuSource, flatten="imu3")
+    odom0: OdometrySource = parameter(factory=OdometrySource, flatten="odom0", doc="Source 0 of nav_msgs/Odometry.")
+    odom1: OdometrySource = parameter(factory=OdometrySource, flatten="odom1", doc="Source 1 of nav_msgs/Odometry.")
+    odom2: OdometrySource = parameter(factory=OdometrySource, flatten="odom2", doc="Source 2 of nav_msgs/Odometry.")
+    odom3: OdometrySource = parameter(factory=OdometrySource, flatten="odom3", doc="Source 3 of nav_msgs/Odometry.")
+    pose0: PoseSource = parameter(
+        factory=PoseSource, flatten="pose0", doc="Source 0 of geometry_msgs/PoseWithCovarianceStamped."
+    )
+    pose1: PoseSource = parameter(
+        factory=PoseSource, flatten="pose1", doc="Source 1 of geometry_msgs/PoseWithCovarianceStamped."
+    )
+    pose2: PoseSource = parameter(
+        factory=PoseSource, flatten="pose2", doc="Source 2 of geometry_msgs/PoseWithCovarianceStamped."
+    )
+    pose3: PoseSource = parameter(
+        factory=PoseSource, flatten="pose3", doc="Source 3 of geometry_msgs/PoseWithCovarianceStamped."
+    )
+    twist0: TwistSource = parameter(
+        factory=TwistSource, flatten="twist0", doc="Source 0 of geometry_msgs/TwistWithCovarianceStamped."
+    )
+    twist1: TwistSource = parameter(
+        factory=TwistSource, flatten="twist1", doc="Source 1 of geometry_msgs/TwistWithCovarianceStamped."
+    )
+    twist2: TwistSource = parameter(
+        factory=TwistSource, flatten="twist2", doc="Source 2 of geometry_msgs/TwistWithCovarianceStamped."
+    )
+    twist3: TwistSource = parameter(
+        factory=TwistSource, flatten="twist3", doc="Source 3 of geometry_msgs/TwistWithCovarianceStamped."
+    )
+    imu0: ImuSource = parameter(factory=ImuSource, flatten="imu0", doc="Source 0 of sensor_msgs/Imu.")
+    imu1: ImuSource = parameter(factory=ImuSource, flatten="imu1", doc="Source 1 of sensor_msgs/Imu.")
+    imu2: ImuSource = parameter(factory=ImuSource, flatten="imu2", doc="Source 2 of sensor_msgs/Imu.")
+    imu3: ImuSource = parameter(factory=ImuSource, flatten="imu3", doc="Source 3 of sensor_msgs/Imu.")
 
     def sources(self) -> dict[str, InputSource]:
         """Return the sources that have a topic, by name."""

@@ -13,9 +13,9 @@ from roboyard.geometry import SE3
 class StaticTransformNodeConfig(Config):
     """Configuration of `StaticTransformNode`."""
 
-    parent: str = parameter("world", doc="frame in which the other one is")
-    child: str = parameter("base_link", doc="the other one")
-    pose: tuple[float, ...] = parameter((), doc="x y z roll pitch yaw of the child in the parent [m, rad]")
+    parent: str = parameter("world", doc="Frame in which the other one is placed.")
+    child: str = parameter("base_link", doc="Frame that is placed.")
+    pose: tuple[float, ...] = parameter((), doc="Pose x y z roll pitch yaw of the child in the parent [m, rad].")
 
 
 class StaticTransformNode(Node[StaticTransformNodeConfig]):

@@ -20,17 +20,17 @@ from roboyard.messages.time import to_nanoseconds
 class TruthLocalizationNodeConfig(Config):
     """Configuration of `TruthLocalizationNode`."""
 
-    global_frame_id: str = parameter("map")
-    odom_frame_id: str = parameter("odom")
-    base_frame_id: str = parameter("base_link")
-    tf_broadcast: bool = parameter(True)
+    global_frame_id: str = parameter("map", doc="Frame of the map.")
+    odom_frame_id: str = parameter("odom", doc="Frame of the odometry.")
+    base_frame_id: str = parameter("base_link", doc="Frame of the base.")
+    tf_broadcast: bool = parameter(True, doc="Publish the transform map → odom.")
     transform_tolerance: float = parameter(
-        0.2, unit="s", low=0.0, high=60.0, doc="map → odom is stamped so much later", runtime=True
+        0.2, unit="s", low=0.0, high=60.0, runtime=True, doc="Time added to the stamp of map → odom."
     )
-    rate: float = parameter(10.0, unit="Hz", low=0.1, high=1000.0)
-    map_x: float = parameter(0.0, unit="m", low=-1e6, high=1e6, doc="origin of the map in the world")
-    map_y: float = parameter(0.0, unit="m", low=-1e6, high=1e6)
-    map_yaw: float = parameter(0.0, unit="rad", low=-10.0, high=10.0)
+    rate: float = parameter(10.0, unit="Hz", low=0.1, high=1000.0, doc="Rate of the published poses.")
+    map_x: float = parameter(0.0, unit="m", low=-1e6, high=1e6, doc="Position x of the map's origin in the world.")
+    map_y: float = parameter(0.0, unit="m", low=-1e6, high=1e6, doc="Position y of the map's origin in the world.")
+    map_yaw: float = parameter(0.0, unit="rad", low=-10.0, high=10.0, doc="Heading of the map in the world.")
 
 
 class TruthLocalizationNode(Node[TruthLocalizationNodeConfig]):

@@ -17,14 +17,14 @@ from roboyard.messages.time import to_nanoseconds
 class TruthOdometryNodeConfig(Config):
     """Configuration of `TruthOdometryNode`."""
 
-    odom_frame: str = parameter("odom")
-    base_frame: str = parameter("base_link")
-    publish_tf: bool = parameter(True)
-    from_start: bool = parameter(True, doc="the first pose is the origin; False: coordinates of the world")
+    odom_frame: str = parameter("odom", doc="Frame in which the odometry starts.")
+    base_frame: str = parameter("base_link", doc="Frame of the base.")
+    publish_tf: bool = parameter(True, doc="Publish the transform of the odometry.")
+    from_start: bool = parameter(True, doc="Count from the first pose; false: coordinates of the world.")
     noise: float = parameter(
-        0.0, unit="m or rad", low=0.0, high=1e3, doc="standard deviation laid on each coordinate", runtime=True
+        0.0, unit="m or rad", low=0.0, high=1e3, runtime=True, doc="Standard deviation of the noise on each coordinate."
     )
-    rate: float = parameter(50.0, unit="Hz", low=0.1, high=1000.0)
+    rate: float = parameter(50.0, unit="Hz", low=0.1, high=1000.0, doc="Rate of the published odometry.")
 
 
 class TruthOdometryNode(Node[TruthOdometryNodeConfig]):

@@ -24,24 +24,20 @@ from roboyard.messages.convert import pose_to_msg
 class ArmMissionNodeConfig(Config):
     """Configuration of `ArmMissionNode`."""
 
-    goals: int = parameter(10, low=1, high=100_000, doc="how many")
-    poses: tuple[str, ...] = parameter((), doc="named poses of the group; empty: drawn ones")
+    goals: int = parameter(10, low=1, high=100_000, doc="Number of goals.")
+    poses: tuple[str, ...] = parameter((), doc="Named poses of the group; empty: drawn poses.")
     region: tuple[float, ...] = parameter(
-        (), unit="m", doc="x y z x y z: corners of a box in the world; or of several, in turn"
+        (), unit="m", doc="Corners x y z x y z of a box in the world, or of several boxes, used in turn."
     )
-    everywhere: bool = parameter(True, doc="every second drawn pose is anywhere, outside of regions too", runtime=True)
-    period: float = parameter(
-        0.0, unit="s", low=0.0, high=1e4, doc="goals are sent so far apart at least", runtime=True
-    )
-    place: tuple[float, ...] = parameter((), doc="x y z roll pitch yaw of the robot's root in the world")
-    group: str = parameter("", doc="which joints move; empty: the first group of the robot")
-    clearance: float = parameter(
-        0.01, unit="m", low=0.0, high=1.0, doc="about the states that poses are drawn from", runtime=True
-    )
-    speed: float = parameter(1.0, low=0.01, high=1.0, doc="share of the joints' speeds", runtime=True)
-    start: float = parameter(0.5, unit="s", low=0.0, high=1e6, doc="when the first is sent")
-    rest: float = parameter(0.2, unit="s", low=0.0, high=1e4, doc="at each goal", runtime=True)
-    tries: int = parameter(1, low=1, high=100, doc="how often a goal is sent that could not be reached", runtime=True)
+    everywhere: bool = parameter(True, runtime=True, doc="Draw every second pose anywhere, outside of the regions too.")
+    period: float = parameter(0.0, unit="s", low=0.0, high=1e4, runtime=True, doc="Smallest time between goals.")
+    place: tuple[float, ...] = parameter((), doc="Pose x y z roll pitch yaw of the robot's root in the world.")
+    group: str = parameter("", doc="Group of joints that moves; empty: the first group of the robot.")
+    clearance: float = parameter(0.01, unit="m", low=0.0, high=1.0, runtime=True, doc="Clearance of the drawn states.")
+    speed: float = parameter(1.0, low=0.01, high=1.0, runtime=True, doc="Share of the joints' speeds.")
+    start: float = parameter(0.5, unit="s", low=0.0, high=1e6, doc="Time of the first goal.")
+    rest: float = parameter(0.2, unit="s", low=0.0, high=1e4, runtime=True, doc="Time at each goal.")
+    tries: int = parameter(1, low=1, high=100, runtime=True, doc="Largest number of times that a goal is sent.")
 
 
 class ArmMissionNode(Node[ArmMissionNodeConfig]):

@@ -23,24 +23,26 @@ from roboyard.messages.convert import pose_stamped_to_msg
 class ArmTourNodeConfig(Config):
     """Configuration of `ArmTourNode`."""
 
-    places: tuple[float, ...] = parameter((), doc="x, y [m], yaw [rad] in the map to drive to, for each")
+    places: tuple[float, ...] = parameter(
+        (), doc="Poses x, y [m], yaw [rad] in the map to drive to, one after the other."
+    )
     regions: tuple[float, ...] = parameter(
-        (), unit="m", doc="x y z x y z: a box in the map for the poses at each place, the first included"
+        (), unit="m", doc="Boxes x y z x y z in the map for the drawn poses at each place, the first included."
     )
-    goals: int = parameter(3, low=0, high=1000, doc="poses at each place")
-    jogs: int = parameter(2, low=0, high=1000, doc="at each place")
-    folded: str = parameter("folded", doc="pose of the arm to drive with")
-    group: str = parameter("", doc="which joints move; empty: the first group of the robot")
-    map_frame: str = parameter("map")
+    goals: int = parameter(3, low=0, high=1000, doc="Number of poses at each place.")
+    jogs: int = parameter(2, low=0, high=1000, doc="Number of jogs at each place.")
+    folded: str = parameter("folded", doc="Named pose of the arm while the robot drives.")
+    group: str = parameter("", doc="Group of joints that moves; empty: the first group of the robot.")
+    map_frame: str = parameter("map", doc="Frame of the map.")
     clearance: float = parameter(
-        0.05, unit="m", low=0.0, high=1.0, doc="about poses and jogs that are drawn", runtime=True
+        0.05, unit="m", low=0.0, high=1.0, runtime=True, doc="Clearance of drawn poses and jogs."
     )
-    speed: float = parameter(1.0, low=0.01, high=1.0, doc="share of the joints' speeds", runtime=True)
-    jog_rate: float = parameter(20.0, unit="Hz", low=1.0, high=100.0, doc="of the messages that jog")
-    start: float = parameter(0.5, unit="s", low=0.0, high=1e6, doc="when the first goal is sent")
-    rest: float = parameter(0.2, unit="s", low=0.0, high=1e4, doc="at each goal", runtime=True)
+    speed: float = parameter(1.0, low=0.01, high=1.0, runtime=True, doc="Share of the joints' speeds.")
+    jog_rate: float = parameter(20.0, unit="Hz", low=1.0, high=100.0, doc="Rate of the messages that jog.")
+    start: float = parameter(0.5, unit="s", low=0.0, high=1e6, doc="Time of the first goal.")
+    rest: float = parameter(0.2, unit="s", low=0.0, high=1e4, runtime=True, doc="Time at each goal.")
     jog_rest: float = parameter(
-        1.8, unit="s", low=0.5, high=100.0, doc="after a jog, in which the joint comes to rest", runtime=True
+        1.8, unit="s", low=0.5, high=100.0, runtime=True, doc="Time after a jog in which the joint comes to rest."
     )
 
 

@@ -42,36 +42,42 @@ _DRAWN = 2**31
 class MoveGroupNodeConfig(Config):
     """Configuration of `MoveGroupNode`."""
 
-    group: str = parameter("", doc="which joints move; empty: the first group of the robot")
-    controller: str = parameter("arm/follow_joint_trajectory", doc="action that follows trajectories")
-    world_frame: str = parameter("", doc="of plans, by /tf; empty: the robot's root link, which stands still")
-    know_world: bool = parameter(False, doc="what stands fast in the world is known beforehand, as a map is")
-    place: tuple[float, ...] = parameter((), doc="x y z roll pitch yaw of the root in that world")
-    octomap_topic: str = parameter("", doc="of maps of space that sensors make; empty: none")
-    people_topics: tuple[str, ...] = parameter((), doc="where people are, nav_msgs/Odometry for each")
-    bodies_topics: tuple[str, ...] = parameter((), doc="where their bodies are, PersonBody for each")
-    people: PeopleSettings = parameter(factory=PeopleSettings)
-    gripper_topic: str = parameter("", doc="state of a gripper that the scene follows; empty: none")
-    things_topic: str = parameter("", doc="of what a detector sees, with its size; empty: none")
+    group: str = parameter("", doc="Group of joints that moves; empty: the first group of the robot.")
+    controller: str = parameter("arm/follow_joint_trajectory", doc="Action that follows trajectories.")
+    world_frame: str = parameter(
+        "", doc="Frame of plans, found by /tf; empty: the robot's root link, which stands still."
+    )
+    know_world: bool = parameter(False, doc="Know beforehand what is fixed in the world, as from a map.")
+    place: tuple[float, ...] = parameter((), doc="Pose x y z roll pitch yaw of the root in that world.")
+    octomap_topic: str = parameter("", doc="Topic of maps of space that sensors make; empty: none.")
+    people_topics: tuple[str, ...] = parameter((), doc="Topics of people's positions, one nav_msgs/Odometry each.")
+    bodies_topics: tuple[str, ...] = parameter((), doc="Topics of people's bodies, one PersonBody each.")
+    people: PeopleSettings = parameter(factory=PeopleSettings, doc="Clearance of people.")
+    gripper_topic: str = parameter("", doc="Topic of the state of a gripper that the scene follows; empty: none.")
+    things_topic: str = parameter("", doc="Topic of detected things with their sizes; empty: none.")
     allowed: tuple[tuple[str, str], ...] = parameter(
         (), doc="Pairs of names (links, objects, models) that may touch each other."
     )
     octomap_timeout: float = parameter(
-        2.0, unit="s", low=0.1, high=1e3, doc="so long such maps may be missing", runtime=True
+        2.0, unit="s", low=0.1, high=1e3, runtime=True, doc="Longest absence of such maps."
     )
-    margin: float = parameter(0.005, unit="m", low=0.0005, high=0.5, doc="what is nearer touches")
-    rate: float = parameter(20.0, unit="Hz", low=1.0, high=200.0, doc="of looks ahead")
-    latency: float = parameter(0.1, unit="s", low=1e-3, high=100.0, doc="declared, of planning")
+    margin: float = parameter(0.005, unit="m", low=0.0005, high=0.5, doc="Distance below which bodies touch.")
+    rate: float = parameter(20.0, unit="Hz", low=1.0, high=200.0, doc="Rate of the checks ahead.")
+    latency: float = parameter(0.1, unit="s", low=1e-3, high=100.0, doc="Declared duration of planning.")
     states_per_second: float = parameter(
-        4000.0, low=1.0, high=1e7, doc="drawn for a second of allowed_planning_time", runtime=True
+        4000.0, low=1.0, high=1e7, runtime=True, doc="States drawn per second of allowed_planning_time."
     )
     replans: int = parameter(
-        3, low=0, high=1000, doc="when something comes into the way, unless a goal says how often", runtime=True
+        3,
+        low=0,
+        high=1000,
+        runtime=True,
+        doc="Number of new plans when something comes into the way, unless a goal states it.",
     )
     replan_delay: float = parameter(
-        0.5, unit="s", low=0.0, high=1e3, doc="before each, unless a goal says", runtime=True
+        0.5, unit="s", low=0.0, high=1e3, runtime=True, doc="Time before each new plan, unless a goal states it."
     )
-    joint_timeout: float = parameter(0.5, unit="s", low=0.01, high=1e3, doc="so old may measured joints be")
+    joint_timeout: float = parameter(0.5, unit="s", low=0.01, high=1e3, doc="Largest age of measured joints.")
 
 
 class MoveGroupNode(Node[MoveGroupNodeConfig]):

@@ -23,13 +23,17 @@ _QUEUE_SIZE: Final = 4
 class SelfFilterNodeConfig(Config):
     """Configuration of `SelfFilterNode`."""
 
-    cloud_topic: str = parameter("cloud_in", doc="of the clouds")
-    margin: float = parameter(0.03, unit="m", low=0.0, high=1.0, doc="about the links", runtime=True)
-    every: int = parameter(
-        1, low=1, high=64, doc="rows and columns of an organised cloud from one taken to the next", runtime=True
+    cloud_topic: str = parameter("cloud_in", doc="Topic of the clouds.")
+    margin: float = parameter(
+        0.03, unit="m", low=0.0, high=1.0, runtime=True, doc="Distance from the links within which points are removed."
     )
-    max_range: float = parameter(10.0, unit="m", low=0.1, high=1000.0, doc="farther points are left out", runtime=True)
-    max_rate: float = parameter(10.0, unit="Hz", low=0.01, high=100.0, doc="of clouds taken in")
+    every: int = parameter(
+        1, low=1, high=64, runtime=True, doc="Step between the used rows and columns of an organized cloud."
+    )
+    max_range: float = parameter(
+        10.0, unit="m", low=0.1, high=1000.0, runtime=True, doc="Range beyond which points are ignored."
+    )
+    max_rate: float = parameter(10.0, unit="Hz", low=0.01, high=100.0, doc="Largest rate of processed clouds.")
 
 
 class SelfFilterNode(Node[SelfFilterNodeConfig]):

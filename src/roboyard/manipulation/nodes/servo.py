@@ -35,28 +35,36 @@ from roboyard.safety.allowance import Allowance
 class ServoNodeConfig(Config):
     """Configuration of `ServoNode`."""
 
-    group: str = parameter("", doc="which joints move; empty: the first group of the robot")
-    rate: float = parameter(100.0, unit="Hz", low=1.0, high=1000.0)
-    timeout: float = parameter(0.2, unit="s", low=0.01, high=60.0, doc="an older command is over", runtime=True)
-    speed: float = parameter(0.5, low=0.01, high=1.0, doc="share of the joints' speeds")
+    group: str = parameter("", doc="Group of joints that moves; empty: the first group of the robot.")
+    rate: float = parameter(100.0, unit="Hz", low=1.0, high=1000.0, doc="Rate of the control loop.")
+    timeout: float = parameter(
+        0.2, unit="s", low=0.01, high=60.0, runtime=True, doc="Age from which a command is no longer used."
+    )
+    speed: float = parameter(0.5, low=0.01, high=1.0, doc="Share of the joints' speeds.")
     start_tolerance: float = parameter(
         0.1,
         unit="rad or m",
         low=0.0,
         high=1e3,
-        doc="an arm at rest farther off its set-points starts where it is",
         runtime=True,
+        doc="Distance from its set-points from which an arm at rest starts at its measured position.",
     )
-    world_frame: str = parameter("", doc="of plans, by /tf; empty: the robot's root link, which stands still")
-    know_world: bool = parameter(False, doc="what stands fast in the world is known beforehand, as a map is")
-    place: tuple[float, ...] = parameter((), doc="x y z roll pitch yaw of the root in that world")
-    octomap_topic: str = parameter("", doc="of maps of space that sensors make; empty: none")
-    people_topics: tuple[str, ...] = parameter((), doc="where people are, nav_msgs/Odometry for each")
-    people: PeopleSettings = parameter(factory=PeopleSettings)
-    gripper_topic: str = parameter("", doc="state of a gripper that the scene follows; empty: none")
-    margin: float = parameter(0.005, unit="m", low=0.0005, high=0.5, doc="nothing comes nearer")
-    guarded: bool = parameter(False, doc="a person guard stands over it")
-    guard_timeout: float = parameter(0.15, unit="s", low=0.01, high=60.0, doc="a silent guard stops it")
+    world_frame: str = parameter(
+        "", doc="Frame of plans, found by /tf; empty: the robot's root link, which stands still."
+    )
+    know_world: bool = parameter(False, doc="Know beforehand what is fixed in the world, as from a map.")
+    place: tuple[float, ...] = parameter((), doc="Pose x y z roll pitch yaw of the root in the world.")
+    octomap_topic: str = parameter("", doc="Topic of maps of space that sensors make; empty: none.")
+    people_topics: tuple[str, ...] = parameter((), doc="Topics of people's positions, one nav_msgs/Odometry each.")
+    people: PeopleSettings = parameter(factory=PeopleSettings, doc="Clearance of people.")
+    gripper_topic: str = parameter("", doc="Topic of the state of a gripper that the scene follows; empty: none.")
+    margin: float = parameter(
+        0.005, unit="m", low=0.0005, high=0.5, doc="Smallest distance between the arm and everything else."
+    )
+    guarded: bool = parameter(False, doc="Move only while a person guard allows it.")
+    guard_timeout: float = parameter(
+        0.15, unit="s", low=0.01, high=60.0, doc="Silence of the guard after which the arm stops."
+    )
     servoing: ServoingSettings = parameter(
         factory=ServoingSettings, flatten="", doc="Slow-down near singularities and obstacles."
     )

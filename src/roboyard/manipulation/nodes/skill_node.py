@@ -61,17 +61,17 @@ class Doing(Protocol):
 class SkillNodeConfig(Config):
     """Configuration of `SkillNode`."""
 
-    group: str = parameter("", doc="which joints move; empty: the first group of the robot")
-    skills: SkillConfig = parameter(factory=SkillConfig)
-    stop_service: str = parameter("arm/stop", doc="of who moves the arm's joints")
+    group: str = parameter("", doc="Group of joints that moves; empty: the first group of the robot.")
+    skills: SkillConfig = parameter(factory=SkillConfig, doc="Configuration of the skills.")
+    stop_service: str = parameter("arm/stop", doc="Service that stops the arm's joints.")
     loop: int = parameter(
         -1,
         low=-1,
         high=1_000_000,
-        doc="things to place in a loop that begins by itself; 0: no end; -1: none",
         runtime=True,
+        doc="Number of things to place in a loop that begins by itself; 0: no end; -1: no loop.",
     )
-    start: float = parameter(1.0, unit="s", low=0.0, high=1e6, doc="when that loop begins")
+    start: float = parameter(1.0, unit="s", low=0.0, high=1e6, doc="Time at which that loop begins.")
 
 
 SkillNodeConfigT = TypeVar("SkillNodeConfigT", bound=SkillNodeConfig, default=SkillNodeConfig, covariant=True)

@@ -15,25 +15,27 @@ from roboyard.manipulation.skills import Finish, Lane, Now, Outcome, Skill, Wish
 class SkillsNodeConfig(SkillNodeConfig):
     """Configuration of `SkillsNode`."""
 
-    ground: float = parameter(0.0, unit="m", low=-10.0, high=10.0, doc="height of the floor in the root's frame")
-    look_action: str = parameter("look", doc="disc_finder's")
-    move_action: str = parameter("move_action", doc="move_group's")
-    grip_action: str = parameter("gripper/gripper_cmd", doc="the gripper's")
-    grip_state: str = parameter("gripper/state", doc="topic of the gripper")
-    belts: tuple[str, ...] = parameter((), doc="topics that tell speeds of belts, of each field in 'moving'")
-    fingers: tuple[str, ...] = parameter((), doc="topics of what presses on each finger, z along it; none: not felt")
-    touch: float = parameter(4.0, unit="N", low=0.0, high=1e4, doc="more of that on the way down is a touch")
-    go_action: str = parameter("navigate_to_pose", doc="the navigator's")
+    ground: float = parameter(0.0, unit="m", low=-10.0, high=10.0, doc="Height of the floor in the root's frame.")
+    look_action: str = parameter("look", doc="Action of the disc finder.")
+    move_action: str = parameter("move_action", doc="Action of move_group.")
+    grip_action: str = parameter("gripper/gripper_cmd", doc="Action of the gripper.")
+    grip_state: str = parameter("gripper/state", doc="Topic of the gripper's state.")
+    belts: tuple[str, ...] = parameter((), doc="Topics of the belts' speeds, one of each field in 'moving'.")
+    fingers: tuple[str, ...] = parameter(
+        (), doc="Topics of the forces on each finger, z along it; empty: not measured."
+    )
+    touch: float = parameter(4.0, unit="N", low=0.0, high=1e4, doc="Force that counts as a touch on the way down.")
+    go_action: str = parameter("navigate_to_pose", doc="Action of the navigator.")
     places: dict[str, tuple[float, float, float]] = parameter(
         factory=dict,
         unit=("m", "m", "rad"),
         doc="Poses (x, y, yaw) in the map of the fields and of start_end, where the robot drives; none: it stands.",
     )
-    map_frame: str = parameter("map")
-    look_time: float = parameter(3.0, unit="s", low=0.1, high=1e3, doc="for a look")
-    move_time: float = parameter(40.0, unit="s", low=0.1, high=1e4, doc="for a motion")
-    grip_time: float = parameter(6.0, unit="s", low=0.1, high=1e3, doc="for a grip")
-    go_time: float = parameter(180.0, unit="s", low=0.1, high=1e5, doc="for a drive")
+    map_frame: str = parameter("map", doc="Frame of the map.")
+    look_time: float = parameter(3.0, unit="s", low=0.1, high=1e3, doc="Longest duration of a look.")
+    move_time: float = parameter(40.0, unit="s", low=0.1, high=1e4, doc="Longest duration of a motion.")
+    grip_time: float = parameter(6.0, unit="s", low=0.1, high=1e3, doc="Longest duration of a grip.")
+    go_time: float = parameter(180.0, unit="s", low=0.1, high=1e5, doc="Longest duration of a drive.")
 
 
 class SkillsNode(SkillNode[SkillsNodeConfig]):

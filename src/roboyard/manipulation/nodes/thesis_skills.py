@@ -19,16 +19,16 @@ from roboyard.manipulation.thesis.loop import Finish
 class ThesisSkillsNodeConfig(SkillNodeConfig):
     """Configuration of `ThesisSkillsNode`."""
 
-    thesis: ThesisConfig = parameter(factory=ThesisConfig)
-    ground: float = parameter(0.0, unit="m", low=-10.0, high=10.0, doc="height of the floor in the root's frame")
-    image_topic: str = parameter("camera/rgb/image_raw", doc="of pictures")
-    info_topic: str = parameter("camera/rgb/camera_info", doc="of their camera", high=math.inf)
-    depth_topic: str = parameter("camera/depth/image", doc="of depth, as its own camera sees it")
-    velocity_topic: str = parameter("arm_1/arm_controller/velocity_command", doc="of the arm")
-    position_topic: str = parameter("arm_1/arm_controller/position_command", doc="of the arm")
-    gripper_topic: str = parameter("arm_1/gripper_controller/position_command", doc="of both fingers")
-    look_time: float = parameter(3.0, unit="s", low=0.1, high=1e3, doc="for a picture")
-    move_time: float = parameter(40.0, unit="s", low=0.1, high=1e4, doc="for a motion")
+    thesis: ThesisConfig = parameter(factory=ThesisConfig, doc="Constants of the thesis's program.")
+    ground: float = parameter(0.0, unit="m", low=-10.0, high=10.0, doc="Height of the floor in the root's frame.")
+    image_topic: str = parameter("camera/rgb/image_raw", doc="Topic of the images.")
+    info_topic: str = parameter("camera/rgb/camera_info", high=math.inf, doc="Topic of their camera_info.")
+    depth_topic: str = parameter("camera/depth/image", doc="Topic of the depth images, as the depth camera sees them.")
+    velocity_topic: str = parameter("arm_1/arm_controller/velocity_command", doc="Topic of the arm's velocities.")
+    position_topic: str = parameter("arm_1/arm_controller/position_command", doc="Topic of the arm's positions.")
+    gripper_topic: str = parameter("arm_1/gripper_controller/position_command", doc="Topic of both fingers.")
+    look_time: float = parameter(3.0, unit="s", low=0.1, high=1e3, doc="Longest wait for an image.")
+    move_time: float = parameter(40.0, unit="s", low=0.1, high=1e4, doc="Longest duration of a motion.")
 
 
 class ThesisSkillsNode(SkillNode[ThesisSkillsNodeConfig]):

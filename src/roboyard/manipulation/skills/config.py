@@ -18,74 +18,112 @@ class SkillConfig:
     """
 
     # the things
-    thing_radius: float = parameter(0.010, unit="m", low=0.001, high=0.1, doc="of the cylinders")
-    thing_height: float = parameter(0.045, unit="m", low=0.01, high=0.5, doc="from the ground to the disc on top")
+    thing_radius: float = parameter(0.010, unit="m", low=0.001, high=0.1, doc="Radius of the cylinders.")
+    thing_height: float = parameter(
+        0.045, unit="m", low=0.01, high=0.5, doc="Height of the disc on top above the ground."
+    )
     # views
-    fields: tuple[str, ...] = parameter(("left", "right"), doc="names of fields, in the order of the loop")
-    views: tuple[str, ...] = parameter(("view", "view"), doc="named pose of the arm for each")
-    bearings: tuple[float, ...] = parameter((), unit="rad", doc="of the first joint for each; none: as the pose has it")
-    drives: bool = parameter(False, doc="the robot drives between fields, with the arm at rest")
-    retreat: float = parameter(0.25, unit="m", low=0.0, high=5.0, doc="it comes to a field from so far before it")
-    load_view: str = parameter("load_check", doc="named pose that looks at the bays")
-    rest: str = parameter("rest", doc="named pose at the end")
-    settle: float = parameter(0.1, unit="s", low=0.0, high=10.0, doc="between a motion and a look")
-    glances: int = parameter(4, low=1, high=50, doc="pictures of a first look")
-    looks: int = parameter(5, low=1, high=50, doc="pictures before a grasp and at a place")
-    empty_looks: int = parameter(10, low=1, high=100, doc="looks without anything, while aligning, before it gives up")
-    align_tolerance: float = parameter(0.003, unit="rad", low=1e-5, high=1.0, doc="off the arm's plane")
-    align_turns: int = parameter(6, low=1, high=100, doc="of the first joint, at most")
-    match: float = parameter(0.015, unit="m", low=0.001, high=0.1, doc="seen again so near, it is the same thing")
+    fields: tuple[str, ...] = parameter(("left", "right"), doc="Names of the fields, in the order of the loop.")
+    views: tuple[str, ...] = parameter(("view", "view"), doc="Named pose of the arm for each field.")
+    bearings: tuple[float, ...] = parameter(
+        (), unit="rad", doc="Position of the first joint for each field; empty: that of the named pose."
+    )
+    drives: bool = parameter(False, doc="Drive between fields, with the arm at rest.")
+    retreat: float = parameter(
+        0.25, unit="m", low=0.0, high=5.0, doc="Distance before a field at which the robot comes to it."
+    )
+    load_view: str = parameter("load_check", doc="Named pose from which the bays are seen.")
+    rest: str = parameter("rest", doc="Named pose at the end.")
+    settle: float = parameter(0.1, unit="s", low=0.0, high=10.0, doc="Time between a motion and a look.")
+    glances: int = parameter(4, low=1, high=50, doc="Number of images of a first look.")
+    looks: int = parameter(5, low=1, high=50, doc="Number of images before a grasp and at a place.")
+    empty_looks: int = parameter(
+        10, low=1, high=100, doc="Number of looks without anything, during the alignment, after which it is given up."
+    )
+    align_tolerance: float = parameter(
+        0.003, unit="rad", low=1e-5, high=1.0, doc="Tolerance of the alignment to the arm's plane."
+    )
+    align_turns: int = parameter(6, low=1, high=100, doc="Largest number of turns of the first joint.")
+    match: float = parameter(
+        0.015, unit="m", low=0.001, high=0.1, doc="Distance within which sightings are the same thing."
+    )
     # fields whose floor moves
-    moving: tuple[str, ...] = parameter((), doc="names of fields whose floor is a belt")
-    belts: tuple[float, ...] = parameter(
-        (), unit="m", doc="x and y of begin and end, and width, of each of those belts"
-    )
-    moving_looks: int = parameter(20, low=3, high=200, doc="pictures of a look at what may move")
-    moving_settle: float = parameter(0.3, unit="s", low=0.0, high=10.0, doc="between a motion and such a look")
-    still: float = parameter(0.002, unit="m/s", low=1e-5, high=1.0, doc="what is slower stands")
+    moving: tuple[str, ...] = parameter((), doc="Names of the fields whose floor is a belt.")
+    belts: tuple[float, ...] = parameter((), unit="m", doc="Beginning x, y, end x, y and width of each of those belts.")
+    moving_looks: int = parameter(20, low=3, high=200, doc="Number of images of a look at what may move.")
+    moving_settle: float = parameter(0.3, unit="s", low=0.0, high=10.0, doc="Time between a motion and such a look.")
+    still: float = parameter(0.002, unit="m/s", low=1e-5, high=1.0, doc="Speed below which a thing stands.")
     unsteady: float = parameter(
-        0.003, unit="m/s", low=1e-5, high=1.0, doc="a belt's speed that changes by more is another"
+        0.003, unit="m/s", low=1e-5, high=1.0, doc="Change of a belt's speed from which it counts as another one."
     )
-    ahead: float = parameter(3.0, unit="s", low=0.1, high=100.0, doc="until the hand is over the way of a thing")
-    join: float = parameter(0.8, unit="s", low=0.1, high=10.0, doc="until the tool moves along with it")
-    down: float = parameter(1.1, unit="s", low=0.1, high=10.0, doc="straight down to it, while both move")
-    close: float = parameter(0.7, unit="s", low=0.05, high=10.0, doc="until the fingers hold it, or let go of it")
-    up: float = parameter(1.1, unit="s", low=0.1, high=10.0, doc="straight up again")
-    leave: float = parameter(0.6, unit="s", low=0.1, high=10.0, doc="until the tool stands again")
+    ahead: float = parameter(
+        3.0, unit="s", low=0.1, high=100.0, doc="Time until the hand is above the path of a thing."
+    )
+    join: float = parameter(0.8, unit="s", low=0.1, high=10.0, doc="Time until the tool moves along with the thing.")
+    down: float = parameter(
+        1.1, unit="s", low=0.1, high=10.0, doc="Duration of the motion straight down to the thing, while both move."
+    )
+    close: float = parameter(
+        0.7, unit="s", low=0.05, high=10.0, doc="Time until the fingers hold the thing, or let go of it."
+    )
+    up: float = parameter(1.1, unit="s", low=0.1, high=10.0, doc="Duration of the motion straight up again.")
+    leave: float = parameter(0.6, unit="s", low=0.1, high=10.0, doc="Time until the tool stands again.")
     # the hand
-    opening: float = parameter(0.024, unit="m", low=0.001, high=0.5, doc="of the fingers before a grasp")
-    closed: float = parameter(0.001, unit="m", low=0.0, high=0.5, doc="goal when they close")
-    force: float = parameter(0.0, unit="N", low=0.0, high=1e4, doc="of each finger; 0: all it can")
-    finger: tuple[float, ...] = parameter((0.012, 0.014), unit="m", doc="thickness and width of one")
-    room: float = parameter(0.006, unit="m", low=0.0, high=0.1, doc="round fingers and thing; more than planning wants")
-    turns: int = parameter(12, low=1, high=180, doc="of the hand that are tried, over half a turn")
-    depth: float = parameter(0.025, unit="m", low=0.0, high=0.5, doc="of the tip below the disc in the grasp")
+    opening: float = parameter(0.024, unit="m", low=0.001, high=0.5, doc="Opening of the fingers before a grasp.")
+    closed: float = parameter(0.001, unit="m", low=0.0, high=0.5, doc="Goal of the fingers when they close.")
+    force: float = parameter(0.0, unit="N", low=0.0, high=1e4, doc="Force of each finger; 0: the largest possible.")
+    finger: tuple[float, ...] = parameter((0.012, 0.014), unit="m", doc="Thickness and width of a finger.")
+    room: float = parameter(
+        0.006, unit="m", low=0.0, high=0.1, doc="Clearance around fingers and thing; more than planning requires."
+    )
+    turns: int = parameter(12, low=1, high=180, doc="Number of turns of the hand that are tried, over half a turn.")
+    depth: float = parameter(
+        0.025, unit="m", low=0.0, high=0.5, doc="Depth of the fingertips below the disc in the grasp."
+    )
     payload: float = parameter(
-        0.75, unit="kg", low=0.0, high=1e4, doc="what seems heavier, by the efforts, is put down"
+        0.75, unit="kg", low=0.0, high=1e4, doc="Mass from which a thing, judged by the efforts, is put down."
     )
-    approach: float = parameter(0.050, unit="m", low=0.0, high=0.5, doc="straight down to it, and up again")
-    release_gap: float = parameter(0.001, unit="m", low=0.0, high=0.05, doc="between thing and ground when it lets go")
-    line_speed: float = parameter(0.5, low=0.01, high=1.0, doc="share of the joints' speeds on straight lines")
+    approach: float = parameter(
+        0.050, unit="m", low=0.0, high=0.5, doc="Height of the motion straight down to the thing, and up again."
+    )
+    release_gap: float = parameter(
+        0.001, unit="m", low=0.0, high=0.05, doc="Gap between thing and ground at the release."
+    )
+    line_speed: float = parameter(0.5, low=0.01, high=1.0, doc="Share of the joints' speeds on straight lines.")
     touch_speed: float = parameter(
-        0.15, low=0.01, high=1.0, doc="the same where the hand goes down beside what it grasps"
+        0.15, low=0.01, high=1.0, doc="Share of the joints' speeds where the hand moves down beside what it grasps."
     )
-    speed: float = parameter(1.0, low=0.01, high=1.0, doc="share of the joints' speeds on the way")
+    speed: float = parameter(1.0, low=0.01, high=1.0, doc="Share of the joints' speeds on other motions.")
     # places
     covered: float = parameter(
-        0.03, unit="m", low=0.0, high=0.5, doc="a thing so near to a place's middle stands on it"
+        0.03,
+        unit="m",
+        low=0.0,
+        high=0.5,
+        doc="Distance from a place's middle within which a thing stands on the place.",
     )
     only_on_places: float = parameter(
-        0.0, unit="m", low=0.0, high=0.1, doc="take only what stands so near to one; 0: all"
+        0.0, unit="m", low=0.0, high=0.1, doc="Distance from a place within which things are taken; 0: all things."
     )
-    reach: tuple[float, ...] = parameter((0.10, 0.27), unit="m", doc="from the first joint's axis, least and greatest")
-    bays: tuple[str, ...] = parameter((), doc="links whose frames lie on the floor of each bay, on an empty bay's disc")
-    bay_window: float = parameter(0.02, unit="m", low=0.001, high=0.2, doc="discs so near in x and y are a bay's")
+    reach: tuple[float, ...] = parameter(
+        (0.10, 0.27), unit="m", doc="Smallest and largest distance from the axis of the first joint."
+    )
+    bays: tuple[str, ...] = parameter(
+        (), doc="Links whose frames lie on the floor of each bay, on the disc of an empty bay."
+    )
+    bay_window: float = parameter(
+        0.02, unit="m", low=0.001, high=0.2, doc="Distance in x and y within which discs are those of a bay."
+    )
     # patience
-    tries: int = parameter(3, low=1, high=100, doc="of a grasp, a look at the bays, a place")
-    patience: float = parameter(10.0, unit="s", low=0.0, high=1e4, doc="the loop waits for a free place, or a camera")
-    idle: float = parameter(20.0, unit="s", low=0.1, high=1e5, doc="the loop rests when nothing can be moved anywhere")
-    pick_at: str = parameter("", doc="field that the loop picks from; empty: wherever it is")
-    place_at: str = parameter("", doc="field that the loop places on; empty: wherever it is")
+    tries: int = parameter(3, low=1, high=100, doc="Number of attempts at a grasp, a look at the bays, a place.")
+    patience: float = parameter(
+        10.0, unit="s", low=0.0, high=1e4, doc="Time for which the loop waits for a free place, or a camera."
+    )
+    idle: float = parameter(
+        20.0, unit="s", low=0.1, high=1e5, doc="Time for which the loop rests when nothing can be moved anywhere."
+    )
+    pick_at: str = parameter("", doc="Field from which the loop picks; empty: all fields.")
+    place_at: str = parameter("", doc="Field on which the loop places; empty: all fields.")
 
     def __post_init__(self) -> None:
         count = len(self.fields)

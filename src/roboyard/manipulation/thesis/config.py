@@ -21,42 +21,75 @@ class ThesisConfig:
     """
 
     # the camera, see ThesisCamera
-    focal: float = parameter(530.0, unit="px", low=1.0, high=1e5, doc="by which pixels become millimetres")
-    zero: tuple[float, float, float] = parameter((-12.0, 95.0, 564.0), doc="x, y of the camera and its height [mm]")
+    focal: float = parameter(
+        530.0, unit="px", low=1.0, high=1e5, doc="Focal length that turns pixels into millimeters."
+    )
+    zero: tuple[float, float, float] = parameter(
+        (-12.0, 95.0, 564.0), doc="Position x, y of the camera and its height [mm]."
+    )
     depth_map: tuple[float, float, float, float] = parameter(
-        (0.1, -13.0, 0.1, -6.0), doc="a, b, c, d of a depth pixel u + a u + b, v + c v + d"
+        (0.1, -13.0, 0.1, -6.0), doc="Coefficients a, b, c, d of a depth pixel u + a u + b, v + c v + d."
     )
     # poses
-    bearings: tuple[float, ...] = parameter((-45.0, -45.0), doc="joint 1 to look at each field [degrees]")
+    bearings: tuple[float, ...] = parameter((-45.0, -45.0), doc="Position of joint 1 to look at each field [degrees].")
     upright: Pose = parameter(
-        (3.0, 0.0, 0.0, 5.0), doc="joints 2 to 5 to look, and with something in the hand [degrees]"
+        (3.0, 0.0, 0.0, 5.0), doc="Positions of joints 2 to 5 to look, and with something in the hand [degrees]."
     )
-    load_check: float = parameter(136.5, doc="joint 1 to look at the bays [degrees]")
-    load_x: tuple[float, ...] = parameter((-68.0, -10.0, 47.0), doc="where bays are then seen, aside [mm]")
-    load_y: tuple[float, ...] = parameter((217.5, 223.0, 217.5), doc="and ahead [mm]")
-    bay_turns: tuple[float, ...] = parameter((-59.25, -44.25, -29.25), doc="joint 1 over each bay, bent back [degrees]")
-    bay_pose: Pose = parameter((-45.5, -45.0, -90.25, 5.0), doc="joints 2 to 5 with the grip in a bay [degrees]")
-    stow_over: Pose = parameter((5.0, 5.0, -2.0, 0.0), doc="beside that before something is stored [degrees]")
-    stow_at: Pose = parameter((-1.0, 5.0, -4.5, 0.0), doc="and when it is let go of [degrees]")
+    load_check: float = parameter(136.5, doc="Position of joint 1 to look at the bays [degrees].")
+    load_x: tuple[float, ...] = parameter(
+        (-68.0, -10.0, 47.0), doc="Lateral positions at which bays are then seen [mm]."
+    )
+    load_y: tuple[float, ...] = parameter(
+        (217.5, 223.0, 217.5), doc="Forward positions at which bays are then seen [mm]."
+    )
+    bay_turns: tuple[float, ...] = parameter(
+        (-59.25, -44.25, -29.25), doc="Position of joint 1 over each bay, bent back [degrees]."
+    )
+    bay_pose: Pose = parameter(
+        (-45.5, -45.0, -90.25, 5.0), doc="Positions of joints 2 to 5 with the grip in a bay [degrees]."
+    )
+    stow_over: Pose = parameter(
+        (5.0, 5.0, -2.0, 0.0), doc="Positions of joints 2 to 5 beside a bay, before something is stored [degrees]."
+    )
+    stow_at: Pose = parameter(
+        (-1.0, 5.0, -4.5, 0.0), doc="Positions of joints 2 to 5 at the release in a bay [degrees]."
+    )
     stow_leaves: bool = parameter(
-        False, doc="go by take_over after that, as the text says; the program goes straight up"
+        False, doc="Leave by take_over after storing, as the text says; false: straight up, as the program."
     )
-    take_over: Pose = parameter((5.0, 0.0, -2.0, 0.0), doc="before and after something is taken out [degrees]")
-    as_programmed: bool = parameter(True, doc="inverse kinematics with the 1 mm, 5 and 1 degrees of the program")
+    take_over: Pose = parameter(
+        (5.0, 0.0, -2.0, 0.0), doc="Positions of joints 2 to 5 before and after something is taken out [degrees]."
+    )
+    as_programmed: bool = parameter(
+        True, doc="Inverse kinematics with the program's tolerances of 1 mm, 5 and 1 degrees."
+    )
     # the method
-    load_window: float = parameter(20.0, low=0.0, high=1e3, doc="discs so near to where a bay is seen are its [mm]")
-    load_tries: int = parameter(6, low=1, high=100, doc="looks at the bays")
-    pick_heights: tuple[float, float] = parameter((25.0, -25.0), doc="over a symbol, before the grasp and in it [mm]")
-    place_heights: tuple[float, float] = parameter((45.0, 20.0), doc="over a place, before and when it lets go [mm]")
-    gripper: tuple[float, float] = parameter((20.0, 10.0), doc="open and closed, both fingers together [its mm]")
-    looks: int = parameter(5, low=1, high=100, doc="of which those near their median count")
-    near_median: float = parameter(1.0, low=0.0, high=1e3, doc="[mm]")
-    empty_looks: int = parameter(10, low=1, high=1000, doc="without a symbol before the view is empty")
-    only_on_places: float = parameter(
-        0.0, low=0.0, high=1e3, doc="take only what lies so near to a place, 5; 0: all [mm]"
+    load_window: float = parameter(
+        20.0, low=0.0, high=1e3, doc="Distance from where a bay is seen within which discs are its own [mm]."
     )
-    sensitivity: float = parameter(0.7, low=0.0, high=1.0, doc="of the detection of circles")
-    tolerance: float = parameter(3.0, low=0.0, high=1e3, doc="of diameters and of distances in pairs [mm]")
+    load_tries: int = parameter(6, low=1, high=100, doc="Number of looks at the bays.")
+    pick_heights: tuple[float, float] = parameter(
+        (25.0, -25.0), doc="Heights above a symbol before the grasp and in it [mm]."
+    )
+    place_heights: tuple[float, float] = parameter(
+        (45.0, 20.0), doc="Heights above a place before and at the release [mm]."
+    )
+    gripper: tuple[float, float] = parameter(
+        (20.0, 10.0), doc="Openings of the open and closed gripper, both fingers together [mm]."
+    )
+    looks: int = parameter(5, low=1, high=100, doc="Number of looks, of which those near their median count.")
+    near_median: float = parameter(1.0, low=0.0, high=1e3, doc="Largest distance of a look from the median [mm].")
+    empty_looks: int = parameter(
+        10, low=1, high=1000, doc="Number of looks without a symbol after which the view is empty."
+    )
+    only_on_places: float = parameter(
+        0.0,
+        low=0.0,
+        high=1e3,
+        doc="Distance from a place within which things are taken, 5 in the thesis; 0: all things [mm].",
+    )
+    sensitivity: float = parameter(0.7, low=0.0, high=1.0, doc="Sensitivity of the detection of circles.")
+    tolerance: float = parameter(3.0, low=0.0, high=1e3, doc="Tolerance of diameters and of distances in pairs [mm].")
 
     def __post_init__(self) -> None:
         bays = len(self.bay_turns)

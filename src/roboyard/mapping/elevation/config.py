@@ -18,12 +18,26 @@ class SensorProcessor:
         ConfigError: a number out of range, or cut-offs that are not ascending.
     """
 
-    normal_factor_a: float = parameter(0.000611, unit="m", low=0.0, high=1.0, doc="a")
-    normal_factor_b: float = parameter(0.003587, unit="1/m", low=0.0, high=1.0, doc="b")
-    normal_factor_c: float = parameter(0.3515, unit="m", low=0.0, high=10.0, doc="c")
-    lateral_factor: float = parameter(0.0013765, low=0.0, high=1.0, doc="across the ray, of the distance")
-    cutoff_min_depth: float = parameter(0.2, unit="m", low=0.0, high=100.0, doc="nearer points are left out")
-    cutoff_max_depth: float = parameter(3.0, unit="m", low=0.0, high=100.0, doc="farther points are left out")
+    normal_factor_a: float = parameter(
+        0.000611,
+        unit="m",
+        low=0.0,
+        high=1.0,
+        doc="Coefficient a of the standard deviation along the ray, a + b (depth - c)².",
+    )
+    normal_factor_b: float = parameter(
+        0.003587, unit="1/m", low=0.0, high=1.0, doc="Coefficient b of the standard deviation along the ray."
+    )
+    normal_factor_c: float = parameter(
+        0.3515, unit="m", low=0.0, high=10.0, doc="Coefficient c of the standard deviation along the ray."
+    )
+    lateral_factor: float = parameter(
+        0.0013765, low=0.0, high=1.0, doc="Standard deviation across the ray per distance."
+    )
+    cutoff_min_depth: float = parameter(0.2, unit="m", low=0.0, high=100.0, doc="Depth below which points are ignored.")
+    cutoff_max_depth: float = parameter(
+        3.0, unit="m", low=0.0, high=100.0, doc="Depth beyond which points are ignored."
+    )
 
     def __post_init__(self) -> None:
         check(self, "sensor_processor")
@@ -42,22 +56,30 @@ class ElevationConfig:
         ConfigError: a number out of range, variances that are not ascending, or a map of too many cells.
     """
 
-    resolution: float = parameter(0.02, unit="m", low=0.002, high=10.0, doc="edge of a cell")
-    length_in_x: float = parameter(3.2, unit="m", low=0.1, high=1000.0, doc="of the window that goes with the robot")
-    length_in_y: float = parameter(3.2, unit="m", low=0.1, high=1000.0, doc="likewise")
-    min_variance: float = parameter(9e-6, unit="m²", low=1e-12, high=1.0, doc="no height is surer")
-    max_variance: float = parameter(0.01, unit="m²", low=1e-12, high=100.0, doc="what is less sure is forgotten")
-    mahalanobis_distance_threshold: float = parameter(2.5, low=0.1, high=100.0, doc="heights farther apart contradict")
+    resolution: float = parameter(0.02, unit="m", low=0.002, high=10.0, doc="Edge of a cell.")
+    length_in_x: float = parameter(
+        3.2, unit="m", low=0.1, high=1000.0, doc="Length along x of the window that moves with the robot."
+    )
+    length_in_y: float = parameter(3.2, unit="m", low=0.1, high=1000.0, doc="Length along y of that window.")
+    min_variance: float = parameter(9e-6, unit="m²", low=1e-12, high=1.0, doc="Smallest variance of a height.")
+    max_variance: float = parameter(
+        0.01, unit="m²", low=1e-12, high=100.0, doc="Variance from which a height is forgotten."
+    )
+    mahalanobis_distance_threshold: float = parameter(
+        2.5, low=0.1, high=100.0, doc="Distance from which heights contradict each other."
+    )
     patience: int = parameter(
-        3, low=1, high=1000, doc="after so many clouds in a row that contradict it a cell begins anew"
+        3, low=1, high=1000, doc="Number of successive contradicting clouds after which a cell begins anew."
     )
-    upright: float = parameter(0.87, unit="rad", low=0.01, high=1.57, doc="steeper surfaces are no ground")
+    upright: float = parameter(0.87, unit="rad", low=0.01, high=1.57, doc="Slope from which a surface is not ground.")
     coverage: float = parameter(
-        0.4, low=0.0, high=1.0, doc="share of a cell's edges along which ground is seen, if known"
+        0.4, low=0.0, high=1.0, doc="Share of a cell's edges along which ground is seen, from which it is known."
     )
-    step: float = parameter(0.02, unit="m", low=0.0, high=10.0, doc="what stands upright on ground is higher than that")
-    enable_visibility_cleanup: bool = parameter(True, doc="what is seen through is gone")
-    sensor_processor: SensorProcessor = parameter(SensorProcessor(), doc="how sure points are")
+    step: float = parameter(
+        0.02, unit="m", low=0.0, high=10.0, doc="Height above the ground from which something stands upright on it."
+    )
+    enable_visibility_cleanup: bool = parameter(True, doc="Remove what rays pass through.")
+    sensor_processor: SensorProcessor = parameter(SensorProcessor(), doc="Uncertainty of the points.")
 
     def __post_init__(self) -> None:
         check(self, "elevation")

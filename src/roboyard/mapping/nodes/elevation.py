@@ -42,17 +42,17 @@ class Look:
 class ElevationNodeConfig(Config):
     """Configuration of `ElevationNode`."""
 
-    point_cloud_topic: str = parameter("points", doc="of the clouds")
-    robot_pose_with_covariance_topic: str = parameter("", doc="who tells how sure the pose is; empty: nobody")
-    map_frame_id: str = parameter("map", doc="frame of the map")
-    robot_base_frame_id: str = parameter("base_link", doc="the window goes with it")
-    elevation: ElevationConfig = parameter(factory=ElevationConfig)
+    point_cloud_topic: str = parameter("points", doc="Topic of the clouds.")
+    robot_pose_with_covariance_topic: str = parameter("", doc="Topic of the pose's covariance; empty: none.")
+    map_frame_id: str = parameter("map", doc="Frame of the map.")
+    robot_base_frame_id: str = parameter("base_link", doc="Frame with which the window moves.")
+    elevation: ElevationConfig = parameter(factory=ElevationConfig, doc="Cells and evidence of the map.")
     drift: float = parameter(
-        0.0, unit="m", low=0.0, high=1.0, doc="standard deviation of the pose after 1 m of way", runtime=True
+        0.0, unit="m", low=0.0, high=1.0, runtime=True, doc="Standard deviation of the pose after 1 m."
     )
-    max_rate: float = parameter(10.0, unit="Hz", low=0.01, high=100.0, doc="of clouds taken in")
-    publish_period: float = parameter(0.25, unit="s", low=0.0, high=1e6, doc="between maps at least")
-    latency: float = parameter(0.03, unit="s", low=1e-3, high=100.0, doc="declared, of taking in a cloud")
+    max_rate: float = parameter(10.0, unit="Hz", low=0.01, high=100.0, doc="Largest rate of processed clouds.")
+    publish_period: float = parameter(0.25, unit="s", low=0.0, high=1e6, doc="Smallest time between maps.")
+    latency: float = parameter(0.03, unit="s", low=1e-3, high=100.0, doc="Declared duration of processing a cloud.")
 
 
 class ElevationNode(Node[ElevationNodeConfig]):

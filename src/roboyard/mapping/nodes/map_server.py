@@ -17,8 +17,8 @@ from roboyard.messages import msg, srv
 class MapServerNodeConfig(Config):
     """Configuration of `MapServerNode`."""
 
-    map_file: str = parameter("", doc="YAML of the map to begin with; none when empty")
-    map_frame: str = parameter("map")
+    map_file: str = parameter("", doc="YAML file of the map to begin with; empty: none.")
+    map_frame: str = parameter("map", doc="Frame of the map.")
 
 
 class MapServerNode(Node[MapServerNodeConfig]):
@@ -79,10 +79,8 @@ class MapServerNode(Node[MapServerNodeConfig]):
 class MapSaverNodeConfig(Config):
     """Configuration of `MapSaverNode`."""
 
-    map_topic: str = parameter("map", doc="topic when the request names none", runtime=True)
-    save_map_timeout: float = parameter(
-        2.0, unit="s", low=0.0, high=1e6, doc="so long a map is waited for", runtime=True
-    )
+    map_topic: str = parameter("map", runtime=True, doc="Topic of the map when the request names none.")
+    save_map_timeout: float = parameter(2.0, unit="s", low=0.0, high=1e6, runtime=True, doc="Longest wait for a map.")
 
 
 class MapSaverNode(Node[MapSaverNodeConfig]):

@@ -48,16 +48,16 @@ class _Made:
 class SlamNodeConfig(Config):
     """Configuration of `SlamNode`."""
 
-    algorithm: str = parameter("graph", choices=ALGORITHMS)
-    scan_topics: tuple[str, ...] = parameter(("scan",), doc="of all lasers")
-    map_frame: str = parameter("map")
-    odom_frame: str = parameter("odom")
-    base_frame: str = parameter("base_link")
-    resolution: float = parameter(0.05, unit="m", low=0.005, high=10.0, doc="side of a cell")
-    map_period: float = parameter(5.0, unit="s", low=0.1, high=1e6, doc="between maps")
-    transform_rate: float = parameter(20.0, unit="Hz", low=0.1, high=1000.0)
-    latency: float = parameter(0.05, unit="s", low=1e-3, high=100.0, doc="declared, of placing scans")
-    map_latency: float = parameter(0.5, unit="s", low=1e-3, high=1000.0, doc="declared, of making a map")
+    algorithm: str = parameter("graph", choices=ALGORITHMS, doc="Algorithm: a pose graph or particles.")
+    scan_topics: tuple[str, ...] = parameter(("scan",), doc="Topics of the scans of all lasers.")
+    map_frame: str = parameter("map", doc="Frame of the map.")
+    odom_frame: str = parameter("odom", doc="Frame of the odometry.")
+    base_frame: str = parameter("base_link", doc="Frame of the base.")
+    resolution: float = parameter(0.05, unit="m", low=0.005, high=10.0, doc="Edge of a cell.")
+    map_period: float = parameter(5.0, unit="s", low=0.1, high=1e6, doc="Time between maps.")
+    transform_rate: float = parameter(20.0, unit="Hz", low=0.1, high=1000.0, doc="Rate of the transform map → odom.")
+    latency: float = parameter(0.05, unit="s", low=1e-3, high=100.0, doc="Declared duration of processing a scan.")
+    map_latency: float = parameter(0.5, unit="s", low=1e-3, high=1000.0, doc="Declared duration of making a map.")
 
 
 class SlamNode(Node[SlamNodeConfig]):

@@ -23,9 +23,15 @@ class GroundFilter:
         ConfigError: a number out of range.
     """
 
-    distance: float = parameter(0.04, unit="m", low=1e-4, high=10.0, doc="of a point from the plane of the ground")
-    angle: float = parameter(0.15, unit="rad", low=0.0, high=1.5, doc="of that plane from the robot's")
-    plane_distance: float = parameter(0.07, unit="m", low=0.0, high=10.0, doc="of that plane from the robot's base")
+    distance: float = parameter(
+        0.04, unit="m", low=1e-4, high=10.0, doc="Largest distance of a point of the ground from its plane."
+    )
+    angle: float = parameter(
+        0.15, unit="rad", low=0.0, high=1.5, doc="Largest angle between that plane and the robot's."
+    )
+    plane_distance: float = parameter(
+        0.07, unit="m", low=0.0, high=10.0, doc="Largest distance of that plane from the robot's base."
+    )
 
     def __post_init__(self) -> None:
         check(self, "ground_filter")

@@ -18,33 +18,49 @@ MAP_LAYERS = ("static", "keepout")
 class PointSource:
     """A sensor that shows points: a laser or a depth camera."""
 
-    topic: str = parameter(doc="of its messages")
-    kind: Literal["scan", "cloud"] = parameter("scan", doc="sensor_msgs/LaserScan, or PointCloud2")
+    topic: str = parameter(doc="Topic of the sensor.")
+    kind: Literal["scan", "cloud"] = parameter(
+        "scan", doc="Type of the messages: sensor_msgs/LaserScan or PointCloud2."
+    )
     persistence: float = parameter(
-        0.0, unit="s", low=0.0, high=3600.0, doc="how long what it saw counts; 0: the newest"
+        0.0, unit="s", low=0.0, high=3600.0, doc="Time for which what it saw counts; 0: the newest message."
     )
-    timeout: float | None = parameter(None, unit="s", low=0.02, high=3600.0, doc="instead of the node's sensor_timeout")
+    timeout: float | None = parameter(
+        None,
+        unit="s",
+        low=0.02,
+        high=3600.0,
+        doc="Silence after which the robot stops; none: the node's sensor_timeout.",
+    )
     voxel: float = parameter(
-        0.05, unit="m", low=0.0, high=10.0, doc="cube in which points of a cloud become one; 0: none"
+        0.05, unit="m", low=0.0, high=10.0, doc="Edge of the cube in which points of a cloud become one; 0: none."
     )
-    every: int = parameter(1, low=1, high=64, doc="of a cloud in rows, take every so many rows and columns")
+    every: int = parameter(1, low=1, high=64, doc="Step between the used rows and columns of an organized cloud.")
 
 
 @dataclass(frozen=True)
 class EchoSource:
     """A sonar, or another sensor of one distance (sensor_msgs/Range)."""
 
-    topic: str = parameter(doc="of its messages")
-    timeout: float | None = parameter(None, unit="s", low=0.02, high=3600.0, doc="instead of the node's sensor_timeout")
+    topic: str = parameter(doc="Topic of the sensor.")
+    timeout: float | None = parameter(
+        None,
+        unit="s",
+        low=0.02,
+        high=3600.0,
+        doc="Silence after which the robot stops; none: the node's sensor_timeout.",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class SensedLayer:
     """What layers of sensors have in common."""
 
-    overwrite: bool = parameter(False, doc="whether what it knows replaces the layers below; else the higher cost wins")
-    clear_footprint: bool = parameter(True, doc="whether the ground under the robot itself is free")
-    enabled: bool = parameter(True, doc="false: as if it were not there, and nothing listens to its sources")
+    overwrite: bool = parameter(
+        False, doc="Replace the costs of the layers below by what this layer knows; false: the higher cost wins."
+    )
+    clear_footprint: bool = parameter(True, doc="Free the ground under the robot itself.")
+    enabled: bool = parameter(True, doc="Use the layer; false: nothing listens to its sources.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,8 +68,8 @@ class ObstacleSettings(SensedLayer):
     """An `ObstacleLayer`."""
 
     use: Literal["obstacles"]
-    sources: tuple[PointSource, ...] = parameter(doc="that tell it")
-    points: ObstacleConfig = parameter(ObstacleConfig(), doc="which count")
+    sources: tuple[PointSource, ...] = parameter(doc="Sensors of the layer.")
+    points: ObstacleConfig = parameter(ObstacleConfig(), doc="Points that count.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,9 +77,9 @@ class VoxelSettings(SensedLayer):
     """A `VoxelLayer`."""
 
     use: Literal["voxels"]
-    sources: tuple[PointSource, ...] = parameter(doc="that tell it")
-    points: ObstacleConfig = parameter(ObstacleConfig(), doc="which count")
-    voxels: VoxelConfig = parameter(VoxelConfig(), doc="how columns become costs")
+    sources: tuple[PointSource, ...] = parameter(doc="Sensors of the layer.")
+    points: ObstacleConfig = parameter(ObstacleConfig(), doc="Points that count.")
+    voxels: VoxelConfig = parameter(VoxelConfig(), doc="Costs of columns of voxels.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,8 +87,8 @@ class RangeSettings(SensedLayer):
     """A `RangeLayer`."""
 
     use: Literal["ranges"]
-    sources: tuple[EchoSource, ...] = parameter(doc="that tell it")
-    echoes: RangeConfig = parameter(RangeConfig(), doc="how they become costs")
+    sources: tuple[EchoSource, ...] = parameter(doc="Sensors of the layer.")
+    echoes: RangeConfig = parameter(RangeConfig(), doc="Costs of echoes.")
 
 
 LayerSettings = ObstacleSettings | VoxelSettings | RangeSettings
@@ -86,9 +102,9 @@ def _by_lasers() -> dict[str, LayerSettings]:
 class ZoneSettings:
     """How a mask's values become speeds, as in Nav2's speed filter: base + multiplier · value."""
 
-    base: float = parameter(0.0, low=-1e4, high=1e4, doc="of the conversion")
-    multiplier: float = parameter(1.0, low=-1e4, high=1e4, doc="of the conversion")
-    percent: bool = parameter(True, doc="whether that is per cent of the fastest; else m/s")
+    base: float = parameter(0.0, low=-1e4, high=1e4, doc="Constant term of the conversion.")
+    multiplier: float = parameter(1.0, low=-1e4, high=1e4, doc="Factor of the conversion.")
+    percent: bool = parameter(True, doc="Speeds in percent of the largest speed; false: in m/s.")
 
 
 @dataclass(frozen=True)
@@ -96,21 +112,31 @@ class CostmapSettings:
     """Of both costmaps: layers are named from the lowest to the highest, and inflated after the last."""
 
     resolution: float = parameter(
-        0.05, unit="m", low=0.005, high=2.0, doc="of the local costmap, and the global without map"
+        0.05,
+        unit="m",
+        low=0.005,
+        high=2.0,
+        doc="Edge of a cell of the local costmap, and of the global one without a map.",
     )
-    local_size: float = parameter(6.0, unit="m", low=0.5, high=100.0, doc="side of the local costmap")
+    local_size: float = parameter(6.0, unit="m", low=0.5, high=100.0, doc="Side of the local costmap.")
     rolling_size: float = parameter(
-        30.0, unit="m", low=1.0, high=1000.0, doc="side of the global costmap without a map"
+        30.0, unit="m", low=1.0, high=1000.0, doc="Side of the global costmap without a map."
     )
-    layers: dict[str, LayerSettings] = parameter(factory=_by_lasers, doc="of sensors, by name")
+    layers: dict[str, LayerSettings] = parameter(factory=_by_lasers, doc="Layers of sensors, by name.")
     global_layers: tuple[str, ...] = parameter(
-        ("static", "obstacles", "keepout"), doc="static, keepout, or one of layers"
+        ("static", "obstacles", "keepout"), doc="Layers of the global costmap: static, keepout, or names of layers."
     )
-    local_layers: tuple[str, ...] = parameter(("obstacles", "keepout"), doc="static, keepout, or one of layers")
-    inflation_radius: float = parameter(0.6, unit="m", low=0.0, high=20.0, doc="how far costs reach about obstacles")
-    inflation_scaling: float = parameter(4.0, unit="1/m", low=0.01, high=100.0, doc="how steeply they fall")
-    denoise: int = parameter(1, low=1, high=1000, doc="cells of the smallest obstacle that counts")
-    speed_zones: ZoneSettings = parameter(ZoneSettings(), doc="of speed_mask")
+    local_layers: tuple[str, ...] = parameter(
+        ("obstacles", "keepout"), doc="Layers of the local costmap: static, keepout, or names of layers."
+    )
+    inflation_radius: float = parameter(
+        0.6, unit="m", low=0.0, high=20.0, doc="Distance from obstacles within which costs are raised."
+    )
+    inflation_scaling: float = parameter(
+        4.0, unit="1/m", low=0.01, high=100.0, doc="Rate at which the costs fall with the distance."
+    )
+    denoise: int = parameter(1, low=1, high=1000, doc="Number of cells of the smallest obstacle that counts.")
+    speed_zones: ZoneSettings = parameter(ZoneSettings(), doc="Conversion of speed_mask.")
 
     def __post_init__(self) -> None:
         check(self, "costmap")

@@ -25,17 +25,17 @@ _NOT_IN_DB, _NOT_VALID, _TO_STAGE, _TO_CONTROL = 901, 902, 903, 905
 class DockingNodeConfig(Config):
     """Configuration of `DockingNode`."""
 
-    docking: DockingConfig = parameter(factory=DockingConfig)
+    docking: DockingConfig = parameter(factory=DockingConfig, doc="How the robot docks.")
     docks: dict[str, tuple[float, float, float]] = parameter(
         factory=dict,
         unit=("m", "m", "rad"),
         doc="Poses (x, y, yaw) of the docked base in map_frame, by name of the dock.",
     )
-    map_frame: str = parameter("map")
-    fixed_frame: str = parameter("odom", doc="in which it drives: without jumps")
-    base_frame: str = parameter("base_link")
-    rate: float = parameter(20.0, unit="Hz", low=1.0, high=200.0, doc="of commands")
-    action_name: str = parameter("navigate_to_pose")
+    map_frame: str = parameter("map", doc="Frame of the map.")
+    fixed_frame: str = parameter("odom", doc="Frame without jumps in which the robot drives.")
+    base_frame: str = parameter("base_link", doc="Frame of the base.")
+    rate: float = parameter(20.0, unit="Hz", low=1.0, high=200.0, doc="Rate of the published commands.")
+    action_name: str = parameter("navigate_to_pose", doc="Action of the navigator.")
 
 
 class DockingNode(Node[DockingNodeConfig]):

@@ -31,21 +31,23 @@ _OLD_MAP_NS: Final = 10_000_000_000
 class ExplorerNodeConfig(Config):
     """Configuration of `ExplorerNode`."""
 
-    frontiers: FrontierConfig = parameter(factory=FrontierConfig)
-    choice: ChoiceConfig = parameter(factory=ChoiceConfig)
-    autostart: bool = parameter(True, doc="begin as soon as there is a map and a pose in it")
-    return_to_start: bool = parameter(True, doc="for autostart")
-    own_size: bool = parameter(True, doc="radii from the robot's outline, if it is known, not from frontiers")
-    padding: float = parameter(0.05, unit="m", low=0.0, high=10.0, doc="added to the outline, where it drives")
-    room: float = parameter(0.15, unit="m", low=0.0, high=10.0, doc="added to the outline, where it turns")
-    map_frame: str = parameter("map")
-    base_frame: str = parameter("base_link")
-    action_name: str = parameter("navigate_to_pose")
-    settle: float = parameter(
-        0.8, unit="s", low=0.0, high=60.0, doc="so long after it, a map shows what it sees there", runtime=True
+    frontiers: FrontierConfig = parameter(factory=FrontierConfig, doc="Search for frontiers.")
+    choice: ChoiceConfig = parameter(factory=ChoiceConfig, doc="Choice among viewpoints.")
+    autostart: bool = parameter(True, doc="Begin as soon as there is a map and a pose in it.")
+    return_to_start: bool = parameter(True, doc="Return to the start after an exploration that began by itself.")
+    own_size: bool = parameter(True, doc="Derive the radii from the robot's outline where it is known.")
+    padding: float = parameter(
+        0.05, unit="m", low=0.0, high=10.0, doc="Addition to the outline where the robot drives."
     )
-    latency: float = parameter(0.1, unit="s", low=1e-3, high=60.0, doc="declared, of finding frontiers")
-    budget: int = parameter(1000, low=1, high=1_000_000, doc="places to set out for, at most")
+    room: float = parameter(0.15, unit="m", low=0.0, high=10.0, doc="Addition to the outline where the robot turns.")
+    map_frame: str = parameter("map", doc="Frame of the map.")
+    base_frame: str = parameter("base_link", doc="Frame of the base.")
+    action_name: str = parameter("navigate_to_pose", doc="Action of the navigator.")
+    settle: float = parameter(
+        0.8, unit="s", low=0.0, high=60.0, runtime=True, doc="Time after which a map contains what the sensors saw."
+    )
+    latency: float = parameter(0.1, unit="s", low=1e-3, high=60.0, doc="Declared duration of the search for frontiers.")
+    budget: int = parameter(1000, low=1, high=1_000_000, doc="Largest number of goals.")
 
 
 class ExplorerNode(Node[ExplorerNodeConfig]):

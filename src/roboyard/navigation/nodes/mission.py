@@ -32,22 +32,27 @@ _ROOM: Final = 0.1
 class MissionNodeConfig(Config):
     """Configuration of `MissionNode`."""
 
-    goals: tuple[float, ...] = parameter((), doc="x, y [m], yaw [rad] in the map, for each")
-    places: int = parameter(0, low=0, high=10_000, doc="goals chosen at random, if none are given")
+    goals: tuple[float, ...] = parameter((), doc="Poses x, y [m], yaw [rad] in the map, one after the other.")
+    places: int = parameter(0, low=0, high=10_000, doc="Number of goals chosen at random, if none are given.")
     scatter: float = parameter(
-        0.0, unit="m", low=0.0, high=100.0, doc="how far goals differ from seed to seed", runtime=True
+        0.0,
+        unit="m",
+        low=0.0,
+        high=100.0,
+        runtime=True,
+        doc="Largest distance by which goals differ from seed to seed.",
     )
-    start: float = parameter(1.0, unit="s", low=0.0, high=1e6, doc="when the first is sent")
-    rest: float = parameter(0.5, unit="s", low=0.0, high=1e4, doc="at each goal", runtime=True)
+    start: float = parameter(1.0, unit="s", low=0.0, high=1e6, doc="Time of the first goal.")
+    rest: float = parameter(0.5, unit="s", low=0.0, high=1e4, runtime=True, doc="Time at each goal.")
     patience: float = parameter(
-        10.0, unit="s", low=0.0, high=1e4, doc="with a navigator that is not ready", runtime=True
+        10.0, unit="s", low=0.0, high=1e4, runtime=True, doc="Longest wait for a navigator that is not ready."
     )
-    go_on: bool = parameter(True, doc="with the next goal when one cannot be reached", runtime=True)
+    go_on: bool = parameter(True, runtime=True, doc="Continue with the next goal after one that cannot be reached.")
     action_name: str = parameter(
-        "navigate_to_pose", choices=("navigate_to_pose", "move_base"), doc="that brings the robot there"
+        "navigate_to_pose", choices=("navigate_to_pose", "move_base"), doc="Action that brings the robot there."
     )
-    map_frame: str = parameter("map")
-    base_frame: str = parameter("base_link")
+    map_frame: str = parameter("map", doc="Frame of the map.")
+    base_frame: str = parameter("base_link", doc="Frame of the base.")
 
 
 class MissionNode(Node[MissionNodeConfig]):

@@ -50,23 +50,25 @@ class NavigatorNodeConfig(Config):
     navigation: NavigatorSettings = parameter(
         factory=NavigatorSettings, flatten="", doc="Planner, controller, costmaps, recovery and paces."
     )
-    rate: float = parameter(20.0, unit="Hz", low=1.0, high=200.0, doc="of commands")
-    global_frame: str = parameter("map", doc="of goals and plans; the odometry's frame if nothing localises")
-    odom_frame: str = parameter("odom")
-    base_frame: str = parameter("base_link")
-    map_topic: str = parameter("map", doc="empty: plan without a map")
+    rate: float = parameter(20.0, unit="Hz", low=1.0, high=200.0, doc="Rate of the published commands.")
+    global_frame: str = parameter("map", doc="Frame of goals and plans; without localization the odometry's frame.")
+    odom_frame: str = parameter("odom", doc="Frame of the odometry.")
+    base_frame: str = parameter("base_link", doc="Frame of the base.")
+    map_topic: str = parameter("map", doc="Topic of the map; empty: plan without a map.")
     sensor_timeout: float = parameter(
-        0.5, unit="s", low=0.02, high=60.0, doc="a sensor silent for so long stops the robot"
+        0.5, unit="s", low=0.02, high=60.0, doc="Silence of a sensor after which the robot stops."
     )
     transform_timeout: float = parameter(
-        0.5, unit="s", low=0.02, high=60.0, doc="so old a pose stops the robot", runtime=True
+        0.5, unit="s", low=0.02, high=60.0, runtime=True, doc="Age of the pose from which the robot stops."
     )
     hold_time: float = parameter(
-        5.0, unit="s", low=0.0, high=3600.0, doc="so long it waits for sensor and pose", runtime=True
+        5.0, unit="s", low=0.0, high=3600.0, runtime=True, doc="Longest wait for sensor and pose."
     )
-    costmap_rate: float = parameter(1.0, unit="Hz", low=0.0, high=50.0, doc="of published costmaps; 0: none")
-    footprint: tuple[float, ...] = parameter((), unit="m", doc="x, y, x, y, …; empty: the robot's own")
-    padding: float = parameter(0.02, unit="m", low=0.0, high=10.0, doc="about the footprint")
+    costmap_rate: float = parameter(1.0, unit="Hz", low=0.0, high=50.0, doc="Rate of the published costmaps; 0: none.")
+    footprint: tuple[float, ...] = parameter(
+        (), unit="m", doc="Corners x, y, x, y, … of the robot's outline; empty: the description's."
+    )
+    padding: float = parameter(0.02, unit="m", low=0.0, high=10.0, doc="Clearance around the footprint.")
 
 
 class NavigatorNode(Node[NavigatorNodeConfig]):

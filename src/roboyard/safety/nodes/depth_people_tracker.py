@@ -32,14 +32,14 @@ class DepthPeopleTrackerNodeConfig(Config):
     """Configuration of `DepthPeopleTrackerNode`."""
 
     detection: SightConfig = parameter(factory=SightConfig, flatten="", doc="Detection of people in depth images.")
-    tracking: TrackingConfig = parameter(factory=TrackingConfig)
+    tracking: TrackingConfig = parameter(factory=TrackingConfig, doc="Tracking of people.")
 
-    camera: str = parameter("depth", doc="topic that image and camera_info are below")
-    joints: tuple[str, ...] = parameter((), doc="the arm's")
-    base_frame: str = parameter("base_link", doc="link that the arm stands on")
-    tip: str = parameter("tool0", doc="link at its end")
-    place: tuple[float, ...] = parameter((), doc="x y z roll pitch yaw of that frame in the world")
-    uncertainty: float = parameter(0.05, unit="m", low=0.0, high=2.0, doc="of places")
+    camera: str = parameter("depth", doc="Namespace of the topics image and camera_info.")
+    joints: tuple[str, ...] = parameter((), doc="Joints of the arm.")
+    base_frame: str = parameter("base_link", doc="Link on which the arm stands.")
+    tip: str = parameter("tool0", doc="Link at the end of the arm.")
+    place: tuple[float, ...] = parameter((), doc="Pose x y z roll pitch yaw of that frame in the world.")
+    uncertainty: float = parameter(0.05, unit="m", low=0.0, high=2.0, doc="Uncertainty of the measured positions.")
 
 
 class DepthPeopleTrackerNode(Node[DepthPeopleTrackerNodeConfig]):

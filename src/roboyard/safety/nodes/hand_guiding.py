@@ -20,11 +20,21 @@ class HandGuidingNodeConfig(Config):
 
     guide: GuidingConfig = parameter(factory=GuidingConfig, flatten="", doc="Admittance of the hand guiding.")
 
-    wrench_topics: tuple[str, ...] = parameter(("finger_left/force", "finger_right/force"))
-    command_topic: str = parameter("servo/delta_twist_cmds")
-    base_frame: str = parameter("base_link")
-    rate: float = parameter(50.0, unit="Hz", low=1.0, high=1000.0)
-    timeout: float = parameter(0.2, unit="s", low=0.01, high=10.0, runtime=True)
+    wrench_topics: tuple[str, ...] = parameter(
+        ("finger_left/force", "finger_right/force"),
+        doc="Topics of the forces that are added, geometry_msgs/WrenchStamped.",
+    )
+    command_topic: str = parameter("servo/delta_twist_cmds", doc="Topic of the commanded twists.")
+    base_frame: str = parameter("base_link", doc="Frame of the commanded twists.")
+    rate: float = parameter(50.0, unit="Hz", low=1.0, high=1000.0, doc="Rate of the control loop.")
+    timeout: float = parameter(
+        0.2,
+        unit="s",
+        low=0.01,
+        high=10.0,
+        runtime=True,
+        doc="Age from which a force or the enabling switch is no longer used.",
+    )
 
 
 class HandGuidingNode(Node[HandGuidingNodeConfig]):

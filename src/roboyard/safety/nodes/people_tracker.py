@@ -26,13 +26,13 @@ class PeopleTrackerNodeConfig(Config):
         factory=TrackingConfig, flatten="", doc="Detection and tracking of people in scans."
     )
 
-    scan_topic: str = parameter("scan")
-    base_frame: str = parameter("base_link")
-    place: tuple[float, ...] = parameter((), doc="x y z roll pitch yaw of that frame in the world")
-    own_radius: float = parameter(0.3, unit="m", low=0.0, high=10.0, doc="what is nearer is the robot")
-    girth: float = parameter(0.3, unit="m", low=0.0, high=2.0, doc="of a trunk, about the middle of the legs")
-    height: float = parameter(1.9, unit="m", low=0.1, high=3.0)
-    uncertainty: float = parameter(0.05, unit="m", low=0.0, high=2.0, doc="of places")
+    scan_topic: str = parameter("scan", doc="Topic of the scans.")
+    base_frame: str = parameter("base_link", doc="Frame of the base.")
+    place: tuple[float, ...] = parameter((), doc="Pose x y z roll pitch yaw of that frame in the world.")
+    own_radius: float = parameter(0.3, unit="m", low=0.0, high=10.0, doc="Distance within which points are the robot.")
+    girth: float = parameter(0.3, unit="m", low=0.0, high=2.0, doc="Diameter of a trunk around the middle of the legs.")
+    height: float = parameter(1.9, unit="m", low=0.1, high=3.0, doc="Height of a person.")
+    uncertainty: float = parameter(0.05, unit="m", low=0.0, high=2.0, doc="Uncertainty of the measured positions.")
 
 
 class PeopleTrackerNode(Node[PeopleTrackerNodeConfig]):

@@ -43,26 +43,28 @@ class PersonGuardNodeConfig(Config):
     """Configuration of `PersonGuardNode`."""
 
     guard: GuardConfig = parameter(factory=GuardConfig, flatten="", doc="Zones, distances and restart of the guard.")
-    rules: SeparationRules = parameter(factory=SeparationRules)
+    rules: SeparationRules = parameter(factory=SeparationRules, doc="Rules of the protective separation distance.")
 
-    mode: str = parameter("ssm", choices=tuple(mode.value for mode in Mode), runtime=True)
-    people: tuple[str, ...] = parameter((), doc="whose true bodies it sees")
-    tracked_topic: str = parameter("", doc="what sensors see of people; empty: none do")
-    joints: tuple[str, ...] = parameter((), doc="the arm's")
-    base: str = parameter("base_link", doc="link that the arm stands on")
-    tip: str = parameter("tool0", doc="link at its end")
-    place: tuple[float, ...] = parameter((), doc="x y z roll pitch yaw of the robot in the world")
-    controller: str = parameter("arm", doc="who moves the joints along trajectories")
-    servo: str = parameter("servo", doc="who drives them by hand")
-    guiding: str = parameter("guiding", doc="who has them guided by hand")
-    payload: float = parameter(0.0, unit="kg", low=0.0, high=1e3, doc="that it carries")
-    braking: float = parameter(0.8, low=0.01, high=1.0, doc="share of the joints' accelerations that stops reach")
-    latency: float = parameter(0.0, unit="s", low=0.0, high=5.0, doc="of how people are seen")
-    rate: float = parameter(25.0, unit="Hz", low=1.0, high=1000.0)
-    source_timeout: float = parameter(
-        0.5, unit="s", low=0.01, high=60.0, doc="what is silent so long stops the arm", runtime=True
+    mode: str = parameter(
+        "ssm", choices=tuple(mode.value for mode in Mode), runtime=True, doc="Mode of collaboration of ISO/TS 15066."
     )
-    handover_limit: float = parameter(20.0, unit="s", low=0.0, high=1e4, doc="no hand-over is longer")
+    people: tuple[str, ...] = parameter((), doc="People whose true bodies the guard sees.")
+    tracked_topic: str = parameter("", doc="Topic of the people that sensors see; empty: none.")
+    joints: tuple[str, ...] = parameter((), doc="Joints of the arm.")
+    base: str = parameter("base_link", doc="Link on which the arm stands.")
+    tip: str = parameter("tool0", doc="Link at the end of the arm.")
+    place: tuple[float, ...] = parameter((), doc="Pose x y z roll pitch yaw of the robot in the world.")
+    controller: str = parameter("arm", doc="Node that moves the joints along trajectories.")
+    servo: str = parameter("servo", doc="Node that drives the joints by hand.")
+    guiding: str = parameter("guiding", doc="Node of the hand guiding.")
+    payload: float = parameter(0.0, unit="kg", low=0.0, high=1e3, doc="Mass that the arm carries.")
+    braking: float = parameter(0.8, low=0.01, high=1.0, doc="Share of the joints' accelerations that a stop reaches.")
+    latency: float = parameter(0.0, unit="s", low=0.0, high=5.0, doc="Latency of the measured people.")
+    rate: float = parameter(25.0, unit="Hz", low=1.0, high=1000.0, doc="Rate of the judgements.")
+    source_timeout: float = parameter(
+        0.5, unit="s", low=0.01, high=60.0, runtime=True, doc="Silence of a source after which the arm stops."
+    )
+    handover_limit: float = parameter(20.0, unit="s", low=0.0, high=1e4, doc="Longest hand-over.")
 
 
 class PersonGuardNode(Node[PersonGuardNodeConfig]):

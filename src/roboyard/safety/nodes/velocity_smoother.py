@@ -18,15 +18,31 @@ from roboyard.safety.smoothing import SmootherConfig, VelocitySmoother
 class VelocitySmootherNodeConfig(Config):
     """Configuration of `VelocitySmootherNode`."""
 
-    smoothing_frequency: float = parameter(20.0, unit="Hz", low=1.0, high=1000.0)
-    scale_velocities: bool = parameter(True, doc="slow axes down together, to stay on the arc")
-    feedback: str = parameter("OPEN_LOOP", choices=("OPEN_LOOP", "CLOSED_LOOP"))
-    max_velocity: tuple[float, ...] = parameter((), low=0.0, doc="x, y [m/s], turning [rad/s]")
-    min_velocity: tuple[float, ...] = parameter((), high=0.0, doc="the same backwards")
-    max_accel: tuple[float, ...] = parameter((), low=0.0, doc="x, y [m/s²], turning [rad/s²]")
-    max_decel: tuple[float, ...] = parameter((), high=0.0, doc="the same when slowing down")
-    deadband_velocity: tuple[float, ...] = parameter((0.0, 0.0, 0.0), low=0.0, doc="smaller ones are 0")
-    velocity_timeout: float = parameter(1.0, unit="s", low=0.01, high=60.0)
+    smoothing_frequency: float = parameter(20.0, unit="Hz", low=1.0, high=1000.0, doc="Rate of the published commands.")
+    scale_velocities: bool = parameter(True, doc="Slow all axes down together, so that the base stays on the arc.")
+    feedback: str = parameter(
+        "OPEN_LOOP",
+        choices=("OPEN_LOOP", "CLOSED_LOOP"),
+        doc="Start of each step: the last command, or the measured velocity.",
+    )
+    max_velocity: tuple[float, ...] = parameter(
+        (), low=0.0, doc="Largest velocities x, y [m/s], turning [rad/s]; empty: those of the drive."
+    )
+    min_velocity: tuple[float, ...] = parameter(
+        (), high=0.0, doc="Largest velocities backward, negative; empty: those of the drive."
+    )
+    max_accel: tuple[float, ...] = parameter(
+        (), low=0.0, doc="Largest accelerations x, y [m/s²], turning [rad/s²]; empty: those of the drive."
+    )
+    max_decel: tuple[float, ...] = parameter(
+        (), high=0.0, doc="Largest decelerations, negative; empty: those of the drive."
+    )
+    deadband_velocity: tuple[float, ...] = parameter(
+        (0.0, 0.0, 0.0), low=0.0, doc="Velocities below which an axis stands."
+    )
+    velocity_timeout: float = parameter(
+        1.0, unit="s", low=0.01, high=60.0, doc="Age from which a command counts as standstill."
+    )
 
 
 class VelocitySmootherNode(Node[VelocitySmootherNodeConfig]):

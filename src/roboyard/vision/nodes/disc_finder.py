@@ -81,25 +81,25 @@ class Look:
 class DiscFinderNodeConfig(Config):
     """Configuration of `DiscFinderNode`."""
 
-    image_topic: str = parameter("image", doc="of pictures")
-    info_topic: str = parameter("camera_info", doc="of their camera", high=math.inf)
-    depth_topic: str = parameter("depth_registered/image", doc="of depth; empty: none")
-    depth_info_topic: str = parameter("", doc="of the depth camera, if depth is not registered")
+    image_topic: str = parameter("image", doc="Topic of the images.")
+    info_topic: str = parameter("camera_info", high=math.inf, doc="Topic of their camera_info.")
+    depth_topic: str = parameter("depth_registered/image", doc="Topic of the depth images; empty: none.")
+    depth_info_topic: str = parameter("", doc="Topic of the depth camera's camera_info, if depth is not registered.")
     rate: float = parameter(
-        2.0, unit="Hz", low=0.01, high=100.0, doc="of pictures looked at for the topics", runtime=True
+        2.0, unit="Hz", low=0.01, high=100.0, runtime=True, doc="Rate of the images processed for the topics."
     )
-    hand_eye: str = parameter("", doc="what `roboyard calibrate hand-eye` wrote; empty: as described")
-    hand_eye_link: str = parameter("", doc="the flange or base that its camera's pose is in")
-    disc: DiscConfig = parameter(factory=DiscConfig)
-    looks: int = parameter(5, low=1, high=100, doc="pictures of a look", runtime=True)
-    least: int = parameter(3, low=1, high=100, doc="of them that must agree on a place", runtime=True)
+    hand_eye: str = parameter("", doc="File that `roboyard calibrate hand-eye` wrote; empty: the description's pose.")
+    hand_eye_link: str = parameter("", doc="Flange or base in which its camera's pose is stated.")
+    disc: DiscConfig = parameter(factory=DiscConfig, doc="Discs to be found.")
+    looks: int = parameter(5, low=1, high=100, runtime=True, doc="Number of images of a look.")
+    least: int = parameter(3, low=1, high=100, runtime=True, doc="Smallest number of images that agree on a place.")
     reach: float = parameter(
-        0.01, unit="m", low=1e-4, high=1.0, doc="sightings so near are of the same thing", runtime=True
+        0.01, unit="m", low=1e-4, high=1.0, runtime=True, doc="Largest distance between sightings of the same thing."
     )
     within: float = parameter(
-        0.001, unit="m", low=1e-5, high=1.0, doc="sightings farther from the median do not count", runtime=True
+        0.001, unit="m", low=1e-5, high=1.0, runtime=True, doc="Largest distance of a sighting from the median."
     )
-    timeout: float = parameter(5.0, unit="s", low=0.05, high=1000.0, doc="of a look", runtime=True)
+    timeout: float = parameter(5.0, unit="s", low=0.05, high=1000.0, runtime=True, doc="Longest duration of a look.")
 
 
 class DiscFinderNode(Node[DiscFinderNodeConfig]):

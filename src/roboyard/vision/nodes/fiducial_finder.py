@@ -18,12 +18,12 @@ _SILENT_NS = 2_000_000_000
 class FiducialFinderNodeConfig(Config):
     """Configuration of `FiducialFinderNode`."""
 
-    image_topic: str = parameter("image", doc="of pictures")
-    info_topic: str = parameter("camera_info", doc="of their camera", high=math.inf)
-    family: str = parameter("apriltag_36h11", doc="of the markers: 4x4_50, apriltag_36h11, …")
-    size: float = parameter(0.05, unit="m", low=1e-3, high=10.0, doc="edge of the markers")
-    names: tuple[str, ...] = parameter((), doc="of markers 0, 1, …; others are called by their number")
-    rate: float = parameter(5.0, unit="Hz", low=0.01, high=100.0, doc="of pictures looked at", runtime=True)
+    image_topic: str = parameter("image", doc="Topic of the images.")
+    info_topic: str = parameter("camera_info", high=math.inf, doc="Topic of their camera_info.")
+    family: str = parameter("apriltag_36h11", doc="Family of the markers, such as 4x4_50 and apriltag_36h11.")
+    size: float = parameter(0.05, unit="m", low=1e-3, high=10.0, doc="Edge of the markers.")
+    names: tuple[str, ...] = parameter((), doc="Names of the markers 0, 1, …; others have their number.")
+    rate: float = parameter(5.0, unit="Hz", low=0.01, high=100.0, runtime=True, doc="Rate of the processed images.")
 
 
 class FiducialFinderNode(Node[FiducialFinderNodeConfig]):
