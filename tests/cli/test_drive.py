@@ -12,7 +12,7 @@ def test_servos_are_checked(command: Command) -> None:
     found = command("drive", "akrobat", "--emulate", "--check", "--json").json
     assert found["ok"]
     assert [one["id"] for one in found["servos"]][:4] == [11, 12, 13, 21]
-    done = command("drive", "akrobat", "--emulate", "--check", "--fault", "0:heat:32")
+    done = command("drive", "akrobat", "--emulate", "--check", "--fault", "0:overheat:32")
     assert done.code == 1
     assert "m32" in done.out
     assert "it is overheating" in done.out
@@ -39,7 +39,7 @@ def test_drive_ends_when_a_servo_fails(command: Command) -> None:
         (("akrobat", "--port", "/dev/nothing"), "/dev/nothing: cannot be opened: No such file"),
         (("akrobat", "--port", "/dev/null"), "no serial port"),
         (("akrobat", "--port", "/dev/null", "--fault", "1:mute"), "--fault is of emulated servos"),
-        (("akrobat", "--emulate", "--fault", "1:jump"), "'1:jump'.*SECONDS:WHAT"),
+        (("akrobat", "--emulate", "--fault", "1:jump"), "'1:jump'.*SECONDS:FAULT"),
         (("akrobat", "--emulate", "--fault", "1:mute:99"), "no servo 99.*one of 11, 12"),
         (("akrobat", "--emulate", "--check", "--release"), "one of them"),
         (("rover", "--emulate"), "names no servos"),

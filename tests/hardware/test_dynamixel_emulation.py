@@ -187,12 +187,12 @@ def test_arbitrary_bytes_keep_servos_within_range(data: bytes) -> None:
 
 @pytest.mark.parametrize("text", ["", "3", "x:mute", "1:jump", "1:mute:x", "-1:mute", "nan:mute"])
 def test_invalid_injections_are_refused(text: str) -> None:
-    with pytest.raises(InputError, match="SECONDS:WHAT"):
+    with pytest.raises(InputError, match="SECONDS:FAULT"):
         FaultInjection.parse(text)
 
 
 def test_injections_need_an_existing_servo() -> None:
-    assert FaultInjection.parse("1.5:heat:7") == FaultInjection(1.5, "heat", 7)
+    assert FaultInjection.parse("1.5:overheat:7") == FaultInjection(1.5, "overheat", 7)
     assert FaultInjection.parse("2:unplug") == FaultInjection(2.0, "unplug")
     with pytest.raises(InputError, match="no servo 7 .one of 1, 2"):
         EmulatedBus([EmulatedServo(1), EmulatedServo(2)], [FaultInjection(0.0, "mute", 7)])

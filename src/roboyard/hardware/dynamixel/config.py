@@ -24,7 +24,7 @@ class ServoConfig:
     """One servo."""
 
     id: int = parameter(low=0, high=253, doc="on the bus")
-    zero: int = parameter(512, low=0, high=MAX_POSITION, doc="its position where the joint is at zero, of 0 to 1023")
+    zero_position: int = parameter(512, low=0, high=MAX_POSITION, doc="servo position at joint angle zero, 0 to 1023")
     direction: Literal[1, -1] = parameter(1, doc="-1: it turns against the joint")
     limits: tuple[int, int] = parameter(
         (0, MAX_POSITION), low=0, high=MAX_POSITION, doc="positions that it may be sent to"
@@ -41,12 +41,12 @@ class ServoConfig:
 class FaultLimits:
     """When motion is stopped, and how."""
 
-    silent: int = parameter(3, low=1, high=100, doc="requests in a row that a servo leaves without answer")
-    damaged: int = parameter(10, low=1, high=10_000, doc="damaged packets of all servos within a second")
-    low_voltage: float = parameter(12.0, unit="V", low=0.0, high=25.0, doc="three readings of a servo below it")
-    temperature: float = parameter(75.0, low=20.0, high=150.0, doc="of a servo [°C]")
-    then: Literal["hold", "release"] = parameter(
-        "hold", doc="hold: all servos stay where they are; release: they let go of their torque"
+    max_missed_replies: int = parameter(3, low=1, high=100, doc="consecutive requests that a servo does not answer")
+    max_corrupt_packets: int = parameter(10, low=1, high=10_000, doc="corrupt packets of all servos within one second")
+    min_voltage: float = parameter(12.0, unit="V", low=0.0, high=25.0, doc="three readings of a servo below it")
+    max_temperature: float = parameter(75.0, low=20.0, high=150.0, doc="of a servo [°C]")
+    on_fault: Literal["hold", "release"] = parameter(
+        "hold", doc="hold: all servos hold their present positions; release: their torque is switched off"
     )
 
 
@@ -57,17 +57,19 @@ class ServosConfig:
     servos: dict[str, ServoConfig] = parameter(doc="by name of the joint")
     baud: int = parameter(1_000_000, choices=BAUD_RATES, doc="bits a second on the bus")
     rate: float = parameter(50.0, unit="Hz", low=5.0, high=200.0, doc="how often goals are sent")
-    asked: int = parameter(6, low=1, high=253, doc="servos that are asked for their state in each period, in turn")
-    patience: float = parameter(0.02, unit="s", low=1e-3, high=1.0, doc="how long an answer is waited for")
-    slope: int = parameter(
+    servos_polled_per_cycle: int = parameter(
+        6, low=1, high=253, doc="servos that report their state per cycle, in turn"
+    )
+    reply_timeout: float = parameter(0.02, unit="s", low=1e-3, high=1.0, doc="maximum time until a reply")
+    compliance_slope: int = parameter(
         16, low=1, high=254, doc="steps of 0.29° beside the goal at which a servo gives all its torque"
     )
-    margin: int = parameter(1, low=0, high=255, doc="steps beside the goal at which it gives none")
+    compliance_margin: int = parameter(1, low=0, high=255, doc="steps beside the goal at which it gives none")
     punch: int = parameter(32, low=0, high=MAX_POSITION, doc="its least torque outside the margin, of 1023")
     start_speed: float = parameter(
         0.5, unit="rad/s", low=0.02, high=5.0, doc="of joints on their way to the first command"
     )
-    watch: FaultLimits = parameter(FaultLimits(), doc="")
+    fault_limits: FaultLimits = parameter(FaultLimits(), doc="")
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +120,7 @@ class ServoMap:
             raise ConfigError("no servos", location=f"{source}, servos", valid="one or more")
         entries = list(config.servos.values())
         limits = [joints_by_name[name].axes[0].limits for name in config.servos]
-        zero, direction = np.array([one.zero for one in entries]), np.array([one.direction for one in entries])
+        zero, direction = np.array([one.zero_position for one in entries]), np.array([one.direction for one in entries])
         ends = direction[:, None] * (np.array([one.limits for one in entries]) - zero[:, None]) * POSITION_UNIT
         low = np.maximum(ends.min(axis=1), [one.lower for one in limits])
         high = np.minimum(ends.max(axis=1), [one.upper for one in limits])
@@ -126,7 +128,7 @@ class ServoMap:
             if lower >= upper:
                 raise ConfigError(
                     "nothing is left between limits of servo and joint", location=f"{source}, servos.{name}",
-                    valid="another zero or other limits",
+                    valid="another zero_position or other limits",
                 )  # fmt: skip
         speed = np.array([one.velocity for one in limits])
         effort = np.array([one.effort if math.isfinite(one.effort) else 0.0 for one in limits])

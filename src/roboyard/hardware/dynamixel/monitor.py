@@ -60,7 +60,7 @@ class ServoMonitor:
         if failure == "corrupt":
             return self._count_corrupt(servo, time)
         count = self._missed_replies[servo] = self._missed_replies.get(servo, 0) + 1
-        if count < self.limits.silent:
+        if count < self.limits.max_missed_replies:
             return None
         return ServoFaultCause(servo, f"does not answer: {count} requests in a row, is it plugged in and its id right?")
 
@@ -71,15 +71,17 @@ class ServoMonitor:
             return ServoFaultCause(servo, describe_errors(serious))
         if state.errors & (CHECKSUM_BIT | INSTRUCTION_BIT) and (cause := self._count_corrupt(servo, time)):
             return cause
-        if state.temperature >= self.limits.temperature:
-            return ServoFaultCause(servo, f"{state.temperature:.0f} °C, {self.limits.temperature:.0f} °C is the limit")
-        if state.voltage >= self.limits.low_voltage and not state.errors & VOLTAGE_BIT:
+        if state.temperature >= self.limits.max_temperature:
+            return ServoFaultCause(
+                servo, f"{state.temperature:.0f} °C, {self.limits.max_temperature:.0f} °C is the limit"
+            )
+        if state.voltage >= self.limits.min_voltage and not state.errors & VOLTAGE_BIT:
             self._low_readings[servo] = 0
             return None
         count = self._low_readings[servo] = self._low_readings.get(servo, 0) + 1
         if count < _MAX_LOW_READINGS:
             return None
-        min_voltage = self.limits.low_voltage
+        min_voltage = self.limits.min_voltage
         explanation = (
             f"{min_voltage:.1f} V is the least" if state.voltage < min_voltage else describe_errors(VOLTAGE_BIT)
         )
@@ -90,7 +92,7 @@ class ServoMonitor:
         while self._corrupt_times and self._corrupt_times[0] < time - _CORRUPT_PACKET_WINDOW:
             self._corrupt_times.popleft()
         count = len(self._corrupt_times)
-        if count <= self.limits.damaged:
+        if count <= self.limits.max_corrupt_packets:
             return None
         return ServoFaultCause(
             servo,
@@ -173,12 +175,12 @@ def _diagnose_servo(port: ServoPort, servos: ServoMap, index: int, limits: Fault
     problems = [describe_errors(state.errors)] if state.errors else []
     if model != MODEL.initial:
         problems.append(f"model {model} is no RX-64, {MODEL.initial}")
-    if state.voltage < limits.low_voltage:
-        problems.append(f"{state.voltage:.1f} V: {limits.low_voltage:.1f} V is the least")
-    if state.temperature >= limits.temperature:
-        problems.append(f"{state.temperature:.0f} °C: {limits.temperature:.0f} °C is the limit")
+    if state.voltage < limits.min_voltage:
+        problems.append(f"{state.voltage:.1f} V: {limits.min_voltage:.1f} V is the least")
+    if state.temperature >= limits.max_temperature:
+        problems.append(f"{state.temperature:.0f} °C: {limits.max_temperature:.0f} °C is the limit")
     if not servos.min_position[index] <= position <= servos.max_position[index]:
-        problems.append("the joint is beyond its limits: is its zero right?")
+        problems.append("the joint is beyond its limits: is its zero_position right?")
     ends = int(servos.to_ticks(servos.min_position)[index]), int(servos.to_ticks(servos.max_position)[index])
     if not low <= min(ends) or not max(ends) <= high:
         problems.append(f"its own limits of {low} to {high} leave out some of {min(ends)} to {max(ends)}")

@@ -22,9 +22,9 @@ from roboyard.hardware.dynamixel.protocol import (
     encode,
 )
 
-EmulatedFault = Literal["unplug", "mute", "damage", "lose", "renumber", "heat", "sag", "overload"]
-"""The cable is unplugged; a servo falls silent; its answers have wrong checksums; they lack a byte; it has another id;
-it overheats; its voltage sags; it is overloaded."""
+EmulatedFault = Literal["unplug", "mute", "corrupt", "drop_byte", "change_id", "overheat", "undervoltage", "overload"]
+"""The cable is unplugged; a servo stops answering; its status packets have wrong checksums; they lack a byte; it has
+another id; it overheats; its voltage is too low; it is overloaded."""
 _PACKET_TIMEOUT = 0.05
 """After so long a packet that has begun is given up [s]."""
 
@@ -49,13 +49,13 @@ class FaultInjection:
 
     @classmethod
     def parse(cls, text: str) -> FaultInjection:
-        """Of ``TIME:WHAT`` or ``TIME:WHAT:SERVO``. Raises InputError."""
+        """Of ``SECONDS:FAULT`` or ``SECONDS:FAULT:ID``. Raises InputError."""
         time, _, remainder = text.partition(":")
         name, _, servo = remainder.partition(":")
         faults: Sequence[EmulatedFault] = get_args(EmulatedFault)
         fault = next((one for one in faults if one == name), None)
         if fault is None or not time.replace(".", "", 1).isdecimal() or (servo and not servo.isdecimal()):
-            raise InputError(f"{text!r}", valid=f"SECONDS:WHAT or SECONDS:WHAT:ID, WHAT one of {', '.join(faults)}")
+            raise InputError(f"{text!r}", valid=f"SECONDS:FAULT or SECONDS:FAULT:ID, FAULT one of {', '.join(faults)}")
         return cls(float(time), fault, int(servo) if servo else None)
 
 
@@ -117,13 +117,13 @@ class EmulatedBus:
             raise UnpluggedError("the cable is unplugged")
         affected = self.servos.values() if injection.servo is None else [self.servos[injection.servo]]
         for servo in affected:
-            if injection.fault == "heat":
+            if injection.fault == "overheat":
                 servo.temperature = 95.0
-            elif injection.fault == "sag":
+            elif injection.fault == "undervoltage":
                 servo.voltage = 9.5
             elif injection.fault == "overload":
                 servo.overloaded = True
-            elif injection.fault == "renumber":
+            elif injection.fault == "change_id":
                 servo.table[3] = (servo.table[3] + 100) % 254
             else:
                 self._line_faults.setdefault(injection.fault, set()).add(id(servo))
@@ -177,6 +177,6 @@ class EmulatedBus:
         if has_fault("mute"):
             return b""
         data = encode(status)
-        if has_fault("damage"):
+        if has_fault("corrupt"):
             return data[:-1] + bytes([data[-1] ^ 0x55])
-        return data[:4] + data[5:] if has_fault("lose") else data
+        return data[:4] + data[5:] if has_fault("drop_byte") else data
