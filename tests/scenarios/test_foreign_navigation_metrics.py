@@ -78,16 +78,18 @@ class NavigationFeed:
         service = f"{self.namespace}/{goal.task}/_action/{part}"
         data = np.frombuffer(serialize(request), np.uint8)
         kind = getattr(ACTIONS[goal.task], "SendGoal" if part == "send_goal" else "GetResult")
-        call = message_type("roboyard_msgs/msg/ForeignCall")
+        call = message_type("roboyard_msgs/msg/ExternalRequest")
         self.send(
             EXTERNAL_REQUEST_TOPIC,
-            call(service=service, type=kind.name, number=number, request=data, until=time_to_msg(until)),
+            call(service=service, type=kind.name, call_id=number, request=data, deadline=time_to_msg(until)),
         )
 
     def send_answer(self, number: int, response: bytes, error: str = "") -> None:
         """The foreign navigator answers a call."""
-        kind = message_type("roboyard_msgs/msg/ForeignAnswer")
-        self.send(EXTERNAL_RESPONSE_TOPIC, kind(number=number, response=np.frombuffer(response, np.uint8), error=error))
+        kind = message_type("roboyard_msgs/msg/ExternalResponse")
+        self.send(
+            EXTERNAL_RESPONSE_TOPIC, kind(call_id=number, response=np.frombuffer(response, np.uint8), error=error)
+        )
 
 
 def drive_own(feed: NavigationFeed, goal: Goal) -> None:

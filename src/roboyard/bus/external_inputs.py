@@ -24,8 +24,8 @@ from roboyard.messages import deserialize, message_type, service_type
 
 InputOperation = Literal["publish", "latch", "call"]
 INPUT_TOPIC = "/inputs"
-EXTERNAL_REQUEST_TOPIC, EXTERNAL_RESPONSE_TOPIC = "/external/asked", "/external/answered"
-"""Calls of nodes that were left out, for bridges to take outside, and what came back."""
+EXTERNAL_REQUEST_TOPIC, EXTERNAL_RESPONSE_TOPIC = "/external/requests", "/external/responses"
+"""Calls of services whose nodes were left out, for bridges to forward, and the responses."""
 MAX_PENDING_INPUTS = 10_000
 MAX_INPUTS_PER_INSTANT = 100
 MAX_INPUT_RATE = 5_000
@@ -138,25 +138,25 @@ class ExternalInputQueue:
 
     def save_state(self) -> dict[str, Any]:
         """Who has published through the port, and how much was taken, as plain data."""
-        senders = [
+        publishers = [
             (source, target, latched, publisher.topic.type_name, publisher.count)
             for (source, target, latched), publisher in self._publishers.items()
         ]
         return {
-            "senders": senders,
+            "publishers": publishers,
             "counts": (self.accepted, self.rejected, self.dropped),
-            "used": self._record_publisher is not None,
+            "has_record": self._record_publisher is not None,
         }
 
     def load_state(self, saved: dict[str, Any]) -> None:
         """Counterpart of `save`, on a port that nothing went through yet."""
-        for source, target, latched, type_name, count in saved["senders"]:
+        for source, target, latched, type_name, count in saved["publishers"]:
             publisher = self._router.publisher(target, message_type(type_name), source, latched=latched)
             publisher.count = count
             self._publishers[(source, target, latched)] = publisher
-        if saved["used"]:
+        if saved["has_record"]:
             self._record_publisher = self._router.publisher(
-                INPUT_TOPIC, message_type("roboyard_msgs/msg/Input"), "inputs"
+                INPUT_TOPIC, message_type("roboyard_msgs/msg/ExternalInput"), "inputs"
             )
         self.accepted, self.rejected, self.dropped = saved["counts"]
 
@@ -210,7 +210,9 @@ class ExternalInputQueue:
             elif item.operation == "call":
                 self._call(item)
             else:
-                raise InputError(f"input of unknown kind '{item.operation}'", valid="'publish', 'latch' or 'call'")
+                raise InputError(
+                    f"input with unknown operation '{item.operation}'", valid="'publish', 'latch' or 'call'"
+                )
         except RoboyardError as error:
             self.rejected += 1
             self._log.warn(f"input from {item.source} for {item.target} rejected: {error}", throttle=1.0)
@@ -224,12 +226,12 @@ class ExternalInputQueue:
     def _publish_record(self, item: ExternalInput) -> None:
         if self._record_publisher is None:
             self._record_publisher = self._router.publisher(
-                INPUT_TOPIC, message_type("roboyard_msgs/msg/Input"), "inputs"
+                INPUT_TOPIC, message_type("roboyard_msgs/msg/ExternalInput"), "inputs"
             )
         data = np.frombuffer(item.data, dtype=np.uint8)
         self._record_publisher.publish(
             self._record_publisher.topic.type(
-                kind=item.operation, target=item.target, type=item.type, source=item.source, data=data
+                operation=item.operation, target=item.target, type=item.type, source=item.source, data=data
             )
         )
 

@@ -151,30 +151,30 @@ def criterion(result: Verdict) -> dict[str, Any]:
 def costs(graph: Graph | None, wall: float) -> dict[str, Any]:
     """What nodes and topics cost."""
     if graph is None:
-        return {"nodes": [], "jobs": [], "topics": [], "inputs": {}}
+        return {"nodes": [], "offloads": [], "topics": [], "inputs": {}}
     return {
         "nodes": [
             {
                 "name": node.name,
-                "kind": node.class_name,
-                "busy_seconds": node.callback_time,
-                "busy_share": node.callback_time / wall if wall > 0.0 else 0.0,
+                "class_name": node.class_name,
+                "callback_time": node.callback_time,
+                "callback_share": node.callback_time / wall if wall > 0.0 else 0.0,
                 "health": node.health,
                 "health_text": node.health_text,
                 "callbacks": [
                     {
-                        "occasion": call.trigger,
+                        "trigger": call.trigger,
                         "count": call.count,
                         "mean": call.total / call.count,
                         "max": call.max,
-                        "budget": call.deadline,
+                        "deadline": call.deadline,
                     }
                     for call in node.callbacks
                 ],
             }
             for node in graph.nodes
         ],
-        "jobs": [_plain(job) for job in graph.offloads],
+        "offloads": [_plain(job) for job in graph.offloads],
         "topics": [
             {
                 "name": topic.name,

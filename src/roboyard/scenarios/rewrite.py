@@ -132,7 +132,7 @@ def _document(folder: RunFolder, scenario: Scenario) -> dict[str, Any]:
         },
         "rejected": evaluation.rejected(),
         "nodes": [],
-        "jobs": [],
+        "offloads": [],
         "topics": [],
         "inputs": {},
         "events": events_by(scenario.faults, told, end_ns),

@@ -95,7 +95,8 @@ def _show(robot: RealRobot, path: str, driven: Driven, json: bool, emulated: boo
             {
                 "robot": robot.package.name, "port": path, "seconds": driven.seconds, "cycles": driven.cycles,
                 "late_cycles": driven.late, "requests": count.sent, "timeouts": count.timeouts,
-                "corrupt": count.corrupt, "mean_latency": count.mean_latency, "max_latency": count.max_latency, "folder": driven.folder,
+                "corrupt": count.corrupt, "mean_latency": count.mean_latency, "max_latency": count.max_latency,
+                "folder": driven.folder,
             }
         )  # fmt: skip
         return

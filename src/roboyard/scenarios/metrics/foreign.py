@@ -40,10 +40,15 @@ class ForeignDrives:
 
     def _on_asked(self, call: Any, time_ns: int) -> None:
         if call.service in self._parts:
-            self._asked[int(call.number)] = (call.service, call.type, bytes(call.request), to_nanoseconds(call.until))
+            self._asked[int(call.call_id)] = (
+                call.service,
+                call.type,
+                bytes(call.request),
+                to_nanoseconds(call.deadline),
+            )
 
     def _on_answered(self, answer: Any, time_ns: int) -> None:
-        asked = self._asked.pop(int(answer.number), None)
+        asked = self._asked.pop(int(answer.call_id), None)
         if asked is None:
             return
         service, kind, data, until_ns = asked
