@@ -192,7 +192,7 @@ class People(Collector):
         self._handover = bool(message.data)
 
     def _on_guard(self, message: Any, time_ns: int) -> None:
-        self._stops = int(message.stops)
+        self._stops = int(message.stop_count)
         # the truth sees every part, so that nothing intrudes unseen
         self._rules = SeparationRules(message.reaction_time, person_speed=message.person_speed)
         self._deceleration = np.array(message.deceleration, dtype=np.float64)
