@@ -158,20 +158,20 @@ def test_walk_leaf_moves_a_hexapod_to_its_goal(tmp_path: Path) -> None:
 def test_topic_leaves_read_and_publish_messages(tmp_path: Path) -> None:
     body = """<Sequence>
       <RetryUntilSuccessful num_attempts="50"><Delay delay_msec="100">
-        <LastMessage topic="order" type="roboyard_msgs/msg/HomingOrder" field="number" value="{number}"/>
+        <LastMessage topic="order" type="roboyard_msgs/msg/HomingOrder" field="id" value="{id}"/>
       </Delay></RetryUntilSuccessful>
       <LastMessage topic="order" type="roboyard_msgs/msg/HomingOrder" field="pose" value="{pose}"/>
-      <PublishMessage topic="report" type="roboyard_msgs/msg/HomingReport" fields="number: {number}, outcome: near"/>
+      <PublishMessage topic="report" type="roboyard_msgs/msg/HomingReport" fields="id: {id}, outcome: nearby"/>
     </Sequence>"""
     mission = MissionHarness(tmp_path, body)
     reports = mission.record("/report", msg.HomingReport)
     mission.run_for(1.0)
     assert mission.status[-1] == "RUNNING"  # no order has been published
-    order = msg.HomingOrder(number=106_500_000_000)
+    order = msg.HomingOrder(id=106_500_000_000)
     order.pose.pose = pose_to_msg(SE2(1.0, 2.0, 0.5))
     mission.publish("/order", order)
     assert mission.run_to_end(1.0) == "SUCCESS"
-    assert [(one.number, one.outcome) for one in reports.messages] == [(106_500_000_000, "near")]
+    assert [(one.id, one.outcome) for one in reports.messages] == [(106_500_000_000, "nearby")]
     assert mission.entry("pose").theta == pytest.approx(0.5)
 
 
