@@ -63,7 +63,7 @@ ALL = """<Sequence>
   <DockRobot dock_id="home" num_retries="{tries}"/>
   <DockRobot use_dock_id="false" dock_pose="1;2;0.5" navigate_to_staging_pose="false"/>
   <UndockRobot max_undocking_time="9"/>
-  <Explore stay="true" known="{known}"/>
+  <Explore stay_at_end="true" known_area="{known}"/>
   <Look polarity="white" frame="base_link" count="{count}" positions="{places}"/>
   <Pick field="left"/>
   <Place field="right"/>
@@ -84,7 +84,7 @@ def test_leaves_send_the_goals_given_by_their_ports(tmp_path: Path) -> None:
     assert by_pose.dock_pose.header.frame_id == "map"
     assert by_pose.dock_pose.pose.orientation.z == pytest.approx(math.sin(0.25))
     assert undock.max_undocking_time == 9.0
-    assert explore.stay
+    assert explore.stay_at_end
     assert (look.polarity, look.frame_id) == ("white", "base_link")
     assert (pick.field, place.field, place.at) == ("left", "right", False)
     assert (saved_at.at, saved_at.position.x, saved_at.position.y, saved_at.position.z) == (True, 0.25, -0.1, 0.02)

@@ -71,7 +71,7 @@ class NavigationFeed:
         """The navigator of this package publishes the state of a goal."""
         pose = pose_stamped_to_msg(SE2(goal.x, goal.y, goal.yaw), "map", self.now_ns).pose
         kind = message_type("roboyard_msgs/msg/NavigationStatus")
-        self.send("/navigator/status", kind(task=goal.task, state=state, goal=pose, seconds=seconds))
+        self.send("/navigator/status", kind(task=goal.task, state=state, goal=pose, elapsed=seconds))
 
     def send_call(self, goal: Goal, part: str, number: int, request: Any, until: int = 0) -> None:
         """A service of a foreign navigator's action is called."""
@@ -97,7 +97,7 @@ def drive_own(feed: NavigationFeed, goal: Goal) -> None:
     if goal.end == "rejected":
         feed.send_status(goal, "rejected")
         return
-    feed.send_status(goal, "begins")
+    feed.send_status(goal, "started")
     feed.now_ns += goal.seconds * SECOND
     feed.place(SE2(goal.x + 0.3, goal.y - 0.4, goal.yaw + 0.1))
     feed.send_status(goal, goal.end if goal.end in ENDS else "aborted", float(goal.seconds))

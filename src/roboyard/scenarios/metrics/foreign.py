@@ -65,7 +65,7 @@ class ForeignDrives:
             self._end(uuid, response, time_ns)
         elif response is not None and response.accepted:
             self._drives[uuid] = (task, kind, data, time_ns)
-            self._tell(_status(task, "begins", request), time_ns)
+            self._tell(_status(task, "started", request), time_ns)
         else:
             self._tell(_status(task, "rejected", request, cause="refused"), time_ns)
 
@@ -89,7 +89,7 @@ class ForeignDrives:
 
 
 def _status(task: str, state: str, request: Any, seconds: float = 0.0, cause: str = "") -> Any:
-    return message_type(_STATUS)(task=task, state=state, goal=_goal(request.goal), seconds=seconds, cause=cause)
+    return message_type(_STATUS)(task=task, state=state, goal=_goal(request.goal), elapsed=seconds, error_code=cause)
 
 
 def _goal(goal: Any) -> Any:

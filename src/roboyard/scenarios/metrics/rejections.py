@@ -206,7 +206,7 @@ def _of_map(message: Any) -> str:
 
 
 def _of_drive(message: Any) -> str:
-    return _of_pose(message.goal, "the goal") or ("" if math.isfinite(message.seconds) else "its time")
+    return _of_pose(message.goal, "the goal") or ("" if math.isfinite(message.elapsed) else "its time")
 
 
 def _of_path(message: Any) -> str:
