@@ -41,7 +41,7 @@ def action_servers(detections: Sequence[Any] = ()) -> tuple[list[tuple[Node, str
     def decide(name: str, goal: Any) -> Outcome:
         goals.append((name, goal))
         if name == "look" and not detections:
-            return Abort(0.0, "nothing", "nothing to be seen", action.LookForDiscs.Result(cause="nothing"))
+            return Abort(0.0, "nothing", "nothing to be seen", action.LookForDiscs.Result(error_code="nothing"))
         fields = {"look": {"positions": list(detections)}, "dock_robot": {"num_retries": 2}}
         return Succeed(result=ACTIONS[name].Result(**fields.get(name, {})))
 
@@ -86,8 +86,13 @@ def test_leaves_send_the_goals_given_by_their_ports(tmp_path: Path) -> None:
     assert undock.max_undocking_time == 9.0
     assert explore.stay_at_end
     assert (look.polarity, look.frame_id) == ("white", "base_link")
-    assert (pick.field, place.field, place.at) == ("left", "right", False)
-    assert (saved_at.at, saved_at.position.x, saved_at.position.y, saved_at.position.z) == (True, 0.25, -0.1, 0.02)
+    assert (pick.field, place.field, place.has_position) == ("left", "right", False)
+    assert (saved_at.has_position, saved_at.position.x, saved_at.position.y, saved_at.position.z) == (
+        True,
+        0.25,
+        -0.1,
+        0.02,
+    )
     assert (mission.entry("tries"), mission.entry("count")) == (2, 2)
     assert mission.entry("places")[0] == (0.3, 0.1, 0.02)
 
