@@ -282,7 +282,7 @@ def _compile_kernels(job: Job, announce: Callable[[str], None]) -> None:
         return
     report = partial(report_compilation, announce)
     with monitor_compilation(report=report), suppress(Exception, SystemExit):
-        spec = load_spec(job.scenario, overrides=(*job.overrides, "record.cameras=0"), smoke=job.smoke)
+        spec = load_spec(job.scenario, overrides=(*job.overrides, "record.camera_rate=0"), smoke=job.smoke)
         with assemble(spec.seeded(job.seed), record=False):
             wait_for_kernels(report=report)
 

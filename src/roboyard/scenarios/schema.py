@@ -93,8 +93,8 @@ class FurnitureEntry:
 class RecordEntry:
     """What is recorded."""
 
-    exclude: tuple[str, ...] = parameter((), doc="topics, `*` stands for anything: [/scan, /truth/*]")
-    cameras: float = parameter(2.0, unit="Hz", low=0.0, high=60.0, doc="pictures a second of each camera; 0: none")
+    exclude_topics: tuple[str, ...] = parameter((), doc="topics, `*` stands for anything: [/scan, /truth/*]")
+    camera_rate: float = parameter(2.0, unit="Hz", low=0.0, high=60.0, doc="of recorded images of each camera; 0: none")
 
 
 @dataclass(frozen=True)
