@@ -52,7 +52,7 @@ def test_stairs_rise_and_ditches_fall_by_the_height_range() -> None:
 def test_invalid_terrain_is_refused() -> None:
     with pytest.raises(UnknownNameError, match="blocks"):
         build_terrain("block")
-    with pytest.raises(InputError, match="share"):
+    with pytest.raises(InputError, match="fraction"):
         build_terrain("stones", fraction=1.5)
     with pytest.raises(InputError, match="250000"):
         generate_terrain("blocks", (1000.0, 1000.0), np.random.default_rng(0))

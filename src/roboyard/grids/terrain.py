@@ -92,7 +92,7 @@ class Terrain:
 
 
 HeightGenerator = Callable[[int, int, float, float, np.random.Generator], Array]
-"""Heights from rows, columns, relief [m], a share from 0 to 1 and a generator."""
+"""Heights from rows, columns, height range [m], a fraction from 0 to 1 and a generator."""
 
 MAX_CELLS: Final = 250_000
 """Squares of a terrain."""
@@ -194,15 +194,15 @@ def generate_terrain(
 
     Raises:
         UnknownNameError: there is no such kind.
-        InputError: a size, an edge or a relief that is not positive, a share beyond 0 to 1, or too many squares.
+        InputError: a size, cell size or height range that is not positive, a fraction beyond 0 to 1, or too many cells.
     """
     if terrain_type not in TERRAIN_TYPES:
         raise UnknownNameError(
             f"no terrain {terrain_type!r}{did_you_mean(terrain_type, TERRAIN_TYPES)}", valid=", ".join(TERRAIN_TYPES)
         )
     if not (min(*size, cell_size) > 0.0 and height_range >= 0.0 and 0.0 <= fraction <= 1.0):
-        values = f"size {size}, cell {cell_size:g}, relief {height_range:g} m, share {fraction:g}"
-        raise InputError(f"terrain of {values}", valid="positive metres, a share from 0 to 1")
+        values = f"size {size}, cell_size {cell_size:g}, height_range {height_range:g} m, fraction {fraction:g}"
+        raise InputError(f"terrain of {values}", valid="positive meters, a fraction from 0 to 1")
     columns, rows = (max(round(length / cell_size), 1) for length in size)
     if rows * columns > MAX_CELLS:
         raise InputError(f"terrain of {columns} x {rows} squares", valid=f"{MAX_CELLS} or fewer")
