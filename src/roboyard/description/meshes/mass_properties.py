@@ -112,7 +112,7 @@ def compute_origin_transform(
     Args:
         mesh: In its old frame.
         origin: "com" (centre of mass of the closed body at uniform density), "base" (centre of the bottom of the
-            bounding box), "centre" (of the bounding box), or a point (3,) in the old frame [m].
+            bounding box), "center" (of the bounding box), or a point (3,) in the old frame [m].
         rpy: Roll, pitch, yaw of the turn [rad].
 
     Raises:
@@ -125,10 +125,10 @@ def compute_origin_transform(
             raise InputError(f"an origin at {origin}", valid="three coordinates")
     elif origin == "com":
         point = compute_mass_properties(mesh, density=1.0).com
-    elif origin == "centre":
+    elif origin == "center":
         point = (low + high) / 2.0
     elif origin == "base":
         point = np.array([(low[0] + high[0]) / 2.0, (low[1] + high[1]) / 2.0, low[2]])
     else:
-        raise InputError(f"an origin at {origin!r}", valid="com, base, centre, or x,y,z")
+        raise InputError(f"an origin at {origin!r}", valid="com, base, center, or x,y,z")
     return SE3.from_xyz_rpy((0.0, 0.0, 0.0), rpy) @ SE3(translation=-point)
