@@ -14,7 +14,7 @@ robots: {rover: {model: rover, parameters: {drive: {timeout: 1.0}}}}
 duration: 2
 options:
   pace:
-    about: how it is driven
+    summary: how it is driven
     choices:
       slow: {}
       quick: {duration: 1, robots: {rover: {at: [1, 0, 0]}}, criteria: {drives: path_length > 0.01}}

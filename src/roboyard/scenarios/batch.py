@@ -245,7 +245,7 @@ def _write(folder: BatchFolder, summed: BatchResult, spec: Spec) -> None:
     from roboyard.scenarios.report.batch import batch_page
 
     folder.write(list(summed.results), summed.to_dict())
-    folder.write_report(batch_page(summed, spec.scenario.about, _senses(spec), spec.scenario.compared))
+    folder.write_report(batch_page(summed, spec.scenario.summary, _senses(spec), spec.scenario.compared))
 
 
 def _senses(spec: Spec) -> dict[str, int]:

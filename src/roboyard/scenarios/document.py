@@ -32,7 +32,7 @@ def totals(run: Run) -> dict[str, Value]:
 def make_document(
     run: Run,
     *,
-    about: str = "",
+    summary: str = "",
     world: str = "",
     state: State = "done",
     error: str | None = None,
@@ -43,7 +43,7 @@ def make_document(
 
     Args:
         run: Finished.
-        about: One line on the scenario.
+        summary: One line on the scenario.
         world: Name of the world as the scenario gives it.
         state: How it ended.
         error: What stopped it.
@@ -56,7 +56,7 @@ def make_document(
     success = state == "done" and all(verdict.passed for verdict in verdicts)
     return {
         "scenario": run.name,
-        "about": about,
+        "summary": summary,
         "world": world or run.world.name,
         "seed": run.seed,
         "smoke": smoke,
@@ -111,7 +111,7 @@ def make_document_before_start(
     """
     return {
         "scenario": name,
-        "about": summary,
+        "summary": summary,
         "world": world,
         "seed": seed,
         "smoke": smoke,

@@ -119,7 +119,7 @@ class Scenario:
 
     world: str = parameter(doc="a world's name, or a path to .sdf, .world or .xml")
     duration: float = parameter(unit="s", low=0.001, high=1e6, doc="simulated time at which it ends")
-    about: str = parameter("", doc="one line for `roboyard list`")
+    summary: str = parameter("", doc="one line for `roboyard list`")
     robots: dict[str, RobotEntry] = parameter(factory=dict, doc="by name, the first is the main one")
     terrain: TerrainEntry | None = parameter(None, doc="uneven ground, made by its seed")
     furniture: dict[str, FurnitureEntry] = parameter(factory=dict, doc="what moves by itself, by name")

@@ -79,7 +79,7 @@ def render(
         title=document["scenario"] + (" (smoke)" if document.get("smoke") else ""),
         verdict=verdict,
         verdict_class=verdict_class,
-        about=document.get("about", ""),
+        about=document.get("summary", ""),
         world=Path(document.get("world", "")).name,
         robots=list(document["robots"]),
         seed=document["seed"],
