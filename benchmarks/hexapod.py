@@ -97,7 +97,8 @@ def run(nightly: bool = False, runs: int | None = None) -> dict[str, Any]:
     legs = find_walker("akrobat", arguments={"profile": "fast"})
     most = Stepper(legs, gait_of("tripod", legs), Steps(lift=0.025)).executable((9.0, 0.0, 0.0))[0][0]
     low, low_speed = drawn("akrobat-rough", seeds)
-    high, high_speed = drawn("akrobat-rough", seeds, "terrain.relief=0.14", "robots.akrobat.parameters.gait.lift=0.1")
+    changes = ("terrain.height_range=0.14", "robots.akrobat.parameters.gait.lift=0.1")
+    high, high_speed = drawn("akrobat-rough", seeds, *changes)
     varied, _ = drawn("akrobat-varied", seeds)
     return {
         "figures": [

@@ -30,8 +30,8 @@ PLAIN = "import typer, pydantic"
 HEAVY = "import typer, pydantic, numba, mujoco, scipy.linalg, scipy.ndimage"
 """What physics, kernels and planners need."""
 PLAN_STEPS = (
-    "plan", "steps", "stones", "--share", "0.12", "--cell", "0.06", "--relief", "0.3", "--at", "0.34,-0.6",
-    "--size", "0.4,1.2", "--to", "0.3,0", "--budget", "2000",
+    "plan", "steps", "stones", "--fraction", "0.12", "--cell-size", "0.06", "--height-range", "0.3",
+    "--origin", "0.34,-0.6", "--size", "0.4,1.2", "--to", "0.3,0", "--budget", "2000",
 )  # fmt: skip
 """A search so short that the time is that of the command."""
 FIRST_STEPS = """

@@ -91,6 +91,10 @@ def _named(found: Any) -> dict[str, Any] | None:
 def _new_key(renames: Renames, at: str, key: str) -> str:
     if at == "criteria":
         return renames.new_name("criteria", key)
+    path = f"{at}.{key}" if at else key
+    renamed = renames.new_name("keys", path)
+    if renamed != path:
+        return renamed
     new = _new_metric(renames, key)
     for section in _STRINGS:
         if new == key:

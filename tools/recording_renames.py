@@ -18,7 +18,7 @@ from roboyard.errors import InputError
 
 PATTERN = "re:"
 """What a key begins with that is a regular expression."""
-NAMES = ("scenarios", "topics", "types", "nodes", "frames", "parameters", "metadata", "metrics", "criteria")
+NAMES = ("scenarios", "topics", "types", "nodes", "frames", "parameters", "metadata", "metrics", "criteria", "keys")
 """Sections of the form ``old = "new"``."""
 NESTED = ("fields", "values")
 """Sections of such sections."""

@@ -313,7 +313,7 @@ def test_breakpoints_hold_a_run_and_are_replayed_from_inputs(tmp_path: Path) -> 
     executor = mission.bus.executor
     groot = GrootClient(zmq, port)
     replies: list[Any] = []
-    recorded = mission.record("/inputs", message_type("roboyard_msgs/msg/Input"))
+    recorded = mission.record("/inputs", message_type("roboyard_msgs/msg/ExternalInput"))
 
     def send_requests() -> None:
         replies.append(groot.request(b"I", hook_text(4).encode()))
@@ -341,7 +341,10 @@ def test_breakpoints_hold_a_run_and_are_replayed_from_inputs(tmp_path: Path) -> 
     mission.close()
 
     inputs = [
-        (one.time_ns, ExternalInput(message.kind, message.target, message.type, message.source, bytes(message.data)))
+        (
+            one.time_ns,
+            ExternalInput(message.operation, message.target, message.type, message.source, bytes(message.data)),
+        )
         for one in recorded
         for message in [one.message]
     ]

@@ -41,7 +41,7 @@ def action_servers(detections: Sequence[Any] = ()) -> tuple[list[tuple[Node, str
     def decide(name: str, goal: Any) -> Outcome:
         goals.append((name, goal))
         if name == "look" and not detections:
-            return Abort(0.0, "nothing", "nothing to be seen", action.LookForDiscs.Result(cause="nothing"))
+            return Abort(0.0, "nothing", "nothing to be seen", action.LookForDiscs.Result(error_code="nothing"))
         fields = {"look": {"positions": list(detections)}, "dock_robot": {"num_retries": 2}}
         return Succeed(result=ACTIONS[name].Result(**fields.get(name, {})))
 
@@ -63,7 +63,7 @@ ALL = """<Sequence>
   <DockRobot dock_id="home" num_retries="{tries}"/>
   <DockRobot use_dock_id="false" dock_pose="1;2;0.5" navigate_to_staging_pose="false"/>
   <UndockRobot max_undocking_time="9"/>
-  <Explore stay="true" known="{known}"/>
+  <Explore stay_at_end="true" known_area="{known}"/>
   <Look polarity="white" frame="base_link" count="{count}" positions="{places}"/>
   <Pick field="left"/>
   <Place field="right"/>
@@ -84,10 +84,15 @@ def test_leaves_send_the_goals_given_by_their_ports(tmp_path: Path) -> None:
     assert by_pose.dock_pose.header.frame_id == "map"
     assert by_pose.dock_pose.pose.orientation.z == pytest.approx(math.sin(0.25))
     assert undock.max_undocking_time == 9.0
-    assert explore.stay
+    assert explore.stay_at_end
     assert (look.polarity, look.frame_id) == ("white", "base_link")
-    assert (pick.field, place.field, place.at) == ("left", "right", False)
-    assert (saved_at.at, saved_at.position.x, saved_at.position.y, saved_at.position.z) == (True, 0.25, -0.1, 0.02)
+    assert (pick.field, place.field, place.has_position) == ("left", "right", False)
+    assert (saved_at.has_position, saved_at.position.x, saved_at.position.y, saved_at.position.z) == (
+        True,
+        0.25,
+        -0.1,
+        0.02,
+    )
     assert (mission.entry("tries"), mission.entry("count")) == (2, 2)
     assert mission.entry("places")[0] == (0.3, 0.1, 0.02)
 
@@ -158,20 +163,20 @@ def test_walk_leaf_moves_a_hexapod_to_its_goal(tmp_path: Path) -> None:
 def test_topic_leaves_read_and_publish_messages(tmp_path: Path) -> None:
     body = """<Sequence>
       <RetryUntilSuccessful num_attempts="50"><Delay delay_msec="100">
-        <LastMessage topic="order" type="roboyard_msgs/msg/HomingOrder" field="number" value="{number}"/>
+        <LastMessage topic="order" type="roboyard_msgs/msg/HomingOrder" field="id" value="{id}"/>
       </Delay></RetryUntilSuccessful>
       <LastMessage topic="order" type="roboyard_msgs/msg/HomingOrder" field="pose" value="{pose}"/>
-      <PublishMessage topic="report" type="roboyard_msgs/msg/HomingReport" fields="number: {number}, outcome: near"/>
+      <PublishMessage topic="report" type="roboyard_msgs/msg/HomingReport" fields="id: {id}, outcome: nearby"/>
     </Sequence>"""
     mission = MissionHarness(tmp_path, body)
     reports = mission.record("/report", msg.HomingReport)
     mission.run_for(1.0)
     assert mission.status[-1] == "RUNNING"  # no order has been published
-    order = msg.HomingOrder(number=106_500_000_000)
+    order = msg.HomingOrder(id=106_500_000_000)
     order.pose.pose = pose_to_msg(SE2(1.0, 2.0, 0.5))
     mission.publish("/order", order)
     assert mission.run_to_end(1.0) == "SUCCESS"
-    assert [(one.number, one.outcome) for one in reports.messages] == [(106_500_000_000, "near")]
+    assert [(one.id, one.outcome) for one in reports.messages] == [(106_500_000_000, "nearby")]
     assert mission.entry("pose").theta == pytest.approx(0.5)
 
 

@@ -60,7 +60,7 @@ def has_status(harness: BusHarness, status: str) -> bool:
 
 def test_tree_moves_a_person_to_its_target(tmp_path: Path) -> None:
     body = """<Sequence>
-      <ActorMovement target="1.5;0.5;-1"/><ActorAnimation animation_name="reach" place="1.7;0.1;1.1"/></Sequence>"""
+      <ActorMovement target="1.5;0.5;-1"/><ActorAnimation animation_name="reach" target="1.7;0.1;1.1"/></Sequence>"""
     run, harness = run_with_person(tmp_path, body, at=(0.0, 0.0, 0.0))
     with run:
         assert run.until(lambda: has_status(harness, "SUCCESS"), timeout=30.0)
@@ -70,7 +70,7 @@ def test_tree_moves_a_person_to_its_target(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("leaf", "reason"), [
     ('<ActorMovement target="1;2" animation_name="fly"/>', "fly"),
-    ('<ActorAnimation animation_name="reach" place="9;9;9"/>', "reach"),
+    ('<ActorAnimation animation_name="reach" target="9;9;9"/>', "reach"),
     ('<ActorMovement target="1;2" velocity="50"/>', "velocity"),
 ], ids=("unknown_animation", "out_of_reach", "too_fast"))  # fmt: skip
 def test_leaf_fails_if_the_person_rejects_the_request(tmp_path: Path, leaf: str, reason: str) -> None:

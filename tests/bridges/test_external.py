@@ -40,7 +40,7 @@ def answer_outside(bus: ry.Bus, respond: Respond, delay: float = 0.0) -> list[An
     def hear(topic: Any, message: Any, node: str, time_ns: int) -> None:
         if topic.name == EXTERNAL_REQUEST_TOPIC:
             requests.append(message)
-            found = answer(int(message.number), "/robot", *respond(message))
+            found = answer(int(message.call_id), "/robot", *respond(message))
             bus.executor.schedule(time_ns + round(delay * 1e9), lambda: bus.inputs.put(found), priority=98)
 
     bus.add_message_observer(hear)
@@ -49,7 +49,7 @@ def answer_outside(bus: ry.Bus, respond: Respond, delay: float = 0.0) -> list[An
 
 def ding(message: Any) -> tuple[bytes, str]:
     request = deserialize(bytes(message.request), f"{message.type}_Request")
-    return serialize(ry.srv.SetBool.Response(success=request.data, message=f"ding {message.number}")), ""
+    return serialize(ry.srv.SetBool.Response(success=request.data, message=f"ding {message.call_id}")), ""
 
 
 @given(st.lists(st.floats(0.0, 3.5), min_size=1, max_size=6), st.floats(0.2, 3.0))
@@ -59,7 +59,7 @@ def test_each_call_is_answered_once_or_fails_in_time(delays: list[float], patien
 
     def hear(topic: Any, message: Any, node: str, time_ns: int) -> None:
         if topic.name == EXTERNAL_REQUEST_TOPIC:
-            found = answer(int(message.number), "/robot", *ding(message))
+            found = answer(int(message.call_id), "/robot", *ding(message))
             for times in (1, 2):  # the second one is a second server's
                 at_ns = time_ns + round(times * next_wait * 1e9)
                 bus.executor.schedule(at_ns, lambda: bus.inputs.put(found), priority=98)
@@ -134,7 +134,7 @@ def test_goal_results_have_no_deadline() -> None:
     bus.executor.run_for(0.1)
     goal = caller.send(2)
     bus.executor.run_for(1.0)
-    untils = {message.service.rsplit("/", 1)[1]: message.until.sec for message in requests}
+    untils = {message.service.rsplit("/", 1)[1]: message.deadline.sec for message in requests}
     assert untils == {"send_goal": 1, "get_result": 0}  # which has no end
     bus.executor.run_for(1.0)
     assert goal.succeeded

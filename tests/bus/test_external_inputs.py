@@ -57,7 +57,7 @@ def test_run_replayed_from_recorded_inputs_is_identical(inputs_by_time: list[tup
             def observe(topic: object, m: object, node: str, time_ns: int) -> None:
                 messages.append((time_ns, topic.name, node, serialize(m)))
                 if topic.name == INPUT_TOPIC:
-                    accepted.append((time_ns, ExternalInput(m.kind, m.target, m.type, m.source, bytes(m.data))))
+                    accepted.append((time_ns, ExternalInput(m.operation, m.target, m.type, m.source, bytes(m.data))))
 
             bus.add_message_observer(observe)
             bus.inputs.schedule(recorded)

@@ -153,7 +153,7 @@ def test_run_replayed_from_recorded_inputs_is_identical() -> None:
 
             def observe(topic: object, m: object, node: str, time_ns: int) -> None:
                 if topic.name == "/inputs":
-                    inputs.append((time_ns, ExternalInput(m.kind, m.target, m.type, m.source, bytes(m.data))))
+                    inputs.append((time_ns, ExternalInput(m.operation, m.target, m.type, m.source, bytes(m.data))))
 
             bus.add_message_observer(observe)
             bus.inputs.schedule(recorded)
@@ -229,10 +229,10 @@ def frame(header: bytes, payload: bytes = b"") -> bytes:
         (frame(b'{"op": "publish", "topic": "/x"}'), "'publish' requires 'type'"),
         (frame(json.dumps({"op": "publish", "topic": "/x", "type": "a", "source": "\ud800"}).encode()), "printable"),
         (frame(json.dumps({"op": "publish", "topic": "/x", "type": "a", "source": "x" * 10**6}).encode()), "printable"),
-        (frame(b'{"op": "control", "do": "rate", "rate": NaN}'), "rate nan"),
-        (frame(b'{"op": "control", "do": "rate", "rate": "fast"}'), "rate 'fast'"),
-        (frame(b'{"op": "control", "do": "step", "count": 0}'), "number of steps 0"),
-        (frame(b'{"op": "join", "node": "/robot"}'), "is already in use"),
+        (frame(b'{"op": "control", "action": "rate", "rate": NaN}'), "rate nan"),
+        (frame(b'{"op": "control", "action": "rate", "rate": "fast"}'), "rate 'fast'"),
+        (frame(b'{"op": "control", "action": "step", "count": 0}'), "number of steps 0"),
+        (frame(b'{"op": "reserve_node_name", "node": "/robot"}'), "is already in use"),
     ],
 )
 def test_response_to_an_invalid_frame_states_the_error(

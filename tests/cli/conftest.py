@@ -126,4 +126,4 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def scenario(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A short scenario in a nearly empty world."""
-    return short_scenario().set(about="Drives ahead").write(tmp_path_factory.mktemp("scenario"))
+    return short_scenario().set(summary="Drives ahead").write(tmp_path_factory.mktemp("scenario"))

@@ -33,8 +33,8 @@ def test_check_lists_faults_of_a_robot(command: Command) -> None:
     assert len(found.json["faults"]) == 2
     mended = command("check", "robot", "r.urdf", "--repair", "--json")
     assert mended.code == 0
-    assert len(mended.json["mendings"]) == 2
-    assert "smaller moments raised to 0.05 and 0.05" in mended.json["mendings"][0]
+    assert len(mended.json["repairs"]) == 2
+    assert "smaller moments raised to 0.05 and 0.05" in mended.json["repairs"][0]
 
 
 def test_check_accepts_harmless_faults(command: Command) -> None:
@@ -42,14 +42,14 @@ def test_check_accepts_harmless_faults(command: Command) -> None:
     Path("r.urdf").write_text(ROBOT.format(50).replace('izz="0.1"', 'izz="50"'))
     found = command("check", "robot", "r.urdf", "--json")
     assert found.code == 0
-    (said,) = [one for one in found.json["findings"] if "implausible" in one]
+    (said,) = [one for one in found.json["warnings"] if "implausible" in one]
     assert "r.urdf:2: link 'base'" in said
     assert found.json["masses"][0]["inertia"][0] == 50.0
     mended = command("check", "robot", "r.urdf", "--repair", "--json").json
-    assert len(mended["mendings"]) == 1
-    assert "of its collision shapes" in mended["mendings"][0]
+    assert len(mended["repairs"]) == 1
+    assert "of its collision shapes" in mended["repairs"][0]
     assert mended["masses"][0]["inertia"][2] < 0.01
-    assert not any("implausible" in one for one in mended["findings"])
+    assert not any("implausible" in one for one in mended["warnings"])
 
 
 def test_check_warns_of_joints_that_cannot_move(command: Command) -> None:
@@ -69,7 +69,7 @@ def test_check_warns_of_joints_that_cannot_move(command: Command) -> None:
     assert j["commands"] == {"velocity": [-0.7, None]}
     assert t["mimics"] == {"joint": "j", "multiplier": -2.0, "offset": 0.1}
     assert (loop["name"], loop["closes_loop"], found["joints"]) == ("loop", True, ["j", "t"])
-    assert any("unknown state interface 'postion'" in one for one in found["findings"])
+    assert any("unknown state interface 'postion'" in one for one in found["warnings"])
     result = command("check", "robot", "r.urdf").out
     for text in ("safety -0.5 … 1.5 rad, k_position 20, k_velocity 3", "velocity commands -0.7 … ∞",
                  "follows -2 × j +0.1", "closes a loop from base to tip"):  # fmt: skip
@@ -83,7 +83,7 @@ def test_check_reports_properties_of_a_robot(command: Command) -> None:
     assert found["limits"][0]["limits"] == [{"lower": -1.0, "upper": 2.0, "velocity": 3.0, "effort": 4.0}]
     assert found["masses"][1] == {"name": "arm", "mass": 1.0, "com": [0, 0, 0], "inertia": [0.1, 0.1, 0.1, 0, 0, 0]}
     assert found["standing"].startswith("it rests")
-    assert not found["mendings"]
+    assert not found["repairs"]
     assert Path("r.png").read_bytes().startswith(b"\x89PNG")
     for name, word in (("r.txt", "ends in"), ("no/r.png", "no folder")):
         done = command("check", "robot", "r.urdf", "--picture", name)
@@ -96,7 +96,7 @@ def test_check_reports_properties_of_worlds(command: Command) -> None:
     done = command("check", "world", "w.sdf")
     assert done.code == 2
     assert "link 'l' has mass -2 kg" in done.error
-    assert command("check", "world", "w.sdf", "--repair", "--json").json["mendings"][0].endswith("2 kg is used")
+    assert command("check", "world", "w.sdf", "--repair", "--json").json["repairs"][0].endswith("2 kg is used")
 
 
 def test_harmless_faults_are_warnings(command: Command) -> None:
@@ -109,8 +109,8 @@ def test_harmless_faults_are_warnings(command: Command) -> None:
     Path("r.urdf").write_text(f'<robot name="r">{links}{joints}</robot>')
     done = command("check", "robot", "r.urdf", "--json")
     assert done.code == 0
-    assert any("such.stl" in one for one in done.json["findings"])
-    mended = command("check", "robot", "r.urdf", "--json", "--repair").json["mendings"]
+    assert any("such.stl" in one for one in done.json["warnings"])
+    mended = command("check", "robot", "r.urdf", "--json", "--repair").json["repairs"]
     assert [("such.stl" in one, "'b' moves but has no mass" in one) for one in mended] == [(True, False), (False, True)]
 
 
@@ -146,7 +146,7 @@ def test_fixed_file_is_accepted(command: Command) -> None:
         assert "--repair` writes it mended" in refused.err
     done = command("convert", "r.urdf", "--to", "urdf", "--out", "m.urdf", "--repair", "--json")
     assert done.code == 0
-    assert len(done.json["mendings"]) == 2
+    assert len(done.json["repairs"]) == 2
     assert command("check", "robot", "m.urdf").code == 0
 
 

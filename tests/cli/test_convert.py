@@ -6,7 +6,7 @@ import mujoco
 import pytest
 import trimesh
 from tests.cli.conftest import Command
-from tests.description.mjcf_samples import CART, YARD
+from tests.description.mjcf_samples import CART, SMALL_WORLD
 
 from roboyard.description import Mesh, load_model, load_world
 
@@ -23,7 +23,7 @@ def test_rover_is_converted_to_every_format(command: Command, to: str, suffix: s
 
 
 def test_world_is_converted(command: Command) -> None:
-    Path("yard.xml").write_text(YARD)
+    Path("yard.xml").write_text(SMALL_WORLD)
     assert command("convert", "yard.xml", "--to", "sdf").code == 0
     assert [placed.name for placed in load_world("yard.sdf").models] == ["scenery", "crate"]
 
@@ -75,7 +75,7 @@ def test_external_meshes_are_copied_beside_the_file(command: Command, tmp_path: 
 @pytest.mark.parametrize(
     ("text", "words", "says"),
     [
-        (YARD, ("--to", "urdf", "--as", "world"), "URDF"),
+        (SMALL_WORLD, ("--to", "urdf", "--as", "world"), "URDF"),
         (CART.replace('axis="0 1 0"', 'axis="0 0 0"'), ("--to", "sdf"), "axis"),
         (CART.replace('size="0.03"', 'size="x"'), ("--to", "urdf"), "bad.xml:13"),
         (CART, ("--to", "urdf", "--out", "nowhere/cart.urdf"), "nowhere"),

@@ -12,7 +12,7 @@ def test_servos_are_checked(command: Command) -> None:
     found = command("drive", "akrobat", "--emulate", "--check", "--json").json
     assert found["ok"]
     assert [one["id"] for one in found["servos"]][:4] == [11, 12, 13, 21]
-    done = command("drive", "akrobat", "--emulate", "--check", "--fault", "0:heat:32")
+    done = command("drive", "akrobat", "--emulate", "--check", "--fault", "0:overheat:32")
     assert done.code == 1
     assert "m32" in done.out
     assert "the servo is overheating" in done.out

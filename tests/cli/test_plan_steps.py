@@ -18,7 +18,7 @@ from roboyard.cli import watched_search
 from roboyard.errors import InputError
 from roboyard.scenarios.steps_file import read_heights
 
-AT = ("--at", "-0.8,-1")
+AT = ("--origin", "-0.8,-1")
 
 
 def level() -> np.ndarray:
@@ -165,7 +165,7 @@ def test_blocking_wall_is_named_by_its_cells(command: Command) -> None:
         (level() > 0.0, ("--to", "0.4,0"), ("a.npy", "bool", "numbers")),
         (np.array([["a", "b"]]), ("--to", "0.4,0"), ("a.npy", "<U1", "numbers")),
         (np.array([[{}]], dtype=object), ("--to", "0.4,0"), ("a.npy", "objects")),
-        (level(), ("--to", "0.4,0", "--share", "0.1"), ("--share", "a kind")),
+        (level(), ("--to", "0.4,0", "--fraction", "0.1"), ("--fraction", "a kind")),
         (level(), ("--to", "0.4,0", "--size", "1,1"), ("--size", "a kind")),
     ],
 )
@@ -236,11 +236,11 @@ def test_corrupted_height_files_are_read_or_refused() -> None:
             for text in ("1", "1,2,3", "a,b", "nan,0", "inf,0", "", ",", "1;2")
         ),
         *(((("--from", text)), ("--from", "2 or 3")) for text in ("1", "1,2,3,4", "a,b", "nan,0", "0,0,nan")),
-        (("--at", "a"), ("--at", "2 numbers")),
+        (("--origin", "a"), ("--origin", "2 numbers")),
         (("--size", "1e6,1"), ("--size", "below 10000")),
         (("--size", "0,0"), ("(0.0, 0.0)", "positive")),
-        (("--cell", "0"), ("cell", "0.01")),
-        (("--cell", "nan"), ("cell", "finite")),
+        (("--cell-size", "0"), ("cell_size", "0.01")),
+        (("--cell-size", "nan"), ("cell_size", "finite")),
         (("--budget", "0"), ("--budget", "1")),
         (("--budget", "-5"), ("--budget", "1")),
         (("--budget", "1.5"), ("--budget", "integer")),

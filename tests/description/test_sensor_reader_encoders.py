@@ -127,11 +127,11 @@ def test_driver_counts_must_be_positive_integers(counts: str) -> None:
 
 
 def test_ground_truth_sensor_is_read() -> None:
-    sensor = '<sensor name="t" type="truth"><update_rate>20</update_rate><topic>where</topic></sensor>'
+    sensor = '<sensor name="t" type="ground_truth"><update_rate>20</update_rate><topic>where</topic></sensor>'
     model = load_model(urdf(BODIES + JOINTS + write_gazebo_block("b", sensor)))
     (truth_sensor,) = model.sensors
     assert (truth_sensor.kind, truth_sensor.link, truth_sensor.topic, truth_sensor.update_rate) == (
-        "truth",
+        "ground_truth",
         "b",
         "where",
         20.0,

@@ -194,7 +194,7 @@ def test_invalid_injections_are_refused(text: str) -> None:
 
 
 def test_injections_need_an_existing_servo() -> None:
-    assert FaultInjection.parse("1.5:heat:7") == FaultInjection(1.5, "heat", 7)
+    assert FaultInjection.parse("1.5:overheat:7") == FaultInjection(1.5, "overheat", 7)
     assert FaultInjection.parse("2:unplug") == FaultInjection(2.0, "unplug")
     with pytest.raises(InputError, match="unknown servo 7 .one of 1, 2"):
         EmulatedBus([EmulatedServo(1), EmulatedServo(2)], [FaultInjection(0.0, "mute", 7)])

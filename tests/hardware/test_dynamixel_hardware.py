@@ -123,14 +123,14 @@ def test_unsupported_commands_are_refused() -> None:
 
 # -- faults at start ---------------------------------------------------------------------------------------------------
 def test_start_reports_missing_and_unsuitable_servos_before_motion() -> None:
-    with emulated_servos(3, [FaultInjection(0.0, "mute", 2)], start=False, patience=0.05) as servos:
+    with emulated_servos(3, [FaultInjection(0.0, "mute", 2)], start=False, reply_timeout=0.05) as servos:
         with pytest.raises(ServoFaultError, match=r"no answer from servo 2 \(joint b\)"):
             servos.hardware.start()
         assert servos.torque_enabled == [0, 0, 0]
         diagnoses = diagnose_servos(servos.port, servos.hardware.servos, FaultLimits())
         assert [diagnosis.problems for diagnosis in diagnoses] == [(), ("does not answer",), ()]
     with (
-        emulated_servos(3, [FaultInjection(0.0, "mute")], start=False, patience=0.05) as servos,
+        emulated_servos(3, [FaultInjection(0.0, "mute")], start=False, reply_timeout=0.05) as servos,
         pytest.raises(ServoFaultError, match="no servo answers at 1000000 baud"),
     ):
         servos.hardware.start()
@@ -139,7 +139,7 @@ def test_start_reports_missing_and_unsuitable_servos_before_motion() -> None:
         with pytest.raises(ServoFaultError, match=r"servo 2 \(joint b\): model 29 is not supported, expected RX-64"):
             servos.hardware.start()
         assert servos.torque_enabled == [0, 0, 0]
-    with emulated_servos(3, [FaultInjection(0.0, "sag", 3)], start=False) as servos:
+    with emulated_servos(3, [FaultInjection(0.0, "undervoltage", 3)], start=False) as servos:
         with pytest.raises(ServoFaultError, match=r"servo 3 \(joint c\): 9.5 V: below the limit of 12.0 V"):
             servos.hardware.start()
         assert servos.torque_enabled == [0, 0, 0]
@@ -151,7 +151,7 @@ def test_start_reports_missing_and_unsuitable_servos_before_motion() -> None:
 
 
 def test_servo_with_another_id_is_found() -> None:
-    with emulated_servos(3, [FaultInjection(0.0, "renumber", 2)], start=False, patience=0.004) as servos:
+    with emulated_servos(3, [FaultInjection(0.0, "change_id", 2)], start=False, reply_timeout=0.004) as servos:
         assert find_unknown_ids(servos.port, servos.hardware.servos) == [102]
 
 
@@ -166,16 +166,16 @@ def start_motion(servos: EmulatedServos) -> None:
     ("fault", "message", "max_delay"),
     [
         ("mute", "does not answer: 3 requests in a row", 0.2),
-        ("renumber", "does not answer: 3 requests in a row", 0.2),
-        ("damage", "11 damaged packets within a second", 0.4),
-        ("lose", "11 damaged packets within a second", 0.4),
-        ("heat", "the servo is overheating", 0.1),
-        ("sag", "9.5 V: below the limit of 12.0 V", 0.3),
+        ("change_id", "does not answer: 3 requests in a row", 0.2),
+        ("corrupt", "11 damaged packets within a second", 0.4),
+        ("drop_byte", "11 damaged packets within a second", 0.4),
+        ("overheat", "the servo is overheating", 0.1),
+        ("undervoltage", "9.5 V: below the limit of 12.0 V", 0.3),
         ("overload", "the servo is overloaded", 0.1),
     ],
 )
 def test_fault_stops_all_servos_and_names_the_faulty_one(fault: EmulatedFault, message: str, max_delay: float) -> None:
-    with emulated_servos(3, [FaultInjection(2.5, fault, 2)], patience=0.1) as servos:
+    with emulated_servos(3, [FaultInjection(2.5, fault, 2)], reply_timeout=0.1) as servos:
         start_motion(servos)
         assert servos.hardware.fault is None
         assert servos.run_until_fault(3.0) <= 0.5 + max_delay
@@ -199,7 +199,9 @@ def test_fault_stops_all_servos_and_names_the_faulty_one(fault: EmulatedFault, m
 
 
 def test_fault_disables_torque_if_configured() -> None:
-    with emulated_servos(3, [FaultInjection(2.5, "heat", 1)], watch=FaultLimits(then="release")) as servos:
+    with emulated_servos(
+        3, [FaultInjection(2.5, "overheat", 1)], fault_limits=FaultLimits(on_fault="release")
+    ) as servos:
         start_motion(servos)
         servos.run_until_fault(3.0)
         with pytest.raises(ServoFaultError, match="the torque of all servos is off"):
@@ -219,7 +221,9 @@ def test_unplugged_cable_leaves_servos_at_their_goals() -> None:
 
 
 def test_few_lost_responses_do_not_stop_motion() -> None:
-    with emulated_servos(3, [FaultInjection(1.0, "mute", 2)], watch=FaultLimits(silent=30), patience=0.002) as servos:
+    with emulated_servos(
+        3, [FaultInjection(1.0, "mute", 2)], fault_limits=FaultLimits(max_missed_replies=30), reply_timeout=0.002
+    ) as servos:
         servos.hardware.write(position_command(0.5, 0.5, 0.5))
         servos.run(1.3)
         assert servos.hardware.fault is None

@@ -180,7 +180,7 @@ def rover_model(
             imu_sensor(),
             Sensor("encoders", "encoder", "base_link", IDENTITY, 50.0, "joint_states", "base_link", EncoderSpec()),
             Sensor("bumper", "contact", "base_link", IDENTITY, 50.0, "bumper", "base_link", ContactSpec()),
-            Sensor("truth", "truth", "base_link", IDENTITY, 50.0, "truth", "base_link", GroundTruthSpec()),
+            Sensor("truth", "ground_truth", "base_link", IDENTITY, 50.0, "truth", "base_link", GroundTruthSpec()),
         )
     return Model(name, tuple(links), tuple(joints), sensors, interfaces)
 

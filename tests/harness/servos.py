@@ -154,10 +154,10 @@ def emulated_servos(
     n: int = 3,
     injections: Sequence[FaultInjection] = (),
     *,
-    watch: FaultLimits | None = None,
+    fault_limits: FaultLimits | None = None,
     ticks: Sequence[float] = (),
     start: bool = True,
-    patience: float = 0.3,
+    reply_timeout: float = 0.3,
     servos: ServoMap | None = None,
     terminal: bool = False,
 ) -> Iterator[EmulatedServos]:
@@ -166,17 +166,22 @@ def emulated_servos(
     Args:
         n: How many.
         injections: What goes wrong.
-        watch: When motion is stopped.
+        fault_limits: When motion is stopped.
         ticks: Positions at which the first ones start; 512 else.
         start: Whether the hardware is started.
-        patience: How long an answer is waited for [s], on the wire's own time.
+        reply_timeout: Maximum time until a reply [s], on the wire's own time.
         servos: The joints' servos; None: `servo_map`.
         terminal: Whether they hang on a pseudo-terminal, served by a thread, as for other programs: then answers take
-            time on the wall, and the patience must be long.
+            time on the wall, and the reply timeout must be long.
     """
     clock = Clock()
     entries = {joint: ServoConfig(k + 1) for k, joint in enumerate(JOINTS[:n])}
-    settings = ServosConfig(entries, patience=patience, asked=max(n // 3, 1), watch=watch or FaultLimits())
+    settings = ServosConfig(
+        entries,
+        reply_timeout=reply_timeout,
+        servos_polled_per_cycle=max(n // 3, 1),
+        fault_limits=fault_limits or FaultLimits(),
+    )
     emulated = [EmulatedServo(k + 1, [*ticks, *[512.0] * n][k]) for k in range(n)]
     for servo in emulated:
         servo.set(RETURN_DELAY, 0)
@@ -185,11 +190,11 @@ def emulated_servos(
         port: ServoPort
         if terminal:
             path = stack.enter_context(PseudoTerminal(bus, clock)).path
-            port = stack.enter_context(ServoPort(path, 1_000_000, patience))
+            port = stack.enter_context(ServoPort(path, 1_000_000, reply_timeout))
         else:
             wire = MemoryWire(bus, clock)
             with mock.patch("dynamixel_sdk.port_handler.serial", _serial_module(wire)):
-                port = stack.enter_context(ServoPort("memory", 1_000_000, patience, lambda: wire.seconds))
+                port = stack.enter_context(ServoPort("memory", 1_000_000, reply_timeout, lambda: wire.seconds))
         hardware = DynamixelHardware(port, settings, servos or servo_map(n), lambda: round(clock() * 1e9))
         if start:
             hardware.start()

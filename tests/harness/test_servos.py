@@ -26,7 +26,7 @@ def drive(servos: EmulatedServos) -> tuple[list[float], list[bytes]]:
 
 
 def test_servos_in_memory_do_what_those_on_a_terminal_do() -> None:
-    with emulated_servos(terminal=True, patience=1.0) as servos:
+    with emulated_servos(terminal=True, reply_timeout=1.0) as servos:
         expected = drive(servos)
     with emulated_servos() as servos:
         assert drive(servos) == expected
@@ -34,8 +34,8 @@ def test_servos_in_memory_do_what_those_on_a_terminal_do() -> None:
 
 
 def test_slow_machine_changes_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each servo takes longer on the wall than the patience: on the wire's own time its answer is there at once."""
-    with emulated_servos(patience=0.001) as servos:
+    """Servos take longer on the wall clock than the reply timeout; on the wire's own time they answer at once."""
+    with emulated_servos(reply_timeout=0.001) as servos:
         expected = drive(servos)
     read = EmulatedServo.read
 
@@ -44,13 +44,15 @@ def test_slow_machine_changes_no_answer(monkeypatch: pytest.MonkeyPatch) -> None
         return read(servo, address, size)
 
     monkeypatch.setattr(EmulatedServo, "read", read_slowly)
-    with emulated_servos(patience=0.001) as servos:
+    with emulated_servos(reply_timeout=0.001) as servos:
         assert drive(servos) == expected
         assert (servos.port.statistics.timeouts, servos.port.statistics.corrupt) == (0, 0)
 
 
 def test_lost_answers_are_waited_for_on_the_wires_own_time() -> None:
-    with emulated_servos(1, [FaultInjection(1.0, "mute", 1)], watch=FaultLimits(silent=100), patience=30.0) as servos:
+    with emulated_servos(
+        1, [FaultInjection(1.0, "mute", 1)], fault_limits=FaultLimits(max_missed_replies=100), reply_timeout=30.0
+    ) as servos:
         servos.run(0.98)
         assert servos.port.statistics.timeouts == 0
         servos.run(0.2)

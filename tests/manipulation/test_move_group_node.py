@@ -155,7 +155,7 @@ def test_intruding_object_stops_the_arm_which_replans(cell: ArmCell) -> None:
     moving = cell.harness.wait_for(start_sweep(cell))
     assert moving.succeeded
     states = [message.state for message in cell.harness.published(STATUS).messages]
-    assert states == ["plans", "moves", "stops", "waits", "plans", "moves", "succeeded"]
+    assert states == ["planning", "executing", "stopping", "waiting", "planning", "executing", "succeeded"]
     remove(cell, "intruder")
 
 

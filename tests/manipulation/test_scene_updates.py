@@ -191,7 +191,7 @@ def test_person_in_the_way_stops_the_arm_until_gone(cell: SceneCell) -> None:
     for k in range(60):  # they come as near as the arm reaches
         cell.run.run_for(0.05)
         cell.put_person(max(1.35, 4.0 - 0.15 * k), 0.5, 1.0)
-    assert "stops" in cell.states()
+    assert "stopping" in cell.states()
     assert not goal.done()
     cell.put_person(9.0, 9.0)
     cell.harness.wait_for(goal)
@@ -238,7 +238,7 @@ def test_walker_through_the_workspace_is_touched_only_if_unseen(seen: bool) -> N
     if seen:
         assert contacts == 0
         assert reached == 14
-        assert "stops" in states
+        assert "stopping" in states
     else:
         assert contacts > 0
 
@@ -265,7 +265,7 @@ def test_motion_restored_from_a_saved_state_is_equal_bytewise(tmp_path: Path) ->
     assert text == (tmp_path / "again/recording.mcap").read_bytes()
     with open_recording(tmp_path / "whole/recording.mcap") as recording:
         states = [(item.time_ns, item.message.state) for item in recording.messages(["/move_group/status"])]
-    assert [state for time_ns, state in states if time_ns < 1.4e9][-1] == "moves"
+    assert [state for time_ns, state in states if time_ns < 1.4e9][-1] == "executing"
 
 
 @pytest.mark.slow

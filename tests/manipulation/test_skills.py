@@ -293,7 +293,7 @@ def test_loop_gives_up_an_unreachable_field_with_its_cause() -> None:
         waits += isinstance(said, Wait) and said.seconds == DRIVING.idle
         said = stack.feed(wheels.now(memory), wheels.answer(said))
     assert len(wheels.goes) < 2 * 2 * (DRIVING.tries + 1) ** 2
-    causes = {one.outcome.cause for one in stack.events if one.kind == "recovers"}
+    causes = {one.outcome.cause for one in stack.events if one.kind == "recovered"}
     assert causes == {Cause.NOT_FOLLOWED}
 
 
@@ -366,7 +366,7 @@ def test_loop_without_reachable_bay_puts_back_and_rests() -> None:
         assert not isinstance(said, Outcome)
         came = paper.answer(said)
         said = stack.feed(paper.now(memory), came)
-    assert sum(one.skill == "pick" and one.kind == "begins" for one in stack.events) == 1
+    assert sum(one.skill == "pick" and one.kind == "started" for one in stack.events) == 1
     assert paper.things[0][:2] == pytest.approx(thing[:2], abs=1e-6)
     assert {one.outcome.cause for one in stack.events if one.skill == "loop"} >= {Cause.NOT_REACHABLE}
 
@@ -621,8 +621,8 @@ def test_skills_end_with_a_cause_for_any_outcomes(data: st.DataObject) -> None:
             said = stack.feed(chaos.now(memory), came)
         assert isinstance(said, Outcome), f"{name} does not end"
         assert not stack.frames
-        begun = [event.number for event in stack.events if event.kind == "begins"]
-        ended = [event.number for event in stack.events if event.kind == "ends"]
+        begun = [event.number for event in stack.events if event.kind == "started"]
+        ended = [event.number for event in stack.events if event.kind == "finished"]
         assert sorted(begun) == sorted(ended)
 
 

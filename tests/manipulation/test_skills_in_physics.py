@@ -50,7 +50,7 @@ class TruthFinder(Node):
 
     def _on_goal(self, handle: Any) -> None:
         handle.accept()
-        result = action.LookForDiscs.Result(cause=self.mute, header=make_header("arm_link_0", self.now_ns))
+        result = action.LookForDiscs.Result(error_code=self.mute, header=make_header("arm_link_0", self.now_ns))
         if self.mute:
             handle.abort(result, "dark", self.mute)
             return
@@ -69,7 +69,7 @@ class TruthFinder(Node):
         result.positions = [msg.Point(x=float(x), y=float(y), z=float(z) - FLOOR) for x, y, z in near]
         result.diameters, result.distances = np.full(len(near), 0.02), np.zeros(len(near))
         if not near:
-            result.cause = "view_empty"
+            result.error_code = "view_empty"
             handle.abort(result, "nothing", "view_empty")
         else:
             handle.succeed(result)
@@ -123,14 +123,14 @@ class SkillCell(ArmCell):
 
 def test_object_is_picked_stowed_unstowed_and_placed() -> None:
     with SkillCell((0.10, 0.20)) as cell:
-        assert cell.run_skill("pick").done
+        assert cell.run_skill("pick").success
         assert cell.thing_pose().z > 0.03
         stowed = cell.run_skill("stow")
-        assert stowed.done
+        assert stowed.success
         assert list(stowed.load) == [1, 0, 0]
-        assert cell.run_skill("unstow").done
+        assert cell.run_skill("unstow").success
         placed = cell.run_skill("place", field="right")
-        assert placed.done
+        assert placed.success
         cell.run.run_for(0.5)
         x, y, z = cell.thing_pose().translation
         assert min(math.dist((x, y), place) for place in PLACES) < 2.5e-3
@@ -147,12 +147,12 @@ def test_stop_service_halts_the_arm_and_keeps_the_object() -> None:
         cell.run.run_for(0.6)
         assert stopped.success
         assert cell.speed() < 0.01
-        assert goal.result.cause == "cancelled"
+        assert goal.result.error_code == "cancelled"
         height = cell.thing_pose().z
         cell.run.run_for(1.0)
         assert abs(cell.thing_pose().z - height) < 1e-3
-        assert cell.run_skill("pick").cause == "hand_full"
-        assert cell.run_skill("stow").done
+        assert cell.run_skill("pick").error_code == "hand_full"
+        assert cell.run_skill("stow").success
 
 
 @pytest.mark.slow
@@ -168,7 +168,7 @@ def test_canceled_loop_ends_at_rest_with_the_object_upright(skill: str, phase: s
         cell.run.run_for(0.15)
         goal.cancel()
         cell.harness.wait_for(goal)
-        assert goal.result.cause == "cancelled"
+        assert goal.result.error_code == "cancelled"
         cell.run.run_for(0.3)
         assert abs(cell.thing_pose().z) < 1e-3
         assert cell.is_upright()
@@ -183,7 +183,7 @@ def test_pick_looks_again_when_the_object_is_taken_away() -> None:
         near = min((0, 1), key=lambda k: np.linalg.norm(cell.thing_pose(k).translation[:2]))
         cell.move_thing(near, (1.0, 1.0, 0.001))
         cell.harness.wait_for(goal)
-        assert goal.result.done
+        assert goal.result.success
         assert goal.result.recoveries >= 1
         assert cell.thing_pose(1 - near).z > 0.03
 
@@ -191,14 +191,14 @@ def test_pick_looks_again_when_the_object_is_taken_away() -> None:
 @pytest.mark.slow
 def test_stow_reports_an_object_lost_from_the_gripper() -> None:
     with SkillCell((0.10, 0.20)) as cell:
-        assert cell.run_skill("pick").done
+        assert cell.run_skill("pick").success
         goal = cell.start_skill("stow")
         cell.wait_for_phase("release", "above")
         cell.run.run_for(0.3)
         cell.move_thing(0, (0.05, 0.22, 0.001))
         cell.harness.wait_for(goal)
-        assert goal.result.cause == "lost"
-        assert cell.run_skill("pick").done
+        assert goal.result.error_code == "lost"
+        assert cell.run_skill("pick").success
 
 
 @pytest.mark.slow
@@ -212,9 +212,9 @@ def test_pick_puts_a_too_heavy_object_down_upright(mass: float) -> None:
         cell.run.add_object(heavy, "disc_0", (0.10, 0.20, 0.0, 0.0, 0.0, 0.0))
         cell.run.run_for(0.2)
         result = cell.run_skill("pick")
-        assert not result.done
-        assert result.cause == "too_heavy"
-        assert cell.run_skill("pick").cause == "view_empty", "it is left alone"
+        assert not result.success
+        assert result.error_code == "too_heavy"
+        assert cell.run_skill("pick").error_code == "view_empty", "it is left alone"
         assert math.dist(cell.thing_pose().translation[:2], (0.10, 0.20)) < (
             0.01 if mass < 2.0 else 0.06
         )  # the arm gives way
@@ -227,5 +227,7 @@ def test_pick_puts_a_too_heavy_object_down_upright(mass: float) -> None:
 def test_pick_without_camera_ends_with_its_cause(mute: str) -> None:
     with SkillCell((0.10, 0.20)) as cell:
         cell.finder.mute = mute
-        assert cell.run_skill("pick").cause == {"camera_silent": "camera_silent", "depth_unknown": "no_depth"}[mute]
+        assert (
+            cell.run_skill("pick").error_code == {"camera_silent": "camera_silent", "depth_unknown": "no_depth"}[mute]
+        )
         assert cell.speed() < 0.01

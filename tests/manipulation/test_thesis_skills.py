@@ -124,17 +124,17 @@ def test_thesis_loop_moves_all_objects() -> None:
     assert not paper.things
     assert not paper.places
     assert memory.load == [0, 0, 0]
-    ended = [one.skill for one in events if one.kind == "ends" and one.outcome.done]
+    ended = [one.skill for one in events if one.kind == "finished" and one.outcome.done]
     assert ended.count("pick") == ended.count("stow") == ended.count("place") == 4
     assert paper.degrees == REST
-    stowed = [one.outcome.bay for one in events if one.kind == "ends" and one.skill == "stow"]
+    stowed = [one.outcome.bay for one in events if one.kind == "finished" and one.skill == "stow"]
     assert stowed == [3, 2, 1, 3]  # the last that is empty
 
 
 def test_thesis_loop_places_an_earlier_load_first() -> None:
     paper = Paper(trimmed(), [(0.0, 0.2)], [(0.0, 0.2)] * 2, loaded=[True, False, True])
     _, events, _ = run(paper, make_thesis_skill("loop", Wish(objects=2), CONFIG.fields, 3))
-    assert [one.skill for one in events if one.kind == "begins"][:3] == ["loop", "check_load", "unstow"]
+    assert [one.skill for one in events if one.kind == "started"][:3] == ["loop", "check_load", "unstow"]
     assert paper.loaded == [False, False, False]
 
 
@@ -147,7 +147,7 @@ def test_thesis_loop_order_depends_on_the_load() -> None:
         orders: list[str] = []
         while len(orders) < 2 and not isinstance(said, Outcome):
             said = stack.feed(paper.now(memory), paper.answer(said))
-            if any(one.kind == "ends" and one.skill == "put_back" for one in stack.events):
+            if any(one.kind == "finished" and one.skill == "put_back" for one in stack.events):
                 orders.append(loop.order)  # type: ignore[attr-defined]
             stack.events.clear()
         assert orders == [order] * 2
@@ -199,7 +199,7 @@ def test_thesis_loop_ends_when_the_camera_is_silent() -> None:
     outcome, events, _ = run(Dark(trimmed(), [], []), make_thesis_skill("loop", Wish(), CONFIG.fields, 3))
     assert outcome is not None
     assert outcome.cause is Cause.CAMERA_SILENT
-    assert sum(one.kind == "recovers" for one in events) == 2
+    assert sum(one.kind == "recovered" for one in events) == 2
 
 
 # -- the formulas ------------------------------------------------------------------------------------------------------

@@ -60,7 +60,7 @@ def test_navigation_of_omnidirectional_base_ends_with_approach(heading: float) -
     drive = simulation.drive
     simulation.drive = lambda twist: (seen.add(task.doing), drive(twist))
     assert simulation.run(task, 60.0) is None
-    assert "approaches" in seen
+    assert "approaching" in seen
     assert simulation.pose.distance(goal) <= FINE.xy
     assert abs(wrap_angle(simulation.pose.theta - heading)) <= FINE.yaw
     assert not simulation.collisions
@@ -72,7 +72,7 @@ def test_navigation_of_a_differential_base_uses_no_approach() -> None:
     drive = simulation.drive
     simulation.drive = lambda twist: (seen.add(task.doing), drive(twist))
     assert simulation.run(task, 60.0) is None
-    assert "approaches" not in seen
+    assert "approaching" not in seen
 
 
 def test_approach_does_not_cross_a_wall() -> None:
@@ -94,7 +94,7 @@ def test_saved_approach_continues_bit_for_bit() -> None:
     task = Navigate(one.driver, [GOAL])
     for _ in range(6):
         one.drive(task.step(one.situation()))
-    assert task.doing == "approaches"
+    assert task.doing == "approaching"
     two = simulation(one.pose)
     again = Navigate(two.driver, [GOAL])
     two.twist, two.time = one.twist, one.time

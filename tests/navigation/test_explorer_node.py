@@ -104,7 +104,7 @@ def test_explorer_covers_the_floor_and_returns() -> None:
         assert harness.phase == "done"
         assert harness.coverage >= 0.99
         assert harness.robot.pose.distance(harness.robot.start) < 1e-9
-        known = [status.known for status in harness.statuses]
+        known = [status.known_area for status in harness.statuses]
         assert (np.diff(known) >= -1e-6).all()
         assert harness.statuses[-1].frontiers == 0
         assert pose_to_se2(harness.statuses[-1].start).distance(harness.robot.start) < 1e-9
@@ -123,7 +123,7 @@ def test_explore_action_starts_reports_and_cancels() -> None:
         assert early.accepted is False
         harness.run_for(5.0)
         assert robot.goals == []
-        goal = harness.start_exploring(stay=True)
+        goal = harness.start_exploring(stay_at_end=True)
         harness.run_for(2.5)
         assert goal.accepted
         assert len(robot.goals) >= 1
@@ -131,12 +131,12 @@ def test_explore_action_starts_reports_and_cancels() -> None:
         goal.cancel()
         harness.run_for(1.0)
         assert goal.status is GoalStatus.CANCELED
-        assert goal.result.status.known > 1.0
+        assert goal.result.status.known_area > 1.0
         assert robot.server.active_goals == ()
         count = len(robot.goals)
         harness.run_for(5.0)
         assert len(robot.goals) == count
-        again = harness.start_exploring(stay=True)
+        again = harness.start_exploring(stay_at_end=True)
         harness.run_for(1.0)
         harness.run_to_end()
         harness.run_for(0.1)
@@ -149,7 +149,7 @@ def test_goal_of_another_client_ends_the_exploration() -> None:
         harness.spin_until(lambda: harness.robot.server.active_goals, timeout=20.0)
         harness.start_goal("/navigate_to_pose", action.NavigateToPose)
         harness.run_for(0.1)
-        assert (harness.phase, harness.statuses[-1].cause) == ("failed", "interrupted")
+        assert (harness.phase, harness.statuses[-1].error_code) == ("failed", "interrupted")
         assert len(harness.robot.server.active_goals) == 1  # the other client's goal goes on
 
 
@@ -157,8 +157,8 @@ def test_explorer_gives_up_when_no_goal_is_reachable() -> None:
     with ExplorationHarness() as harness:
         harness.robot.refuse = True
         harness.run_to_end(900.0)
-        assert (harness.phase, harness.statuses[-1].cause) == ("failed", "not_back")
-        assert harness.statuses[-1].failures >= 3
+        assert (harness.phase, harness.statuses[-1].error_code) == ("failed", "not_back")
+        assert harness.statuses[-1].goals_failed >= 3
 
 
 def test_explorer_waits_for_navigator_and_map_of_its_frame(harness: BusHarness) -> None:
@@ -176,7 +176,7 @@ def test_explorer_repeats_and_continues_when_loaded() -> None:
             if interrupt:
                 harness.node.load_state(harness.node.save_state())
             harness.run_to_end()
-            statuses = [(status.phase, status.known, status.goals) for status in harness.statuses]
+            statuses = [(status.phase, status.known_area, status.goals_sent) for status in harness.statuses]
             return statuses, harness.robot.goals
 
     assert explore(False) == explore(False)

@@ -42,11 +42,11 @@ points = st.builds(SE2, st.floats(-20, 20), st.floats(-20, 20), st.floats(-3, 3)
 # -- the link --------------------------------------------------------------------------------------------------------
 def test_link_is_lost_exactly_at_the_timeout_after_a_first_sign() -> None:
     watch = LinkWatch()
-    assert watch.update(100 * S) is LinkState.UNHEARD
+    assert watch.update(100 * S) is LinkState.NEVER_HEARD
     assert watch.hear("operator", 100 * S)
-    assert watch.update(104 * S - 1) is LinkState.UP
+    assert watch.update(104 * S - 1) is LinkState.CONNECTED
     assert watch.update(104 * S) is LinkState.LOST
-    assert (watch.losses, watch.blackouts) == (1, 1)
+    assert (watch.losses, watch.outages) == (1, 1)
 
 
 def test_stale_repeated_or_future_messages_keep_no_link_alive() -> None:
@@ -77,12 +77,12 @@ def test_flapping_link_returns_control_and_is_lost_again_sooner() -> None:
     watch.update(4 * S)
     for start in (5, 8, 11):
         watch.hear("operator", start * S)
-        assert watch.state is LinkState.BACK
+        assert watch.state is LinkState.RECOVERING
         assert watch.update(start * S + S) is LinkState.LOST
     for k in range(30):
         watch.hear("operator", 20 * S + k * TENTH)
-    assert watch.state is LinkState.UP
-    assert (watch.losses, watch.blackouts) == (4, 1)
+    assert watch.state is LinkState.CONNECTED
+    assert (watch.losses, watch.outages) == (4, 1)
 
 
 signs = st.lists(
@@ -254,7 +254,7 @@ def test_homing_without_trail_or_pose_stands_still() -> None:
 
 def test_unreachable_home_is_retried_and_reported() -> None:
     tracker, now = driven(HomingConfig(home="pose", retry=10.0))
-    tracker.report(Report(tracker.order.number, Outcome.NEAR, 1.5, "no way"), now)
+    tracker.report(Report(tracker.order.number, Outcome.NEARBY, 1.5, "no way"), now)
     assert (tracker.phase, tracker.order.target) == (Phase.WAITING, None)
     assert (tracker.missed.distance, tracker.missed.reason) == (1.5, "no way")
     tracker.tick(now + 10 * S - 1)
@@ -453,7 +453,7 @@ def test_failed_point_is_retried_then_approached_then_reported() -> None:
     assert nearest.pose == SE2(4.0, 0.0, 0.0)
     controller.at(SE2(3.9, 0.0, 0.0), 9 * S)
     (told,) = controller.ended(nearest.token, 9 * S, succeeded=True)
-    assert told.report == Report(7, Outcome.NEAR, pytest.approx(1.1), "goal_occupied")
+    assert told.report == Report(7, Outcome.NEARBY, pytest.approx(1.1), "goal_occupied")
 
 
 def test_occupied_point_is_not_retried() -> None:
@@ -468,11 +468,11 @@ def test_occupied_point_is_not_retried() -> None:
     assert controller.look(3 * S) == []
     controller.at(SE2(3.9, 0.0, 0.0), 9 * S)
     (told,) = controller.ended(nearest.token, 9 * S, succeeded=True)
-    assert (told.report.outcome, told.report.reason) == (Outcome.NEAR, "something stands there")
+    assert (told.report.outcome, told.report.reason) == (Outcome.NEARBY, "something stands there")
     (send,) = controller.take(Order(8, SE2(4.5, 0.0, 0.0)), 10 * S)
     assert controller.look(11 * S) == [
         Cancel(send.token),
-        Tell(Report(8, Outcome.NEAR, pytest.approx(0.6), "something stands there")),
+        Tell(Report(8, Outcome.NEARBY, pytest.approx(0.6), "something stands there")),
     ]
 
 

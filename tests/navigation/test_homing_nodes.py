@@ -119,7 +119,7 @@ def test_silence_after_a_drive_brings_the_robot_home(homing: HomingHarness) -> N
     homing.run_for(20)
     assert math.hypot(homing.robot.x, homing.robot.y) < 0.15
     assert homing.status.phase == "home"
-    assert (homing.status.blackouts, homing.status.skipped, homing.status.returns) == (1, 0, 1)
+    assert (homing.status.outages, homing.status.skipped, homing.status.returns) == (1, 0, 1)
     first = homing.robot.goals[0]
     assert first[0] == pytest.approx(11.5 + 4.0, abs=0.11)
     ways = [math.dist(a[1:], b[1:]) for a, b in zip(homing.robot.goals, homing.robot.goals[1:], strict=False)]
@@ -133,14 +133,14 @@ def test_operator_cancels_homing_at_once_until_next_silence(homing: HomingHarnes
     assert homing.navigating
     homing.command()
     assert not homing.navigating
-    assert homing.status.link == "back"
+    assert homing.status.link == "recovering"
     goals, left = len(homing.robot.goals), homing.status.stored
     homing.drive(3, wz=1.0)
     assert len(homing.robot.goals) == goals
     homing.run_for(1.9)
     homing.drive(0.1)
     homing.run_for(3.9)
-    assert homing.status.link == "up", "heard for more than settle: the whole time-out holds again"
+    assert homing.status.link == "connected", "heard for more than settle: the whole time-out holds again"
     homing.run_for(20)
     assert homing.robot.goals[goals][1] == pytest.approx(left - 1, abs=0.5)
     assert homing.status.phase == "home"
@@ -167,7 +167,7 @@ def test_unreachable_point_is_approached_and_reported(homing: HomingHarness) -> 
     homing.publish("/global_costmap/costmap", grid, source="/navigator", latched=True)
     homing.run_for(40)
     near = [report for report in homing.reports if report.outcome != "reached"]
-    assert [(report.outcome, "goal_occupied" in report.reason) for report in near] == [("near", True)]
+    assert [(report.outcome, "goal_occupied" in report.reason) for report in near] == [("nearby", True)]
     assert 0.5 < near[0].distance < 0.9
     assert (homing.status.phase, homing.status.skipped) == ("home", 1)
     assert any("was not reached" in line for line in homing.log_lines)
@@ -222,7 +222,7 @@ def test_own_commands_and_stale_messages_count_as_no_operator(homing: HomingHarn
     assert homing.status.link == "lost"
     homing.publish("/joy", msg.Joy(header=msg.Header(stamp=time_to_msg(homing.now_ns))), source="/teleop")
     homing.run_for(0.01)
-    assert homing.status.link == "back"
+    assert homing.status.link == "recovering"
 
 
 def test_trail_moves_into_a_map_that_arrives_later(homing: HomingHarness) -> None:

@@ -23,7 +23,7 @@ def test_goal_is_reached_with_feedback_and_status() -> None:
         left = [item.distance_remaining for item in goal.feedback if math.isfinite(item.distance_remaining)]
         assert left[0] > 2.5 > left[-1]
         states = [status.state for status in harness.statuses]
-        assert states[0] == "begins"
+        assert states[0] == "started"
         assert states[-1] == "succeeded"
 
 
@@ -67,7 +67,7 @@ def test_impossible_goals_are_refused_with_the_cause(goal, cause: str, words: st
         assert words in str(future.error)
         assert future.error_code == cause
         assert harness.statuses[-1].state == "rejected"
-        assert harness.statuses[-1].cause == cause
+        assert harness.statuses[-1].error_code == cause
         assert robot.pose == START
 
 
@@ -95,7 +95,7 @@ def test_robot_without_sensor_data_stops_and_fails_its_goal(lost: str, cause: st
         harness.wait_for(goal, timeout=5.0)
         assert goal.done()
         assert not goal.succeeded
-        assert harness.statuses[-1].cause == cause
+        assert harness.statuses[-1].error_code == cause
         again = harness.start_navigation(3.0, 1.0)
         setattr(robot, lost, True)
         harness.run_for(1.0)
@@ -205,7 +205,7 @@ def test_mission_waits_for_localization(name: str) -> None:
         robot.publish_transforms = False
         harness.add(MissionNode(goals=(3.0, 2.0, 0.0), start=2.0, action_name=name), "mission")
         harness.run_until(5.0)
-        causes = [status.cause for status in harness.statuses if status.state == "rejected"]
+        causes = [status.error_code for status in harness.statuses if status.state == "rejected"]
         assert len(causes) >= 2
         assert set(causes) == {"pose_unknown"}
         assert {status.task for status in harness.statuses} == {name}
@@ -254,7 +254,7 @@ def test_new_obstacle_is_avoided_or_reported() -> None:
         harness.wait_for(back, timeout=200.0)
         assert back.done()
         assert not back.succeeded
-        assert harness.statuses[-1].cause == "no_path"
+        assert harness.statuses[-1].error_code == "no_path"
         assert harness.statuses[-1].recoveries >= 1
 
 

@@ -311,14 +311,17 @@ def test_metrics_and_results_are_compared_under_renames(tool: ModuleType) -> Non
     old = {
         "success": True, "wall_seconds": 3.0, "way_length": 2.0, "criteria": {"moves": criterion(True, "way_length")},
         "nodes": [{"name": "herder", "kind": "X", "busy_seconds": 1.0}, {"name": "other", "kind": "Y"}],
+        "events": [{"kind": "fault"}],
     }  # fmt: skip
     new = {
         "success": True, "wall_seconds": 4.0, "path_length": 2.0,
         "criteria": {"drives": criterion(True, "path_length")},
-        "nodes": [{"name": "other", "kind": "Y"}, {"name": "fleet_manager", "kind": "X", "busy_seconds": 2.0}],
+        "nodes": [{"name": "other", "class": "Y"}, {"name": "fleet_manager", "class": "X", "busy_seconds": 2.0}],
+        "events": [{"kind": "fault"}],
     }  # fmt: skip
     table = {
         "metrics": {"way_length": "path_length"}, "criteria": {"moves": "drives"}, "nodes": {"herder": "fleet_manager"},
+        "keys": {"re:nodes\\.[^.]+\\.kind": "class"},
         "exclude": {"metrics": list(read_renames(tool.RENAMES).excluded["metrics"])},
     }  # fmt: skip
     assert not compare_metrics(old, new, parse_renames(table))

@@ -89,14 +89,20 @@ def test_near_person_stops_the_arm_until_she_leaves(guard: GuardHarness) -> None
     guard.move(1.0, 0.8)
     assert guard.speed_scalings[-1] == 0.0
     state = guard.states[-1]
-    assert (state.mode, state.stopped, state.stops, state.person, state.body_part) == ("ssm", True, 1, "anna", "chest")
-    assert state.separation < state.protective
+    assert (state.mode, state.is_stopped, state.stop_count, state.person, state.body_part) == (
+        "ssm",
+        True,
+        1,
+        "anna",
+        "chest",
+    )
+    assert state.min_separation < state.protective_distance
     assert "from anna's chest" in state.reason
     assert any("protective stop" in line for line in guard.log_lines)
     guard.move(3.0, 8.0)
     assert guard.speed_scalings[-1] == 1.0
-    assert not guard.states[-1].stopped
-    assert guard.states[-1].stops == 1
+    assert not guard.states[-1].is_stopped
+    assert guard.states[-1].stop_count == 1
 
 
 @pytest.mark.parametrize(
@@ -200,7 +206,7 @@ def test_loaded_guard_node_keeps_its_stops(guard: GuardHarness) -> None:
     other.node.load_state(guard.node.save_state())
     for one in (guard, other):
         one.move(0.2, 0.6)
-    assert other.states[-1].stops == guard.states[-1].stops
+    assert other.states[-1].stop_count == guard.states[-1].stop_count
 
 
 @pytest.mark.parametrize(

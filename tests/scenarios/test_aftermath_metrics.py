@@ -26,7 +26,7 @@ class SkillFeed(CollectorFeed[Aftermath]):
 
     def send_event(self, skill: str, kind: str, **fields: object) -> None:
         """Let a skill publish an event."""
-        self.send(EVENTS, msg.SkillEvent(skill=skill, event=kind, number=1, **fields))
+        self.send(EVENTS, msg.SkillEvent(skill=skill, event=kind, id=1, **fields))
 
     def place(self, name: str, x: float, y: float, z: float = 0.0, rpy: tuple[float, float, float] = STANDING) -> None:
         """Put a thing somewhere."""
@@ -47,7 +47,7 @@ def started_feed() -> SkillFeed:
     """A loop of skills has begun, and one thing stands there."""
     feed = SkillFeed()
     feed.place("one", 0.1, 0.2)
-    feed.send_event("loop", "begins")
+    feed.send_event("loop", "started")
     return feed
 
 
@@ -129,7 +129,7 @@ def test_thing_in_a_bay_of_a_moved_robot_is_safe() -> None:
     pose = msg.Odometry(child_frame_id="arm/base")
     pose.pose.pose.position.x = 1.0
     feed.send(TRUTH, pose)
-    feed.send_event("release", "phase", bay=2, located=True, position=msg.Point(x=-0.1, y=0.0, z=0.1))
+    feed.send_event("release", "phase", bay=2, has_position=True, position=msg.Point(x=-0.1, y=0.0, z=0.1))
     feed.place("one", 0.9, 0.0, 0.1)
     assert (feed["things_safe"], feed["things_held"]) == (1, 0)
 
@@ -140,11 +140,11 @@ def test_silence_counts_while_skills_run_and_ends_are_named() -> None:
     feed.send_event("loop", "phase", phase="picked_up")
     feed.fault()
     feed.time = 9.0
-    feed.send_event("pick", "recovers", of=1, cause="lost")
+    feed.send_event("pick", "recovered", parent_id=1, error_code="lost")
     feed.time = 12.0
-    feed.send_event("pick", "ends", of=1, done=True)
+    feed.send_event("pick", "finished", parent_id=1, success=True)
     assert (feed["quiet_seconds"], feed["recover_seconds"], feed["at_rest"]) == (7.0, 5.0, False)
-    feed.send_event("loop", "ends", cause="no_depth")
+    feed.send_event("loop", "finished", error_code="no_depth")
     feed.finish(100.0)
     assert (feed["quiet_seconds"], feed["at_rest"], feed["ended_by"]) == (7.0, True, "no_depth")
     assert feed["causes"] == "lost, no_depth"
@@ -158,7 +158,7 @@ def test_repeatedly_resting_loop_is_at_rest_unless_it_worked() -> None:
         assert feed["at_rest"] == at_rest
     assert feed["ended_by"] == "rests"
     feed.send_event("loop", "phase", phase="ready")
-    feed.send_event("pick", "ends", of=1, done=True)
+    feed.send_event("pick", "finished", parent_id=1, success=True)
     feed.send_event("loop", "phase", phase="resting")
     assert not feed["at_rest"]
 

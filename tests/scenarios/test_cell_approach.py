@@ -101,8 +101,8 @@ def body(time: float, x: float, force: float = 0.0, part: str = "chest") -> obje
         header=msg.Header(stamp=time_to_msg(round(time * 1e9)), frame_id="world"), name="anna", parts=list(PARTS),
         poses=[msg.Pose(msg.Point(x, 0.0, 0.5), msg.Quaternion(0.0, 0.0, 0.0, 1.0)) for _ in PARTS],
         radii=np.full(len(PARTS), 0.1), lengths=np.full(len(PARTS), 0.3),
-        velocities=[msg.Vector3() for _ in PARTS], forces=forces,
-        regions=["chest" if name == part and force else "" for name in PARTS],
+        velocities=[msg.Vector3() for _ in PARTS], peak_forces=forces,
+        contact_regions=["chest" if name == part and force else "" for name in PARTS],
     )  # fmt: skip
 
 

@@ -78,7 +78,7 @@ def test_part_goes_from_hand_to_gripper_and_back(tmp_path: Path, seed: int) -> N
     assert found["handover_s"] > 1.0
     assert found["max_force_n"] < 30.0
     with open_recording(tmp_path / "run") as recording:
-        holds = [tuple(m.message.holds) for m in recording.messages(["/anna/state"])]
+        holds = [tuple(m.message.held_objects) for m in recording.messages(["/anna/state"])]
     changes = [now for before, now in zip([(), *holds], holds, strict=False) if now != before]
     assert changes[:4] == [("part_1",), (), ("part_1",), ()]  # brought, handed over, taken back, laid down
 

@@ -41,7 +41,7 @@ def look_for_discs(spec: Spec, pose: str, polarity: str, mode: str) -> tuple[np.
     with assemble(spec, record=False) as run:
         harness = BusHarness(bus=run.bus)
         harness.run_for(0.2)
-        wanted = {"polarity": polarity, "mode": mode, "looks": 5, "frame_id": "arm_link_0", "sensitivity": 0.85}
+        wanted = {"polarity": polarity, "mode": mode, "num_images": 5, "frame_id": "arm_link_0", "sensitivity": 0.85}
         goal = harness.send_goal("/look", action.LookForDiscs, timeout=4.0, **wanted)
         places = run.simulation.placement("arm").links
         T = link_pose(run.simulation.data, places["arm_link_0"])

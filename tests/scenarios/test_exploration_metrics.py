@@ -63,7 +63,7 @@ def make_truth(second: float, in_map: SE2):
 
 
 def make_status(phase: str, goals: int = 0, known: float = 0.0):
-    return msg.ExplorationStatus(phase=phase, start=pose_to_msg(START), radius=0.2, goals=goals, known=known)
+    return msg.ExplorationStatus(phase=phase, start=pose_to_msg(START), radius=0.2, goals_sent=goals, known_area=known)
 
 
 def make_map(second: float, reach: float):

@@ -71,23 +71,25 @@ class NavigationFeed:
         """The navigator of this package publishes the state of a goal."""
         pose = pose_stamped_to_msg(SE2(goal.x, goal.y, goal.yaw), "map", self.now_ns).pose
         kind = message_type("roboyard_msgs/msg/NavigationStatus")
-        self.send("/navigator/status", kind(task=goal.task, state=state, goal=pose, seconds=seconds))
+        self.send("/navigator/status", kind(task=goal.task, state=state, goal=pose, elapsed=seconds))
 
     def send_call(self, goal: Goal, part: str, number: int, request: Any, until: int = 0) -> None:
         """A service of a foreign navigator's action is called."""
         service = f"{self.namespace}/{goal.task}/_action/{part}"
         data = np.frombuffer(serialize(request), np.uint8)
         kind = getattr(ACTIONS[goal.task], "SendGoal" if part == "send_goal" else "GetResult")
-        call = message_type("roboyard_msgs/msg/ForeignCall")
+        call = message_type("roboyard_msgs/msg/ExternalRequest")
         self.send(
             EXTERNAL_REQUEST_TOPIC,
-            call(service=service, type=kind.name, number=number, request=data, until=time_to_msg(until)),
+            call(service=service, type=kind.name, call_id=number, request=data, deadline=time_to_msg(until)),
         )
 
     def send_answer(self, number: int, response: bytes, error: str = "") -> None:
         """The foreign navigator answers a call."""
-        kind = message_type("roboyard_msgs/msg/ForeignAnswer")
-        self.send(EXTERNAL_RESPONSE_TOPIC, kind(number=number, response=np.frombuffer(response, np.uint8), error=error))
+        kind = message_type("roboyard_msgs/msg/ExternalResponse")
+        self.send(
+            EXTERNAL_RESPONSE_TOPIC, kind(call_id=number, response=np.frombuffer(response, np.uint8), error=error)
+        )
 
 
 def drive_own(feed: NavigationFeed, goal: Goal) -> None:
@@ -95,7 +97,7 @@ def drive_own(feed: NavigationFeed, goal: Goal) -> None:
     if goal.end == "rejected":
         feed.send_status(goal, "rejected")
         return
-    feed.send_status(goal, "begins")
+    feed.send_status(goal, "started")
     feed.now_ns += goal.seconds * SECOND
     feed.place(SE2(goal.x + 0.3, goal.y - 0.4, goal.yaw + 0.1))
     feed.send_status(goal, goal.end if goal.end in ENDS else "aborted", float(goal.seconds))

@@ -17,7 +17,7 @@ from roboyard.simulation import Simulation
 
 @pytest.mark.parametrize("kind", TERRAIN_TYPES)
 def test_ground_has_the_heights_of_the_terrain(kind: str) -> None:
-    ground = TerrainEntry(kind=kind, share=0.5).make(3)  # type: ignore[arg-type]
+    ground = TerrainEntry(type=kind, fraction=0.5).make(3)  # type: ignore[arg-type]
     simulation = Simulation(with_terrain(load_world(find("world", "empty")), ground))
     points = np.random.default_rng(0).uniform([0.0, -1.5], [3.0, 1.5], (200, 2))
     hit, down, groups = np.zeros(1, np.int32), np.array([0.0, 0.0, -1.0]), np.ones(6, np.uint8)
@@ -28,16 +28,16 @@ def test_ground_has_the_heights_of_the_terrain(kind: str) -> None:
 
 
 def test_terrain_is_drawn_by_the_seed() -> None:
-    free, fixed = TerrainEntry(kind="blocks"), TerrainEntry(kind="blocks", seed=4)
+    free, fixed = TerrainEntry(type="blocks"), TerrainEntry(type="blocks", seed=4)
     assert (free.make(1).heights != free.make(2).heights).any()
     assert (fixed.make(1).heights == fixed.make(2).heights).all()
 
 
 def test_terrain_with_holes_needs_a_ground_plane() -> None:
     with pytest.raises(InputError, match="plane"):
-        with_terrain(World("nothing"), TerrainEntry(kind="ditch").make(0))
+        with_terrain(World("nothing"), TerrainEntry(type="ditch").make(0))
 
 
 def test_scenarios_name_terrains() -> None:
-    spec = load_spec("akrobat-stand", overrides=["terrain={kind: stairs, relief: 0.05}"])
-    assert spec.scenario.terrain == TerrainEntry(kind="stairs", relief=0.05)
+    spec = load_spec("akrobat-stand", overrides=["terrain={type: stairs, height_range: 0.05}"])
+    assert spec.scenario.terrain == TerrainEntry(type="stairs", height_range=0.05)

@@ -39,7 +39,7 @@ class HandlingFeed(CollectorFeed[Handling]):
         super().__init__(Handling("", "/truth/arm/odom", "/truth/arm/contacts"))
         self.place(*objects, time=0.0)
         self.send_marks({"mark": (*mark, 0.0)})
-        self.send_event(0.0, "loop", 1, "begins")
+        self.send_event(0.0, "loop", 1, "started")
         odometry = msg.Odometry(child_frame_id="arm/base_link")
         odometry.pose.pose = pose_to_msg(root)
         self.send("/truth/arm/odom", odometry)
@@ -58,9 +58,9 @@ class HandlingFeed(CollectorFeed[Handling]):
         **fields: object,
     ) -> None:
         """Let a skill publish an event."""
-        message = msg.SkillEvent(skill=skill, number=number, event=event, **fields)
+        message = msg.SkillEvent(skill=skill, id=number, event=event, **fields)
         if position is not None:
-            message.located, message.position = True, point_to_msg(position)
+            message.has_position, message.position = True, point_to_msg(position)
         self.send("/skills/events", message, time)
 
     def touch(self, time: float, *pairs: tuple[str, str]) -> None:
@@ -78,8 +78,10 @@ def test_run_without_skills_has_no_handling_metrics() -> None:
 def test_place_error_is_measured_at_rest_from_the_mark() -> None:
     root = SE3.from_xyz_rpy((1.0, 0.0, 0.0), (0.0, 0.0, math.pi / 2))
     feed = HandlingFeed(("thing_1", 0.3, 0.3, 0.0), root=root, mark=(1.0, 0.2))
-    feed.send_event(1.0, "place", 2, "begins")
-    feed.send_event(9.0, "place", 2, "ends", position=(0.203, 0.001, 0.0), done=True)  # x of the root is the world's y
+    feed.send_event(1.0, "place", 2, "started")
+    feed.send_event(
+        9.0, "place", 2, "finished", position=(0.203, 0.001, 0.0), success=True
+    )  # x of the root is the world's y
     feed.place(("thing_1", 1.05, 0.2, 0.0), time=9.1)  # still on its way
     feed.place(("thing_1", 1.003, 0.204, 0.0), time=9.5)
     feed.finish(30.0)
@@ -94,17 +96,17 @@ def test_place_error_is_measured_at_rest_from_the_mark() -> None:
 @pytest.mark.parametrize(("x", "tilt"), [(0.02, 0.0), (0.0, 1.57)], ids=["elsewhere", "fallen"])
 def test_thing_elsewhere_or_fallen_was_not_placed(x: float, tilt: float) -> None:
     feed = HandlingFeed(("thing_1", x, 0.2, tilt))
-    feed.send_event(9.0, "place", 2, "ends", position=(0.0, 0.2, 0.0), done=True)
+    feed.send_event(9.0, "place", 2, "finished", position=(0.0, 0.2, 0.0), success=True)
     feed.finish(10.0)
     assert feed.result()["places_ok"] == 0
 
 
 def test_empty_view_is_no_pick_and_failure_is_one() -> None:
     feed = HandlingFeed()
-    feed.send_event(1.0, "pick", 2, "ends", cause="view_empty", view_empty=True)
-    feed.send_event(2.0, "pick", 3, "ends", cause="lost")
-    feed.send_event(3.0, "pick", 4, "recovers", cause="not_grasped")
-    feed.send_event(4.0, "pick", 4, "ends", done=True)
+    feed.send_event(1.0, "pick", 2, "finished", error_code="view_empty", view_empty=True)
+    feed.send_event(2.0, "pick", 3, "finished", error_code="lost")
+    feed.send_event(3.0, "pick", 4, "recovered", error_code="not_grasped")
+    feed.send_event(4.0, "pick", 4, "finished", success=True)
     found = feed.result()
     assert (found["picks"], found["picks_ok"], found["recoveries"]) == (2, 1, 1)
 
@@ -137,7 +139,7 @@ def test_thing_upright_in_a_bay_is_no_collision() -> None:
 
 def test_handling_is_saved_and_restored() -> None:
     feed, restored = HandlingFeed(("thing_1", 0.0, 0.2, 0.0)), HandlingFeed()
-    feed.send_event(9.0, "place", 2, "ends", position=(0.0, 0.2, 0.0), done=True)
+    feed.send_event(9.0, "place", 2, "finished", position=(0.0, 0.2, 0.0), success=True)
     restored.collector.load_state(feed.collector.save_state())
     assert restored.finish(10.0) == feed.finish(10.0)
     assert feed["place_error_mean_mm"] == pytest.approx(0.0)
@@ -193,7 +195,7 @@ def test_run_without_things_publishes_no_truth_of_things() -> None:
 
 def test_place_error_on_a_moving_carrier_follows_it() -> None:
     feed = HandlingFeed(("thing_1", 0.0, 0.2, 0.0))
-    feed.send_event(9.0, "place", 2, "ends", position=(0.001, 0.2, 0.0), done=True)
+    feed.send_event(9.0, "place", 2, "finished", position=(0.001, 0.2, 0.0), success=True)
     for k in range(20):
         x, time = 0.03 * 0.2 * k, 9.0 + 0.2 * k
         feed.place(("thing_1", x + 0.002, 0.2, 0.0), time=time)

@@ -40,9 +40,9 @@ def feed() -> HomingFeed:
     """A rover that drove out, lost its link and returns."""
     feed = HomingFeed()
     feed.place(0, 1.0)
-    feed.send_status(0, "up", "driven")
+    feed.send_status(0, "connected", "driven")
     feed.place(10, 9.0)
-    feed.send_status(14, "lost", "returning", blackouts=1)
+    feed.send_status(14, "lost", "returning", outages=1)
     feed.send_goals(14, 2)
     return feed
 
@@ -50,19 +50,19 @@ def feed() -> HomingFeed:
 def test_return_to_the_start_is_measured(feed: HomingFeed) -> None:
     assert feed.result()["returned"] is False
     feed.place(30, 1.1)
-    feed.send_status(30, "lost", "home", blackouts=1, skipped=2)
+    feed.send_status(30, "lost", "home", outages=1, skipped=2)
     found = feed.result()
     assert (found["blackouts"], found["returned"], found["points_skipped"]) == (1, True, 2)
     assert found["home_error"] == pytest.approx(0.1)
     assert found["homecoming_seconds"] == pytest.approx(16.0)
-    feed.send_status(40, "back", "driven", blackouts=1, skipped=2)
+    feed.send_status(40, "recovering", "driven", outages=1, skipped=2)
     feed.place(50, 7.0)
     assert feed.result() == found, "what is driven afterwards changes nothing"
 
 
 def test_home_of_the_tracker_is_judged_by_the_truth(feed: HomingFeed) -> None:
     feed.place(30, 1.5)
-    feed.send_status(30, "lost", "home", blackouts=1)
+    feed.send_status(30, "lost", "home", outages=1)
     assert feed.result()["returned"] is False
     assert feed.result()["home_error"] == pytest.approx(0.5)
 

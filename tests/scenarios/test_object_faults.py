@@ -41,9 +41,9 @@ class SkillPublisher(Node):
         step = round(self.now / 0.1)
         where = msg.Point(x=0.24, y=0.05, z=0.045)
         if step in (5, 7):
-            kind, phase = ("begins", "begin") if step == 5 else ("phase", "low")
+            kind, phase = ("started", "begin") if step == 5 else ("phase", "low")
             self.events.publish(
-                msg.SkillEvent(skill="grasp", number=1, event=kind, phase=phase, located=True, position=where)
+                msg.SkillEvent(skill="grasp", id=1, event=kind, phase=phase, has_position=True, position=where)
             )
 
 

@@ -14,12 +14,12 @@ robots: {rover: {model: rover, parameters: {drive: {timeout: 1.0}}}}
 duration: 2
 options:
   pace:
-    about: how it is driven
+    summary: how it is driven
     choices:
       slow: {}
       quick: {duration: 1, robots: {rover: {at: [1, 0, 0]}}, criteria: {drives: path_length > 0.01}}
   timeout: {sets: robots.rover.parameters.drive.timeout, valid: [0.5, 1.0]}
-  record: {sets: record.cameras}
+  record: {sets: record.camera_rate}
 """
 
 
@@ -56,8 +56,8 @@ def test_deeper_settings_override_options(file: str) -> None:
 
 
 def test_mapping_for_an_option_named_as_a_key_sets_the_key(file: str) -> None:
-    assert scenario(file, "record=0.5").record.cameras == 0.5
-    assert scenario(file, "record={exclude: [/scan]}").record.exclude == ("/scan",)
+    assert scenario(file, "record=0.5").record.camera_rate == 0.5
+    assert scenario(file, "record={exclude_topics: [/scan]}").record.exclude_topics == ("/scan",)
 
 
 def test_scenario_as_run_keeps_its_options(file: str, tmp_path: Path) -> None:

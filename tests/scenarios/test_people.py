@@ -100,8 +100,8 @@ def animation_goal(name: str, place: tuple[float, float, float] | None = None) -
     return action.ActorAnimation.Goal(
         animation_name=name,
         animation_speed=1.0,
-        reach=place is not None,
-        place=msg.Point(*(place or (0.0, 0.0, 0.0))),
+        has_target=place is not None,
+        target=msg.Point(*(place or (0.0, 0.0, 0.0))),
     )
 
 
@@ -189,7 +189,7 @@ def test_truth_has_places_and_forces_of_the_body() -> None:
         }
         assert capsules["head"][2] == pytest.approx(0.935 * 1.8, abs=0.03)
         assert capsules["left_hand"][1] > 0.2
-        assert len(body.radii) == len(body.lengths) == len(body.forces) == len(body.parts) == 17
+        assert len(body.radii) == len(body.lengths) == len(body.peak_forces) == len(body.parts) == 17
         place = run.simulation.truth("anna").pose
         assert np.allclose(place.xyz[:2], (0.5, 0.0), atol=0.03)
         chest = capsules["chest"]
@@ -202,10 +202,10 @@ def test_truth_has_places_and_forces_of_the_body() -> None:
             run.run_for(0.002)
             largest = max(largest, float(np.linalg.norm(run.simulation.flesh.forces("anna")["chest"])))
         assert largest > 200.0
-        struck = max(bodies.messages, key=lambda body: float(np.linalg.norm(vector_to_array(body.forces[2]))))
-        assert np.linalg.norm(vector_to_array(struck.forces[2])) == pytest.approx(largest)
-        assert struck.regions[2] == "chest"  # from ahead
-        assert struck.regions[4] == ""
+        struck = max(bodies.messages, key=lambda body: float(np.linalg.norm(vector_to_array(body.peak_forces[2]))))
+        assert np.linalg.norm(vector_to_array(struck.peak_forces[2])) == pytest.approx(largest)
+        assert struck.contact_regions[2] == "chest"  # from ahead
+        assert struck.contact_regions[4] == ""
 
 
 def test_walking_person_avoids_robots_and_people() -> None:

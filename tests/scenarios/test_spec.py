@@ -131,7 +131,7 @@ def test_installed_scenarios_robots_and_worlds_are_found() -> None:
     assert {"rover-drive"} <= set(scenarios())
     assert {"rover"} <= set(robots())
     assert {"arena", "empty"} <= set(worlds())
-    assert scenarios()["rover-drive"].about
+    assert scenarios()["rover-drive"].summary
     assert worlds()["arena"].origin == "roboyard"
 
 
@@ -139,7 +139,7 @@ def test_packaged_scenarios_have_smoke_variant_and_summary() -> None:
     for name in scenarios():
         spec = load_spec(name, smoke=True)
         assert spec.scenario.duration <= 5.0
-        assert spec.scenario.about
+        assert spec.scenario.summary
         read_criteria(spec)
         read_scripts(spec)
 

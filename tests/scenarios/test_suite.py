@@ -37,7 +37,7 @@ def test_suite_has_a_batch_per_scenario_and_one_page(tmp_path: Path) -> None:
     assert 'href="arm-reach/report.html"' in page
     assert "2 ×: not held: arrives" in page
     assert "4 of 6 runs succeeded" in page
-    assert scenarios()["rover-drive"].about in unescape(page)
+    assert scenarios()["rover-drive"].summary in unescape(page)
     document = json.loads((found.folder / "suite.json").read_text())
     assert document["scenarios"]["rover-drive"]["successes"] == 2
     suites = ElementTree.parse(write_junit(list(found.batches.values()), tmp_path / "j.xml")).getroot()

@@ -23,7 +23,9 @@ class WorkFeed(CollectorFeed[Working]):
     ) -> None:
         """Let the robot report its work."""
         positions = [msg.Point(*place)] if place else []
-        self.send("/work", msg.WorkEvent(actor="arm", task=task, state=state, thing=thing, place=positions), time)
+        self.send(
+            "/work", msg.WorkEvent(actor="arm", task=task, state=state, object=thing, goal_points=positions), time
+        )
 
     def move_joints(self, start: float, end: float, speed: float = 0.5) -> None:
         """Let a joint of the robot move between two times."""
@@ -49,7 +51,7 @@ def test_cycle_counts_if_its_part_is_truly_there(
     state: str, true_place: tuple[float, float, float], good: bool, wrong: int
 ) -> None:
     feed = WorkFeed()
-    feed.send_work(2.0, "begun")
+    feed.send_work(2.0, "started")
     feed.send_objects({"part": true_place}, time=9.9)
     feed.send_work(10.0, state, thing="part", place=(1.0, 0.0, 0.7))
     feed.send_objects({"part": (0.0, 0.0, 0.7)}, time=11.0)  # taken away later: that counts no more
@@ -63,16 +65,16 @@ def test_cycle_counts_if_its_part_is_truly_there(
 
 def test_unfinished_work_is_neither_done_nor_failed() -> None:
     feed = WorkFeed()
-    feed.send_work(1.0, "begun", task="errand")
+    feed.send_work(1.0, "started", task="errand")
     feed.send_work(2.0, "done", task="errand")
-    feed.send_work(3.0, "begun")
+    feed.send_work(3.0, "started")
     found = feed.finish(5.0)
     assert (found["work_ended"], found["work_done"], found["cycles"]) == (1, 1.0, 0)
 
 
 def test_idle_shares_follow_motion_of_robot_and_person() -> None:
     feed = WorkFeed()
-    feed.send_work(0.0, "begun")
+    feed.send_work(0.0, "started")
     feed.move_joints(1.0, 4.0)
     feed.move_joints(4.0 + 0.8 * PAUSE, 6.0)  # so short a rest is none
     feed.move_joints(8.0, 10.0, speed=0.001)  # that is noise

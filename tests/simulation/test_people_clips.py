@@ -47,7 +47,7 @@ def test_own_clips_stand_on_the_ground_and_move_smoothly(name: str) -> None:
         moved = np.array([clip.travel / clip.frames, 0.0, 0.0])
         seam = np.abs(points[0] + (moved if not clip.turning else 0.0) - points[-1]).max()
         assert seam < 2.0 * inner + 0.01
-    assert clip.about
+    assert clip.summary
 
 
 def test_clip_library_has_the_clips_of_the_cell() -> None:

@@ -57,7 +57,7 @@ class PersonAtTable(BusHarness):
     def start_clip(self, clip: str, position: ArrayLike | None = None, **fields: Any) -> Goal:
         """Send a clip, with a hand's target in the world [m] where one is given."""
         if position is not None:
-            fields |= {"reach": True, "place": msg.Point(*np.asarray(position, float).tolist())}
+            fields |= {"has_target": True, "target": msg.Point(*np.asarray(position, float).tolist())}
         return self.start_goal("/anna/animation", action.ActorAnimation, animation_name=clip, **fields)
 
     def play_clip(self, clip: str, position: ArrayLike | None = None, **fields: Any) -> Goal:
@@ -76,7 +76,7 @@ class PersonAtTable(BusHarness):
 
     def take_part(self) -> None:
         """Let Anna take the part."""
-        goal = self.play_clip("pick_up", self.part.translation + np.array([0.0, 0.0, 0.01]), take="part")
+        goal = self.play_clip("pick_up", self.part.translation + np.array([0.0, 0.0, 0.01]), grasp_object="part")
         assert goal.succeeded, goal.error_message
 
 
@@ -109,7 +109,7 @@ def test_object_is_taken_carried_and_placed_at_its_goal(person: PersonAtTable) -
     person.walk(0.0, 0.0, math.pi)
     assert abs(person.part.rotation_matrix()[2, 2] - 1.0) < 1e-3  # carried level
     target = (-0.42, 0.05, TABLE + 0.021)
-    goal = person.play_clip("put_down", target, leave=True)
+    goal = person.play_clip("put_down", target, release=True)
     assert goal.succeeded, goal.error_message
     person.run_for(0.5)
     assert person.hands.things == {}
@@ -119,17 +119,17 @@ def test_object_is_taken_carried_and_placed_at_its_goal(person: PersonAtTable) -
 
 
 def test_impossible_hand_tasks_are_refused_with_a_reason(person: PersonAtTable) -> None:
-    far = person.play_clip("pick_up", (0.45, -0.3, TABLE + 0.03), take="part")
+    far = person.play_clip("pick_up", (0.45, -0.3, TABLE + 0.03), grasp_object="part")
     assert not far.succeeded
     assert "from the right hand" in far.error_message
-    nothing = person.play_clip("put_down", (0.45, 0.1, TABLE + 0.03), leave=True)
+    nothing = person.play_clip("put_down", (0.45, 0.1, TABLE + 0.03), release=True)
     assert "holds nothing" in str(nothing.error)
-    unknown = person.play_clip("pick_up", (0.45, 0.1, TABLE + 0.03), take="thing")
+    unknown = person.play_clip("pick_up", (0.45, 0.1, TABLE + 0.03), grasp_object="thing")
     assert "thing" in str(unknown.error)
     np.testing.assert_allclose(person.part.translation, (0.45, 0.1, TABLE + 0.02), atol=2e-3)  # nobody pushed it
-    both = person.play_clip("pick_up", (0.45, 0.1, TABLE + 0.03), take="part", leave=True)
+    both = person.play_clip("pick_up", (0.45, 0.1, TABLE + 0.03), grasp_object="part", release=True)
     assert "at once" in str(both.error)
-    waving = person.play_clip("wave", take="part")
+    waving = person.play_clip("wave", grasp_object="part")
     assert not waving.succeeded
     assert person.hands.things == {}
 
@@ -138,10 +138,10 @@ def test_hand_over_releases_only_when_the_object_is_pulled(person: PersonAtTable
     person.take_part()
     person.walk(0.0, 0.0, -math.pi / 2.0)
     out = (0.1, -0.6, 1.1)
-    kept = person.play_clip("hand_over", out, leave=True, patience=1.0)
+    kept = person.play_clip("hand_over", out, release=True, hold_timeout=1.0)
     assert "nobody took it" in kept.error_message
     assert person.hands.things == {"right": "part"}
-    goal = person.start_clip("hand_over", out, leave=True, patience=20.0)
+    goal = person.start_clip("hand_over", out, release=True, hold_timeout=20.0)
     person.run_for(5.0)
     assert not goal.done()
     np.testing.assert_allclose(person.part.translation, out, atol=0.01)  # held out, still

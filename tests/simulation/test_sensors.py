@@ -392,7 +392,7 @@ EXAMPLES = {
     "encoder": EncoderSpec(resolution=100, noise=NOISE, miscount_probability=0.1),
     "force_torque": ForceTorqueSpec(force=(NOISE,) * 3, torque=(NOISE,) * 3),
     "contact": ContactSpec(),
-    "truth": GroundTruthSpec(),
+    "ground_truth": GroundTruthSpec(),
     "camera": CameraSpec(color=SMALL, noise=NOISE),
     "depth_camera": CameraSpec(depth=SMALL, depth_noise=DepthNoise("gaussian", NOISE)),
     "rgbd_camera": CameraSpec(color=SMALL, depth=SMALL, depth_noise=DepthNoise("khoshelham", baseline=0.075)),

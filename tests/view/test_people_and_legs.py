@@ -63,9 +63,9 @@ def test_support_polygon_encloses_stance_feet() -> None:
 
 
 def test_step_plan_drawing_shows_footholds() -> None:
-    swing = msg.StepSwing(leg=3)
+    swing = msg.FootSwing(leg=3)
     swing.target.x, swing.target.z = 0.5, 0.1
-    plan = msg.StepPlan(track=[msg.Point(0.0, 0.0, 0.1), msg.Point(1.0, 0.0, 0.1)], swings=[swing])
+    plan = msg.FootstepPlan(body_path=[msg.Point(0.0, 0.0, 0.1), msg.Point(1.0, 0.0, 0.1)], swings=[swing])
     track, holds = plan_drawing(plan).arrays
     assert np.asarray(track).shape == (2, 3)
     assert np.asarray(holds).tolist() == [[pytest.approx(0.5), 0.0, pytest.approx(0.1), 3.0]]

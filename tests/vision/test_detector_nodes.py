@@ -85,11 +85,11 @@ def result_of(goal: Goal) -> Any:
 
 def test_look_answers_in_the_requested_frame() -> None:
     harness = DetectorHarness()
-    goal = harness.start_look(polarity="white", frame_id="base", looks=5)
+    goal = harness.start_look(polarity="white", frame_id="base", num_images=5)
     harness.play(6)
     result = result_of(goal)
-    assert result.cause == ""
-    assert result.looks == 5
+    assert result.error_code == ""
+    assert result.num_images == 5
     assert result.header.frame_id == "base"
     found = np.array([[p.x, p.y, p.z] for p in result.positions])
     truth = np.array([T_BASE_CAMERA @ T.translation for T in POSES])
@@ -97,7 +97,7 @@ def test_look_answers_in_the_requested_frame() -> None:
     for point in truth:
         assert np.linalg.norm(found - point, axis=1).min() < 1e-3
     assert np.allclose(result.diameters, 0.02, atol=1e-3)
-    assert list(result.measured) == [True, True]
+    assert list(result.is_measured) == [True, True]
     assert all(n.z > 0.9 for n in result.normals)  # the camera looks down, discs look up
 
 
@@ -121,7 +121,7 @@ def test_calibrated_camera_mount_corrects_positions(tmp_path: Path) -> None:
 
     def errors(**parameters: str) -> np.ndarray:
         harness = DetectorHarness(**parameters)
-        goal = harness.start_look(polarity="white", frame_id="base", looks=5)
+        goal = harness.start_look(polarity="white", frame_id="base", num_images=5)
         harness.play(6, frames=frames)
         found = np.array([[p.x, p.y, p.z] for p in result_of(goal).positions])
         return np.array([np.linalg.norm(found - point, axis=1).min() for point in truth])
@@ -139,7 +139,7 @@ def test_incomplete_hand_eye_parameters_are_refused(tmp_path: Path) -> None:
 
 def test_look_finds_pairs_of_discs() -> None:
     harness = DetectorHarness()
-    goal = harness.start_look(mode="pair", looks=3)
+    goal = harness.start_look(mode="pair", num_images=3)
     harness.play(4)
     result = result_of(goal)
     assert len(result.positions) == 1
@@ -162,12 +162,12 @@ def test_look_finds_pairs_of_discs() -> None:
 )
 def test_failed_look_gives_its_cause(played: dict[str, Any], goal_fields: dict[str, Any], cause: str) -> None:
     harness = DetectorHarness(timeout=0.8)
-    goal = harness.start_look(looks=3, **goal_fields)
+    goal = harness.start_look(num_images=3, **goal_fields)
     played.pop("frame", None)
     harness.play(10, **played)
     result = result_of(goal)
-    assert result.cause == cause
-    assert result.text
+    assert result.error_code == cause
+    assert result.message
     if cause != "depth_unknown":
         assert not result.positions
 
@@ -176,16 +176,16 @@ def test_look_without_camera_ends_camera_silent() -> None:
     harness = DetectorHarness(timeout=0.5)
     goal = harness.start_look()
     harness.run_for(1.0)
-    assert result_of(goal).cause == "camera_silent"
+    assert result_of(goal).error_code == "camera_silent"
 
 
 def test_look_without_depth_assumes_the_diameter() -> None:
     harness = DetectorHarness(depth_topic="")
-    goal = harness.start_look(looks=3)
+    goal = harness.start_look(num_images=3)
     harness.play(4, depth=None)
     result = result_of(goal)
-    assert result.cause == ""
-    assert not any(result.measured)
+    assert result.error_code == ""
+    assert not any(result.is_measured)
 
 
 def test_look_refuses_bad_options() -> None:
@@ -199,11 +199,11 @@ def test_look_refuses_bad_options() -> None:
 
 def test_look_can_be_canceled() -> None:
     harness = DetectorHarness()
-    goal = harness.start_look(looks=50)
+    goal = harness.start_look(num_images=50)
     harness.play(3)
     goal.cancel()
     harness.run_for(0.1)
-    assert result_of(goal).cause == "canceled"
+    assert result_of(goal).error_code == "canceled"
 
 
 def test_discs_are_published_as_detections_and_pictures() -> None:

@@ -1,8 +1,8 @@
 """What a node that was left out served, asked of whoever serves it outside.
 
-A call becomes a message on ``/external/asked``, which bridges take to the other side; what they bring back enters
-through the input port as a message on ``/external/answered``.  So both are in the recording, and ``--inputs`` repeats a
-run without anybody outside.  The services that carry an action are asked like all others; its feedback is a topic.
+A call becomes a message on ``/external/requests``, which bridges forward to the other side.  The response enters
+through the queue of external inputs as a message on ``/external/responses``.  Both are recorded, so ``--inputs``
+repeats a run without the other side.  The services of an action are called like all others; its feedback is a topic.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 NAME: Final = "external"
 NODE: Final = f"/{NAME}"
-_CALL, _ANSWER = "roboyard_msgs/msg/ForeignCall", "roboyard_msgs/msg/ForeignAnswer"
+_REQUEST, _RESPONSE = "roboyard_msgs/msg/ExternalRequest", "roboyard_msgs/msg/ExternalResponse"
 _OF_PARAMETERS: Final = "rcl_interfaces/"
 _SEND, _CANCEL, _RESULT = (endpoint("", part) for part in ("send_goal", "cancel_goal", "get_result"))
 
@@ -58,7 +58,7 @@ class External(Node[ExternalConfig]):
     A call that nobody outside has answered in time fails; a goal is cancelled then, since somebody may take it up yet.
     Results of goals may take as long as they take.
 
-    in: /external/answered   out: /external/asked
+    in: /external/responses   out: /external/requests
     """
 
     state_fields = ("_number",)
@@ -68,8 +68,8 @@ class External(Node[ExternalConfig]):
         self._number = 0
         self._calls: dict[int, _Call] = {}
         self._left_out: dict[str, str] = {}
-        self._asked = self.publisher(EXTERNAL_REQUEST_TOPIC, message_type(_CALL))
-        self.subscribe(EXTERNAL_RESPONSE_TOPIC, message_type(_ANSWER), self._on_answer, with_source=True)
+        self._asked = self.publisher(EXTERNAL_REQUEST_TOPIC, message_type(_REQUEST))
+        self.subscribe(EXTERNAL_RESPONSE_TOPIC, message_type(_RESPONSE), self._on_answer, with_source=True)
 
     def stand_for(self, node: str, services: Mapping[str, Any]) -> None:
         """Serve in the place of ``node``.
@@ -97,7 +97,7 @@ class External(Node[ExternalConfig]):
         data = np.frombuffer(serialize(request), dtype=np.uint8)
         self._asked.publish(
             self._asked.topic.type(
-                service=name, type=kind, number=self._number, until=time_to_msg(until_ns), request=data
+                service=name, type=kind, call_id=self._number, deadline=time_to_msg(until_ns), request=data
             )
         )
         return self._number
@@ -120,7 +120,7 @@ class External(Node[ExternalConfig]):
         call.future.set_error(error)
 
     def _on_answer(self, message: Any, source: str) -> None:
-        call = self._calls.pop(int(message.number), None)
+        call = self._calls.pop(int(message.call_id), None)
         if call is None:
             return  # too late, a second one, or of a goal that was given up
         if call.given_up is not None:
@@ -172,5 +172,5 @@ def answer(number: int, source: str, response: bytes = b"", error: str = "") -> 
         response: As CDR.
         error: Why there is none.
     """
-    message = message_type(_ANSWER)(number=number, error=error, response=np.frombuffer(response, dtype=np.uint8))
-    return ExternalInput("publish", EXTERNAL_RESPONSE_TOPIC, _ANSWER, source, serialize(message))
+    message = message_type(_RESPONSE)(call_id=number, error=error, response=np.frombuffer(response, dtype=np.uint8))
+    return ExternalInput("publish", EXTERNAL_RESPONSE_TOPIC, _RESPONSE, source, serialize(message))

@@ -1,6 +1,6 @@
 """Actions as in ROS 2: three services and two topics each, so that bridges pass them on unchanged.
 
-An additional topic, ``_action/reason``, carries the reason why a goal was rejected, aborted or canceled.
+An additional topic, ``_action/error``, carries the reason why a goal was rejected, aborted or canceled.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def check_action(action_type: Any, node: str) -> None:
 
 def endpoint(action: str, part: str) -> str:
     """Return the name of one of an action's services (send_goal, cancel_goal, get_result) or topics (feedback, status,
-    reason).
+    error).
     """
     return f"{action}/_action/{part}"
 
@@ -159,11 +159,11 @@ class ActionServer:
         self.goals: dict[bytes, GoalHandle] = {}
         self._status_type = message_type("action_msgs/msg/GoalStatus")
         array_type = message_type("action_msgs/msg/GoalStatusArray")
-        reason_type = message_type("roboyard_msgs/msg/GoalReason")
+        error_type = message_type("roboyard_msgs/msg/GoalError")
         cancel_type = service_type("action_msgs/srv/CancelGoal")
         self._feedback_publisher = node.publisher(endpoint(self.name, "feedback"), action_type.FeedbackMessage)
         self._status_publisher = node.publisher(endpoint(self.name, "status"), array_type, latched=True)
-        self._error_publisher = node.publisher(endpoint(self.name, "reason"), reason_type)
+        self._error_publisher = node.publisher(endpoint(self.name, "error"), error_type)
         self._cancel_response = cancel_type.Response
         node.service(endpoint(self.name, "send_goal"), action_type.SendGoal, self._on_send_goal)
         node.service(endpoint(self.name, "cancel_goal"), cancel_type, self._on_cancel_goal)
@@ -287,7 +287,7 @@ class ActionServer:
     def _publish_error(self, handle: GoalHandle) -> None:
         self._error_publisher.publish(
             self._error_publisher.topic.type(
-                goal_id=uuid_to_msg(handle.id), reason=handle.error_message, cause=handle.error_code
+                goal_id=uuid_to_msg(handle.id), error_message=handle.error_message, error_code=handle.error_code
             )
         )
 
@@ -389,8 +389,8 @@ class ActionClient:
         self._cancel_goal_client = node.service_client(endpoint(self.name, "cancel_goal"), self._cancel_type)
         self._get_result_client = node.service_client(endpoint(self.name, "get_result"), action_type.GetResult)
         node.subscribe(endpoint(self.name, "feedback"), action_type.FeedbackMessage, self._on_feedback)
-        reason_type = message_type("roboyard_msgs/msg/GoalReason")
-        node.subscribe(endpoint(self.name, "reason"), reason_type, self._on_reason)
+        error_type = message_type("roboyard_msgs/msg/GoalError")
+        node.subscribe(endpoint(self.name, "error"), error_type, self._on_error)
 
     def is_available(self) -> bool:
         """Return whether a node serves this action now."""
@@ -469,10 +469,10 @@ class ActionClient:
         if goal is not None and goal._feedback_callback is not None:
             goal._feedback_callback(message.feedback)
 
-    def _on_reason(self, message: Any) -> None:
+    def _on_error(self, message: Any) -> None:
         goal = self._goals.get(uuid_from_msg(message.goal_id))
         if goal is not None:
-            goal.error_message, goal.error_code = message.reason, message.cause
+            goal.error_message, goal.error_code = message.error_message, message.error_code
 
     def _discard_goal(self, future: GoalFuture) -> None:
         self._goals.pop(future.id, None)
@@ -488,11 +488,11 @@ class ActionClient:
     def save_state(self) -> dict[str, Any]:
         """Return the number of sent goals, which determines their ids, and the active ones, as plain data."""
         pending_goals = [(goal.id, int(goal.status), goal.error_message) for goal in self._goals.values()]
-        return {"born": self._created_ns, "sent": self._sent_count, "goals": pending_goals}
+        return {"created_ns": self._created_ns, "sent_count": self._sent_count, "goals": pending_goals}
 
     def load_state(self, saved: dict[str, Any]) -> None:
         """Restore a state that `save_state` returned; `on_goal_restored` gets a future for each active goal."""
-        self._created_ns, self._sent_count = saved["born"], saved["sent"]
+        self._created_ns, self._sent_count = saved["created_ns"], saved["sent_count"]
         self._goals.clear()
         for goal_id, status, error_message in saved["goals"]:
             future = GoalFuture(self, goal_id, None)

@@ -24,7 +24,7 @@ from roboyard.messages import deserialize, message_type, service_type
 
 InputOperation = Literal["publish", "latch", "call"]
 INPUT_TOPIC = "/inputs"
-EXTERNAL_REQUEST_TOPIC, EXTERNAL_RESPONSE_TOPIC = "/external/asked", "/external/answered"
+EXTERNAL_REQUEST_TOPIC, EXTERNAL_RESPONSE_TOPIC = "/external/requests", "/external/responses"
 """Topics of service calls to nodes that run externally, and of their responses; bridges relay them."""
 MAX_PENDING_INPUTS = 10_000
 MAX_INPUTS_PER_INSTANT = 100
@@ -141,25 +141,25 @@ class ExternalInputQueue:
 
     def save_state(self) -> dict[str, Any]:
         """Return the sources that have published and the input budget, as plain data."""
-        senders = [
+        publishers = [
             (source, target, latched, publisher.topic.type_name, publisher.count)
             for (source, target, latched), publisher in self._publishers.items()
         ]
         return {
-            "senders": senders,
+            "publishers": publishers,
             "counts": (self.accepted, self.rejected, self.dropped),
-            "used": self._record_publisher is not None,
+            "has_record": self._record_publisher is not None,
         }
 
     def load_state(self, saved: dict[str, Any]) -> None:
         """Restore a state that `save_state` returned, on a queue that has not processed any input."""
-        for source, target, latched, type_name, count in saved["senders"]:
+        for source, target, latched, type_name, count in saved["publishers"]:
             publisher = self._router.publisher(target, message_type(type_name), source, latched=latched)
             publisher.count = count
             self._publishers[(source, target, latched)] = publisher
-        if saved["used"]:
+        if saved["has_record"]:
             self._record_publisher = self._router.publisher(
-                INPUT_TOPIC, message_type("roboyard_msgs/msg/Input"), "inputs"
+                INPUT_TOPIC, message_type("roboyard_msgs/msg/ExternalInput"), "inputs"
             )
         self.accepted, self.rejected, self.dropped = saved["counts"]
 
@@ -228,12 +228,12 @@ class ExternalInputQueue:
     def _publish_record(self, item: ExternalInput) -> None:
         if self._record_publisher is None:
             self._record_publisher = self._router.publisher(
-                INPUT_TOPIC, message_type("roboyard_msgs/msg/Input"), "inputs"
+                INPUT_TOPIC, message_type("roboyard_msgs/msg/ExternalInput"), "inputs"
             )
         data = np.frombuffer(item.data, dtype=np.uint8)
         self._record_publisher.publish(
             self._record_publisher.topic.type(
-                kind=item.operation, target=item.target, type=item.type, source=item.source, data=data
+                operation=item.operation, target=item.target, type=item.type, source=item.source, data=data
             )
         )
 

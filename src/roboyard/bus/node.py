@@ -197,7 +197,7 @@ class Node(NodeBase[ConfigT]):
             "health": None if health is None else (health.level, health.text, health.values),
             "log": self.log.save_state(),
             "actions": [item.save_state() for item in self._action_endpoints()],
-            "fields": {name: _copy_field(self, name) for name in self.state_fields},
+            "state": {name: _copy_field(self, name) for name in self.state_fields},
         }
 
     def load_state(self, saved: dict[str, Any]) -> None:
@@ -230,7 +230,7 @@ class Node(NodeBase[ConfigT]):
         self.log.load_state(saved["log"])
         for item, saved_action in zip(actions, saved["actions"], strict=True):
             item.load_state(saved_action)
-        for name, value in saved["fields"].items():
+        for name, value in saved["state"].items():
             setattr(self, name, copy.deepcopy(value))
 
     def _pending_work(self) -> list[str]:

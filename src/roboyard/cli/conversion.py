@@ -119,17 +119,17 @@ class Converted:
         out: The written file.
         copied: Meshes and pictures copied beside it.
         losses: What its format cannot say.
-        findings: What was not understood in the original.
+        warnings: What was not understood in the original.
         mass: Of all that is not static, before and after [kg].
-        mendings: Faults of the original that were mended, if that was asked for.
+        repairs: Faults of the original that were repaired, if requested.
     """
 
     out: Path
     copied: tuple[Path, ...]
     losses: tuple[str, ...]
-    findings: tuple[str, ...]
+    warnings: tuple[str, ...]
     mass: tuple[float, float]
-    mendings: tuple[str, ...] = ()
+    repairs: tuple[str, ...] = ()
 
 
 def convert(name: str, to: Format, out: Path | None, kind: Kind | None, *, repair: bool = False) -> Converted:
@@ -171,11 +171,11 @@ def convert(name: str, to: Format, out: Path | None, kind: Kind | None, *, repai
         if error.location and error.location.startswith(str(out)):
             raise DescriptionError(f"the result does not read back: {error.message}", location=str(source)) from None
         raise
-    findings = tuple(map(str, thing.warnings))
+    warnings = tuple(map(str, thing.warnings))
     between = thing.joints if isinstance(thing, World) and to != "sdf" else ()
     losses = (*written.losses, *(f"joint '{joint.name}' between models" for joint in between))
-    mendings = tuple(map(str, thing.repairs))
-    return Converted(out, tuple(files.copied.values()), losses, findings, (_mass(thing), _mass(again)), mendings)
+    repairs = tuple(map(str, thing.repairs))
+    return Converted(out, tuple(files.copied.values()), losses, warnings, (_mass(thing), _mass(again)), repairs)
 
 
 def _take_back(out: Path, files: Beside) -> None:

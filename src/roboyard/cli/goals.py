@@ -39,7 +39,7 @@ def pursue(source: LiveSource, action: str, types: Any, goal: Any, feedback: Cal
         KeyboardInterrupt: somebody wants no more; the goal is cancelled first.
     """
     connection = source.connection
-    topics = {part: endpoint(action, part) for part in ("feedback", "status", "reason")}
+    topics = {part: endpoint(action, part) for part in ("feedback", "status", "error")}
     for topic in topics.values():
         connection.subscribe(topic)
     # unlike a random number this makes the same recording when the run is repeated with the same clients
@@ -49,15 +49,15 @@ def pursue(source: LiveSource, action: str, types: Any, goal: Any, feedback: Cal
         endpoint(action, "send_goal"), types.SendGoal, types.SendGoal.Request(goal_id=goal_id, goal=goal)
     )
     if not answer.accepted:
-        raise RunError(f"the goal was rejected: {_reason(source, topics['reason'], own)}", location=action)
+        raise RunError(f"the goal was rejected: {_reason(source, topics['error'], own)}", location=action)
     status, reason = GoalStatus.EXECUTING, ""
     try:
         for item in connection.messages():
             message = item.message
             if item.topic == topics["feedback"] and uuid_from_msg(message.goal_id) == own and feedback is not None:
                 feedback(message.feedback)
-            elif item.topic == topics["reason"] and uuid_from_msg(message.goal_id) == own:
-                reason = message.reason
+            elif item.topic == topics["error"] and uuid_from_msg(message.goal_id) == own:
+                reason = message.error_message
             elif item.topic == topics["status"]:
                 status = _status(message, own, status)
                 if status.is_terminal:
@@ -82,7 +82,7 @@ def _status(message: Any, goal: bytes, before: GoalStatus) -> GoalStatus:
 def _reason(source: LiveSource, topic: str, goal: bytes) -> str:
     for item in source.connection.messages(_REASON_TIMEOUT):
         if item.topic == topic and uuid_from_msg(item.message.goal_id) == goal:
-            return str(item.message.reason)
+            return str(item.message.error_message)
     return "no reason given"
 
 

@@ -141,7 +141,7 @@ class Gamepad:
 
     def __init__(self, device: Path, means: PadMap, speed: float, turn: float) -> None:
         self.over = False
-        self.about = f"{means.about or device}: hold button {' or '.join(map(str, means.deadman.any))}, Ctrl-C ends"
+        self.about = f"{means.summary or device}: hold button {' or '.join(map(str, means.deadman.any))}, Ctrl-C ends"
         self._device, self._means, self._speed, self._turn = device, means, speed, turn
         self._state = PadState()
         self._arm = PadArm(means.joints, deadzone=means.deadzone) if means.joints is not None else None

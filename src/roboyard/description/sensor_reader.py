@@ -264,7 +264,7 @@ READERS: dict[str, tuple[tuple[str, ...], Callable[[ReaderContext, SensorElement
     "imu": (("imu",), _read_imu),
     "contact": (("contact",), _read_contact),
     "encoder": (("encoder",), _read_encoder),
-    "truth": ((), _read_ground_truth),
+    "ground_truth": ((), _read_ground_truth),
     "sonar": (("sonar",), _read_sonar),
     "accelerometer": (("accelerometer",), _read_three_axis),
     "gyroscope": (("gyroscope",), _read_three_axis),

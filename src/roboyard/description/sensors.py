@@ -37,7 +37,7 @@ class Noise:
 
 CAMERA_KINDS = ("camera", "depth_camera", "rgbd_camera", "stereo_camera")
 DEFAULT_UPDATE_RATES = {
-    "lidar": 10.0, "imu": 100.0, "contact": 50.0, "encoder": 50.0, "truth": 50.0, "sonar": 10.0, "navsat": 5.0,
+    "lidar": 10.0, "imu": 100.0, "contact": 50.0, "encoder": 50.0, "ground_truth": 50.0, "sonar": 10.0, "navsat": 5.0,
     "accelerometer": 100.0, "gyroscope": 100.0, "magnetometer": 50.0, "altimeter": 20.0, "air_pressure": 20.0,
     "force_torque": 100.0, **dict.fromkeys(CAMERA_KINDS, 30.0),
 }  # fmt: skip

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from roboyard.bus import Bus, Topic
 
 
-_TYPE = "roboyard_msgs/msg/Input"
+_TYPE = "roboyard_msgs/msg/ExternalInput"
 
 
 def recorded_inputs(recording: Recording) -> list[tuple[int, ExternalInput]]:
@@ -34,7 +34,7 @@ def recorded_inputs(recording: Recording) -> list[tuple[int, ExternalInput]]:
     if topic.type != _TYPE:
         raise RecordingError(f"{INPUT_TOPIC} has the type {topic.type}", location=str(recording.path), valid=_TYPE)
     return [
-        (item.time_ns, ExternalInput(m.kind, m.target, m.type, m.source, m.data.tobytes()))
+        (item.time_ns, ExternalInput(m.operation, m.target, m.type, m.source, m.data.tobytes()))
         for item in recording.messages([INPUT_TOPIC])
         for m in (item.message,)
     ]

@@ -56,8 +56,8 @@ def assemble(spec: Spec, *, out: Path | None = None, record: bool = True) -> Run
         timestep=scenario.timestep,
         out=out,
         record=record,
-        exclude=scenario.record.exclude,
-        cameras=scenario.record.cameras,
+        exclude=scenario.record.exclude_topics,
+        cameras=scenario.record.camera_rate,
         base=spec.base,
         name=spec.name,
     )

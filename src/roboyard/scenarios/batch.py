@@ -245,7 +245,7 @@ def _write(folder: BatchFolder, summed: BatchResult, spec: Spec) -> None:
     from roboyard.scenarios.report.batch import batch_page
 
     folder.write(list(summed.results), summed.to_dict())
-    folder.write_report(batch_page(summed, spec.scenario.about, _senses(spec), spec.scenario.compared))
+    folder.write_report(batch_page(summed, spec.scenario.summary, _senses(spec), spec.scenario.compared))
 
 
 def _senses(spec: Spec) -> dict[str, int]:
@@ -282,7 +282,7 @@ def _compile_kernels(job: Job, announce: Callable[[str], None]) -> None:
         return
     report = partial(report_compilation, announce)
     with monitor_compilation(report=report), suppress(Exception, SystemExit):
-        spec = load_spec(job.scenario, overrides=(*job.overrides, "record.cameras=0"), smoke=job.smoke)
+        spec = load_spec(job.scenario, overrides=(*job.overrides, "record.camera_rate=0"), smoke=job.smoke)
         with assemble(spec.seeded(job.seed), record=False):
             wait_for_kernels(report=report)
 

@@ -112,7 +112,7 @@ def run_job(job: Job) -> Result:
     """
     folder = Path(job.folder) if job.keep != "none" else None
     try:
-        spec = _spec(job.scenario, (*job.overrides, "record.cameras=0"), job.smoke).seeded(job.seed)
+        spec = _spec(job.scenario, (*job.overrides, "record.camera_rate=0"), job.smoke).seeded(job.seed)
         outcome = run_scenario(
             spec, out=folder, keep=folder is not None, report=job.keep == "all",
             video="failed" if job.video else False, control=Control(), serve=False,

@@ -30,7 +30,7 @@ Kind = Literal["robot", "world", "scenario"]
 WORLD_SUFFIXES = (".sdf", ".world", ".xml")
 DESCRIPTION_SUFFIXES = (".urdf", ".xacro", ".sdf", ".xml", ".launch")
 _COMMENT = re.compile(r"<!--(.*?)-->", re.DOTALL)
-_ABOUT = re.compile(r"^about:\s*(.+)$", re.MULTILINE)
+_SUMMARY = re.compile(r"^summary:\s*(.+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +40,13 @@ class Entry:
     Attributes:
         name: What it is called.
         path: Its file.
-        about: One line on what it is.
+        summary: One line on what it is.
         origin: Name of the distribution that brings it.
     """
 
     name: str
     path: Path
-    about: str
+    summary: str
     origin: str
 
 
@@ -232,7 +232,7 @@ def _collect(group: str, find: Callable[[Path], list[Path]]) -> dict[str, Entry]
         for folder in _folders(point):
             for path in find(folder):
                 name = path.stem
-                found.setdefault(name, Entry(name, path, _about(path), origin))
+                found.setdefault(name, Entry(name, path, _read_summary(path), origin))
     return found
 
 
@@ -249,12 +249,12 @@ def _folders(point: EntryPoint) -> Iterator[Path]:
         yield Path(spec.origin).parent
 
 
-def _about(path: Path) -> str:
-    """One line: `about:` of a YAML, the first comment of an XML file."""
+def _read_summary(path: Path) -> str:
+    """One line: `summary:` of a YAML, the first comment of an XML file."""
     try:
         with path.open("rb") as file:
             head = file.read(4096).decode("utf-8", "replace")
     except OSError:
         return ""
-    match = (_ABOUT if path.suffix == ".yaml" else _COMMENT).search(head)
+    match = (_SUMMARY if path.suffix == ".yaml" else _COMMENT).search(head)
     return " ".join(match[1].split()).strip("'\"") if match else ""

@@ -31,14 +31,14 @@ class Comparison:
 
     Attributes:
         scenario: Its name.
-        about: One line on it.
+        summary: One line on it.
         folder: Where the batches and the page lie.
         batches: By what was varied: "method=own".
         asked: Metrics that the scenario wants to be compared, and those that criteria of any way ask for.
     """
 
     scenario: str
-    about: str
+    summary: str
     folder: Path
     batches: dict[str, BatchResult]
     asked: tuple[str, ...]
@@ -112,7 +112,7 @@ def compare_scenario(
     asked = tuple(
         dict.fromkeys((*spec.scenario.compared, *(name for criterion in criteria for name in criterion.names)))
     )
-    found = Comparison(spec.name, spec.scenario.about, folder, batches, asked)
+    found = Comparison(spec.name, spec.scenario.summary, folder, batches, asked)
     written = RunFolder(folder)
     written.write_json(folder / SUMMARY, found.to_dict())
     written.write_text(folder / "comparison.html", comparison_page(found))

@@ -32,7 +32,7 @@ def totals(run: Run) -> dict[str, Value]:
 def make_document(
     run: Run,
     *,
-    about: str = "",
+    summary: str = "",
     world: str = "",
     state: State = "done",
     error: str | None = None,
@@ -43,7 +43,7 @@ def make_document(
 
     Args:
         run: Finished.
-        about: One line on the scenario.
+        summary: One line on the scenario.
         world: Name of the world as the scenario gives it.
         state: How it ended.
         error: What stopped it.
@@ -56,7 +56,7 @@ def make_document(
     success = state == "done" and all(verdict.passed for verdict in verdicts)
     return {
         "scenario": run.name,
-        "about": about,
+        "summary": summary,
         "world": world or run.world.name,
         "seed": run.seed,
         "smoke": smoke,
@@ -111,7 +111,7 @@ def make_document_before_start(
     """
     return {
         "scenario": name,
-        "about": summary,
+        "summary": summary,
         "world": world,
         "seed": seed,
         "smoke": smoke,
@@ -151,30 +151,30 @@ def criterion(result: Verdict) -> dict[str, Any]:
 def costs(graph: Graph | None, wall: float) -> dict[str, Any]:
     """What nodes and topics cost."""
     if graph is None:
-        return {"nodes": [], "jobs": [], "topics": [], "inputs": {}}
+        return {"nodes": [], "offloads": [], "topics": [], "inputs": {}}
     return {
         "nodes": [
             {
                 "name": node.name,
-                "kind": node.class_name,
-                "busy_seconds": node.callback_time,
-                "busy_share": node.callback_time / wall if wall > 0.0 else 0.0,
+                "class_name": node.class_name,
+                "callback_time": node.callback_time,
+                "callback_share": node.callback_time / wall if wall > 0.0 else 0.0,
                 "health": node.health,
                 "health_text": node.health_text,
                 "callbacks": [
                     {
-                        "occasion": call.trigger,
+                        "trigger": call.trigger,
                         "count": call.count,
                         "mean": call.total / call.count,
                         "max": call.max,
-                        "budget": call.deadline,
+                        "deadline": call.deadline,
                     }
                     for call in node.callbacks
                 ],
             }
             for node in graph.nodes
         ],
-        "jobs": [_plain(job) for job in graph.offloads],
+        "offloads": [_plain(job) for job in graph.offloads],
         "topics": [
             {
                 "name": topic.name,

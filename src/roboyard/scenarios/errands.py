@@ -95,7 +95,7 @@ class ErrandsNode(Node):
             return self._move.send(goal)
         place = msg.Point(*(errand.at or (0.0, 0.0, 0.0)))
         goal = action.ActorAnimation.Goal(
-            animation_name=errand.show or "", animation_speed=errand.speed, reach=errand.at is not None, place=place,
-            hand=errand.hand,
+            animation_name=errand.show or "", animation_speed=errand.speed, has_target=errand.at is not None,
+            target=place, hand=errand.hand,
         )  # fmt: skip
         return self._show.send(goal)

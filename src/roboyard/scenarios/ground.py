@@ -29,25 +29,25 @@ _LOW, _HIGH = np.array([0.42, 0.45, 0.42]), np.array([0.86, 0.80, 0.70])
 class TerrainEntry:
     """Uneven ground, made by its seed."""
 
-    kind: Literal["flat", "rough", "blocks", "stairs", "ditch", "wall", "stones", "slope"] = parameter(doc="what it is")
-    at: tuple[float, float] = parameter((0.6, -1.0), unit="m", doc="its corner of the least x and y")
+    type: Literal["flat", "rough", "blocks", "stairs", "ditch", "wall", "stones", "slope"] = parameter(doc="what it is")
+    origin: tuple[float, float] = parameter((0.6, -1.0), unit="m", doc="its corner of the least x and y")
     size: tuple[float, float] = parameter((2.0, 2.0), unit="m", doc="along x and y")
-    cell: float = parameter(0.2, unit="m", low=0.01, high=10.0, doc="edge of its squares")
-    relief: float = parameter(0.1, unit="m", low=0.0, high=10.0, doc="how high or deep; of each step of stairs")
-    share: float = parameter(0.2, low=0.0, high=1.0, doc="of stones; or of the length: ditch, wall, level top")
+    cell_size: float = parameter(0.2, unit="m", low=0.01, high=10.0, doc="edge of its squares")
+    height_range: float = parameter(0.1, unit="m", low=0.0, high=10.0, doc="how high or deep; of each step of stairs")
+    fraction: float = parameter(0.2, low=0.0, high=1.0, doc="of stones; or of the length: ditch, wall, level top")
     seed: int | None = parameter(None, low=0, high=2**63 - 1, doc="default: the scenario's")
 
     def make(self, seed: int) -> Terrain:
         """The ground; ``seed`` where it says none itself. Raises InputError."""
         rng = np.random.default_rng([0x6E04, seed if self.seed is None else self.seed])
         return generate_terrain(
-            self.kind,
+            self.type,
             self.size,
             rng,
-            corner=self.at,
-            cell_size=self.cell,
-            height_range=self.relief,
-            fraction=self.share,
+            corner=self.origin,
+            cell_size=self.cell_size,
+            height_range=self.height_range,
+            fraction=self.fraction,
         )
 
 

@@ -23,7 +23,7 @@ class OptionEntry:
     `--set` says of deeper keys counts more.
     """
 
-    about: str = parameter("", doc="one line on what it is for")
+    summary: str = parameter("", doc="one line on what it is for")
     choices: dict[str, dict[str, Any]] = parameter(factory=dict, doc="by name, what each changes in the scenario")
     sets: str = parameter("", doc="the key that the value is put at instead: robots.rover.parameters.navigator.planner")
     valid: tuple[Plain, ...] = parameter((), doc="values that it may have; none named: any")

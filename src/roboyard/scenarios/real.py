@@ -98,12 +98,12 @@ class RealRobot:
 
     def patient(self) -> RealRobot:
         """The robot, waiting longer for answers: emulated servos answer when this machine has time for them."""
-        settings = replace(self.settings, patience=max(self.settings.patience, _EMULATED_PATIENCE))
+        settings = replace(self.settings, reply_timeout=max(self.settings.reply_timeout, _EMULATED_PATIENCE))
         return replace(self, settings=settings)
 
     def port(self, path: str) -> ServoPort:
         """Its bus on a port, opened. Raises InputError."""
-        return ServoPort(path, self.settings.baud, self.settings.patience)
+        return ServoPort(path, self.settings.baud, self.settings.reply_timeout)
 
 
 class RealCrew(Crew):

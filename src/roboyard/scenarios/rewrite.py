@@ -104,7 +104,7 @@ def _document(folder: RunFolder, scenario: Scenario) -> dict[str, Any]:
     verdicts = [Verdict(name, text, None, (), "killed") for name, text in scenario.criteria.items()]
     return {
         "scenario": about.get("scenario", folder.path.name),
-        "about": scenario.about,
+        "summary": scenario.summary,
         "world": scenario.world,
         "seed": scenario.seed,
         "smoke": bool(about.get("smoke", False)),
@@ -132,7 +132,7 @@ def _document(folder: RunFolder, scenario: Scenario) -> dict[str, Any]:
         },
         "rejected": evaluation.rejected(),
         "nodes": [],
-        "jobs": [],
+        "offloads": [],
         "topics": [],
         "inputs": {},
         "events": events_by(scenario.faults, told, end_ns),

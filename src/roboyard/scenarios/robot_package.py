@@ -54,7 +54,7 @@ class Limits:
                 raise ConfigError(f"{least} of {low}", location=f"limits.{least}", valid=f"at most {most}, {high}")
 
 
-_OWN = ("description", "about", "like", "arguments", "nodes")
+_OWN = ("description", "summary", "like", "arguments", "nodes")
 """What a file says for itself, whatever it is like."""
 
 
@@ -63,7 +63,7 @@ class RobotFile:
     """What `<robot>.yaml` may say."""
 
     description: Path = parameter(doc="URDF, xacro, SDF or MJCF, beside this file")
-    about: str = parameter("", doc="one line for `roboyard list`")
+    summary: str = parameter("", doc="one line for `roboyard list`")
     like: Path | None = parameter(
         None, doc="another robot's file: what is not said here is as there, and its nodes are offered too"
     )

@@ -143,7 +143,7 @@ def run_scenario(
             run, let_run(run, spec.scenario.duration, control, until, progress, lambda path: save_run(run, spec, path))
         )
         document = make_document(
-            run, about=spec.scenario.about, world=spec.scenario.world, state=ending.state, error=ending.error,
+            run, summary=spec.scenario.summary, world=spec.scenario.world, state=ending.state, error=ending.error,
             verdicts=_judge(run, criteria, ending.state), smoke=spec.smoke,
         )  # fmt: skip
         if folder is not None:
@@ -214,7 +214,7 @@ def _end_before_start(
     """Write the folder of a run that was interrupted while it was being assembled."""
     scenario = spec.scenario
     document = make_document_before_start(
-        name=spec.name, summary=scenario.about, world=scenario.world, seed=scenario.seed, state="interrupted",
+        name=spec.name, summary=scenario.summary, world=scenario.world, seed=scenario.seed, state="interrupted",
         results=[Verdict(name, c.text, None, (), "interrupted") for name, c in criteria.items()], smoke=spec.smoke,
     )  # fmt: skip
     if folder is not None:

@@ -93,8 +93,8 @@ class FurnitureEntry:
 class RecordEntry:
     """What is recorded."""
 
-    exclude: tuple[str, ...] = parameter((), doc="topics, `*` stands for anything: [/scan, /truth/*]")
-    cameras: float = parameter(2.0, unit="Hz", low=0.0, high=60.0, doc="pictures a second of each camera; 0: none")
+    exclude_topics: tuple[str, ...] = parameter((), doc="topics, `*` stands for anything: [/scan, /truth/*]")
+    camera_rate: float = parameter(2.0, unit="Hz", low=0.0, high=60.0, doc="of recorded images of each camera; 0: none")
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class Scenario:
 
     world: str = parameter(doc="a world's name, or a path to .sdf, .world or .xml")
     duration: float = parameter(unit="s", low=0.001, high=1e6, doc="simulated time at which it ends")
-    about: str = parameter("", doc="one line for `roboyard list`")
+    summary: str = parameter("", doc="one line for `roboyard list`")
     robots: dict[str, RobotEntry] = parameter(factory=dict, doc="by name, the first is the main one")
     terrain: TerrainEntry | None = parameter(None, doc="uneven ground, made by its seed")
     furniture: dict[str, FurnitureEntry] = parameter(factory=dict, doc="what moves by itself, by name")

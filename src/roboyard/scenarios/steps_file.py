@@ -40,13 +40,13 @@ class HeightMapFile:
     """Ground from a file."""
 
     file: Path = parameter(doc=".npy of heights [m], rows from the least y on; or a grey picture")
-    cell: float = parameter(0.02, unit="m", low=0.002, high=1.0, doc="edge of a cell")
-    corner: tuple[float, float] = parameter((0.0, 0.0), unit="m", doc="least x and y")
-    relief: float = parameter(0.3, unit="m", low=0.0, high=10.0, doc="height of white, of a picture")
+    cell_size: float = parameter(0.02, unit="m", low=0.002, high=1.0, doc="edge of a cell")
+    origin: tuple[float, float] = parameter((0.0, 0.0), unit="m", doc="least x and y")
+    height_range: float = parameter(0.3, unit="m", low=0.0, high=10.0, doc="height of white, of a picture")
 
     def heights(self) -> Array:
         """(rows, columns) [m], nan where there is none. Raises InputError."""
-        return read_heights(self.file, self.relief)
+        return read_heights(self.file, self.height_range)
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class StepsFile:
     )
     swings: list[SwingEntry] = parameter(doc="in the order in which feet are lifted")
     heading: float = parameter(0.0, unit="rad", doc="of the body, all the time")
-    terrain: TerrainEntry | None = parameter(None, doc="ground by kind and seed")
+    terrain: TerrainEntry | None = parameter(None, doc="ground by type and seed")
     map: HeightMapFile | None = parameter(None, doc="or from a file")
     failed_leg: str | None = parameter(None, doc="a leg that does not work, kept out of the way as at rest")
     about: dict[str, str] = parameter(factory=dict, doc="who made it, and with what")
@@ -152,8 +152,8 @@ def steps_text(
     return f'{head},\n "track": [\n{track}\n ],\n "swings": [\n{swings}\n ]\n}}\n'
 
 
-def read_heights(file: Path, relief: float) -> Array:
-    """(rows, columns) heights [m] of a .npy, or of a grey picture whose white is ``relief`` high.
+def read_heights(file: Path, height_range: float) -> Array:
+    """(rows, columns) heights [m] of a .npy, or of a grey picture whose white is ``height_range`` high.
 
     Raises:
         InputError: it is no such file.
@@ -161,7 +161,7 @@ def read_heights(file: Path, relief: float) -> Array:
     if not file.is_file():
         raise InputError("there is no such file", location=str(file), valid=".npy or .png")
     try:
-        found = open_memmap(file, mode="r") if file.suffix.lower() == ".npy" else _picture(file, relief)
+        found = open_memmap(file, mode="r") if file.suffix.lower() == ".npy" else _picture(file, height_range)
     except InputError:
         raise
     except Exception as error:  # noqa: BLE001 - readers of pictures raise whatever comes to them
@@ -173,7 +173,7 @@ def read_heights(file: Path, relief: float) -> Array:
     return np.array(found, np.float64)
 
 
-def _picture(file: Path, relief: float) -> Array:
+def _picture(file: Path, height_range: float) -> Array:
     """(rows, columns) heights [m] of a picture, the lowest row first."""
     import warnings
 
@@ -188,7 +188,7 @@ def _picture(file: Path, relief: float) -> Array:
             raise InputError("a picture of fractions", location=str(file), valid="8 or 16 bits a point, or .npy")
         deep = picture.mode.startswith("I")  # 16 bits
         grey = np.asarray(picture.convert("I" if deep else "L"), np.float64)
-    heights: Array = grey[::-1] * (relief / (65535.0 if deep else 255.0))
+    heights: Array = grey[::-1] * (height_range / (65535.0 if deep else 255.0))
     return heights
 
 
@@ -197,14 +197,14 @@ def ground_of(entry: TerrainEntry | HeightMapFile, rig: Rig, places: ArrayLike, 
     if isinstance(entry, TerrainEntry):
         return Ground.of_terrain(entry.make(0), rig, places, heading=heading)
     start = np.atleast_2d(np.asarray(places, np.float64))[0]
-    return Ground.of(entry.heights(), entry.corner, rig, cell=entry.cell, heading=heading, start=start)
+    return Ground.of(entry.heights(), entry.origin, rig, cell=entry.cell_size, heading=heading, start=start)
 
 
 def heights_of(entry: TerrainEntry | HeightMapFile) -> Heights:
     """What `check_plan` asks for heights: of a terrain, or of a map, with nan outside of it. Raises InputError."""
     if isinstance(entry, TerrainEntry):
         return entry.make(0).height_at
-    values, (x, y), cell = entry.heights(), entry.corner, entry.cell
+    values, (x, y), cell = entry.heights(), entry.origin, entry.cell_size
 
     def height(places: Array) -> Array:
         c, r = (np.floor((places[..., k] - low) / cell).astype(np.int64) for k, low in ((0, x), (1, y)))

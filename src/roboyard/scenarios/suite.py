@@ -112,7 +112,7 @@ def run_suite(
             pool = stack.enter_context(ProcessPool(workers, preload=("roboyard.scenarios.batch_worker",)))
         batches: dict[str, BatchResult] = {}
         refused: dict[str, str] = {}
-        abouts = {name: known[name].about if name in known else "" for name in names}
+        abouts = {name: known[name].summary if name in known else "" for name in names}
 
         def sum_up() -> SuiteResult:
             found = SuiteResult(folder, batches, refused, abouts, folder / REPORT)

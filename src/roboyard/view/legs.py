@@ -15,7 +15,7 @@ from roboyard.view.drawings import Drawing
 from roboyard.view.places import Places
 from roboyard.walking.walker import Walker
 
-GAIT, PLAN = "roboyard_msgs/msg/GaitState", "roboyard_msgs/msg/StepPlan"
+GAIT, PLAN = "roboyard_msgs/msg/GaitState", "roboyard_msgs/msg/FootstepPlan"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Feet:
         tips = self._tips[name]
         known = [index for index, leg in enumerate(message.legs) if leg in tips]
         feet = [places.place(tips[message.legs[index]], body).translation for index in known]
-        return Support(np.array(feet).reshape(-1, 3), tuple(bool(message.down[index]) for index in known))
+        return Support(np.array(feet).reshape(-1, 3), tuple(bool(message.in_stance[index]) for index in known))
 
 
 def support_drawing(support: Any) -> Drawing:
@@ -67,6 +67,6 @@ def support_drawing(support: Any) -> Drawing:
 
 def plan_drawing(message: Any) -> Drawing:
     """The way of the body, and where feet are set down, with the number of the leg."""
-    track = np.array([[p.x, p.y, p.z] for p in message.track], dtype=np.float32).reshape(-1, 3)
+    track = np.array([[p.x, p.y, p.z] for p in message.body_path], dtype=np.float32).reshape(-1, 3)
     holds = [[s.target.x, s.target.y, s.target.z, float(s.leg)] for s in message.swings]
     return Drawing({"shape": "steps"}, (track, np.array(holds, dtype=np.float32).reshape(-1, 4)))

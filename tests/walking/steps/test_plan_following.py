@@ -177,7 +177,7 @@ def test_plan_messages_convert_back_to_equal_plans() -> None:
     assert same.swings == plan.swings
     with pytest.raises(InputError, match="for 4"):
         plan_of_message(message, 4)
-    message.times = message.times[::-1]
+    message.body_times = message.body_times[::-1]
     with pytest.raises(InputError, match="grow"):
         plan_of_message(message, 6)
 

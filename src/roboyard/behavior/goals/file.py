@@ -86,7 +86,7 @@ class Tasks:
     """A file of tasks.
 
     Attributes:
-        about: What it is.
+        summary: What it is.
         places: Poses in the map, by name.
         world: Conditions as they are at first.
         values: Values that conditions may have, where no action says so.
@@ -97,7 +97,7 @@ class Tasks:
 
     actions: dict[str, ActionOf]
     goals: dict[str, GoalOf]
-    about: str = ""
+    summary: str = ""
     places: dict[str, Place] = parameter(factory=dict)
     world: dict[str, Any] = parameter(factory=dict)
     values: dict[str, tuple[Any, ...]] = parameter(factory=dict)

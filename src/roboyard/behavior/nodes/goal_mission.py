@@ -235,8 +235,8 @@ class GoalMissionNode(DeskNode[GoalMissionNodeConfig]):
         done, begins = event.what == "did", event.what == "does"
         self._numbers += begins
         said = msg.SkillEvent(
-            skill=re.sub(r"\W", "_", event.action), number=self._numbers, event="begins" if begins else "ends",
-            done=done, text=event.why, cause="" if begins or done else "failed",
+            skill=re.sub(r"\W", "_", event.action), id=self._numbers, event="started" if begins else "finished",
+            success=done, message=event.why, error_code="" if begins or done else "failed",
         )  # fmt: skip
         said.header.stamp = time_to_msg(self.now_ns)
         self._steps_out.publish(said)

@@ -56,7 +56,7 @@ class Look(SendGoal):
         "polarity": input_port(str, "", "white or black; empty: as the node is set"),
         "mode": input_port(str, "", "single or pair; empty: as the node is set"),
         "frame": input_port(str, "", "Of the positions; empty: the camera's"),
-        "looks": input_port(UINT8, 0, "How many pictures; 0: as the node is set"),
+        "num_images": input_port(UINT8, 0, "Number of pictures; 0: as the node is set"),
         "timeout": input_port(float, 0.0, "After which it has failed [s]; 0: as the node is set"),
         "positions": output_port(list, doc="(x, y, z) of each [m], the nearest to the frame's origin first"),
         "count": output_port(int, doc="How many"),
@@ -69,7 +69,7 @@ class Look(SendGoal):
         """See `SendGoal.goal`."""
         return action.LookForDiscs.Goal(
             polarity=self.input("polarity"), mode=self.input("mode"), frame_id=self.input("frame"),
-            looks=self.input("looks"), timeout=self.input("timeout"),
+            num_images=self.input("num_images"), timeout=self.input("timeout"),
         )  # fmt: skip
 
     def take(self, result: Any) -> None:
@@ -81,7 +81,7 @@ class Look(SendGoal):
 
 
 _FIELD = input_port(str, "", "Which field; empty: the one that it is at")
-_CAUSE = output_port(str, doc="Why it was not done, in one word")
+_ERROR_CODE = output_port(str, doc="Why it failed, in one word")
 _FULL = output_port(int, doc="Bays that are full, as far as they were seen")
 
 
@@ -91,7 +91,7 @@ class RunSkill(SendGoal):
     ports: ClassVar = {
         "skill": input_port(str, doc="Which one"),
         "wish": input_port(str, "", "Further fields of roboyard_msgs/RunSkill, as polarity: white"),
-        "cause": _CAUSE,
+        "error_code": _ERROR_CODE,
         "full": _FULL,
         **COMMON,
     }
@@ -111,7 +111,7 @@ class RunSkill(SendGoal):
 
     def take(self, result: Any) -> None:
         """See `SendGoal.take`."""
-        for port, value in (("cause", result.cause), ("full", int(sum(state == 1 for state in result.load)))):
+        for port, value in (("error_code", result.error_code), ("full", int(sum(state == 1 for state in result.load)))):
             if port in self.outputs:
                 self.output(port, value)
 
@@ -136,7 +136,7 @@ class _Skill(RunSkill):
 class Pick(_Skill):
     """Has the arm grasp a thing that it looks for, and lift it."""
 
-    ports: ClassVar = {"field": _FIELD, "cause": _CAUSE, "full": _FULL, **COMMON}
+    ports: ClassVar = {"field": _FIELD, "error_code": _ERROR_CODE, "full": _FULL, **COMMON}
     skill = "pick"
 
 
@@ -146,7 +146,7 @@ class Place(_Skill):
     ports: ClassVar = {
         "field": _FIELD,
         "position": input_port(list[float], doc="x;y;z [m] in the frame of the robot's root", optional=True),
-        "cause": _CAUSE,
+        "error_code": _ERROR_CODE,
         "full": _FULL,
         **COMMON,
     }
@@ -159,5 +159,5 @@ class Place(_Skill):
             place = self.input("position")
             if len(place) != 3:
                 raise PortError(f"[position] has {len(place)} numbers", valid="x;y;z in m")
-            goal.at, goal.position = True, msg.Point(x=place[0], y=place[1], z=place[2])
+            goal.has_position, goal.position = True, msg.Point(x=place[0], y=place[1], z=place[2])
         return goal

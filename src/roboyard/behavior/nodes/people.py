@@ -43,17 +43,21 @@ class ActorMovement(SendGoal):
 
 
 class ActorAnimation(SendGoal):
-    """Has a person show an animation; one that reaches can take a thing, or leave the one that is held."""
+    """Has a person show an animation; one that reaches can grasp an object, or release the held one."""
 
     ports: ClassVar = {
         "animation_name": input_port(str, doc="A clip"),
         "animation_speed": input_port(float, 1.0, "Times its own"),
-        "place": input_port(list[float], doc="x;y;z [m] where the hand, or what it holds, is to be", optional=True),
-        "shift": input_port(list[float], "0;0;0", "Added to the place, in the world [m]: to grip a thing by its end"),
+        "target": input_port(list[float], doc="x;y;z [m] of the hand, or of the object that it holds", optional=True),
+        "shift": input_port(
+            list[float], "0;0;0", "Added to the target, in the world [m]: to grip an object by its end"
+        ),
         "hand": input_port(str, "", "left or right; empty: the clip's own"),
-        "take": input_port(str, "", "A thing that the hand takes there"),
-        "leave": input_port(bool, False, "What is held is left there"),
-        "patience": input_port(float, 0.0, "So long the hand waits for others to let go, or to take it [s]"),
+        "grasp_object": input_port(str, "", "An object that the hand grasps there"),
+        "release": input_port(bool, False, "The held object is released there"),
+        "hold_timeout": input_port(
+            float, 0.0, "The hand waits so long for others to release the object, or to take it [s]"
+        ),
         **COMMON,
     }
     server = "animation"
@@ -63,15 +67,15 @@ class ActorAnimation(SendGoal):
         """See `SendGoal.goal`."""
         goal = action.ActorAnimation.Goal(
             animation_name=self.input("animation_name"), animation_speed=self.input("animation_speed"),
-            hand=self.input("hand"), take=self.input("take"), leave=self.input("leave"),
-            patience=self.input("patience"),
+            hand=self.input("hand"), grasp_object=self.input("grasp_object"),
+            release=self.input("release"), hold_timeout=self.input("hold_timeout"),
         )  # fmt: skip
-        if "place" in self.inputs:
-            place = self.input("place")
+        if "target" in self.inputs:
+            target = self.input("target")
             shift = self.input("shift")
-            if len(place) != 3 or len(shift) != 3:
-                raise PortError(f"[place] has {len(place)}, [shift] {len(shift)} numbers", valid="x;y;z in m")
-            goal.reach, goal.place = True, msg.Point(*(a + b for a, b in zip(place, shift, strict=True)))
+            if len(target) != 3 or len(shift) != 3:
+                raise PortError(f"[target] has {len(target)}, [shift] {len(shift)} numbers", valid="x;y;z in m")
+            goal.has_target, goal.target = True, msg.Point(*(a + b for a, b in zip(target, shift, strict=True)))
         return goal
 
 
@@ -145,9 +149,9 @@ class TellWork(OnBus, Action):
     ports: ClassVar = {
         "actor": input_port(str, doc="Who"),
         "task": input_port(str, doc="What kind of work"),
-        "state": input_port(str, doc="begun, done or failed"),
-        "thing": input_port(str, "", "That is worked on"),
-        "place": input_port(list[float], doc="x;y;z [m] where the thing is then, in the world", optional=True),
+        "state": input_port(str, doc="started, done or failed"),
+        "object": input_port(str, "", "That is worked on"),
+        "goal_point": input_port(list[float], doc="x;y;z [m] of the object then, in the world", optional=True),
         "topic": input_port(str, "/work", "Of roboyard_msgs/WorkEvent"),
     }
 
@@ -160,12 +164,12 @@ class TellWork(OnBus, Action):
     def tick(self) -> Status:
         """See `TreeNode.tick`."""
         node = self.on_desk().node
-        place = [msg.Point(*self.input("place"))] if "place" in self.inputs else []
+        points = [msg.Point(*self.input("goal_point"))] if "goal_point" in self.inputs else []
         if self._out is not None:
             self._out.publish(
                 msg.WorkEvent(
                     header=make_header("world", node.now_ns), actor=self.input("actor"), task=self.input("task"),
-                    state=self.input("state"), thing=self.input("thing"), place=place,
+                    state=self.input("state"), object=self.input("object"), goal_points=points,
                 )
             )  # fmt: skip
         return SUCCESS

@@ -79,8 +79,8 @@ class Explore(SendGoal):
     """Explores the unknown place that the robot stands in, and returns."""
 
     ports: ClassVar = {
-        "stay": input_port(bool, False, "Where it ends, without returning"),
-        "known": output_port(float, doc="Free ground that is known then [m²]"),
+        "stay_at_end": input_port(bool, False, "Does not return to the start"),
+        "known_area": output_port(float, doc="Known free ground at the end [m²]"),
         **COMMON,
     }
     server = "explore"
@@ -88,12 +88,12 @@ class Explore(SendGoal):
 
     def goal(self) -> Any:
         """See `SendGoal.goal`."""
-        return action.Explore.Goal(stay=self.input("stay"))
+        return action.Explore.Goal(stay_at_end=self.input("stay_at_end"))
 
     def take(self, result: Any) -> None:
         """See `SendGoal.take`."""
-        if "known" in self.outputs:
-            self.output("known", float(result.status.known))
+        if "known_area" in self.outputs:
+            self.output("known_area", float(result.status.known_area))
 
 
 def command_towards(target: SE2, speed: float, turn_speed: float) -> tuple[float, float, float]:

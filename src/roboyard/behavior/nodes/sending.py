@@ -127,9 +127,13 @@ def check_fields(leaf: TreeNode, kind: Any, port: str) -> None:
 
 
 def _number(result: Any) -> int:
-    """The server's number of what went wrong, 0 if it has none: Nav2's results have it bare, MoveIt's in a message."""
+    """The server's error number, 0 if it has none.
+
+    Results of Nav2 hold it as a number, those of MoveIt in a message; ours hold a word instead.
+    """
     code = getattr(result, "error_code", 0)
-    return int(getattr(code, "val", code))
+    code = getattr(code, "val", code)
+    return 0 if isinstance(code, str) else int(code)
 
 
 class SendGoal(OnBus, StatefulAction):

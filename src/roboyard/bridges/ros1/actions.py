@@ -102,12 +102,12 @@ class ServedAction:
     # -- on the executor's thread ----------------------------------------------------------------------------------
     def _listen(self) -> None:
         self._gateway.listen(endpoint(self.name, "feedback"), self._heard_feedback)
-        self._gateway.listen(endpoint(self.name, "reason"), self._heard_reason)
+        self._gateway.listen(endpoint(self.name, "error"), self._heard_error)
         self._gateway.listen(endpoint(self.name, "status"), self._heard_status)
 
     def _forget(self) -> None:
         self._gateway.forget(endpoint(self.name, "feedback"), self._heard_feedback)
-        self._gateway.forget(endpoint(self.name, "reason"), self._heard_reason)
+        self._gateway.forget(endpoint(self.name, "error"), self._heard_error)
         self._gateway.forget(endpoint(self.name, "status"), self._heard_status)
 
     def _heard_feedback(self, message: Any, node: str, time_ns: int) -> None:
@@ -115,10 +115,10 @@ class ServedAction:
         if goal is not None:
             self._loop.post(lambda: self._send_feedback(goal, message.feedback))
 
-    def _heard_reason(self, message: Any, node: str, time_ns: int) -> None:
+    def _heard_error(self, message: Any, node: str, time_ns: int) -> None:
         goal = self._goals.get(uuid_from_msg(message.goal_id))
         if goal is not None:
-            goal.text, goal.cause = message.reason, message.cause
+            goal.text, goal.cause = message.error_message, message.error_code
 
     def _heard_status(self, message: Any, node: str, time_ns: int) -> None:
         seen = {uuid_from_msg(item.goal_info.goal_id): int(item.status) for item in message.status_list}

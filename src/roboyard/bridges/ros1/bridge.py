@@ -345,8 +345,8 @@ class Ros1Bridge:
 
     def _ask(self, message: Any, node: str, time_ns: int) -> None:
         """A node of ours calls a foreign one; on the executor's thread."""
-        name, number = message.service, int(message.number)
-        request, until_ns = bytes(message.request), to_nanoseconds(message.until)
+        name, number = message.service, int(message.call_id)
+        request, until_ns = bytes(message.request), to_nanoseconds(message.deadline)
         asked, sought = self._asked.get(name), self._sought.get(name.partition("/_action/")[0])
         if asked is not None:
             self._loop.post(lambda: asked.ask(number, request, until_ns))

@@ -191,10 +191,10 @@ class SoughtAction:
     def _tell_why(self, goal: _Goal) -> None:
         """ROS 1's goals end with a sentence, ours too."""
         if goal.text:
-            kind = "roboyard_msgs/msg/GoalReason"
-            reason = message_type(kind)(goal_id=uuid_to_msg(goal.uuid), reason=goal.text[:500])
+            kind = "roboyard_msgs/msg/GoalError"
+            message = message_type(kind)(goal_id=uuid_to_msg(goal.uuid), error_message=goal.text[:500])
             try:
-                self._gateway.publish(endpoint(self.name, "reason"), kind, self._server, serialize(reason))
+                self._gateway.publish(endpoint(self.name, "error"), kind, self._server, serialize(message))
             except InputError as error:
                 self._gateway.complain("refused", f"{self.name}: {error}")
 

@@ -211,7 +211,7 @@ class Ros2Bridge:
         """A node of ours calls a foreign one; on the executor's thread."""
         asked = self._asked.get(message.service)
         if asked is not None:
-            asked.ask(int(message.number), bytes(message.request), to_nanoseconds(message.until))
+            asked.ask(int(message.call_id), bytes(message.request), to_nanoseconds(message.deadline))
 
     def _announce(self, seen: Seen) -> None:
         """Tell which endpoints belong to which node, if that has changed."""

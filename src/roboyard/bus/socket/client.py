@@ -160,7 +160,7 @@ class RunConnection:
         Raises:
             RunError: The name is in use.
         """
-        header, _ = self._request({"op": "join", "node": node})
+        header, _ = self._request({"op": "reserve_node_name", "node": node})
         return int(header["time"])
 
     def release_node_names(self) -> None:
@@ -169,10 +169,10 @@ class RunConnection:
         Raises:
             RunError: The connection is lost.
         """
-        self._request({"op": "leave"}, timeout=1.0)
+        self._request({"op": "release_node_names"}, timeout=1.0)
 
     def control(self, action: str, **values: Any) -> dict[str, Any]:
-        """Control the run's clock; return its time [ns], whether it is ``paused``, and its rate ``before``.
+        """Control the run's clock; return its time [ns], whether it is ``paused``, and its ``previous_rate``.
 
         Args:
             action: "pause", "resume", "stop", "rate" (``rate=``: simulated seconds per second, 0 for no limit), or
@@ -183,7 +183,7 @@ class RunConnection:
             RunError: The run rejects the action, or ends meanwhile.
         """
         timeout = None if action == "step" else TIMEOUT  # the duration of a step is not limited
-        header, _ = self._request({"op": "control", "do": action, **values}, timeout=timeout)
+        header, _ = self._request({"op": "control", "action": action, **values}, timeout=timeout)
         return header
 
     # -- packets -------------------------------------------------------------------------------------------------------

@@ -126,9 +126,9 @@ class SocketServer:
                 inputs.run_on_executor(lambda: self._unsubscribe(client, str(header["topic"])))
             elif operation == "graph":
                 inputs.run_on_executor(lambda: self._send_graph(client, call_id))
-            elif operation == "join":
+            elif operation == "reserve_node_name":
                 inputs.run_on_executor(lambda: self._reserve_node_name(client, call_id, str(header.get("node", ""))))
-            elif operation == "leave":
+            elif operation == "release_node_names":
                 inputs.run_on_executor(lambda: self._release_node_names(client, call_id))
             elif operation == "control":
                 inputs.run_on_executor(lambda: self._control(client, call_id, header))
@@ -211,7 +211,7 @@ class SocketServer:
         future.add_done_callback(send)
 
     def _control(self, client: _SocketClient, call_id: Any, header: dict[str, Any]) -> None:
-        executor, action = self.bus.executor, header.get("do")
+        executor, action = self.bus.executor, header.get("action")
         previous_factor = executor.pacer.real_time_factor
         try:
             if action == "pause":
@@ -230,7 +230,7 @@ class SocketServer:
         except RoboyardError as error:
             client.send_error(call_id, error)
             return
-        self._send_done(client, call_id, before=previous_factor)
+        self._send_done(client, call_id, previous_rate=previous_factor)
 
     def _send_done(self, client: _SocketClient, call_id: Any, **values: Any) -> None:
         executor = self.bus.executor

@@ -185,8 +185,8 @@ def robot(
         "interfaces": report.interfaces(model),
         "nodes": {name: spec.use for name, spec in package.file.nodes.items()},
         "standing": standing,
-        "findings": findings,
-        "mendings": [str(one) for one in model.repairs],
+        "warnings": findings,
+        "repairs": [str(one) for one in model.repairs],
         "picture": picture,
     }
     if json:
@@ -249,10 +249,10 @@ def world(
     models = [placed.name for placed in found.models]
     moving = {placed.name: placed.model.mass for placed in found.models if not placed.model.static}
     lamps = [light.name for light in found.lights]
-    mendings = [str(one) for one in found.repairs]
+    repairs = [str(one) for one in found.repairs]
     if json:
         about = {"world": found.name, "path": path, "models": models, "moving": moving, "lamps": lamps}
-        emit({"ok": True, **about, "findings": findings, "mendings": mendings, "picture": picture})
+        emit({"ok": True, **about, "warnings": findings, "repairs": repairs, "picture": picture})
         return
     moves = ", ".join(f"{name} ({mass:.4g} kg)" for name, mass in moving.items())
     fields(

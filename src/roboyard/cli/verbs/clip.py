@@ -68,7 +68,7 @@ def _found(clip: Clip, height: float) -> dict[str, Any]:
 
     steps = [slid * height for slid in steps_of(clip)]
     return {
-        "clip": clip.name, "about": clip.about, "period": clip.period, "samples": clip.frames, "loop": clip.loop,
+        "clip": clip.name, "summary": clip.summary, "period": clip.period, "samples": clip.frames, "loop": clip.loop,
         "travel": clip.travel * height, "turning": clip.turning, "hand": clip.hand, "steps": len(steps),
         "slide": max(steps, default=0.0),
     }  # fmt: skip
@@ -76,7 +76,7 @@ def _found(clip: Clip, height: float) -> dict[str, Any]:
 
 def _words(found: dict[str, Any]) -> list[tuple[str, Any]]:
     return [
-        ("clip", f"{found['clip']}: {found['about']}" if found["about"] else found["clip"]),
+        ("clip", f"{found['clip']}: {found['summary']}" if found["summary"] else found["clip"]),
         ("takes", f"{found['period']:.2f} s, {found['samples']} samples{', goes round' if found['loop'] else ''}"),
         *([("travels", f"{found['travel']:.2f} m a round")] if found["travel"] else []),
         *([("turns", f"{found['turning']:.2f} rad a round")] if found["turning"] else []),

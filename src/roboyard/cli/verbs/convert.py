@@ -38,16 +38,16 @@ def convert(
                 "out": str(done.out),
                 "copied": [str(path) for path in done.copied],
                 "losses": list(done.losses),
-                "findings": list(done.findings),
-                "mendings": list(done.mendings),
+                "warnings": list(done.warnings),
+                "repairs": list(done.repairs),
                 "mass": done.mass[0],
                 "mass_written": done.mass[1],
             }
         )
         return
-    for finding in shortened(done.findings):
+    for finding in shortened(done.warnings):
         note(f"warning: {finding}")
-    for mending in done.mendings:
+    for mending in done.repairs:
         note(f"mended: {mending}")
     for loss in done.losses:
         note(f"lost: {loss}")

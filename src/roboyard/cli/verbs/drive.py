@@ -18,7 +18,7 @@ def drive(
     port: Annotated[str | None, typer.Option(metavar="PATH", help="Of the servos, e.g. /dev/ttyUSB0.")] = None,
     emulate: Annotated[bool, typer.Option("--emulate", help="Servos that are not there, instead of a port.")] = False,
     fault: Annotated[
-        list[str] | None, typer.Option(metavar="S:WHAT[:ID]", help="Of emulated servos: unplug, mute, heat, …")
+        list[str] | None, typer.Option(metavar="S:FAULT[:ID]", help="Of emulated servos: unplug, mute, overheat, …")
     ] = None,
     check: Annotated[bool, typer.Option("--check", help="Only ask all servos how they are; nothing moves.")] = False,
     release: Annotated[bool, typer.Option("--release", help="Only let all servos go: the robot sinks down.")] = False,
@@ -94,15 +94,16 @@ def _show(robot: RealRobot, path: str, driven: Driven, json: bool, emulated: boo
         emit(
             {
                 "robot": robot.package.name, "port": path, "seconds": driven.seconds, "cycles": driven.cycles,
-                "late": driven.late, "requests": count.sent, "silent": count.timeouts, "damaged": count.corrupt,
-                "mean_latency": count.mean_latency, "slowest": count.max_latency, "folder": driven.folder,
+                "late_cycles": driven.late, "requests": count.sent, "timeouts": count.timeouts,
+                "corrupt": count.corrupt, "mean_latency": count.mean_latency, "max_latency": count.max_latency,
+                "folder": driven.folder,
             }
         )  # fmt: skip
         return
     fields(
         [
             ("ran", f"{driven.seconds:.1f} s, {driven.cycles} cycles of the servos, {driven.late} late"),
-            ("asked", f"{count.sent} times; {count.timeouts} without answer, {count.corrupt} damaged"),
+            ("asked", f"{count.sent} times; {count.timeouts} without answer, {count.corrupt} corrupt"),
             (
                 "answers",
                 f"after {1e3 * count.mean_latency:.2f} ms in the mean, {1e3 * count.max_latency:.1f} ms at most",
@@ -123,7 +124,7 @@ def _check(robot: RealRobot, path: str, json: bool) -> None:
     from roboyard.hardware.dynamixel.monitor import diagnose_servos, find_unknown_ids
 
     with robot.port(path) as port:
-        found = diagnose_servos(port, robot.servos, robot.settings.watch)
+        found = diagnose_servos(port, robot.servos, robot.settings.fault_limits)
         lost = [one for one in found if one.state is None]
         if lost and not json:
             note("looking for servos of other ids …")
@@ -132,10 +133,10 @@ def _check(robot: RealRobot, path: str, json: bool) -> None:
     if json:
         emit(
             {
-                "ok": not bad, "port": path, "strangers": others,
+                "ok": not bad, "port": path, "unknown_ids": others,
                 "servos": [
                     {
-                        "joint": one.joint, "id": one.servo, "angle": None if one.state is None else one.position,
+                        "joint": one.joint, "id": one.servo, "position": None if one.state is None else one.position,
                         "voltage": one.state and one.state.voltage, "temperature": one.state and one.state.temperature,
                         "firmware": one.firmware, "return_delay": one.return_delay, "problems": list(one.problems),
                     }

@@ -51,7 +51,7 @@ def list_things(
     for number, (name, entries) in enumerate(shown.items()):
         if len(shown) > 1:
             heading(("\n" if number else "") + name)
-        columns([(("  " if len(shown) > 1 else "") + e["name"], _sentence(e["about"])) for e in entries])
+        columns([(("  " if len(shown) > 1 else "") + e["name"], _sentence(e["summary"])) for e in entries])
         if not entries:
             say("none")
 
@@ -86,19 +86,19 @@ def _entries(kind: Kind) -> list[dict[str, Any]]:
     if kind is Kind.RUNS:
         from roboyard.bus.socket import live_runs
 
-        return [{"name": run.name, "about": f"pid {run.pid}", "pid": run.pid} for run in live_runs()]
+        return [{"name": run.name, "summary": f"pid {run.pid}", "pid": run.pid} for run in live_runs()]
     if kind is Kind.SENSORS:
         from roboyard.description.sensor_presets import PRESETS
         from roboyard.description.sensor_reader import plugin_sensor_kinds
 
-        presets = [{"name": name, "about": one.summary, "kind": one.kind} for name, one in PRESETS.items()]
+        presets = [{"name": name, "summary": one.summary, "kind": one.kind} for name, one in PRESETS.items()]
         brought = sorted(plugin_sensor_kinds())
-        return presets + [{"name": name, "about": "a kind of another package", "kind": name} for name in brought]
+        return presets + [{"name": name, "summary": "a kind of another package", "kind": name} for name in brought]
     from roboyard.scenarios import catalog
 
     if kind is Kind.NODES:
         return [
-            {"name": name, "about": _first_line(_docstring(point)), "class": point.value}
+            {"name": name, "summary": _first_line(_docstring(point)), "class": point.value}
             for name, point in catalog.NODES.entry_points().items()
         ]
     entries = {
@@ -107,7 +107,7 @@ def _entries(kind: Kind) -> list[dict[str, Any]]:
         Kind.FURNITURE: catalog.furniture,
         Kind.SCENARIOS: catalog.scenarios,
     }[kind]()
-    return [{"name": e.name, "about": e.about, "path": str(e.path), "origin": e.origin} for e in entries.values()]
+    return [{"name": e.name, "summary": e.summary, "path": str(e.path), "origin": e.origin} for e in entries.values()]
 
 
 def _docstring(point: EntryPoint) -> str | None:

@@ -114,7 +114,7 @@ def reduce(
 @app.command("origin")
 def origin(
     file: FileArgument,
-    at: Annotated[str, typer.Option(metavar="com|base|centre|x,y,z", help="What becomes the origin.")] = "com",
+    at: Annotated[str, typer.Option(metavar="com|base|center|x,y,z", help="What becomes the origin.")] = "com",
     rotate: Annotated[str, typer.Option(metavar="R,P,Y", help="Then turn: roll, pitch, yaw [degrees].")] = "0,0,0",
     out: OutFile = None,
     unit: UnitOption = "m",
@@ -134,7 +134,7 @@ def origin(
     roll, pitch, yaw = (math.radians(angle) for angle in numbers(rotate, 3, "rotation"))
     needs_body = at == "com" or repair
     surface, mended = load_closed(file, unit, repair) if needs_body else (load(file, unit), ())
-    place = at if at in ("com", "base", "centre") else np.array(numbers(at, 3, "origin"))
+    place = at if at in ("com", "base", "center") else np.array(numbers(at, 3, "origin"))
     T = compute_origin_transform(surface, place, (roll, pitch, yaw))
     target = out or Path(f"{file.stem}_placed.stl")
     write_stl(target, surface.transformed(T))
@@ -226,7 +226,7 @@ def inertia(
     found = compute_mass_properties(surface, mass, density)
     text = format_inertial(found.to_inertial(), dialect)
     if json:
-        numbers = {"mass": found.mass, "volume": found.volume, "density": found.density, "centre": found.com}
+        numbers = {"mass": found.mass, "volume": found.volume, "density": found.density, "com": found.com}
         emit(
             {
                 **numbers,

@@ -28,7 +28,7 @@ def list_nodes(run: RunOption = None, file: FileOption = None, json: JsonOption 
         emit({"nodes": nodes})
     elif live:
         rows = [(n["name"], n["class_name"], n["health"] or None, f"{_busy(n):.3f}", n["health_text"]) for n in nodes]
-        table(("node", "kind", "health", "busy [s]", ""), rows, right=("busy [s]",))
+        table(("node", "class", "health", "callbacks [s]", ""), rows, right=("callbacks [s]",))
     else:
         table(("node", "publishes"), [(n["name"], ", ".join(n["publishes"])) for n in nodes])
 
@@ -64,8 +64,14 @@ def _show(node: dict[str, Any]) -> None:
     from roboyard.cli.message_text import to_text
     from roboyard.cli.terminal import fields, say, table
 
-    kind, health = node.get("class_name"), node.get("health")
-    fields([("node", node["name"]), ("kind", kind), ("health", f"{health} {node['health_text']}" if health else None)])
+    class_name, health = node.get("class_name"), node.get("health")
+    fields(
+        [
+            ("node", node["name"]),
+            ("class", class_name),
+            ("health", f"{health} {node['health_text']}" if health else None),
+        ]
+    )
     for heading in ("publishes", "subscribes", "services", "actions"):
         if node.get(heading):
             say(f"\n{heading}:")

@@ -50,11 +50,13 @@ def steps(
     leg_loss: Annotated[float, typer.Option(metavar="W", help="Weight of how it stands if a foot gives way.")] = 0.0,
     failed_leg: Annotated[str | None, typer.Option(metavar="NAME", help="Never stand on this leg.")] = None,
     ground_seed: Annotated[int, typer.Option(min=0, help="That the ground is drawn with.")] = 0,
-    at: Annotated[str | None, typer.Option(metavar="X,Y", help="Corner of the ground of the least x and y.")] = None,
+    origin: Annotated[
+        str | None, typer.Option(metavar="X,Y", help="Corner of the ground of the least x and y.")
+    ] = None,
     size: Annotated[str | None, typer.Option(metavar="X,Y", help="Of the ground, of a kind [m].")] = None,
-    relief: Length = None,
-    cell: Length = None,
-    share: Annotated[float | None, typer.Option(help="Of the ground, as a scenario's key of that name.")] = None,
+    height_range: Length = None,
+    cell_size: Length = None,
+    fraction: Annotated[float | None, typer.Option(help="Of the ground, as a scenario's key of that name.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE.yaml", help="Write the plan; .json also.")] = None,
     picture: PictureOption = None,
     animation: AnimationOption = None,
@@ -86,7 +88,9 @@ def steps(
         raise InputError(f"--seconds {seconds:g}", valid=f"more than 0, up to {_LONGEST:g} s")
     first, last = _numbers("--from", start, (2, 3)), _numbers("--to", goal, (2,))
     heading = first[2] if len(first) == 3 else 0.0
-    entry = _ground(kind, at, size, {"relief": relief, "cell": cell, "share": share}, ground_seed)
+    entry = _ground(
+        kind, origin, size, {"height_range": height_range, "cell_size": cell_size, "fraction": fraction}, ground_seed
+    )
     heights, rig = heights_of(entry), find_rig(robot, failed_leg=failed_leg)
     ground = ground_of(entry, rig, [first[:2], last], heading)
     problem = Problem.of(rig, ground, first[:2], last, Rating(energy=energy, leg_loss=leg_loss))
@@ -259,7 +263,7 @@ def _numbers(option: str, text: str, counts: tuple[int, ...]) -> list[float]:
 
 
 def _ground(
-    kind: str, at: str | None, size: str | None, said: dict[str, float | None], seed: int
+    kind: str, origin: str | None, size: str | None, said: dict[str, float | None], seed: int
 ) -> TerrainEntry | HeightMapFile:
     from roboyard.config import load, yaml_from_data
     from roboyard.errors import InputError
@@ -269,18 +273,18 @@ def _ground(
 
     given: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
     if kind in TERRAIN_TYPES:
-        if at is not None:
-            given["at"] = _numbers("--at", at, (2,))
+        if origin is not None:
+            given["origin"] = _numbers("--origin", origin, (2,))
         if size is not None:
             given["size"] = _numbers("--size", size, (2,))
-        return load(TerrainEntry, yaml_from_data({"kind": kind, "seed": seed, **given}))
+        return load(TerrainEntry, yaml_from_data({"type": kind, "seed": seed, **given}))
     if not Path(kind).suffix:
         raise InputError(f"no ground {kind!r}", valid=f"{', '.join(TERRAIN_TYPES)}, or a file of heights: .npy, .png")
-    for option, value in (("--size", size), ("--share", said["share"])):
+    for option, value in (("--size", size), ("--fraction", said["fraction"])):
         if value is not None:
             raise InputError(
                 f"{option} with a file of heights", valid=f"{option} with a kind: {', '.join(TERRAIN_TYPES)}"
             )
-    if at is not None:
-        given["corner"] = _numbers("--at", at, (2,))
+    if origin is not None:
+        given["origin"] = _numbers("--origin", origin, (2,))
     return load(HeightMapFile, yaml_from_data({"file": str(Path(kind).resolve()), **given}))

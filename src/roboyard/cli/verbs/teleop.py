@@ -63,7 +63,7 @@ def teleop(
             else Gamepad(device or Path("/dev/input/js0"), pad_map, speed, turn)
         )
         with hand:
-            before = connection.control("rate", rate=rate)["before"] if rate else None
+            before = connection.control("rate", rate=rate)["previous_rate"] if rate else None
             note(f"driving {reins.command} of run '{connection.run.name}': {hand.about}")
             try:
                 Steering(connection, reins, hand).drive()

@@ -13,17 +13,17 @@ Length = Annotated[float | None, typer.Option(metavar="M", help="As a scenario's
 
 
 def show_terrain(
-    kind: Annotated[str, typer.Argument(metavar="KIND|SCENARIO", help="Of ground, or whose ground.")],
+    kind: Annotated[str, typer.Argument(metavar="TYPE|SCENARIO", help="Type of the terrain, or whose terrain.")],
     seed: Annotated[int | None, typer.Option(min=0, help="That it is drawn with; default: 0.")] = None,
-    relief: Length = None,
-    cell: Length = None,
-    share: Annotated[float | None, typer.Option(help="As a scenario's key of that name.")] = None,
+    height_range: Length = None,
+    cell_size: Length = None,
+    fraction: Annotated[float | None, typer.Option(help="As a scenario's key of that name.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="PNG", help="Also draw it: a .png or .svg file.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """Uneven ground: of a kind, or of a scenario.
+    """Uneven ground: of a type, or of a scenario.
 
-    Kinds: flat, rough, blocks, stairs, ditch, wall, stones, slope.
+    Types: flat, rough, blocks, stairs, ditch, wall, stones, slope.
     """
     from dataclasses import asdict
 
@@ -38,7 +38,7 @@ def show_terrain(
 
     if out is not None and out.suffix.lower() not in (".png", ".svg"):
         raise InputError(f"--out {out}", valid="a name that ends in .png or .svg")
-    said = {"relief": relief, "cell": cell, "share": share}
+    said = {"height_range": height_range, "cell_size": cell_size, "fraction": fraction}
     given = {name: value for name, value in said.items() if value is not None}
     number, entry = seed or 0, None
     if kind in scenarios() or Path(kind).is_file():
@@ -48,23 +48,24 @@ def show_terrain(
             raise InputError(f"scenario {kind} has no terrain", valid="a scenario with the key terrain")
     elif kind not in TERRAIN_TYPES:
         raise InputError(f"no terrain {kind!r}", valid=f"{', '.join(TERRAIN_TYPES)}, or a scenario with one")
-    plain = (asdict(entry) if entry is not None else {"kind": kind}) | given
+    plain = (asdict(entry) if entry is not None else {"type": kind}) | given
     entry = load(TerrainEntry, yaml_from_data({key: value for key, value in plain.items() if value is not None}))
     ground = entry.make(number)
     low, high = float(ground.heights.min()), float(ground.heights.max())
     if out is not None:
-        draw_terrain(out, ground, f"{entry.kind}, relief {entry.relief:g} m, seed {number}")
+        draw_terrain(out, ground, f"{entry.type}, height range {entry.height_range:g} m, seed {number}")
     if json:
         emit({
-            "kind": entry.kind, "seed": number, "size": ground.size, "corner": ground.corner, "cell": ground.cell_size,
-            "low": low, "high": high, "smooth": ground.smooth, "heights": ground.heights.tolist(), "picture": out,
+            "type": entry.type, "seed": number, "size": ground.size, "origin": ground.corner,
+            "cell_size": ground.cell_size, "low": low, "high": high, "smooth": ground.smooth,
+            "heights": ground.heights.tolist(), "picture": out,
         })  # fmt: skip
         return
     wide, deep = ground.size
     rows, columns = ground.heights.shape
     fields(
         [
-            ("kind", entry.kind),
+            ("type", entry.type),
             ("size", f"{wide:.2f} x {deep:.2f} m from ({ground.corner[0]:g}, {ground.corner[1]:g})"),
             ("heights", f"{columns} x {rows}, {'corners' if ground.smooth else 'squares'} of {ground.cell_size:g} m"),
             ("low, high", f"{low:.3f}, {high:.3f} m"),

@@ -21,7 +21,7 @@ class PadMap:
     forward: GamepadAxis = parameter(doc="drives")
     turn: GamepadAxis = parameter(doc="turns")
     deadman: GamepadButton = parameter(doc="nothing moves unless one of them is held")
-    about: str = parameter("", doc="which gamepad")
+    summary: str = parameter("", doc="which gamepad")
     sideways: GamepadAxis | None = parameter(None, doc="for bases that can; left is positive")
     turbo: GamepadButton | None = parameter(None, doc="held too: faster")
     turbo_factor: float = parameter(2.0, low=1.0, high=10.0, doc="how much faster")

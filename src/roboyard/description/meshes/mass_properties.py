@@ -114,7 +114,7 @@ def compute_origin_transform(
     Args:
         mesh: Surface in its old frame.
         origin: "com" (center of mass of the closed body at uniform density), "base" (center of the bottom of the
-            bounding box), "centre" (of the bounding box), or a point (3,) in the old frame [m].
+            bounding box), "center" (of the bounding box), or a point (3,) in the old frame [m].
         rpy: Roll, pitch, yaw of the rotation [rad].
 
     Raises:
@@ -127,7 +127,7 @@ def compute_origin_transform(
             raise InputError(f"origin {origin} is not a point", valid="three coordinates")
     elif origin == "com":
         point = compute_mass_properties(mesh, density=1.0).com
-    elif origin == "centre":
+    elif origin == "center":
         point = (low + high) / 2.0
     elif origin == "base":
         point = np.array([(low[0] + high[0]) / 2.0, (low[1] + high[1]) / 2.0, low[2]])

@@ -295,7 +295,12 @@ def read_sensors(context: ReaderContext, compiled: CompiledMjcf, bodies: Iterabl
                 links_with_truth.add(element.link)
                 sensors.append(
                     _make_sensor(
-                        context, element, element.name or element.link, "truth", SE3.identity(), GroundTruthSpec()
+                        context,
+                        element,
+                        element.name or element.link,
+                        "ground_truth",
+                        SE3.identity(),
+                        GroundTruthSpec(),
                     )
                 )
         else:

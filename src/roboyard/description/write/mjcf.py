@@ -288,7 +288,7 @@ def add_sensors(section: ET.Element, model: Model, prefix: str, losses: Conversi
                 add_child(section, "touch", name=name, site=name, **rate)
             case _ if sensor.kind == "magnetometer":
                 add_child(section, "magnetometer", name=name, site=name, **rate)
-            case _ if sensor.kind == "truth":
+            case _ if sensor.kind == "ground_truth":
                 add_child(section, "framepos", name=name, objtype="body", objname=prefix + sensor.link, **rate)
             case _:
                 losses.add(f"sensor '{sensor.name}' of kind {sensor.kind} is lost")

@@ -24,7 +24,9 @@ class ServoConfig:
     """Configuration of one servo."""
 
     id: int = parameter(low=0, high=253, doc="Id of the servo on the bus")
-    zero: int = parameter(512, low=0, high=MAX_POSITION, doc="Servo position at which the joint is at zero, 0 to 1023")
+    zero_position: int = parameter(
+        512, low=0, high=MAX_POSITION, doc="Servo position at which the joint is at zero, 0 to 1023"
+    )
     direction: Literal[1, -1] = parameter(1, doc="Rotation direction of the servo relative to the joint; -1: opposite")
     limits: tuple[int, int] = parameter(
         (0, MAX_POSITION), low=0, high=MAX_POSITION, doc="Range of servo positions that may be commanded"
@@ -43,13 +45,15 @@ class ServoConfig:
 class FaultLimits:
     """Thresholds at which motion is stopped, and the reaction."""
 
-    silent: int = parameter(3, low=1, high=100, doc="Number of consecutive unanswered requests to a servo")
-    damaged: int = parameter(10, low=1, high=10_000, doc="Number of damaged packets of all servos within one second")
-    low_voltage: float = parameter(
+    max_missed_replies: int = parameter(3, low=1, high=100, doc="Number of consecutive unanswered requests to a servo")
+    max_corrupt_packets: int = parameter(
+        10, low=1, high=10_000, doc="Number of corrupt packets of all servos within one second"
+    )
+    min_voltage: float = parameter(
         12.0, unit="V", low=0.0, high=25.0, doc="Supply voltage; motion stops after three lower readings of a servo"
     )
-    temperature: float = parameter(75.0, low=20.0, high=150.0, doc="Temperature of a servo [°C]")
-    then: Literal["hold", "release"] = parameter(
+    max_temperature: float = parameter(75.0, low=20.0, high=150.0, doc="Temperature of a servo [°C]")
+    on_fault: Literal["hold", "release"] = parameter(
         "hold", doc="Reaction to a fault. hold: all servos hold their positions; release: torque is switched off"
     )
 
@@ -61,15 +65,17 @@ class ServosConfig:
     servos: dict[str, ServoConfig] = parameter(doc="Servos by joint name")
     baud: int = parameter(1_000_000, choices=BAUD_RATES, doc="Baud rate of the bus")
     rate: float = parameter(50.0, unit="Hz", low=5.0, high=200.0, doc="Rate at which goal positions are sent")
-    asked: int = parameter(6, low=1, high=253, doc="Number of servos whose state is read in each period, in turn")
-    patience: float = parameter(0.02, unit="s", low=1e-3, high=1.0, doc="Timeout of a reply")
-    slope: int = parameter(
+    servos_polled_per_cycle: int = parameter(
+        6, low=1, high=253, doc="Number of servos whose state is read in each period, in turn"
+    )
+    reply_timeout: float = parameter(0.02, unit="s", low=1e-3, high=1.0, doc="Timeout of a reply")
+    compliance_slope: int = parameter(
         16,
         low=1,
         high=254,
         doc="Compliance slope: position error in steps of 0.29° at which a servo applies its full torque",
     )
-    margin: int = parameter(
+    compliance_margin: int = parameter(
         1,
         low=0,
         high=255,
@@ -79,7 +85,7 @@ class ServosConfig:
     start_speed: float = parameter(
         0.5, unit="rad/s", low=0.02, high=5.0, doc="Maximum speed of joints during the soft start"
     )
-    watch: FaultLimits = parameter(FaultLimits(), doc="Thresholds at which motion is stopped")
+    fault_limits: FaultLimits = parameter(FaultLimits(), doc="Thresholds at which motion is stopped")
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +145,7 @@ class ServoMap:
             raise ConfigError("no servos are defined", location=f"{source}, servos", valid="at least one servo")
         entries = list(config.servos.values())
         limits = [joints_by_name[name].axes[0].limits for name in config.servos]
-        zero, direction = np.array([one.zero for one in entries]), np.array([one.direction for one in entries])
+        zero, direction = np.array([one.zero_position for one in entries]), np.array([one.direction for one in entries])
         ends = direction[:, None] * (np.array([one.limits for one in entries]) - zero[:, None]) * POSITION_UNIT
         low = np.maximum(ends.min(axis=1), [one.lower for one in limits])
         high = np.minimum(ends.max(axis=1), [one.upper for one in limits])
@@ -147,7 +153,7 @@ class ServoMap:
             if lower >= upper:
                 raise ConfigError(
                     "the limits of servo and joint do not overlap", location=f"{source}, servos.{name}",
-                    valid="another zero position or other limits",
+                    valid="another zero_position or other limits",
                 )  # fmt: skip
         speed = np.array([one.velocity for one in limits])
         effort = np.array([one.effort if math.isfinite(one.effort) else 0.0 for one in limits])

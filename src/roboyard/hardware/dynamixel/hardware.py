@@ -69,7 +69,7 @@ class DynamixelHardware:
         self.states: dict[int, ServoState] = {}
         self.clamped_commands = 0
         self._state_times: dict[int, float] = {}
-        self._monitor = ServoMonitor(settings.watch)
+        self._monitor = ServoMonitor(settings.fault_limits)
         self._joint_of_servo = dict(zip(servos.ids, servos.joints, strict=True))
         self._joint_index = {joint: k for k, joint in enumerate(servos.joints)}
         self._speeds = [to_speed_units(speed) for speed in servos.max_velocity]
@@ -215,8 +215,8 @@ class DynamixelHardware:
     def _servos_to_poll(self) -> list[int]:
         """Return the servos to poll now: those that did not answer last time, then the next ones in turn."""
         ids, unanswered = self.servos.ids, self._unanswered
-        polled, self._unanswered = unanswered[: self.settings.asked], []
-        while len(polled) < min(self.settings.asked, len(ids)):
+        polled, self._unanswered = unanswered[: self.settings.servos_polled_per_cycle], []
+        while len(polled) < min(self.settings.servos_polled_per_cycle, len(ids)):
             servo = ids[self._next % len(ids)]
             self._next += 1
             if servo not in polled:
@@ -225,7 +225,7 @@ class DynamixelHardware:
 
     def _stop(self, cause: ServoFaultCause) -> None:
         """Stop all motion because of a fault."""
-        is_torque_on = self.settings.watch.then == "hold"
+        is_torque_on = self.settings.fault_limits.on_fault == "hold"
         action = "all servos hold their positions" if is_torque_on else "the torque of all servos is off"
         try:
             if is_torque_on:
@@ -288,8 +288,9 @@ def enable_servos(port: ServoPort, settings: ServosConfig, servos: ServoMap, sta
     try:
         for servo, joint in zip(servos.ids, servos.joints, strict=True):
             for item, value in (
-                (CW_COMPLIANCE_MARGIN, settings.margin), (CCW_COMPLIANCE_MARGIN, settings.margin),
-                (CW_COMPLIANCE_SLOPE, settings.slope), (CCW_COMPLIANCE_SLOPE, settings.slope), (PUNCH, settings.punch),
+                (CW_COMPLIANCE_MARGIN, settings.compliance_margin), (CCW_COMPLIANCE_MARGIN, settings.compliance_margin),
+                (CW_COMPLIANCE_SLOPE, settings.compliance_slope), (CCW_COMPLIANCE_SLOPE, settings.compliance_slope),
+                (PUNCH, settings.punch),
                 (MOVING_SPEED, to_speed_units(settings.start_speed)), (GOAL_POSITION, states[servo].ticks),
                 (TORQUE_ENABLE, 1),
             ):  # fmt: skip
@@ -303,7 +304,7 @@ def enable_servos(port: ServoPort, settings: ServosConfig, servos: ServoMap, sta
 
 
 def _require_healthy(port: ServoPort, settings: ServosConfig, servo: int, joint: str) -> ServoState:
-    monitor = ServoMonitor(settings.watch)
+    monitor = ServoMonitor(settings.fault_limits)
     state: ServoState | ReplyFailure = "timeout"
     for _ in range(_MAX_ATTEMPTS):  # a low voltage must be confirmed by several readings
         state = _retry(partial(port.read_state, servo))

@@ -60,7 +60,7 @@ class ServoMonitor:
         if failure == "corrupt":
             return self._count_corrupt(servo, time)
         count = self._missed_replies[servo] = self._missed_replies.get(servo, 0) + 1
-        if count < self.limits.silent:
+        if count < self.limits.max_missed_replies:
             return None
         return ServoFaultCause(servo, f"does not answer: {count} requests in a row (check its cable and its id)")
 
@@ -71,17 +71,18 @@ class ServoMonitor:
             return ServoFaultCause(servo, describe_errors(serious))
         if state.errors & (CHECKSUM_BIT | INSTRUCTION_BIT) and (cause := self._count_corrupt(servo, time)):
             return cause
-        if state.temperature >= self.limits.temperature:
+        if state.temperature >= self.limits.max_temperature:
             return ServoFaultCause(
-                servo, f"temperature {state.temperature:.0f} °C reaches the limit of {self.limits.temperature:.0f} °C"
+                servo,
+                f"temperature {state.temperature:.0f} °C reaches the limit of {self.limits.max_temperature:.0f} °C",
             )
-        if state.voltage >= self.limits.low_voltage and not state.errors & VOLTAGE_BIT:
+        if state.voltage >= self.limits.min_voltage and not state.errors & VOLTAGE_BIT:
             self._low_readings[servo] = 0
             return None
         count = self._low_readings[servo] = self._low_readings.get(servo, 0) + 1
         if count < _MAX_LOW_READINGS:
             return None
-        min_voltage = self.limits.low_voltage
+        min_voltage = self.limits.min_voltage
         explanation = (
             f"below the limit of {min_voltage:.1f} V" if state.voltage < min_voltage else describe_errors(VOLTAGE_BIT)
         )
@@ -92,7 +93,7 @@ class ServoMonitor:
         while self._corrupt_times and self._corrupt_times[0] < time - _CORRUPT_PACKET_WINDOW:
             self._corrupt_times.popleft()
         count = len(self._corrupt_times)
-        if count <= self.limits.damaged:
+        if count <= self.limits.max_corrupt_packets:
             return None
         return ServoFaultCause(
             servo,
@@ -175,12 +176,12 @@ def _diagnose_servo(port: ServoPort, servos: ServoMap, index: int, limits: Fault
     problems = [describe_errors(state.errors)] if state.errors else []
     if model != MODEL.initial:
         problems.append(f"model {model} is not supported, expected RX-64 ({MODEL.initial})")
-    if state.voltage < limits.low_voltage:
-        problems.append(f"voltage {state.voltage:.1f} V is below the limit of {limits.low_voltage:.1f} V")
-    if state.temperature >= limits.temperature:
-        problems.append(f"temperature {state.temperature:.0f} °C reaches the limit of {limits.temperature:.0f} °C")
+    if state.voltage < limits.min_voltage:
+        problems.append(f"voltage {state.voltage:.1f} V is below the limit of {limits.min_voltage:.1f} V")
+    if state.temperature >= limits.max_temperature:
+        problems.append(f"temperature {state.temperature:.0f} °C reaches the limit of {limits.max_temperature:.0f} °C")
     if not servos.min_position[index] <= position <= servos.max_position[index]:
-        problems.append("the joint is outside its limits (check its zero position)")
+        problems.append("the joint is outside its limits (check its zero_position)")
     ends = int(servos.to_ticks(servos.min_position)[index]), int(servos.to_ticks(servos.max_position)[index])
     if not low <= min(ends) or not max(ends) <= high:
         problems.append(f"the servo's own limits {low} to {high} exclude part of {min(ends)} to {max(ends)}")

@@ -40,16 +40,16 @@ class ServoBusNode(Node[ServoBusNodeConfig]):
         count, loop, hardware = self.hardware.port.statistics, self.loop, self.hardware
         lost = count.timeouts + count.corrupt
         details = {
-            "requests": count.sent, "silent": count.timeouts, "damaged": count.corrupt,
-            "latency_ms": f"{1e3 * count.mean_latency:.2f}", "slowest_ms": f"{1e3 * count.max_latency:.2f}",
-            "clipped": hardware.clamped_commands,
+            "requests": count.sent, "timeouts": count.timeouts, "corrupt": count.corrupt,
+            "latency_ms": f"{1e3 * count.mean_latency:.2f}", "max_latency_ms": f"{1e3 * count.max_latency:.2f}",
+            "clamped_commands": hardware.clamped_commands,
         }  # fmt: skip
         if loop is not None and loop.cycles:
-            details |= {"late": loop.late, "cycle_ms": f"{1e3 * loop.busy / loop.cycles:.2f}"}
+            details |= {"late_cycles": loop.late, "cycle_ms": f"{1e3 * loop.busy / loop.cycles:.2f}"}
         summary = f"{lost} of {count.sent} requests unanswered" if lost else "all servos answer"
         self.report_health("warn" if lost else "ok", summary, **details)
         message = msg.DiagnosticArray(header=msg.Header(stamp=time_to_msg(self.now_ns)))
-        warning_temperature = hardware.settings.watch.temperature - _WARNING_MARGIN
+        warning_temperature = hardware.settings.fault_limits.max_temperature - _WARNING_MARGIN
         for joint, servo in zip(hardware.servos.joints, hardware.servos.ids, strict=True):
             state = hardware.states[servo]
             is_warm = state.temperature >= warning_temperature

@@ -45,7 +45,7 @@ class Motion:
         delay: Before that [s].
         seed: Of its plans.
         given_start: (n,) joints to plan from, instead of the measured ones.
-        state: plans, moves, stops, waits, or queued behind one that is being stopped.
+        state: planning, executing, stopping, waiting, or queued behind one that is being stopped.
         trajectory: The trajectory_msgs/JointTrajectory that was planned last.
         times: (k,) of way points between which the joints go straight [s].
         points: (k, n) joints there.
@@ -60,7 +60,7 @@ class Motion:
     delay: float = 0.5
     seed: int = 0
     given_start: Array | None = None
-    state: str = "plans"
+    state: str = "planning"
     began_ns: int = 0
     due_ns: int = 0
     sent_ns: int = 0
@@ -151,7 +151,7 @@ class Mover:
         if motion.trajectory is not None and motion.plans == 0:
             self._follow(motion)
             return
-        motion.state = "plans"
+        motion.state = "planning"
         try:
             request = motion.request = motion.request or self._read(motion)
             scene = self._keeper.now(request.tool)
@@ -161,7 +161,7 @@ class Mover:
             return
         self._stop = Event()
         motion.looked = self._keeper.version
-        self._say("plans")
+        self._say("planning")
         self._work = self._node.offload(
             search, scene, start, request, self._stop.is_set,
             latency=self._latency, on_done=partial(self._planned, motion), cancel_event=self._stop,
@@ -228,10 +228,10 @@ class Mover:
         except RoboyardError as error:
             self._finish(error)
             return
-        motion.state, motion.sent_ns = "moves", max(self._node.now_ns, motion.begin_ns)
+        motion.state, motion.sent_ns = "executing", max(self._node.now_ns, motion.begin_ns)
         self._following = self._client.send(self._type.Goal(trajectory=motion.trajectory))
         self._following.add_done_callback(self._followed)
-        self._say("moves")
+        self._say("executing")
 
     def _check(self, motion: Motion, since: float) -> None:
         """Raises MoveError where something stands in what is left of the motion."""
@@ -255,9 +255,9 @@ class Mover:
         if motion is None:
             return
         now_ns = self._node.now_ns
-        if motion.state == "waits" and now_ns >= motion.due_ns:
+        if motion.state == "waiting" and now_ns >= motion.due_ns:
             self._go(motion)
-        elif motion.state == "moves":
+        elif motion.state == "executing":
             try:
                 self._check(motion, (now_ns - motion.sent_ns) * 1e-9)
             except RoboyardError as error:
@@ -269,8 +269,8 @@ class Mover:
 
     def _halt(self, motion: Motion) -> None:
         """Have the controller stop the arm, within the joints' limits."""
-        motion.state = "stops"
-        self._say("stops")
+        motion.state = "stopping"
+        self._say("stopping")
         if self._following is not None:
             self._following.cancel()
 
@@ -282,7 +282,7 @@ class Mover:
             return
         if motion.state == "queued":
             self._go(motion)
-        elif motion.state == "stops":
+        elif motion.state == "stopping":
             self._stopped(motion)
         elif following.error is None and following.succeeded:
             self._finish(None)
@@ -309,17 +309,17 @@ class Mover:
         motion.given_start = None
         motion.seed += 1
         motion.request = None
-        motion.state, motion.due_ns = "waits", self._node.now_ns + round(motion.delay * 1e9)
-        self._say("waits", error)
+        motion.state, motion.due_ns = "waiting", self._node.now_ns + round(motion.delay * 1e9)
+        self._say("waiting", error)
 
     def _on_cancel(self, handle: GoalHandle) -> None:
         motion = self.motion
         if motion is None or handle is not motion.handle:
             return
-        if motion.state == "moves":
+        if motion.state == "executing":
             motion.why = ("cancelled", "cancelled")
             self._halt(motion)
-        elif motion.state != "stops":
+        elif motion.state != "stopping":
             self._give_up_planning()
             self._finish(None, canceled=True)
 
@@ -356,7 +356,7 @@ class Mover:
         motion = self.motion
         if motion is None:
             return
-        if state == "plans" and motion.task == "move_action":
+        if state == "planning" and motion.task == "move_action":
             motion.handle.publish_feedback(action.MoveGroup.Feedback(state="PLANNING"))
         self._publish(motion.task, state, error, motion)
 

@@ -123,14 +123,14 @@ def status_message(
     """roboyard_msgs/ArmStatus; where the arm ends is told once it is known."""
     found = msg.ArmStatus(
         header=make_header(keeper.frame, now_ns), task=task, group=keeper.scene.group.name, state=state,
-        cause="" if error is None else cause_of(error), text="" if error is None else str(error),
+        error_code="" if error is None else cause_of(error), message="" if error is None else str(error),
         joints=list(keeper.joints),
     )  # fmt: skip
     if motion is None:
         return found
-    found.seconds = (now_ns - motion.began_ns) * 1e-9
-    found.duration, found.length = motion.duration, motion.length
-    found.looks, found.plans, found.replans = motion.looks, motion.plans, motion.replans
+    found.elapsed = (now_ns - motion.began_ns) * 1e-9
+    found.duration, found.path_length = motion.duration, motion.length
+    found.collision_checks, found.plans, found.replans = motion.looks, motion.plans, motion.replans
     if motion.trajectory is not None and len(motion.trajectory.points):
         found.joints = list(motion.trajectory.joint_names)
         found.goal = np.array(motion.trajectory.points[-1].positions, dtype=np.float64)

@@ -248,7 +248,7 @@ class SkillNode(Node[SkillNodeConfigT], ABC):
         seen = [one.position for one in outcome.seen]
         places = seen or ([outcome.position] if outcome.position is not None else [])
         result = action.RunSkill.Result(
-            done=outcome.done, view_empty=outcome.view_empty, cause=outcome.cause.value, text=outcome.text,
+            success=outcome.done, view_empty=outcome.view_empty, error_code=outcome.cause.value, message=outcome.text,
             recoveries=outcome.recoveries, header=make_header(self.frame(self.groups.root), self.now_ns),
             positions=[point_msg(one) for one in places], load=np.array(self._memory.load, dtype=np.int8),
             placed=self._number,
@@ -297,20 +297,20 @@ class SkillNode(Node[SkillNodeConfigT], ABC):
 
     def _publish(self, event: Event) -> None:
         outcome, at = event.outcome, event.outcome.position
-        ended = event.kind == "ends"
+        ended = event.kind == "finished"
         self._events.publish(
             msg.SkillEvent(
-                header=make_header(self.frame(self.groups.root), self.now_ns), skill=event.skill, number=event.number,
-                of=event.of, event=event.kind, phase=event.phase, done=ended and outcome.done,
-                view_empty=outcome.view_empty, cause=outcome.cause.value, text=outcome.text, bay=outcome.bay,
-                located=at is not None, position=point_msg(at),
+                header=make_header(self.frame(self.groups.root), self.now_ns), skill=event.skill, id=event.number,
+                parent_id=event.of, event=event.kind, phase=event.phase, success=ended and outcome.done,
+                view_empty=outcome.view_empty, error_code=outcome.cause.value, message=outcome.text, bay=outcome.bay,
+                has_position=at is not None, position=point_msg(at),
             )
         )  # fmt: skip
-        if event.kind == "recovers":
+        if event.kind == "recovered":
             self.log.info(f"{event.skill}: {outcome.cause.value}: {outcome.text}")
         elif ended and not event.of and not outcome.done and outcome.cause not in ENDED:
             self.log.warn(f"{event.skill} was not done: {outcome.cause.value}: {outcome.text}")
-        if self._handle is not None and event.kind in ("begins", "phase"):
+        if self._handle is not None and event.kind in ("started", "phase"):
             self._handle.publish_feedback(action.RunSkill.Feedback(skill=event.skill, phase=event.phase))
 
     def _tell_loop(self, loop: Rounds, frames: list[Skill]) -> None:
@@ -325,7 +325,7 @@ class SkillNode(Node[SkillNodeConfigT], ABC):
             msg.LoopStatus(
                 header=make_header(self.frame(self.groups.root), self.now_ns), action=doing, place=self._memory.at,
                 order=loop.order, load=np.array(load, dtype=np.int8), picked=loop.picked, placed=loop.placed,
-                recoveries=self._memory.recoveries, text=loop.text,
+                recoveries=self._memory.recoveries, message=loop.text,
             )
         )  # fmt: skip
 
@@ -353,7 +353,7 @@ class SkillNode(Node[SkillNodeConfigT], ABC):
 
 
 def _wish(goal: Any) -> Wish:
-    at = (goal.position.x, goal.position.y, goal.position.z) if goal.at else None
+    at = (goal.position.x, goal.position.y, goal.position.z) if goal.has_position else None
     return Wish(
-        str(goal.polarity), str(goal.mode), int(goal.looks), str(goal.field), int(goal.bay), at, int(goal.objects)
+        str(goal.polarity), str(goal.mode), int(goal.num_images), str(goal.field), int(goal.bay), at, int(goal.objects)
     )

@@ -57,8 +57,8 @@ def look_goal(ask: Look, frame: str, timeout: float) -> Any:
     """roboyard_msgs/LookForDiscs: positions in ``frame``."""
     least = max(1, ask.looks // 2)  # a thing between dark discs is not seen in every picture
     return action.LookForDiscs.Goal(
-        polarity=ask.polarity, mode=ask.mode, frame_id=frame, looks=ask.looks, least=least, timeout=timeout,
-        moving=ask.moving,
+        polarity=ask.polarity, mode=ask.mode, frame_id=frame, num_images=ask.looks, min_agreeing=least, timeout=timeout,
+        may_move=ask.moving,
     )  # fmt: skip
 
 
@@ -67,10 +67,12 @@ def looked(future: GoalFuture) -> Outcome:
     if future.error is not None:
         return Outcome(Cause.NO_SERVER, str(future.error))
     result = future.result
-    if result.cause == "canceled":
-        return Outcome(Cause.CANCELLED, result.text)
-    if result.cause:
-        return Outcome(_NEVER_SEEN.get(result.cause, Cause.CAMERA_SILENT), f"{result.cause}: {result.text}")
+    if result.error_code == "canceled":
+        return Outcome(Cause.CANCELLED, result.message)
+    if result.error_code:
+        return Outcome(
+            _NEVER_SEEN.get(result.error_code, Cause.CAMERA_SILENT), f"{result.error_code}: {result.message}"
+        )
     speeds = [(v.x, v.y) for v in result.velocities] or [(0.0, 0.0)] * len(result.positions)
     rows = zip(result.positions, result.diameters, result.distances, speeds, strict=True)
     time_ns = to_nanoseconds(result.header.stamp)

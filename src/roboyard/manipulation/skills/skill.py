@@ -18,7 +18,7 @@ from roboyard.manipulation.skills.causes import ENDED, Cause
 from roboyard.manipulation.skills.config import SkillConfig
 from roboyard.manipulation.skills.memory import Memory
 
-EventKind = Literal["begins", "phase", "recovers", "ends"]
+EventKind = Literal["started", "phase", "recovered", "finished"]
 _MOST_STEPS: Final = 1000
 
 
@@ -27,7 +27,7 @@ class Event:
     """Something to be told of a skill.
 
     Attributes:
-        kind: begins, phase, recovers, ends.
+        kind: started, phase, recovered, finished.
         skill: Its name.
         number: Its own, counted over all skills.
         of: Number of the one that uses it; 0: none does.
@@ -175,7 +175,7 @@ class Stack:
             said = top.step(now, came)
             for mended in now.told:
                 top.recoveries += 1
-                self._tell("recovers", top, mended)
+                self._tell("recovered", top, mended)
             now.told.clear()
             if isinstance(said, Outcome):
                 came = self._pop(said)
@@ -201,7 +201,7 @@ class Stack:
         now.memory.serial += 1
         skill.number = now.memory.serial
         self.frames.append(skill)
-        self._tell("begins", skill, skill.about())
+        self._tell("started", skill, skill.about())
 
     def _pop(self, outcome: Outcome) -> Outcome:
         skill = self.frames.pop()
@@ -214,7 +214,7 @@ class Stack:
             outcome.bay or about.bay,
             total,
         )
-        self.events.append(Event("ends", skill.name, skill.number, self._of(), skill.phase, ended))
+        self.events.append(Event("finished", skill.name, skill.number, self._of(), skill.phase, ended))
         if self.frames:
             self.frames[-1].recoveries += total
         return ended

@@ -126,12 +126,12 @@ class Navigate(Remembering):
 
     @property
     def doing(self) -> str:
-        """For people: "plans", "follows", "approaches", or the recovery step."""
+        """For people: "planning", "following", "approaching", or the recovery step."""
         if self._recovery is not None:
             return self._recovery[0]
         if self._last is not None:
-            return "approaches"
-        return "plans" if self._following is None else "follows"
+            return "approaching"
+        return "planning" if self._following is None else "following"
 
     # -- each step -----------------------------------------------------------------------------------------------------
     def step(self, now: Situation) -> PlanarTwist | None:

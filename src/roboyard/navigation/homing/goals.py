@@ -25,7 +25,7 @@ class Outcome(Enum):
     """What became of an order."""
 
     REACHED = "reached"
-    NEAR = "near"
+    NEARBY = "nearby"
     SKIPPED = "skipped"
 
 
@@ -156,7 +156,7 @@ class GoalController:
         if token != self.token or self.order is None or self.order.target is None:
             return []
         if succeeded:
-            return self._tell(Outcome.REACHED if self.goal is Goal.POINT else Outcome.NEAR)
+            return self._tell(Outcome.REACHED if self.goal is Goal.POINT else Outcome.NEARBY)
         if self.goal is Goal.POINT or not tried:
             self.reason = reason
         if not tried or (self.goal is Goal.POINT and self._attempt < self.config.attempts):
@@ -167,7 +167,7 @@ class GoalController:
             place = self._nearest(self.order.target)
             if place is not None and self._distance(place) + self.config.gain <= self._distance(self._pose):
                 return self._send(place, Goal.NEAREST, now_ns)
-        return self._tell(Outcome.NEAR if self.goal is Goal.NEAREST else Outcome.SKIPPED)
+        return self._tell(Outcome.NEARBY if self.goal is Goal.NEAREST else Outcome.SKIPPED)
 
     def at(self, pose: SE2, now_ns: int) -> list[Act]:
         """Time passes; the robot is at ``pose``, in the orders' frame."""
@@ -198,7 +198,7 @@ class GoalController:
         self.reason = "something stands there"
         if self._distance(place) + self.config.gain <= self._distance(self._pose):
             return self._send(place, Goal.NEAREST, now_ns)
-        return [Cancel(self._token), *self._tell(Outcome.NEAR)]
+        return [Cancel(self._token), *self._tell(Outcome.NEARBY)]
 
     def _send(self, pose: SE2, goal: Goal, now_ns: int) -> list[Act]:
         self._token += 1

@@ -7,10 +7,10 @@ What counts
     stamped messages count: the others travel the same way, and cannot show how long they took.
 
 States
-    ``UNHEARD`` → ``UP`` with the first sign; ``UP`` → ``LOST`` after ``timeout`` of silence; ``LOST`` → ``BACK`` with
-    the next sign; ``BACK`` → ``UP`` once signs have come for ``settle`` without a gap of ``relapse``, → ``LOST`` at
-    such a gap.  So a link that flaps gives the robot back at once every time, and costs it ``relapse``, not the
-    whole ``timeout``, whenever it falls silent again.
+    ``NEVER_HEARD`` → ``CONNECTED`` with the first sign; ``CONNECTED`` → ``LOST`` after ``timeout`` of silence;
+    ``LOST`` → ``RECOVERING`` with the next sign; ``RECOVERING`` → ``CONNECTED`` once signs have come for ``settle``
+    without a gap of ``relapse``, → ``LOST`` at such a gap.  So a link that flaps gives the robot back at once every
+    time, and costs it ``relapse``, not the whole ``timeout``, whenever it falls silent again.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ _AHEAD_NS = 100_000_000
 class LinkState(Enum):
     """State of the link."""
 
-    UNHEARD = "unheard"
-    UP = "up"
+    NEVER_HEARD = "never_heard"
+    CONNECTED = "connected"
     LOST = "lost"
-    BACK = "back"
+    RECOVERING = "recovering"
 
     @property
     def is_heard(self) -> bool:
         """Whether the operator has the robot."""
-        return self in (LinkState.UP, LinkState.BACK)
+        return self in (LinkState.CONNECTED, LinkState.RECOVERING)
 
 
 class LinkConfig(Config):
@@ -67,14 +67,14 @@ class LinkWatch:
     Attributes:
         state: Of the link, as of the last call.
         losses: How often it was lost, relapses included.
-        blackouts: How often it was lost after it had been whole.
+        outages: How often it was lost after it had been whole.
     """
 
     def __init__(self, config: LinkConfig | None = None) -> None:
         self.config = config or LinkConfig()
-        self.state = LinkState.UNHEARD
+        self.state = LinkState.NEVER_HEARD
         self.losses = 0
-        self.blackouts = 0
+        self.outages = 0
         self._newest: dict[str, int] = {}
         self._last_ns = 0
         self._since_ns = 0
@@ -84,7 +84,7 @@ class LinkWatch:
         """When silence becomes a loss [ns]; None while there is no link to lose."""
         if not self.state.is_heard:
             return None
-        limit = self.config.timeout if self.state is LinkState.UP else self.config.relapse_time
+        limit = self.config.timeout if self.state is LinkState.CONNECTED else self.config.relapse_time
         return self._last_ns + round(limit * 1e9)
 
     def hear(self, source: str, now_ns: int, stamp_ns: int | None = None) -> bool:
@@ -92,11 +92,11 @@ class LinkWatch:
         self.update(now_ns)
         if not self._is_sign(source, now_ns, stamp_ns):
             return False
-        if self.state in (LinkState.UNHEARD, LinkState.LOST):
-            self.state = LinkState.UP if self.state is LinkState.UNHEARD else LinkState.BACK
+        if self.state in (LinkState.NEVER_HEARD, LinkState.LOST):
+            self.state = LinkState.CONNECTED if self.state is LinkState.NEVER_HEARD else LinkState.RECOVERING
             self._since_ns = now_ns
-        elif self.state is LinkState.BACK and now_ns - self._since_ns >= round(self.config.settle * 1e9):
-            self.state = LinkState.UP
+        elif self.state is LinkState.RECOVERING and now_ns - self._since_ns >= round(self.config.settle * 1e9):
+            self.state = LinkState.CONNECTED
         self._last_ns = now_ns
         return True
 
@@ -115,7 +115,7 @@ class LinkWatch:
         deadline_ns = self.deadline_ns
         if deadline_ns is not None and now_ns >= deadline_ns:
             self.losses += 1
-            self.blackouts += self.state is LinkState.UP
+            self.outages += self.state is LinkState.CONNECTED
             self.state = LinkState.LOST
         return self.state
 
@@ -124,7 +124,7 @@ class LinkWatch:
         times = (self._last_ns, self._since_ns)
         return {
             "state": self.state.value,
-            "counts": (self.losses, self.blackouts),
+            "counts": (self.losses, self.outages),
             "times": times,
             "newest": dict(self._newest),
         }
@@ -132,6 +132,6 @@ class LinkWatch:
     def load_state(self, saved: dict[str, Any]) -> None:
         """Take back what ``save`` gave."""
         self.state = LinkState(saved["state"])
-        self.losses, self.blackouts = saved["counts"]
+        self.losses, self.outages = saved["counts"]
         self._last_ns, self._since_ns = saved["times"]
         self._newest = dict(saved["newest"])

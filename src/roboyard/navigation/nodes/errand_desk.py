@@ -79,7 +79,7 @@ class Desk:
             self._finish("aborted", None, "preempted by a newer goal", PREEMPTED)
         handle.accept()
         self._take(errand, handle, task, goals)
-        self.say("begins")
+        self.say("started")
 
     def _take(self, errand: Errand, handle: GoalHandle, task: Any, goals: Sequence[SE2]) -> None:
         self._errand, self._handle, self._task, self._goals = errand, handle, task, tuple(goals)
@@ -109,7 +109,7 @@ class Desk:
         if self._node.now_ns - self._fed_ns >= _FEEDBACK_NS:
             self._fed_ns = self._node.now_ns
             self._handle.publish_feedback(self._errand.feedback(self._task, now, self._seconds, places))
-        self.say(getattr(self._task, "doing", "moves"))
+        self.say(getattr(self._task, "doing", "moving"))
         return twist
 
     def fail(self, error: NavigationError) -> None:
@@ -149,10 +149,10 @@ class Desk:
         self._said, self._said_ns = state, now_ns
         task = self._task
         message = self._message(self._errand, state, error, text)
-        message.seconds = self._seconds
+        message.elapsed = self._seconds
         if isinstance(task, Navigate):
             message.goal = pose_to_msg(SE2(*task.goal))
-            message.distance_left, message.replans, message.recoveries = task.left, task.replans, task.recoveries
+            message.distance_remaining, message.replans, message.recoveries = task.left, task.replans, task.recoveries
         self._status.publish(message)
 
     def _refuse(self, errand: Errand, error: RoboyardError) -> None:
@@ -163,8 +163,8 @@ class Desk:
             header=make_header(self._frame, self._node.now_ns),
             task="" if errand is None else errand.name,
             state=state,
-            cause="" if error is None else _cause_of(error),
-            text=text or ("" if error is None else str(error)),
+            error_code="" if error is None else _cause_of(error),
+            message=text or ("" if error is None else str(error)),
         )
 
     # -- state ---------------------------------------------------------------------------------------------------------

@@ -22,13 +22,13 @@ def status_to_msg(
     return msg.ExplorationStatus(
         header=make_header(frame, time_ns),
         phase=phase or progress.phase,
-        cause=cause,
+        error_code=cause,
         start=pose_to_msg(start),
         radius=radius,
-        known=progress.known,
+        known_area=progress.known,
         frontiers=progress.frontiers,
-        goals=progress.goals,
-        failures=progress.failures,
+        goals_sent=progress.goals,
+        goals_failed=progress.failures,
     )
 
 

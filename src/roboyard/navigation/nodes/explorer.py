@@ -106,7 +106,7 @@ class ExplorerNode(Node[ExplorerNodeConfig]):
         handle.accept()
         self._take_up(handle)
         self._withdraw()
-        self._begin(stay=bool(handle.goal.stay))
+        self._begin(stay=bool(handle.goal.stay_at_end))
 
     def _take_up(self, handle: GoalHandle) -> None:
         handle.on_cancel = lambda goal: self._end("canceled")
@@ -134,12 +134,12 @@ class ExplorerNode(Node[ExplorerNodeConfig]):
         cause = cause or ("" if phase == "done" else "not_back" if phase == "failed" else phase)
         status = self._message(explorer, phase, cause)
         self._status.publish(status)
-        text = f"{phase}: {status.known:.1f} m² of free ground known, {status.goals} places set out for"
+        text = f"{phase}: {status.known_area:.1f} m² of free ground known, {status.goals_sent} places set out for"
         self.report_health("ok" if phase == "done" else "warn", text, cause=cause)
         self.log.info(text)
         if handle is None or not handle.is_active:
             return
-        result = action.Explore.Result(cause=cause, status=status)
+        result = action.Explore.Result(error_code=cause, status=status)
         if phase == "done":
             handle.succeed(result)
         elif phase == "canceled":
@@ -272,8 +272,8 @@ class ExplorerNode(Node[ExplorerNodeConfig]):
         self._status.publish(status)
         if self._handle is not None:
             self._handle.publish_feedback(action.Explore.Feedback(status=status))
-        text = f"{status.phase}: {status.known:.1f} m² known, {status.frontiers} frontiers left"
-        self.report_health("ok", text, failures=status.failures)
+        text = f"{status.phase}: {status.known_area:.1f} m² known, {status.frontiers} frontiers left"
+        self.report_health("ok", text, failures=status.goals_failed)
 
     # -- state ---------------------------------------------------------------------------------------------------------
     def save_state(self) -> dict[str, Any]:

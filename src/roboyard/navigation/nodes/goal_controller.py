@@ -135,7 +135,7 @@ class GoalControllerNode(Node[GoalControllerNodeConfig]):
                 report = act.report
                 self._reports.publish(
                     msg.HomingReport(
-                        number=report.number, outcome=report.outcome.value, distance=report.distance,
+                        id=report.number, outcome=report.outcome.value, distance=report.distance,
                         reason=report.reason,
                     )
                 )  # fmt: skip
@@ -165,8 +165,8 @@ class GoalControllerNode(Node[GoalControllerNodeConfig]):
 
 
 def _order_of(message: Any) -> Order:
-    target = pose_to_se2(message.pose.pose) if message.go else None
-    return Order(int(message.number), target, bool(message.last), bool(message.returning))
+    target = pose_to_se2(message.pose.pose) if message.is_active else None
+    return Order(int(message.id), target, bool(message.is_home), bool(message.returning))
 
 
 def _reason(goal: GoalFuture) -> str:

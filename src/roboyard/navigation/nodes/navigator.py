@@ -306,7 +306,7 @@ class NavigatorNode(Node[NavigatorNodeConfig]):
         if self._held_since is None:
             self._held_since = self.now
             self.log.warn(f"stands still: {error}")
-            self._desk.say("holds", error)
+            self._desk.say("waiting", error)
         if self.now - self._held_since >= self.config.hold_time:
             self._held_since = None
             self._desk.fail(error)

@@ -99,7 +99,7 @@ class TeleopTrackerNode(Node[TeleopTrackerNodeConfig]):
         except ValueError:
             self.log.error(f"a report of {report.outcome!r}", throttle=5.0)
             return
-        self._tracker.report(Report(report.number, outcome, report.distance, report.reason), self.now_ns)
+        self._tracker.report(Report(report.id, outcome, report.distance, report.reason), self.now_ns)
         self._follow()
 
     def _watcher(self, action: str) -> Any:
@@ -154,7 +154,7 @@ class TeleopTrackerNode(Node[TeleopTrackerNodeConfig]):
     def _state(self) -> tuple[Any, ...]:
         t = self._tracker
         return (
-            t.link.state.value, t.phase.value, t.link.blackouts, t.link.losses, len(t.trail), t.reached, t.given_up,
+            t.link.state.value, t.phase.value, t.link.outages, t.link.losses, len(t.trail), t.reached, t.given_up,
             t.returns, t.missed.distance if t.missed is not None else 0.0,
         )  # fmt: skip
 
@@ -162,19 +162,25 @@ class TeleopTrackerNode(Node[TeleopTrackerNodeConfig]):
         order = self._tracker.order
         self._number = order.number
         pose = pose_stamped_to_msg(order.target or SE2(), self._frame or self._map, self.now_ns)
-        go = order.target is not None
+        is_active = order.target is not None
         self._orders.publish(
-            msg.HomingOrder(number=order.number, go=go, last=order.last, returning=order.returning, pose=pose)
+            msg.HomingOrder(
+                id=order.number,
+                is_active=is_active,
+                is_home=order.last,
+                returning=order.returning,
+                pose=pose,
+            )
         )
 
     def _tell(self) -> None:
         before, self._told = self._told, self._state()
-        link, phase, blackouts, losses, stored, reached, skipped, returns, missed = self._told
+        link, phase, outages, losses, stored, reached, skipped, returns, missed = self._told
         frame = self._frame or self._map
         self._status.publish(
             msg.HomingStatus(
-                header=make_header(frame, self.now_ns), link=link, phase=phase, blackouts=blackouts, losses=losses,
-                stored=stored, reached=reached, skipped=skipped, returns=returns, missed=missed,
+                header=make_header(frame, self.now_ns), link=link, phase=phase, outages=outages, losses=losses,
+                stored=stored, reached=reached, skipped=skipped, returns=returns, missed_distance=missed,
             )
         )  # fmt: skip
         if not before or before[4] != stored:

@@ -76,7 +76,7 @@ class PersonGuardNode(Node[PersonGuardNodeConfig]):
         (roboyard_msgs/TrackedPeople) of sensors; handover (std_msgs/Bool): whether somebody takes or gives a thing by
         intention; ``guiding``/enable (std_msgs/Bool): the switch of who guides the arm by hand, told again and again
     out: ``controller``/speed_scaling (std_msgs/Float64), ``servo``/allowed (std_msgs/Float64) as often as it judges
-        while something is wanted, ~state (roboyard_msgs/GuardState, latched), /diagnostics
+        while something is wanted, ~state (roboyard_msgs/CollaborativeSafetyState, latched), /diagnostics
 
     Modes, see `Mode`: off, zones, ssm, pfl; they may be changed while it runs.  During a hand-over contact limits hold
     instead of the separation, and while somebody guides it for them alone.  A new plan, and a new want, are judged at
@@ -124,7 +124,7 @@ class PersonGuardNode(Node[PersonGuardNodeConfig]):
         self._verdict = Verdict(1.0)
         self._scaling = self.publisher(f"{self.config.controller}/speed_scaling", msg.Float64)
         self._allowed = self.publisher(f"{self.config.servo}/allowed", msg.Float64)
-        self._state = self.publisher("~state", msg.GuardState, latched=True)
+        self._state = self.publisher("~state", msg.CollaborativeSafetyState, latched=True)
         self.subscribe("joint_states", msg.JointState, self._on_joints)
         self.subscribe(f"{self.config.controller}/plan", msg.JointTrajectory, self._on_plan)
         state = msg.JointTrajectoryControllerState
@@ -344,20 +344,20 @@ class PersonGuardNode(Node[PersonGuardNodeConfig]):
         self._told_ns = self.now_ns
         rules = self.config.rules
         self._state.publish(
-            msg.GuardState(
+            msg.CollaborativeSafetyState(
                 header=make_header("world", self.now_ns),
                 mode=self.config.mode,
-                stopped=verdict.stopped,
-                stops=self._stops,
-                pace=verdict.pace,
-                separation=verdict.separation,
-                protective=verdict.protective,
-                part=verdict.part,
+                is_stopped=verdict.stopped,
+                stop_count=self._stops,
+                speed_scaling=verdict.pace,
+                min_separation=verdict.separation,
+                protective_distance=verdict.protective,
+                robot_link=verdict.part,
                 person=verdict.person,
                 body_part=verdict.body_part,
                 reason=verdict.reason,
                 reaction_time=rules.reaction_time,
-                intrusion=rules.intrusion,
+                intrusion_distance=rules.intrusion,
                 person_uncertainty=rules.person_uncertainty,
                 robot_uncertainty=rules.robot_uncertainty,
                 person_speed=rules.person_speed,

@@ -22,5 +22,5 @@ def columns_to_msg(columns: BodyColumns, track: Track, time_ns: int) -> Any:
             for (x, y), z in zip(columns.places.tolist(), middles.tolist(), strict=True)
         ],
         radii=columns.radii, lengths=lengths, velocities=[msg.Vector3(u, v, 0.0)] * count,
-        forces=[msg.Vector3()] * count, regions=[""] * count,
+        peak_forces=[msg.Vector3()] * count, contact_regions=[""] * count,
     )  # fmt: skip

@@ -35,7 +35,7 @@ class Undermining:
         plan: Any = next((one.last for one in topic.publishers if one.last is not None), None) if topic else None
         if plan is None or terrain is None:
             return "foothold_gone: there is no plan"
-        now = plan.at + (run.bus.now_ns - to_nanoseconds(plan.header.stamp)) * 1e-9
+        now = plan.time + (run.bus.now_ns - to_nanoseconds(plan.header.stamp)) * 1e-9
         lowest = float(terrain.heights.min())
 
         def square(place: Any) -> tuple[int, int]:
@@ -44,16 +44,20 @@ class Undermining:
             )
             return row, column
 
-        # the plan may have waited since it was told: its time is from ``plan.at`` to now
+        # the plan may have waited since it was told: its time is from ``plan.time`` to now
         feet = dict(enumerate(plan.feet))
-        feet |= {swing.leg: swing.target for swing in plan.swings if swing.lands <= plan.at}
-        soon = [swing.target for swing in plan.swings if plan.at < swing.lands and swing.lifts < now + self._ahead]
+        feet |= {swing.leg: swing.target for swing in plan.swings if swing.touch_down_time <= plan.time}
+        soon = [
+            swing.target
+            for swing in plan.swings
+            if plan.time < swing.touch_down_time and swing.lift_off_time < now + self._ahead
+        ]
         stood_on = {square(place) for place in (*feet.values(), *soon)}
         for swing in plan.swings:
             place, (row, column) = (swing.target.x, swing.target.y), square(swing.target)
             inside = 0 <= row < terrain.heights.shape[0] and 0 <= column < terrain.heights.shape[1]
             free = inside and (row, column) not in stood_on
-            if swing.lifts >= now + self._ahead and free and terrain.heights[row, column] > lowest + 0.02:
+            if swing.lift_off_time >= now + self._ahead and free and terrain.heights[row, column] > lowest + 0.02:
                 heights = terrain.heights.copy()
                 heights[row, column] = lowest
                 self._change(replace(terrain, heights=heights))

@@ -51,7 +51,7 @@ class Meddling:
 
     def tell(self, event: Any) -> None:
         """Take the place that a skill's event names, from now on."""
-        if event.located:
+        if event.has_position:
             self._about = self._run.robots[self._robot].truth.T_world_base @ vector_to_array(event.position)
 
     def do(self) -> str:

@@ -40,8 +40,8 @@ class Faults(Node):
         self._wait()
 
     def _on_skill(self, topic: str, event: Any) -> None:
-        moments = (event.skill,) if event.event == "begins" else (f"{event.skill}.{event.phase}",)
-        if event.event not in ("begins", "phase"):
+        moments = (event.skill,) if event.event == "started" else (f"{event.skill}.{event.phase}",)
+        if event.event not in ("started", "phase"):
             return
         for name in list(self._awaited):
             deed = self._by_name[name]

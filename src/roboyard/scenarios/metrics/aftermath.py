@@ -121,20 +121,20 @@ class Aftermath(Collector):
         self._heard = True
         self.finish(time_ns)
         self._told_ns = time_ns
-        ends, outermost = message.event == "ends", not message.of
-        if message.skill == "release" and message.bay and message.located:
+        ends, outermost = message.event == "finished", not message.parent_id
+        if message.skill == "release" and message.bay and message.has_position:
             self._bays[int(message.bay)] = message.position.x, message.position.y
-        done = ends and message.done and message.skill in ("pick", "place", "stow", "unstow")
-        if outermost and message.event in ("begins", "phase", "ends"):
+        done = ends and message.success and message.skill in ("pick", "place", "stow", "unstow")
+        if outermost and message.event in ("started", "phase", "finished"):
             self._rests += message.phase == "resting"
             self._at_rest = ends or (message.phase == "resting" and self._rests >= _RESTS)
-            self._ended_by = str(message.cause) if ends else "rests" if self._at_rest else ""
+            self._ended_by = str(message.error_code) if ends else "rests" if self._at_rest else ""
         if done:
             self._rests = 0
         if self._fault_ns is not None and time_ns <= self._fault_ns:
             return
-        if message.cause and message.event in ("recovers", "ends") and message.cause not in self._causes:
-            self._causes.append(str(message.cause))
+        if message.error_code and message.event in ("recovered", "finished") and message.error_code not in self._causes:
+            self._causes.append(str(message.error_code))
         if done and self._fault_ns is not None and self._recovered is None:
             self._recovered = (time_ns - self._fault_ns) * 1e-9
 

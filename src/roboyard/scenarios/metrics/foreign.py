@@ -40,10 +40,15 @@ class ForeignDrives:
 
     def _on_asked(self, call: Any, time_ns: int) -> None:
         if call.service in self._parts:
-            self._asked[int(call.number)] = (call.service, call.type, bytes(call.request), to_nanoseconds(call.until))
+            self._asked[int(call.call_id)] = (
+                call.service,
+                call.type,
+                bytes(call.request),
+                to_nanoseconds(call.deadline),
+            )
 
     def _on_answered(self, answer: Any, time_ns: int) -> None:
-        asked = self._asked.pop(int(answer.number), None)
+        asked = self._asked.pop(int(answer.call_id), None)
         if asked is None:
             return
         service, kind, data, until_ns = asked
@@ -60,7 +65,7 @@ class ForeignDrives:
             self._end(uuid, response, time_ns)
         elif response is not None and response.accepted:
             self._drives[uuid] = (task, kind, data, time_ns)
-            self._tell(_status(task, "begins", request), time_ns)
+            self._tell(_status(task, "started", request), time_ns)
         else:
             self._tell(_status(task, "rejected", request, cause="refused"), time_ns)
 
@@ -84,7 +89,7 @@ class ForeignDrives:
 
 
 def _status(task: str, state: str, request: Any, seconds: float = 0.0, cause: str = "") -> Any:
-    return message_type(_STATUS)(task=task, state=state, goal=_goal(request.goal), seconds=seconds, cause=cause)
+    return message_type(_STATUS)(task=task, state=state, goal=_goal(request.goal), elapsed=seconds, error_code=cause)
 
 
 def _goal(goal: Any) -> Any:

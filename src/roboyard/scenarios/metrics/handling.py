@@ -145,31 +145,31 @@ class Handling(Collector):
         if self._first is None:
             self._first = time
         self._judge(time_ns)
-        if message.event == "begins":
-            self._begun[int(message.number)] = time
+        if message.event == "started":
+            self._begun[int(message.id)] = time
             if message.skill == "pick":
                 self._lay = {name: place[2] for name, place in self._things.items()}
-        elif message.event == "recovers":
+        elif message.event == "recovered":
             self._recoveries += 1
-        elif message.event == "ends":
-            begun = self._begun.pop(int(message.number), time)
-            if message.skill in ("pick", "place") and (message.done or message.cause not in _UNTRIED):
+        elif message.event == "finished":
+            begun = self._begun.pop(int(message.id), time)
+            if message.skill in ("pick", "place") and (message.success or message.error_code not in _UNTRIED):
                 self._ended(message, time_ns, time - begun)
 
     def _ended(self, message: Any, time_ns: int, seconds: float) -> None:
         row = Handled(
-            time_ns * 1e-9, str(message.skill), seconds, bool(message.done), str(message.cause), str(message.text),
-            int(message.bay),
+            time_ns * 1e-9, str(message.skill), seconds, bool(message.success), str(message.error_code),
+            str(message.message), int(message.bay),
         )  # fmt: skip
         self.handled.append(row)
-        if message.done and message.skill == "pick" and self._lay:
+        if message.success and message.skill == "pick" and self._lay:
             risen = {name: place[2] - self._lay.get(name, place[2]) for name, place in self._things.items()}
             highest = max(risen, key=lambda name: risen[name], default="")
             row.risen = bool(highest) and risen[highest] > _RISEN
             row.thing = highest if row.risen else ""
-        if message.done and message.skill == "place":
+        if message.success and message.skill == "place":
             self._last = row.time
-            if message.located:
+            if message.has_position:
                 self._waiting.append((len(self.handled) - 1, time_ns + _SETTLE_NS, *self._wanted(message.position)))
 
     def _wanted(self, position: Any) -> tuple[str, tuple[float, float]]:

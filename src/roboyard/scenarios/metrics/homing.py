@@ -10,7 +10,7 @@ from roboyard.scenarios.metrics.collector import Collector, Handler, Value
 
 _ACTIVE = (1, 2, 3)
 """Accepted, executing, canceling (action_msgs/GoalStatus)."""
-_HEARD = ("up", "back")
+_HEARD = ("connected", "recovering")
 NEAR = 0.3
 """So near home the robot counts as returned [m]."""
 
@@ -61,13 +61,13 @@ class Homing(Collector):
         before, self._link = self._link, status.link
         if self._home is None and status.stored:
             self._home = self._at
-        if status.link == "lost" and before == "up":
+        if status.link == "lost" and before == "connected":
             self._lost_ns = time_ns
         if status.phase == "home" and self._phase != "home":
             self._taken = (time_ns - self._lost_ns) * 1e-9
         if before == "lost" and status.link in _HEARD:
             self._end = self._now()
-        self._phase, self._counts = status.phase, (status.blackouts, status.skipped)
+        self._phase, self._counts = status.phase, (status.outages, status.skipped)
 
     def _now(self) -> tuple[bool, float] | None:
         """Whether the robot is through with its way home, and how far from home it is [m]."""

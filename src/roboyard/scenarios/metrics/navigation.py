@@ -85,8 +85,8 @@ class Drives(Collector):
         if message.state == "rejected":
             self._counts["goals"] += 1
             self._counts["goals_failed"] += 1
-            self.cause = message.cause
-        elif message.state == "begins":
+            self.cause = message.error_code
+        elif message.state == "started":
             self._counts["goals"] += 1
             self._began, self._way = self._pose, 0.0
         elif message.state in _ENDS:
@@ -96,7 +96,7 @@ class Drives(Collector):
         goal = position_and_yaw(message.goal)
         self._counts["replans"] += int(message.replans)
         self._counts["recoveries"] += int(message.recoveries)
-        self._seconds += float(message.seconds)
+        self._seconds += float(message.elapsed)
         if self._pose is not None:
             distance = math.hypot(self._pose[0] - goal[0], self._pose[1] - goal[1])
             self._errors = (distance, abs(wrap_angle(self._pose[2] - goal[2])))
@@ -107,7 +107,7 @@ class Drives(Collector):
                 self._reached.append((self._began, goal))
         elif message.state == "aborted":
             self._counts["goals_failed"] += 1
-            self.cause = message.cause or "preempted"
+            self.cause = message.error_code or "preempted"
         self._began = None
 
     def result(self) -> dict[str, Value]:

@@ -192,7 +192,7 @@ class People(Collector):
         self._handover = bool(message.data)
 
     def _on_guard(self, message: Any, time_ns: int) -> None:
-        self._stops = int(message.stops)
+        self._stops = int(message.stop_count)
         # the truth sees every part, so that nothing intrudes unseen
         self._rules = SeparationRules(reaction_time=message.reaction_time, person_speed=message.person_speed)
         self._deceleration = np.array(message.deceleration, dtype=np.float64)
@@ -283,9 +283,9 @@ class People(Collector):
             capsules: The robot's parts.
         """
         largest = 0.0
-        if not any(message.regions):
+        if not any(message.contact_regions):
             return largest
-        for j, (force, region) in enumerate(zip(message.forces, message.regions, strict=True)):
+        for j, (force, region) in enumerate(zip(message.peak_forces, message.contact_regions, strict=True)):
             size = math.sqrt(force.x**2 + force.y**2 + force.z**2)
             i = int(np.argmin(gap[:, j]))
             if size <= 0.0 or not region or gap[i, j] > _TOUCH:

@@ -94,19 +94,19 @@ class Reaching(Collector):
         if message.state == "rejected":
             self._counts["arm_goals"] += 1
             self._counts["arm_failed"] += 1
-            self.cause = message.cause
+            self.cause = message.error_code
         elif message.state in _ENDS:
             self._counts["arm_goals"] += 1
             self._counts["arm_reached" if message.state == "succeeded" else "arm_failed"] += 1
-            self._seconds += float(message.seconds)
-            self._length += float(message.length)
-            self._looks += int(message.looks)
+            self._seconds += float(message.elapsed)
+            self._length += float(message.path_length)
+            self._looks += int(message.collision_checks)
             self._plans += int(message.plans)
             self._replans += int(message.replans)
             if message.state == "succeeded":
                 self._judge(message)
             else:
-                self.cause = message.cause
+                self.cause = message.error_code
 
     def _judge(self, message: Any) -> None:
         if self._arm is None or not len(message.goal):

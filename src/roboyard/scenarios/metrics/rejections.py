@@ -206,7 +206,7 @@ def _of_map(message: Any) -> str:
 
 
 def _of_drive(message: Any) -> str:
-    return _of_pose(message.goal, "the goal") or ("" if math.isfinite(message.seconds) else "its time")
+    return _of_pose(message.goal, "the goal") or ("" if math.isfinite(message.elapsed) else "its time")
 
 
 def _of_path(message: Any) -> str:
@@ -230,7 +230,7 @@ def _of_body(message: Any) -> str:
         return "a part's size"
     if any(_of_pose(pose) for pose in message.poses):
         return "a part's pose"
-    vectors = (*message.velocities, *message.forces)
+    vectors = (*message.velocities, *message.peak_forces)
     return "" if all(math.isfinite(v.x + v.y + v.z) for v in vectors) else "a part's velocity or force"
 
 

@@ -61,13 +61,13 @@ class Stepping(Collector):
 
     def _on_plan(self, message: Any, time_ns: int) -> None:
         self._plans += 1
-        self._replans += message.why in ("better", "ground")
+        self._replans += message.reason in ("better", "ground")
         self._cost, self._goal = float(message.cost), (message.goal.x, message.goal.y)
 
     def _on_touchdown(self, message: Any, time_ns: int) -> None:
         legs = [] if self._legged is None else [leg.name for leg in self._legged.walker.legs]
-        self._how[message.how] = self._how.get(message.how, 0) + 1
-        if message.leg in legs and message.how != "none":
+        self._how[message.kind] = self._how.get(message.kind, 0) + 1
+        if message.leg in legs and message.kind != "none":
             self._waiting.append((legs.index(message.leg), message.planned.x, message.planned.y))
 
     def _on_joints(self, message: Any, time_ns: int) -> None:
@@ -83,7 +83,7 @@ class Stepping(Collector):
 
     def _on_state(self, state: Any, time_ns: int) -> None:
         twist = state.twist
-        self._stands = bool(np.all(state.down)) and not (twist.linear.x or twist.linear.y or twist.angular.z)
+        self._stands = bool(np.all(state.in_stance)) and not (twist.linear.x or twist.linear.y or twist.angular.z)
 
     def _away(self) -> float | None:
         if self._goal is None or self._pose is None:

@@ -105,14 +105,14 @@ class Working(Collector):
     # -- work ----------------------------------------------------------------------------------------------------------
     def _on_work(self, message: Any, time_ns: int) -> None:
         time, actor, task = time_ns * 1e-9, str(message.actor), str(message.task)
-        if message.state == "begun":
+        if message.state == "started":
             self.pieces.append(Piece(actor, task, time))
             return
         open_ = [k for k, one in enumerate(self.pieces) if (one.actor, one.task, one.ended) == (actor, task, None)]
         if not open_:
             return
-        number, done, thing = open_[-1], message.state == "done", str(message.thing)
-        at = message.place[0] if done and thing and len(message.place) else None
+        number, done, thing = open_[-1], message.state == "done", str(message.object)
+        at = message.goal_points[0] if done and thing and len(message.goal_points) else None
         place = () if at is None else (float(at.x), float(at.y), float(at.z))
         self.pieces[number] = replace(
             self.pieces[number], ended=time, done=done, right=not place, thing=thing, place=place

@@ -17,7 +17,7 @@ _THIN = 0.2
 """No panel of places is lower [m]."""
 _WIDTH = 8.6
 _ENDED = {"succeeded": GOOD, "aborted": BAD, "canceled": BAD, "rejected": BAD}
-_PHASES = {"plans": COMMAND, "moves": GOOD, "stops": BAD, "waits": BAD}
+_PHASES = {"planning": COMMAND, "executing": GOOD, "stopping": BAD, "waiting": BAD}
 _MOST_POINTS = 2000
 _ABOUT = ("map", "odom", "world")
 """Frames in which a robot drives about."""
@@ -116,7 +116,7 @@ def _planned(
     for item in recording.messages([topic] if topic in recording.topics else []):
         shown = item.time_ns * 1e-9
         later = [k for k, (time, _) in enumerate(states) if time >= shown - 1e-6]
-        begun = next((k for k in later if states[k][1] == "moves"), None)
+        begun = next((k for k in later if states[k][1] == "executing"), None)
         if begun is None or states[begun][0] > shown + 1e-3 or not item.message.trajectory:
             continue  # only planned
         try:

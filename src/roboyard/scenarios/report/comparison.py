@@ -30,7 +30,7 @@ def comparison_page(found: Comparison) -> str:
     return environment.from_string(template).render(
         css=page_style(),
         title=found.scenario,
-        about=found.about,
+        about=found.summary,
         ways=ways,
         runs=max(len(batch.results) for batch in found.batches.values()),
         shares=[

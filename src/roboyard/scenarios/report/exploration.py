@@ -90,7 +90,7 @@ def read_reconnaissance(
         return None
     begin, status = told[0]
     set_out = story.truth.pose(begin)
-    places = {status.goals: time for time, status in reversed(told)}
+    places = {status.goals_sent: time for time, status in reversed(told)}
     measured = maps[:: -(-len(maps) // _MOST_MAPS)]
     shares: list[float] = []
     if plan is not None:
@@ -109,7 +109,7 @@ def read_reconnaissance(
         ),
         np.array([time for time, _ in measured]) if shares else np.zeros(0),
         np.array(shares),
-        np.array([(time, status.known) for time, status in told]),
+        np.array([(time, status.known_area) for time, status in told]),
         np.array([time for count, time in sorted(places.items()) if count > 0]),
     )
 

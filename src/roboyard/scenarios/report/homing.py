@@ -15,7 +15,7 @@ from roboyard.scenarios.report.story import Story, thinned
 from roboyard.scenarios.report.style import BAD, COMMAND, GOOD, MUTED, PANEL, TRUTH, new_figure, styled, svg
 
 _WIDTH = 8.6
-_LINKS = {"unheard": MUTED, "up": GOOD, "back": COMMAND, "lost": BAD}
+_LINKS = {"never_heard": MUTED, "connected": GOOD, "recovering": COMMAND, "lost": BAD}
 _PHASES = {"driven": GOOD, "mission": COMMAND, "returning": TRUTH, "waiting": BAD, "home": MUTED}
 
 
@@ -45,8 +45,8 @@ def homing_part(source: Source) -> Section | None:
     if found is None or not len(source.story.truth):
         return None
     note = (
-        "Points stored while the operator drove, as far as the trail was longest. Link: up; lost after the time-out; "
-        "back until the operator was heard long enough."
+        "Points stored while the operator drove, as far as the trail was longest. Link: connected; lost after the "
+        "time-out; recovering until the operator was heard long enough."
     )
     drawn = (homecoming_figure(source.story, found, source.floor), link_figure(source.story, found))
     return Section("Home without the operator", drawn, note=note)

@@ -79,7 +79,7 @@ def render(
         title=document["scenario"] + (" (smoke)" if document.get("smoke") else ""),
         verdict=verdict,
         verdict_class=verdict_class,
-        about=document.get("about", ""),
+        about=document.get("summary", ""),
         world=Path(document.get("world", "")).name,
         robots=list(document["robots"]),
         seed=document["seed"],
@@ -158,21 +158,21 @@ def _criterion(name: str, found: Mapping[str, Any]) -> dict[str, str]:
 def _nodes(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Busiest first, then what no node spends; offloaded work is listed with its node."""
     jobs: dict[str, list[dict[str, Any]]] = {}
-    for job in document.get("jobs", ()):
+    for job in document.get("offloads", ()):
         row = _callback(f"offloaded {job['function']}", job["count"], job["mean"], job["max"], job["latency"])
         jobs.setdefault(job["node"], []).append(row)
     rows = []
-    found = sorted(document.get("nodes", ()), key=lambda node: (-node["busy_seconds"], node["name"]))
+    found = sorted(document.get("nodes", ()), key=lambda node: (-node["callback_time"], node["name"]))
     for node in found:
         busiest = sorted(node["callbacks"], key=lambda c: -c["mean"] * c["count"])
         callbacks = [_metered(c) for c in busiest[:_SHOWN]]
         callbacks += _others(busiest[_SHOWN:]) + jobs.get(node["name"], [])
         if callbacks:
-            share = node["busy_share"]
+            share = node["callback_share"]
             rows.append(
                 {"name": node["name"], "share": f"{share:.1%}", "bar": round(120 * share), "callbacks": callbacks}
             )
-    rest = 1.0 - sum(node["busy_share"] for node in found)
+    rest = 1.0 - sum(node["callback_share"] for node in found)
     if rows and rest > 0.0:
         rows.append({"name": "physics, clock", "share": f"{rest:.1%}", "bar": round(120 * rest), "callbacks": [{}]})
     return rows
@@ -180,7 +180,7 @@ def _nodes(document: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _others(callbacks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """One row for all of them; those that cannot keep up have rows of their own."""
-    slow = [c for c in callbacks if c["budget"] and c["mean"] > c["budget"]]
+    slow = [c for c in callbacks if c["deadline"] and c["mean"] > c["deadline"]]
     rest = [c for c in callbacks if c not in slow]
     rows = [_metered(c) for c in slow]
     count = sum(c["count"] for c in rest)
@@ -191,18 +191,18 @@ def _others(callbacks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _metered(c: Mapping[str, Any]) -> dict[str, Any]:
-    return _callback(c["occasion"], c["count"], c["mean"], c["max"], c["budget"])
+    return _callback(c["trigger"], c["count"], c["mean"], c["max"], c["deadline"])
 
 
-def _callback(occasion: str, count: int, mean: float, longest: float, allowed: float) -> dict[str, Any]:
+def _callback(trigger: str, count: int, mean: float, longest: float, allowed: float) -> dict[str, Any]:
     flag, cls = "", ""
     if allowed and mean > allowed:
         flag, cls = "cannot keep up", "bad"
     elif allowed and longest > allowed:
         flag, cls = "once too long", "warn"
     return {
-        "occasion": occasion, "count": count, "mean": f"{1e6 * mean:.1f}", "max": f"{1e3 * longest:.2f}",
-        "budget": f"{1e3 * allowed:.1f}" if allowed else "", "flag": flag, "cls": cls,
+        "trigger": trigger, "count": count, "mean": f"{1e6 * mean:.1f}", "max": f"{1e3 * longest:.2f}",
+        "deadline": f"{1e3 * allowed:.1f}" if allowed else "", "flag": flag, "cls": cls,
     }  # fmt: skip
 
 

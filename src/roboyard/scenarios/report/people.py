@@ -68,8 +68,9 @@ def read_guard(recording: Recording, namespace: str) -> Array:
     topic = f"{namespace}/guard/state"
     items = recording.messages([topic]) if topic in recording.topics else []
     rows = [
-        (item.time_ns * 1e-9, item.message.separation, item.message.protective, item.message.pace, item.message.stopped)
-        for item in items
+        (one.time_ns * 1e-9, state.min_separation, state.protective_distance, state.speed_scaling, state.is_stopped)
+        for one in items
+        for state in (one.message,)
     ]
     return np.array(rows, dtype=np.float64).reshape(-1, 5)
 

@@ -54,8 +54,8 @@ def _track(source: Source) -> Array:
 def _above(plans: list[tuple[float, Any]], downs: list[tuple[float, Any]], ground: Any, track: Array) -> str:
     last = plans[-1][1]
     planned = np.array([(one.target.x, one.target.y) for one in last.swings]).reshape(-1, 2)
-    found = np.array([(m.found.x, m.found.y) for _, m in downs]).reshape(-1, 2)
-    body = np.array([(p.x, p.y) for p in last.track])
+    found = np.array([(m.actual.x, m.actual.y) for _, m in downs]).reshape(-1, 2)
+    body = np.array([(p.x, p.y) for p in last.body_path])
     every = np.concatenate([planned, found, body, track])
     low, high = every.min(axis=0) - _ROOM, every.max(axis=0) + _ROOM
     with styled():
@@ -86,11 +86,11 @@ def _above(plans: list[tuple[float, Any]], downs: list[tuple[float, Any]], groun
 
 def _errors(downs: list[tuple[float, Any]]) -> str:
     times = np.array([time for time, _ in downs])
-    away = np.array([1e3 * np.hypot(m.found.x - m.planned.x, m.found.y - m.planned.y) for _, m in downs])
+    away = np.array([1e3 * np.hypot(m.actual.x - m.planned.x, m.actual.y - m.planned.y) for _, m in downs])
     with styled():
         figure, axes = new_figure(_WIDTH, 1.9)
         for how, color in (("planned", TRUTH), ("early", ODOMETRY), ("late", COMMAND), ("none", BAD)):
-            which = np.array([m.how == how for _, m in downs])
+            which = np.array([m.kind == how for _, m in downs])
             if which.any():
                 axes.plot(times[which], away[which], ".", ms=6, color=color, label=how)
         axes.axhline(_WELL, color=BAD, lw=0.9, ls=(0, (4, 2)))

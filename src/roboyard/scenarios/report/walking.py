@@ -111,7 +111,7 @@ def read_gait(recording: Recording, topic: str) -> Gait | None:
     if not told:
         return None
     states = [state for _, state in told]
-    felt = [np.asarray(state.touching, bool) for state in states]
+    felt = [np.asarray(state.in_contact, bool) for state in states]
     legs = tuple(states[0].legs)
     # feet tell for the first time after the first state
     touching = [one if len(one) else np.zeros(len(legs), bool) for one in felt]
@@ -121,7 +121,7 @@ def read_gait(recording: Recording, topic: str) -> Gait | None:
     return Gait(
         legs,
         np.array([time for time, _ in told]),
-        np.array([state.down for state in states], bool),
+        np.array([state.in_stance for state in states], bool),
         np.array(touching) if any(len(one) for one in felt) else None,
         np.array([state.margin for state in states]),
         np.array([state.tilt for state in states]),

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from roboyard.scenarios.run import Run
     from roboyard.scenarios.spec import Spec
 
-_FREE = ("about", "duration", "criteria", "until", "video", "smoke", "elsewhere", "run")
+_FREE = ("summary", "duration", "criteria", "until", "video", "smoke", "elsewhere", "run")
 """Keys of a scenario that do not change what happens up to a moment: they may be others when a run goes on."""
 
 

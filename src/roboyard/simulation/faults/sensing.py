@@ -20,7 +20,7 @@ _METRE = 1.0 / 111_320.0
 """In degrees of latitude: noise of a place is given in metres."""
 DEPTH_CAMERAS = ("depth_camera", "rgbd_camera")
 COLOUR_CAMERAS = ("camera", "rgbd_camera", "stereo_camera")
-NUMBERLESS = ("contact", "truth")
+NUMBERLESS = ("contact", "ground_truth")
 """Kinds of sensors whose readings are no plain numbers: noise has nothing to fall on."""
 
 

@@ -53,30 +53,30 @@ class Deeds:
         Raises:
             RefusedError: it makes no sense.
         """
-        if not (0.0 <= goal.patience < 1e6):
-            raise RefusedError(f"a patience of {goal.patience:g} s", "invalid", "0 or more")
-        if goal.take and goal.leave:
-            raise RefusedError("to take and to leave at once", "invalid", "one of them")
-        if (goal.take or goal.leave) and not hand:
+        if not (0.0 <= goal.hold_timeout < 1e6):
+            raise RefusedError(f"a hold_timeout of {goal.hold_timeout:g} s", "invalid", "0 or more")
+        if goal.grasp_object and goal.release:
+            raise RefusedError("grasp_object and release at once", "invalid", "one of them")
+        if (goal.grasp_object or goal.release) and not hand:
             raise RefusedError(f"animation {goal.animation_name!r} reaches for nothing", "invalid", "one that does")
         holds = self._hands.things
-        if goal.leave and hand not in holds:
+        if goal.release and hand not in holds:
             raise RefusedError(f"the {hand} hand holds nothing", "invalid", "take something first")
-        if goal.take and hand in holds:
+        if goal.grasp_object and hand in holds:
             raise RefusedError(f"the {hand} hand holds {holds[hand]} already", "invalid", "leave it first")
-        if not goal.reach:
+        if not goal.has_target:
             return None
-        place = np.array([goal.place.x, goal.place.y, goal.place.z])
-        return self._hands.grip_for(hand, place, self._person.place) if goal.leave else place
+        place = np.array([goal.target.x, goal.target.y, goal.target.z])
+        return self._hands.grip_for(hand, place, self._person.place) if goal.release else place
 
     def begin(self, goal: Any, hand: str) -> None:
         """A goal's animation begins. Raises RefusedError where what it takes cannot be held."""
-        if goal.take:
+        if goal.grasp_object:
             try:
-                self._hands.about(hand, goal.take)
+                self._hands.about(hand, goal.grasp_object)
             except RoboyardError as error:
                 raise RefusedError(str(error), "invalid") from None
-        self.deed = Deed(hand, goal.take, goal.patience) if goal.take or goal.leave else None
+        self.deed = Deed(hand, goal.grasp_object, goal.hold_timeout) if goal.grasp_object or goal.release else None
 
     def step(self, dt: float) -> None:
         """Go on by ``dt`` [s], after the person has."""

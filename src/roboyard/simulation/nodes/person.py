@@ -139,8 +139,8 @@ class PersonNode(Node[PersonNodeConfig]):
 
     def _result(self, moving: bool, success: bool, text: str) -> Any:
         if moving:
-            return action.ActorMovement.Result(success=success, text=text, pose=pose_to_msg(self._standing()))
-        return action.ActorAnimation.Result(success=success, text=text)
+            return action.ActorMovement.Result(success=success, message=text, pose=pose_to_msg(self._standing()))
+        return action.ActorAnimation.Result(success=success, message=text)
 
     # -- time ----------------------------------------------------------------------------------------------------------
     def _step(self) -> None:
@@ -181,7 +181,7 @@ class PersonNode(Node[PersonNodeConfig]):
                 animation=person.animation,
                 progress=person.progress,
                 pose=pose_to_msg(self._standing()),
-                holds=list(self.hands.things.values()),
+                held_objects=list(self.hands.things.values()),
             )
         )
 
@@ -209,8 +209,8 @@ class PersonNode(Node[PersonNodeConfig]):
                 radii=self._radii,
                 lengths=self._lengths,
                 velocities=[msg.Vector3(*speed) for speed in speeds.tolist()],
-                forces=[msg.Vector3(*force) for force in forces.tolist()],
-                regions=regions,
+                peak_forces=[msg.Vector3(*force) for force in forces.tolist()],
+                contact_regions=regions,
             )
         )
 

@@ -212,7 +212,7 @@ _KINDS: dict[str, tuple[type, Callable[[str], Converter]]] = {
         msg.ContactsState,
         lambda frame: lambda reading: contacts_state(reading.touches, reading.time_ns, frame=frame),
     ),
-    "truth": (msg.Odometry, lambda frame: lambda truth: odometry(truth, frame)),
+    "ground_truth": (msg.Odometry, lambda frame: lambda truth: odometry(truth, frame)),
     "altimeter": (msg.Altimeter, _altimeter),
     "air_pressure": (msg.FluidPressure, _pressure),
     "navsat": (msg.NavSatFix, _satellite),

@@ -50,7 +50,7 @@ class Clip:
         turning: How far one round turns, counterclockwise [rad].
         hand: Which hand it brings to a place, if it is one that reaches.
         reach: (from, to) shares of the period between which the hand is at that place.
-        about: One line on it.
+        summary: One line on it.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Clip:
     turning: float = 0.0
     hand: Hand | None = None
     reach: tuple[float, float] = (0.5, 0.5)
-    about: str = ""
+    summary: str = ""
 
     @property
     def frames(self) -> int:

@@ -63,7 +63,7 @@ def turn_clip(angle: float = 1.0, period: float = 1.1) -> Clip:
     return _cycle("turn", 0.0, angle, period, "Turning on the spot, two steps a round")
 
 
-def _cycle(name: str, stride: float, angle: float, period: float, about: str) -> Clip:
+def _cycle(name: str, stride: float, angle: float, period: float, summary: str) -> Clip:
     phases = np.arange(FRAMES) / FRAMES
     effort = min(stride / BRISK, 1.0)
     left = [_foot((phase + 0.5 * STANDS) % 1.0, 1.0, stride, angle, effort) for phase in phases]
@@ -81,7 +81,7 @@ def _cycle(name: str, stride: float, angle: float, period: float, about: str) ->
             stretch(UNIT.offsets, places, world, leg, tuple(side[0].tolist()))
             for part in (leg, leg + 1, leg + 2):
                 turns[n, part] = quaternions.multiply(quaternions.conjugate(world[PARENTS[part]]), world[part])
-    return Clip(name, root, turns, rests, period, True, stride, angle, about=about)
+    return Clip(name, root, turns, rests, period, True, stride, angle, summary=summary)
 
 
 def _foot(phase: float, side: float, stride: float, angle: float, effort: float) -> tuple[Array, Array, int]:

@@ -1,7 +1,7 @@
 """Clips as key poses: a YAML file a clip.
 
 ```yaml
-about: Waving with the right hand
+summary: Waving with the right hand
 period: 2.4 s
 keys:
   - {at: 0.0}
@@ -63,7 +63,7 @@ class KeyPoses:
     )
     hand: Hand | None = parameter(None, doc="which hand reaches for a place")
     reach: _Share = parameter((0.5, 0.5), doc="shares of the period between which the hand is there")
-    about: str = parameter("", doc="one line")
+    summary: str = parameter("", doc="one line")
 
     def __post_init__(self) -> None:
         times = [key.at for key in self.keys]
@@ -106,13 +106,13 @@ def make_clip(name: str, told: KeyPoses, base: Clip | None = None) -> Clip:
         angles = np.radians([key.pose.get(part, (0.0, 0.0, 0.0)) for key in told.keys])
         turns[:, INDEX[part]] = _between(times, quaternions.from_rpy(angles), phases)
     if base is not None:
-        return replace(base, name=name, turns=turns, about=told.about)
+        return replace(base, name=name, turns=turns, summary=told.summary)
     k, u = _places(times, phases)
     shifts = np.array([key.shift for key in told.keys])
     root[:, :2] = shifts[k] + u[:, None] * (shifts[k + 1] - shifts[k])
     root = grounded(root, turns, every=True)
     rests = resting(root, turns, period, told.loop)
-    return Clip(name, root, turns, rests, period, told.loop, hand=told.hand, reach=told.reach, about=told.about)
+    return Clip(name, root, turns, rests, period, told.loop, hand=told.hand, reach=told.reach, summary=told.summary)
 
 
 def _places(times: Array, phases: Array) -> tuple[NDArray[np.intp], Array]:

@@ -163,8 +163,8 @@ def retarget(
         root[:, 0] -= travel * np.arange(len(root)) / len(root)
     root[:, :2] -= root[:, :2].mean(axis=0) if loop else root[0, :2]
     rests = resting(root, turns, period, loop, travel)
-    about = f"From {motion.source.rpartition('/')[2]}"
-    return Clip(name, root, turns, rests, period, loop, travel, about=about)
+    summary = f"From {motion.source.rpartition('/')[2]}"
+    return Clip(name, root, turns, rests, period, loop, travel, summary=summary)
 
 
 def _taken(motion: Motion, part: tuple[float, float] | None) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from roboyard.simulation.truth import Truth, link_truth
 class TruthSensor(SimulatedSensor[Truth]):
     """True pose and velocity of the sensor's link."""
 
-    kind = "truth"
+    kind = "ground_truth"
 
     def measure(self, time_ns: int, elapsed_ns: int) -> Truth:
         """Read the state."""

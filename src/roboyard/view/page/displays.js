@@ -5,7 +5,7 @@ import { colourOf } from "./drawings.js";
 const GROUPS = [
   ["Sensors", /LaserScan|PointCloud2|\/Range|WrenchStamped|ContactsState/],
   ["Maps", /OccupancyGrid|GridMap|Octomap/],
-  ["Plans", /\/Path|DisplayTrajectory|StepPlan|PolygonStamped|GaitState/],
+  ["Plans", /\/Path|DisplayTrajectory|FootstepPlan|PolygonStamped|GaitState/],
   ["Cameras", /\/Image|CompressedImage/],
 ];
 const OFF = /\/truth\/|CompressedImage|\/Image|odom|ContactsState|WrenchStamped|PersonBody|octomap_full|floor_map|cell_map|octomap_point|projected/;

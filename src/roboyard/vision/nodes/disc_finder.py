@@ -185,8 +185,8 @@ class DiscFinderNode(Node[DiscFinderNodeConfig]):
 
     def _begin(self, handle: GoalHandle) -> None:
         goal = handle.goal
-        looks = int(goal.looks) or self.config.looks
-        least = min(int(goal.least) or self.config.least, looks)
+        looks = int(goal.num_images) or self.config.looks
+        least = min(int(goal.min_agreeing) or self.config.least, looks)
         until = self.now_ns + round(1e9 * (float(goal.timeout) or self.config.timeout))
         self._look = Look(handle, self._config_of(goal), looks, least, str(goal.frame_id), self.now_ns, until, [])
         handle.on_cancel = lambda _: self._end("canceled", "somebody cancelled it")
@@ -220,7 +220,7 @@ class DiscFinderNode(Node[DiscFinderNodeConfig]):
         look.times_ns.append(view.time_ns)
         look.T_frame_camera = T
         look.frame = look.frame or view.frame
-        look.handle.publish_feedback(action.LookForDiscs.Feedback(looks=len(look.rows)))
+        look.handle.publish_feedback(action.LookForDiscs.Feedback(num_images=len(look.rows)))
         if len(look.rows) >= look.looks:
             self._end()
 
@@ -247,14 +247,14 @@ class DiscFinderNode(Node[DiscFinderNodeConfig]):
         look, self._look = self._look, None
         if look is None or not look.handle.is_active:
             return
-        result = action.LookForDiscs.Result(cause=cause, text=text, looks=len(look.rows))
+        result = action.LookForDiscs.Result(error_code=cause, message=text, num_images=len(look.rows))
         result.header = make_header(look.frame, self.now_ns)
         if not cause:
             self._answer(look, result)
         if look.last is not None:
             self._show(look, *look.last, result)
-        if result.cause:
-            self.report_health("warn", result.text, cause=result.cause)
+        if result.error_code:
+            self.report_health("warn", result.message, cause=result.error_code)
         if cause == "canceled":
             look.handle.set_canceled(result, text)
         elif cause:
@@ -278,7 +278,7 @@ class DiscFinderNode(Node[DiscFinderNodeConfig]):
     def _answer(self, look: Look, result: Any) -> None:
         """Fill in where things are, or why nothing is known."""
         found: list[Steady] | list[Track]
-        if look.handle.goal.moving:
+        if look.handle.goal.may_move:
             times = [(time_ns - look.times_ns[-1]) * 1e-9 for time_ns in look.times_ns]
             tracks = tracked(look.rows, times, reach=self.config.reach, within=self.config.within, least=look.least)
             tracks.sort(key=lambda one: float(np.linalg.norm(one.mean[:3])))
@@ -293,14 +293,17 @@ class DiscFinderNode(Node[DiscFinderNodeConfig]):
         result.positions = [msg.Point(x=x, y=y, z=z) for x, y, z in table[:, :3].tolist()]
         result.normals = [msg.Vector3(x=x, y=y, z=z) for x, y, z in (table[:, 3:6] / sizes).tolist()]
         result.diameters, result.distances = table[:, 6].copy(), table[:, 7].copy()
-        result.measured = table[:, 8] > 0.5
-        result.agreed = np.array([one.kept for one in found], dtype=np.uint32)
+        result.is_measured = table[:, 8] > 0.5
+        result.num_agreeing = np.array([one.kept for one in found], dtype=np.uint32)
         if look.blind == len(look.rows):
-            result.cause, result.text = "depth_unknown", "no pixel of the depth pictures is known"
+            result.error_code, result.message = "depth_unknown", "no pixel of the depth pictures is known"
         elif not found and any(len(rows) for rows in look.rows):
-            result.cause, result.text = "disagreement", f"no place on which {look.least} of {look.looks} looks agree"
+            result.error_code, result.message = (
+                "disagreement",
+                f"no place on which {look.least} of {look.looks} looks agree",
+            )
         elif not found:
-            result.cause, result.text = "view_empty", f"nothing of the kind is seen in {look.looks} looks"
+            result.error_code, result.message = "view_empty", f"nothing of the kind is seen in {look.looks} looks"
 
 
 def see(view: View, config: DiscConfig) -> Seen:

@@ -104,9 +104,9 @@ class StepsNode(Node[StepsNodeConfig]):
     """Makes a robot with legs stand up and walk to goals on steps that it plans over a map of heights.
 
     in: goal_pose (geometry_msgs/PoseStamped: where its body shall go; it keeps its heading), elevation_map
-    (grid_map_msgs/GridMap), step_plan (roboyard_msgs/StepPlan: walked as it is), imu (sensor_msgs/Imu), feet/<leg>
+    (grid_map_msgs/GridMap), step_plan (roboyard_msgs/FootstepPlan: walked as it is), imu (sensor_msgs/Imu), feet/<leg>
     (gazebo_msgs/ContactsState), /tf map_frame → odom_frame
-    out: positions to the hardware, steps/plan (roboyard_msgs/StepPlan: what it walks), steps/touchdown
+    out: positions to the hardware, steps/plan (roboyard_msgs/FootstepPlan: what it walks), steps/touchdown
     (roboyard_msgs/Touchdown), odom (nav_msgs/Odometry), /tf odom_frame → base_frame, gait/state
     (roboyard_msgs/GaitState: as who walks on a gait tells it)
 
@@ -157,11 +157,11 @@ class StepsNode(Node[StepsNodeConfig]):
         self._frames = (self.frame(self.config.odom_frame), self.frame(self.config.base_frame))
         self._state = self.publisher("gait/state", msg.GaitState)
         self._odom = self.publisher("odom", msg.Odometry)
-        self._published = self.publisher("steps/plan", msg.StepPlan, latched=True)
+        self._published = self.publisher("steps/plan", msg.FootstepPlan, latched=True)
         self._downs = self.publisher("steps/touchdown", msg.Touchdown)
         self.subscribe("goal_pose", msg.PoseStamped, self._on_goal)
         self.subscribe("elevation_map", msg.GridMap, self._on_map)
-        self.subscribe("step_plan", msg.StepPlan, self._on_plan)
+        self.subscribe("step_plan", msg.FootstepPlan, self._on_plan)
         self.subscribe("imu", msg.Imu, self._on_imu)
         for i, leg in enumerate(self.legs.legs if self.config.feet else ()):
             self.subscribe(f"{self.config.feet}/{leg.name}", msg.ContactsState, partial(self._on_touch, i))

@@ -22,7 +22,7 @@ from roboyard.hardware.dynamixel.protocol import (
     encode,
 )
 
-EmulatedFault = Literal["unplug", "mute", "damage", "lose", "renumber", "heat", "sag", "overload"]
+EmulatedFault = Literal["unplug", "mute", "corrupt", "drop_byte", "change_id", "overheat", "undervoltage", "overload"]
 """Faults: the cable is unplugged; a servo stops answering; its status packets have wrong checksums; they lack a byte;
 it has another id; it overheats; its voltage drops; it is overloaded.
 """
@@ -50,7 +50,7 @@ class FaultInjection:
 
     @classmethod
     def parse(cls, text: str) -> FaultInjection:
-        """Parse ``TIME:FAULT`` or ``TIME:FAULT:SERVO``. Raises InputError."""
+        """Parse ``SECONDS:FAULT`` or ``SECONDS:FAULT:ID``. Raises InputError."""
         time, _, remainder = text.partition(":")
         name, _, servo = remainder.partition(":")
         faults: Sequence[EmulatedFault] = get_args(EmulatedFault)
@@ -120,13 +120,13 @@ class EmulatedBus:
             raise UnpluggedError("the cable is unplugged")
         affected = self.servos.values() if injection.servo is None else [self.servos[injection.servo]]
         for servo in affected:
-            if injection.fault == "heat":
+            if injection.fault == "overheat":
                 servo.temperature = 95.0
-            elif injection.fault == "sag":
+            elif injection.fault == "undervoltage":
                 servo.voltage = 9.5
             elif injection.fault == "overload":
                 servo.overloaded = True
-            elif injection.fault == "renumber":
+            elif injection.fault == "change_id":
                 servo.table[3] = (servo.table[3] + 100) % 254
             else:
                 self._line_faults.setdefault(injection.fault, set()).add(id(servo))
@@ -180,6 +180,6 @@ class EmulatedBus:
         if has_fault("mute"):
             return b""
         data = encode(status)
-        if has_fault("damage"):
+        if has_fault("corrupt"):
             return data[:-1] + bytes([data[-1] ^ 0x55])
-        return data[:4] + data[5:] if has_fault("lose") else data
+        return data[:4] + data[5:] if has_fault("drop_byte") else data
