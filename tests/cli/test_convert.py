@@ -41,7 +41,7 @@ def test_convert_never_overwrites(command: Command) -> None:
 def test_convert_names_lost_properties(command: Command) -> None:
     Path("cart.xml").write_text(CART)
     done = command("convert", "cart.xml", "--to", "sdf")
-    assert "lost: which joints take what commands" in done.err
+    assert "lost: command modes of joints" in done.err
 
 
 def test_external_meshes_are_copied_beside_the_file(command: Command, tmp_path: Path) -> None:

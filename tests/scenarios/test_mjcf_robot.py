@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.description.mjcf_samples import CART, YARD
+from tests.description.mjcf_samples import CART, SMALL_WORLD
 
 from roboyard.scenarios import load_spec, run_scenario
 from roboyard.scenarios.bringup import derive_package
@@ -21,7 +21,7 @@ def test_drive_of_an_mjcf_robot_is_found(tmp_path: Path) -> None:
 def test_mjcf_robot_drives_in_an_mjcf_world(tmp_path: Path) -> None:
     robot, world = tmp_path / "cart.xml", tmp_path / "yard.xml"
     robot.write_text(CART)
-    world.write_text(YARD)
+    world.write_text(SMALL_WORLD)
     spec = load_spec("rover-drive", robot=str(robot), world=str(world), overrides=["duration=30 s"])
     outcome = run_scenario(spec, out=tmp_path / "run", serve=False, report=False)
     assert outcome.success, outcome.reason

@@ -12,7 +12,7 @@ import mujoco
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.description.mjcf_samples import quiet_mujoco
+from tests.description.mjcf_samples import disable_mujoco_log
 
 from roboyard.description import World, load_model
 from roboyard.geometry import SE3
@@ -31,7 +31,7 @@ HARD = (0.9999, 0.9999, 0.001, 0.5, 2.0)
 
 @pytest.fixture(autouse=True, scope="module")
 def _no_log_file() -> Iterator[None]:
-    with quiet_mujoco():
+    with disable_mujoco_log():
         yield
 
 

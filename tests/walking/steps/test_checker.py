@@ -184,7 +184,7 @@ def test_checker_uses_no_code_of_the_planners() -> None:
     tree = ast.parse(inspect.getsource(checker))
     names = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     ours = {name for name in names if name and name.startswith("roboyard")}
-    assert ours == {"roboyard.walking.steps.plan", "roboyard.walking.walker"}
+    assert ours == {"roboyard.geometry.arrays", "roboyard.walking.steps.plan", "roboyard.walking.walker"}
 
     class Mute(StepPlan):
         def body(self, times: object) -> np.ndarray:
